@@ -1,0 +1,38 @@
+/** What execution needs of the world beside observation: the calls that remove. Only `gc` and `run` are given it. */
+import type { ContainerId, ImageId, SandboxId } from "../model/ids.ts";
+import type { PodLogDirectory } from "../model/snapshot.ts";
+
+/** The runtime, written. Every call has a deadline and throws `RuntimeError`; a thing that is already gone is a success. */
+export interface RuntimeWriter {
+  removeImage(id: ImageId): Promise<void>;
+  /** The deadline is the configured one plus `graceSeconds`. */
+  stopContainer(id: ContainerId, graceSeconds: number): Promise<void>;
+  removeContainer(id: ContainerId): Promise<void>;
+  stopSandbox(id: SandboxId): Promise<void>;
+  removeSandbox(id: SandboxId): Promise<void>;
+  /** Runs a pre-stop command in a container; resolves with its exit code. */
+  execSync(id: ContainerId, command: readonly string[], timeoutSeconds: number): Promise<number>;
+}
+
+export interface RemovedFiles {
+  readonly names: readonly string[];
+  readonly bytes: bigint;
+}
+
+/** Deletion of log files, bound to the log roots and blind to links below them. Throws `HostError`. */
+export interface LogRemover {
+  /** `<logPath>` and `<logPath>.*` of one container, if they lie in the pod's own directory; otherwise nothing, and an error of kind `refused`. */
+  removeContainerLogs(logPath: string, podDirectoryUid: string): Promise<RemovedFiles>;
+  /** The legacy link of a container, by its exact name. */
+  removeLegacyLink(entry: string): Promise<boolean>;
+  /** A removed pod's whole directory. */
+  removePodLogs(directory: PodLogDirectory): Promise<RemovedFiles>;
+}
+
+/** Time that passes: injected, so that tests need not wait. */
+export interface Timer {
+  /** Monotonic nanoseconds. */
+  monotonicNs(): bigint;
+  /** Resolves after `ms`, or at once when `signal` aborts. */
+  sleep(ms: number, signal: AbortSignal): Promise<void>;
+}

@@ -1,0 +1,14 @@
+/** Assertions: a failing one is a bug of ours, never the world misbehaving. */
+
+/** For the end of an exhausted union: the compiler proves that it is unreachable. */
+export function assertNever(value: never): never {
+  throw new AssertionError(`unreachable: ${JSON.stringify(value) ?? String(value)}`);
+}
+
+export function assert(condition: boolean, message: string): asserts condition {
+  if (!condition) throw new AssertionError(message);
+}
+
+export class AssertionError extends Error {
+  override readonly name = "AssertionError";
+}

@@ -1,0 +1,82 @@
+/** One error class for each border of the program; a kind tells callers what to do, `cause` keeps the original. */
+
+export type RuntimeErrorKind =
+  /** The socket does not exist. */
+  | "absent"
+  /** The socket exists and may not be opened. */
+  | "permission"
+  /** Nothing answers on the socket, or the connection broke. */
+  | "unreachable"
+  /** Something answers, and it does not speak `runtime.v1`. */
+  | "not-cri"
+  /** The call's deadline passed. */
+  | "deadline"
+  /** We gave up the call ourselves. */
+  | "cancelled"
+  | "not-found"
+  | "unimplemented"
+  /** The answer is larger than the largest message that is accepted. */
+  | "too-large"
+  /** The answer contradicts the wire contract (a missing ID, a state that does not exist). */
+  | "malformed"
+  /** The runtime answered with any other error. */
+  | "failed"
+  /** Several runtimes answer and none was named. */
+  | "ambiguous";
+
+/** The container runtime or its socket. */
+export class RuntimeError extends Error {
+  override readonly name = "RuntimeError";
+  readonly kind: RuntimeErrorKind;
+  constructor(kind: RuntimeErrorKind, message: string, options?: { readonly cause?: unknown }) {
+    super(message, options);
+    this.kind = kind;
+  }
+}
+
+export type HostErrorKind = "stat" | "read" | "write" | "lock" | "refused" | "parse" | "http";
+
+/** The machine: filesystems, directories, locks, a kubelet's endpoint. */
+export class HostError extends Error {
+  override readonly name = "HostError";
+  readonly kind: HostErrorKind;
+  constructor(kind: HostErrorKind, message: string, options?: { readonly cause?: unknown }) {
+    super(message, options);
+    this.kind = kind;
+  }
+}
+
+/** One thing that is wrong with the configuration. `source` is where it was written: a flag, a file with its line, a variable. */
+export interface ConfigIssue {
+  readonly source: string;
+  /** The offending text as it was written. */
+  readonly text: string;
+  /** What is wrong and what was expected, in one sentence. */
+  readonly message: string;
+}
+
+/** Usage, configuration files, environment, keep rules. */
+export class ConfigError extends Error {
+  override readonly name = "ConfigError";
+  readonly issues: readonly ConfigIssue[];
+  constructor(issues: readonly ConfigIssue[]) {
+    super(issues.map((issue) => `${issue.source}: ${issue.message}`).join("\n"));
+    this.issues = issues;
+  }
+}
+
+export type StoreErrorKind = "corrupt" | "unreadable" | "newer" | "full" | "busy" | "write";
+
+/** The ledger and history on disk. */
+export class StoreError extends Error {
+  override readonly name = "StoreError";
+  readonly kind: StoreErrorKind;
+  constructor(kind: StoreErrorKind, message: string, options?: { readonly cause?: unknown }) {
+    super(message, options);
+    this.kind = kind;
+  }
+}
+
+/** The text of anything that was thrown. */
+export const messageOf = (thrown: unknown): string =>
+  thrown instanceof Error ? thrown.message : String(thrown);

@@ -1,0 +1,82 @@
+/** What is remembered between observations. `remember` in policy makes the next one; the store keeps it on disk. */
+import type { ContainerId, ImageId, PodUid, SandboxId } from "./ids.ts";
+import type { Duration, Instant, Watched } from "./time.ts";
+
+export interface ImageRecord {
+  readonly firstSeenAt: Instant;
+  readonly firstSeenWatched: Watched;
+  /** `null`: never seen in use. */
+  readonly lastUsedAt: Instant | null;
+  readonly lastUsedWatched: Watched | null;
+  /** Sorted tags and digests; another value means that the image counts as first seen again. */
+  readonly names: string;
+  readonly sizeBytes: bigint;
+  /** Set when a removal was answered with success and the image was still listed; not tried again before `retryWatched`. */
+  readonly ghost: { readonly since: Instant; readonly attempts: number; readonly retryWatched: Watched } | null;
+}
+
+/** What one `ContainerStatus` said of a container, so that it is asked once and never once a pass. */
+export interface ContainerRecord {
+  /** `null`: not read yet (a running container has volumes, and no end). */
+  readonly imageVolumes: readonly string[] | null;
+  /** `null`: not ended, or not read yet. */
+  readonly finishedAt: Instant | null;
+}
+
+export interface PodRecord {
+  /** In how many passes in a row the source in force did not know the pod. */
+  readonly absentPasses: number;
+  /** In how many passes in a row it had no ready sandbox and no running container. */
+  readonly deadPasses: number;
+  /** The watched clock when it was first seen dead, or known from its log directory alone; `null` while it lives. */
+  readonly deadSinceWatched: Watched | null;
+}
+
+/** How one version of a runtime gives space back after a removal. */
+export interface ReleaseRecord {
+  /** Removals whose space was there at once; three make the runtime prompt. */
+  readonly promptRemovals: number;
+  /** Removals whose space came afterwards; one makes it late, for good. */
+  readonly lateRemovals: number;
+}
+
+export interface Ledger {
+  /** Boot under which it was last written; "" in a fresh one. */
+  readonly bootId: string;
+  /** The wall clock at the last observation; `null` in a fresh ledger. */
+  readonly observedAt: Instant | null;
+  readonly uptime: Duration;
+  readonly watched: Watched;
+  /** Nothing is removed before the watched clock reaches it; `null`: no grace runs. */
+  readonly graceUntil: Watched | null;
+  /** Why the grace began, for messages. */
+  readonly graceReason: "boot" | "containers-vanished" | null;
+  /** Whether any container was listed at the last observation. */
+  readonly hadContainers: boolean;
+  readonly images: ReadonlyMap<ImageId, ImageRecord>;
+  readonly containers: ReadonlyMap<ContainerId, ContainerRecord>;
+  readonly pods: ReadonlyMap<PodUid, PodRecord>;
+  /** The image that a sandbox's own status names, read once; "" where it names none. */
+  readonly sandboxImages: ReadonlyMap<SandboxId, string>;
+  /** By `NAME/VERSION` of the runtime. */
+  readonly releases: ReadonlyMap<string, ReleaseRecord>;
+  /** Keep directories from which rules were once read. */
+  readonly keepDirectories: readonly string[];
+}
+
+/** The ledger of a node that nobody has looked at yet: everything is new. */
+export const emptyLedger: Ledger = {
+  bootId: "",
+  observedAt: null,
+  uptime: 0n as Duration,
+  watched: 0n as Watched,
+  graceUntil: null,
+  graceReason: null,
+  hadContainers: false,
+  images: new Map(),
+  containers: new Map(),
+  pods: new Map(),
+  sandboxImages: new Map(),
+  releases: new Map(),
+  keepDirectories: [],
+};

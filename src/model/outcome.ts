@@ -1,0 +1,107 @@
+/** What came of a plan: one outcome for each thing that was tried, and how the pass ended. */
+import type { ImageCandidate, PlannedContainer } from "./plan.ts";
+import type { Image, Sandbox } from "./snapshot.ts";
+import type { ContainerRemoveReason, ImageKeepReason, ImageTrigger, LogRemoveReason, SandboxRemoveReason } from "./reason.ts";
+import type { Duration, Instant } from "./time.ts";
+
+export type ImageResult =
+  | {
+      readonly kind: "removed";
+      readonly reportedBytes: bigint;
+      /** By statfs, from before the call until the next removal; never below 0. `null` under `reported` accounting. */
+      readonly measuredBytes: bigint | null;
+      readonly settled: "at-once" | "afterwards" | "not-seen" | "not-waited";
+    }
+  /** Answered with success and still listed; its space is not counted. */
+  | { readonly kind: "ghost" }
+  /** Not tried: facts changed after the plan was made. */
+  | { readonly kind: "skipped"; readonly reason: ImageKeepReason }
+  | { readonly kind: "failed"; readonly message: string; readonly code: string };
+
+export interface ImageItem {
+  readonly candidate: ImageCandidate;
+  readonly trigger: ImageTrigger;
+  readonly result: ImageResult;
+  readonly startedAt: Instant;
+  readonly took: Duration;
+}
+
+export type ImageEnd =
+  /** No trigger asked for anything. */
+  | "nothing-to-do"
+  | "target-reached"
+  /** What the pass itself gained adds up to what was wanted as of its start. */
+  | "own-gain-reached"
+  | "candidates-exhausted"
+  | "futile"
+  | "blocked"
+  | "removal-limit"
+  /** The time to wait for late space is used up; the rest is for the next pass. */
+  | "settle-exhausted"
+  /** Three removals in a row gained nothing on the device that is over. */
+  | "no-gain"
+  /** Age removals failed and the space pass was skipped (`compat: kubelet`). */
+  | "age-removal-errors"
+  | "invalid-capacity"
+  /** A list or a stat failed in the middle: what is in use is no longer known. */
+  | "observation-failed"
+  | "stopped"
+  | "dry-run";
+
+export interface ImageOutcome {
+  readonly end: ImageEnd;
+  readonly items: readonly ImageItem[];
+  readonly wantedBytes: bigint | null;
+  readonly reportedFreedBytes: bigint;
+  readonly measuredFreedBytes: bigint;
+  readonly availableBefore: bigint | null;
+  readonly availableAfter: bigint | null;
+  readonly capacityBytes: bigint | null;
+  /** What went wrong where `end` is `observation-failed`. */
+  readonly error: string | null;
+  readonly ghosts: readonly Image[];
+}
+
+export type RemovalResult =
+  | { readonly kind: "removed" }
+  /** Gone before we came: as good as removed. */
+  | { readonly kind: "already-gone" }
+  | { readonly kind: "skipped"; readonly what: string }
+  | { readonly kind: "failed"; readonly step: string; readonly message: string };
+
+export interface ContainerItem {
+  readonly planned: PlannedContainer;
+  readonly reason: ContainerRemoveReason;
+  readonly result: RemovalResult;
+  readonly stopped: boolean;
+  /** Log files that went with it. */
+  readonly logFiles: readonly string[];
+  readonly logBytes: bigint;
+  /** What went wrong with the logs; the container is gone all the same. */
+  readonly logError: string | null;
+}
+
+export interface SandboxItem {
+  readonly sandbox: Sandbox;
+  readonly reason: SandboxRemoveReason;
+  readonly result: RemovalResult;
+}
+
+export interface LogItem {
+  readonly kind: "pod-logs" | "log-link";
+  readonly entry: string;
+  readonly reason: LogRemoveReason;
+  readonly result: RemovalResult;
+  readonly bytes: bigint;
+}
+
+export interface ContainerOutcome {
+  readonly end: "done" | "blocked" | "stopped" | "observation-failed" | "dry-run";
+  readonly containers: readonly ContainerItem[];
+  readonly sandboxes: readonly SandboxItem[];
+  readonly logs: readonly LogItem[];
+  /** By statfs of the filesystem that holds the containers; `null` where it was not measured. */
+  readonly measuredFreedBytes: bigint | null;
+  /** Lists or directories that could not be read. */
+  readonly errors: readonly string[];
+}

@@ -1,0 +1,32 @@
+/** One pass of the collector: who asked, what was planned, what came of it, and how long each step took. */
+import type { Event } from "./event.ts";
+import type { PassId } from "./ids.ts";
+import type { ContainerOutcome, ImageOutcome } from "./outcome.ts";
+import type { Plan, Purpose } from "./plan.ts";
+import type { Duration, Instant } from "./time.ts";
+
+export type PassKind = "image-gc" | "container-gc" | "pressure" | "gc";
+
+export interface Step {
+  readonly name: "lock" | "observe" | "remember" | "decide" | "execute" | "store";
+  readonly startedAt: Instant;
+  readonly took: Duration;
+  /** `null`: it went well. */
+  readonly error: string | null;
+}
+
+export interface Pass {
+  readonly id: PassId;
+  readonly kind: PassKind;
+  readonly purpose: Purpose;
+  readonly startedAt: Instant;
+  readonly endedAt: Instant;
+  readonly dryRun: boolean;
+  readonly plan: Plan;
+  readonly images: ImageOutcome | null;
+  readonly containers: ContainerOutcome | null;
+  readonly events: readonly Event[];
+  readonly steps: readonly Step[];
+  /** A list, a stat or the lock failed, and nothing was done; `null` where the pass came to its end. */
+  readonly error: string | null;
+}

@@ -1,0 +1,173 @@
+/** A plan: what would be removed, in which order, and why everything else stays. A value; making it changes nothing. */
+import type { Container, Filesystem, Image, PodLogDirectory, DanglingLogLink, Sandbox } from "./snapshot.ts";
+import type { Signal } from "./limits.ts";
+import type { ImageRecord } from "./ledger.ts";
+import type {
+  ContainerKeepReason,
+  ContainerRemoveReason,
+  ImageBlock,
+  ImageKeepReason,
+  ImageTrigger,
+  LogKeepReason,
+  LogRemoveReason,
+  SandboxKeepReason,
+  SandboxRemoveReason,
+} from "./reason.ts";
+import type { Duration, Instant } from "./time.ts";
+
+/** What a pass is for. */
+export type Purpose =
+  /** Thresholds, ages, budgets: what the periodic loops do. */
+  | { readonly kind: "periodic" }
+  /** Every unused image that no rule protects, whatever the disk says. */
+  | { readonly kind: "all-unused" }
+  /** Until the pressure on these signals is gone. */
+  | { readonly kind: "pressure"; readonly signals: readonly Signal[] };
+
+/** A bound that a pass frees down to. The pass ends when every target of its triggers is met. */
+export type ImageTarget =
+  | {
+      readonly kind: "available-bytes";
+      readonly trigger: ImageTrigger;
+      readonly device: string;
+      readonly path: string;
+      /** Met when at least so much is available. */
+      readonly availableBytes: bigint;
+      /** What was missing when the plan was made; own gains that add up to it end the pass too. */
+      readonly wantedBytes: bigint;
+      /** At or above this the disk no longer triggers; what futility is measured against. */
+      readonly relievedBytes: bigint;
+    }
+  | {
+      readonly kind: "free-inodes";
+      readonly trigger: ImageTrigger;
+      readonly device: string;
+      readonly path: string;
+      readonly inodesFree: bigint;
+      readonly wantedInodes: bigint;
+      readonly relievedInodes: bigint;
+    }
+  | { readonly kind: "store-bytes"; readonly trigger: ImageTrigger; readonly maximumBytes: bigint; readonly wantedBytes: bigint }
+  | { readonly kind: "image-count"; readonly trigger: ImageTrigger; readonly maximumImages: number; readonly wantedImages: number }
+  /** No target: every candidate goes. */
+  | { readonly kind: "everything"; readonly trigger: ImageTrigger };
+
+/** An image that no rule protects, at its place in the order of removal. */
+export interface ImageCandidate {
+  readonly image: Image;
+  readonly record: ImageRecord;
+  /** `age`: it goes whatever the disk says, before all others. Else the triggers that are met. */
+  readonly triggers: readonly ImageTrigger[];
+  /** Watched time since the later of first seen and last used. */
+  readonly unusedFor: Duration;
+  /** Whether the estimate (reported sizes added up) reaches as far as this image. */
+  readonly expected: boolean;
+}
+
+export interface KeptImage {
+  readonly image: Image;
+  readonly record: ImageRecord;
+  readonly reason: ImageKeepReason;
+  /** Codes of the rules that were tried, in order, the deciding one last. */
+  readonly tried: readonly ImageKeepReason["kind"][];
+}
+
+/** The upper bound of what image removal could free on a filesystem, beside what is needed. */
+export interface Futility {
+  readonly filesystem: string;
+  readonly boundBytes: bigint;
+  readonly neededBytes: bigint;
+  readonly futile: boolean;
+  /** What fills the disk, as far as it can be told. */
+  readonly breakdown: DiskBreakdown;
+}
+
+export interface DiskBreakdown {
+  readonly capacityBytes: bigint;
+  readonly availableBytes: bigint;
+  readonly imagesBytes: bigint;
+  /** Writable layers; `null` where the runtime does not tell them from images. */
+  readonly containersBytes: bigint | null;
+  readonly logsBytes: bigint | null;
+  /** The rest: what no image, container or log explains. */
+  readonly otherBytes: bigint;
+}
+
+export interface ImagePlan {
+  readonly purpose: Purpose["kind"];
+  readonly now: Instant;
+  /** Triggers that are met. */
+  readonly triggers: readonly ImageTrigger[];
+  readonly targets: readonly ImageTarget[];
+  /** In the order of removal; a pass removes a prefix. Empty where `blocks` is not. */
+  readonly candidates: readonly ImageCandidate[];
+  readonly kept: readonly KeptImage[];
+  readonly blocks: readonly ImageBlock[];
+  readonly futility: readonly Futility[];
+  /** The percentages in force where the disk was judged. */
+  readonly usage: readonly DiskUsage[];
+  /** Things to say beside the plan: a clamp of figures, a flag that has no effect here. */
+  readonly notes: readonly string[];
+}
+
+export interface DiskUsage {
+  readonly filesystem: Filesystem;
+  /** 100 less the whole percent that is available: rounded up, as the kubelet does. */
+  readonly usedPercent: number;
+  readonly inodesUsedPercent: number | null;
+  readonly highPercent: number;
+  readonly lowPercent: number;
+}
+
+export type Decision<Keep, Remove> =
+  | { readonly kind: "keep"; readonly reason: Keep; readonly tried: readonly string[] }
+  | { readonly kind: "remove"; readonly reason: Remove; readonly tried: readonly string[] };
+
+export interface PlannedContainer {
+  readonly container: Container;
+  /** UNKNOWN ones are stopped first. */
+  readonly stopFirst: boolean;
+  readonly decision: Decision<ContainerKeepReason, ContainerRemoveReason>;
+}
+
+export interface PlannedSandbox {
+  readonly sandbox: Sandbox;
+  readonly decision: Decision<SandboxKeepReason, SandboxRemoveReason>;
+}
+
+export interface PlannedPodLogs {
+  readonly directory: PodLogDirectory;
+  readonly decision: Decision<LogKeepReason, LogRemoveReason>;
+}
+
+/** Dangling links are judged by the runtime's word at the moment of removal; the plan only names them. */
+export interface PlannedLogLink {
+  readonly link: DanglingLogLink;
+}
+
+export interface ContainerPlan {
+  readonly purpose: Purpose["kind"];
+  readonly now: Instant;
+  /** In the order of removal, then what is kept. */
+  readonly containers: readonly PlannedContainer[];
+  /** Judged as if the planned containers were gone; the pass judges again on fresh lists. */
+  readonly sandboxes: readonly PlannedSandbox[];
+  readonly podLogs: readonly PlannedPodLogs[];
+  readonly links: readonly PlannedLogLink[];
+  readonly strays: readonly string[];
+  /** Not `null`: nothing at all is removed, for this reason. */
+  readonly blocks: readonly ImageBlock[];
+  /** Who says that a pod is gone, and whether it may be believed now. */
+  readonly podSource: PodSourceState;
+}
+
+export type PodSourceState =
+  | { readonly kind: "ready"; readonly source: string }
+  | { readonly kind: "none"; readonly why: string }
+  | { readonly kind: "not-ready"; readonly source: string; readonly why: string };
+
+/** The whole node's plan. */
+export interface Plan {
+  readonly containers: ContainerPlan | null;
+  readonly images: ImagePlan | null;
+}

@@ -1,0 +1,119 @@
+/** Why a thing is kept or removed: a closed union of plain data; `docs/policy.md` has one example for each code. */
+import type { ContainerId, ImageId, PodUid, SandboxId } from "./ids.ts";
+import type { Signal } from "./limits.ts";
+import type { Duration, Instant } from "./time.ts";
+
+/** Who uses an image. */
+export type ImageUser =
+  | { readonly kind: "container"; readonly id: ContainerId; readonly name: string; readonly podName: string; readonly state: string }
+  | { readonly kind: "image-volume"; readonly id: ContainerId; readonly name: string; readonly podName: string }
+  | { readonly kind: "pod-spec"; readonly uid: PodUid }
+  | { readonly kind: "sandbox"; readonly id: SandboxId };
+
+/** Why an image is kept. */
+export type ImageKeepReason =
+  | { readonly kind: "in-use"; readonly users: readonly ImageUser[] }
+  | { readonly kind: "pinned" }
+  /** `by`: the runtime names it, the flag names it, or a built-in pattern for pause images matches. */
+  | { readonly kind: "sandbox-image"; readonly by: "runtime" | "flag" | "pattern"; readonly name: string }
+  | { readonly kind: "keep-rule"; readonly pattern: string; readonly source: string; readonly name: string }
+  /** It came from an archive. */
+  | { readonly kind: "keep-loaded" }
+  | { readonly kind: "keep-per-repository"; readonly repository: string; readonly place: number; readonly limit: number }
+  /** Removed before, answered with success, and still listed: not tried again yet. */
+  | { readonly kind: "ghost"; readonly since: Instant; readonly attempts: number }
+  | { readonly kind: "too-young"; readonly age: Duration; readonly minimumAge: Duration }
+  /** Used at or after the instant of the pass (`compat: kubelet`). */
+  | { readonly kind: "just-used" }
+  /** No trigger asks for images. */
+  | { readonly kind: "no-trigger" }
+  /** A trigger asks, and a reason that stands in `blocks` of the plan stops the whole pass. */
+  | { readonly kind: "blocked"; readonly block: ImageBlock["kind"] }
+  /** Its removal was not planned when the pass began, or facts changed before its turn came. */
+  | { readonly kind: "changed"; readonly what: string };
+
+/** What asks for image removal. */
+export type ImageTrigger =
+  | { readonly kind: "space" }
+  | { readonly kind: "inodes" }
+  | { readonly kind: "budget" }
+  | { readonly kind: "count" }
+  | { readonly kind: "age" }
+  | { readonly kind: "pressure"; readonly signal: Signal }
+  | { readonly kind: "all-unused" };
+
+/** Why no image at all is removed in this pass. */
+export type ImageBlock =
+  | { readonly kind: "on-hold"; readonly until: Instant | null; readonly reason: string }
+  | { readonly kind: "boot-grace"; readonly because: "boot" | "containers-vanished"; readonly remaining: Duration }
+  | { readonly kind: "keep-rules-invalid"; readonly problems: readonly { readonly source: string; readonly message: string }[] }
+  /** A reference or a container's image volumes could not be read, so what is in use is not known. */
+  | { readonly kind: "usage-unknown"; readonly unknown: readonly { readonly subject: string; readonly message: string }[] }
+  /** Pods of the node could not be read although their specifications count as use (`--pod-source kubelet-api`). */
+  | { readonly kind: "pods-unknown"; readonly message: string }
+  | { readonly kind: "invalid-capacity"; readonly path: string; readonly message: string }
+  | { readonly kind: "futile"; readonly filesystem: string; readonly boundBytes: bigint; readonly neededBytes: bigint };
+
+/** Why a container is kept. */
+export type ContainerKeepReason =
+  | { readonly kind: "running" }
+  | { readonly kind: "foreign" }
+  | { readonly kind: "too-young"; readonly age: Duration; readonly minimumAge: Duration }
+  /** CREATED or UNKNOWN in a pod that is not gone. */
+  | { readonly kind: "not-dead"; readonly state: string }
+  /** The newest instance of its name in a living pod, while none of that name runs. */
+  | { readonly kind: "newest-of-name" }
+  | { readonly kind: "within-limits" }
+  | { readonly kind: "source-not-ready"; readonly message: string }
+  /** When it ended could not be read. */
+  | { readonly kind: "end-unknown"; readonly message: string }
+  | { readonly kind: "blocked"; readonly block: ImageBlock["kind"] }
+  | { readonly kind: "changed"; readonly what: string };
+
+export type ContainerRemoveReason =
+  | { readonly kind: "pod-gone" }
+  | { readonly kind: "pod-evicted" }
+  | { readonly kind: "pod-terminated" }
+  | { readonly kind: "over-per-container-limit"; readonly limit: number }
+  | { readonly kind: "over-total-limit"; readonly limit: number }
+  | { readonly kind: "foreign-dead" };
+
+export type SandboxKeepReason =
+  | { readonly kind: "ready" }
+  | { readonly kind: "has-containers"; readonly containers: readonly ContainerId[] }
+  | { readonly kind: "newest-of-pod" }
+  | { readonly kind: "foreign" }
+  | { readonly kind: "source-not-ready"; readonly message: string }
+  | { readonly kind: "blocked"; readonly block: ImageBlock["kind"] }
+  | { readonly kind: "changed"; readonly what: string };
+
+export type SandboxRemoveReason =
+  | { readonly kind: "pod-gone" }
+  | { readonly kind: "pod-evicted" }
+  | { readonly kind: "pod-terminated" }
+  | { readonly kind: "superseded" }
+  | { readonly kind: "foreign-dead" };
+
+export type LogKeepReason =
+  | { readonly kind: "pod-known" }
+  | { readonly kind: "pod-not-gone-yet" }
+  | { readonly kind: "stray" }
+  | { readonly kind: "source-not-ready"; readonly message: string }
+  | { readonly kind: "container-not-gone"; readonly state: string }
+  | { readonly kind: "unreadable"; readonly message: string }
+  | { readonly kind: "blocked"; readonly block: ImageBlock["kind"] }
+  | { readonly kind: "changed"; readonly what: string };
+
+export type LogRemoveReason =
+  | { readonly kind: "pod-gone" }
+  | { readonly kind: "pod-evicted" }
+  | { readonly kind: "container-gone" }
+  | { readonly kind: "container-exited" };
+
+/** Any thing that a reason speaks of. */
+export type Subject =
+  | { readonly kind: "image"; readonly id: ImageId }
+  | { readonly kind: "container"; readonly id: ContainerId }
+  | { readonly kind: "sandbox"; readonly id: SandboxId }
+  | { readonly kind: "pod-logs"; readonly entry: string }
+  | { readonly kind: "log-link"; readonly entry: string };

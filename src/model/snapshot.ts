@@ -1,0 +1,214 @@
+/** What was seen on the node at one moment: plain facts, no judgement. */
+import type { ContainerId, ImageId, PodUid, SandboxId } from "./ids.ts";
+import type { Duration, Instant } from "./time.ts";
+
+/** An image as the runtime lists it. */
+export interface Image {
+  readonly id: ImageId;
+  readonly repoTags: readonly string[];
+  readonly repoDigests: readonly string[];
+  /** As reported: compressed on some runtimes, and layers that images share count in each. */
+  readonly sizeBytes: bigint;
+  readonly pinned: boolean;
+}
+
+export type ContainerState = "created" | "running" | "exited" | "unknown";
+
+/** A container as the runtime lists it; labels that Kubernetes sets are lifted out, the rest is not kept. */
+export interface Container {
+  readonly id: ContainerId;
+  readonly sandboxId: SandboxId;
+  /** `metadata.name`. */
+  readonly name: string;
+  readonly attempt: number;
+  /** Label `io.kubernetes.pod.uid` of the container itself, else "". */
+  readonly podUid: PodUid;
+  readonly podName: string;
+  readonly podNamespace: string;
+  /** `image.image`: the name that the container was created from. */
+  readonly imageName: string;
+  /** `image_ref`: a digest or an ID, by runtime. */
+  readonly imageRef: string;
+  /** `image_id`: empty on older runtimes. */
+  readonly imageId: string;
+  readonly state: ContainerState;
+  readonly createdAt: Instant;
+}
+
+export type SandboxState = "ready" | "not-ready";
+
+export interface Sandbox {
+  readonly id: SandboxId;
+  /** Label `io.kubernetes.pod.uid`; "" where Kubernetes did not make the sandbox. */
+  readonly podUid: PodUid;
+  /** `metadata.uid`, which other tools set too. */
+  readonly metadataUid: PodUid;
+  readonly name: string;
+  readonly namespace: string;
+  readonly attempt: number;
+  readonly state: SandboxState;
+  readonly createdAt: Instant;
+}
+
+/** What one `ContainerStatus` adds to the list. Mounts never change, and the end comes once: both are remembered. */
+export interface ContainerDetail {
+  readonly id: ContainerId;
+  /** References of images that are mounted as volumes, as given at creation. */
+  readonly imageVolumes: readonly string[];
+  /** When the container ended; `null` while it has not, or where the runtime does not say. */
+  readonly finishedAt: Instant | null;
+  readonly logPath: string;
+  readonly state: ContainerState;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
+}
+
+/** What is known of a container's image volumes. */
+export type ImageVolumes =
+  | { readonly kind: "known"; readonly references: readonly string[] }
+  /** The container went between the list and the status. */
+  | { readonly kind: "gone" }
+  /** The runtime cannot mount images, so there is nothing to know. */
+  | { readonly kind: "unsupported" }
+  | { readonly kind: "unknown"; readonly message: string };
+
+/** What became of a reference that no listed image carries, asked by `ImageStatus`. */
+export type Resolution =
+  | { readonly kind: "image"; readonly id: ImageId }
+  /** The runtime has no such image. */
+  | { readonly kind: "absent" }
+  /** The call failed: what the reference means is unknown. */
+  | { readonly kind: "unknown"; readonly message: string };
+
+export interface RuntimeInfo {
+  /** `unix:///…` as it is dialled. */
+  readonly endpoint: string;
+  readonly imageEndpoint: string;
+  /** `containerd`, `cri-o`, `docker`. */
+  readonly name: string;
+  /** Without a leading `v`: `1.7.24`. */
+  readonly version: string;
+  readonly apiVersion: string;
+  /** Names that `Status(verbose)` gives the sandbox image; empty where it names none. */
+  readonly sandboxImages: readonly string[];
+}
+
+export type FilesystemRole = "imagefs" | "containerfs" | "nodefs";
+
+/** One filesystem of the node, measured by statfs; one entry for each device, however many roles it has. */
+export interface Filesystem {
+  readonly roles: readonly FilesystemRole[];
+  /** The directory that was measured: the runtime's `fs_id.mountpoint`, or the kubelet's root directory. */
+  readonly path: string;
+  /** Where the filesystem is mounted, by mountinfo; the path itself where that cannot be told. */
+  readonly mountpoint: string;
+  /** `major:minor` of the device. */
+  readonly device: string;
+  readonly capacityBytes: bigint;
+  /** For those without the root's privilege: what is reserved counts as used. */
+  readonly availableBytes: bigint;
+  /** 0 where the filesystem has no inode limit. */
+  readonly inodes: bigint;
+  readonly inodesFree: bigint;
+  /** `used_bytes` of the image filesystem's entry; `null` where the runtime says none. */
+  readonly imageUsedBytes: bigint | null;
+  /** `used_bytes` of the container filesystem's entry; `null` where the runtime says none. */
+  readonly containerUsedBytes: bigint | null;
+}
+
+/** Facts of who the pods of this node are, from the source in force, as read; judged in policy. */
+export type PodReading =
+  | { readonly kind: "ready"; readonly source: PodSource; readonly pods: readonly PodRecordSeen[] }
+  /** Where no source says who is gone, nobody is. */
+  | { readonly kind: "none"; readonly why: string }
+  | { readonly kind: "failed"; readonly source: PodSource; readonly message: string };
+
+export type PodSource = "cri" | "kubelet-dir" | "kubelet-api";
+
+export interface PodRecordSeen {
+  readonly uid: PodUid;
+  /** Succeeded or Failed, by the kubelet. A directory says nothing of it: false. */
+  readonly finished: boolean;
+  /** Evicted: the content goes although the pod is listed. */
+  readonly evicted: boolean;
+  /** Images that the pod's specification names, init and volume images included. */
+  readonly images: readonly string[];
+}
+
+/** An entry of the pod log directory whose name and type are those of a pod's logs. */
+export interface PodLogDirectory {
+  /** The entry's name: `NAMESPACE_NAME_UID`. */
+  readonly entry: string;
+  readonly uid: PodUid;
+}
+
+/** A link in the legacy directory of container logs whose target does not exist. */
+export interface DanglingLogLink {
+  readonly entry: string;
+  /** What the name says; shorter than an ID where the name was cut. */
+  readonly containerId: string;
+}
+
+export interface LogFacts {
+  readonly podLogsDirectory: string;
+  readonly podLogs: readonly PodLogDirectory[];
+  /** Entries that are no pod's: named, never touched. */
+  readonly strays: readonly string[];
+  readonly danglingLinks: readonly DanglingLogLink[];
+  /** Bytes that the log directory's files take, where they were counted. */
+  readonly sizeBytes: bigint | null;
+}
+
+/** One keep rule as read, with where it stands. */
+export interface KeepRule {
+  readonly pattern: string;
+  /** `--keep`, or the file and line: `/etc/crigc/keep.d/base.list:3`. */
+  readonly source: string;
+}
+
+/** A wrong keep rule or keep file. */
+export interface KeepProblem {
+  readonly source: string;
+  readonly message: string;
+}
+
+export interface KeepRules {
+  readonly rules: readonly KeepRule[];
+  /** Not empty: no image is removed. */
+  readonly problems: readonly KeepProblem[];
+  /** Directories from which rules were read, so that one that vanishes is noticed. */
+  readonly directoriesRead: readonly string[];
+}
+
+/** The machine's clocks at the moment of the snapshot. */
+export interface Clocks {
+  readonly wall: Instant;
+  /** Since the boot, suspended time included; immune to changes of the wall clock. */
+  readonly uptime: Duration;
+  /** Changes with every boot; "" where it cannot be read. */
+  readonly bootId: string;
+}
+
+/** A node at one moment. Each list is complete: a list that failed is an error, never a shorter snapshot. */
+export interface Snapshot {
+  /** Taken before the first call. */
+  readonly clocks: Clocks;
+  /** The wall clock after the last call. */
+  readonly observedAt: Instant;
+  readonly runtime: RuntimeInfo;
+  readonly images: readonly Image[];
+  readonly containers: readonly Container[];
+  readonly sandboxes: readonly Sandbox[];
+  /** By container ID, for every listed container. */
+  readonly imageVolumes: ReadonlyMap<ContainerId, ImageVolumes>;
+  /** Ends of dead containers that are known, now or from the ledger. */
+  readonly containerEnds: ReadonlyMap<ContainerId, Instant>;
+  /** By reference, for every reference that no listed image carries. */
+  readonly resolutions: ReadonlyMap<string, Resolution>;
+  /** Images that sandboxes' own status names, by sandbox. */
+  readonly sandboxImages: ReadonlyMap<SandboxId, string>;
+  readonly filesystems: readonly Filesystem[];
+  readonly pods: PodReading;
+  readonly logs: LogFacts | null;
+  readonly keep: KeepRules;
+}

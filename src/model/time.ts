@@ -1,0 +1,56 @@
+/** Instants and durations in exact nanoseconds, because CRI timestamps exceed what a number holds. */
+import type { Brand } from "./brand.ts";
+
+/** Nanoseconds since 1970-01-01T00:00:00Z by the wall clock, which can jump in both directions. */
+export type Instant = Brand<bigint, "Instant">;
+/** A span in nanoseconds. May be negative where two instants are subtracted. */
+export type Duration = Brand<bigint, "Duration">;
+/**
+ * A reading of the watched clock in nanoseconds: the time during which somebody looked at the node, summed in the
+ * ledger. It never goes back, does not jump with the wall clock, and counts a gap for at most twice the detection period.
+ */
+export type Watched = Brand<bigint, "Watched">;
+
+const NS_PER_MS = 1_000_000n;
+const NS_PER_SECOND = 1_000_000_000n;
+
+export const instant = (ns: bigint): Instant => ns as Instant;
+export const duration = (ns: bigint): Duration => ns as Duration;
+export const watched = (ns: bigint): Watched => ns as Watched;
+
+export const instantFromMs = (ms: number): Instant => instant(BigInt(Math.trunc(ms)) * NS_PER_MS);
+export const durationFromMs = (ms: number): Duration => duration(BigInt(Math.round(ms * 1e6)));
+export const seconds = (count: number): Duration => durationFromMs(count * 1000);
+export const minutes = (count: number): Duration => seconds(count * 60);
+export const hours = (count: number): Duration => minutes(count * 60);
+
+/** Whole milliseconds, truncated toward zero: for timers and for `…Ms` fields of JSON documents. */
+export const toMs = (span: Duration): number => Number(span / NS_PER_MS);
+export const instantToMs = (at: Instant): number => Number(at / NS_PER_MS);
+
+export const since = (later: Instant, earlier: Instant): Duration => duration(later - earlier);
+export const plus = (at: Instant, span: Duration): Instant => instant(at + span);
+export const watchedSince = (later: Watched, earlier: Watched): Duration => duration(later - earlier);
+
+/** RFC 3339 in UTC; fractions to the last non-zero digit and none when whole: `2026-01-01T00:00:00.25Z`. */
+export function toRfc3339(at: Instant): string {
+  const wholeSeconds = floorDivide(at, NS_PER_SECOND);
+  const fractionNs = at - wholeSeconds * NS_PER_SECOND;
+  const base = new Date(Number(wholeSeconds) * 1000).toISOString().slice(0, -5);
+  const fraction = fractionNs.toString().padStart(9, "0").replace(/0+$/, "");
+  return fraction === "" ? `${base}Z` : `${base}.${fraction}Z`;
+}
+
+/** Reads what `toRfc3339` writes, with offsets as well; `null` if the text is no such time. */
+export function fromRfc3339(text: string): Instant | null {
+  const match = /^(\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?([Zz]|[+-]\d\d:\d\d)$/.exec(text);
+  if (match === null) return null;
+  const ms = Date.parse(`${match[1]}${match[3]}`);
+  if (Number.isNaN(ms)) return null;
+  return instant(BigInt(ms) * NS_PER_MS + BigInt((match[2] ?? "").padEnd(9, "0")));
+}
+
+function floorDivide(value: bigint, by: bigint): bigint {
+  const quotient = value / by;
+  return value % by < 0n ? quotient - 1n : quotient;
+}
