@@ -1,0 +1,223 @@
+// The layout, the import table and the style of the project, executed; each check is shown to be able to fail.
+
+import { describe, expect, test } from "bun:test";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+
+import {
+  forbiddenGlobals,
+  forbiddenImports,
+  forbiddenSyntax,
+  importCycles,
+  leftoverMarkers,
+  longFiles,
+  missingFiles,
+  missingOpenings,
+  unusedFiles,
+} from "./tidy/checks.ts";
+import { blank, type Source, source } from "./tidy/source.ts";
+import { folderRules } from "./tidy/table.ts";
+
+const top = join(import.meta.dir, "..");
+const read = (pattern: string): readonly Source[] =>
+  [...new Bun.Glob(pattern).scanSync(top)]
+    .sort()
+    .map((path) => source(path, readFileSync(join(top, path), "utf8")));
+
+const src = read("src/**/*.ts");
+const everything = [
+  ...src,
+  ...read("{test,scripts}/**/*.ts"),
+  ...read("{docs,proto}/**/*.{md,proto}"),
+  ...read("*.md"),
+];
+const exists = (path: string): boolean => existsSync(join(top, path));
+
+const files = (texts: Readonly<Record<string, string>>): readonly Source[] =>
+  Object.entries(texts).map(([path, text]) => source(path, text));
+
+describe("imports", () => {
+  test("sources import only what the table allows", () => {
+    expect(forbiddenImports(src)).toEqual([]);
+  });
+
+  test.each([
+    [
+      "a folder that the table does not name",
+      "src/policy/a.ts",
+      'import { x } from "../cri/client.ts";',
+    ],
+    ["a type-only import", "src/policy/a.ts", 'import type { X } from "../cri/client.ts";'],
+    ["an import in a type", "src/policy/a.ts", 'type X = typeof import("../cri/client.ts");'],
+    ["a dynamic import", "src/policy/a.ts", 'const x = await import("../cri/client.ts");'],
+    [
+      "an import over several lines",
+      "src/model/a.ts",
+      'import {\n  a,\n  b,\n} from "../policy/b.ts";',
+    ],
+    ["an import for its effect", "src/model/a.ts", 'import "../policy/b.ts";'],
+    ["a package", "src/observe/a.ts", 'import { readFile } from "node:fs/promises";'],
+    ["a package that is granted elsewhere", "src/store/a.ts", 'import grpc from "@grpc/grpc-js";'],
+    ["the global Bun", "src/loop/a.ts", "const x = Bun.file(path);"],
+    ["a missing extension", "src/model/a.ts", 'import { b } from "./b";'],
+    ["a file outside src", "src/model/a.ts", 'import { b } from "../../test/support/b.ts";'],
+    ["a folder that is not in the layout", "src/utils/a.ts", ""],
+  ])("%s is refused", (_, path, text) => {
+    expect(forbiddenImports(files({ [path]: text }))).toHaveLength(1);
+  });
+
+  test("what the table grants to one file is refused in a second one", () => {
+    const text = 'import { readFileSync } from "node:fs";';
+    expect(forbiddenImports(files({ "src/config/load.ts": text }))).toEqual([]);
+    expect(
+      forbiddenImports(files({ "src/config/load.ts": text, "src/config/merge.ts": text })),
+    ).toEqual([
+      'src/config/merge.ts:1 imports "node:fs": only one file of config may, and that is src/config/load.ts',
+    ]);
+  });
+
+  test("every folder of the table's right side is in the table", () => {
+    const named = Object.values(folderRules).flatMap((rule) => rule.folders);
+    expect(
+      named.filter((name) => !["*", "proto"].includes(name) && folderRules[name] === undefined),
+    ).toEqual([]);
+  });
+
+  test("no sources import each other in a circle", () => {
+    expect(importCycles(src)).toEqual([]);
+  });
+
+  test("a circle is found, by type-only imports too", () => {
+    const circle = files({
+      "src/model/a.ts": 'import { b } from "./b.ts";',
+      "src/model/b.ts": 'import type { C } from "./c.ts";',
+      "src/model/c.ts": 'import { b } from "./b.ts";',
+    });
+    expect(importCycles(circle)).toEqual([
+      "src/model/b.ts imports src/model/c.ts imports src/model/b.ts",
+    ]);
+  });
+
+  test("every source is imported by another one", () => {
+    expect(unusedFiles(src)).toEqual([]);
+  });
+
+  test("a source that nothing imports is found, main.ts aside", () => {
+    const lonely = files({
+      "src/main.ts": 'import "./cli/a.ts";',
+      "src/cli/a.ts": "",
+      "src/cli/b.ts": "",
+    });
+    expect(unusedFiles(lonely)).toEqual(["src/cli/b.ts is imported by no file of src"]);
+  });
+
+  test("every file that a source imports exists", () => {
+    expect(missingFiles(src, exists)).toEqual([]);
+  });
+
+  test("an import of a file that is not there is found", () => {
+    expect(missingFiles(files({ "src/cli/a.ts": 'import "./b.ts";' }), () => false)).toEqual([
+      "src/cli/a.ts imports src/cli/b.ts, which does not exist",
+    ]);
+  });
+});
+
+describe("style", () => {
+  test("no source is too long", () => {
+    expect(longFiles(src)).toEqual([]);
+  });
+
+  test("a source of 301 lines is too long, one of 300 is not", () => {
+    const lines = (count: number): readonly Source[] =>
+      files({ "src/model/a.ts": "x;\n".repeat(count) });
+    expect(longFiles(lines(300))).toEqual([]);
+    expect(longFiles(lines(301))).toHaveLength(1);
+  });
+
+  test("nothing is marked as unfinished", () => {
+    expect(leftoverMarkers(everything)).toEqual([]);
+  });
+
+  test("a mark of unfinished work is found in a comment and in a document", () => {
+    const mark = ["TO", "DO"].join("");
+    expect(
+      leftoverMarkers(files({ "src/a.ts": `// ${mark}: later`, "docs/a.md": `# A\n\n${mark}` })),
+    ).toEqual([
+      `src/a.ts:1 says ${mark}: do it, or write it down as an issue`,
+      `docs/a.md:3 says ${mark}: do it, or write it down as an issue`,
+    ]);
+  });
+
+  test("no source has an enum, a default export, a re-export or a namespace", () => {
+    expect(forbiddenSyntax(src)).toEqual([]);
+  });
+
+  test.each([
+    ["export enum Kind { a }"],
+    ["const enum Kind {\n a }"],
+    ["export default function f() {}"],
+    ["export { f as default };"],
+    ['export * from "./a.ts";'],
+    ['export type { A } from "./a.ts";'],
+    ["namespace A { }"],
+  ])("%s is refused", (text) => {
+    expect(forbiddenSyntax(files({ "src/model/a.ts": text }))).toHaveLength(1);
+  });
+
+  test("no source reaches for the process, the console, the clock or randomness where it may not", () => {
+    expect(forbiddenGlobals(src)).toEqual([]);
+  });
+
+  test.each([
+    ["src/cli/gc.ts", "process.exit(1);"],
+    ["src/cli/gc.ts", 'const x = process["env"];'],
+    ["src/host/hook.ts", "Bun.env;"],
+    ["src/config/merge.ts", "import.meta.env;"],
+    ["src/loop/agent.ts", 'console.log("x");'],
+    ["src/policy/rank.ts", "Date.now();"],
+    ["src/policy/rank.ts", "new Date();"],
+    ["src/policy/rank.ts", "Math.random();"],
+  ])("in %s, %s is refused", (path, text) => {
+    expect(forbiddenGlobals(files({ [path]: text }))).toHaveLength(1);
+  });
+
+  test.each([
+    ["src/main.ts", "process.exit(1);"],
+    ["src/report/log.ts", "console.error(line);"],
+    ["src/cli/gc.ts", 'const text = "process.exit"; // console.log'],
+    ["src/cli/gc.ts", "child.process.id;"],
+    ["src/host/clock.ts", "Date.now();"],
+  ])("in %s, %s is allowed", (path, text) => {
+    expect(forbiddenGlobals(files({ [path]: text }))).toEqual([]);
+  });
+
+  test("every source opens with a sentence on its job", () => {
+    expect(missingOpenings(src)).toEqual([]);
+  });
+
+  test("a source that opens with code is found", () => {
+    expect(missingOpenings(files({ "src/model/a.ts": "export const a = 1;" }))).toHaveLength(1);
+    expect(missingOpenings(files({ "src/model/a.ts": "// Says a.\nexport const a = 1;" }))).toEqual(
+      [],
+    );
+  });
+});
+
+describe("reading sources", () => {
+  test.each([
+    ['a("b // c"); d', 'a("      "); d'],
+    ["a; // it's b", "a;          "],
+    ["/* a\nb */c", "    \n    c"],
+    ["`a${b + `c${{ d: 1 }}`}e`", "` ${b + ` ${{ d: 1 }}`} `"],
+    ['a / b; x = /["/]/.test("c")', 'a / b; x = /    /.test(" ")'],
+    ["'\\'' + a", "'  ' + a"],
+    ["/* never closed", "               "],
+  ])("%j is read as %j", (text, code) => {
+    expect(blank(text)).toBe(code);
+  });
+
+  test("words in comments and strings are not imports", () => {
+    const text = '// import "a"\nconst b = \'import "c"\';\nimport d from "e"; // from "f"';
+    expect(source("src/model/a.ts", text).imports).toEqual([{ specifier: "e", line: 3 }]);
+  });
+});

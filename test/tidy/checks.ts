@@ -1,0 +1,214 @@
+// The tidy checks: each takes sources and returns one sentence for each thing that is wrong.
+
+import { posix } from "node:path";
+
+import { lineAt, type Source } from "./source.ts";
+import { type FolderRule, folderRules, globalRules, linesMax } from "./table.ts";
+
+/** Imports that the table does not allow. */
+export function forbiddenImports(sources: readonly Source[]): readonly string[] {
+  const problems: string[] = [];
+  const grants = new Grants();
+  for (const file of sources) {
+    const folder = folderOf(file.path);
+    const rule = folderRules[folder];
+    if (rule === undefined) {
+      problems.push(`${file.path} is in no folder of the import table`);
+      continue;
+    }
+    for (const { specifier, line } of file.imports) {
+      const fault = isRelative(specifier)
+        ? relativeFault({ file, specifier, rule })
+        : packageFault({ file, name: specifier, rule, grants });
+      if (fault !== undefined)
+        problems.push(`${file.path}:${line} imports "${specifier}": ${fault}`);
+    }
+    const bun = file.code.search(/(?<![.\w$])Bun\s*[.[]/);
+    if (bun >= 0) {
+      const fault = packageFault({ file, name: "Bun", rule, grants });
+      if (fault !== undefined)
+        problems.push(`${file.path}:${lineAt(file.text, bun)} uses Bun: ${fault}`);
+    }
+  }
+  return problems;
+}
+
+/** Which file of a folder uses what the table grants to one file only. */
+class Grants {
+  readonly #holders = new Map<string, string>();
+
+  holder(folder: string, path: string): string {
+    const known = this.#holders.get(folder);
+    if (known === undefined) this.#holders.set(folder, path);
+    return known ?? path;
+  }
+}
+
+function relativeFault(about: {
+  file: Source;
+  specifier: string;
+  rule: FolderRule;
+}): string | undefined {
+  const { file, specifier, rule } = about;
+  if (!/\.\w+$/.test(specifier)) return "name the file with its extension";
+  const folder = folderOf(resolved(file, specifier));
+  if (folder === folderOf(file.path) || rule.folders.includes("*") || rule.folders.includes(folder))
+    return undefined;
+  return `${folderOf(file.path)} may import ${listed(["itself", ...rule.folders])}`;
+}
+
+function packageFault(about: {
+  file: Source;
+  name: string;
+  rule: FolderRule;
+  grants: Grants;
+}): string | undefined {
+  const { file, name, rule, grants } = about;
+  if (matches(name, rule.packages)) return undefined;
+  const folder = folderOf(file.path);
+  if (!matches(name, rule.oneFile ?? [])) return `${folder} may use ${listed(rule.packages)}`;
+  const holder = grants.holder(folder, file.path);
+  return holder === file.path ? undefined : `only one file of ${folder} may, and that is ${holder}`;
+}
+
+function matches(name: string, patterns: readonly string[]): boolean {
+  return patterns.some((it) => (it.endsWith("*") ? name.startsWith(it.slice(0, -1)) : name === it));
+}
+
+function listed(names: readonly string[]): string {
+  return names.length === 0 ? "no packages" : names.join(", ");
+}
+
+/** Files that import each other in a circle, by any kind of import; one sentence a circle. */
+export function importCycles(sources: readonly Source[]): readonly string[] {
+  const edges = new Map(sources.map((file) => [file.path, importedPaths(file)]));
+  const done = new Set<string>();
+  const problems: string[] = [];
+  const visit = (path: string, trail: readonly string[]): void => {
+    const start = trail.indexOf(path);
+    if (start >= 0) problems.push(`${[...trail.slice(start), path].join(" imports ")}`);
+    if (start >= 0 || done.has(path)) return;
+    for (const next of edges.get(path) ?? []) visit(next, [...trail, path]);
+    done.add(path);
+  };
+  for (const path of edges.keys()) visit(path, []);
+  return problems;
+}
+
+/** Source files that no other source file imports. */
+export function unusedFiles(sources: readonly Source[]): readonly string[] {
+  const imported = new Set(sources.flatMap((file) => importedPaths(file)));
+  return sources
+    .filter((file) => file.path !== "src/main.ts" && !imported.has(file.path))
+    .map((file) => `${file.path} is imported by no file of src`);
+}
+
+/** Imports of files that are not there. */
+export function missingFiles(
+  sources: readonly Source[],
+  exists: (path: string) => boolean,
+): readonly string[] {
+  return sources.flatMap((file) =>
+    importedPaths(file)
+      .filter((path) => !exists(path))
+      .map((path) => `${file.path} imports ${path}, which does not exist`),
+  );
+}
+
+export function longFiles(sources: readonly Source[]): readonly string[] {
+  return sources
+    .map((file) => ({ path: file.path, lines: file.text.trimEnd().split("\n").length }))
+    .filter(({ lines }) => lines > linesMax)
+    .map(
+      ({ path, lines }) =>
+        `${path} has ${lines} lines, at most ${linesMax} are allowed: split it by idea`,
+    );
+}
+
+/** Marks of unfinished work. Put together here, so that this file does not name them. */
+const markers = new RegExp(
+  `\\b(?:${["TO" + "DO", "FIX" + "ME", "X" + "XX", "HA" + "CK"].join("|")})\\b`,
+);
+
+export function leftoverMarkers(sources: readonly Source[]): readonly string[] {
+  return sources.flatMap((file) =>
+    found(file, file.text, markers).map(
+      ({ line, match }) =>
+        `${file.path}:${line} says ${match}: do it, or write it down as an issue`,
+    ),
+  );
+}
+
+const syntaxRules: readonly { readonly name: string; readonly pattern: RegExp }[] = [
+  { name: "an enum", pattern: /(?<![.\w$])enum\s+\w+\s*\{/ },
+  { name: "a default export", pattern: /(?<![.\w$])export\s+default\b|\bas\s+default\b/ },
+  {
+    name: "a re-export (import from the file itself)",
+    pattern: /(?<![.\w$])export\b[^;'"`()=]*?\bfrom\s*["']/,
+  },
+  { name: "a namespace", pattern: /(?<![.\w$])namespace\s+\w+\s*\{/ },
+];
+
+export function forbiddenSyntax(sources: readonly Source[]): readonly string[] {
+  return sources.flatMap((file) =>
+    syntaxRules.flatMap(({ name, pattern }) =>
+      found(file, file.code, pattern).map(({ line }) => `${file.path}:${line} has ${name}`),
+    ),
+  );
+}
+
+export function forbiddenGlobals(sources: readonly Source[]): readonly string[] {
+  return sources.flatMap((file) =>
+    globalRules
+      .filter(
+        (rule) => within(file.path, rule.examined ?? ["src/"]) && !within(file.path, rule.allowed),
+      )
+      .flatMap((rule) =>
+        found(file, file.code, rule.pattern).map(
+          ({ line }) => `${file.path}:${line} uses ${rule.name}: ${rule.instead}`,
+        ),
+      ),
+  );
+}
+
+export function missingOpenings(sources: readonly Source[]): readonly string[] {
+  return sources
+    .filter((file) => !/^(?:#![^\n]*\n)?\/(?:\/ \S|\*\*)/.test(file.text))
+    .map((file) => `${file.path} does not open with a sentence on its job`);
+}
+
+function within(path: string, places: readonly string[]): boolean {
+  return places.some((place) => (place.endsWith("/") ? path.startsWith(place) : path === place));
+}
+
+function found(
+  file: Source,
+  text: string,
+  pattern: RegExp,
+): readonly { line: number; match: string }[] {
+  return [...text.matchAll(new RegExp(pattern, "g"))].map((match) => ({
+    line: lineAt(file.text, match.index),
+    match: match[0],
+  }));
+}
+
+function importedPaths(file: Source): readonly string[] {
+  return file.imports
+    .filter((it) => isRelative(it.specifier))
+    .map((it) => resolved(file, it.specifier));
+}
+
+function isRelative(specifier: string): boolean {
+  return specifier.startsWith(".") || specifier.startsWith("/");
+}
+
+function resolved(file: Source, specifier: string): string {
+  return posix.join(posix.dirname(file.path), specifier);
+}
+
+/** The folder of src that a path is in, "main" for src/main.ts, else its first component. */
+function folderOf(path: string): string {
+  const [top, second] = path.split("/");
+  if (top !== "src") return top ?? path;
+  return second === "main.ts" ? "main" : (second ?? top);
+}

@@ -1,0 +1,80 @@
+// The import table of the architecture and the lists of what only some folders may use, as data.
+
+export type FolderRule = {
+  /** Folders of src, or files and folders of the top level, beside the folder itself. */
+  readonly folders: readonly string[];
+  /** Package names; a trailing star matches every name that starts so. */
+  readonly packages: readonly string[];
+  /** What exactly one file of the folder may use beside that: package names, or the global Bun. */
+  readonly oneFile?: readonly string[];
+};
+
+/** A change here comes with a decision record in docs/decisions. */
+export const folderRules: Readonly<Record<string, FolderRule>> = {
+  model: { folders: [], packages: [] },
+  policy: { folders: ["model"], packages: [] },
+  config: { folders: ["model"], packages: ["valibot"], oneFile: ["node:fs", "node:path", "Bun"] },
+  cri: { folders: ["model", "proto"], packages: ["@grpc/grpc-js", "@grpc/proto-loader"] },
+  host: { folders: ["model"], packages: ["node:*", "bun:ffi", "Bun"] },
+  store: { folders: ["model"], packages: ["bun:sqlite", "valibot"] },
+  observe: { folders: ["model"], packages: [] },
+  execute: { folders: ["model"], packages: [] },
+  report: { folders: ["model"], packages: [], oneFile: ["Bun"] },
+  loop: { folders: ["model", "observe", "policy", "execute", "report"], packages: [] },
+  cli: {
+    folders: ["model", "config", "loop", "observe", "policy", "execute", "report", "store", "host"],
+    packages: ["node:util"],
+  },
+  install: {
+    folders: ["model", "config", "loop", "observe", "policy", "execute", "report", "store", "host"],
+    packages: ["node:util"],
+  },
+  main: { folders: ["*"], packages: ["node:*", "Bun"] },
+};
+
+export type GlobalRule = {
+  readonly name: string;
+  /** Matched against code whose comments and strings are blanked. */
+  readonly pattern: RegExp;
+  /** Paths, or folders that end in a slash, that are examined; all of src if absent. */
+  readonly examined?: readonly string[];
+  readonly allowed: readonly string[];
+  readonly instead: string;
+};
+
+export const globalRules: readonly GlobalRule[] = [
+  {
+    name: "process",
+    pattern: /(?<![.\w$])process\s*(?:\?\.|[.[])/,
+    allowed: ["src/main.ts"],
+    instead: "take it as a parameter or a port that main.ts fills",
+  },
+  {
+    name: "the environment",
+    pattern: /\bBun\.(?:env|argv)\b|\bimport\.meta\.env\b/,
+    allowed: ["src/main.ts"],
+    instead: "take it as a parameter that main.ts fills",
+  },
+  {
+    name: "console",
+    pattern: /(?<![.\w$])console\s*(?:\?\.|[.[])/,
+    allowed: ["src/main.ts", "src/report/log.ts", "src/report/log/"],
+    instead: "return text, or use the log of report/",
+  },
+  {
+    name: "the clock",
+    pattern: /(?<![.\w$])(?:Date|Temporal|performance)\b/,
+    examined: ["src/policy/"],
+    allowed: [],
+    instead: "take now as an input",
+  },
+  {
+    name: "randomness",
+    pattern: /\bMath\.random\b|(?<![.\w$])crypto\b/,
+    examined: ["src/policy/"],
+    allowed: [],
+    instead: "take it as an input",
+  },
+];
+
+export const linesMax = 300;
