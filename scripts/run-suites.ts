@@ -1,0 +1,200 @@
+// Runs the suites one after another, adds up their counts and says the sum in one line.
+
+import { accessSync, constants, existsSync, mkdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+
+import { type Suite, suites } from "./suites.ts";
+
+type Counts = { readonly passed: number; readonly failed: number; readonly skipped: number };
+type Result = Counts & { readonly name: string; readonly note: string; readonly seconds: number };
+
+const top = join(import.meta.dir, "..");
+const inCi = process.env["CI"] === "true";
+/** One build serves all suites of a run. */
+let executableBuilt: boolean | undefined;
+
+process.chdir(top);
+process.exit(await main());
+
+async function main(): Promise<number> {
+  const { values, positionals } = parseArgs({
+    options: { list: { type: "boolean" } },
+    allowPositionals: true,
+  });
+  if (values.list === true) {
+    console.log(suites.map((suite) => suite.name).join("\n"));
+    return 0;
+  }
+  const unknown = positionals.filter((name) => suites.every((suite) => suite.name !== name));
+  if (unknown.length > 0) {
+    console.error(
+      `test: no suite is called ${unknown.join(", ")}; there are ${suites.map((suite) => suite.name).join(", ")}`,
+    );
+    return 2;
+  }
+  const chosen = suites.filter(
+    (suite) => positionals.length === 0 || positionals.includes(suite.name),
+  );
+  const results: Result[] = [];
+  for (const suite of chosen) results.push(await resultOf(suite));
+  return conclude(results);
+}
+
+function conclude(results: readonly Result[]): number {
+  const sum = (key: keyof Counts): number =>
+    results.reduce((total, result) => total + result[key], 0);
+  console.log(
+    `\n${"suite".padEnd(15)} ${"pass".padStart(6)} ${"fail".padStart(5)} ${"skip".padStart(5)} ${"seconds".padStart(8)}`,
+  );
+  for (const { name, passed, failed, skipped, seconds, note } of results) {
+    const row = [
+      name.padEnd(15),
+      String(passed).padStart(6),
+      String(failed).padStart(5),
+      String(skipped).padStart(5),
+      seconds.toFixed(1).padStart(8),
+      note,
+    ];
+    console.log(row.join(" ").trimEnd());
+  }
+  if (sum("passed") + sum("failed") === 0) console.log("no test ran");
+  const skipped = sum("skipped") > 0 ? `, ${sum("skipped")} skipped` : "";
+  console.log(`${sum("passed")} passed, ${sum("failed")} failed${skipped}`);
+  return sum("failed") === 0 && sum("passed") > 0 ? 0 : 1;
+}
+
+async function resultOf(suite: Suite): Promise<Result> {
+  const start = performance.now();
+  console.log(`\n== ${suite.name}`);
+  const { note, ...counts } = await attempt(suite);
+  if (note !== "") console.log(`${suite.name}: ${note}`);
+  return { name: suite.name, ...counts, note, seconds: (performance.now() - start) / 1000 };
+}
+
+async function attempt(suite: Suite): Promise<Counts & { readonly note: string }> {
+  const obstacle = obstacleTo(suite);
+  if (obstacle !== undefined) {
+    return inCi
+      ? { passed: 0, failed: 1, skipped: 0, note: `must run under CI, but ${obstacle}` }
+      : { passed: 0, failed: 0, skipped: 1, note: `skipped: ${obstacle}` };
+  }
+  const missing = await preparationFault(suite);
+  if (missing !== undefined) return { passed: 0, failed: 1, skipped: 0, note: missing };
+  return "executable" in suite.run
+    ? runExecutable(suite, suite.run.executable)
+    : runTests(suite, suite.run.tests);
+}
+
+/** Why the suite cannot run here at all. */
+function obstacleTo(suite: Suite): string | undefined {
+  const paths = "executable" in suite.run ? [suite.run.executable] : suite.run.tests;
+  const absent = paths.filter((path) => !existsSync(path));
+  if (absent.length > 0) return `${absent.join(", ")} does not exist`;
+  if (suite.needsRoot !== true) return undefined;
+  if (process.getuid?.() !== 0) return "it needs root";
+  const mounts = Bun.spawnSync(["unshare", "--mount", "--net", "true"], { stderr: "ignore" });
+  return mounts.exitCode === 0 ? undefined : "this machine lets even root create no namespaces";
+}
+
+async function preparationFault(suite: Suite): Promise<string | undefined> {
+  for (const group of suite.groups ?? []) {
+    const setup = `scripts/setup.d/${group}`;
+    if (existsSync(setup) && !(await succeeds(["scripts/setup", group])))
+      return `scripts/setup ${group} failed`;
+  }
+  if (suite.needsExecutable !== true) return undefined;
+  executableBuilt ??= await succeeds(["scripts/build"]);
+  return executableBuilt ? undefined : "scripts/build failed";
+}
+
+async function succeeds(command: string[]): Promise<boolean> {
+  return (await Bun.spawn(command, { stdio: ["ignore", "inherit", "inherit"] }).exited) === 0;
+}
+
+async function runTests(
+  suite: Suite,
+  paths: readonly string[],
+): Promise<Counts & { readonly note: string }> {
+  mkdirSync(".cache", { recursive: true });
+  const report = `.cache/junit-${suite.name}-${process.pid}.xml`;
+  const command = [
+    process.execPath,
+    "test",
+    "--no-orphans",
+    `--timeout=${suite.testSeconds * 1000}`,
+    "--reporter=junit",
+    `--reporter-outfile=${report}`,
+    ...(suite.ordered === true ? [] : ["--randomize"]),
+    ...(suite.except ?? []).map((path) => `--path-ignore-patterns=${path}/**`),
+    ...paths.map((path) => `./${path}`),
+  ];
+  const child = Bun.spawn(command, {
+    stdio: ["ignore", "inherit", "inherit"],
+    timeout: suite.suiteMinutes * 60_000,
+    killSignal: "SIGTERM",
+  });
+  const exitCode = await child.exited;
+  const counts = existsSync(report) ? countsInJunit(await Bun.file(report).text()) : undefined;
+  rmSync(report, { force: true });
+  return judged({ suite, exitCode, signal: child.signalCode, counts });
+}
+
+async function runExecutable(
+  suite: Suite,
+  path: string,
+): Promise<Counts & { readonly note: string }> {
+  accessSync(path, constants.X_OK);
+  const child = Bun.spawn([`./${path}`], {
+    stdio: ["ignore", "pipe", "inherit"],
+    timeout: suite.suiteMinutes * 60_000,
+    killSignal: "SIGTERM",
+  });
+  let counts: Counts | undefined;
+  const text = await child.stdout.text();
+  for (const line of text.trimEnd().split("\n")) {
+    const said = countsInLine(line);
+    // The only such line of a run is the sum at its end.
+    if (said === undefined) console.log(line);
+    counts = said ?? counts;
+  }
+  return judged({ suite, exitCode: await child.exited, signal: child.signalCode, counts });
+}
+
+/** A suite that broke off, or failed without a failed test, must not pass for a good one. */
+function judged(run: {
+  suite: Suite;
+  exitCode: number;
+  signal: string | number | null;
+  counts: Counts | undefined;
+}): Counts & { readonly note: string } {
+  const { suite, exitCode, signal, counts } = run;
+  const known = counts ?? { passed: 0, failed: 0, skipped: 0 };
+  const broken = { ...known, failed: known.failed + 1 };
+  if (signal !== null)
+    return { ...broken, note: `ended by ${signal}; its limit is ${suite.suiteMinutes} min` };
+  if (counts === undefined) return { ...broken, note: `exit ${exitCode} without counts` };
+  if (exitCode !== 0 && known.failed === 0)
+    return { ...broken, note: `exit ${exitCode} without a failed test` };
+  if (known.passed + known.failed === 0) return { ...broken, note: "no test ran" };
+  return { ...known, note: "" };
+}
+
+function countsInJunit(xml: string): Counts | undefined {
+  const head = /<testsuites\b[^>]*>/.exec(xml)?.[0];
+  if (head === undefined) return undefined;
+  const number = (name: string): number =>
+    Number(new RegExp(` ${name}="(\\d+)"`).exec(head)?.[1] ?? 0);
+  const failed = number("failures") + number("errors");
+  return {
+    passed: number("tests") - failed - number("skipped"),
+    failed,
+    skipped: number("skipped"),
+  };
+}
+
+function countsInLine(line: string): Counts | undefined {
+  const match = /^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$/.exec(line);
+  if (match === null) return undefined;
+  return { passed: Number(match[1]), failed: Number(match[2]), skipped: Number(match[3] ?? 0) };
+}
