@@ -1,0 +1,71 @@
+// Whether a kubelet belongs to this node, by files alone: its unit, its configuration, its root directory.
+
+import { lstatSync } from "node:fs";
+import { join } from "node:path";
+
+/**
+ * Paths that say that a kubelet runs here, or did; empty on a node without one. A path that cannot be looked at counts
+ * as a sign, since what it means is unknown. `root` is the node's root directory, `rootDirectory` the kubelet's.
+ */
+export function kubeletSigns(root = "/", rootDirectory = "/var/lib/kubelet"): readonly string[] {
+  return [...new Set([...units(), ...configurations, ...rootDirectories, rootDirectory])].filter(
+    (path) => mayExist(join(root, path)),
+  );
+}
+
+// k3s, rke2, k0s and microk8s run the kubelet inside their own program.
+const unitNames = [
+  "kubelet.service",
+  "k3s.service",
+  "k3s-agent.service",
+  "rke2-server.service",
+  "rke2-agent.service",
+  "k0scontroller.service",
+  "k0sworker.service",
+  "snap.microk8s.daemon-kubelite.service",
+  "snap.kubelet-eks.daemon.service",
+] as const;
+
+const unitDirectories = [
+  "/etc/systemd/system",
+  "/run/systemd/system",
+  "/usr/local/lib/systemd/system",
+  "/usr/lib/systemd/system",
+  "/lib/systemd/system",
+] as const;
+
+const serviceScripts = ["kubelet", "k3s", "k3s-agent", "k0scontroller", "k0sworker"] as const;
+
+const rootDirectories = [
+  "/var/lib/k0s/kubelet",
+  "/var/snap/microk8s/common/var/lib/kubelet",
+] as const;
+
+const configurations = [
+  "/var/lib/kubelet/config.yaml",
+  "/var/lib/kubelet/kubeconfig",
+  "/etc/kubernetes/kubelet.conf",
+  "/etc/kubernetes/kubelet-config.yaml",
+  "/etc/kubernetes/kubelet/config.json",
+  "/etc/kubernetes/kubelet/kubelet-config.json",
+  "/etc/default/kubelet",
+  "/etc/sysconfig/kubelet",
+] as const;
+
+function units(): readonly string[] {
+  return [
+    ...unitDirectories.flatMap((directory) => unitNames.map((name) => `${directory}/${name}`)),
+    ...serviceScripts.map((name) => `/etc/init.d/${name}`),
+  ];
+}
+
+/** A link that leads nowhere exists too: a unit that is masked or whose file went is still a sign. */
+function mayExist(path: string): boolean {
+  try {
+    lstatSync(path);
+    return true;
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? error.code : undefined;
+    return code !== "ENOENT" && code !== "ENOTDIR";
+  }
+}
