@@ -8,8 +8,8 @@ export type ImageResult =
   | {
       readonly kind: "removed";
       readonly reportedBytes: bigint;
-      /** By statfs, from before the call until the next removal; never below 0. `null` under `reported` accounting. */
-      readonly measuredBytes: bigint | null;
+      /** By statfs, from before the call until it was settled; never below 0. */
+      readonly measuredBytes: bigint;
       readonly settled: "at-once" | "afterwards" | "not-seen" | "not-waited";
     }
   /** Answered with success and still listed; its space is not counted. */
@@ -96,7 +96,14 @@ export interface LogItem {
 }
 
 export interface ContainerOutcome {
-  readonly end: "done" | "blocked" | "stopped" | "observation-failed" | "dry-run";
+  readonly end:
+    | "done"
+    | "blocked"
+    /** `--max-removals-per-pass` was reached; the rest is for the next pass. */
+    | "removal-limit"
+    | "stopped"
+    | "observation-failed"
+    | "dry-run";
   readonly containers: readonly ContainerItem[];
   readonly sandboxes: readonly SandboxItem[];
   readonly logs: readonly LogItem[];

@@ -1,0 +1,218 @@
+/** Walks an image plan: looks again before each removal, removes, measures, and stops as soon as enough is free. */
+import { messageOf, RuntimeError } from "../model/errors.ts";
+import type { ReleaseRecord } from "../model/ledger.ts";
+import type { ImageLimits } from "../model/limits.ts";
+import type { ImageEnd, ImageItem, ImageOutcome, ImageResult } from "../model/outcome.ts";
+import type { ImageCandidate, ImagePlan } from "../model/plan.ts";
+import type { ImageKeepReason, ImageTrigger } from "../model/reason.ts";
+import type { Image, Snapshot } from "../model/snapshot.ts";
+import { duration, type Instant } from "../model/time.ts";
+import type { DiskReader, RuntimeReader } from "../observe/ports.ts";
+import { Meter } from "./meter.ts";
+import type { RuntimeWriter, Timer } from "./ports.ts";
+import { targetsState } from "./progress.ts";
+import { learnRelease, settle, SETTLE_PASS_MS, type Settling } from "./settle.ts";
+
+/** What the walk asks of the rest of the program. */
+export interface ImageExecution {
+  readonly plan: ImagePlan;
+  readonly limits: ImageLimits;
+  /** The path of the filesystem that holds the images; `null` where nothing is measured. */
+  readonly storePath: string | null;
+  readonly release: ReleaseRecord;
+  readonly runtime: Pick<RuntimeReader, "listImages">;
+  readonly writer: Pick<RuntimeWriter, "removeImage">;
+  readonly disk: Pick<DiskReader, "measure">;
+  readonly timer: Timer;
+  readonly now: () => Instant;
+  /** The node as listed just now (at most a second ago); rejects where a list fails. Waits while a young sandbox has no container. */
+  readonly look: (signal: AbortSignal) => Promise<Snapshot>;
+  /** Why the candidate may not go after all, by the fresh facts; `null`: it may. */
+  readonly reconsider: (candidate: ImageCandidate, fresh: Snapshot) => ImageKeepReason | null;
+  /** Whether what is left can still bring relief, after so much was gained. */
+  readonly stillUseful: (rest: readonly ImageCandidate[], meter: Meter) => boolean;
+  /** Told of each item as soon as it is done. */
+  readonly done: (item: ImageItem) => void;
+  /** Told before each removal. */
+  readonly starting?: (candidate: ImageCandidate, meter: Meter) => void;
+}
+
+export interface ImageExecuted {
+  readonly outcome: ImageOutcome;
+  readonly release: ReleaseRecord;
+}
+
+/** Gains of nothing in a row, on a device that is over while others hold images too, that end the pass. */
+const REMOVALS_WITHOUT_GAIN = 3;
+
+/** Executes the plan. Never rejects: whatever goes wrong is in the outcome. An abort finishes the removal in flight. */
+export async function executeImages(execution: ImageExecution, signal: AbortSignal): Promise<ImageExecuted> {
+  const walk = new Walk(execution, signal);
+  const end = await walk.run();
+  return { outcome: walk.outcome(end), release: walk.release };
+}
+
+class Walk {
+  release: ReleaseRecord;
+  readonly #execution: ImageExecution;
+  readonly #signal: AbortSignal;
+  readonly #meter: Meter;
+  readonly #items: ImageItem[] = [];
+  readonly #ghosts: Image[] = [];
+  #error: string | null = null;
+  #calls = 0;
+  #settledMs = 0;
+  #withoutGain = 0;
+
+  constructor(execution: ImageExecution, signal: AbortSignal) {
+    this.#execution = execution;
+    this.#signal = signal;
+    this.release = execution.release;
+    this.#meter = new Meter({
+      disk: execution.disk,
+      targets: execution.plan.targets,
+      storePath: execution.storePath,
+      accounting: execution.limits.accounting,
+    });
+  }
+
+  async run(): Promise<ImageEnd> {
+    const { plan } = this.#execution;
+    if (plan.blocks.length > 0) return blockedEnd(plan);
+    if (plan.candidates.length === 0 && plan.targets.length === 0) return "nothing-to-do";
+    try {
+      await this.#meter.start();
+      const aged = plan.candidates.filter(isAged);
+      const rest = plan.candidates.filter((candidate) => !isAged(candidate));
+      return (await this.#removeAged(aged)) ?? (await this.#removeForTargets(rest));
+    } catch (thrown) {
+      this.#error = messageOf(thrown);
+      return this.#signal.aborted ? "stopped" : "observation-failed";
+    }
+  }
+
+  async #removeAged(aged: readonly ImageCandidate[]): Promise<ImageEnd | null> {
+    for (const candidate of aged) {
+      const end = await this.#step(candidate, { kind: "age" });
+      if (end !== null) return end;
+    }
+    const failed = this.#items.some((item) => item.result.kind === "failed");
+    return failed && this.#execution.limits.compat === "kubelet" ? "age-removal-errors" : null;
+  }
+
+  async #removeForTargets(candidates: readonly ImageCandidate[]): Promise<ImageEnd> {
+    const { plan, limits } = this.#execution;
+    if (plan.targets.length === 0) return this.#items.length > 0 ? "target-reached" : "nothing-to-do";
+    // The kubelet looks at its sum after a removal only, so that one eligible image always goes.
+    const lookFirst = limits.compat !== "kubelet";
+    if (!lookFirst && this.#items.length > 0 && !(await this.#meter.restart())) return "target-reached";
+    for (const [index, candidate] of candidates.entries()) {
+      const reached = lookFirst || index > 0 ? this.#reached() : null;
+      if (reached !== null) return reached;
+      if (!this.#execution.stillUseful(candidates.slice(index), this.#meter)) return "futile";
+      const trigger = candidate.triggers[0] ?? { kind: "space" };
+      const end = await this.#step(candidate, trigger);
+      if (end !== null) return end;
+      if (this.#withoutGain >= REMOVALS_WITHOUT_GAIN) return "no-gain";
+    }
+    return this.#reached() ?? "candidates-exhausted";
+  }
+
+  #reached(): ImageEnd | null {
+    const state = targetsState(this.#execution.plan.targets, this.#meter.progress());
+    if (state === "open") return null;
+    return state === "met" ? "target-reached" : "own-gain-reached";
+  }
+
+  /** One candidate: `null` to go on with the next. */
+  async #step(candidate: ImageCandidate, trigger: ImageTrigger): Promise<ImageEnd | null> {
+    const { limits, timer, reconsider, look } = this.#execution;
+    if (this.#signal.aborted) return "stopped";
+    if (limits.maximumRemovals !== null && this.#calls >= limits.maximumRemovals) return "removal-limit";
+    if (this.#calls > 0 && limits.removalInterval > 0n) {
+      await timer.sleep(Number(limits.removalInterval / 1_000_000n), this.#signal);
+      if (this.#signal.aborted) return "stopped";
+    }
+    const fresh = await look(this.#signal);
+    const startedAt = this.#execution.now();
+    const startNs = timer.monotonicNs();
+    const keep = reconsider(candidate, fresh);
+    const result: ImageResult = keep === null ? await this.#remove(candidate) : { kind: "skipped", reason: keep };
+    const item: ImageItem = { candidate, trigger, result, startedAt, took: duration(timer.monotonicNs() - startNs) };
+    this.#items.push(item);
+    this.#execution.done(item);
+    const waitedInVain = result.kind === "removed" && result.settled === "not-seen";
+    return waitedInVain && this.#settledMs >= SETTLE_PASS_MS ? (this.#reached() ?? "settle-exhausted") : null;
+  }
+
+  async #remove(candidate: ImageCandidate): Promise<ImageResult> {
+    const { writer, runtime } = this.#execution;
+    const { image } = candidate;
+    this.#execution.starting?.(candidate, this.#meter);
+    await this.#meter.beforeRemoval();
+    this.#calls += 1;
+    let failure: unknown = null;
+    try {
+      await writer.removeImage(image.id);
+    } catch (thrown) {
+      failure = thrown;
+    }
+    // The runtime's answer is not proof, in either direction: the list is.
+    const listed = (await runtime.listImages(new AbortController().signal)).some((other) => other.id === image.id);
+    if (failure !== null && listed) return failedResult(failure);
+    if (listed) {
+      this.#ghosts.push(image);
+      await this.#meter.afterGhost();
+      return { kind: "ghost" };
+    }
+    return await this.#credit(image);
+  }
+
+  async #credit(image: Image): Promise<ImageResult> {
+    if (this.#execution.limits.accounting === "reported") {
+      const measuredBytes = await this.#meter.afterRemoval(image.sizeBytes);
+      return { kind: "removed", reportedBytes: image.sizeBytes, measuredBytes, settled: "not-waited" };
+    }
+    const settling = await this.#settle(image);
+    const gained = await this.#meter.afterRemoval(image.sizeBytes);
+    this.#withoutGain = this.#meter.gainCanBeElsewhere() && gained <= 0n ? this.#withoutGain + 1 : 0;
+    return { kind: "removed", reportedBytes: image.sizeBytes, measuredBytes: gained, settled: settling.settled };
+  }
+
+  async #settle(image: Image): Promise<Settling> {
+    const settling = await settle(
+      {
+        release: this.release,
+        reportedBytes: image.sizeBytes,
+        budgetMs: SETTLE_PASS_MS - this.#settledMs,
+        gainedBytes: () => this.#meter.gainedNow(),
+        timer: this.#execution.timer,
+      },
+      this.#signal,
+    );
+    this.#settledMs += settling.waitedMs;
+    this.release = learnRelease(this.release, image.sizeBytes, settling.settled);
+    return settling;
+  }
+
+  outcome(end: ImageEnd): ImageOutcome {
+    return {
+      end,
+      items: this.#items,
+      ghosts: this.#ghosts,
+      error: this.#error,
+      ...this.#meter.totals(),
+    };
+  }
+}
+
+const isAged = (candidate: ImageCandidate): boolean => candidate.triggers.some((trigger) => trigger.kind === "age");
+
+function blockedEnd(plan: ImagePlan): ImageEnd {
+  if (plan.blocks.some((block) => block.kind === "invalid-capacity")) return "invalid-capacity";
+  return plan.blocks.every((block) => block.kind === "futile") ? "futile" : "blocked";
+}
+
+function failedResult(thrown: unknown): ImageResult {
+  return { kind: "failed", message: messageOf(thrown), code: thrown instanceof RuntimeError ? thrown.kind : "failed" };
+}

@@ -1,0 +1,83 @@
+/** What passes and loops need beside observation and execution: memory, record, lock, hold. Narrow, and given by the composition root. */
+import type { Event } from "../model/event.ts";
+import type { Ledger } from "../model/ledger.ts";
+import type { Limits } from "../model/limits.ts";
+import type { ContainerItem, ImageItem, LogItem, SandboxItem } from "../model/outcome.ts";
+import type { Pass } from "../model/pass.ts";
+import type { PassId } from "../model/ids.ts";
+import type { Filesystem, RuntimeInfo } from "../model/snapshot.ts";
+import type { Container } from "../model/snapshot.ts";
+import type { Instant } from "../model/time.ts";
+import type { HoldState } from "../model/hold.ts";
+import type { LogRemover, RuntimeWriter, Timer } from "../execute/ports.ts";
+import type { ObservePorts } from "../observe/observe.ts";
+
+/** The ledger, in memory; keeping it on disk never delays the caller and never fails it. */
+export interface Memory {
+  /** The newest ledger; takes in what another process wrote since. */
+  current(): Ledger;
+  replace(next: Ledger): void;
+}
+
+/** A memory that forgets with the process: what `compat: kubelet`, `plan` and a broken disk use. */
+export function volatileMemory(first: Ledger): Memory {
+  let ledger = first;
+  return {
+    current: () => ledger,
+    replace: (next) => {
+      ledger = next;
+    },
+  };
+}
+
+/** Where passes leave their record: history, log, metrics, hook. None of it may throw or wait for a disk. */
+export interface Journal {
+  passStarted(id: PassId, kind: Pass["kind"]): void;
+  imageDone(id: PassId, item: ImageItem): void;
+  containerDone(id: PassId, item: ContainerItem | SandboxItem | LogItem): void;
+  passEnded(pass: Pass, seen: Seen | null): void;
+  event(event: Event): void;
+  /** One line for the log at a verbosity. */
+  say(verbosity: number, message: string): void;
+}
+
+/** What a pass saw of the node, for status and metrics. */
+export interface Seen {
+  readonly runtime: RuntimeInfo;
+  readonly filesystems: readonly Filesystem[];
+  readonly images: number;
+  readonly deadContainers: number;
+  readonly observedAt: Instant;
+}
+
+/** The lock that makes passes of all processes follow one another. */
+export interface PassLock {
+  /** Resolves with the release once the lock is ours; `null` when `waitMs` passed first. */
+  acquire(waitMs: number, signal: AbortSignal): Promise<(() => void) | null>;
+}
+
+/** Containers that runtime events told of, newest lists aside. */
+export interface EventFeed {
+  /** Containers announced since the monotonic instant. */
+  announcedSince(monotonicNs: bigint): readonly Container[];
+}
+
+/** What is needed to observe and decide: nothing here can remove. */
+export interface ReadEngine {
+  readonly observe: ObservePorts;
+  readonly memory: Memory;
+  readonly timer: Timer;
+  readonly limits: () => Limits;
+  readonly hold: () => HoldState;
+  /** When the process began to watch; ages count from it under `compat: kubelet`. */
+  readonly startedAt: Instant;
+}
+
+/** What a pass that removes needs. */
+export interface Engine extends ReadEngine {
+  readonly writer: RuntimeWriter;
+  readonly remover: LogRemover;
+  readonly journal: Journal;
+  readonly lock: PassLock;
+  readonly events: EventFeed | null;
+}

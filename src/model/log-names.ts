@@ -1,0 +1,50 @@
+/** The names that the kubelet gives to log directories and links: the only place that makes or reads them. */
+import { type PodUid, podUid } from "./ids.ts";
+
+/** A file name is at most 255 bytes; what stands before `.log` is cut so that it fits. */
+const STEM_MAX_BYTES = 251;
+const SUFFIX = ".log";
+/** Shorter text after the last dash is no container ID, not even a cut one. */
+const ID_MIN_LENGTH = 6;
+
+// Namespaces and pod names have no underscore, so the three parts are told apart without doubt.
+const podDirectory =
+  /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?_[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?_([A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)$/;
+
+/** The UID in `NAMESPACE_NAME_UID`; `null` for any other name. */
+export function podUidOfLogDirectory(entry: string): PodUid | null {
+  const uid = podDirectory.exec(entry)?.[1];
+  return uid === undefined ? null : podUid(uid);
+}
+
+/** The name alone as a UID, as old kubelets named log directories; `null` for names that cannot be one (`lost+found`). */
+export function podUidOfOldLogDirectory(entry: string): PodUid | null {
+  return /^[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?$/.test(entry) ? podUid(entry) : null;
+}
+
+/** The link to a container's log in the legacy directory: `POD_NAMESPACE_CONTAINER-ID.log`, cut to 255 bytes. */
+export function containerLogLink(container: {
+  readonly podName: string;
+  readonly podNamespace: string;
+  readonly name: string;
+  readonly id: string;
+}): string {
+  const stem = `${container.podName}_${container.podNamespace}_${container.name}-${container.id}`;
+  return `${cutToBytes(stem, STEM_MAX_BYTES)}${SUFFIX}`;
+}
+
+/** What follows the last dash of a link's name: an ID, or the beginning of one where the name was cut; `null`: no such name. */
+export function containerIdOfLogLink(entry: string): string | null {
+  const dash = entry.lastIndexOf("-");
+  if (dash < 0 || !entry.endsWith(SUFFIX)) return null;
+  const id = entry.slice(dash + 1, -SUFFIX.length);
+  return id.length < ID_MIN_LENGTH ? null : id;
+}
+
+/** Whether the text is an ID as runtimes make them, whole: 64 hex digits. A shorter one may be cut, or another program's. */
+export const isWholeContainerId = (text: string): boolean => /^[0-9a-f]{64}$/.test(text);
+
+function cutToBytes(text: string, bytesMax: number): string {
+  const bytes = new TextEncoder().encode(text);
+  return bytes.length <= bytesMax ? text : new TextDecoder().decode(bytes.subarray(0, bytesMax));
+}

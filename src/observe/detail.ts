@@ -1,0 +1,92 @@
+/** What a list does not say of containers and sandboxes: read once each, then taken from the ledger. */
+import type { ContainerId, SandboxId } from "../model/ids.ts";
+import type { Ledger } from "../model/ledger.ts";
+import { messageOf } from "../model/errors.ts";
+import type { Container, ImageVolumes, Sandbox } from "../model/snapshot.ts";
+import type { Instant } from "../model/time.ts";
+import { mapBounded } from "./concurrency.ts";
+import type { RuntimeReader } from "./ports.ts";
+
+/** Calls under way at once: enough to hide a socket's latency, few enough not to crowd out a kubelet. */
+const CONCURRENCY = 16;
+
+export interface ContainerDetails {
+  readonly volumes: ReadonlyMap<ContainerId, ImageVolumes>;
+  readonly ends: ReadonlyMap<ContainerId, Instant>;
+}
+
+export interface DetailNeed {
+  /** Whether the runtime can mount images at all. */
+  readonly volumes: boolean;
+  /** Whether a rule counts from the end of a container. */
+  readonly ends: boolean;
+}
+
+/** What is already known: the ledger's records, or an earlier snapshot of the same pass. */
+export interface DetailKnowledge {
+  readonly containers: Ledger["containers"];
+  readonly sandboxImages: Ledger["sandboxImages"];
+}
+
+/** Asks the runtime for the containers of which something needed is not known yet. A failed call leaves that container unknown. */
+export async function readContainerDetails(
+  runtime: RuntimeReader,
+  input: { readonly containers: readonly Container[]; readonly known: DetailKnowledge; readonly need: DetailNeed },
+  signal: AbortSignal,
+): Promise<ContainerDetails> {
+  const { known, need } = input;
+  const volumes = new Map<ContainerId, ImageVolumes>();
+  const ends = new Map<ContainerId, Instant>();
+  const toAsk: Container[] = [];
+  for (const container of input.containers) {
+    const record = known.containers.get(container.id);
+    const volumesKnown = record?.imageVolumes ?? null;
+    if (volumesKnown !== null) volumes.set(container.id, { kind: "known", references: volumesKnown });
+    else if (!need.volumes) volumes.set(container.id, { kind: "unsupported" });
+    const endKnown = record?.finishedAt ?? null;
+    if (endKnown !== null && container.state === "exited") ends.set(container.id, endKnown);
+    const endMissing = need.ends && container.state === "exited" && endKnown === null;
+    if ((need.volumes && volumesKnown === null) || endMissing) toAsk.push(container);
+  }
+  await mapBounded(toAsk, CONCURRENCY, async (container) => {
+    try {
+      const detail = await runtime.containerDetail(container.id, signal);
+      if (detail === null) {
+        volumes.set(container.id, { kind: "gone" });
+        return;
+      }
+      volumes.set(container.id, { kind: "known", references: detail.imageVolumes });
+      if (container.state === "exited" && detail.finishedAt !== null) ends.set(container.id, detail.finishedAt);
+    } catch (thrown) {
+      if (signal.aborted) throw thrown;
+      if (!volumes.has(container.id)) volumes.set(container.id, { kind: "unknown", message: messageOf(thrown) });
+    }
+  });
+  return { volumes, ends };
+}
+
+/**
+ * The images that sandboxes' own status names. A status that fails is left out and asked again next time:
+ * this is one protection of the sandbox image among several, and one broken sandbox must not stop collection.
+ */
+export async function readSandboxImages(
+  runtime: RuntimeReader,
+  input: { readonly sandboxes: readonly Sandbox[]; readonly known: DetailKnowledge },
+  signal: AbortSignal,
+): Promise<ReadonlyMap<SandboxId, string>> {
+  const images = new Map<SandboxId, string>();
+  const toAsk: Sandbox[] = [];
+  for (const sandbox of input.sandboxes) {
+    const known = input.known.sandboxImages.get(sandbox.id);
+    if (known === undefined) toAsk.push(sandbox);
+    else images.set(sandbox.id, known);
+  }
+  await mapBounded(toAsk, CONCURRENCY, async (sandbox) => {
+    try {
+      images.set(sandbox.id, (await runtime.sandboxImage(sandbox.id, signal)) ?? "");
+    } catch (thrown) {
+      if (signal.aborted) throw thrown;
+    }
+  });
+  return images;
+}

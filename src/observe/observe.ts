@@ -1,0 +1,133 @@
+/** Gathers one snapshot of the node: every list whole, or an error and no snapshot at all. */
+import type { Ledger } from "../model/ledger.ts";
+import { messageOf } from "../model/errors.ts";
+import type { Container, PodReading, Resolution, Snapshot } from "../model/snapshot.ts";
+import { referencesToResolve } from "../policy/usage.ts";
+import { imageVolumesSupported } from "../policy/runtime-version.ts";
+import { mapBounded } from "./concurrency.ts";
+import { readContainerDetails, readSandboxImages } from "./detail.ts";
+import type { DiskReader, HostReader, RuntimeReader } from "./ports.ts";
+
+export interface ObservePorts {
+  readonly runtime: RuntimeReader;
+  readonly disk: DiskReader;
+  readonly host: HostReader;
+}
+
+export interface ObserveRequest {
+  readonly ledger: Ledger;
+  /** Whether a rule counts from the end of a container, so that ends have to be known. */
+  readonly needEnds: boolean;
+  /** Whether the log directories are read too. */
+  readonly logs: boolean;
+  /** Containers that events told of since the lists, so that their images count as used. */
+  readonly announced?: readonly Container[];
+}
+
+const RESOLVE_CONCURRENCY = 8;
+
+/**
+ * Observes the node. Rejects with `RuntimeError` or `HostError` where a list or a stat fails;
+ * the status of one container that fails is part of the snapshot (`imageVolumes`), for policy to judge.
+ * The runtime and the log directory are read before the pod source, so that a pod which appears in between is not taken for gone.
+ */
+export async function observe(ports: ObservePorts, request: ObserveRequest, signal: AbortSignal): Promise<Snapshot> {
+  const { runtime, disk, host } = ports;
+  const clocks = host.clocks();
+  const [info, images, listed, sandboxes, reported, logs, keep] = await Promise.all([
+    runtime.info(signal),
+    runtime.listImages(signal),
+    runtime.listContainers(signal),
+    runtime.listSandboxes(signal),
+    runtime.reportedFilesystems(signal),
+    request.logs ? host.logs() : Promise.resolve(null),
+    host.keepRules(request.ledger.keepDirectories),
+  ]);
+  const containers = withAnnounced(listed, request.announced ?? []);
+  const need = { volumes: imageVolumesSupported(info), ends: request.needEnds };
+  const known = request.ledger;
+  const [details, sandboxImages, filesystems] = await Promise.all([
+    readContainerDetails(runtime, { containers, known, need }, signal),
+    readSandboxImages(runtime, { sandboxes, known }, signal),
+    disk.filesystems(reported),
+  ]);
+  const pods = await host.pods(signal);
+  const facts = { images, containers, imageVolumes: details.volumes, sandboxImages, pods };
+  const resolutions = await resolveReferences(runtime, referencesToResolve(facts), signal);
+  return {
+    ...facts,
+    clocks,
+    observedAt: host.clocks().wall,
+    runtime: info,
+    sandboxes,
+    containerEnds: details.ends,
+    resolutions,
+    filesystems,
+    logs,
+    keep,
+  };
+}
+
+/**
+ * Lists again what can have changed since `previous`, within one pass: images, containers, sandboxes, and what they refer to.
+ * Disks, logs, pods and keep rules are those of the pass.
+ */
+export async function refresh(
+  ports: Pick<ObservePorts, "runtime" | "host">,
+  input: { readonly previous: Snapshot; readonly announced: readonly Container[] },
+  signal: AbortSignal,
+): Promise<Snapshot> {
+  const { runtime, host } = ports;
+  const { previous } = input;
+  const clocks = host.clocks();
+  const [images, listed, sandboxes] = await Promise.all([
+    runtime.listImages(signal),
+    runtime.listContainers(signal),
+    runtime.listSandboxes(signal),
+  ]);
+  const containers = withAnnounced(listed, input.announced);
+  const known = knowledgeOf(previous);
+  const need = { volumes: imageVolumesSupported(previous.runtime), ends: false };
+  const details = await readContainerDetails(runtime, { containers, known, need }, signal);
+  const facts = {
+    images,
+    containers,
+    imageVolumes: details.volumes,
+    sandboxImages: previous.sandboxImages,
+    pods: previous.pods as PodReading,
+  };
+  const resolutions = await resolveReferences(runtime, referencesToResolve(facts), signal);
+  return { ...previous, ...facts, clocks, observedAt: host.clocks().wall, sandboxes, resolutions };
+}
+
+/** Announced containers only add uses: one that the list knows is taken from the list. */
+function withAnnounced(listed: readonly Container[], announced: readonly Container[]): readonly Container[] {
+  if (announced.length === 0) return listed;
+  const ids = new Set(listed.map((container) => container.id));
+  return [...listed, ...announced.filter((container) => !ids.has(container.id))];
+}
+
+function knowledgeOf(snapshot: Snapshot): Pick<Ledger, "containers" | "sandboxImages"> {
+  const containers = new Map<Container["id"], { imageVolumes: readonly string[] | null; finishedAt: null }>();
+  for (const [id, volumes] of snapshot.imageVolumes) {
+    if (volumes.kind === "known") containers.set(id, { imageVolumes: volumes.references, finishedAt: null });
+  }
+  return { containers, sandboxImages: snapshot.sandboxImages };
+}
+
+async function resolveReferences(
+  runtime: RuntimeReader,
+  references: readonly string[],
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, Resolution>> {
+  const resolved = await mapBounded(references, RESOLVE_CONCURRENCY, async (reference): Promise<Resolution> => {
+    try {
+      const image = await runtime.imageStatus(reference, signal);
+      return image === null ? { kind: "absent" } : { kind: "image", id: image.id };
+    } catch (thrown) {
+      if (signal.aborted) throw thrown;
+      return { kind: "unknown", message: messageOf(thrown) };
+    }
+  });
+  return new Map(references.map((reference, index) => [reference, resolved[index] as Resolution]));
+}
