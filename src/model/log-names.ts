@@ -44,7 +44,20 @@ export function containerIdOfLogLink(entry: string): string | null {
 /** Whether the text is an ID as runtimes make them, whole: 64 hex digits. A shorter one may be cut, or another program's. */
 export const isWholeContainerId = (text: string): boolean => /^[0-9a-f]{64}$/.test(text);
 
+/** In UTF-8; a character is not cut in two. */
 function cutToBytes(text: string, bytesMax: number): string {
-  const bytes = new TextEncoder().encode(text);
-  return bytes.length <= bytesMax ? text : new TextDecoder().decode(bytes.subarray(0, bytesMax));
+  let bytes = 0;
+  let cut = "";
+  for (const character of text) {
+    bytes += utf8Bytes(character.codePointAt(0) ?? 0);
+    if (bytes > bytesMax) return cut;
+    cut += character;
+  }
+  return cut;
+}
+
+function utf8Bytes(codePoint: number): number {
+  if (codePoint < 0x80) return 1;
+  if (codePoint < 0x800) return 2;
+  return codePoint < 0x10000 ? 3 : 4;
 }

@@ -1,0 +1,63 @@
+/** Decides on dead containers, dead sandboxes and pod logs: one plan, in which everything is named with its reason. */
+import { assert } from "../model/assert.ts";
+import type { ContainerPlan, Decision, PlannedContainer } from "../model/plan.ts";
+import type { ImageBlock } from "../model/reason.ts";
+import type { Snapshot } from "../model/snapshot.ts";
+import type { ContainerInput } from "./container-input.ts";
+import { planDeadContainers } from "./dead-containers.ts";
+import { planPodLogs, strayEntries } from "./logs.ts";
+import { planSandboxes } from "./sandboxes.ts";
+
+/** The plan does not depend on the order of the lists. Decided again on fresh lists, it judges the node as it is then. */
+export function decideContainers(input: ContainerInput): ContainerPlan {
+  assert(
+    input.limits.minimumAge >= 0n,
+    "a negative minimum age of containers is refused by configuration",
+  );
+  const { blocks, pods, snapshot } = input;
+  const containers = unlessBlocked(planDeadContainers(input), blocks);
+  const sandboxes = unlessBlocked(planSandboxes(input, leftBy(containers)), blocks);
+  const podLogs = unlessBlocked(planPodLogs(input), blocks);
+  // Links are judged by the runtime alone, and still a source that is not ready stops them: nothing at all is removed then.
+  const sweep =
+    blocks.length === 0 && (input.limits.compat === "kubelet" || pods.state.kind !== "not-ready");
+  return {
+    purpose: input.purpose,
+    now: input.now,
+    containers,
+    sandboxes,
+    podLogs,
+    links: sweep ? (snapshot.logs?.danglingLinks ?? []).map((link) => ({ link })) : [],
+    strays: strayEntries(input),
+    blocks,
+    podSource: pods.state,
+  };
+}
+
+/** The containers that would be left after the planned removals. */
+function leftBy(planned: readonly PlannedContainer[]): Snapshot["containers"] {
+  return planned.filter((each) => each.decision.kind === "keep").map((each) => each.container);
+}
+
+interface Decided<Keep, Remove> {
+  readonly decision: Decision<Keep, Remove>;
+}
+
+function unlessBlocked<Keep, Remove, Planned extends Decided<Keep | BlockedReason, Remove>>(
+  planned: readonly Planned[],
+  blocks: readonly ImageBlock[],
+): readonly Planned[] {
+  const block = blocks[0];
+  if (block === undefined) return planned;
+  const reason: BlockedReason = { kind: "blocked", block: block.kind };
+  return planned.map((each) => {
+    if (each.decision.kind === "keep") return each;
+    const decision = { kind: "keep" as const, reason, tried: [...each.decision.tried, "blocked"] };
+    return { ...each, decision };
+  });
+}
+
+interface BlockedReason {
+  readonly kind: "blocked";
+  readonly block: ImageBlock["kind"];
+}
