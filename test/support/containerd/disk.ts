@@ -1,0 +1,100 @@
+// A disk of a chosen size for one test: a file with a file system in it, mounted over a loop device.
+import { mkdirSync, truncateSync, writeFileSync } from "node:fs";
+
+import { command, tryCommand } from "./command.ts";
+import { readDisk } from "./disk-use.ts";
+import { until } from "./until.ts";
+
+export interface DiskOptions {
+  /** Default 2 GiB. xfs wants 300 MiB at least. */
+  readonly sizeBytes?: number;
+  /** Default ext4. */
+  readonly filesystem?: "ext4" | "xfs";
+  /** ext4 only. Default: what mkfs takes for the size, one for 16 KiB. */
+  readonly inodes?: number;
+  /** ext4 only. What unprivileged users cannot have, so never counted as available. Default 5, as mkfs does. */
+  readonly reservedPercent?: number;
+}
+
+export interface Disk {
+  /** Where it is mounted. */
+  readonly path: string;
+  readonly imageFile: string;
+  readonly sizeBytes: number;
+}
+
+export const mebibyte = 1024 * 1024;
+export const gibibyte = 1024 * mebibyte;
+
+/** Makes and mounts `directory`/`name` on `directory`/`name`.img. */
+export async function mountDisk(
+  directory: string,
+  name: string,
+  options: DiskOptions = {},
+): Promise<Disk> {
+  const sizeBytes = options.sizeBytes ?? 2 * gibibyte;
+  const imageFile = `${directory}/${name}.img`;
+  const path = `${directory}/${name}`;
+  // Sparse: it takes of the machine's disk only what is written to it.
+  writeFileSync(imageFile, "");
+  truncateSync(imageFile, sizeBytes);
+  await makeFilesystem(imageFile, options);
+  mkdirSync(path);
+  // The loop device goes by itself with the mount; `discard` gives removed blocks back to the machine.
+  await command("mount", "-o", "loop,discard", imageFile, path);
+  return { path, imageFile, sizeBytes };
+}
+
+/** Waits for the last process to let go of it, then takes it out of the tree in any case. */
+export async function unmount(path: string): Promise<void> {
+  try {
+    await until(`${path} is unmounted`, 5_000, async () => {
+      const result = await tryCommand(["umount", path]);
+      return result.exitCode === 0 || /not mounted|no mount point/.test(result.stderr);
+    });
+  } catch {
+    await command("umount", "--lazy", path);
+  }
+}
+
+async function makeFilesystem(imageFile: string, options: DiskOptions): Promise<void> {
+  if (options.filesystem === "xfs") {
+    await command("mkfs.xfs", "-q", "-f", imageFile);
+    return;
+  }
+  const inodes = options.inodes === undefined ? [] : ["-N", String(options.inodes)];
+  const reserved = String(options.reservedPercent ?? 5);
+  await command("mkfs.ext4", "-q", "-F", "-m", reserved, ...inodes, imageFile);
+}
+
+/** Makes a file of `bytes` real blocks without writing them. */
+export async function takeBytes(file: string, bytes: number): Promise<void> {
+  await command("fallocate", "-l", String(bytes), file);
+}
+
+/**
+ * Fills the disk with one file until `percent` of it is in use, as the kubelet counts: what is not available to
+ * unprivileged users. Answers with the file, which is no image and which nothing but the test removes.
+ */
+export async function fillDiskTo(disk: Disk, percent: number, name = "fill"): Promise<string> {
+  const use = readDisk(disk.path);
+  const target = Math.ceil((use.capacityBytes * (100 - percent)) / 100);
+  const bytes = use.availableBytes - target;
+  if (bytes <= 0) {
+    throw new Error(
+      `cannot fill ${disk.path} to ${percent}%: ${use.usedPercent.toFixed(1)}% is in use already`,
+    );
+  }
+  const file = `${disk.path}/${name}`;
+  await takeBytes(file, bytes);
+  return file;
+}
+
+/** Makes empty files below `directory` until at most `inodesFree` inodes are left on its disk. */
+export function takeInodes(disk: Disk, inodesFree: number, name = "many"): string {
+  const directory = `${disk.path}/${name}`;
+  mkdirSync(directory, { recursive: true });
+  const count = readDisk(disk.path).inodesFree - inodesFree;
+  for (let i = 0; i < count; i += 1) writeFileSync(`${directory}/${i}`, "");
+  return directory;
+}

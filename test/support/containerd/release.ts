@@ -1,0 +1,47 @@
+// Where the programs of each containerd release lie once scripts/setup has fetched them.
+import { accessSync, constants } from "node:fs";
+import { resolve } from "node:path";
+
+/** Debian's: bookworm, trixie, sid. */
+export const releases = ["1.6", "1.7", "2.1"] as const;
+export type Release = (typeof releases)[number];
+
+export interface ReleasePrograms {
+  readonly containerd: string;
+  /** Looked up by containerd for its shim, and nothing else. */
+  readonly binDirectory: string;
+  readonly runc: string;
+  /** Of 1.6 for every release, so that images arrive in the same way everywhere. */
+  readonly ctr: string;
+  readonly busybox: string;
+}
+
+const cache = resolve(import.meta.dir, "../../../.cache/containerd");
+
+export function programsOf(release: Release): ReleasePrograms {
+  const binDirectory = `${cache}/${release}/usr/bin`;
+  const programs = {
+    containerd: `${binDirectory}/containerd`,
+    binDirectory,
+    runc: `${cache}/runc/usr/sbin/runc`,
+    ctr: `${cache}/1.6/usr/bin/ctr`,
+    busybox: busyboxPath,
+  };
+  for (const program of [programs.containerd, programs.runc, programs.ctr, programs.busybox]) {
+    assertExecutable(program);
+  }
+  return programs;
+}
+
+/** Static, so that it is a whole root file system by itself. */
+export const busyboxPath = `${cache}/busybox/bin/busybox`;
+
+function assertExecutable(program: string): void {
+  try {
+    accessSync(program, constants.X_OK);
+  } catch (cause) {
+    throw new Error(`looked for the program ${program}, which is not there: run scripts/setup`, {
+      cause,
+    });
+  }
+}
