@@ -1,0 +1,49 @@
+// The counts of scripts/test: a suite that broke off, or ran nothing, never passes for a good one.
+
+import { expect, test } from "bun:test";
+
+import { countsInJunit, countsInLine, judged } from "../../scripts/counts.ts";
+
+const good = {
+  minutesMax: 5,
+  exitCode: 0,
+  signal: null,
+  counts: { passed: 3, failed: 0, skipped: 1 },
+};
+
+test("a JUnit report is counted by its head, skipped tests apart", () => {
+  const xml =
+    '<?xml version="1.0"?>\n<testsuites name="bun test" tests="9" assertions="4" failures="2" skipped="3" time="1.5">';
+  expect(countsInJunit(xml)).toEqual({ passed: 4, failed: 2, skipped: 3 });
+  expect(countsInJunit("")).toBeUndefined();
+});
+
+test("the last line of an executable suite is read, others are not", () => {
+  expect(countsInLine("5 passed, 1 failed")).toEqual({ passed: 5, failed: 1, skipped: 0 });
+  expect(countsInLine("5 passed, 0 failed, 2 skipped")).toEqual({
+    passed: 5,
+    failed: 0,
+    skipped: 2,
+  });
+  expect(countsInLine("then 5 passed, 0 failed")).toBeUndefined();
+});
+
+test("a good run is taken as it is", () => {
+  expect(judged(good)).toEqual({ passed: 3, failed: 0, skipped: 1, note: "" });
+});
+
+test.each([
+  ["it is ended by a signal", { ...good, exitCode: 143, signal: "SIGTERM" }],
+  ["it left no counts", { ...good, counts: undefined }],
+  ["it exits with an error although no test failed", { ...good, exitCode: 1 }],
+  ["no test ran", { ...good, counts: { passed: 0, failed: 0, skipped: 4 } }],
+])("a suite counts one failure when %s", (_, run) => {
+  const { failed, note } = judged(run);
+  expect(failed).toBe(1);
+  expect(note).not.toBe("");
+});
+
+test("failed tests are not counted twice when the suite says so by its exit", () => {
+  const counts = { passed: 3, failed: 2, skipped: 0 };
+  expect(judged({ ...good, exitCode: 1, counts }).failed).toBe(2);
+});
