@@ -5,7 +5,9 @@ import { resolve } from "node:path";
 import type { CommandResult } from "./command.ts";
 import type { ContainerdNode } from "./node.ts";
 
-export const program = resolve(import.meta.dir, "../../../dist/crigc");
+/** CRIGC_PROGRAM puts another build in its place. */
+export const program =
+  process.env["CRIGC_PROGRAM"] ?? resolve(import.meta.dir, "../../../dist/crigc");
 
 /** Flags that tie the program to the node: endpoint and directories. */
 export function nodeFlags(node: ContainerdNode): readonly string[] {
