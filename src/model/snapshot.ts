@@ -50,6 +50,14 @@ export interface Sandbox {
   readonly createdAt: Instant;
 }
 
+/** What one `PodSandboxStatus` says just before a removal, or before a pre-stop handler is called. */
+export interface SandboxDetail {
+  readonly id: SandboxId;
+  readonly state: SandboxState;
+  /** The pod's IP address; "" where it has none of its own (the node's network) or lost it. */
+  readonly address: string;
+}
+
 /** What one `ContainerStatus` adds to the list. Mounts never change, and the end comes once: both are remembered. */
 export interface ContainerDetail {
   readonly id: ContainerId;

@@ -1,9 +1,9 @@
 /** Gathers one snapshot of the node: every list whole, or an error and no snapshot at all. */
 import type { Ledger } from "../model/ledger.ts";
 import { messageOf } from "../model/errors.ts";
-import type { Container, PodReading, Resolution, Snapshot } from "../model/snapshot.ts";
+import type { Container, Resolution, Snapshot } from "../model/snapshot.ts";
 import { referencesToResolve } from "../policy/usage.ts";
-import { imageVolumesSupported } from "../policy/runtime-version.ts";
+import { imageVolumesSupported } from "../policy/image-volumes.ts";
 import { mapBounded } from "./concurrency.ts";
 import { readContainerDetails, readSandboxImages } from "./detail.ts";
 import type { DiskReader, HostReader, RuntimeReader } from "./ports.ts";
@@ -52,14 +52,12 @@ export async function observe(ports: ObservePorts, request: ObserveRequest, sign
     disk.filesystems(reported),
   ]);
   const pods = await host.pods(signal);
-  const facts = { images, containers, imageVolumes: details.volumes, sandboxImages, pods };
+  const facts = { runtime: info, images, containers, sandboxes, imageVolumes: details.volumes, sandboxImages, pods };
   const resolutions = await resolveReferences(runtime, referencesToResolve(facts), signal);
   return {
     ...facts,
     clocks,
     observedAt: host.clocks().wall,
-    runtime: info,
-    sandboxes,
     containerEnds: details.ends,
     resolutions,
     filesystems,
@@ -90,14 +88,16 @@ export async function refresh(
   const need = { volumes: imageVolumesSupported(previous.runtime), ends: false };
   const details = await readContainerDetails(runtime, { containers, known, need }, signal);
   const facts = {
+    runtime: previous.runtime,
     images,
     containers,
+    sandboxes,
     imageVolumes: details.volumes,
     sandboxImages: previous.sandboxImages,
-    pods: previous.pods as PodReading,
+    pods: previous.pods,
   };
   const resolutions = await resolveReferences(runtime, referencesToResolve(facts), signal);
-  return { ...previous, ...facts, clocks, observedAt: host.clocks().wall, sandboxes, resolutions };
+  return { ...previous, ...facts, clocks, observedAt: host.clocks().wall, resolutions };
 }
 
 /** Announced containers only add uses: one that the list knows is taken from the list. */

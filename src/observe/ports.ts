@@ -11,6 +11,7 @@ import type {
   PodReading,
   RuntimeInfo,
   Sandbox,
+  SandboxDetail,
 } from "../model/snapshot.ts";
 
 /** An entry of `ImageFsInfo`. */
@@ -34,6 +35,8 @@ export interface RuntimeReader {
   listSandboxes(signal: AbortSignal): Promise<readonly Sandbox[]>;
   /** `null`: the runtime has no such container. */
   containerDetail(id: ContainerId, signal: AbortSignal): Promise<ContainerDetail | null>;
+  /** `null`: the runtime has no such sandbox. */
+  sandboxDetail(id: SandboxId, signal: AbortSignal): Promise<SandboxDetail | null>;
   /** The image that the sandbox's own status names; `null` where it names none or the sandbox is gone. */
   sandboxImage(id: SandboxId, signal: AbortSignal): Promise<string | null>;
   /** `null`: the runtime has no such image. */

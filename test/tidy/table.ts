@@ -17,8 +17,8 @@ export const folderRules: Readonly<Record<string, FolderRule>> = {
   cri: { folders: ["model", "proto"], packages: ["@grpc/grpc-js", "@grpc/proto-loader"] },
   host: { folders: ["model"], packages: ["node:*", "bun:ffi", "Bun"] },
   store: { folders: ["model"], packages: ["bun:sqlite", "valibot"] },
-  observe: { folders: ["model"], packages: [] },
-  execute: { folders: ["model"], packages: [] },
+  observe: { folders: ["model", "policy"], packages: [] },
+  execute: { folders: ["model", "policy", "observe"], packages: [] },
   report: { folders: ["model"], packages: [], oneFile: ["Bun"] },
   loop: { folders: ["model", "observe", "policy", "execute", "report"], packages: [] },
   cli: {

@@ -1,0 +1,235 @@
+// The measured walk: it ends where the disk says so, credits only what was seen, and never trusts an answer alone.
+import { describe, expect, test } from "bun:test";
+import { executeImages, type ImageExecution } from "../../src/execute/images.ts";
+import { RuntimeError } from "../../src/model/errors.ts";
+import type { ImageId } from "../../src/model/ids.ts";
+import type { Image } from "../../src/model/snapshot.ts";
+import { aCandidate, anImagePlan, aSnapshot, defaultImageLimits, MIB, NOW, spaceTarget } from "../support/build/values.ts";
+
+interface World {
+  available: bigint;
+  listed: Map<ImageId, Image>;
+  clockMs: number;
+  removals: string[];
+  /** Space that comes later: at this time, so much. */
+  pending: { atMs: number; bytes: bigint }[];
+}
+
+interface Behaviour {
+  /** What a removal really frees, by name. */
+  readonly frees?: (name: string) => bigint;
+  readonly lateMs?: number;
+  readonly fails?: readonly string[];
+  readonly ghosts?: readonly string[];
+  /** Bytes that another program writes before each removal. */
+  readonly writes?: bigint;
+  readonly execution?: Partial<ImageExecution>;
+}
+
+const nameOf = (image: Image): string => /\/(.+):/.exec(image.repoTags[0] ?? "")?.[1] ?? "";
+
+function worldOf(names: readonly string[], available: bigint, behaviour: Behaviour = {}) {
+  const candidates = names.map((name) => aCandidate(name));
+  const world: World = {
+    available,
+    listed: new Map(candidates.map((one) => [one.image.id, one.image])),
+    clockMs: 0,
+    removals: [],
+    pending: [],
+  };
+  const settlePending = (): void => {
+    for (const due of world.pending.filter((one) => one.atMs <= world.clockMs)) world.available += due.bytes;
+    world.pending = world.pending.filter((one) => one.atMs > world.clockMs);
+  };
+  const removeImage = async (id: ImageId): Promise<void> => {
+    const image = world.listed.get(id);
+    const name = image === undefined ? "" : nameOf(image);
+    world.removals.push(name);
+    if (behaviour.fails?.includes(name)) throw new RuntimeError("failed", "device is busy");
+    if (behaviour.ghosts?.includes(name)) return;
+    world.listed.delete(id);
+    const bytes = (behaviour.frees ?? (() => 100n * MIB))(name);
+    if (behaviour.lateMs === undefined) world.available += bytes;
+    else world.pending.push({ atMs: world.clockMs + behaviour.lateMs, bytes });
+  };
+  const execution = (target: bigint, change: Partial<ImageExecution> = {}): ImageExecution => ({
+    plan: anImagePlan(candidates, { targets: [spaceTarget(target, target - available)] }),
+    limits: defaultImageLimits,
+    storePath: "/var/lib/containerd",
+    release: { promptRemovals: 0, lateRemovals: 0 },
+    runtime: { listImages: async () => [...world.listed.values()] },
+    writer: { removeImage },
+    disk: {
+      measure: async () => {
+        settlePending();
+        return { capacityBytes: 10_000n * MIB, availableBytes: world.available, inodes: 0n, inodesFree: 0n };
+      },
+    },
+    timer: {
+      monotonicNs: () => BigInt(world.clockMs) * 1_000_000n,
+      sleep: async (ms) => {
+        world.clockMs += ms;
+      },
+    },
+    now: () => NOW,
+    look: async () => {
+      world.available -= behaviour.writes ?? 0n;
+      return aSnapshot({ images: [...world.listed.values()] });
+    },
+    reconsider: () => null,
+    stillUseful: () => true,
+    done: () => undefined,
+    ...behaviour.execution,
+    ...change,
+  });
+  return { world, execution };
+}
+
+const run = async (execution: ImageExecution) =>
+  (await executeImages(execution, new AbortController().signal)).outcome;
+
+describe("the measured walk", () => {
+  test("stops as soon as the disk has what was wanted, and not one image later", async () => {
+    const { world, execution } = worldOf(["a", "b", "c", "d"], 1_000n * MIB);
+    const outcome = await run(execution(1_150n * MIB));
+    expect(outcome.end).toBe("target-reached");
+    expect(world.removals).toEqual(["a", "b"]);
+    expect(outcome.measuredFreedBytes).toBe(200n * MIB);
+  });
+
+  test("goes on where images free far less than they report", async () => {
+    const { world, execution } = worldOf(["a", "b", "c", "d"], 1_000n * MIB, { frees: () => 60n * MIB });
+    expect((await run(execution(1_150n * MIB))).end).toBe("target-reached");
+    expect(world.removals).toEqual(["a", "b", "c"]);
+  });
+
+  test("stops early where an image frees far more than it reports", async () => {
+    const { world, execution } = worldOf(["a", "b"], 1_000n * MIB, { frees: () => 400n * MIB });
+    expect((await run(execution(1_350n * MIB))).end).toBe("target-reached");
+    expect(world.removals).toEqual(["a"]);
+  });
+
+  test("waits for space that comes two seconds late, so that no image goes in vain", async () => {
+    const { world, execution } = worldOf(["a", "b", "c", "d"], 1_000n * MIB, { lateMs: 2_000 });
+    const outcome = await run(execution(1_200n * MIB));
+    expect(outcome.end).toBe("target-reached");
+    expect(world.removals).toEqual(["a", "b"]);
+    expect(outcome.items.map((item) => item.result)).toMatchObject([{ settled: "afterwards" }, { settled: "afterwards" }]);
+  });
+
+  test("leaves the rest to the next pass when it has waited a minute in vain", async () => {
+    const names = Array.from({ length: 20 }, (_, index) => `i${index}`);
+    const { world, execution } = worldOf(names, 1_000n * MIB, { lateMs: 10_000_000 });
+    const outcome = await run(execution(2_000n * MIB));
+    expect(outcome.end).toBe("settle-exhausted");
+    expect(world.removals).toHaveLength(12);
+    expect(world.clockMs).toBeLessThanOrEqual(60_100);
+  });
+
+  test("a runtime known to be prompt is not waited for: its images share layers", async () => {
+    const names = ["a", "b", "c", "d", "e"];
+    const { world, execution } = worldOf(names, 1_000n * MIB, { frees: (name) => (name === "e" ? 400n * MIB : 0n) });
+    const outcome = await run(execution(1_300n * MIB, { release: { promptRemovals: 3, lateRemovals: 0 } }));
+    expect(outcome.end).toBe("target-reached");
+    expect(world.removals).toEqual(names);
+    expect(world.clockMs).toBe(0);
+  });
+
+  test("ends when its own gain is what was wanted at the start, while another program writes all the while", async () => {
+    const names = Array.from({ length: 30 }, (_, index) => `i${index}`);
+    const { world, execution } = worldOf(names, 1_000n * MIB, { writes: 20n * MIB });
+    const outcome = await run(execution(1_400n * MIB));
+    expect(outcome.end).toBe("own-gain-reached");
+    expect(world.removals).toHaveLength(4);
+    expect(outcome.measuredFreedBytes).toBe(400n * MIB);
+  });
+
+  test("an image that is still listed is a ghost: not credited, and the next one goes instead", async () => {
+    const { world, execution } = worldOf(["a", "b", "c"], 1_000n * MIB, { ghosts: ["a"] });
+    const outcome = await run(execution(1_100n * MIB));
+    expect(outcome.items.map((item) => item.result.kind)).toEqual(["ghost", "removed"]);
+    expect(outcome.ghosts.map(nameOf)).toEqual(["a"]);
+    expect(outcome.reportedFreedBytes).toBe(100n * MIB);
+    expect(world.removals).toEqual(["a", "b"]);
+  });
+
+  test("one removal that fails is recorded, and the next one goes on", async () => {
+    const { world, execution } = worldOf(["a", "b", "c"], 1_000n * MIB, { fails: ["a"] });
+    const outcome = await run(execution(1_100n * MIB));
+    expect(outcome.items[0]?.result).toEqual({ kind: "failed", message: "device is busy", code: "failed" });
+    expect(world.removals).toEqual(["a", "b"]);
+  });
+
+  test("a failed look ends the pass: what is in use is no longer known", async () => {
+    const look = async () => {
+      throw new RuntimeError("unreachable", "the runtime went away");
+    };
+    const { world, execution } = worldOf(["a"], 1_000n * MIB);
+    const outcome = await run(execution(1_100n * MIB, { look }));
+    expect(outcome).toMatchObject({ end: "observation-failed", error: "the runtime went away", items: [] });
+    expect(world.removals).toEqual([]);
+  });
+
+  test("what facts protect after the plan was made is skipped and never passed to RemoveImage", async () => {
+    const { world, execution } = worldOf(["a", "b"], 1_000n * MIB);
+    const outcome = await run(
+      execution(1_100n * MIB, {
+        reconsider: (candidate) => (nameOf(candidate.image) === "a" ? { kind: "pinned" } : null),
+      }),
+    );
+    expect(outcome.items[0]?.result).toEqual({ kind: "skipped", reason: { kind: "pinned" } });
+    expect(world.removals).toEqual(["b"]);
+  });
+
+  test("ends as futile as soon as what is left could not help any more", async () => {
+    const { world, execution } = worldOf(["a", "b", "c"], 1_000n * MIB);
+    const outcome = await run(execution(1_900n * MIB, { stillUseful: (rest) => rest.length > 2 }));
+    expect(outcome.end).toBe("futile");
+    expect(world.removals).toEqual(["a"]);
+  });
+
+  test("nothing is removed while the disk has enough already", async () => {
+    const { world, execution } = worldOf(["a"], 1_200n * MIB);
+    expect((await run(execution(1_100n * MIB))).end).toBe("target-reached");
+    expect(world.removals).toEqual([]);
+  });
+
+  test("a removal limit ends the pass, and an abort ends it after the removal in flight", async () => {
+    const limited = worldOf(["a", "b", "c"], 1_000n * MIB);
+    const limits = { ...defaultImageLimits, maximumRemovals: 1 };
+    expect((await run(limited.execution(1_900n * MIB, { limits }))).end).toBe("removal-limit");
+    expect(limited.world.removals).toEqual(["a"]);
+    const stopped = worldOf(["a", "b", "c"], 1_000n * MIB);
+    const abort = new AbortController();
+    const execution = stopped.execution(1_900n * MIB, { done: () => abort.abort() });
+    const { outcome } = await executeImages(execution, abort.signal);
+    expect(outcome.end).toBe("stopped");
+    expect(stopped.world.removals).toEqual(["a"]);
+  });
+
+  test("images on another device that gain nothing where it is full end the pass after three", async () => {
+    const { world, execution } = worldOf(["a", "b", "c", "d", "e"], 1_000n * MIB, { frees: () => 0n });
+    const outcome = await run(
+      execution(1_900n * MIB, { storePath: "/elsewhere", release: { promptRemovals: 3, lateRemovals: 0 } }),
+    );
+    expect(outcome.end).toBe("no-gain");
+    expect(world.removals).toHaveLength(3);
+  });
+});
+
+describe("accounting as reported", () => {
+  const limits = { ...defaultImageLimits, accounting: "reported" as const, compat: "kubelet" as const };
+
+  test("sums what the runtime reports, whatever the disk says", async () => {
+    const { world, execution } = worldOf(["a", "b", "c"], 1_000n * MIB, { frees: () => 0n });
+    const outcome = await run(execution(1_150n * MIB, { limits }));
+    expect(outcome).toMatchObject({ end: "target-reached", reportedFreedBytes: 200n * MIB, measuredFreedBytes: 0n });
+    expect(world.removals).toEqual(["a", "b"]);
+  });
+
+  test("one eligible image goes even where nothing is wanted, as with the kubelet", async () => {
+    const { world, execution } = worldOf(["a", "b"], 1_000n * MIB);
+    await run(execution(1_000n * MIB, { limits }));
+    expect(world.removals).toEqual(["a"]);
+  });
+});

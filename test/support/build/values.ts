@@ -1,0 +1,206 @@
+/** Builders of model values: every field has a plain default, so that a test shows only what matters to it. */
+import { containerId, imageId, podUid, sandboxId } from "../../../src/model/ids.ts";
+import { emptyLedger, type ImageRecord, type Ledger } from "../../../src/model/ledger.ts";
+import type { ImageLimits, Limits } from "../../../src/model/limits.ts";
+import type { ImageCandidate, ImagePlan, ImageTarget } from "../../../src/model/plan.ts";
+import type { Container, Filesystem, Image, Sandbox, Snapshot } from "../../../src/model/snapshot.ts";
+import {
+  duration,
+  fromRfc3339,
+  hours,
+  instant,
+  minutes,
+  watched,
+  type Instant,
+} from "../../../src/model/time.ts";
+
+export const NOW: Instant = fromRfc3339("2026-01-01T00:00:00Z") ?? instant(0n);
+export const MIB = 1024n * 1024n;
+export const GIB = 1024n * MIB;
+
+/** A whole image ID from a short word: `sha256:` and the word's bytes in hex, filled with zeros. */
+export function idOf(word: string): ReturnType<typeof imageId> {
+  return imageId(`sha256:${Buffer.from(word).toString("hex").padEnd(64, "0").slice(0, 64)}`);
+}
+
+export function anImage(name: string, change: Partial<Image> = {}): Image {
+  return {
+    id: idOf(name),
+    repoTags: [`registry.example/${name}:v1`],
+    repoDigests: [],
+    sizeBytes: 100n * MIB,
+    pinned: false,
+    ...change,
+  };
+}
+
+export function aContainer(name: string, change: Partial<Container> = {}): Container {
+  return {
+    id: containerId(`container-${name}`),
+    sandboxId: sandboxId("sandbox-a"),
+    name,
+    attempt: 0,
+    podUid: podUid("uid-a"),
+    podName: "pod-a",
+    podNamespace: "default",
+    imageName: "",
+    imageRef: "",
+    imageId: "",
+    state: "running",
+    createdAt: instant(NOW - hours(1)),
+    ...change,
+  };
+}
+
+export function aSandbox(name: string, change: Partial<Sandbox> = {}): Sandbox {
+  return {
+    id: sandboxId(`sandbox-${name}`),
+    podUid: podUid(`uid-${name}`),
+    metadataUid: podUid(`uid-${name}`),
+    name: `pod-${name}`,
+    namespace: "default",
+    attempt: 0,
+    state: "ready",
+    createdAt: instant(NOW - hours(1)),
+    ...change,
+  };
+}
+
+export function aFilesystem(change: Partial<Filesystem> = {}): Filesystem {
+  return {
+    roles: ["imagefs", "containerfs", "nodefs"],
+    path: "/var/lib/containerd",
+    mountpoint: "/",
+    device: "8:1",
+    capacityBytes: 100n * GIB,
+    availableBytes: 10n * GIB,
+    inodes: 1_000_000n,
+    inodesFree: 900_000n,
+    imageUsedBytes: 60n * GIB,
+    containerUsedBytes: null,
+    ...change,
+  };
+}
+
+export function aRecord(change: Partial<ImageRecord> = {}): ImageRecord {
+  return {
+    firstSeenAt: instant(NOW - hours(24)),
+    firstSeenWatched: watched(0n),
+    lastUsedAt: null,
+    lastUsedWatched: null,
+    names: "",
+    sizeBytes: 100n * MIB,
+    ghost: null,
+    ...change,
+  };
+}
+
+export function aSnapshot(change: Partial<Snapshot> = {}): Snapshot {
+  return {
+    clocks: { wall: NOW, uptime: hours(48), bootId: "boot-1" },
+    observedAt: NOW,
+    runtime: {
+      endpoint: "unix:///run/containerd/containerd.sock",
+      imageEndpoint: "unix:///run/containerd/containerd.sock",
+      name: "containerd",
+      version: "1.7.24",
+      apiVersion: "v1",
+      sandboxImages: [],
+    },
+    images: [],
+    containers: [],
+    sandboxes: [],
+    imageVolumes: new Map((change.containers ?? []).map((one) => [one.id, { kind: "unsupported" as const }])),
+    containerEnds: new Map(),
+    resolutions: new Map(),
+    sandboxImages: new Map(),
+    filesystems: [aFilesystem()],
+    pods: { kind: "none", why: "a test" },
+    logs: null,
+    keep: { rules: [], problems: [], directoriesRead: [] },
+    ...change,
+  };
+}
+
+export function aLedger(change: Partial<Ledger> = {}): Ledger {
+  return {
+    ...emptyLedger,
+    bootId: "boot-1",
+    observedAt: instant(NOW - minutes(5)),
+    uptime: duration(hours(48) - minutes(5)),
+    watched: watched(hours(24)),
+    hadContainers: true,
+    ...change,
+  };
+}
+
+export const defaultImageLimits: ImageLimits = {
+  highPercent: 85,
+  lowPercent: 80,
+  minimumAge: minutes(2),
+  maximumAge: duration(0n),
+  inodeHighPercent: null,
+  inodeLowPercent: null,
+  storeBudgetBytes: null,
+  maximumImages: null,
+  keepLoaded: false,
+  keepPerRepository: 0,
+  infraImages: [],
+  whenFutile: "keep",
+  accounting: "measured",
+  maximumRemovals: null,
+  removalInterval: duration(0n),
+  compat: "none",
+};
+
+export const defaultLimits: Limits = {
+  images: defaultImageLimits,
+  containers: {
+    minimumAge: duration(0n),
+    maximumPerPodContainer: 1,
+    maximumContainers: -1,
+    collectForeign: false,
+    compat: "none",
+  },
+  memory: { detectionPeriod: minutes(5), bootGrace: minutes(5), deadPodTtl: hours(24), compat: "none" },
+  pressure: { thresholds: [], transitionPeriod: minutes(5) },
+};
+
+export function aCandidate(name: string, change: Partial<ImageCandidate> = {}): ImageCandidate {
+  return {
+    image: anImage(name),
+    record: aRecord(),
+    triggers: [{ kind: "space" }],
+    unusedFor: hours(24),
+    expected: true,
+    ...change,
+  };
+}
+
+export function anImagePlan(candidates: readonly ImageCandidate[], change: Partial<ImagePlan> = {}): ImagePlan {
+  return {
+    purpose: "periodic",
+    now: NOW,
+    triggers: [{ kind: "space" }],
+    targets: [],
+    candidates,
+    kept: [],
+    blocks: [],
+    futility: [],
+    usage: [],
+    notes: [],
+    ...change,
+  };
+}
+
+export function spaceTarget(availableBytes: bigint, wantedBytes: bigint): ImageTarget {
+  return {
+    kind: "available-bytes",
+    trigger: { kind: "space" },
+    device: "8:1",
+    path: "/var/lib/containerd",
+    availableBytes,
+    wantedBytes,
+    relievedBytes: availableBytes,
+  };
+}
