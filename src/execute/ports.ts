@@ -29,6 +29,23 @@ export interface LogRemover {
   removePodLogs(directory: PodLogDirectory): Promise<RemovedFiles>;
 }
 
+/** The HTTP request of a recorded pre-stop handler. */
+export interface HookRequest {
+  readonly scheme: "http" | "https";
+  readonly host: string;
+  readonly port: number;
+  /** With its leading slash. */
+  readonly path: string;
+  readonly headers: readonly { readonly name: string; readonly value: string }[];
+  readonly timeoutMs: number;
+}
+
+/** Calls pods, not the world: certificates of pods are not verified, as the kubelet does not. Throws `HostError` of kind `http`. */
+export interface HookCaller {
+  /** Resolves with the status of the answer, whatever it is; redirects are not followed. */
+  get(request: HookRequest): Promise<number>;
+}
+
 /** Time that passes: injected, so that tests need not wait. */
 export interface Timer {
   /** Monotonic nanoseconds. */
