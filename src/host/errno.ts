@@ -1,0 +1,30 @@
+// Reads the error code of the operating system off what node:fs throws, and words it for people.
+
+/** `ENOENT`, `EACCES`…; `""` where the thrown thing has none. */
+export function codeOf(thrown: unknown): string {
+  if (!(thrown instanceof Error) || !("code" in thrown)) return "";
+  return typeof thrown.code === "string" ? thrown.code : "";
+}
+
+const words: Readonly<Record<string, string>> = {
+  EACCES: "permission denied",
+  EPERM: "operation not permitted",
+  ENOENT: "it does not exist",
+  ENOTDIR: "a part of the path is not a directory",
+  EISDIR: "it is a directory",
+  ELOOP: "it is a symbolic link",
+  EROFS: "the filesystem is read-only",
+  ENOSPC: "the filesystem is full",
+  EDQUOT: "the quota is used up",
+  EIO: "the device reports an I/O error",
+  EMFILE: "too many files are open",
+  ENAMETOOLONG: "the name is too long",
+};
+
+/** What the world said, without node's repetition of the path and the system call. */
+export function reasonOf(thrown: unknown): string {
+  const code = codeOf(thrown);
+  const known = words[code];
+  if (known !== undefined) return known;
+  return thrown instanceof Error ? thrown.message : String(thrown);
+}
