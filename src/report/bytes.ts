@@ -1,0 +1,67 @@
+/** Amounts for people: bytes as the kubelet words them, durations in two units, percentages, counts. */
+import { type Duration, duration } from "../model/time.ts";
+
+const UNITS = ["KiB", "MiB", "GiB", "TiB"] as const;
+const STEP = 1024n;
+
+/** `10.0 GiB`: one decimal, exact ties to the even digit; whole bytes below 1 KiB, TiB as the largest unit. */
+export function humanBytes(bytes: bigint): string {
+  if (bytes < 0n) return `-${humanBytes(-bytes)}`;
+  if (bytes < STEP) return `${bytes} B`;
+  let divisor = STEP;
+  let unit = 0;
+  while (unit < UNITS.length - 1 && bytes >= divisor * STEP) {
+    divisor *= STEP;
+    unit += 1;
+  }
+  const tenths = halfEven(bytes * 10n, divisor);
+  return `${tenths / 10n}.${tenths % 10n} ${UNITS[unit] ?? "TiB"}`;
+}
+
+// A float rounds to the nearest even digit only where the tie is exact in binary, and a tie of a division by a
+// power of 1024 always is.
+function halfEven(dividend: bigint, divisor: bigint): bigint {
+  const quotient = dividend / divisor;
+  const twice = (dividend % divisor) * 2n;
+  if (twice < divisor) return quotient;
+  if (twice > divisor) return quotient + 1n;
+  return quotient % 2n === 0n ? quotient : quotient + 1n;
+}
+
+const SPANS = [
+  ["d", 86_400_000_000_000n],
+  ["h", 3_600_000_000_000n],
+  ["m", 60_000_000_000n],
+  ["s", 1_000_000_000n],
+] as const;
+
+/** `3d4h`, `2m30s`, `1.5s`, `40ms`: the two largest units that say something, rounded down. */
+export function humanDuration(span: Duration): string {
+  const ns: bigint = span;
+  if (ns < 0n) return `-${humanDuration(duration(-ns))}`;
+  if (ns < 1_000_000_000n) return ns === 0n ? "0s" : subSecond(ns);
+  if (ns < 10_000_000_000n) return `${decimal(ns, 1_000_000_000n)}s`;
+  const at = SPANS.findIndex(([, size]) => ns >= size);
+  const [unit, size] = SPANS[at] ?? SPANS[3];
+  const next = SPANS[at + 1];
+  const rest = next === undefined ? 0n : (ns % size) / next[1];
+  return `${ns / size}${unit}${rest === 0n || next === undefined ? "" : `${rest}${next[0]}`}`;
+}
+
+function subSecond(ns: bigint): string {
+  return ns < 1_000_000n ? "<1ms" : `${ns / 1_000_000n}ms`;
+}
+
+/** Rounded down to one decimal, which is left out where it is 0. */
+function decimal(value: bigint, unit: bigint): string {
+  const tenths = (value * 10n) / unit;
+  return tenths % 10n === 0n ? `${tenths / 10n}` : `${tenths / 10n}.${tenths % 10n}`;
+}
+
+/** `1 image`, `3 images`; `many` where adding an s is wrong. */
+export const counted = (count: number | bigint, one: string, many = `${one}s`): string =>
+  `${count} ${BigInt(count) === 1n ? one : many}`;
+
+/** The whole percent that is used: 100 less what is available in whole percent, hence rounded up. */
+export const usedPercent = (capacityBytes: bigint, availableBytes: bigint): number =>
+  capacityBytes <= 0n ? 100 : 100 - Number((availableBytes * 100n) / capacityBytes);

@@ -1,0 +1,22 @@
+/** How an image is called for people: its first tag, else a shortened digest, else its ID. */
+import type { ImageId } from "../model/ids.ts";
+import type { Image } from "../model/snapshot.ts";
+import { clean } from "./terminal.ts";
+
+const HEX_SHOWN = 12;
+
+/** The name that says most: a tag, `repository@sha256:…` with a short digest, or the short ID. */
+export function imageName(image: Pick<Image, "id" | "repoTags" | "repoDigests">): string {
+  const tag = image.repoTags.find((name) => !name.startsWith("<none>"));
+  if (tag !== undefined) return clean(tag);
+  const digest = image.repoDigests.find((name) => !name.startsWith("<none>"));
+  if (digest !== undefined) return clean(digest).replace(/(@\w+:[0-9a-f]{12})[0-9a-f]+$/, "$1");
+  return shortId(image.id);
+}
+
+/** `sha256:0123456789ab`, or the first 12 digits where there is no algorithm: enough for `explain`. */
+export function shortId(id: ImageId | string): string {
+  const text = clean(id);
+  const colon = text.indexOf(":");
+  return text.slice(0, colon + 1 + HEX_SHOWN);
+}

@@ -1,0 +1,112 @@
+/** What a terminal may be sent: text without control characters, its width in columns, and colours where they are wanted. */
+
+/** Where text is going. */
+export interface Screen {
+  /** Columns; `null`: not a terminal, so that nothing is shortened for a reader that is a program. */
+  readonly width: number | null;
+  readonly colour: boolean;
+  /** Whether block characters and dashes may be used, else ASCII. */
+  readonly unicode: boolean;
+}
+
+export interface ScreenFacts {
+  readonly isTerminal: boolean;
+  readonly columns: number | undefined;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+}
+
+const WIDTH_DEFAULT = 80;
+/** Below this a table says nothing any more; the terminal wraps it. */
+const WIDTH_MINIMUM = 40;
+
+export function screenOf(facts: ScreenFacts): Screen {
+  const environment = facts.environment;
+  const locale = environment["LC_ALL"] || environment["LC_CTYPE"] || environment["LANG"] || "";
+  const dumb = environment["TERM"] === "dumb";
+  return {
+    width: facts.isTerminal ? Math.max(WIDTH_MINIMUM, facts.columns || WIDTH_DEFAULT) : null,
+    colour: facts.isTerminal && !dumb && (environment["NO_COLOR"] ?? "") === "",
+    unicode: /utf-?8/i.test(locale) && !dumb,
+  };
+}
+
+/** For text that goes to a file or a program: nothing is shortened, coloured or drawn. */
+export const plainScreen: Screen = { width: null, colour: false, unicode: false };
+
+const COLOURS = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, blue: 34, cyan: 36 } as const;
+export type Colour = keyof typeof COLOURS;
+
+export const paint = (screen: Screen, colour: Colour, text: string): string =>
+  screen.colour && text !== "" ? `\u001b[${COLOURS[colour]}m${text}\u001b[0m` : text;
+
+/**
+ * DEL, C1, line and paragraph separators, marks that reverse or isolate the reading direction, characters without
+ * width and the byte order mark: a terminal that is sent one may show what is not there. None of them is a line end.
+ */
+export const MISLEADING =
+  /[\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]/g;
+// oxlint-disable-next-line no-control-regex -- they are what is looked for
+const C0 = /[\u0000-\u001f]/g;
+
+/** Text of the runtime, or of a file, made safe to print: controls go, a run of white space becomes one space. */
+export const clean = (text: string): string =>
+  text
+    .replace(/[\t\r\n]+/g, " ")
+    .replace(C0, "")
+    .replace(MISLEADING, "");
+
+const ESCAPES =
+  // oxlint-disable-next-line no-control-regex -- our own colours are taken out before counting
+  /\u001b\[[0-9;]*m/g;
+const WIDE =
+  /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1f64f}\u{1f680}-\u{1f6ff}\u{1f900}-\u{1f9ff}\u{20000}-\u{3fffd}]/u;
+const COMBINING = /\p{Mark}/u;
+
+/** Columns that a text takes: two for East Asian wide characters and pictographs, none for combining marks. */
+export function displayWidth(text: string): number {
+  let width = 0;
+  for (const character of text.replace(ESCAPES, "")) {
+    if (COMBINING.test(character)) continue;
+    width += WIDE.test(character) ? 2 : 1;
+  }
+  return width;
+}
+
+export interface Cut {
+  /** Where text is taken out: `middle` keeps the tag of an image beside its registry. */
+  readonly at: "end" | "middle";
+  /** What stands for it: `…`, or `...` where that cannot be drawn. */
+  readonly mark: string;
+}
+
+export const cutFor = (screen: Screen, at: Cut["at"] = "end"): Cut => ({
+  at,
+  mark: screen.unicode ? "…" : "...",
+});
+
+/** The text in at most `columns` columns. */
+export function fitted(text: string, columns: number, cut: Cut): string {
+  if (displayWidth(text) <= columns) return text;
+  const room = columns - displayWidth(cut.mark);
+  if (room <= 0) return cut.mark.slice(0, Math.max(0, columns));
+  const tail = cut.at === "middle" ? Math.ceil(room / 2) : 0;
+  const characters = Array.from(text);
+  const head = startOf(characters, room - tail).join("");
+  return head + cut.mark + startOf(characters.toReversed(), tail).toReversed().join("");
+}
+
+function startOf(characters: readonly string[], columns: number): string[] {
+  const taken: string[] = [];
+  let width = 0;
+  for (const character of characters) {
+    width += displayWidth(character);
+    if (width > columns) break;
+    taken.push(character);
+  }
+  return taken;
+}
+
+export const padded = (text: string, columns: number, align: "left" | "right" = "left"): string => {
+  const gap = " ".repeat(Math.max(0, columns - displayWidth(text)));
+  return align === "left" ? text + gap : gap + text;
+};

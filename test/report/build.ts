@@ -1,0 +1,307 @@
+// Builds plans, passes and their parts for the report tests: plausible defaults, one difference at a time.
+
+import { containerId, imageId, passId, podUid, sandboxId } from "../../src/model/ids.ts";
+import type { ImageRecord } from "../../src/model/ledger.ts";
+import type { ContainerOutcome, ImageItem, ImageOutcome } from "../../src/model/outcome.ts";
+import type { Pass } from "../../src/model/pass.ts";
+import type {
+  ContainerPlan,
+  DiskUsage,
+  ImageCandidate,
+  ImagePlan,
+  KeptImage,
+  PlannedContainer,
+} from "../../src/model/plan.ts";
+import type { ImageKeepReason } from "../../src/model/reason.ts";
+import type {
+  Container,
+  Filesystem,
+  Image,
+  RuntimeInfo,
+  Sandbox,
+} from "../../src/model/snapshot.ts";
+import {
+  durationFromMs,
+  fromRfc3339,
+  hours,
+  type Instant,
+  minutes,
+  plus,
+  seconds,
+  watched,
+} from "../../src/model/time.ts";
+import type { Screen } from "../../src/report/terminal.ts";
+
+export const GIB = 1n << 30n;
+export const MIB = 1n << 20n;
+export const at = (text: string): Instant => fromRfc3339(text)!;
+export const NOW = at("2026-01-15T12:00:00.25Z");
+
+export const terminal: Screen = { width: 100, colour: false, unicode: true };
+
+export const hex = (seed: number): string => seed.toString(16).padStart(4, "0").repeat(16);
+
+export const image = (seed: number, differences: Partial<Image> = {}): Image => ({
+  id: imageId(`sha256:${hex(seed)}`),
+  repoTags: [`registry.example/team/app-${seed}:1.${seed}`],
+  repoDigests: [`registry.example/team/app-${seed}@sha256:${hex(seed + 4096)}`],
+  sizeBytes: BigInt(100 + seed * 17) * MIB,
+  pinned: false,
+  ...differences,
+});
+
+export const record = (differences: Partial<ImageRecord> = {}): ImageRecord => ({
+  firstSeenAt: at("2026-01-01T00:00:00Z"),
+  firstSeenWatched: watched(0n),
+  lastUsedAt: at("2026-01-12T08:00:00Z"),
+  lastUsedWatched: watched(1n),
+  names: "",
+  sizeBytes: 100n * MIB,
+  ghost: null,
+  ...differences,
+});
+
+export const candidate = (
+  seed: number,
+  differences: Partial<ImageCandidate> = {},
+): ImageCandidate => ({
+  image: image(seed),
+  record: record(),
+  triggers: [{ kind: "space" }],
+  unusedFor: hours(100 - seed),
+  expected: false,
+  ...differences,
+});
+
+export const kept = (seed: number, reason: ImageKeepReason): KeptImage => ({
+  image: image(seed),
+  record: record(),
+  reason,
+  tried: ["in-use", reason.kind],
+});
+
+export const filesystem = (differences: Partial<Filesystem> = {}): Filesystem => ({
+  roles: ["nodefs", "imagefs"],
+  path: "/var/lib/containerd/io.containerd.snapshotter.v1.overlayfs",
+  mountpoint: "/var/lib/containerd",
+  device: "8:1",
+  capacityBytes: 50n * GIB,
+  availableBytes: 6n * GIB,
+  inodes: 3_276_800n,
+  inodesFree: 2_900_000n,
+  imageUsedBytes: 40n * GIB,
+  containerUsedBytes: null,
+  ...differences,
+});
+
+export const usage = (differences: Partial<DiskUsage> = {}): DiskUsage => ({
+  filesystem: filesystem(),
+  usedPercent: 88,
+  inodesUsedPercent: null,
+  highPercent: 85,
+  lowPercent: 80,
+  ...differences,
+});
+
+export const runtime: RuntimeInfo = {
+  endpoint: "unix:///run/containerd/containerd.sock",
+  imageEndpoint: "unix:///run/containerd/containerd.sock",
+  name: "containerd",
+  version: "1.7.24",
+  apiVersion: "v1",
+  sandboxImages: [],
+};
+
+export const container = (seed: number, differences: Partial<Container> = {}): Container => ({
+  id: containerId(hex(seed)),
+  sandboxId: sandboxId(hex(seed + 512)),
+  name: `worker-${seed}`,
+  attempt: seed,
+  podUid: podUid(`uid-${seed}`),
+  podName: `pod-${seed}`,
+  podNamespace: "default",
+  imageName: "registry.example/team/app:1",
+  imageRef: "",
+  imageId: "",
+  state: "exited",
+  createdAt: at("2026-01-10T00:00:00Z"),
+  ...differences,
+});
+
+export const sandbox = (seed: number, differences: Partial<Sandbox> = {}): Sandbox => ({
+  id: sandboxId(hex(seed + 512)),
+  podUid: podUid(`uid-${seed}`),
+  metadataUid: podUid(`uid-${seed}`),
+  name: `pod-${seed}`,
+  namespace: "default",
+  attempt: 0,
+  state: "not-ready",
+  createdAt: at("2026-01-10T00:00:00Z"),
+  ...differences,
+});
+
+export const removedContainer = (seed: number): PlannedContainer => ({
+  container: container(seed),
+  stopFirst: false,
+  decision: { kind: "remove", reason: { kind: "pod-gone" }, tried: ["pod-gone"] },
+});
+
+export const keptContainer = (seed: number): PlannedContainer => ({
+  container: container(seed, { state: "running" }),
+  stopFirst: false,
+  decision: { kind: "keep", reason: { kind: "running" }, tried: ["running"] },
+});
+
+export const imagePlan = (differences: Partial<ImagePlan> = {}): ImagePlan => ({
+  purpose: "periodic",
+  now: NOW,
+  triggers: [{ kind: "space" }],
+  targets: [
+    {
+      kind: "available-bytes",
+      trigger: { kind: "space" },
+      device: "8:1",
+      path: "/var/lib/containerd",
+      availableBytes: 10n * GIB,
+      wantedBytes: 4n * GIB,
+      relievedBytes: 8n * GIB,
+    },
+  ],
+  candidates: [
+    candidate(1, { expected: true }),
+    candidate(2, { expected: true }),
+    candidate(3, { record: record({ lastUsedAt: null }) }),
+  ],
+  kept: [
+    kept(20, {
+      kind: "in-use",
+      users: [
+        {
+          kind: "container",
+          id: containerId(hex(7)),
+          name: "web",
+          podName: "shop-0",
+          state: "running",
+        },
+      ],
+    }),
+    kept(21, { kind: "pinned" }),
+    kept(22, {
+      kind: "keep-rule",
+      pattern: "registry.example/team/*",
+      source: "/etc/crigc/keep.d/base.list:3",
+      name: "registry.example/team/app-22:1.22",
+    }),
+    kept(23, { kind: "too-young", age: seconds(40), minimumAge: minutes(2) }),
+  ],
+  blocks: [],
+  futility: [],
+  usage: [usage()],
+  notes: [],
+  ...differences,
+});
+
+export const containerPlan = (differences: Partial<ContainerPlan> = {}): ContainerPlan => ({
+  purpose: "periodic",
+  now: NOW,
+  containers: [removedContainer(1), keptContainer(2), keptContainer(3)],
+  sandboxes: [
+    {
+      sandbox: sandbox(1),
+      decision: { kind: "remove", reason: { kind: "pod-gone" }, tried: ["pod-gone"] },
+    },
+    {
+      sandbox: sandbox(2, { state: "ready" }),
+      decision: { kind: "keep", reason: { kind: "ready" }, tried: ["ready"] },
+    },
+  ],
+  podLogs: [
+    {
+      directory: { entry: "default_pod-1_uid-1", uid: podUid("uid-1") },
+      decision: { kind: "remove", reason: { kind: "pod-gone" }, tried: ["pod-gone"] },
+    },
+  ],
+  links: [],
+  strays: ["lost+found"],
+  blocks: [],
+  podSource: { kind: "ready", source: "kubelet-dir" },
+  ...differences,
+});
+
+export const removedImage = (seed: number, differences: Partial<ImageItem> = {}): ImageItem => ({
+  candidate: candidate(seed, { expected: true }),
+  trigger: { kind: "space" },
+  result: {
+    kind: "removed",
+    reportedBytes: image(seed).sizeBytes,
+    measuredBytes: image(seed).sizeBytes * 2n,
+    settled: "at-once",
+  },
+  startedAt: NOW,
+  took: durationFromMs(120),
+  ...differences,
+});
+
+export const imageOutcome = (differences: Partial<ImageOutcome> = {}): ImageOutcome => ({
+  end: "target-reached",
+  items: [removedImage(1), removedImage(2)],
+  wantedBytes: 4n * GIB,
+  reportedFreedBytes: 251n * MIB,
+  measuredFreedBytes: 502n * MIB,
+  availableBefore: 6n * GIB,
+  availableAfter: 6n * GIB + 502n * MIB,
+  capacityBytes: 50n * GIB,
+  error: null,
+  ghosts: [],
+  ...differences,
+});
+
+export const containerOutcome = (
+  differences: Partial<ContainerOutcome> = {},
+): ContainerOutcome => ({
+  end: "done",
+  containers: [
+    {
+      planned: removedContainer(1),
+      reason: { kind: "pod-gone" },
+      result: { kind: "removed" },
+      stopped: false,
+      logFiles: ["0.log"],
+      logBytes: 2n * MIB,
+      logError: null,
+    },
+  ],
+  sandboxes: [{ sandbox: sandbox(1), reason: { kind: "pod-gone" }, result: { kind: "removed" } }],
+  logs: [
+    {
+      kind: "pod-logs",
+      entry: "default_pod-1_uid-1",
+      reason: { kind: "pod-gone" },
+      result: { kind: "removed" },
+      bytes: 3n * MIB,
+    },
+  ],
+  measuredFreedBytes: 12n * MIB,
+  errors: [],
+  ...differences,
+});
+
+export const pass = (differences: Partial<Pass> = {}): Pass => ({
+  id: passId("20260115T120000Z-0a1b2c"),
+  kind: "gc",
+  purpose: { kind: "periodic" },
+  startedAt: NOW,
+  endedAt: plus(NOW, durationFromMs(1850)),
+  dryRun: false,
+  plan: { containers: containerPlan(), images: imagePlan() },
+  images: imageOutcome(),
+  containers: containerOutcome(),
+  events: [],
+  steps: [
+    { name: "observe", startedAt: NOW, took: durationFromMs(40), error: null },
+    { name: "decide", startedAt: NOW, took: durationFromMs(1), error: null },
+    { name: "execute", startedAt: NOW, took: durationFromMs(1800), error: null },
+  ],
+  error: null,
+  ...differences,
+});

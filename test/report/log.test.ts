@@ -1,0 +1,212 @@
+// The log: format, verbosity, folding, and what a pass says.
+
+import { describe, expect, test } from "bun:test";
+
+import { type Instant, minutes, plus } from "../../src/model/time.ts";
+import { createLog, type Log } from "../../src/report/log.ts";
+import { logPass, passSummary } from "../../src/report/pass-log.ts";
+import { imageOutcome, imagePlan, NOW, pass, removedImage } from "./build.ts";
+
+interface Recorded {
+  readonly log: Log;
+  readonly lines: string[];
+  /** Moves the clock. */
+  readonly wait: (count: number) => void;
+}
+
+function recorded(
+  format: "text" | "json" = "text",
+  verbosity = 2,
+  startedAt: Instant = NOW,
+): Recorded {
+  const lines: string[] = [];
+  let now = startedAt;
+  return {
+    lines,
+    log: createLog({ format, verbosity, sink: (line) => void lines.push(line), now: () => now }),
+    wait: (count) => void (now = plus(now, minutes(count))),
+  };
+}
+
+describe("a line", () => {
+  test("of text has severity, time of day in UTC, speaker, sentence and figures", () => {
+    const { log, lines } = recorded();
+    log.named("config").info(0, "Read the file", { file: "/etc/a b", sizeBytes: 10n });
+    expect(lines).toEqual([
+      'I0115 12:00:00.250000 config] Read the file file="/etc/a b" sizeBytes=10',
+    ]);
+  });
+
+  test("of JSON is one object", () => {
+    const { log, lines } = recorded("json");
+    log.warning("No room", { sizeBytes: 18_446_744_073_709_551_615n });
+    expect(lines).toEqual([
+      '{"ts":"2026-01-15T12:00:00.25Z","level":"warning","component":"crigc","msg":"No room","sizeBytes":18446744073709551615}',
+    ]);
+  });
+
+  test("stays one line whatever a message holds", () => {
+    for (const format of ["text", "json"] as const) {
+      const { log, lines } = recorded(format);
+      log.error("a\nb\u001b[2J", { x: "c\r\nd" });
+      expect(lines.join("")).not.toMatch(/[\n\r\u001b]/);
+    }
+  });
+
+  test("above the verbosity is not written", () => {
+    const { log, lines } = recorded("text", 2);
+    log.info(2, "shown");
+    log.info(3, "not shown");
+    expect(lines).toHaveLength(1);
+    expect([log.enabled(2), log.enabled(3)]).toEqual([true, false]);
+  });
+});
+
+describe("failures", () => {
+  test("that repeat themselves are one line, and one with the count after a time", () => {
+    const { log, lines, wait } = recorded();
+    for (let i = 0; i < 11; i += 1) {
+      log.failure("pass", "Cannot list images");
+      wait(1);
+    }
+    expect(lines.map((line) => line.slice(1))).toEqual([
+      "0115 12:00:00.250000 crigc] Cannot list images",
+      "0115 12:10:00.250000 crigc] Cannot list images repeated=10",
+    ]);
+  });
+
+  test("a count that waits is written with the next line of any kind", () => {
+    const { log, lines, wait } = recorded();
+    log.failure("pass", "Cannot list images");
+    log.failure("pass", "Cannot list images");
+    log.failure("pass", "Cannot list images");
+    wait(11);
+    log.info(0, "Something else");
+    expect(lines.map((line) => line.split("] ")[1])).toEqual([
+      "Cannot list images",
+      "Cannot list images repeated=2",
+      "Something else",
+    ]);
+  });
+
+  test("another message of the same topic is written at once, after the count of the one before", () => {
+    const { log, lines } = recorded();
+    log.failure("pass", "a");
+    log.failure("pass", "a");
+    log.failure("pass", "a");
+    log.failure("pass", "b");
+    expect(lines.map((line) => line.split("] ")[1])).toEqual(["a", "a repeated=2", "b"]);
+  });
+
+  test("that end are followed by a success that says how many there were", () => {
+    const { log, lines, wait } = recorded();
+    log.failure("pass", "a");
+    wait(5);
+    log.failure("pass", "b");
+    log.success("pass", "Image collection");
+    log.success("pass", "Image collection");
+    expect(lines.at(-1)).toEndWith("] Image collection succeeded after 2 failures in 5m");
+    expect(lines).toHaveLength(3);
+  });
+
+  test("of a topic that fails again after a success are written again", () => {
+    const { log, lines } = recorded();
+    log.failure("pass", "a");
+    log.success("pass", "x");
+    log.failure("pass", "a");
+    expect(lines).toHaveLength(3);
+  });
+
+  test("under a clock that goes back are not silent for as long as it went back", () => {
+    const { log, lines, wait } = recorded();
+    log.failure("pass", "a");
+    wait(-600);
+    log.failure("pass", "a");
+    expect(lines).toHaveLength(2);
+  });
+
+  test("of very many topics take bounded memory, and no count is lost", () => {
+    const { log, lines } = recorded();
+    log.failure("first", "a");
+    log.failure("first", "a");
+    for (let i = 0; i < 1000; i += 1) log.failure(`topic ${i}`, "b");
+    expect(lines.filter((line) => line.includes("repeated="))).toHaveLength(0);
+    log.failure("first", "a");
+    expect(lines).toHaveLength(1003);
+  });
+
+  test("that are still held back are written at the end", () => {
+    const { log, lines } = recorded();
+    log.failure("pass", "a");
+    log.failure("pass", "a");
+    log.failure("pass", "a");
+    log.flush();
+    log.flush();
+    expect(lines.map((line) => line.split("] ")[1])).toEqual(["a", "a repeated=2"]);
+  });
+});
+
+describe("a pass in the log", () => {
+  test("is one line a removal, and one that sums it up", () => {
+    const { log, lines } = recorded();
+    logPass(log, pass({ containers: null }));
+    expect(lines).toHaveLength(3);
+    expect(lines[0]).toContain(
+      "gc] Image registry.example/team/app-1:1.1: removed, 234.0 MiB freed (the disk is over its high threshold)",
+    );
+    expect(lines[2]).toContain(
+      "gc] Collection: 2 images removed, 502.0 MiB freed, the target is reached (1.8s)",
+    );
+  });
+
+  test("carries its ID and timed steps in JSON", () => {
+    const { log, lines } = recorded("json", 1);
+    logPass(log, pass());
+    expect(JSON.parse(lines[0]!)).toMatchObject({
+      passId: "20260115T120000Z-0a1b2c",
+      tookMs: 1850,
+      steps: [{ name: "observe", tookMs: 40 }, { name: "decide" }, { name: "execute" }],
+    });
+  });
+
+  test("explains every image at level 5, and none below", () => {
+    const explained = (verbosity: number): number => {
+      const { log, lines } = recorded("text", verbosity);
+      logPass(log, pass({ images: null, containers: null }));
+      return lines.filter((line) => / is kept: | to go /.test(line)).length;
+    };
+    const plan = imagePlan();
+    expect(explained(5)).toBe(plan.kept.length + plan.candidates.length);
+    expect(explained(4)).toBe(0);
+  });
+
+  test("that did nothing is quiet at level 1", () => {
+    const idle = pass({
+      images: imageOutcome({ end: "nothing-to-do", items: [] }),
+      containers: null,
+    });
+    const { log, lines } = recorded("text", 1);
+    logPass(log, idle);
+    expect(lines).toEqual([]);
+    expect(passSummary(idle)).toBe("Collection: nothing asks for space (1.8s)");
+  });
+
+  test("that fails each time is said once, and its recovery too", () => {
+    const { log, lines } = recorded("text", 1);
+    const failed = pass({ error: "cannot list images", images: null, containers: null });
+    for (let i = 0; i < 5; i += 1) logPass(log, failed);
+    logPass(log, pass({ images: imageOutcome({ items: [] }), containers: null }));
+    expect(lines.map((line) => line.split("] ")[1]?.split(" passId")[0])).toEqual([
+      "Collection failed: cannot list images",
+      "Collection succeeded after 5 failures in 0s",
+    ]);
+  });
+
+  test("folds a removal that fails in every pass", () => {
+    const item = removedImage(1, { result: { kind: "failed", message: "busy", code: "9" } });
+    const { log, lines } = recorded();
+    for (let i = 0; i < 5; i += 1)
+      logPass(log, pass({ images: imageOutcome({ items: [item] }), containers: null }));
+    expect(lines.filter((line) => line.includes("failed: busy"))).toHaveLength(1);
+  });
+});

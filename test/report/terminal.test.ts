@@ -1,0 +1,191 @@
+// What a terminal is sent.
+
+import { describe, expect, test } from "bun:test";
+
+import fc from "fast-check";
+
+import { diskBar } from "../../src/report/bar.ts";
+import { tableLines, wrapped } from "../../src/report/table.ts";
+import {
+  clean,
+  cutFor,
+  displayWidth,
+  fitted,
+  paint,
+  plainScreen,
+  type Screen,
+  screenOf,
+} from "../../src/report/terminal.ts";
+import { terminal } from "./build.ts";
+
+describe("the screen", () => {
+  const facts = { isTerminal: true, columns: 120, environment: { LANG: "en_US.UTF-8" } };
+
+  test("a terminal has its width, colours and block characters", () => {
+    expect(screenOf(facts)).toEqual({ width: 120, colour: true, unicode: true });
+  });
+
+  test.each([
+    ["NO_COLOR", { NO_COLOR: "1" }, false],
+    ["an empty NO_COLOR", { NO_COLOR: "" }, true],
+    ["a dumb terminal", { TERM: "dumb" }, false],
+  ])("%s decides on colours", (_name, environment, colour) => {
+    expect(screenOf({ ...facts, environment }).colour).toBe(colour);
+  });
+
+  test("what is not a terminal has no width and no colours", () => {
+    expect(screenOf({ ...facts, isTerminal: false })).toEqual({
+      width: null,
+      colour: false,
+      unicode: true,
+    });
+  });
+
+  test("without a UTF-8 locale nothing but ASCII is drawn", () => {
+    expect(screenOf({ ...facts, environment: { LANG: "C" } }).unicode).toBe(false);
+  });
+
+  test("a width that is unknown is 80, and one too small to use is 40", () => {
+    expect(screenOf({ ...facts, columns: undefined }).width).toBe(80);
+    expect(screenOf({ ...facts, columns: 3 }).width).toBe(40);
+  });
+
+  test("colours are written on screens with colours only", () => {
+    expect(paint({ ...terminal, colour: true }, "red", "x")).toBe("\u001b[31mx\u001b[0m");
+    expect(paint(plainScreen, "red", "x")).toBe("x");
+  });
+});
+
+describe("text of the runtime", () => {
+  test.each([
+    ["escape sequences", "a\u001b[2Jb", "a[2Jb"],
+    ["C1 controls", "a\u009b31mb", "a31mb"],
+    ["line breaks", "a\r\nb\tc", "a b c"],
+    ["reversal of the reading direction", "a\u202eb\u2066c", "abc"],
+    ["characters without width", "a\u200bb\ufeff", "ab"],
+  ])("loses %s", (_name, text, cleaned) => {
+    expect(clean(text)).toBe(cleaned);
+  });
+
+  test("never holds a control character once cleaned, whatever it was", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "binary" }), (text) => {
+        expect(clean(text)).not.toMatch(/\p{Cc}|\p{Bidi_Control}/u);
+      }),
+    );
+  });
+
+  test("other scripts stay as they are", () => {
+    expect(clean("größe 日本 é")).toBe("größe 日本 é");
+  });
+});
+
+describe("widths", () => {
+  test.each([
+    ["abc", 3],
+    ["日本", 4],
+    ["e\u0301", 1],
+    ["\u001b[31mred\u001b[0m", 3],
+  ])("%j takes its columns", (text, width) => {
+    expect(displayWidth(text)).toBe(width);
+  });
+
+  test("a text that is cut fits, and keeps its tag where the middle is cut", () => {
+    expect(fitted("registry.example/app:1.2", 12, cutFor(terminal, "middle"))).toBe("regis…pp:1.2");
+    expect(fitted("registry.example", 8, cutFor(terminal))).toBe("registr…");
+    expect(fitted("registry.example", 8, cutFor(plainScreen))).toBe("regis...");
+  });
+
+  test("no text is wider than what it was fitted to", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "grapheme" }), fc.nat(30), (text, columns) => {
+        expect(displayWidth(fitted(clean(text), columns, cutFor(terminal)))).toBeLessThanOrEqual(
+          columns,
+        );
+      }),
+    );
+  });
+});
+
+describe("tables", () => {
+  const columns = [
+    { title: "IMAGE", minimumWidth: 10, cut: "middle" },
+    { title: "SIZE", align: "right" },
+  ] as const;
+
+  test("columns are aligned under their titles", () => {
+    expect(
+      tableLines(
+        columns,
+        [
+          ["a", "1 B"],
+          ["bcd", "100 B"],
+        ],
+        plainScreen,
+      ),
+    ).toEqual(["IMAGE   SIZE", "a        1 B", "bcd    100 B"]);
+  });
+
+  test("on a terminal the columns that may shrink do, and the others stay whole", () => {
+    const long = "registry.example/some/team/application:1.27.3";
+    const lines = tableLines(columns, [[long, "1234567 B"]], { ...terminal, width: 40 });
+    expect(Math.max(...lines.map(displayWidth))).toBe(40);
+    expect(lines[1]).toMatch(/1\.27\.3 {2}1234567 B$/);
+  });
+
+  test("where there is no terminal nothing is cut", () => {
+    const long = "x".repeat(500);
+    expect(tableLines(columns, [[long, "1 B"]], plainScreen)[1]).toStartWith(long);
+  });
+
+  test("a sentence is broken at the width of the terminal", () => {
+    const lines = wrapped("one two three four five", { ...terminal, width: 10 }, "  ");
+    expect(lines).toEqual(["  one two", "  three", "  four", "  five"]);
+  });
+});
+
+describe("the disk bar", () => {
+  const bar = (usedPercent: number, screen: Screen): readonly string[] =>
+    diskBar({ usedPercent, thresholds: { lowPercent: 80, highPercent: 85 } }, screen);
+
+  test("marks both thresholds and says which is which", () => {
+    expect(bar(50, { ...terminal, width: 42 })).toEqual([
+      "▕████████████████████░░░░░░░░░░░░│░│░░░░░▏",
+      "marks: low 80%, high 85%",
+    ]);
+    expect(bar(50, { ...terminal, width: 62 })[1]).toBe(
+      "                                         low 80% ┘  └ high 85%",
+    );
+  });
+
+  test("is drawn in ASCII where block characters cannot be", () => {
+    expect(bar(100, { ...plainScreen, width: 42 })[0]).toBe(
+      "[################################|#|#####]",
+    );
+  });
+
+  test("is red over the high threshold and green below the low one", () => {
+    const coloured: Screen = { ...terminal, colour: true };
+    expect(bar(90, coloured)[0]).toContain("\u001b[31m");
+    expect(bar(10, coloured)[0]).toContain("\u001b[32m");
+  });
+
+  test("fits any width and any figures", () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 40, max: 200 }),
+        fc.nat(100),
+        fc.nat(100),
+        fc.nat(100),
+        (width, used, one, other) => {
+          const thresholds = {
+            lowPercent: Math.min(one, other),
+            highPercent: Math.max(one, other),
+          };
+          const lines = diskBar({ usedPercent: used, thresholds }, { ...terminal, width });
+          expect(Math.max(...lines.map(displayWidth))).toBeLessThanOrEqual(width);
+        },
+      ),
+    );
+  });
+});
