@@ -1,0 +1,215 @@
+/** Walks a container plan: containers, then sandboxes on fresh lists, then the logs that nobody has any more. */
+import { messageOf } from "../model/errors.ts";
+import type { ContainerId } from "../model/ids.ts";
+import type { ContainerItem, ContainerOutcome, LogItem, SandboxItem } from "../model/outcome.ts";
+import type { ContainerPlan } from "../model/plan.ts";
+import type { ContainerOptions, ContainerPorts, FreshLists } from "./container-ports.ts";
+import { removeContainer } from "./container-removal.ts";
+import { judgeLink, removeLink, removePodLogs } from "./log-removal.ts";
+import { Pace } from "./pace.ts";
+import { removeSandbox } from "./sandbox-removal.ts";
+
+/** Removals of containers that take longer than this together are decided on anew, by fresh lists. */
+const LISTS_VALID_NS = 10_000_000_000n;
+
+/** Never rejects. A removal that fails is recorded and the next one goes on; a list that fails ends the pass. */
+export async function collectContainers(
+  plan: ContainerPlan,
+  ports: ContainerPorts,
+  options: ContainerOptions,
+): Promise<ContainerOutcome> {
+  return await new Walk(plan, ports, options).run();
+}
+
+/** Ends the walk early, from wherever it is. */
+class Ended extends Error {
+  override readonly name = "Ended";
+  readonly end: ContainerOutcome["end"];
+  constructor(end: ContainerOutcome["end"]) {
+    super(end);
+    this.end = end;
+  }
+}
+
+class Walk {
+  readonly #plan: ContainerPlan;
+  readonly #ports: ContainerPorts;
+  readonly #options: ContainerOptions;
+  readonly #pace: Pace;
+  readonly #containers: ContainerItem[] = [];
+  readonly #sandboxes: SandboxItem[] = [];
+  readonly #logs: LogItem[] = [];
+  readonly #errors: string[] = [];
+  /** By the newest lists. */
+  #current: ContainerPlan;
+  #vetoes: ReadonlyMap<ContainerId, string> = new Map();
+  #decidedNs: bigint;
+
+  constructor(plan: ContainerPlan, ports: ContainerPorts, options: ContainerOptions) {
+    this.#plan = plan;
+    this.#ports = ports;
+    this.#options = options;
+    this.#pace = new Pace({ ...options, timer: ports.timer });
+    this.#current = plan;
+    this.#decidedNs = ports.timer.monotonicNs();
+  }
+
+  async run(): Promise<ContainerOutcome> {
+    if (this.#plan.blocks.length > 0) return this.#outcome("blocked", null);
+    if (nothingToDo(this.#plan)) return this.#outcome("done", null);
+    const before = await this.#available();
+    const end = await this.#walk();
+    const after = before === null ? null : await this.#available();
+    const gained = before === null || after === null ? null : after - before;
+    // Others write meanwhile: what they took is not a loss of ours.
+    return this.#outcome(end, gained !== null && gained < 0n ? 0n : gained);
+  }
+
+  async #walk(): Promise<ContainerOutcome["end"]> {
+    try {
+      await this.#removeContainers();
+      const lists = await this.#decideAgain();
+      await this.#removeSandboxes();
+      await this.#removePodLogs();
+      await this.#removeLinks(lists);
+      return "done";
+    } catch (thrown) {
+      if (thrown instanceof Ended) return thrown.end;
+      throw thrown;
+    }
+  }
+
+  async #removeContainers(): Promise<void> {
+    for (const planned of this.#plan.containers) {
+      if (planned.decision.kind === "keep") continue;
+      const { reason } = planned.decision;
+      if (this.#ports.timer.monotonicNs() - this.#decidedNs > LISTS_VALID_NS)
+        await this.#decideAgain();
+      const veto = this.#vetoes.get(planned.container.id);
+      if (veto !== undefined) {
+        this.#addContainer(skippedItem({ planned, reason }, veto));
+        continue;
+      }
+      await this.#mayGoOn();
+      const { item, note } = await removeContainer({ planned, reason }, this.#ports);
+      if (note !== null) this.#errors.push(note);
+      this.#addContainer(item);
+    }
+  }
+
+  #addContainer(item: ContainerItem): void {
+    this.#containers.push(item);
+    this.#options.done?.(item);
+  }
+
+  async #removeSandboxes(): Promise<void> {
+    for (const { sandbox, decision } of this.#current.sandboxes) {
+      if (decision.kind === "keep") continue;
+      await this.#mayGoOn();
+      const item = await removeSandbox(sandbox, decision.reason, this.#ports);
+      this.#sandboxes.push(item);
+      this.#options.done?.(item);
+    }
+  }
+
+  async #removePodLogs(): Promise<void> {
+    const { logs } = this.#ports;
+    if (logs === null) return;
+    for (const { directory, decision } of this.#current.podLogs) {
+      if (decision.kind === "keep") continue;
+      await this.#mayGoOn();
+      const item = await removePodLogs(directory, decision.reason, logs);
+      this.#logs.push(item);
+      this.#options.done?.(item);
+    }
+  }
+
+  /** A link takes no space worth a limit, and there may be thousands: only the wish to stop ends this. */
+  async #removeLinks({ containers }: FreshLists): Promise<void> {
+    const { logs, runtime } = this.#ports;
+    if (logs === null) return;
+    for (const { link } of this.#current.links) {
+      if (this.#options.signal.aborted) throw new Ended("stopped");
+      try {
+        const reason = await judgeLink(link, containers, runtime);
+        if (reason === null) continue;
+        const item = await removeLink(link, reason, logs);
+        this.#logs.push(item);
+        this.#options.done?.(item);
+      } catch (thrown) {
+        this.#errors.push(`log link ${link.entry} stays: ${messageOf(thrown)}`);
+      }
+    }
+  }
+
+  async #mayGoOn(): Promise<void> {
+    const leave = await this.#pace.next();
+    if (leave !== "go") throw new Ended(leave);
+  }
+
+  async #decideAgain(): Promise<FreshLists> {
+    const { runtime, timer } = this.#ports;
+    const { signal, decideAgain } = this.#options;
+    const lists = await Promise.all([
+      runtime.listContainers(signal),
+      runtime.listSandboxes(signal),
+    ]).catch((thrown: unknown) => {
+      if (signal.aborted) throw new Ended("stopped");
+      this.#errors.push(`the rest stays, because it was not listed again: ${messageOf(thrown)}`);
+      throw new Ended("observation-failed");
+    });
+    const [containers, sandboxes] = lists;
+    this.#current = decideAgain({ containers, sandboxes });
+    this.#vetoes = vetoesOf(this.#current);
+    this.#decidedNs = timer.monotonicNs();
+    return { containers, sandboxes };
+  }
+
+  async #available(): Promise<bigint | null> {
+    try {
+      return (await this.#ports.measureAvailable?.()) ?? null;
+    } catch (thrown) {
+      this.#errors.push(messageOf(thrown));
+      return null;
+    }
+  }
+
+  #outcome(end: ContainerOutcome["end"], measuredFreedBytes: bigint | null): ContainerOutcome {
+    return {
+      end,
+      containers: this.#containers,
+      sandboxes: this.#sandboxes,
+      logs: this.#logs,
+      measuredFreedBytes,
+      errors: this.#errors,
+    };
+  }
+}
+
+/** An idle node is not asked for its lists again. */
+function nothingToDo({ containers, sandboxes, podLogs, links }: ContainerPlan): boolean {
+  const planned = [...containers, ...sandboxes, ...podLogs];
+  return links.length === 0 && planned.every(({ decision }) => decision.kind === "keep");
+}
+
+/**
+ * Why the newer decision forbids what the plan asked for. That the limits are met by now is no reason: they are met by
+ * the removals of this very pass.
+ */
+function vetoesOf(current: ContainerPlan): ReadonlyMap<ContainerId, string> {
+  const vetoes = new Map<ContainerId, string>();
+  for (const { container, decision } of current.containers) {
+    if (decision.kind === "keep" && decision.reason.kind !== "within-limits") {
+      vetoes.set(container.id, `it is kept now: ${decision.reason.kind}`);
+    }
+  }
+  return vetoes;
+}
+
+function skippedItem(
+  removal: Pick<ContainerItem, "planned" | "reason">,
+  what: string,
+): ContainerItem {
+  const result = { kind: "skipped", what } as const;
+  return { ...removal, result, stopped: false, logFiles: [], logBytes: 0n, logError: null };
+}

@@ -1,0 +1,63 @@
+/** Removes the log directories of pods that are gone, and links to logs of containers that are. */
+import { messageOf } from "../model/errors.ts";
+import { containerId } from "../model/ids.ts";
+import { containerLogLink, isWholeContainerId } from "../model/log-names.ts";
+import type { LogItem } from "../model/outcome.ts";
+import type { LogRemoveReason } from "../model/reason.ts";
+import type { Container, DanglingLogLink, PodLogDirectory } from "../model/snapshot.ts";
+import type { RuntimeReader } from "../observe/ports.ts";
+import type { LogRemover } from "./ports.ts";
+
+/** Never rejects. */
+export async function removePodLogs(
+  directory: PodLogDirectory,
+  reason: LogRemoveReason,
+  logs: LogRemover,
+): Promise<LogItem> {
+  const item = { kind: "pod-logs", entry: directory.entry, reason } as const;
+  try {
+    const { bytes } = await logs.removePodLogs(directory);
+    return { ...item, result: { kind: "removed" }, bytes };
+  } catch (thrown) {
+    const result = { kind: "failed", step: "remove", message: messageOf(thrown) } as const;
+    return { ...item, result, bytes: 0n };
+  }
+}
+
+/** Why the link may go, by the runtime's word on the whole container ID; `null`: it stays. */
+export async function judgeLink(
+  link: DanglingLogLink,
+  containers: readonly Container[],
+  runtime: Pick<RuntimeReader, "containerDetail">,
+): Promise<LogRemoveReason | null> {
+  const id = wholeId(link, containers);
+  if (id === null) return null;
+  const detail = await runtime.containerDetail(id, new AbortController().signal);
+  if (detail === null) return { kind: "container-gone" };
+  // A runtime that resolves abbreviations may speak of another container.
+  if (detail.id !== id) return null;
+  // While a log is rotated, the link of a container that runs leads nowhere for a moment.
+  return detail.state === "exited" ? { kind: "container-exited" } : null;
+}
+
+/** Where the name was cut, only a listed container whose own link has this name can tell the rest of the ID. */
+function wholeId(link: DanglingLogLink, containers: readonly Container[]): Container["id"] | null {
+  if (isWholeContainerId(link.containerId)) return containerId(link.containerId);
+  const named = containers.filter((container) => containerLogLink(container) === link.entry);
+  return named.length === 1 ? (named[0]?.id ?? null) : null;
+}
+
+/** Never rejects. */
+export async function removeLink(
+  link: DanglingLogLink,
+  reason: LogRemoveReason,
+  logs: LogRemover,
+): Promise<LogItem> {
+  const item = { kind: "log-link", entry: link.entry, reason, bytes: 0n } as const;
+  try {
+    const removed = await logs.removeLegacyLink(link.entry);
+    return { ...item, result: removed ? { kind: "removed" } : { kind: "already-gone" } };
+  } catch (thrown) {
+    return { ...item, result: { kind: "failed", step: "remove", message: messageOf(thrown) } };
+  }
+}

@@ -1,0 +1,33 @@
+/** How fast a pass may remove: a limit of removals, a pause between two, and the wish to stop. */
+import { type Duration, toMs } from "../model/time.ts";
+import type { Timer } from "./ports.ts";
+
+export type Leave = "go" | "stopped" | "removal-limit";
+
+export interface PaceOptions {
+  readonly maximumRemovals: number | null;
+  readonly removalInterval: Duration;
+  readonly timer: Timer;
+  readonly signal: AbortSignal;
+}
+
+export class Pace {
+  readonly #options: PaceOptions;
+  #removals = 0;
+
+  constructor(options: PaceOptions) {
+    this.#options = options;
+  }
+
+  /** Asked before each removal, which it counts when it lets it go. */
+  async next(): Promise<Leave> {
+    const { maximumRemovals, removalInterval, timer, signal } = this.#options;
+    if (signal.aborted) return "stopped";
+    if (maximumRemovals !== null && this.#removals >= maximumRemovals) return "removal-limit";
+    if (this.#removals > 0 && removalInterval > 0n)
+      await timer.sleep(toMs(removalInterval), signal);
+    if (signal.aborted) return "stopped";
+    this.#removals += 1;
+    return "go";
+  }
+}
