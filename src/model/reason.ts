@@ -51,6 +51,8 @@ export type ImageBlock =
   | { readonly kind: "usage-unknown"; readonly unknown: readonly { readonly subject: string; readonly message: string }[] }
   /** Pods of the node could not be read although their specifications count as use (`--pod-source kubelet-api`). */
   | { readonly kind: "pods-unknown"; readonly message: string }
+  /** A ready sandbox younger than 2 min has no container yet: its images may be there and not in use so far. */
+  | { readonly kind: "pod-starting"; readonly sandboxes: readonly SandboxId[]; readonly remaining: Duration }
   | { readonly kind: "invalid-capacity"; readonly path: string; readonly message: string }
   | { readonly kind: "futile"; readonly filesystem: string; readonly boundBytes: bigint; readonly neededBytes: bigint };
 

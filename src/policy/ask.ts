@@ -1,0 +1,100 @@
+/** What asks for images in one pass: the targets of its purpose, less those that no removal of images could reach. */
+import { assertNever } from "../model/assert.ts";
+import type { Compat } from "../model/limits.ts";
+import type { Futility, ImageTarget, Purpose } from "../model/plan.ts";
+import type { ImageBlock, ImageTrigger } from "../model/reason.ts";
+import type { Snapshot } from "../model/snapshot.ts";
+import { futilityOf } from "./futility.ts";
+import type { Judgement } from "./judge.ts";
+import { type DiskJudgement, judgeDisks, storeTargets } from "./targets.ts";
+
+export interface Ask {
+  readonly snapshot: Snapshot;
+  readonly limits: Judgement["context"]["limits"];
+  readonly purpose: Purpose;
+  readonly pressureTargets: readonly ImageTarget[];
+}
+
+export interface Asked {
+  readonly disks: DiskJudgement;
+  /** Everything that is met, futile or not. */
+  readonly triggers: readonly ImageTrigger[];
+  /** What a pass frees down to. */
+  readonly targets: readonly ImageTarget[];
+  readonly futility: readonly Futility[];
+  /** What of the disk's state forbids removal. */
+  readonly blocks: readonly ImageBlock[];
+}
+
+export function asked(input: Ask, judgement: Judgement): Asked {
+  const disks = judgeDisks(input.snapshot, input.limits);
+  const wanted = wantedTargets(input, disks).map((target) => judgeTarget(input, judgement, target));
+  const collects = input.limits.whenFutile === "collect";
+  // What else asks (an age, a budget, another disk) is not futile because one disk is.
+  const useful = wanted.filter(({ futility }) => collects || futility?.futile !== true);
+  return {
+    disks,
+    triggers: distinctTriggers(wanted.map(({ target }) => target)),
+    targets: useful.map(({ target }) => target),
+    futility: wanted.flatMap(({ futility }) => (futility === null ? [] : [futility])),
+    blocks: looksAtDisks(input.purpose, input.limits.compat) ? disks.blocks : [],
+  };
+}
+
+/** The blocks to name where every target is futile and nothing else asks. */
+export const futileBlocks = (futility: readonly Futility[]): readonly ImageBlock[] =>
+  futility
+    .filter(({ futile }) => futile)
+    .map(({ filesystem, boundBytes, neededBytes }) => ({
+      kind: "futile",
+      filesystem,
+      boundBytes,
+      neededBytes,
+    }));
+
+/** Each trigger once, in the order of the targets. */
+export function distinctTriggers(targets: readonly ImageTarget[]): readonly ImageTrigger[] {
+  const byText = new Map(targets.map(({ trigger }) => [textOf(trigger), trigger]));
+  return [...byText.values()];
+}
+
+function wantedTargets(input: Ask, disks: DiskJudgement): readonly ImageTarget[] {
+  switch (input.purpose.kind) {
+    case "all-unused":
+      return [{ kind: "everything", trigger: { kind: "all-unused" } }];
+    case "pressure":
+      return input.pressureTargets;
+    case "periodic":
+      return [...disks.targets, ...storeTargets(input.snapshot, input.limits)];
+    default:
+      return assertNever(input.purpose);
+  }
+}
+
+interface JudgedTarget {
+  readonly target: ImageTarget;
+  readonly futility: Futility | null;
+}
+
+function judgeTarget(
+  { snapshot }: Ask,
+  { images, usage }: Judgement,
+  target: ImageTarget,
+): JudgedTarget {
+  if (target.kind !== "available-bytes") return { target, futility: null };
+  const filesystem = snapshot.filesystems.find(({ device }) => device === target.device);
+  if (filesystem === undefined) return { target, futility: null };
+  const facts = {
+    images: images.map(({ image }) => image),
+    logs: snapshot.logs,
+    users: usage.users,
+  };
+  return { target, futility: futilityOf(target, filesystem, facts) };
+}
+
+/** The kubelet looks at no disk when it is told to remove all that is unused. */
+const looksAtDisks = (purpose: Purpose, compat: Compat): boolean =>
+  compat === "none" || purpose.kind === "periodic";
+
+const textOf = (trigger: ImageTrigger): string =>
+  trigger.kind === "pressure" ? `${trigger.kind} ${trigger.signal}` : trigger.kind;

@@ -1,0 +1,91 @@
+/** Reasons for which no image at all is removed, whatever asks for it; the state of the disk aside. */
+import type { Ledger } from "../model/ledger.ts";
+import type { ImageLimits } from "../model/limits.ts";
+import type { PodSourceState } from "../model/plan.ts";
+import type { ImageBlock } from "../model/reason.ts";
+import type { KeepProblem, Snapshot } from "../model/snapshot.ts";
+import {
+  type Duration,
+  duration,
+  type Instant,
+  minutes,
+  since,
+  watchedSince,
+} from "../model/time.ts";
+import type { Usage } from "./usage.ts";
+
+/** For so long a pod may pull and mount what no container of it uses yet; image removal waits for it no longer than that. */
+export const POD_START_WAIT: Duration = minutes(2);
+
+export interface StandingBlocks {
+  readonly snapshot: Snapshot;
+  readonly ledger: Ledger;
+  readonly limits: ImageLimits;
+  readonly hold: { readonly until: Instant | null; readonly reason: string } | null;
+  readonly podSource: PodSourceState | null;
+  readonly waitedForPods: Duration;
+  readonly usage: Usage;
+  readonly keepProblems: readonly KeepProblem[];
+}
+
+/** In the order in which they are named; empty where images may go. */
+export function standingBlocks(input: StandingBlocks): readonly ImageBlock[] {
+  return [
+    ...onHold(input),
+    ...bootGrace(input),
+    ...keepRulesInvalid(input),
+    ...podsUnknown(input),
+    ...usageUnknown(input),
+    ...podStarting(input),
+  ];
+}
+
+const onHold = ({ hold }: StandingBlocks): readonly ImageBlock[] =>
+  hold === null ? [] : [{ kind: "on-hold", until: hold.until, reason: hold.reason }];
+
+/** The block of the grace after a boot, which holds back containers as well; empty where none runs. */
+export function bootGrace({
+  ledger,
+  limits,
+}: Pick<StandingBlocks, "ledger" | "limits">): readonly ImageBlock[] {
+  const { graceUntil, graceReason, watched } = ledger;
+  if (limits.compat === "kubelet" || graceUntil === null || watched >= graceUntil) return [];
+  return [
+    {
+      kind: "boot-grace",
+      because: graceReason ?? "boot",
+      remaining: watchedSince(graceUntil, watched),
+    },
+  ];
+}
+
+const keepRulesInvalid = ({ keepProblems }: StandingBlocks): readonly ImageBlock[] =>
+  keepProblems.length === 0 ? [] : [{ kind: "keep-rules-invalid", problems: keepProblems }];
+
+/** Only the kubelet's own list of pods says what images their specifications name. */
+function podsUnknown({ snapshot: { pods }, podSource }: StandingBlocks): readonly ImageBlock[] {
+  if (pods.kind === "none" || pods.source !== "kubelet-api") return [];
+  if (pods.kind === "failed") return [{ kind: "pods-unknown", message: pods.message }];
+  return podSource?.kind === "not-ready" ? [{ kind: "pods-unknown", message: podSource.why }] : [];
+}
+
+const usageUnknown = ({ usage }: StandingBlocks): readonly ImageBlock[] =>
+  usage.unknown.length === 0 ? [] : [{ kind: "usage-unknown", unknown: usage.unknown }];
+
+function podStarting({ snapshot, waitedForPods }: StandingBlocks): readonly ImageBlock[] {
+  const populated = new Set(snapshot.containers.map(({ sandboxId }) => sandboxId));
+  const starting = snapshot.sandboxes.filter(({ id, state, createdAt }) => {
+    const age = since(snapshot.clocks.wall, createdAt);
+    // A sandbox from further in the future than that is one whose clock was wrong, not a young one.
+    return state === "ready" && !populated.has(id) && age < POD_START_WAIT && age > -POD_START_WAIT;
+  });
+  const youngest = starting.reduce(
+    (most, { createdAt }) => (createdAt > most ? createdAt : most),
+    0n,
+  );
+  const left = POD_START_WAIT - (snapshot.clocks.wall - youngest);
+  const patience = POD_START_WAIT - waitedForPods;
+  if (starting.length === 0 || patience <= 0n) return [];
+  const remaining = duration(left < patience ? left : patience);
+  return [{ kind: "pod-starting", sandboxes: starting.map(({ id }) => id).sort(), remaining }];
+}

@@ -1,0 +1,110 @@
+/** Whether removing images can help a disk at all: if not even an upper bound reaches far enough, none is removed. */
+import type { ImageId } from "../model/ids.ts";
+import type { DiskBreakdown, Futility, ImageTarget } from "../model/plan.ts";
+import type { ImageUser } from "../model/reason.ts";
+import type { Filesystem, Image, Snapshot } from "../model/snapshot.ts";
+
+/** How many times its reported size an image can take on disk: runtimes report compressed sizes, 1.05 to 4 times was measured. */
+const BYTES_PER_REPORTED_BYTE = 5n;
+
+export type SpaceTarget = Extract<ImageTarget, { readonly kind: "available-bytes" }>;
+
+export interface Bound {
+  /** `used_bytes` of the image filesystem; `null` or 0: not told. */
+  readonly imageUsedBytes: bigint | null;
+  /** Reported sizes of all images that nothing uses, added up. */
+  readonly unusedReportedBytes: bigint;
+}
+
+/** The most that removing every unused image could free. */
+export function boundBytes({ imageUsedBytes, unusedReportedBytes }: Bound): bigint {
+  return imageUsedBytes === null || imageUsedBytes <= 0n
+    ? BYTES_PER_REPORTED_BYTE * unusedReportedBytes
+    : imageUsedBytes + unusedReportedBytes;
+}
+
+/** Judges one target before the pass begins. */
+export function futilityOf(
+  target: SpaceTarget,
+  filesystem: Filesystem,
+  facts: Pick<Snapshot, "images" | "logs"> & {
+    readonly users: ReadonlyMap<ImageId, readonly ImageUser[]>;
+  },
+): Futility {
+  const unused = facts.images.filter(({ id }) => !facts.users.has(id));
+  const bound = boundBytes({
+    imageUsedBytes: filesystem.imageUsedBytes,
+    unusedReportedBytes: reportedBytes(unused),
+  });
+  const needed = atLeastZero(target.relievedBytes - filesystem.availableBytes);
+  return {
+    filesystem: filesystem.path,
+    boundBytes: bound,
+    neededBytes: needed,
+    futile: bound < needed,
+    breakdown: breakdownOf(filesystem, facts),
+  };
+}
+
+export interface Remaining {
+  readonly target: SpaceTarget;
+  /** As measured after the removal. */
+  readonly availableBytes: bigint;
+  /** As it was when the plan was made. */
+  readonly imageUsedBytes: bigint | null;
+  /** What the pass has gained on this filesystem so far. */
+  readonly gainedBytes: bigint;
+  /** Reported sizes of the unused images that are still there, added up. */
+  readonly unusedReportedBytes: bigint;
+}
+
+/** Judges again after a removal: whether what is left could still end what the target stands for. */
+export function stillUseful(remaining: Remaining): boolean {
+  const { imageUsedBytes, gainedBytes } = remaining;
+  const told = imageUsedBytes !== null && imageUsedBytes > 0n;
+  const bound = told
+    ? atLeastZero(imageUsedBytes - gainedBytes) + remaining.unusedReportedBytes
+    : boundBytes({ imageUsedBytes: null, unusedReportedBytes: remaining.unusedReportedBytes });
+  return remaining.availableBytes + bound >= remaining.target.relievedBytes;
+}
+
+/** What fills the disk, as far as it can be told; the parts never add up to more than is used. */
+export function breakdownOf(
+  filesystem: Filesystem,
+  facts: Pick<Snapshot, "images" | "logs">,
+): DiskBreakdown {
+  const { capacityBytes, availableBytes, imageUsedBytes, containerUsedBytes, roles } = filesystem;
+  let unexplained = atLeastZero(capacityBytes - availableBytes);
+  const share = (bytes: bigint): bigint => {
+    const part = bytes < 0n ? 0n : bytes < unexplained ? bytes : unexplained;
+    unexplained -= part;
+    return part;
+  };
+  const told = imageUsedBytes !== null && imageUsedBytes > 0n;
+  const imagesBytes = share(told ? imageUsedBytes : reportedBytes(facts.images));
+  const containersBytes = containerUsedBytes === null ? null : share(containerUsedBytes);
+  // Pod logs lie on the node's own filesystem.
+  const logs = roles.includes("nodefs") ? (facts.logs?.sizeBytes ?? null) : null;
+  const logsBytes = logs === null ? null : share(logs);
+  return {
+    capacityBytes,
+    availableBytes,
+    imagesBytes,
+    containersBytes,
+    logsBytes,
+    otherBytes: unexplained,
+  };
+}
+
+/** Equal while the bound and the disk are the same to a percent of the capacity: what was said once need not be said again. */
+export function futilityKey(futility: Futility): string {
+  const { filesystem, breakdown } = futility;
+  const percent = (bytes: bigint): bigint =>
+    (100n * bytes) / (breakdown.capacityBytes > 0n ? breakdown.capacityBytes : 1n);
+  return `${filesystem} ${percent(futility.boundBytes)} ${percent(breakdown.availableBytes)}`;
+}
+
+export const reportedBytes = (images: readonly Image[]): bigint =>
+  images.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0n);
+
+const atLeastZero = (bytes: bigint): bigint => (bytes > 0n ? bytes : 0n);

@@ -1,0 +1,82 @@
+/** Patterns with `*` (within a path component) and `**` (across components), matched in time linear in the text. */
+
+export interface Glob {
+  readonly source: string;
+  /** Not `null`: there is no star, and only this text matches. */
+  readonly literal: string | null;
+  /** What every match starts and ends with: rejects nearly everything before any step of the matcher. */
+  readonly prefix: string;
+  readonly suffix: string;
+  readonly steps: readonly Step[];
+}
+
+/** One character, or a star. */
+type Step =
+  | { readonly kind: "character"; readonly value: string }
+  | { readonly kind: "star"; readonly crosses: boolean };
+
+/** Two stars or more are `**`. Every text is a glob. */
+export function compileGlob(source: string): Glob {
+  const parts = source.split(/(\*+)/);
+  const steps = parts.flatMap((part, index): readonly Step[] => {
+    if (index % 2 === 1) return [{ kind: "star", crosses: part.length > 1 }];
+    return Array.from({ length: part.length }, (_, at) => ({
+      kind: "character",
+      value: part.charAt(at),
+    }));
+  });
+  return {
+    source,
+    literal: parts.length === 1 ? source : null,
+    prefix: parts[0] ?? "",
+    suffix: parts.at(-1) ?? "",
+    steps,
+  };
+}
+
+export function globMatches(glob: Glob, text: string): boolean {
+  if (glob.literal !== null) return glob.literal === text;
+  if (text.length < glob.prefix.length + glob.suffix.length) return false;
+  return text.startsWith(glob.prefix) && text.endsWith(glob.suffix) && walk(glob.steps, text);
+}
+
+/** All places in the pattern that the text read so far can have led to, so nothing is ever tried twice. */
+function walk(steps: readonly Step[], text: string): boolean {
+  let places = reached(steps, [0]);
+  for (let at = 0; at < text.length && places.length > 0; at += 1) {
+    places = reached(steps, advanced(steps, places, text.charAt(at)));
+  }
+  return places.includes(steps.length);
+}
+
+function advanced(
+  steps: readonly Step[],
+  places: readonly number[],
+  character: string,
+): readonly number[] {
+  const next: number[] = [];
+  for (const place of places) {
+    const step = steps[place];
+    if (step === undefined) continue;
+    if (step.kind === "character") {
+      if (step.value === character) next.push(place + 1);
+    } else if (step.crosses || character !== "/") {
+      next.push(place);
+    }
+  }
+  return next;
+}
+
+/** Adds the places behind stars, which may stand for nothing. Places stay in ascending order, each once. */
+function reached(steps: readonly Step[], places: readonly number[]): readonly number[] {
+  const all: number[] = [];
+  for (const place of places) {
+    let next = place;
+    while (next > (all.at(-1) ?? -1)) {
+      all.push(next);
+      if (steps[next]?.kind !== "star") break;
+      next += 1;
+    }
+  }
+  return all;
+}

@@ -1,0 +1,88 @@
+/** Image references as people and runtimes write them, brought to one spelling; ports in registry names are safe. */
+
+/** A name with its tag or digest, or a digest alone (which may also be an image ID). */
+export type Reference =
+  | { readonly kind: "digest"; readonly digest: string }
+  | {
+      readonly kind: "name";
+      /** Normalised: `docker.io/library/nginx`. */
+      readonly repository: string;
+      readonly tag: string | null;
+      readonly digest: string | null;
+    };
+
+/** Reads a reference; `null` if the text is none. Neither tag nor digest is invented: `nginx` has `tag: null`. */
+export function parseReference(text: string): Reference | null {
+  const bare = text.replace(/^docker(?:-pullable)?:\/\//, "");
+  const whole = wholeDigest(bare);
+  if (whole !== null) return { kind: "digest", digest: whole };
+  const { name, tag, digest } = splitReference(bare);
+  if (!isRepository(name)) return null;
+  if (tag !== null && !/^\w[\w.-]{0,127}$/.test(tag)) return null;
+  if (digest !== null && wholeDigest(digest) === null) return null;
+  return {
+    kind: "name",
+    repository: normaliseRepository(name),
+    tag,
+    digest: digest === null ? null : wholeDigest(digest),
+  };
+}
+
+/** The digest that an ID or a digest spells, with its algorithm (CRI-O leaves `sha256:` out of IDs); `null` if it is none. */
+export function wholeDigest(text: string): string | null {
+  if (/^[0-9a-f]{64}$/.test(text)) return `sha256:${text}`;
+  return /^(?:sha256:[0-9a-fA-F]{64}|sha384:[0-9a-fA-F]{96}|sha512:[0-9a-fA-F]{128})$/.test(text)
+    ? text.toLowerCase()
+    : null;
+}
+
+export interface ReferenceParts {
+  readonly name: string;
+  readonly tag: string | null;
+  readonly digest: string | null;
+}
+
+/** Cuts at the `@`, and at the last colon if it stands behind the last slash: the only one that is no port. */
+export function splitReference(text: string): ReferenceParts {
+  const at = text.indexOf("@");
+  const head = at < 0 ? text : text.slice(0, at);
+  const digest = at < 0 ? null : text.slice(at + 1);
+  const colon = head.lastIndexOf(":");
+  if (colon <= head.lastIndexOf("/") || head.endsWith("]"))
+    return { name: head, tag: null, digest };
+  return { name: head.slice(0, colon), tag: head.slice(colon + 1), digest };
+}
+
+/** Adds what short names leave out: `nginx` is `docker.io/library/nginx`, `grafana/loki` is `docker.io/grafana/loki`. */
+export function normaliseRepository(name: string): string {
+  const slash = name.indexOf("/");
+  const first = slash < 0 ? "" : name.slice(0, slash);
+  const named = slash >= 0 && isRegistry(first);
+  const registry = !named || first === "index.docker.io" ? "docker.io" : first;
+  const path = named ? name.slice(slash + 1) : name;
+  // In a pattern, `**` may stand for a path that has its own organisation.
+  const official = registry === "docker.io" && !path.includes("/") && !path.includes("**");
+  return `${registry}/${official ? "library/" : ""}${path}`;
+}
+
+/** The normalised repository of a tag or digest name; `null` for IDs and for what is no reference (`<none>:<none>`). */
+export function repositoryOf(text: string): string | null {
+  const reference = parseReference(text);
+  return reference?.kind === "name" ? reference.repository : null;
+}
+
+/** Whether a repository is the made-up name that containerd gives an image imported with digests: `import-2026-01-31`. */
+export const isImportName = (repository: string): boolean =>
+  /(?:^|\/)import-\d{4}-\d\d-\d\d$/.test(repository);
+
+function isRegistry(component: string): boolean {
+  return (
+    /[.:[]/.test(component) || component === "localhost" || component !== component.toLowerCase()
+  );
+}
+
+function isRepository(name: string): boolean {
+  const [first = "", ...rest] = name.split("/");
+  const head = rest.length === 0 ? /^[\w.-]+$/ : /^(?:\[[0-9A-Fa-f:.]+\]|[\w.-]+)(?::\d+)?$/;
+  return name.length <= 512 && head.test(first) && rest.every((part) => /^[\w.-]+$/.test(part));
+}

@@ -1,0 +1,146 @@
+/** What is remembered after an observation: the next ledger, from the one before and what was seen. */
+import type { ContainerId, ImageId, PodUid, SandboxId } from "../model/ids.ts";
+import type { ContainerRecord, ImageRecord, Ledger, PodRecord } from "../model/ledger.ts";
+import type { MemoryLimits } from "../model/limits.ts";
+import type { Image, Snapshot } from "../model/snapshot.ts";
+import { duration, type Watched, watched } from "../model/time.ts";
+import { distinctImages, namesText } from "./image-index.ts";
+import type { Usage } from "./usage.ts";
+import { watch } from "./watch.ts";
+
+export interface Remember {
+  readonly ledger: Ledger;
+  readonly snapshot: Snapshot;
+  /** Of this snapshot, with nothing left out. */
+  readonly usage: Usage;
+  readonly limits: MemoryLimits;
+  /** The pods' records as judged on this snapshot. */
+  readonly pods: ReadonlyMap<PodUid, PodRecord>;
+}
+
+/** The next ledger. Remembering the same snapshot twice changes nothing. */
+export function remember(input: Remember): Ledger {
+  const { ledger, snapshot } = input;
+  const now = watch(ledger, snapshot.clocks, input.limits);
+  return {
+    ...graceOf(input, now.watched, now.rebooted),
+    bootId: snapshot.clocks.bootId,
+    // The wall clock of the same moment as the time since the boot, or their differences would not agree.
+    observedAt: snapshot.clocks.wall,
+    uptime: snapshot.clocks.uptime,
+    watched: now.watched,
+    hadContainers: snapshot.containers.length > 0,
+    images: imageRecords(input, now.watched),
+    containers: containerRecords(ledger, snapshot),
+    pods: input.pods,
+    sandboxImages: sandboxImages(ledger, snapshot),
+    releases: ledger.releases,
+    keepDirectories: union(ledger.keepDirectories, snapshot.keep.directoriesRead),
+  };
+}
+
+/** Ends the records of images that were removed, so that one that comes back is new. */
+export function forgetImages(ledger: Ledger, removed: Iterable<ImageId>): Ledger {
+  const images = new Map(ledger.images);
+  for (const id of removed) images.delete(id);
+  return { ...ledger, images };
+}
+
+/** Containers that we removed ourselves did not vanish: no grace begins because of them. */
+export const expectContainers = (ledger: Ledger, remaining: number): Ledger => ({
+  ...ledger,
+  hadContainers: ledger.hadContainers && remaining > 0,
+});
+
+/** The first pause before a ghost is tried again; it doubles with each attempt, at most to a day. */
+const GHOST_PAUSE_HOURS = 1;
+const GHOST_PAUSE_HOURS_MAX = 24;
+const NS_PER_HOUR = 3_600_000_000_000n;
+
+/** Notes that an image was removed with success and is still listed. An image without a record is left alone. */
+export function rememberGhost(ledger: Ledger, image: ImageId): Ledger {
+  const record = ledger.images.get(image);
+  if (record === undefined || ledger.observedAt === null) return ledger;
+  const attempts = (record.ghost?.attempts ?? 0) + 1;
+  const pauseHours = Math.min(
+    GHOST_PAUSE_HOURS * 2 ** Math.min(attempts - 1, 10),
+    GHOST_PAUSE_HOURS_MAX,
+  );
+  const ghost = {
+    since: record.ghost?.since ?? ledger.observedAt,
+    attempts,
+    retryWatched: watched(ledger.watched + BigInt(pauseHours) * NS_PER_HOUR),
+  };
+  return { ...ledger, images: new Map(ledger.images).set(image, { ...record, ghost }) };
+}
+
+type Grace = Pick<Ledger, "graceUntil" | "graceReason">;
+const NO_GRACE: Grace = { graceUntil: null, graceReason: null };
+
+/** After a boot, or when every container is gone at once, the pods may only not be back yet. */
+function graceOf(input: Remember, now: Watched, rebooted: boolean): Grace {
+  const { ledger, snapshot, limits } = input;
+  if (limits.compat === "kubelet" || limits.bootGrace <= duration(0n)) return NO_GRACE;
+  const until = watched(now + limits.bootGrace);
+  if (rebooted) return { graceUntil: until, graceReason: "boot" };
+  if (ledger.hadContainers && snapshot.containers.length === 0) {
+    return { graceUntil: until, graceReason: "containers-vanished" };
+  }
+  if (ledger.graceUntil === null || ledger.graceUntil <= now) return NO_GRACE;
+  return { graceUntil: ledger.graceUntil, graceReason: ledger.graceReason };
+}
+
+function imageRecords(input: Remember, now: Watched): ReadonlyMap<ImageId, ImageRecord> {
+  const records = new Map<ImageId, ImageRecord>();
+  for (const image of distinctImages(input.snapshot.images, "last")) {
+    records.set(image.id, imageRecord(input, image, now));
+  }
+  return records;
+}
+
+function imageRecord(input: Remember, image: Image, now: Watched): ImageRecord {
+  const { ledger, snapshot, usage, limits } = input;
+  const before = ledger.images.get(image.id);
+  const names = namesText(image);
+  const known = before !== undefined && (limits.compat === "kubelet" || before.names === names);
+  const used = usage.users.has(image.id);
+  return {
+    firstSeenAt: known ? before.firstSeenAt : snapshot.clocks.wall,
+    firstSeenWatched: known ? before.firstSeenWatched : now,
+    // After the calls, as the kubelet does: an image that is in use is never older than the pass.
+    lastUsedAt: used ? snapshot.observedAt : (before?.lastUsedAt ?? null),
+    lastUsedWatched: used ? now : (before?.lastUsedWatched ?? null),
+    names,
+    sizeBytes: image.sizeBytes,
+    // A removal that did nothing often takes the names, so another name does not end it.
+    ghost: before?.ghost ?? null,
+  };
+}
+
+function containerRecords(
+  ledger: Ledger,
+  snapshot: Snapshot,
+): ReadonlyMap<ContainerId, ContainerRecord> {
+  const records = new Map<ContainerId, ContainerRecord>();
+  for (const { id } of snapshot.containers) {
+    const before = ledger.containers.get(id);
+    const volumes = snapshot.imageVolumes.get(id);
+    const imageVolumes =
+      volumes?.kind === "known" ? volumes.references : (before?.imageVolumes ?? null);
+    const finishedAt = snapshot.containerEnds.get(id) ?? before?.finishedAt ?? null;
+    if (imageVolumes !== null || finishedAt !== null) records.set(id, { imageVolumes, finishedAt });
+  }
+  return records;
+}
+
+function sandboxImages(ledger: Ledger, snapshot: Snapshot): ReadonlyMap<SandboxId, string> {
+  const images = new Map<SandboxId, string>();
+  for (const { id } of snapshot.sandboxes) {
+    const image = snapshot.sandboxImages.get(id) ?? ledger.sandboxImages.get(id);
+    if (image !== undefined) images.set(id, image);
+  }
+  return images;
+}
+
+const union = (a: readonly string[], b: readonly string[]): readonly string[] =>
+  [...new Set([...a, ...b])].sort();
