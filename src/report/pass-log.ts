@@ -1,34 +1,20 @@
-/** A pass in the log: what it did, thing by thing, then one line that sums it up. */
-import type { ImageItem, RemovalResult } from "../model/outcome.ts";
+import type { RemovalResult } from "../model/outcome.ts";
+/** A finished pass in the log: its steps, why every image stays or goes, and one line that sums it up. */
 import type { Pass } from "../model/pass.ts";
 import { since } from "../model/time.ts";
 import { counted, humanBytes, humanDuration, usedPercent } from "./bytes.ts";
-import { containerRemoveWords, logRemoveWords, sandboxRemoveWords } from "./container-words.ts";
 import { stepJson } from "./gc-document.ts";
 import { imageName } from "./image-names.ts";
 import { type JsonObject, msOf } from "./json.ts";
 import type { Log } from "./log.ts";
-import {
-  containerEndWords,
-  imageEndWords,
-  imageResultWords,
-  passTitle,
-  removalResultWords,
-} from "./pass-words.ts";
-import { blockWords, keepWords, triggerWords } from "./words.ts";
+import { containerEndWords, imageEndWords, passTitle } from "./pass-words.ts";
+import { blockWords, keepWords } from "./words.ts";
 
-/** Everything of a finished pass that the log should say, at the level where it belongs. */
-export function logPass(log: Log, pass: Pass): void {
+/** At the level where each belongs; the single removals are logged as they happen, by item-log. */
+export function logPassEnd(log: Log, pass: Pass): void {
   const speaker = log.named(pass.kind);
-  if (pass.images !== null) for (const item of pass.images.items) logImage(speaker, pass, item);
-  logThings(speaker, pass);
   explainImages(speaker, pass);
   logSteps(speaker, pass);
-  for (const event of pass.events)
-    speaker.recurring(`event/${event.reason}`, event.message, {
-      event: event.reason,
-      passId: pass.id,
-    });
   logSummary(speaker, pass);
 }
 
@@ -99,71 +85,6 @@ function summaryFields(pass: Pass): JsonObject {
       available === null || capacity === null ? undefined : usedPercent(capacity, available),
     steps: pass.steps.map(stepJson),
   };
-}
-
-function logImage(log: Log, pass: Pass, item: ImageItem): void {
-  const name = imageName(item.candidate.image);
-  const message = `Image ${name}: ${imageResultWords(item.result)}`;
-  const fields: JsonObject = {
-    image: item.candidate.image.id,
-    trigger: item.trigger.kind,
-    sizeBytes: item.candidate.image.sizeBytes,
-    tookMs: msOf(item.took),
-    passId: pass.id,
-  };
-  const topic = `image/${item.candidate.image.id}`;
-  if (item.result.kind === "failed") return log.failure(topic, message, fields);
-  if (item.result.kind === "ghost") return log.recurring(topic, message, fields);
-  if (item.result.kind === "skipped") return log.info(3, message, fields);
-  log.success(topic, `Removal of image ${name}`);
-  log.info(2, `${message} (${triggerWords(item.trigger)})`, fields);
-}
-
-function logThings(log: Log, pass: Pass): void {
-  const outcome = pass.containers;
-  if (outcome === null) return;
-  const passId = pass.id;
-  for (const it of outcome.containers) {
-    const { id, name, podName } = it.planned.container;
-    logRemoval(log, it.result, {
-      what: `Container ${podName}/${name}`,
-      why: containerRemoveWords(it.reason),
-      fields: { container: id, logFiles: it.logFiles, logBytes: it.logBytes, passId },
-    });
-    if (it.logError !== null)
-      log.recurring(`logs/${id}`, `Logs of container ${podName}/${name}: ${it.logError}`, {
-        container: id,
-        passId,
-      });
-  }
-  for (const it of outcome.sandboxes)
-    logRemoval(log, it.result, {
-      what: `Sandbox ${it.sandbox.namespace}/${it.sandbox.name}`,
-      why: sandboxRemoveWords(it.reason),
-      fields: { sandbox: it.sandbox.id, passId },
-    });
-  for (const it of outcome.logs)
-    logRemoval(log, it.result, {
-      what: `Logs ${it.entry}`,
-      why: logRemoveWords(it.reason),
-      fields: { entry: it.entry, logBytes: it.bytes, passId },
-    });
-  for (const error of outcome.errors) log.failure(`read/${error}`, error, { passId });
-}
-
-interface Removal {
-  readonly what: string;
-  readonly why: string;
-  readonly fields: JsonObject;
-}
-
-function logRemoval(log: Log, result: RemovalResult, removal: Removal): void {
-  const message = `${removal.what}: ${removalResultWords(result)}`;
-  const topic = `removal/${removal.what}`;
-  if (result.kind === "failed") return log.failure(topic, message, removal.fields);
-  if (result.kind === "skipped") return log.info(3, message, removal.fields);
-  log.success(topic, `Removal of ${removal.what}`);
-  log.info(2, `${message} (${removal.why})`, removal.fields);
 }
 
 function logSteps(log: Log, pass: Pass): void {

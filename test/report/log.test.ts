@@ -3,9 +3,21 @@
 import { describe, expect, test } from "bun:test";
 
 import { type Instant, minutes, plus } from "../../src/model/time.ts";
+import { logEvent, logImage, logThing } from "../../src/report/item-log.ts";
 import { createLog, type Log } from "../../src/report/log.ts";
-import { logPass, passSummary } from "../../src/report/pass-log.ts";
+import { logPassEnd, passSummary } from "../../src/report/pass-log.ts";
 import { imageOutcome, imagePlan, NOW, pass, removedImage } from "./build.ts";
+
+/** As the agent does: each removal when it is done, then the pass. */
+function logPass(log: Log, it: Pass): void {
+  const speaker = log.named(it.kind);
+  for (const item of it.images?.items ?? []) logImage(speaker, it.id, item);
+  const things = it.containers;
+  if (things !== null)
+    for (const item of [...things.containers, ...things.sandboxes, ...things.logs])
+      logThing(speaker, it.id, item);
+  logPassEnd(log, it);
+}
 
 interface Recorded {
   readonly log: Log;
@@ -200,6 +212,24 @@ describe("a pass in the log", () => {
       "Collection failed: cannot list images",
       "Collection succeeded after 5 failures in 0s",
     ]);
+  });
+
+  test("names containers, sandboxes and logs with why they went", () => {
+    const { log, lines } = recorded();
+    logPass(log, pass({ images: null }));
+    expect(lines.slice(0, 3).map((line) => line.split("] ")[1]?.split(/ \w+=/)[0])).toEqual([
+      "Container default/pod-1/worker-1: removed (dead, and its pod is gone)",
+      "Sandbox default/pod-1: removed (stopped and empty, and its pod is gone)",
+      "Pod logs default_pod-1_uid-1: removed (logs of a pod that is gone)",
+    ]);
+  });
+
+  test("says a warning event once while it stays the same", () => {
+    const { log, lines } = recorded();
+    const event = { reason: "GhostImage", message: "x is listed", at: NOW, passId: null } as const;
+    logEvent(log, event);
+    logEvent(log, event);
+    expect(lines).toEqual(['W0115 12:00:00.250000 crigc] x is listed event="GhostImage"']);
   });
 
   test("folds a removal that fails in every pass", () => {
