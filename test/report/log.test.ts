@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 
+import type { Pass } from "../../src/model/pass.ts";
 import { type Instant, minutes, plus } from "../../src/model/time.ts";
 import { logEvent, logImage, logThing } from "../../src/report/item-log.ts";
 import { createLog, type Log } from "../../src/report/log.ts";
