@@ -1,0 +1,179 @@
+/** The configuration that everything else works with: typed, in the units of the model, with each value's source. */
+import type { Compat, Limits } from "../model/limits.ts";
+import { type Duration, duration } from "../model/time.ts";
+import type { FieldName, Values } from "./fields.ts";
+import type { Merged, Sourced } from "./merge.ts";
+import type { Validated } from "./validate.ts";
+
+export interface Periods {
+  readonly imageGc: Duration;
+  readonly imageDetection: Duration;
+  readonly imageCache: Duration;
+  readonly containerGc: Duration;
+  readonly pressure: Duration;
+}
+
+export interface Paths {
+  readonly stateDir: string;
+  readonly runDir: string;
+  readonly podLogsDir: string;
+  readonly containerLogsDir: string;
+  /** `null`: `/var/lib/kubelet` where it exists, else `/`. */
+  readonly rootDir: string | null;
+  readonly keepDir: string;
+  /** Whether somebody named the keep directory, so that it has to exist. */
+  readonly keepDirNamed: boolean;
+}
+
+export interface KubeletClient {
+  /** `https://127.0.0.1:10250`, without a slash at its end. */
+  readonly endpoint: string;
+  readonly caFile: string | null;
+  readonly clientCert: string | null;
+  readonly clientKey: string | null;
+  readonly tokenFile: string | null;
+}
+
+export interface Config {
+  readonly limits: Limits;
+  /** `unix:///…`; `null`: the runtime has to be found, and the image service is the runtime's. */
+  readonly endpoints: { readonly runtime: string | null; readonly image: string | null };
+  readonly requestTimeout: Duration;
+  readonly periods: Periods;
+  readonly paths: Paths;
+  readonly keepPatterns: readonly string[];
+  readonly podSource: Values["podSource"];
+  readonly kubelet: KubeletClient;
+  readonly metricsBindAddress: string | null;
+  readonly eventHook: string | null;
+  readonly logging: { readonly format: "text" | "json"; readonly verbosity: number };
+  readonly compat: Compat;
+  readonly dryRun: boolean;
+  /** Every file that was read, in the order in which they were merged. */
+  readonly files: readonly string[];
+  /** Where a file would count if it appeared or changed: watched by the agent. */
+  readonly watched: readonly string[];
+  /** By the names of configuration files. */
+  readonly values: Readonly<Record<FieldName, Sourced>>;
+  readonly warnings: readonly string[];
+}
+
+export interface ConfigParts {
+  readonly merged: Merged;
+  readonly validated: Validated;
+  readonly files: readonly string[];
+  readonly watched: readonly string[];
+  readonly warnings: readonly string[];
+}
+
+export function configOf(parts: ConfigParts): Config {
+  const { values } = parts.validated;
+  return {
+    limits: limitsOf(parts.validated),
+    endpoints: { runtime: values.containerRuntimeEndpoint, image: values.imageServiceEndpoint },
+    requestTimeout: values.runtimeRequestTimeout,
+    periods: periodsOf(values),
+    paths: pathsOf(values, parts.merged),
+    keepPatterns: values.keep,
+    podSource: values.podSource,
+    kubelet: kubeletClientOf(values),
+    metricsBindAddress: values.metricsBindAddress,
+    eventHook: values.eventHook,
+    logging: { format: values["logging.format"], verbosity: values["logging.verbosity"] },
+    compat: values.compat,
+    dryRun: values.dryRun,
+    files: parts.files,
+    watched: parts.watched,
+    values: withImplied(parts.merged, values),
+    warnings: [...parts.warnings, ...parts.validated.warnings],
+  };
+}
+
+function limitsOf({ values, thresholds }: Validated): Limits {
+  const { compat } = values;
+  const asKubelet = compat === "kubelet";
+  return {
+    images: {
+      highPercent: values.imageGCHighThresholdPercent,
+      lowPercent: values.imageGCLowThresholdPercent,
+      minimumAge: values.imageMinimumGCAge,
+      maximumAge: values.imageMaximumGCAge,
+      inodeHighPercent: values.imageGCInodeHighThresholdPercent,
+      inodeLowPercent: inodeLowOf(values),
+      storeBudgetBytes: values.imageStoreBudget,
+      maximumImages: values.maxImages,
+      keepLoaded: values.keepLoaded,
+      keepPerRepository: values.keepPerRepository ?? 0,
+      infraImages: values.podInfraContainerImage,
+      whenFutile: asKubelet ? "collect" : values.whenFutile,
+      accounting: asKubelet ? "reported" : values.spaceAccounting,
+      maximumRemovals: values.maxRemovalsPerPass,
+      removalInterval: values.removalInterval,
+      compat,
+    },
+    containers: {
+      minimumAge: values.minimumContainerTTLDuration,
+      maximumPerPodContainer: values.maximumDeadContainersPerContainer,
+      maximumContainers: values.maximumDeadContainers,
+      collectForeign: values.collectForeign,
+      compat,
+    },
+    memory: {
+      detectionPeriod: values.imageDetectionPeriod,
+      bootGrace: asKubelet ? duration(0n) : values.bootGrace,
+      deadPodTtl: values.deadPodTTL,
+      compat,
+    },
+    pressure: {
+      thresholds: thresholds.thresholds,
+      transitionPeriod: values.evictionPressureTransitionPeriod,
+    },
+  };
+}
+
+/** The distance of the defaults for bytes. */
+const INODE_DISTANCE_PERCENT = 5;
+
+function inodeLowOf(values: Values): number | null {
+  const high = values.imageGCInodeHighThresholdPercent;
+  if (high === null) return null;
+  return values.imageGCInodeLowThresholdPercent ?? Math.max(0, high - INODE_DISTANCE_PERCENT);
+}
+
+/** What `--compat kubelet` decides stands in the values as it is in force. */
+function withImplied(merged: Merged, values: Values): Merged {
+  if (values.compat !== "kubelet") return merged;
+  const { source, from } = merged.compat;
+  return {
+    ...merged,
+    spaceAccounting: { value: "reported", source, from },
+    whenFutile: { value: "collect", source, from },
+    bootGrace: { value: 0n, source, from },
+  };
+}
+
+const periodsOf = (values: Values): Periods => ({
+  imageGc: values.imageGCPeriod,
+  imageDetection: values.imageDetectionPeriod,
+  imageCache: values.imageCachePeriod,
+  containerGc: values.containerGCPeriod,
+  pressure: values.pressurePeriod,
+});
+
+const pathsOf = (values: Values, merged: Merged): Paths => ({
+  stateDir: values.stateDir,
+  runDir: values.runDir,
+  podLogsDir: values.podLogsDir,
+  containerLogsDir: values.containerLogsDir,
+  rootDir: values.rootDir,
+  keepDir: values.keepDir,
+  keepDirNamed: merged.keepDir.source !== "default",
+});
+
+const kubeletClientOf = (values: Values): KubeletClient => ({
+  endpoint: values.kubeletEndpoint,
+  caFile: values.kubeletCAFile,
+  clientCert: values.kubeletClientCert,
+  clientKey: values.kubeletClientKey,
+  tokenFile: values.kubeletTokenFile,
+});

@@ -1,0 +1,111 @@
+/** Takes a configuration document apart: its kind, and its entries by the names of the table with their lines. */
+import type { ConfigIssue } from "../model/errors.ts";
+import { fieldNames, fieldOf, isFieldName } from "./fields.ts";
+import { keyLines } from "./lines.ts";
+import { described } from "./schema.ts";
+
+export type DocumentKind = "CrigcConfiguration" | "KubeletConfiguration";
+
+export interface Entry {
+  /** `imageMinimumGCAge`, `logging.format`. */
+  readonly name: string;
+  readonly value: unknown;
+  /** `null` where it could not be told. */
+  readonly line: number | null;
+}
+
+export interface ConfigDocument {
+  readonly kind: DocumentKind | null;
+  readonly entries: readonly Entry[];
+  readonly issues: readonly ConfigIssue[];
+}
+
+const KINDS: Readonly<Record<DocumentKind, string>> = {
+  CrigcConfiguration: "crigc/v1",
+  KubeletConfiguration: "kubelet.config.k8s.io/v1beta1",
+};
+const EXPECTED_KINDS =
+  "expected kind: CrigcConfiguration with apiVersion: crigc/v1, or kind: KubeletConfiguration with apiVersion: kubelet.config.k8s.io/v1beta1";
+
+/** Maps that the table knows as one name with a dot. */
+const GROUPED: ReadonlySet<string> = new Set(
+  fieldNames.filter((name) => name.includes(".")).map((name) => name.split(".")[0] ?? name),
+);
+
+/** `content` is what the parser made of `text`, which is only searched for lines. */
+export function takenApart(path: string, text: string, content: unknown): ConfigDocument {
+  if (!isMap(content)) {
+    const found =
+      content === null || content === undefined ? "it is empty" : `it is ${described(content)}`;
+    return broken({
+      source: path,
+      text: "",
+      message: `the file holds no single map of settings: ${found}; ${EXPECTED_KINDS}`,
+    });
+  }
+  const keys = keyLines(text);
+  const lineOf = new Map(keys.map(({ path: key, line }) => [key, line]));
+  const kind = kindOf(content);
+  if (kind === null) {
+    const line = lineOf.get("kind") ?? lineOf.get("apiVersion");
+    const message = `kind is ${described(content["kind"] ?? null)} and apiVersion is ${described(content["apiVersion"] ?? null)}; ${EXPECTED_KINDS}`;
+    return broken({
+      source: at(path, line ?? null),
+      text: described(content["kind"] ?? null),
+      message,
+    });
+  }
+  const entries = Object.entries(content)
+    .filter(([name]) => name !== "kind" && name !== "apiVersion")
+    .flatMap(([name, value]) =>
+      GROUPED.has(name) && isMap(value)
+        ? Object.entries(value).map(([inner, held]) => ({ name: `${name}.${inner}`, value: held }))
+        : [{ name, value }],
+    )
+    .map((entry) => ({ ...entry, line: lineOf.get(entry.name) ?? null }));
+  return { kind, entries, issues: repeated(path, keys) };
+}
+
+const broken = (issue: ConfigIssue): ConfigDocument => ({
+  kind: null,
+  entries: [],
+  issues: [issue],
+});
+
+function kindOf(content: Readonly<Record<string, unknown>>): DocumentKind | null {
+  const kind = content["kind"];
+  if (kind !== "CrigcConfiguration" && kind !== "KubeletConfiguration") return null;
+  return content["apiVersion"] === KINDS[kind] ? kind : null;
+}
+
+/** The parser lets the last of two equal keys win without a word. */
+function repeated(
+  path: string,
+  keys: readonly { readonly path: string; readonly line: number }[],
+): readonly ConfigIssue[] {
+  const first = new Map<string, number>();
+  const issues: ConfigIssue[] = [];
+  for (const { path: key, line } of keys) {
+    const before = first.get(key);
+    if (before === undefined) first.set(key, line);
+    else if (isOurs(key))
+      issues.push({
+        source: at(path, line),
+        text: key,
+        message: `${key} stands twice, first on line ${before}; expected it once`,
+      });
+  }
+  return issues;
+}
+
+const isOurs = (key: string): boolean => {
+  const outer = key.split(".")[0] ?? key;
+  if (isFieldName(key)) return true;
+  return isFieldName(outer) && fieldOf(outer).type.kind === "statements";
+};
+
+export const at = (path: string, line: number | null): string =>
+  line === null ? path : `${path}:${line}`;
+
+export const isMap = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);

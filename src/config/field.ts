@@ -1,0 +1,111 @@
+/** What one entry of the flag table is: names, type, default, and the words of help and documentation. */
+import type { Duration } from "../model/time.ts";
+import type { StatementKind, Statements } from "./eviction.ts";
+
+/** How a value is written and what it may be. `optional`: `off` and an empty text mean that there is none. */
+export type FieldType =
+  | {
+      readonly kind: "integer";
+      readonly minimum: number;
+      readonly maximum: number;
+      readonly optional?: true;
+    }
+  | { readonly kind: "duration"; readonly minimum: string }
+  | { readonly kind: "size"; readonly optional: true }
+  | { readonly kind: "boolean" }
+  | { readonly kind: "choice"; readonly choices: readonly string[] }
+  /** `unix:///PATH`, or the bare path, which becomes the same. */
+  | { readonly kind: "endpoint"; readonly optional: true }
+  | { readonly kind: "url" }
+  /** `HOST:PORT`. */
+  | { readonly kind: "address"; readonly optional: true }
+  /** An absolute path in its shortest form, or any path where `relative`. */
+  | {
+      readonly kind: "path";
+      readonly of: "file" | "directory";
+      readonly relative?: true;
+      readonly optional?: true;
+    }
+  /** Texts that add up over all sources, so that nothing that is kept is forgotten. */
+  | { readonly kind: "list" }
+  | { readonly kind: "statements"; readonly of: StatementKind };
+
+type Optional<T extends FieldType, V> = T extends { readonly optional: true } ? V | null : V;
+
+/** What a value of the type is in the program. */
+export type ValueOf<T extends FieldType> = T extends { readonly kind: "integer" }
+  ? Optional<T, number>
+  : T extends { readonly kind: "duration" }
+    ? Duration
+    : T extends { readonly kind: "size" }
+      ? Optional<T, bigint>
+      : T extends { readonly kind: "boolean" }
+        ? boolean
+        : T extends { readonly kind: "choice"; readonly choices: readonly (infer C)[] }
+          ? C
+          : T extends { readonly kind: "list" }
+            ? readonly string[]
+            : T extends { readonly kind: "statements" }
+              ? Statements
+              : Optional<T, string>;
+
+export type FieldValue = number | bigint | boolean | string | readonly string[] | Statements | null;
+
+export const isList = (value: FieldValue): value is readonly string[] => Array.isArray(value);
+
+export const isStatements = (value: FieldValue): value is Statements =>
+  typeof value === "object" && value !== null && !isList(value);
+
+/** Headings of help and documentation, in their order. */
+export const GROUPS = [
+  "Runtime",
+  "Image collection",
+  "What is kept",
+  "Containers and pods",
+  "Disk pressure",
+  "Directories",
+  "Pace",
+  "Agent",
+  "Configuration and output",
+] as const;
+export type Group = (typeof GROUPS)[number];
+
+export interface Field {
+  /** Without dashes. The environment variable follows from it. */
+  readonly flag: string;
+  /** Other names of the flag. */
+  readonly aliases?: readonly string[];
+  /** Environment variables beside `CRIGC_…`, which goes first. */
+  readonly variables?: readonly string[];
+  readonly type: FieldType;
+  /** As it would be written behind the flag; "" is none. */
+  readonly default: string;
+  /** Said instead of an empty default. */
+  readonly defaultWords?: string;
+  readonly group: Group;
+  /** What stands for the value in help: `PERCENT`. */
+  readonly placeholder: string;
+  /** One line without a full stop. */
+  readonly help: string;
+  /** Whole sentences: meaning, consequence, what else it touches. */
+  readonly doc: string;
+  /** Percent, bytes, …: what a bare number counts. */
+  readonly unit?: string;
+  /** The commands whose work depends on it. */
+  readonly commands: readonly string[];
+  /** A `KubeletConfiguration` has the field under the same name, and it is taken over from there. */
+  readonly kubelet?: true;
+  /** May not stand in a configuration file. */
+  readonly outsideFiles?: true;
+}
+
+/** `CRIGC_IMAGE_GC_HIGH_THRESHOLD` and the others, the one that wins first. */
+export const variablesOf = (field: Field): readonly string[] => [
+  ...[field.flag, ...(field.aliases ?? [])].map(
+    (flag) => `CRIGC_${flag.toUpperCase().replaceAll("-", "_")}`,
+  ),
+  ...(field.variables ?? []),
+];
+
+/** `--image-gc-high-threshold`, `-v`. */
+export const dashed = (flag: string): string => (flag.length === 1 ? `-${flag}` : `--${flag}`);

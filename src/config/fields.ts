@@ -1,0 +1,50 @@
+/** The one table of flags: it drives parsing, help, completion, validation and documentation. */
+import { dashed, type Field, type ValueOf, variablesOf } from "./field.ts";
+import { agentFields, directoryFields, outputFields, paceFields } from "./fields/agent.ts";
+import { containerFields } from "./fields/containers.ts";
+import { imageFields } from "./fields/images.ts";
+import { keepFields } from "./fields/keep.ts";
+import { pressureFields } from "./fields/pressure.ts";
+import { runtimeFields } from "./fields/runtime.ts";
+
+/** By the name in configuration files; a dot is a map within the file. */
+export const fields = {
+  ...runtimeFields,
+  ...imageFields,
+  ...keepFields,
+  ...containerFields,
+  ...pressureFields,
+  ...directoryFields,
+  ...paceFields,
+  ...agentFields,
+  ...outputFields,
+} as const;
+
+export type FieldName = keyof typeof fields;
+
+/** Every value, typed by the table. */
+export type Values = { readonly [N in FieldName]: ValueOf<(typeof fields)[N]["type"]> };
+
+export const isFieldName = (name: string): name is FieldName => Object.hasOwn(fields, name);
+
+/** In the order of the table. */
+export const fieldNames: readonly FieldName[] = Object.keys(fields).filter(isFieldName);
+
+export const fieldOf = (name: FieldName): Field => fields[name];
+
+/** By flag without dashes, aliases included. */
+export const fieldByFlag: ReadonlyMap<string, FieldName> = new Map(
+  fieldNames.flatMap((name) =>
+    [fieldOf(name).flag, ...(fieldOf(name).aliases ?? [])].map((flag) => [flag, name] as const),
+  ),
+);
+
+/** By environment variable. */
+export const fieldByVariable: ReadonlyMap<string, FieldName> = new Map(
+  fieldNames.flatMap((name) =>
+    variablesOf(fieldOf(name)).map((variable) => [variable, name] as const),
+  ),
+);
+
+/** `imageMinimumGCAge (--minimum-image-ttl-duration)`: how messages name a field, whatever source is at fault. */
+export const namedInFull = (name: FieldName): string => `${name} (${dashed(fieldOf(name).flag)})`;

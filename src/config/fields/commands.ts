@@ -1,0 +1,31 @@
+/** Which commands a group of flags concerns: commands that act alike are named together once. */
+
+/** Commands that decide what goes, or say what would. */
+export const DECIDING = ["run", "gc", "plan", "explain", "report"] as const;
+/** Commands that speak to the runtime. */
+export const RUNTIME = [
+  ...DECIDING,
+  "images",
+  "audit",
+  "snapshot",
+  "keep list",
+  "keep baseline",
+  "doctor",
+] as const;
+/** Commands that read the keep rules. */
+export const KEEPING = [
+  ...DECIDING,
+  "images",
+  "snapshot",
+  "keep list",
+  "keep check",
+  "keep baseline",
+] as const;
+/** Commands that look at pod logs and at who is gone. */
+export const PODS = [...DECIDING, "snapshot", "doctor"] as const;
+/** Commands that remove. */
+export const REMOVING = ["run", "gc"] as const;
+/** Commands that read or write what is remembered. */
+export const REMEMBERING = [...RUNTIME, "status", "history", "hold", "release"] as const;
+/** Commands that read the configuration. */
+export const CONFIGURED = [...REMEMBERING, "keep check", "config"] as const;

@@ -1,0 +1,60 @@
+/** Flags of what is never removed. */
+import type { Field } from "../field.ts";
+import { DECIDING, KEEPING } from "./commands.ts";
+
+export const keepFields = {
+  keep: {
+    flag: "keep",
+    type: { kind: "list" },
+    default: "",
+    defaultWords: "none",
+    group: "What is kept",
+    placeholder: "GLOB",
+    help: "images that are never removed; may be repeated",
+    doc: "`*` stays within a path component, `**` does not; a name without a tag means every tag and digest; `sha256:…` matches an ID or a digest by at least 12 hex digits. Patterns of all sources add up: a flag never makes those of a file forgotten.",
+    commands: KEEPING,
+  },
+  keepDir: {
+    flag: "keep-dir",
+    type: { kind: "path", of: "directory" },
+    default: "/etc/crigc/keep.d",
+    group: "What is kept",
+    placeholder: "DIR",
+    help: "directory of keep lists, *.list",
+    doc: "Read on every pass. A directory that is named here and absent, or a file in it that cannot be read, means that no image is removed.",
+    commands: KEEPING,
+  },
+  keepLoaded: {
+    flag: "keep-loaded",
+    type: { kind: "boolean" },
+    default: "false",
+    group: "What is kept",
+    placeholder: "BOOL",
+    help: "keep images that came from an archive",
+    doc: "Images without a repository digest, or with no other than `import-YYYY-MM-DD` ones: on a node that cannot pull, nothing brings them back.",
+    commands: DECIDING,
+  },
+  keepPerRepository: {
+    flag: "keep-per-repository",
+    type: { kind: "integer", minimum: 0, maximum: 2_147_483_647, optional: true },
+    default: "",
+    defaultWords: "off",
+    group: "What is kept",
+    placeholder: "N",
+    help: "keep the N most recently used tags of each repository",
+    doc: "A floor, whatever the disk says. Ties at the Nth place all stay; 0 is off.",
+    unit: "tags",
+    commands: DECIDING,
+  },
+  podInfraContainerImage: {
+    flag: "pod-infra-container-image",
+    type: { kind: "list" },
+    default: "",
+    defaultWords: "none",
+    group: "What is kept",
+    placeholder: "IMAGE",
+    help: "sandbox image, always kept; may be repeated",
+    doc: "Beside what the runtime names, what it pins, and the usual names of pause images. Values of all sources add up.",
+    commands: DECIDING,
+  },
+} as const satisfies Readonly<Record<string, Field>>;

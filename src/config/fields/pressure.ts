@@ -1,0 +1,65 @@
+/** Flags of disk pressure: the kubelet's eviction thresholds. */
+import type { Field } from "../field.ts";
+import { DECIDING } from "./commands.ts";
+
+export const pressureFields = {
+  evictionHard: {
+    flag: "eviction-hard",
+    type: { kind: "statements", of: "threshold" },
+    default:
+      "nodefs.available<10%,nodefs.inodesFree<5%,imagefs.available<15%,imagefs.inodesFree<5%",
+    group: "Disk pressure",
+    placeholder: "SIGNAL<VALUE,…",
+    help: "thresholds below which space is reclaimed at once",
+    doc: "Signals are `nodefs`, `imagefs` and `containerfs`, each `.available` and `.inodesFree`; a value is a quantity or a percentage, and `0%` or `100%` drops the threshold. What is given replaces the whole default. A memory or pid signal is accepted with a warning that it is not ours.",
+    commands: DECIDING,
+    kubelet: true,
+  },
+  evictionSoft: {
+    flag: "eviction-soft",
+    type: { kind: "statements", of: "threshold" },
+    default: "",
+    defaultWords: "none",
+    group: "Disk pressure",
+    placeholder: "SIGNAL<VALUE,…",
+    help: "thresholds below which space is reclaimed after a grace period",
+    doc: "Each needs a grace period in `--eviction-soft-grace-period`.",
+    commands: DECIDING,
+    kubelet: true,
+  },
+  evictionSoftGracePeriod: {
+    flag: "eviction-soft-grace-period",
+    type: { kind: "statements", of: "grace" },
+    default: "",
+    defaultWords: "none",
+    group: "Disk pressure",
+    placeholder: "SIGNAL=DURATION,…",
+    help: "how long a soft threshold has to be met",
+    doc: "A grace period of 0s makes the threshold a hard one.",
+    commands: DECIDING,
+    kubelet: true,
+  },
+  evictionMinimumReclaim: {
+    flag: "eviction-minimum-reclaim",
+    type: { kind: "statements", of: "reclaim" },
+    default: "",
+    defaultWords: "none",
+    group: "Disk pressure",
+    placeholder: "SIGNAL=VALUE,…",
+    help: "what has to be free beyond the threshold before the pressure is gone",
+    doc: "A quantity, or a percentage of the capacity.",
+    commands: DECIDING,
+    kubelet: true,
+  },
+  evictionPressureTransitionPeriod: {
+    flag: "eviction-pressure-transition-period",
+    type: { kind: "duration", minimum: "0s" },
+    default: "5m",
+    group: "Disk pressure",
+    placeholder: "DURATION",
+    help: "how long pressure is still reported after it is gone",
+    doc: "Concerns the reported condition only, not reclaim.",
+    commands: ["run"],
+    kubelet: true,
+  },
+} as const satisfies Readonly<Record<string, Field>>;

@@ -1,0 +1,206 @@
+/** Reads files, environment and flags into one configuration; the only file of the folder that touches the machine. */
+import { closeSync, openSync, readdirSync, readSync, statSync } from "node:fs";
+
+import { ConfigError, type ConfigIssue, messageOf } from "../model/errors.ts";
+import { type Environment, environmentLayer, flagLayer, type FlagText } from "./arguments.ts";
+import { type Config, configOf } from "./config.ts";
+import { takenApart } from "./document.ts";
+import { fileLayer } from "./file-layer.ts";
+import { fromKubelet } from "./kubelet.ts";
+import { bareValues, merged } from "./merge.ts";
+import { emptyLayer, joined, type Layer } from "./setting.ts";
+import { validated } from "./validate.ts";
+
+export interface ConfigReader {
+  /** `null`: there is no such file. Throws with the system's words, and for files that are too large or not regular. */
+  readonly file: (path: string) => string | null;
+  /** The names in a directory; `null`: there is none. */
+  readonly names: (path: string) => readonly string[] | null;
+}
+
+export interface ConfigInput {
+  readonly flags: readonly FlagText[];
+  readonly env: Environment;
+  readonly reader: ConfigReader;
+}
+
+export const DEFAULT_FILE = "/etc/crigc/crigc.yaml";
+export const DEFAULT_DIRECTORY = "/etc/crigc/conf.d";
+
+/** Throws `ConfigError` with everything that is wrong, not only the first thing. */
+export function loadConfig(input: ConfigInput): Config {
+  const given = joined([environmentLayer(input.env), flagLayer(input.flags)]);
+  const { config: named, configDir: namedDirectory } = bareValues(merged(given.settings));
+  const file = named ?? DEFAULT_FILE;
+  const directory = namedDirectory ?? DEFAULT_DIRECTORY;
+  const base = readFile(input.reader, { path: file, kind: "file", required: named !== null });
+  const dropIns = readDirectory(input.reader, directory, namedDirectory !== null);
+  const all = joined([base.layer, ...dropIns.map(({ layer }) => layer), given]);
+  if (all.issues.length > 0) throw new ConfigError(all.issues);
+
+  const together = merged(all.settings);
+  const checked = validated(together);
+  if (checked.issues.length > 0) throw new ConfigError(checked.issues);
+  return configOf({
+    merged: together,
+    validated: checked,
+    files: [base, ...dropIns].filter(({ present }) => present).map(({ path }) => path),
+    watched: [file, directory],
+    warnings: all.warnings,
+  });
+}
+
+interface FileRead {
+  readonly path: string;
+  readonly present: boolean;
+  readonly layer: Layer;
+}
+
+interface Wanted {
+  readonly path: string;
+  readonly kind: "file" | "drop-in";
+  readonly required: boolean;
+}
+
+function readFile(reader: ConfigReader, { path, kind, required }: Wanted): FileRead {
+  const failed = (message: string): FileRead => ({
+    path,
+    present: true,
+    layer: issueLayer(path, message),
+  });
+  let text: string | null;
+  try {
+    text = reader.file(path);
+  } catch (thrown) {
+    return failed(`could not read the configuration file: ${messageOf(thrown)}`);
+  }
+  if (text === null) {
+    if (required) return failed("could not read the configuration file: it does not exist");
+    return { path, present: false, layer: emptyLayer };
+  }
+  const content = parsed(text);
+  if ("fault" in content) return failed(content.fault);
+  const document = takenApart(path, text, content.value);
+  if (document.kind === null)
+    return { path, present: true, layer: { ...emptyLayer, issues: document.issues } };
+  const { entries, warnings } =
+    document.kind === "KubeletConfiguration"
+      ? fromKubelet(path, document.entries)
+      : { entries: document.entries, warnings: [] };
+  const layer = fileLayer({ path, kind, entries });
+  return {
+    path,
+    present: true,
+    layer: {
+      settings: layer.settings,
+      issues: [...document.issues, ...layer.issues],
+      warnings: [...warnings, ...layer.warnings],
+    },
+  };
+}
+
+const DROP_IN = /\.(?:yaml|yml|json|conf)$/;
+
+function readDirectory(reader: ConfigReader, path: string, required: boolean): readonly FileRead[] {
+  const failed = (message: string): readonly FileRead[] => [
+    { path, present: false, layer: issueLayer(path, message) },
+  ];
+  try {
+    const names = reader.names(path);
+    if (names === null)
+      return required ? failed("could not read the directory of drop-ins: it does not exist") : [];
+    return names
+      .filter((name) => DROP_IN.test(name) && !name.startsWith("."))
+      .toSorted(byBytes)
+      .map((name) =>
+        readFile(reader, { path: `${path}/${name}`, kind: "drop-in", required: true }),
+      );
+  } catch (thrown) {
+    return failed(`could not read the directory of drop-ins: ${messageOf(thrown)}`);
+  }
+}
+
+const byBytes = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);
+
+const issueLayer = (source: string, message: string): Layer => {
+  const issue: ConfigIssue = { source, text: "", message };
+  return { ...emptyLayer, issues: [issue] };
+};
+
+/** The parser itself refuses aliases that expand without end, and throws a RangeError where its stack would run over. */
+function parsed(text: string): { readonly value: unknown } | { readonly fault: string } {
+  try {
+    return { value: Bun.YAML.parse(text) };
+  } catch (thrown) {
+    if (thrown instanceof RangeError)
+      return { fault: "the file is nested too deeply; expected a map of settings" };
+    return { fault: `the file is no YAML or JSON: ${messageOf(thrown)}${whereItBreaks(text)}` };
+  }
+}
+
+/** Beyond this the search for the line would take too long for what it says. */
+const SEARCHED_BYTES_MAX = 64 * 1024;
+
+/** The parser does not say where: the first line up to which the text cannot be parsed is found by halving. */
+function whereItBreaks(text: string): string {
+  if (text.length > SEARCHED_BYTES_MAX) return "";
+  const lines = text.split("\n");
+  let good = 0;
+  let bad = lines.length;
+  while (bad - good > 1) {
+    const middle = Math.floor((good + bad) / 2);
+    if (isParsed(lines.slice(0, middle).join("\n"))) good = middle;
+    else bad = middle;
+  }
+  return ` (near line ${bad})`;
+}
+
+function isParsed(text: string): boolean {
+  try {
+    Bun.YAML.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** A configuration is a page or two; whatever is larger is another file. */
+const FILE_BYTES_MAX = 1024 * 1024;
+
+export const diskReader: ConfigReader = {
+  file: (path) => {
+    const found = statSync(path, { throwIfNoEntry: false });
+    if (found === undefined) return null;
+    if (!found.isFile()) throw new Error("it is not a regular file");
+    if (found.size > FILE_BYTES_MAX)
+      throw new Error(`it has ${found.size} bytes, at most ${FILE_BYTES_MAX} are read`);
+    return decoded(readBounded(path));
+  },
+  names: (path) =>
+    statSync(path, { throwIfNoEntry: false }) === undefined ? null : readdirSync(path),
+};
+
+/** A file may grow between stat and read. */
+function readBounded(path: string): Uint8Array {
+  const bytes = new Uint8Array(FILE_BYTES_MAX + 1);
+  const file = openSync(path, "r");
+  try {
+    let length = 0;
+    for (;;) {
+      const count = readSync(file, bytes, length, bytes.length - length, null);
+      length += count;
+      if (length > FILE_BYTES_MAX) throw new Error(`at most ${FILE_BYTES_MAX} bytes are read`);
+      if (count === 0) return bytes.subarray(0, length);
+    }
+  } finally {
+    closeSync(file);
+  }
+}
+
+function decoded(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    throw new Error("it is not UTF-8 text");
+  }
+}

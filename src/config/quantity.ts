@@ -1,0 +1,83 @@
+/** Kubernetes quantities (`500Mi`, `1.5G`, `1e9`, `100m`) as whole units, rounded up as Kubernetes rounds them. */
+
+interface Suffix {
+  readonly base: 2n | 10n;
+  readonly exponent: number;
+}
+
+const SUFFIXES: Readonly<Record<string, Suffix>> = {
+  n: { base: 10n, exponent: -9 },
+  u: { base: 10n, exponent: -6 },
+  m: { base: 10n, exponent: -3 },
+  "": { base: 10n, exponent: 0 },
+  k: { base: 10n, exponent: 3 },
+  M: { base: 10n, exponent: 6 },
+  G: { base: 10n, exponent: 9 },
+  T: { base: 10n, exponent: 12 },
+  P: { base: 10n, exponent: 15 },
+  E: { base: 10n, exponent: 18 },
+  Ki: { base: 2n, exponent: 10 },
+  Mi: { base: 2n, exponent: 20 },
+  Gi: { base: 2n, exponent: 30 },
+  Ti: { base: 2n, exponent: 40 },
+  Pi: { base: 2n, exponent: 50 },
+  Ei: { base: 2n, exponent: 60 },
+};
+
+const INT64_MAX = 2n ** 63n - 1n;
+/** Any non-zero quantity with a larger exponent is beyond 64 bits, with a smaller one below a billionth. */
+const EXPONENT_LIMIT = 64;
+const TEXT_MAX = 128;
+
+/**
+ * `null` where Kubernetes refuses the text, and where the amount is beyond 64 bits with a decimal suffix, which
+ * Kubernetes lets overflow; with a binary one it is cut to the largest amount, as there.
+ */
+export function parseQuantity(text: string): bigint | null {
+  if (text === "" || text.length > TEXT_MAX) return null;
+  const match = /^([+-]?)(\d*)(?:\.(\d*))?([eEinumkKMGTP]*[+-]?\d*)$/.exec(text);
+  if (match === null) return null;
+  const fraction = match[3] ?? "";
+  const digits = BigInt(`0${match[2] ?? ""}${fraction}`);
+  // A sign or a dot alone is zero, and so is any number of zeros; a suffix alone is not missing a number either.
+  const suffix = suffixOf(match[4] ?? "");
+  if (suffix === null) return null;
+  if (digits === 0n) return 0n;
+  const magnitude = roundedUp(digits, fraction.length, suffix);
+  if (magnitude === null) return null;
+  return match[1] === "-" ? -magnitude : magnitude;
+}
+
+function suffixOf(text: string): Suffix | null {
+  if (Object.hasOwn(SUFFIXES, text)) return SUFFIXES[text] ?? null;
+  const exponent = /^[eE]([+-]?\d{1,9})$/.exec(text);
+  return exponent === null ? null : { base: 10n, exponent: Number(exponent[1]) };
+}
+
+function roundedUp(digits: bigint, places: number, suffix: Suffix): bigint | null {
+  if (suffix.exponent > EXPONENT_LIMIT) return null;
+  if (suffix.exponent < -EXPONENT_LIMIT - TEXT_MAX) return 1n;
+  const numerator = suffix.exponent > 0 ? digits * suffix.base ** BigInt(suffix.exponent) : digits;
+  const denominator = 10n ** BigInt(places + Math.max(0, -suffix.exponent));
+  const value = (numerator + denominator - 1n) / denominator;
+  if (value <= INT64_MAX) return value;
+  return suffix.base === 2n ? INT64_MAX : null;
+}
+
+/** `20Gi`, `10G`, `1500`: the shortest exact text of a whole amount. */
+export function formatQuantity(value: bigint): string {
+  if (value === 0n) return "0";
+  const exact = Object.entries(SUFFIXES)
+    .filter(([, { exponent }]) => exponent > 0)
+    .map(([name, { base, exponent }]) => ({ name, unit: base ** BigInt(exponent) }))
+    .filter(({ unit }) => value % unit === 0n)
+    .map(({ name, unit }) => `${value / unit}${name}`);
+  return [value.toString(), ...exact].reduce((best, text) =>
+    text.length < best.length ? text : best,
+  );
+}
+
+/** A size in bytes: a quantity, or one with the B that people add: `20GB`, `20GiB`. */
+export function parseSize(text: string): bigint | null {
+  return parseQuantity(/[\dkKMGTPi]B$/.test(text) ? text.slice(0, -1) : text);
+}

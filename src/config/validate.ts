@@ -1,0 +1,157 @@
+/** Rules between values: each names the field that has to change, the other one, and both places. */
+import type { ConfigIssue } from "../model/errors.ts";
+import { thresholdsOf, type ThresholdsRead } from "./eviction.ts";
+import { type FieldName, fieldOf, namedInFull, type Values } from "./fields.ts";
+import { bareValues, type Merged } from "./merge.ts";
+import { printedText } from "./value.ts";
+
+export interface Validated {
+  readonly values: Values;
+  readonly thresholds: ThresholdsRead;
+  readonly issues: readonly ConfigIssue[];
+  readonly warnings: readonly string[];
+}
+
+export function validated(merged: Merged): Validated {
+  const values = bareValues(merged);
+  const thresholds = thresholdsOf({
+    hard: values.evictionHard,
+    soft: values.evictionSoft,
+    grace: values.evictionSoftGracePeriod,
+    reclaim: values.evictionMinimumReclaim,
+  });
+  const issues = [
+    ...thresholdIssues(merged, values),
+    ...ageIssues(merged, values),
+    ...inodeIssues(merged, values),
+    ...graceIssues(merged, thresholds),
+    ...kubeletClientIssues(merged, values),
+    ...compatIssues(merged, values),
+  ];
+  return { values, thresholds, issues, warnings: warningsOf(merged, thresholds) };
+}
+
+function thresholdIssues(merged: Merged, values: Values): readonly ConfigIssue[] {
+  if (values.imageGCLowThresholdPercent < values.imageGCHighThresholdPercent) return [];
+  return [
+    orderIssue(merged, {
+      name: "imageGCLowThresholdPercent",
+      must: "be below",
+      other: "imageGCHighThresholdPercent",
+    }),
+  ];
+}
+
+function ageIssues(merged: Merged, values: Values): readonly ConfigIssue[] {
+  const maximum = values.imageMaximumGCAge;
+  if (maximum === 0n || maximum > values.imageMinimumGCAge) return [];
+  return [
+    orderIssue(merged, {
+      name: "imageMaximumGCAge",
+      must: "be 0s or above",
+      other: "imageMinimumGCAge",
+    }),
+  ];
+}
+
+function inodeIssues(merged: Merged, values: Values): readonly ConfigIssue[] {
+  const high = values.imageGCInodeHighThresholdPercent;
+  const low = values.imageGCInodeLowThresholdPercent;
+  if (high === null && low !== null)
+    return [
+      issueOf(
+        merged,
+        "imageGCInodeLowThresholdPercent",
+        `means nothing without ${namedInFull("imageGCInodeHighThresholdPercent")}; give both`,
+      ),
+    ];
+  if (high === 0)
+    return [issueOf(merged, "imageGCInodeHighThresholdPercent", "must be above 0, or off")];
+  if (high === null || low === null || low < high) return [];
+  return [
+    orderIssue(merged, {
+      name: "imageGCInodeLowThresholdPercent",
+      must: "be below",
+      other: "imageGCInodeHighThresholdPercent",
+    }),
+  ];
+}
+
+const graceIssues = (merged: Merged, { withoutGrace }: ThresholdsRead): readonly ConfigIssue[] =>
+  withoutGrace.map((signal) => ({
+    source: placeOf(merged, "evictionSoft"),
+    text: signal,
+    message: `the soft threshold ${signal} has no grace period; expected one in ${namedInFull("evictionSoftGracePeriod")}`,
+  }));
+
+function kubeletClientIssues(merged: Merged, values: Values): readonly ConfigIssue[] {
+  const { kubeletClientCert: cert, kubeletClientKey: key } = values;
+  if ((cert === null) === (key === null)) return [];
+  const [given, missing]: readonly [FieldName, FieldName] =
+    cert === null
+      ? ["kubeletClientKey", "kubeletClientCert"]
+      : ["kubeletClientCert", "kubeletClientKey"];
+  return [issueOf(merged, given, `means nothing without ${namedInFull(missing)}; give both`)];
+}
+
+/** What the kubelet has not, or does otherwise, and what was asked for beside `--compat kubelet`. */
+function compatIssues(merged: Merged, values: Values): readonly ConfigIssue[] {
+  if (values.compat !== "kubelet") return [];
+  const contradicting: readonly (readonly [FieldName, boolean])[] = [
+    ["spaceAccounting", values.spaceAccounting !== "reported"],
+    ["whenFutile", values.whenFutile !== "collect"],
+    ["bootGrace", values.bootGrace !== 0n],
+    ["imageGCInodeHighThresholdPercent", values.imageGCInodeHighThresholdPercent !== null],
+    ["imageStoreBudget", values.imageStoreBudget !== null],
+    ["maxImages", values.maxImages !== null],
+  ];
+  return contradicting
+    .filter(([name, contradicts]) => contradicts && merged[name].source !== "default")
+    .map(([name]) =>
+      issueOf(
+        merged,
+        name,
+        `contradicts ${namedInFull("compat")} kubelet (${placeOf(merged, "compat")}); leave one of them out`,
+      ),
+    );
+}
+
+function warningsOf(merged: Merged, { notOurs }: ThresholdsRead): readonly string[] {
+  const eviction: readonly FieldName[] = [
+    "evictionHard",
+    "evictionSoft",
+    "evictionSoftGracePeriod",
+    "evictionMinimumReclaim",
+  ];
+  return notOurs.map((signal) => {
+    const name = eviction.find((it) => Object.hasOwn(Object(merged[it].value), signal));
+    return `${placeOf(merged, name ?? "evictionHard")}: ${signal} is no disk signal and not ours to act on; it is left to the kubelet`;
+  });
+}
+
+function orderIssue(
+  merged: Merged,
+  rule: { readonly name: FieldName; readonly must: string; readonly other: FieldName },
+): ConfigIssue {
+  const { name, must, other } = rule;
+  const message = `must ${must} ${namedInFull(other)}, which is ${textOf(merged, other)} (${placeOf(merged, other)})`;
+  // The value that was given is at fault; where only the other one was, that is where to look.
+  if (merged[name].source !== "default" || merged[other].source === "default")
+    return issueOf(merged, name, message);
+  return {
+    source: placeOf(merged, other),
+    text: textOf(merged, other),
+    message: `${namedInFull(name)} is ${textOf(merged, name)} and ${message}`,
+  };
+}
+
+const issueOf = (merged: Merged, name: FieldName, message: string): ConfigIssue => ({
+  source: placeOf(merged, name),
+  text: textOf(merged, name),
+  message: `${namedInFull(name)} is ${textOf(merged, name)} and ${message}`,
+});
+
+const placeOf = (merged: Merged, name: FieldName): string => merged[name].from.at(-1) ?? "default";
+
+const textOf = (merged: Merged, name: FieldName): string =>
+  printedText(fieldOf(name).type, merged[name].value);
