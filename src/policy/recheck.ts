@@ -1,36 +1,30 @@
 /** Judges one candidate again on fresh facts, just before its removal. */
 import type { ImageCandidate } from "../model/plan.ts";
-import type { ImageBlock, ImageKeepReason } from "../model/reason.ts";
-import type { Image } from "../model/snapshot.ts";
+import type { ImageKeepReason } from "../model/reason.ts";
 import { namesText } from "./image-index.ts";
 import { type JudgeImages, judgeImages } from "./judge.ts";
 import { protectionOf } from "./protect.ts";
 
-export type Recheck =
-  /** It may go; `image` is as it is listed now. */
-  | { readonly kind: "remove"; readonly image: Image }
-  /** It stays; the next candidate may go. */
-  | { readonly kind: "skip"; readonly reason: ImageKeepReason }
-  /** No image may go on these facts. */
-  | { readonly kind: "stop"; readonly block: ImageBlock };
-
 /**
- * `input.snapshot` carries the fresh lists, image volumes and resolutions, in the snapshot that the plan was made on:
- * its clocks stay those of the plan, so that no image grows old while the pass runs. `input.ledger` is the plan's.
+ * Why the candidate may not go after all; `null`: it may. `input.snapshot` is the plan's with fresh lists, image volumes
+ * and resolutions: its clocks stay those of the plan, so that no image grows old while the pass runs, and `input.ledger`
+ * is the plan's too. Starting pods are no matter here: the look that brought the facts has waited for them.
  */
-export function recheckImage(candidate: ImageCandidate, input: JudgeImages): Recheck {
+export function recheckImage(
+  candidate: ImageCandidate,
+  input: JudgeImages,
+): ImageKeepReason | null {
   const { images, context, blocks } = judgeImages(input);
-  const [block] = blocks;
-  if (block !== undefined) return { kind: "stop", block };
+  const block = blocks.find(({ kind }) => kind !== "pod-starting");
+  if (block !== undefined) return { kind: "blocked", block: block.kind };
   const subject = images.find(({ image }) => image.id === candidate.image.id);
-  if (subject === undefined) return skip("it is no longer listed");
+  if (subject === undefined) return changed("it is no longer listed");
   // The kubelet removes by ID whatever the names are by then.
   if (input.limits.compat === "none" && namesText(subject.image) !== namesText(candidate.image)) {
-    return skip("its tags or digests are other ones than when the plan was made");
+    return changed("its tags or digests are other ones than when the plan was made");
   }
   const forAge = candidate.triggers.some(({ kind }) => kind === "age");
-  const { reason } = protectionOf(subject, context, forAge ? "age" : "any");
-  return reason === null ? { kind: "remove", image: subject.image } : { kind: "skip", reason };
+  return protectionOf(subject, context, forAge ? "age" : "any").reason;
 }
 
-const skip = (what: string): Recheck => ({ kind: "skip", reason: { kind: "changed", what } });
+const changed = (what: string): ImageKeepReason => ({ kind: "changed", what });

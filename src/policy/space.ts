@@ -22,7 +22,7 @@ export interface Shortage {
   readonly wanted: bigint;
   /** The amount available to which a pass frees. */
   readonly target: bigint;
-  /** The smallest amount available at which the threshold no longer triggers; at most the capacity. */
+  /** The smallest amount available at which the threshold no longer triggers. */
   readonly relieved: bigint;
 }
 
@@ -47,11 +47,12 @@ export const usedPercent = ({ capacity, available }: Amounts): number =>
 export const targetAvailable = (capacity: bigint, lowPercent: number): bigint =>
   (capacity * BigInt(100 - lowPercent)) / 100n;
 
-/** Use is below `high` where `100 · available / capacity` reaches `101 - high`; rounded up, since no less will do. */
-export function relievedAvailable(capacity: bigint, highPercent: number): bigint {
-  const relieved = (capacity * BigInt(101 - highPercent) + 99n) / 100n;
-  return relieved < capacity ? relieved : capacity;
-}
+/**
+ * Use is below `high` where `100 · available / capacity` reaches `101 - high`; rounded up, since no less will do. With
+ * a threshold of 0 it lies beyond the capacity: such a disk always triggers.
+ */
+export const relievedAvailable = (capacity: bigint, highPercent: number): bigint =>
+  (capacity * BigInt(101 - highPercent) + 99n) / 100n;
 
 export type Checked =
   | { readonly kind: "valid"; readonly amounts: Amounts; readonly clamped: boolean }
