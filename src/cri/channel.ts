@@ -1,0 +1,197 @@
+/** One connection to one socket: every call has a deadline, can be given up, is recorded, and fails as RuntimeError. */
+import type { Client, ClientReadableStream, ClientUnaryCall, ServiceError } from "@grpc/grpc-js";
+
+import type { Fields } from "./encode.ts";
+import { type Attempt, codeName, toRuntimeError } from "./errors.ts";
+import type {
+  Answers,
+  StreamMethod,
+  StreamMethods,
+  UnaryMethod,
+  UnaryMethods,
+} from "./messages.ts";
+import { decodeAnswer, encodeRequest, pathOf } from "./proto.ts";
+
+/** A call that has ended. */
+export interface CallRecord {
+  /** `ListImages`. */
+  readonly method: UnaryMethod | StreamMethod;
+  /** The name of the gRPC code: `OK`, `NOT_FOUND`. */
+  readonly code: string;
+  readonly tookMs: number;
+}
+
+export interface ChannelOptions {
+  /** `unix:///…`. */
+  readonly endpoint: string;
+  /** Deadline of every call that names no other. */
+  readonly requestTimeoutMs: number;
+  readonly onCall: (call: CallRecord) => void;
+}
+
+export interface UnaryOptions<Answer, Result> {
+  /** Judges and translates the answer; what it throws makes the answer malformed. */
+  readonly decode: (answer: Answer) => Result;
+  /** What the call is about, for messages. */
+  readonly about?: string;
+  readonly signal?: AbortSignal;
+  /** Beyond the deadline of every call. */
+  readonly extraMs?: number;
+}
+
+export interface StreamOptions<Item> {
+  readonly onItem: (item: Item) => void;
+  readonly signal: AbortSignal;
+  /** For a stream that ends only when one side gives up. */
+  readonly endless?: boolean;
+}
+
+export interface Channel {
+  call<M extends UnaryMethod, Result>(
+    method: M,
+    request: UnaryMethods[M]["request"],
+    options: UnaryOptions<UnaryMethods[M]["response"], Result>,
+  ): Promise<Result>;
+  /** Resolves when the runtime ends the stream. */
+  stream<M extends StreamMethod>(
+    method: M,
+    options: StreamOptions<StreamMethods[M]>,
+  ): Promise<void>;
+  close(): void;
+}
+
+/** What runtimes send at most; the transport's own limit is 4 MiB. */
+export const messageLimitBytes = 16 * 1024 * 1024;
+
+export function openChannel(options: ChannelOptions): Channel {
+  let client: Promise<Client> | undefined;
+  const connected = (): Promise<Client> => (client ??= connect(options.endpoint));
+  return {
+    call: async (method, request, { decode, about = "", signal, extraMs = 0 }) => {
+      const deadlineMs = options.requestTimeoutMs + extraMs;
+      return guarded({ method, about, deadlineMs, signal, options }, async () => {
+        const call = { client: await connected(), method, request, deadlineMs, signal };
+        return decode(decodeAnswer(method, await unary(call)));
+      });
+    },
+    stream: async (method, { onItem, signal, endless = false }) => {
+      const deadlineMs = endless ? null : options.requestTimeoutMs;
+      return guarded({ method, about: "", deadlineMs, signal, options }, async () => {
+        const call = { client: await connected(), method, request: {}, deadlineMs, signal };
+        await streamed(call, (bytes) => onItem(decodeAnswer(method, bytes)));
+      });
+    },
+    close: () => {
+      void client?.then((it) => it.close());
+    },
+  };
+}
+
+/** The transport is loaded by the first call: commands that make none do not pay for it. */
+async function connect(endpoint: string): Promise<Client> {
+  const { Client: GrpcClient, credentials } = await import("@grpc/grpc-js");
+  return new GrpcClient(endpoint, credentials.createInsecure(), {
+    "grpc.max_receive_message_length": messageLimitBytes,
+    "grpc.default_authority": "localhost",
+    // `http_proxy` of the environment is for other people's sockets.
+    "grpc.enable_http_proxy": 0,
+    // Who calls decides whether to call again.
+    "grpc.enable_retries": 0,
+    "grpc.enable_channelz": 0,
+    "grpc.initial_reconnect_backoff_ms": 100,
+    "grpc.max_reconnect_backoff_ms": 3000,
+  });
+}
+
+interface Guard {
+  readonly method: UnaryMethod | StreamMethod;
+  readonly about: string;
+  readonly deadlineMs: number | null;
+  readonly signal: AbortSignal | undefined;
+  readonly options: ChannelOptions;
+}
+
+async function guarded<Result>(guard: Guard, run: () => Promise<Result>): Promise<Result> {
+  const { method, about, deadlineMs, signal, options } = guard;
+  const startedAt = performance.now();
+  const record = (code: string): void =>
+    options.onCall({ method, code, tookMs: performance.now() - startedAt });
+  try {
+    const result = await run();
+    record("OK");
+    return result;
+  } catch (thrown) {
+    const aborted = signal?.aborted ?? false;
+    record(aborted ? "CANCELLED" : codeName(thrown));
+    const attempt: Attempt = { method, about, endpoint: options.endpoint, deadlineMs, aborted };
+    throw toRuntimeError(thrown, attempt);
+  }
+}
+
+interface Call {
+  readonly client: Client;
+  readonly method: keyof Answers;
+  readonly request: Fields;
+  readonly deadlineMs: number | null;
+  readonly signal: AbortSignal | undefined;
+}
+
+async function unary(call: Call): Promise<Buffer> {
+  const { client, method, request, signal } = call;
+  signal?.throwIfAborted();
+  const result = Promise.withResolvers<Buffer>();
+  const sent: ClientUnaryCall = client.makeUnaryRequest(
+    pathOf(method),
+    (fields: Fields) => encodeRequest(method, fields),
+    asIs,
+    request,
+    deadlineOf(call),
+    (error: ServiceError | null, answer?: Buffer) =>
+      error === null ? result.resolve(answer ?? Buffer.alloc(0)) : result.reject(error),
+  );
+  return cancelledBy(signal, sent, result.promise);
+}
+
+async function streamed(call: Call, onBytes: (bytes: Buffer) => void): Promise<void> {
+  const { client, method, request, signal } = call;
+  signal?.throwIfAborted();
+  const result = Promise.withResolvers<void>();
+  const stream: ClientReadableStream<Buffer> = client.makeServerStreamRequest(
+    pathOf(method),
+    (fields: Fields) => encodeRequest(method, fields),
+    asIs,
+    request,
+    deadlineOf(call),
+  );
+  stream.on("data", (bytes: Buffer) => {
+    try {
+      onBytes(bytes);
+    } catch (thrown) {
+      result.reject(thrown);
+      stream.cancel();
+    }
+  });
+  stream.on("error", (error) => result.reject(error));
+  stream.on("end", () => result.resolve());
+  return cancelledBy(signal, stream, result.promise);
+}
+
+/** Answers are decoded after the transport, so that a malformed one is told apart from a failed call. */
+const asIs = (bytes: Buffer): Buffer => bytes;
+
+const deadlineOf = ({ deadlineMs }: Call): { readonly deadline?: number } =>
+  deadlineMs === null ? {} : { deadline: Date.now() + deadlineMs };
+
+async function cancelledBy<Result>(
+  signal: AbortSignal | undefined,
+  call: { cancel(): void },
+  result: Promise<Result>,
+): Promise<Result> {
+  const cancel = (): void => call.cancel();
+  signal?.addEventListener("abort", cancel, { once: true });
+  try {
+    return await result;
+  } finally {
+    signal?.removeEventListener("abort", cancel);
+  }
+}

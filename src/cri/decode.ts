@@ -1,0 +1,145 @@
+/** Translates the runtime's answers into the model, and refuses those that would have to be guessed at. */
+import { containerId, imageId, podUid, sandboxId } from "../model/ids.ts";
+import type {
+  Container,
+  ContainerDetail,
+  ContainerState,
+  Image,
+  Sandbox,
+  SandboxState,
+} from "../model/snapshot.ts";
+import { type Instant, instant } from "../model/time.ts";
+import type {
+  ContainerMessage,
+  ContainerStatusMessage,
+  FilesystemUsageMessage,
+  ImageMessage,
+  SandboxMessage,
+  VersionMessage,
+} from "./messages.ts";
+import { WireError } from "./wire.ts";
+
+export function decodeImage(image: ImageMessage): Image {
+  return {
+    id: imageId(required(image.id, "an image has no ID")),
+    repoTags: image.repo_tags,
+    repoDigests: image.repo_digests,
+    sizeBytes: image.size,
+    pinned: image.pinned,
+  };
+}
+
+export function decodeContainer(container: ContainerMessage): Container {
+  const id = required(container.id, "a container has no ID");
+  const sandbox = required(container.pod_sandbox_id, `container ${id} names no sandbox`);
+  if (container.metadata === null) throw new WireError(`container ${id} has no metadata`);
+  return {
+    id: containerId(id),
+    sandboxId: sandboxId(sandbox),
+    name: container.metadata.name,
+    attempt: container.metadata.attempt,
+    podUid: podUid(container.labels.get("io.kubernetes.pod.uid") ?? ""),
+    podName: container.labels.get("io.kubernetes.pod.name") ?? "",
+    podNamespace: container.labels.get("io.kubernetes.pod.namespace") ?? "",
+    imageName: container.image?.image ?? "",
+    imageRef: container.image_ref,
+    imageId: container.image_id,
+    state: containerState(container.state, id),
+    createdAt: instant(container.created_at),
+  };
+}
+
+export function decodeSandbox(sandbox: SandboxMessage): Sandbox {
+  const id = required(sandbox.id, "a sandbox has no ID");
+  if (sandbox.metadata === null) throw new WireError(`sandbox ${id} has no metadata`);
+  return {
+    id: sandboxId(id),
+    podUid: podUid(sandbox.labels.get("io.kubernetes.pod.uid") ?? ""),
+    metadataUid: podUid(sandbox.metadata.uid),
+    name: sandbox.metadata.name,
+    namespace: sandbox.metadata.namespace,
+    attempt: sandbox.metadata.attempt,
+    state: sandboxState(sandbox.state, id),
+    createdAt: instant(sandbox.created_at),
+  };
+}
+
+export function decodeDetail(status: ContainerStatusMessage | null): ContainerDetail {
+  if (status === null) throw new WireError("the status of a container is empty");
+  const id = required(status.id, "the status of a container has no ID");
+  return {
+    id: containerId(id),
+    imageVolumes: imageVolumes(status),
+    finishedAt: endOf(status.finished_at),
+    logPath: status.log_path,
+    state: containerState(status.state, id),
+    labels: Object.fromEntries(status.labels),
+    annotations: Object.fromEntries(status.annotations),
+  };
+}
+
+/** Every name by which a container's status says that it needs an image. */
+export function imagesOf(status: ContainerStatusMessage): readonly string[] {
+  const names = [status.image_id, status.image_ref, status.image?.image ?? ""];
+  return [...names, ...imageVolumes(status)].filter((name) => name !== "");
+}
+
+/** An entry of `ImageFsInfo`. */
+export interface ReportedFilesystem {
+  readonly path: string;
+  readonly usedBytes: bigint | null;
+  readonly inodesUsed: bigint | null;
+}
+
+export function decodeFilesystem(usage: FilesystemUsageMessage): ReportedFilesystem {
+  return {
+    path: required(usage.fs_id?.mountpoint ?? "", "a filesystem has no mount point"),
+    usedBytes: usage.used_bytes?.value ?? null,
+    inodesUsed: usage.inodes_used?.value ?? null,
+  };
+}
+
+/** Every runtime has a name; what answers without one is something else. */
+export function decodeVersion(version: VersionMessage): {
+  readonly name: string;
+  readonly version: string;
+  readonly apiVersion: string;
+} {
+  return {
+    name: required(version.runtime_name, "the runtime has no name"),
+    version: version.runtime_version.replace(/^v(?=\d)/, ""),
+    apiVersion: version.runtime_api_version,
+  };
+}
+
+function required(text: string, fault: string): string {
+  if (text === "") throw new WireError(fault);
+  return text;
+}
+
+const containerStates: readonly ContainerState[] = ["created", "running", "exited", "unknown"];
+
+/** A state that we do not know is not `unknown`, which the collector stops and removes: it stops us. */
+function containerState(state: number, id: string): ContainerState {
+  const known = containerStates[state];
+  if (known === undefined) throw new WireError(`container ${id} is in state ${state}`);
+  return known;
+}
+
+const sandboxStates: readonly SandboxState[] = ["ready", "not-ready"];
+
+function sandboxState(state: number, id: string): SandboxState {
+  const known = sandboxStates[state];
+  if (known === undefined) throw new WireError(`sandbox ${id} is in state ${state}`);
+  return known;
+}
+
+/** Runtimes in Go send the nanoseconds of a zero time, far below zero, for what has not ended. */
+const endOf = (finishedAt: bigint): Instant | null =>
+  finishedAt <= 0n ? null : instant(finishedAt);
+
+function imageVolumes(status: ContainerStatusMessage): readonly string[] {
+  return status.mounts.flatMap(({ image }) =>
+    image === null || image.image === "" ? [] : [image.image],
+  );
+}

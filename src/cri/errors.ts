@@ -1,0 +1,149 @@
+/** Turns everything that can go wrong in a call into a RuntimeError; the only place that words one. */
+import { messageOf, RuntimeError, type RuntimeErrorKind } from "../model/errors.ts";
+import type { StreamMethod, UnaryMethod } from "./messages.ts";
+import { WireError } from "./wire.ts";
+
+/** What was tried when it went wrong. */
+export interface Attempt {
+  readonly method: UnaryMethod | StreamMethod;
+  /** The thing that the call was about; "" for calls that are about the whole node. */
+  readonly about: string;
+  readonly endpoint: string;
+  /** `null`: a call without a deadline. */
+  readonly deadlineMs: number | null;
+  /** We gave up ourselves. */
+  readonly aborted: boolean;
+}
+
+export function toRuntimeError(thrown: unknown, attempt: Attempt): RuntimeError {
+  if (thrown instanceof RuntimeError) return thrown;
+  const kind = kindOf(thrown, attempt);
+  const about = attempt.about === "" ? "" : ` ${attempt.about}`;
+  const message = `cannot ${deeds[attempt.method]}${about}: ${reasonOf(kind, thrown, attempt)}`;
+  return new RuntimeError(kind, message, { cause: thrown });
+}
+
+/** The name of the gRPC code that a call ended with, as `onCall` reports it. */
+export function codeName(thrown: unknown): string {
+  if (thrown instanceof WireError) return "INTERNAL";
+  return codeNames[codeOf(thrown)] ?? "UNKNOWN";
+}
+
+/** Names by number, as every implementation of gRPC has them. */
+const codeNames = [
+  "OK",
+  "CANCELLED",
+  "UNKNOWN",
+  "INVALID_ARGUMENT",
+  "DEADLINE_EXCEEDED",
+  "NOT_FOUND",
+  "ALREADY_EXISTS",
+  "PERMISSION_DENIED",
+  "RESOURCE_EXHAUSTED",
+  "FAILED_PRECONDITION",
+  "ABORTED",
+  "OUT_OF_RANGE",
+  "UNIMPLEMENTED",
+  "INTERNAL",
+  "UNAVAILABLE",
+  "DATA_LOSS",
+  "UNAUTHENTICATED",
+] as const;
+
+function codeOf(thrown: unknown): number {
+  const known = typeof thrown === "object" && thrown !== null && "code" in thrown;
+  return known && typeof thrown.code === "number" ? thrown.code : 2;
+}
+
+/** What the runtime said, without the code that gRPC puts in front. */
+export function detailsOf(thrown: unknown): string {
+  const known = typeof thrown === "object" && thrown !== null && "details" in thrown;
+  return known && typeof thrown.details === "string" ? thrown.details : messageOf(thrown);
+}
+
+function kindOf(thrown: unknown, attempt: Attempt): RuntimeErrorKind {
+  if (attempt.aborted) return "cancelled";
+  if (thrown instanceof WireError) return "malformed";
+  switch (codeName(thrown)) {
+    case "DEADLINE_EXCEEDED":
+      return "deadline";
+    case "NOT_FOUND":
+      return "not-found";
+    case "RESOURCE_EXHAUSTED":
+      return "too-large";
+    case "UNIMPLEMENTED":
+      return "unimplemented";
+    case "UNAVAILABLE":
+      return connectionKind(detailsOf(thrown));
+    default:
+      return "failed";
+  }
+}
+
+/** The transport hands on the system's error only as text. */
+function connectionKind(details: string): RuntimeErrorKind {
+  if (/\bENOENT\b/.test(details)) return "absent";
+  if (/\b(?:EACCES|EPERM)\b/.test(details)) return "permission";
+  if (/\bProtocol error\b/i.test(details)) return "not-cri";
+  return "unreachable";
+}
+
+function reasonOf(kind: RuntimeErrorKind, thrown: unknown, attempt: Attempt): string {
+  const { endpoint, method } = attempt;
+  const details = detailsOf(thrown);
+  switch (kind) {
+    case "absent":
+      return `there is no socket at ${endpoint}; start the runtime, or name its socket with --container-runtime-endpoint`;
+    case "permission":
+      return `the socket ${endpoint} may not be opened; run as root, or let this user open it`;
+    case "unreachable":
+      return `nothing answers at ${endpoint} (${details}); see whether the runtime runs`;
+    case "not-cri":
+      return `what answers at ${endpoint} does not speak gRPC; name the runtime's socket with --container-runtime-endpoint`;
+    case "deadline":
+      return `${endpoint} did not answer within ${(attempt.deadlineMs ?? 0) / 1000} s; see what keeps the runtime busy, or raise --runtime-request-timeout`;
+    case "cancelled":
+      return `the call to ${endpoint} was given up`;
+    case "not-found":
+      return `${endpoint} knows no such thing (${details})`;
+    case "unimplemented":
+      return `${endpoint} has no ${method} (${details}); use a runtime that speaks runtime.v1`;
+    case "too-large":
+      return `the answer of ${endpoint} is larger than a message may be (${details}); ${tooLargeAdvice(method)}`;
+    case "malformed":
+      return `the answer of ${endpoint} breaks the CRI contract (${messageOf(thrown)}), so nothing is done with it; report this with the runtime's version`;
+    case "failed":
+    case "ambiguous":
+      return `${endpoint} answered ${codeName(thrown)} (${details}); see the runtime's log`;
+  }
+}
+
+/** Containers and sandboxes are split before this is said, as far as the filters of CRI go; images have no filter. */
+function tooLargeAdvice(method: Attempt["method"]): string {
+  if (method === "ListImages" || method === "StreamImages")
+    return "CRI cannot split a list of images, so remove some by hand or use a runtime with streaming lists";
+  return "CRI cannot split it further, so remove some by hand or use a runtime with streaming lists";
+}
+
+/** What each call does, after "cannot". */
+const deeds: Readonly<Record<UnaryMethod | StreamMethod, string>> = {
+  Version: "ask the runtime for its version",
+  Status: "ask the runtime for its status",
+  ListPodSandbox: "list the sandboxes",
+  StreamPodSandboxes: "list the sandboxes",
+  PodSandboxStatus: "read the status of sandbox",
+  StopPodSandbox: "stop sandbox",
+  RemovePodSandbox: "remove sandbox",
+  ListContainers: "list the containers",
+  StreamContainers: "list the containers",
+  ContainerStatus: "read the status of container",
+  StopContainer: "stop container",
+  RemoveContainer: "remove container",
+  ExecSync: "run the pre-stop command in container",
+  GetContainerEvents: "watch container events",
+  ListImages: "list the images",
+  StreamImages: "list the images",
+  ImageStatus: "look up image",
+  RemoveImage: "remove image",
+  ImageFsInfo: "ask for the image filesystems",
+};

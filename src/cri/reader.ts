@@ -1,0 +1,122 @@
+/** The calls that read: what observation needs of the runtime, and nothing that could change it. */
+import { RuntimeError } from "../model/errors.ts";
+import type { ContainerId, SandboxId } from "../model/ids.ts";
+import type { Container, ContainerDetail, Image, RuntimeInfo, Sandbox } from "../model/snapshot.ts";
+import type { Channel } from "./channel.ts";
+import {
+  decodeDetail,
+  decodeFilesystem,
+  decodeImage,
+  decodeVersion,
+  type ReportedFilesystem,
+} from "./decode.ts";
+import { makeLists } from "./lists.ts";
+import { imageOfSandbox, sandboxImagesOf } from "./verbose.ts";
+
+export interface Reader {
+  info(signal: AbortSignal): Promise<RuntimeInfo>;
+  listImages(signal: AbortSignal): Promise<readonly Image[]>;
+  listContainers(signal: AbortSignal): Promise<readonly Container[]>;
+  listSandboxes(signal: AbortSignal): Promise<readonly Sandbox[]>;
+  /** `null`: the runtime has no such container. */
+  containerDetail(id: ContainerId, signal: AbortSignal): Promise<ContainerDetail | null>;
+  /** The image that the sandbox's own status names; `null` where it names none or the sandbox is gone. */
+  sandboxImage(id: SandboxId, signal: AbortSignal): Promise<string | null>;
+  /** The pod's own address; `null` where it has none (the node's network) or the sandbox is gone. */
+  sandboxAddress(id: SandboxId, signal: AbortSignal): Promise<string | null>;
+  /** `null`: the runtime has no such image. */
+  imageStatus(reference: string, signal: AbortSignal): Promise<Image | null>;
+  reportedFilesystems(signal: AbortSignal): Promise<{
+    readonly images: readonly ReportedFilesystem[];
+    readonly containers: readonly ReportedFilesystem[];
+  }>;
+}
+
+/** Two channels to two endpoints, or twice the same one. */
+export interface Channels {
+  readonly runtime: Channel;
+  readonly image: Channel;
+  readonly endpoint: string;
+  readonly imageEndpoint: string;
+}
+
+export function makeReader(channels: Channels): Reader {
+  const { runtime, image } = channels;
+  const lists = makeLists(runtime, image);
+  return {
+    info: async (signal) => runtimeInfo(channels, signal),
+    listImages: async (signal) => lists.images(signal),
+    listContainers: async (signal) => lists.containers(signal),
+    listSandboxes: async (signal) => lists.sandboxes(signal),
+    containerDetail: async (id, signal) =>
+      unlessNotFound(
+        runtime.call(
+          "ContainerStatus",
+          { container_id: id },
+          { about: id, signal, decode: ({ status }) => decodeDetail(status) },
+        ),
+      ),
+    sandboxImage: async (id, signal) =>
+      unlessNotFound(
+        runtime.call(
+          "PodSandboxStatus",
+          { pod_sandbox_id: id, verbose: true },
+          { about: id, signal, decode: ({ info }) => imageOfSandbox(info) },
+        ),
+      ),
+    sandboxAddress: async (id, signal) =>
+      unlessNotFound(
+        runtime.call(
+          "PodSandboxStatus",
+          { pod_sandbox_id: id, verbose: false },
+          { about: id, signal, decode: ({ status }) => status?.network?.ip || null },
+        ),
+      ),
+    imageStatus: async (reference, signal) =>
+      unlessNotFound(
+        image.call(
+          "ImageStatus",
+          { image: { image: reference } },
+          {
+            about: reference,
+            signal,
+            decode: (it) => (it.image === null ? null : decodeImage(it.image)),
+          },
+        ),
+      ),
+    reportedFilesystems: async (signal) =>
+      image.call(
+        "ImageFsInfo",
+        {},
+        {
+          signal,
+          decode: (it) => ({
+            images: it.image_filesystems.map(decodeFilesystem),
+            containers: it.container_filesystems.map(decodeFilesystem),
+          }),
+        },
+      ),
+  };
+}
+
+async function runtimeInfo(channels: Channels, signal: AbortSignal): Promise<RuntimeInfo> {
+  const { runtime, endpoint, imageEndpoint } = channels;
+  const [version, sandboxImages] = await Promise.all([
+    runtime.call("Version", {}, { signal, decode: decodeVersion }),
+    runtime.call(
+      "Status",
+      { verbose: true },
+      { signal, decode: ({ info }) => sandboxImagesOf(info) },
+    ),
+  ]);
+  return { endpoint, imageEndpoint, ...version, sandboxImages };
+}
+
+async function unlessNotFound<Result>(asked: Promise<Result>): Promise<Result | null> {
+  try {
+    return await asked;
+  } catch (thrown) {
+    if (thrown instanceof RuntimeError && thrown.kind === "not-found") return null;
+    throw thrown;
+  }
+}

@@ -1,0 +1,56 @@
+/** Finds image names in the JSON documents of verbose answers, whose shape every runtime makes up for itself. */
+
+type Info = ReadonlyMap<string, string>;
+
+/** containerd 1.x and CRI-O name the sandbox image in "config"; containerd 2 and cri-dockerd name none. */
+export function sandboxImagesOf(info: Info): readonly string[] {
+  const found = new Set<string>();
+  for (const text of info.values())
+    collect(parsed(text), { keys: sandboxImageKeys, found, depth: 0 });
+  return [...found];
+}
+
+/** `image` at the top of a sandbox's "info" on containerd and CRI-O. */
+export function imageOfSandbox(info: Info): string | null {
+  const document = parsed(info.get("info") ?? "");
+  const image = isRecord(document) ? document["image"] : undefined;
+  return typeof image === "string" && image !== "" ? image : null;
+}
+
+const sandboxImageKeys: ReadonlySet<string> = new Set([
+  "sandboximage",
+  "pauseimage",
+  "infraimage",
+  "podinfracontainerimage",
+]);
+
+/** Deeper than any runtime's configuration. */
+const depthMax = 12;
+
+interface Search {
+  /** Lower case, without separators. */
+  readonly keys: ReadonlySet<string>;
+  readonly found: Set<string>;
+  readonly depth: number;
+}
+
+function collect(value: unknown, search: Search): void {
+  if (typeof value !== "object" || value === null || search.depth > depthMax) return;
+  for (const [key, inner] of Object.entries(value)) {
+    const isNamed = search.keys.has(key.toLowerCase().replaceAll(/[_-]/g, ""));
+    if (isNamed && typeof inner === "string" && inner !== "") search.found.add(inner);
+    collect(inner, { ...search, depth: search.depth + 1 });
+  }
+}
+
+/** What is no JSON names nothing: it must not stop anybody. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return null;
+  }
+}
+
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null;

@@ -1,0 +1,52 @@
+/** The calls that change the node; what is already gone is a success, as CRI asks of runtimes themselves. */
+import { RuntimeError } from "../model/errors.ts";
+import type { ContainerId, ImageId, SandboxId } from "../model/ids.ts";
+import type { Channel } from "./channel.ts";
+
+export interface Writer {
+  removeImage(id: ImageId): Promise<void>;
+  /** The deadline is the configured one plus `graceSeconds`. */
+  stopContainer(id: ContainerId, graceSeconds: number): Promise<void>;
+  removeContainer(id: ContainerId): Promise<void>;
+  stopSandbox(id: SandboxId): Promise<void>;
+  removeSandbox(id: SandboxId): Promise<void>;
+  /** Runs a pre-stop command in a container; resolves with its exit code. */
+  execSync(id: ContainerId, command: readonly string[], timeoutSeconds: number): Promise<number>;
+}
+
+const done = (): undefined => undefined;
+
+export function makeWriter(runtime: Channel, image: Channel): Writer {
+  return {
+    removeImage: async (id) =>
+      orGone(image.call("RemoveImage", { image: { image: id } }, { about: id, decode: done })),
+    stopContainer: async (id, graceSeconds) =>
+      orGone(
+        runtime.call(
+          "StopContainer",
+          { container_id: id, timeout: graceSeconds },
+          { about: id, extraMs: graceSeconds * 1000, decode: done },
+        ),
+      ),
+    removeContainer: async (id) =>
+      orGone(runtime.call("RemoveContainer", { container_id: id }, { about: id, decode: done })),
+    stopSandbox: async (id) =>
+      orGone(runtime.call("StopPodSandbox", { pod_sandbox_id: id }, { about: id, decode: done })),
+    removeSandbox: async (id) =>
+      orGone(runtime.call("RemovePodSandbox", { pod_sandbox_id: id }, { about: id, decode: done })),
+    execSync: async (id, command, timeoutSeconds) =>
+      runtime.call(
+        "ExecSync",
+        { container_id: id, cmd: command, timeout: timeoutSeconds },
+        { about: id, extraMs: timeoutSeconds * 1000, decode: (it) => it.exit_code },
+      ),
+  };
+}
+
+async function orGone(asked: Promise<undefined>): Promise<void> {
+  try {
+    await asked;
+  } catch (thrown) {
+    if (!(thrown instanceof RuntimeError && thrown.kind === "not-found")) throw thrown;
+  }
+}

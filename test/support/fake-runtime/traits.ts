@@ -1,0 +1,41 @@
+// In what runtimes differ, as switches of the fake one.
+
+export interface Traits {
+  readonly name: string;
+  /** As the runtime writes it, with a leading "v" on containerd. */
+  readonly version: string;
+  /** `StreamImages`, `StreamContainers`, `StreamPodSandboxes`; `UNIMPLEMENTED` otherwise. */
+  readonly runtimeStreams: boolean;
+  readonly imageStreams: boolean;
+  /** `GetContainerEvents`: answered, refused, or ended at once (CRI-O with events switched off). */
+  readonly events: "yes" | "unimplemented" | "ended";
+  /** Whether containers carry `image_id`. */
+  readonly imageIds: boolean;
+  /** What `image_ref` holds. */
+  readonly imageRefs: "id" | "digest";
+  /** What `Status(verbose)` says, by key. */
+  readonly statusInfo: Readonly<Record<string, string>>;
+  /** Whether an image that a container uses is refused (CRI-O), or removed without a word (containerd). */
+  readonly refusesUsedImages: boolean;
+  /** What a message may take. */
+  readonly messageLimitBytes: number;
+  /** Items in one message of a streaming list. */
+  readonly batchSize: number;
+}
+
+/** As containerd 1.7 behaves. */
+export const containerd17: Traits = {
+  name: "containerd",
+  version: "v1.7.24",
+  runtimeStreams: false,
+  imageStreams: false,
+  events: "yes",
+  imageIds: false,
+  imageRefs: "id",
+  statusInfo: {
+    config: JSON.stringify({ containerd: {}, sandboxImage: "registry.k8s.io/pause:3.8" }),
+  },
+  refusesUsedImages: false,
+  messageLimitBytes: 16 * 1024 * 1024,
+  batchSize: 500,
+};
