@@ -72,12 +72,13 @@ function podsUnknown({ snapshot: { pods }, podSource }: StandingBlocks): readonl
 const usageUnknown = ({ usage }: StandingBlocks): readonly ImageBlock[] =>
   usage.unknown.length === 0 ? [] : [{ kind: "usage-unknown", unknown: usage.unknown }];
 
-function podStarting({ snapshot, waitedForPods }: StandingBlocks): readonly ImageBlock[] {
+/** Pods that are only just starting, for which image removal waits; empty once they have been waited for long enough. */
+export function podStarting({ snapshot, waitedForPods }: Pick<StandingBlocks, "snapshot" | "waitedForPods">): readonly ImageBlock[] {
   const populated = new Set(snapshot.containers.map(({ sandboxId }) => sandboxId));
   const starting = snapshot.sandboxes.filter(({ id, state, createdAt }) => {
     const age = since(snapshot.clocks.wall, createdAt);
     // A sandbox from further in the future than that is one whose clock was wrong, not a young one.
-    return state === "ready" && !populated.has(id) && age < POD_START_WAIT && age > -POD_START_WAIT;
+    return state === "ready" && !populated.has(id) && age < POD_START_WAIT && age + POD_START_WAIT > 0n;
   });
   const youngest = starting.reduce(
     (most, { createdAt }) => (createdAt > most ? createdAt : most),
@@ -87,5 +88,5 @@ function podStarting({ snapshot, waitedForPods }: StandingBlocks): readonly Imag
   const patience = POD_START_WAIT - waitedForPods;
   if (starting.length === 0 || patience <= 0n) return [];
   const remaining = duration(left < patience ? left : patience);
-  return [{ kind: "pod-starting", sandboxes: starting.map(({ id }) => id).sort(), remaining }];
+  return [{ kind: "pod-starting", sandboxes: starting.map(({ id }) => id).toSorted(), remaining }];
 }

@@ -39,7 +39,7 @@ export function distinctImages(images: readonly Image[], pin: "any" | "last"): r
 
 /** Tags and digests, sorted, one a line: what `ImageRecord.names` holds. */
 export const namesText = (image: Image): string =>
-  [...new Set([...image.repoTags, ...image.repoDigests])].sort(byCodeUnit).join("\n");
+  [...new Set([...image.repoTags, ...image.repoDigests])].toSorted(byCodeUnit).join("\n");
 
 function merged(before: Image, image: Image, pin: "any" | "last"): Image {
   return {

@@ -90,5 +90,5 @@ function matches(compiled: CompiledKeepRules, names: ImageNames): readonly Place
     const name = matchPattern(pattern, names);
     if (name !== null) found.push({ rule, name, place });
   }
-  return found.sort((a, b) => a.place - b.place);
+  return found.toSorted((a, b) => a.place - b.place);
 }

@@ -143,4 +143,4 @@ function sandboxImages(ledger: Ledger, snapshot: Snapshot): ReadonlyMap<SandboxI
 }
 
 const union = (a: readonly string[], b: readonly string[]): readonly string[] =>
-  [...new Set([...a, ...b])].sort();
+  [...new Set([...a, ...b])].toSorted();

@@ -74,7 +74,7 @@ export function referencesToResolve(facts: Omit<UsageFacts, "resolutions">): rea
         wanted.add(reference);
     }
   }
-  return [...wanted].sort();
+  return [...wanted].toSorted();
 }
 
 /** One user with all the words by which it names its image. */
