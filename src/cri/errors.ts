@@ -55,10 +55,14 @@ function codeOf(thrown: unknown): number {
   return known && typeof thrown.code === "number" ? thrown.code : 2;
 }
 
-/** What the runtime said, without the code that gRPC puts in front. */
+/** What the runtime or the system said, without what the transport says of itself. */
 export function detailsOf(thrown: unknown): string {
   const known = typeof thrown === "object" && thrown !== null && "details" in thrown;
-  return known && typeof thrown.details === "string" ? thrown.details : messageOf(thrown);
+  const details = known && typeof thrown.details === "string" ? thrown.details : messageOf(thrown);
+  return details
+    .replace(/^No connection established\. Last error: (?:Error: )?/, "")
+    .replace(/(?: \(\d{4}-[\dT:.-]+Z\))?\. Resolution note: $/, "")
+    .replace(/^(Deadline exceeded after [\d.]+s).*$/, "$1");
 }
 
 function kindOf(thrown: unknown, attempt: Attempt): RuntimeErrorKind {

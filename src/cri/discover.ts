@@ -1,0 +1,130 @@
+/** Asks sockets whether a CRI runtime answers there, and finds the one that does. */
+import { RuntimeError, type RuntimeErrorKind } from "../model/errors.ts";
+import { openChannel } from "./channel.ts";
+import { decodeVersion } from "./decode.ts";
+import { wellKnownSockets } from "./endpoint.ts";
+import { detailsOf } from "./errors.ts";
+
+/** What answers at an endpoint. */
+export interface Answering {
+  /** `unix:///…`. */
+  readonly endpoint: string;
+  readonly name: string;
+  readonly version: string;
+}
+
+/** A runtime that needs longer for its version is not asked for more. */
+const probeTimeoutMs = 1000;
+
+/**
+ * Throws `RuntimeError`: `absent`, `permission`, `unreachable` (nothing answers in time) or `not-cri` (something
+ * answers that has no `runtime.v1`).
+ */
+export async function probeEndpoint(
+  endpoint: string,
+  timeoutMs: number = probeTimeoutMs,
+): Promise<Answering> {
+  const channel = openChannel({ endpoint, requestTimeoutMs: timeoutMs, onCall: () => undefined });
+  try {
+    const { name, version } = await channel.call("Version", {}, { decode: decodeVersion });
+    return { endpoint, name, version };
+  } catch (thrown) {
+    throw thrown instanceof RuntimeError ? refined(thrown, endpoint, timeoutMs) : thrown;
+  } finally {
+    channel.close();
+  }
+}
+
+/** Tells what does not answer from what answers something else. */
+function refined(error: RuntimeError, endpoint: string, timeoutMs: number): RuntimeError {
+  const failed = (kind: RuntimeErrorKind, reason: string): RuntimeError =>
+    new RuntimeError(kind, `cannot use ${endpoint} as container runtime: ${reason}`, {
+      cause: error.cause,
+    });
+  if (error.kind === "deadline")
+    return failed(
+      "unreachable",
+      `it accepts connections and did not answer within ${timeoutMs / 1000} s; see whether the runtime hangs`,
+    );
+  if (error.kind === "unimplemented" || error.kind === "malformed")
+    return failed(
+      "not-cri",
+      `it answers, but not runtime.v1 (${detailsOf(error.cause)}); switch its CRI plugin on, or use containerd 1.6, CRI-O 1.23, cri-dockerd 0.3 or later`,
+    );
+  return error;
+}
+
+export interface Discovery {
+  /** Resolves links, so that one socket under two names is one; throws where there is none. */
+  readonly realPath: (path: string) => Promise<string>;
+  /** Paths to ask instead of the well-known ones. */
+  readonly candidates?: readonly string[];
+  readonly timeoutMs?: number;
+}
+
+/** The only socket that answers `runtime.v1`. Several: `RuntimeError` of kind `ambiguous`, because guessing removes. */
+export async function discoverEndpoint(discovery: Discovery): Promise<Answering> {
+  const { candidates = wellKnownSockets, timeoutMs = probeTimeoutMs } = discovery;
+  const paths = await distinct(candidates, discovery.realPath);
+  const probes = await Promise.all(paths.map(async (path) => probe(path, timeoutMs)));
+  const answering = probes.flatMap(({ found }) => (found === null ? [] : [found]));
+  const [only, ...others] = answering;
+  if (only === undefined) throw noneAnswers(probes);
+  if (others.length === 0) return only;
+  const named = answering.map((it) => `${it.endpoint} (${it.name} ${it.version})`);
+  throw new RuntimeError(
+    "ambiguous",
+    `cannot choose a container runtime: ${named.join(" and ")} answer; name one with --container-runtime-endpoint`,
+  );
+}
+
+/** The first name of each socket. */
+async function distinct(
+  candidates: readonly string[],
+  realPath: Discovery["realPath"],
+): Promise<readonly string[]> {
+  const real = await Promise.all(candidates.map(async (path) => realPath(path).catch(() => path)));
+  return candidates.filter((_, index) => real.indexOf(real[index] ?? "") === index);
+}
+
+interface Probe {
+  readonly path: string;
+  readonly found: Answering | null;
+  readonly error: RuntimeError | null;
+}
+
+async function probe(path: string, timeoutMs: number): Promise<Probe> {
+  try {
+    return { path, found: await probeEndpoint(`unix://${path}`, timeoutMs), error: null };
+  } catch (thrown) {
+    if (!(thrown instanceof RuntimeError)) throw thrown;
+    return { path, found: null, error: thrown };
+  }
+}
+
+/** What is worth most to hear first: a socket that is there and closed to us says more than those that are not there. */
+const tellingKinds: readonly RuntimeErrorKind[] = [
+  "permission",
+  "not-cri",
+  "unreachable",
+  "failed",
+];
+
+function noneAnswers(probes: readonly Probe[]): RuntimeError {
+  const kinds = probes.map(({ error }) => error?.kind ?? "failed");
+  const kind = tellingKinds.find((it) => kinds.includes(it)) ?? "absent";
+  const reasons = probes.map(({ path, error }) => `${path}: ${shortReason(error)}`);
+  return new RuntimeError(
+    kind,
+    `cannot find a container runtime: no socket answers runtime.v1 (${reasons.join("; ")}); start the runtime, or name its socket with --container-runtime-endpoint`,
+    { cause: probes.map(({ error }) => error) },
+  );
+}
+
+function shortReason(error: RuntimeError | null): string {
+  const details = detailsOf(error?.cause);
+  if (error?.kind === "absent") return "does not exist";
+  if (error?.kind === "permission") return "may not be opened";
+  if (error?.kind === "not-cri") return `answers, but not runtime.v1: ${details}`;
+  return `does not answer: ${details}`;
+}
