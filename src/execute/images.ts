@@ -6,26 +6,29 @@ import type { ImageEnd, ImageItem, ImageOutcome, ImageResult } from "../model/ou
 import type { ImageCandidate, ImagePlan } from "../model/plan.ts";
 import type { ImageKeepReason, ImageTrigger } from "../model/reason.ts";
 import type { Image, Snapshot } from "../model/snapshot.ts";
-import { duration, type Instant } from "../model/time.ts";
+import { duration, durationFromMs, type Instant } from "../model/time.ts";
 import type { DiskReader, RuntimeReader } from "../observe/ports.ts";
-import { Meter } from "./meter.ts";
+import { podStarting } from "../policy/blocks.ts";
+import { Meter, type Place } from "./meter.ts";
 import type { RuntimeWriter, Timer } from "./ports.ts";
-import { targetsState } from "./progress.ts";
+import { targetsMet } from "./progress.ts";
 import { learnRelease, settle, SETTLE_PASS_MS, type Settling } from "./settle.ts";
 
 /** What the walk asks of the rest of the program. */
 export interface ImageExecution {
   readonly plan: ImagePlan;
   readonly limits: ImageLimits;
-  /** The path of the filesystem that holds the images; `null` where nothing is measured. */
-  readonly storePath: string | null;
+  /** The filesystem that holds the images, with what the runtime says they take there; `null` where it is not known. */
+  readonly store: (Place & { readonly usedBytes: bigint | null }) | null;
+  /** Images listed when the plan was made. */
+  readonly imageCount: number;
   readonly release: ReleaseRecord;
   readonly runtime: Pick<RuntimeReader, "listImages">;
   readonly writer: Pick<RuntimeWriter, "removeImage">;
   readonly disk: Pick<DiskReader, "measure">;
   readonly timer: Timer;
   readonly now: () => Instant;
-  /** The node as listed just now (at most a second ago); rejects where a list fails. Waits while a young sandbox has no container. */
+  /** The node as listed just now (at most a second ago); rejects where a list fails. */
   readonly look: (signal: AbortSignal) => Promise<Snapshot>;
   /** Why the candidate may not go after all, by the fresh facts; `null`: it may. */
   readonly reconsider: (candidate: ImageCandidate, fresh: Snapshot) => ImageKeepReason | null;
@@ -42,6 +45,8 @@ export interface ImageExecuted {
   readonly release: ReleaseRecord;
 }
 
+/** Pause between two looks at a pod that is starting. */
+const POD_PAUSE_MS = 500;
 /** Gains of nothing in a row, on a device that is over while others hold images too, that end the pass. */
 const REMOVALS_WITHOUT_GAIN = 3;
 
@@ -63,6 +68,7 @@ class Walk {
   #calls = 0;
   #settledMs = 0;
   #withoutGain = 0;
+  #waitedMs = 0;
 
   constructor(execution: ImageExecution, signal: AbortSignal) {
     this.#execution = execution;
@@ -71,7 +77,9 @@ class Walk {
     this.#meter = new Meter({
       disk: execution.disk,
       targets: execution.plan.targets,
-      storePath: execution.storePath,
+      store: execution.store,
+      storeBytes: execution.store?.usedBytes ?? null,
+      imageCount: execution.imageCount,
       accounting: execution.limits.accounting,
     });
   }
@@ -103,11 +111,12 @@ class Walk {
   async #removeForTargets(candidates: readonly ImageCandidate[]): Promise<ImageEnd> {
     const { plan, limits } = this.#execution;
     if (plan.targets.length === 0) return this.#items.length > 0 ? "target-reached" : "nothing-to-do";
-    // The kubelet looks at its sum after a removal only, so that one eligible image always goes.
-    const lookFirst = limits.compat !== "kubelet";
-    if (!lookFirst && this.#items.length > 0 && !(await this.#meter.restart())) return "target-reached";
+    if (limits.accounting === "reported") {
+      this.#meter.countForTargets();
+      if (this.#items.length > 0 && !(await this.#meter.stillAsks())) return "target-reached";
+    }
     for (const [index, candidate] of candidates.entries()) {
-      const reached = lookFirst || index > 0 ? this.#reached() : null;
+      const reached = this.#reached();
       if (reached !== null) return reached;
       if (!this.#execution.stillUseful(candidates.slice(index), this.#meter)) return "futile";
       const trigger = candidate.triggers[0] ?? { kind: "space" };
@@ -119,30 +128,41 @@ class Walk {
   }
 
   #reached(): ImageEnd | null {
-    const state = targetsState(this.#execution.plan.targets, this.#meter.progress());
-    if (state === "open") return null;
-    return state === "met" ? "target-reached" : "own-gain-reached";
+    return targetsMet(this.#execution.plan.targets, this.#meter.progress());
   }
 
   /** One candidate: `null` to go on with the next. */
   async #step(candidate: ImageCandidate, trigger: ImageTrigger): Promise<ImageEnd | null> {
-    const { limits, timer, reconsider, look } = this.#execution;
+    const { limits, timer } = this.#execution;
     if (this.#signal.aborted) return "stopped";
     if (limits.maximumRemovals !== null && this.#calls >= limits.maximumRemovals) return "removal-limit";
     if (this.#calls > 0 && limits.removalInterval > 0n) {
       await timer.sleep(Number(limits.removalInterval / 1_000_000n), this.#signal);
       if (this.#signal.aborted) return "stopped";
     }
-    const fresh = await look(this.#signal);
+    const fresh = await this.#look();
+    if (this.#signal.aborted) return "stopped";
     const startedAt = this.#execution.now();
     const startNs = timer.monotonicNs();
-    const keep = reconsider(candidate, fresh);
+    const keep = this.#execution.reconsider(candidate, fresh);
     const result: ImageResult = keep === null ? await this.#remove(candidate) : { kind: "skipped", reason: keep };
     const item: ImageItem = { candidate, trigger, result, startedAt, took: duration(timer.monotonicNs() - startNs) };
     this.#items.push(item);
     this.#execution.done(item);
     const waitedInVain = result.kind === "removed" && result.settled === "not-seen";
     return waitedInVain && this.#settledMs >= SETTLE_PASS_MS ? (this.#reached() ?? "settle-exhausted") : null;
+  }
+
+  /** Fresh facts, and patience with pods that are only just starting: they may pull what no container uses yet. */
+  async #look(): Promise<Snapshot> {
+    const { look, timer } = this.#execution;
+    for (;;) {
+      const fresh = await look(this.#signal);
+      const starting = podStarting({ snapshot: fresh, waitedForPods: durationFromMs(this.#waitedMs) });
+      if (starting.length === 0 || this.#signal.aborted) return fresh;
+      await timer.sleep(POD_PAUSE_MS, this.#signal);
+      this.#waitedMs += POD_PAUSE_MS;
+    }
   }
 
   async #remove(candidate: ImageCandidate): Promise<ImageResult> {
@@ -158,7 +178,9 @@ class Walk {
       failure = thrown;
     }
     // The runtime's answer is not proof, in either direction: the list is.
-    const listed = (await runtime.listImages(new AbortController().signal)).some((other) => other.id === image.id);
+    const images = await runtime.listImages(new AbortController().signal);
+    this.#meter.listed(images.length);
+    const listed = images.some((other) => other.id === image.id);
     if (failure !== null && listed) return failedResult(failure);
     if (listed) {
       this.#ghosts.push(image);

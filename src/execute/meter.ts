@@ -1,15 +1,32 @@
 /** Measures the filesystems while images go: what is free, what each removal gained, what all of them gained. */
 import type { ImageTarget } from "../model/plan.ts";
 import type { DiskReader, DiskReading } from "../observe/ports.ts";
-import { measuredPaths, type Gain, type Progress } from "./progress.ts";
+import type { Progress } from "./progress.ts";
+
+/** A filesystem by its device, and a path on it that is measured. */
+export interface Place {
+  readonly device: string;
+  readonly path: string;
+}
 
 export interface MeterInput {
   readonly disk: Pick<DiskReader, "measure">;
   readonly targets: readonly ImageTarget[];
   /** The filesystem of the image store, measured beside those of the targets; `null`: none. */
-  readonly storePath: string | null;
+  readonly store: Place | null;
+  /** What the store took when the plan was made, as the runtime reports it; `null`: it does not. */
+  readonly storeBytes: bigint | null;
+  /** Images listed when the plan was made. */
+  readonly imageCount: number;
   readonly accounting: "measured" | "reported";
 }
+
+interface Gain {
+  readonly bytes: bigint;
+  readonly inodes: bigint;
+}
+
+type Readings = ReadonlyMap<string, DiskReading>;
 
 export interface MeterTotals {
   readonly wantedBytes: bigint | null;
@@ -23,23 +40,27 @@ export interface MeterTotals {
 /** One pass's measurements. Space that comes before the next removal begins is credited to the one before. */
 export class Meter {
   readonly #input: MeterInput;
-  readonly #paths: readonly string[];
+  readonly #places: readonly Place[];
+  /** The device whose figures the totals give: the first that a target speaks of, else the store's. */
   readonly #primary: string | null;
   readonly #gains = new Map<string, Gain>();
-  #readings: ReadonlyMap<string, DiskReading> = new Map();
-  #beforeRemoval: ReadonlyMap<string, DiskReading> | null = null;
+  #readings: Readings = new Map();
+  #beforeRemoval: Readings | null = null;
   #first: DiskReading | null = null;
   #wantedBytes: bigint | null;
   #reportedBytes = 0n;
   #reportedTotal = 0n;
   #removed = 0;
+  #imageCount: number;
 
   constructor(input: MeterInput) {
     this.#input = input;
-    const wanted = measuredPaths(input.targets);
-    this.#primary = wanted[0] ?? input.storePath;
-    this.#paths = [...new Set([...wanted, ...(input.storePath === null ? [] : [input.storePath])])];
+    const wanted = measuredPlaces(input.targets);
+    this.#primary = (wanted[0] ?? input.store)?.device ?? null;
+    const places = [...wanted, ...(input.store === null ? [] : [input.store])];
+    this.#places = [...new Map(places.map((place) => [place.device, place])).values()];
     this.#wantedBytes = wantedOf(input.targets);
+    this.#imageCount = input.imageCount;
   }
 
   /** Throws `HostError` where a filesystem cannot be measured: without a measure nothing is removed. */
@@ -48,19 +69,20 @@ export class Meter {
     this.#first = this.#primary === null ? null : (this.#readings.get(this.#primary) ?? null);
   }
 
-  /**
-   * The kubelet's second look: after its age pass it reads the disk again, and counts freed bytes from nothing.
-   * False where the disk no longer triggers.
-   */
-  async restart(): Promise<boolean> {
-    await this.#read();
+  /** From here on reported sizes count for the targets: what went for its age before does not. */
+  countForTargets(): void {
     this.#reportedBytes = 0n;
-    const target = this.#input.targets.find((one) => one.kind === "available-bytes");
-    if (target === undefined) return true;
-    const available = this.#readings.get(target.path)?.availableBytes ?? 0n;
-    if (available >= target.relievedBytes) return false;
-    this.#wantedBytes = target.availableBytes - available;
-    return true;
+    this.#removed = 0;
+  }
+
+  /** Whether the disk, read again after removals for age, still asks; the kubelet reads it only then. */
+  async stillAsks(): Promise<boolean> {
+    await this.#read();
+    return this.#input.targets.some(
+      (target) =>
+        target.kind !== "available-bytes" ||
+        (this.#readings.get(target.device)?.availableBytes ?? 0n) < target.relievedBytes,
+    );
   }
 
   async beforeRemoval(): Promise<void> {
@@ -95,24 +117,36 @@ export class Meter {
 
   /** Whether images lie on another device than the one that is over, so that removals may gain nothing there for ever. */
   gainCanBeElsewhere(): boolean {
-    return this.#paths.length > 1;
+    return this.#places.length > 1;
+  }
+
+  /** How many images the runtime lists after a removal. */
+  listed(imageCount: number): void {
+    this.#imageCount = imageCount;
   }
 
   progress(): Progress {
-    const { accounting, storePath } = this.#input;
+    const { store, storeBytes, accounting } = this.#input;
+    const read = <T>(of: (reading: DiskReading) => T): ReadonlyMap<string, T> =>
+      new Map([...this.#readings].map(([device, reading]) => [device, of(reading)]));
+    const gained = (of: keyof Gain): ReadonlyMap<string, bigint> =>
+      new Map([...this.#gains].map(([device, gain]) => [device, gain[of]]));
     return {
       accounting,
-      readings: this.#readings,
-      gains: this.#gains,
-      storeGainedBytes: storePath === null ? 0n : (this.#gains.get(storePath)?.bytes ?? 0n),
+      availableBytes: read((reading) => reading.availableBytes),
+      inodesFree: read((reading) => reading.inodesFree),
+      gainedBytes: gained("bytes"),
+      gainedInodes: gained("inodes"),
+      storeBytes: storeBytes === null || store === null ? null : storeBytes - this.gainedBytes(store.device),
+      imageCount: this.#imageCount,
       reportedBytes: this.#reportedBytes,
       removed: this.#removed,
     };
   }
 
-  /** Bytes that this pass gained on a path. */
-  gainedBytes(path: string): bigint {
-    return this.#gains.get(path)?.bytes ?? 0n;
+  /** Bytes that this pass gained on a device. */
+  gainedBytes(device: string): bigint {
+    return this.#gains.get(device)?.bytes ?? 0n;
   }
 
   wantedBytes(): bigint | null {
@@ -140,11 +174,11 @@ export class Meter {
   #creditSince(): void {
     const before = this.#beforeRemoval;
     if (before === null) return;
-    for (const [path, reading] of this.#readings) {
-      const earlier = before.get(path);
+    for (const [device, reading] of this.#readings) {
+      const earlier = before.get(device);
       if (earlier === undefined) continue;
-      const credited = this.#gains.get(path) ?? { bytes: 0n, inodes: 0n };
-      this.#gains.set(path, {
+      const credited = this.#gains.get(device) ?? { bytes: 0n, inodes: 0n };
+      this.#gains.set(device, {
         bytes: credited.bytes + positive(reading.availableBytes - earlier.availableBytes),
         inodes: credited.inodes + positive(reading.inodesFree - earlier.inodesFree),
       });
@@ -154,8 +188,8 @@ export class Meter {
 
   #largestGain(): bigint {
     let largest = 0n;
-    for (const [path, reading] of this.#readings) {
-      const earlier = this.#beforeRemoval?.get(path);
+    for (const [device, reading] of this.#readings) {
+      const earlier = this.#beforeRemoval?.get(device);
       if (earlier === undefined) continue;
       const gained = reading.availableBytes - earlier.availableBytes;
       if (gained > largest) largest = gained;
@@ -165,13 +199,22 @@ export class Meter {
 
   async #read(): Promise<void> {
     const readings = await Promise.all(
-      this.#paths.map(async (path) => [path, await this.#input.disk.measure(path)] as const),
+      this.#places.map(async ({ device, path }) => [device, await this.#input.disk.measure(path)] as const),
     );
     this.#readings = new Map(readings);
   }
 }
 
 const positive = (value: bigint): bigint => (value > 0n ? value : 0n);
+
+/** Where the targets have to be measured, each device once. */
+function measuredPlaces(targets: readonly ImageTarget[]): readonly Place[] {
+  return targets.flatMap((target) =>
+    target.kind === "available-bytes" || target.kind === "free-inodes"
+      ? [{ device: target.device, path: target.path }]
+      : [],
+  );
+}
 
 /** The largest amount of bytes that any target wants; `null` where none is about bytes. */
 function wantedOf(targets: readonly ImageTarget[]): bigint | null {

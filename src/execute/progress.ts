@@ -1,66 +1,71 @@
-/** How far a pass has come towards its targets: what the disks say now, and what its own removals gained. */
-import type { DiskReading } from "../observe/ports.ts";
-import type { ImageTarget } from "../model/plan.ts";
+/** Whether a pass has come far enough: by what the disks say now, or by what its own removals gained. */
 import { assertNever } from "../model/assert.ts";
+import type { ImageTarget } from "../model/plan.ts";
 
-export interface Gain {
-  readonly bytes: bigint;
-  readonly inodes: bigint;
-}
-
+/** What was measured after the latest removal, and what the pass gained since its start; maps are by device. */
 export interface Progress {
   readonly accounting: "measured" | "reported";
-  /** The latest reading of each path that is measured. */
-  readonly readings: ReadonlyMap<string, DiskReading>;
-  /** What removals of this pass gained, by path. */
-  readonly gains: ReadonlyMap<string, Gain>;
-  /** Gained on the filesystem of the image store as a whole. */
-  readonly storeGainedBytes: bigint;
+  readonly availableBytes: ReadonlyMap<string, bigint>;
+  readonly inodesFree: ReadonlyMap<string, bigint>;
+  readonly gainedBytes: ReadonlyMap<string, bigint>;
+  readonly gainedInodes: ReadonlyMap<string, bigint>;
+  /** What the image store takes now; `null`: the runtime does not say, so reported sizes count. */
+  readonly storeBytes: bigint | null;
+  readonly imageCount: number;
+  /** Reported sizes of what was removed for the targets, added up. */
   readonly reportedBytes: bigint;
+  /** How many images were removed for the targets. */
   readonly removed: number;
 }
 
-export type TargetState = "met" | "met-by-own-gain" | "open";
+export type Met = "target-reached" | "own-gain-reached";
 
-/** Met where the disk says so, or where the pass itself gained what was wanted as of its start: others may be writing. */
-export function targetState(target: ImageTarget, progress: Progress): TargetState {
+/** `null`: the pass goes on. It ends when every target is met, so the strictest wins; no target at all is met. */
+export function targetsMet(targets: readonly ImageTarget[], progress: Progress): Met | null {
+  const all = targets.map((target) => targetMet(target, progress));
+  if (all.includes(null)) return null;
+  return all.includes("own-gain-reached") ? "own-gain-reached" : "target-reached";
+}
+
+function targetMet(target: ImageTarget, progress: Progress): Met | null {
   switch (target.kind) {
-    case "available-bytes": {
-      if (progress.accounting === "reported") return progress.reportedBytes >= target.wantedBytes ? "met" : "open";
-      const available = progress.readings.get(target.path)?.availableBytes;
-      if (available !== undefined && available >= target.availableBytes) return "met";
-      return (progress.gains.get(target.path)?.bytes ?? 0n) >= target.wantedBytes ? "met-by-own-gain" : "open";
-    }
-    case "free-inodes": {
-      const free = progress.readings.get(target.path)?.inodesFree;
-      if (free !== undefined && free >= target.inodesFree) return "met";
-      return (progress.gains.get(target.path)?.inodes ?? 0n) >= target.wantedInodes ? "met-by-own-gain" : "open";
-    }
-    case "store-bytes": {
-      const gained = progress.accounting === "reported" ? progress.reportedBytes : progress.storeGainedBytes;
-      return gained >= target.wantedBytes ? "met" : "open";
-    }
+    case "available-bytes":
+      if (progress.accounting === "reported") return reported(target.wantedBytes, progress);
+      return met(
+        { now: progress.availableBytes.get(target.device), target: target.availableBytes },
+        { now: progress.gainedBytes.get(target.device), target: target.wantedBytes },
+      );
+    case "free-inodes":
+      return met(
+        { now: progress.inodesFree.get(target.device), target: target.inodesFree },
+        { now: progress.gainedInodes.get(target.device), target: target.wantedInodes },
+      );
+    case "store-bytes":
+      if (progress.accounting === "measured" && progress.storeBytes !== null) {
+        return progress.storeBytes <= target.maximumBytes ? "target-reached" : null;
+      }
+      return progress.reportedBytes >= target.wantedBytes ? "target-reached" : null;
     case "image-count":
-      return progress.removed >= target.wantedImages ? "met" : "open";
+      return progress.imageCount <= target.maximumImages ? "target-reached" : null;
     case "everything":
-      return "open";
+      return null;
     default:
       return assertNever(target);
   }
 }
 
-/** The pass ends when every target is met: the strictest one wins. No target at all is met, too. */
-export function targetsState(targets: readonly ImageTarget[], progress: Progress): TargetState {
-  const states = targets.map((target) => targetState(target, progress));
-  if (states.includes("open")) return "open";
-  return states.includes("met-by-own-gain") ? "met-by-own-gain" : "met";
+interface Reading {
+  readonly now: bigint | undefined;
+  readonly target: bigint;
 }
 
-/** Paths that have to be measured for these targets. */
-export function measuredPaths(targets: readonly ImageTarget[]): readonly string[] {
-  const paths = new Set<string>();
-  for (const target of targets) {
-    if (target.kind === "available-bytes" || target.kind === "free-inodes") paths.add(target.path);
-  }
-  return [...paths];
+/** Own gains end a pass where others write as fast as it frees. */
+function met(available: Reading, gained: Reading): Met | null {
+  if (available.now !== undefined && available.now >= available.target) return "target-reached";
+  const enough = gained.now !== undefined && gained.now > 0n && gained.now >= gained.target;
+  return enough ? "own-gain-reached" : null;
 }
+
+/** The kubelet looks only after a removal, so that one image goes even where nothing is wanted. */
+const reported = (wantedBytes: bigint, { removed, reportedBytes }: Progress): Met | null =>
+  removed > 0 && reportedBytes >= wantedBytes ? "target-reached" : null;

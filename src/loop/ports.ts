@@ -5,11 +5,10 @@ import type { Limits } from "../model/limits.ts";
 import type { ContainerItem, ImageItem, LogItem, SandboxItem } from "../model/outcome.ts";
 import type { Pass } from "../model/pass.ts";
 import type { PassId } from "../model/ids.ts";
-import type { Filesystem, RuntimeInfo } from "../model/snapshot.ts";
-import type { Container } from "../model/snapshot.ts";
+import type { Container, Filesystem, RuntimeInfo } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";
 import type { HoldState } from "../model/hold.ts";
-import type { LogRemover, RuntimeWriter, Timer } from "../execute/ports.ts";
+import type { HookCaller, LogRemover, RuntimeWriter, Timer } from "../execute/ports.ts";
 import type { ObservePorts } from "../observe/observe.ts";
 
 /** The ledger, in memory; keeping it on disk never delays the caller and never fails it. */
@@ -69,14 +68,16 @@ export interface ReadEngine {
   readonly timer: Timer;
   readonly limits: () => Limits;
   readonly hold: () => HoldState;
-  /** When the process began to watch; ages count from it under `compat: kubelet`. */
-  readonly startedAt: Instant;
+  /** When the agent began; `null`: one pass without an agent. Under `compat: kubelet` the maximum age waits for it. */
+  readonly startedAt: Instant | null;
 }
 
 /** What a pass that removes needs. */
 export interface Engine extends ReadEngine {
   readonly writer: RuntimeWriter;
   readonly remover: LogRemover;
+  /** Pre-stop requests to pods. */
+  readonly hooks: HookCaller;
   readonly journal: Journal;
   readonly lock: PassLock;
   readonly events: EventFeed | null;

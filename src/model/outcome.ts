@@ -1,7 +1,13 @@
 /** What came of a plan: one outcome for each thing that was tried, and how the pass ended. */
 import type { ImageCandidate, PlannedContainer } from "./plan.ts";
 import type { Image, Sandbox } from "./snapshot.ts";
-import type { ContainerRemoveReason, ImageKeepReason, ImageTrigger, LogRemoveReason, SandboxRemoveReason } from "./reason.ts";
+import type {
+  ContainerRemoveReason,
+  ImageKeepReason,
+  ImageTrigger,
+  LogRemoveReason,
+  SandboxRemoveReason,
+} from "./reason.ts";
 import type { Duration, Instant } from "./time.ts";
 
 export type ImageResult =

@@ -68,7 +68,7 @@ export async function observe(ports: ObservePorts, request: ObserveRequest, sign
 
 /**
  * Lists again what can have changed since `previous`, within one pass: images, containers, sandboxes, and what they refer to.
- * Disks, logs, pods and keep rules are those of the pass.
+ * Disks, logs, pods and keep rules are those of the pass, and so are its clocks: nothing grows old while a pass runs.
  */
 export async function refresh(
   ports: Pick<ObservePorts, "runtime" | "host">,
@@ -77,7 +77,6 @@ export async function refresh(
 ): Promise<Snapshot> {
   const { runtime, host } = ports;
   const { previous } = input;
-  const clocks = host.clocks();
   const [images, listed, sandboxes] = await Promise.all([
     runtime.listImages(signal),
     runtime.listContainers(signal),
@@ -97,7 +96,7 @@ export async function refresh(
     pods: previous.pods,
   };
   const resolutions = await resolveReferences(runtime, referencesToResolve(facts), signal);
-  return { ...previous, ...facts, clocks, observedAt: host.clocks().wall, resolutions };
+  return { ...previous, ...facts, observedAt: host.clocks().wall, resolutions };
 }
 
 /** Announced containers only add uses: one that the list knows is taken from the list. */

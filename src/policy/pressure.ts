@@ -2,8 +2,15 @@
 import type { Amount, Compat, PressureLimits, Signal, Threshold } from "../model/limits.ts";
 import type { ImageTarget } from "../model/plan.ts";
 import type { Filesystem, FilesystemRole } from "../model/snapshot.ts";
-import { duration, type Duration } from "../model/time.ts";
-import { filesystemsOf, reclaimFor, roleOf, topologyOf, type Reclaim, type Topology } from "./topology.ts";
+import { type Duration, duration } from "../model/time.ts";
+import {
+  filesystemsOf,
+  type Reclaim,
+  reclaimFor,
+  roleOf,
+  type Topology,
+  topologyOf,
+} from "./topology.ts";
 
 /** What one check leaves for the next. Instants are readings of the boot clock, which does not jump. */
 export interface PressureState {
@@ -67,7 +74,8 @@ export function judgePressure(input: PressureInput): PressureVerdict {
     topology,
     met,
     due,
-    condition: lastMet !== null && (met.length > 0 || uptime - lastMet < input.limits.transitionPeriod),
+    condition:
+      lastMet !== null && (met.length > 0 || uptime - lastMet < input.limits.transitionPeriod),
     reclaim: {
       containers: reclaims.some((one) => one.containers),
       images: reclaims.some((one) => one.images),
@@ -81,12 +89,18 @@ export function judgePressure(input: PressureInput): PressureVerdict {
  * The thresholds in force. Those of `containerfs` are never the user's own: they are copies of the signal of the
  * filesystem that the writable layers lie on.
  */
-export function effectiveThresholds(thresholds: readonly Threshold[], topology: Topology): readonly Threshold[] {
+export function effectiveThresholds(
+  thresholds: readonly Threshold[],
+  topology: Topology,
+): readonly Threshold[] {
   const own = thresholds.filter((threshold) => roleOf(threshold.signal) !== "containerfs");
   const source: FilesystemRole = topology === "dedicated" ? "imagefs" : "nodefs";
   const derived = own
     .filter((threshold) => roleOf(threshold.signal) === source)
-    .map((threshold) => ({ ...threshold, signal: threshold.signal.replace(source, "containerfs") as Signal }));
+    .map((threshold) => ({
+      ...threshold,
+      signal: threshold.signal.replace(source, "containerfs") as Signal,
+    }));
   return [...own, ...derived];
 }
 
@@ -97,7 +111,10 @@ export function resolveAmount(amount: Amount, capacity: bigint): bigint {
 }
 
 /** Tells one threshold on one device from every other. */
-export function keyOf(one: { readonly threshold: Threshold; readonly filesystem: Filesystem }): string {
+export function keyOf(one: {
+  readonly threshold: Threshold;
+  readonly filesystem: Filesystem;
+}): string {
   const { signal, amount, grace } = one.threshold;
   return `${signal}|${amount.kind}:${amount.value}|${grace}|${one.filesystem.device}`;
 }
@@ -107,7 +124,10 @@ function meets(threshold: Threshold, input: PressureInput): readonly MetThreshol
     const observed = observationOf(threshold.signal, filesystem);
     if (observed === null) return [];
     const limit = resolveAmount(threshold.amount, observed.capacity);
-    const reclaim = threshold.minimumReclaim === null ? 0n : resolveAmount(threshold.minimumReclaim, observed.capacity);
+    const reclaim =
+      threshold.minimumReclaim === null
+        ? 0n
+        : resolveAmount(threshold.minimumReclaim, observed.capacity);
     const relieved = limit + reclaim;
     const key = keyOf({ threshold, filesystem });
     const bound = input.state.due.has(key) ? relieved : limit;
@@ -119,7 +139,10 @@ function meets(threshold: Threshold, input: PressureInput): readonly MetThreshol
 }
 
 /** `null` where there is nothing to observe: no capacity, or a filesystem without an inode limit. */
-function observationOf(signal: Signal, filesystem: Filesystem): { readonly available: bigint; readonly capacity: bigint } | null {
+function observationOf(
+  signal: Signal,
+  filesystem: Filesystem,
+): { readonly available: bigint; readonly capacity: bigint } | null {
   const inodes = signal.endsWith(".inodesFree");
   const capacity = inodes ? filesystem.inodes : filesystem.capacityBytes;
   if (capacity <= 0n) return null;
@@ -128,9 +151,25 @@ function observationOf(signal: Signal, filesystem: Filesystem): { readonly avail
 
 function targetOf(one: MetThreshold): ImageTarget {
   const { signal } = one.threshold;
-  const common = { trigger: { kind: "pressure", signal }, device: one.filesystem.device, path: one.filesystem.path } as const;
+  const common = {
+    trigger: { kind: "pressure", signal },
+    device: one.filesystem.device,
+    path: one.filesystem.path,
+  } as const;
   const wanted = one.relieved - one.available;
   return signal.endsWith(".inodesFree")
-    ? { kind: "free-inodes", ...common, inodesFree: one.relieved, wantedInodes: wanted, relievedInodes: one.relieved }
-    : { kind: "available-bytes", ...common, availableBytes: one.relieved, wantedBytes: wanted, relievedBytes: one.relieved };
+    ? {
+        kind: "free-inodes",
+        ...common,
+        inodesFree: one.relieved,
+        wantedInodes: wanted,
+        relievedInodes: one.relieved,
+      }
+    : {
+        kind: "available-bytes",
+        ...common,
+        availableBytes: one.relieved,
+        wantedBytes: wanted,
+        relievedBytes: one.relieved,
+      };
 }

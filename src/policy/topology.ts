@@ -22,21 +22,34 @@ export function topologyOf(filesystems: readonly Filesystem[]): Topology {
   const image = withRole(filesystems, "imagefs");
   const node = withRole(filesystems, "nodefs");
   const container = withRole(filesystems, "containerfs") ?? image;
-  if (image !== undefined && container !== undefined && container.device !== image.device) return "split";
-  return image !== undefined && node !== undefined && image.device !== node.device ? "dedicated" : "single";
+  if (image !== undefined && container !== undefined && container.device !== image.device)
+    return "split";
+  return image !== undefined && node !== undefined && image.device !== node.device
+    ? "dedicated"
+    : "single";
 }
 
 /** The kubelet's table; with images on their own disk it has nothing for the node's filesystem, where we still collect orphaned logs. */
-export function reclaimFor(signal: Signal, topology: Topology, compat: "none" | "kubelet"): Reclaim {
+export function reclaimFor(
+  signal: Signal,
+  topology: Topology,
+  compat: "none" | "kubelet",
+): Reclaim {
   const role = roleOf(signal);
   const logs = compat === "none";
   switch (topology) {
     case "single":
       return { containers: true, images: true, logs };
     case "dedicated":
-      return role === "nodefs" ? { containers: false, images: false, logs } : { containers: true, images: true, logs: false };
+      return role === "nodefs"
+        ? { containers: false, images: false, logs }
+        : { containers: true, images: true, logs: false };
     case "split":
-      return { containers: role !== "imagefs", images: role === "imagefs", logs: logs && role === "nodefs" };
+      return {
+        containers: role !== "imagefs",
+        images: role === "imagefs",
+        logs: logs && role === "nodefs",
+      };
     default:
       return topology satisfies never;
   }
@@ -48,11 +61,16 @@ export function roleOf(signal: Signal): FilesystemRole {
 }
 
 /** The filesystems that a signal speaks of: every distinct device with the role; writable layers are on the image filesystem where the runtime names no other. */
-export function filesystemsOf(role: FilesystemRole, filesystems: readonly Filesystem[]): readonly Filesystem[] {
+export function filesystemsOf(
+  role: FilesystemRole,
+  filesystems: readonly Filesystem[],
+): readonly Filesystem[] {
   const direct = filesystems.filter((filesystem) => filesystem.roles.includes(role));
   if (direct.length > 0 || role !== "containerfs") return direct;
   return filesystems.filter((filesystem) => filesystem.roles.includes("imagefs"));
 }
 
-const withRole = (filesystems: readonly Filesystem[], role: FilesystemRole): Filesystem | undefined =>
-  filesystems.find((filesystem) => filesystem.roles.includes(role));
+const withRole = (
+  filesystems: readonly Filesystem[],
+  role: FilesystemRole,
+): Filesystem | undefined => filesystems.find((filesystem) => filesystem.roles.includes(role));

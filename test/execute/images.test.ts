@@ -4,7 +4,7 @@ import { executeImages, type ImageExecution } from "../../src/execute/images.ts"
 import { RuntimeError } from "../../src/model/errors.ts";
 import type { ImageId } from "../../src/model/ids.ts";
 import type { Image } from "../../src/model/snapshot.ts";
-import { aCandidate, anImagePlan, aSnapshot, defaultImageLimits, MIB, NOW, spaceTarget } from "../support/build/values.ts";
+import { aCandidate, aContainer, anImagePlan, aSandbox, aSnapshot, defaultImageLimits, MIB, NOW, spaceTarget } from "../support/build/values.ts";
 
 interface World {
   available: bigint;
@@ -55,7 +55,8 @@ function worldOf(names: readonly string[], available: bigint, behaviour: Behavio
   const execution = (target: bigint, change: Partial<ImageExecution> = {}): ImageExecution => ({
     plan: anImagePlan(candidates, { targets: [spaceTarget(target, target - available)] }),
     limits: defaultImageLimits,
-    storePath: "/var/lib/containerd",
+    store: { device: "8:1", path: "/var/lib/containerd", usedBytes: null },
+    imageCount: candidates.length,
     release: { promptRemovals: 0, lateRemovals: 0 },
     runtime: { listImages: async () => [...world.listed.values()] },
     writer: { removeImage },
@@ -210,7 +211,7 @@ describe("the measured walk", () => {
   test("images on another device that gain nothing where it is full end the pass after three", async () => {
     const { world, execution } = worldOf(["a", "b", "c", "d", "e"], 1_000n * MIB, { frees: () => 0n });
     const outcome = await run(
-      execution(1_900n * MIB, { storePath: "/elsewhere", release: { promptRemovals: 3, lateRemovals: 0 } }),
+      execution(1_900n * MIB, { store: { device: "8:2", path: "/elsewhere", usedBytes: null }, release: { promptRemovals: 3, lateRemovals: 0 } }),
     );
     expect(outcome.end).toBe("no-gain");
     expect(world.removals).toHaveLength(3);
@@ -231,5 +232,31 @@ describe("accounting as reported", () => {
     const { world, execution } = worldOf(["a", "b"], 1_000n * MIB);
     await run(execution(1_000n * MIB, { limits }));
     expect(world.removals).toEqual(["a"]);
+  });
+});
+
+describe("a pod that is starting", () => {
+  const sandbox = aSandbox("new", { createdAt: NOW });
+
+  test("is waited for until it has its container, and then its image is in use", async () => {
+    let looks = 0;
+    const { world, execution } = worldOf(["a"], 1_000n * MIB);
+    const look = async () => {
+      looks += 1;
+      const containers = looks < 4 ? [] : [aContainer("c", { sandboxId: sandbox.id })];
+      return aSnapshot({ images: [...world.listed.values()], sandboxes: [sandbox], containers });
+    };
+    const reconsider: ImageExecution["reconsider"] = (_, fresh) =>
+      fresh.containers.length > 0 ? { kind: "in-use", users: [] } : null;
+    const outcome = await run(execution(1_100n * MIB, { look, reconsider }));
+    expect(outcome.items.map((item) => item.result.kind)).toEqual(["skipped"]);
+    expect(world.removals).toEqual([]);
+  });
+
+  test("is waited for two minutes at most", async () => {
+    const { world, execution } = worldOf(["a"], 1_000n * MIB);
+    const look = async () => aSnapshot({ images: [...world.listed.values()], sandboxes: [sandbox] });
+    expect((await run(execution(1_100n * MIB, { look }))).end).toBe("target-reached");
+    expect(world.clockMs).toBe(120_000);
   });
 });

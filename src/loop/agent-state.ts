@@ -1,0 +1,36 @@
+/** What a running agent knows of itself: read by status, health and metrics, written by the loops alone. */
+import type { Pass } from "../model/pass.ts";
+import type { PressureVerdict } from "../policy/pressure.ts";
+import type { Image } from "../model/snapshot.ts";
+import type { Instant } from "../model/time.ts";
+import type { Seen } from "./ports.ts";
+
+export type LoopName = "image-cache" | "image-detection" | "image-gc" | "container-gc" | "pressure";
+
+export interface LoopState {
+  readonly name: LoopName;
+  readonly periodMs: number;
+  /** False where nothing asks for the loop (image GC with a high threshold of 100 and no other trigger). */
+  readonly enabled: boolean;
+  readonly lastStartedAt: Instant | null;
+  readonly lastEndedAt: Instant | null;
+  readonly nextAt: Instant | null;
+  /** `null`: the last run went well, or there was none. */
+  readonly lastError: string | null;
+  readonly consecutiveFailures: number;
+}
+
+export interface AgentState {
+  readonly startedAt: Instant;
+  readonly loops: readonly LoopState[];
+  /** Largest first, as of `cachedAt`. */
+  readonly images: readonly Image[];
+  readonly cachedAt: Instant | null;
+  readonly seen: Seen | null;
+  readonly pressure: PressureVerdict | null;
+  readonly lastPasses: ReadonlyMap<Pass["kind"], Pass>;
+  /** When the runtime last answered a whole run of a loop; `null`: not yet. */
+  readonly runtimeAnsweredAt: Instant | null;
+  /** Why the runtime does not answer; `null`: it does. */
+  readonly runtimeError: string | null;
+}

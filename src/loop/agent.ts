@@ -1,0 +1,238 @@
+/** The agent: five loops over one engine, one pass at a time, until it is told to stop. */
+import { messageOf } from "../model/errors.ts";
+import type { ImageLimits } from "../model/limits.ts";
+import type { Pass } from "../model/pass.ts";
+import { instantFromMs, instantToMs, type Instant } from "../model/time.ts";
+import { noPressure, type PressureState, type PressureVerdict } from "../policy/pressure.ts";
+import type { AgentState, LoopName, LoopState } from "./agent-state.ts";
+import { Announcer } from "./announcer.ts";
+import { detect } from "./detect.ts";
+import { FailureRule } from "./failure-rule.ts";
+import { largestFirst } from "./image-cache.ts";
+import { Mutex } from "./mutex.ts";
+import { failureOf, runPass, type PassRequest } from "./pass.ts";
+import type { Engine, Seen } from "./ports.ts";
+import { checkPressure } from "./pressure-check.ts";
+import { repeat } from "./schedule.ts";
+
+/** Milliseconds between the end of one run and the start of the next. */
+export type Periods = Readonly<Record<LoopName, number>>;
+
+export interface AgentOptions {
+  readonly engine: Engine;
+  readonly periods: () => Periods;
+  readonly dryRun: () => boolean;
+  /** How long a pass waits for one of another process. */
+  readonly lockWaitMs: () => number;
+  readonly now: () => Instant;
+  /** Random bits for pass IDs. */
+  readonly random: () => number;
+}
+
+const LOOPS: readonly LoopName[] = ["image-cache", "image-detection", "image-gc", "container-gc", "pressure"];
+
+export class Agent {
+  readonly #options: AgentOptions;
+  readonly #mutex = new Mutex();
+  readonly #announcer: Announcer;
+  readonly #rules = new Map<LoopName, FailureRule>();
+  readonly #loops = new Map<LoopName, LoopState>();
+  #state: AgentState;
+  #pressure: PressureState = noPressure;
+  #reload = new AbortController();
+
+  constructor(options: AgentOptions) {
+    this.#options = options;
+    this.#announcer = new Announcer(options.engine.journal);
+    this.#state = {
+      startedAt: options.now(),
+      loops: [],
+      images: [],
+      cachedAt: null,
+      seen: null,
+      pressure: null,
+      lastPasses: new Map(),
+      runtimeAnsweredAt: null,
+      runtimeError: null,
+    };
+    for (const name of LOOPS) {
+      this.#rules.set(name, new FailureRule());
+      this.#loops.set(name, this.#firstState(name));
+    }
+  }
+
+  state(): AgentState {
+    const periods = this.#options.periods();
+    const loops = [...this.#loops.values()].map((loop) => ({
+      ...loop,
+      periodMs: periods[loop.name],
+      enabled: this.#enabled(loop.name),
+    }));
+    return { ...this.#state, loops };
+  }
+
+  /** Tells the loops that the configuration is another: pauses are measured again by the new periods. */
+  reloaded(): void {
+    const before = this.#reload;
+    this.#reload = new AbortController();
+    before.abort();
+  }
+
+  /** Runs until `signal` aborts; the removal in flight is finished first. */
+  async run(signal: AbortSignal): Promise<void> {
+    await Promise.all(LOOPS.map((name) => this.#loop(name, signal)));
+  }
+
+  #loop(name: LoopName, signal: AbortSignal): Promise<void> {
+    return repeat(
+      {
+        timer: this.#options.engine.timer,
+        periodMs: () => this.#options.periods()[name],
+        interruption: () => this.#reload.signal,
+        scheduled: (inMs) => this.#change(name, { nextAt: instantFromMs(instantToMs(this.#options.now()) + inMs) }),
+        run: (stop) => this.#runOnce(name, stop),
+      },
+      signal,
+    );
+  }
+
+  async #runOnce(name: LoopName, signal: AbortSignal): Promise<void> {
+    if (!this.#enabled(name)) return;
+    this.#change(name, { lastStartedAt: this.#options.now(), nextAt: null });
+    let error: string | null;
+    try {
+      error = await this.#work(name, signal);
+    } catch (thrown) {
+      error = messageOf(thrown);
+      if (name !== "pressure") this.#state = { ...this.#state, runtimeError: error };
+    }
+    if (signal.aborted) return;
+    const rule = this.#rules.get(name) as FailureRule;
+    const verdict = rule.note(error !== null);
+    this.#announcer.loopEnded(name, verdict, error, this.#options.now());
+    this.#change(name, {
+      lastEndedAt: this.#options.now(),
+      lastError: error,
+      consecutiveFailures: rule.failures(),
+    });
+  }
+
+  /** One run of a loop; the text of its failure, or `null`. */
+  async #work(name: LoopName, signal: AbortSignal): Promise<string | null> {
+    switch (name) {
+      case "image-cache":
+        return this.#refreshCache(signal);
+      case "image-detection":
+        return this.#mutex.run(async () => {
+          this.#noteSeen(await detect(this.#options.engine, signal));
+          return null;
+        });
+      case "image-gc":
+        return this.#pass({ kind: "image-gc", purpose: { kind: "periodic" }, containers: "none", images: true }, signal);
+      case "container-gc":
+        return this.#pass({ kind: "container-gc", purpose: { kind: "periodic" }, containers: "all", images: false }, signal);
+      case "pressure":
+        return this.#relievePressure(signal);
+      default:
+        return name satisfies never;
+    }
+  }
+
+  async #refreshCache(signal: AbortSignal): Promise<null> {
+    const images = await this.#options.engine.observe.runtime.listImages(signal);
+    this.#state = { ...this.#state, images: largestFirst(images), cachedAt: this.#options.now() };
+    this.#noteAnswer();
+    return null;
+  }
+
+  async #pass(
+    request: Pick<PassRequest, "kind" | "purpose" | "containers" | "images" | "retarget">,
+    signal: AbortSignal,
+  ): Promise<string | null> {
+    const { engine, lockWaitMs, dryRun, now, random } = this.#options;
+    const ended = await this.#mutex.run(() =>
+      runPass(engine, { ...request, dryRun: dryRun(), lockWaitMs: lockWaitMs(), now, random, announcer: this.#announcer }, signal),
+    );
+    this.#notePass(ended.pass);
+    if (ended.seen !== null) this.#noteSeen(ended.seen);
+    else if (ended.pass.error !== null && !ended.busy) this.#state = { ...this.#state, runtimeError: ended.pass.error };
+    return failureOf(ended.pass);
+  }
+
+  /** A check costs one statfs for each filesystem; the runtime is asked only once a threshold is due. */
+  async #relievePressure(signal: AbortSignal): Promise<string | null> {
+    const { engine } = this.#options;
+    const check = async (): Promise<PressureVerdict | null> => {
+      const filesystems = this.#state.seen?.filesystems ?? [];
+      if (filesystems.length === 0) return null;
+      const verdict = await checkPressure(engine, { filesystems, state: this.#pressure });
+      this.#pressure = verdict.state;
+      this.#state = { ...this.#state, pressure: verdict };
+      return verdict;
+    };
+    const verdict = await check();
+    if (verdict === null) return null;
+    this.#announcer.pressure(verdict, this.#options.now());
+    const { reclaim } = verdict;
+    if (verdict.due.length === 0 || !(reclaim.containers || reclaim.images || reclaim.logs)) return null;
+    const signals = [...new Set(verdict.due.map((one) => one.threshold.signal))];
+    const failure = await this.#pass(
+      {
+        kind: "pressure",
+        purpose: { kind: "pressure", signals },
+        containers: reclaim.containers ? "all" : reclaim.logs ? "logs" : "none",
+        images: reclaim.images,
+        retarget: async () => (await check())?.targets ?? [],
+      },
+      signal,
+    );
+    await check();
+    return failure;
+  }
+
+  #enabled(name: LoopName): boolean {
+    const limits = this.#options.engine.limits();
+    if (name === "image-gc") return imageGcEnabled(limits.images);
+    return name !== "pressure" || limits.pressure.thresholds.length > 0;
+  }
+
+  #noteSeen(seen: Seen): void {
+    this.#state = { ...this.#state, seen };
+    this.#noteAnswer();
+  }
+
+  #noteAnswer(): void {
+    this.#state = { ...this.#state, runtimeAnsweredAt: this.#options.now(), runtimeError: null };
+  }
+
+  #notePass(pass: Pass): void {
+    this.#state = { ...this.#state, lastPasses: new Map(this.#state.lastPasses).set(pass.kind, pass) };
+  }
+
+  #change(name: LoopName, change: Partial<LoopState>): void {
+    this.#loops.set(name, { ...(this.#loops.get(name) as LoopState), ...change });
+  }
+
+  #firstState(name: LoopName): LoopState {
+    return {
+      name,
+      periodMs: this.#options.periods()[name],
+      enabled: this.#enabled(name),
+      lastStartedAt: null,
+      lastEndedAt: null,
+      nextAt: null,
+      lastError: null,
+      consecutiveFailures: 0,
+    };
+  }
+}
+
+/** The kubelet's rule, for all our triggers: a high threshold of 100 and nothing else that asks for images switches the loop off. */
+export function imageGcEnabled(limits: ImageLimits): boolean {
+  const others =
+    limits.maximumAge > 0n ||
+    limits.inodeHighPercent !== null ||
+    limits.storeBudgetBytes !== null ||
+    limits.maximumImages !== null;
+  return limits.highPercent < 100 || others;
+}

@@ -1,0 +1,148 @@
+/** Hands a plan to execution with the ports of the engine, and takes what came of it into the memory. */
+import type { ContainerId, PassId } from "../model/ids.ts";
+import type { Ledger, ReleaseRecord } from "../model/ledger.ts";
+import type { ContainerOutcome, ImageOutcome } from "../model/outcome.ts";
+import type { ImageCandidate } from "../model/plan.ts";
+import type { Filesystem, RuntimeInfo, Snapshot } from "../model/snapshot.ts";
+import type { Instant } from "../model/time.ts";
+import { collectContainers } from "../execute/containers.ts";
+import { executeImages } from "../execute/images.ts";
+import type { Meter } from "../execute/meter.ts";
+import { decideContainersAgain } from "../policy/decide.ts";
+import { reportedBytes, stillUseful } from "../policy/futility.ts";
+import type { JudgeImages } from "../policy/judge.ts";
+import { recheckImage } from "../policy/recheck.ts";
+import { expectContainers, forgetImages, rememberGhost } from "../policy/remember.ts";
+import { usageOf } from "../policy/usage.ts";
+import { makeLook } from "./look.ts";
+import type { Engine } from "./ports.ts";
+import type { Prepared } from "./prepare.ts";
+
+export interface ExecuteRun {
+  readonly id: PassId;
+  readonly now: () => Instant;
+  readonly signal: AbortSignal;
+  readonly starting?: ((candidate: ImageCandidate, meter: Meter) => void) | undefined;
+}
+
+const NO_RELEASE: ReleaseRecord = { promptRemovals: 0, lateRemovals: 0 };
+
+export async function executeContainerPlan(engine: Engine, prepared: Prepared, run: ExecuteRun): Promise<ContainerOutcome> {
+  const plan = prepared.plan.containers;
+  if (plan === null) throw new Error("a container plan is executed only where there is one");
+  const { images } = engine.limits();
+  const place = storePlace(prepared.snapshot, "containerfs");
+  const outcome = await collectContainers(
+    plan,
+    {
+      runtime: engine.observe.runtime,
+      writer: engine.writer,
+      logs: prepared.snapshot.logs === null ? null : engine.remover,
+      hooks: engine.hooks,
+      timer: engine.timer,
+      measureAvailable:
+        place === null ? null : async () => (await engine.observe.disk.measure(place.path)).availableBytes,
+    },
+    {
+      signal: run.signal,
+      decideAgain: (lists) => decideContainersAgain(prepared.decided, lists),
+      maximumRemovals: images.maximumRemovals,
+      removalInterval: images.removalInterval,
+      done: (item) => engine.journal.containerDone(run.id, item),
+    },
+  );
+  const removed = outcome.containers.filter((item) => item.result.kind === "removed").length;
+  if (removed > 0) {
+    const left = prepared.snapshot.containers.length - removed;
+    engine.memory.replace(expectContainers(engine.memory.current(), left));
+  }
+  return outcome;
+}
+
+export async function executeImagePlan(engine: Engine, prepared: Prepared, run: ExecuteRun): Promise<ImageOutcome> {
+  const plan = prepared.plan.images;
+  if (plan === null) throw new Error("an image plan is executed only where there is one");
+  const { snapshot, ledger } = prepared;
+  const { images: limits } = engine.limits();
+  const place = storePlace(snapshot, "imagefs");
+  const runtimeKey = releaseKey(snapshot.runtime);
+  const { outcome, release } = await executeImages(
+    {
+      plan,
+      limits,
+      store: place === null ? null : { device: place.device, path: place.path, usedBytes: place.imageUsedBytes },
+      imageCount: snapshot.images.length,
+      release: ledger.releases.get(runtimeKey) ?? NO_RELEASE,
+      runtime: engine.observe.runtime,
+      writer: engine.writer,
+      disk: engine.observe.disk,
+      timer: engine.timer,
+      now: run.now,
+      look: makeLook({ observe: engine.observe, events: engine.events, timer: engine.timer, first: snapshot }),
+      reconsider: (candidate, fresh) => recheckImage(candidate, judgeInput(prepared, fresh)),
+      stillUseful: usefulness(engine, prepared),
+      done: (item) => engine.journal.imageDone(run.id, item),
+      ...(run.starting === undefined ? {} : { starting: run.starting }),
+    },
+    run.signal,
+  );
+  engine.memory.replace(rememberOutcome(engine.memory.current(), outcome, { runtimeKey, release }));
+  return outcome;
+}
+
+/** Under which a runtime's way of giving space back is remembered. */
+export const releaseKey = (runtime: RuntimeInfo): string => `${runtime.name}/${runtime.version}`;
+
+/** Everything of the plan but the lists: a container that the plan removed first is gone from them by itself. */
+function judgeInput(prepared: Prepared, fresh: Snapshot): JudgeImages {
+  const { decided, ledger } = prepared;
+  return {
+    snapshot: fresh,
+    ledger,
+    limits: decided.limits.images,
+    hold: decided.hold.kind === "none" ? null : decided.hold,
+    without: new Set<ContainerId>(),
+    podSource: null,
+    waitedForPods: decided.waitedForPods,
+  };
+}
+
+/** Judges after each removal whether what is left could still bring relief on a disk that a target speaks of. */
+function usefulness(engine: Engine, prepared: Prepared): (rest: readonly ImageCandidate[], meter: Meter) => boolean {
+  const plan = prepared.plan.images;
+  const { images: limits } = engine.limits();
+  if (plan === null || limits.whenFutile === "collect") return () => true;
+  const { users } = usageOf(prepared.snapshot);
+  const unused = reportedBytes(prepared.snapshot.images.filter((image) => !users.has(image.id)));
+  const usedOn = new Map(prepared.snapshot.filesystems.map((one) => [one.device, one.imageUsedBytes]));
+  return (_rest, meter) => {
+    const progress = meter.progress();
+    return plan.targets.some(
+      (target) =>
+        target.kind !== "available-bytes" ||
+        stillUseful({
+          target,
+          availableBytes: progress.availableBytes.get(target.device) ?? 0n,
+          imageUsedBytes: usedOn.get(target.device) ?? null,
+          gainedBytes: meter.gainedBytes(target.device),
+          unusedReportedBytes: unused - meter.totals().reportedFreedBytes,
+        }),
+    );
+  };
+}
+
+function rememberOutcome(
+  ledger: Ledger,
+  outcome: ImageOutcome,
+  learned: { readonly runtimeKey: string; readonly release: ReleaseRecord },
+): Ledger {
+  const removed = outcome.items.filter((item) => item.result.kind === "removed").map((item) => item.candidate.image.id);
+  const withGhosts = outcome.ghosts.reduce((next, image) => rememberGhost(next, image.id), forgetImages(ledger, removed));
+  if (outcome.items.length === 0) return withGhosts;
+  return { ...withGhosts, releases: new Map(withGhosts.releases).set(learned.runtimeKey, learned.release) };
+}
+
+const storePlace = (snapshot: Snapshot, role: "imagefs" | "containerfs"): Filesystem | null =>
+  snapshot.filesystems.find((one) => one.roles.includes(role)) ??
+  snapshot.filesystems.find((one) => one.roles.includes("imagefs")) ??
+  null;

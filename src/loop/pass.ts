@@ -1,0 +1,262 @@
+/** One pass: lock, observe, remember, decide, execute, and the record of all of it. */
+import { messageOf } from "../model/errors.ts";
+import type { Event } from "../model/event.ts";
+import type { PassId } from "../model/ids.ts";
+import type { ContainerOutcome, ImageOutcome } from "../model/outcome.ts";
+import type { Pass, PassKind } from "../model/pass.ts";
+import type { ImageCandidate, ImageTarget, Plan, Purpose } from "../model/plan.ts";
+import { durationFromMs, type Instant } from "../model/time.ts";
+import type { Meter } from "../execute/meter.ts";
+import type { Parts } from "../policy/decide.ts";
+import { futilityKey } from "../policy/futility.ts";
+import { POD_START_WAIT } from "../policy/blocks.ts";
+import type { Announcer } from "./announcer.ts";
+import { seenOf } from "./detect.ts";
+import { executeContainerPlan, executeImagePlan } from "./execute-plan.ts";
+import { imageEvents } from "./pass-events.ts";
+import { makePassId } from "./pass-id.ts";
+import { prepare, type Prepared } from "./prepare.ts";
+import type { Engine, Seen } from "./ports.ts";
+import { Steps } from "./steps.ts";
+
+export interface PassRequest {
+  readonly kind: PassKind;
+  readonly purpose: Purpose;
+  readonly containers: Parts["containers"];
+  readonly images: boolean;
+  readonly dryRun: boolean;
+  readonly lockWaitMs: number;
+  readonly now: () => Instant;
+  /** Random bits for the pass ID. */
+  readonly random: () => number;
+  readonly announcer: Announcer;
+  /** Of a pass under pressure: what would end it as the disks are now; none ends the pass. */
+  readonly retarget?: () => Promise<readonly ImageTarget[]>;
+  /** Told before each image removal, for progress on a terminal. */
+  readonly starting?: (candidate: ImageCandidate, meter: Meter) => void;
+}
+
+export interface PassEnd {
+  readonly pass: Pass;
+  readonly seen: Seen | null;
+  /** The lock was not to be had in time: another pass was running. */
+  readonly busy: boolean;
+  /** What the plan was made from; `null` where there is none. */
+  readonly prepared: Prepared | null;
+  /** What a list or a stat threw, for the exit code; `null` where nothing did. */
+  readonly failure: unknown;
+}
+
+const NO_PLAN: Plan = { containers: null, images: null };
+const POD_PAUSE_MS = 500;
+
+/** Runs one pass. Never rejects: what went wrong is in the result and in the journal. */
+export async function runPass(engine: Engine, request: PassRequest, signal: AbortSignal): Promise<PassEnd> {
+  const running = new Running(engine, request, signal);
+  const end = await running.run();
+  engine.journal.passEnded(end.pass, end.seen);
+  return end;
+}
+
+/** Why a pass counts as failed; `null`: it came to a good end, which a futile one is too. */
+export function failureOf(pass: Pass): string | null {
+  if (pass.error !== null) return pass.error;
+  const { images, containers } = pass;
+  if (containers !== null && containers.errors.length > 0) return containers.errors.join("; ");
+  if (images === null) return null;
+  const failed = images.items.flatMap((item) => (item.result.kind === "failed" ? [item.result.message] : []));
+  if (failed.length > 0) return `${failed.length} of ${images.items.length} image removals failed: ${failed[0]}`;
+  switch (images.end) {
+    case "candidates-exhausted":
+      return images.wantedBytes === null ? null : "not enough could be freed";
+    case "invalid-capacity":
+      return "the image filesystem's figures cannot be right";
+    case "observation-failed":
+      return images.error ?? "a list or a measurement failed";
+    case "blocked":
+      return blockFailure(pass);
+    default:
+      return null;
+  }
+}
+
+/** A hold, a grace or a starting pod is no failure; rules that cannot be read and usage that is unknown are. */
+function blockFailure(pass: Pass): string | null {
+  const bad = (pass.plan.images?.blocks ?? []).find((block) =>
+    ["keep-rules-invalid", "usage-unknown", "pods-unknown"].includes(block.kind),
+  );
+  return bad === undefined ? null : `no image may be removed: ${bad.kind}`;
+}
+
+class Running {
+  readonly #engine: Engine;
+  readonly #request: PassRequest;
+  readonly #signal: AbortSignal;
+  readonly #steps: Steps;
+  readonly #id: PassId;
+  readonly #startedAt: Instant;
+  #prepared: Prepared | null = null;
+  #plan: Plan = NO_PLAN;
+  #containers: ContainerOutcome | null = null;
+  #images: ImageOutcome | null = null;
+
+  constructor(engine: Engine, request: PassRequest, signal: AbortSignal) {
+    this.#engine = engine;
+    this.#request = request;
+    this.#signal = signal;
+    this.#steps = new Steps(engine.timer, request.now);
+    this.#startedAt = request.now();
+    this.#id = makePassId(this.#startedAt, request.random());
+  }
+
+  async run(): Promise<PassEnd> {
+    const { dryRun, lockWaitMs, kind } = this.#request;
+    this.#engine.journal.passStarted(this.#id, kind);
+    let release: (() => void) | null = null;
+    try {
+      // A dry run changes nothing, so it need not wait for a pass that does.
+      if (!dryRun) {
+        release = await this.#steps.run("lock", () => this.#engine.lock.acquire(lockWaitMs, this.#signal));
+        if (release === null) return this.#end({ error: "another pass was still running", busy: true, failure: null });
+      }
+      await this.#work();
+      return this.#end({ error: null, busy: false, failure: null });
+    } catch (thrown) {
+      return this.#end({ error: messageOf(thrown), busy: false, failure: thrown });
+    } finally {
+      release?.();
+    }
+  }
+
+  async #work(): Promise<void> {
+    const { containers, images, dryRun, retarget } = this.#request;
+    const first = await this.#prepare({ containers, images }, (await retarget?.()) ?? []);
+    this.#prepared = first;
+    this.#plan = first.plan;
+    if (dryRun) {
+      this.#containers = first.plan.containers === null ? null : dryContainers;
+      this.#images = first.plan.images === null ? null : dryImages(first.plan);
+      return;
+    }
+    if (first.plan.containers !== null) {
+      this.#containers = await this.#steps.run("execute", () => executeContainerPlan(this.#engine, first, this.#run()));
+    }
+    if (first.plan.images !== null && !this.#signal.aborted) await this.#collectImages(first);
+  }
+
+  async #collectImages(first: Prepared): Promise<void> {
+    const prepared = await this.#preparedForImages(first);
+    if (prepared === null) return;
+    const run = { ...this.#run(), starting: this.#request.starting };
+    this.#images = await this.#steps.run("execute", () => executeImagePlan(this.#engine, prepared, run));
+  }
+
+  /**
+   * Where containers were collected first, the node is observed again, and the image plan is the part of the first one that
+   * still holds: nothing outside the plan that was made at the start is removed.
+   */
+  async #preparedForImages(first: Prepared): Promise<Prepared | null> {
+    const { retarget } = this.#request;
+    if (first.plan.containers === null || !collected(this.#containers)) return first;
+    const targets = (await retarget?.()) ?? [];
+    if (retarget !== undefined && targets.length === 0) return null;
+    const again = await this.#prepare({ containers: "none", images: true }, targets);
+    const images = again.plan.images;
+    if (images === null) return null;
+    const planned = new Set(first.plan.images?.candidates.map((candidate) => candidate.image.id));
+    const candidates = images.candidates.filter((candidate) => planned.has(candidate.image.id));
+    const plan: Plan = { containers: first.plan.containers, images: { ...images, candidates } };
+    this.#plan = plan;
+    return { ...again, plan };
+  }
+
+  async #prepare(parts: Parts, pressureTargets: readonly ImageTarget[]): Promise<Prepared> {
+    const { purpose, dryRun } = this.#request;
+    for (let waitedMs = 0; ; waitedMs += POD_PAUSE_MS) {
+      const prepared = await prepare(
+        this.#engine,
+        {
+          purpose,
+          parts,
+          pressureTargets,
+          waitedForPods: durationFromMs(waitedMs),
+          countsForPods: parts.containers !== "none" && waitedMs === 0,
+        },
+        { steps: this.#steps, signal: this.#signal },
+      );
+      if (!dryRun) this.#engine.memory.replace(prepared.ledger);
+      if (dryRun || this.#signal.aborted || !waitsForPods(prepared.plan) || durationFromMs(waitedMs) >= POD_START_WAIT) {
+        return prepared;
+      }
+      await this.#engine.timer.sleep(POD_PAUSE_MS, this.#signal);
+    }
+  }
+
+  #run() {
+    return { id: this.#id, now: this.#request.now, signal: this.#signal };
+  }
+
+  #end(result: { readonly error: string | null; readonly busy: boolean; readonly failure: unknown }): PassEnd {
+    const pass: Pass = {
+      id: this.#id,
+      kind: this.#request.kind,
+      purpose: this.#request.purpose,
+      startedAt: this.#startedAt,
+      endedAt: this.#request.now(),
+      dryRun: this.#request.dryRun,
+      plan: this.#plan,
+      images: this.#images,
+      containers: this.#containers,
+      events: this.#raise(),
+      steps: this.#steps.list(),
+      error: result.error,
+    };
+    const prepared = this.#prepared;
+    return { ...result, pass, prepared, seen: prepared === null ? null : seenOf(prepared.snapshot) };
+  }
+
+  #raise(): readonly Event[] {
+    const { images } = this.#plan;
+    if (images === null || this.#images === null || this.#request.dryRun) return [];
+    const { accounting } = this.#engine.limits().images;
+    const events = imageEvents(images, this.#images, { id: this.#id, now: this.#request.now(), accounting });
+    const keys = new Map<Event["reason"], string>([["ImageGCFutile", images.futility.map(futilityKey).join(";")]]);
+    return this.#request.announcer.passed(events, keys);
+  }
+}
+
+/** Whether nothing stands in the way of images but pods that are only just starting, and there is something to remove. */
+function waitsForPods(plan: Plan): boolean {
+  const blocks = plan.images?.blocks ?? [];
+  return blocks.length > 0 && blocks.every((block) => block.kind === "pod-starting") && plan.images?.triggers.length !== 0;
+}
+
+const collected = (outcome: ContainerOutcome | null): boolean =>
+  outcome !== null && [...outcome.containers, ...outcome.sandboxes].some((item) => item.result.kind !== "skipped");
+
+const dryContainers: ContainerOutcome = {
+  end: "dry-run",
+  containers: [],
+  sandboxes: [],
+  logs: [],
+  measuredFreedBytes: null,
+  errors: [],
+};
+
+function dryImages(plan: Plan): ImageOutcome {
+  const wanted = (plan.images?.targets ?? []).flatMap((target) => ("wantedBytes" in target ? [target.wantedBytes] : []));
+  const [usage] = plan.images?.usage ?? [];
+  const available = usage?.filesystem.availableBytes ?? null;
+  return {
+    end: "dry-run",
+    items: [],
+    wantedBytes: wanted[0] ?? null,
+    reportedFreedBytes: 0n,
+    measuredFreedBytes: 0n,
+    availableBefore: available,
+    availableAfter: available,
+    capacityBytes: usage?.filesystem.capacityBytes ?? null,
+    error: null,
+    ghosts: [],
+  };
+}

@@ -1,0 +1,71 @@
+/** The way to a plan: observe, remember, decide. Nothing here removes anything; every command takes this way. */
+import type { Ledger } from "../model/ledger.ts";
+import type { ImageTarget, Plan, Purpose } from "../model/plan.ts";
+import type { Snapshot } from "../model/snapshot.ts";
+import { duration, type Duration } from "../model/time.ts";
+import { type Decide, decide, type Parts } from "../policy/decide.ts";
+import { rememberPods } from "../policy/pods.ts";
+import { look, remembered } from "./detect.ts";
+import type { ReadEngine } from "./ports.ts";
+import type { Steps } from "./steps.ts";
+
+export interface PrepareRequest {
+  readonly purpose: Purpose;
+  readonly parts: Parts;
+  readonly pressureTargets: readonly ImageTarget[];
+  readonly waitedForPods: Duration;
+  /** Whether this observation counts as a pass in what is remembered of pods. */
+  readonly countsForPods: boolean;
+}
+
+export interface Prepared {
+  readonly snapshot: Snapshot;
+  /** As remembered after the snapshot; not yet in the memory. */
+  readonly ledger: Ledger;
+  readonly plan: Plan;
+  /** What the plan was decided from, for deciding again. */
+  readonly decided: Decide;
+}
+
+/** Observes the node and decides. Rejects where a list or a stat fails; nothing is planned then. */
+export async function prepare(
+  engine: ReadEngine,
+  request: PrepareRequest,
+  run: { readonly steps: Steps; readonly signal: AbortSignal },
+): Promise<Prepared> {
+  const { steps, signal } = run;
+  const logs = request.parts.containers !== "none";
+  const snapshot = await steps.run("observe", () => look(engine, { logs }, signal));
+  const ledger = await steps.run("remember", () => rememberNode(engine, snapshot, request.countsForPods));
+  const decided: Decide = {
+    snapshot,
+    ledger,
+    limits: engine.limits(),
+    purpose: request.purpose,
+    parts: request.parts,
+    hold: engine.hold(),
+    startedAt: engine.startedAt,
+    pressureTargets: request.pressureTargets,
+    waitedForPods: request.waitedForPods,
+  };
+  const plan = await steps.run("decide", () => decide(decided));
+  return { snapshot, ledger, plan, decided };
+}
+
+/** What an offline plan starts from: a recorded node instead of an observation. */
+export function prepareRecorded(
+  recorded: { readonly snapshot: Snapshot; readonly ledger: Ledger },
+  input: Omit<Decide, "snapshot" | "ledger" | "waitedForPods">,
+): Prepared {
+  const decided: Decide = { ...input, ...recorded, waitedForPods: duration(0n) };
+  return { ...recorded, plan: decide(decided), decided };
+}
+
+/** Pods are judged by passes that read the log directories too; an observation without them leaves their records alone. */
+function rememberNode(engine: ReadEngine, snapshot: Snapshot, countsForPods: boolean): Ledger {
+  const before = engine.memory.current();
+  const ledger = remembered(engine, snapshot, before.pods);
+  if (!countsForPods) return ledger;
+  const view = { ...snapshot, watched: ledger.watched, limits: engine.limits().memory };
+  return { ...ledger, pods: rememberPods(before.pods, view) };
+}

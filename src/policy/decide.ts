@@ -1,0 +1,97 @@
+/** Decides for the whole node: containers, sandboxes and logs first, then images as if the planned removals had happened. */
+import type { ContainerId } from "../model/ids.ts";
+import type { Ledger } from "../model/ledger.ts";
+import type { Limits } from "../model/limits.ts";
+import type { HoldState } from "../model/hold.ts";
+import type { ContainerPlan, ImageTarget, Plan, Purpose } from "../model/plan.ts";
+import type { ImageBlock } from "../model/reason.ts";
+import type { Snapshot } from "../model/snapshot.ts";
+import type { Duration, Instant } from "../model/time.ts";
+
+import { bootGrace } from "./blocks.ts";
+import { decideContainers } from "./containers.ts";
+import { decideImages } from "./images.ts";
+import { judgePods, type PodJudgement } from "./pods.ts";
+
+/** Which halves of the node a plan is for. `logs`: only what pods that are gone left in the log directories. */
+export interface Parts {
+  readonly containers: "all" | "logs" | "none";
+  readonly images: boolean;
+}
+
+export interface Decide {
+  readonly snapshot: Snapshot;
+  /** As remembered after this snapshot. */
+  readonly ledger: Ledger;
+  readonly limits: Limits;
+  readonly purpose: Purpose;
+  readonly parts: Parts;
+  readonly hold: HoldState;
+  /** When the agent started; `null`: one pass without an agent. */
+  readonly startedAt: Instant | null;
+  /** Of a pass under pressure: what would end it. */
+  readonly pressureTargets: readonly ImageTarget[];
+  /** How long the pass has waited for starting pods already. */
+  readonly waitedForPods: Duration;
+}
+
+/** The one path to a plan: `plan`, `explain`, a dry run and every pass of `gc` and of the agent take it. */
+export function decide(input: Decide): Plan {
+  const pods = podsOf(input);
+  const containers = input.parts.containers === "none" ? null : containerPlan(input, pods);
+  const without = new Set(containers === null ? [] : removedContainers(containers));
+  const images = input.parts.images
+    ? decideImages({
+        snapshot: input.snapshot,
+        ledger: input.ledger,
+        limits: input.limits.images,
+        hold: input.hold.kind === "none" ? null : input.hold,
+        without,
+        podSource: pods.state,
+        waitedForPods: input.waitedForPods,
+        purpose: input.purpose,
+        pressureTargets: input.pressureTargets,
+        startedAt: input.startedAt,
+      })
+    : null;
+  return { containers, images };
+}
+
+/** The containers' half on lists that are newer than the snapshot; everything else is that of the pass. */
+export function decideContainersAgain(
+  input: Decide,
+  lists: Pick<Snapshot, "containers" | "sandboxes">,
+): ContainerPlan {
+  const snapshot = { ...input.snapshot, ...lists };
+  return containerPlan({ ...input, snapshot }, podsOf({ ...input, snapshot }));
+}
+
+function podsOf({ snapshot, ledger, limits }: Decide): PodJudgement {
+  return judgePods(ledger.pods, { ...snapshot, watched: ledger.watched, limits: limits.memory });
+}
+
+function containerPlan(input: Decide, pods: PodJudgement): ContainerPlan {
+  const { snapshot, limits, purpose, parts } = input;
+  const plan = decideContainers({
+    snapshot,
+    pods,
+    limits: limits.containers,
+    purpose: purpose.kind,
+    now: snapshot.clocks.wall,
+    blocks: standing(input),
+  });
+  return parts.containers === "logs" ? { ...plan, containers: [], sandboxes: [] } : plan;
+}
+
+/** What holds back containers as well as images. */
+function standing({ ledger, limits, hold }: Decide): readonly ImageBlock[] {
+  const held: readonly ImageBlock[] =
+    hold.kind === "none" ? [] : [{ kind: "on-hold", until: hold.until, reason: hold.reason }];
+  return [...held, ...bootGrace({ ledger, limits: limits.images })];
+}
+
+function removedContainers(plan: ContainerPlan): readonly ContainerId[] {
+  return plan.containers
+    .filter((planned) => planned.decision.kind === "remove")
+    .map((planned) => planned.container.id);
+}
