@@ -23,7 +23,7 @@ export function filesystemLines(filesystem: Filesystem, screen: Screen): readonl
   ];
 }
 
-function figuresLine(filesystem: Filesystem, percent: number, screen: Screen): string {
+export function figuresLine(filesystem: Filesystem, percent: number, screen: Screen): string {
   const used = filesystem.capacityBytes - filesystem.availableBytes;
   const name = paint(screen, "bold", clean(filesystem.mountpoint));
   return `${name} (${filesystem.roles.join(", ")}): ${humanBytes(used)} of ${humanBytes(filesystem.capacityBytes)} used (${percent}%), ${humanBytes(filesystem.availableBytes)} free`;

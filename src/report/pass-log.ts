@@ -40,10 +40,10 @@ export function passSummary(pass: Pass): string {
 function imageParts(pass: Pass): readonly string[] {
   const outcome = pass.images;
   if (outcome === null) return [];
-  const blocks = pass.plan.images?.blocks ?? [];
+  const block = pass.plan.images?.blocks[0];
   const end =
-    outcome.end === "blocked" && blocks[0] !== undefined
-      ? blockWords(blocks[0])
+    outcome.end === "blocked" && block !== undefined
+      ? blockWords(block)
       : imageEndWords(outcome.end);
   const removed = outcome.items.filter((it) => it.result.kind === "removed").length;
   if (removed === 0) return [end];

@@ -1,0 +1,114 @@
+/** What `crigc history` prints: each pass in one line with what it removed below, and warnings where they fell. */
+import type { Event } from "../model/event.ts";
+import { type Instant, since, toRfc3339 } from "../model/time.ts";
+import { counted, humanBytes, humanDuration } from "./bytes.ts";
+import type { HistoryReport, PassRow, RemovalRow } from "./history-document.ts";
+import { shortId } from "./image-names.ts";
+import { containerEndWords, eventTitle, imageEndWords, passTitle } from "./pass-words.ts";
+import { text } from "./plan-table.ts";
+import { type Column, tableLines, wrapped } from "./table.ts";
+import { clean, paint, type Screen } from "./terminal.ts";
+
+const COLUMNS: readonly Column[] = [
+  { title: "KIND" },
+  { title: "NAME", minimumWidth: 16, cut: "middle" },
+  { title: "FREED", align: "right" },
+  { title: "REPORTED", align: "right" },
+  { title: "WHY", minimumWidth: 8 },
+  { title: "RESULT", minimumWidth: 8 },
+];
+
+export function historyTable(report: HistoryReport, screen: Screen): string {
+  if (report.passes.length + report.removals.length + report.events.length === 0)
+    return "Nothing is recorded for this selection.\n";
+  const known = new Set(report.passes.map((pass) => pass.id));
+  const strays = report.removals.filter((row) => !known.has(row.passId));
+  const entries = [
+    ...report.passes.map((pass) => ({
+      at: pass.startedAt,
+      lines: passLines(pass, removalsOf(report, pass), screen),
+    })),
+    ...report.events.map((event) => ({ at: event.at, lines: eventLines(event, screen) })),
+    ...strayEntries(strays, screen),
+  ].toSorted((one, other) => (one.at < other.at ? -1 : one.at > other.at ? 1 : 0));
+  return text(entries.flatMap((entry) => entry.lines));
+}
+
+const removalsOf = (report: HistoryReport, pass: PassRow): readonly RemovalRow[] =>
+  report.removals.filter((row) => row.passId === pass.id);
+
+function strayEntries(
+  rows: readonly RemovalRow[],
+  screen: Screen,
+): readonly { readonly at: Instant; readonly lines: readonly string[] }[] {
+  const [first] = rows;
+  if (first === undefined) return [];
+  return [{ at: first.at, lines: removalLines(rows, screen) }];
+}
+
+function passLines(pass: PassRow, rows: readonly RemovalRow[], screen: Screen): readonly string[] {
+  const head = `${timeShown(pass.startedAt)}  ${passTitle(pass.kind)}${pass.dryRun ? " (dry run)" : ""}, ${pass.id}: ${resultOf(pass)}`;
+  const [first = "", ...rest] = wrapped(head, screen);
+  const colour = pass.error === null && pass.failed === 0 ? "bold" : "red";
+  return [
+    paint(screen, colour, first),
+    ...rest.map((line) => `  ${line}`),
+    ...removalLines(rows, screen),
+    ...(rows.length === 0 ? [] : [""]),
+  ];
+}
+
+function resultOf(pass: PassRow): string {
+  const took =
+    pass.endedAt === null
+      ? "it did not come to its end"
+      : `in ${humanDuration(since(pass.endedAt, pass.startedAt))}`;
+  if (pass.error !== null) return `failed: ${clean(pass.error)}`;
+  const ends = [
+    ...(pass.imagesEnd === null ? [] : [imageEndWords(pass.imagesEnd)]),
+    ...(pass.containersEnd === null || pass.containersEnd === "done"
+      ? []
+      : [containerEndWords(pass.containersEnd)]),
+  ];
+  const removed = pass.removed === 0 ? [] : [`${counted(pass.removed, "thing")} removed`];
+  const failed = pass.failed === 0 ? [] : [`${counted(pass.failed, "removal")} failed`];
+  return [...removed, ...freed(pass), ...failed, ...ends, took].join(", ");
+}
+
+function freed(pass: PassRow): readonly string[] {
+  if (pass.removed === 0) return [];
+  const measured = pass.measuredFreedBytes;
+  const reported = pass.reportedFreedBytes;
+  if (measured !== null && measured > 0n) return [`${humanBytes(measured)} freed`];
+  return reported !== null && reported > 0n
+    ? [`${humanBytes(reported)} freed by the runtime's figures`]
+    : [];
+}
+
+const removalLines = (rows: readonly RemovalRow[], screen: Screen): readonly string[] =>
+  rows.length === 0
+    ? []
+    : tableLines(COLUMNS, rows.map(removalRow), indented(screen)).map((line) => `  ${line}`);
+
+const indented = (screen: Screen): Screen => ({
+  ...screen,
+  width: screen.width === null ? null : screen.width - 2,
+});
+
+const removalRow = (row: RemovalRow): readonly string[] => [
+  row.kind,
+  clean(row.names[0] ?? shortId(row.subject)),
+  row.measuredBytes === null ? "-" : humanBytes(row.measuredBytes),
+  row.reportedBytes === null ? "-" : humanBytes(row.reportedBytes),
+  row.signal === null ? row.trigger || row.reason : `${row.trigger} ${row.signal}`,
+  row.message === null ? row.result : `${row.result}: ${clean(row.message)}`,
+];
+
+const eventLines = (event: Event, screen: Screen): readonly string[] =>
+  wrapped(
+    `${timeShown(event.at)}  warning ${event.reason}, ${eventTitle(event.reason)}: ${clean(event.message)}`,
+    screen,
+  ).map((line) => paint(screen, "yellow", line));
+
+/** To the second. */
+const timeShown = (at: Instant): string => toRfc3339(at).replace(/\.\d+Z$/, "Z");

@@ -1,0 +1,86 @@
+/** Document `KeepRules` and what `crigc keep list` prints: the rules in force and what each of them matches. */
+import type { Image, KeepProblem, KeepRule } from "../model/snapshot.ts";
+import { counted } from "./bytes.ts";
+import { imageName } from "./image-names.ts";
+import { document, type JsonObject } from "./json.ts";
+import { text } from "./plan-table.ts";
+import { imageJson } from "./snapshot-json.ts";
+import { type Column, tableLines, wrapped } from "./table.ts";
+import { clean, paint, type Screen } from "./terminal.ts";
+
+export interface KeepRuleMatches {
+  readonly rule: KeepRule;
+  /** Images of this node that the rule keeps. */
+  readonly images: readonly Image[];
+}
+
+export interface KeepRulesReport {
+  readonly rules: readonly KeepRuleMatches[];
+  /** Not empty: no image is removed. */
+  readonly problems: readonly KeepProblem[];
+  /** `false`: the node was not looked at, so that nothing is said of matches. */
+  readonly matched: boolean;
+}
+
+export const keepRulesDocument = (report: KeepRulesReport): JsonObject =>
+  document("KeepRules", {
+    valid: report.problems.length === 0,
+    problems: report.problems.map((it) => ({ source: it.source, message: it.message })),
+    rules: report.rules.map((it) => ({
+      pattern: it.rule.pattern,
+      source: it.rule.source,
+      images: report.matched ? it.images.map(imageJson) : null,
+    })),
+  });
+
+const COLUMNS: readonly Column[] = [
+  { title: "PATTERN", minimumWidth: 16, cut: "middle" },
+  { title: "WRITTEN IN", minimumWidth: 10, cut: "middle" },
+  { title: "KEEPS", minimumWidth: 16 },
+];
+
+export function keepRulesTable(report: KeepRulesReport, screen: Screen): string {
+  const problems = report.problems.flatMap((it) =>
+    wrapped(`${clean(it.source)}: ${clean(it.message)}`, screen, "  "),
+  );
+  const refusal =
+    problems.length === 0
+      ? []
+      : [
+          paint(screen, "red", "The keep rules are invalid, so no image is removed:"),
+          ...problems,
+          "",
+        ];
+  const columns = report.matched ? COLUMNS : COLUMNS.slice(0, 2);
+  const rows = report.rules.map((it) => ruleRow(it, screen));
+  return text([
+    ...refusal,
+    ...(rows.length === 0 ? ["No keep rules."] : tableLines(columns, rows, screen)),
+    ...idleLines(report, screen),
+  ]);
+}
+
+function ruleRow(it: KeepRuleMatches, screen: Screen): readonly string[] {
+  const names = it.images.map(imageName);
+  const shown = screen.width === null ? names : names.slice(0, 2);
+  const more = names.length > shown.length ? `, ${names.length - shown.length} more` : "";
+  return [
+    clean(it.rule.pattern),
+    clean(it.rule.source),
+    names.length === 0 ? "nothing on this node" : `${names.length}: ${shown.join(", ")}${more}`,
+  ];
+}
+
+/** A rule that matches nothing may be misspelt. */
+function idleLines(report: KeepRulesReport, screen: Screen): readonly string[] {
+  const idle = report.rules.filter((it) => it.images.length === 0).length;
+  if (!report.matched || idle === 0) return [];
+  return [
+    "",
+    paint(
+      screen,
+      "yellow",
+      `${counted(idle, "rule matches", "rules match")} no image of this node.`,
+    ),
+  ];
+}
