@@ -6,17 +6,41 @@ import type { Snapshot } from "../model/snapshot.ts";
 import type { ContainerInput } from "./container-input.ts";
 import { planDeadContainers } from "./dead-containers.ts";
 import { planPodLogs, strayEntries } from "./logs.ts";
+import type { Listed } from "./ownership.ts";
+import type { PodJudgement } from "./pods.ts";
 import { planSandboxes } from "./sandboxes.ts";
 
-/** The plan does not depend on the order of the lists. Decided again on fresh lists, it judges the node as it is then. */
+/** The plan does not depend on the order of the lists. Sandboxes are judged as if the planned containers were gone. */
 export function decideContainers(input: ContainerInput): ContainerPlan {
+  return decide(input, leftBy);
+}
+
+/** What has changed since the plan was made. */
+export interface FreshFacts extends Listed {
+  readonly pods: PodJudgement;
+}
+
+/**
+ * The same decision in the middle of the pass: a container that is still listed holds its sandbox, whether its removal
+ * failed or it is new.
+ */
+export function decideContainersAgain(input: ContainerInput, fresh: FreshFacts): ContainerPlan {
+  const { containers, sandboxes, pods } = fresh;
+  const snapshot = { ...input.snapshot, containers, sandboxes };
+  return decide({ ...input, snapshot, pods }, () => containers);
+}
+
+function decide(
+  input: ContainerInput,
+  residents: (planned: readonly PlannedContainer[]) => Snapshot["containers"],
+): ContainerPlan {
   assert(
     input.limits.minimumAge >= 0n,
     "a negative minimum age of containers is refused by configuration",
   );
   const { blocks, pods, snapshot } = input;
   const containers = unlessBlocked(planDeadContainers(input), blocks);
-  const sandboxes = unlessBlocked(planSandboxes(input, leftBy(containers)), blocks);
+  const sandboxes = unlessBlocked(planSandboxes(input, residents(containers)), blocks);
   const podLogs = unlessBlocked(planPodLogs(input), blocks);
   // Links are judged by the runtime alone, and still a source that is not ready stops them: nothing at all is removed then.
   const sweep =

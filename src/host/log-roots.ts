@@ -1,0 +1,53 @@
+// The two log directories, resolved once: what they are then is what they stay, and no link below them is followed.
+
+import { realpath } from "node:fs/promises";
+import { resolve } from "node:path";
+
+import { HostError } from "../model/errors.ts";
+import { Directory } from "./directory.ts";
+import { codeOf, reasonOf } from "./errno.ts";
+
+export interface LogPaths {
+  /** `--pod-logs-dir` */
+  readonly podLogsDirectory: string;
+  /** `--container-logs-dir`: links to logs, by the kubelet's old layout. */
+  readonly containerLogsDirectory: string;
+}
+
+export class LogRoot {
+  /** As it was given; paths of the runtime are spelled so. */
+  readonly given: string;
+  #resolved: string | null = null;
+
+  constructor(path: string) {
+    this.given = resolve(path);
+  }
+
+  /** `null` while it does not exist. */
+  async open(): Promise<Directory | null> {
+    try {
+      this.#resolved ??= await realpath(this.given);
+      return await Directory.open(this.#resolved);
+    } catch (error) {
+      if (codeOf(error) === "ENOENT") return null;
+      throw new HostError(
+        "read",
+        `opening the log directory ${this.given} failed: ${reasonOf(error)}`,
+        {
+          cause: error,
+        },
+      );
+    }
+  }
+
+  /** The components of a path below this directory, however it is spelled; `null` for any other path. */
+  below(path: string): readonly string[] | null {
+    for (const root of [this.given, this.#resolved]) {
+      if (root === null || !path.startsWith(`${root}/`)) continue;
+      const parts = path.slice(root.length + 1).split("/");
+      const plain = parts.every((part) => part !== "" && part !== "." && part !== "..");
+      return plain && !path.includes("\0") ? parts : null;
+    }
+    return null;
+  }
+}

@@ -1,0 +1,40 @@
+// The node's log directories: who reads them gets a reader, and only who may remove gets the remover.
+
+import type { LogFacts, PodLogDirectory } from "../model/snapshot.ts";
+import type { Deleted } from "./delete-tree.ts";
+import { readLogs } from "./log-reader.ts";
+import { removeContainerLogs, removeLegacyLink, removePodLogs } from "./log-remover.ts";
+import { type LogPaths, LogRoot } from "./log-roots.ts";
+
+export interface LogReader {
+  /** `null` where there is no pod log directory; throws `HostError` where one cannot be read. */
+  read(): Promise<LogFacts | null>;
+}
+
+export interface LogDeleter {
+  removeContainerLogs(logPath: string, podDirectoryUid: string): Promise<Deleted>;
+  removeLegacyLink(entry: string): Promise<boolean>;
+  removePodLogs(directory: PodLogDirectory): Promise<Deleted>;
+}
+
+export function logReader(paths: LogPaths): LogReader {
+  const { podLogs, containerLogs } = rootsOf(paths);
+  return { read: () => readLogs(podLogs, containerLogs) };
+}
+
+/** Each method throws `HostError`, of kind `refused` where the name or path is not what it may touch. */
+export function logDeleter(paths: LogPaths): LogDeleter {
+  const roots = rootsOf(paths);
+  return {
+    removeContainerLogs: (path, uid) => removeContainerLogs(roots.podLogs, path, uid),
+    removeLegacyLink: (entry) => removeLegacyLink(roots, entry),
+    removePodLogs: (directory) => removePodLogs(roots.podLogs, directory),
+  };
+}
+
+const rootsOf = (
+  paths: LogPaths,
+): { readonly podLogs: LogRoot; readonly containerLogs: LogRoot } => ({
+  podLogs: new LogRoot(paths.podLogsDirectory),
+  containerLogs: new LogRoot(paths.containerLogsDirectory),
+});

@@ -1,0 +1,73 @@
+// Reads the kubelet's list of pods: whole and well-formed, or not at all.
+
+import { HostError } from "../model/errors.ts";
+import { podUid } from "../model/ids.ts";
+import type { PodRecordSeen } from "../model/snapshot.ts";
+
+/** The body of `/pods`. Throws `HostError` of kind `parse`: half a list would make living pods look gone. */
+export function readPodList(body: string): readonly PodRecordSeen[] {
+  const list = fields(parse(body));
+  if (list === null || list["kind"] !== "PodList") throw noPodList("it is not a PodList");
+  // The kubelet writes null where it has no pods.
+  const items = list["items"] ?? ("items" in list ? [] : null);
+  if (!Array.isArray(items)) throw noPodList("it has no list of items");
+  return items.flatMap((item, index) => podFrom(item, index));
+}
+
+/** A static pod is known by its own UID and by that of its mirror: either may be on a container's label. */
+function podFrom(item: unknown, index: number): readonly PodRecordSeen[] {
+  const pod = fields(item);
+  const metadata = fields(pod?.["metadata"]);
+  const uid = metadata?.["uid"];
+  if (pod === null || typeof uid !== "string" || uid === "") {
+    throw noPodList(`item ${index} has no metadata.uid`);
+  }
+  const status = fields(pod["status"]) ?? {};
+  const failed = status["phase"] === "Failed";
+  const seen = {
+    finished: failed || status["phase"] === "Succeeded",
+    evicted: failed && status["reason"] === "Evicted",
+    images: imagesOf(fields(pod["spec"]) ?? {}),
+  };
+  const annotations = fields(metadata?.["annotations"]) ?? {};
+  const others = staticUids.map((key) => annotations[key]);
+  const uids = new Set([
+    uid,
+    ...others.filter((other) => typeof other === "string" && other !== ""),
+  ]);
+  return [...uids].map((each) => ({ uid: podUid(String(each)), ...seen }));
+}
+
+const staticUids = ["kubernetes.io/config.hash", "kubernetes.io/config.mirror"] as const;
+
+/** Of init, main and debug containers, and of image volumes. */
+function imagesOf(spec: Fields): readonly string[] {
+  const containers = ["initContainers", "containers", "ephemeralContainers"]
+    .flatMap((key) => list(spec[key]))
+    .map((container) => fields(container)?.["image"]);
+  const volumes = list(spec["volumes"]).map(
+    (volume) => fields(fields(volume)?.["image"])?.["reference"],
+  );
+  const names = [...containers, ...volumes].filter((name) => typeof name === "string");
+  return [...new Set(names)].filter((name) => name !== "");
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+function fields(value: unknown): Fields | null {
+  const isRecord = typeof value === "object" && value !== null && !Array.isArray(value);
+  return isRecord ? (value as Fields) : null;
+}
+
+const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
+
+function parse(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch (error) {
+    throw noPodList("it is not JSON", error);
+  }
+}
+
+const noPodList = (why: string, cause?: unknown): HostError =>
+  new HostError("parse", `the kubelet's answer was not understood: ${why}`, { cause });

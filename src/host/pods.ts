@@ -1,0 +1,91 @@
+// Reads who the pods of this node are, from the source that is in force; what it means is judged elsewhere.
+
+import { lstat, readdir } from "node:fs/promises";
+import { join } from "node:path";
+
+import { HostError, messageOf } from "../model/errors.ts";
+import { podUid } from "../model/ids.ts";
+import type { PodReading, PodRecordSeen, PodSource } from "../model/snapshot.ts";
+import { codeOf, reasonOf } from "./errno.ts";
+import { type KubeletOptions, kubeletPods } from "./kubelet-api.ts";
+import { kubeletSigns } from "./sign-of-kubelet.ts";
+
+export interface PodSourceOptions {
+  /** `--pod-source` */
+  readonly source: "auto" | PodSource | "none";
+  /** `--root-dir`: the kubelet's; "/" on a node that has none. */
+  readonly rootDirectory: string;
+  /** Where signs of a kubelet are looked for; default "/". */
+  readonly nodeRoot?: string;
+  readonly kubelet: KubeletOptions;
+}
+
+/** Never rejects: a source that fails is a reading of kind `failed`. Decided anew each time, since kubelets come and go. */
+export async function readPods(
+  options: PodSourceOptions,
+  signal: AbortSignal,
+): Promise<PodReading> {
+  const chosen = options.source === "auto" ? await automatic(options) : options.source;
+  if (typeof chosen !== "string") return chosen;
+  switch (chosen) {
+    case "none":
+      return { kind: "none", why: "it is configured so" };
+    case "cri":
+      return { kind: "ready", source: "cri", pods: [] };
+    case "kubelet-dir":
+      return await reading("kubelet-dir", () => directoryPods(join(options.rootDirectory, "pods")));
+    case "kubelet-api":
+      return await reading("kubelet-api", () => kubeletPods(options.kubelet, signal));
+  }
+}
+
+/** The kubelet's directory where there is one; the runtime alone only where nothing at all hints at a kubelet. */
+async function automatic(options: PodSourceOptions): Promise<"kubelet-dir" | "cri" | PodReading> {
+  const { rootDirectory, nodeRoot = "/" } = options;
+  // Without a kubelet the root directory is that of the node, and /pods in it would be anybody's.
+  const ofKubelet = rootDirectory !== "/";
+  if (ofKubelet && (await mayExist(join(rootDirectory, "pods")))) return "kubelet-dir";
+  const signs = ofKubelet ? kubeletSigns(nodeRoot, rootDirectory) : kubeletSigns(nodeRoot);
+  if (signs.length === 0) return "cri";
+  const why = `${signs[0]} hints at a kubelet, and ${join(rootDirectory, "pods")} does not exist; choose with --pod-source`;
+  return { kind: "none", why };
+}
+
+async function mayExist(path: string): Promise<boolean> {
+  try {
+    await lstat(path);
+    return true;
+  } catch (error) {
+    return codeOf(error) !== "ENOENT" && codeOf(error) !== "ENOTDIR";
+  }
+}
+
+async function reading(
+  source: PodSource,
+  read: () => Promise<readonly PodRecordSeen[]>,
+): Promise<PodReading> {
+  try {
+    return { kind: "ready", source, pods: await read() };
+  } catch (error) {
+    return { kind: "failed", source, message: messageOf(error) };
+  }
+}
+
+/**
+ * Each entry of `ROOT/pods` is named by a UID. Any plain name is taken for one, because a name too many only keeps
+ * something, and one too few would delete it; what cannot be a UID (`lost+found`, a hidden file) is not.
+ */
+async function directoryPods(path: string): Promise<readonly PodRecordSeen[]> {
+  try {
+    const names = await readdir(path);
+    return names
+      .filter((name) => /^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(name))
+      .map((name) => ({ uid: podUid(name), finished: false, evicted: false, images: [] }));
+  } catch (error) {
+    throw new HostError(
+      "read",
+      `reading the pods of the kubelet from ${path} failed: ${reasonOf(error)}; name the kubelet's directory with --root-dir, or choose another --pod-source`,
+      { cause: error },
+    );
+  }
+}
