@@ -107,5 +107,9 @@ export const variablesOf = (field: Field): readonly string[] => [
   ...(field.variables ?? []),
 ];
 
+/** What is said of the default: its text, or its words where there is none. */
+export const defaultWords = (field: Field): string =>
+  field.default === "" ? (field.defaultWords ?? "none") : field.default;
+
 /** `--image-gc-high-threshold`, `-v`. */
 export const dashed = (flag: string): string => (flag.length === 1 ? `-${flag}` : `--${flag}`);

@@ -189,7 +189,7 @@ export type Printed =
 /** One text for messages and tables: lists and maps as their flags would have them. */
 export function printedText(type: FieldType, value: FieldValue): string {
   const words = printed(type, value);
-  if (words === null) return "none";
+  if (words === null) return "off";
   if (isList(words)) return words.join(", ");
   if (typeof words !== "object") return String(words);
   const operator = operatorOf(type.kind === "statements" ? type.of : "grace");

@@ -1,0 +1,216 @@
+/** Reads a command line against the tables: which command, with what, and with which flags. */
+import type { FlagText } from "../config/arguments.ts";
+import { fieldByFlag, fieldOf } from "../config/fields.ts";
+import { suggestion } from "../config/nearest.ts";
+import { quoted } from "../config/value.ts";
+import { ConfigError, type ConfigIssue } from "../model/errors.ts";
+import type { Command } from "./command.ts";
+import { optionNames, type OptionToken, type Token, tokensOf } from "./tokens.ts";
+import type { CommandOption, Invocation, Operand } from "./words.ts";
+
+export type Parsed =
+  | {
+      readonly kind: "run";
+      readonly command: Command;
+      readonly invocation: Invocation;
+      readonly flags: readonly FlagText[];
+    }
+  /** `topic`: the words before `--help`, "" for none. */
+  | { readonly kind: "help"; readonly topic: string }
+  | { readonly kind: "version"; readonly output: "table" | "json" }
+  /** Nothing was asked. */
+  | { readonly kind: "nothing" };
+
+/** Throws `ConfigError` with everything that is wrong. */
+export function parseCommandLine(argv: readonly string[], commands: readonly Command[]): Parsed {
+  // What an option takes is known from its command, and the command is the first word that no option takes.
+  const anyOptions = commands.flatMap(({ options }) => options);
+  const words = wordsOf(tokensOf(argv, anyOptions));
+  const command = commandOf(words, commands);
+  const tokens = tokensOf(argv, command?.options ?? anyOptions);
+  const asked = (name: string): boolean =>
+    tokens.some((it) => it.kind === "option" && it.name === name);
+  if (asked("help")) return { kind: "help", topic: command?.name ?? words.join(" ") };
+  const read = readOptions(tokens, command?.options ?? anyOptions);
+  if (command === null && asked("version"))
+    return { kind: "version", output: outputOf(read.output) };
+  if (command === null && words.length === 0 && read.issues.length === 0)
+    return { kind: "nothing" };
+  const operands = wordsOf(tokens).slice(command?.name.split(" ").length ?? 0);
+  const issues = [
+    // A word may well be the value of a flag that is wrong: then the flag is what has to be said.
+    ...(command === null
+      ? unknownCommand(words, commands)
+      : operandIssues(command, operands)
+    ).filter(({ text }) => text === "" || read.issues.length === 0),
+    ...read.issues,
+    ...(command !== null && !command.json && read.output !== null ? [noOutput(command)] : []),
+  ];
+  if (command === null || issues.length > 0) throw new ConfigError(issues);
+  const invocation = { operands, options: read.options, output: outputOf(read.output) };
+  return { kind: "run", command, invocation, flags: read.flags };
+}
+
+const wordsOf = (tokens: readonly Token[]): readonly string[] =>
+  tokens.flatMap((token) => (token.kind === "word" ? [token.text] : []));
+
+/** Two words before one: `keep list` is a command of its own. */
+function commandOf(words: readonly string[], commands: readonly Command[]): Command | null {
+  const named = (name: string): Command | undefined => commands.find((it) => it.name === name);
+  return named(words.slice(0, 2).join(" ")) ?? named(words[0] ?? "") ?? null;
+}
+
+interface OptionsRead {
+  readonly flags: readonly FlagText[];
+  readonly options: ReadonlyMap<string, readonly string[]>;
+  readonly output: string | null;
+  readonly issues: readonly ConfigIssue[];
+}
+
+function readOptions(tokens: readonly Token[], known: readonly CommandOption[]): OptionsRead {
+  const flags: FlagText[] = [];
+  const options = new Map<string, string[]>();
+  const issues: ConfigIssue[] = [];
+  let output: string | null = null;
+  for (const token of tokens) {
+    if (token.kind === "word" || token.name === "version") continue;
+    const read = readOption(token, known);
+    if (read.kind === "issue") issues.push(read.issue);
+    else if (read.kind === "flag") flags.push(read.flag);
+    else if (read.kind === "output") output = read.text;
+    else options.set(token.name, [...(options.get(token.name) ?? []), ...read.texts]);
+  }
+  return { flags, options, output, issues };
+}
+
+type OptionRead =
+  | { readonly kind: "flag"; readonly flag: FlagText }
+  | { readonly kind: "option"; readonly texts: readonly string[] }
+  | { readonly kind: "output"; readonly text: string }
+  | { readonly kind: "issue"; readonly issue: ConfigIssue };
+
+function readOption(token: OptionToken, known: readonly CommandOption[]): OptionRead {
+  const { name, written, text } = token;
+  const own = known.find((it) => it.name === name);
+  if (own !== undefined) return readOwn(own, token);
+  if (name === "output") return readOutput(token);
+  const field = fieldByFlag.get(name);
+  if (field === undefined) {
+    const message = `there is no such flag; crigc help flags lists them${suggestion(asLong(written), optionNames(known))}`;
+    return issueOf(written, written, message);
+  }
+  if (text === null && fieldOf(field).type.kind === "boolean")
+    return { kind: "flag", flag: { name: field, written, text: "true" } };
+  if (text === null || looksLikeFlag(text, known))
+    return missing(token, fieldOf(field).placeholder);
+  return { kind: "flag", flag: { name: field, written, text } };
+}
+
+const asLong = (written: string): string => (written.startsWith("--") ? written : `-${written}`);
+
+/** `--keep --dry-run` is a forgotten value, and would be taken for a keep pattern while nothing is dry. */
+const looksLikeFlag = (text: string, known: readonly CommandOption[]): boolean =>
+  text.startsWith("--") && optionNames(known).includes(text.replace(/=.*$/s, ""));
+
+function readOwn(own: CommandOption, token: OptionToken): OptionRead {
+  const { written, text } = token;
+  if (own.placeholder === null) {
+    if (text === null) return { kind: "option", texts: [] };
+    return issueOf(written, text, `${quoted(text)} is not expected here: it is a switch`);
+  }
+  if (text === null || looksLikeFlag(text, [own])) return missing(token, own.placeholder);
+  if (own.choices !== undefined && !own.choices.includes(text))
+    return issueOf(written, text, `${quoted(text)} is not one of ${own.choices.join(", ")}`);
+  return { kind: "option", texts: [text] };
+}
+
+function readOutput(token: OptionToken): OptionRead {
+  const { written, text } = token;
+  if (text === "table" || text === "json") return { kind: "output", text };
+  if (text === null) return missing(token, "table or json");
+  return issueOf(written, text, `${quoted(text)} is not one of table, json`);
+}
+
+const outputOf = (text: string | null): "table" | "json" => (text === "json" ? "json" : "table");
+
+const missing = ({ written }: OptionToken, placeholder: string): OptionRead =>
+  issueOf(written, written, `a value is missing; expected ${placeholder} behind it`);
+
+const issueOf = (source: string, text: string, message: string): OptionRead => ({
+  kind: "issue",
+  issue: { source, text, message },
+});
+
+const noOutput = ({ name }: Command): ConfigIssue => ({
+  source: "-o",
+  text: "-o",
+  message: `${name} writes text only; leave it out`,
+});
+
+function unknownCommand(
+  words: readonly string[],
+  commands: readonly Command[],
+): readonly ConfigIssue[] {
+  const [first, second] = words;
+  if (first === undefined)
+    return [{ source: "crigc", text: "", message: "no command was given; crigc help lists them" }];
+  const family = commands.filter(({ name }) => name.startsWith(`${first} `));
+  if (family.length > 0) {
+    const names = family.map(({ name }) => name.slice(first.length + 1));
+    const what =
+      second === undefined ? "nothing stands behind it" : `${quoted(second)} is not known there`;
+    return [
+      {
+        source: `crigc ${first}`,
+        text: second ?? "",
+        message: `${what}; expected one of ${names.join(", ")}`,
+      },
+    ];
+  }
+  const message = `${quoted(first)} is no command; crigc help lists them${suggestion(
+    first,
+    commands.map(({ name }) => name),
+  )}`;
+  return [{ source: "crigc", text: first, message }];
+}
+
+function operandIssues(command: Command, given: readonly string[]): readonly ConfigIssue[] {
+  const source = `crigc ${command.name}`;
+  const { operands } = command;
+  const absent = operands.filter(
+    (operand, index) => operand.required && given[index] === undefined,
+  );
+  const wrong = given.flatMap((text, index) => {
+    const operand = operands[index] ?? repeatedOf(operands);
+    if (operand === null)
+      return [
+        {
+          source,
+          text,
+          message: `${quoted(text)} is one word too many; expected ${usage(operands)}`,
+        },
+      ];
+    if (operand.choices === undefined || operand.choices.includes(text)) return [];
+    return [
+      {
+        source,
+        text,
+        message: `${quoted(text)} is not one of ${operand.choices.join(", ")}${suggestion(text, operand.choices)}`,
+      },
+    ];
+  });
+  return [
+    ...absent.map(({ name, choices, help }) => ({
+      source,
+      text: "",
+      message: `${name} is missing; expected ${choices === undefined ? help : `one of ${choices.join(", ")}`}`,
+    })),
+    ...wrong,
+  ];
+}
+
+const repeatedOf = (operands: readonly Operand[]): Operand | null =>
+  operands.find(({ repeated }) => repeated) ?? null;
+
+const usage = (operands: readonly Operand[]): string =>
+  operands.length === 0 ? "none" : operands.map(({ name }) => name).join(" ");

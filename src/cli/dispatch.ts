@@ -1,0 +1,67 @@
+/** From the command line to the exit code: everything of `main` that needs no process. */
+import { type Environment, type FlagText } from "../config/arguments.ts";
+import type { Config } from "../config/config.ts";
+import { loadConfig } from "../config/load.ts";
+import { ConfigError, messageOf } from "../model/errors.ts";
+import { clean } from "../report/terminal.ts";
+import { parseCommandLine } from "./args.ts";
+import { commands } from "./commands.ts";
+import type { CommandContext, World } from "./context.ts";
+import { exit, exitOf } from "./exit.ts";
+import { helpOn, rootHelp } from "./help.ts";
+import { versionAnswer } from "./version.ts";
+
+export async function dispatch(
+  argv: readonly string[],
+  env: Environment,
+  world: World,
+): Promise<number> {
+  try {
+    const parsed = parseCommandLine(argv, commands);
+    switch (parsed.kind) {
+      case "help":
+        world.stdout(helpOn(parsed.topic, commands, world.screen));
+        return exit.done;
+      case "version":
+        world.stdout(versionAnswer(world.build, parsed.output));
+        return exit.done;
+      case "nothing":
+        world.stderr(rootHelp(commands, world.screen));
+        return exit.usage;
+      case "run":
+        return await parsed.command.run(contextOf(world, env, parsed.flags), parsed.invocation);
+    }
+  } catch (thrown) {
+    world.stderr(storyOf(thrown));
+    return exitOf(thrown) ?? exit.internal;
+  }
+}
+
+function contextOf(world: World, env: Environment, flags: readonly FlagText[]): CommandContext {
+  const reload = (): Config => loadConfig({ flags, env, reader: world.reader });
+  let loaded: Config | null = null;
+  return {
+    ...world,
+    env,
+    reload,
+    commands,
+    get config(): Config {
+      if (loaded !== null) return loaded;
+      loaded = reload();
+      for (const warning of loaded.warnings) world.stderr(`crigc: warning: ${clean(warning)}\n`);
+      return loaded;
+    },
+  };
+}
+
+/** One line for each thing that is wrong; a bug of ours comes with its stack. */
+function storyOf(thrown: unknown): string {
+  if (thrown instanceof ConfigError)
+    return thrown.issues
+      .map(({ source, message }) => `crigc: ${clean(`${source}: ${message}`)}\n`)
+      .join("");
+  const message = `crigc: ${clean(messageOf(thrown))}\n`;
+  if (exitOf(thrown) !== null) return message;
+  const stack = thrown instanceof Error && thrown.stack !== undefined ? `${thrown.stack}\n` : "";
+  return `crigc: internal error, please report it with these lines: ${clean(messageOf(thrown))}\n${stack}`;
+}

@@ -1,0 +1,53 @@
+/** The exit codes, and which error means which. */
+import { ConfigError, HostError, RuntimeError, StoreError } from "../model/errors.ts";
+
+export const exit = {
+  done: 0,
+  internal: 1,
+  usage: 2,
+  runtime: 3,
+  shortfall: 4,
+  partial: 5,
+  busy: 6,
+  held: 7,
+  unknown: 8,
+} as const;
+
+/** When each is given, for help and documentation. */
+export const exitTable: readonly { readonly code: number; readonly when: string }[] = [
+  { code: exit.done, when: "done, or nothing to do" },
+  { code: exit.internal, when: "internal error" },
+  {
+    code: exit.usage,
+    when: "bad usage, configuration or keep rules; several runtimes answer and none was named",
+  },
+  {
+    code: exit.runtime,
+    when: "runtime unreachable, too old, or a list or stat failed, capacity 0",
+  },
+  { code: exit.shortfall, when: "not enough could be freed, or futile" },
+  { code: exit.partial, when: "some removals failed, the rest was done" },
+  {
+    code: exit.busy,
+    when: "a second run, or gc waited for another pass longer than --runtime-request-timeout",
+  },
+  { code: exit.held, when: "on hold" },
+  {
+    code: exit.unknown,
+    when: "REF unknown (explain), no agent (status), a check failed (doctor)",
+  },
+];
+
+/** `null`: a bug of ours, which is shown with its stack. */
+export function exitOf(thrown: unknown): number | null {
+  if (thrown instanceof ConfigError) return exit.usage;
+  if (thrown instanceof RuntimeError)
+    return thrown.kind === "ambiguous" ? exit.usage : exit.runtime;
+  if (thrown instanceof HostError) return HOST_EXITS[thrown.kind] ?? exit.internal;
+  return thrown instanceof StoreError ? exit.internal : null;
+}
+
+const HOST_EXITS: Readonly<Partial<Record<HostError["kind"], number>>> = {
+  stat: exit.runtime,
+  lock: exit.busy,
+};

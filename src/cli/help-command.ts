@@ -1,0 +1,25 @@
+/** `crigc help`: the same as `--help`, the list of all flags, and the manual page. */
+import type { Command } from "./command.ts";
+import { exit } from "./exit.ts";
+import { helpOn } from "./help.ts";
+import { manualPage } from "./man.ts";
+
+export const help: Command = {
+  name: "help",
+  summary: "help on a command, on all flags (help flags), or the manual (help manual)",
+  doc: "`crigc help flags` lists every flag. `crigc help manual` writes the manual page, for `man -l -`.",
+  operands: [
+    { name: "COMMAND", required: false, repeated: true, help: "a command, flags or manual" },
+  ],
+  options: [],
+  json: false,
+  run: async (context, { operands }) => {
+    const topic = operands.join(" ");
+    context.stdout(
+      topic === "manual"
+        ? manualPage(context.commands, context.build)
+        : helpOn(topic, context.commands, context.screen),
+    );
+    return exit.done;
+  },
+};

@@ -1,0 +1,146 @@
+/** Help, written from the tables: on everything, on one command, on all flags. */
+import { dashed, defaultWords, type Field, type Group, GROUPS } from "../config/field.ts";
+import { fieldNames, fieldOf } from "../config/fields.ts";
+import { suggestion } from "../config/nearest.ts";
+import { quoted } from "../config/value.ts";
+import { ConfigError } from "../model/errors.ts";
+import { wrapped } from "../report/table.ts";
+import { displayWidth, paint, type Screen } from "../report/terminal.ts";
+import type { CommandOption, CommandWords, Operand } from "./words.ts";
+
+const WIDTH_DEFAULT = 80;
+/** Longer lines are harder to read, however wide the terminal is. */
+const WIDTH_MAX = 100;
+const TEXT_COLUMN = 32;
+
+/** `topic` is a command, the first word of several, `flags`, or "" for everything. */
+export function helpOn(topic: string, commands: readonly CommandWords[], screen: Screen): string {
+  const readable = { ...screen, width: Math.min(screen.width ?? WIDTH_DEFAULT, WIDTH_MAX) };
+  if (topic === "") return rootHelp(commands, screen);
+  if (topic === "flags") return printed(allFlags(readable), readable);
+  const command = commands.find(({ name }) => name === topic);
+  if (command !== undefined) return printed(commandHelp(command, readable), readable);
+  const family = commands.filter(({ name }) => name.startsWith(`${topic} `));
+  if (family.length > 0) return printed(commandList(family, readable), readable);
+  const known = ["flags", ...commands.map(({ name }) => name)];
+  const message = `there is no help on ${quoted(topic)}; expected a command or flags${suggestion(topic, known)}`;
+  throw new ConfigError([{ source: "crigc help", text: topic, message }]);
+}
+
+/** Fits one screen. */
+export function rootHelp(commands: readonly CommandWords[], screen: Screen): string {
+  const readable = { ...screen, width: Math.min(screen.width ?? WIDTH_DEFAULT, WIDTH_MAX) };
+  const lines = [
+    "Usage: crigc COMMAND [FLAG…]",
+    "Collects unused images, dead containers and sandboxes, and orphaned pod logs on this node.",
+    "",
+    ...commandList(commands, readable),
+    "",
+    "crigc COMMAND --help says more of one; crigc help flags lists the flags of all.",
+  ];
+  return printed(lines, readable);
+}
+
+const printed = (lines: readonly string[], screen: Screen): string => {
+  const text = `${lines.join("\n")}\n`;
+  return screen.unicode ? text : text.replaceAll("…", "...");
+};
+
+function commandList(commands: readonly CommandWords[], screen: Screen): readonly string[] {
+  const column = Math.max(...commands.map(({ name }) => name.length)) + 4;
+  return commands.flatMap(({ name, summary }) =>
+    entry({ left: name, text: summary, column }, screen),
+  );
+}
+
+function commandHelp(command: CommandWords, screen: Screen): readonly string[] {
+  const { name, summary, doc, operands, options } = command;
+  const concerned = fieldNames.map(fieldOf).filter(({ commands }) => commands.includes(name));
+  const ownOptions = [...options, ...(command.json ? [OUTPUT] : [])];
+  return [
+    ...wrapped(`Usage: ${usageOf(command)}`, screen),
+    "",
+    ...wrapped(`${sentence(summary)} ${doc}`.trim(), screen),
+    ...section("Operands", operands.map(operandEntry), screen),
+    ...section("Options", ownOptions.map(optionEntry), screen),
+    ...flagSections(concerned, screen),
+    "",
+    ...wrapped("Every other flag is accepted too: crigc help flags lists them.", screen),
+  ];
+}
+
+const sentence = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+
+export const OUTPUT: CommandOption = {
+  name: "output",
+  placeholder: "table|json",
+  choices: ["table", "json"],
+  help: "how to answer (default table); -o for short",
+};
+
+/** `crigc explain REF [-o table|json] [FLAG…]`. */
+export function usageOf({ name, operands, options, json }: CommandWords): string {
+  const words = [
+    ...operands.map(operandUsage),
+    ...options.map((option) => `[${optionUsage(option)}]`),
+    ...(json ? ["[-o table|json]"] : []),
+    "[FLAG…]",
+  ];
+  return ["crigc", name, ...words].join(" ");
+}
+
+function operandUsage({ name, required, repeated, choices }: Operand): string {
+  const word = `${choices === undefined ? name : choices.join("|")}${repeated === true ? "…" : ""}`;
+  return required ? word : `[${word}]`;
+}
+
+export const optionUsage = ({ name, placeholder }: CommandOption): string =>
+  placeholder === null ? dashed(name) : `${dashed(name)} ${placeholder}`;
+
+interface Entry {
+  readonly left: string;
+  readonly text: string;
+}
+
+const operandEntry = ({ name, help }: Operand): Entry => ({ left: name, text: help });
+
+const optionEntry = (option: CommandOption): Entry => ({
+  left: optionUsage(option),
+  text: option.help,
+});
+
+function allFlags(screen: Screen): readonly string[] {
+  const intro =
+    "Every command accepts every flag, and uses those that concern it. Each has an environment variable (CRIGC_MAX_IMAGES for --max-images) and a field in configuration files (crigc config names them).";
+  return [...wrapped(intro, screen), ...flagSections(fieldNames.map(fieldOf), screen)];
+}
+
+function flagSections(fields: readonly Field[], screen: Screen): readonly string[] {
+  return GROUPS.flatMap((group: Group) =>
+    section(group, fields.filter((field) => field.group === group).map(flagEntry), screen),
+  );
+}
+
+export const flagUsage = (field: Field): string =>
+  field.type.kind === "boolean" ? dashed(field.flag) : `${dashed(field.flag)} ${field.placeholder}`;
+
+function flagEntry(field: Field): Entry {
+  const also = (field.aliases ?? []).map((alias) => `; also ${dashed(alias)}`).join("");
+  return { left: flagUsage(field), text: `${field.help} (default: ${defaultWords(field)})${also}` };
+}
+
+function section(title: string, entries: readonly Entry[], screen: Screen): readonly string[] {
+  if (entries.length === 0) return [];
+  const lines = entries.flatMap((it) => entry({ ...it, column: TEXT_COLUMN }, screen));
+  return ["", paint(screen, "bold", `${title}:`), ...lines];
+}
+
+/** The text beside the name, or below it where the name is too long. */
+function entry(of: Entry & { readonly column: number }, screen: Screen): readonly string[] {
+  const { left, text, column } = of;
+  const lines = wrapped(text, screen, " ".repeat(column));
+  const name = `  ${left}`;
+  const [first = "", ...rest] = lines;
+  if (displayWidth(name) + 2 > column) return [name, ...lines];
+  return [name.padEnd(column) + first.trimStart(), ...rest];
+}

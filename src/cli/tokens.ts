@@ -1,0 +1,80 @@
+/** Splits a command line into words and options, with every option's value where it belongs. */
+import { parseArgs } from "node:util";
+
+import { dashed } from "../config/field.ts";
+import { fieldByFlag, fieldOf } from "../config/fields.ts";
+import type { CommandOption } from "./words.ts";
+
+export interface OptionToken {
+  readonly kind: "option";
+  /** Without dashes. */
+  readonly name: string;
+  /** As it was given: `--max-images`, `-v`. */
+  readonly written: string;
+  /** `null`: none was given. */
+  readonly text: string | null;
+}
+
+export type Token = OptionToken | { readonly kind: "word"; readonly text: string };
+
+type Shape = { type: "string" | "boolean"; short?: string };
+
+/** Options that every command has beside the table's flags. */
+const COMMON: Readonly<Record<string, Shape>> = {
+  output: { type: "string", short: "o" },
+  help: { type: "boolean", short: "h" },
+  version: { type: "boolean" },
+};
+const SHORT: ReadonlySet<string> = new Set(["o", "h", "v"]);
+
+export function tokensOf(
+  argv: readonly string[],
+  options: readonly CommandOption[],
+): readonly Token[] {
+  const { tokens } = parseArgs({
+    args: [...argv],
+    options: shapes(options),
+    strict: false,
+    allowPositionals: true,
+    tokens: true,
+  });
+  const known = optionNames(options);
+  const wrong = new Set<number>();
+  return tokens.flatMap((token): readonly Token[] => {
+    if (token.kind === "option-terminator" || wrong.has(token.index)) return [];
+    if (token.kind === "positional") return [{ kind: "word", text: token.value }];
+    const { name, rawName, value } = token;
+    const written = (argv[token.index] ?? rawName).replace(/=.*$/s, "");
+    if (isMisspelt(written, known)) {
+      wrong.add(token.index);
+      return [{ kind: "option", name: "", written, text: null }];
+    }
+    // `-v=5` means what `--v=5` means.
+    const text = rawName.startsWith("--") ? value : value?.replace(/^=/, "");
+    return [{ kind: "option", name, written: rawName, text: text ?? null }];
+  });
+}
+
+/** `-config` would be read as letters: `-c`, and `-o` with a value. */
+function isMisspelt(written: string, known: readonly string[]): boolean {
+  if (written.startsWith("--")) return false;
+  return !SHORT.has(written.charAt(1)) || known.includes(`-${written}`);
+}
+
+function shapes(options: readonly CommandOption[]): Record<string, Shape> {
+  const flags = [...fieldByFlag].map(([flag, name]): readonly [string, Shape] => {
+    const type = fieldOf(name).type.kind === "boolean" ? "boolean" : "string";
+    return [flag, flag.length === 1 ? { type, short: flag } : { type }];
+  });
+  const own = options.map(({ name, placeholder }): readonly [string, Shape] => [
+    name,
+    { type: placeholder === null ? "boolean" : "string" },
+  ]);
+  return { ...Object.fromEntries(flags), ...Object.fromEntries(own), ...COMMON };
+}
+
+/** Every option by its dashed name, for suggestions. */
+export const optionNames = (options: readonly CommandOption[]): readonly string[] => [
+  ...[...fieldByFlag.keys(), ...Object.keys(COMMON)].map(dashed),
+  ...options.map(({ name }) => dashed(name)),
+];
