@@ -2,7 +2,7 @@
 import { dashed, defaultWords, type Field, GROUPS, variablesOf } from "../config/field.ts";
 import { fieldNames, fieldOf } from "../config/fields.ts";
 import type { Build } from "./context.ts";
-import { type Exit, exit, exitWords } from "./exit.ts";
+import { exitTable } from "./exit.ts";
 import { flagUsage, optionUsage, OUTPUT, usageOf } from "./help.ts";
 import type { CommandWords } from "./words.ts";
 
@@ -79,7 +79,7 @@ function flagEntry(name: string, field: Field): readonly string[] {
 }
 
 const exitEntries = (): readonly string[] =>
-  exitTable.flatMap(({ code, when }) => tagged(`\fB${code}\fR`, `${when}.`));
+  exitTable.flatMap(({ code, when }) => tagged(`\\fB${code}\\fR`, `${when}.`));
 
 const tagged = (tag: string, text: string): readonly string[] => [".TP", tag, paragraph(text)];
 
