@@ -1,0 +1,143 @@
+/** One recorded decision of the kubelet on containers and sandboxes, and what our own code does with the same node. */
+import { collectContainers } from "../../src/execute/containers.ts";
+import { containerId, podUid, sandboxId } from "../../src/model/ids.ts";
+import type { Container, ContainerState, Sandbox } from "../../src/model/snapshot.ts";
+import { duration, durationFromMs, fromRfc3339, type Instant } from "../../src/model/time.ts";
+import type { ContainerInput } from "../../src/policy/container-input.ts";
+import { decideContainers, decideContainersAgain } from "../../src/policy/containers.ts";
+import type { PodJudgement } from "../../src/policy/pods.ts";
+import { FakeNode } from "../support/fake-node.ts";
+
+export interface ContainerVector {
+  readonly name: string;
+  readonly operation: "container-gc" | "delete-all-unused-containers";
+  readonly now: string;
+  readonly policy: {
+    readonly minimumAgeMs: number;
+    readonly maxPerPodContainer: number;
+    readonly maxContainers: number;
+  };
+  readonly pods: {
+    readonly sourcesReady: boolean;
+    readonly contentShouldBeRemoved: readonly string[];
+    readonly runtimeShouldBeRemoved: readonly string[];
+  };
+  readonly sandboxes: readonly {
+    readonly id: string;
+    readonly podUid: string;
+    readonly podName: string;
+    readonly podNamespace: string;
+    readonly state: "READY" | "NOTREADY";
+    readonly createdAt: string;
+    readonly stopFails?: boolean;
+  }[];
+  readonly containers: readonly {
+    readonly id: string;
+    readonly name: string;
+    readonly attempt: number;
+    readonly podUid: string;
+    readonly sandboxId: string;
+    readonly state: "CREATED" | "RUNNING" | "EXITED" | "UNKNOWN";
+    readonly createdAt: string;
+    readonly removeFails?: boolean;
+  }[];
+  readonly expect: ContainerEffect;
+}
+
+/** Sorted IDs of what was attempted. */
+export interface ContainerEffect {
+  readonly stopContainers: readonly string[];
+  readonly removeContainers: readonly string[];
+  readonly stopSandboxes: readonly string[];
+  readonly removeSandboxes: readonly string[];
+}
+
+/** Decides and executes as `--compat kubelet` does, against a node that records the calls. */
+export async function effectOf(vector: ContainerVector): Promise<ContainerEffect> {
+  const containers = vector.containers.map(containerOf);
+  const sandboxes = vector.sandboxes.map(sandboxFrom);
+  const fails = new Set([
+    ...vector.containers
+      .filter((one) => one.removeFails === true)
+      .map((one) => `remove-container ${one.id}`),
+    ...vector.sandboxes
+      .filter((one) => one.stopFails === true)
+      .map((one) => `stop-sandbox ${one.id}`),
+  ]);
+  const node = new FakeNode({ containers, sandboxes, fails });
+  const pods = judgementOf(vector);
+  const input: ContainerInput = {
+    snapshot: { containers, sandboxes, containerEnds: new Map(), logs: null },
+    pods,
+    limits: {
+      minimumAge: durationFromMs(vector.policy.minimumAgeMs),
+      maximumPerPodContainer: vector.policy.maxPerPodContainer,
+      maximumContainers: vector.policy.maxContainers,
+      collectForeign: false,
+      compat: "kubelet",
+    },
+    purpose: vector.operation === "container-gc" ? "periodic" : "all-unused",
+    now: time(vector.now),
+    blocks: [],
+  };
+  await collectContainers(decideContainers(input), node.ports(), {
+    signal: new AbortController().signal,
+    decideAgain: (lists) => decideContainersAgain(input, { ...lists, pods }),
+    maximumRemovals: null,
+    removalInterval: duration(0n),
+  });
+  return {
+    stopContainers: node.called("stop-container").toSorted(),
+    removeContainers: node.called("remove-container").toSorted(),
+    stopSandboxes: node.called("stop-sandbox").toSorted(),
+    removeSandboxes: node.called("remove-sandbox").toSorted(),
+  };
+}
+
+function judgementOf({ pods }: ContainerVector): PodJudgement {
+  return {
+    state: pods.sourcesReady
+      ? { kind: "ready", source: "vector" }
+      : { kind: "not-ready", source: "vector", why: "the sources of the vector are not ready" },
+    contentGone: (uid) => (pods.contentShouldBeRemoved.includes(uid) ? "pod-gone" : null),
+    runtimeGone: (uid) => pods.runtimeShouldBeRemoved.includes(uid),
+    foreignDead: () => false,
+    fading: () => false,
+  };
+}
+
+function containerOf(one: ContainerVector["containers"][number]): Container {
+  return {
+    id: containerId(one.id),
+    sandboxId: sandboxId(one.sandboxId),
+    name: one.name,
+    attempt: one.attempt,
+    podUid: podUid(one.podUid),
+    podName: "",
+    podNamespace: "",
+    imageName: "",
+    imageRef: "",
+    imageId: "",
+    state: one.state.toLowerCase() as ContainerState,
+    createdAt: time(one.createdAt),
+  };
+}
+
+function sandboxFrom(one: ContainerVector["sandboxes"][number]): Sandbox {
+  return {
+    id: sandboxId(one.id),
+    podUid: podUid(one.podUid),
+    metadataUid: podUid(one.podUid),
+    name: one.podName,
+    namespace: one.podNamespace,
+    attempt: 0,
+    state: one.state === "READY" ? "ready" : "not-ready",
+    createdAt: time(one.createdAt),
+  };
+}
+
+function time(text: string): Instant {
+  const instant = fromRfc3339(text);
+  if (instant === null) throw new Error(`the vector has a time that is none: ${text}`);
+  return instant;
+}

@@ -1,0 +1,15 @@
+/** Reads the recorded decisions of the kubelet's own collectors; CRIGC_VECTORS names another directory with the same files. */
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { gunzipSync } from "node:zlib";
+
+/** `NAME.jsonl` of the directory, or `NAME.jsonl.gz`: one JSON object a line. */
+export function readVectors<Vector>(name: string): readonly Vector[] {
+  const directory = process.env["CRIGC_VECTORS"] ?? join(import.meta.dir, "vectors");
+  const plain = join(directory, `${name}.jsonl`);
+  const text = existsSync(plain)
+    ? readFileSync(plain, "utf8")
+    : gunzipSync(readFileSync(`${plain}.gz`)).toString("utf8");
+  const lines = text.split("\n").filter((line) => line.trim() !== "");
+  return lines.map((line) => JSON.parse(line) as Vector);
+}

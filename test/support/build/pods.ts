@@ -1,0 +1,183 @@
+/** Builders for pods, dead containers, sandboxes and log directories, and one call that decides on them. */
+import { containerId, type PodUid, podUid, sandboxId } from "../../../src/model/ids.ts";
+import type { PodRecord } from "../../../src/model/ledger.ts";
+import type { ContainerLimits, MemoryLimits } from "../../../src/model/limits.ts";
+import type { ContainerPlan } from "../../../src/model/plan.ts";
+import type { Container, LogFacts, PodReading, Sandbox } from "../../../src/model/snapshot.ts";
+import {
+  duration,
+  hours,
+  type Instant,
+  instant,
+  minutes,
+  watched,
+} from "../../../src/model/time.ts";
+import type { ContainerInput } from "../../../src/policy/container-input.ts";
+import { decideContainers } from "../../../src/policy/containers.ts";
+import type { PodView } from "../../../src/policy/pod-source.ts";
+import type { PodJudgement } from "../../../src/policy/pods.ts";
+import { aContainer, aSandbox, NOW } from "./values.ts";
+
+/** Ends `secondsAgo` before now; the same instant is its creation, so that order by either is the same. */
+export const ago = (secondsAgo: number): Instant =>
+  instant(NOW - BigInt(secondsAgo) * 1_000_000_000n);
+
+/** 64 hex digits that begin with the word's bytes. */
+export const hexId = (word: string): string =>
+  Buffer.from(word).toString("hex").padEnd(64, "0").slice(0, 64);
+
+/** An exited container `NAME` of pod `POD`, attempt by attempt older. */
+export function dead(pod: string, name: string, change: Partial<Container> = {}): Container {
+  return aContainer(name, {
+    id: containerId(hexId(`${pod}/${name}/${change.createdAt ?? 0n}`)),
+    sandboxId: sandboxId(`sandbox-${pod}`),
+    podUid: podUid(`uid-${pod}`),
+    podName: `pod-${pod}`,
+    state: "exited",
+    createdAt: ago(3600),
+    ...change,
+  });
+}
+
+export const sandboxOf = (pod: string, change: Partial<Sandbox> = {}): Sandbox =>
+  aSandbox(pod, change);
+
+export const containerLimits: ContainerLimits = {
+  minimumAge: duration(0n),
+  maximumPerPodContainer: 1,
+  maximumContainers: -1,
+  collectForeign: false,
+  compat: "none",
+};
+
+export const memoryLimits: MemoryLimits = {
+  detectionPeriod: minutes(5),
+  bootGrace: minutes(5),
+  deadPodTtl: hours(24),
+  compat: "none",
+};
+
+/** A judgement that says of the named pods what is given, and of all others that they are known. */
+export function judged(change: {
+  readonly gone?: readonly string[];
+  readonly evicted?: readonly string[];
+  readonly terminated?: readonly string[];
+  readonly foreignDead?: readonly string[];
+  readonly notReady?: string;
+  readonly none?: boolean;
+}): PodJudgement {
+  const among = (uids: readonly string[] | undefined, uid: PodUid): boolean =>
+    (uids ?? []).includes(uid);
+  const contentGone = (uid: PodUid): "pod-gone" | "pod-evicted" | null => {
+    if (among(change.gone, uid)) return "pod-gone";
+    return among(change.evicted, uid) ? "pod-evicted" : null;
+  };
+  return {
+    state: stateOf(change),
+    contentGone,
+    runtimeGone: (uid) => contentGone(uid) !== null || among(change.terminated, uid),
+    foreignDead: (uid) => among(change.foreignDead, uid),
+    fading: () => false,
+  };
+}
+
+function stateOf(change: {
+  readonly notReady?: string;
+  readonly none?: boolean;
+}): PodJudgement["state"] {
+  if (change.notReady !== undefined) {
+    return { kind: "not-ready", source: "kubelet-dir", why: change.notReady };
+  }
+  return change.none === true
+    ? { kind: "none", why: "a test" }
+    : { kind: "ready", source: "kubelet-dir" };
+}
+
+export type Node = Partial<ContainerInput["snapshot"]>;
+
+/** Ends are those of creation, unless they are given. */
+export function inputOf(node: Node, change: Partial<ContainerInput> = {}): ContainerInput {
+  const containers = node.containers ?? [];
+  return {
+    snapshot: {
+      containers,
+      sandboxes: node.sandboxes ?? [],
+      containerEnds:
+        node.containerEnds ?? new Map(containers.map((one) => [one.id, one.createdAt])),
+      logs: node.logs ?? null,
+    },
+    pods: judged({}),
+    limits: containerLimits,
+    purpose: "periodic",
+    now: NOW,
+    blocks: [],
+    ...change,
+  };
+}
+
+export const planOf = (node: Node, change: Partial<ContainerInput> = {}): ContainerPlan =>
+  decideContainers(inputOf(node, change));
+
+/** IDs of the containers that go, in order. */
+export const goingContainers = (plan: ContainerPlan): readonly string[] =>
+  plan.containers.filter((one) => one.decision.kind === "remove").map((one) => one.container.id);
+
+export const stayingContainers = (plan: ContainerPlan): readonly string[] =>
+  plan.containers.filter((one) => one.decision.kind === "keep").map((one) => one.container.id);
+
+export const goingSandboxes = (plan: ContainerPlan): readonly string[] =>
+  plan.sandboxes.filter((one) => one.decision.kind === "remove").map((one) => one.sandbox.id);
+
+export const stayingSandboxes = (plan: ContainerPlan): readonly string[] =>
+  plan.sandboxes.filter((one) => one.decision.kind === "keep").map((one) => one.sandbox.id);
+
+export const goingLogs = (plan: ContainerPlan): readonly string[] =>
+  plan.podLogs.filter((one) => one.decision.kind === "remove").map((one) => one.directory.entry);
+
+/** Why a container, by ID, is kept or removed. */
+export function reasonOf(plan: ContainerPlan, id: string): string {
+  const planned = plan.containers.find((one) => one.container.id === id);
+  if (planned === undefined) throw new Error(`the plan does not name ${id}`);
+  return planned.decision.reason.kind;
+}
+
+export const noLogs: LogFacts = {
+  podLogsDirectory: "/var/log/pods",
+  podLogs: [],
+  strays: [],
+  danglingLinks: [],
+  sizeBytes: null,
+};
+
+export function viewOf(
+  node: Partial<Pick<PodView, "containers" | "sandboxes" | "logs">>,
+  pods: PodReading,
+  change: Partial<Pick<PodView, "watched" | "limits">> = {},
+): PodView {
+  return {
+    containers: [],
+    sandboxes: [],
+    logs: null,
+    ...node,
+    pods,
+    watched: watched(hours(100)),
+    limits: memoryLimits,
+    ...change,
+  };
+}
+
+export const reading = (
+  source: "kubelet-dir" | "kubelet-api" | "cri",
+  ...uids: readonly string[]
+): PodReading => ({
+  kind: "ready",
+  source,
+  pods: uids.map((uid) => ({ uid: podUid(uid), finished: false, evicted: false, images: [] })),
+});
+
+export const aPodRecord = (change: Partial<PodRecord> = {}): PodRecord => ({
+  absentPasses: 0,
+  deadPasses: 0,
+  deadSinceWatched: null,
+  ...change,
+});

@@ -1,0 +1,171 @@
+import type { ContainerPorts } from "../../src/execute/container-ports.ts";
+import type { HookRequest, LogRemover, RemovedFiles } from "../../src/execute/ports.ts";
+/** A node in memory that records every call that changes it: what the executor's ports are in tests. */
+import { RuntimeError } from "../../src/model/errors.ts";
+import type { ContainerId, SandboxId } from "../../src/model/ids.ts";
+import type { Container, ContainerDetail, Sandbox } from "../../src/model/snapshot.ts";
+
+export type NodeCall =
+  | { readonly kind: "stop-container"; readonly id: string; readonly graceSeconds: number }
+  | {
+      readonly kind: "exec";
+      readonly id: string;
+      readonly command: readonly string[];
+      readonly timeoutSeconds: number;
+    }
+  | { readonly kind: "remove-container" | "stop-sandbox" | "remove-sandbox"; readonly id: string }
+  | { readonly kind: "get"; readonly request: HookRequest }
+  | { readonly kind: "remove-logs"; readonly path: string; readonly uid: string }
+  | { readonly kind: "remove-link" | "remove-pod-logs"; readonly entry: string };
+
+export interface FakeNodeState {
+  readonly containers: readonly Container[];
+  readonly sandboxes: readonly Sandbox[];
+  /** Changes of what a container's status says, beside the list. */
+  readonly details?: ReadonlyMap<string, Partial<ContainerDetail>>;
+  /** Calls that fail, as `KIND ID`; `list` fails both lists, `status ID` a status. */
+  readonly fails?: ReadonlySet<string>;
+  readonly address?: string;
+  /** Nanoseconds that each call takes on the fake clock. */
+  readonly callNs?: bigint;
+}
+
+export class FakeNode {
+  readonly calls: NodeCall[] = [];
+  readonly containers: Map<string, Container>;
+  readonly sandboxes: Map<string, Sandbox>;
+  lists = 0;
+  /** Runs before each recorded call: the world that changes meanwhile. */
+  before: (call: NodeCall) => void = () => {};
+  readonly #state: FakeNodeState;
+  #ns = 0n;
+
+  constructor(state: FakeNodeState) {
+    this.#state = state;
+    this.containers = new Map(state.containers.map((one) => [one.id, one]));
+    this.sandboxes = new Map(state.sandboxes.map((one) => [one.id, one]));
+  }
+
+  /** IDs or entries of the recorded calls of one kind, in order. */
+  called(kind: NodeCall["kind"]): readonly string[] {
+    return this.calls.filter((call) => call.kind === kind).map(subjectOf);
+  }
+
+  readonly runtime: ContainerPorts["runtime"] = {
+    listContainers: async () => {
+      this.lists += 1;
+      this.#fail("list");
+      return [...this.containers.values()];
+    },
+    listSandboxes: async () => [...this.sandboxes.values()],
+    containerDetail: async (id: ContainerId) => {
+      this.#fail(`status ${id}`);
+      const container = this.containers.get(id);
+      return container === undefined ? null : this.#detail(container);
+    },
+    sandboxDetail: async (id: SandboxId) => {
+      this.#fail(`status ${id}`);
+      const sandbox = this.sandboxes.get(id);
+      if (sandbox === undefined) return null;
+      return { id, state: sandbox.state, address: this.#state.address ?? "" };
+    },
+  };
+
+  readonly writer: ContainerPorts["writer"] = {
+    stopContainer: async (id, graceSeconds) => {
+      this.#call({ kind: "stop-container", id, graceSeconds });
+      const container = this.containers.get(id);
+      if (container !== undefined) this.containers.set(id, { ...container, state: "exited" });
+    },
+    removeContainer: async (id) => {
+      this.#call({ kind: "remove-container", id });
+      this.containers.delete(id);
+    },
+    stopSandbox: async (id) => this.#call({ kind: "stop-sandbox", id }),
+    removeSandbox: async (id) => {
+      this.#call({ kind: "remove-sandbox", id });
+      this.sandboxes.delete(id);
+    },
+    execSync: async (id, command, timeoutSeconds) => {
+      this.#call({ kind: "exec", id, command, timeoutSeconds });
+      return 0;
+    },
+  };
+
+  readonly logs: LogRemover = {
+    removeContainerLogs: async (path, uid): Promise<RemovedFiles> => {
+      this.#call({ kind: "remove-logs", path, uid });
+      return { names: [path], bytes: 4096n };
+    },
+    removeLegacyLink: async (entry) => {
+      this.#call({ kind: "remove-link", entry });
+      return true;
+    },
+    removePodLogs: async ({ entry }) => {
+      this.#call({ kind: "remove-pod-logs", entry });
+      return { names: [entry], bytes: 4096n };
+    },
+  };
+
+  ports(change: Partial<ContainerPorts> = {}): ContainerPorts {
+    return {
+      runtime: this.runtime,
+      writer: this.writer,
+      logs: this.logs,
+      hooks: {
+        get: async (request) => {
+          this.#call({ kind: "get", request });
+          return 200;
+        },
+      },
+      timer: {
+        monotonicNs: () => this.#ns,
+        sleep: async (ms) => {
+          this.#ns += BigInt(ms) * 1_000_000n;
+        },
+      },
+      measureAvailable: null,
+      ...change,
+    };
+  }
+
+  #detail(container: Container): ContainerDetail {
+    return {
+      id: container.id,
+      imageVolumes: [],
+      finishedAt: container.state === "exited" ? container.createdAt : null,
+      logPath: "",
+      state: container.state,
+      labels: labelsOf(container),
+      annotations: {},
+      ...this.#state.details?.get(container.id),
+    };
+  }
+
+  #call(call: NodeCall): void {
+    this.before(call);
+    this.calls.push(call);
+    this.#ns += this.#state.callNs ?? 0n;
+    this.#fail(`${call.kind} ${subjectOf(call)}`);
+  }
+
+  #fail(what: string): void {
+    if (this.#state.fails?.has(what) === true) throw new RuntimeError("failed", `${what}: refused`);
+  }
+}
+
+function subjectOf(call: NodeCall): string {
+  if ("id" in call) return call.id;
+  if ("entry" in call) return call.entry;
+  return call.kind === "get" ? call.request.host : call.path;
+}
+
+function labelsOf(container: Container): Readonly<Record<string, string>> {
+  if (container.podUid === "") return {};
+  return {
+    "io.kubernetes.pod.uid": container.podUid,
+    "io.kubernetes.pod.name": container.podName,
+    "io.kubernetes.pod.namespace": container.podNamespace,
+    "io.kubernetes.container.name": container.name,
+  };
+}
