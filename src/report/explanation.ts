@@ -11,7 +11,7 @@ import {
   sandboxKeepWords,
   sandboxRemoveWords,
 } from "./container-words.ts";
-import { imageName, shortId } from "./image-names.ts";
+import { imageName } from "./image-names.ts";
 import { document, type JsonObject } from "./json.ts";
 import { containerName, sandboxName } from "./plan-containers-table.ts";
 import {
@@ -202,7 +202,7 @@ function imageLines(it: KeptImage | ImageCandidate, screen: Screen): readonly st
   const others = otherNames(it.image);
   const { firstSeenAt, lastUsedAt } = it.record;
   return [
-    `  id: ${screen.width === null ? clean(it.image.id) : shortId(it.image.id)}`,
+    `  id: ${clean(it.image.id)}`,
     ...(others.length === 0 ? [] : wrapped(`also: ${others.join(", ")}`, screen, "  ")),
     `  size: ${humanBytes(it.image.sizeBytes)} as the runtime reports it`,
     `  first seen: ${toRfc3339(firstSeenAt)}`,
@@ -213,9 +213,9 @@ function imageLines(it: KeptImage | ImageCandidate, screen: Screen): readonly st
 const otherNames = (image: Image): readonly string[] =>
   image.repoTags.map(clean).filter((name) => name !== imageName(image));
 
-/** The rules as they were asked, the last one being that which decided. */
+/** The rules as they were asked; the last one decided, unless none keeps a candidate. */
 function triedLines(thing: ExplainedThing, screen: Screen): readonly string[] {
-  const decided = verdictOf(thing) === "kept";
+  const decided = thing.kind !== "candidate-image";
   const tried = triedCodes(thing);
   if (tried.length === 0) return [];
   return [

@@ -1,16 +1,15 @@
 /** Document `History`: passes, what each removed and what that freed, and the warning events between them. */
 import type { Event } from "../model/event.ts";
-import type { ContainerOutcome, ImageEnd } from "../model/outcome.ts";
-import type { PassKind } from "../model/pass.ts";
-import type { Instant } from "../model/time.ts";
-import { document, type JsonObject, timeOf } from "./json.ts";
-import { containerEndWords, imageEndWords } from "./pass-words.ts";
+import type { Duration, Instant } from "../model/time.ts";
+import { document, type JsonObject, msOf, timeOf } from "./json.ts";
+import { endWords } from "./pass-words.ts";
 import { eventJson } from "./snapshot-json.ts";
 
 /** A pass as the history keeps it. */
 export interface PassRow {
   readonly id: string;
-  readonly kind: PassKind;
+  /** A later version may have written words that this one does not know: they are shown as they stand. */
+  readonly kind: string;
   readonly purpose: string;
   readonly signals: readonly string[];
   readonly startedAt: Instant;
@@ -18,8 +17,8 @@ export interface PassRow {
   readonly endedAt: Instant | null;
   readonly dryRun: boolean;
   readonly error: string | null;
-  readonly imagesEnd: ImageEnd | null;
-  readonly containersEnd: ContainerOutcome["end"] | null;
+  readonly imagesEnd: string | null;
+  readonly containersEnd: string | null;
   readonly removed: number;
   readonly failed: number;
   readonly wantedBytes: bigint | null;
@@ -33,19 +32,21 @@ export interface PassRow {
 
 export interface StepRow {
   readonly name: string;
-  readonly tookMs: number;
+  readonly startedAt: Instant;
+  readonly took: Duration;
   readonly error: string | null;
 }
 
 /** A removal that was tried, as the history keeps it. */
 export interface RemovalRow {
   readonly passId: string;
-  readonly kind: "image" | "container" | "sandbox" | "pod-logs" | "log-link";
+  /** `image`, `container`, `sandbox`, `pod-logs` or `log-link`. */
+  readonly kind: string;
   /** The ID, or the entry of the log directory. */
   readonly subject: string;
   /** What it was called: tags and digests of an image, namespace, pod and name of a container. */
   readonly names: readonly string[];
-  /** Code of the trigger of an image; "" for the rest. */
+  /** What asked for it: a trigger of images, or the purpose of the pass for the rest. */
   readonly trigger: string;
   readonly signal: string | null;
   /** Code of why it was removed. */
@@ -56,7 +57,7 @@ export interface RemovalRow {
   readonly measuredBytes: bigint | null;
   readonly settled: string | null;
   readonly at: Instant;
-  readonly tookMs: number | null;
+  readonly took: Duration | null;
 }
 
 export interface HistoryReport {
@@ -83,9 +84,9 @@ const passRowJson = (row: PassRow): JsonObject => ({
   dryRun: row.dryRun,
   error: row.error,
   imagesEnd: row.imagesEnd,
-  imagesEndText: row.imagesEnd === null ? null : imageEndWords(row.imagesEnd),
+  imagesEndText: row.imagesEnd === null ? null : endWords(row.imagesEnd),
   containersEnd: row.containersEnd,
-  containersEndText: row.containersEnd === null ? null : containerEndWords(row.containersEnd),
+  containersEndText: row.containersEnd === null ? null : endWords(row.containersEnd),
   removed: row.removed,
   failed: row.failed,
   wantedBytes: row.wantedBytes,
@@ -94,7 +95,12 @@ const passRowJson = (row: PassRow): JsonObject => ({
   availableBeforeBytes: row.availableBeforeBytes,
   availableAfterBytes: row.availableAfterBytes,
   capacityBytes: row.capacityBytes,
-  steps: row.steps.map((step) => ({ name: step.name, tookMs: step.tookMs, error: step.error })),
+  steps: row.steps.map((step) => ({
+    name: step.name,
+    startedAt: timeOf(step.startedAt),
+    tookMs: msOf(step.took),
+    error: step.error,
+  })),
 });
 
 const removalRowJson = (row: RemovalRow): JsonObject => ({
@@ -111,5 +117,5 @@ const removalRowJson = (row: RemovalRow): JsonObject => ({
   measuredBytes: row.measuredBytes,
   settled: row.settled,
   at: timeOf(row.at),
-  tookMs: row.tookMs,
+  tookMs: row.took === null ? null : msOf(row.took),
 });

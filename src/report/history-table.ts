@@ -4,7 +4,7 @@ import { type Instant, since, toRfc3339 } from "../model/time.ts";
 import { counted, humanBytes, humanDuration } from "./bytes.ts";
 import type { HistoryReport, PassRow, RemovalRow } from "./history-document.ts";
 import { shortId } from "./image-names.ts";
-import { containerEndWords, eventTitle, imageEndWords, passTitle } from "./pass-words.ts";
+import { endWords, eventTitle, passTitle } from "./pass-words.ts";
 import { text } from "./plan-table.ts";
 import { type Column, tableLines, wrapped } from "./table.ts";
 import { clean, paint, type Screen } from "./terminal.ts";
@@ -65,10 +65,10 @@ function resultOf(pass: PassRow): string {
       : `in ${humanDuration(since(pass.endedAt, pass.startedAt))}`;
   if (pass.error !== null) return `failed: ${clean(pass.error)}`;
   const ends = [
-    ...(pass.imagesEnd === null ? [] : [imageEndWords(pass.imagesEnd)]),
+    ...(pass.imagesEnd === null ? [] : [endWords(pass.imagesEnd)]),
     ...(pass.containersEnd === null || pass.containersEnd === "done"
       ? []
-      : [containerEndWords(pass.containersEnd)]),
+      : [endWords(pass.containersEnd)]),
   ];
   const removed = pass.removed === 0 ? [] : [`${counted(pass.removed, "thing")} removed`];
   const failed = pass.failed === 0 ? [] : [`${counted(pass.failed, "removal")} failed`];
@@ -97,12 +97,15 @@ const indented = (screen: Screen): Screen => ({
 
 const removalRow = (row: RemovalRow): readonly string[] => [
   row.kind,
-  clean(row.names[0] ?? shortId(row.subject)),
+  nameOf(row),
   row.measuredBytes === null ? "-" : humanBytes(row.measuredBytes),
   row.reportedBytes === null ? "-" : humanBytes(row.reportedBytes),
-  row.signal === null ? row.trigger || row.reason : `${row.trigger} ${row.signal}`,
+  row.signal === null ? row.reason : `${row.reason} ${row.signal}`,
   row.message === null ? row.result : `${row.result}: ${clean(row.message)}`,
 ];
+
+const nameOf = (row: RemovalRow): string =>
+  clean(row.names[0] ?? (row.kind.endsWith("s") ? row.subject : shortId(row.subject)));
 
 const eventLines = (event: Event, screen: Screen): readonly string[] =>
   wrapped(

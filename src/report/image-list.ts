@@ -5,14 +5,14 @@ import type { ImageKeepReason } from "../model/reason.ts";
 import type { Image } from "../model/snapshot.ts";
 import { type Instant, toRfc3339 } from "../model/time.ts";
 import { counted, humanBytes } from "./bytes.ts";
-import { imageName, shortId } from "./image-names.ts";
+import { imageName } from "./image-names.ts";
 import { document, type JsonObject, timeOf } from "./json.ts";
 import { text } from "./plan-table.ts";
 import { keepJson, userJson } from "./reason-json.ts";
 import { imageJson, recordJson } from "./snapshot-json.ts";
 import { type Column, tableLines } from "./table.ts";
 import type { Screen } from "./terminal.ts";
-import { keepTitle, keepWords, userWords } from "./words.ts";
+import { keepTitle, keepWords, userName, userWords } from "./words.ts";
 
 export interface ImageListEntry {
   readonly image: Image;
@@ -69,7 +69,6 @@ const entryJson = (entry: ImageListEntry): JsonObject => ({
 
 const COLUMNS: readonly Column[] = [
   { title: "IMAGE", minimumWidth: 16, cut: "middle" },
-  { title: "ID", minimumWidth: 8 },
   { title: "SIZE", align: "right" },
   { title: "FIRST SEEN" },
   { title: "LAST USED" },
@@ -92,11 +91,10 @@ export function imageListTable(report: ImageListReport, screen: Screen): string 
 
 const entryRow = (entry: ImageListEntry, screen: Screen): readonly string[] => [
   imageName(entry.image),
-  shortId(entry.image.id).replace(/^sha256:/, ""),
   humanBytes(entry.image.sizeBytes),
   entry.record === null ? "-" : toRfc3339(entry.record.firstSeenAt).slice(0, 10),
   lastUsed(entry),
-  usedBy(entry),
+  usedBy(entry, screen),
   keptBy(entry, screen),
 ];
 
@@ -108,17 +106,17 @@ function lastUsed(entry: ImageListEntry): string {
     : toRfc3339(entry.record.lastUsedAt).slice(0, 10);
 }
 
-function usedBy(entry: ImageListEntry): string {
+function usedBy(entry: ImageListEntry, screen: Screen): string {
   if (entry.reason?.kind !== "in-use") return "-";
   const [first, ...rest] = entry.reason.users;
   if (first === undefined) return "-";
-  return rest.length === 0 ? userWords(first) : `${userWords(first)}, ${rest.length} more`;
+  const name = screen.width === null ? userWords(first) : userName(first);
+  return rest.length === 0 ? name : `${name}, ${rest.length} more`;
 }
 
 // A short title on a terminal; the whole sentence where a program reads it.
 function keptBy(entry: ImageListEntry, screen: Screen): string {
-  if (entry.reason === null)
-    return entry.place === null ? "-" : `nothing, number ${entry.place} to go`;
+  if (entry.reason === null) return entry.place === null ? "-" : `nothing (${entry.place}. to go)`;
   return screen.width === null ? keepWords(entry.reason) : keepTitle(entry.reason.kind);
 }
 

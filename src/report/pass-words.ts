@@ -8,61 +8,63 @@ import { humanBytes, usedPercent } from "./bytes.ts";
 import { clean } from "./terminal.ts";
 import { keepWords } from "./words.ts";
 
+const IMAGE_ENDS: Readonly<Record<ImageEnd, string>> = {
+  "nothing-to-do": "nothing asks for space",
+  "target-reached": "the target is reached",
+  "own-gain-reached":
+    "this pass has freed what was wanted when it began, though others filled the disk meanwhile",
+  "candidates-exhausted": "every image that may go is gone, and the target is not reached",
+  futile: "what is left to remove could not reach the target, so it stays",
+  blocked: "no image may be removed now",
+  "removal-limit": "the limit of removals in one pass is reached",
+  "settle-exhausted": "the runtime gives space back late, so the rest is left to the next pass",
+  "no-gain": "three removals in a row freed nothing on the full filesystem",
+  "age-removal-errors": "images over the maximum age could not be removed, so space was not freed",
+  "invalid-capacity": "the filesystem's figures cannot be right",
+  "observation-failed": "a list or a measurement failed on the way, so removal ended",
+  stopped: "it was asked to stop",
+  "dry-run": "dry run: nothing was removed",
+};
+
+const CONTAINER_ENDS: Readonly<Record<ContainerOutcome["end"], string>> = {
+  done: "done",
+  blocked: "nothing may be removed now",
+  "removal-limit": "the limit of removals in one pass is reached",
+  stopped: "it was asked to stop",
+  "observation-failed": "a list failed on the way, so removal ended",
+  "dry-run": "dry run: nothing was removed",
+};
+
+const PASS_TITLES: Readonly<Record<PassKind, string>> = {
+  "image-gc": "image collection",
+  "container-gc": "container collection",
+  pressure: "pressure reclaim",
+  gc: "collection",
+};
+
+const EVENT_TITLES: Readonly<Record<EventReason, string>> = {
+  ImageGCFailed: "image collection keeps failing",
+  ContainerGCFailed: "container collection failed",
+  FreeDiskSpaceFailed: "not enough space could be freed",
+  InvalidDiskCapacity: "the image filesystem reports no capacity",
+  EvictionThresholdMet: "the node is short of disk",
+  ImageGCFutile: "images are not what fills the disk",
+  KeepRulesInvalid: "the keep rules are invalid, no image is removed",
+  GhostImage: "a removed image is still listed",
+};
+
+const known = (words: Readonly<Record<string, string>>, word: string): string | undefined =>
+  Object.hasOwn(words, word) ? words[word] : undefined;
+
 /** How the image half of a pass ended. */
-export function imageEndWords(end: ImageEnd): string {
-  switch (end) {
-    case "nothing-to-do":
-      return "nothing asks for space";
-    case "target-reached":
-      return "the target is reached";
-    case "own-gain-reached":
-      return "this pass has freed what was wanted when it began, though others filled the disk meanwhile";
-    case "candidates-exhausted":
-      return "every image that may go is gone, and the target is not reached";
-    case "futile":
-      return "what is left to remove could not reach the target, so it stays";
-    case "blocked":
-      return "no image may be removed now";
-    case "removal-limit":
-      return "the limit of removals in one pass is reached";
-    case "settle-exhausted":
-      return "the runtime gives space back late, so the rest is left to the next pass";
-    case "no-gain":
-      return "three removals in a row freed nothing on the full filesystem";
-    case "age-removal-errors":
-      return "images over the maximum age could not be removed, so space was not freed";
-    case "invalid-capacity":
-      return "the filesystem's figures cannot be right";
-    case "observation-failed":
-      return "a list or a measurement failed on the way, so removal ended";
-    case "stopped":
-      return "it was asked to stop";
-    case "dry-run":
-      return "dry run: nothing was removed";
-    default:
-      return assertNever(end);
-  }
-}
+export const imageEndWords = (end: ImageEnd): string => IMAGE_ENDS[end];
 
 /** How the container half of a pass ended. */
-export function containerEndWords(end: ContainerOutcome["end"]): string {
-  switch (end) {
-    case "done":
-      return "done";
-    case "blocked":
-      return "nothing may be removed now";
-    case "removal-limit":
-      return "the limit of removals in one pass is reached";
-    case "stopped":
-      return "it was asked to stop";
-    case "observation-failed":
-      return "a list failed on the way, so removal ended";
-    case "dry-run":
-      return "dry run: nothing was removed";
-    default:
-      return assertNever(end);
-  }
-}
+export const containerEndWords = (end: ContainerOutcome["end"]): string => CONTAINER_ENDS[end];
+
+/** Of either half, as the history has it; a word of a later version stands for itself. */
+export const endWords = (end: string): string =>
+  known(IMAGE_ENDS, end) ?? known(CONTAINER_ENDS, end) ?? clean(end);
 
 export function imageResultWords(result: ImageResult): string {
   switch (result.kind) {
@@ -111,20 +113,7 @@ export function removalResultWords(result: RemovalResult): string {
   }
 }
 
-export function passTitle(kind: PassKind): string {
-  switch (kind) {
-    case "image-gc":
-      return "image collection";
-    case "container-gc":
-      return "container collection";
-    case "pressure":
-      return "pressure reclaim";
-    case "gc":
-      return "collection";
-    default:
-      return assertNever(kind);
-  }
-}
+export const passTitle = (kind: string): string => known(PASS_TITLES, kind) ?? clean(kind);
 
 export function purposeWords(purpose: Purpose): string {
   switch (purpose.kind) {
@@ -140,28 +129,7 @@ export function purposeWords(purpose: Purpose): string {
 }
 
 /** What an operator should take from an event, in a few words. */
-export function eventTitle(reason: EventReason): string {
-  switch (reason) {
-    case "ImageGCFailed":
-      return "image collection keeps failing";
-    case "ContainerGCFailed":
-      return "container collection failed";
-    case "FreeDiskSpaceFailed":
-      return "not enough space could be freed";
-    case "InvalidDiskCapacity":
-      return "the image filesystem reports no capacity";
-    case "EvictionThresholdMet":
-      return "the node is short of disk";
-    case "ImageGCFutile":
-      return "images are not what fills the disk";
-    case "KeepRulesInvalid":
-      return "the keep rules are invalid, no image is removed";
-    case "GhostImage":
-      return "a removed image is still listed";
-    default:
-      return assertNever(reason);
-  }
-}
+export const eventTitle = (reason: string): string => known(EVENT_TITLES, reason) ?? clean(reason);
 
 export interface Shortfall {
   readonly capacityBytes: bigint;

@@ -4,7 +4,7 @@ import { duration, type Instant, since, toRfc3339 } from "../model/time.ts";
 import { diskBar } from "./bar.ts";
 import { counted, humanBytes, humanDuration, usedPercent } from "./bytes.ts";
 import { figuresLine, filesystemLines } from "./disk-lines.ts";
-import { toJson } from "./json.ts";
+import { type Json, toJson } from "./json.ts";
 import { passSummary } from "./pass-log.ts";
 import { eventTitle } from "./pass-words.ts";
 import { text } from "./plan-table.ts";
@@ -167,14 +167,15 @@ function valueLines(report: StatusReport, screen: Screen): readonly string[] {
   if (shown.length === 0) return [];
   return tableLines(
     VALUE_COLUMNS,
-    shown.map((it) => [
-      it.field,
-      clean(typeof it.value === "string" ? it.value : toJson(it.value)),
-      clean(it.source),
-    ]),
+    shown.map((it) => [it.field, clean(valueText(it.value)), clean(it.source)]),
     screen,
   );
 }
+
+const valueText = (value: Json): string => {
+  if (Array.isArray(value)) return value.map(valueText).join(", ");
+  return typeof value === "string" ? value : toJson(value);
+};
 
 const ago = (at: Instant, now: Instant): string => `${humanDuration(positive(now, at))} ago`;
 

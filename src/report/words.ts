@@ -157,6 +157,21 @@ export function userWords(user: ImageUser): string {
   }
 }
 
+/** For a column: the name alone. */
+export function userName(user: ImageUser): string {
+  switch (user.kind) {
+    case "container":
+    case "image-volume":
+      return containerName(user);
+    case "pod-spec":
+      return `pod ${clean(user.uid)}`;
+    case "sandbox":
+      return `sandbox ${shortId(user.id)}`;
+    default:
+      return assertNever(user);
+  }
+}
+
 function usersWords(users: readonly ImageUser[]): string {
   const named = users.slice(0, USERS_NAMED).map(userWords);
   const rest = users.length - named.length;
