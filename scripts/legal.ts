@@ -1,0 +1,12 @@
+// Writes the licence texts and the bill of materials anew: scripts/bun scripts/legal.ts, after a dependency has changed.
+
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+import { legalFiles } from "./legal/generate.ts";
+
+const top = join(import.meta.dir, "..");
+for (const [path, text] of await legalFiles(top)) {
+  writeFileSync(join(top, path), text);
+  console.log(`wrote ${path}: ${text.length} characters`);
+}
