@@ -1,0 +1,139 @@
+import { describe, expect, test } from "bun:test";
+
+import type { Filesystem } from "../../src/model/snapshot.ts";
+import {
+  boundBytes,
+  breakdownOf,
+  futilityKey,
+  futilityOf,
+  type SpaceTarget,
+  stillUseful,
+} from "../../src/policy/futility.ts";
+import { aFilesystem, anImage, GIB } from "../support/build/values.ts";
+
+const target: SpaceTarget = {
+  kind: "available-bytes",
+  trigger: { kind: "space" },
+  device: "8:1",
+  path: "/var/lib/containerd",
+  availableBytes: 20n * GIB,
+  wantedBytes: 17n * GIB,
+  relievedBytes: 16n * GIB,
+};
+const images = [anImage("a", { sizeBytes: 2n * GIB }), anImage("b", { sizeBytes: 1n * GIB })];
+const full = (change: Partial<Filesystem> = {}) =>
+  aFilesystem({ availableBytes: 3n * GIB, ...change });
+const none = { images, logs: null, users: new Map() };
+
+describe("the bound", () => {
+  test("is what the image filesystem says is used, and the unused images' sizes on top", () => {
+    expect(boundBytes({ imageUsedBytes: 10n, unusedReportedBytes: 3n })).toBe(13n);
+  });
+
+  test("is five times the sizes where nothing is said", () => {
+    expect(boundBytes({ imageUsedBytes: null, unusedReportedBytes: 3n })).toBe(15n);
+    expect(boundBytes({ imageUsedBytes: 0n, unusedReportedBytes: 3n })).toBe(15n);
+  });
+});
+
+describe("a pass is futile", () => {
+  test("exactly where not even the bound brings the disk back under the high threshold", () => {
+    expect(futilityOf(target, full({ imageUsedBytes: 10n * GIB }), none)).toMatchObject({
+      futile: false,
+      neededBytes: 13n * GIB,
+      boundBytes: 13n * GIB,
+    });
+    expect(futilityOf(target, full({ imageUsedBytes: 10n * GIB - 1n }), none).futile).toBeTrue();
+    expect(futilityOf(target, full({ imageUsedBytes: null }), none).futile).toBeFalse();
+    expect(
+      futilityOf(target, full({ imageUsedBytes: null, availableBytes: GIB - 1n }), none).futile,
+    ).toBeTrue();
+  });
+
+  test("images in use are no part of the bound", () => {
+    const users = new Map([[anImage("a").id, []]]);
+    expect(futilityOf(target, full({ imageUsedBytes: null }), { ...none, users }).boundBytes).toBe(
+      5n * GIB,
+    );
+  });
+});
+
+describe("after each removal it is judged again", () => {
+  const remaining = {
+    target,
+    imageUsedBytes: 12n * GIB,
+    gainedBytes: 0n,
+    unusedReportedBytes: 3n * GIB,
+    availableBytes: 3n * GIB,
+  };
+
+  test("useful while what is left can reach the threshold", () => {
+    expect(stillUseful(remaining)).toBeTrue();
+    expect(stillUseful({ ...remaining, availableBytes: 1n * GIB - 1n })).toBeFalse();
+  });
+
+  test("what was gained is no longer there to gain", () => {
+    const after = { ...remaining, gainedBytes: 12n * GIB, unusedReportedBytes: 0n };
+    expect(stillUseful({ ...after, availableBytes: 15n * GIB })).toBeFalse();
+    expect(stillUseful({ ...after, availableBytes: 16n * GIB })).toBeTrue();
+  });
+
+  test("without a figure of the runtime five times the rest counts", () => {
+    const told = { ...remaining, imageUsedBytes: null };
+    expect(stillUseful({ ...told, availableBytes: 1n * GIB })).toBeTrue();
+    expect(stillUseful({ ...told, availableBytes: 1n * GIB - 1n })).toBeFalse();
+  });
+});
+
+describe("what fills the disk", () => {
+  const logs = {
+    podLogsDirectory: "/l",
+    podLogs: [],
+    strays: [],
+    danglingLinks: [],
+    sizeBytes: 5n * GIB,
+  };
+
+  test("adds up to what is used", () => {
+    const parts = breakdownOf(full({ imageUsedBytes: 10n * GIB, containerUsedBytes: 2n * GIB }), {
+      images,
+      logs,
+    });
+    expect(parts).toMatchObject({
+      imagesBytes: 10n * GIB,
+      containersBytes: 2n * GIB,
+      logsBytes: 5n * GIB,
+      otherBytes: 80n * GIB,
+    });
+  });
+
+  test("is never negative, however large the parts claim to be", () => {
+    const parts = breakdownOf(full({ imageUsedBytes: 96n * GIB, containerUsedBytes: 9n * GIB }), {
+      images,
+      logs,
+    });
+    expect(parts).toMatchObject({
+      imagesBytes: 96n * GIB,
+      containersBytes: 1n * GIB,
+      logsBytes: 0n,
+      otherBytes: 0n,
+    });
+  });
+
+  test("leaves out what cannot be told, and logs that lie elsewhere", () => {
+    const parts = breakdownOf(full({ roles: ["imagefs"], imageUsedBytes: null }), { images, logs });
+    expect(parts).toMatchObject({
+      imagesBytes: 3n * GIB,
+      containersBytes: null,
+      logsBytes: null,
+      otherBytes: 94n * GIB,
+    });
+  });
+});
+
+test("the same state is said once: a few bytes do not make another one, a percent does", () => {
+  const at = (availableBytes: bigint) =>
+    futilityKey(futilityOf(target, full({ availableBytes }), none));
+  expect(at(3n * GIB + 1n)).toBe(at(3n * GIB + 4096n));
+  expect(at(3n * GIB + 1n)).not.toBe(at(5n * GIB));
+});

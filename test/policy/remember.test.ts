@@ -1,0 +1,255 @@
+import { describe, expect, test } from "bun:test";
+
+import { containerId, podUid, sandboxId } from "../../src/model/ids.ts";
+import { emptyLedger, type Ledger } from "../../src/model/ledger.ts";
+import type { MemoryLimits } from "../../src/model/limits.ts";
+import type { Snapshot } from "../../src/model/snapshot.ts";
+import { type Duration, hours, instant, minutes, seconds, watched } from "../../src/model/time.ts";
+import {
+  expectContainers,
+  forgetImages,
+  remember,
+  rememberGhost,
+} from "../../src/policy/remember.ts";
+import { usageOf } from "../../src/policy/usage.ts";
+import {
+  aContainer,
+  aLedger,
+  anImage,
+  aRecord,
+  aSandbox,
+  aSnapshot,
+  defaultLimits,
+  idOf,
+  NOW,
+} from "../support/build/values.ts";
+
+function next(ledger: Ledger, snapshot: Snapshot, change: Partial<MemoryLimits> = {}): Ledger {
+  const limits = { ...defaultLimits.memory, ...change };
+  return remember({ ledger, snapshot, usage: usageOf(snapshot), limits, pods: ledger.pods });
+}
+
+/** The node some time later, by both clocks. */
+function later(span: Duration, change: Partial<Snapshot> = {}): Snapshot {
+  const at = instant(NOW + span);
+  return aSnapshot({
+    clocks: { wall: at, uptime: (hours(48) + span) as Duration, bootId: "boot-1" },
+    observedAt: instant(at + seconds(1)),
+    ...change,
+  });
+}
+
+const running = aContainer("c", { imageId: idOf("app") });
+
+describe("images", () => {
+  test("one that was not there before is first seen now and never used", () => {
+    const ledger = next(aLedger(), aSnapshot({ images: [anImage("app")] }));
+    expect(ledger.images.get(idOf("app"))).toEqual({
+      firstSeenAt: NOW,
+      firstSeenWatched: watched(hours(24) + minutes(5)),
+      lastUsedAt: null,
+      lastUsedWatched: null,
+      names: "registry.example/app:v1",
+      sizeBytes: anImage("app").sizeBytes,
+      ghost: null,
+    });
+  });
+
+  test("use is remembered by both clocks and outlasts the container", () => {
+    const one = next(
+      aLedger(),
+      later(minutes(0), { images: [anImage("app")], containers: [running] }),
+    );
+    const two = next(one, later(minutes(5), { images: [anImage("app")] }), {
+      bootGrace: seconds(0),
+    });
+    expect(two.images.get(idOf("app"))).toMatchObject({
+      lastUsedAt: instant(NOW + seconds(1)),
+      lastUsedWatched: one.watched,
+    });
+  });
+
+  test("changed tags or digests count as first seen now, and leave the last use as it is", () => {
+    const record = aRecord({
+      names: "registry.example/app:v0",
+      lastUsedAt: NOW,
+      lastUsedWatched: watched(5n),
+    });
+    const before = aLedger({ images: new Map([[idOf("app"), record]]) });
+    const after = next(
+      before,
+      aSnapshot({
+        images: [anImage("app")],
+        containers: [aContainer("c", { imageId: idOf("x") })],
+      }),
+    );
+    expect(after.images.get(idOf("app"))).toMatchObject({
+      firstSeenAt: NOW,
+      firstSeenWatched: after.watched,
+      lastUsedAt: NOW,
+      lastUsedWatched: watched(5n),
+    });
+  });
+
+  test("the order of tags means nothing", () => {
+    const image = anImage("app", { repoTags: ["b/x:1", "a/x:1"] });
+    const one = next(aLedger(), aSnapshot({ images: [image] }));
+    const two = next(
+      one,
+      later(minutes(5), { images: [{ ...image, repoTags: ["a/x:1", "b/x:1"] }] }),
+    );
+    expect(two.images.get(image.id)?.firstSeenAt).toBe(NOW);
+  });
+
+  test("a record ends when its image is no longer listed, so that one that comes back is new", () => {
+    const one = next(aLedger(), aSnapshot({ images: [anImage("app")] }));
+    const two = next(one, later(minutes(5)));
+    const three = next(two, later(minutes(10), { images: [anImage("app")] }));
+    expect(two.images.size).toBe(0);
+    expect(three.images.get(idOf("app"))?.firstSeenAt).toBe(instant(NOW + minutes(10)));
+  });
+
+  test("a record ends when its image was removed", () => {
+    const one = next(aLedger(), aSnapshot({ images: [anImage("app"), anImage("b")] }));
+    expect([...forgetImages(one, [idOf("app")]).images.keys()]).toEqual([idOf("b")]);
+  });
+
+  test("a ghost stays one while it is listed, and is tried again later and later", () => {
+    const image = anImage("app");
+    const first = rememberGhost(next(aLedger(), aSnapshot({ images: [image] })), image.id);
+    const second = rememberGhost(
+      next(first, later(minutes(5), { images: [{ ...image, repoTags: [] }] })),
+      image.id,
+    );
+    expect(first.images.get(image.id)?.ghost).toEqual({
+      since: NOW,
+      attempts: 1,
+      retryWatched: watched(first.watched + hours(1)),
+    });
+    expect(second.images.get(image.id)?.ghost).toEqual({
+      since: NOW,
+      attempts: 2,
+      retryWatched: watched(second.watched + hours(2)),
+    });
+    expect(rememberGhost(first, idOf("unknown"))).toBe(first);
+  });
+});
+
+describe("the grace after a boot", () => {
+  const rebooted = later(minutes(5), {
+    clocks: { wall: instant(NOW + minutes(5)), uptime: minutes(1), bootId: "boot-2" },
+    containers: [running],
+  });
+
+  test("begins under another boot and ends on the watched clock", () => {
+    const one = next(aLedger(), rebooted);
+    expect(one).toMatchObject({
+      graceReason: "boot",
+      graceUntil: watched(one.watched + minutes(5)),
+    });
+    const still = { ...rebooted, clocks: { ...rebooted.clocks, uptime: minutes(5) } };
+    const two = next(one, still);
+    expect(two.graceUntil).toBe(one.graceUntil);
+    expect(next(two, { ...still, clocks: { ...still.clocks, uptime: minutes(6) } })).toMatchObject({
+      graceUntil: null,
+      graceReason: null,
+    });
+  });
+
+  test("a jump of the wall clock does not end it", () => {
+    const one = next(aLedger(), rebooted);
+    const jumped = {
+      ...rebooted,
+      clocks: { wall: instant(NOW + hours(900)), uptime: minutes(2), bootId: "boot-2" },
+    };
+    expect(next(one, jumped).graceUntil).toBe(one.graceUntil);
+  });
+
+  test("begins when all containers vanished between two observations", () => {
+    const one = next(aLedger({ hadContainers: true }), later(minutes(5)));
+    expect(one).toMatchObject({ graceReason: "containers-vanished", hadContainers: false });
+    expect(next(aLedger({ hadContainers: false }), later(minutes(5))).graceUntil).toBeNull();
+  });
+
+  test("does not begin because of containers that we removed ourselves", () => {
+    expect(next(expectContainers(aLedger(), 0), later(minutes(5))).graceUntil).toBeNull();
+    expect(next(expectContainers(aLedger(), 1), later(minutes(5))).graceReason).toBe(
+      "containers-vanished",
+    );
+  });
+
+  test("does not begin in a fresh ledger, where everything is young instead", () => {
+    expect(next(emptyLedger, rebooted).graceUntil).toBeNull();
+  });
+
+  test("does not begin where it is switched off, nor where the kubelet is imitated", () => {
+    expect(next(aLedger(), rebooted, { bootGrace: seconds(0) }).graceUntil).toBeNull();
+    expect(next(aLedger(), rebooted, { compat: "kubelet" }).graceUntil).toBeNull();
+  });
+});
+
+describe("containers, sandboxes, pods and directories", () => {
+  const id = containerId("container-c");
+
+  test("what a status said is kept while the container is listed", () => {
+    const one = next(
+      aLedger(),
+      aSnapshot({
+        containers: [running],
+        imageVolumes: new Map([[id, { kind: "known", references: ["a/b:1"] }]]),
+        containerEnds: new Map([[id, NOW]]),
+      }),
+    );
+    const two = next(one, later(minutes(5), { containers: [running] }));
+    expect(two.containers).toEqual(new Map([[id, { imageVolumes: ["a/b:1"], finishedAt: NOW }]]));
+    expect(next(two, later(minutes(10))).containers.size).toBe(0);
+  });
+
+  test("what is not known is not remembered", () => {
+    const snapshot = aSnapshot({
+      containers: [running],
+      imageVolumes: new Map([[id, { kind: "unknown", message: "x" }]]),
+    });
+    expect(next(aLedger(), snapshot).containers.size).toBe(0);
+  });
+
+  test("a sandbox's image is kept while the sandbox is listed, also where it names none", () => {
+    const sandbox = sandboxId("sandbox-s");
+    const one = next(
+      aLedger(),
+      aSnapshot({ sandboxes: [aSandbox("s")], sandboxImages: new Map([[sandbox, ""]]) }),
+    );
+    const two = next(one, later(minutes(5), { sandboxes: [aSandbox("s")] }));
+    expect(two.sandboxImages).toEqual(new Map([[sandbox, ""]]));
+    expect(next(two, later(minutes(10))).sandboxImages.size).toBe(0);
+  });
+
+  test("pods are as given, releases stay, keep directories add up", () => {
+    const before = aLedger({
+      releases: new Map([["containerd/1.7", { promptRemovals: 3, lateRemovals: 0 }]]),
+      keepDirectories: ["/b"],
+    });
+    const pods = new Map([
+      [podUid("u"), { absentPasses: 1, deadPasses: 0, deadSinceWatched: null }],
+    ]);
+    const snapshot = aSnapshot({
+      keep: { rules: [], problems: [], directoriesRead: ["/a", "/b"] },
+    });
+    const after = remember({
+      ledger: before,
+      snapshot,
+      usage: usageOf(snapshot),
+      limits: defaultLimits.memory,
+      pods,
+    });
+    expect(after).toMatchObject({ pods, releases: before.releases, keepDirectories: ["/a", "/b"] });
+  });
+});
+
+describe("compat kubelet", () => {
+  test("first seen never moves while the image is listed, whatever its names", () => {
+    const before = aLedger({ images: new Map([[idOf("app"), aRecord({ names: "old" })]]) });
+    const after = next(before, aSnapshot({ images: [anImage("app")] }), { compat: "kubelet" });
+    expect(after.images.get(idOf("app"))?.firstSeenAt).toBe(aRecord().firstSeenAt);
+  });
+});

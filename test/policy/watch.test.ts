@@ -1,0 +1,70 @@
+import { describe, expect, test } from "bun:test";
+
+import { emptyLedger } from "../../src/model/ledger.ts";
+import type { Clocks } from "../../src/model/snapshot.ts";
+import { type Duration, hours, instant, minutes, seconds, watched } from "../../src/model/time.ts";
+import { watch } from "../../src/policy/watch.ts";
+import { NOW } from "../support/build/values.ts";
+
+const limits = { detectionPeriod: minutes(5) };
+const ledger = { bootId: "a", observedAt: NOW, uptime: hours(10), watched: watched(hours(3)) };
+
+interface Passed {
+  readonly wall: Duration;
+  readonly uptime: Duration;
+  readonly bootId?: string;
+}
+
+function after({ wall, uptime, bootId = "a" }: Passed): ReturnType<typeof watch> {
+  const clocks: Clocks = {
+    wall: instant(NOW + wall),
+    uptime: (ledger.uptime + uptime) as Duration,
+    bootId,
+  };
+  return watch(ledger, clocks, limits);
+}
+
+test("within one boot the time since the boot counts, whatever the wall clock does", () => {
+  for (const wall of [minutes(5), hours(24 * 365), -hours(24 * 365) as Duration]) {
+    expect(after({ wall, uptime: minutes(5) })).toEqual({
+      watched: watched(hours(3) + minutes(5)),
+      elapsed: minutes(5),
+      rebooted: false,
+    });
+  }
+});
+
+test("a gap counts for at most twice the detection period", () => {
+  expect(after({ wall: hours(60), uptime: hours(60) }).elapsed).toBe(minutes(10));
+  expect(after({ wall: hours(60), uptime: -hours(9) as Duration, bootId: "b" }).elapsed).toBe(
+    minutes(10),
+  );
+});
+
+describe("another boot", () => {
+  test("the wall clock counts, and never backwards", () => {
+    expect(after({ wall: minutes(3), uptime: -hours(9) as Duration, bootId: "b" })).toMatchObject({
+      elapsed: minutes(3),
+      rebooted: true,
+    });
+    expect(
+      after({ wall: -hours(1) as Duration, uptime: -hours(9) as Duration, bootId: "b" }).elapsed,
+    ).toBe(seconds(0));
+  });
+
+  test("without a name it is told by time since the boot that went back", () => {
+    expect(after({ wall: minutes(3), uptime: minutes(3), bootId: "" }).rebooted).toBeFalse();
+    expect(
+      after({ wall: minutes(3), uptime: -hours(9) as Duration, bootId: "" }).rebooted,
+    ).toBeTrue();
+  });
+});
+
+test("a fresh ledger starts the clock and was under no boot", () => {
+  const clocks: Clocks = { wall: NOW, uptime: hours(10), bootId: "a" };
+  expect(watch(emptyLedger, clocks, limits)).toEqual({
+    watched: watched(0n),
+    elapsed: seconds(0),
+    rebooted: false,
+  });
+});
