@@ -1,11 +1,12 @@
 /** Translates the runtime's answers into the model, and refuses those that would have to be guessed at. */
-import { containerId, imageId, podUid, sandboxId } from "../model/ids.ts";
+import { containerId, imageId, podUid, type SandboxId, sandboxId } from "../model/ids.ts";
 import type {
   Container,
   ContainerDetail,
   ContainerState,
   Image,
   Sandbox,
+  SandboxDetail,
   SandboxState,
 } from "../model/snapshot.ts";
 import { type Instant, instant } from "../model/time.ts";
@@ -15,6 +16,7 @@ import type {
   FilesystemUsageMessage,
   ImageMessage,
   SandboxMessage,
+  UnaryMethods,
   VersionMessage,
 } from "./messages.ts";
 import { WireError } from "./wire.ts";
@@ -62,6 +64,14 @@ export function decodeSandbox(sandbox: SandboxMessage): Sandbox {
     state: sandboxState(sandbox.state, id),
     createdAt: instant(sandbox.created_at),
   };
+}
+
+export function decodeSandboxDetail(
+  id: SandboxId,
+  status: UnaryMethods["PodSandboxStatus"]["response"]["status"],
+): SandboxDetail {
+  if (status === null) throw new WireError(`the status of sandbox ${id} is empty`);
+  return { id, state: sandboxState(status.state, id), address: status.network?.ip ?? "" };
 }
 
 export function decodeDetail(status: ContainerStatusMessage | null): ContainerDetail {

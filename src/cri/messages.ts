@@ -95,7 +95,10 @@ export type UnaryMethods = {
   readonly PodSandboxStatus: {
     readonly request: ForSandbox & { readonly verbose: boolean };
     readonly response: Info & {
-      readonly status: { readonly network: { readonly ip: string } | null } | null;
+      readonly status: {
+        readonly state: EnumNumber;
+        readonly network: { readonly ip: string } | null;
+      } | null;
     };
   };
   readonly StopPodSandbox: { readonly request: ForSandbox; readonly response: Empty };

@@ -1,12 +1,20 @@
 /** The calls that read: what observation needs of the runtime, and nothing that could change it. */
 import { RuntimeError } from "../model/errors.ts";
 import type { ContainerId, SandboxId } from "../model/ids.ts";
-import type { Container, ContainerDetail, Image, RuntimeInfo, Sandbox } from "../model/snapshot.ts";
+import type {
+  Container,
+  ContainerDetail,
+  Image,
+  RuntimeInfo,
+  Sandbox,
+  SandboxDetail,
+} from "../model/snapshot.ts";
 import type { Channel } from "./channel.ts";
 import {
   decodeDetail,
   decodeFilesystem,
   decodeImage,
+  decodeSandboxDetail,
   decodeVersion,
   type ReportedFilesystem,
 } from "./decode.ts";
@@ -22,8 +30,8 @@ export interface Reader {
   containerDetail(id: ContainerId, signal: AbortSignal): Promise<ContainerDetail | null>;
   /** The image that the sandbox's own status names; `null` where it names none or the sandbox is gone. */
   sandboxImage(id: SandboxId, signal: AbortSignal): Promise<string | null>;
-  /** The pod's own address; `null` where it has none (the node's network) or the sandbox is gone. */
-  sandboxAddress(id: SandboxId, signal: AbortSignal): Promise<string | null>;
+  /** `null`: the runtime has no such sandbox. */
+  sandboxDetail(id: SandboxId, signal: AbortSignal): Promise<SandboxDetail | null>;
   /** `null`: the runtime has no such image. */
   imageStatus(reference: string, signal: AbortSignal): Promise<Image | null>;
   reportedFilesystems(signal: AbortSignal): Promise<{
@@ -64,12 +72,12 @@ export function makeReader(channels: Channels): Reader {
           { about: id, signal, decode: ({ info }) => imageOfSandbox(info) },
         ),
       ),
-    sandboxAddress: async (id, signal) =>
+    sandboxDetail: async (id, signal) =>
       unlessNotFound(
         runtime.call(
           "PodSandboxStatus",
           { pod_sandbox_id: id, verbose: false },
-          { about: id, signal, decode: ({ status }) => status?.network?.ip || null },
+          { about: id, signal, decode: ({ status }) => decodeSandboxDetail(id, status) },
         ),
       ),
     imageStatus: async (reference, signal) =>

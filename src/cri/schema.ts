@@ -7,7 +7,7 @@ export type Scalar = "string" | "bool" | "int32" | "uint32" | "int64" | "uint64"
 export type FieldType =
   | { readonly kind: "scalar"; readonly scalar: Scalar }
   /** Kept as its number: a value that we do not know must not look like one that we do. */
-  | { readonly kind: "enum" }
+  | { readonly kind: "enum"; readonly name: string }
   | { readonly kind: "message"; readonly message: MessageType }
   /** `map<string, string>`, the only map that CRI has. */
   | { readonly kind: "strings" };
@@ -130,7 +130,7 @@ const isScalar = (name: string): name is Scalar => scalars.has(name);
 function fieldType(name: string, { messages, enums }: Names): FieldType {
   if (name.startsWith("map<")) return { kind: "strings" };
   if (isScalar(name)) return { kind: "scalar", scalar: name };
-  if (enums.has(name)) return { kind: "enum" };
+  if (enums.has(name)) return { kind: "enum", name };
   return { kind: "message", message: messageNamed(name, messages) };
 }
 

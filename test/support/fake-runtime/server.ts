@@ -47,6 +47,8 @@ export interface FakeRuntime {
   readonly endpoint: string;
   readonly socket: string;
   readonly node: FakeNode;
+  /** Names of the methods that it serves. */
+  readonly methods: readonly string[];
   readonly calls: readonly ReceivedCall[];
   callsOf(method: string): readonly ReceivedCall[];
   /** Plants a fault in every call of a method ("*": of all); gives back what lifts it. */
@@ -89,6 +91,7 @@ export async function startFakeRuntime(options: FakeRuntimeOptions = {}): Promis
     endpoint: `unix://${socket}`,
     socket,
     node: speaker.node,
+    methods: serviceNames.flatMap((name) => Object.keys(definition[name] ?? {})),
     calls,
     callsOf: (method) => calls.filter((call) => call.method === method),
     fail: (method, fault, scope) => faults.plant(method, fault, scope),
@@ -113,7 +116,7 @@ interface Context {
 
 async function listen(socket: string, context: Context): Promise<Server> {
   const server = new Server({ "grpc.max_receive_message_length": 64 * 1024 * 1024 });
-  for (const name of ["runtime.v1.RuntimeService", "runtime.v1.ImageService"]) {
+  for (const name of serviceNames) {
     const declared = definition[name] as ServiceDefinition;
     server.addService(servedRaw(declared), implementation(declared, context));
   }
@@ -125,6 +128,8 @@ async function listen(socket: string, context: Context): Promise<Server> {
   });
   return server;
 }
+
+const serviceNames = ["runtime.v1.RuntimeService", "runtime.v1.ImageService"];
 
 const definition = loadSync(join(import.meta.dir, "cri.proto"), {
   keepCase: true,

@@ -1,0 +1,40 @@
+// A fake runtime and a client of it for one test, which are taken down afterwards.
+import type { CallRecord } from "../../src/cri/channel.ts";
+import { openRuntime, type Runtime } from "../../src/cri/client.ts";
+import { seconds } from "../../src/model/time.ts";
+import {
+  type FakeRuntime,
+  type FakeRuntimeOptions,
+  startFakeRuntime,
+} from "../support/fake-runtime/server.ts";
+
+export interface Connection extends AsyncDisposable {
+  readonly fake: FakeRuntime;
+  readonly runtime: Runtime;
+  /** What the client said of its calls. */
+  readonly records: readonly CallRecord[];
+  readonly signal: AbortSignal;
+}
+
+export async function connected(
+  options: FakeRuntimeOptions & { readonly timeoutSeconds?: number } = {},
+): Promise<Connection> {
+  const fake = await startFakeRuntime(options);
+  const records: CallRecord[] = [];
+  const runtime = openRuntime({
+    endpoint: fake.endpoint,
+    imageEndpoint: fake.endpoint,
+    requestTimeout: seconds(options.timeoutSeconds ?? 10),
+    onCall: (call) => records.push(call),
+  });
+  return {
+    fake,
+    runtime,
+    records,
+    signal: new AbortController().signal,
+    [Symbol.asyncDispose]: async () => {
+      runtime.close();
+      await fake.stop();
+    },
+  };
+}

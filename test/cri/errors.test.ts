@@ -1,0 +1,179 @@
+// Each way in which a call can go wrong has its own kind, and a message that says what to do.
+import { describe, expect, test } from "bun:test";
+import { chmodSync } from "node:fs";
+
+import { openRuntime } from "../../src/cri/client.ts";
+import { toRuntimeError } from "../../src/cri/errors.ts";
+import { RuntimeError } from "../../src/model/errors.ts";
+import { containerId, imageId } from "../../src/model/ids.ts";
+import { seconds } from "../../src/model/time.ts";
+import type { Fault } from "../support/fake-runtime/faults.ts";
+import { connected } from "./connection.ts";
+
+describe("a call that fails", () => {
+  test.each<[string, Fault, RegExp]>([
+    [
+      "failed",
+      { kind: "error", code: "UNKNOWN", message: "disk on fire" },
+      /^cannot list the images: unix:\/\/\S+ answered UNKNOWN \(disk on fire\); see the runtime's log$/,
+    ],
+    ["failed", { kind: "error", code: "INTERNAL" }, /answered INTERNAL/],
+    ["failed", { kind: "error", code: "PERMISSION_DENIED" }, /answered PERMISSION_DENIED/],
+    [
+      "not-found",
+      { kind: "error", code: "NOT_FOUND", message: "no namespace" },
+      /knows no such thing \(no namespace\)/,
+    ],
+    [
+      "unimplemented",
+      { kind: "error", code: "UNIMPLEMENTED", message: "unknown service" },
+      /has no ListImages \(unknown service\); use a runtime that speaks runtime\.v1/,
+    ],
+    [
+      "too-large",
+      { kind: "error", code: "RESOURCE_EXHAUSTED", message: "larger than max (20 vs. 16)" },
+      /larger than a message may be \(larger than max \(20 vs\. 16\)\); CRI cannot split a list of images/,
+    ],
+    ["malformed", { kind: "garbage" }, /breaks the CRI contract \(a length runs past the end/],
+    [
+      "unreachable",
+      { kind: "error", code: "UNAVAILABLE", message: "shutting down" },
+      /nothing answers at unix:\/\/\S+ \(shutting down\); see whether the runtime runs/,
+    ],
+    ["unreachable", { kind: "drop" }, /nothing answers at unix:\/\/\S+ \(.+\)/],
+  ])("is %s after %o", async (kind, fault, message) => {
+    await using connection = await connected();
+    const { fake, runtime, signal } = connection;
+    fake.fail("ListImages", fault);
+    const error = await failure(runtime.reader.listImages(signal));
+    expect(error).toMatchObject({ kind, name: "RuntimeError" });
+    expect(error.message).toMatch(message);
+    expect(error.cause).toBeInstanceOf(Error);
+  });
+
+  test("names the thing that it was about", async () => {
+    await using connection = await connected();
+    const { fake, runtime } = connection;
+    fake.fail("RemoveImage", { kind: "error", code: "UNKNOWN", message: "busy" });
+    const error = await failure(runtime.writer.removeImage(imageId("sha256:abc")));
+    expect(error.message).toStartWith("cannot remove image sha256:abc: ");
+  });
+
+  test("is absent where no socket exists", async () => {
+    const runtime = openAt("/nonexistent/cri.sock");
+    const error = await failure(runtime.reader.listImages(new AbortController().signal));
+    expect(error.kind).toBe("absent");
+    expect(error.message).toContain("no socket at unix:///nonexistent/cri.sock");
+    runtime.close();
+  });
+
+  test.each([
+    ["connect EACCES /run/cri.sock", "permission"],
+    ["connect ENOENT /run/cri.sock", "absent"],
+    ["connect ECONNREFUSED /run/cri.sock", "unreachable"],
+    ["Protocol error (2026-11-21T01:10:18.287Z)", "not-cri"],
+  ] as const)("tells what the system said of the connection: %s is %s", (said, kind) => {
+    const details = `No connection established. Last error: Error: ${said}. Resolution note: `;
+    const thrown = Object.assign(new Error(`14 UNAVAILABLE: ${details}`), { code: 14, details });
+    const error = toRuntimeError(thrown, {
+      method: "ListImages",
+      about: "",
+      endpoint: "unix:///run/cri.sock",
+      deadlineMs: 1000,
+      aborted: false,
+    });
+    expect(error.kind).toBe(kind);
+    expect(error.message).not.toContain("Resolution note");
+    expect(error.message).not.toContain("2026");
+  });
+
+  // Root may open everything, so that only another user can be refused.
+  test.skipIf(process.getuid?.() === 0)(
+    "is permission where the socket may not be opened",
+    async () => {
+      await using connection = await connected();
+      chmodSync(connection.fake.socket, 0);
+      const error = await failure(connection.runtime.reader.listImages(connection.signal));
+      expect(error.kind).toBe("permission");
+    },
+  );
+
+  test("is a deadline when the runtime does not answer in time", async () => {
+    await using connection = await connected({ timeoutSeconds: 0.2 });
+    const { fake, runtime, signal, records } = connection;
+    fake.fail("ListImages", { kind: "hang" });
+    const startedAt = performance.now();
+    const error = await failure(runtime.reader.listImages(signal));
+    expect(performance.now() - startedAt).toBeWithin(150, 2000);
+    expect(error.kind).toBe("deadline");
+    expect(error.message).toMatch(/did not answer within 0\.2 s; .*--runtime-request-timeout/);
+    expect(records.at(-1)).toMatchObject({ method: "ListImages", code: "DEADLINE_EXCEEDED" });
+  });
+
+  test("is a deadline for a stream that stalls", async () => {
+    await using connection = await connected({
+      timeoutSeconds: 0.2,
+      traits: { imageStreams: true },
+    });
+    connection.fake.fail("StreamImages", { kind: "hang" });
+    const error = await failure(connection.runtime.reader.listImages(connection.signal));
+    expect(error.kind).toBe("deadline");
+  });
+
+  test("is cancelled at once when the caller gives up", async () => {
+    await using connection = await connected();
+    const { fake, runtime, records } = connection;
+    fake.fail("ListContainers", { kind: "hang" });
+    const abort = new AbortController();
+    fake.before("ListContainers", () => abort.abort());
+    const startedAt = performance.now();
+    const error = await failure(runtime.reader.listContainers(abort.signal));
+    expect(performance.now() - startedAt).toBeLessThan(2000);
+    expect(error.kind).toBe("cancelled");
+    expect(records.at(-1)).toMatchObject({ method: "ListContainers", code: "CANCELLED" });
+  });
+
+  test("is not made when the caller has given up before", async () => {
+    await using connection = await connected();
+    const error = await failure(connection.runtime.reader.listImages(AbortSignal.abort()));
+    expect(error.kind).toBe("cancelled");
+    expect(connection.fake.calls).toEqual([]);
+  });
+
+  test("is never tried again behind the caller's back", async () => {
+    await using connection = await connected();
+    const { fake, runtime } = connection;
+    fake.fail("RemoveContainer", { kind: "error", code: "UNAVAILABLE" }, { times: 1 });
+    expect((await failure(runtime.writer.removeContainer(containerId("a")))).kind).toBe(
+      "unreachable",
+    );
+    expect(fake.callsOf("RemoveContainer")).toHaveLength(1);
+  });
+});
+
+describe("a call that needs longer", () => {
+  test("may take the grace period of a stop beyond the deadline", async () => {
+    await using connection = await connected({ timeoutSeconds: 0.2 });
+    const { fake, runtime } = connection;
+    fake.fail("StopContainer", { kind: "delay", ms: 400 });
+    await runtime.writer.stopContainer(containerId("a"), 30);
+    expect(fake.callsOf("StopContainer")[0]?.request).toEqual({ container_id: "a", timeout: "30" });
+    expect((await failure(runtime.writer.stopContainer(containerId("a"), 0))).kind).toBe(
+      "deadline",
+    );
+  });
+});
+
+function openAt(path: string): ReturnType<typeof openRuntime> {
+  const endpoint = `unix://${path}`;
+  return openRuntime({ endpoint, imageEndpoint: endpoint, requestTimeout: seconds(2) });
+}
+
+async function failure(call: Promise<unknown>): Promise<RuntimeError> {
+  const thrown = await call.then(
+    () => null,
+    (error: unknown) => error,
+  );
+  expect(thrown).toBeInstanceOf(RuntimeError);
+  return thrown as RuntimeError;
+}

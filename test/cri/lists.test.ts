@@ -1,0 +1,247 @@
+// Lists are whole or an error, however large they are and whatever the runtime can do.
+import { describe, expect, test } from "bun:test";
+
+import { RuntimeError } from "../../src/model/errors.ts";
+import {
+  type ContainerDescription,
+  hexId,
+  imageIdOf,
+  type NodeDescription,
+} from "../support/fake-runtime/describe.ts";
+import { connected } from "./connection.ts";
+
+const states = ["created", "running", "exited", "unknown"] as const;
+
+/** Containers in every state, some in each sandbox. */
+function nodeOf(counts: {
+  containers: number;
+  sandboxes: number;
+  padding?: number;
+}): NodeDescription {
+  const labels = { padding: "x".repeat(counts.padding ?? 0) };
+  return {
+    images: [{ id: imageIdOf(0), repoTags: ["a:1"], sizeBytes: 1 }],
+    sandboxes: Array.from({ length: counts.sandboxes }, (_, index) => ({
+      id: hexId(`sandbox ${index}`),
+      state: index % 3 === 0 ? ("ready" as const) : ("not-ready" as const),
+      labels,
+    })),
+    containers: Array.from({ length: counts.containers }, (_, index) => ({
+      id: hexId(`container ${index}`),
+      sandboxId: hexId(`sandbox ${index % counts.sandboxes}`),
+      image: "a:1",
+      state: states[index % 4] ?? "running",
+      labels,
+    })),
+  };
+}
+
+const idsOf = (items: readonly { readonly id: string }[]): readonly string[] =>
+  items.map(({ id }) => id).sort();
+
+describe("streaming lists", () => {
+  test("are read to their end, batch by batch", async () => {
+    await using connection = await connected({
+      node: nodeOf({ containers: 25, sandboxes: 25 }),
+      traits: { runtimeStreams: true, imageStreams: true, batchSize: 10 },
+    });
+    const { fake, runtime, signal } = connection;
+    expect(idsOf(await runtime.reader.listContainers(signal))).toEqual(
+      [...fake.node.containers.keys()].sort(),
+    );
+    expect(idsOf(await runtime.reader.listSandboxes(signal))).toEqual(
+      [...fake.node.sandboxes.keys()].sort(),
+    );
+    expect(await runtime.reader.listImages(signal)).toHaveLength(1);
+    expect(fake.calls.map(({ method }) => method)).toEqual([
+      "StreamContainers",
+      "StreamPodSandboxes",
+      "StreamImages",
+    ]);
+  });
+
+  test("that the runtime has not are asked for once, by service", async () => {
+    await using connection = await connected({ traits: { imageStreams: true } });
+    const { fake, runtime, signal } = connection;
+    for (let round = 0; round < 2; round += 1) {
+      await runtime.reader.listContainers(signal);
+      await runtime.reader.listSandboxes(signal);
+      await runtime.reader.listImages(signal);
+    }
+    expect(fake.calls.map(({ method }) => method)).toEqual([
+      "StreamContainers",
+      "ListContainers",
+      "ListPodSandbox",
+      "StreamImages",
+      "ListContainers",
+      "ListPodSandbox",
+      "StreamImages",
+    ]);
+  });
+
+  test("that break off give an error, not what came before", async () => {
+    await using connection = await connected({
+      node: nodeOf({ containers: 25, sandboxes: 1 }),
+      traits: { runtimeStreams: true, batchSize: 10 },
+    });
+    const { fake, runtime, signal } = connection;
+    let batches = 0;
+    const edit = (batch: object): object => {
+      if ((batches += 1) === 3) throw new Error("the store went away");
+      return batch;
+    };
+    fake.fail("StreamContainers", { kind: "edit", edit });
+    const error = await failureOf(runtime.reader.listContainers(signal));
+    expect(error.kind).toBe("failed");
+    expect(error.message).toContain("the store went away");
+    expect(fake.callsOf("ListContainers")).toEqual([]);
+  });
+
+  test("may be larger than a message may be", async () => {
+    await using connection = await connected({
+      node: nodeOf({ containers: 400, sandboxes: 10, padding: 80_000 }),
+      traits: { runtimeStreams: true, batchSize: 50 },
+    });
+    const found = await connection.runtime.reader.listContainers(connection.signal);
+    expect(found).toHaveLength(400);
+  });
+});
+
+describe("lists beyond the limit of a message", () => {
+  test("a list of 30 MB is split by state", async () => {
+    await using connection = await connected({
+      node: nodeOf({ containers: 375, sandboxes: 375, padding: 80_000 }),
+    });
+    const { fake, runtime, signal } = connection;
+    expect(idsOf(await runtime.reader.listContainers(signal))).toEqual(
+      [...fake.node.containers.keys()].sort(),
+    );
+    expect(fake.callsOf("ListContainers").map(({ code }) => `${code}`)).toEqual([
+      "RESOURCE_EXHAUSTED",
+      ...Array<string>(6).fill("OK"),
+    ]);
+  });
+
+  test("sandboxes are split by state", async () => {
+    await using connection = await connected({
+      node: nodeOf({ containers: 0, sandboxes: 30, padding: 1000 }),
+      traits: { messageLimitBytes: 26_000 },
+    });
+    const { fake, runtime, signal } = connection;
+    expect(idsOf(await runtime.reader.listSandboxes(signal))).toEqual(
+      [...fake.node.sandboxes.keys()].sort(),
+    );
+    expect(fake.callsOf("ListPodSandbox")).toHaveLength(4);
+  });
+
+  test("a state that is too large is split by sandbox", async () => {
+    await using connection = await connected({
+      node: nodeOf({ containers: 400, sandboxes: 40, padding: 100 }),
+      traits: { messageLimitBytes: 12_000 },
+    });
+    const { fake, runtime, signal } = connection;
+    expect(idsOf(await runtime.reader.listContainers(signal))).toEqual(
+      [...fake.node.containers.keys()].sort(),
+    );
+  });
+
+  test("a sandbox that is too large is split by state", async () => {
+    const base = nodeOf({ containers: 40, sandboxes: 2, padding: 100 });
+    await using connection = await connected({ node: base, traits: { messageLimitBytes: 5_000 } });
+    const { fake, runtime, signal } = connection;
+    expect(idsOf(await runtime.reader.listContainers(signal))).toEqual(
+      [...fake.node.containers.keys()].sort(),
+    );
+  });
+
+  test("what cannot be split further is an error that says so", async () => {
+    await using connection = await connected({
+      node: nodeOf({ containers: 40, sandboxes: 1, padding: 1000 }),
+      traits: { messageLimitBytes: 6_000 },
+    });
+    const error = await failureOf(connection.runtime.reader.listContainers(connection.signal));
+    expect(error.kind).toBe("too-large");
+    expect(error.message).toContain("CRI cannot split it further");
+  });
+
+  test("an error in one part discards the others", async () => {
+    await using connection = await connected({
+      node: nodeOf({ containers: 100, sandboxes: 10, padding: 100 }),
+      traits: { messageLimitBytes: 15_000 },
+    });
+    const { fake, runtime, signal } = connection;
+    fake.fail("ListContainers", { kind: "error", code: "UNKNOWN" }, { skip: 4, times: 1 });
+    expect((await failureOf(runtime.reader.listContainers(signal))).kind).toBe("failed");
+  });
+
+  test("the parts are asked for at once from then on, until half of what was there is gone", async () => {
+    await using connection = await connected({
+      node: nodeOf({ containers: 100, sandboxes: 10, padding: 100 }),
+      traits: { messageLimitBytes: 15_000 },
+    });
+    const { fake, runtime, signal } = connection;
+    const refused = (): number =>
+      fake.callsOf("ListContainers").filter(({ code }) => code === "RESOURCE_EXHAUSTED").length;
+    await runtime.reader.listContainers(signal);
+    await runtime.reader.listContainers(signal);
+    expect(refused()).toBe(1);
+    for (const id of [...fake.node.containers.keys()].slice(0, 60)) fake.node.removeContainer(id);
+    expect(await runtime.reader.listContainers(signal)).toHaveLength(40);
+    const before = fake.callsOf("ListContainers").length;
+    expect(await runtime.reader.listContainers(signal)).toHaveLength(40);
+    expect(fake.callsOf("ListContainers").length - before).toBe(1);
+  });
+});
+
+describe("a list in parts, of a node that changes meanwhile", () => {
+  const moves: readonly (readonly [string, readonly ContainerDescription["state"][]])[] = [
+    ["starts", ["created", "running"]],
+    ["starts and ends", ["created", "running", "exited"]],
+    ["ends", ["running", "exited"]],
+    ["is paused", ["running", "unknown"]],
+    ["is resumed", ["unknown", "running"]],
+    ["is paused and resumed", ["running", "unknown", "running"]],
+    ["is found dead", ["unknown", "exited"]],
+  ];
+  // Wherever between the parts each change falls.
+  const schedules = [0, 1, 2, 3, 4, 5].flatMap((first) =>
+    [0, 1, 2, 3].map((gap) => [first, first + gap] as const),
+  );
+
+  test.each(moves)("has a container that %s, whenever it does", async (_, [start, ...changes]) => {
+    for (const schedule of schedules) {
+      await using connection = await connected({
+        node: nodeOf({ containers: 100, sandboxes: 10, padding: 100 }),
+        traits: { messageLimitBytes: 15_000 },
+      });
+      const { fake, runtime, signal } = connection;
+      const moving = { id: hexId("moving"), sandboxId: hexId("sandbox 0"), image: "a:1" };
+      fake.node.addContainer({ ...moving, state: start ?? "running" });
+      let part = -2;
+      fake.before("ListContainers", () => {
+        part += 1;
+        for (const [index, state] of changes.entries())
+          if (state !== undefined && schedule[index] === part)
+            fake.node.setContainerState(moving.id, state);
+      });
+      const found = await runtime.reader.listContainers(signal);
+      expect([schedule, found.filter(({ id }) => id === moving.id).length]).toEqual([schedule, 1]);
+    }
+  });
+});
+
+test("an image that is listed twice stays so, as the last entry's pin decides", async () => {
+  const twin = { id: imageIdOf("twin"), sizeBytes: 1 };
+  await using connection = await connected({ node: { images: [{ ...twin, pinned: true }, twin] } });
+  const images = await connection.runtime.reader.listImages(connection.signal);
+  expect(images.map(({ pinned }) => pinned)).toEqual([true, false]);
+});
+
+async function failureOf(call: Promise<unknown>): Promise<RuntimeError> {
+  const thrown = await call.then(
+    () => null,
+    (error: unknown) => error,
+  );
+  expect(thrown).toBeInstanceOf(RuntimeError);
+  return thrown as RuntimeError;
+}
