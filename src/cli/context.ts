@@ -3,6 +3,7 @@ import type { Environment } from "../config/arguments.ts";
 import type { Config } from "../config/config.ts";
 import type { ConfigReader } from "../config/load.ts";
 import type { Screen } from "../report/terminal.ts";
+import type { Openers } from "./openers.ts";
 import type { CommandWords } from "./words.ts";
 
 export interface Build {
@@ -23,6 +24,7 @@ export interface World {
   readonly signal: AbortSignal;
   readonly build: Build;
   readonly reader: ConfigReader;
+  readonly open: Openers;
 }
 
 export interface CommandContext extends World {

@@ -66,6 +66,8 @@ export async function executeImagePlan(engine: Engine, prepared: Prepared, run: 
   const { images: limits } = engine.limits();
   const place = storePlace(snapshot, "imagefs");
   const runtimeKey = releaseKey(snapshot.runtime);
+  const listening = new AbortController();
+  const events = engine.events.listen(listening.signal);
   const { outcome, release } = await executeImages(
     {
       plan,
@@ -78,7 +80,7 @@ export async function executeImagePlan(engine: Engine, prepared: Prepared, run: 
       disk: engine.observe.disk,
       timer: engine.timer,
       now: run.now,
-      look: makeLook({ observe: engine.observe, events: engine.events, timer: engine.timer, first: snapshot }),
+      look: makeLook({ observe: engine.observe, events, timer: engine.timer, first: snapshot }),
       reconsider: (candidate, fresh) => recheckImage(candidate, judgeInput(prepared, fresh)),
       stillUseful: usefulness(engine, prepared),
       done: (item) => engine.journal.imageDone(run.id, item),
@@ -86,6 +88,7 @@ export async function executeImagePlan(engine: Engine, prepared: Prepared, run: 
     },
     run.signal,
   );
+  listening.abort();
   engine.memory.replace(rememberOutcome(engine.memory.current(), outcome, { runtimeKey, release }));
   return outcome;
 }

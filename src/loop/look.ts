@@ -9,7 +9,7 @@ const LIST_AGE_NS_MAX = 1_000_000_000n;
 
 export interface Looking {
   readonly observe: Pick<ObservePorts, "runtime" | "host">;
-  readonly events: EventFeed | null;
+  readonly events: EventFeed;
   readonly timer: Timer;
   /** The snapshot that the plan was made from. */
   readonly first: Snapshot;
@@ -45,4 +45,4 @@ function isFresh(listedNs: bigint | null, costNs: bigint, nowNs: bigint): boolea
 
 /** What events told of: it may be in no list yet, so it is listed again and added where the list still lacks it. */
 const announcedSince = (looking: Looking, sinceNs: bigint): readonly Container[] =>
-  looking.events?.announcedSince(sinceNs) ?? [];
+  looking.events.announcedSince(sinceNs);

@@ -111,7 +111,7 @@ class Running {
 
   async run(): Promise<PassEnd> {
     const { dryRun, lockWaitMs, kind } = this.#request;
-    this.#engine.journal.passStarted(this.#id, kind);
+    this.#engine.journal.passStarted({ id: this.#id, kind, startedAt: this.#startedAt });
     let release: (() => void) | null = null;
     try {
       // A dry run changes nothing, so it need not wait for a pass that does.

@@ -8,6 +8,7 @@ import type { PassId } from "../model/ids.ts";
 import type { Container, Filesystem, RuntimeInfo } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";
 import type { HoldState } from "../model/hold.ts";
+import type { Verbosity } from "../report/log.ts";
 import type { HookCaller, LogRemover, RuntimeWriter, Timer } from "../execute/ports.ts";
 import type { ObservePorts } from "../observe/observe.ts";
 
@@ -31,13 +32,13 @@ export function volatileMemory(first: Ledger): Memory {
 
 /** Where passes leave their record: history, log, metrics, hook. None of it may throw or wait for a disk. */
 export interface Journal {
-  passStarted(id: PassId, kind: Pass["kind"]): void;
+  passStarted(start: { readonly id: PassId; readonly kind: Pass["kind"]; readonly startedAt: Instant }): void;
   imageDone(id: PassId, item: ImageItem): void;
   containerDone(id: PassId, item: ContainerItem | SandboxItem | LogItem): void;
   passEnded(pass: Pass, seen: Seen | null): void;
   event(event: Event): void;
   /** One line for the log at a verbosity. */
-  say(verbosity: number, message: string): void;
+  say(verbosity: Verbosity, message: string): void;
 }
 
 /** What a pass saw of the node, for status and metrics. */
@@ -55,10 +56,16 @@ export interface PassLock {
   acquire(waitMs: number, signal: AbortSignal): Promise<(() => void) | null>;
 }
 
-/** Containers that runtime events told of, newest lists aside. */
+/** Containers that runtime events told of while somebody listened. */
 export interface EventFeed {
   /** Containers announced since the monotonic instant. */
   announcedSince(monotonicNs: bigint): readonly Container[];
+}
+
+/** The runtime's events; they only ever add uses, and may be absent or dropped without a word. */
+export interface EventSource {
+  /** Listens until `signal` aborts. */
+  listen(signal: AbortSignal): EventFeed;
 }
 
 /** What is needed to observe and decide: nothing here can remove. */
@@ -80,5 +87,5 @@ export interface Engine extends ReadEngine {
   readonly hooks: HookCaller;
   readonly journal: Journal;
   readonly lock: PassLock;
-  readonly events: EventFeed | null;
+  readonly events: EventSource;
 }

@@ -1,0 +1,53 @@
+/** `crigc explain`: the rules that apply to one image, container or sandbox, in the order they were tried. */
+import {
+  type ExplainedThing,
+  explanationDocument,
+  explanationTable,
+} from "../report/explanation.ts";
+import { printedJson } from "../report/json.ts";
+import { clean } from "../report/terminal.ts";
+import type { Command } from "./command.ts";
+import { exit } from "./exit.ts";
+import { thingsNamed } from "./find-things.ts";
+import { planNode } from "./node-plan.ts";
+import { purposeOf } from "./parts.ts";
+import { textOf } from "./words.ts";
+
+export const explain: Command = {
+  name: "explain",
+  summary: "the rules that apply to one image, container or sandbox, and which one decided",
+  doc: "REF is an ID or the beginning of one, or an image's tag, digest or repository, or the name of a container or pod. Exit 8 where nothing is called so.",
+  operands: [{ name: "REF", required: true, help: "an image, a container or a sandbox" }],
+  options: [
+    { name: "all-unused", placeholder: null, help: "explain what gc --all-unused would do" },
+    {
+      name: "snapshot",
+      placeholder: "FILE",
+      completes: "file",
+      help: "explain from this file of crigc snapshot, offline",
+    },
+  ],
+  json: true,
+  run: async (context, invocation) => {
+    const [reference = ""] = invocation.operands;
+    const prepared = await planNode(context, {
+      purpose: purposeOf(invocation),
+      parts: { containers: "all", images: true },
+      snapshotFile: textOf(invocation, "snapshot"),
+    });
+    const things: readonly ExplainedThing[] = thingsNamed(prepared, reference);
+    const report = { reference, things, blocks: prepared.plan.images?.blocks ?? [] };
+    if (things.length === 0) {
+      context.stderr(
+        `crigc: no image, container or sandbox of this node is called ${clean(reference)}; crigc images and crigc plan list them\n`,
+      );
+      return exit.unknown;
+    }
+    context.stdout(
+      invocation.output === "json"
+        ? printedJson(explanationDocument(report))
+        : explanationTable(report, context.screen),
+    );
+    return exit.done;
+  },
+};

@@ -1,0 +1,53 @@
+/** What commands open: the node to read, the node to collect on, and the state directory. Main fills it with the real things. */
+import type { Config } from "../config/config.ts";
+import type { Meter } from "../execute/meter.ts";
+import type { Engine, ReadEngine } from "../loop/ports.ts";
+import type { Ledger } from "../model/ledger.ts";
+import type { ImageCandidate } from "../model/plan.ts";
+import type { Snapshot } from "../model/snapshot.ts";
+import type { Log } from "../report/log.ts";
+import type { Store } from "../store/open.ts";
+
+/** A node that can be looked at; nothing here can remove, and no file of the state directory is created or changed. */
+export interface OpenNode {
+  readonly engine: ReadEngine;
+  /** Things to say about the state directory: a ledger that is absent, newer or unreadable. */
+  readonly notices: readonly string[];
+  close(): void;
+}
+
+/** A node that can be collected on. */
+export interface OpenCollector {
+  readonly engine: Engine;
+  readonly log: Log;
+  readonly notices: readonly string[];
+  /** Shows the progress of a pass on a terminal. */
+  readonly starting: (candidate: ImageCandidate, meter: Meter) => void;
+  /** Writes what is still to be written, for a bounded time. */
+  close(): Promise<void>;
+}
+
+export interface RecordedNode {
+  readonly snapshot: Snapshot;
+  readonly ledger: Ledger;
+}
+
+export interface Openers {
+  /** Rejects with `RuntimeError` where no runtime answers, or several do and none was named. */
+  node(config: Config, signal: AbortSignal): Promise<OpenNode>;
+  collector(config: Config, signal: AbortSignal): Promise<OpenCollector>;
+  /** The agent with everything around it; resolves with the exit code when it has ended. */
+  agent(options: AgentRun): Promise<number>;
+  /** The state directory, read. */
+  state(config: Config): Store;
+  /** Reads a file that `crigc snapshot` wrote. Throws `StoreError` where it is none. */
+  recorded(path: string): Promise<RecordedNode>;
+  /** What `recorded` reads. */
+  snapshotText(node: RecordedNode): string;
+}
+
+export interface AgentRun {
+  readonly config: Config;
+  readonly reload: () => Config;
+  readonly signal: AbortSignal;
+}

@@ -1,0 +1,90 @@
+import { assertNever } from "../model/assert.ts";
+/** The exit code that a plan or a finished pass comes to. */
+import type { Pass } from "../model/pass.ts";
+import type { Plan } from "../model/plan.ts";
+import type { ImageBlock } from "../model/reason.ts";
+import { exit, exitOf } from "./exit.ts";
+
+/** What a plan alone says: rules that are wrong, usage that is unknown, a disk whose figures cannot be right; `null`: nothing is wrong. */
+export function planExit(plan: Plan): number | null {
+  const codes = (plan.images?.blocks ?? []).map(faultExit);
+  return codes.find((code) => code !== null) ?? null;
+}
+
+/** The code of a pass of `gc`; the gravest thing decides. */
+export function passExit(
+  pass: Pass,
+  end: { readonly busy: boolean; readonly failure: unknown },
+): number {
+  if (end.busy) return exit.busy;
+  if (pass.error !== null)
+    return end.failure === null ? exit.runtime : (exitOf(end.failure) ?? exit.internal);
+  const blocks = [...(pass.plan.images?.blocks ?? []), ...(pass.plan.containers?.blocks ?? [])];
+  if (blocks.some((block) => block.kind === "on-hold")) return exit.held;
+  const fault = planExit(pass.plan);
+  if (fault !== null) return fault;
+  if (pass.images?.end === "observation-failed") return exit.runtime;
+  if (pass.containers !== null && pass.containers.errors.length > 0) return exit.runtime;
+  if (someFailed(pass)) return exit.partial;
+  return fellShort(pass) ? exit.shortfall : exit.done;
+}
+
+/** Of a block that is something wrong; waiting and futility are none. */
+function faultExit(block: ImageBlock): number | null {
+  switch (block.kind) {
+    case "keep-rules-invalid":
+      return exit.usage;
+    case "usage-unknown":
+    case "pods-unknown":
+    case "invalid-capacity":
+      return exit.runtime;
+    case "on-hold":
+    case "boot-grace":
+    case "pod-starting":
+    case "futile":
+      return null;
+    default:
+      return assertNever(block);
+  }
+}
+
+function someFailed({ images, containers }: Pass): boolean {
+  const things = [
+    ...(containers?.containers ?? []),
+    ...(containers?.sandboxes ?? []),
+    ...(containers?.logs ?? []),
+  ];
+  const items = images?.items ?? [];
+  return (
+    things.some((item) => item.result.kind === "failed") ||
+    items.some((item) => item.result.kind === "failed" || item.result.kind === "ghost")
+  );
+}
+
+/** A target was asked for and is still open; a dry run is judged by its plan. */
+function fellShort({ images, plan }: Pass): boolean {
+  if (images === null || plan.images === null) return false;
+  switch (images.end) {
+    case "candidates-exhausted":
+      return plan.images.targets.some((target) => target.kind !== "everything");
+    case "futile":
+    case "no-gain":
+    case "settle-exhausted":
+    case "removal-limit":
+      return true;
+    case "blocked":
+      return plan.images.triggers.length > 0;
+    case "dry-run":
+      return plan.images.blocks.some((block) => block.kind === "futile");
+    case "nothing-to-do":
+    case "target-reached":
+    case "own-gain-reached":
+    case "invalid-capacity":
+    case "observation-failed":
+    case "age-removal-errors":
+    case "stopped":
+      return false;
+    default:
+      return assertNever(images.end);
+  }
+}

@@ -1,0 +1,52 @@
+/** Listens to the runtime's container events while images are removed, and keeps what they say of images in use. */
+import type { Runtime } from "../cri/client.ts";
+import type { ContainerEvent } from "../cri/events.ts";
+import type { EventFeed, EventSource } from "../loop/ports.ts";
+import { podUid, sandboxId } from "../model/ids.ts";
+import type { Container } from "../model/snapshot.ts";
+import { instant } from "../model/time.ts";
+
+/** Announcements kept for one pass; older ones are in the lists by then. */
+const ANNOUNCED_MAX = 10_000;
+
+interface Announced {
+  readonly atNs: bigint;
+  readonly containers: readonly Container[];
+}
+
+export function eventSource(runtime: Pick<Runtime, "watchEvents">, monotonicNs: () => bigint): EventSource {
+  return {
+    listen: (signal): EventFeed => {
+      let announced: Announced[] = [];
+      const note = (event: ContainerEvent): void => {
+        if (event.kind === "deleted") return;
+        announced.push({ atNs: monotonicNs(), containers: containersOf(event) });
+        if (announced.length > ANNOUNCED_MAX) announced = announced.slice(-ANNOUNCED_MAX / 2);
+      };
+      // Without events, or when the stream breaks, the lists alone protect, as they do anyway.
+      void runtime.watchEvents(note, signal).catch(() => undefined);
+      return {
+        announcedSince: (sinceNs) =>
+          announced.filter((one) => one.atNs >= sinceNs).flatMap((one) => one.containers),
+      };
+    },
+  };
+}
+
+/** One entry for each reference that the event's containers name: enough for their images to count as used. */
+function containersOf(event: ContainerEvent): readonly Container[] {
+  return event.images.map((reference) => ({
+    id: event.containerId,
+    sandboxId: sandboxId(""),
+    name: "announced by an event",
+    attempt: 0,
+    podUid: podUid(""),
+    podName: "",
+    podNamespace: "",
+    imageName: reference,
+    imageRef: "",
+    imageId: "",
+    state: "created",
+    createdAt: instant(0n),
+  }));
+}

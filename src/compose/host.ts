@@ -1,0 +1,59 @@
+/** The machine as observation reads it, put together from the configuration. */
+import type { Config } from "../config/config.ts";
+import { readClocks } from "../host/clock.ts";
+import { defaultRootDirectory, type Disk, diskOf } from "../host/disk.ts";
+import { readKeepRules } from "../host/keep-files.ts";
+import { logReader } from "../host/logs.ts";
+import { readPods } from "../host/pods.ts";
+import { toMs } from "../model/time.ts";
+import type { HostReader } from "../observe/ports.ts";
+import { parseKeepFile } from "../policy/keep-file.ts";
+import { parseKeepPattern } from "../policy/keep-pattern.ts";
+
+export interface Host {
+  readonly disk: Disk;
+  readonly reader: HostReader;
+}
+
+/** `config` is asked anew each time, so that a reloaded configuration counts from the next pass on. */
+export async function hostOf(config: () => Config): Promise<Host> {
+  const first = config();
+  const rootDirectory = first.paths.rootDir ?? (await defaultRootDirectory());
+  const { podLogsDir, containerLogsDir } = first.paths;
+  const logs = logReader({ podLogsDirectory: podLogsDir, containerLogsDirectory: containerLogsDir });
+  return {
+    disk: diskOf(rootDirectory),
+    reader: {
+      clocks: () => readClocks(),
+      keepRules: (known) => keepRules(config(), known),
+      pods: (signal) => readPods(podSource(config(), rootDirectory), signal),
+      logs: () => logs.read(),
+    },
+  };
+}
+
+const keepRules = (config: Config, known: readonly string[]): ReturnType<HostReader["keepRules"]> =>
+  readKeepRules({
+    directory: config.paths.keepDir,
+    isNamed: config.paths.keepDirNamed,
+    patterns: config.keepPatterns,
+    known,
+    parseFile: parseKeepFile,
+    parsePattern: parseKeepPattern,
+  });
+
+function podSource(config: Config, rootDirectory: string): Parameters<typeof readPods>[0] {
+  const { endpoint, caFile, clientCert, clientKey, tokenFile } = config.kubelet;
+  return {
+    source: config.podSource,
+    rootDirectory,
+    kubelet: {
+      endpoint,
+      caFile,
+      clientCertFile: clientCert,
+      clientKeyFile: clientKey,
+      tokenFile,
+      timeoutMs: toMs(config.requestTimeout),
+    },
+  };
+}

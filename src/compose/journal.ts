@@ -1,0 +1,44 @@
+/** The record of passes, spread to everyone who keeps it: the log, the history, the metrics and the event hook. */
+import type { Event } from "../model/event.ts";
+import type { Pass } from "../model/pass.ts";
+import type { Instant } from "../model/time.ts";
+import type { Journal, Seen } from "../loop/ports.ts";
+import { logEvent, logImage, logThing } from "../report/item-log.ts";
+import type { Log } from "../report/log.ts";
+import { logPassEnd } from "../report/pass-log.ts";
+import type { Recorder } from "../store/recorder.ts";
+
+export interface JournalOptions {
+  readonly log: () => Log;
+  readonly recorder: Recorder;
+  readonly now: () => Instant;
+  /** Further listeners; none of them may throw. */
+  readonly onPass?: (pass: Pass, seen: Seen | null) => void;
+  readonly onEvent?: (event: Event) => void;
+}
+
+export function journalOf(options: JournalOptions): Journal {
+  const { log, recorder, now } = options;
+  return {
+    passStarted: (start) => recorder.passStarted(start),
+    imageDone: (id, item) => {
+      recorder.imageDone(id, item);
+      logImage(log(), id, item);
+    },
+    containerDone: (id, item) => {
+      recorder.containerDone(id, item, now());
+      logThing(log(), id, item);
+    },
+    passEnded: (pass, seen) => {
+      recorder.passEnded(pass, seen?.filesystems ?? null);
+      logPassEnd(log(), pass);
+      options.onPass?.(pass, seen);
+    },
+    event: (event) => {
+      recorder.event(event);
+      logEvent(log(), event);
+      options.onEvent?.(event);
+    },
+    say: (verbosity, message) => log().info(verbosity, message),
+  };
+}

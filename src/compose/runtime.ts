@@ -1,0 +1,40 @@
+/** Connects to the runtime that the configuration names, or to the only one that answers. */
+import { realpath } from "node:fs/promises";
+import type { Config } from "../config/config.ts";
+import type { CallRecord } from "../cri/channel.ts";
+import { openRuntime, type Runtime } from "../cri/client.ts";
+import { discoverEndpoint, probeEndpoint } from "../cri/discover.ts";
+import { parseEndpoint } from "../cri/endpoint.ts";
+import { ConfigError } from "../model/errors.ts";
+
+export interface Connected {
+  readonly runtime: Runtime;
+  /** `unix:///…`, for the lock and for messages. */
+  readonly endpoint: string;
+}
+
+/**
+ * Throws `RuntimeError` where nothing answers `runtime.v1` there, within two seconds: a socket that is absent, closed to us
+ * or silent is said so at once and not after the deadline of a call.
+ */
+export async function connect(config: Config, onCall: (call: CallRecord) => void = () => undefined): Promise<Connected> {
+  const endpoint = await runtimeEndpoint(config);
+  const imageEndpoint = config.endpoints.image === null ? endpoint : parsed(config.endpoints.image);
+  const runtime = openRuntime({ endpoint, imageEndpoint, requestTimeout: config.requestTimeout, onCall });
+  return { runtime, endpoint };
+}
+
+async function runtimeEndpoint(config: Config): Promise<string> {
+  const named = config.endpoints.runtime;
+  if (named === null) return (await discoverEndpoint({ realPath: realpath })).endpoint;
+  return (await probeEndpoint(parsed(named))).endpoint;
+}
+
+/** Configuration has checked the text already; what is wrong here is said as it would be there. */
+function parsed(text: string): string {
+  const endpoint = parseEndpoint(text);
+  if (endpoint.kind === "refused") {
+    throw new ConfigError([{ source: "endpoint", text, message: `${text} is no endpoint: ${endpoint.message}` }]);
+  }
+  return endpoint.endpoint;
+}
