@@ -1,0 +1,68 @@
+// Translates what SQLite, the schema and the filesystem throw into StoreError; the only file that knows their codes.
+
+import { SQLiteError } from "bun:sqlite";
+
+import { isValiError } from "valibot";
+
+import { messageOf, StoreError, type StoreErrorKind } from "../model/errors.ts";
+
+/** `attempt` says what was tried, on what: `opening /var/lib/crigc/crigc.db`. */
+export function storeError(attempt: string, thrown: unknown): StoreError {
+  if (thrown instanceof StoreError) return thrown;
+  const kind = kindOf(thrown);
+  return new StoreError(kind, `${attempt} failed: ${reasonOf(thrown)}; ${advice[kind]}`, {
+    cause: thrown,
+  });
+}
+
+const advice: Readonly<Record<StoreErrorKind, string>> = {
+  corrupt: "the file is put aside and memory starts afresh",
+  unreadable: "check the permissions and the disk of the state directory",
+  newer: "use the version of crigc that wrote it, or name another --state-dir",
+  full: "make room on the disk of the state directory",
+  busy: "see whether another program has the file open",
+  write: "check that the state directory can be written",
+};
+
+function kindOf(thrown: unknown): StoreErrorKind {
+  if (isValiError(thrown)) return "corrupt";
+  const code = codeOf(thrown);
+  const found = kindsByCode.find(([prefix]) => code.startsWith(prefix));
+  return found === undefined ? "write" : found[1];
+}
+
+// The first prefix that fits decides.
+const kindsByCode: readonly (readonly [string, StoreErrorKind])[] = [
+  ["SQLITE_CORRUPT", "corrupt"],
+  ["SQLITE_NOTADB", "corrupt"],
+  // A table or column that the schema's version promises is missing.
+  ["SQLITE_ERROR", "corrupt"],
+  ["SQLITE_MISMATCH", "corrupt"],
+  ["SQLITE_FULL", "full"],
+  ["SQLITE_IOERR_SHMSIZE", "full"],
+  ["SQLITE_IOERR_READ", "unreadable"],
+  ["SQLITE_IOERR_SHORT_READ", "unreadable"],
+  ["SQLITE_IOERR_CORRUPTFS", "unreadable"],
+  ["SQLITE_BUSY", "busy"],
+  ["SQLITE_LOCKED", "busy"],
+  ["SQLITE_CANTOPEN", "unreadable"],
+  ["SQLITE_PERM", "unreadable"],
+  ["SQLITE_AUTH", "unreadable"],
+  ["ENOSPC", "full"],
+  ["EDQUOT", "full"],
+  ["EACCES", "unreadable"],
+  ["EPERM", "unreadable"],
+  ["EIO", "unreadable"],
+  ["ENOTDIR", "unreadable"],
+];
+
+function codeOf(thrown: unknown): string {
+  if (!(thrown instanceof Error) || !("code" in thrown)) return "";
+  return typeof thrown.code === "string" ? thrown.code : "";
+}
+
+function reasonOf(thrown: unknown): string {
+  const code = codeOf(thrown);
+  const isSqlite = thrown instanceof SQLiteError;
+  return isSqlite && code !== "" ? `${messageOf(thrown)} (${code})` : messageOf(thrown);
+}

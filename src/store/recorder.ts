@@ -1,0 +1,119 @@
+// What `gc` and `run` are given: the ledger, settings, and a record of each pass that is written as the pass goes on.
+
+import type { Event } from "../model/event.ts";
+import type { PassId } from "../model/ids.ts";
+import type { Ledger } from "../model/ledger.ts";
+import type { ContainerItem, ImageItem, LogItem, SandboxItem } from "../model/outcome.ts";
+import type { Pass } from "../model/pass.ts";
+import type { Filesystem } from "../model/snapshot.ts";
+import type { Instant } from "../model/time.ts";
+import type { DiskStore } from "./disk-store.ts";
+import {
+  containerRemoval,
+  imageRemoval,
+  isWorthKeeping,
+  passRow,
+  type PassStart,
+  samplesOf,
+  startedRow,
+} from "./history-making.ts";
+import type { HistoryRecord } from "./history-rows.ts";
+
+/** Nothing here throws or waits for the disk; records go to it between the steps of a pass. */
+export class Recorder {
+  readonly #disk: DiskStore;
+  /** The pass that runs, and whether its row was asked for. */
+  #current: { readonly start: PassStart; isRecorded: boolean } | null = null;
+
+  constructor(disk: DiskStore) {
+    this.#disk = disk;
+  }
+
+  /** The newest ledger, with what another process wrote since. */
+  ledger(): Ledger {
+    return this.#disk.ledger();
+  }
+
+  saveLedger(ledger: Ledger): void {
+    this.#disk.saveLedger(ledger);
+  }
+
+  setting(key: string): string | null {
+    return this.#disk.setting(key);
+  }
+
+  setSetting(key: string, value: string): void {
+    this.#disk.setSetting(key, value);
+  }
+
+  passStarted(start: PassStart): void {
+    this.#current = { start, isRecorded: false };
+  }
+
+  /** Each removal is told as soon as it is over, so that a pass that is killed leaves its record. */
+  imageDone(passId: PassId, item: ImageItem): void {
+    this.#removal(passId, { kind: "removal", row: imageRemoval(passId, item) });
+  }
+
+  containerDone(passId: PassId, item: ContainerItem | SandboxItem | LogItem, at: Instant): void {
+    const purpose =
+      this.#current?.start.kind === "pressure"
+        ? ({ kind: "pressure", signals: [] } as const)
+        : ({ kind: "periodic" } as const);
+    this.#removal(passId, {
+      kind: "removal",
+      row: containerRemoval({ passId, purpose, at }, item),
+    });
+  }
+
+  /** Completes what was told during the pass. `filesystems`: as the pass saw them, `null` where it saw none. */
+  passEnded(pass: Pass, filesystems: readonly Filesystem[] | null): void {
+    this.#current = null;
+    this.#disk.tidyNext();
+    const isOfDisk = pass.images !== null || pass.kind === "pressure";
+    const samples = isOfDisk ? samplesOf(pass.startedAt, filesystems ?? []) : [];
+    this.#disk.record(...samples.map((row): HistoryRecord => ({ kind: "sample", row })));
+    if (!isWorthKeeping(pass)) return;
+    const context = { passId: pass.id, purpose: pass.purpose, at: pass.endedAt };
+    const { images, containers } = pass;
+    const removals = [
+      ...(images?.items ?? []).map((item) => imageRemoval(pass.id, item)),
+      ...(containers === null
+        ? []
+        : [...containers.containers, ...containers.sandboxes, ...containers.logs]
+      ).map((item) => containerRemoval(context, item)),
+    ];
+    this.#disk.record(
+      { kind: "pass", row: passRow(pass) },
+      ...removals.map((row): HistoryRecord => ({ kind: "removal", row })),
+    );
+  }
+
+  /** Every event, of a pass or of none: only those that are news are told. */
+  event(row: Event): void {
+    this.#disk.record({ kind: "event", row });
+  }
+
+  /** Writes all that waits, now; says whether it is on disk. */
+  flush(): boolean {
+    return this.#disk.flush();
+  }
+
+  /** Why nothing can be written at present; `null` where all is well. */
+  failure(): string | null {
+    return this.#disk.failure();
+  }
+
+  close(): void {
+    this.#disk.close();
+  }
+
+  #removal(passId: PassId, record: HistoryRecord): void {
+    const current = this.#current;
+    if (current !== null && current.start.id === passId && !current.isRecorded) {
+      current.isRecorded = true;
+      this.#disk.record({ kind: "pass", row: startedRow(current.start) });
+    }
+    this.#disk.record(record);
+  }
+}

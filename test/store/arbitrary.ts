@@ -1,0 +1,59 @@
+// Ledgers and parts of them as fast-check makes them: every value that the model allows.
+
+import fc from "fast-check";
+
+import { containerId, imageId, podUid, sandboxId } from "../../src/model/ids.ts";
+import type { Ledger } from "../../src/model/ledger.ts";
+import { duration, instant, watched } from "../../src/model/time.ts";
+
+const int64Max = 2n ** 63n - 1n;
+const signed = fc.bigInt({ min: -int64Max - 1n, max: int64Max });
+
+export const anInstant = signed.map(instant);
+export const aDuration = signed.map(duration);
+export const aWatched = fc.bigInt({ min: 0n, max: int64Max }).map(watched);
+export const someBytes = fc.bigInt({ min: 0n, max: 2n ** 64n - 1n });
+const text = fc.string({ unit: "binary" });
+const count = fc.nat();
+const nullable = <T>(of: fc.Arbitrary<T>): fc.Arbitrary<T | null> => fc.option(of, { nil: null });
+const mapOf = <K, V>(keys: fc.Arbitrary<K>, values: fc.Arbitrary<V>): fc.Arbitrary<Map<K, V>> =>
+  fc.array(fc.tuple(keys, values), { maxLength: 8 }).map((entries) => new Map(entries));
+
+/** Few different keys, so that two ledgers share some. */
+const key = fc.oneof(fc.constantFrom("a", "b", "c", "d"), text);
+
+const imageRecord = fc.record({
+  firstSeenAt: anInstant,
+  firstSeenWatched: aWatched,
+  lastUsedAt: nullable(anInstant),
+  lastUsedWatched: nullable(aWatched),
+  names: text,
+  sizeBytes: someBytes,
+  ghost: nullable(fc.record({ since: anInstant, attempts: count, retryWatched: aWatched })),
+});
+
+export const aLedger: fc.Arbitrary<Ledger> = fc.record({
+  bootId: text,
+  observedAt: nullable(anInstant),
+  uptime: aDuration,
+  watched: aWatched,
+  graceUntil: nullable(aWatched),
+  graceReason: nullable(fc.constantFrom("boot" as const, "containers-vanished" as const)),
+  hadContainers: fc.boolean(),
+  images: mapOf(key.map(imageId), imageRecord),
+  containers: mapOf(
+    key.map(containerId),
+    fc.record({ imageVolumes: nullable(fc.array(text)), finishedAt: nullable(anInstant) }),
+  ),
+  pods: mapOf(
+    key.map(podUid),
+    fc.record({
+      absentPasses: count,
+      deadPasses: count,
+      deadSinceWatched: nullable(aWatched),
+    }),
+  ),
+  sandboxImages: mapOf(key.map(sandboxId), text),
+  releases: mapOf(key, fc.record({ promptRemovals: count, lateRemovals: count })),
+  keepDirectories: fc.array(text),
+});

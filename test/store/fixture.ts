@@ -1,0 +1,66 @@
+// A state directory for a test, opened as `gc` and `plan` open it, with what the store said on the way.
+
+import { readdirSync, statSync } from "node:fs";
+import { join } from "node:path";
+
+import { stateFiles } from "../../src/host/state-files.ts";
+import { imageId } from "../../src/model/ids.ts";
+import { emptyLedger, type Ledger } from "../../src/model/ledger.ts";
+import { duration, instant, instantFromMs, watched } from "../../src/model/time.ts";
+import type { StoreNotice } from "../../src/store/notice.ts";
+import { openStore, openStoreReader } from "../../src/store/open.ts";
+import type { StateFiles } from "../../src/store/ports.ts";
+
+export const now = instantFromMs(Date.parse("2026-01-02T03:04:05Z"));
+
+export function write(directory: string, files: StateFiles = stateFiles) {
+  const notices: StoreNotice[] = [];
+  const store = openStore({
+    directory,
+    files,
+    now: () => now,
+    notify: (notice) => notices.push(notice),
+  });
+  return { store, notices };
+}
+
+export function read(directory: string, files: StateFiles = stateFiles) {
+  const notices: StoreNotice[] = [];
+  const reader = openStoreReader({ directory, files, notify: (notice) => notices.push(notice) });
+  return { reader, notices };
+}
+
+/** A ledger with so many images; `turn` makes one differ from another. */
+export function ledgerOf(count: number, turn = 0): Ledger {
+  return {
+    ...emptyLedger,
+    bootId: `boot ${turn}`,
+    observedAt: instant(BigInt(turn)),
+    uptime: duration(1n),
+    watched: watched(BigInt(turn)),
+    images: new Map(
+      Array.from({ length: count }, (_, at) => [
+        imageId(`sha256:${String(at).padStart(6, "0")}`),
+        {
+          firstSeenAt: instant(1n),
+          firstSeenWatched: watched(1n),
+          lastUsedAt: instant(BigInt(turn)),
+          lastUsedWatched: watched(BigInt(turn)),
+          names: "registry.example/some/name:tag",
+          sizeBytes: 2n ** 63n + BigInt(at),
+          ghost: null,
+        },
+      ]),
+    ),
+  };
+}
+
+/** Names, sizes, times of change and numbers of all files: what must be the same before and after a reader. */
+export function listing(directory: string): readonly string[] {
+  return readdirSync(directory)
+    .sort()
+    .map((name) => {
+      const { size, mtimeNs, ino, mode } = statSync(join(directory, name), { bigint: true });
+      return `${name} ${size} ${mtimeNs} ${ino} ${mode}`;
+    });
+}

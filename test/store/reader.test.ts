@@ -1,0 +1,155 @@
+import { Database } from "bun:sqlite";
+import { describe, expect, test } from "bun:test";
+import { chmodSync, copyFileSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { emptyLedger } from "../../src/model/ledger.ts";
+import { scratch } from "../support/scratch.ts";
+import { ledgerOf, listing, read, write } from "./fixture.ts";
+
+/** The ledger that a reader sees, after proof that it left the directory as it was. */
+function seen(directory: string) {
+  const before = listing(directory);
+  const { reader, notices } = read(directory);
+  const ledger = reader.ledger();
+  const removals = reader.removals({ limit: 10 });
+  reader.close();
+  expect(listing(directory)).toEqual(before);
+  expect(removals).toEqual([]);
+  return { ledger, notices };
+}
+
+/** What a killed writer leaves: the files as they are while it runs. */
+function crashed(names: readonly string[] = ["crigc.db", "crigc.db-wal", "crigc.db-shm"]): string {
+  const live = scratch();
+  const directory = scratch();
+  const { store } = write(live);
+  store.saveLedger(ledgerOf(3, 4));
+  store.flush();
+  for (const name of names) copyFileSync(join(live, name), join(directory, name));
+  store.close();
+  return directory;
+}
+
+describe("openStoreReader", () => {
+  test("without a state directory nothing is known, and none is made", () => {
+    const directory = join(scratch(), "absent");
+    const { reader, notices } = read(directory);
+    expect(reader.ledger()).toBe(emptyLedger);
+    expect(reader.removals({ limit: 1 })).toEqual([]);
+    reader.close();
+    expect(notices).toEqual([]);
+    expect(readdirSync(join(directory, ".."))).toEqual([]);
+  });
+
+  test("reads what a writer that ended left, and changes no file", () => {
+    const directory = scratch();
+    const { store } = write(directory);
+    store.saveLedger(ledgerOf(3, 4));
+    store.close();
+    expect(seen(directory)).toEqual({ ledger: ledgerOf(3, 4), notices: [] });
+  });
+
+  test("reads beside a running writer, and changes no file", () => {
+    const directory = scratch();
+    const { store } = write(directory);
+    expect(seen(directory)).toEqual({ ledger: emptyLedger, notices: [] });
+    for (const turn of [1, 2, 3]) {
+      store.saveLedger(ledgerOf(3, turn));
+      store.flush();
+      expect(seen(directory)).toEqual({ ledger: ledgerOf(3, turn), notices: [] });
+    }
+    store.close();
+  });
+
+  test("reads what a killed writer left in its log, and changes no file", () => {
+    expect(seen(crashed())).toEqual({ ledger: ledgerOf(3, 4), notices: [] });
+  });
+
+  test("reads a log whose index is gone from a copy, and leaves no copy behind", () => {
+    const copies = () => readdirSync(tmpdir()).filter((name) => /^crigc-\w{6}$/.test(name));
+    const before = copies();
+    expect(seen(crashed(["crigc.db", "crigc.db-wal"]))).toEqual({
+      ledger: ledgerOf(3, 4),
+      notices: [],
+    });
+    expect(copies()).toEqual(before);
+  });
+
+  test("a name with characters that mean something in an address is only a name", () => {
+    const directory = join(scratch(), "a ?b#c%20&mode=memory");
+    mkdirSync(directory);
+    const { store } = write(directory);
+    store.saveLedger(ledgerOf(3, 4));
+    store.close();
+    expect(seen(directory).ledger).toEqual(ledgerOf(3, 4));
+  });
+
+  test("a broken file is said and left where it is", () => {
+    const directory = scratch();
+    writeFileSync(join(directory, "crigc.db"), "garbage".repeat(1000));
+    const { ledger, notices } = seen(directory);
+    expect(ledger).toBe(emptyLedger);
+    expect(notices).toMatchObject([{ kind: "memory-only", error: "corrupt" }]);
+  });
+
+  test("the file of a later version is said and left as it is", () => {
+    const directory = scratch();
+    write(directory).store.close();
+    const db = new Database(join(directory, "crigc.db"));
+    db.run("PRAGMA user_version = 99");
+    db.run("PRAGMA wal_checkpoint(TRUNCATE)");
+    db.close();
+    expect(seen(directory).notices).toMatchObject([{ kind: "memory-only", error: "newer" }]);
+  });
+
+  test("the file of an earlier version is understood and left as it is", async () => {
+    const directory = scratch();
+    const { migrate, migrations } = await import("../../src/store/schema.ts");
+    const db = new Database(join(directory, "crigc.db"));
+    migrate(db, migrations.slice(0, 1));
+    db.run("INSERT INTO ledger_pod VALUES ('u', 1, 2, 3)");
+    db.run("INSERT INTO ledger_state VALUES (1, 'b', NULL, 0, 0, NULL, NULL, 0, '[]')");
+    db.close();
+    const { ledger, notices } = seen(directory);
+    expect(ledger.pods.size).toBe(1);
+    expect(notices).toEqual([]);
+    const { store } = write(directory);
+    expect(store.ledger()).toEqual(ledger);
+    store.close();
+    expect(seen(directory).ledger).toEqual(ledger);
+  });
+
+  test.skipIf(process.getuid?.() !== 0).each([
+    ["after a killed writer", crashed],
+    ["after one that ended", () => crashed(["crigc.db"])],
+  ])("reads a read-only mount %s, and so does a writer (needs root)", (_, make) => {
+    const directory = make();
+    expect(Bun.spawnSync(["mount", "--bind", directory, directory]).exitCode).toBe(0);
+    try {
+      Bun.spawnSync(["mount", "-o", "remount,bind,ro", directory]);
+      expect(() => chmodSync(join(directory, "crigc.db"), 0o600)).toThrow();
+      expect(seen(directory).notices).toEqual([]);
+      const { store, notices } = write(directory);
+      expect(notices).toMatchObject([{ kind: "memory-only" }]);
+      expect(store.ledger()).toEqual(read(directory).reader.ledger());
+      store.close();
+    } finally {
+      Bun.spawnSync(["umount", "-l", directory]);
+    }
+  });
+});
+
+test("readers beside a writer that ends and starts again always see a whole ledger", () => {
+  const directory = scratch();
+  for (let turn = 0; turn < 30; turn += 1) {
+    const { store } = write(directory);
+    store.saveLedger(ledgerOf(20, turn));
+    if (turn % 3 === 0) store.flush();
+    expect(seen(directory).notices).toEqual([]);
+    store.close();
+    expect(seen(directory).ledger).toEqual(ledgerOf(20, turn));
+  }
+  rmSync(directory, { recursive: true });
+});
