@@ -1,0 +1,160 @@
+import { describe, expect, test } from "bun:test";
+
+import { sandboxId } from "../../src/model/ids.ts";
+import type { ImageBlock } from "../../src/model/reason.ts";
+import type { Snapshot } from "../../src/model/snapshot.ts";
+import { hours, instant, minutes, seconds, watched } from "../../src/model/time.ts";
+import { aContainer, anImage, aSandbox, NOW } from "../support/build/values.ts";
+import { fateOf, type Node, planOf, WATCHED } from "./judging.ts";
+
+const image = anImage("app");
+const failedApi: Snapshot["pods"] = { kind: "failed", source: "kubelet-api", message: "401" };
+
+describe("each block stops every image and says why", () => {
+  const rows: readonly [string, Node, object][] = [
+    [
+      "on-hold",
+      { ask: { hold: { until: null, reason: "upgrade" } } },
+      { until: null, reason: "upgrade" },
+    ],
+    [
+      "boot-grace",
+      {
+        ledger: {
+          graceUntil: watched(WATCHED + minutes(3)),
+          graceReason: "boot",
+          images: new Map(),
+        },
+      },
+      { because: "boot", remaining: minutes(3) },
+    ],
+    [
+      "keep-rules-invalid",
+      {
+        snapshot: {
+          keep: {
+            rules: [],
+            problems: [{ source: "/k/a.list:3", message: "bad" }],
+            directoriesRead: [],
+          },
+        },
+      },
+      { problems: [{ source: "/k/a.list:3", message: "bad" }] },
+    ],
+    [
+      "keep-rules-invalid",
+      {
+        snapshot: {
+          keep: {
+            rules: [{ pattern: "a b", source: "--keep" }],
+            problems: [],
+            directoriesRead: [],
+          },
+        },
+      },
+      { problems: [{ source: "--keep" }] },
+    ],
+    ["pods-unknown", { snapshot: { pods: failedApi } }, { message: "401" }],
+    [
+      "usage-unknown",
+      { snapshot: { containers: [aContainer("c", { imageName: "a/gone:1" })] } },
+      { unknown: [{ subject: "container container-c (c)" }] },
+    ],
+    [
+      "pod-starting",
+      { snapshot: { sandboxes: [aSandbox("s", { createdAt: instant(NOW - seconds(30)) })] } },
+      { sandboxes: [sandboxId("sandbox-s")], remaining: seconds(90) },
+    ],
+  ];
+  for (const [kind, node, fields] of rows) {
+    for (const compat of kind === "boot-grace"
+      ? (["none"] as const)
+      : (["none", "kubelet"] as const)) {
+      test(`${kind}, compat ${compat}`, () => {
+        const plan = planOf({ images: [image], ...node, limits: { compat } });
+        expect(plan.blocks).toMatchObject([{ kind, ...fields }]);
+        expect(plan.candidates).toEqual([]);
+        expect(plan.triggers).toEqual([{ kind: "space" }]);
+      });
+    }
+  }
+});
+
+test("the unprotected image names the first block, a protected one its own reason", () => {
+  const pinned = anImage("pinned", { pinned: true });
+  const plan = planOf({ images: [image, pinned], ask: { hold: { until: null, reason: "" } } });
+  expect([fateOf(plan, image), fateOf(plan, pinned)]).toEqual(["blocked", "pinned"]);
+});
+
+test("where nothing asks, that is the reason, and the block is named beside it", () => {
+  const plan = planOf({
+    images: [image],
+    ask: { hold: { until: null, reason: "" } },
+    limits: { highPercent: 99, lowPercent: 98 },
+  });
+  expect(fateOf(plan, image)).toBe("no-trigger");
+  expect(plan.blocks.map(({ kind }) => kind)).toEqual(["on-hold"]);
+});
+
+test("the grace ends on the watched clock, and the kubelet knows none", () => {
+  const grace = { graceUntil: WATCHED, graceReason: "boot" as const };
+  expect(planOf({ images: [image], ledger: { ...grace } }).blocks).toEqual([]);
+  const running = { ...grace, graceUntil: watched(WATCHED + 1n) };
+  expect(
+    planOf({ images: [image], ledger: running, limits: { compat: "kubelet" } }).blocks,
+  ).toEqual([]);
+});
+
+describe("pods that cannot be read", () => {
+  const blocksOf = (node: Node): readonly ImageBlock["kind"][] =>
+    planOf({ images: [image], ...node }).blocks.map(({ kind }) => kind);
+
+  test("matter only where their specifications count as use", () => {
+    expect(
+      blocksOf({
+        snapshot: { pods: { kind: "failed", source: "kubelet-dir", message: "no such directory" } },
+      }),
+    ).toEqual([]);
+    expect(blocksOf({ snapshot: { pods: { kind: "none", why: "asked for" } } })).toEqual([]);
+  });
+
+  test("a kubelet that may not be believed counts as one that cannot be read", () => {
+    const snapshot: Node["snapshot"] = { pods: { kind: "ready", source: "kubelet-api", pods: [] } };
+    const podSource = {
+      kind: "not-ready",
+      source: "kubelet-api",
+      why: "it knows none of the living pods",
+    } as const;
+    expect(blocksOf({ snapshot })).toEqual([]);
+    expect(blocksOf({ snapshot, ask: { podSource } })).toEqual(["pods-unknown"]);
+  });
+});
+
+describe("a pod that is starting", () => {
+  const young = aSandbox("s", { createdAt: instant(NOW - seconds(30)) });
+  const blocked = (snapshot: Node["snapshot"], waited = seconds(0)): boolean =>
+    planOf({ images: [image], snapshot: { ...snapshot }, ask: { waitedForPods: waited } }).blocks
+      .length > 0;
+
+  test("is waited for until it has a container, is 2 min old, or has been waited for so long", () => {
+    expect(blocked({ sandboxes: [young] })).toBeTrue();
+    expect(
+      blocked({
+        sandboxes: [young],
+        containers: [aContainer("c", { sandboxId: young.id, imageId: image.id })],
+      }),
+    ).toBeFalse();
+    expect(
+      blocked({ sandboxes: [{ ...young, createdAt: instant(NOW - minutes(2)) }] }),
+    ).toBeFalse();
+    expect(blocked({ sandboxes: [{ ...young, state: "not-ready" }] })).toBeFalse();
+    expect(blocked({ sandboxes: [young] }, minutes(2))).toBeFalse();
+  });
+
+  test("a sandbox from the far future is no young one", () => {
+    expect(blocked({ sandboxes: [{ ...young, createdAt: instant(NOW + hours(1)) }] })).toBeFalse();
+    expect(
+      blocked({ sandboxes: [{ ...young, createdAt: instant(NOW + seconds(10)) }] }),
+    ).toBeTrue();
+  });
+});
