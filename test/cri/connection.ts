@@ -1,6 +1,9 @@
 // A fake runtime and a client of it for one test, which are taken down afterwards.
+import { expect } from "bun:test";
+
 import type { CallRecord } from "../../src/cri/channel.ts";
 import { openRuntime, type Runtime } from "../../src/cri/client.ts";
+import { RuntimeError } from "../../src/model/errors.ts";
 import { seconds } from "../../src/model/time.ts";
 import {
   type FakeRuntime,
@@ -37,4 +40,14 @@ export async function connected(
       await fake.stop();
     },
   };
+}
+
+/** What a call that has to fail failed with. */
+export async function failureOf(call: Promise<unknown>): Promise<RuntimeError> {
+  const thrown = await call.then(
+    () => null,
+    (error: unknown) => error,
+  );
+  expect(thrown).toBeInstanceOf(RuntimeError);
+  return thrown as RuntimeError;
 }

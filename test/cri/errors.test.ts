@@ -4,11 +4,10 @@ import { chmodSync } from "node:fs";
 
 import { openRuntime } from "../../src/cri/client.ts";
 import { toRuntimeError } from "../../src/cri/errors.ts";
-import { RuntimeError } from "../../src/model/errors.ts";
 import { containerId, imageId } from "../../src/model/ids.ts";
 import { seconds } from "../../src/model/time.ts";
 import type { Fault } from "../support/fake-runtime/faults.ts";
-import { connected } from "./connection.ts";
+import { connected, failureOf } from "./connection.ts";
 
 describe("a call that fails", () => {
   test.each<[string, Fault, RegExp]>([
@@ -45,7 +44,7 @@ describe("a call that fails", () => {
     await using connection = await connected();
     const { fake, runtime, signal } = connection;
     fake.fail("ListImages", fault);
-    const error = await failure(runtime.reader.listImages(signal));
+    const error = await failureOf(runtime.reader.listImages(signal));
     expect(error).toMatchObject({ kind, name: "RuntimeError" });
     expect(error.message).toMatch(message);
     expect(error.cause).toBeInstanceOf(Error);
@@ -55,13 +54,13 @@ describe("a call that fails", () => {
     await using connection = await connected();
     const { fake, runtime } = connection;
     fake.fail("RemoveImage", { kind: "error", code: "UNKNOWN", message: "busy" });
-    const error = await failure(runtime.writer.removeImage(imageId("sha256:abc")));
+    const error = await failureOf(runtime.writer.removeImage(imageId("sha256:abc")));
     expect(error.message).toStartWith("cannot remove image sha256:abc: ");
   });
 
   test("is absent where no socket exists", async () => {
     const runtime = openAt("/nonexistent/cri.sock");
-    const error = await failure(runtime.reader.listImages(new AbortController().signal));
+    const error = await failureOf(runtime.reader.listImages(new AbortController().signal));
     expect(error.kind).toBe("absent");
     expect(error.message).toContain("no socket at unix:///nonexistent/cri.sock");
     runtime.close();
@@ -93,7 +92,7 @@ describe("a call that fails", () => {
     async () => {
       await using connection = await connected();
       chmodSync(connection.fake.socket, 0);
-      const error = await failure(connection.runtime.reader.listImages(connection.signal));
+      const error = await failureOf(connection.runtime.reader.listImages(connection.signal));
       expect(error.kind).toBe("permission");
     },
   );
@@ -103,7 +102,7 @@ describe("a call that fails", () => {
     const { fake, runtime, signal, records } = connection;
     fake.fail("ListImages", { kind: "hang" });
     const startedAt = performance.now();
-    const error = await failure(runtime.reader.listImages(signal));
+    const error = await failureOf(runtime.reader.listImages(signal));
     expect(performance.now() - startedAt).toBeWithin(150, 2000);
     expect(error.kind).toBe("deadline");
     expect(error.message).toMatch(/did not answer within 0\.2 s; .*--runtime-request-timeout/);
@@ -116,7 +115,7 @@ describe("a call that fails", () => {
       traits: { imageStreams: true },
     });
     connection.fake.fail("StreamImages", { kind: "hang" });
-    const error = await failure(connection.runtime.reader.listImages(connection.signal));
+    const error = await failureOf(connection.runtime.reader.listImages(connection.signal));
     expect(error.kind).toBe("deadline");
   });
 
@@ -127,7 +126,7 @@ describe("a call that fails", () => {
     const abort = new AbortController();
     fake.before("ListContainers", () => abort.abort());
     const startedAt = performance.now();
-    const error = await failure(runtime.reader.listContainers(abort.signal));
+    const error = await failureOf(runtime.reader.listContainers(abort.signal));
     expect(performance.now() - startedAt).toBeLessThan(2000);
     expect(error.kind).toBe("cancelled");
     expect(records.at(-1)).toMatchObject({ method: "ListContainers", code: "CANCELLED" });
@@ -135,7 +134,7 @@ describe("a call that fails", () => {
 
   test("is not made when the caller has given up before", async () => {
     await using connection = await connected();
-    const error = await failure(connection.runtime.reader.listImages(AbortSignal.abort()));
+    const error = await failureOf(connection.runtime.reader.listImages(AbortSignal.abort()));
     expect(error.kind).toBe("cancelled");
     expect(connection.fake.calls).toEqual([]);
   });
@@ -144,7 +143,7 @@ describe("a call that fails", () => {
     await using connection = await connected();
     const { fake, runtime } = connection;
     fake.fail("RemoveContainer", { kind: "error", code: "UNAVAILABLE" }, { times: 1 });
-    expect((await failure(runtime.writer.removeContainer(containerId("a")))).kind).toBe(
+    expect((await failureOf(runtime.writer.removeContainer(containerId("a")))).kind).toBe(
       "unreachable",
     );
     expect(fake.callsOf("RemoveContainer")).toHaveLength(1);
@@ -158,7 +157,7 @@ describe("a call that needs longer", () => {
     fake.fail("StopContainer", { kind: "delay", ms: 400 });
     await runtime.writer.stopContainer(containerId("a"), 30);
     expect(fake.callsOf("StopContainer")[0]?.request).toEqual({ container_id: "a", timeout: "30" });
-    expect((await failure(runtime.writer.stopContainer(containerId("a"), 0))).kind).toBe(
+    expect((await failureOf(runtime.writer.stopContainer(containerId("a"), 0))).kind).toBe(
       "deadline",
     );
   });
@@ -167,13 +166,4 @@ describe("a call that needs longer", () => {
 function openAt(path: string): ReturnType<typeof openRuntime> {
   const endpoint = `unix://${path}`;
   return openRuntime({ endpoint, imageEndpoint: endpoint, requestTimeout: seconds(2) });
-}
-
-async function failure(call: Promise<unknown>): Promise<RuntimeError> {
-  const thrown = await call.then(
-    () => null,
-    (error: unknown) => error,
-  );
-  expect(thrown).toBeInstanceOf(RuntimeError);
-  return thrown as RuntimeError;
 }

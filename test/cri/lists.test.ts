@@ -1,14 +1,13 @@
 // Lists are whole or an error, however large they are and whatever the runtime can do.
 import { describe, expect, test } from "bun:test";
 
-import { RuntimeError } from "../../src/model/errors.ts";
 import {
   type ContainerDescription,
   hexId,
   imageIdOf,
   type NodeDescription,
 } from "../support/fake-runtime/describe.ts";
-import { connected } from "./connection.ts";
+import { connected, failureOf } from "./connection.ts";
 
 const states = ["created", "running", "exited", "unknown"] as const;
 
@@ -37,7 +36,7 @@ function nodeOf(counts: {
 }
 
 const idsOf = (items: readonly { readonly id: string }[]): readonly string[] =>
-  items.map(({ id }) => id).sort();
+  items.map(({ id }) => id).toSorted();
 
 describe("streaming lists", () => {
   test("are read to their end, batch by batch", async () => {
@@ -47,10 +46,10 @@ describe("streaming lists", () => {
     });
     const { fake, runtime, signal } = connection;
     expect(idsOf(await runtime.reader.listContainers(signal))).toEqual(
-      [...fake.node.containers.keys()].sort(),
+      [...fake.node.containers.keys()].toSorted(),
     );
     expect(idsOf(await runtime.reader.listSandboxes(signal))).toEqual(
-      [...fake.node.sandboxes.keys()].sort(),
+      [...fake.node.sandboxes.keys()].toSorted(),
     );
     expect(await runtime.reader.listImages(signal)).toHaveLength(1);
     expect(fake.calls.map(({ method }) => method)).toEqual([
@@ -114,7 +113,7 @@ describe("lists beyond the limit of a message", () => {
     });
     const { fake, runtime, signal } = connection;
     expect(idsOf(await runtime.reader.listContainers(signal))).toEqual(
-      [...fake.node.containers.keys()].sort(),
+      [...fake.node.containers.keys()].toSorted(),
     );
     expect(fake.callsOf("ListContainers").map(({ code }) => `${code}`)).toEqual([
       "RESOURCE_EXHAUSTED",
@@ -129,7 +128,7 @@ describe("lists beyond the limit of a message", () => {
     });
     const { fake, runtime, signal } = connection;
     expect(idsOf(await runtime.reader.listSandboxes(signal))).toEqual(
-      [...fake.node.sandboxes.keys()].sort(),
+      [...fake.node.sandboxes.keys()].toSorted(),
     );
     expect(fake.callsOf("ListPodSandbox")).toHaveLength(4);
   });
@@ -141,7 +140,7 @@ describe("lists beyond the limit of a message", () => {
     });
     const { fake, runtime, signal } = connection;
     expect(idsOf(await runtime.reader.listContainers(signal))).toEqual(
-      [...fake.node.containers.keys()].sort(),
+      [...fake.node.containers.keys()].toSorted(),
     );
   });
 
@@ -150,7 +149,7 @@ describe("lists beyond the limit of a message", () => {
     await using connection = await connected({ node: base, traits: { messageLimitBytes: 5_000 } });
     const { fake, runtime, signal } = connection;
     expect(idsOf(await runtime.reader.listContainers(signal))).toEqual(
-      [...fake.node.containers.keys()].sort(),
+      [...fake.node.containers.keys()].toSorted(),
     );
   });
 
@@ -236,12 +235,3 @@ test("an image that is listed twice stays so, as the last entry's pin decides", 
   const images = await connection.runtime.reader.listImages(connection.signal);
   expect(images.map(({ pinned }) => pinned)).toEqual([true, false]);
 });
-
-async function failureOf(call: Promise<unknown>): Promise<RuntimeError> {
-  const thrown = await call.then(
-    () => null,
-    (error: unknown) => error,
-  );
-  expect(thrown).toBeInstanceOf(RuntimeError);
-  return thrown as RuntimeError;
-}

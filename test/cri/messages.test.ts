@@ -113,7 +113,7 @@ const { methods } = criSchema();
 
 describe("messages", () => {
   test("there is a type for every method", () => {
-    expect([...methods.keys()].sort()).toEqual(Object.keys(answers).sort());
+    expect([...methods.keys()].toSorted()).toEqual(Object.keys(answers).toSorted());
   });
 
   test.each(Object.entries(answers))(

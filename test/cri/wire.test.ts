@@ -18,18 +18,18 @@ const reference = loadSync(join(import.meta.dir, "../support/fake-runtime/cri.pr
 });
 
 /** Messages that the fake runtime's proto knows by the same name. */
-const shared = [...schema.messages.values()].flatMap((message) => {
-  const known = reference[`runtime.v1.${message.name}`];
+const shared = [...schema.messages.values()].flatMap((type) => {
+  const known = reference[`runtime.v1.${type.name}`];
   return known === undefined || !("serialize" in known)
     ? []
-    : [[message.name, message, known as MessageTypeDefinition<object, object>] as const];
+    : [[type.name, type, known as MessageTypeDefinition<object, object>] as const];
 });
 
 describe("decoding", () => {
-  test.each(shared)("%s is read as it was written by another implementation", (_, type, other) => {
+  test.each(shared)("%s is read as it was written by another implementation", (_, type, known) => {
     fc.assert(
       fc.property(messageOf(type), (fields) => {
-        expect(comparable(decodeMessage(type, other.serialize(fields)))).toEqual(fields);
+        expect(comparable(decodeMessage(type, known.serialize(fields)))).toEqual(fields);
       }),
       { numRuns: 50 },
     );

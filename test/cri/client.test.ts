@@ -1,0 +1,333 @@
+// One connection that outlives the runtime's restarts, counts its calls, and costs nothing to keep.
+import { describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { openRuntime } from "../../src/cri/client.ts";
+import type { RuntimeWriter } from "../../src/execute/ports.ts";
+import { containerId, imageId, sandboxId } from "../../src/model/ids.ts";
+import { seconds } from "../../src/model/time.ts";
+import type { RuntimeReader } from "../../src/observe/ports.ts";
+import { imageIdOf, type NodeDescription } from "../support/fake-runtime/describe.ts";
+import { startFakeRuntime } from "../support/fake-runtime/server.ts";
+import { connected } from "./connection.ts";
+
+const pod: NodeDescription = {
+  images: [{ id: imageIdOf(1), repoTags: ["docker.io/library/a:1"], sizeBytes: 5_000_000_000 }],
+  sandboxes: [{ id: "sandbox", uid: "uid", name: "web", namespace: "shop", attempt: 2 }],
+  containers: [
+    {
+      id: "container",
+      sandboxId: "sandbox",
+      name: "app",
+      attempt: 3,
+      image: "docker.io/library/a:1",
+      state: "exited",
+      createdAt: "1767225600123456789",
+      finishedAt: "1767225700987654321",
+      imageVolumes: ["docker.io/library/models:7"],
+      logPath: "/var/log/pods/shop_web_uid/app/3.log",
+      annotations: { "io.kubernetes.pod.terminationGracePeriod": "30" },
+    },
+  ],
+  imageFilesystems: [{ mountpoint: "/var/lib/images", usedBytes: null, inodesUsed: 7 }],
+  containerFilesystems: [{ mountpoint: "/var/lib/containers", usedBytes: 11, inodesUsed: null }],
+};
+
+describe("reading", () => {
+  test("gives the node in the words of the model, exactly", async () => {
+    await using connection = await connected({ node: pod });
+    const { runtime, signal } = connection;
+    // What observation asks for is what is here.
+    const reader: RuntimeReader = runtime.reader;
+    expect(await reader.listImages(signal)).toEqual([
+      {
+        id: imageId(imageIdOf(1)),
+        repoTags: ["docker.io/library/a:1"],
+        repoDigests: [],
+        sizeBytes: 5_000_000_000n,
+        pinned: false,
+      },
+    ]);
+    expect(await reader.listContainers(signal)).toMatchObject([
+      {
+        id: "container",
+        sandboxId: "sandbox",
+        name: "app",
+        attempt: 3,
+        podUid: "uid",
+        podName: "web",
+        podNamespace: "shop",
+        imageName: "docker.io/library/a:1",
+        imageRef: imageIdOf(1),
+        imageId: "",
+        state: "exited",
+        createdAt: 1_767_225_600_123_456_789n,
+      },
+    ]);
+    expect(await reader.listSandboxes(signal)).toMatchObject([
+      { id: "sandbox", podUid: "uid", metadataUid: "uid", name: "web", attempt: 2, state: "ready" },
+    ]);
+    expect(await reader.containerDetail(containerId("container"), signal)).toMatchObject({
+      imageVolumes: ["docker.io/library/models:7"],
+      finishedAt: 1_767_225_700_987_654_321n,
+      logPath: "/var/log/pods/shop_web_uid/app/3.log",
+      state: "exited",
+      labels: { "io.kubernetes.pod.uid": "uid", "io.kubernetes.container.name": "app" },
+      annotations: { "io.kubernetes.pod.terminationGracePeriod": "30" },
+    });
+    expect(await reader.reportedFilesystems(signal)).toEqual({
+      images: [{ path: "/var/lib/images", usedBytes: null, inodesUsed: 7n }],
+      containers: [{ path: "/var/lib/containers", usedBytes: 11n, inodesUsed: null }],
+    });
+  });
+
+  test("says what the runtime is, and what it calls the sandbox image", async () => {
+    await using connection = await connected();
+    const { fake, runtime, signal } = connection;
+    expect(await runtime.reader.info(signal)).toEqual({
+      endpoint: fake.endpoint,
+      imageEndpoint: fake.endpoint,
+      name: "containerd",
+      version: "1.7.24",
+      apiVersion: "v1",
+      sandboxImages: ["registry.k8s.io/pause:3.8"],
+    });
+  });
+
+  test("gives null for what the runtime does not know", async () => {
+    await using connection = await connected();
+    const { runtime, signal } = connection;
+    expect(await runtime.reader.containerDetail(containerId("gone"), signal)).toBeNull();
+    expect(await runtime.reader.sandboxImage(sandboxId("gone"), signal)).toBeNull();
+    expect(await runtime.reader.sandboxDetail(sandboxId("gone"), signal)).toBeNull();
+    expect(await runtime.reader.imageStatus("gone:1", signal)).toBeNull();
+  });
+
+  test("finds an image by any of its names, and a sandbox's image and address", async () => {
+    await using connection = await connected({
+      node: { ...pod, sandboxes: [{ id: "sandbox", image: "pause:3.9", ip: "10.1.2.3" }] },
+    });
+    const { runtime, signal } = connection;
+    const found = await runtime.reader.imageStatus("docker.io/library/a:1", signal);
+    expect(found?.id).toBe(imageId(imageIdOf(1)));
+    expect(await runtime.reader.sandboxImage(sandboxId("sandbox"), signal)).toBe("pause:3.9");
+    expect(await runtime.reader.sandboxDetail(sandboxId("sandbox"), signal)).toMatchObject({
+      state: "ready",
+      address: "10.1.2.3",
+    });
+  });
+});
+
+describe("writing", () => {
+  test("says what to change, and nothing else", async () => {
+    await using connection = await connected({ node: pod, exec: () => 42 });
+    const { fake, runtime } = connection;
+    const writer: RuntimeWriter = runtime.writer;
+    fake.node.setContainerState("container", "running");
+    expect(await writer.execSync(containerId("container"), ["sh", "-c", "exit 42"], 5)).toBe(42);
+    await writer.stopContainer(containerId("container"), 30);
+    await writer.removeContainer(containerId("container"));
+    await writer.stopSandbox(sandboxId("sandbox"));
+    await writer.removeSandbox(sandboxId("sandbox"));
+    await writer.removeImage(imageId(imageIdOf(1)));
+    expect(fake.node.containers.size + fake.node.sandboxes.size + fake.node.images.length).toBe(0);
+    expect(fake.calls.map(({ method, request }) => ({ method, ...request }))).toMatchObject([
+      { method: "ExecSync", cmd: ["sh", "-c", "exit 42"], timeout: "5" },
+      { method: "StopContainer", container_id: "container", timeout: "30" },
+      { method: "RemoveContainer", container_id: "container" },
+      { method: "StopPodSandbox", pod_sandbox_id: "sandbox" },
+      { method: "RemovePodSandbox", pod_sandbox_id: "sandbox" },
+      { method: "RemoveImage", image: { image: imageIdOf(1) } },
+    ]);
+  });
+
+  test("of what is already gone is a success", async () => {
+    await using connection = await connected();
+    const { fake, runtime } = connection;
+    fake.fail("*", { kind: "error", code: "NOT_FOUND" });
+    await runtime.writer.removeImage(imageId("a"));
+    await runtime.writer.stopContainer(containerId("a"), 0);
+    await runtime.writer.removeContainer(containerId("a"));
+    await runtime.writer.stopSandbox(sandboxId("a"));
+    await runtime.writer.removeSandbox(sandboxId("a"));
+    expect(fake.calls).toHaveLength(5);
+  });
+});
+
+describe("the connection", () => {
+  test("comes back by itself after the runtime was away", async () => {
+    await using connection = await connected({ node: pod });
+    const { fake, runtime, signal } = connection;
+    expect(await runtime.reader.listImages(signal)).toHaveLength(1);
+    await fake.crash();
+    const while_ = await Promise.allSettled([
+      runtime.reader.listImages(signal),
+      runtime.reader.listContainers(signal),
+    ]);
+    expect(while_.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
+    await fake.recover();
+    const startedAt = performance.now();
+    await until(async () => (await runtime.reader.listImages(signal)).length === 1);
+    expect(performance.now() - startedAt).toBeLessThan(4000);
+  });
+
+  test("comes back within seconds however long the runtime was away", async () => {
+    await using connection = await connected({ node: pod });
+    const { fake, runtime, signal } = connection;
+    await fake.crash();
+    // Asked all the while, so that the pauses between attempts grow.
+    const awayUntil = performance.now() + 1500;
+    await until(async () => {
+      await runtime.reader.listImages(signal).catch(() => undefined);
+      return performance.now() > awayUntil;
+    });
+    await fake.recover();
+    const startedAt = performance.now();
+    await until(async () => (await runtime.reader.listImages(signal)).length === 1);
+    expect(performance.now() - startedAt).toBeLessThan(4000);
+  }, 15_000);
+
+  test("may be two, one for images and one for the rest", async () => {
+    await using images = await connected({ node: pod });
+    const others = await startFakeRuntime({ node: { sandboxes: [{ id: "other" }] } });
+    const runtime = openRuntime({
+      endpoint: others.endpoint,
+      imageEndpoint: images.fake.endpoint,
+      requestTimeout: seconds(5),
+    });
+    expect(await runtime.reader.listImages(images.signal)).toHaveLength(1);
+    expect((await runtime.reader.listSandboxes(images.signal)).map(({ id }) => id)).toEqual([
+      sandboxId("other"),
+    ]);
+    expect((await runtime.reader.info(images.signal)).imageEndpoint).toBe(images.fake.endpoint);
+    runtime.close();
+    await others.stop();
+  });
+
+  test("never goes through a proxy", async () => {
+    const before = { ...process.env };
+    for (const name of ["http_proxy", "https_proxy", "grpc_proxy", "HTTP_PROXY"])
+      process.env[name] = "http://127.0.0.1:9";
+    try {
+      await using connection = await connected({ node: pod });
+      expect(await connection.runtime.reader.listImages(connection.signal)).toHaveLength(1);
+    } finally {
+      for (const name of ["http_proxy", "https_proxy", "grpc_proxy", "HTTP_PROXY"]) {
+        if (before[name] === undefined) delete process.env[name];
+        else process.env[name] = before[name];
+      }
+    }
+  });
+
+  test("tells of every call that has ended, how and in what time", async () => {
+    await using connection = await connected({ traits: { imageStreams: true } });
+    const { fake, runtime, signal, records } = connection;
+    await runtime.reader.listImages(signal);
+    fake.fail("RemoveImage", { kind: "error", code: "FAILED_PRECONDITION" });
+    await runtime.writer.removeImage(imageId("a")).catch(() => undefined);
+    fake.fail("ImageFsInfo", { kind: "garbage" });
+    await runtime.reader.reportedFilesystems(signal).catch(() => undefined);
+    expect(records.map(({ method, code }) => [method, code])).toEqual([
+      ["StreamImages", "OK"],
+      ["RemoveImage", "FAILED_PRECONDITION"],
+      ["ImageFsInfo", "INTERNAL"],
+    ]);
+    expect(records.every(({ tookMs }) => tookMs > 0 && tookMs < 5000)).toBe(true);
+  });
+
+  test("keeps nothing of 20,000 calls", async () => {
+    const home = mkdtempSync(join(tmpdir(), "crigc-cri-"));
+    const nodeFile = join(home, "node.json");
+    writeFileSync(nodeFile, JSON.stringify({ ...pod, images: [{ id: "a", sizeBytes: 1 }] }));
+    const main = join(import.meta.dir, "../support/fake-runtime/main.ts");
+    const socket = join(home, "cri.sock");
+    const server = Bun.spawn([process.execPath, main, "--socket", socket, "--node", nodeFile], {
+      stdout: "pipe",
+      stderr: "inherit",
+    });
+    await server.stdout.getReader().read();
+    const endpoint = `unix://${socket}`;
+    const runtime = openRuntime({ endpoint, imageEndpoint: endpoint, requestTimeout: seconds(20) });
+    const { signal } = new AbortController();
+    const calls = async (count: number): Promise<void> => {
+      for (let done = 0; done < count; done += 20)
+        await Promise.all(
+          Array.from({ length: 20 }, async () => runtime.reader.imageStatus("a", signal)),
+        );
+    };
+    await calls(2000);
+    const before = usedBytes();
+    const startedAt = performance.now();
+    await calls(20_000);
+    const tookMs = performance.now() - startedAt;
+    const grownBytes = usedBytes() - before;
+    runtime.close();
+    server.kill();
+    await server.exited;
+    rmSync(home, { recursive: true });
+    // 100 bytes a call would be 2 MB.
+    expect(grownBytes).toBeLessThan(2_000_000);
+    expect(tookMs).toBeLessThan(40_000);
+  }, 60_000);
+});
+
+describe("events", () => {
+  test("name the images of every container of the pod, volumes included", async () => {
+    await using connection = await connected({ node: pod });
+    const { fake, runtime } = connection;
+    const abort = new AbortController();
+    const seen: { readonly kind: string; readonly images: readonly string[] }[] = [];
+    const watching = runtime.watchEvents((event) => seen.push(event), abort.signal);
+    await until(async () => fake.node.listeners.size === 1);
+    fake.node.addContainer({ id: "new", sandboxId: "sandbox", image: "docker.io/library/b:2" });
+    await until(async () => seen.length === 2);
+    expect(seen.map(({ kind }) => kind)).toEqual(["created", "started"]);
+    expect(seen[0]?.images).toEqual([
+      imageIdOf(1),
+      "docker.io/library/a:1",
+      "docker.io/library/models:7",
+      "docker.io/library/b:2",
+    ]);
+    abort.abort();
+    await watching;
+    await until(async () => fake.node.listeners.size === 0);
+  });
+
+  test.each(["unimplemented", "ended"] as const)(
+    "are given up quietly where the runtime has none (%s)",
+    async (events) => {
+      await using connection = await connected({ traits: { events } });
+      await connection.runtime.watchEvents(() => undefined, connection.signal);
+      expect(connection.fake.callsOf("GetContainerEvents")).toHaveLength(1);
+    },
+  );
+
+  test("fail when the connection breaks, so that the caller can watch again", async () => {
+    await using connection = await connected();
+    const { fake, runtime, signal } = connection;
+    const watching = runtime.watchEvents(() => undefined, signal);
+    await until(async () => fake.node.listeners.size === 1);
+    const failed = watching.then(
+      () => null,
+      (error: unknown) => error,
+    );
+    await fake.crash();
+    expect(await failed).toMatchObject({ name: "RuntimeError", kind: "unreachable" });
+  });
+});
+
+/** What is alive after a full collection. */
+function usedBytes(): number {
+  Bun.gc(true);
+  return process.memoryUsage().heapUsed;
+}
+
+async function until(holds: () => Promise<boolean>): Promise<void> {
+  const deadline = performance.now() + 10_000;
+  while (!(await holds().catch(() => false))) {
+    if (performance.now() > deadline) throw new Error("it did not come to hold within 10 s");
+    await Bun.sleep(5);
+  }
+}

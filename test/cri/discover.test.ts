@@ -1,0 +1,167 @@
+// The runtime is the one socket that answers runtime.v1, never the first that exists.
+import { afterAll, describe, expect, test } from "bun:test";
+import { chmodSync, symlinkSync, writeFileSync } from "node:fs";
+import { realpath } from "node:fs/promises";
+import { createServer as createHttpServer } from "node:http";
+import { createServer, type Server } from "node:net";
+import { join } from "node:path";
+
+import { discoverEndpoint, probeEndpoint } from "../../src/cri/discover.ts";
+import type { RuntimeError } from "../../src/model/errors.ts";
+import type { Fault } from "../support/fake-runtime/faults.ts";
+import { type FakeRuntime, startFakeRuntime } from "../support/fake-runtime/server.ts";
+import { scratch } from "../support/scratch.ts";
+import { failureOf } from "./connection.ts";
+
+const directory = scratch();
+const at = (name: string): string => join(directory, `${name}.sock`);
+
+const closing: (() => unknown)[] = [];
+afterAll(async () => {
+  for (const close of closing) await close();
+});
+
+const crio = { name: "cri-o", version: "1.30.1" };
+const containerd = await runtimeAt("containerd");
+await runtimeAt("crio", crio);
+const withoutCri = await runtimeAt("without-cri");
+withoutCri.fail("Version", {
+  kind: "error",
+  code: "UNIMPLEMENTED",
+  message: "unknown service runtime.v1.RuntimeService",
+});
+symlinkSync(at("containerd"), at("alias"));
+writeFileSync(at("stale"), "");
+await listening(
+  createServer(() => undefined),
+  at("silent"),
+);
+await listening(
+  createServer((socket) => socket.destroy()),
+  at("closing"),
+);
+await listening(
+  createHttpServer((_, answer) => answer.end("hello")),
+  at("web"),
+);
+
+describe("a socket", () => {
+  test("that answers is named with its runtime", async () => {
+    expect(await probeEndpoint(`unix://${at("containerd")}`)).toEqual({
+      endpoint: containerd.endpoint,
+      name: "containerd",
+      version: "1.7.24",
+    });
+  });
+
+  test.each([
+    ["missing", "absent", "there is no socket at"],
+    ["stale", "unreachable", "nothing answers at"],
+    ["silent", "unreachable", "it accepts connections and did not answer within 1 s"],
+    ["closing", "unreachable", "nothing answers at"],
+    ["web", "not-cri", "does not speak gRPC"],
+    [
+      "without-cri",
+      "not-cri",
+      "it answers, but not runtime.v1 (unknown service runtime.v1.RuntimeService)",
+    ],
+  ])("that is %s is %s, in good time", async (name, kind, message) => {
+    const startedAt = performance.now();
+    const error = await failureOf(probeEndpoint(`unix://${at(name)}`));
+    expect(performance.now() - startedAt).toBeLessThan(1800);
+    expect(error.kind).toBe(kind as RuntimeError["kind"]);
+    expect(error.message).toContain(message);
+    expect(error.message).toContain(at(name));
+  });
+
+  test("that answers without a name is no runtime", async () => {
+    const nameless = await runtimeAt("nameless", { name: "" });
+    const error = await failureOf(probeEndpoint(nameless.endpoint));
+    expect(error.kind).toBe("not-cri");
+    expect(error.message).toContain("the runtime has no name");
+  });
+
+  // Root may open everything, so that only another user can be refused.
+  test.skipIf(process.getuid?.() === 0)("that may not be opened is permission", async () => {
+    const locked = await runtimeAt("locked");
+    chmodSync(locked.socket, 0);
+    expect((await failureOf(probeEndpoint(locked.endpoint))).kind).toBe("permission");
+  });
+});
+
+describe("discovery", () => {
+  const search = async (...names: readonly string[]): ReturnType<typeof discoverEndpoint> =>
+    discoverEndpoint({ realPath: realpath, candidates: names.map(at) });
+  const others = ["missing", "stale", "silent", "closing", "web", "without-cri"];
+
+  test("finds the one that answers among sockets that do not, in under two seconds", async () => {
+    const startedAt = performance.now();
+    const found = await search(...others, "crio");
+    expect(performance.now() - startedAt).toBeLessThan(2000);
+    expect(found).toEqual({ endpoint: `unix://${at("crio")}`, name: "cri-o", version: "1.30.1" });
+  });
+
+  test("takes one socket under two names for one", async () => {
+    expect((await search("alias", "containerd")).endpoint).toBe(`unix://${at("alias")}`);
+  });
+
+  test("refuses to choose between several, and names them", async () => {
+    const error = await failureOf(search("containerd", "missing", "crio"));
+    expect(error.kind).toBe("ambiguous");
+    expect(error.message).toBe(
+      `cannot choose a container runtime: unix://${at("containerd")} (containerd 1.7.24) and ` +
+        `unix://${at("crio")} (cri-o 1.30.1) answer; name one with --container-runtime-endpoint`,
+    );
+  });
+
+  test("says of each path why it is none, where none answers", async () => {
+    const error = await failureOf(search(...others));
+    expect(error.kind).toBe("not-cri");
+    for (const [name, reason] of [
+      ["missing", "does not exist"],
+      ["stale", "does not answer"],
+      ["silent", "does not answer"],
+      ["closing", "does not answer"],
+      ["web", "answers, but not runtime.v1"],
+      ["without-cri", "answers, but not runtime.v1: unknown service runtime.v1.RuntimeService"],
+    ] as const)
+      expect(error.message).toContain(`${at(name)}: ${reason}`);
+  });
+
+  test("is absent where nothing is there at all", async () => {
+    expect((await failureOf(search("missing", "nowhere"))).kind).toBe("absent");
+  });
+
+  test.each<[string, Fault]>([
+    ["an error", { kind: "error", code: "UNKNOWN", message: "starting" }],
+    ["garbage", { kind: "garbage" }],
+  ])("does not take a runtime that answers with %s", async (_, fault) => {
+    const faulty = await runtimeAt(`faulty-${fault.kind}`);
+    faulty.fail("Version", fault);
+    const error = await failureOf(
+      discoverEndpoint({ realPath: realpath, candidates: [faulty.socket] }),
+    );
+    expect(error.message).toContain(faulty.socket);
+  });
+});
+
+async function runtimeAt(
+  name: string,
+  traits: { readonly name?: string; readonly version?: string } = {},
+): Promise<FakeRuntime> {
+  const runtime = await startFakeRuntime({ socket: at(name), traits });
+  closing.push(async () => runtime.stop());
+  return runtime;
+}
+
+async function listening(server: Server, path: string): Promise<void> {
+  const sockets = new Set<{ destroy(): unknown }>();
+  server.on("connection", (socket) => sockets.add(socket));
+  closing.push(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  await new Promise<void>((fulfil) => {
+    server.listen(path, () => fulfil());
+  });
+}

@@ -1,0 +1,39 @@
+// Endpoints are written in few forms, and everything else is refused with what was expected.
+import { describe, expect, test } from "bun:test";
+
+import { parseEndpoint, wellKnownSockets } from "../../src/cri/endpoint.ts";
+
+describe("an endpoint", () => {
+  test.each([
+    ["unix:///run/containerd/containerd.sock", "/run/containerd/containerd.sock"],
+    ["unix:/run/crio/crio.sock", "/run/crio/crio.sock"],
+    ["/run/my runtime.sock", "/run/my runtime.sock"],
+    ["/run/a:b.sock", "/run/a:b.sock"],
+  ])("%s is a socket", (text, path) => {
+    expect(parseEndpoint(text)).toEqual({ kind: "unix", endpoint: `unix://${path}`, path });
+  });
+
+  test.each([
+    ["tcp://10.0.0.1:1234", "only unix sockets are supported, not tcp"],
+    ["http://localhost", "only unix sockets are supported, not http"],
+    ["npipe:////./pipe/containerd", "only unix sockets are supported, not npipe"],
+    ["unix://run/containerd.sock", "has to be absolute"],
+    ["run/containerd.sock", "has to be absolute"],
+    ["unix://", "has to be absolute"],
+    ["", "has to be absolute"],
+    ["/run/a\0b", "has no NUL"],
+    [`/run/${"x".repeat(103)}`, "at most 107 bytes"],
+    [`/run/${"ü".repeat(52)}`, "at most 107 bytes"],
+  ])("%j is refused", (text, message) => {
+    const parsed = parseEndpoint(text);
+    expect(parsed.kind).toBe("refused");
+    expect(parsed.kind === "refused" && parsed.message).toContain(message);
+    expect(parsed.kind === "refused" && parsed.message).toContain(
+      "write unix:///run/containerd/containerd.sock",
+    );
+  });
+
+  test("of every well-known socket is one", () => {
+    expect(wellKnownSockets.map((path) => parseEndpoint(path).kind)).not.toContain("refused");
+  });
+});

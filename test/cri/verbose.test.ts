@@ -1,0 +1,76 @@
+// Verbose answers are searched for image names, and never stop anybody.
+import { describe, expect, test } from "bun:test";
+
+import fc from "fast-check";
+
+import { imageOfSandbox, sandboxImagesOf } from "../../src/cri/verbose.ts";
+
+const info = (entries: Readonly<Record<string, unknown>>): ReadonlyMap<string, string> =>
+  new Map(
+    Object.entries(entries).map(([key, value]) => [
+      key,
+      typeof value === "string" ? value : JSON.stringify(value),
+    ]),
+  );
+
+describe("the sandbox image", () => {
+  test.each<[string, Readonly<Record<string, unknown>>, readonly string[]]>([
+    [
+      "containerd 1.x, among its configuration",
+      {
+        cniconfig: { PluginDirs: ["/opt/cni/bin"] },
+        config: {
+          containerd: { snapshotter: "overlayfs" },
+          sandboxImage: "registry.k8s.io/pause:3.8",
+        },
+        golang: "go1.22.2",
+      },
+      ["registry.k8s.io/pause:3.8"],
+    ],
+    [
+      "CRI-O",
+      { config: { sandboxImage: "registry.k8s.io/pause:3.10" } },
+      ["registry.k8s.io/pause:3.10"],
+    ],
+    [
+      "a configuration in its own spelling",
+      { config: { image: { pause_image: "pause:1" } } },
+      ["pause:1"],
+    ],
+    ["two that differ", { a: { sandbox_image: "x:1" }, b: { pauseImage: "y:1" } }, ["x:1", "y:1"]],
+    ["containerd 2", { config: { containerd: {}, imageDecryption: { keyModel: "node" } } }, []],
+    ["nothing", {}, []],
+    ["no JSON", { config: "{not json", golang: "go1.22" }, []],
+    ["an empty name", { config: { sandboxImage: "" } }, []],
+    ["something that is no name", { config: { sandboxImage: { name: "x" } } }, []],
+  ])("as named by %s", (_, entries, images) => {
+    expect(sandboxImagesOf(info(entries))).toEqual(images);
+  });
+
+  test("is not looked for without end", () => {
+    const deep = `${'{"a":'.repeat(5000)}{"sandboxImage":"x"}${"}".repeat(5000)}`;
+    expect(sandboxImagesOf(info({ config: deep }))).toEqual([]);
+  });
+
+  test("is a list of names, whatever the runtime says", () => {
+    fc.assert(
+      fc.property(fc.dictionary(fc.string(), fc.oneof(fc.json(), fc.string())), (entries) => {
+        for (const image of sandboxImagesOf(info(entries))) expect(image).not.toBe("");
+        imageOfSandbox(info(entries));
+      }),
+    );
+  });
+});
+
+describe("the image of a sandbox", () => {
+  test.each<[string, string | null]>([
+    ['{"pid":1,"image":"registry.k8s.io/pause:3.9"}', "registry.k8s.io/pause:3.9"],
+    ['{"pid":1,"image":""}', null],
+    ['{"config":{"image":"x"}}', null],
+    ['["image"]', null],
+    ["null", null],
+    ["{", null],
+  ])("from %s is %p", (text, image) => {
+    expect(imageOfSandbox(info({ info: text }))).toBe(image);
+  });
+});
