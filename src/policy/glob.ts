@@ -4,9 +4,8 @@ export interface Glob {
   readonly source: string;
   /** Not `null`: there is no star, and only this text matches. */
   readonly literal: string | null;
-  /** What every match starts and ends with: rejects nearly everything before any step of the matcher. */
-  readonly prefix: string;
-  readonly suffix: string;
+  /** The texts between stars, in order: where one is missing nothing matches, which rejects nearly everything at once. */
+  readonly parts: readonly string[];
   readonly steps: readonly Step[];
 }
 
@@ -28,16 +27,25 @@ export function compileGlob(source: string): Glob {
   return {
     source,
     literal: parts.length === 1 ? source : null,
-    prefix: parts[0] ?? "",
-    suffix: parts.at(-1) ?? "",
+    parts: parts.filter((_, index) => index % 2 === 0),
     steps,
   };
 }
 
 export function globMatches(glob: Glob, text: string): boolean {
   if (glob.literal !== null) return glob.literal === text;
-  if (text.length < glob.prefix.length + glob.suffix.length) return false;
-  return text.startsWith(glob.prefix) && text.endsWith(glob.suffix) && walk(glob.steps, text);
+  return hasParts(glob.parts, text) && walk(glob.steps, text);
+}
+
+function hasParts(parts: readonly string[], text: string): boolean {
+  if (!text.startsWith(parts[0] ?? "") || !text.endsWith(parts.at(-1) ?? "")) return false;
+  let from = 0;
+  for (const part of parts) {
+    const at = text.indexOf(part, from);
+    if (at < 0) return false;
+    from = at + part.length;
+  }
+  return true;
 }
 
 /** All places in the pattern that the text read so far can have led to, so nothing is ever tried twice. */

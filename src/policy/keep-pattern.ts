@@ -116,8 +116,9 @@ function nameMatches(pattern: NamePattern, name: ImageName, names: ImageNames): 
   return pattern.tag !== null && tagMatches && !comparable;
 }
 
-const repositoryMatches = (glob: Glob, name: ImageName): boolean =>
-  globMatches(glob, name.repository) || globMatches(glob, name.listedRepository);
+const repositoryMatches = (glob: Glob, { repository, listedRepository }: ImageName): boolean =>
+  globMatches(glob, repository) ||
+  (listedRepository !== repository && globMatches(glob, listedRepository));
 
 function unreadable(text: string): string | null {
   if (text === "")

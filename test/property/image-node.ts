@@ -1,0 +1,196 @@
+// Random nodes for properties of image policy, small enough that every rule meets every other one.
+
+import fc from "fast-check";
+
+import { containerId, type ImageId } from "../../src/model/ids.ts";
+import type { ImageRecord } from "../../src/model/ledger.ts";
+import type { ImageLimits } from "../../src/model/limits.ts";
+import type { Purpose } from "../../src/model/plan.ts";
+import type {
+  Container,
+  ContainerState,
+  Image,
+  ImageVolumes,
+  KeepRule,
+  Resolution,
+} from "../../src/model/snapshot.ts";
+import { duration, instant, minutes, watched } from "../../src/model/time.ts";
+import type { DecideImages } from "../../src/policy/images.ts";
+import {
+  aContainer,
+  aFilesystem,
+  aLedger,
+  anImage,
+  aRecord,
+  aSnapshot,
+  defaultImageLimits,
+  GIB,
+  NOW,
+} from "../support/build/values.ts";
+
+const WATCHED = watched(minutes(100_000));
+const WORDS = ["a", "b", "c", "d", "e", "f", "g", "h"] as const;
+const rarely = fc.nat(5).map((roll) => roll === 0);
+const minute = fc.integer({ min: 0, max: 40 }).map((count) => minutes(count));
+
+const image = (word: string): fc.Arbitrary<Image> =>
+  fc
+    .record({
+      tags: fc.subarray([
+        `registry.example/${word}:v1`,
+        `host:5000/${word}:v2`,
+        `registry.k8s.io/team/${word}:v3`,
+      ]),
+      digests: fc.subarray([`registry.example/${word}@${anImage(`digest-${word}`).id}`]),
+      sizeBytes: fc.bigInt({ min: 0n, max: 8n * GIB }),
+      pinned: rarely,
+    })
+    .map(({ tags, digests, sizeBytes, pinned }) =>
+      anImage(word, { repoTags: tags, repoDigests: digests, sizeBytes, pinned }),
+    );
+
+const record: fc.Arbitrary<Partial<ImageRecord>> = fc
+  .record({ seen: minute, used: fc.option(minute), ghost: rarely })
+  .map(({ seen, used, ghost }) => ({
+    firstSeenAt: instant(NOW - seen),
+    firstSeenWatched: watched(WATCHED - seen),
+    lastUsedAt: used === null ? null : instant(NOW - used),
+    lastUsedWatched: used === null ? null : watched(WATCHED - used),
+    ghost: ghost ? { since: NOW, attempts: 1, retryWatched: watched(WATCHED + 1n) } : null,
+  }));
+
+/** How a container may name its image. */
+const wordFor = (target: Image): fc.Arbitrary<Partial<Container>> =>
+  fc.constantFrom<Partial<Container>>(
+    { imageId: target.id },
+    { imageRef: target.id },
+    { imageRef: target.id.slice("sha256:".length) },
+    { imageName: target.repoTags[0] ?? target.id },
+    { imageRef: target.repoDigests[0] ?? target.id, imageName: "registry.example/gone:v1" },
+  );
+
+const states: readonly ContainerState[] = ["created", "running", "exited", "unknown"];
+const volumes: fc.Arbitrary<ImageVolumes> = fc.oneof(
+  { weight: 6, arbitrary: fc.constant<ImageVolumes>({ kind: "known", references: [] }) },
+  {
+    weight: 2,
+    arbitrary: fc
+      .constantFrom(...WORDS)
+      .map((word): ImageVolumes => ({ kind: "known", references: [anImage(word).id] })),
+  },
+  { weight: 1, arbitrary: fc.constant<ImageVolumes>({ kind: "gone" }) },
+);
+
+const limits: fc.Arbitrary<ImageLimits> = fc
+  .record({
+    high: fc.integer({ min: 1, max: 100 }),
+    below: fc.integer({ min: 1, max: 30 }),
+    minimumAge: fc.constantFrom(minutes(0), minutes(2), minutes(20)),
+    maximumAge: fc.constantFrom(minutes(0), minutes(30)),
+    maximumImages: fc.option(fc.integer({ min: 0, max: 8 })),
+    keepLoaded: rarely,
+    keepPerRepository: fc.constantFrom(0, 0, 0, 1, 2),
+    whenFutile: fc.constantFrom("keep", "collect"),
+    compat: fc.constantFrom("none", "none", "kubelet"),
+  })
+  .map(({ high, below, ...rest }) => ({
+    ...defaultImageLimits,
+    ...rest,
+    highPercent: high,
+    lowPercent: Math.max(0, high - below),
+  }));
+
+export interface RandomNode {
+  readonly input: DecideImages;
+  /** The image that each container really runs. */
+  readonly truth: ReadonlyMap<string, ImageId>;
+}
+
+/** A node on which everything that matters is known. */
+export const randomNode: fc.Arbitrary<RandomNode> = fc
+  .record({
+    images: fc.tuple(...WORDS.map((word) => image(word))).chain((all) => fc.subarray(all)),
+    records: fc.array(record, { minLength: WORDS.length, maxLength: WORDS.length }),
+    limits,
+    available: fc.bigInt({ min: 0n, max: 50n * GIB }),
+    used: fc.option(fc.bigInt({ min: 0n, max: 100n * GIB })),
+    rules: fc.subarray<KeepRule>([
+      { pattern: "registry.example/a", source: "--keep" },
+      { pattern: "host:5000/b:*", source: "/k/x.list:1" },
+      { pattern: "**/team/*", source: "/k/x.list:2" },
+      { pattern: anImage("c").id.slice(0, 20), source: "/k/x.list:3" },
+    ]),
+    purpose: fc.constantFrom<Purpose>({ kind: "periodic" }, { kind: "all-unused" }),
+    startedAt: fc.option(minute.map((ago) => instant(NOW - ago))),
+  })
+  .chain((node) => {
+    const container =
+      node.images.length === 0
+        ? fc.constant(null)
+        : fc.constantFrom(...node.images).chain((target) =>
+            fc.record({
+              target: fc.constant(target),
+              word: wordFor(target),
+              state: fc.constantFrom(...states),
+              mounts: volumes,
+            }),
+          );
+    return fc.array(container, { maxLength: 5 }).map((containers) =>
+      assemble(
+        node,
+        containers.filter((one) => one !== null),
+      ),
+    );
+  });
+
+interface Parts {
+  readonly images: readonly Image[];
+  readonly records: readonly Partial<ImageRecord>[];
+  readonly limits: ImageLimits;
+  readonly available: bigint;
+  readonly used: bigint | null;
+  readonly rules: readonly KeepRule[];
+  readonly purpose: Purpose;
+  readonly startedAt: DecideImages["startedAt"];
+}
+
+interface Runs {
+  readonly target: Image;
+  readonly word: Partial<Container>;
+  readonly state: ContainerState;
+  readonly mounts: ImageVolumes;
+}
+
+function assemble(parts: Parts, runs: readonly Runs[]): RandomNode {
+  const { images, records, limits: chosen, rules, purpose, startedAt } = parts;
+  const containers = runs.map(({ word, state }, at) => aContainer(`c${at}`, { ...word, state }));
+  const gone: readonly string[] = [
+    "registry.example/gone:v1",
+    ...WORDS.map((word) => anImage(word).id),
+  ];
+  const snapshot = aSnapshot({
+    runtime: { ...aSnapshot().runtime, version: "2.1.0" },
+    images,
+    containers,
+    imageVolumes: new Map(runs.map(({ mounts }, at) => [containerId(`container-c${at}`), mounts])),
+    resolutions: new Map(gone.map((name): [string, Resolution] => [name, { kind: "absent" }])),
+    filesystems: [aFilesystem({ availableBytes: parts.available, imageUsedBytes: parts.used })],
+    keep: { rules, problems: [], directoriesRead: [] },
+  });
+  const known = images.map((one, at) => [one.id, aRecord(records[at])] as const);
+  return {
+    input: {
+      snapshot,
+      ledger: aLedger({ watched: WATCHED, images: new Map(known) }),
+      limits: chosen,
+      hold: null,
+      without: new Set(),
+      podSource: null,
+      waitedForPods: duration(0n),
+      purpose,
+      pressureTargets: [],
+      startedAt,
+    },
+    truth: new Map(runs.map(({ target }, at) => [`container-c${at}`, target.id])),
+  };
+}

@@ -1,0 +1,204 @@
+import { expect, test } from "bun:test";
+
+import fc from "fast-check";
+
+import { containerId } from "../../src/model/ids.ts";
+import type { ImagePlan } from "../../src/model/plan.ts";
+import type { Snapshot } from "../../src/model/snapshot.ts";
+import { minutes } from "../../src/model/time.ts";
+import { type DecideImages, decideImages } from "../../src/policy/images.ts";
+import { recheckImage } from "../../src/policy/recheck.ts";
+import { aContainer } from "../support/build/values.ts";
+import { randomNode } from "./image-node.ts";
+
+const RUNS = { numRuns: 1_500 };
+const ids = (plan: ImagePlan): readonly string[] => plan.candidates.map(({ image }) => image.id);
+const expected = (plan: ImagePlan): readonly string[] =>
+  plan.candidates.filter((one) => one.expected).map(({ image }) => image.id);
+const withSnapshot = (input: DecideImages, change: Partial<Snapshot>): DecideImages => ({
+  ...input,
+  snapshot: { ...input.snapshot, ...change },
+});
+
+test("what runs, is mounted, pinned, kept or too young is never planned", () => {
+  let planned = 0;
+  fc.assert(
+    fc.property(randomNode, ({ input, truth }) => {
+      const plan = decideImages(input);
+      planned += plan.candidates.length;
+      const running = new Set<string>(truth.values());
+      for (const volumes of input.snapshot.imageVolumes.values()) {
+        if (volumes.kind === "known")
+          for (const reference of volumes.references) running.add(reference);
+      }
+      const kept = new Set(input.snapshot.keep.rules.map(({ pattern }) => pattern));
+      for (const { image, record, triggers } of plan.candidates) {
+        expect(running.has(image.id)).toBeFalse();
+        expect(image.pinned).toBeFalse();
+        expect(record.ghost).toBeNull();
+        const names = [...image.repoTags, ...image.repoDigests];
+        if (kept.has("registry.example/a"))
+          expect(names.some((name) => name.startsWith("registry.example/a"))).toBeFalse();
+        if (kept.has("host:5000/b:*"))
+          expect(names.some((name) => name.startsWith("host:5000/b:"))).toBeFalse();
+        if (kept.has("**/team/*"))
+          expect(names.some((name) => name.includes("/team/"))).toBeFalse();
+        for (const prefix of kept)
+          if (prefix.startsWith("sha256:")) expect(image.id.startsWith(prefix)).toBeFalse();
+        if (input.limits.keepLoaded) expect(image.repoDigests).not.toEqual([]);
+        const forAge =
+          input.limits.compat === "kubelet" && triggers.some(({ kind }) => kind === "age");
+        const age = input.ledger.watched - record.firstSeenWatched;
+        if (!forAge) expect(age).toBeGreaterThanOrEqual(input.limits.minimumAge);
+      }
+    }),
+    RUNS,
+  );
+  // Else the property would hold of a policy that removes nothing.
+  expect(planned).toBeGreaterThan(300);
+});
+
+test("every image is planned or kept, exactly once, and a kept one says why", () => {
+  fc.assert(
+    fc.property(randomNode, ({ input }) => {
+      const plan = decideImages(input);
+      const all = [...ids(plan), ...plan.kept.map(({ image }) => image.id)].toSorted();
+      expect(all).toEqual(input.snapshot.images.map(({ id }): string => id).toSorted());
+      for (const { tried } of plan.kept) expect(tried.length).toBeGreaterThan(0);
+      if (plan.triggers.length === 0) expect(plan.candidates).toEqual([]);
+    }),
+    RUNS,
+  );
+});
+
+test("the order of lists means nothing", () => {
+  fc.assert(
+    fc.property(randomNode, fc.infiniteStream(fc.nat()), ({ input }, dice) => {
+      const shuffled = <T>(list: readonly T[]): readonly T[] =>
+        list
+          .map((value) => ({ value, key: dice.next().value }))
+          .toSorted((a, b) => a.key - b.key)
+          .map(({ value }) => value);
+      const { images, containers } = input.snapshot;
+      const one = decideImages(input);
+      const two = decideImages(
+        withSnapshot(input, { images: shuffled(images), containers: shuffled(containers) }),
+      );
+      expect(two.candidates).toEqual(one.candidates);
+      expect(two.kept.map(({ image, reason }) => [image.id, reason.kind])).toEqual(
+        one.kept.map(({ image, reason }) => [image.id, reason.kind]),
+      );
+    }),
+    RUNS,
+  );
+});
+
+test("raising a threshold never removes more", () => {
+  fc.assert(
+    fc.property(randomNode, fc.nat(60), fc.nat(60), ({ input }, high, low) => {
+      // 100 with no maximum age is the switch, and a count asks for images beside the thresholds.
+      const limits = { ...input.limits, maximumImages: null, whenFutile: "collect" as const };
+      const highPercent = Math.min(100, limits.highPercent + high);
+      const raised = {
+        ...limits,
+        highPercent,
+        lowPercent: Math.min(highPercent - 1, limits.lowPercent + low),
+      };
+      const before = expected(decideImages({ ...input, limits }));
+      const after = expected(decideImages({ ...input, limits: raised }));
+      if (raised.lowPercent >= limits.lowPercent)
+        expect(before.slice(0, after.length)).toEqual([...after]);
+    }),
+    RUNS,
+  );
+});
+
+test("a fuller disk removes the same images in the same order, and more of them", () => {
+  fc.assert(
+    fc.property(randomNode, fc.bigInt({ min: 0n, max: 2n ** 36n }), ({ input }, bytes) => {
+      const limits = { ...input.limits, whenFutile: "collect" as const };
+      const fuller = input.snapshot.filesystems.map((one) => ({
+        ...one,
+        availableBytes: one.availableBytes > bytes ? one.availableBytes - bytes : 0n,
+      }));
+      const before = expected(decideImages({ ...input, limits }));
+      const after = expected(
+        decideImages({ ...withSnapshot(input, { filesystems: fuller }), limits }),
+      );
+      expect(after.slice(0, before.length)).toEqual([...before]);
+    }),
+    RUNS,
+  );
+});
+
+test("whatever could not be read, nothing is planned", () => {
+  const faults = fc.constantFrom<(snapshot: Snapshot) => Partial<Snapshot>>(
+    ({ containers }) => ({
+      containers: [
+        ...containers,
+        aContainer("new", { imageName: "registry.example/never-asked:1" }),
+      ],
+    }),
+    ({ containers }) => ({ containers: [...containers, aContainer("new")] }),
+    ({ keep }) => ({ keep: { ...keep, problems: [{ source: "/k/x.list:9", message: "bad" }] } }),
+    ({ keep }) => ({
+      keep: { ...keep, rules: [...keep.rules, { pattern: "a b", source: "--keep" }] },
+    }),
+    () => ({ pods: { kind: "failed", source: "kubelet-api", message: "401" } }),
+    ({ resolutions, containers }) => ({
+      resolutions: new Map(resolutions).set("x/failed:1", { kind: "unknown", message: "deadline" }),
+      containers: [...containers, aContainer("new", { imageName: "x/failed:1" })],
+    }),
+    ({ imageVolumes, containers }) => ({
+      imageVolumes: new Map(imageVolumes).set(containerId("container-new"), {
+        kind: "unknown",
+        message: "internal",
+      }),
+      containers: [...containers, aContainer("new", { imageName: "registry.example/gone:v1" })],
+    }),
+    ({ filesystems }) => ({
+      filesystems: filesystems.map((one) => ({ ...one, capacityBytes: 0n })),
+    }),
+  );
+  fc.assert(
+    fc.property(randomNode, faults, ({ input }, fault) => {
+      const limits = { ...input.limits, compat: "none" as const };
+      const plan = decideImages({ ...withSnapshot(input, fault(input.snapshot)), limits });
+      expect(plan.candidates).toEqual([]);
+      expect(plan.blocks).not.toEqual([]);
+    }),
+    RUNS,
+  );
+});
+
+test("a candidate that a container came to use is not removed, any other still is", () => {
+  fc.assert(
+    fc.property(randomNode, ({ input }) => {
+      const [first, second] = decideImages(input).candidates;
+      if (first === undefined) return;
+      const container = aContainer("new", { imageId: first.image.id, state: "created" });
+      const { containers, imageVolumes } = input.snapshot;
+      const fresh = withSnapshot(input, {
+        containers: [...containers, container],
+        imageVolumes: new Map(imageVolumes).set(container.id, { kind: "known", references: [] }),
+      });
+      expect(recheckImage(first, fresh)?.kind).toBe("in-use");
+      if (second !== undefined && input.limits.keepPerRepository === 0)
+        expect(recheckImage(second, fresh)).toBeNull();
+    }),
+    RUNS,
+  );
+});
+
+test("a pass that waits for nothing but a hold plans nothing until the hold is over", () => {
+  fc.assert(
+    fc.property(randomNode, ({ input }) => {
+      const hold = { until: null, reason: "test" };
+      expect(decideImages({ ...input, hold }).candidates).toEqual([]);
+      expect(ids(decideImages({ ...input, waitedForPods: minutes(2) }))).toEqual([
+        ...ids(decideImages(input)),
+      ]);
+    }),
+    { numRuns: 300 },
+  );
+});
