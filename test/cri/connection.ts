@@ -51,3 +51,14 @@ export async function failureOf(call: Promise<unknown>): Promise<RuntimeError> {
   expect(thrown).toBeInstanceOf(RuntimeError);
   return thrown as RuntimeError;
 }
+
+/** Root may open everything: for as long as `act` runs, this process is nobody. */
+export async function withoutPrivilege<Result>(act: () => Promise<Result>): Promise<Result> {
+  if (process.geteuid?.() !== 0) return act();
+  process.seteuid?.(65_534);
+  try {
+    return await act();
+  } finally {
+    process.seteuid?.(0);
+  }
+}

@@ -11,7 +11,7 @@ import type { RuntimeError } from "../../src/model/errors.ts";
 import type { Fault } from "../support/fake-runtime/faults.ts";
 import { type FakeRuntime, startFakeRuntime } from "../support/fake-runtime/server.ts";
 import { scratch } from "../support/scratch.ts";
-import { failureOf } from "./connection.ts";
+import { failureOf, withoutPrivilege } from "./connection.ts";
 
 const directory = scratch();
 const at = (name: string): string => join(directory, `${name}.sock`);
@@ -81,11 +81,11 @@ describe("a socket", () => {
     expect(error.message).toContain("the runtime has no name");
   });
 
-  // Root may open everything, so that only another user can be refused.
-  test.skipIf(process.getuid?.() === 0)("that may not be opened is permission", async () => {
+  test("that may not be opened is permission", async () => {
     const locked = await runtimeAt("locked");
     chmodSync(locked.socket, 0);
-    expect((await failureOf(probeEndpoint(locked.endpoint))).kind).toBe("permission");
+    const error = await withoutPrivilege(async () => failureOf(probeEndpoint(locked.endpoint)));
+    expect(error.kind).toBe("permission");
   });
 });
 

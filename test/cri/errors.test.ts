@@ -7,7 +7,7 @@ import { toRuntimeError } from "../../src/cri/errors.ts";
 import { containerId, imageId } from "../../src/model/ids.ts";
 import { seconds } from "../../src/model/time.ts";
 import type { Fault } from "../support/fake-runtime/faults.ts";
-import { connected, failureOf } from "./connection.ts";
+import { connected, failureOf, withoutPrivilege } from "./connection.ts";
 
 describe("a call that fails", () => {
   test.each<[string, Fault, RegExp]>([
@@ -86,16 +86,15 @@ describe("a call that fails", () => {
     expect(error.message).not.toContain("2026");
   });
 
-  // Root may open everything, so that only another user can be refused.
-  test.skipIf(process.getuid?.() === 0)(
-    "is permission where the socket may not be opened",
-    async () => {
-      await using connection = await connected();
-      chmodSync(connection.fake.socket, 0);
-      const error = await failureOf(connection.runtime.reader.listImages(connection.signal));
-      expect(error.kind).toBe("permission");
-    },
-  );
+  test("is permission where the socket may not be opened", async () => {
+    await using connection = await connected();
+    chmodSync(connection.fake.socket, 0);
+    const error = await withoutPrivilege(async () =>
+      failureOf(connection.runtime.reader.listImages(connection.signal)),
+    );
+    expect(error.kind).toBe("permission");
+    expect(error.message).toContain("may not be opened; run as root");
+  });
 
   test("is a deadline when the runtime does not answer in time", async () => {
     await using connection = await connected({ timeoutSeconds: 0.2 });
