@@ -14,10 +14,19 @@ export interface FileEntries {
   readonly entries: readonly Entry[];
 }
 
+/** More say nothing more, and each may take a search for what was meant. */
+const ISSUES_MAX = 50;
+
 export function fileLayer(file: FileEntries): Layer {
   const settings: Setting[] = [];
   const issues: ConfigIssue[] = [];
-  for (const entry of file.entries) {
+  for (const [index, entry] of file.entries.entries()) {
+    if (issues.length === ISSUES_MAX) {
+      const rest = file.entries.length - index;
+      const message = `${ISSUES_MAX} fields are wrong, and ${rest} more were not looked at; is this a configuration?`;
+      issues.push({ source: file.path, text: "", message });
+      break;
+    }
     const place: Place = { kind: file.kind, at: at(file.path, entry.line) };
     const name = entry.name;
     if (!isFieldName(name) || fieldOf(name).outsideFiles === true) {

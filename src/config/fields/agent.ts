@@ -130,7 +130,7 @@ export const agentFields = {
     defaultWords: "off",
     group: "Agent",
     placeholder: "HOST:PORT",
-    help: "serve /metrics, /healthz and /readyz there (127.0.0.1:9419)",
+    help: "serve /metrics, /healthz and /readyz there, such as 127.0.0.1:9419",
     doc: "The control socket serves them in any case.",
     commands: ["run"],
   },

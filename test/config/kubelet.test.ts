@@ -1,0 +1,155 @@
+// A KubeletConfiguration is read as the kubelet reads it, and what is not for us is left alone.
+
+import { describe, expect, test } from "bun:test";
+
+import { seconds } from "../../src/model/time.ts";
+import { DROP_INS, faultsOf, FILE, kubelets, load, ours } from "./loading.ts";
+
+/** As kubeadm writes it, with the kubelet's zero durations. */
+const KUBEADM = kubelets(`authentication:
+  anonymous: {enabled: false}
+  webhook: {cacheTTL: 0s, enabled: true}
+clusterDNS:
+- 10.96.0.10
+containerRuntimeEndpoint: ""
+cpuManagerReconcilePeriod: 0s
+evictionPressureTransitionPeriod: 0s
+imageMaximumGCAge: 0s
+imageMinimumGCAge: 0s
+logging:
+  flushFrequency: 0
+  options: {json: {infoBufferSize: "0"}}
+  verbosity: 0
+runtimeRequestTimeout: 0s
+staticPodPath: /etc/kubernetes/manifests
+`);
+
+const read = (body: string) => load({ files: { [FILE]: kubelets(body) } });
+
+test("a file as kubeadm writes it gives the defaults", () => {
+  const config = load({ files: { [FILE]: KUBEADM } });
+  expect(config.limits).toEqual(load({}).limits);
+  expect(config.requestTimeout).toBe(seconds(120));
+  expect(config.endpoints.runtime).toBeNull();
+  expect(config.logging.verbosity).toBe(2);
+  expect(config.warnings).toEqual([]);
+});
+
+test("a zero duration is one that was not given; in our own kind it is zero", () => {
+  expect(read("imageMinimumGCAge: 0s").limits.images.minimumAge).toBe(seconds(120));
+  expect(read("evictionPressureTransitionPeriod: 0m").limits.pressure.transitionPeriod).toBe(
+    seconds(300),
+  );
+  expect(load({ files: { [FILE]: ours("imageMinimumGCAge: 0s") } }).limits.images.minimumAge).toBe(
+    seconds(0),
+  );
+});
+
+test("values are taken over with file and line", () => {
+  const { values } = read(
+    "imageGCHighThresholdPercent: 75\nimageGCLowThresholdPercent: 60\nimageMaximumGCAge: 12h",
+  );
+  expect(values.imageGCLowThresholdPercent).toEqual({
+    value: 60,
+    source: "file",
+    from: [`${FILE}:4`],
+  });
+  expect(values.imageMaximumGCAge.source).toBe("file");
+});
+
+test("a bad value of a field that is taken over is refused, one of another field is not looked at", () => {
+  expect(
+    faultsOf({ files: { [FILE]: kubelets("imageGCHighThresholdPercent: high\nmaxPods: many") } }),
+  ).toEqual([
+    `${FILE}:3: imageGCHighThresholdPercent: "high" is not a whole number from 0 to 100 (flag --image-gc-high-threshold)`,
+  ]);
+});
+
+describe("thresholds of eviction", () => {
+  const signals = (body: string) =>
+    read(body).limits.pressure.thresholds.map(({ signal }) => signal);
+  const DEFAULTS = [
+    "nodefs.available",
+    "nodefs.inodesFree",
+    "imagefs.available",
+    "imagefs.inodesFree",
+  ];
+
+  test("a missing evictionHard means the defaults", () => {
+    expect(signals("maxPods: 10")).toEqual(
+      DEFAULTS as typeof signals extends (b: string) => infer R ? R : never,
+    );
+  });
+
+  test("an empty evictionHard means none", () => {
+    expect(signals("evictionHard: {}")).toEqual([]);
+  });
+
+  test("one signal replaces all defaults; a memory signal is not worth a word here", () => {
+    const config = read("evictionHard:\n  memory.available: 200Mi\n  nodefs.available: 5%");
+    expect(config.limits.pressure.thresholds.map(({ signal }) => signal)).toEqual([
+      "nodefs.available",
+    ]);
+    expect(config.warnings).toEqual([]);
+  });
+
+  test("mergeDefaultEvictionSettings adds the defaults that are missing", () => {
+    const config = read(
+      "mergeDefaultEvictionSettings: true\nevictionHard:\n  nodefs.available: 3%",
+    );
+    expect(config.values.evictionHard.value).toEqual({
+      "nodefs.available": "3%",
+      "nodefs.inodesFree": "5%",
+      "imagefs.available": "15%",
+      "imagefs.inodesFree": "5%",
+    });
+  });
+
+  test("an unknown signal is refused, as the kubelet refuses it", () => {
+    expect(faultsOf({ files: { [FILE]: kubelets("evictionHard: {disk.free: 5%}") } })).toEqual([
+      expect.stringContaining('the signal "disk.free" does not exist'),
+    ]);
+  });
+
+  test("a soft threshold on memory without our signals needs nothing", () => {
+    expect(signals("evictionSoft: {memory.available: 1Gi}\nevictionHard: {}")).toEqual([]);
+  });
+});
+
+describe("a high threshold of 100, which switches the kubelet's own collection off", () => {
+  test("is not taken over, with a warning; the low one is", () => {
+    const config = read("imageGCHighThresholdPercent: 100\nimageGCLowThresholdPercent: 70");
+    expect(config.limits.images.highPercent).toBe(85);
+    expect(config.limits.images.lowPercent).toBe(70);
+    expect(config.values.imageGCHighThresholdPercent.source).toBe("default");
+    expect(config.warnings).toEqual([
+      expect.stringContaining(`${FILE}: imageGCHighThresholdPercent is 100`),
+    ]);
+  });
+
+  test("takes a low one with it that would be above our default", () => {
+    const config = read("imageGCHighThresholdPercent: 100\nimageGCLowThresholdPercent: 99");
+    expect(config.limits.images.lowPercent).toBe(80);
+    expect(config.warnings).toEqual([
+      expect.stringContaining("imageGCLowThresholdPercent not taken over"),
+    ]);
+  });
+
+  test("in our own kind it is taken as it is", () => {
+    expect(
+      load({ files: { [FILE]: ours("imageGCHighThresholdPercent: 100") } }).limits.images
+        .highPercent,
+    ).toBe(100);
+  });
+});
+
+test("a drop-in of either kind goes over a file of the other", () => {
+  const files = {
+    [FILE]: KUBEADM,
+    [`${DROP_INS}/10-kubelet.conf`]: kubelets("imageGCHighThresholdPercent: 91"),
+    [`${DROP_INS}/20-own.yaml`]: ours("maxImages: 7"),
+  };
+  const config = load({ files });
+  expect(config.limits.images.highPercent).toBe(91);
+  expect(config.limits.images.maximumImages).toBe(7);
+});

@@ -1,0 +1,230 @@
+// Files that are missing, huge, hostile or broken are refused in bounded time, with their path.
+
+import { afterAll, describe, expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import type { FlagText } from "../../src/config/arguments.ts";
+import { diskReader, loadConfig } from "../../src/config/load.ts";
+import { ConfigError } from "../../src/model/errors.ts";
+import { faultsOf, FILE, load, ours } from "./loading.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "crigc-config-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const write = (name: string, content: string | Uint8Array): string => {
+  const path = join(folder, name);
+  writeFileSync(path, content);
+  return path;
+};
+
+/** Messages of loading from the disk with `--config PATH`; empty: accepted. */
+function faultsOnDisk(path: string, flag: "config" | "configDir" = "config"): readonly string[] {
+  const flags: readonly FlagText[] = [{ name: flag, written: "--config", text: path }];
+  const here = { name: "configDir", written: "--config-dir", text: empty } as const;
+  try {
+    loadConfig({
+      flags: flag === "config" ? [...flags, here] : flags,
+      env: {},
+      reader: diskReader,
+    });
+    return [];
+  } catch (thrown) {
+    if (thrown instanceof ConfigError)
+      return thrown.issues.map(({ source, message }) => `${source}: ${message}`);
+    throw thrown;
+  }
+}
+
+const empty = join(folder, "empty.d");
+mkdirSync(empty);
+
+/** Far more than any of it takes, far less than a bomb would. */
+const BOUND_MS = 2000;
+function timed<T>(action: () => T): T {
+  const start = performance.now();
+  const result = action();
+  expect(performance.now() - start).toBeLessThan(BOUND_MS);
+  return result;
+}
+
+describe("files that cannot be read", () => {
+  test("a named file that is absent is refused; the default one may be absent", () => {
+    const path = join(folder, "absent.yaml");
+    expect(faultsOnDisk(path)).toEqual([
+      `${path}: could not read the configuration file: it does not exist`,
+    ]);
+    expect(faultsOf({})).toEqual([]);
+  });
+
+  test("a named directory that is absent is refused", () => {
+    const path = join(folder, "absent.d");
+    expect(faultsOnDisk(path, "configDir")).toEqual([
+      `${path}: could not read the directory of drop-ins: it does not exist`,
+    ]);
+  });
+
+  test("a file where the directory should be is refused", () => {
+    const path = write("file.d", "");
+    expect(faultsOnDisk(path, "configDir")[0]).toStartWith(
+      `${path}: could not read the directory of drop-ins: `,
+    );
+  });
+
+  test.each([
+    ["a directory", folder],
+    ["a device", "/dev/zero"],
+  ])("%s is no regular file", (_, path) => {
+    expect(faultsOnDisk(path)).toEqual([
+      `${path}: could not read the configuration file: it is not a regular file`,
+    ]);
+  });
+
+  test("a link that leads nowhere does not exist", () => {
+    const path = join(folder, "dangling.yaml");
+    symlinkSync(join(folder, "nowhere"), path);
+    expect(faultsOnDisk(path)[0]).toContain("does not exist");
+  });
+
+  test("a drop-in that cannot be read is refused", () => {
+    const directory = join(folder, "dangling.d");
+    mkdirSync(directory);
+    symlinkSync(join(folder, "nowhere"), join(directory, "10.yaml"));
+    expect(faultsOnDisk(directory, "configDir")).toEqual([
+      `${directory}/10.yaml: could not read the configuration file: it does not exist`,
+    ]);
+  });
+
+  test("what is not UTF-8 is refused", () => {
+    const path = write("latin1.yaml", Uint8Array.of(0x61, 0x3a, 0x20, 0xe9));
+    expect(faultsOnDisk(path)).toEqual([
+      `${path}: could not read the configuration file: it is not UTF-8 text`,
+    ]);
+  });
+});
+
+describe("files that are made to hurt", () => {
+  test("50 MB are refused without being read", () => {
+    const path = write("large.yaml", Buffer.alloc(50_000_000, "a"));
+    expect(timed(() => faultsOnDisk(path))).toEqual([
+      `${path}: could not read the configuration file: it has 50000000 bytes, at most 1048576 are read`,
+    ]);
+  });
+
+  test.each([
+    ["flow lists", `a: ${"[".repeat(1_000_000)}`],
+    ["flow maps", `a: ${"{b: ".repeat(200_000)}`],
+    ["closed flow lists", `a: ${"[".repeat(400_000)}${"]".repeat(400_000)}`],
+    ["block lists on one line", "- ".repeat(500_000)],
+    ["JSON", `${'{"a":'.repeat(100_000)}1${"}".repeat(100_000)}`],
+  ])("%s that are nested without end are refused", (_, text) => {
+    const path = write("deep.yaml", text);
+    const faults = timed(() => faultsOnDisk(path));
+    expect(faults).toHaveLength(1);
+    expect(faults[0]).toMatch(/nested too deeply|no YAML/);
+  });
+
+  test("aliases that expand without end are refused", () => {
+    const letters = "abcdefghijklmnop";
+    const lines = letters
+      .split("")
+      .slice(1)
+      .map((letter, index) => {
+        const before = Array.from({ length: 10 }, () => `*${letters[index]}`).join(",");
+        return `${letter}: &${letter} [${before}]`;
+      });
+    const path = write("bomb.yaml", ours(["a: &a [x]", ...lines].join("\n")));
+    expect(timed(() => faultsOnDisk(path)).length).toBeGreaterThan(0);
+  });
+
+  test("a list that contains itself is refused, and printed as a list", () => {
+    expect(timed(() => faultsOf({ files: { [FILE]: ours("maxImages: &a [*a]") } }))).toEqual([
+      `${FILE}:3: maxImages: a list is not a whole number of 1 or more, or off (flag --max-images)`,
+    ]);
+  });
+
+  test("a kind that is a list of lists without end is refused", () => {
+    const path = write("kind.yaml", "apiVersion: crigc/v1\nkind: &a [*a, *a, *a]\n");
+    expect(timed(() => faultsOnDisk(path))).toEqual([
+      expect.stringContaining(
+        `${path}:2: kind is a list and apiVersion is "crigc/v1"; expected kind: CrigcConfiguration`,
+      ),
+    ]);
+  });
+
+  test("of fifty thousand unknown fields the first fifty are named", () => {
+    const body = Array.from({ length: 50_000 }, (_, index) => `field${index}: 1`).join("\n");
+    expect(timed(() => faultsOf({ files: { [FILE]: ours(body) } }))).toHaveLength(51);
+  });
+});
+
+describe("files that are wrong", () => {
+  test.each([
+    ["", "it is empty"],
+    ["# only a comment\n", "it is empty"],
+    ["- a\n- b\n", "it is a list"],
+    ["hello", 'it is "hello"'],
+    ["a: 1\n---\nb: 2\n", "it is a list"],
+    ["a: 1\n", "kind is null and apiVersion is null"],
+    ["kind: CrigcConfiguration\n", "apiVersion is null"],
+    ["kind: CrigcConfiguration\napiVersion: crigc/v2\n", 'apiVersion is "crigc/v2"'],
+    ["kind: Pod\napiVersion: v1\n", 'kind is "Pod"'],
+    ["kind: KubeletConfiguration\napiVersion: crigc/v1\n", 'kind is "KubeletConfiguration"'],
+  ])("%j: %s", (text, message) => {
+    const faults = faultsOf({ files: { [FILE]: text } });
+    expect(faults).toHaveLength(1);
+    expect(faults[0]).toContain(message);
+    expect(faults[0]).toContain("expected kind: CrigcConfiguration");
+  });
+
+  test("what cannot be parsed is refused with the line on which it breaks", () => {
+    expect(
+      faultsOf({ files: { [FILE]: ours("maxImages: 1\nkeep: [a, b\nbootGrace: 1m\n") } }),
+    ).toEqual([
+      `${FILE}: the file is no YAML or JSON: YAML Parse error: Unexpected token (near line 4)`,
+    ]);
+  });
+
+  test("a field that stands twice is refused with both lines", () => {
+    expect(faultsOf({ files: { [FILE]: ours("maxImages: 1\nkeep: a\nmaxImages: 2\n") } })).toEqual([
+      `${FILE}:5: maxImages stands twice, first on line 3; expected it once`,
+    ]);
+  });
+
+  test("a signal that stands twice is refused", () => {
+    const body = "evictionHard:\n  nodefs.available: 5%\n  nodefs.available: 50%\n";
+    expect(faultsOf({ files: { [FILE]: ours(body) } })).toEqual([
+      expect.stringContaining(`${FILE}:5: evictionHard.nodefs.available stands twice`),
+    ]);
+  });
+});
+
+describe("files as they are written", () => {
+  test.each([
+    ["JSON", '{"apiVersion": "crigc/v1", "kind": "CrigcConfiguration", "maxImages": 5}'],
+    [
+      "JSON over several lines",
+      '{\n  "apiVersion": "crigc/v1",\n  "kind": "CrigcConfiguration",\n  "maxImages": 5\n}\n',
+    ],
+    [
+      "a byte order mark and CRLF",
+      "\uFEFFapiVersion: crigc/v1\r\nkind: CrigcConfiguration\r\nmaxImages: 5\r\n",
+    ],
+    ["a document mark and comments", `---\n# mine\n${ours("maxImages: 5 # five\n")}`],
+    ["quoted keys", `"apiVersion": crigc/v1\n'kind': CrigcConfiguration\n"maxImages": 5\n`],
+  ])("%s is read", (_, text) => {
+    expect(load({ files: { [FILE]: text } }).limits.images.maximumImages).toBe(5);
+  });
+
+  test("the files that were read and the places to watch are named", () => {
+    const path = write("good.yaml", ours("maxImages: 5\n"));
+    const flags = [
+      { name: "config", written: "--config", text: path },
+      { name: "configDir", written: "--config-dir", text: empty },
+    ] as const;
+    const config = loadConfig({ flags, env: {}, reader: diskReader });
+    expect(config.files).toEqual([path]);
+    expect(config.watched).toEqual([path, empty]);
+  });
+});

@@ -1,0 +1,223 @@
+// Every field can be set by every source, and the stronger source wins.
+
+import { describe, expect, test } from "bun:test";
+
+import { variablesOf } from "../../src/config/field.ts";
+import { type FieldName, fieldNames, fieldOf } from "../../src/config/fields.ts";
+import { printed } from "../../src/config/value.ts";
+import { DROP_INS, FILE, load, ours, type Sources } from "./loading.ts";
+import { COMPANIONS, type Sample, SAMPLES } from "./samples.ts";
+
+/** The sample, with the one that it needs beside it. */
+const together = (sample: Sample): readonly Sample[] => {
+  const companion = COMPANIONS[sample.name];
+  return companion === undefined
+    ? [sample]
+    : [sample, ...SAMPLES.filter(({ name }) => name === companion)];
+};
+
+const asFile = (samples: readonly Sample[]): string =>
+  ours(
+    samples
+      .map(({ name, inFile }) => {
+        const [outer, inner] = name.split(".");
+        const value = JSON.stringify(inFile);
+        return inner === undefined ? `${outer}: ${value}\n` : `${outer}: {${inner}: ${value}}\n`;
+      })
+      .join(""),
+  );
+
+const asFlags = (samples: readonly Sample[]): readonly (readonly [string, string])[] =>
+  samples.map(({ name, text }) => [fieldOf(name).flag, text]);
+
+const asVariables = (samples: readonly Sample[]): Readonly<Record<string, string>> =>
+  Object.fromEntries(samples.map(({ name, text }) => [variablesOf(fieldOf(name))[0] ?? "", text]));
+
+const seen = (sources: Sources, name: FieldName): unknown => {
+  const { value, source, from } = load(sources).values[name];
+  return [printed(fieldOf(name).type, value), source, from];
+};
+
+test("there is a sample of every field that may stand in a file", () => {
+  const inFiles = fieldNames.filter((name) => fieldOf(name).outsideFiles !== true);
+  expect(SAMPLES.map(({ name }) => name)).toEqual([...inFiles]);
+});
+
+describe.each(SAMPLES.map((sample) => [sample.name, sample] as const))("%s", (name, sample) => {
+  const flag = fieldOf(name).flag;
+  const isSignals = fieldOf(name).type.kind === "statements";
+
+  test("is what its flag says", () => {
+    expect(seen({ flags: asFlags(together(sample)) }, name)).toEqual([
+      sample.printed,
+      "flag",
+      [`--${flag}`],
+    ]);
+  });
+
+  test("is what each of its variables says", () => {
+    for (const variable of variablesOf(fieldOf(name))) {
+      const env = { ...asVariables(together(sample).slice(1)), [variable]: sample.text };
+      expect(seen({ env }, name)).toEqual([sample.printed, "environment", [variable]]);
+    }
+  });
+
+  test("is what the file says, with the line", () => {
+    const files = { [FILE]: asFile(together(sample)) };
+    expect(seen({ files }, name)).toEqual([
+      sample.printed,
+      "file",
+      [name.includes(".") ? FILE : `${FILE}:3`],
+    ]);
+  });
+
+  test("is what a drop-in says", () => {
+    const path = `${DROP_INS}/10.yaml`;
+    expect(seen({ files: { [path]: asFile(together(sample)) } }, name)).toEqual([
+      // Signals are laid over those of the default.
+      isSignals ? expect.objectContaining(Object(sample.printed)) : sample.printed,
+      "drop-in",
+      [expect.stringContaining(path)],
+    ]);
+  });
+});
+
+describe("precedence", () => {
+  const layers: readonly (readonly [string, Sources, unknown])[] = [
+    [
+      "the file over the default",
+      { files: { [FILE]: ours("maxImages: 1") } },
+      [1, "file", [`${FILE}:3`]],
+    ],
+    [
+      "a drop-in over the file",
+      { files: { [FILE]: ours("maxImages: 1"), [`${DROP_INS}/a.yml`]: ours("maxImages: 2") } },
+      [2, "drop-in", [`${DROP_INS}/a.yml:3`]],
+    ],
+    [
+      "a variable over a drop-in",
+      { files: { [`${DROP_INS}/a.yml`]: ours("maxImages: 2") }, env: { CRIGC_MAX_IMAGES: "3" } },
+      [3, "environment", ["CRIGC_MAX_IMAGES"]],
+    ],
+    [
+      "a flag over a variable",
+      { env: { CRIGC_MAX_IMAGES: "3" }, flags: [["max-images", "4"]] },
+      [4, "flag", ["--max-images"]],
+    ],
+    [
+      "the second of two flags over the first",
+      {
+        flags: [
+          ["max-images", "4"],
+          ["max-images", "5"],
+        ],
+      },
+      [5, "flag", ["--max-images"]],
+    ],
+    [
+      "off over a number",
+      { files: { [FILE]: ours("maxImages: 1") }, flags: [["max-images", "off"]] },
+      [null, "flag", ["--max-images"]],
+    ],
+  ];
+
+  test.each(layers)("%s", (_, sources, value) => {
+    expect(seen(sources, "maxImages")).toEqual(value);
+  });
+
+  test("drop-ins go in the order of their names, whatever they end in; other names are left out", () => {
+    const files = {
+      [`${DROP_INS}/20.json`]:
+        '{"apiVersion":"crigc/v1","kind":"CrigcConfiguration","maxImages":20}',
+      [`${DROP_INS}/10.conf`]: ours("maxImages: 10"),
+      [`${DROP_INS}/30.yaml`]: ours("bootGrace: 1m"),
+      [`${DROP_INS}/99.yaml.bak`]: "not ours",
+      [`${DROP_INS}/.hidden.yaml`]: "not ours",
+    };
+    expect(seen({ files }, "maxImages")).toEqual([20, "drop-in", [`${DROP_INS}/20.json`]]);
+    expect(load({ files }).files).toEqual([
+      `${DROP_INS}/10.conf`,
+      `${DROP_INS}/20.json`,
+      `${DROP_INS}/30.yaml`,
+    ]);
+  });
+
+  test("our own variable goes over the one that crictl shares", () => {
+    const env = {
+      CONTAINER_RUNTIME_ENDPOINT: "/run/shared.sock",
+      CRIGC_CONTAINER_RUNTIME_ENDPOINT: "/run/own.sock",
+    };
+    expect(load({ env }).endpoints.runtime).toBe("unix:///run/own.sock");
+    expect(
+      load({ env: { CONTAINER_RUNTIME_ENDPOINT: "/run/shared.sock" } }).endpoints.runtime,
+    ).toBe("unix:///run/shared.sock");
+  });
+
+  test("an empty variable is one that is not set", () => {
+    expect(seen({ env: { CRIGC_MAX_IMAGES: "" } }, "maxImages")).toEqual([null, "default", []]);
+  });
+
+  test("null in a drop-in takes back what the file says", () => {
+    const files = { [FILE]: ours("maxImages: 1"), [`${DROP_INS}/a.yaml`]: ours("maxImages: null") };
+    expect(seen({ files }, "maxImages")).toEqual([null, "default", []]);
+  });
+});
+
+describe("lists add up", () => {
+  test("keep patterns of every source are kept, each once", () => {
+    const sources = {
+      files: { [FILE]: ours("keep: [a, b]"), [`${DROP_INS}/a.yaml`]: ours("keep: c") },
+      env: { CRIGC_KEEP: "d,e f" },
+      flags: [
+        ["keep", "a"],
+        ["keep", "g"],
+      ],
+    } as const;
+    expect(seen(sources, "keep")).toEqual([
+      ["a", "b", "c", "d", "e", "f", "g"],
+      "flag",
+      [`${FILE}:3`, `${DROP_INS}/a.yaml:3`, "CRIGC_KEEP", "--keep"],
+    ]);
+    expect(load(sources).keepPatterns).toEqual(["a", "b", "c", "d", "e", "f", "g"]);
+  });
+});
+
+describe("maps of signals", () => {
+  const dropIn = `${DROP_INS}/a.yaml`;
+
+  test("one in the file replaces the default", () => {
+    const files = { [FILE]: ours("evictionHard: {imagefs.available: 20%}") };
+    expect(load({ files }).values.evictionHard.value).toEqual({ "imagefs.available": "20%" });
+  });
+
+  test("an empty one in the file leaves no threshold", () => {
+    expect(
+      load({ files: { [FILE]: ours("evictionHard: {}") } }).limits.pressure.thresholds,
+    ).toEqual([]);
+  });
+
+  test("one in a drop-in is laid over the others signal by signal, and null takes one back", () => {
+    const files = {
+      [FILE]: ours("evictionHard: {imagefs.available: 20%, nodefs.available: 10%}"),
+      [dropIn]: ours("evictionHard: {imagefs.available: 30%, nodefs.available: null}"),
+    };
+    expect(seen({ files }, "evictionHard")).toEqual([
+      { "imagefs.available": "30%" },
+      "drop-in",
+      [`${FILE}:3`, `${dropIn}:3`],
+    ]);
+  });
+
+  test("flags add up among themselves and replace the rest; an empty one empties", () => {
+    const files = { [FILE]: ours("evictionHard: {imagefs.available: 20%}") };
+    const flags = [
+      ["eviction-hard", "nodefs.available<1Gi"],
+      ["eviction-hard", "nodefs.inodesFree<1k"],
+    ] as const;
+    expect(load({ files, flags }).values.evictionHard.value).toEqual({
+      "nodefs.available": "1Gi",
+      "nodefs.inodesFree": "1k",
+    });
+    expect(load({ files, flags: [["eviction-hard", ""]] }).values.evictionHard.value).toEqual({});
+  });
+});

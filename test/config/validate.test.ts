@@ -1,0 +1,208 @@
+// Rules between values, and the ranges of single ones; numbers are those of the kubelet's acceptance vectors.
+
+import { describe, expect, test } from "bun:test";
+
+import { seconds } from "../../src/model/time.ts";
+import { faultsOf, FILE, load, ours, type Sources } from "./loading.ts";
+
+const flags = (...given: readonly (readonly [string, string])[]): Sources => ({ flags: given });
+
+describe("vector 51: what the kubelet's validation refuses, named by field and flag", () => {
+  test.each<[string, Sources, string, string]>([
+    [
+      "high 101",
+      flags(["image-gc-high-threshold", "101"]),
+      "imageGCHighThresholdPercent",
+      "--image-gc-high-threshold",
+    ],
+    [
+      "low -1",
+      flags(["image-gc-low-threshold", "-1"]),
+      "imageGCLowThresholdPercent",
+      "--image-gc-low-threshold",
+    ],
+    [
+      "equal",
+      flags(["image-gc-high-threshold", "0"], ["image-gc-low-threshold", "0"]),
+      "imageGCLowThresholdPercent",
+      "--image-gc-low-threshold",
+    ],
+    [
+      "low above high",
+      flags(["image-gc-high-threshold", "0"], ["image-gc-low-threshold", "1"]),
+      "imageGCLowThresholdPercent",
+      "--image-gc-low-threshold",
+    ],
+    [
+      "maximum age -1ns",
+      flags(["image-maximum-gc-age", "-1ns"]),
+      "imageMaximumGCAge",
+      "--image-maximum-gc-age",
+    ],
+    [
+      "maximum age 1ns with a minimum of 2ns",
+      flags(["image-maximum-gc-age", "1ns"], ["minimum-image-ttl-duration", "2ns"]),
+      "imageMaximumGCAge",
+      "--image-maximum-gc-age",
+    ],
+    [
+      "minimum age -1ns",
+      flags(["minimum-image-ttl-duration", "-1ns"]),
+      "imageMinimumGCAge",
+      "--minimum-image-ttl-duration",
+    ],
+    ["an empty podLogsDir", flags(["pod-logs-dir", ""]), "podLogsDir", "--pod-logs-dir"],
+  ])("%s", (_, sources, field, flag) => {
+    const faults = faultsOf(sources);
+    expect(faults).toHaveLength(1);
+    expect(faults[0]).toContain(field);
+    expect(faults[0]).toContain(flag);
+  });
+
+  test("a minimum age of 1ns is accepted", () => {
+    expect(faultsOf(flags(["minimum-image-ttl-duration", "1ns"]))).toEqual([]);
+  });
+
+  test("the same values from a file are named by field and flag too", () => {
+    expect(
+      faultsOf({
+        files: { [FILE]: ours("imageGCHighThresholdPercent: 101\nimageMinimumGCAge: -1ns") },
+      }),
+    ).toEqual([
+      `${FILE}:3: imageGCHighThresholdPercent: 101 is not a whole number from 0 to 100 (flag --image-gc-high-threshold)`,
+      `${FILE}:4: imageMinimumGCAge: "-1ns" is not a duration of 0s or more, such as 30s, 5m or 1h30m (flag --minimum-image-ttl-duration)`,
+    ]);
+  });
+});
+
+describe("values that contradict each other", () => {
+  test("low is above high: both values and both places are named", () => {
+    expect(
+      faultsOf({
+        files: { [FILE]: ours("imageGCLowThresholdPercent: 90") },
+        env: { CRIGC_IMAGE_GC_HIGH_THRESHOLD: "88" },
+      }),
+    ).toEqual([
+      `${FILE}:3: imageGCLowThresholdPercent (--image-gc-low-threshold) is 90 and must be below imageGCHighThresholdPercent (--image-gc-high-threshold), which is 88 (CRIGC_IMAGE_GC_HIGH_THRESHOLD)`,
+    ]);
+  });
+
+  test("a high threshold below the default low one is what is at fault", () => {
+    expect(faultsOf(flags(["image-gc-high-threshold", "70"]))).toEqual([
+      "--image-gc-high-threshold: imageGCLowThresholdPercent (--image-gc-low-threshold) is 80 and must be below imageGCHighThresholdPercent (--image-gc-high-threshold), which is 70 (--image-gc-high-threshold)",
+    ]);
+  });
+
+  test("a maximum age equal to the minimum is refused, above it is accepted", () => {
+    expect(faultsOf(flags(["image-maximum-gc-age", "2m"]))).toHaveLength(1);
+    expect(faultsOf(flags(["image-maximum-gc-age", "2m1ns"]))).toEqual([]);
+  });
+
+  test.each<[string, Sources]>([
+    ["a low inode threshold without a high one", flags(["image-gc-inode-low-threshold", "80"])],
+    [
+      "inode thresholds that are equal",
+      flags(["image-gc-inode-low-threshold", "80"], ["image-gc-inode-high-threshold", "80"]),
+    ],
+    ["a high inode threshold of 0", flags(["image-gc-inode-high-threshold", "0"])],
+    ["a client certificate without its key", flags(["kubelet-client-cert", "/c.pem"])],
+    ["a client key without its certificate", flags(["kubelet-client-key", "/k.pem"])],
+    ["a soft threshold without a grace period", flags(["eviction-soft", "nodefs.available<10%"])],
+  ])("%s is refused", (_, sources) => {
+    expect(faultsOf(sources)).toHaveLength(1);
+  });
+
+  test("a soft threshold without a grace period is named by its signal", () => {
+    expect(faultsOf(flags(["eviction-soft", "nodefs.available<10%"]))).toEqual([
+      "--eviction-soft: the soft threshold nodefs.available has no grace period; expected one in evictionSoftGracePeriod (--eviction-soft-grace-period)",
+    ]);
+  });
+
+  test("a high inode threshold alone frees to 5 percent below it, at least to 0", () => {
+    expect(load(flags(["image-gc-inode-high-threshold", "90"])).limits.images.inodeLowPercent).toBe(
+      85,
+    );
+    expect(load(flags(["image-gc-inode-high-threshold", "3"])).limits.images.inodeLowPercent).toBe(
+      0,
+    );
+    expect(load({}).limits.images.inodeLowPercent).toBeNull();
+  });
+});
+
+describe("compat kubelet", () => {
+  test("implies reported sizes, collecting what is futile, and no grace after a boot", () => {
+    const config = load(flags(["compat", "kubelet"]));
+    expect(config.limits.images.accounting).toBe("reported");
+    expect(config.limits.images.whenFutile).toBe("collect");
+    expect(config.limits.memory.bootGrace).toBe(seconds(0));
+    expect(config.values.whenFutile).toEqual({
+      value: "collect",
+      source: "flag",
+      from: ["--compat"],
+    });
+  });
+
+  test.each([
+    ["space-accounting", "measured"],
+    ["when-futile", "keep"],
+    ["boot-grace", "1m"],
+    ["max-images", "5"],
+    ["image-store-budget", "1Gi"],
+    ["image-gc-inode-high-threshold", "90"],
+  ])("--%s %s contradicts it", (flag, text) => {
+    expect(faultsOf(flags(["compat", "kubelet"], [flag, text]))).toEqual([
+      expect.stringContaining(`--${flag}: `),
+    ]);
+  });
+
+  test.each([
+    ["space-accounting", "reported"],
+    ["when-futile", "collect"],
+    ["boot-grace", "0s"],
+    ["max-images", "off"],
+    ["keep-loaded", "true"],
+    ["keep-per-repository", "3"],
+  ])("--%s %s stands beside it", (flag, text) => {
+    expect(faultsOf(flags(["compat", "kubelet"], [flag, text]))).toEqual([]);
+  });
+
+  test("a file that contradicts the flag is named by its line", () => {
+    expect(
+      faultsOf({ files: { [FILE]: ours("whenFutile: keep") }, flags: [["compat", "kubelet"]] }),
+    ).toEqual([
+      `${FILE}:3: whenFutile (--when-futile) is keep and contradicts compat (--compat) kubelet (--compat); leave one of them out`,
+    ]);
+  });
+});
+
+describe("warnings", () => {
+  test("a memory signal is accepted, and said to be the kubelet's", () => {
+    const config = load(flags(["eviction-hard", "memory.available<100Mi,nodefs.available<10%"]));
+    expect(config.limits.pressure.thresholds.map(({ signal }) => signal)).toEqual([
+      "nodefs.available",
+    ]);
+    expect(config.warnings).toEqual([
+      "--eviction-hard: memory.available is no disk signal and not ours to act on; it is left to the kubelet",
+    ]);
+  });
+
+  test("a variable that no setting has is named, with the one that was meant", () => {
+    expect(load({ env: { CRIGC_MAX_IMAGE: "5" } }).warnings).toEqual([
+      "CRIGC_MAX_IMAGE: no setting has this environment variable; did you mean CRIGC_MAX_IMAGES?",
+    ]);
+  });
+});
+
+test("everything that is wrong is said at once", () => {
+  const faults = faultsOf({
+    files: { [FILE]: ours("maxImages: 0\nbootGrace: soon") },
+    env: { CRIGC_DRY_RUN: "maybe" },
+    flags: [["eviction-hard", "nodefs.available<150%"]],
+  });
+  expect(faults).toEqual([
+    `${FILE}:3: maxImages: 0 is not a whole number of 1 or more, or off (flag --max-images)`,
+    `${FILE}:4: bootGrace: "soon" is not a duration of 0s or more, such as 30s, 5m or 1h30m (flag --boot-grace)`,
+    'CRIGC_DRY_RUN: "maybe" is not true or false (dryRun, flag --dry-run)',
+    '--eviction-hard: "150%" is no threshold for nodefs.available; expected a quantity above 0 such as 10Gi, or a percentage from 0% to 100% (evictionHard)',
+  ]);
+});
