@@ -111,7 +111,7 @@ const optionEntry = (option: CommandOption): Entry => ({
 
 function allFlags(screen: Screen): readonly string[] {
   const intro =
-    "Every command accepts every flag, and uses those that concern it. Each has an environment variable (CRIGC_MAX_IMAGES for --max-images) and a field in configuration files (crigc config names them).";
+    "Every command accepts every flag, and uses those that concern it. Each has an environment variable (CRIGC_MAX_IMAGES for --max-images) and a field in configuration files (crigc config names them). Defaults stand in brackets.";
   return [...wrapped(intro, screen), ...flagSections(fieldNames.map(fieldOf), screen)];
 }
 
@@ -121,12 +121,21 @@ function flagSections(fields: readonly Field[], screen: Screen): readonly string
   );
 }
 
-export const flagUsage = (field: Field): string =>
-  field.type.kind === "boolean" ? dashed(field.flag) : `${dashed(field.flag)} ${field.placeholder}`;
+/** `--compat none|kubelet`, `--max-images N`, `--dry-run`. */
+export function flagUsage({ flag, type, placeholder }: Field): string {
+  if (type.kind === "boolean") return dashed(flag);
+  return `${dashed(flag)} ${type.kind === "choice" ? type.choices.join("|") : placeholder}`;
+}
 
 function flagEntry(field: Field): Entry {
   const also = (field.aliases ?? []).map((alias) => `; also ${dashed(alias)}`).join("");
-  return { left: flagUsage(field), text: `${field.help} (default: ${defaultWords(field)})${also}` };
+  return { left: flagUsage(field), text: `${field.help}${also}${bracketed(field)}` };
+}
+
+/** What goes without saying is left out. */
+function bracketed(field: Field): string {
+  const words = defaultWords(field);
+  return words === "none" || words === "false" ? "" : ` [${words}]`;
 }
 
 function section(title: string, entries: readonly Entry[], screen: Screen): readonly string[] {
