@@ -73,18 +73,24 @@ const usageUnknown = ({ usage }: StandingBlocks): readonly ImageBlock[] =>
   usage.unknown.length === 0 ? [] : [{ kind: "usage-unknown", unknown: usage.unknown }];
 
 /** Pods that are only just starting, for which image removal waits; empty once they have been waited for long enough. */
-export function podStarting({ snapshot, waitedForPods }: Pick<StandingBlocks, "snapshot" | "waitedForPods">): readonly ImageBlock[] {
+export /** By when the lists were read: a fresh look in the middle of a pass is later than the pass's own clock. */
+function podStarting({
+  snapshot,
+  waitedForPods,
+}: Pick<StandingBlocks, "snapshot" | "waitedForPods">): readonly ImageBlock[] {
   const populated = new Set(snapshot.containers.map(({ sandboxId }) => sandboxId));
   const starting = snapshot.sandboxes.filter(({ id, state, createdAt }) => {
-    const age = since(snapshot.clocks.wall, createdAt);
+    const age = since(snapshot.observedAt, createdAt);
     // A sandbox from further in the future than that is one whose clock was wrong, not a young one.
-    return state === "ready" && !populated.has(id) && age < POD_START_WAIT && age + POD_START_WAIT > 0n;
+    return (
+      state === "ready" && !populated.has(id) && age < POD_START_WAIT && age + POD_START_WAIT > 0n
+    );
   });
   const youngest = starting.reduce(
     (most, { createdAt }) => (createdAt > most ? createdAt : most),
     0n,
   );
-  const left = POD_START_WAIT - (snapshot.clocks.wall - youngest);
+  const left = POD_START_WAIT - (snapshot.observedAt - youngest);
   const patience = POD_START_WAIT - waitedForPods;
   if (starting.length === 0 || patience <= 0n) return [];
   const remaining = duration(left < patience ? left : patience);

@@ -8,14 +8,15 @@ import { protectionOf } from "./protect.ts";
 /**
  * Why the candidate may not go after all; `null`: it may. `input.snapshot` is the plan's with fresh lists, image volumes
  * and resolutions: its clocks stay those of the plan, so that no image grows old while the pass runs, and `input.ledger`
- * is the plan's too. Starting pods are no matter here: the look that brought the facts has waited for them.
+ * is the plan's too. A reason of kind `blocked` holds for every candidate on these facts: with `pod-starting` the pass
+ * looks again a little later, until it has waited for `POD_START_WAIT` in all and says so in `waitedForPods`.
  */
 export function recheckImage(
   candidate: ImageCandidate,
   input: JudgeImages,
 ): ImageKeepReason | null {
   const { images, context, blocks } = judgeImages(input);
-  const block = blocks.find(({ kind }) => kind !== "pod-starting");
+  const [block] = blocks;
   if (block !== undefined) return { kind: "blocked", block: block.kind };
   const subject = images.find(({ image }) => image.id === candidate.image.id);
   if (subject === undefined) return changed("it is no longer listed");

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 
 import type { Snapshot } from "../../src/model/snapshot.ts";
+import { instant, minutes, seconds } from "../../src/model/time.ts";
 import { recheckImage } from "../../src/policy/recheck.ts";
 import { aContainer, aFilesystem, anImage, aSandbox, GIB, NOW } from "../support/build/values.ts";
 import { inputOf, type Node, planOf } from "./judging.ts";
@@ -49,8 +50,11 @@ test("that the disk is relieved meanwhile is for the measure to say, not for thi
   expect(again({ filesystems: [aFilesystem({ availableBytes: 90n * GIB })] })).toBeNull();
 });
 
-test("a pod that is starting was waited for by the look that brought the facts", () => {
-  expect(again({ sandboxes: [aSandbox("s", { createdAt: NOW })] })).toBeNull();
+test("a pod that began to start during a long pass holds removal up, by when the lists were read", () => {
+  const observedAt = instant(NOW + minutes(30));
+  const sandboxes = [aSandbox("s", { createdAt: instant(observedAt - seconds(5)) })];
+  expect(again({ observedAt, sandboxes })).toEqual({ kind: "blocked", block: "pod-starting" });
+  expect(again({ observedAt, sandboxes }, { ask: { waitedForPods: minutes(2) } })).toBeNull();
 });
 
 test("for the kubelet names mean nothing, and an image that goes for age may be young", () => {
