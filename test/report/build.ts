@@ -30,6 +30,7 @@ import {
   seconds,
   watched,
 } from "../../src/model/time.ts";
+import type { StatusReport } from "../../src/report/status-document.ts";
 import type { Screen } from "../../src/report/terminal.ts";
 
 export const GIB = 1n << 30n;
@@ -303,5 +304,47 @@ export const pass = (differences: Partial<Pass> = {}): Pass => ({
     { name: "execute", startedAt: NOW, took: durationFromMs(1800), error: null },
   ],
   error: null,
+  ...differences,
+});
+
+export const status = (differences: Partial<StatusReport> = {}): StatusReport => ({
+  version: "0.1.0",
+  pid: 12,
+  now: plus(NOW, minutes(3)),
+  startedAt: NOW,
+  dryRun: false,
+  runtime,
+  runtimeError: null,
+  runtimeAnsweredAt: NOW,
+  ledgerError: null,
+  configurationError: null,
+  hold: { kind: "none" },
+  bootGrace: null,
+  loops: [
+    {
+      name: "image-gc",
+      periodMs: 300_000,
+      enabled: true,
+      lastStartedAt: NOW,
+      lastEndedAt: NOW,
+      nextAt: plus(NOW, minutes(5)),
+      lastError: null,
+      consecutiveFailures: 0,
+    },
+  ],
+  lastPasses: [pass()],
+  filesystems: [
+    { filesystem: filesystem(), thresholds: { lowPercent: 80, highPercent: 85 } },
+    { filesystem: filesystem({ mountpoint: "/", roles: ["nodefs"] }), thresholds: null },
+  ],
+  underPressure: false,
+  pressure: [],
+  images: { count: 10, sizeBytes: GIB },
+  deadContainers: 1,
+  events: [],
+  values: [
+    { field: "imageGCHighThresholdPercent", value: 85, source: "default" },
+    { field: "keep", value: ["a", "b"], source: "/etc/crigc/crigc.yaml:3" },
+  ],
   ...differences,
 });

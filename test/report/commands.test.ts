@@ -26,17 +26,16 @@ import { plainScreen } from "../../src/report/terminal.ts";
 import {
   candidate,
   container,
-  filesystem,
   GIB,
   hex,
   image,
   imagePlan,
   kept,
   NOW,
-  pass,
   removedContainer,
   runtime,
   sandbox,
+  status,
   terminal,
 } from "./build.ts";
 
@@ -377,48 +376,6 @@ Nothing failed, 1 thing to look at.
 });
 
 describe("status", () => {
-  const status = (differences: Partial<StatusReport> = {}): StatusReport => ({
-    version: "0.1.0",
-    pid: 12,
-    now: plus(NOW, minutes(3)),
-    startedAt: NOW,
-    dryRun: false,
-    runtime,
-    runtimeError: null,
-    runtimeAnsweredAt: NOW,
-    ledgerError: null,
-    configurationError: null,
-    hold: { kind: "none" },
-    bootGrace: null,
-    loops: [
-      {
-        name: "image-gc",
-        periodMs: 300_000,
-        enabled: true,
-        lastStartedAt: NOW,
-        lastEndedAt: NOW,
-        nextAt: plus(NOW, minutes(5)),
-        lastError: null,
-        consecutiveFailures: 0,
-      },
-    ],
-    lastPasses: [pass()],
-    filesystems: [
-      { filesystem: filesystem(), thresholds: { lowPercent: 80, highPercent: 85 } },
-      { filesystem: filesystem({ mountpoint: "/", roles: ["nodefs"] }), thresholds: null },
-    ],
-    underPressure: false,
-    pressure: [],
-    images: { count: 10, sizeBytes: GIB },
-    deadContainers: 1,
-    events: [],
-    values: [
-      { field: "imageGCHighThresholdPercent", value: 85, source: "default" },
-      { field: "keep", value: ["a", "b"], source: "/etc/crigc/crigc.yaml:3" },
-    ],
-    ...differences,
-  });
-
   test("shows disks with their thresholds, loops, passes and values that were set", () => {
     const text = statusTable(status(), terminal);
     expect(text).toContain("low 80% ┘  └ high 85%");
