@@ -44,7 +44,8 @@ function judgeByRules(input: ContainerInput): readonly Judged[] {
   const rules = input.limits.compat === "kubelet" ? kubeletRules : ownRules;
   return input.snapshot.containers.map((container) => {
     const owner = owners.ofContainer(container);
-    const unit = `${owner.uid}/${container.name}`;
+    // What somebody else put into a pod says nothing of the pod's own container of that name.
+    const unit = `${owner.foreign ? "foreign" : "pod"}/${owner.uid}/${container.name}`;
     const tried: string[] = [];
     for (const rule of rules) {
       const verdict = rule.judge(container, owner, input);

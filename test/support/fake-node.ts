@@ -120,9 +120,14 @@ export class FakeNode {
       },
       timer: {
         monotonicNs: () => this.#ns,
-        sleep: async (ms) => {
-          this.#ns += BigInt(ms) * 1_000_000n;
-        },
+        // Passes only when nothing else is left to do, and not at all where it was given up by then.
+        sleep: (ms, signal) =>
+          new Promise((resolve) => {
+            setImmediate(() => {
+              if (!signal.aborted) this.#ns += BigInt(ms) * 1_000_000n;
+              resolve();
+            });
+          }),
       },
       measureAvailable: null,
       ...change,

@@ -1,0 +1,450 @@
+import { describe, expect, test } from "bun:test";
+
+import type { ContainerOptions, ContainerPorts } from "../../src/execute/container-ports.ts";
+import { collectContainers } from "../../src/execute/containers.ts";
+import { containerId, podUid } from "../../src/model/ids.ts";
+import { containerLogLink } from "../../src/model/log-names.ts";
+import type { ContainerOutcome } from "../../src/model/outcome.ts";
+import type { Container, LogFacts, Sandbox } from "../../src/model/snapshot.ts";
+import { duration, seconds } from "../../src/model/time.ts";
+import type { ContainerInput } from "../../src/policy/container-input.ts";
+import { decideContainers, decideContainersAgain } from "../../src/policy/containers.ts";
+import { ago, dead, hexId, inputOf, judged, noLogs, sandboxOf } from "../support/build/pods.ts";
+import { FakeNode, type FakeNodeState } from "../support/fake-node.ts";
+
+interface Scene {
+  readonly containers?: readonly Container[];
+  readonly sandboxes?: readonly Sandbox[];
+  readonly logs?: LogFacts;
+  readonly node?: Partial<FakeNodeState>;
+  readonly input?: Partial<ContainerInput>;
+  readonly options?: Partial<ContainerOptions>;
+  readonly ports?: Partial<ContainerPorts>;
+  readonly prepare?: (node: FakeNode) => void;
+}
+
+/** Pod a is gone: all that is dead of it goes, unless the scene says otherwise. */
+async function collect(
+  scene: Scene,
+): Promise<{ readonly node: FakeNode; readonly outcome: ContainerOutcome }> {
+  const { containers = [], sandboxes = [] } = scene;
+  const node = new FakeNode({ containers, sandboxes, ...scene.node });
+  scene.prepare?.(node);
+  const input = inputOf(
+    { containers, sandboxes, logs: scene.logs ?? null },
+    { pods: judged({ gone: ["uid-a"] }), ...scene.input },
+  );
+  const outcome = await collectContainers(decideContainers(input), node.ports(scene.ports), {
+    signal: new AbortController().signal,
+    decideAgain: (lists) => decideContainersAgain(input, { ...lists, pods: input.pods }),
+    maximumRemovals: null,
+    removalInterval: duration(0n),
+    ...scene.options,
+  });
+  return { node, outcome };
+}
+
+const one = dead("a", "c", { createdAt: ago(30) });
+const two = dead("a", "c", { createdAt: ago(20) });
+const three = dead("a", "c", { createdAt: ago(10) });
+const sandbox = sandboxOf("a", { state: "not-ready" });
+const resultsOf = (outcome: ContainerOutcome): readonly string[] =>
+  outcome.containers.map((item) => item.result.kind);
+const kinds = (node: FakeNode): readonly string[] => node.calls.map((call) => call.kind);
+
+describe("a container", () => {
+  test("is removed before its logs, and its sandbox after both", async () => {
+    const logPath = "/var/log/pods/default_pod-a_uid-a/c/0.log";
+    const { node, outcome } = await collect({
+      containers: [one],
+      sandboxes: [sandbox],
+      node: { details: new Map([[one.id, { logPath }]]) },
+    });
+    expect(kinds(node)).toEqual([
+      "remove-container",
+      "remove-logs",
+      "remove-link",
+      "stop-sandbox",
+      "remove-sandbox",
+    ]);
+    expect(node.calls[1]).toEqual({ kind: "remove-logs", path: logPath, uid: "uid-a" });
+    expect(node.called("remove-link")).toEqual([`pod-a_default_c-${one.id}.log`]);
+    expect(outcome.containers[0]).toMatchObject({
+      result: { kind: "removed" },
+      logFiles: [logPath],
+      logBytes: 4096n,
+    });
+    expect(outcome.end).toBe("done");
+  });
+
+  test("without a log path has none of its logs touched", async () => {
+    const { node } = await collect({ containers: [one] });
+    expect(node.called("remove-logs")).toEqual([]);
+  });
+
+  test("that is gone is as good as removed", async () => {
+    const { node, outcome } = await collect({
+      containers: [one],
+      prepare: (fake) => fake.containers.delete(one.id),
+    });
+    expect(resultsOf(outcome)).toEqual(["already-gone"]);
+    expect(node.calls).toEqual([]);
+  });
+
+  test.each([
+    ["runs", { state: "running" }, "it runs now"],
+    ["was created anew", { state: "created" }, "its state is now created"],
+    ["became unknown", { state: "unknown" }, "its state is now unknown"],
+    [
+      "belongs to another pod",
+      { labels: { "io.kubernetes.pod.uid": "uid-b" } },
+      'its pod UID is now "uid-b"',
+    ],
+  ] as const)("that %s by now is skipped", async (_, detail, what) => {
+    const { node, outcome } = await collect({
+      containers: [one],
+      node: { details: new Map([[one.id, detail]]) },
+    });
+    expect(outcome.containers[0]?.result).toEqual({ kind: "skipped", what });
+    expect(node.called("remove-container")).toEqual([]);
+  });
+
+  test("whose status fails is not removed, and the next one is", async () => {
+    const { node, outcome } = await collect({
+      containers: [one, two],
+      node: { fails: new Set([`status ${one.id}`]) },
+    });
+    expect(outcome.containers[0]?.result).toMatchObject({ kind: "failed", step: "status" });
+    expect(node.called("remove-container")).toEqual([two.id]);
+  });
+
+  test("whose removal fails keeps its logs and its sandbox, and the next one goes", async () => {
+    const logPath = "/var/log/pods/default_pod-a_uid-a/c/0.log";
+    const { node, outcome } = await collect({
+      containers: [one, two],
+      sandboxes: [sandbox],
+      node: {
+        fails: new Set([`remove-container ${one.id}`]),
+        details: new Map([[one.id, { logPath }]]),
+      },
+    });
+    expect(resultsOf(outcome)).toEqual(["failed", "removed"]);
+    expect(outcome.containers[0]?.result).toMatchObject({
+      step: "remove",
+      message: expect.stringContaining("refused"),
+    });
+    expect(node.called("remove-logs")).toEqual([]);
+    expect(node.called("stop-sandbox")).toEqual([]);
+  });
+
+  test("goes although its logs cannot be deleted, and says so", async () => {
+    const logPath = "/elsewhere/0.log";
+    const { outcome } = await collect({
+      containers: [one],
+      node: {
+        details: new Map([[one.id, { logPath }]]),
+        fails: new Set([`remove-logs ${logPath}`]),
+      },
+    });
+    expect(outcome.containers[0]).toMatchObject({
+      result: { kind: "removed" },
+      logError: expect.stringContaining("remove-logs"),
+    });
+  });
+});
+
+describe("an unknown container", () => {
+  const unknown = dead("a", "c", { state: "unknown" });
+
+  test("is stopped first, then removed", async () => {
+    const { node, outcome } = await collect({ containers: [unknown] });
+    expect(kinds(node)).toEqual(["stop-container", "remove-container", "remove-link"]);
+    expect(outcome.containers[0]?.stopped).toBe(true);
+  });
+
+  test("that cannot be stopped is not removed", async () => {
+    const { node, outcome } = await collect({
+      containers: [unknown],
+      node: { fails: new Set([`stop-container ${unknown.id}`]) },
+    });
+    expect(node.called("remove-container")).toEqual([]);
+    expect(outcome.containers[0]?.result).toMatchObject({ kind: "failed", step: "stop" });
+  });
+
+  test("that exited meanwhile needs no stop", async () => {
+    const details = new Map([[unknown.id, { state: "exited" as const }]]);
+    const { node } = await collect({ containers: [unknown], node: { details } });
+    expect(kinds(node)).toEqual(["remove-container", "remove-link"]);
+  });
+});
+
+describe("a sandbox", () => {
+  test("that cannot be stopped is not removed", async () => {
+    const { node, outcome } = await collect({
+      sandboxes: [sandbox],
+      node: { fails: new Set([`stop-sandbox ${sandbox.id}`]) },
+    });
+    expect(node.called("remove-sandbox")).toEqual([]);
+    expect(outcome.sandboxes[0]?.result).toMatchObject({ kind: "failed", step: "stop" });
+  });
+
+  test("that is ready by now stays: the lists are fresh", async () => {
+    const { node } = await collect({
+      sandboxes: [sandbox],
+      prepare: (fake) => fake.sandboxes.set(sandbox.id, { ...sandbox, state: "ready" }),
+    });
+    expect(node.calls).toEqual([]);
+  });
+
+  test("in which a container appeared meanwhile stays", async () => {
+    const late = dead("a", "late", { sandboxId: sandbox.id, state: "created" });
+    const { node } = await collect({
+      containers: [one],
+      sandboxes: [sandbox],
+      prepare: (fake) => {
+        fake.before = () => void fake.containers.set(late.id, late);
+      },
+    });
+    expect(node.called("stop-sandbox")).toEqual([]);
+  });
+
+  test("that is ready in its own status, although the list said otherwise, is skipped", async () => {
+    const { node, outcome } = await collect({
+      sandboxes: [sandbox],
+      ports: {
+        runtime: {
+          listContainers: async () => [],
+          listSandboxes: async () => [sandbox],
+          containerDetail: async () => null,
+          sandboxDetail: async (id) => ({ id, state: "ready", address: "" }),
+        },
+      },
+    });
+    expect(outcome.sandboxes[0]?.result).toEqual({ kind: "skipped", what: "it is ready now" });
+    expect(node.calls).toEqual([]);
+  });
+});
+
+describe("a log directory", () => {
+  const logs: LogFacts = {
+    ...noLogs,
+    podLogs: [{ entry: "default_pod-a_uid-a", uid: podUid("uid-a") }],
+  };
+
+  test("of a pod that is gone goes, after all else", async () => {
+    const { node, outcome } = await collect({ containers: [one], sandboxes: [sandbox], logs });
+    expect(kinds(node).at(-1)).toBe("remove-pod-logs");
+    expect(outcome.logs).toMatchObject([
+      { kind: "pod-logs", entry: "default_pod-a_uid-a", bytes: 4096n },
+    ]);
+  });
+
+  test("that cannot be deleted is a failed item", async () => {
+    const fails = new Set(["remove-pod-logs default_pod-a_uid-a"]);
+    const { outcome } = await collect({ logs, node: { fails } });
+    expect(outcome.logs[0]?.result).toMatchObject({ kind: "failed", step: "remove" });
+    expect(outcome.end).toBe("done");
+  });
+
+  test("is not touched where the node has no log directory", async () => {
+    const { node } = await collect({ logs, ports: { logs: null } });
+    expect(node.calls).toEqual([]);
+  });
+});
+
+describe("a dangling link", () => {
+  const id = hexId("c1");
+  const link = { entry: `pod-a_default_c-${id}.log`, containerId: id };
+  const logs: LogFacts = { ...noLogs, danglingLinks: [link] };
+  const container = (state: Container["state"]): Container =>
+    dead("b", "c", { id: containerId(id), state });
+
+  test("goes when the runtime knows no such container", async () => {
+    const { outcome } = await collect({ logs });
+    expect(outcome.logs).toMatchObject([{ kind: "log-link", reason: { kind: "container-gone" } }]);
+  });
+
+  test("goes when the container has exited", async () => {
+    const { outcome } = await collect({
+      logs,
+      containers: [container("exited")],
+      input: { pods: judged({}) },
+    });
+    expect(outcome.logs).toMatchObject([
+      { reason: { kind: "container-exited" }, result: { kind: "removed" } },
+    ]);
+  });
+
+  test.each(["running", "created", "unknown"] as const)(
+    "stays while the container is %s",
+    async (state) => {
+      const { node } = await collect({
+        logs,
+        containers: [container(state)],
+        input: { pods: judged({}) },
+      });
+      expect(node.called("remove-link")).toEqual([]);
+    },
+  );
+
+  test("stays when the runtime cannot be asked, and it is said", async () => {
+    const { node, outcome } = await collect({ logs, node: { fails: new Set([`status ${id}`]) } });
+    expect(node.called("remove-link")).toEqual([]);
+    expect(outcome.errors).toEqual([expect.stringContaining(`log link ${link.entry} stays`)]);
+  });
+
+  test.each(["abc123", id.slice(0, 40)])(
+    "stays when its name has no whole ID: %s",
+    async (containerId) => {
+      const entry = `pod-a_default_c-${containerId}.log`;
+      const { node } = await collect({
+        logs: { ...logs, danglingLinks: [{ entry, containerId }] },
+      });
+      expect(node.called("remove-link")).toEqual([]);
+    },
+  );
+
+  test("whose name was cut goes when the one container whose link it is has exited", async () => {
+    const long = { ...container("exited"), podName: "p".repeat(200) };
+    const entry = containerLogLink(long);
+    expect(entry).toHaveLength(255);
+    const cut = { ...logs, danglingLinks: [{ entry, containerId: id.slice(0, 37) }] };
+    const { node } = await collect({ logs: cut, containers: [long], input: { pods: judged({}) } });
+    expect(node.called("remove-link")).toEqual([entry]);
+    const unlisted = await collect({ logs: cut });
+    expect(unlisted.node.called("remove-link")).toEqual([]);
+  });
+});
+
+describe("the walk", () => {
+  test("does nothing at all where something blocks", async () => {
+    const blocks = [{ kind: "on-hold", until: null, reason: "" }] as const;
+    const { node, outcome } = await collect({ containers: [one], input: { blocks } });
+    expect(outcome.end).toBe("blocked");
+    expect(node.calls).toEqual([]);
+    expect(node.lists).toBe(0);
+  });
+
+  test("asks for no list where there is nothing to do", async () => {
+    const { node, outcome } = await collect({ containers: [one], input: { pods: judged({}) } });
+    expect(outcome.end).toBe("done");
+    expect(node.lists).toBe(0);
+  });
+
+  test("finishes the removal in flight when it is asked to stop, and begins no other", async () => {
+    const stop = new AbortController();
+    const { node, outcome } = await collect({
+      containers: [one, two],
+      sandboxes: [sandbox],
+      options: { signal: stop.signal },
+      prepare: (fake) => {
+        fake.before = () => stop.abort();
+      },
+    });
+    expect(outcome.end).toBe("stopped");
+    expect(kinds(node)).toEqual(["remove-container", "remove-link"]);
+    expect(outcome.containers).toHaveLength(1);
+  });
+
+  test("ends, with sandboxes and logs untouched, when the lists cannot be read again", async () => {
+    const logs: LogFacts = {
+      ...noLogs,
+      podLogs: [{ entry: "default_pod-a_uid-a", uid: podUid("uid-a") }],
+    };
+    const { node, outcome } = await collect({
+      containers: [one],
+      sandboxes: [sandbox],
+      logs,
+      node: { fails: new Set(["list"]) },
+    });
+    expect(outcome.end).toBe("observation-failed");
+    expect(outcome.errors).toEqual([expect.stringContaining("the rest stays")]);
+    expect(kinds(node)).toEqual(["remove-container", "remove-link"]);
+  });
+
+  test("ends at the limit of removals, which counts containers, sandboxes and log directories", async () => {
+    const counted = await collect({
+      containers: [one, two, three],
+      options: { maximumRemovals: 2 },
+    });
+    expect(counted.outcome.end).toBe("removal-limit");
+    expect(counted.node.called("remove-container")).toEqual([one.id, two.id]);
+    const enough = await collect({
+      containers: [one],
+      sandboxes: [sandbox],
+      options: { maximumRemovals: 2 },
+    });
+    expect(enough.outcome.end).toBe("done");
+  });
+
+  test("pauses between two removals, and not before the first", async () => {
+    const pauses: number[] = [];
+    const timer = { monotonicNs: () => 0n, sleep: async (ms: number) => void pauses.push(ms) };
+    await collect({
+      containers: [one, two, three],
+      options: { removalInterval: seconds(2) },
+      ports: { timer },
+    });
+    expect(pauses).toEqual([2000, 2000]);
+  });
+
+  test("decides anew when the removals take long, and spares what lives by then", async () => {
+    const living = dead("b", "c", { state: "running" });
+    const pods = judged({ gone: ["uid-a"] });
+    const { node, outcome } = await collect({
+      containers: [one, two],
+      node: { callNs: 11_000_000_000n },
+      options: {
+        // The pod of both is back on the second look.
+        decideAgain: (lists) =>
+          decideContainersAgain(inputOf(lists, { pods: judged({}) }), {
+            ...lists,
+            pods: judged({}),
+          }),
+      },
+      input: { pods },
+      prepare: (fake) => void fake.containers.set(living.id, living),
+    });
+    expect(node.called("remove-container")).toEqual([one.id]);
+    expect(outcome.containers[1]?.result).toEqual({
+      kind: "skipped",
+      what: "it is kept now: newest-of-name",
+    });
+  });
+
+  test("tells of each item when it is done", async () => {
+    const told: string[] = [];
+    await collect({
+      containers: [one],
+      sandboxes: [sandbox],
+      options: { done: (item) => void told.push(item.result.kind) },
+    });
+    expect(told).toEqual(["removed", "removed"]);
+  });
+
+  test("measures what it gained, and never counts what others wrote as a loss", async () => {
+    const readings = [100n, 350n];
+    const measureAvailable = async (): Promise<bigint> => readings.shift() ?? 0n;
+    expect(
+      (await collect({ containers: [one], ports: { measureAvailable } })).outcome
+        .measuredFreedBytes,
+    ).toBe(250n);
+    readings.push(100n, 50n);
+    expect(
+      (await collect({ containers: [one], ports: { measureAvailable } })).outcome
+        .measuredFreedBytes,
+    ).toBe(0n);
+  });
+
+  test("goes on where measuring fails, and says so", async () => {
+    const measureAvailable = async (): Promise<bigint> => {
+      throw new Error("statfs failed");
+    };
+    const { outcome } = await collect({ containers: [one], ports: { measureAvailable } });
+    expect(outcome).toMatchObject({
+      end: "done",
+      measuredFreedBytes: null,
+      errors: ["statfs failed"],
+    });
+  });
+});

@@ -1,0 +1,207 @@
+import { describe, expect, test } from "bun:test";
+
+import type { ContainerPorts } from "../../src/execute/container-ports.ts";
+import { handlerPort, readHandler } from "../../src/execute/pre-stop-handler.ts";
+import { recordedGraceSeconds, stopGracefully } from "../../src/execute/pre-stop.ts";
+import type { ContainerDetail } from "../../src/model/snapshot.ts";
+import { dead } from "../support/build/pods.ts";
+import { FakeNode, type NodeCall } from "../support/fake-node.ts";
+
+const GRACE = "io.kubernetes.pod.terminationGracePeriod";
+const DELETION = "io.kubernetes.pod.deletionGracePeriod";
+const HANDLER = "io.kubernetes.container.preStopHandler";
+const PORTS = "io.kubernetes.container.ports";
+const container = dead("a", "c", { state: "unknown" });
+
+async function stop(
+  annotations: Readonly<Record<string, string>>,
+  change: {
+    readonly address?: string;
+    readonly fails?: readonly string[];
+    readonly ports?: Partial<ContainerPorts>;
+  } = {},
+): Promise<{ readonly calls: readonly NodeCall[]; readonly error: string | null }> {
+  const node = new FakeNode({
+    containers: [container],
+    sandboxes: [{ ...sandboxA, id: container.sandboxId }],
+    address: change.address ?? "10.1.2.3",
+    fails: new Set(change.fails),
+  });
+  const detail: ContainerDetail = {
+    id: container.id,
+    imageVolumes: [],
+    finishedAt: null,
+    logPath: "",
+    state: "unknown",
+    labels: {},
+    annotations,
+  };
+  const { handlerError } = await stopGracefully(container, detail, node.ports(change.ports));
+  return { calls: node.calls, error: handlerError };
+}
+
+const sandboxA = {
+  podUid: container.podUid,
+  metadataUid: container.podUid,
+  name: "pod-a",
+  namespace: "default",
+  attempt: 0,
+  state: "not-ready",
+  createdAt: container.createdAt,
+} as const;
+
+const stopped = (graceSeconds: number): NodeCall => ({
+  kind: "stop-container",
+  id: container.id,
+  graceSeconds,
+});
+
+describe("the grace period", () => {
+  test.each([
+    [{}, 2],
+    [{ [GRACE]: "30" }, 30],
+    [{ [GRACE]: "30", [DELETION]: "5" }, 5],
+    [{ [GRACE]: "30", [DELETION]: "0" }, 0],
+    [{ [GRACE]: "soon" }, 2],
+    [{ [GRACE]: "-1" }, 2],
+    [{ [GRACE]: "99999999" }, 86_400],
+  ])("of %j is %d s", (annotations: Readonly<Record<string, string>>, expected) => {
+    expect(recordedGraceSeconds(annotations)).toBe(expected);
+  });
+
+  test("is never less than 2 s at the stop", async () => {
+    expect((await stop({ [DELETION]: "0" })).calls).toEqual([stopped(2)]);
+  });
+});
+
+describe("the pre-stop handler", () => {
+  test("runs its command in the container, for as long as the grace period", async () => {
+    const handler = JSON.stringify({ exec: { command: ["/bin/drain", "now"] } });
+    const { calls, error } = await stop({ [HANDLER]: handler, [GRACE]: "30" });
+    expect(calls).toEqual([
+      { kind: "exec", id: container.id, command: ["/bin/drain", "now"], timeoutSeconds: 30 },
+      stopped(30),
+    ]);
+    expect(error).toBeNull();
+  });
+
+  test("sends its request to the pod's address, at the named port", async () => {
+    const handler = JSON.stringify({
+      httpGet: {
+        path: "drain",
+        port: "web",
+        scheme: "HTTPS",
+        httpHeaders: [{ name: "X-A", value: "b" }],
+      },
+    });
+    const ports = JSON.stringify([{ name: "web", containerPort: 8443 }]);
+    const { calls } = await stop({ [HANDLER]: handler, [GRACE]: "10", [PORTS]: ports });
+    expect(calls[0]).toEqual({
+      kind: "get",
+      request: {
+        scheme: "https",
+        host: "10.1.2.3",
+        port: 8443,
+        path: "/drain",
+        headers: [{ name: "X-A", value: "b" }],
+        timeoutMs: 10_000,
+      },
+    });
+  });
+
+  test("sleeps, and that time is deducted", async () => {
+    const handler = JSON.stringify({ sleep: { seconds: 12 } });
+    const { calls, error } = await stop({ [HANDLER]: handler, [GRACE]: "30" });
+    expect(calls).toEqual([stopped(18)]);
+    expect(error).toBeNull();
+  });
+
+  test("that would sleep longer than the grace period does not", async () => {
+    const handler = JSON.stringify({ sleep: { seconds: 1000 } });
+    expect((await stop({ [HANDLER]: handler, [GRACE]: "30" })).calls).toEqual([stopped(2)]);
+  });
+
+  test("is not run in a grace period of 0", async () => {
+    const handler = JSON.stringify({ exec: { command: ["/bin/drain"] } });
+    expect((await stop({ [HANDLER]: handler, [DELETION]: "0" })).calls).toEqual([stopped(2)]);
+  });
+
+  test("that does not end is no longer waited for when the grace period is over", async () => {
+    const writer = new FakeNode({ containers: [], sandboxes: [] });
+    let stoppedWith = -1;
+    const ports: Partial<ContainerPorts> = {
+      writer: {
+        ...writer.writer,
+        execSync: () => new Promise(() => {}),
+        stopContainer: async (_, graceSeconds) => void (stoppedWith = graceSeconds),
+      },
+    };
+    const handler = JSON.stringify({ exec: { command: ["/bin/forever"] } });
+    const { error } = await stop({ [HANDLER]: handler, [GRACE]: "30" }, { ports });
+    expect(error).toBe("the pre-stop handler did not end within 30 s");
+    expect(stoppedWith).toBe(2);
+  });
+
+  test.each([
+    [
+      "fails",
+      { exec: { command: ["/bin/drain"] } },
+      { fails: [`exec ${container.id}`] },
+      /the pre-stop handler failed: exec/,
+    ],
+    [
+      "needs an address that the pod has lost",
+      { httpGet: { port: 80 } },
+      { address: "" },
+      /no address/,
+    ],
+    ["names a port that is not there", { httpGet: { port: "web" } }, {}, /no port web/],
+    ["is of no known form", { grpc: {} }, {}, /no known form/],
+  ])(
+    "that %s does not keep the container from being stopped",
+    async (_, handler, change, message) => {
+      const { calls, error } = await stop(
+        { [HANDLER]: JSON.stringify(handler), [GRACE]: "30" },
+        change,
+      );
+      expect(error).toMatch(message);
+      expect(calls.at(-1)).toEqual(stopped(30));
+    },
+  );
+});
+
+describe("a recorded handler is read with care", () => {
+  test.each([
+    "",
+    "null",
+    "[]",
+    "{",
+    '"exec"',
+    '{"exec":{}}',
+    '{"exec":{"command":[]}}',
+    '{"exec":{"command":[1]}}',
+    '{"httpGet":{}}',
+    '{"sleep":{"seconds":-1}}',
+    '{"sleep":{"seconds":"1"}}',
+  ])("%j is none", (text) => {
+    expect(readHandler(text)).toBeNull();
+  });
+
+  test("a host of its own is where the request goes", () => {
+    expect(readHandler('{"httpGet":{"port":80,"host":"10.0.0.9"}}')).toMatchObject({
+      host: "10.0.0.9",
+      path: "/",
+    });
+  });
+
+  test.each([
+    [8080, 8080],
+    ["8080", 8080],
+    [0, null],
+    [70_000, null],
+    [1.5, null],
+    ["web", null],
+  ])("port %j is %j", (port, expected) => {
+    expect(handlerPort(port, {})).toBe(expected);
+  });
+});

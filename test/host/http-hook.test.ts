@@ -1,0 +1,76 @@
+import { describe, expect, test } from "bun:test";
+
+import { type HookGet, sendHook } from "../../src/host/http-hook.ts";
+import { makeCertificate } from "../support/certificate.ts";
+
+const hookOf = (port: number | undefined, change: Partial<HookGet> = {}): HookGet => ({
+  scheme: "http",
+  host: "127.0.0.1",
+  port: port ?? 0,
+  path: "/drain?now=1",
+  headers: [{ name: "X-Reason", value: "gc" }],
+  timeoutMs: 2000,
+  ...change,
+});
+
+describe("the request of a pre-stop handler", () => {
+  test("reaches the pod with its path, query and headers, and any status is an answer", async () => {
+    const seen: string[] = [];
+    using server = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      fetch(request) {
+        const url = new URL(request.url);
+        seen.push(
+          `${request.method} ${url.pathname}${url.search} ${request.headers.get("x-reason")}`,
+        );
+        return new Response("no", { status: 503 });
+      },
+    });
+    expect(await sendHook(hookOf(server.port))).toBe(503);
+    expect(seen).toEqual(["GET /drain?now=1 gc"]);
+  });
+
+  test("does not verify the certificate of a pod, which nobody signs", async () => {
+    const { certificate, key } = makeCertificate({ name: "pod" });
+    using server = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      tls: { cert: certificate, key },
+      fetch: () => new Response("ok"),
+    });
+    expect(await sendHook(hookOf(server.port, { scheme: "https" }))).toBe(200);
+  });
+
+  test("does not follow a redirect", async () => {
+    let requests = 0;
+    using server = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      fetch() {
+        requests += 1;
+        return Response.redirect("/elsewhere", 302);
+      },
+    });
+    expect(await sendHook(hookOf(server.port))).toBe(302);
+    expect(requests).toBe(1);
+  });
+
+  test("ends with its deadline", async () => {
+    using server = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      fetch: () => new Promise(() => {}),
+    });
+    await expect(sendHook(hookOf(server.port, { timeoutMs: 100 }))).rejects.toThrow(
+      "no whole answer within 100 ms",
+    );
+  });
+
+  test("to a host that is none is an error of ours", async () => {
+    await expect(sendHook(hookOf(80, { host: "a b" }))).rejects.toMatchObject({
+      name: "HostError",
+      kind: "http",
+    });
+  });
+});

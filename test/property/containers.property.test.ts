@@ -1,0 +1,319 @@
+// What holds of every plan for dead containers and of every walk through one, on random nodes with random faults.
+import { describe, expect, test } from "bun:test";
+
+import fc from "fast-check";
+
+import { collectContainers } from "../../src/execute/containers.ts";
+import { containerId, podUid, sandboxId } from "../../src/model/ids.ts";
+import type { Container, ContainerState, Sandbox } from "../../src/model/snapshot.ts";
+import { duration, type Instant, instant, seconds } from "../../src/model/time.ts";
+import type { ContainerInput } from "../../src/policy/container-input.ts";
+import { decideContainers, decideContainersAgain } from "../../src/policy/containers.ts";
+import { containerLimits, inputOf, judged, noLogs } from "../support/build/pods.ts";
+import { aContainer, aSandbox, NOW } from "../support/build/values.ts";
+import { FakeNode } from "../support/fake-node.ts";
+
+const PODS = ["p0", "p1", "p2", "p3"] as const;
+const instantBack: fc.Arbitrary<Instant> = fc.nat(50).map((back) => instant(NOW - seconds(back)));
+
+const aNode = fc
+  .record({
+    sandboxes: fc.array(
+      fc.record({
+        pod: fc.constantFrom(...PODS),
+        labelled: fc.boolean(),
+        ready: fc.boolean(),
+        createdAt: instantBack,
+      }),
+      { maxLength: 6 },
+    ),
+    containers: fc.array(
+      fc.record({
+        sandbox: fc.nat(7),
+        pod: fc.constantFrom(...PODS),
+        labelled: fc.integer({ min: 0, max: 9 }),
+        name: fc.constantFrom("app", "init"),
+        state: fc.constantFrom<ContainerState>(
+          "created",
+          "running",
+          "exited",
+          "exited",
+          "exited",
+          "unknown",
+        ),
+        createdAt: instantBack,
+        ended: fc.option(instantBack),
+      }),
+      { maxLength: 16 },
+    ),
+  })
+  .map(({ sandboxes, containers }) => {
+    const listed = sandboxes.map(({ pod, labelled, ready, createdAt }, index): Sandbox => ({
+      ...aSandbox(`${index}`, { createdAt, state: ready ? "ready" : "not-ready" }),
+      podUid: podUid(labelled ? pod : ""),
+      metadataUid: podUid(pod),
+    }));
+    const inside = containers.map((one, index): Container => {
+      const sandbox = listed[one.sandbox];
+      return aContainer(one.name, {
+        id: containerId(`c${index}`),
+        sandboxId: sandbox?.id ?? sandboxId(`gone${one.sandbox}`),
+        podUid: one.labelled === 0 ? podUid("") : (sandbox?.podUid ?? podUid(one.pod)),
+        state: one.state,
+        createdAt: one.createdAt,
+      });
+    });
+    const ends = containers.flatMap(({ ended }, index) =>
+      ended === null ? [] : [[containerId(`c${index}`), ended] as const],
+    );
+    return { sandboxes: listed, containers: inside, containerEnds: new Map(ends) };
+  });
+
+const somePods = fc.uniqueArray(fc.constantFrom(...PODS));
+const aJudgement = fc.record({ gone: somePods, terminated: somePods, foreignDead: somePods });
+const aLimit = fc.integer({ min: -1, max: 4 });
+
+const anInput: fc.Arbitrary<ContainerInput> = fc
+  .record({
+    node: aNode,
+    pods: aJudgement,
+    perContainer: aLimit,
+    total: aLimit,
+    minimumAge: fc.constantFrom(0, 10),
+    collectForeign: fc.boolean(),
+    purpose: fc.constantFrom("periodic" as const, "all-unused" as const, "pressure" as const),
+  })
+  .map(({ node, pods, perContainer, total, minimumAge, collectForeign, purpose }) =>
+    inputOf(node, {
+      pods: judged(pods),
+      purpose,
+      limits: {
+        ...containerLimits,
+        minimumAge: seconds(minimumAge),
+        maximumPerPodContainer: perContainer,
+        maximumContainers: total,
+        collectForeign,
+      },
+    }),
+  );
+
+const goingOf = (input: ContainerInput): readonly Container[] =>
+  decideContainers(input)
+    .containers.filter((one) => one.decision.kind === "remove")
+    .map((one) => one.container);
+
+describe("of every plan", () => {
+  test("no running container goes, and none that was created or is unknown in a pod that is not gone", () => {
+    fc.assert(
+      fc.property(anInput, (input) => {
+        for (const { state, podUid: uid } of goingOf(input)) {
+          expect(state).not.toBe("running");
+          const gone = input.pods.contentGone(uid) !== null || input.limits.collectForeign;
+          if (!gone) expect(state).toBe("exited");
+        }
+      }),
+    );
+  });
+
+  test("the newest dead one of a name that does not run stays in a pod that has not ended", () => {
+    fc.assert(
+      fc.property(anInput, (input) => {
+        const { containers, sandboxes } = input.snapshot;
+        const going = new Set(goingOf(input).map(({ id }) => id));
+        const sandboxOf = new Map(sandboxes.map((one) => [one.id, one]));
+        const labelled = containers.filter((one) => {
+          const sandbox = sandboxOf.get(one.sandboxId);
+          return one.podUid !== "" && (sandbox === undefined || sandbox.podUid === one.podUid);
+        });
+        for (const unit of Map.groupBy(labelled, (one) => `${one.podUid}/${one.name}`).values()) {
+          const uid = unit[0]?.podUid ?? podUid("");
+          if (input.pods.runtimeGone(uid) || unit.some(({ state }) => state === "running"))
+            continue;
+          const exited = unit.filter(({ state }) => state === "exited");
+          if (exited.length > 0) expect(exited.some(({ id }) => !going.has(id))).toBe(true);
+        }
+      }),
+    );
+  });
+
+  test("nothing goes while the source is not ready, nor while something blocks", () => {
+    fc.assert(
+      fc.property(anInput, fc.boolean(), (input, blocked) => {
+        const stopped: ContainerInput = blocked
+          ? { ...input, blocks: [{ kind: "on-hold", until: null, reason: "" }] }
+          : {
+              ...input,
+              pods: { ...input.pods, state: { kind: "not-ready", source: "x", why: "" } },
+            };
+        const logs = {
+          ...noLogs,
+          podLogs: PODS.map((pod) => ({ entry: `n_n_${pod}`, uid: podUid(pod) })),
+        };
+        const plan = decideContainers({ ...stopped, snapshot: { ...stopped.snapshot, logs } });
+        const decisions = [...plan.containers, ...plan.sandboxes, ...plan.podLogs];
+        expect(decisions.every((each) => each.decision.kind === "keep")).toBe(true);
+      }),
+    );
+  });
+
+  test("what Kubernetes did not make stays without --collect-foreign", () => {
+    fc.assert(
+      fc.property(anInput, (input) => {
+        const limits = { ...input.limits, collectForeign: false };
+        const plan = decideContainers({ ...input, limits });
+        const going = plan.sandboxes.filter((one) => one.decision.kind === "remove");
+        expect(going.every((one) => one.sandbox.podUid !== "")).toBe(true);
+        expect(goingOf({ ...input, limits }).every((one) => one.podUid !== "")).toBe(true);
+      }),
+    );
+  });
+
+  test("a sandbox that is ready or keeps a container stays", () => {
+    fc.assert(
+      fc.property(anInput, (input) => {
+        const plan = decideContainers(input);
+        const left = plan.containers.filter((one) => one.decision.kind === "keep");
+        const held = new Set(left.map((one) => one.container.sandboxId));
+        for (const { sandbox, decision } of plan.sandboxes) {
+          if (sandbox.state === "ready" || held.has(sandbox.id)) expect(decision.kind).toBe("keep");
+        }
+      }),
+    );
+  });
+
+  test("the order of the lists does not matter", () => {
+    fc.assert(
+      fc.property(anInput, fc.infiniteStream(fc.nat()), (input, keys) => {
+        const shuffled = <T>(list: readonly T[]): readonly T[] =>
+          list
+            .map((item) => ({ item, key: keys.next().value ?? 0 }))
+            .toSorted((one, other) => one.key - other.key)
+            .map(({ item }) => item);
+        const { containers, sandboxes } = input.snapshot;
+        const other = {
+          ...input.snapshot,
+          containers: shuffled(containers),
+          sandboxes: shuffled(sandboxes),
+        };
+        expect(decideContainers({ ...input, snapshot: other })).toEqual(decideContainers(input));
+      }),
+    );
+  });
+
+  test("a higher limit per container never removes more", () => {
+    fc.assert(
+      fc.property(anInput, fc.nat(4), (input, limit) => {
+        const withLimit = (maximumPerPodContainer: number): readonly Container[] =>
+          goingOf({
+            ...input,
+            limits: { ...input.limits, maximumPerPodContainer, maximumContainers: -1 },
+          });
+        const fewer = withLimit(limit);
+        expect(withLimit(limit + 1).every((one) => fewer.includes(one))).toBe(true);
+      }),
+    );
+  });
+});
+
+describe("of every walk", () => {
+  /** Faults of calls, and containers that begin to run when some call is made. */
+  const faults = fc.record({
+    fails: fc.uniqueArray(
+      fc
+        .tuple(
+          fc.constantFrom(
+            "status",
+            "stop-container",
+            "remove-container",
+            "stop-sandbox",
+            "remove-sandbox",
+          ),
+          fc.nat(15),
+        )
+        .map(([kind, index]) =>
+          kind.endsWith("sandbox") ? `${kind} sandbox-${index}` : `${kind} c${index}`,
+        ),
+      { maxLength: 6 },
+    ),
+    starts: fc.array(fc.record({ at: fc.nat(6), index: fc.nat(15) }), { maxLength: 4 }),
+    /** Longer than lists are valid, or not. */
+    callSeconds: fc.constantFrom(0, 11),
+  });
+
+  async function walk(
+    input: ContainerInput,
+    fault: {
+      readonly fails: readonly string[];
+      readonly starts: readonly { readonly at: number; readonly index: number }[];
+      readonly callSeconds: number;
+    },
+  ): Promise<{ readonly node: FakeNode; readonly removedRunning: number }> {
+    const { containers, sandboxes } = input.snapshot;
+    const node = new FakeNode({
+      containers,
+      sandboxes,
+      fails: new Set(fault.fails),
+      callNs: seconds(fault.callSeconds),
+    });
+    let removedRunning = 0;
+    node.before = (call) => {
+      if (call.kind === "remove-container" && node.containers.get(call.id)?.state === "running")
+        removedRunning += 1;
+      for (const { at, index } of fault.starts) {
+        const id = `c${index}`;
+        const container = node.containers.get(id);
+        // Between the look and the call nothing can help: what starts is another than the one of this call.
+        const other = !("id" in call) || call.id !== id;
+        if (at === node.calls.length && other && container !== undefined) {
+          node.containers.set(id, { ...container, state: "running" });
+        }
+      }
+    };
+    await collectContainers(decideContainers(input), node.ports(), {
+      signal: new AbortController().signal,
+      decideAgain: (lists) => decideContainersAgain(input, { ...lists, pods: input.pods }),
+      maximumRemovals: null,
+      removalInterval: duration(0n),
+    });
+    return { node, removedRunning };
+  }
+
+  test("no running container is removed, although some begin to run meanwhile and calls fail", async () => {
+    await fc.assert(
+      fc.asyncProperty(anInput, faults, async (input, fault) => {
+        expect((await walk(input, fault)).removedRunning).toBe(0);
+      }),
+    );
+  });
+
+  test("nothing is removed that the plan did not name, and no sandbox that holds a container", async () => {
+    await fc.assert(
+      fc.asyncProperty(anInput, faults, async (input, fault) => {
+        const { node } = await walk(input, fault);
+        const planned = new Set<string>(goingOf(input).map(({ id }) => id));
+        expect(node.called("remove-container").every((id) => planned.has(id))).toBe(true);
+        const gone = new Set(node.called("remove-sandbox"));
+        const left = [...node.containers.values()].filter((one) => gone.has(one.sandboxId));
+        expect(left).toEqual([]);
+      }),
+    );
+  });
+
+  test("afterwards a new plan has nothing to do", async () => {
+    await fc.assert(
+      fc.asyncProperty(anInput, async (input) => {
+        const { node } = await walk(input, { fails: [], starts: [], callSeconds: 0 });
+        const snapshot = {
+          ...input.snapshot,
+          containers: [...node.containers.values()],
+          sandboxes: [...node.sandboxes.values()],
+        };
+        const plan = decideContainers({ ...input, snapshot });
+        const going = [...plan.containers, ...plan.sandboxes].filter(
+          (one) => one.decision.kind === "remove",
+        );
+        expect(going).toEqual([]);
+      }),
+    );
+  });
+});
