@@ -21,7 +21,8 @@ export function statePaths(directory: string): StatePaths {
 /** Creates what is missing and brings the schema up to date; throws what SQLite, the files or the schema throw. */
 export function openForWriting(paths: StatePaths, files: StateFiles, busyMs: number): Database {
   files.makeDirectory(paths.directory, 0o700);
-  if (files.sizeBytes(paths.database) === 0)
+  const bytes = files.sizeBytes(paths.database);
+  if (bytes === 0)
     throw new StoreError(
       "corrupt",
       `opening ${paths.database} failed: it has 0 bytes, as after a crash of the machine; it is put aside and memory starts afresh`,
@@ -43,6 +44,8 @@ export function openForWriting(paths: StatePaths, files: StateFiles, busyMs: num
     return db;
   } catch (error) {
     db.close();
+    // What could not be begun, on a full disk, is not to look like something that broke.
+    if (bytes === null && files.sizeBytes(paths.database) === 0) files.remove(paths.database);
     throw error;
   }
 }

@@ -182,6 +182,7 @@ export class DiskStore {
   }
 
   #adopt(db: Database, written: Ledger): void {
+    db.run(`PRAGMA busy_timeout = ${busyMs}`);
     this.#db = db;
     this.#identity = this.#input.files.identity(this.#input.paths.database);
     this.#written = written;

@@ -1,0 +1,47 @@
+import { describe, expect, test } from "bun:test";
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+
+import { scratch } from "../support/scratch.ts";
+import { ledgerOf, now, read, write } from "./fixture.ts";
+
+/** Kills a writer after so many turns or bytes of output; the last turn that it said was on disk. */
+async function killedWriter(directory: string, afterTurns: number): Promise<number> {
+  const child = Bun.spawn([process.execPath, join(import.meta.dir, "crash-writer.ts"), directory], {
+    stdout: "pipe",
+    stderr: "inherit",
+  });
+  let said = "";
+  for await (const chunk of child.stdout) {
+    said += new TextDecoder().decode(chunk);
+    if (said.split("\n").length > afterTurns) child.kill("SIGKILL");
+  }
+  await child.exited;
+  expect(child.signalCode).toBe("SIGKILL");
+  return Number(said.slice(0, said.lastIndexOf("\n")).split("\n").at(-1));
+}
+
+describe("SIGKILL at any instant", () => {
+  test.each([1, 3, 20, 21, 61, 150])(
+    "after turn %i loses at most the observation that was being written, and no removal before it",
+    async (afterTurns) => {
+      const directory = scratch();
+      const last = await killedWriter(directory, afterTurns);
+      expect(last).toBeGreaterThanOrEqual(afterTurns);
+      const { reader, notices } = read(directory);
+      const seen = Number(reader.ledger().watched);
+      expect(seen).toBeGreaterThanOrEqual(last);
+      expect(seen).toBeLessThanOrEqual(last + 2);
+      expect(reader.ledger()).toEqual(ledgerOf(200 + (seen % 50), seen));
+      expect(reader.removals({ limit: 1000 }).map((it) => Number(it.at - now))).toEqual(
+        Array.from({ length: seen }, (_, at) => seen - at),
+      );
+      reader.close();
+      const next = write(directory);
+      expect(next.store.ledger()).toEqual(ledgerOf(200 + (seen % 50), seen));
+      next.store.close();
+      expect([...notices, ...next.notices]).toEqual([]);
+      expect(readdirSync(directory)).toEqual(["crigc.db"]);
+    },
+  );
+});

@@ -1,0 +1,115 @@
+import { Database } from "bun:sqlite";
+import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
+
+import { recordsMax } from "../../src/store/queue.ts";
+import { Slot } from "../../src/store/slot.ts";
+import { scratch } from "../support/scratch.ts";
+import { ledgerOf, listing, now, read, write } from "./fixture.ts";
+import { idOf, imageItem, pass } from "./history-fixture.ts";
+
+async function until(isTrue: () => boolean): Promise<void> {
+  const deadlineMs = performance.now() + 10_000;
+  while (!isTrue()) {
+    if (performance.now() > deadlineMs) throw new Error("it did not happen within 10 s");
+    await Bun.sleep(2);
+  }
+}
+
+describe("writing", () => {
+  test("waits for its slot: the caller's own step touches no file", async () => {
+    const directory = scratch();
+    const { store } = write(directory);
+    const before = listing(directory);
+    store.saveLedger(ledgerOf(500, 1));
+    for (let turn = 0; turn < 100; turn += 1) store.imageDone(idOf("p"), imageItem(turn));
+    expect(listing(directory)).toEqual(before);
+    await until(() => read(directory).reader.removals({ limit: 200 }).length === 100);
+    expect(read(directory).reader.ledger()).toEqual(ledgerOf(500, 1));
+    store.close();
+  });
+
+  test("a file that another program holds is waited for briefly, and written later", () => {
+    const directory = scratch();
+    const { store, notices } = write(directory);
+    const other = new Database(join(directory, "crigc.db"));
+    other.run("BEGIN IMMEDIATE");
+    store.saveLedger(ledgerOf(2, 1));
+    const startedMs = performance.now();
+    expect(store.flush()).toBe(false);
+    expect(performance.now() - startedMs).toBeLessThan(1000);
+    expect(notices).toMatchObject([{ kind: "write-failed", error: "busy" }]);
+    other.run("COMMIT");
+    other.close();
+    expect(store.flush()).toBe(true);
+    store.close();
+    expect(read(directory).reader.ledger()).toEqual(ledgerOf(2, 1));
+  });
+
+  test("what waits is bounded: the oldest records go, and are counted when writing works again", () => {
+    const directory = scratch();
+    const { store, notices } = write(directory);
+    const other = new Database(join(directory, "crigc.db"));
+    other.run("BEGIN IMMEDIATE");
+    for (let turn = 0; turn < recordsMax + 7; turn += 1)
+      store.imageDone(idOf("p"), imageItem(turn));
+    expect(store.flush()).toBe(false);
+    other.close();
+    expect(store.flush()).toBe(true);
+    expect(notices.map((it) => it.kind)).toEqual([
+      "write-failed",
+      "write-recovered",
+      "records-lost",
+    ]);
+    expect(notices.at(-1)?.message).toStartWith("7 records");
+    store.close();
+    const kept = read(directory).reader.removals({ limit: recordsMax * 2 });
+    expect(kept).toHaveLength(recordsMax);
+    expect(kept.at(-1)?.subject).toBe("sha256:7");
+  });
+
+  test("the log of what was written is folded into the file after a pass", async () => {
+    const directory = scratch();
+    const { store } = write(directory);
+    const wal = join(directory, "crigc.db-wal");
+    for (let turn = 1; Bun.file(wal).size < 5 * 1024 * 1024; turn += 1) {
+      store.saveLedger(ledgerOf(3000, turn));
+      store.flush();
+    }
+    store.passEnded(pass("p", { startedAt: now }), null);
+    await until(() => Bun.file(wal).size < 1024 * 1024);
+    expect(read(directory).reader.passes({ limit: 9 })).toHaveLength(1);
+    store.close();
+  });
+});
+
+describe("a slot", () => {
+  test("is shared by all who ask before it comes", async () => {
+    let writes = 0;
+    const slot = new Slot(() => (writes += 1));
+    for (let ask = 0; ask < 100; ask += 1) slot.ask();
+    expect(writes).toBe(0);
+    await until(() => writes > 0);
+    slot.ask();
+    await until(() => writes > 1);
+    expect(writes).toBe(2);
+  });
+
+  test("comes late after a slow write, and later after each refusal", async () => {
+    const timesMs: number[] = [];
+    const slot = new Slot(() => timesMs.push(performance.now()));
+    slot.succeeded(30);
+    const startedMs = performance.now();
+    slot.ask();
+    await until(() => timesMs.length === 1);
+    expect((timesMs[0] ?? 0) - startedMs).toBeGreaterThanOrEqual(250);
+    slot.succeeded(1);
+    slot.ask();
+    await until(() => timesMs.length === 2);
+    expect((timesMs[1] ?? 0) - (timesMs[0] ?? 0)).toBeLessThan(250);
+    slot.failed();
+    slot.ask();
+    await until(() => timesMs.length === 3);
+    expect((timesMs[2] ?? 0) - (timesMs[1] ?? 0)).toBeGreaterThanOrEqual(900);
+  });
+});

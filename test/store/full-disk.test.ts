@@ -1,0 +1,106 @@
+import { describe, expect, test } from "bun:test";
+import { rmSync, statfsSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+import { scratch } from "../support/scratch.ts";
+import { ledgerOf, read, write } from "./fixture.ts";
+import { idOf, imageItem } from "./history-fixture.ts";
+
+const isRoot = process.getuid?.() === 0;
+
+/** Runs on a filesystem of one MiB of its own. */
+async function onSmallDisk(run: (directory: string) => Promise<void> | void): Promise<void> {
+  const mountpoint = scratch();
+  const mount = ["mount", "-t", "tmpfs", "-o", "size=1m,mode=700", "none", mountpoint];
+  expect(Bun.spawnSync(mount).exitCode).toBe(0);
+  try {
+    await run(mountpoint);
+  } finally {
+    Bun.spawnSync(["umount", "-l", mountpoint]);
+  }
+}
+
+function fill(directory: string): () => void {
+  const path = join(directory, "ballast");
+  const { bavail, bsize } = statfsSync(directory);
+  writeFileSync(path, Buffer.alloc(bavail * bsize));
+  expect(statfsSync(directory).bavail).toBe(0);
+  return () => rmSync(path);
+}
+
+describe.skipIf(!isRoot)("a full disk (these tests mount one, and need root)", () => {
+  test("is said once, stops nobody, and nothing is lost once there is room", () =>
+    onSmallDisk((directory) => {
+      const state = join(directory, "state");
+      const { store, notices } = write(state);
+      store.saveLedger(ledgerOf(10, 1));
+      expect(store.flush()).toBe(true);
+      const makeRoom = fill(directory);
+      // More than what is left in the pages that the file already has.
+      for (let turn = 2; turn <= 60; turn += 1) {
+        store.saveLedger(ledgerOf(300, turn));
+        store.imageDone(idOf("p"), imageItem(turn));
+        store.flush();
+      }
+      expect(store.ledger()).toEqual(ledgerOf(300, 60));
+      expect(store.failure()).toBe("full");
+      expect(notices).toMatchObject([{ kind: "write-failed", error: "full" }]);
+      // A reader still sees what was whole before.
+      expect(read(state).reader.ledger().images.size).toBeGreaterThanOrEqual(10);
+      makeRoom();
+      expect(store.flush()).toBe(true);
+      expect(notices.map((it) => it.kind)).toEqual(["write-failed", "write-recovered"]);
+      store.close();
+      const { reader } = read(state);
+      expect(reader.ledger()).toEqual(ledgerOf(300, 60));
+      expect(reader.removals({ limit: 100 })).toHaveLength(59);
+    }));
+
+  test("at the start leaves what was known before, and is written to later", () =>
+    onSmallDisk((directory) => {
+      const state = join(directory, "state");
+      const first = write(state);
+      first.store.saveLedger(ledgerOf(10, 1));
+      first.store.close();
+      const makeRoom = fill(directory);
+      const { store, notices } = write(state);
+      expect(notices.map((it) => it.kind)).toEqual(["memory-only"]);
+      expect(store.ledger()).toEqual(ledgerOf(10, 1));
+      store.saveLedger(ledgerOf(10, 2));
+      expect(store.flush()).toBe(false);
+      makeRoom();
+      expect(store.flush()).toBe(true);
+      expect(notices.map((it) => it.kind)).toEqual(["memory-only", "write-recovered"]);
+      store.close();
+      expect(read(state).reader.ledger()).toEqual(ledgerOf(10, 2));
+    }));
+
+  test("without any state directory yet leaves memory, until there is room for one", () =>
+    onSmallDisk((directory) => {
+      const state = join(directory, "state");
+      const makeRoom = fill(directory);
+      const { store, notices } = write(state);
+      store.saveLedger(ledgerOf(10, 2));
+      store.flush();
+      expect(notices.map((it) => it.kind)).toEqual(["memory-only"]);
+      makeRoom();
+      expect(store.flush()).toBe(true);
+      store.close();
+      expect(read(state).reader.ledger()).toEqual(ledgerOf(10, 2));
+    }));
+
+  test("is tried again by itself", () =>
+    onSmallDisk(async (directory) => {
+      const state = join(directory, "state");
+      const makeRoom = fill(directory);
+      const { store, notices } = write(state);
+      store.saveLedger(ledgerOf(10, 2));
+      await Bun.sleep(5);
+      makeRoom();
+      const deadlineMs = performance.now() + 10_000;
+      while (notices.at(-1)?.kind !== "write-recovered" && performance.now() < deadlineMs)
+        await Bun.sleep(20);
+      expect(notices.map((it) => it.kind)).toEqual(["memory-only", "write-recovered"]);
+      store.close();
+    }));
+});

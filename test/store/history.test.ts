@@ -1,0 +1,284 @@
+import { Database } from "bun:sqlite";
+import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
+
+import { hours, instant, plus } from "../../src/model/time.ts";
+import { openInMemory } from "../../src/store/connection.ts";
+import type { RemovalQuery } from "../../src/store/history.ts";
+import { prune } from "../../src/store/retention.ts";
+import { scratch } from "../support/scratch.ts";
+import { now, read, write } from "./fixture.ts";
+import {
+  containerItem,
+  filesystem,
+  idOf,
+  imageItem,
+  images,
+  logItem,
+  pass,
+  sandboxItem,
+} from "./history-fixture.ts";
+
+/** What is in the history after a recorder did this. */
+function after(act: (store: ReturnType<typeof write>["store"]) => void) {
+  const directory = scratch();
+  const { store } = write(directory);
+  act(store);
+  store.close();
+  return read(directory).reader;
+}
+
+const start = (id: string) => ({
+  id: idOf(id),
+  kind: "image-gc" as const,
+  startedAt: instant(100n),
+});
+
+describe("the history", () => {
+  test("a removal is there as soon as it is over, with the pass that it belongs to", () => {
+    const directory = scratch();
+    const { store } = write(directory);
+    store.passStarted(start("p"));
+    store.imageDone(idOf("p"), imageItem(1));
+    store.flush();
+    const { reader } = read(directory);
+    expect(reader.removals({ limit: 10 })).toEqual([
+      {
+        passId: idOf("p"),
+        kind: "image",
+        subject: "sha256:1",
+        names: ["Registry.example/app/Web:1"],
+        trigger: "space",
+        signal: null,
+        reason: "space",
+        result: "removed",
+        message: null,
+        reportedBytes: 1000n,
+        measuredBytes: 700n,
+        settled: "at-once",
+        at: instant(1n),
+        took: imageItem(1).took,
+      },
+    ]);
+    expect(reader.passes({ limit: 10 })).toMatchObject([{ id: idOf("p"), endedAt: null }]);
+    store.close();
+  });
+
+  test("the end of the pass completes its row and what was told before, once", () => {
+    const reader = after((store) => {
+      store.passStarted(start("p"));
+      store.imageDone(idOf("p"), imageItem(1));
+      store.flush();
+      const late = imageItem(1, {
+        startedAt: instant(50n),
+        result: {
+          kind: "removed",
+          reportedBytes: 1000n,
+          measuredBytes: 999n,
+          settled: "afterwards",
+        },
+      });
+      store.passEnded(pass("p", { images: images([late, imageItem(2)]) }), [filesystem]);
+    });
+    expect(
+      reader.removals({ limit: 10 }).map((it) => [it.subject, it.measuredBytes, it.settled, it.at]),
+    ).toEqual([
+      ["sha256:2", 700n, "at-once", instant(2n)],
+      ["sha256:1", 999n, "afterwards", instant(1n)],
+    ]);
+    expect(reader.passes({ limit: 10 })).toEqual([
+      {
+        id: idOf("p"),
+        kind: "image-gc",
+        purpose: "periodic",
+        signals: [],
+        startedAt: instant(100n),
+        endedAt: instant(200n),
+        dryRun: false,
+        error: null,
+        imagesEnd: "target-reached",
+        containersEnd: null,
+        removed: 2,
+        failed: 0,
+        wantedBytes: 500n,
+        reportedFreedBytes: 1000n,
+        measuredFreedBytes: 700n,
+        availableBeforeBytes: 10n,
+        availableAfterBytes: 710n,
+        capacityBytes: 10_000n,
+        steps: pass("p").steps,
+      },
+    ]);
+    expect(reader.samples({ limit: 10 })).toMatchObject([
+      {
+        at: instant(100n),
+        device: "254:0",
+        capacityBytes: 2n ** 63n,
+        roles: ["imagefs", "nodefs"],
+      },
+    ]);
+  });
+
+  test("containers, sandboxes and logs carry reason, trigger and what went wrong", () => {
+    const purpose = { kind: "pressure", signals: ["nodefs.available"] } as const;
+    const reader = after((store) => {
+      store.passStarted({ ...start("p"), kind: "pressure" });
+      store.containerDone(idOf("p"), containerItem("a"), instant(110n));
+      const containers = {
+        end: "done" as const,
+        containers: [containerItem("a")],
+        sandboxes: [sandboxItem],
+        logs: [logItem],
+        measuredFreedBytes: 3n,
+        errors: [],
+      };
+      store.passEnded(pass("p", { kind: "pressure", purpose, containers }), null);
+    });
+    expect(
+      reader
+        .removals({ limit: 10 })
+        .map((it) => [
+          it.kind,
+          it.subject,
+          it.names[0],
+          it.signal,
+          it.reason,
+          it.result,
+          it.message,
+          it.at,
+        ]),
+    ).toEqual([
+      [
+        "pod-logs",
+        "space_pod_u",
+        undefined,
+        "nodefs.available",
+        "pod-gone",
+        "skipped",
+        "it came back",
+        instant(200n),
+      ],
+      [
+        "sandbox",
+        "s",
+        "space/pod",
+        "nodefs.available",
+        "superseded",
+        "failed",
+        "stop: it is busy",
+        instant(200n),
+      ],
+      [
+        "container",
+        "c-a",
+        "space/pod/a",
+        "nodefs.available",
+        "pod-gone",
+        "removed",
+        null,
+        instant(110n),
+      ],
+    ]);
+    expect(reader.passes({ limit: 1 })).toMatchObject([
+      { removed: 1, failed: 1, measuredFreedBytes: 3n, signals: ["nodefs.available"] },
+    ]);
+  });
+
+  test("a frequent pass that found nothing to do leaves no row; one that failed does", () => {
+    const reader = after((store) => {
+      store.passStarted({ ...start("quiet"), kind: "container-gc" });
+      store.passEnded(pass("quiet", { kind: "container-gc" }), [filesystem]);
+      store.passEnded(pass("failed", { kind: "container-gc", error: "no" }), null);
+    });
+    expect(reader.passes({ limit: 9 }).map((it) => [it.id, it.error])).toEqual([
+      [idOf("failed"), "no"],
+    ]);
+    expect(reader.samples({ limit: 9 })).toEqual([]);
+  });
+
+  test("events are kept in their order", () => {
+    const event = { reason: "GhostImage" as const, message: "still there", at: instant(1n) };
+    const reader = after((store) => {
+      store.event({ ...event, passId: null });
+      store.event({ ...event, passId: idOf("p"), at: instant(2n) });
+    });
+    expect(reader.events({ limit: 9 })).toEqual([
+      { ...event, passId: idOf("p"), at: instant(2n) },
+      { ...event, passId: null },
+    ]);
+  });
+
+  const queries: readonly (readonly [string, Omit<RemovalQuery, "limit">, readonly string[]])[] = [
+    ["nothing", {}, ["c-a", "sha256:3", "sha256:2", "sha256:1"]],
+    ["a time from which", { since: instant(2n) }, ["c-a", "sha256:3", "sha256:2"]],
+    ["a time before which", { until: instant(2n) }, ["sha256:1"]],
+    ["a kind", { kinds: ["container"] }, ["c-a"]],
+    ["a reason", { reasons: ["pod-gone"] }, ["c-a"]],
+    ["a trigger", { reasons: ["age", "count"] }, ["sha256:3"]],
+    ["a result", { results: ["failed"] }, ["sha256:2"]],
+    ["a part of a name", { text: "WEB:3" }, ["sha256:3"]],
+    ["a part of an ID", { text: "256:1" }, ["sha256:1"]],
+    ["a pass", { passId: "other" }, []],
+    ["what is no pattern", { text: "%" }, []],
+    ["no kind at all", { kinds: [] }, []],
+  ];
+  test.each(queries)("is asked by %s", (_, query, expected) => {
+    const reader = after((store) => {
+      store.imageDone(idOf("p"), imageItem(1));
+      store.imageDone(
+        idOf("p"),
+        imageItem(2, { result: { kind: "failed", message: "busy", code: "INTERNAL" } }),
+      );
+      store.imageDone(idOf("p"), imageItem(3, { trigger: { kind: "age" } }));
+      store.containerDone(idOf("p"), containerItem("a"), instant(9n));
+    });
+    expect(reader.removals({ ...query, limit: 9 }).map((it) => it.subject)).toEqual([...expected]);
+    expect(reader.removals({ ...query, limit: 1 })).toHaveLength(Math.min(1, expected.length));
+  });
+
+  test("a word that a later version added is shown, and a row that is broken is an error of the query alone", () => {
+    const directory = scratch();
+    const { store } = write(directory);
+    store.imageDone(idOf("p"), imageItem(1));
+    store.flush();
+    const db = new Database(join(directory, "crigc.db"));
+    db.run("UPDATE removal SET reason = 'novel'");
+    expect(read(directory).reader.removals({ limit: 1 })).toMatchObject([{ reason: "novel" }]);
+    db.run("UPDATE removal SET names = '{'");
+    const { reader, notices } = read(directory);
+    expect(() => reader.removals({ limit: 1 })).toThrow(
+      expect.objectContaining({ name: "StoreError" }),
+    );
+    expect(notices).toEqual([]);
+    store.close();
+  });
+});
+
+describe("retention", () => {
+  const filled = () => {
+    const db = openInMemory();
+    db.run(
+      `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1200)
+       INSERT INTO event SELECT i, i, NULL, 'GhostImage', '' FROM n`,
+    );
+    return db;
+  };
+  const count = (db: Database) => db.query("SELECT count(*), min(seq) FROM event").values()[0];
+
+  test("what is too old goes in small steps", () => {
+    const db = filled();
+    expect(prune(db, now)).toBe(500);
+    expect(prune(db, now)).toBe(500);
+    expect(prune(db, now)).toBe(200);
+    expect(prune(db, now)).toBe(0);
+  });
+
+  test("what is young stays, up to the count, and the newest of it", () => {
+    const db = filled();
+    const young = plus(instant(1n), hours(24 * 90));
+    expect(prune(db, young)).toBe(0);
+    expect(prune(db, young, 1000)).toBe(200);
+    expect(prune(db, young, 1000)).toBe(0);
+    expect(count(db)).toEqual([1000, 201]);
+  });
+});
