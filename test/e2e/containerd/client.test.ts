@@ -1,0 +1,178 @@
+// The program's own client against real runtimes: what each release says, in the words of the model.
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+
+import { openRuntime, type Runtime } from "../../../src/cri/client.ts";
+import { discoverEndpoint, probeEndpoint } from "../../../src/cri/discover.ts";
+import type { ContainerEvent } from "../../../src/cri/events.ts";
+import { containerId, imageId, sandboxId } from "../../../src/model/ids.ts";
+import { seconds } from "../../../src/model/time.ts";
+import { mebibyte } from "../../support/containerd/disk.ts";
+import { loadImages } from "../../support/containerd/import.ts";
+import { type ContainerdNode, startNode } from "../../support/containerd/node.ts";
+import { runPod, runToEnd, startContainer } from "../../support/containerd/pods.ts";
+import { releases } from "../../support/containerd/release.ts";
+import { until } from "../../support/containerd/until.ts";
+
+setDefaultTimeout(60_000);
+
+const app = "docker.io/library/app:1";
+const model = "docker.io/library/model:1";
+
+describe.each([...releases])("the client, of containerd %s", (release) => {
+  let node: ContainerdNode;
+  let runtime: Runtime;
+  const { signal } = new AbortController();
+
+  beforeAll(async () => {
+    node = await startNode(release);
+    await loadImages(node, [
+      { names: [app] },
+      { names: [model], layers: [{ seed: "model", sizeBytes: mebibyte }] },
+    ]);
+    runtime = openRuntime({
+      endpoint: node.endpoint,
+      imageEndpoint: node.endpoint,
+      requestTimeout: seconds(20),
+    });
+  });
+
+  afterAll(async () => {
+    runtime?.close();
+    await node?.stop();
+  });
+
+  test("finds its socket among those that are not there", async () => {
+    const found = await discoverEndpoint({
+      realPath: async (path) => path,
+      candidates: ["/nonexistent/containerd.sock", node.socket],
+    });
+    expect(found).toMatchObject({ endpoint: node.endpoint, name: "containerd" });
+    expect(await probeEndpoint(node.endpoint)).toEqual(found);
+  });
+
+  test("is told the sandbox image by 1.x, and not by 2.x", async () => {
+    const info = await runtime.reader.info(signal);
+    expect(info.version).toStartWith(release === "2.1" ? "2." : `${release}.`);
+    expect(info.sandboxImages).toEqual(release === "2.1" ? [] : [node.sandboxImage]);
+  });
+
+  test("reads images, sandboxes and containers as they are", async () => {
+    const pod = await runPod(node, { name: "web" });
+    const running = await startContainer(node, pod, { name: "app", image: app });
+    const ended = await runToEnd(node, pod, {
+      name: "job",
+      image: app,
+      attempt: 2,
+      command: ["/bin/sh", "-c", "exit 3"],
+    });
+    const images = await runtime.reader.listImages(signal);
+    const [appImage] = images.filter(({ repoTags }) => repoTags.includes(app));
+    expect(appImage?.sizeBytes).toBeGreaterThan(0n);
+    expect((await runtime.reader.imageStatus(app, signal))?.id).toBe(appImage?.id ?? imageId(""));
+    expect(await runtime.reader.imageStatus("docker.io/library/absent:1", signal)).toBeNull();
+
+    expect(await runtime.reader.listSandboxes(signal)).toMatchObject([
+      {
+        id: pod.sandboxId,
+        podUid: pod.uid,
+        metadataUid: pod.uid,
+        name: "web",
+        namespace: pod.namespace,
+        state: "ready",
+      },
+    ]);
+    const sandbox = sandboxId(pod.sandboxId);
+    expect(await runtime.reader.sandboxImage(sandbox, signal)).toBe(node.sandboxImage);
+    expect(await runtime.reader.sandboxDetail(sandbox, signal)).toMatchObject({ state: "ready" });
+
+    const containers = await runtime.reader.listContainers(signal);
+    expect(containers.map(({ name, attempt, state }) => [name, attempt, state]).toSorted()).toEqual(
+      [
+        ["app", 0, "running"],
+        ["job", 2, "exited"],
+      ],
+    );
+    for (const container of containers)
+      expect(container).toMatchObject({ podUid: pod.uid, imageRef: appImage?.id ?? "" });
+
+    const detail = await runtime.reader.containerDetail(containerId(ended.id), signal);
+    expect(detail?.logPath).toBe(ended.logFile ?? "");
+    expect(Number((detail?.finishedAt ?? 0n) / 1_000_000n)).toBeWithin(
+      Date.now() - 60_000,
+      Date.now(),
+    );
+    expect(
+      (await runtime.reader.containerDetail(containerId(running.id), signal))?.finishedAt,
+    ).toBeNull();
+    expect(await runtime.reader.containerDetail(containerId("0".repeat(64)), signal)).toBeNull();
+    expect(await runtime.reader.sandboxDetail(sandboxId("0".repeat(64)), signal)).toBeNull();
+
+    const filesystems = await runtime.reader.reportedFilesystems(signal);
+    expect(filesystems.images[0]?.path).toStartWith(node.disk.path);
+  });
+
+  test.skipIf(release !== "2.1")("sees images that are mounted as volumes", async () => {
+    const pod = await runPod(node, { name: "with-volume" });
+    const { id } = await startContainer(node, pod, {
+      name: "app",
+      image: app,
+      mounts: [{ container_path: "/model", image: { image: model }, readonly: true }],
+    });
+    const detail = await runtime.reader.containerDetail(containerId(id), signal);
+    expect(detail?.imageVolumes).toEqual([model]);
+  });
+
+  test("is told of containers as they start, where the release has events", async () => {
+    const abort = new AbortController();
+    const events: ContainerEvent[] = [];
+    const watching = runtime.watchEvents((event) => events.push(event), abort.signal);
+    if (release === "1.6") {
+      await watching;
+      return;
+    }
+    const pod = await runPod(node, { name: "watched" });
+    const { id } = await startContainer(node, pod, { name: "app", image: app });
+    await until("the start was told of", 20_000, async () =>
+      events.some((event) => event.containerId === containerId(id) && event.kind === "started"),
+    );
+    const image = await runtime.reader.imageStatus(app, signal);
+    expect(events.flatMap(({ images }) => images)).toContain(image?.id ?? "");
+    abort.abort();
+    await watching;
+  });
+
+  test("stops and removes, twice without harm, and an image is gone after it", async () => {
+    const pod = await runPod(node, { name: "to-go" });
+    const { id } = await startContainer(node, pod, { name: "app", image: app });
+    const { writer, reader } = runtime;
+    expect(await writer.execSync(containerId(id), ["/bin/sh", "-c", "exit 7"], 10)).toBe(7);
+    for (let round = 0; round < 2; round += 1) {
+      await writer.stopContainer(containerId(id), 1);
+      await writer.removeContainer(containerId(id));
+      await writer.stopSandbox(sandboxId(pod.sandboxId));
+      await writer.removeSandbox(sandboxId(pod.sandboxId));
+    }
+    expect(await reader.containerDetail(containerId(id), signal)).toBeNull();
+    const image = await reader.imageStatus(model, signal);
+    await writer.removeImage(image?.id ?? imageId(""));
+    await writer.removeImage(image?.id ?? imageId(""));
+    expect(await reader.imageStatus(model, signal)).toBeNull();
+  });
+
+  test("comes back after the runtime was killed", async () => {
+    await node.killRuntime();
+    expect(
+      await runtime.reader.listImages(signal).then(
+        () => "answered",
+        (thrown: unknown) => (thrown as { readonly kind: string }).kind,
+      ),
+    ).toBe("unreachable");
+    await node.startRuntime();
+    await until("the client is connected again", 10_000, async () =>
+      runtime.reader.listImages(signal).then(
+        (images) => images.length > 0,
+        () => false,
+      ),
+    );
+  });
+});
