@@ -23,7 +23,7 @@ export function moveAside(paths: StatePaths, files: StateFiles, now: Instant): s
 function dropOldest(paths: StatePaths, files: StateFiles): void {
   const prefix = `${paths.database.slice(paths.database.lastIndexOf("/") + 1)}${mark}`;
   const found = files.names(paths.directory).filter((name) => name.startsWith(prefix));
-  const stems = [...new Set(found.map((name) => name.replace(/-(?:wal|shm)$/, "")))].sort();
+  const stems = [...new Set(found.map((name) => name.replace(/-(?:wal|shm)$/, "")))].toSorted();
   const dropped = new Set(stems.slice(0, Math.max(0, stems.length - brokenMax)));
   for (const name of found)
     if (dropped.has(name.replace(/-(?:wal|shm)$/, ""))) files.remove(`${paths.directory}/${name}`);

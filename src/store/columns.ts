@@ -9,18 +9,22 @@ import { duration, instant, watched } from "../model/time.ts";
 export type Cell = string | bigint | null;
 export type Row = readonly Cell[];
 
+export interface Query {
+  readonly sql: string;
+  readonly values?: Row;
+}
+
 /** Every row that a query gives, checked; throws `ValiError` for a row of another shape. */
 export function rowsOf<Schema extends v.GenericSchema>(
   db: Database,
-  sql: string,
+  query: Query,
   schema: Schema,
-  ...values: readonly Cell[]
 ): readonly v.InferOutput<Schema>[] {
   // Nanoseconds exceed 2^53, so integers are read as bigint.
   const rows: readonly unknown[] = db
-    .query(sql)
+    .query(query.sql)
     .safeIntegers(true)
-    .all(...values);
+    .all(...(query.values ?? []));
   return rows.map((row) => v.parse(schema, row));
 }
 

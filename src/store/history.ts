@@ -5,7 +5,7 @@ import type { Database } from "bun:sqlite";
 import { assertNever } from "../model/assert.ts";
 import type { Event } from "../model/event.ts";
 import type { Instant } from "../model/time.ts";
-import { bytesCell, type Cell, marks, type Row, rowsOf } from "./columns.ts";
+import { bytesCell, type Cell, marks, type Query, type Row, rowsOf } from "./columns.ts";
 import type { DiskSample, HistoryRecord, PassRow, Removal } from "./history-rows.ts";
 import { eventShape, passShape, removalShape, sampleShape } from "./history-shapes.ts";
 
@@ -37,31 +37,26 @@ export function queryRemovals(db: Database, query: RemovalQuery): readonly Remov
     const text = query.text.toLowerCase();
     add(where, "(instr(lower(subject), ?) OR instr(lower(names), ?))", text, text);
   }
-  return rowsOf(db, selectOf("removal", "at DESC, seq DESC", where), removalShape, ...where.values);
+  return rowsOf(db, selectOf("removal", "at DESC, seq DESC", where), removalShape);
 }
 
 /** Newest first. */
 export function queryPasses(db: Database, query: HistoryQuery): readonly PassRow[] {
   const where = conditions(query, "started_at");
-  return rowsOf(
-    db,
-    selectOf("pass", "started_at DESC, id DESC", where),
-    passShape,
-    ...where.values,
-  );
+  return rowsOf(db, selectOf("pass", "started_at DESC, id DESC", where), passShape);
 }
 
 /** Newest first. */
 export function queryEvents(db: Database, query: HistoryQuery): readonly Event[] {
   const where = conditions(query, "at");
-  return rowsOf(db, selectOf("event", "at DESC, seq DESC", where), eventShape, ...where.values);
+  return rowsOf(db, selectOf("event", "at DESC, seq DESC", where), eventShape);
 }
 
 /** Oldest first; the newest `limit` ones. */
 export function querySamples(db: Database, query: HistoryQuery): readonly DiskSample[] {
   const where = conditions(query, "at");
   const sql = selectOf("disk_sample", "at DESC, seq DESC", where);
-  return rowsOf(db, sql, sampleShape, ...where.values).toReversed();
+  return rowsOf(db, sql, sampleShape).toReversed();
 }
 
 export function writeRecord(db: Database, record: HistoryRecord): void {
@@ -188,7 +183,8 @@ function addChoice(
   add(where, `(${clauses.join(" OR ")})`, ...columns.flatMap(() => choices));
 }
 
-function selectOf(table: string, order: string, where: Where): string {
+function selectOf(table: string, order: string, where: Where): Query {
   const filter = where.clauses.length === 0 ? "" : `WHERE ${where.clauses.join(" AND ")}`;
-  return `SELECT * FROM ${table} ${filter} ORDER BY ${order} LIMIT ${where.limit}`;
+  const sql = `SELECT * FROM ${table} ${filter} ORDER BY ${order} LIMIT ${where.limit}`;
+  return { sql, values: where.values };
 }

@@ -49,7 +49,7 @@ function tableOf<Shape extends v.GenericSchema, Key extends string, Value>(
   const { table, keyColumn, map, shape, entry } = about;
   const sql = `SELECT * FROM ${table} ORDER BY ${keyColumn}`;
   return {
-    read: (db) => new Map(rowsOf(db, sql, shape).map(entry)),
+    read: (db) => new Map(rowsOf(db, { sql }, shape).map(entry)),
     write: (db, next, previous) =>
       map(next) === map(previous)
         ? 0

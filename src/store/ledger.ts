@@ -27,7 +27,7 @@ import {
 
 /** Throws what SQLite throws, and `ValiError` for a row that cannot have been written by us. */
 export function readLedger(db: Database): Ledger {
-  const [state] = rowsOf(db, "SELECT * FROM ledger_state", stateShape);
+  const [state] = rowsOf(db, { sql: "SELECT * FROM ledger_state" }, stateShape);
   const maps = {
     images: imageTable.read(db),
     containers: containerTable.read(db),

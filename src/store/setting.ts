@@ -9,7 +9,11 @@ import { rowsOf } from "./columns.ts";
 const shape = v.object({ value: v.string() });
 
 export function readSetting(db: Database, key: string): string | null {
-  const [row] = rowsOf(db, "SELECT value FROM setting WHERE key = ?", shape, key);
+  const [row] = rowsOf(
+    db,
+    { sql: "SELECT value FROM setting WHERE key = ?", values: [key] },
+    shape,
+  );
   return row?.value ?? null;
 }
 

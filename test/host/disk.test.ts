@@ -116,7 +116,7 @@ describe("filesystems", () => {
 describe.skipIf(!isRoot)("mounts (these tests need root)", () => {
   const mounted: string[] = [];
   afterAll(() => {
-    for (const path of mounted.reverse()) run("umount", "-l", path);
+    for (const path of mounted.toReversed()) run("umount", "-l", path);
   });
   const base = scratch();
   const mount = (name: string, ...options: readonly string[]): string => {

@@ -58,7 +58,7 @@ export function ledgerOf(count: number, turn = 0): Ledger {
 /** Names, sizes, times of change and numbers of all files: what must be the same before and after a reader. */
 export function listing(directory: string): readonly string[] {
   return readdirSync(directory)
-    .sort()
+    .toSorted()
     .map((name) => {
       const { size, mtimeNs, ino, mode } = statSync(join(directory, name), { bigint: true });
       return `${name} ${size} ${mtimeNs} ${ino} ${mode}`;

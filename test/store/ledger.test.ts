@@ -61,7 +61,9 @@ describe("the ledger on disk", () => {
     images.delete(imageId("sha256:7"));
     images.set(imageId("sha256:8"), { ...record, names: "other" });
     expect(writeLedger(db, { ...copy, images }, copy)).toBe(2);
-    expect(readLedger(db).images).toEqual(new Map([...images].sort()));
+    expect(readLedger(db).images).toEqual(
+      new Map([...images].toSorted(([a], [b]) => (a < b ? -1 : 1))),
+    );
   });
 
   test.each([
@@ -87,7 +89,7 @@ function sorted(ledger: Ledger): unknown {
     Object.entries(ledger).map(([name, value]: [string, unknown]) => [
       name,
       value instanceof Map
-        ? [...value].sort(([a], [b]) => (String(a) < String(b) ? -1 : 1))
+        ? [...value].toSorted(([a], [b]) => (String(a) < String(b) ? -1 : 1))
         : value,
     ]),
   );

@@ -97,7 +97,7 @@ describe("openStore", () => {
         writeFileSync(join(directory, `crigc.db.broken-${name}${suffix}`), "");
     writeFileSync(join(directory, "crigc.db"), "garbage");
     write(directory).store.close();
-    expect(readdirSync(directory).sort()).toEqual([
+    expect(readdirSync(directory).toSorted()).toEqual([
       "crigc.db",
       "crigc.db.broken-20250102T000000Z",
       "crigc.db.broken-20250102T000000Z-wal",
