@@ -34,8 +34,7 @@ export function parseCommandLine(argv: readonly string[], commands: readonly Com
   const read = readOptions(tokens, command?.options ?? anyOptions);
   if (command === null && asked("version"))
     return { kind: "version", output: outputOf(read.output) };
-  if (command === null && words.length === 0 && read.issues.length === 0)
-    return { kind: "nothing" };
+  if (command === null && tokens.length === 0) return { kind: "nothing" };
   const operands = wordsOf(tokens).slice(command?.name.split(" ").length ?? 0);
   const issues = [
     // A word may well be the value of a flag that is wrong: then the flag is what has to be said.
@@ -101,16 +100,15 @@ function readOption(token: OptionToken, known: readonly CommandOption[]): Option
   }
   if (text === null && fieldOf(field).type.kind === "boolean")
     return { kind: "flag", flag: { name: field, written, text: "true" } };
-  if (text === null || looksLikeFlag(text, known))
-    return missing(token, fieldOf(field).placeholder);
+  if (text === null || isForgotten(token)) return missing(token, fieldOf(field).placeholder);
   return { kind: "flag", flag: { name: field, written, text } };
 }
 
 const asLong = (written: string): string => (written.startsWith("--") ? written : `-${written}`);
 
 /** `--keep --dry-run` is a forgotten value, and would be taken for a keep pattern while nothing is dry. */
-const looksLikeFlag = (text: string, known: readonly CommandOption[]): boolean =>
-  text.startsWith("--") && optionNames(known).includes(text.replace(/=.*$/s, ""));
+const isForgotten = ({ text, apart }: OptionToken): boolean =>
+  text === null || (apart && text.startsWith("--"));
 
 function readOwn(own: CommandOption, token: OptionToken): OptionRead {
   const { written, text } = token;
@@ -118,7 +116,7 @@ function readOwn(own: CommandOption, token: OptionToken): OptionRead {
     if (text === null) return { kind: "option", texts: [] };
     return issueOf(written, text, `${quoted(text)} is not expected here: it is a switch`);
   }
-  if (text === null || looksLikeFlag(text, [own])) return missing(token, own.placeholder);
+  if (text === null || isForgotten(token)) return missing(token, own.placeholder);
   if (own.choices !== undefined && !own.choices.includes(text))
     return issueOf(written, text, `${quoted(text)} is not one of ${own.choices.join(", ")}`);
   return { kind: "option", texts: [text] };

@@ -21,7 +21,11 @@ export function helpOn(topic: string, commands: readonly CommandWords[], screen:
   const command = commands.find(({ name }) => name === topic);
   if (command !== undefined) return printed(commandHelp(command, readable), readable);
   const family = commands.filter(({ name }) => name.startsWith(`${topic} `));
-  if (family.length > 0) return printed(commandList(family, readable), readable);
+  if (family.length > 0)
+    return printed(
+      [`Usage: crigc ${topic} COMMAND [FLAG…]`, "", ...commandList(family, readable)],
+      readable,
+    );
   const known = ["flags", ...commands.map(({ name }) => name)];
   const message = `there is no help on ${quoted(topic)}; expected a command or flags${suggestion(topic, known)}`;
   throw new ConfigError([{ source: "crigc help", text: topic, message }]);
@@ -32,14 +36,19 @@ export function rootHelp(commands: readonly CommandWords[], screen: Screen): str
   const readable = { ...screen, width: Math.min(screen.width ?? WIDTH_DEFAULT, WIDTH_MAX) };
   const lines = [
     "Usage: crigc COMMAND [FLAG…]",
-    "Collects unused images, dead containers and sandboxes, and orphaned pod logs on this node.",
+    "",
+    ...wrapped(WHAT, readable),
     "",
     ...commandList(commands, readable),
     "",
-    "crigc COMMAND --help says more of one; crigc help flags lists the flags of all.",
+    ...wrapped(MORE, readable),
   ];
   return printed(lines, readable);
 }
+
+const WHAT =
+  "Collects unused images, dead containers and sandboxes, and orphaned pod logs on this node.";
+const MORE = "crigc COMMAND --help says more of one; crigc help flags lists the flags of all.";
 
 const printed = (lines: readonly string[], screen: Screen): string => {
   const text = `${lines.join("\n")}\n`;

@@ -13,6 +13,8 @@ export interface OptionToken {
   readonly written: string;
   /** `null`: none was given. */
   readonly text: string | null;
+  /** Given as a word of its own, not behind an equals sign. */
+  readonly apart: boolean;
 }
 
 export type Token = OptionToken | { readonly kind: "word"; readonly text: string };
@@ -47,11 +49,12 @@ export function tokensOf(
     const written = (argv[token.index] ?? rawName).replace(/=.*$/s, "");
     if (isMisspelt(written, known)) {
       wrong.add(token.index);
-      return [{ kind: "option", name: "", written, text: null }];
+      return [{ kind: "option", name: "", written, text: null, apart: false }];
     }
     // `-v=5` means what `--v=5` means.
     const text = rawName.startsWith("--") ? value : value?.replace(/^=/, "");
-    return [{ kind: "option", name, written: rawName, text: text ?? null }];
+    const apart = token.inlineValue !== true;
+    return [{ kind: "option", name, written: rawName, text: text ?? null, apart }];
   });
 }
 

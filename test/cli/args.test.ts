@@ -1,0 +1,201 @@
+// A command line is read against the tables, and whatever is wrong with it is said at once.
+
+import { describe, expect, test } from "bun:test";
+
+import { parseCommandLine, type Parsed } from "../../src/cli/args.ts";
+import { fieldNames, fieldOf } from "../../src/config/fields.ts";
+import { ConfigError } from "../../src/model/errors.ts";
+import { exampleCommands } from "./world.ts";
+
+const parse = (line: string): Parsed =>
+  parseCommandLine(
+    line.split(" ").filter((word) => word !== ""),
+    exampleCommands,
+  );
+
+function run(line: string): Extract<Parsed, { kind: "run" }> {
+  const parsed = parse(line);
+  if (parsed.kind !== "run") throw new Error(`${line} is ${parsed.kind}`);
+  return parsed;
+}
+
+const flagsOf = (line: string): readonly (readonly [string, string, string])[] =>
+  run(line).flags.map(({ name, written, text }) => [name, written, text]);
+
+function faultsOf(line: string): readonly string[] {
+  try {
+    parse(line);
+    return [];
+  } catch (thrown) {
+    if (thrown instanceof ConfigError)
+      return thrown.issues.map(({ source, message }) => `${source}: ${message}`);
+    throw thrown;
+  }
+}
+
+describe("flags", () => {
+  test.each([
+    ["gc --max-images 5", "5"],
+    ["gc --max-images=5", "5"],
+    ["--max-images 5 gc", "5"],
+    ["gc --max-images=", ""],
+    ["gc --max-images -5", "-5"],
+    ["gc --max-images=a=b", "a=b"],
+  ])("%s gives %j", (line, text) => {
+    expect(flagsOf(line)).toEqual([["maxImages", "--max-images", text]]);
+  });
+
+  test.each(["gc -v 5", "gc -v=5", "gc -v5", "-v 5 gc"])("%s is verbosity 5", (line) => {
+    expect(flagsOf(line)).toEqual([["logging.verbosity", "-v", "5"]]);
+  });
+
+  test.each(["gc --v=5", "gc --v 5"])("%s is verbosity 5", (line) => {
+    expect(flagsOf(line)).toEqual([["logging.verbosity", "--v", "5"]]);
+  });
+
+  test.each([
+    ["gc --dry-run", "true"],
+    ["gc --dry-run=false", "false"],
+    ["gc --dry-run=maybe", "maybe"],
+  ])("%s gives %s", (line, text) => {
+    expect(flagsOf(line)).toEqual([["dryRun", "--dry-run", text]]);
+  });
+
+  test("a switch takes no word behind it", () => {
+    expect(faultsOf("gc --dry-run false")).toEqual([
+      'crigc gc: "false" is one word too many; expected none',
+    ]);
+  });
+
+  test("an alias is the same field, named as it was written", () => {
+    expect(flagsOf("gc --image-minimum-gc-age 1m")).toEqual([
+      ["imageMinimumGCAge", "--image-minimum-gc-age", "1m"],
+    ]);
+  });
+
+  test("a flag that is given again comes again, in order", () => {
+    expect(flagsOf("gc --keep a --keep=b").map(([, , text]) => text)).toEqual(["a", "b"]);
+  });
+
+  test.each(exampleCommands.map(({ name }) => [name] as const))(
+    "every flag is accepted by %s",
+    (name) => {
+      for (const field of fieldNames) {
+        const word = name === "hold" ? "hold 1h" : name;
+        expect(flagsOf(`${word} --${fieldOf(field).flag}=x`).map(([it]) => it)).toEqual([field]);
+      }
+    },
+  );
+});
+
+describe("what is wrong", () => {
+  test.each([
+    [
+      "gc --max-image 5",
+      "--max-image: there is no such flag; crigc help flags lists them; did you mean --max-images?",
+    ],
+    [
+      "gc --max-image=5",
+      "--max-image: there is no such flag; crigc help flags lists them; did you mean --max-images?",
+    ],
+    ["gc -x", "-x: there is no such flag; crigc help flags lists them"],
+    [
+      "gc -config=x",
+      "-config: there is no such flag; crigc help flags lists them; did you mean --config?",
+    ],
+    ["gc --constructor=x", "--constructor: there is no such flag; crigc help flags lists them"],
+    ["gc --max-images", "--max-images: a value is missing; expected N behind it"],
+    ["gc --keep --dry-run", "--keep: a value is missing; expected GLOB behind it"],
+    ["gc --keep --max-images=5", "--keep: a value is missing; expected GLOB behind it"],
+    ["gc --keep --max-imges 5", "--keep: a value is missing; expected GLOB behind it"],
+    ["gc -o yaml", '-o: "yaml" is not one of table, json'],
+    ["gc -o", "-o: a value is missing; expected table or json behind it"],
+    ["gc --images=yes", '--images: "yes" is not expected here: it is a switch'],
+    ["gc --reason x", "--reason: there is no such flag; crigc help flags lists them"],
+    ["gc now", 'crigc gc: "now" is one word too many; expected none'],
+    ["hold", "crigc hold: DURATION is missing; expected how long, such as 2h"],
+    ["hold 1h 2h", 'crigc hold: "2h" is one word too many; expected DURATION'],
+    ["hold 1h --reason", "--reason: a value is missing; expected TEXT behind it"],
+    ["hold 1h -o json", "-o: hold writes text only; leave it out"],
+    ["keep baseline --format tar", '--format: "tar" is not one of oci, docker'],
+    ["keep", "crigc keep: nothing stands behind it; expected one of list, baseline"],
+    ["keep lst", 'crigc keep: "lst" is not known there; expected one of list, baseline'],
+    ["hodl 1h", 'crigc: "hodl" is no command; crigc help lists them; did you mean hold?'],
+    ["--max-images 5", "crigc: no command was given; crigc help lists them"],
+  ])("%s: %s", (line, fault) => {
+    expect(faultsOf(line)).toEqual([fault]);
+  });
+
+  test("everything at once", () => {
+    expect(faultsOf("gc -y --max-imges 3 --keep --dry -o xml")).toHaveLength(4);
+  });
+
+  test("the value of an unknown flag is not held against the command", () => {
+    expect(faultsOf("gc --nothing-like-it 5")).toEqual([
+      "--nothing-like-it: there is no such flag; crigc help flags lists them",
+    ]);
+  });
+});
+
+describe("commands", () => {
+  test("an option before the command is the command's", () => {
+    const { command, invocation } = run("--reason busy hold 1h");
+    expect(command.name).toBe("hold");
+    expect(invocation.operands).toEqual(["1h"]);
+    expect(invocation.options).toEqual(new Map([["reason", ["busy"]]]));
+  });
+
+  test("two words name one command", () => {
+    expect(run("keep list").command.name).toBe("keep list");
+    expect(run("keep --max-images 5 list").command.name).toBe("keep list");
+  });
+
+  test("an option that is given again keeps every text, a switch has none", () => {
+    const { options, operands } = run(
+      "keep baseline a.tar --from b.tar --from=c.tar d.tar",
+    ).invocation;
+    expect(options.get("from")).toEqual(["b.tar", "c.tar"]);
+    expect(operands).toEqual(["a.tar", "d.tar"]);
+    expect(run("gc --images").invocation.options).toEqual(new Map([["images", []]]));
+  });
+
+  test.each([
+    ["gc", "table"],
+    ["gc -o json", "json"],
+    ["gc -ojson", "json"],
+    ["gc -o=json", "json"],
+    ["gc --output json", "json"],
+    ["gc -o json -o table", "table"],
+  ])("%s answers as %s", (line, output) => {
+    expect(run(line).invocation.output).toBe(output as "table" | "json");
+  });
+
+  test("what stands behind -- is a word", () => {
+    expect(run("hold -- -5m").invocation.operands).toEqual(["-5m"]);
+  });
+});
+
+describe("help and version", () => {
+  test.each([
+    ["--help", ""],
+    ["-h", ""],
+    ["gc --help", "gc"],
+    ["gc -h --max-imges", "gc"],
+    ["keep list --help", "keep list"],
+    ["keep --help", "keep"],
+    ["hold -h", "hold"],
+  ])("%s is help on %j, whatever else is wrong", (line, topic) => {
+    expect(parse(line)).toEqual({ kind: "help", topic });
+  });
+
+  test.each([
+    ["--version", "table"],
+    ["--version -o json", "json"],
+  ] as const)("%s is the version", (line, output) => {
+    expect(parse(line)).toEqual({ kind: "version", output });
+  });
+
+  test("nothing is nothing", () => {
+    expect(parse("")).toEqual({ kind: "nothing" });
+  });
+});

@@ -1,0 +1,93 @@
+// From the command line to the exit code.
+
+import { describe, expect, test } from "bun:test";
+
+import { exit, exitOf, exitTable } from "../../src/cli/exit.ts";
+import { ConfigError, HostError, RuntimeError, StoreError } from "../../src/model/errors.ts";
+import { ours } from "../config/loading.ts";
+import { crigc } from "./world.ts";
+
+const FILE = "/etc/crigc/crigc.yaml";
+const broken = { [FILE]: "maxImages: [" };
+
+describe("answers and stories", () => {
+  test("help goes to stdout and succeeds", async () => {
+    const { code, stdout, stderr } = await crigc(["--help"]);
+    expect([code, stderr]).toEqual([0, ""]);
+    expect(stdout).toStartWith("Usage: crigc COMMAND");
+  });
+
+  test("without a command, help goes to stderr and it is bad usage", async () => {
+    const { code, stdout, stderr } = await crigc([]);
+    expect([code, stdout]).toEqual([2, ""]);
+    expect(stderr).toStartWith("Usage: crigc COMMAND");
+  });
+
+  test("bad usage says what is wrong, one line each, and nothing on stdout", async () => {
+    expect(await crigc(["config", "--max-image", "5", "--keep"])).toEqual({
+      code: 2,
+      stdout: "",
+      stderr:
+        "crigc: --max-image: there is no such flag; crigc help flags lists them; did you mean --max-images?\n" +
+        "crigc: --keep: a value is missing; expected GLOB behind it\n",
+    });
+  });
+
+  test("a broken configuration is bad usage, and hurts no command that needs none", async () => {
+    expect((await crigc(["config"], { files: broken })).code).toBe(2);
+    expect((await crigc(["version"], { files: broken })).code).toBe(0);
+    expect((await crigc(["completion", "bash"], { files: broken })).code).toBe(0);
+  });
+
+  test("warnings go to stderr, and leave the answer alone", async () => {
+    const { code, stdout, stderr } = await crigc(["config", "-o", "json"], {
+      env: { CRIGC_MAX_IMAGE: "5" },
+    });
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout).warnings).toHaveLength(1);
+    expect(stderr).toBe(
+      "crigc: warning: CRIGC_MAX_IMAGE: no setting has this environment variable; did you mean CRIGC_MAX_IMAGES?\n",
+    );
+  });
+
+  test("control characters of others never reach the terminal", async () => {
+    const { stderr } = await crigc(["config", "--max-images=\u001b[31m5\u0007", "--st\u001bate"]);
+    expect(stderr).not.toContain("\u001b");
+    expect(stderr).not.toContain("\u0007");
+    const file = await crigc(["config"], { files: { [FILE]: ours('"a\\e[31mb": 1') } });
+    expect(file.stderr).not.toContain("\u001b");
+  });
+});
+
+describe("version", () => {
+  test("as text", async () => {
+    for (const argv of [["version"], ["--version"]])
+      expect(await crigc(argv)).toEqual({ code: 0, stdout: "crigc 1.2.3 (abcdef0)\n", stderr: "" });
+  });
+
+  test("as JSON", async () => {
+    const { stdout } = await crigc(["version", "-o", "json"]);
+    expect(JSON.parse(stdout)).toEqual({ version: "1.2.3", commit: "abcdef0" });
+  });
+});
+
+describe("exit codes", () => {
+  test.each([
+    ["configuration", new ConfigError([]), exit.usage],
+    ["a runtime that is absent", new RuntimeError("absent", "x"), exit.runtime],
+    ["a list that failed", new RuntimeError("failed", "x"), exit.runtime],
+    ["several runtimes", new RuntimeError("ambiguous", "x"), exit.usage],
+    ["a stat that failed", new HostError("stat", "x"), exit.runtime],
+    ["a lock that is taken", new HostError("lock", "x"), exit.busy],
+    ["a file of the node", new HostError("read", "x"), exit.internal],
+    ["the ledger", new StoreError("full", "x"), exit.internal],
+    ["a bug", new TypeError("x"), null],
+  ])("%s", (_, thrown, code) => {
+    expect(exitOf(thrown)).toBe(code);
+  });
+
+  test("are those of the contract, each with its words", () => {
+    expect(exitTable.map(({ code }) => code)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8]);
+    expect(Object.values(exit)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8]);
+  });
+});

@@ -1,0 +1,85 @@
+// A process of its own for dispatch and commands: what they write is kept, and files come from texts.
+
+import type { Command } from "../../src/cli/command.ts";
+import type { World } from "../../src/cli/context.ts";
+import { dispatch } from "../../src/cli/dispatch.ts";
+import type { Environment } from "../../src/config/arguments.ts";
+import { plainScreen, type Screen } from "../../src/report/terminal.ts";
+import { readerOf } from "../config/loading.ts";
+
+export interface Ran {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface Around {
+  readonly files?: Readonly<Record<string, string>>;
+  readonly env?: Environment;
+  readonly screen?: Screen;
+}
+
+export async function crigc(argv: readonly string[], around: Around = {}): Promise<Ran> {
+  let stdout = "";
+  let stderr = "";
+  const world: World = {
+    stdout: (text) => void (stdout += text),
+    stderr: (text) => void (stderr += text),
+    screen: around.screen ?? plainScreen,
+    signal: new AbortController().signal,
+    build: { version: "1.2.3", commit: "abcdef0" },
+    reader: readerOf(around.files ?? {}),
+    // Nothing that is run here opens a runtime or a store.
+    open: {} as World["open"],
+  };
+  const code = await dispatch(argv, around.env ?? {}, world);
+  return { code, stdout, stderr };
+}
+
+/** Commands that stand for every shape there is. */
+export const exampleCommands: readonly Command[] = [
+  {
+    name: "gc",
+    summary: "one pass now, a report, then exit",
+    doc: "Containers, sandboxes, logs, then images.",
+    operands: [],
+    options: [{ name: "images", placeholder: null, help: "images only" }],
+    json: true,
+    run: async () => 0,
+  },
+  {
+    name: "hold",
+    summary: "pauses collection",
+    doc: "With an expiry.",
+    operands: [{ name: "DURATION", required: true, help: "how long, such as 2h" }],
+    options: [{ name: "reason", placeholder: "TEXT", help: "why" }],
+    json: false,
+    run: async () => 0,
+  },
+  {
+    name: "keep list",
+    summary: "the keep rules in force",
+    doc: "And what each matches.",
+    operands: [],
+    options: [],
+    json: true,
+    run: async () => 0,
+  },
+  {
+    name: "keep baseline",
+    summary: "writes today's images as a keep list",
+    doc: "",
+    operands: [{ name: "ARCHIVE", required: false, repeated: true, help: "archives of images" }],
+    options: [
+      { name: "from", placeholder: "ARCHIVE", completes: "file", help: "from archives" },
+      {
+        name: "format",
+        placeholder: "FORMAT",
+        choices: ["oci", "docker"],
+        help: "of the archives",
+      },
+    ],
+    json: false,
+    run: async () => 0,
+  },
+];
