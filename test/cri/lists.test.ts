@@ -121,6 +121,29 @@ describe("lists beyond the limit of a message", () => {
     ]);
   });
 
+  test("a list of 10 MB is read in one answer", async () => {
+    await using connection = await connected({
+      node: nodeOf({ containers: 125, sandboxes: 5, padding: 80_000 }),
+    });
+    const { fake, runtime, signal } = connection;
+    expect(await runtime.reader.listContainers(signal)).toHaveLength(125);
+    expect(fake.callsOf("ListContainers").map(({ code }) => `${code}`)).toEqual(["OK"]);
+  });
+
+  test("a list is split as well where only our side finds it too large", async () => {
+    await using connection = await connected({
+      node: nodeOf({ containers: 375, sandboxes: 375, padding: 80_000 }),
+      traits: { messageLimitBytes: 64 * 1024 * 1024 },
+    });
+    const { runtime, signal, records } = connection;
+    expect(await runtime.reader.listContainers(signal)).toHaveLength(375);
+    expect(records.map(({ code }) => code)).toEqual([
+      "UNIMPLEMENTED",
+      "RESOURCE_EXHAUSTED",
+      ...Array<string>(6).fill("OK"),
+    ]);
+  });
+
   test("sandboxes are split by state", async () => {
     await using connection = await connected({
       node: nodeOf({ containers: 0, sandboxes: 30, padding: 1000 }),
