@@ -69,7 +69,7 @@ class Walk {
     try {
       await this.#removeContainers();
       const lists = await this.#decideAgain();
-      await this.#removeSandboxes();
+      await this.#removeSandboxes(lists);
       await this.#removePodLogs();
       await this.#removeLinks(lists);
       return "done";
@@ -102,9 +102,11 @@ class Walk {
     this.#options.done?.(item);
   }
 
-  async #removeSandboxes(): Promise<void> {
+  /** Whoever decided: a sandbox with a container in it is not torn down, or its container would go with it. */
+  async #removeSandboxes({ containers }: FreshLists): Promise<void> {
+    const held = new Set(containers.map((container) => container.sandboxId));
     for (const { sandbox, decision } of this.#current.sandboxes) {
-      if (decision.kind === "keep") continue;
+      if (decision.kind === "keep" || held.has(sandbox.id)) continue;
       await this.#mayGoOn();
       const item = await removeSandbox(sandbox, decision.reason, this.#ports);
       this.#sandboxes.push(item);

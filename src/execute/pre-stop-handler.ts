@@ -84,13 +84,16 @@ const text = (value: unknown): string => (typeof value === "string" ? value : ""
 type Fields = Readonly<Record<string, unknown>>;
 
 function fieldsOf(value: unknown): Fields | null {
-  const isRecord = typeof value === "object" && value !== null && !Array.isArray(value);
-  return isRecord ? (value as Fields) : null;
+  return isFields(value) ? value : null;
 }
 
-function parse(text: string): unknown {
+function isFields(value: unknown): value is Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function parse(json: string): unknown {
   try {
-    return JSON.parse(text);
+    return JSON.parse(json);
   } catch {
     return null;
   }

@@ -39,30 +39,27 @@ async function deleteDirectory(place: Place, deleted: Deleted): Promise<void> {
       throw refused(path, "another filesystem is mounted there");
     }
     for (const entry of await directory.entries()) {
-      const below = `${path}/${entry.name}`;
-      if (entry.kind === "directory") {
-        const place = { parent: directory, name: entry.name, path: below, depth: depth + 1 };
-        await deleteDirectory(place, deleted);
-      } else {
-        if (deleted.names.length >= ENTRIES_MAX) {
-          throw refused(path, `it has more than ${ENTRIES_MAX} entries`);
-        }
-        await deleteEntry(directory, entry.name, below, deleted);
-      }
+      const below: Place = {
+        parent: directory,
+        name: entry.name,
+        path: `${path}/${entry.name}`,
+        depth: depth + 1,
+      };
+      await (entry.kind === "directory"
+        ? deleteDirectory(below, deleted)
+        : deleteEntry(below, deleted));
     }
   });
   await ignoreAbsent(parent.removeDirectory(name));
 }
 
-async function deleteEntry(
-  directory: Directory,
-  name: string,
-  path: string,
-  deleted: Deleted,
-): Promise<void> {
-  const facts = await ignoreAbsent(directory.facts(name));
+async function deleteEntry({ parent, name, path }: Place, deleted: Deleted): Promise<void> {
+  if (deleted.names.length >= ENTRIES_MAX) {
+    throw refused(path, `more than ${ENTRIES_MAX} entries were deleted already`);
+  }
+  const facts = await ignoreAbsent(parent.facts(name));
   if (facts === undefined) return;
-  await ignoreAbsent(directory.unlink(name));
+  await ignoreAbsent(parent.unlink(name));
   deleted.names.push(path);
   deleted.bytes += facts.bytes;
 }

@@ -55,8 +55,11 @@ function imagesOf(spec: Fields): readonly string[] {
 type Fields = Readonly<Record<string, unknown>>;
 
 function fields(value: unknown): Fields | null {
-  const isRecord = typeof value === "object" && value !== null && !Array.isArray(value);
-  return isRecord ? (value as Fields) : null;
+  return isFields(value) ? value : null;
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);

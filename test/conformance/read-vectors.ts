@@ -3,7 +3,8 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 
-/** `NAME.jsonl` of the directory, or `NAME.jsonl.gz`: one JSON object a line. */
+/** `NAME.jsonl` of the directory, or `NAME.jsonl.gz`: one JSON object a line, whose shape the caller knows. */
+// oxlint-disable-next-line typescript/no-unnecessary-type-parameters
 export function readVectors<Vector>(name: string): readonly Vector[] {
   const directory = process.env["CRIGC_VECTORS"] ?? join(import.meta.dir, "vectors");
   const plain = join(directory, `${name}.jsonl`);

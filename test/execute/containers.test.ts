@@ -295,10 +295,10 @@ describe("a dangling link", () => {
 
   test.each(["abc123", id.slice(0, 40)])(
     "stays when its name has no whole ID: %s",
-    async (containerId) => {
-      const entry = `pod-a_default_c-${containerId}.log`;
+    async (part) => {
+      const entry = `pod-a_default_c-${part}.log`;
       const { node } = await collect({
-        logs: { ...logs, danglingLinks: [{ entry, containerId }] },
+        logs: { ...logs, danglingLinks: [{ entry, containerId: part }] },
       });
       expect(node.called("remove-link")).toEqual([]);
     },

@@ -150,8 +150,8 @@ describe("a source is not ready", () => {
   });
 
   test("no longer, when it knows one of them", () => {
-    const dead = { sandboxes: [stopped, sandboxOf("a", { state: "not-ready" })] };
-    expect(stateOf(viewOf(dead, reading("kubelet-dir", "uid-a"))).kind).toBe("ready");
+    const stoppedOnly = { sandboxes: [stopped, sandboxOf("a", { state: "not-ready" })] };
+    expect(stateOf(viewOf(stoppedOnly, reading("kubelet-dir", "uid-a"))).kind).toBe("ready");
   });
 
   test("except on a node that has nothing of pods at all", () => {

@@ -35,7 +35,7 @@ export function makeCertificate(options: CertificateOptions): Certificate {
   const signature = bitString(sign("sha256", body, signer));
   return {
     certificate: pem("CERTIFICATE", sequence(body, ecdsaWithSha256, signature)),
-    key: privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
+    key: privateKey.export({ type: "pkcs8", format: "pem" }),
     keyObject: privateKey,
     name: options.name,
   };
