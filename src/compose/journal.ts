@@ -10,7 +10,8 @@ import type { Recorder } from "../store/recorder.ts";
 
 export interface JournalOptions {
   readonly log: () => Log;
-  readonly recorder: Recorder;
+  /** `null`: a dry run, which leaves no record. */
+  readonly recorder: Recorder | null;
   readonly now: () => Instant;
   /** Further listeners; none of them may throw. */
   readonly onPass?: (pass: Pass, seen: Seen | null) => void;
@@ -20,22 +21,22 @@ export interface JournalOptions {
 export function journalOf(options: JournalOptions): Journal {
   const { log, recorder, now } = options;
   return {
-    passStarted: (start) => recorder.passStarted(start),
+    passStarted: (start) => recorder?.passStarted(start),
     imageDone: (id, item) => {
-      recorder.imageDone(id, item);
+      recorder?.imageDone(id, item);
       logImage(log(), id, item);
     },
     containerDone: (id, item) => {
-      recorder.containerDone(id, item, now());
+      recorder?.containerDone(id, item, now());
       logThing(log(), id, item);
     },
     passEnded: (pass, seen) => {
-      recorder.passEnded(pass, seen?.filesystems ?? null);
+      recorder?.passEnded(pass, seen?.filesystems ?? null);
       logPassEnd(log(), pass);
       options.onPass?.(pass, seen);
     },
     event: (event) => {
-      recorder.event(event);
+      recorder?.event(event);
       logEvent(log(), event);
       options.onEvent?.(event);
     },

@@ -6,7 +6,7 @@ import type { ImageEnd, ImageItem, ImageOutcome, ImageResult } from "../model/ou
 import type { ImageCandidate, ImagePlan } from "../model/plan.ts";
 import type { ImageKeepReason, ImageTrigger } from "../model/reason.ts";
 import type { Image, Snapshot } from "../model/snapshot.ts";
-import { duration, durationFromMs, type Instant } from "../model/time.ts";
+import { type Duration, duration, durationFromMs, type Instant } from "../model/time.ts";
 import type { DiskReader, RuntimeReader } from "../observe/ports.ts";
 import { podStarting } from "../policy/blocks.ts";
 import { Meter, type Place } from "./meter.ts";
@@ -30,8 +30,8 @@ export interface ImageExecution {
   readonly now: () => Instant;
   /** The node as listed just now (at most a second ago); rejects where a list fails. */
   readonly look: (signal: AbortSignal) => Promise<Snapshot>;
-  /** Why the candidate may not go after all, by the fresh facts; `null`: it may. */
-  readonly reconsider: (candidate: ImageCandidate, fresh: Snapshot) => ImageKeepReason | null;
+  /** Why the candidate may not go after all, by the fresh facts; `null`: it may. `waited`: for starting pods, in this pass. */
+  readonly reconsider: (candidate: ImageCandidate, fresh: Snapshot, waited: Duration) => ImageKeepReason | null;
   /** Whether what is left can still bring relief, after so much was gained. */
   readonly stillUseful: (rest: readonly ImageCandidate[], meter: Meter) => boolean;
   /** Told of each item as soon as it is done. */
@@ -86,11 +86,13 @@ class Walk {
 
   async run(): Promise<ImageEnd> {
     const { plan } = this.#execution;
-    if (plan.blocks.length > 0) return blockedEnd(plan);
+    // The kubelet removes for age before it looks at the disk, so candidates can stand beside a disk whose figures are wrong.
+    if (plan.blocks.length > 0 && plan.candidates.length === 0) return blockedEnd(plan);
     if (plan.candidates.length === 0 && plan.targets.length === 0) return "nothing-to-do";
     try {
       await this.#meter.start();
       const aged = plan.candidates.filter(isAged);
+      if (plan.blocks.length > 0) return (await this.#removeAged(aged)) ?? blockedEnd(plan);
       const rest = plan.candidates.filter((candidate) => !isAged(candidate));
       return (await this.#removeAged(aged)) ?? (await this.#removeForTargets(rest));
     } catch (thrown) {
@@ -144,7 +146,7 @@ class Walk {
     if (this.#signal.aborted) return "stopped";
     const startedAt = this.#execution.now();
     const startNs = timer.monotonicNs();
-    const keep = this.#execution.reconsider(candidate, fresh);
+    const keep = this.#execution.reconsider(candidate, fresh, durationFromMs(this.#waitedMs));
     const result: ImageResult = keep === null ? await this.#remove(candidate) : { kind: "skipped", reason: keep };
     const item: ImageItem = { candidate, trigger, result, startedAt, took: duration(timer.monotonicNs() - startNs) };
     this.#items.push(item);

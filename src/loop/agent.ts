@@ -1,9 +1,9 @@
 /** The agent: five loops over one engine, one pass at a time, until it is told to stop. */
 import { messageOf } from "../model/errors.ts";
-import type { ImageLimits } from "../model/limits.ts";
 import type { Pass } from "../model/pass.ts";
 import { instantFromMs, instantToMs, type Instant } from "../model/time.ts";
 import { noPressure, type PressureState, type PressureVerdict } from "../policy/pressure.ts";
+import { collectsImages } from "../policy/targets.ts";
 import type { AgentState, LoopName, LoopState } from "./agent-state.ts";
 import { Announcer } from "./announcer.ts";
 import { detect } from "./detect.ts";
@@ -192,7 +192,7 @@ export class Agent {
 
   #enabled(name: LoopName): boolean {
     const limits = this.#options.engine.limits();
-    if (name === "image-gc") return imageGcEnabled(limits.images);
+    if (name === "image-gc") return collectsImages(limits.images);
     return name !== "pressure" || limits.pressure.thresholds.length > 0;
   }
 
@@ -225,14 +225,4 @@ export class Agent {
       consecutiveFailures: 0,
     };
   }
-}
-
-/** The kubelet's rule, for all our triggers: a high threshold of 100 and nothing else that asks for images switches the loop off. */
-export function imageGcEnabled(limits: ImageLimits): boolean {
-  const others =
-    limits.maximumAge > 0n ||
-    limits.inodeHighPercent !== null ||
-    limits.storeBudgetBytes !== null ||
-    limits.maximumImages !== null;
-  return limits.highPercent < 100 || others;
 }

@@ -4,11 +4,11 @@ import type { Ledger, ReleaseRecord } from "../model/ledger.ts";
 import type { ContainerOutcome, ImageOutcome } from "../model/outcome.ts";
 import type { ImageCandidate } from "../model/plan.ts";
 import type { Filesystem, RuntimeInfo, Snapshot } from "../model/snapshot.ts";
-import type { Instant } from "../model/time.ts";
+import { type Duration, duration, type Instant } from "../model/time.ts";
 import { collectContainers } from "../execute/containers.ts";
 import { executeImages } from "../execute/images.ts";
 import type { Meter } from "../execute/meter.ts";
-import { decideContainersAgain } from "../policy/decide.ts";
+import { decideOnFreshLists } from "../policy/decide.ts";
 import { reportedBytes, stillUseful } from "../policy/futility.ts";
 import type { JudgeImages } from "../policy/judge.ts";
 import { recheckImage } from "../policy/recheck.ts";
@@ -45,7 +45,7 @@ export async function executeContainerPlan(engine: Engine, prepared: Prepared, r
     },
     {
       signal: run.signal,
-      decideAgain: (lists) => decideContainersAgain(prepared.decided, lists),
+      decideAgain: (lists) => decideOnFreshLists(prepared.decided, lists),
       maximumRemovals: images.maximumRemovals,
       removalInterval: images.removalInterval,
       done: (item) => engine.journal.containerDone(run.id, item),
@@ -81,7 +81,7 @@ export async function executeImagePlan(engine: Engine, prepared: Prepared, run: 
       timer: engine.timer,
       now: run.now,
       look: makeLook({ observe: engine.observe, events, timer: engine.timer, first: snapshot }),
-      reconsider: (candidate, fresh) => recheckImage(candidate, judgeInput(prepared, fresh)),
+      reconsider: (candidate, fresh, waited) => recheckImage(candidate, judgeInput(prepared, fresh, waited)),
       stillUseful: usefulness(engine, prepared),
       done: (item) => engine.journal.imageDone(run.id, item),
       ...(run.starting === undefined ? {} : { starting: run.starting }),
@@ -97,7 +97,7 @@ export async function executeImagePlan(engine: Engine, prepared: Prepared, run: 
 export const releaseKey = (runtime: RuntimeInfo): string => `${runtime.name}/${runtime.version}`;
 
 /** Everything of the plan but the lists: a container that the plan removed first is gone from them by itself. */
-function judgeInput(prepared: Prepared, fresh: Snapshot): JudgeImages {
+function judgeInput(prepared: Prepared, fresh: Snapshot, waited: Duration): JudgeImages {
   const { decided, ledger } = prepared;
   return {
     snapshot: fresh,
@@ -106,7 +106,7 @@ function judgeInput(prepared: Prepared, fresh: Snapshot): JudgeImages {
     hold: decided.hold.kind === "none" ? null : decided.hold,
     without: new Set<ContainerId>(),
     podSource: null,
-    waitedForPods: decided.waitedForPods,
+    waitedForPods: duration(decided.waitedForPods + waited),
   };
 }
 

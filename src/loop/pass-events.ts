@@ -18,7 +18,7 @@ export function imageEvents(
   const events: Event[] = [];
   for (const block of plan.blocks) {
     if (block.kind === "keep-rules-invalid") events.push(event("KeepRulesInvalid", sentence(blockWords(block))));
-    if (block.kind === "invalid-capacity") events.push(event("InvalidDiskCapacity", invalidDiskCapacityWords(block.path)));
+    if (block.kind === "invalid-capacity" && outcome.end === "invalid-capacity") events.push(event("InvalidDiskCapacity", invalidDiskCapacityWords(block.path)));
   }
   for (const image of outcome.ghosts) {
     events.push(event("GhostImage", `Image ${imageName(image)} was removed with success and is still listed; its space is not counted as freed`));

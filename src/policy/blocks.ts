@@ -72,9 +72,11 @@ function podsUnknown({ snapshot: { pods }, podSource }: StandingBlocks): readonl
 const usageUnknown = ({ usage }: StandingBlocks): readonly ImageBlock[] =>
   usage.unknown.length === 0 ? [] : [{ kind: "usage-unknown", unknown: usage.unknown }];
 
-/** Pods that are only just starting, for which image removal waits; empty once they have been waited for long enough. */
-export /** By when the lists were read: a fresh look in the middle of a pass is later than the pass's own clock. */
-function podStarting({
+/**
+ * Pods that are only just starting, for which image removal waits; empty once they have been waited for long enough.
+ * By when the lists were read: a fresh look in the middle of a pass is later than the pass's own clock.
+ */
+export function podStarting({
   snapshot,
   waitedForPods,
 }: Pick<StandingBlocks, "snapshot" | "waitedForPods">): readonly ImageBlock[] {

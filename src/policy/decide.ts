@@ -9,7 +9,8 @@ import type { Snapshot } from "../model/snapshot.ts";
 import type { Duration, Instant } from "../model/time.ts";
 
 import { bootGrace } from "./blocks.ts";
-import { decideContainers } from "./containers.ts";
+import type { ContainerInput } from "./container-input.ts";
+import { decideContainers, decideContainersAgain } from "./containers.ts";
 import { decideImages } from "./images.ts";
 import { judgePods, type PodJudgement } from "./pods.ts";
 
@@ -58,30 +59,35 @@ export function decide(input: Decide): Plan {
 }
 
 /** The containers' half on lists that are newer than the snapshot; everything else is that of the pass. */
-export function decideContainersAgain(
+export function decideOnFreshLists(
   input: Decide,
   lists: Pick<Snapshot, "containers" | "sandboxes">,
 ): ContainerPlan {
-  const snapshot = { ...input.snapshot, ...lists };
-  return containerPlan({ ...input, snapshot }, podsOf({ ...input, snapshot }));
+  const pods = podsOf({ ...input, snapshot: { ...input.snapshot, ...lists } });
+  return limitedTo(input.parts, decideContainersAgain(containerInput(input, pods), { ...lists, pods }));
 }
 
 function podsOf({ snapshot, ledger, limits }: Decide): PodJudgement {
   return judgePods(ledger.pods, { ...snapshot, watched: ledger.watched, limits: limits.memory });
 }
 
-function containerPlan(input: Decide, pods: PodJudgement): ContainerPlan {
-  const { snapshot, limits, purpose, parts } = input;
-  const plan = decideContainers({
+const containerPlan = (input: Decide, pods: PodJudgement): ContainerPlan =>
+  limitedTo(input.parts, decideContainers(containerInput(input, pods)));
+
+function containerInput(input: Decide, pods: PodJudgement): ContainerInput {
+  const { snapshot, limits, purpose } = input;
+  return {
     snapshot,
     pods,
     limits: limits.containers,
     purpose: purpose.kind,
     now: snapshot.clocks.wall,
     blocks: standing(input),
-  });
-  return parts.containers === "logs" ? { ...plan, containers: [], sandboxes: [] } : plan;
+  };
 }
+
+const limitedTo = ({ containers }: Parts, plan: ContainerPlan): ContainerPlan =>
+  containers === "logs" ? { ...plan, containers: [], sandboxes: [] } : plan;
 
 /** What holds back containers as well as images. */
 function standing({ ledger, limits, hold }: Decide): readonly ImageBlock[] {

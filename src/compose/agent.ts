@@ -1,0 +1,213 @@
+/** `crigc run`: waits for the runtime, then runs the agent with everything around it until it is told to stop. */
+import type { AgentRun } from "../cli/openers.ts";
+import { exit } from "../cli/exit.ts";
+import type { Config } from "../config/config.ts";
+import { acquireLock, type Lock } from "../host/lock.ts";
+import { timer } from "../host/timer.ts";
+import { Agent } from "../loop/agent.ts";
+import { ConfigError, messageOf, RuntimeError } from "../model/errors.ts";
+import { instantFromMs, toMs } from "../model/time.ts";
+import type { Log } from "../report/log.ts";
+import { AgentFace } from "./agent-face.ts";
+import { hostOf } from "./host.ts";
+import { journalOf } from "./journal.ts";
+import { engineOf, lockPlaces, openState, type OpenState, type Process } from "./node.ts";
+import { type Connected, connect } from "./runtime.ts";
+import { liveConfig, type LiveConfig } from "./reload.ts";
+import type { Systemd } from "./systemd.ts";
+
+export interface AgentWorld {
+  readonly process: Process;
+  readonly systemd: Systemd;
+  readonly build: { readonly version: string; readonly commit: string };
+  readonly logOf: (config: Config) => Log;
+  /** Calls back on SIGHUP; returns what stops that. */
+  readonly onHangup: (listener: () => void) => () => void;
+}
+
+const RETRY_FIRST_MS = 1_000;
+const RETRY_LONGEST_MS = 30_000;
+
+/** Resolves with the exit code once `run.signal` has aborted and everything is written. */
+export async function runAgent(run: AgentRun, world: AgentWorld): Promise<number> {
+  const running = new RunningAgent(run, world);
+  try {
+    return await running.run();
+  } finally {
+    await running.close();
+  }
+}
+
+class RunningAgent {
+  readonly #run: AgentRun;
+  readonly #world: AgentWorld;
+  readonly #live: LiveConfig;
+  readonly #face: AgentFace;
+  readonly #closers: (() => void | Promise<void>)[] = [];
+  #log: Log;
+  #agent: Agent | null = null;
+
+  constructor(run: AgentRun, world: AgentWorld) {
+    this.#run = run;
+    this.#world = world;
+    this.#log = world.logOf(run.config);
+    this.#live = liveConfig({
+      first: run.config,
+      read: run.reload,
+      reloaded: (config, before) => this.#reloaded(config, before),
+      rejected: (message) => this.#log.error(`the configuration was not reloaded, the last good one stays in force: ${message}`),
+    });
+    this.#face = new AgentFace({
+      config: this.#live.current,
+      refusedReload: this.#live.refused,
+      log: () => this.#log,
+      world,
+      startedAt: instantFromMs(Date.now()),
+    });
+    this.#closers.push(() => this.#live.stop(), world.onHangup(this.#live.reload));
+  }
+
+  async run(): Promise<number> {
+    const { config, signal } = this.#run;
+    this.#log.info(1, `crigc ${this.#world.build.version} starts${config.dryRun ? ", as a dry run: nothing is removed" : ""}`);
+    for (const warning of config.warnings) this.#log.warning(warning);
+    // A second agent is told so before it touches anything of the first one's.
+    const connected = await this.#connected();
+    if (connected === null) return exit.done;
+    this.#closers.push(() => connected.runtime.close());
+    const lock = await this.#agentLock(connected);
+    if (lock === null) return exit.busy;
+    this.#closers.push(() => lock.release());
+    return await this.#runWith(connected, signal);
+  }
+
+  async #runWith(connected: Connected, signal: AbortSignal): Promise<number> {
+    const { process, systemd } = this.#world;
+    const host = await hostOf(this.#live.current);
+    const now = () => host.reader.clocks().wall;
+    const state: OpenState = openState(this.#live.current(), now, (notice) => this.#log.warning(notice.message));
+    this.#closers.push(() => state.recorder?.close());
+    const journal = journalOf({
+      log: () => this.#log,
+      recorder: state.recorder,
+      now,
+      onPass: (pass, seen) => this.#face.passEnded(pass, seen),
+      onEvent: (event) => this.#face.event(event),
+    });
+    const engine = engineOf({
+      config: this.#live.current,
+      connected,
+      host,
+      state,
+      journal,
+      process,
+      startedAt: now(),
+      holder: "crigc run",
+    });
+    const agent = new Agent({
+      engine,
+      periods: () => periodsOf(this.#live.current()),
+      dryRun: () => this.#live.current().dryRun,
+      lockWaitMs: () => toMs(this.#live.current().requestTimeout),
+      now,
+      random: () => Math.floor(Math.random() * 2 ** 24),
+    });
+    this.#agent = agent;
+    this.#face.attach({ agent, engine, recorder: state.recorder });
+    systemd.ready(`watching ${connected.endpoint}`);
+    const watchdog = this.#keepAlive();
+    await agent.run(signal);
+    clearInterval(watchdog);
+    systemd.stopping();
+    this.#log.info(1, "crigc ends: it was asked to stop");
+    return exit.done;
+  }
+
+  /** Tries until the runtime answers, each failure said once; `null`: asked to stop before it did. */
+  async #connected(): Promise<Connected | null> {
+    const { signal } = this.#run;
+    await this.#face.listen();
+    this.#closers.push(() => this.#face.close());
+    for (let pauseMs = RETRY_FIRST_MS; !signal.aborted; pauseMs = Math.min(pauseMs * 2, RETRY_LONGEST_MS)) {
+      try {
+        const connected = await connect(this.#live.current(), (call) => this.#face.call(call));
+        this.#log.success("connect", "Reaching the runtime");
+        this.#log.info(1, `the runtime answers at ${connected.endpoint}`);
+        return connected;
+      } catch (thrown) {
+        if (isHopeless(thrown)) throw thrown;
+        this.#face.unreachable(messageOf(thrown));
+        this.#log.failure("connect", `${messageOf(thrown)}; trying again in ${pauseMs / 1000} s`);
+        this.#world.systemd.extendStart((pauseMs + RETRY_LONGEST_MS) * 1000);
+        this.#world.systemd.status(`waiting for the runtime: ${messageOf(thrown)}`);
+        await timer.sleep(pauseMs, signal);
+      }
+    }
+    return null;
+  }
+
+  async #agentLock(connected: Connected): Promise<Lock | null> {
+    const { process } = this.#world;
+    const request = {
+      name: "agent",
+      endpoint: connected.endpoint,
+      holder: `crigc run, process ${process.pid}`,
+      waitMs: 0,
+      signal: this.#run.signal,
+    } as const;
+    const attempt = await acquireLock(request, lockPlaces(this.#live.current(), process));
+    if (attempt.kind === "acquired") return attempt.lock;
+    const holder = attempt.kind === "held" && attempt.holder !== "" ? ` (${attempt.holder})` : "";
+    this.#log.error(`another agent already runs for ${connected.endpoint}${holder}; there is one for each runtime`);
+    return null;
+  }
+
+  #reloaded(config: Config, before: Config): void {
+    this.#log.flush();
+    this.#log = this.#world.logOf(config);
+    this.#log.info(0, "the configuration was reloaded");
+    for (const warning of config.warnings) this.#log.warning(warning);
+    for (const name of needRestart(config, before)) {
+      this.#log.warning(`${name} changed, and takes effect at the next start of the agent`);
+    }
+    this.#agent?.reloaded();
+  }
+
+  #keepAlive(): ReturnType<typeof setInterval> | undefined {
+    const { watchdogMs, alive, status } = this.#world.systemd;
+    if (watchdogMs === null) return undefined;
+    return setInterval(() => {
+      // A loop that hangs must not be kept alive by a timer that does not.
+      if (!this.#face.isAlive()) return;
+      alive();
+      status(this.#face.statusLine());
+    }, watchdogMs);
+  }
+
+  async close(): Promise<void> {
+    for (const closer of this.#closers.toReversed()) await closer();
+    this.#log.flush();
+  }
+}
+
+/** No waiting will make it right: what is configured has to be changed. */
+const isHopeless = (thrown: unknown): boolean =>
+  thrown instanceof ConfigError || (thrown instanceof RuntimeError && thrown.kind === "ambiguous");
+
+function periodsOf({ periods }: Config) {
+  return {
+    "image-cache": toMs(periods.imageCache),
+    "image-detection": toMs(periods.imageDetection),
+    "image-gc": toMs(periods.imageGc),
+    "container-gc": toMs(periods.containerGc),
+    pressure: toMs(periods.pressure),
+  };
+}
+
+/** What is bound to the process: sockets, directories and modes that are taken once. */
+function needRestart(config: Config, before: Config): readonly string[] {
+  const bound = ["containerRuntimeEndpoint", "imageServiceEndpoint", "stateDir", "runDir", "metricsBindAddress", "podLogsDir", "containerLogsDir", "rootDir", "runtimeRequestTimeout", "compat", "dryRun"] as const;
+  return bound.filter((name) => JSON.stringify(text(config, name)) !== JSON.stringify(text(before, name)));
+}
+
+const text = (config: Config, name: keyof Config["values"]): string => String(config.values[name].value);

@@ -1,0 +1,194 @@
+/** Opens a node: to look at it with nothing that could remove, or to collect on it. */
+import type { Config } from "../config/config.ts";
+import type { OpenCollector, OpenNode } from "../cli/openers.ts";
+import type { CallRecord } from "../cri/channel.ts";
+import { sendHook } from "../host/http-hook.ts";
+import { readHold } from "../host/hold.ts";
+import { acquireLock } from "../host/lock.ts";
+import { logDeleter } from "../host/logs.ts";
+import { stateFiles } from "../host/state-files.ts";
+import { timer } from "../host/timer.ts";
+import { AssertionError } from "../model/assert.ts";
+import { HostError } from "../model/errors.ts";
+import { emptyLedger } from "../model/ledger.ts";
+import type { Instant } from "../model/time.ts";
+import { type Engine, type Journal, type Memory, type PassLock, volatileMemory } from "../loop/ports.ts";
+import { openStore, openStoreReader } from "../store/open.ts";
+import type { StoreNotice } from "../store/notice.ts";
+import type { Recorder } from "../store/recorder.ts";
+import { eventSource } from "./events.ts";
+import { type Host, hostOf } from "./host.ts";
+import { type Connected, connect } from "./runtime.ts";
+
+/** Facts of the process that opening needs. */
+export interface Process {
+  readonly pid: number;
+  readonly userId: number;
+}
+
+/** Where holds and locks are looked for beside the directories of the configuration. */
+const SYSTEM_RUN = "/run";
+
+export async function openNode(config: Config): Promise<OpenNode> {
+  const { runtime } = await connect(config);
+  const host = await hostOf(() => config);
+  const notices: string[] = [];
+  const store = openStoreReader({
+    directory: config.paths.stateDir,
+    files: stateFiles,
+    notify: (notice) => notices.push(notice.message),
+  });
+  const ledger = config.compat === "kubelet" ? emptyLedger : store.ledger();
+  store.close();
+  return {
+    engine: {
+      observe: { runtime: runtime.reader, disk: host.disk, host: host.reader },
+      memory: volatileMemory(ledger),
+      timer,
+      limits: () => config.limits,
+      hold: () => readHold(config.paths, host.reader.clocks().wall),
+      startedAt: null,
+    },
+    notices,
+    close: () => runtime.close(),
+  };
+}
+
+export interface EngineParts {
+  readonly config: () => Config;
+  readonly connected: Connected;
+  readonly host: Host;
+  readonly state: OpenState;
+  readonly journal: Journal;
+  readonly process: Process;
+  readonly startedAt: Instant | null;
+  /** What asks for the lock, for whoever finds it held: `crigc gc`. */
+  readonly holder: string;
+}
+
+/** The engine of a pass that removes, for `gc` and for the agent. */
+export function engineOf(parts: EngineParts): Engine {
+  const { config, connected, host, state } = parts;
+  const { podLogsDir, containerLogsDir } = config().paths;
+  const { reader, writer } = connected.runtime;
+  return {
+    observe: { runtime: reader, disk: host.disk, host: host.reader },
+    memory: state.memory,
+    timer,
+    limits: () => config().limits,
+    hold: () => readHold(config().paths, host.reader.clocks().wall),
+    startedAt: parts.startedAt,
+    writer: config().dryRun ? noWriter : writer,
+    remover: config().dryRun
+      ? noRemover
+      : logDeleter({ podLogsDirectory: podLogsDir, containerLogsDirectory: containerLogsDir }),
+    hooks: { get: sendHook },
+    journal: parts.journal,
+    lock: passLock(parts),
+    events: eventSource(connected.runtime, timer.monotonicNs),
+  };
+}
+
+/** What is remembered, and who records; a dry run has no recorder and remembers for itself alone. */
+export interface OpenState {
+  readonly memory: Memory;
+  readonly recorder: Recorder | null;
+}
+
+/** The kubelet forgets with its process; we remember on disk. */
+export function openState(config: Config, now: () => Instant, notify: (notice: StoreNotice) => void): OpenState {
+  const directory = config.paths.stateDir;
+  if (config.dryRun) {
+    const reader = openStoreReader({ directory, files: stateFiles, notify });
+    const ledger = config.compat === "kubelet" ? emptyLedger : reader.ledger();
+    reader.close();
+    return { memory: volatileMemory(ledger), recorder: null };
+  }
+  const recorder = openStore({ directory, files: stateFiles, now, notify });
+  const memory: Memory =
+    config.compat === "kubelet"
+      ? volatileMemory(emptyLedger)
+      : { current: () => recorder.ledger(), replace: (next) => recorder.saveLedger(next) };
+  return { memory, recorder };
+}
+
+const refuse = async (): Promise<never> => {
+  throw new AssertionError("a dry run removes nothing");
+};
+/** The second fence of a dry run: the first is that nothing is executed. */
+const noWriter: Engine["writer"] = {
+  removeImage: refuse,
+  stopContainer: refuse,
+  removeContainer: refuse,
+  stopSandbox: refuse,
+  removeSandbox: refuse,
+  execSync: refuse,
+};
+const noRemover: Engine["remover"] = {
+  removeContainerLogs: refuse,
+  removeLegacyLink: refuse,
+  removePodLogs: refuse,
+};
+
+function passLock(parts: EngineParts): PassLock {
+  return {
+    acquire: async (waitMs, signal) => {
+      const attempt = await acquireLock(
+        {
+          name: "pass",
+          endpoint: parts.connected.endpoint,
+          holder: `${parts.holder}, process ${parts.process.pid}`,
+          waitMs,
+          signal,
+        },
+        lockPlaces(parts.config(), parts.process),
+      );
+      if (attempt.kind === "aborted") throw new HostError("lock", "waiting for the lock was given up: asked to stop");
+      return attempt.kind === "acquired" ? () => attempt.lock.release() : null;
+    },
+  };
+}
+
+export const lockPlaces = (config: Config, process: Process) => ({
+  systemRun: SYSTEM_RUN,
+  runDirectory: config.paths.runDir,
+  userId: process.userId,
+});
+
+export interface CollectorParts {
+  readonly process: Process;
+  readonly journalOf: (recorder: Recorder | null) => { readonly journal: Journal; readonly log: OpenCollector["log"] };
+  readonly starting: OpenCollector["starting"];
+  readonly onCall?: (call: CallRecord) => void;
+}
+
+/** A node for one pass of `gc`. */
+export async function openCollector(config: Config, parts: CollectorParts): Promise<OpenCollector> {
+  const connected = await connect(config, parts.onCall);
+  const host = await hostOf(() => config);
+  const notices: string[] = [];
+  const now = () => host.reader.clocks().wall;
+  const state = openState(config, now, (notice) => notices.push(notice.message));
+  const { journal, log } = parts.journalOf(state.recorder);
+  const engine = engineOf({
+    config: () => config,
+    connected,
+    host,
+    state,
+    journal,
+    process: parts.process,
+    startedAt: null,
+    holder: "crigc gc",
+  });
+  return {
+    engine,
+    log,
+    notices,
+    starting: parts.starting,
+    close: async () => {
+      connected.runtime.close();
+      state.recorder?.close();
+      log.flush();
+    },
+  };
+}

@@ -1,0 +1,72 @@
+/** Fills what commands open with the real runtime, machine and state directory. */
+import { readFile, stat } from "node:fs/promises";
+import type { Openers } from "../cli/openers.ts";
+import type { Config } from "../config/config.ts";
+import { stateFiles } from "../host/state-files.ts";
+import { messageOf, StoreError } from "../model/errors.ts";
+import { instantFromMs } from "../model/time.ts";
+import { createLog, type Log } from "../report/log.ts";
+import { terminalProgress } from "../report/progress.ts";
+import type { Screen } from "../report/terminal.ts";
+import { openStoreReader } from "../store/open.ts";
+import { readSnapshotText, SNAPSHOT_BYTES_MAX, snapshotText } from "../store/snapshot-file.ts";
+import { type AgentWorld, runAgent } from "./agent.ts";
+import { journalOf } from "./journal.ts";
+import { openCollector, openNode } from "./node.ts";
+
+export interface OpenersWorld extends Omit<AgentWorld, "logOf"> {
+  readonly stderr: (text: string) => void;
+  /** What stderr is: progress is drawn there. */
+  readonly errorScreen: Screen;
+}
+
+export function openersOf(world: OpenersWorld): Openers {
+  const now = () => instantFromMs(Date.now());
+  const logOf = (config: Config): Log =>
+    createLog({ ...config.logging, sink: (line) => world.stderr(`${line}\n`), now });
+  return {
+    node: (config) => openNode(config),
+    collector: (config) => {
+      const progress = terminalProgress(world.errorScreen, world.stderr);
+      return openCollector(config, {
+        process: world.process,
+        starting: (candidate, meter) =>
+          progress.starting({
+            image: candidate.image,
+            gainedBytes: meter.totals().measuredFreedBytes,
+            wantedBytes: meter.wantedBytes(),
+          }),
+        journalOf: (recorder) => {
+          const log = createLog({
+            ...config.logging,
+            sink: (line) => {
+              progress.clear();
+              world.stderr(`${line}\n`);
+            },
+            now,
+          });
+          return { log, journal: journalOf({ log: () => log, recorder, now }) };
+        },
+      });
+    },
+    agent: (run) => runAgent(run, { ...world, logOf }),
+    state: (config) =>
+      openStoreReader({
+        directory: config.paths.stateDir,
+        files: stateFiles,
+        notify: (notice) => world.stderr(`crigc: ${notice.message}\n`),
+      }),
+    recorded: async (path) => readSnapshotText(await boundedText(path), path),
+    snapshotText,
+  };
+}
+
+async function boundedText(path: string): Promise<string> {
+  try {
+    const { size } = await stat(path);
+    if (size > SNAPSHOT_BYTES_MAX) throw new Error(`it has ${size} bytes, and a snapshot has at most ${SNAPSHOT_BYTES_MAX}`);
+    return await readFile(path, "utf8");
+  } catch (thrown) {
+    throw new StoreError("unreadable", `reading the snapshot ${path} failed: ${messageOf(thrown)}; write one with crigc snapshot`, { cause: thrown });
+  }
+}

@@ -1,0 +1,41 @@
+/** What systemd is told: that we are ready, what we are doing, and that we are alive. */
+import { sendDatagram } from "../host/libc.ts";
+
+export interface Systemd {
+  ready(status: string): void;
+  status(text: string): void;
+  reloading(monotonicUs: bigint): void;
+  /** Asks for more time to start, in microseconds. */
+  extendStart(us: number): void;
+  stopping(): void;
+  alive(): void;
+  /** How often `alive` is wanted, in milliseconds; `null`: no watchdog is set for this process. */
+  readonly watchdogMs: number | null;
+}
+
+/** Without `NOTIFY_SOCKET` nothing is sent. */
+export function systemdOf(environment: Readonly<Record<string, string | undefined>>, pid: number): Systemd {
+  const socket = environment["NOTIFY_SOCKET"];
+  const send = (text: string): void => {
+    if (socket !== undefined && socket !== "") sendDatagram(socket, text);
+  };
+  // A status is one line of text for people.
+  const line = (text: string): string => text.replaceAll(/\s+/g, " ");
+  return {
+    ready: (text) => send(`READY=1\nSTATUS=${line(text)}`),
+    status: (text) => send(`STATUS=${line(text)}`),
+    reloading: (us) => send(`RELOADING=1\nMONOTONIC_USEC=${us}`),
+    extendStart: (us) => send(`EXTEND_TIMEOUT_USEC=${us}`),
+    stopping: () => send("STOPPING=1"),
+    alive: () => send("WATCHDOG=1"),
+    watchdogMs: watchdogMs(environment, pid),
+  };
+}
+
+/** Half of the time that systemd allows, as it recommends. */
+function watchdogMs(environment: Readonly<Record<string, string | undefined>>, pid: number): number | null {
+  const us = Number(environment["WATCHDOG_USEC"] ?? "");
+  const owner = environment["WATCHDOG_PID"] ?? "";
+  if (!Number.isFinite(us) || us <= 0 || (owner !== "" && owner !== String(pid))) return null;
+  return Math.max(100, us / 2000);
+}

@@ -1,0 +1,28 @@
+// What this process uses of the machine, for metrics.
+
+import { readdirSync } from "node:fs";
+import { memoryUsage, resourceUsage } from "node:process";
+
+export interface ProcessFigures {
+  readonly cpuSeconds: number;
+  readonly residentBytes: number;
+  /** `null`: /proc is not there. */
+  readonly openFiles: number | null;
+}
+
+export function processFigures(): ProcessFigures {
+  const usage = resourceUsage();
+  return {
+    cpuSeconds: (usage.userCPUTime + usage.systemCPUTime) / 1e6,
+    residentBytes: memoryUsage.rss(),
+    openFiles: openFiles(),
+  };
+}
+
+function openFiles(): number | null {
+  try {
+    return readdirSync("/proc/self/fd").length;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,174 @@
+/** One recorded decision of the kubelet on images, and what our own pass does with the same node. */
+import { Announcer } from "../../src/loop/announcer.ts";
+import { runPass } from "../../src/loop/pass.ts";
+import { containerId, imageId, podUid, sandboxId } from "../../src/model/ids.ts";
+import type { ImageRecord } from "../../src/model/ledger.ts";
+import type { ImageOutcome } from "../../src/model/outcome.ts";
+import type { Pass } from "../../src/model/pass.ts";
+import type { Container, Image } from "../../src/model/snapshot.ts";
+import { durationFromMs, fromRfc3339, instant, type Instant, watched } from "../../src/model/time.ts";
+import { aFilesystem, aLedger, defaultLimits } from "../support/build/values.ts";
+import { fakeEngine } from "../support/fake-engine.ts";
+
+export interface ImageVector {
+  readonly name: string;
+  readonly operation: "image-gc" | "delete-unused-images";
+  readonly now: string;
+  readonly agentStartedAt: string;
+  readonly policy: {
+    readonly highThresholdPercent: number;
+    readonly lowThresholdPercent: number;
+    readonly minimumAgeMs: number;
+    readonly maximumAgeMs: number;
+  };
+  readonly filesystem: { readonly capacityBytes: number; readonly availableBytes: number };
+  readonly images: readonly {
+    readonly id: string;
+    readonly repoTags: readonly string[];
+    readonly repoDigests: readonly string[];
+    readonly sizeBytes: number;
+    readonly pinned: boolean;
+    readonly removeFails?: boolean;
+  }[];
+  readonly containers: readonly {
+    readonly id: string;
+    readonly name: string;
+    readonly podUid: string;
+    readonly state: string;
+    readonly createdAt: string;
+    readonly image: string;
+    readonly imageId: string;
+    readonly imageRef: string;
+  }[];
+  readonly records: Readonly<Record<string, { readonly firstDetected: string; readonly lastUsed: string | null }>>;
+  readonly expect: ImageEffect;
+}
+
+export interface ImageEffect {
+  /** Every RemoveImage call in order, failed ones too. */
+  readonly removeAttempts: readonly string[];
+  readonly outcome: {
+    readonly kind: string;
+    readonly wantedBytes?: number;
+    readonly freedBytes?: number;
+  };
+  readonly events: readonly string[];
+}
+
+/** Runs one pass as `--compat kubelet` does, through the code of `gc` and `run`, on a node in memory. */
+export async function effectOf(vector: ImageVector): Promise<ImageEffect> {
+  const { world, engine, writes, events } = fakeEngine({
+    images: vector.images.map(imageOf),
+    containers: vector.containers.map(containerOf),
+    filesystem: aFilesystem({
+      capacityBytes: BigInt(vector.filesystem.capacityBytes),
+      availableBytes: BigInt(vector.filesystem.availableBytes),
+    }),
+    refuses: new Set(vector.images.filter((one) => one.removeFails === true).map((one) => one.id)),
+    // The disk of a vector stays as it is: the kubelet went by sizes.
+    freed: () => 0n,
+    wall: time(vector.now),
+    startedAt: time(vector.agentStartedAt),
+    limits: limitsOf(vector),
+    ledger: aLedger({ images: new Map(Object.entries(vector.records).map(([id, record]) => [imageId(id), recordOf(record)])) }),
+  });
+  const { pass } = await runPass(
+    engine,
+    {
+      kind: "image-gc",
+      purpose: vector.operation === "image-gc" ? { kind: "periodic" } : { kind: "all-unused" },
+      containers: "none",
+      images: true,
+      dryRun: false,
+      lockWaitMs: 0,
+      now: () => world.wall,
+      random: () => 0,
+      announcer: new Announcer(engine.journal),
+    },
+    new AbortController().signal,
+  );
+  return {
+    removeAttempts: writes.map((write) => write.replace("RemoveImage ", "")),
+    outcome: outcomeOf(pass),
+    events: events.map((event) => event.reason),
+  };
+}
+
+function outcomeOf(pass: Pass): ImageEffect["outcome"] {
+  const { images } = pass;
+  if (images === null) return { kind: `no outcome: ${pass.error}` };
+  if (images.end === "invalid-capacity") return { kind: "invalid-capacity" };
+  if (images.end === "age-removal-errors") return { kind: "age-removal-errors" };
+  if (images.items.some((item) => item.result.kind === "failed")) {
+    return { kind: "removal-errors", freedBytes: Number(images.reportedFreedBytes), ...wantedOf(images) };
+  }
+  if (images.end === "candidates-exhausted" && images.wantedBytes !== null) {
+    return { kind: "shortfall", ...wantedOf(images), freedBytes: Number(images.reportedFreedBytes) };
+  }
+  return { kind: "ok" };
+}
+
+const wantedOf = ({ wantedBytes }: ImageOutcome): { readonly wantedBytes?: number } =>
+  wantedBytes === null ? {} : { wantedBytes: Number(wantedBytes) };
+
+function limitsOf({ policy }: ImageVector) {
+  return {
+    ...defaultLimits,
+    images: {
+      ...defaultLimits.images,
+      highPercent: policy.highThresholdPercent,
+      lowPercent: policy.lowThresholdPercent,
+      minimumAge: durationFromMs(policy.minimumAgeMs),
+      maximumAge: durationFromMs(policy.maximumAgeMs),
+      whenFutile: "collect" as const,
+      accounting: "reported" as const,
+      compat: "kubelet" as const,
+    },
+    memory: { ...defaultLimits.memory, compat: "kubelet" as const },
+  };
+}
+
+function imageOf(one: ImageVector["images"][number]): Image {
+  return {
+    id: imageId(one.id),
+    repoTags: one.repoTags,
+    repoDigests: one.repoDigests,
+    sizeBytes: BigInt(one.sizeBytes),
+    pinned: one.pinned,
+  };
+}
+
+function containerOf(one: ImageVector["containers"][number]): Container {
+  return {
+    id: containerId(one.id),
+    sandboxId: sandboxId("sandbox"),
+    name: one.name,
+    attempt: 0,
+    podUid: podUid(one.podUid),
+    podName: "pod",
+    podNamespace: "default",
+    imageName: one.image,
+    imageRef: one.imageRef,
+    imageId: one.imageId,
+    state: one.state.toLowerCase() as Container["state"],
+    createdAt: time(one.createdAt),
+  };
+}
+
+function recordOf(record: ImageVector["records"][string]): ImageRecord {
+  return {
+    firstSeenAt: time(record.firstDetected),
+    firstSeenWatched: watched(0n),
+    lastUsedAt: record.lastUsed === null ? null : time(record.lastUsed),
+    lastUsedWatched: null,
+    names: "",
+    sizeBytes: 0n,
+    ghost: null,
+  };
+}
+
+function time(text: string): Instant {
+  const at = fromRfc3339(text);
+  if (at === null) throw new Error(`${text} is no time`);
+  return instant(at);
+}

@@ -1,0 +1,194 @@
+/** An engine whose world is in memory: what passes and loops are run on in tests. */
+import { noAnnouncements } from "./no-announcements.ts";
+import type { Engine, Journal, Seen } from "../../src/loop/ports.ts";
+import { volatileMemory } from "../../src/loop/ports.ts";
+import { RuntimeError } from "../../src/model/errors.ts";
+import type { Event } from "../../src/model/event.ts";
+import { emptyLedger, type Ledger } from "../../src/model/ledger.ts";
+import type { Limits } from "../../src/model/limits.ts";
+import type { Pass } from "../../src/model/pass.ts";
+import type { Container, Filesystem, Image, PodReading, Sandbox, Snapshot } from "../../src/model/snapshot.ts";
+import { duration, hours, instant, type Instant } from "../../src/model/time.ts";
+import { aFilesystem, aSnapshot, defaultLimits, NOW } from "./build/values.ts";
+
+export interface FakeWorld {
+  images: Image[];
+  containers: Container[];
+  sandboxes: Sandbox[];
+  filesystem: Filesystem;
+  keep: Snapshot["keep"];
+  pods: PodReading;
+  logs: Snapshot["logs"];
+  ledger: Ledger;
+  limits: Limits;
+  hold: ReturnType<Engine["hold"]>;
+  startedAt: Instant | null;
+  wall: Instant;
+  uptime: bigint;
+  /** Frees nothing by itself: a test says what a removal frees. */
+  freed: (image: Image) => bigint;
+  /** Images whose removal the runtime refuses. */
+  refuses: Set<string>;
+  /** Calls that fail: a method's name. */
+  fails: Set<string>;
+  lockIsFree: boolean;
+}
+
+export interface FakeEngine {
+  readonly world: FakeWorld;
+  readonly engine: Engine;
+  /** Calls that change the runtime, in order: `RemoveImage ID`. */
+  readonly writes: string[];
+  readonly calls: string[];
+  readonly events: Event[];
+  readonly passes: Pass[];
+  readonly said: string[];
+}
+
+export function fakeEngine(change: Partial<FakeWorld> = {}): FakeEngine {
+  const world: FakeWorld = {
+    images: [],
+    containers: [],
+    sandboxes: [],
+    filesystem: aFilesystem(),
+    keep: { rules: [], problems: [], directoriesRead: [] },
+    pods: { kind: "none", why: "a test" },
+    logs: null,
+    ledger: emptyLedger,
+    limits: defaultLimits,
+    hold: { kind: "none" },
+    startedAt: null,
+    wall: NOW,
+    uptime: hours(48),
+    freed: (image) => image.sizeBytes,
+    refuses: new Set(),
+    fails: new Set(),
+    lockIsFree: true,
+    ...change,
+  };
+  const record = { writes: [] as string[], calls: [] as string[], events: [] as Event[], passes: [] as Pass[], said: [] as string[] };
+  return { world, engine: engineOf(world, record), ...record };
+}
+
+type Record_ = Omit<FakeEngine, "world" | "engine">;
+
+function engineOf(world: FakeWorld, record: Record_): Engine {
+  const memory = volatileMemory(world.ledger);
+  const call = (method: string): void => {
+    record.calls.push(method);
+    if (world.fails.has(method)) throw new RuntimeError("failed", `${method} was made to fail`);
+  };
+  const list = <T>(method: string, of: () => readonly T[]) => async (): Promise<readonly T[]> => {
+    call(method);
+    return [...of()];
+  };
+  let monotonicNs = 0n;
+  return {
+    observe: {
+      runtime: {
+        info: async () => {
+          call("Version");
+          return aSnapshot().runtime;
+        },
+        listImages: list("ListImages", () => world.images),
+        listContainers: list("ListContainers", () => world.containers),
+        listSandboxes: list("ListPodSandbox", () => world.sandboxes),
+        containerDetail: async (id) => {
+          call("ContainerStatus");
+          const container = world.containers.find((one) => one.id === id);
+          if (container === undefined) return null;
+          return { id, imageVolumes: [], finishedAt: null, logPath: "", state: container.state, labels: {}, annotations: {} };
+        },
+        sandboxDetail: async (id) => {
+          const sandbox = world.sandboxes.find((one) => one.id === id);
+          return sandbox === undefined ? null : { id, state: sandbox.state, address: "" };
+        },
+        sandboxImage: async () => null,
+        imageStatus: async (reference) => {
+          call("ImageStatus");
+          return world.images.find((one) => one.id === reference || one.repoTags.includes(reference)) ?? null;
+        },
+        reportedFilesystems: async () => {
+          call("ImageFsInfo");
+          return { images: [], containers: [] };
+        },
+      },
+      disk: {
+        filesystems: async () => [world.filesystem],
+        measure: async () => {
+          if (world.fails.has("statfs")) throw new RuntimeError("failed", "statfs was made to fail");
+          return world.filesystem;
+        },
+      },
+      host: {
+        clocks: () => ({ wall: world.wall, uptime: duration(world.uptime), bootId: "boot-1" }),
+        keepRules: async () => world.keep,
+        pods: async () => world.pods,
+        logs: async () => world.logs,
+      },
+    },
+    memory: {
+      current: () => memory.current(),
+      replace: (next) => {
+        memory.replace(next);
+        world.ledger = next;
+      },
+    },
+    timer: {
+      monotonicNs: () => (monotonicNs += 1_000n),
+      sleep: async (ms) => {
+        const ns = BigInt(Math.round(ms * 1e6));
+        monotonicNs += ns;
+        world.uptime += ns;
+        world.wall = instant(world.wall + ns);
+      },
+    },
+    limits: () => world.limits,
+    hold: () => world.hold,
+    startedAt: world.startedAt,
+    writer: {
+      removeImage: async (id) => {
+        record.writes.push(`RemoveImage ${id}`);
+        const image = world.images.find((one) => one.id === id);
+        if (world.refuses.has(id)) throw new RuntimeError("failed", "the runtime refuses");
+        world.images = world.images.filter((one) => one.id !== id);
+        const bytes = image === undefined ? 0n : world.freed(image);
+        world.filesystem = { ...world.filesystem, availableBytes: world.filesystem.availableBytes + bytes };
+      },
+      stopContainer: async (id) => void record.writes.push(`StopContainer ${id}`),
+      removeContainer: async (id) => {
+        record.writes.push(`RemoveContainer ${id}`);
+        world.containers = world.containers.filter((one) => one.id !== id);
+      },
+      stopSandbox: async (id) => void record.writes.push(`StopPodSandbox ${id}`),
+      removeSandbox: async (id) => {
+        record.writes.push(`RemovePodSandbox ${id}`);
+        world.sandboxes = world.sandboxes.filter((one) => one.id !== id);
+      },
+      execSync: async () => 0,
+    },
+    remover: {
+      removeContainerLogs: async () => ({ names: [], bytes: 0n }),
+      removeLegacyLink: async () => false,
+      removePodLogs: async ({ entry }) => {
+        record.writes.push(`remove logs ${entry}`);
+        return { names: [], bytes: 0n };
+      },
+    },
+    hooks: { get: async () => 200 },
+    journal: journalOf(record),
+    lock: { acquire: async () => (world.lockIsFree ? () => undefined : null) },
+    events: noAnnouncements,
+  };
+}
+
+function journalOf(record: Record_): Journal {
+  return {
+    passStarted: () => undefined,
+    imageDone: () => undefined,
+    containerDone: () => undefined,
+    passEnded: (pass: Pass, _seen: Seen | null) => void record.passes.push(pass),
+    event: (event) => void record.events.push(event),
+    say: (_, message) => void record.said.push(message),
+  };
+}
