@@ -1,0 +1,86 @@
+/** The commented default configuration, written from the flag table: every setting with its meaning and its default. */
+import { dashed, type Field, type FieldValue, GROUPS } from "../config/field.ts";
+import { type FieldName, fieldNames, fieldOf } from "../config/fields.ts";
+import { expectedInFile } from "../config/schema.ts";
+import { parseText, type Printed, printed } from "../config/value.ts";
+import { assert } from "../model/assert.ts";
+
+/** Nothing in it is in force: each setting is a comment, so that a later default is not frozen by an old file. */
+export function configTemplate(): string {
+  const shown = fieldNames.filter((name) => fieldOf(name).outsideFiles !== true);
+  const sections = GROUPS.map((group) => ({
+    group,
+    names: shown.filter((name) => fieldOf(name).group === group),
+  })).filter(({ names }) => names.length > 0);
+  return [
+    OPENING,
+    ...sections.map(({ group, names }) =>
+      [
+        `# --- ${group} ---`,
+        "",
+        ...names.map((name, index) => entry(name, names[index - 1] ?? null)),
+      ].join("\n"),
+    ),
+  ].join("\n");
+}
+
+const OPENING = `# The configuration of crigc. Each setting below is a comment that shows its default: take away the "#" and change the value.
+# "crigc config" lists what is in force and where each value comes from; "crigc config --check FILE" proves a file.
+# The agent takes a changed file over by itself, if it is valid. Files in conf.d go over this one, in the order of their names.
+
+apiVersion: crigc/v1
+kind: CrigcConfiguration
+`;
+
+function entry(name: FieldName, before: FieldName | null): string {
+  const field = fieldOf(name);
+  const words = `${capitalised(field.help)}. ${field.doc}`;
+  const facts = [`${dashed(field.flag)}. Takes ${expectedInFile(field.type)}.`];
+  const value = yaml({ name, before }, printed(field.type, defaultOf(field)));
+  return [
+    ...wrapped(words),
+    ...wrapped(facts.join(" ")),
+    ...value.map((line) => `#${line}`),
+    "",
+  ].join("\n");
+}
+
+function defaultOf(field: Field): FieldValue {
+  const parsed = parseText(field.type, field.default);
+  assert(parsed.kind === "value", `the default of ${dashed(field.flag)} is valid`);
+  return parsed.value;
+}
+
+/** Names with a dot share a map within the file, which the first of them opens. */
+function yaml(
+  place: { readonly name: FieldName; readonly before: FieldName | null },
+  value: Printed,
+): readonly string[] {
+  const [outer = "", inner] = place.name.split(".");
+  const text = value === null ? '"off"' : JSON.stringify(value);
+  if (inner !== undefined) {
+    const opened = place.before?.startsWith(`${outer}.`) === true;
+    return [...(opened ? [] : [`${outer}:`]), `  ${inner}: ${text}`];
+  }
+  if (value === null || typeof value !== "object" || Array.isArray(value))
+    return [`${outer}: ${text}`];
+  const lines = Object.entries(value).map(([key, held]) => `  ${key}: ${JSON.stringify(held)}`);
+  return lines.length === 0 ? [`${outer}: {}`] : [`${outer}:`, ...lines];
+}
+
+const WIDTH = 118;
+
+function wrapped(text: string): readonly string[] {
+  const lines: string[] = [];
+  let line = "#";
+  for (const word of text.split(" ")) {
+    if (line.length + 1 + word.length > WIDTH) {
+      lines.push(line);
+      line = "#";
+    }
+    line = `${line} ${word}`;
+  }
+  return [...lines, line];
+}
+
+const capitalised = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);

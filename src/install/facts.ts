@@ -1,0 +1,22 @@
+/** What lies in a tree at the paths that concern an installation, gathered before anything is decided. */
+import type { Found, RootedTree } from "../host/rooted-tree.ts";
+import { type Manifest, parseManifest } from "./manifest.ts";
+import { installed, parentsOf } from "./paths.ts";
+
+export type Fact = Found;
+
+/** A path that is not in it is absent. */
+export type Facts = ReadonlyMap<string, Fact>;
+
+/** The paths and all their parents. */
+export async function factsOf(tree: RootedTree, paths: readonly string[]): Promise<Facts> {
+  const facts = new Map<string, Fact>();
+  const all = new Set(paths.flatMap((path) => [...parentsOf(path), path]));
+  for (const path of all) facts.set(path, await tree.look(path));
+  return facts;
+}
+
+export async function manifestIn(tree: RootedTree): Promise<Manifest | null> {
+  const text = await tree.readText(installed.manifest);
+  return text === null ? null : parseManifest(text);
+}

@@ -1,0 +1,32 @@
+/** Which init system a tree has, and whether it is the one that runs. */
+import type { RootedTree } from "../host/rooted-tree.ts";
+import { HostError } from "../model/errors.ts";
+import type { Init } from "./manifest.ts";
+
+const SIGNS: readonly (readonly [Init, readonly string[]])[] = [
+  ["systemd", ["/usr/lib/systemd/systemd", "/lib/systemd/systemd"]],
+  ["openrc", ["/sbin/openrc-run", "/usr/sbin/openrc-run"]],
+];
+
+/** Throws where there is none that we know. */
+export async function initOf(tree: RootedTree): Promise<Init> {
+  for (const [init, paths] of SIGNS) {
+    for (const path of paths) {
+      if ((await tree.look(path)).kind !== "absent") return init;
+    }
+  }
+  throw new HostError(
+    "refused",
+    "installing was refused: neither systemd nor OpenRC is there; name one with --init, or none to leave the start to you",
+  );
+}
+
+/** Made by the init system when it boots, so absent in a container or a tree that is being built. */
+const RUNNING: Readonly<Record<Init, string>> = {
+  systemd: "/run/systemd/system",
+  openrc: "/run/openrc/softlevel",
+  none: "/nonexistent",
+};
+
+export const isRunning = async (init: Init, tree: RootedTree): Promise<boolean> =>
+  (await tree.look(RUNNING[init])).kind !== "absent";

@@ -1,0 +1,65 @@
+/** `crigc install`: puts executable, service, configuration and keep directory into a tree, and starts the agent where that runs. */
+import { loaderOf } from "../host/elf.ts";
+import { RootedTree } from "../host/rooted-tree.ts";
+import { sha256OfFile } from "../host/sha256.ts";
+import { HostError } from "../model/errors.ts";
+import { apply } from "./apply.ts";
+import { factsOf, manifestIn } from "./facts.ts";
+import { initOf, isRunning } from "./init.ts";
+import type { Init } from "./manifest.ts";
+import { installed } from "./paths.ts";
+import { installPlan, type InstallRequest, wantedOf } from "./plan.ts";
+import type { Step } from "./step.ts";
+
+export interface InstallOptions {
+  readonly version: string;
+  /** The tree; "/" is the running system. */
+  readonly root: string;
+  /** The executable to install. */
+  readonly from: string;
+  /** Directory of the tree that it goes into. */
+  readonly binDirectory: string;
+  /** `null`: found out. */
+  readonly init: Init | null;
+  readonly baseline: boolean;
+  /** False: put in place only. */
+  readonly start: boolean;
+  readonly dryRun: boolean;
+}
+
+/** Answers with the steps that were done, or would be. `done` hears of each as it ends. */
+export async function install(
+  options: InstallOptions,
+  done: (step: Step) => void,
+): Promise<readonly Step[]> {
+  const tree = new RootedTree(options.root);
+  const before = await manifestIn(tree);
+  const init = options.init ?? (await initOf(tree));
+  const path = `${options.binDirectory}/crigc`;
+  await requireLoader(options, tree);
+  const request: InstallRequest = {
+    version: options.version,
+    init,
+    executable: { path, from: options.from, sha256: await sha256OfFile(options.from) },
+    baseline: options.baseline,
+    start: options.start && options.root === "/" && (await isRunning(init, tree)),
+  };
+  const paths = [
+    installed.manifest,
+    ...wantedOf(request, before).map((it) => it.path),
+    ...(before === null ? [] : [before.executable]),
+  ];
+  const steps = installPlan(request, before, await factsOf(tree, paths));
+  if (!options.dryRun) await apply(steps, tree, done);
+  return steps;
+}
+
+/** A glibc build on Alpine, or one for another processor, would be put in place and never start. */
+async function requireLoader({ from, root }: InstallOptions, tree: RootedTree): Promise<void> {
+  const loader = loaderOf(from);
+  if (loader === null || (await tree.look(loader)).kind !== "absent") return;
+  throw new HostError(
+    "refused",
+    `installing ${from} into ${root} was refused: it needs ${loader}, which is not there; take the build for its processor and libc (musl on Alpine)`,
+  );
+}

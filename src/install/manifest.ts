@@ -1,0 +1,65 @@
+/** What an installation has put in place, remembered so that an upgrade knows its own files and a removal leaves nothing behind. */
+
+import { installed, parentsOf } from "./paths.ts";
+
+export interface Manifest {
+  readonly version: string;
+  readonly init: Init;
+  readonly executable: string;
+  /** Directories that were not there before. */
+  readonly directories: readonly string[];
+  /** SHA-256 of each file as it was written. */
+  readonly files: Readonly<Record<string, string>>;
+  readonly links: readonly string[];
+}
+
+export type Init = "systemd" | "openrc" | "none";
+
+export const inits: readonly Init[] = ["systemd", "openrc", "none"];
+
+export const isInit = (text: unknown): text is Init => inits.some((init) => init === text);
+
+export function manifestText(manifest: Manifest): string {
+  return `${JSON.stringify({ apiVersion: "crigc/v1", kind: "Installation", ...manifest }, null, 2)}\n`;
+}
+
+/** `null` where the text is no manifest: then nothing counts as ours. Paths that no installation makes are left out. */
+export function parseManifest(text: string): Manifest | null {
+  const { version, init, executable, directories, files, links } = parsedObject(text);
+  if (typeof version !== "string" || !isInit(init) || !isExecutable(executable)) return null;
+  if (!isPaths(directories) || !isPaths(links) || !isObject(files)) return null;
+  const ours: ReadonlySet<string> = new Set([executable, ...Object.values(installed)]);
+  const parents = new Set([...ours].flatMap((path) => [...parentsOf(path), path]));
+  const sums = Object.entries(files).filter(
+    (entry): entry is [string, string] => ours.has(entry[0]) && typeof entry[1] === "string",
+  );
+  return {
+    version,
+    init,
+    executable,
+    directories: directories.filter((path) => parents.has(path)),
+    files: Object.fromEntries(sums),
+    links: links.filter((path) => ours.has(path)),
+  };
+}
+
+const isExecutable = (value: unknown): value is string => isPath(value) && value.endsWith("/crigc");
+
+function parsedObject(text: string): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value) ? value : {};
+  } catch {
+    return {};
+  }
+}
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+const isPaths = (value: unknown): value is readonly string[] =>
+  Array.isArray(value) && value.every(isPath);
+
+/** Absolute and in its shortest form, as we write them. */
+const isPath = (value: unknown): value is string =>
+  typeof value === "string" && /^(\/[^/\0]+)+$/.test(value) && !/\/\.\.?(\/|$)/.test(value);

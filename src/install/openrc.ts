@@ -1,0 +1,55 @@
+/** The OpenRC service of the agent, for Alpine and its kin. */
+
+export interface ScriptOptions {
+  /** Absolute path of the executable. */
+  readonly executable: string;
+}
+
+/** supervise-daemon starts it again when it ends; what it says goes to the system log. */
+export const openrcScript = ({ executable }: ScriptOptions): string => `#!/sbin/openrc-run
+# Written by "crigc install", which replaces it on an upgrade. Settings go to /etc/crigc/crigc.yaml.
+
+name="crigc"
+description="Collector of unused images, dead containers and orphaned pod logs"
+supervisor="supervise-daemon"
+command="${executable}"
+command_args="run"
+pidfile="/run/crigc.pid"
+respawn_delay=10
+respawn_max=0
+# A removal in flight is finished first; the runtime may take as long as a call's deadline.
+retry="TERM/150/KILL/5"
+supervise_daemon_args="--nicelevel 10 --ionice 2:7"
+output_logger="logger -t crigc -p daemon.info"
+error_logger="logger -t crigc -p daemon.info"
+extra_started_commands="reload"
+
+# They would change what the executable does, or make it another program.
+unset BUN_OPTIONS BUN_BE_BUN
+
+depend() {
+	need localmount
+	use logger
+	after containerd crio docker cri-dockerd k3s
+}
+
+start_pre() {
+	checkpath --directory --mode 0700 --owner root:root /var/lib/crigc
+	checkpath --directory --mode 0755 --owner root:root /run/crigc
+	# Until the list is written nothing is collected.
+	if yesno "\${crigc_baseline:-no}"; then
+		"\${command}" keep baseline --once || return 1
+	fi
+}
+
+reload() {
+	ebegin "Reloading \${RC_SVCNAME}"
+	supervise-daemon "\${RC_SVCNAME}" --signal HUP
+	eend $?
+}
+`;
+
+/** Of the service: makes the first start keep the images that are there. */
+export const openrcSettings = `# Written by "crigc install --baseline".
+crigc_baseline=yes
+`;

@@ -1,0 +1,202 @@
+/** Decides what an installation does to a tree, from what was found there. */
+import { sha256OfText } from "../host/sha256.ts";
+import { assertNever } from "../model/assert.ts";
+import { HostError } from "../model/errors.ts";
+import type { Fact, Facts } from "./facts.ts";
+import { type Init, type Manifest, manifestText } from "./manifest.ts";
+import { installed, parentsOf } from "./paths.ts";
+import type { Step } from "./step.ts";
+import { type Wanted, wantedFor } from "./wanted.ts";
+
+export interface InstallRequest {
+  readonly version: string;
+  readonly init: Init;
+  readonly executable: {
+    /** Where it goes. */
+    readonly path: string;
+    /** Where it is now, outside of the tree. */
+    readonly from: string;
+    readonly sha256: string;
+  };
+  /** Keep the images that are there at the first start. */
+  readonly baseline: boolean;
+  /** The init system runs, and the agent is to be started. */
+  readonly start: boolean;
+}
+
+/** Throws `HostError` where something that is not ours is in the way; then nothing may be changed. */
+export function installPlan(
+  request: InstallRequest,
+  before: Manifest | null,
+  facts: Facts,
+): readonly Step[] {
+  const wanted = wantedOf(request, before);
+  const steps = [
+    ...missingParents([installed.manifest, ...wanted.map(({ path }) => path)], facts),
+    ...wanted.flatMap((it) => stepsFor(it, { request, before, facts })),
+    ...leftover(request, before, facts),
+  ];
+  // Directories that are both wanted and a parent were listed twice.
+  const changes = steps.filter(
+    (step, index) =>
+      steps.findIndex((it) => it.kind === step.kind && it.path === step.path) === index,
+  );
+  const after = manifestText(manifestAfter({ request, before, wanted, changes }));
+  const remembered = factOf(facts, installed.manifest);
+  const known = remembered.kind === "file" && remembered.sha256 === sha256OfText(after);
+  return [
+    ...changes,
+    ...(known
+      ? []
+      : [{ kind: "text", path: installed.manifest, text: after, mode: 0o600 } as const]),
+    ...(request.start ? startCommands(request.init, changes) : []),
+  ];
+}
+
+/** What an earlier installation was asked for stays. */
+export const wantedOf = (request: InstallRequest, before: Manifest | null): readonly Wanted[] =>
+  wantedFor({
+    init: request.init,
+    executable: request.executable.path,
+    baseline:
+      request.baseline ||
+      [installed.systemdBaseline, installed.openrcSettings].some(
+        (path) => before?.files[path] !== undefined,
+      ),
+  });
+
+type TreeStep = Exclude<Step, { kind: "command" }>;
+
+interface Known {
+  readonly request: InstallRequest;
+  readonly before: Manifest | null;
+  readonly facts: Facts;
+}
+
+export const factOf = (facts: Facts, path: string): Fact => facts.get(path) ?? { kind: "absent" };
+
+function missingParents(paths: readonly string[], facts: Facts): readonly TreeStep[] {
+  return paths
+    .flatMap(parentsOf)
+    .filter((path) => factOf(facts, path).kind === "absent")
+    .map((path) => ({
+      kind: "directory",
+      path,
+      mode: path === installed.stateDirectory ? 0o700 : 0o755,
+    }));
+}
+
+function stepsFor(wanted: Wanted, known: Known): readonly TreeStep[] {
+  const fact = factOf(known.facts, wanted.path);
+  switch (wanted.kind) {
+    case "directory":
+      // A link is the operator's way to put it elsewhere.
+      if (fact.kind === "directory" || fact.kind === "link") return [];
+      if (fact.kind === "absent") return [wanted];
+      throw inTheWay(wanted.path, fact);
+    case "text":
+      return wanted.theirs && fact.kind !== "absent" ? [] : textSteps(wanted, fact, known);
+    case "executable": {
+      const { from, sha256, path } = known.request.executable;
+      if (fact.kind === "file" && fact.sha256 === sha256 && fact.mode === EXECUTABLE) return [];
+      if (fact.kind !== "file" && fact.kind !== "absent") throw inTheWay(path, fact);
+      return [{ kind: "executable", path, from, mode: EXECUTABLE }];
+    }
+    case "link":
+      if (fact.kind === "link" && fact.target === wanted.target) return [];
+      if (fact.kind !== "link" && fact.kind !== "absent") throw inTheWay(wanted.path, fact);
+      return [wanted];
+    default:
+      return assertNever(wanted);
+  }
+}
+
+const EXECUTABLE = 0o755;
+
+function textSteps(
+  wanted: Extract<Wanted, { kind: "text" }>,
+  fact: Fact,
+  { before }: Known,
+): readonly TreeStep[] {
+  const { path, text, mode } = wanted;
+  const write: TreeStep = { kind: "text", path, text, mode };
+  if (fact.kind === "absent") return [write];
+  if (fact.kind !== "file") throw inTheWay(path, fact);
+  if (fact.sha256 === sha256OfText(text)) return fact.mode === mode ? [] : [write];
+  if (fact.sha256 === before?.files[path]) return [write];
+  return [{ kind: "move", path, to: asideOf(path) }, write];
+}
+
+/** In the state directory, where nothing takes it for a service. */
+export const asideOf = (path: string): string =>
+  `${installed.stateDirectory}/replaced-${path.slice(path.lastIndexOf("/") + 1)}`;
+
+function inTheWay(path: string, fact: Fact): HostError {
+  if (fact.kind === "link" && fact.target === "/dev/null")
+    return new HostError(
+      "refused",
+      `installing ${path} was refused: the service is masked; unmask it first`,
+    );
+  const what = {
+    link: "a symbolic link",
+    directory: "a directory",
+    file: "a file",
+    other: "no regular file",
+    absent: "nothing",
+  }[fact.kind];
+  return new HostError(
+    "refused",
+    `installing ${path} was refused: ${what}${fact.kind === "link" ? ` to ${fact.target}` : ""} is there, which crigc install did not make; move it away first`,
+  );
+}
+
+/** The executable of an earlier installation that went elsewhere, unless it was changed since. */
+function leftover(
+  { executable }: InstallRequest,
+  before: Manifest | null,
+  facts: Facts,
+): readonly TreeStep[] {
+  if (before === null || before.executable === executable.path) return [];
+  const fact = factOf(facts, before.executable);
+  const ours = fact.kind === "file" && fact.sha256 === before.files[before.executable];
+  return ours ? [{ kind: "remove", path: before.executable }] : [];
+}
+
+function manifestAfter(about: {
+  readonly request: InstallRequest;
+  readonly before: Manifest | null;
+  readonly wanted: readonly Wanted[];
+  readonly changes: readonly TreeStep[];
+}): Manifest {
+  const { request, before, wanted, changes } = about;
+  const made = changes.flatMap((step) => (step.kind === "directory" ? [step.path] : []));
+  const sums = wanted.flatMap((it): readonly (readonly [string, string])[] => {
+    if (it.kind === "executable") return [[it.path, request.executable.sha256]];
+    return it.kind === "text" ? [[it.path, sha256OfText(it.text)]] : [];
+  });
+  return {
+    version: request.version,
+    init: request.init,
+    executable: request.executable.path,
+    directories: [...new Set([...(before?.directories ?? []), ...made])].toSorted(),
+    files: Object.fromEntries(sums),
+    links: wanted.flatMap((it) => (it.kind === "link" ? [it.path] : [])),
+  };
+}
+
+/** Not waiting: the agent counts as started when it is ready, which may wait for the runtime. */
+function startCommands(init: Init, changes: readonly TreeStep[]): readonly Step[] {
+  const changed = changes.some(
+    (step) =>
+      step.kind === "executable" || (step.kind === "text" && step.path !== installed.config),
+  );
+  const commands = {
+    systemd: [
+      ...(changed ? [["systemctl", "daemon-reload"]] : []),
+      ["systemctl", changed ? "restart" : "start", "--no-block", "crigc.service"],
+    ],
+    openrc: [["rc-service", "crigc", changed ? "restart" : "start"]],
+    none: [],
+  }[init];
+  return commands.map((words) => ({ kind: "command", words }));
+}

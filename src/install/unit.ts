@@ -1,0 +1,108 @@
+/** The systemd unit of the agent: low priority, bounded memory, and no right that it does not need. */
+
+export interface UnitOptions {
+  /** Absolute path of the executable. */
+  readonly executable: string;
+}
+
+/** Admins change it with drop-ins (`systemctl edit crigc`), which an upgrade leaves alone. */
+export function systemdUnit({ executable }: UnitOptions): string {
+  return [HEAD, service(executable), PRIORITY, HARDENING, INSTALL].join("\n");
+}
+
+/** Until the list is written nothing is collected: a failing step keeps the agent from starting, and is tried again. */
+export const baselineDropIn = ({
+  executable,
+}: UnitOptions): string => `# Written by "crigc install --baseline".
+[Service]
+ReadWritePaths=/etc/crigc/keep.d
+ExecStartPre=${executable} keep baseline --once
+`;
+
+const HEAD = `# Written by "crigc install", which replaces it on an upgrade. Change it with "systemctl edit crigc".
+[Unit]
+Description=Collector of unused images, dead containers and orphaned pod logs
+# Only an order: the agent waits for the runtime by itself, and outlives its restarts.
+After=containerd.service crio.service docker.service cri-docker.service k3s.service k3s-agent.service
+After=rke2-server.service rke2-agent.service k0scontroller.service k0sworker.service
+StartLimitIntervalSec=0
+`;
+
+const service = (executable: string): string => `[Service]
+Type=notify
+NotifyAccess=main
+ExecStart=${executable} run
+ExecReload=/bin/kill -HUP $MAINPID
+Restart=always
+RestartSec=10s
+WatchdogSec=2min
+# A removal in flight is finished first; the runtime may take as long as a call's deadline.
+TimeoutStopSec=150s
+KillMode=mixed
+# They would change what the executable does, or make it another program.
+UnsetEnvironment=BUN_OPTIONS BUN_BE_BUN
+StateDirectory=crigc
+StateDirectoryMode=0700
+# Its locks and holds have to outlive a restart.
+RuntimeDirectory=crigc
+RuntimeDirectoryPreserve=yes
+`;
+
+/**
+ * Best effort, not idle: on a busy disk the idle class would starve our own ledger just when the disk is full.
+ * The memory limits leave room for lists of a node at the limits of the runtime's own messages.
+ */
+const PRIORITY = `Nice=10
+CPUWeight=20
+IOSchedulingClass=best-effort
+IOSchedulingPriority=7
+IOWeight=20
+MemoryHigh=384M
+MemoryMax=512M
+MemorySwapMax=0
+TasksMax=256
+LimitCORE=0
+OOMScoreAdjust=300
+`;
+
+/**
+ * Left out on purpose: MemoryDenyWriteExecute (the JIT and the calls into libc need memory that is both),
+ * ProcSubset=pid (hides the boot ID), PrivateNetwork and IPAddressDeny (metrics, a kubelet's API, pre-stop requests),
+ * ProtectHome=yes and PrivateUsers (an image store may lie anywhere, and has to be measured where it is).
+ * ReadWritePaths names /var/log and not what is below: a path that is absent at the start would stay read-only.
+ */
+const HARDENING = `ProtectSystem=strict
+ReadWritePaths=/var/log
+ProtectHome=read-only
+PrivateTmp=yes
+PrivateMounts=yes
+PrivateDevices=yes
+DevicePolicy=closed
+ProtectProc=invisible
+ProtectKernelTunables=yes
+ProtectKernelModules=yes
+ProtectKernelLogs=yes
+ProtectControlGroups=yes
+ProtectClock=yes
+ProtectHostname=yes
+PrivateIPC=yes
+NoNewPrivileges=yes
+CapabilityBoundingSet=
+AmbientCapabilities=
+RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6
+RestrictNamespaces=yes
+RestrictRealtime=yes
+RestrictSUIDSGID=yes
+LockPersonality=yes
+RemoveIPC=yes
+KeyringMode=private
+SystemCallArchitectures=native
+SystemCallFilter=@system-service
+SystemCallFilter=~@privileged @resources
+SystemCallErrorNumber=EPERM
+UMask=0077
+`;
+
+const INSTALL = `[Install]
+WantedBy=multi-user.target
+`;

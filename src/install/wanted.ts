@@ -1,0 +1,67 @@
+/** What an installed crigc consists of, for an init system. */
+import { configTemplate } from "./config-template.ts";
+import type { Init } from "./manifest.ts";
+import { openrcScript, openrcSettings } from "./openrc.ts";
+import { installed } from "./paths.ts";
+import { baselineDropIn, systemdUnit } from "./unit.ts";
+
+export type Wanted =
+  | { readonly kind: "directory"; readonly path: string; readonly mode: number }
+  | {
+      readonly kind: "text";
+      readonly path: string;
+      readonly text: string;
+      readonly mode: number;
+      /** The operator's from the start: written where there is none, and never again. */
+      readonly theirs: boolean;
+    }
+  | { readonly kind: "executable"; readonly path: string }
+  | { readonly kind: "link"; readonly path: string; readonly target: string };
+
+export function wantedFor(about: {
+  readonly init: Init;
+  readonly executable: string;
+  readonly baseline: boolean;
+}): readonly Wanted[] {
+  return [
+    { kind: "directory", path: installed.stateDirectory, mode: 0o700 },
+    { kind: "executable", path: about.executable },
+    { kind: "directory", path: installed.configDirectory, mode: 0o755 },
+    { kind: "text", path: installed.config, text: configTemplate(), mode: 0o644, theirs: true },
+    { kind: "directory", path: installed.dropIns, mode: 0o755 },
+    { kind: "directory", path: installed.keepDirectory, mode: 0o755 },
+    ...serviceFor(about),
+  ];
+}
+
+function serviceFor({
+  init,
+  executable,
+  baseline,
+}: Parameters<typeof wantedFor>[0]): readonly Wanted[] {
+  const text = (path: string, content: string, mode: number): Wanted => ({
+    kind: "text",
+    path,
+    text: content,
+    mode,
+    theirs: false,
+  });
+  switch (init) {
+    case "systemd":
+      return [
+        text(installed.systemdUnit, systemdUnit({ executable }), 0o644),
+        ...(baseline
+          ? [text(installed.systemdBaseline, baselineDropIn({ executable }), 0o644)]
+          : []),
+        { kind: "link", path: installed.systemdLink, target: installed.systemdUnit },
+      ];
+    case "openrc":
+      return [
+        text(installed.openrcScript, openrcScript({ executable }), 0o755),
+        ...(baseline ? [text(installed.openrcSettings, openrcSettings, 0o644)] : []),
+        { kind: "link", path: installed.openrcLink, target: installed.openrcScript },
+      ];
+    case "none":
+      return [];
+  }
+}

@@ -1,0 +1,39 @@
+// The commented configuration: what it shows is what is in force without it.
+
+import { describe, expect, test } from "bun:test";
+
+import { fieldNames, fieldOf } from "../../src/config/fields.ts";
+import { loadConfig } from "../../src/config/load.ts";
+import { configTemplate } from "../../src/install/config-template.ts";
+
+const template = configTemplate();
+const load = (text: string | null) =>
+  loadConfig({
+    flags: [],
+    env: {},
+    reader: { file: (path) => (path.endsWith("crigc.yaml") ? text : null), names: () => null },
+  });
+const valuesOf = (text: string | null) =>
+  Object.fromEntries(Object.entries(load(text).values).map(([name, { value }]) => [name, value]));
+
+describe("the configuration template", () => {
+  test("as it is, it is valid and changes nothing", () => {
+    const { values, warnings } = load(template);
+    expect(warnings).toEqual([]);
+    expect(Object.values(values).every(({ source }) => source === "default")).toBe(true);
+  });
+
+  test("with every setting put in force, every value is still the default, and comes from the file", () => {
+    const uncommented = template.replace(/^#(?=[a-zA-Z ]+:| {2}\S+:)/gm, (mark, offset: number) =>
+      template[offset + 1] === " " && template[offset + 2] !== " " ? mark : "",
+    );
+    expect(valuesOf(uncommented)).toEqual(valuesOf(null));
+    const shown = fieldNames.filter((name) => fieldOf(name).outsideFiles !== true);
+    const { values } = load(uncommented);
+    expect(shown.filter((name) => values[name].source !== "file")).toEqual([]);
+  });
+
+  test("no line is too wide to be read in a terminal", () => {
+    expect(template.split("\n").filter((line) => line.length > 130)).toEqual([]);
+  });
+});

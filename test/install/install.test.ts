@@ -1,0 +1,364 @@
+// Installing into a tree, upgrading, and taking everything out again.
+
+import { describe, expect, test } from "bun:test";
+import { chmodSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+
+import fc from "fast-check";
+
+import { install, type InstallOptions } from "../../src/install/install.ts";
+import type { Step } from "../../src/install/step.ts";
+import { uninstall } from "../../src/install/uninstall.ts";
+import { HostError, messageOf } from "../../src/model/errors.ts";
+import { put, scratch } from "../support/scratch.ts";
+import { changesOf, treeOf } from "../support/tree.ts";
+
+const silent = (): void => undefined;
+
+/** A root file system with systemd in it, and an executable outside. */
+function machine(): { readonly root: string; readonly from: string; readonly outside: string } {
+  const top = scratch();
+  const root = join(top, "root");
+  put(root, "usr/lib/systemd/systemd", "init", 0o755);
+  put(root, "etc/os-release", "ID=debian\n");
+  mkdirSync(join(root, "usr/local/bin"), { recursive: true });
+  mkdirSync(join(root, "etc/systemd/system/multi-user.target.wants"), { recursive: true });
+  mkdirSync(join(root, "var/lib"), { recursive: true });
+  return {
+    root,
+    from: put(top, "crigc-1", "the first executable", 0o755),
+    outside: put(top, "outside/secret"),
+  };
+}
+
+const optionsFor = (root: string, from: string): InstallOptions => ({
+  version: "1.0.0",
+  root,
+  from,
+  binDirectory: "/usr/local/bin",
+  init: null,
+  baseline: false,
+  start: true,
+  dryRun: false,
+});
+
+const refusalOf = async (action: Promise<unknown>): Promise<string> =>
+  action.then(() => "it was not refused", messageOf);
+
+const wordsOf = (steps: readonly Step[]): readonly string[] =>
+  steps.map((step) => ("path" in step ? `${step.kind} ${step.path}` : step.kind));
+
+describe("install", () => {
+  test("puts exactly the executable, the enabled unit, configuration, keep directory and state directory into the tree", async () => {
+    const { root, from } = machine();
+    const before = treeOf(root);
+    await install(optionsFor(root, from), silent);
+    const changes = changesOf(before, treeOf(root));
+    expect(
+      Object.entries(changes).map(
+        ([path, what]) => `${path}: ${what.split(" ").slice(0, 2).join(" ")}`,
+      ),
+    ).toEqual([
+      "etc/crigc: directory 755",
+      "etc/crigc/conf.d: directory 755",
+      "etc/crigc/crigc.yaml: file 644",
+      "etc/crigc/keep.d: directory 755",
+      "etc/systemd/system/crigc.service: file 644",
+      "etc/systemd/system/multi-user.target.wants/crigc.service: link /etc/systemd/system/crigc.service",
+      "usr/local/bin/crigc: file 755",
+      "var/lib/crigc: directory 700",
+      "var/lib/crigc/install.json: file 600",
+    ]);
+    expect(readFileSync(join(root, "etc/systemd/system/crigc.service"), "utf8")).toContain(
+      "ExecStart=/usr/local/bin/crigc run\n",
+    );
+  });
+
+  test("a second time it changes nothing", async () => {
+    const { root, from } = machine();
+    await install(optionsFor(root, from), silent);
+    const before = treeOf(root);
+    expect(await install(optionsFor(root, from), silent)).toEqual([]);
+    expect(treeOf(root)).toEqual(before);
+  });
+
+  test("a dry run names the steps and does none of them", async () => {
+    const { root, from } = machine();
+    const before = treeOf(root);
+    const planned = await install({ ...optionsFor(root, from), dryRun: true }, silent);
+    expect(treeOf(root)).toEqual(before);
+    expect(await install(optionsFor(root, from), silent)).toEqual(planned);
+    expect(wordsOf(planned)).toContain("executable /usr/local/bin/crigc");
+  });
+
+  test("an upgrade replaces the executable and keeps configuration, keep rules and ledger", async () => {
+    const { root, from } = machine();
+    await install(optionsFor(root, from), silent);
+    const theirs = [
+      put(
+        root,
+        "etc/crigc/crigc.yaml",
+        "apiVersion: crigc/v1\nkind: CrigcConfiguration\nmaxImages: 5\n",
+      ),
+      put(root, "etc/crigc/conf.d/10-ours.yaml", "x"),
+      put(root, "etc/crigc/keep.d/base.list", "nginx"),
+      put(root, "var/lib/crigc/ledger.db", "memory"),
+    ];
+    const before = theirs.map((path) => readFileSync(path, "utf8"));
+    const next = put(dirname(root), "crigc-2", "the second executable", 0o755);
+    const steps = await install({ ...optionsFor(root, next), version: "2.0.0" }, silent);
+    expect(wordsOf(steps)).toEqual([
+      "executable /usr/local/bin/crigc",
+      "text /var/lib/crigc/install.json",
+    ]);
+    expect(theirs.map((path) => readFileSync(path, "utf8"))).toEqual(before);
+    expect(readFileSync(join(root, "usr/local/bin/crigc"), "utf8")).toBe("the second executable");
+  });
+
+  test("a unit that somebody edited is kept aside when it is replaced", async () => {
+    const { root, from } = machine();
+    await install(optionsFor(root, from), silent);
+    put(root, "etc/systemd/system/crigc.service", "[Service]\nExecStart=/bin/edited\n");
+    const steps = await install(optionsFor(root, from), silent);
+    expect(wordsOf(steps)).toEqual([
+      "move /etc/systemd/system/crigc.service",
+      "text /etc/systemd/system/crigc.service",
+    ]);
+    expect(readFileSync(join(root, "var/lib/crigc/replaced-crigc.service"), "utf8")).toContain(
+      "edited",
+    );
+  });
+
+  test("another directory for the executable moves it, and the unit names it", async () => {
+    const { root, from } = machine();
+    await install(optionsFor(root, from), silent);
+    await install({ ...optionsFor(root, from), binDirectory: "/opt/bin" }, silent);
+    const after = treeOf(root);
+    expect(after["usr/local/bin/crigc"]).toBeUndefined();
+    expect(after["opt/bin/crigc"]).toStartWith("file 755");
+    expect(readFileSync(join(root, "etc/systemd/system/crigc.service"), "utf8")).toContain(
+      "ExecStart=/opt/bin/crigc run",
+    );
+  });
+
+  test("--baseline stays in force over an upgrade without it", async () => {
+    const { root, from } = machine();
+    await install({ ...optionsFor(root, from), baseline: true }, silent);
+    expect(await install(optionsFor(root, from), silent)).toEqual([]);
+    expect(
+      readFileSync(join(root, "etc/systemd/system/crigc.service.d/10-baseline.conf"), "utf8"),
+    ).toContain("ExecStartPre=/usr/local/bin/crigc keep baseline --once\n");
+  });
+
+  test("on OpenRC it writes the script and links it into the default runlevel", async () => {
+    const { root, from } = machine();
+    rmSync(join(root, "usr/lib/systemd"), { recursive: true });
+    put(root, "sbin/openrc-run", "", 0o755);
+    await install(optionsFor(root, from), silent);
+    const after = treeOf(root);
+    expect(after["etc/init.d/crigc"]).toStartWith("file 755");
+    expect(after["etc/runlevels/default/crigc"]).toBe("link /etc/init.d/crigc");
+    expect(after["etc/systemd/system/crigc.service"]).toBeUndefined();
+  });
+
+  test("where no init system is known it says so and changes nothing", async () => {
+    const { root, from } = machine();
+    rmSync(join(root, "usr/lib/systemd"), { recursive: true });
+    const before = treeOf(root);
+    expect(await refusalOf(install(optionsFor(root, from), silent))).toContain("--init");
+    expect(treeOf(root)).toEqual(before);
+  });
+
+  test("an executable whose loader the tree has not is refused before anything is written", async () => {
+    const { root } = machine();
+    const before = treeOf(root);
+    expect(await refusalOf(install(optionsFor(root, "/bin/true"), silent))).toContain(
+      "it needs /lib",
+    );
+    expect(treeOf(root)).toEqual(before);
+  });
+
+  test("a masked service stays masked, and nothing is changed", async () => {
+    const { root, from } = machine();
+    symlinkSync("/dev/null", join(root, "etc/systemd/system/crigc.service"));
+    const before = treeOf(root);
+    expect(await refusalOf(install(optionsFor(root, from), silent))).toContain("masked");
+    expect(treeOf(root)).toEqual(before);
+  });
+
+  test("a broken manifest counts as none: what is there is kept aside, not trusted", async () => {
+    const { root, from } = machine();
+    put(root, "var/lib/crigc/install.json", '{"directories":["/etc"],"files":{"../x":1}}');
+    await install(optionsFor(root, from), silent);
+    expect(await install(optionsFor(root, from), silent)).toEqual([]);
+  });
+});
+
+describe("links in the tree", () => {
+  test("an absolute link resolves inside the tree", async () => {
+    const { root, from } = machine();
+    rmSync(join(root, "usr/local/bin"), { recursive: true });
+    mkdirSync(join(root, "data/bin"), { recursive: true });
+    symlinkSync("/data/bin", join(root, "usr/local/bin"));
+    await install(optionsFor(root, from), silent);
+    expect(treeOf(root)["data/bin/crigc"]).toStartWith("file 755");
+  });
+
+  test("a link of the file itself is refused, not followed", async () => {
+    const { root, from, outside } = machine();
+    symlinkSync(outside, join(root, "usr/local/bin/crigc"));
+    expect(await refusalOf(install(optionsFor(root, from), silent))).toContain("a symbolic link");
+    expect(readFileSync(outside, "utf8")).toBe("");
+  });
+
+  test("wherever links lead, nothing outside the tree changes, on installing and on purging", async () => {
+    const places = [
+      "etc",
+      "etc/crigc",
+      "etc/crigc/keep.d",
+      "etc/crigc/crigc.yaml",
+      "etc/systemd",
+      "etc/systemd/system",
+      "etc/systemd/system/multi-user.target.wants",
+      "etc/systemd/system/crigc.service",
+      "usr",
+      "usr/local",
+      "usr/local/bin",
+      "usr/local/bin/crigc",
+      "var",
+      "var/lib",
+      "var/lib/crigc",
+      "var/lib/crigc/install.json",
+    ];
+    const link = fc.record({
+      place: fc.constantFrom(...places),
+      target: fc.constantFrom(
+        "OUTSIDE",
+        "OUTSIDE/etc",
+        "../../../../../../../../../OUTSIDE",
+        "..",
+        "../..",
+        "/",
+        "/etc",
+        ".",
+        "loop",
+        "/var/lib/crigc",
+        "../outside",
+      ),
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(link, { maxLength: 4 }), fc.boolean(), async (links, first) => {
+        const { root, from, outside } = machine();
+        const directory = dirname(outside);
+        for (const name of [
+          "etc/crigc/crigc.yaml",
+          "crigc",
+          "install.json",
+          "crigc.service",
+          "bin/crigc",
+        ])
+          put(directory, name, "theirs");
+        const plant = (): void => {
+          for (const { place, target } of links) {
+            const path = join(root, place);
+            rmSync(path, { recursive: true, force: true });
+            try {
+              mkdirSync(dirname(path), { recursive: true });
+              symlinkSync(target.replace("OUTSIDE", directory), path);
+            } catch {
+              // The place lies below a link that was planted before.
+            }
+          }
+        };
+        // Planting itself may have gone through a planted link: what counts is what we change.
+        if (first) await install({ ...optionsFor(root, from), init: "systemd" }, silent);
+        plant();
+        const before = treeOf(directory);
+        const attempt = async (action: () => Promise<unknown>): Promise<void> => {
+          try {
+            await action();
+          } catch (error) {
+            if (!(error instanceof HostError)) throw error;
+          }
+        };
+        await attempt(() => install({ ...optionsFor(root, from), init: "systemd" }, silent));
+        await attempt(() => uninstall({ root, purge: true, dryRun: false }, silent));
+        expect(treeOf(directory)).toEqual(before);
+        rmSync(dirname(root), { recursive: true });
+      }),
+      { numRuns: 60 },
+    );
+  });
+});
+
+describe("uninstall", () => {
+  test("--purge leaves the tree as it was", async () => {
+    const { root, from } = machine();
+    const before = treeOf(root);
+    await install(
+      { ...optionsFor(root, from), baseline: true, binDirectory: "/opt/crigc/bin" },
+      silent,
+    );
+    put(root, "etc/crigc/keep.d/mine.list", "nginx");
+    put(root, "var/lib/crigc/ledger.db", "memory");
+    await uninstall({ root, purge: true, dryRun: false }, silent);
+    expect(changesOf(before, treeOf(root))).toEqual({});
+  });
+
+  test("without it configuration and ledger stay, and a later --purge takes them too", async () => {
+    const { root, from } = machine();
+    const before = treeOf(root);
+    await install(optionsFor(root, from), silent);
+    put(root, "var/lib/crigc/ledger.db", "memory");
+    await uninstall({ root, purge: false, dryRun: false }, silent);
+    expect(Object.keys(changesOf(before, treeOf(root)))).toEqual([
+      "etc/crigc",
+      "etc/crigc/conf.d",
+      "etc/crigc/crigc.yaml",
+      "etc/crigc/keep.d",
+      "var/lib/crigc",
+      "var/lib/crigc/install.json",
+      "var/lib/crigc/ledger.db",
+    ]);
+    await uninstall({ root, purge: true, dryRun: false }, silent);
+    expect(changesOf(before, treeOf(root))).toEqual({});
+  });
+
+  test("directories that others use meanwhile stay", async () => {
+    const { root, from } = machine();
+    await install({ ...optionsFor(root, from), binDirectory: "/opt/bin" }, silent);
+    put(root, "opt/bin/other", "theirs");
+    await uninstall({ root, purge: true, dryRun: false }, silent);
+    expect(treeOf(root)["opt/bin/other"]).toStartWith("file");
+  });
+
+  test("a dry run names the steps and does none of them", async () => {
+    const { root, from } = machine();
+    await install(optionsFor(root, from), silent);
+    const before = treeOf(root);
+    const steps = await uninstall({ root, purge: true, dryRun: true }, silent);
+    expect(treeOf(root)).toEqual(before);
+    expect(wordsOf(steps ?? [])).toContain("remove-tree /var/lib/crigc");
+  });
+
+  test("where nothing was installed there is nothing to do", async () => {
+    const { root } = machine();
+    expect(await uninstall({ root, purge: true, dryRun: false }, silent)).toBeNull();
+  });
+
+  test("a manifest cannot name what an installation never makes", async () => {
+    const { root, from } = machine();
+    await install(optionsFor(root, from), silent);
+    put(root, "etc/shadow", "secret");
+    const path = join(root, "var/lib/crigc/install.json");
+    const manifest = JSON.parse(readFileSync(path, "utf8")) as {
+      files: Record<string, string>;
+      links: string[];
+    };
+    manifest.files["/etc/shadow"] = "0".repeat(64);
+    writeFileSync(path, JSON.stringify(manifest));
+    chmodSync(path, 0o600);
+    await uninstall({ root, purge: true, dryRun: false }, silent);
+    expect(treeOf(root)["etc/shadow"]).toStartWith("file");
+  });
+});
