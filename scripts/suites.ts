@@ -72,6 +72,13 @@ export const suites: readonly Suite[] = [
     suiteMinutes: 40,
   },
   {
+    name: "shells",
+    run: { tests: ["test/e2e/shells"] },
+    groups: ["shells"],
+    testSeconds: 60,
+    suiteMinutes: 5,
+  },
+  {
     name: "observability",
     run: { tests: ["test/e2e/observability"] },
     ordered: true,

@@ -1,0 +1,139 @@
+// The completion scripts work in the shells that they are for, and the manual page is good roff.
+
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { manualPage } from "../../../src/cli/man.ts";
+import { bashScript } from "../../../src/cli/shell/bash.ts";
+import { fishScript } from "../../../src/cli/shell/fish.ts";
+import { completionTable } from "../../../src/cli/shell/table.ts";
+import { zshScript } from "../../../src/cli/shell/zsh.ts";
+import { exampleCommands } from "../../cli/world.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "crigc-shells-"));
+const script = (name: string): string => join(folder, name);
+const files = join(folder, "files");
+
+beforeAll(() => {
+  const table = completionTable(exampleCommands);
+  writeFileSync(script("bash"), bashScript(table));
+  writeFileSync(script("zsh"), zshScript(table));
+  writeFileSync(script("fish"), fishScript(table));
+  mkdirSync(join(files, "folder"), { recursive: true });
+  writeFileSync(join(files, "file.yaml"), "");
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+function run(argv: readonly string[], stdin = ""): string {
+  const { exitCode, stdout, stderr } = Bun.spawnSync([...argv], {
+    stdin: Buffer.from(stdin),
+    env: { ...process.env, HOME: folder },
+  });
+  if (exitCode !== 0 || stderr.length > 0)
+    throw new Error(`${argv.join(" ")}: ${exitCode} ${stderr.toString()}`);
+  return stdout.toString();
+}
+
+/** What stands before the cursor, and what is proposed, in the order of names. */
+const CASES: readonly (readonly [string, string])[] = [
+  ["crigc h", "hold"],
+  ["crigc keep ", "baseline list"],
+  ["crigc keep l", "list"],
+  ["crigc --compat ", "kubelet none"],
+  ["crigc --compat k", "kubelet"],
+  [
+    "crigc gc --imag",
+    "--image-gc-high-threshold --image-gc-inode-high-threshold --image-gc-inode-low-threshold --image-gc-low-threshold --image-gc-period --image-maximum-gc-age --image-minimum-gc-age --image-service-endpoint --image-store-budget --images --image-cache-period --image-detection-period",
+  ],
+  ["crigc hold --rea", "--reason"],
+  ["crigc gc --rea", ""],
+  ["crigc gc -o j", "json"],
+  ["crigc keep baseline --format o", "oci"],
+  ["crigc --keep keep h", "hold"],
+  ["crigc -v 3 keep l", "list"],
+  ["crigc --max-images ", ""],
+];
+
+const sorted = (words: readonly string[]): string => words.toSorted().join(" ");
+
+describe("bash", () => {
+  const proposals = (line: string): string =>
+    sorted(
+      run(["bash", "--norc", join(import.meta.dir, "type.bash"), script("bash")], `${line}\n`)
+        .trim()
+        .split(/\s+/),
+    );
+
+  test.each([...CASES, ["crigc --compat=k", "kubelet"], ["crigc --compat=", "kubelet none"]])(
+    "%s: %s",
+    (line, wanted) => {
+      expect(proposals(line)).toBe(sorted(wanted.split(" ")));
+    },
+  );
+
+  test("files and directories", () => {
+    expect(proposals(`crigc --config ${files}/f`)).toBe(`${files}/file.yaml ${files}/folder`);
+    expect(proposals(`crigc --state-dir ${files}/f`)).toBe(`${files}/folder`);
+  });
+});
+
+describe("fish", () => {
+  const proposals = (line: string): string =>
+    sorted(
+      run(["fish", "--no-config", "-c", `source ${script("fish")}; complete -C '${line}'`])
+        .trim()
+        .split("\n")
+        .map((it) => it.split("\t")[0] ?? ""),
+    );
+
+  test.each(CASES)("%s: %s", (line, wanted) => {
+    expect(proposals(line)).toBe(sorted(wanted.split(" ")));
+  });
+
+  test("files and directories", () => {
+    expect(proposals(`crigc --config ${files}/f`)).toBe(`${files}/file.yaml ${files}/folder/`);
+    expect(proposals(`crigc --state-dir ${files}/f`)).toBe(`${files}/folder/`);
+  });
+});
+
+describe("zsh", () => {
+  test("what is typed is completed", () => {
+    const typed: readonly (readonly [string, string])[] = [
+      ["crigc ho", "crigc hold "],
+      ["crigc keep l", "crigc keep list "],
+      ["crigc --compat k", "crigc --compat kubelet "],
+      ["crigc --compat=k", "crigc --compat=kubelet "],
+      ["crigc hold --rea", "crigc hold --reason "],
+      ["crigc gc --rea", "crigc gc --rea"],
+      ["crigc gc -o j", "crigc gc -o json "],
+      ["crigc --keep keep ho", "crigc --keep keep hold "],
+      ["crigc --max-im", "crigc --max-images "],
+      [`crigc --config ${files}/fi`, `crigc --config ${files}/file.yaml `],
+      [`crigc --state-dir ${files}/f`, `crigc --state-dir ${files}/folder/`],
+    ];
+    const out = run(
+      ["zsh", "-f", join(import.meta.dir, "type.zsh"), script("zsh"), folder],
+      `${typed.map(([line]) => line).join("\n")}\n`,
+    );
+    expect(out.split("\n").slice(0, -1)).toEqual(typed.map(([, line]) => line));
+  });
+});
+
+test("groff has nothing to say about the manual page, and what it prints is whole", () => {
+  const page = manualPage(exampleCommands, { version: "1.2.3", commit: "" });
+  const text = run(["groff", "-man", "-Tutf8", "-ww", "-rLL=100n"], page).replaceAll(
+    /.\u0008/g,
+    "",
+  );
+  for (const part of [
+    "NAME",
+    "COMMANDS",
+    "--image-gc-high-threshold PERCENT",
+    "CRIGC_MAX_IMAGES",
+    "EXIT STATUS",
+    "/etc/crigc/keep.d",
+  ])
+    expect(text).toContain(part);
+});
