@@ -3,10 +3,15 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 
+/** Those that belong to the project, whatever CRIGC_VECTORS says. */
+export const ownVectors = join(import.meta.dir, "vectors");
+
 /** `NAME.jsonl` of the directory, or `NAME.jsonl.gz`: one JSON object a line, whose shape the caller knows. */
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters
-export function readVectors<Vector>(name: string): readonly Vector[] {
-  const directory = process.env["CRIGC_VECTORS"] ?? join(import.meta.dir, "vectors");
+export function readVectors<Vector>(
+  name: string,
+  directory = process.env["CRIGC_VECTORS"] ?? ownVectors,
+): readonly Vector[] {
   const plain = join(directory, `${name}.jsonl`);
   const text = existsSync(plain)
     ? readFileSync(plain, "utf8")
