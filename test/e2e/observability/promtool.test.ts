@@ -1,0 +1,70 @@
+// Prometheus' own tool judges the metrics and the rules; rules-test.yaml says when each alert fires and when it does not.
+
+import { afterAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { ALERTS } from "../../../src/report/alerts.ts";
+import { createMetrics } from "../../../src/report/metrics.ts";
+import { prometheusRules } from "../../../src/report/rules.ts";
+import { filesystem, NOW, pass, runtime } from "../../report/build.ts";
+
+const directory = mkdtempSync(join(tmpdir(), "crigc-promtool-"));
+afterAll(() => rmSync(directory, { recursive: true }));
+
+async function promtool(words: readonly string[], input = ""): Promise<string> {
+  const tool = Bun.spawn(["promtool", ...words], {
+    cwd: directory,
+    stdin: new Blob([input]),
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [out, err, code] = await Promise.all([
+    new Response(tool.stdout).text(),
+    new Response(tool.stderr).text(),
+    tool.exited,
+  ]);
+  return code === 0 ? err : `exit ${code}: ${out}${err}`;
+}
+
+test("promtool check metrics has nothing to say", async () => {
+  const metrics = createMetrics({ version: "0.1.0", commit: "abc", startedAt: NOW });
+  metrics.observePass(pass());
+  metrics.observeCall({ method: "ListImages", code: "OK", tookMs: 3 });
+  metrics.observeEvent("GhostImage");
+  metrics.setProcess({ cpuSeconds: 1, residentBytes: 1, openFiles: 1 });
+  metrics.setNode({
+    runtime: { ...runtime, version: 'a "quoted"\\version' },
+    runtimeAnswers: true,
+    filesystems: [filesystem()],
+    thresholds: { highPercent: 85, lowPercent: 80 },
+    images: { count: 1, sizeBytes: 1n },
+    deadContainers: 1,
+    underPressure: false,
+    signals: [{ signal: "imagefs.available", met: true }],
+    hold: { kind: "none" },
+    bootGrace: null,
+    ledgerOnDisk: true,
+    configurationInForce: true,
+  });
+  expect(await promtool(["check", "metrics"], metrics.expose())).toBe("");
+});
+
+test("promtool finds fault with a broken exposition, so that its silence means something", async () => {
+  expect(await promtool(["check", "metrics"], "crigc_x{ 1\n")).toStartWith("exit 1");
+});
+
+describe("the rules", () => {
+  test("are accepted by promtool check rules", async () => {
+    await Bun.write(join(directory, "rules.yaml"), prometheusRules());
+    expect(await promtool(["check", "rules", "rules.yaml"])).toBe("");
+  });
+
+  test("fire and stay silent as rules-test.yaml says", async () => {
+    const cases = await Bun.file(join(import.meta.dir, "rules-test.yaml")).text();
+    await Bun.write(join(directory, "rules-test.yaml"), cases);
+    expect(await promtool(["test", "rules", "rules-test.yaml"])).toBe("");
+    for (const { name } of ALERTS) expect(cases).toContain(name);
+  });
+});
