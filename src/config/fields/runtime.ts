@@ -36,7 +36,7 @@ export const runtimeFields = {
     group: "Runtime",
     placeholder: "DURATION",
     help: "deadline of every call to the runtime",
-    doc: "The deadline of every call, a whole streamed list included. `gc` also waits at most this long for another pass to finish.",
+    doc: "A whole streamed list counts as one call. `gc` also waits at most this long for another pass to finish.",
     commands: RUNTIME,
     kubelet: true,
   },

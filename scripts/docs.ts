@@ -1,0 +1,104 @@
+// Generates the sections of docs/ that repeat what the tables in the code say; a test holds the pages against them.
+
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+import { commands } from "../src/cli/commands.ts";
+import { exitTable } from "../src/cli/exit.ts";
+import { flagUsage, optionUsage, usageOf } from "../src/cli/help.ts";
+import type { CommandWords } from "../src/cli/words.ts";
+import { dashed, defaultWords, type Field, GROUPS, variablesOf } from "../src/config/field.ts";
+import { type FieldName, fieldNames, fieldOf } from "../src/config/fields.ts";
+import { expectedInFile } from "../src/config/schema.ts";
+import { expected } from "../src/config/value.ts";
+
+const top = join(import.meta.dir, "..");
+
+/** Pages by path, and for each the text of its generated sections by name. */
+export const generated: Readonly<Record<string, Readonly<Record<string, () => string>>>> = {
+  "docs/configuration.md": { flags },
+  "docs/cli.md": { commands: commandSections, "exit codes": exitCodes },
+};
+
+/** The page with its generated sections written anew. */
+export function regenerated(path: string, page: string): string {
+  let text = page;
+  for (const [name, section] of Object.entries(generated[path] ?? {})) {
+    const start = `<!-- generated: ${name} -->\n`;
+    const end = "<!-- end of what is generated -->";
+    const from = text.indexOf(start);
+    const to = text.indexOf(end, from);
+    if (from < 0 || to < 0) throw new Error(`${path} has no section "generated: ${name}"`);
+    text = `${text.slice(0, from)}${start}\n${section()}\n${text.slice(to)}`;
+  }
+  return text;
+}
+
+function flags(): string {
+  return GROUPS.flatMap((group) => [
+    `## ${group}\n`,
+    ...fieldNames.filter((name) => fieldOf(name).group === group).map(flagSection),
+  ]).join("\n");
+}
+
+function flagSection(name: FieldName): string {
+  const field = fieldOf(name);
+  const names = [field.flag, ...(field.aliases ?? [])].map((flag) => code(dashed(flag)));
+  return [
+    `### ${names.join(", ")}\n`,
+    `${capital(field.help)}. ${field.doc}\n`,
+    ...facts(name, field).map((fact) => `- ${fact}`),
+    "",
+  ].join("\n");
+}
+
+function facts(name: FieldName, field: Field): readonly string[] {
+  const onLine = expected(field.type);
+  const inFile = expectedInFile(field.type);
+  const unit = field.unit === undefined || field.unit === "percent" ? "" : ` (${field.unit})`;
+  return [
+    `As a flag: ${code(flagUsage(field))}, ${onLine}${unit}`,
+    field.outsideFiles === true
+      ? "Not in configuration files"
+      : `In files: ${code(name)}${inFile === onLine ? "" : `, ${inFile}`}${field.kubelet === true ? "; also taken from a `KubeletConfiguration`" : ""}`,
+    `Environment: ${variablesOf(field).map(code).join(", ")}`,
+    `Default: ${field.default === "" ? defaultWords(field) : code(field.default)}`,
+  ];
+}
+
+function commandSections(): string {
+  return commands.map(commandSection).join("\n");
+}
+
+function commandSection(command: CommandWords): string {
+  const rows = [
+    ...command.operands.map(({ name, help }) => [name, help]),
+    ...command.options.map((option) => [optionUsage(option), option.help]),
+  ];
+  return [
+    `## ${code(`crigc ${command.name}`)}\n`,
+    `    ${usageOf(command)}\n`,
+    `${`${capital(command.summary)}. ${command.doc}`.trim()}\n`,
+    ...(rows.length === 0
+      ? []
+      : [`${rows.map(([name = "", help = ""]) => `- ${code(name)}: ${help}`).join("\n")}\n`]),
+  ].join("\n");
+}
+
+function exitCodes(): string {
+  return `${exitTable.map(({ code: exit, when }) => `- ${code(String(exit))}: ${when}`).join("\n")}\n`;
+}
+
+const capital = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
+
+const code = (text: string): string => `\`${text}\``;
+
+if (import.meta.main)
+  for (const path of Object.keys(generated)) {
+    const file = join(top, path);
+    const page = readFileSync(file, "utf8");
+    const next = regenerated(path, page);
+    if (next === page) continue;
+    writeFileSync(file, next);
+    console.log(`docs: ${path} is written anew`);
+  }

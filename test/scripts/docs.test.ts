@@ -1,0 +1,41 @@
+// The pages that repeat what the tables in the code say are held against them.
+
+import { describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+
+import { generated, regenerated } from "../../scripts/docs.ts";
+import { fieldByFlag, fieldNames, fieldOf } from "../../src/config/fields.ts";
+
+const page = (path: string): string => readFileSync(join(import.meta.dir, "../..", path), "utf8");
+
+describe.each(Object.keys(generated).map((path) => [path] as const))("%s", (path) => {
+  test("says what the tables say; if not, run scripts/docs", () => {
+    expect(page(path)).toBe(regenerated(path, page(path)));
+  });
+
+  test("a changed line in a generated section is noticed", () => {
+    const text = page(path);
+    const section = text.indexOf("<!-- generated:");
+    const line = text.indexOf("\n- ", section);
+    const edited = `${text.slice(0, line)}\n- another line${text.slice(line)}`;
+    expect(regenerated(path, edited)).toBe(regenerated(path, text));
+    expect(regenerated(path, edited)).not.toBe(edited);
+  });
+
+  test("flags that it names exist", () => {
+    const written = page(path).match(/(?<=`)--[a-z][a-z-]+/g) ?? [];
+    const options = [...(page("docs/cli.md").match(/--[a-z][a-z-]+/g) ?? [])];
+    const known = new Set([...[...fieldByFlag.keys()].map((flag) => `--${flag}`), ...options]);
+    expect(written.filter((flag) => !known.has(flag))).toEqual([]);
+  });
+});
+
+test("every field and its flag stand in the page on configuration", () => {
+  const text = page("docs/configuration.md");
+  for (const name of fieldNames) {
+    const { flag, outsideFiles } = fieldOf(name);
+    expect(text).toContain(`\`${flag.length === 1 ? "-" : "--"}${flag}`);
+    if (outsideFiles !== true) expect(text).toContain(`- In files: \`${name}\``);
+  }
+});
