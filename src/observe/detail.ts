@@ -37,7 +37,8 @@ export async function readContainerDetails(
   const { known, need } = input;
   const volumes = new Map<ContainerId, ImageVolumes>();
   const ends = new Map<ContainerId, Instant>();
-  const toAsk: Container[] = [];
+  // By ID: a container that events announced stands there once for each reference that it names.
+  const toAsk = new Map<ContainerId, Container>();
   for (const container of input.containers) {
     const record = known.containers.get(container.id);
     const volumesKnown = record?.imageVolumes ?? null;
@@ -46,9 +47,9 @@ export async function readContainerDetails(
     const endKnown = record?.finishedAt ?? null;
     if (endKnown !== null && container.state === "exited") ends.set(container.id, endKnown);
     const endMissing = need.ends && container.state === "exited" && endKnown === null;
-    if ((need.volumes && volumesKnown === null) || endMissing) toAsk.push(container);
+    if ((need.volumes && volumesKnown === null) || endMissing) toAsk.set(container.id, container);
   }
-  await mapBounded(toAsk, CONCURRENCY, async (container) => {
+  await mapBounded([...toAsk.values()], CONCURRENCY, async (container) => {
     try {
       const detail = await runtime.containerDetail(container.id, signal);
       if (detail === null) {
