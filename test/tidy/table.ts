@@ -22,13 +22,25 @@ export const folderRules: Readonly<Record<string, FolderRule>> = {
   report: { folders: ["model"], packages: [], oneFile: ["Bun"] },
   loop: { folders: ["model", "observe", "policy", "execute", "report"], packages: [] },
   cli: {
-    folders: ["model", "config", "loop", "observe", "policy", "execute", "report", "store", "host"],
+    folders: [
+      "model",
+      "config",
+      "loop",
+      "observe",
+      "policy",
+      "execute",
+      "report",
+      "store",
+      "host",
+      "install",
+    ],
     packages: ["node:util"],
   },
   install: {
     folders: ["model", "config", "loop", "observe", "policy", "execute", "report", "store", "host"],
     packages: ["node:util"],
   },
+  compose: { folders: ["*"], packages: ["node:*", "Bun"] },
   main: { folders: ["*"], packages: ["node:*", "Bun"] },
 };
 
