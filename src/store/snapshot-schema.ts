@@ -1,0 +1,154 @@
+// The shape of a recorded node: every field that the model needs is required, so that a misspelt one is missed; others may be there.
+
+import * as v from "valibot";
+
+import { type ContainerId, containerId, imageId, podUid, sandboxId } from "../model/ids.ts";
+import type { ImageVolumes, PodReading, Resolution, Snapshot } from "../model/snapshot.ts";
+import {
+  bytesField,
+  countField,
+  durationField,
+  mapField,
+  textsField,
+  timeField,
+} from "./snapshot-fields.ts";
+
+const anImageId = v.pipe(v.string(), v.transform(imageId));
+const aContainerId = v.pipe(v.string(), v.transform(containerId));
+const aSandboxId = v.pipe(v.string(), v.transform(sandboxId));
+const aPodUid = v.pipe(v.string(), v.transform(podUid));
+
+const image = v.object({
+  id: anImageId,
+  repoTags: textsField,
+  repoDigests: textsField,
+  sizeBytes: bytesField,
+  pinned: v.boolean(),
+});
+
+const container = v.object({
+  id: aContainerId,
+  sandboxId: aSandboxId,
+  name: v.string(),
+  attempt: countField,
+  podUid: aPodUid,
+  podName: v.string(),
+  podNamespace: v.string(),
+  imageName: v.string(),
+  imageRef: v.string(),
+  imageId: v.string(),
+  state: v.picklist(["created", "running", "exited", "unknown"]),
+  createdAt: timeField,
+});
+
+const sandbox = v.object({
+  id: aSandboxId,
+  podUid: aPodUid,
+  metadataUid: aPodUid,
+  name: v.string(),
+  namespace: v.string(),
+  attempt: countField,
+  state: v.picklist(["ready", "not-ready"]),
+  createdAt: timeField,
+});
+
+const volumes = v.variant("kind", [
+  v.object({ id: aContainerId, kind: v.literal("known"), references: textsField }),
+  v.object({ id: aContainerId, kind: v.literal("gone") }),
+  v.object({ id: aContainerId, kind: v.literal("unsupported") }),
+  v.object({ id: aContainerId, kind: v.literal("unknown"), message: v.string() }),
+]);
+
+const resolution = v.variant("kind", [
+  v.object({ reference: v.string(), kind: v.literal("image"), id: anImageId }),
+  v.object({ reference: v.string(), kind: v.literal("absent") }),
+  v.object({ reference: v.string(), kind: v.literal("unknown"), message: v.string() }),
+]);
+
+const filesystem = v.object({
+  roles: v.array(v.picklist(["imagefs", "containerfs", "nodefs"])),
+  path: v.string(),
+  mountpoint: v.string(),
+  device: v.string(),
+  capacityBytes: bytesField,
+  availableBytes: bytesField,
+  inodes: bytesField,
+  inodesFree: bytesField,
+  imageUsedBytes: v.nullable(bytesField),
+  containerUsedBytes: v.nullable(bytesField),
+});
+
+const source = v.picklist(["cri", "kubelet-dir", "kubelet-api"]);
+
+const pods: v.GenericSchema<unknown, PodReading> = v.variant("kind", [
+  v.object({
+    kind: v.literal("ready"),
+    source,
+    pods: v.array(
+      v.object({
+        uid: aPodUid,
+        finished: v.boolean(),
+        evicted: v.boolean(),
+        images: textsField,
+      }),
+    ),
+  }),
+  v.object({ kind: v.literal("none"), why: v.string() }),
+  v.object({ kind: v.literal("failed"), source, message: v.string() }),
+]);
+
+const logs = v.object({
+  podLogsDirectory: v.string(),
+  podLogs: v.array(v.object({ entry: v.string(), uid: aPodUid })),
+  strays: textsField,
+  danglingLinks: v.array(v.object({ entry: v.string(), containerId: v.string() })),
+  sizeBytes: v.nullable(bytesField),
+});
+
+const keep = v.object({
+  rules: v.array(v.object({ pattern: v.string(), source: v.string() })),
+  problems: v.array(v.object({ source: v.string(), message: v.string() })),
+  directoriesRead: textsField,
+});
+
+export const snapshotShape = v.pipe(
+  v.object({
+    clocks: v.object({ wall: timeField, uptimeNs: durationField, bootId: v.string() }),
+    observedAt: timeField,
+    runtime: v.object({
+      endpoint: v.string(),
+      imageEndpoint: v.string(),
+      name: v.string(),
+      version: v.string(),
+      apiVersion: v.string(),
+      sandboxImages: textsField,
+    }),
+    images: v.array(image),
+    containers: v.array(container),
+    sandboxes: v.array(sandbox),
+    imageVolumes: mapField(volumes, ({ id, ...it }): readonly [ContainerId, ImageVolumes] => [
+      id,
+      it,
+    ]),
+    containerEnds: mapField(
+      v.object({ id: aContainerId, finishedAt: timeField }),
+      (it) => [it.id, it.finishedAt] as const,
+    ),
+    resolutions: mapField(resolution, ({ reference, ...it }): readonly [string, Resolution] => [
+      reference,
+      it,
+    ]),
+    sandboxImages: mapField(
+      v.object({ id: aSandboxId, name: v.string() }),
+      (it) => [it.id, it.name] as const,
+    ),
+    filesystems: v.array(filesystem),
+    pods,
+    logs: v.nullable(logs),
+    keep,
+  }),
+  v.transform(({ clocks, ...rest }): Snapshot => ({
+    ...rest,
+    clocks: { wall: clocks.wall, uptime: clocks.uptimeNs, bootId: clocks.bootId },
+  })),
+);

@@ -1,0 +1,116 @@
+import { describe, expect, test } from "bun:test";
+
+import fc from "fast-check";
+
+import { StoreError } from "../../src/model/errors.ts";
+import { exactJson, parseExactJson } from "../../src/store/exact-json.ts";
+import { readSnapshotText, snapshotText } from "../../src/store/snapshot-file.ts";
+import { aSnapshot } from "./arbitrary-snapshot.ts";
+import { aLedger } from "./arbitrary.ts";
+
+const [snapshot] = fc.sample(aSnapshot, { numRuns: 1, seed: 7 });
+const [ledger] = fc.sample(aLedger, { numRuns: 1, seed: 7 });
+if (snapshot === undefined || ledger === undefined) throw new Error("no sample");
+const text = snapshotText({
+  ledger,
+  snapshot: {
+    ...snapshot,
+    images: [
+      {
+        id: "sha256:a",
+        repoTags: ["a\u202eb\u009b"],
+        repoDigests: [],
+        sizeBytes: 18_446_744_073_709_551_615n,
+        pinned: false,
+      },
+    ].map((it) => ({ ...it, id: it.id as never })),
+  },
+});
+
+function refusal(changed: string): StoreError {
+  try {
+    readSnapshotText(changed, "node.json");
+  } catch (error) {
+    if (error instanceof StoreError) return error;
+    throw error;
+  }
+  throw new Error("it was read");
+}
+
+describe("a recorded node", () => {
+  test("is read as it was written", () => {
+    fc.assert(
+      fc.property(aSnapshot, aLedger, (seen, remembered) => {
+        const node = { snapshot: seen, ledger: remembered };
+        expect(readSnapshotText(snapshotText(node), "x")).toEqual(node);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test("has exact integers, and characters that mislead a terminal only as escapes", () => {
+    expect(text).toContain('"sizeBytes": 18446744073709551615');
+    expect(text).toContain("a\\u202eb\\u009b");
+  });
+
+  test("may have fields that a later version added", () => {
+    const value: unknown = parseExactJson(text);
+    const more = exactJson({ ...(value as object), novelty: { x: 1 } });
+    expect(readSnapshotText(more, "x")).toEqual(readSnapshotText(text, "x"));
+  });
+
+  test.each([
+    ["", "it is no JSON"],
+    ["{", "it is no JSON"],
+    ["[]", 'no document of apiVersion "crigc/v1"'],
+    ["{}", 'no document of apiVersion "crigc/v1"'],
+    [text.replace('"Snapshot"', '"Plan"'), 'kind "Snapshot"'],
+    [text.replace("18446744073709551615", "18446744073709551616"), "images.0.sizeBytes is wrong"],
+    [text.replace("18446744073709551615", "-1"), "images.0.sizeBytes is wrong"],
+    [text.replace("18446744073709551615", "1.5"), "images.0.sizeBytes is wrong"],
+    [text.replace('"pinned": false', '"pinned": "no"'), "images.0.pinned is wrong"],
+    [text.replace('"pinned"', '"pined"'), "images.0.pinned is wrong"],
+    [text.replace(/"observedAt": "[^"]*"/, '"observedAt": "soon"'), "observedAt is wrong: a time"],
+    [text.replace('"watchedNs"', '"watched"'), "ledger.watchedNs is wrong"],
+    [
+      text.replace(
+        /"releases": \[[^\]]*\]/,
+        `"releases": [${'{"runtime":"a","promptRemovals":1,"lateRemovals":0},'.repeat(2).slice(0, -1)}]`,
+      ),
+      "ledger.releases is wrong: an entry stands twice",
+    ],
+  ])("that is wrong is refused: %#", (changed, expected) => {
+    const error = refusal(changed);
+    expect(error.message).toContain(expected);
+    expect(error.message).toContain("node.json");
+    expect(error.kind).toBe("corrupt");
+  });
+
+  test("of a large node is read within a second", () => {
+    const images = Array.from({ length: 20_000 }, (_, at) => ({
+      ...snapshot.images[0],
+      id: `sha256:${at}` as never,
+      repoTags: [`registry.example/name:${at}`],
+      repoDigests: [],
+      sizeBytes: BigInt(at),
+      pinned: false,
+    }));
+    const large = snapshotText({ ledger, snapshot: { ...snapshot, images } });
+    const startedMs = performance.now();
+    expect(readSnapshotText(large, "x").snapshot.images).toHaveLength(20_000);
+    expect(performance.now() - startedMs).toBeLessThan(1000);
+  });
+});
+
+test("exact JSON gives integers back as they were, and other numbers as JSON does", () => {
+  fc.assert(
+    fc.property(fc.bigInt(), fc.double({ noNaN: true, noDefaultInfinity: true }), (big, float) => {
+      const read = parseExactJson(exactJson({ big, float })) as {
+        big: number | bigint;
+        float: number;
+      };
+      expect(BigInt(read.big)).toBe(big);
+      if (!Number.isInteger(float)) expect(read.float).toBe(float);
+    }),
+  );
+});
