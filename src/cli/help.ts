@@ -39,7 +39,7 @@ export function rootHelp(commands: readonly CommandWords[], screen: Screen): str
     "",
     ...wrapped(WHAT, readable),
     "",
-    ...commandList(commands, readable),
+    ...commandList(inFamilies(commands), readable),
     "",
     ...wrapped(MORE, readable),
   ];
@@ -55,7 +55,26 @@ const printed = (lines: readonly string[], screen: Screen): string => {
   return screen.unicode ? text : text.replaceAll("…", "...");
 };
 
-function commandList(commands: readonly CommandWords[], screen: Screen): readonly string[] {
+type Named = Pick<CommandWords, "name" | "summary">;
+
+/** What the commands of a first word are about. */
+const FAMILIES: Readonly<Record<string, string>> = {
+  keep: "the keep rules",
+  print: "text for images and automation",
+};
+
+/** Commands that share their first word take one line together. */
+function inFamilies(commands: readonly CommandWords[]): readonly Named[] {
+  const families = Map.groupBy(commands, ({ name }) => name.split(" ")[0] ?? name);
+  return [...families].flatMap(([first, members]): readonly Named[] => {
+    if (members.length === 1) return members;
+    const words = members.map(({ name }) => name.slice(first.length + 1));
+    const about = FAMILIES[first] ?? "several commands";
+    return [{ name: first, summary: `${about}: ${words.join(", ")}` }];
+  });
+}
+
+function commandList(commands: readonly Named[], screen: Screen): readonly string[] {
   const column = Math.max(...commands.map(({ name }) => name.length)) + 4;
   return commands.flatMap(({ name, summary }) =>
     entry({ left: name, text: summary, column }, screen),

@@ -56,7 +56,7 @@ describe.each(["", "flags", ...commands.map(({ name }) => name)].map((topic) => 
 );
 
 test("root help fits one screen", () => {
-  expect(helpOn("", commands, terminal(100)).split("\n").length).toBeLessThanOrEqual(40);
+  expect(helpOn("", commands, terminal(80)).split("\n").length).toBeLessThanOrEqual(40);
 });
 
 test("help on what does not exist says what does", () => {
