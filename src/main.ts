@@ -1,8 +1,9 @@
 /** The composition root: the process on one side, commands on the other. */
+
 import { dispatch } from "./cli/dispatch.ts";
-import { diskReader } from "./config/load.ts";
 import { openersOf } from "./compose/openers.ts";
 import { systemdOf } from "./compose/systemd.ts";
+import { diskReader } from "./config/load.ts";
 import { screenOf } from "./report/terminal.ts";
 
 // Filled in by the build; a run from the sources has neither.
@@ -20,7 +21,7 @@ for (const name of ["SIGTERM", "SIGINT"] as const) process.on(name, () => stop.a
 for (const stream of [process.stdout, process.stderr]) stream.on("error", () => undefined);
 
 const screen = screenOf({
-  isTerminal: process.stdout.isTTY === true,
+  isTerminal: process.stdout.isTTY,
   columns: process.stdout.columns,
   environment: process.env,
 });
@@ -34,11 +35,11 @@ const code = await dispatch(process.argv.slice(2), process.env, {
   reader: diskReader,
   open: openersOf({
     build,
-    process: { pid: process.pid, userId: process.getuid?.() ?? 0 },
+    self: { pid: process.pid, userId: process.getuid?.() ?? 0 },
     systemd: systemdOf(process.env, process.pid),
     stderr: (text) => void process.stderr.write(text),
     errorScreen: screenOf({
-      isTerminal: process.stderr.isTTY === true,
+      isTerminal: process.stderr.isTTY,
       columns: process.stderr.columns,
       environment: process.env,
     }),

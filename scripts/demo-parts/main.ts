@@ -2,6 +2,7 @@
 import { mkdirSync, statfsSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
+
 import { startFakeRuntime } from "../../test/support/fake-runtime/server.ts";
 import { demoNode, imageDescription, YOUNG_IMAGE } from "./node.ts";
 
@@ -17,7 +18,10 @@ const MINIMUM_AGE_S = 3;
 
 const keepDirectory = join(home, "keep.d");
 mkdirSync(keepDirectory);
-writeFileSync(join(keepDirectory, "site.list"), "# what this site can never pull again\nregistry.example/base/*\n");
+writeFileSync(
+  join(keepDirectory, "site.list"),
+  "# what this site can never pull again\nregistry.example/base/*\n",
+);
 
 const runtime = await startFakeRuntime({
   socket: join(home, "cri.sock"),
@@ -57,7 +61,9 @@ async function demonstrate(): Promise<void> {
   const before = used();
   const code = await crigc("gc");
   disk("Disk after");
-  say(`\n${before - used()} MiB came back. What a container uses, what the runtime pins, the sandbox image, what keep.d names and what is too young are still there.`);
+  say(
+    `\n${before - used()} MiB came back. What a container uses, what the runtime pins, the sandbox image, what keep.d names and what is too young are still there.`,
+  );
 
   title("Why one of them stayed");
   await crigc("explain", "registry.example/shop/migrate:v7");
@@ -78,9 +84,18 @@ async function crigc(command: string, ...words: readonly string[]): Promise<numb
     `--minimum-image-ttl-duration=${MINIMUM_AGE_S}s`,
     "--pod-source=cri",
     "-v=0",
-    ...(isTmpfs ? [] : ["--image-gc-high-threshold=100", "--image-gc-low-threshold=99", "--image-store-budget=160Mi"]),
+    ...(isTmpfs
+      ? []
+      : [
+          "--image-gc-high-threshold=100",
+          "--image-gc-low-threshold=99",
+          "--image-store-budget=160Mi",
+        ]),
   ];
-  const child = Bun.spawn([program, command, ...words, ...flags], { stdout: "inherit", stderr: "inherit" });
+  const child = Bun.spawn([program, command, ...words, ...flags], {
+    stdout: "inherit",
+    stderr: "inherit",
+  });
   const code = await child.exited;
   if (code !== 0) say(`(exit code ${code})`);
   return code;
@@ -93,7 +108,11 @@ function used(): number {
 }
 
 function disk(what: string): void {
-  say(isTmpfs ? `${what}: ${used()} of 256 MiB used (${Math.round((used() / 256) * 100)}%)` : `${what}: images take ${used()} MiB`);
+  say(
+    isTmpfs
+      ? `${what}: ${used()} of 256 MiB used (${Math.round((used() / 256) * 100)}%)`
+      : `${what}: images take ${used()} MiB`,
+  );
 }
 
 function title(text: string): void {

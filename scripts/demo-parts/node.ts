@@ -1,5 +1,9 @@
 // The demonstration node: which images, pods and containers are on it, and why each of them matters.
-import { hexId, imageIdOf, type NodeDescription } from "../../test/support/fake-runtime/describe.ts";
+import {
+  hexId,
+  imageIdOf,
+  type NodeDescription,
+} from "../../test/support/fake-runtime/describe.ts";
 
 const MIB = 1024 * 1024;
 
@@ -27,11 +31,18 @@ const OLD_IMAGES: readonly DemoImage[] = [
 ];
 
 /** Pulled while the node already runs, for a pod that is not there yet. */
-export const YOUNG_IMAGE: DemoImage = { name: "registry.example/shop/web:v8", mebibytes: 18, shares: [BASE] };
+export const YOUNG_IMAGE: DemoImage = {
+  name: "registry.example/shop/web:v8",
+  mebibytes: 18,
+  shares: [BASE],
+};
 
 export const imageDescription = (image: DemoImage) => {
   const own = { id: `own ${image.name}`, bytes: image.mebibytes * MIB };
-  const shared = (image.shares ?? []).map(({ layer, mebibytes }) => ({ id: layer, bytes: mebibytes * MIB }));
+  const shared = (image.shares ?? []).map(({ layer, mebibytes }) => ({
+    id: layer,
+    bytes: mebibytes * MIB,
+  }));
   return {
     id: imageIdOf(image.name),
     repoTags: [image.name],
@@ -41,14 +52,21 @@ export const imageDescription = (image: DemoImage) => {
   };
 };
 
-const POD = { id: hexId("pod web"), uid: "0f9f3f3e-8c1c-4a55-9f57-3d1c8b2f7a01", name: "web-0", namespace: "shop" };
+const POD = {
+  id: hexId("pod web"),
+  uid: "0f9f3f3e-8c1c-4a55-9f57-3d1c8b2f7a01",
+  name: "web-0",
+  namespace: "shop",
+};
 
 /** A web container runs, its init container has ended, and everything else on the node is unused. */
 export function demoNode(): NodeDescription {
   const ago = (minutes: number): string => new Date(Date.now() - minutes * 60_000).toISOString();
   return {
     images: OLD_IMAGES.map(imageDescription),
-    sandboxes: [{ ...POD, state: "ready", createdAt: ago(600), image: "registry.k8s.io/pause:3.8" }],
+    sandboxes: [
+      { ...POD, state: "ready", createdAt: ago(600), image: "registry.k8s.io/pause:3.8" },
+    ],
     containers: [
       {
         id: hexId("web"),

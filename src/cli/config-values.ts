@@ -1,4 +1,5 @@
 /** Configured values by their names in the configuration file, for the documents `Config` and `Status`. */
+
 import type { Config } from "../config/config.ts";
 import { fieldNames, fieldOf } from "../config/fields.ts";
 import { printed } from "../config/value.ts";

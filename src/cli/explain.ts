@@ -1,4 +1,5 @@
 /** `crigc explain`: the rules that apply to one image, container or sandbox, in the order they were tried. */
+
 import {
   type ExplainedThing,
   explanationDocument,

@@ -1,4 +1,5 @@
 /** What a reference on the command line names among the things of a plan. */
+
 import type { Prepared } from "../loop/prepare.ts";
 import type { Image } from "../model/snapshot.ts";
 import { indexImages, listedImages } from "../policy/image-index.ts";

@@ -1,4 +1,5 @@
 /** `crigc gc`: one pass now, a report, then the exit. */
+
 import { Announcer } from "../loop/announcer.ts";
 import { runPass } from "../loop/pass.ts";
 import { toMs } from "../model/time.ts";

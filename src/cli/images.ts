@@ -1,4 +1,5 @@
 /** `crigc images`: every image with its size, when it was first seen and last used, what uses it and what keeps it. */
+
 import { entriesOf, imageListDocument, imageListTable } from "../report/image-list.ts";
 import { printedJson } from "../report/json.ts";
 import type { Command } from "./command.ts";

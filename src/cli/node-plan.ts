@@ -1,5 +1,6 @@
-import { type Prepared, prepareRecorded } from "../loop/prepare.ts";
 /** The plan of this node as it is now, or of a recorded one: what plan, images, explain and a dry run are made from. */
+
+import { type Prepared, prepareRecorded } from "../loop/prepare.ts";
 import { type ReadOnlyPass, readOnlyPass } from "../loop/read-only.ts";
 import type { Purpose } from "../model/plan.ts";
 import type { Parts } from "../policy/decide.ts";

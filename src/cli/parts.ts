@@ -1,4 +1,5 @@
 /** The options by which `gc` and `plan` are limited to one half of the node, or widened to everything unused. */
+
 import type { Purpose } from "../model/plan.ts";
 import type { Parts } from "../policy/decide.ts";
 import { type CommandOption, has, type Invocation } from "./words.ts";

@@ -1,5 +1,6 @@
-import { assertNever } from "../model/assert.ts";
 /** The exit code that a plan or a finished pass comes to. */
+
+import { assertNever } from "../model/assert.ts";
 import type { Pass } from "../model/pass.ts";
 import type { Plan } from "../model/plan.ts";
 import type { ImageBlock } from "../model/reason.ts";

@@ -1,5 +1,6 @@
-import { printedJson } from "../report/json.ts";
 /** `crigc plan`: what `gc` would do now, and why each thing is kept or removed. */
+
+import { printedJson } from "../report/json.ts";
 import { planDocument } from "../report/plan-document.ts";
 import { planTable } from "../report/plan-table.ts";
 import type { Command } from "./command.ts";

@@ -1,4 +1,5 @@
 /** `crigc run`: the agent. */
+
 import type { Command } from "./command.ts";
 
 export const run: Command = {

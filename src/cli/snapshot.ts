@@ -1,4 +1,5 @@
 /** `crigc snapshot`: the node as one JSON document, for `plan --snapshot` and for bug reports. */
+
 import type { Command } from "./command.ts";
 import { exit } from "./exit.ts";
 import { planNode } from "./node-plan.ts";

@@ -1,19 +1,20 @@
 /** What the agent shows of itself: status, health and metrics, on the control socket and on the metrics address. */
+
 import { valuesOf } from "../cli/config-values.ts";
 import type { Config } from "../config/config.ts";
 import type { CallRecord } from "../cri/channel.ts";
 import { EventHook } from "../host/hook.ts";
 import { processFigures } from "../host/process-figures.ts";
 import * as socketFiles from "../host/socket-files.ts";
-import type { Agent } from "../loop/agent.ts";
 import type { AgentState } from "../loop/agent-state.ts";
+import type { Agent } from "../loop/agent.ts";
 import type { Engine, Seen } from "../loop/ports.ts";
 import { messageOf } from "../model/errors.ts";
 import type { Event } from "../model/event.ts";
 import type { Pass } from "../model/pass.ts";
 import { type Duration, type Instant, instantFromMs, toMs, watchedSince } from "../model/time.ts";
-import { type HttpServer, serveAddress, serveSocket } from "../report/http.ts";
 import type { HttpProviders } from "../report/http-routes.ts";
+import { type HttpServer, serveAddress, serveSocket } from "../report/http.ts";
 import { unjudged } from "../report/image-list.ts";
 import { toJson } from "../report/json.ts";
 import type { Log } from "../report/log.ts";
@@ -63,12 +64,16 @@ export class AgentFace {
   /** Opens the control socket, and the metrics address where one is named. What cannot be opened is said, and the agent goes on without. */
   async listen(): Promise<void> {
     const { paths, metricsBindAddress } = this.#options.config();
-    const http = { providers: this.#providers(), onError: (message: string) => this.#options.log().warning(message) };
+    const http = {
+      providers: this.#providers(),
+      onError: (message: string) => this.#options.log().warning(message),
+    };
     await this.#serve(async () => {
       const path = socketFiles.prepare(paths.runDir, CONTROL_SOCKET);
       return serveSocket(path, socketFiles, http);
     });
-    if (metricsBindAddress !== null) await this.#serve(async () => serveAddress(addressOf(metricsBindAddress), http));
+    if (metricsBindAddress !== null)
+      await this.#serve(async () => serveAddress(addressOf(metricsBindAddress), http));
   }
 
   attach(attached: Attached): void {
@@ -105,8 +110,11 @@ export class AgentFace {
   /** One line for `systemctl status`. */
   statusLine(): string {
     const state = this.#attached?.agent.state();
-    if (state === undefined || state.runtimeError !== null) return `the runtime does not answer: ${state?.runtimeError ?? this.#connectError ?? "not asked yet"}`;
-    const [filesystem] = (state.seen?.filesystems ?? []).filter((one) => one.roles.includes("imagefs"));
+    if (state === undefined || state.runtimeError !== null)
+      return `the runtime does not answer: ${state?.runtimeError ?? this.#connectError ?? "not asked yet"}`;
+    const [filesystem] = (state.seen?.filesystems ?? []).filter((one) =>
+      one.roles.includes("imagefs"),
+    );
     const percent =
       filesystem === undefined || filesystem.capacityBytes === 0n
         ? ""
@@ -129,7 +137,11 @@ export class AgentFace {
 
   #health() {
     const patienceMs = 2 * toMs(this.#options.config().requestTimeout) + 120_000;
-    return healthOf(this.#attached?.agent.state() ?? null, { now: now(), lastProgress: this.#lastProgress, patienceMs });
+    return healthOf(this.#attached?.agent.state() ?? null, {
+      now: now(),
+      lastProgress: this.#lastProgress,
+      patienceMs,
+    });
   }
 
   #providers(): HttpProviders {
@@ -147,7 +159,10 @@ export class AgentFace {
       status: () => this.#status(),
       images: () => {
         const state = this.#attached?.agent.state();
-        return { observedAt: state?.cachedAt ?? this.#options.startedAt, entries: unjudged(state?.images ?? []) };
+        return {
+          observedAt: state?.cachedAt ?? this.#options.startedAt,
+          entries: unjudged(state?.images ?? []),
+        };
       },
     };
   }
@@ -155,7 +170,9 @@ export class AgentFace {
   #feedMetrics(): void {
     const status = this.#status();
     const { limits } = this.#options.config();
-    const met = new Set((this.#attached?.agent.state().pressure?.met ?? []).map((one) => one.threshold.signal));
+    const met = new Set(
+      (this.#attached?.agent.state().pressure?.met ?? []).map((one) => one.threshold.signal),
+    );
     this.#metrics.setNode({
       runtime: status.runtime,
       runtimeAnswers: status.runtimeError === null && status.runtime !== null,
@@ -185,7 +202,7 @@ export class AgentFace {
     const sizeBytes = (state?.images ?? []).reduce((sum, image) => sum + image.sizeBytes, 0n);
     return {
       version: world.build.version,
-      pid: world.process.pid,
+      pid: world.self.pid,
       now: now(),
       startedAt,
       dryRun,
@@ -212,7 +229,10 @@ export class AgentFace {
         limit: one.limit,
         due: state?.pressure?.due.includes(one) ?? false,
       })),
-      images: state === null || state.cachedAt === null ? null : { count: state.images.length, sizeBytes },
+      images:
+        state === null || state.cachedAt === null
+          ? null
+          : { count: state.images.length, sizeBytes },
       deadContainers: seen?.deadContainers ?? null,
       events: this.#events,
       values: valuesOf(config()),
@@ -233,4 +253,3 @@ function addressOf(text: string): { readonly host: string; readonly port: number
   const host = text.slice(0, at).replace(/^\[|\]$/g, "");
   return { host: host === "" ? "0.0.0.0" : host, port: Number(text.slice(at + 1)) };
 }
-

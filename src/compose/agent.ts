@@ -1,7 +1,10 @@
 /** `crigc run`: waits for the runtime, then runs the agent with everything around it until it is told to stop. */
-import type { AgentRun } from "../cli/openers.ts";
+
 import { exit } from "../cli/exit.ts";
+import type { AgentRun } from "../cli/openers.ts";
 import type { Config } from "../config/config.ts";
+import { type FieldName, fieldOf } from "../config/fields.ts";
+import { printedText } from "../config/value.ts";
 import { acquireLock, type Lock } from "../host/lock.ts";
 import { timer } from "../host/timer.ts";
 import { Agent } from "../loop/agent.ts";
@@ -11,13 +14,13 @@ import type { Log } from "../report/log.ts";
 import { AgentFace } from "./agent-face.ts";
 import { hostOf } from "./host.ts";
 import { journalOf } from "./journal.ts";
-import { engineOf, lockPlaces, openState, type OpenState, type Process } from "./node.ts";
-import { type Connected, connect } from "./runtime.ts";
-import { liveConfig, type LiveConfig } from "./reload.ts";
+import { engineOf, lockPlaces, type OpenState, openState, type Process } from "./node.ts";
+import { type LiveConfig, liveConfig } from "./reload.ts";
+import { connect, type Connected } from "./runtime.ts";
 import type { Systemd } from "./systemd.ts";
 
 export interface AgentWorld {
-  readonly process: Process;
+  readonly self: Process;
   readonly systemd: Systemd;
   readonly build: { readonly version: string; readonly commit: string };
   readonly logOf: (config: Config) => Log;
@@ -55,7 +58,10 @@ class RunningAgent {
       first: run.config,
       read: run.reload,
       reloaded: (config, before) => this.#reloaded(config, before),
-      rejected: (message) => this.#log.error(`the configuration was not reloaded, the last good one stays in force: ${message}`),
+      rejected: (message) =>
+        this.#log.error(
+          `the configuration was not reloaded, the last good one stays in force: ${message}`,
+        ),
     });
     this.#face = new AgentFace({
       config: this.#live.current,
@@ -69,7 +75,10 @@ class RunningAgent {
 
   async run(): Promise<number> {
     const { config, signal } = this.#run;
-    this.#log.info(1, `crigc ${this.#world.build.version} starts${config.dryRun ? ", as a dry run: nothing is removed" : ""}`);
+    this.#log.info(
+      1,
+      `crigc ${this.#world.build.version} starts${config.dryRun ? ", as a dry run: nothing is removed" : ""}`,
+    );
     for (const warning of config.warnings) this.#log.warning(warning);
     // A second agent is told so before it touches anything of the first one's.
     const connected = await this.#connected();
@@ -82,10 +91,12 @@ class RunningAgent {
   }
 
   async #runWith(connected: Connected, signal: AbortSignal): Promise<number> {
-    const { process, systemd } = this.#world;
+    const { self, systemd } = this.#world;
     const host = await hostOf(this.#live.current);
     const now = () => host.reader.clocks().wall;
-    const state: OpenState = openState(this.#live.current(), now, (notice) => this.#log.warning(notice.message));
+    const state: OpenState = openState(this.#live.current(), now, (notice) =>
+      this.#log.warning(notice.message),
+    );
     this.#closers.push(() => state.recorder?.close());
     const journal = journalOf({
       log: () => this.#log,
@@ -100,7 +111,7 @@ class RunningAgent {
       host,
       state,
       journal,
-      process,
+      self,
       startedAt: now(),
       holder: "crigc run",
     });
@@ -128,7 +139,11 @@ class RunningAgent {
     const { signal } = this.#run;
     await this.#face.listen();
     this.#closers.push(() => this.#face.close());
-    for (let pauseMs = RETRY_FIRST_MS; !signal.aborted; pauseMs = Math.min(pauseMs * 2, RETRY_LONGEST_MS)) {
+    for (
+      let pauseMs = RETRY_FIRST_MS;
+      !signal.aborted;
+      pauseMs = Math.min(pauseMs * 2, RETRY_LONGEST_MS)
+    ) {
       try {
         const connected = await connect(this.#live.current(), (call) => this.#face.call(call));
         this.#log.success("connect", "Reaching the runtime");
@@ -147,18 +162,20 @@ class RunningAgent {
   }
 
   async #agentLock(connected: Connected): Promise<Lock | null> {
-    const { process } = this.#world;
+    const { self } = this.#world;
     const request = {
       name: "agent",
       endpoint: connected.endpoint,
-      holder: `crigc run, process ${process.pid}`,
+      holder: `crigc run, process ${self.pid}`,
       waitMs: 0,
       signal: this.#run.signal,
     } as const;
-    const attempt = await acquireLock(request, lockPlaces(this.#live.current(), process));
+    const attempt = await acquireLock(request, lockPlaces(this.#live.current(), self));
     if (attempt.kind === "acquired") return attempt.lock;
     const holder = attempt.kind === "held" && attempt.holder !== "" ? ` (${attempt.holder})` : "";
-    this.#log.error(`another agent already runs for ${connected.endpoint}${holder}; there is one for each runtime`);
+    this.#log.error(
+      `another agent already runs for ${connected.endpoint}${holder}; there is one for each runtime`,
+    );
     return null;
   }
 
@@ -174,14 +191,14 @@ class RunningAgent {
   }
 
   #keepAlive(): ReturnType<typeof setInterval> | undefined {
-    const { watchdogMs, alive, status } = this.#world.systemd;
-    if (watchdogMs === null) return undefined;
+    const { systemd } = this.#world;
+    if (systemd.watchdogMs === null) return undefined;
     return setInterval(() => {
       // A loop that hangs must not be kept alive by a timer that does not.
       if (!this.#face.isAlive()) return;
-      alive();
-      status(this.#face.statusLine());
-    }, watchdogMs);
+      systemd.alive();
+      systemd.status(this.#face.statusLine());
+    }, systemd.watchdogMs);
   }
 
   async close(): Promise<void> {
@@ -206,8 +223,21 @@ function periodsOf({ periods }: Config) {
 
 /** What is bound to the process: sockets, directories and modes that are taken once. */
 function needRestart(config: Config, before: Config): readonly string[] {
-  const bound = ["containerRuntimeEndpoint", "imageServiceEndpoint", "stateDir", "runDir", "metricsBindAddress", "podLogsDir", "containerLogsDir", "rootDir", "runtimeRequestTimeout", "compat", "dryRun"] as const;
-  return bound.filter((name) => JSON.stringify(text(config, name)) !== JSON.stringify(text(before, name)));
+  const bound = [
+    "containerRuntimeEndpoint",
+    "imageServiceEndpoint",
+    "stateDir",
+    "runDir",
+    "metricsBindAddress",
+    "podLogsDir",
+    "containerLogsDir",
+    "rootDir",
+    "runtimeRequestTimeout",
+    "compat",
+    "dryRun",
+  ] as const;
+  return bound.filter((name) => written(config, name) !== written(before, name));
 }
 
-const text = (config: Config, name: keyof Config["values"]): string => String(config.values[name].value);
+const written = (config: Config, name: FieldName): string =>
+  printedText(fieldOf(name).type, config.values[name].value);

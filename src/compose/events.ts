@@ -1,4 +1,5 @@
 /** Listens to the runtime's container events while images are removed, and keeps what they say of images in use. */
+
 import type { Runtime } from "../cri/client.ts";
 import type { ContainerEvent } from "../cri/events.ts";
 import type { EventFeed, EventSource } from "../loop/ports.ts";
@@ -14,7 +15,10 @@ interface Announced {
   readonly containers: readonly Container[];
 }
 
-export function eventSource(runtime: Pick<Runtime, "watchEvents">, monotonicNs: () => bigint): EventSource {
+export function eventSource(
+  runtime: Pick<Runtime, "watchEvents">,
+  monotonicNs: () => bigint,
+): EventSource {
   return {
     listen: (signal): EventFeed => {
       let announced: Announced[] = [];

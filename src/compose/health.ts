@@ -1,4 +1,5 @@
 /** Health and readiness of the agent, each as a list of named checks. */
+
 import type { AgentState } from "../loop/agent-state.ts";
 import { type Instant, since, toMs } from "../model/time.ts";
 import type { HealthCheck } from "../report/http-routes.ts";
@@ -18,11 +19,17 @@ export function healthOf(state: AgentState | null, facts: HealthFacts): readonly
   return state.loops
     .filter((loop) => loop.enabled)
     .map((loop) => {
-      const busy = loop.lastStartedAt !== null && (loop.lastEndedAt === null || loop.lastEndedAt < loop.lastStartedAt);
+      const busy =
+        loop.lastStartedAt !== null &&
+        (loop.lastEndedAt === null || loop.lastEndedAt < loop.lastStartedAt);
       const overdueMs = loop.nextAt === null ? 0 : toMs(since(facts.now, loop.nextAt));
-      const busyMs = busy && loop.lastStartedAt !== null ? toMs(since(facts.now, loop.lastStartedAt)) : 0;
+      const busyMs =
+        busy && loop.lastStartedAt !== null ? toMs(since(facts.now, loop.lastStartedAt)) : 0;
       if (busyMs > facts.patienceMs && idleMs > facts.patienceMs) {
-        return { name: loop.name, problem: `busy for ${Math.round(busyMs / 1000)} s without any progress` };
+        return {
+          name: loop.name,
+          problem: `busy for ${Math.round(busyMs / 1000)} s without any progress`,
+        };
       }
       if (overdueMs > facts.patienceMs && idleMs > facts.patienceMs) {
         return { name: loop.name, problem: `overdue by ${Math.round(overdueMs / 1000)} s` };

@@ -1,4 +1,5 @@
 /** The machine as observation reads it, put together from the configuration. */
+
 import type { Config } from "../config/config.ts";
 import { readClocks } from "../host/clock.ts";
 import { defaultRootDirectory, type Disk, diskOf } from "../host/disk.ts";
@@ -20,19 +21,26 @@ export async function hostOf(config: () => Config): Promise<Host> {
   const first = config();
   const rootDirectory = first.paths.rootDir ?? (await defaultRootDirectory());
   const { podLogsDir, containerLogsDir } = first.paths;
-  const logs = logReader({ podLogsDirectory: podLogsDir, containerLogsDirectory: containerLogsDir });
+  const logs = logReader({
+    podLogsDirectory: podLogsDir,
+    containerLogsDirectory: containerLogsDir,
+  });
   return {
     disk: diskOf(rootDirectory),
     reader: {
       clocks: () => readClocks(),
-      keepRules: (known) => keepRules(config(), known),
+      keepRules: (known) => keepRulesOf(config(), known),
       pods: (signal) => readPods(podSource(config(), rootDirectory), signal),
       logs: () => logs.read(),
     },
   };
 }
 
-const keepRules = (config: Config, known: readonly string[]): ReturnType<HostReader["keepRules"]> =>
+/** The rules as they are now; `known` are the directories in which there were some before. */
+export const keepRulesOf = (
+  config: Config,
+  known: readonly string[],
+): ReturnType<HostReader["keepRules"]> =>
   readKeepRules({
     directory: config.paths.keepDir,
     isNamed: config.paths.keepDirNamed,

@@ -1,8 +1,9 @@
 /** The record of passes, spread to everyone who keeps it: the log, the history, the metrics and the event hook. */
+
+import type { Journal, Seen } from "../loop/ports.ts";
 import type { Event } from "../model/event.ts";
 import type { Pass } from "../model/pass.ts";
 import type { Instant } from "../model/time.ts";
-import type { Journal, Seen } from "../loop/ports.ts";
 import { logEvent, logImage, logThing } from "../report/item-log.ts";
 import type { Log } from "../report/log.ts";
 import { logPassEnd } from "../report/pass-log.ts";

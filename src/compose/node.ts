@@ -1,24 +1,31 @@
 /** Opens a node: to look at it with nothing that could remove, or to collect on it. */
-import type { Config } from "../config/config.ts";
+
 import type { OpenCollector, OpenNode } from "../cli/openers.ts";
+import type { Config } from "../config/config.ts";
 import type { CallRecord } from "../cri/channel.ts";
-import { sendHook } from "../host/http-hook.ts";
 import { readHold } from "../host/hold.ts";
+import { sendHook } from "../host/http-hook.ts";
 import { acquireLock } from "../host/lock.ts";
 import { logDeleter } from "../host/logs.ts";
 import { stateFiles } from "../host/state-files.ts";
 import { timer } from "../host/timer.ts";
+import {
+  type Engine,
+  type Journal,
+  type Memory,
+  type PassLock,
+  volatileMemory,
+} from "../loop/ports.ts";
 import { AssertionError } from "../model/assert.ts";
 import { HostError } from "../model/errors.ts";
 import { emptyLedger } from "../model/ledger.ts";
 import type { Instant } from "../model/time.ts";
-import { type Engine, type Journal, type Memory, type PassLock, volatileMemory } from "../loop/ports.ts";
-import { openStore, openStoreReader } from "../store/open.ts";
 import type { StoreNotice } from "../store/notice.ts";
+import { openStore, openStoreReader } from "../store/open.ts";
 import type { Recorder } from "../store/recorder.ts";
 import { eventSource } from "./events.ts";
 import { type Host, hostOf } from "./host.ts";
-import { type Connected, connect } from "./runtime.ts";
+import { connect, type Connected } from "./runtime.ts";
 
 /** Facts of the process that opening needs. */
 export interface Process {
@@ -60,7 +67,7 @@ export interface EngineParts {
   readonly host: Host;
   readonly state: OpenState;
   readonly journal: Journal;
-  readonly process: Process;
+  readonly self: Process;
   readonly startedAt: Instant | null;
   /** What asks for the lock, for whoever finds it held: `crigc gc`. */
   readonly holder: string;
@@ -85,7 +92,7 @@ export function engineOf(parts: EngineParts): Engine {
     hooks: { get: sendHook },
     journal: parts.journal,
     lock: passLock(parts),
-    events: eventSource(connected.runtime, timer.monotonicNs),
+    events: eventSource(connected.runtime, () => timer.monotonicNs()),
   };
 }
 
@@ -96,7 +103,11 @@ export interface OpenState {
 }
 
 /** The kubelet forgets with its process; we remember on disk. */
-export function openState(config: Config, now: () => Instant, notify: (notice: StoreNotice) => void): OpenState {
+export function openState(
+  config: Config,
+  now: () => Instant,
+  notify: (notice: StoreNotice) => void,
+): OpenState {
   const directory = config.paths.stateDir;
   if (config.dryRun) {
     const reader = openStoreReader({ directory, files: stateFiles, notify });
@@ -137,27 +148,31 @@ function passLock(parts: EngineParts): PassLock {
         {
           name: "pass",
           endpoint: parts.connected.endpoint,
-          holder: `${parts.holder}, process ${parts.process.pid}`,
+          holder: `${parts.holder}, process ${parts.self.pid}`,
           waitMs,
           signal,
         },
-        lockPlaces(parts.config(), parts.process),
+        lockPlaces(parts.config(), parts.self),
       );
-      if (attempt.kind === "aborted") throw new HostError("lock", "waiting for the lock was given up: asked to stop");
+      if (attempt.kind === "aborted")
+        throw new HostError("lock", "waiting for the lock was given up: asked to stop");
       return attempt.kind === "acquired" ? () => attempt.lock.release() : null;
     },
   };
 }
 
-export const lockPlaces = (config: Config, process: Process) => ({
+export const lockPlaces = (config: Config, self: Process) => ({
   systemRun: SYSTEM_RUN,
   runDirectory: config.paths.runDir,
-  userId: process.userId,
+  userId: self.userId,
 });
 
 export interface CollectorParts {
-  readonly process: Process;
-  readonly journalOf: (recorder: Recorder | null) => { readonly journal: Journal; readonly log: OpenCollector["log"] };
+  readonly self: Process;
+  readonly journalOf: (recorder: Recorder | null) => {
+    readonly journal: Journal;
+    readonly log: OpenCollector["log"];
+  };
   readonly starting: OpenCollector["starting"];
   readonly onCall?: (call: CallRecord) => void;
 }
@@ -176,7 +191,7 @@ export async function openCollector(config: Config, parts: CollectorParts): Prom
     host,
     state,
     journal,
-    process: parts.process,
+    self: parts.self,
     startedAt: null,
     holder: "crigc gc",
   });

@@ -1,5 +1,7 @@
 /** Fills what commands open with the real runtime, machine and state directory. */
+
 import { readFile, stat } from "node:fs/promises";
+
 import type { Openers } from "../cli/openers.ts";
 import type { Config } from "../config/config.ts";
 import { stateFiles } from "../host/state-files.ts";
@@ -13,6 +15,7 @@ import { readSnapshotText, SNAPSHOT_BYTES_MAX, snapshotText } from "../store/sna
 import { type AgentWorld, runAgent } from "./agent.ts";
 import { journalOf } from "./journal.ts";
 import { openCollector, openNode } from "./node.ts";
+import { toolsOf } from "./tools.ts";
 
 export interface OpenersWorld extends Omit<AgentWorld, "logOf"> {
   readonly stderr: (text: string) => void;
@@ -25,11 +28,15 @@ export function openersOf(world: OpenersWorld): Openers {
   const logOf = (config: Config): Log =>
     createLog({ ...config.logging, sink: (line) => world.stderr(`${line}\n`), now });
   return {
+    ...toolsOf({
+      userId: world.self.userId,
+      notify: (message) => world.stderr(`crigc: ${message}\n`),
+    }),
     node: (config) => openNode(config),
     collector: (config) => {
       const progress = terminalProgress(world.errorScreen, world.stderr);
       return openCollector(config, {
-        process: world.process,
+        self: world.self,
         starting: (candidate, meter) =>
           progress.starting({
             image: candidate.image,
@@ -64,9 +71,14 @@ export function openersOf(world: OpenersWorld): Openers {
 async function boundedText(path: string): Promise<string> {
   try {
     const { size } = await stat(path);
-    if (size > SNAPSHOT_BYTES_MAX) throw new Error(`it has ${size} bytes, and a snapshot has at most ${SNAPSHOT_BYTES_MAX}`);
+    if (size > SNAPSHOT_BYTES_MAX)
+      throw new Error(`it has ${size} bytes, and a snapshot has at most ${SNAPSHOT_BYTES_MAX}`);
     return await readFile(path, "utf8");
   } catch (thrown) {
-    throw new StoreError("unreadable", `reading the snapshot ${path} failed: ${messageOf(thrown)}; write one with crigc snapshot`, { cause: thrown });
+    throw new StoreError(
+      "unreadable",
+      `reading the snapshot ${path} failed: ${messageOf(thrown)}; write one with crigc snapshot`,
+      { cause: thrown },
+    );
   }
 }

@@ -1,5 +1,7 @@
 /** The configuration in force: reloaded on SIGHUP and when a file of it changes, after it has validated; else the last good one stays. */
+
 import { statSync } from "node:fs";
+
 import type { Config } from "../config/config.ts";
 import { messageOf } from "../model/errors.ts";
 
@@ -47,7 +49,12 @@ export function liveConfig(options: LiveConfigOptions): LiveConfig {
   const watching = setInterval(() => {
     if (stampsOf(current) !== seen) reload();
   }, LOOK_MS);
-  return { current: () => current, refused: () => refused, reload, stop: () => clearInterval(watching) };
+  return {
+    current: () => current,
+    refused: () => refused,
+    reload,
+    stop: () => clearInterval(watching),
+  };
 }
 
 /** Time, size and identity of every file that counts, so that a replaced one is noticed as well as a changed one. */
@@ -55,7 +62,9 @@ function stampsOf(config: Config): string {
   return config.watched
     .map((path) => {
       const found = statSync(path, { throwIfNoEntry: false, bigint: true });
-      return found === undefined ? `${path} absent` : `${path} ${found.mtimeNs} ${found.size} ${found.ino} ${found.mode}`;
+      return found === undefined
+        ? `${path} absent`
+        : `${path} ${found.mtimeNs} ${found.size} ${found.ino} ${found.mode}`;
     })
     .join("\n");
 }

@@ -1,5 +1,7 @@
 /** Connects to the runtime that the configuration names, or to the only one that answers. */
+
 import { realpath } from "node:fs/promises";
+
 import type { Config } from "../config/config.ts";
 import type { CallRecord } from "../cri/channel.ts";
 import { openRuntime, type Runtime } from "../cri/client.ts";
@@ -17,10 +19,18 @@ export interface Connected {
  * Throws `RuntimeError` where nothing answers `runtime.v1` there, within two seconds: a socket that is absent, closed to us
  * or silent is said so at once and not after the deadline of a call.
  */
-export async function connect(config: Config, onCall: (call: CallRecord) => void = () => undefined): Promise<Connected> {
+export async function connect(
+  config: Config,
+  onCall: (call: CallRecord) => void = () => undefined,
+): Promise<Connected> {
   const endpoint = await runtimeEndpoint(config);
   const imageEndpoint = config.endpoints.image === null ? endpoint : parsed(config.endpoints.image);
-  const runtime = openRuntime({ endpoint, imageEndpoint, requestTimeout: config.requestTimeout, onCall });
+  const runtime = openRuntime({
+    endpoint,
+    imageEndpoint,
+    requestTimeout: config.requestTimeout,
+    onCall,
+  });
   return { runtime, endpoint };
 }
 
@@ -34,7 +44,9 @@ async function runtimeEndpoint(config: Config): Promise<string> {
 function parsed(text: string): string {
   const endpoint = parseEndpoint(text);
   if (endpoint.kind === "refused") {
-    throw new ConfigError([{ source: "endpoint", text, message: `${text} is no endpoint: ${endpoint.message}` }]);
+    throw new ConfigError([
+      { source: "endpoint", text, message: `${text} is no endpoint: ${endpoint.message}` },
+    ]);
   }
   return endpoint.endpoint;
 }

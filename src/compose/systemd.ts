@@ -1,4 +1,5 @@
 /** What systemd is told: that we are ready, what we are doing, and that we are alive. */
+
 import { sendDatagram } from "../host/libc.ts";
 
 export interface Systemd {
@@ -14,7 +15,10 @@ export interface Systemd {
 }
 
 /** Without `NOTIFY_SOCKET` nothing is sent. */
-export function systemdOf(environment: Readonly<Record<string, string | undefined>>, pid: number): Systemd {
+export function systemdOf(
+  environment: Readonly<Record<string, string | undefined>>,
+  pid: number,
+): Systemd {
   const socket = environment["NOTIFY_SOCKET"];
   const send = (text: string): void => {
     if (socket !== undefined && socket !== "") sendDatagram(socket, text);
@@ -33,7 +37,10 @@ export function systemdOf(environment: Readonly<Record<string, string | undefine
 }
 
 /** Half of the time that systemd allows, as it recommends. */
-function watchdogMs(environment: Readonly<Record<string, string | undefined>>, pid: number): number | null {
+function watchdogMs(
+  environment: Readonly<Record<string, string | undefined>>,
+  pid: number,
+): number | null {
   const us = Number(environment["WATCHDOG_USEC"] ?? "");
   const owner = environment["WATCHDOG_PID"] ?? "";
   if (!Number.isFinite(us) || us <= 0 || (owner !== "" && owner !== String(pid))) return null;

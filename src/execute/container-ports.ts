@@ -1,4 +1,5 @@
 /** What the removal of containers, sandboxes and logs is given. */
+
 import type { ContainerItem, LogItem, SandboxItem } from "../model/outcome.ts";
 import type { ContainerPlan } from "../model/plan.ts";
 import type { Container, Sandbox } from "../model/snapshot.ts";

@@ -1,4 +1,5 @@
 /** Removes one container: looks again, stops it where nobody knows that it is dead, removes it, then its logs. */
+
 import { messageOf } from "../model/errors.ts";
 import { containerLogLink } from "../model/log-names.ts";
 import type { ContainerItem, RemovalResult } from "../model/outcome.ts";

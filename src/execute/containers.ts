@@ -1,4 +1,5 @@
 /** Walks a container plan: containers, then sandboxes on fresh lists, then the logs that nobody has any more. */
+
 import { messageOf } from "../model/errors.ts";
 import type { ContainerId } from "../model/ids.ts";
 import type { ContainerItem, ContainerOutcome, LogItem, SandboxItem } from "../model/outcome.ts";

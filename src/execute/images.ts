@@ -1,4 +1,5 @@
 /** Walks an image plan: looks again before each removal, removes, measures, and stops as soon as enough is free. */
+
 import { messageOf, RuntimeError } from "../model/errors.ts";
 import type { ReleaseRecord } from "../model/ledger.ts";
 import type { ImageLimits } from "../model/limits.ts";
@@ -31,7 +32,11 @@ export interface ImageExecution {
   /** The node as listed just now (at most a second ago); rejects where a list fails. */
   readonly look: (signal: AbortSignal) => Promise<Snapshot>;
   /** Why the candidate may not go after all, by the fresh facts; `null`: it may. `waited`: for starting pods, in this pass. */
-  readonly reconsider: (candidate: ImageCandidate, fresh: Snapshot, waited: Duration) => ImageKeepReason | null;
+  readonly reconsider: (
+    candidate: ImageCandidate,
+    fresh: Snapshot,
+    waited: Duration,
+  ) => ImageKeepReason | null;
   /** Whether what is left can still bring relief, after so much was gained. */
   readonly stillUseful: (rest: readonly ImageCandidate[], meter: Meter) => boolean;
   /** Told of each item as soon as it is done. */
@@ -51,7 +56,10 @@ const POD_PAUSE_MS = 500;
 const REMOVALS_WITHOUT_GAIN = 3;
 
 /** Executes the plan. Never rejects: whatever goes wrong is in the outcome. An abort finishes the removal in flight. */
-export async function executeImages(execution: ImageExecution, signal: AbortSignal): Promise<ImageExecuted> {
+export async function executeImages(
+  execution: ImageExecution,
+  signal: AbortSignal,
+): Promise<ImageExecuted> {
   const walk = new Walk(execution, signal);
   const end = await walk.run();
   return { outcome: walk.outcome(end), release: walk.release };
@@ -112,7 +120,8 @@ class Walk {
 
   async #removeForTargets(candidates: readonly ImageCandidate[]): Promise<ImageEnd> {
     const { plan, limits } = this.#execution;
-    if (plan.targets.length === 0) return this.#items.length > 0 ? "target-reached" : "nothing-to-do";
+    if (plan.targets.length === 0)
+      return this.#items.length > 0 ? "target-reached" : "nothing-to-do";
     if (limits.accounting === "reported") {
       this.#meter.countForTargets();
       if (this.#items.length > 0 && !(await this.#meter.stillAsks())) return "target-reached";
@@ -137,7 +146,8 @@ class Walk {
   async #step(candidate: ImageCandidate, trigger: ImageTrigger): Promise<ImageEnd | null> {
     const { limits, timer } = this.#execution;
     if (this.#signal.aborted) return "stopped";
-    if (limits.maximumRemovals !== null && this.#calls >= limits.maximumRemovals) return "removal-limit";
+    if (limits.maximumRemovals !== null && this.#calls >= limits.maximumRemovals)
+      return "removal-limit";
     if (this.#calls > 0 && limits.removalInterval > 0n) {
       await timer.sleep(Number(limits.removalInterval / 1_000_000n), this.#signal);
       if (this.#signal.aborted) return "stopped";
@@ -147,12 +157,21 @@ class Walk {
     const startedAt = this.#execution.now();
     const startNs = timer.monotonicNs();
     const keep = this.#execution.reconsider(candidate, fresh, durationFromMs(this.#waitedMs));
-    const result: ImageResult = keep === null ? await this.#remove(candidate) : { kind: "skipped", reason: keep };
-    const item: ImageItem = { candidate, trigger, result, startedAt, took: duration(timer.monotonicNs() - startNs) };
+    const result: ImageResult =
+      keep === null ? await this.#remove(candidate) : { kind: "skipped", reason: keep };
+    const item: ImageItem = {
+      candidate,
+      trigger,
+      result,
+      startedAt,
+      took: duration(timer.monotonicNs() - startNs),
+    };
     this.#items.push(item);
     this.#execution.done(item);
     const waitedInVain = result.kind === "removed" && result.settled === "not-seen";
-    return waitedInVain && this.#settledMs >= SETTLE_PASS_MS ? (this.#reached() ?? "settle-exhausted") : null;
+    return waitedInVain && this.#settledMs >= SETTLE_PASS_MS
+      ? (this.#reached() ?? "settle-exhausted")
+      : null;
   }
 
   /** Fresh facts, and patience with pods that are only just starting: they may pull what no container uses yet. */
@@ -160,7 +179,10 @@ class Walk {
     const { look, timer } = this.#execution;
     for (;;) {
       const fresh = await look(this.#signal);
-      const starting = podStarting({ snapshot: fresh, waitedForPods: durationFromMs(this.#waitedMs) });
+      const starting = podStarting({
+        snapshot: fresh,
+        waitedForPods: durationFromMs(this.#waitedMs),
+      });
       if (starting.length === 0 || this.#signal.aborted) return fresh;
       await timer.sleep(POD_PAUSE_MS, this.#signal);
       this.#waitedMs += POD_PAUSE_MS;
@@ -195,12 +217,23 @@ class Walk {
   async #credit(image: Image): Promise<ImageResult> {
     if (this.#execution.limits.accounting === "reported") {
       const measuredBytes = await this.#meter.afterRemoval(image.sizeBytes);
-      return { kind: "removed", reportedBytes: image.sizeBytes, measuredBytes, settled: "not-waited" };
+      return {
+        kind: "removed",
+        reportedBytes: image.sizeBytes,
+        measuredBytes,
+        settled: "not-waited",
+      };
     }
     const settling = await this.#settle(image);
     const gained = await this.#meter.afterRemoval(image.sizeBytes);
-    this.#withoutGain = this.#meter.gainCanBeElsewhere() && gained <= 0n ? this.#withoutGain + 1 : 0;
-    return { kind: "removed", reportedBytes: image.sizeBytes, measuredBytes: gained, settled: settling.settled };
+    this.#withoutGain =
+      this.#meter.gainCanBeElsewhere() && gained <= 0n ? this.#withoutGain + 1 : 0;
+    return {
+      kind: "removed",
+      reportedBytes: image.sizeBytes,
+      measuredBytes: gained,
+      settled: settling.settled,
+    };
   }
 
   async #settle(image: Image): Promise<Settling> {
@@ -230,7 +263,8 @@ class Walk {
   }
 }
 
-const isAged = (candidate: ImageCandidate): boolean => candidate.triggers.some((trigger) => trigger.kind === "age");
+const isAged = (candidate: ImageCandidate): boolean =>
+  candidate.triggers.some((trigger) => trigger.kind === "age");
 
 function blockedEnd(plan: ImagePlan): ImageEnd {
   if (plan.blocks.some((block) => block.kind === "invalid-capacity")) return "invalid-capacity";
@@ -238,5 +272,9 @@ function blockedEnd(plan: ImagePlan): ImageEnd {
 }
 
 function failedResult(thrown: unknown): ImageResult {
-  return { kind: "failed", message: messageOf(thrown), code: thrown instanceof RuntimeError ? thrown.kind : "failed" };
+  return {
+    kind: "failed",
+    message: messageOf(thrown),
+    code: thrown instanceof RuntimeError ? thrown.kind : "failed",
+  };
 }

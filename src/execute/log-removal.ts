@@ -1,4 +1,5 @@
 /** Removes the log directories of pods that are gone, and links to logs of containers that are. */
+
 import { messageOf } from "../model/errors.ts";
 import { containerId } from "../model/ids.ts";
 import { containerLogLink, isWholeContainerId } from "../model/log-names.ts";

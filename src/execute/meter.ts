@@ -1,4 +1,5 @@
 /** Measures the filesystems while images go: what is free, what each removal gained, what all of them gained. */
+
 import type { ImageTarget } from "../model/plan.ts";
 import type { DiskReader, DiskReading } from "../observe/ports.ts";
 import type { Progress } from "./progress.ts";
@@ -137,7 +138,8 @@ export class Meter {
       inodesFree: read((reading) => reading.inodesFree),
       gainedBytes: gained("bytes"),
       gainedInodes: gained("inodes"),
-      storeBytes: storeBytes === null || store === null ? null : storeBytes - this.gainedBytes(store.device),
+      storeBytes:
+        storeBytes === null || store === null ? null : storeBytes - this.gainedBytes(store.device),
       imageCount: this.#imageCount,
       reportedBytes: this.#reportedBytes,
       removed: this.#removed,
@@ -199,7 +201,9 @@ export class Meter {
 
   async #read(): Promise<void> {
     const readings = await Promise.all(
-      this.#places.map(async ({ device, path }) => [device, await this.#input.disk.measure(path)] as const),
+      this.#places.map(
+        async ({ device, path }) => [device, await this.#input.disk.measure(path)] as const,
+      ),
     );
     this.#readings = new Map(readings);
   }

@@ -1,4 +1,5 @@
 /** How fast a pass may remove: a limit of removals, a pause between two, and the wish to stop. */
+
 import { type Duration, toMs } from "../model/time.ts";
 import type { Timer } from "./ports.ts";
 

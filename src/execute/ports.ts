@@ -1,4 +1,5 @@
 /** What execution needs of the world beside observation: the calls that remove. Only `gc` and `run` are given it. */
+
 import type { ContainerId, ImageId, SandboxId } from "../model/ids.ts";
 import type { PodLogDirectory } from "../model/snapshot.ts";
 

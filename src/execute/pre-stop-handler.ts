@@ -1,4 +1,5 @@
 /** Reads the pre-stop handler that the kubelet wrote into a container's annotations, trusting nothing of its form. */
+
 import type { ContainerDetail } from "../model/snapshot.ts";
 
 export type Handler =

@@ -1,4 +1,5 @@
 /** The end of a container as its pod wished it: the grace period, and the pre-stop handler that the kubelet recorded. */
+
 import { messageOf } from "../model/errors.ts";
 import type { Container, ContainerDetail } from "../model/snapshot.ts";
 import type { ContainerPorts } from "./container-ports.ts";

@@ -1,4 +1,5 @@
 /** Whether a pass has come far enough: by what the disks say now, or by what its own removals gained. */
+
 import { assertNever } from "../model/assert.ts";
 import type { ImageTarget } from "../model/plan.ts";
 

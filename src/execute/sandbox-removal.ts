@@ -1,4 +1,5 @@
 /** Removes one sandbox: looks again, stops it, removes it. */
+
 import { messageOf } from "../model/errors.ts";
 import type { RemovalResult, SandboxItem } from "../model/outcome.ts";
 import type { SandboxRemoveReason } from "../model/reason.ts";

@@ -1,4 +1,5 @@
 /** Waits for the space that a removal gives back, where the runtime is known to be late or not known yet. */
+
 import type { ReleaseRecord } from "../model/ledger.ts";
 import type { Timer } from "./ports.ts";
 
@@ -27,7 +28,11 @@ export function releaseKind(record: ReleaseRecord): "prompt" | "late" | "unknown
 }
 
 /** What one more removal teaches. Removals that taught nothing leave the record as it is. */
-export function learnRelease(record: ReleaseRecord, reportedBytes: bigint, settled: Settled): ReleaseRecord {
+export function learnRelease(
+  record: ReleaseRecord,
+  reportedBytes: bigint,
+  settled: Settled,
+): ReleaseRecord {
   if (reportedBytes < TELLING_BYTES) return record;
   if (settled === "at-once" && record.promptRemovals < PROMPT_REMOVALS) {
     return { ...record, promptRemovals: record.promptRemovals + 1 };
@@ -59,7 +64,11 @@ export async function settle(
   const startNs = timer.monotonicNs();
   const waitedMs = (): number => Number((timer.monotonicNs() - startNs) / 1_000_000n);
   const longestMs = Math.min(SETTLE_REMOVAL_MS, input.budgetMs);
-  for (let pauseMs = FIRST_PAUSE_MS; waitedMs() < longestMs && !signal.aborted; pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
+  for (
+    let pauseMs = FIRST_PAUSE_MS;
+    waitedMs() < longestMs && !signal.aborted;
+    pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)
+  ) {
     await timer.sleep(Math.min(pauseMs, Math.max(1, longestMs - waitedMs())), signal);
     if (await enough()) return { settled: "afterwards", waitedMs: waitedMs() };
   }

@@ -1,8 +1,9 @@
 /** What a running agent knows of itself: read by status, health and metrics, written by the loops alone. */
+
 import type { Pass } from "../model/pass.ts";
-import type { PressureVerdict } from "../policy/pressure.ts";
 import type { Image } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";
+import type { PressureVerdict } from "../policy/pressure.ts";
 import type { Seen } from "./ports.ts";
 
 export type LoopName = "image-cache" | "image-detection" | "image-gc" | "container-gc" | "pressure";

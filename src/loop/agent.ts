@@ -1,7 +1,8 @@
 /** The agent: five loops over one engine, one pass at a time, until it is told to stop. */
+
 import { messageOf } from "../model/errors.ts";
 import type { Pass } from "../model/pass.ts";
-import { instantFromMs, instantToMs, type Instant } from "../model/time.ts";
+import { type Instant, instantFromMs, instantToMs } from "../model/time.ts";
 import { noPressure, type PressureState, type PressureVerdict } from "../policy/pressure.ts";
 import { collectsImages } from "../policy/targets.ts";
 import type { AgentState, LoopName, LoopState } from "./agent-state.ts";
@@ -10,7 +11,8 @@ import { detect } from "./detect.ts";
 import { FailureRule } from "./failure-rule.ts";
 import { largestFirst } from "./image-cache.ts";
 import { Mutex } from "./mutex.ts";
-import { failureOf, runPass, type PassRequest } from "./pass.ts";
+import { failureOf } from "./pass-failure.ts";
+import { type PassRequest, runPass } from "./pass.ts";
 import type { Engine, Seen } from "./ports.ts";
 import { checkPressure } from "./pressure-check.ts";
 import { repeat } from "./schedule.ts";
@@ -29,14 +31,26 @@ export interface AgentOptions {
   readonly random: () => number;
 }
 
-const LOOPS: readonly LoopName[] = ["image-cache", "image-detection", "image-gc", "container-gc", "pressure"];
+const LOOPS: readonly LoopName[] = [
+  "image-cache",
+  "image-detection",
+  "image-gc",
+  "container-gc",
+  "pressure",
+];
 
 export class Agent {
   readonly #options: AgentOptions;
   readonly #mutex = new Mutex();
   readonly #announcer: Announcer;
-  readonly #rules = new Map<LoopName, FailureRule>();
-  readonly #loops = new Map<LoopName, LoopState>();
+  readonly #rules: Readonly<Record<LoopName, FailureRule>> = {
+    "image-cache": new FailureRule(),
+    "image-detection": new FailureRule(),
+    "image-gc": new FailureRule(),
+    "container-gc": new FailureRule(),
+    pressure: new FailureRule(),
+  };
+  readonly #loops: Record<LoopName, LoopState>;
   #state: AgentState;
   #pressure: PressureState = noPressure;
   #reload = new AbortController();
@@ -55,15 +69,18 @@ export class Agent {
       runtimeAnsweredAt: null,
       runtimeError: null,
     };
-    for (const name of LOOPS) {
-      this.#rules.set(name, new FailureRule());
-      this.#loops.set(name, this.#firstState(name));
-    }
+    this.#loops = {
+      "image-cache": this.#firstState("image-cache"),
+      "image-detection": this.#firstState("image-detection"),
+      "image-gc": this.#firstState("image-gc"),
+      "container-gc": this.#firstState("container-gc"),
+      pressure: this.#firstState("pressure"),
+    };
   }
 
   state(): AgentState {
     const periods = this.#options.periods();
-    const loops = [...this.#loops.values()].map((loop) => ({
+    const loops = Object.values(this.#loops).map((loop) => ({
       ...loop,
       periodMs: periods[loop.name],
       enabled: this.#enabled(loop.name),
@@ -89,7 +106,8 @@ export class Agent {
         timer: this.#options.engine.timer,
         periodMs: () => this.#options.periods()[name],
         interruption: () => this.#reload.signal,
-        scheduled: (inMs) => this.#change(name, { nextAt: instantFromMs(instantToMs(this.#options.now()) + inMs) }),
+        scheduled: (inMs) =>
+          this.#change(name, { nextAt: instantFromMs(instantToMs(this.#options.now()) + inMs) }),
         run: (stop) => this.#runOnce(name, stop),
       },
       signal,
@@ -107,9 +125,9 @@ export class Agent {
       if (name !== "pressure") this.#state = { ...this.#state, runtimeError: error };
     }
     if (signal.aborted) return;
-    const rule = this.#rules.get(name) as FailureRule;
+    const rule = this.#rules[name];
     const verdict = rule.note(error !== null);
-    this.#announcer.loopEnded(name, verdict, error, this.#options.now());
+    this.#announcer.loopEnded(name, verdict, { error, at: this.#options.now() });
     this.#change(name, {
       lastEndedAt: this.#options.now(),
       lastError: error,
@@ -128,9 +146,15 @@ export class Agent {
           return null;
         });
       case "image-gc":
-        return this.#pass({ kind: "image-gc", purpose: { kind: "periodic" }, containers: "none", images: true }, signal);
+        return this.#pass(
+          { kind: "image-gc", purpose: { kind: "periodic" }, containers: "none", images: true },
+          signal,
+        );
       case "container-gc":
-        return this.#pass({ kind: "container-gc", purpose: { kind: "periodic" }, containers: "all", images: false }, signal);
+        return this.#pass(
+          { kind: "container-gc", purpose: { kind: "periodic" }, containers: "all", images: false },
+          signal,
+        );
       case "pressure":
         return this.#relievePressure(signal);
       default:
@@ -151,11 +175,23 @@ export class Agent {
   ): Promise<string | null> {
     const { engine, lockWaitMs, dryRun, now, random } = this.#options;
     const ended = await this.#mutex.run(() =>
-      runPass(engine, { ...request, dryRun: dryRun(), lockWaitMs: lockWaitMs(), now, random, announcer: this.#announcer }, signal),
+      runPass(
+        engine,
+        {
+          ...request,
+          dryRun: dryRun(),
+          lockWaitMs: lockWaitMs(),
+          now,
+          random,
+          announcer: this.#announcer,
+        },
+        signal,
+      ),
     );
     this.#notePass(ended.pass);
     if (ended.seen !== null) this.#noteSeen(ended.seen);
-    else if (ended.pass.error !== null && !ended.busy) this.#state = { ...this.#state, runtimeError: ended.pass.error };
+    else if (ended.pass.error !== null && !ended.busy)
+      this.#state = { ...this.#state, runtimeError: ended.pass.error };
     return failureOf(ended.pass);
   }
 
@@ -174,7 +210,8 @@ export class Agent {
     if (verdict === null) return null;
     this.#announcer.pressure(verdict, this.#options.now());
     const { reclaim } = verdict;
-    if (verdict.due.length === 0 || !(reclaim.containers || reclaim.images || reclaim.logs)) return null;
+    if (verdict.due.length === 0 || !(reclaim.containers || reclaim.images || reclaim.logs))
+      return null;
     const signals = [...new Set(verdict.due.map((one) => one.threshold.signal))];
     const failure = await this.#pass(
       {
@@ -206,11 +243,14 @@ export class Agent {
   }
 
   #notePass(pass: Pass): void {
-    this.#state = { ...this.#state, lastPasses: new Map(this.#state.lastPasses).set(pass.kind, pass) };
+    this.#state = {
+      ...this.#state,
+      lastPasses: new Map(this.#state.lastPasses).set(pass.kind, pass),
+    };
   }
 
   #change(name: LoopName, change: Partial<LoopState>): void {
-    this.#loops.set(name, { ...(this.#loops.get(name) as LoopState), ...change });
+    this.#loops[name] = { ...this.#loops[name], ...change };
   }
 
   #firstState(name: LoopName): LoopState {

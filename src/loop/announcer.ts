@@ -1,4 +1,5 @@
 /** Decides which event is news: what was said once is not said again until it changes. */
+
 import type { Event } from "../model/event.ts";
 import type { Instant } from "../model/time.ts";
 import { keyOf, type PressureVerdict } from "../policy/pressure.ts";
@@ -8,9 +9,20 @@ import type { Verdict } from "./failure-rule.ts";
 import type { Journal } from "./ports.ts";
 
 /** Kinds that describe a state, with the words that tell one state from the next. */
-const STATES: readonly Event["reason"][] = ["ImageGCFutile", "KeepRulesInvalid", "InvalidDiskCapacity"];
+const STATES: readonly Event["reason"][] = [
+  "ImageGCFutile",
+  "KeepRulesInvalid",
+  "InvalidDiskCapacity",
+];
 /** Ghosts remembered as said; beyond it the oldest are forgotten. */
 const GHOSTS_MAX = 1_000;
+
+/** How one run of a loop ended. */
+export interface LoopEnd {
+  /** `null`: it went well. */
+  readonly error: string | null;
+  readonly at: Instant;
+}
 
 export class Announcer {
   readonly #journal: Pick<Journal, "event" | "say">;
@@ -36,15 +48,20 @@ export class Announcer {
   }
 
   /** Says how a loop's run ended, by the kubelet's rule for failures. */
-  loopEnded(name: LoopName, verdict: Verdict, error: string | null, at: Instant): void {
+  loopEnded(name: LoopName, verdict: Verdict, ended: LoopEnd): void {
+    const { error, at } = ended;
     if (verdict.kind === "succeeded") return;
     if (verdict.kind === "recovered") {
-      this.#journal.say(0, `${name} succeeded again after ${verdict.failures} failed ${verdict.failures === 1 ? "run" : "runs"}`);
+      this.#journal.say(
+        0,
+        `${name} succeeded again after ${verdict.failures} failed ${verdict.failures === 1 ? "run" : "runs"}`,
+      );
       return;
     }
     const message = error ?? "it failed without a message";
     this.#journal.say(0, `${name} failed: ${message}`);
-    if (name === "container-gc") this.#journal.event({ reason: "ContainerGCFailed", message, at, passId: null });
+    if (name === "container-gc")
+      this.#journal.event({ reason: "ContainerGCFailed", message, at, passId: null });
     if (name === "image-gc" && verdict.kind === "failed-again") {
       this.#journal.event({ reason: "ImageGCFailed", message, at, passId: null });
     }
@@ -55,7 +72,8 @@ export class Announcer {
     const news = verdict.due.filter((one) => !this.#due.has(keyOf(one)));
     const ended = this.#due.size > 0 && verdict.due.length === 0;
     this.#due = new Set(verdict.due.map(keyOf));
-    if (ended) this.#journal.say(0, "disk pressure is over: every threshold has its minimum reclaim again");
+    if (ended)
+      this.#journal.say(0, "disk pressure is over: every threshold has its minimum reclaim again");
     for (const one of news) {
       const inodes = one.threshold.signal.endsWith(".inodesFree");
       const amount = (value: bigint): string => (inodes ? `${value} inodes` : humanBytes(value));

@@ -1,7 +1,7 @@
 /** Detection: looks at the node and remembers what is in use, without deciding or removing anything. */
-import type { Ledger } from "../model/ledger.ts";
-import type { PodRecord } from "../model/ledger.ts";
+
 import type { PodUid } from "../model/ids.ts";
+import type { Ledger, PodRecord } from "../model/ledger.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import { observe } from "../observe/observe.ts";
 import { remember } from "../policy/remember.ts";
@@ -22,7 +22,11 @@ export async function look(
 ): Promise<Snapshot> {
   const limits = engine.limits().containers;
   const needEnds = limits.minimumAge > 0n && limits.compat === "none";
-  return observe(engine.observe, { ledger: engine.memory.current(), needEnds, logs: want.logs }, signal);
+  return observe(
+    engine.observe,
+    { ledger: engine.memory.current(), needEnds, logs: want.logs },
+    signal,
+  );
 }
 
 /** The ledger after this snapshot, with the given memory of pods. */

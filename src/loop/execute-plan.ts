@@ -1,13 +1,14 @@
 /** Hands a plan to execution with the ports of the engine, and takes what came of it into the memory. */
+
+import { collectContainers } from "../execute/containers.ts";
+import { executeImages } from "../execute/images.ts";
+import type { Meter } from "../execute/meter.ts";
 import type { ContainerId, PassId } from "../model/ids.ts";
 import type { Ledger, ReleaseRecord } from "../model/ledger.ts";
 import type { ContainerOutcome, ImageOutcome } from "../model/outcome.ts";
 import type { ImageCandidate } from "../model/plan.ts";
 import type { Filesystem, RuntimeInfo, Snapshot } from "../model/snapshot.ts";
 import { type Duration, duration, type Instant } from "../model/time.ts";
-import { collectContainers } from "../execute/containers.ts";
-import { executeImages } from "../execute/images.ts";
-import type { Meter } from "../execute/meter.ts";
 import { decideOnFreshLists } from "../policy/decide.ts";
 import { reportedBytes, stillUseful } from "../policy/futility.ts";
 import type { JudgeImages } from "../policy/judge.ts";
@@ -27,7 +28,11 @@ export interface ExecuteRun {
 
 const NO_RELEASE: ReleaseRecord = { promptRemovals: 0, lateRemovals: 0 };
 
-export async function executeContainerPlan(engine: Engine, prepared: Prepared, run: ExecuteRun): Promise<ContainerOutcome> {
+export async function executeContainerPlan(
+  engine: Engine,
+  prepared: Prepared,
+  run: ExecuteRun,
+): Promise<ContainerOutcome> {
   const plan = prepared.plan.containers;
   if (plan === null) throw new Error("a container plan is executed only where there is one");
   const { images } = engine.limits();
@@ -41,7 +46,9 @@ export async function executeContainerPlan(engine: Engine, prepared: Prepared, r
       hooks: engine.hooks,
       timer: engine.timer,
       measureAvailable:
-        place === null ? null : async () => (await engine.observe.disk.measure(place.path)).availableBytes,
+        place === null
+          ? null
+          : async () => (await engine.observe.disk.measure(place.path)).availableBytes,
     },
     {
       signal: run.signal,
@@ -59,7 +66,11 @@ export async function executeContainerPlan(engine: Engine, prepared: Prepared, r
   return outcome;
 }
 
-export async function executeImagePlan(engine: Engine, prepared: Prepared, run: ExecuteRun): Promise<ImageOutcome> {
+export async function executeImagePlan(
+  engine: Engine,
+  prepared: Prepared,
+  run: ExecuteRun,
+): Promise<ImageOutcome> {
   const plan = prepared.plan.images;
   if (plan === null) throw new Error("an image plan is executed only where there is one");
   const { snapshot, ledger } = prepared;
@@ -72,7 +83,10 @@ export async function executeImagePlan(engine: Engine, prepared: Prepared, run: 
     {
       plan,
       limits,
-      store: place === null ? null : { device: place.device, path: place.path, usedBytes: place.imageUsedBytes },
+      store:
+        place === null
+          ? null
+          : { device: place.device, path: place.path, usedBytes: place.imageUsedBytes },
       imageCount: snapshot.images.length,
       release: ledger.releases.get(runtimeKey) ?? NO_RELEASE,
       runtime: engine.observe.runtime,
@@ -81,7 +95,8 @@ export async function executeImagePlan(engine: Engine, prepared: Prepared, run: 
       timer: engine.timer,
       now: run.now,
       look: makeLook({ observe: engine.observe, events, timer: engine.timer, first: snapshot }),
-      reconsider: (candidate, fresh, waited) => recheckImage(candidate, judgeInput(prepared, fresh, waited)),
+      reconsider: (candidate, fresh, waited) =>
+        recheckImage(candidate, judgeInput(prepared, fresh, waited)),
       stillUseful: usefulness(engine, prepared),
       done: (item) => engine.journal.imageDone(run.id, item),
       ...(run.starting === undefined ? {} : { starting: run.starting }),
@@ -111,13 +126,18 @@ function judgeInput(prepared: Prepared, fresh: Snapshot, waited: Duration): Judg
 }
 
 /** Judges after each removal whether what is left could still bring relief on a disk that a target speaks of. */
-function usefulness(engine: Engine, prepared: Prepared): (rest: readonly ImageCandidate[], meter: Meter) => boolean {
+function usefulness(
+  engine: Engine,
+  prepared: Prepared,
+): (rest: readonly ImageCandidate[], meter: Meter) => boolean {
   const plan = prepared.plan.images;
   const { images: limits } = engine.limits();
   if (plan === null || limits.whenFutile === "collect") return () => true;
   const { users } = usageOf(prepared.snapshot);
   const unused = reportedBytes(prepared.snapshot.images.filter((image) => !users.has(image.id)));
-  const usedOn = new Map(prepared.snapshot.filesystems.map((one) => [one.device, one.imageUsedBytes]));
+  const usedOn = new Map(
+    prepared.snapshot.filesystems.map((one) => [one.device, one.imageUsedBytes]),
+  );
   return (_rest, meter) => {
     const progress = meter.progress();
     return plan.targets.some(
@@ -139,10 +159,18 @@ function rememberOutcome(
   outcome: ImageOutcome,
   learned: { readonly runtimeKey: string; readonly release: ReleaseRecord },
 ): Ledger {
-  const removed = outcome.items.filter((item) => item.result.kind === "removed").map((item) => item.candidate.image.id);
-  const withGhosts = outcome.ghosts.reduce((next, image) => rememberGhost(next, image.id), forgetImages(ledger, removed));
+  const removed = outcome.items
+    .filter((item) => item.result.kind === "removed")
+    .map((item) => item.candidate.image.id);
+  const withGhosts = outcome.ghosts.reduce(
+    (next, image) => rememberGhost(next, image.id),
+    forgetImages(ledger, removed),
+  );
   if (outcome.items.length === 0) return withGhosts;
-  return { ...withGhosts, releases: new Map(withGhosts.releases).set(learned.runtimeKey, learned.release) };
+  return {
+    ...withGhosts,
+    releases: new Map(withGhosts.releases).set(learned.runtimeKey, learned.release),
+  };
 }
 
 const storePlace = (snapshot: Snapshot, role: "imagefs" | "containerfs"): Filesystem | null =>

@@ -13,7 +13,9 @@ export class FailureRule {
   note(failed: boolean): Verdict {
     if (failed) {
       this.#failures += 1;
-      return this.#failures === 1 ? { kind: "failed-first" } : { kind: "failed-again", failures: this.#failures };
+      return this.#failures === 1
+        ? { kind: "failed-first" }
+        : { kind: "failed-again", failures: this.#failures };
     }
     const failures = this.#failures;
     this.#failures = 0;

@@ -1,4 +1,5 @@
 /** The list of images that status, metrics and the control socket show: refreshed every 30 s, largest first. */
+
 import type { Image } from "../model/snapshot.ts";
 
 /** Size downwards, then ID downwards: the kubelet's order. */

@@ -1,6 +1,7 @@
 /** The look just before a removal: lists that are at most a second old, and what events told of since. */
-import type { Container, Snapshot } from "../model/snapshot.ts";
+
 import type { Timer } from "../execute/ports.ts";
+import type { Container, Snapshot } from "../model/snapshot.ts";
 import { type ObservePorts, refresh } from "../observe/observe.ts";
 import type { EventFeed } from "./ports.ts";
 

@@ -1,29 +1,51 @@
 /** The warning events that a pass gives rise to. */
+
 import type { Event } from "../model/event.ts";
 import type { PassId } from "../model/ids.ts";
 import type { ImageOutcome } from "../model/outcome.ts";
 import type { Futility, ImagePlan } from "../model/plan.ts";
 import type { Instant } from "../model/time.ts";
 import { imageName } from "../report/image-names.ts";
-import { breakdownWords, freeDiskSpaceFailedWords, invalidDiskCapacityWords } from "../report/pass-words.ts";
+import {
+  breakdownWords,
+  freeDiskSpaceFailedWords,
+  invalidDiskCapacityWords,
+} from "../report/pass-words.ts";
 import { blockWords } from "../report/words.ts";
 
 /** In the order in which they came about. */
 export function imageEvents(
   plan: ImagePlan,
   outcome: ImageOutcome,
-  pass: { readonly id: PassId; readonly now: Instant; readonly accounting: "measured" | "reported" },
+  pass: {
+    readonly id: PassId;
+    readonly now: Instant;
+    readonly accounting: "measured" | "reported";
+  },
 ): readonly Event[] {
-  const event = (reason: Event["reason"], message: string): Event => ({ reason, message, at: pass.now, passId: pass.id });
+  const event = (reason: Event["reason"], message: string): Event => ({
+    reason,
+    message,
+    at: pass.now,
+    passId: pass.id,
+  });
   const events: Event[] = [];
   for (const block of plan.blocks) {
-    if (block.kind === "keep-rules-invalid") events.push(event("KeepRulesInvalid", sentence(blockWords(block))));
-    if (block.kind === "invalid-capacity" && outcome.end === "invalid-capacity") events.push(event("InvalidDiskCapacity", invalidDiskCapacityWords(block.path)));
+    if (block.kind === "keep-rules-invalid")
+      events.push(event("KeepRulesInvalid", sentence(blockWords(block))));
+    if (block.kind === "invalid-capacity" && outcome.end === "invalid-capacity")
+      events.push(event("InvalidDiskCapacity", invalidDiskCapacityWords(block.path)));
   }
   for (const image of outcome.ghosts) {
-    events.push(event("GhostImage", `Image ${imageName(image)} was removed with success and is still listed; its space is not counted as freed`));
+    events.push(
+      event(
+        "GhostImage",
+        `Image ${imageName(image)} was removed with success and is still listed; its space is not counted as freed`,
+      ),
+    );
   }
-  if (outcome.end === "futile" || outcome.end === "no-gain") events.push(event("ImageGCFutile", futileMessage(plan, outcome)));
+  if (outcome.end === "futile" || outcome.end === "no-gain")
+    events.push(event("ImageGCFutile", futileMessage(plan, outcome)));
   if (isShortfall(outcome)) {
     events.push(
       event(
@@ -32,7 +54,10 @@ export function imageEvents(
           capacityBytes: outcome.capacityBytes ?? 0n,
           availableBytes: outcome.availableBefore ?? 0n,
           wantedBytes: outcome.wantedBytes ?? 0n,
-          freedBytes: pass.accounting === "reported" ? outcome.reportedFreedBytes : outcome.measuredFreedBytes,
+          freedBytes:
+            pass.accounting === "reported"
+              ? outcome.reportedFreedBytes
+              : outcome.measuredFreedBytes,
         }),
       ),
     );
@@ -55,6 +80,7 @@ function futileMessage(plan: ImagePlan, outcome: ImageOutcome): string {
   return filled === "" ? why : `${why}: ${filled}`;
 }
 
-const filledBy = (futility: Futility): string => `${futility.filesystem}, ${breakdownWords(futility.breakdown)}`;
+const filledBy = (futility: Futility): string =>
+  `${futility.filesystem}, ${breakdownWords(futility.breakdown)}`;
 
 const sentence = (words: string): string => words.charAt(0).toUpperCase() + words.slice(1);

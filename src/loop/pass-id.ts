@@ -1,6 +1,7 @@
 /** Names a pass: sortable by time, unlike any other. */
-import { passId, type PassId } from "../model/ids.ts";
-import { toRfc3339, type Instant } from "../model/time.ts";
+
+import { type PassId, passId } from "../model/ids.ts";
+import { type Instant, toRfc3339 } from "../model/time.ts";
 
 /** `20260101T000000Z-1a2b3c`; `random` is any 24 bits. */
 export function makePassId(now: Instant, random: number): PassId {

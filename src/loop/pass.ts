@@ -1,4 +1,6 @@
 /** One pass: lock, observe, remember, decide, execute, and the record of all of it. */
+
+import type { Meter } from "../execute/meter.ts";
 import { messageOf } from "../model/errors.ts";
 import type { Event } from "../model/event.ts";
 import type { PassId } from "../model/ids.ts";
@@ -6,17 +8,16 @@ import type { ContainerOutcome, ImageOutcome } from "../model/outcome.ts";
 import type { Pass, PassKind } from "../model/pass.ts";
 import type { ImageCandidate, ImageTarget, Plan, Purpose } from "../model/plan.ts";
 import { durationFromMs, type Instant } from "../model/time.ts";
-import type { Meter } from "../execute/meter.ts";
+import { POD_START_WAIT } from "../policy/blocks.ts";
 import type { Parts } from "../policy/decide.ts";
 import { futilityKey } from "../policy/futility.ts";
-import { POD_START_WAIT } from "../policy/blocks.ts";
 import type { Announcer } from "./announcer.ts";
 import { seenOf } from "./detect.ts";
 import { executeContainerPlan, executeImagePlan } from "./execute-plan.ts";
 import { imageEvents } from "./pass-events.ts";
 import { makePassId } from "./pass-id.ts";
-import { prepare, type Prepared } from "./prepare.ts";
 import type { Engine, Seen } from "./ports.ts";
+import { prepare, type Prepared } from "./prepare.ts";
 import { Steps } from "./steps.ts";
 
 export interface PassRequest {
@@ -51,41 +52,15 @@ const NO_PLAN: Plan = { containers: null, images: null };
 const POD_PAUSE_MS = 500;
 
 /** Runs one pass. Never rejects: what went wrong is in the result and in the journal. */
-export async function runPass(engine: Engine, request: PassRequest, signal: AbortSignal): Promise<PassEnd> {
+export async function runPass(
+  engine: Engine,
+  request: PassRequest,
+  signal: AbortSignal,
+): Promise<PassEnd> {
   const running = new Running(engine, request, signal);
   const end = await running.run();
   engine.journal.passEnded(end.pass, end.seen);
   return end;
-}
-
-/** Why a pass counts as failed; `null`: it came to a good end, which a futile one is too. */
-export function failureOf(pass: Pass): string | null {
-  if (pass.error !== null) return pass.error;
-  const { images, containers } = pass;
-  if (containers !== null && containers.errors.length > 0) return containers.errors.join("; ");
-  if (images === null) return null;
-  const failed = images.items.flatMap((item) => (item.result.kind === "failed" ? [item.result.message] : []));
-  if (failed.length > 0) return `${failed.length} of ${images.items.length} image removals failed: ${failed[0]}`;
-  switch (images.end) {
-    case "candidates-exhausted":
-      return images.wantedBytes === null ? null : "not enough could be freed";
-    case "invalid-capacity":
-      return "the image filesystem's figures cannot be right";
-    case "observation-failed":
-      return images.error ?? "a list or a measurement failed";
-    case "blocked":
-      return blockFailure(pass);
-    default:
-      return null;
-  }
-}
-
-/** A hold, a grace or a starting pod is no failure; rules that cannot be read and usage that is unknown are. */
-function blockFailure(pass: Pass): string | null {
-  const bad = (pass.plan.images?.blocks ?? []).find((block) =>
-    ["keep-rules-invalid", "usage-unknown", "pods-unknown"].includes(block.kind),
-  );
-  return bad === undefined ? null : `no image may be removed: ${bad.kind}`;
 }
 
 class Running {
@@ -116,8 +91,11 @@ class Running {
     try {
       // A dry run changes nothing, so it need not wait for a pass that does.
       if (!dryRun) {
-        release = await this.#steps.run("lock", () => this.#engine.lock.acquire(lockWaitMs, this.#signal));
-        if (release === null) return this.#end({ error: "another pass was still running", busy: true, failure: null });
+        release = await this.#steps.run("lock", () =>
+          this.#engine.lock.acquire(lockWaitMs, this.#signal),
+        );
+        if (release === null)
+          return this.#end({ error: "another pass was still running", busy: true, failure: null });
       }
       await this.#work();
       return this.#end({ error: null, busy: false, failure: null });
@@ -139,7 +117,9 @@ class Running {
       return;
     }
     if (first.plan.containers !== null) {
-      this.#containers = await this.#steps.run("execute", () => executeContainerPlan(this.#engine, first, this.#run()));
+      this.#containers = await this.#steps.run("execute", () =>
+        executeContainerPlan(this.#engine, first, this.#run()),
+      );
     }
     if (first.plan.images !== null && !this.#signal.aborted) await this.#collectImages(first);
   }
@@ -148,7 +128,9 @@ class Running {
     const prepared = await this.#preparedForImages(first);
     if (prepared === null) return;
     const run = { ...this.#run(), starting: this.#request.starting };
-    this.#images = await this.#steps.run("execute", () => executeImagePlan(this.#engine, prepared, run));
+    this.#images = await this.#steps.run("execute", () =>
+      executeImagePlan(this.#engine, prepared, run),
+    );
   }
 
   /**
@@ -185,7 +167,12 @@ class Running {
         { steps: this.#steps, signal: this.#signal },
       );
       if (!dryRun) this.#engine.memory.replace(prepared.ledger);
-      if (dryRun || this.#signal.aborted || !waitsForPods(prepared.plan) || durationFromMs(waitedMs) >= POD_START_WAIT) {
+      if (
+        dryRun ||
+        this.#signal.aborted ||
+        !waitsForPods(prepared.plan) ||
+        durationFromMs(waitedMs) >= POD_START_WAIT
+      ) {
         return prepared;
       }
       await this.#engine.timer.sleep(POD_PAUSE_MS, this.#signal);
@@ -196,7 +183,11 @@ class Running {
     return { id: this.#id, now: this.#request.now, signal: this.#signal };
   }
 
-  #end(result: { readonly error: string | null; readonly busy: boolean; readonly failure: unknown }): PassEnd {
+  #end(result: {
+    readonly error: string | null;
+    readonly busy: boolean;
+    readonly failure: unknown;
+  }): PassEnd {
     const pass: Pass = {
       id: this.#id,
       kind: this.#request.kind,
@@ -212,15 +203,26 @@ class Running {
       error: result.error,
     };
     const prepared = this.#prepared;
-    return { ...result, pass, prepared, seen: prepared === null ? null : seenOf(prepared.snapshot) };
+    return {
+      ...result,
+      pass,
+      prepared,
+      seen: prepared === null ? null : seenOf(prepared.snapshot),
+    };
   }
 
   #raise(): readonly Event[] {
     const { images } = this.#plan;
     if (images === null || this.#images === null || this.#request.dryRun) return [];
     const { accounting } = this.#engine.limits().images;
-    const events = imageEvents(images, this.#images, { id: this.#id, now: this.#request.now(), accounting });
-    const keys = new Map<Event["reason"], string>([["ImageGCFutile", images.futility.map(futilityKey).join(";")]]);
+    const events = imageEvents(images, this.#images, {
+      id: this.#id,
+      now: this.#request.now(),
+      accounting,
+    });
+    const keys = new Map<Event["reason"], string>([
+      ["ImageGCFutile", images.futility.map(futilityKey).join(";")],
+    ]);
     return this.#request.announcer.passed(events, keys);
   }
 }
@@ -228,11 +230,16 @@ class Running {
 /** Whether nothing stands in the way of images but pods that are only just starting, and there is something to remove. */
 function waitsForPods(plan: Plan): boolean {
   const blocks = plan.images?.blocks ?? [];
-  return blocks.length > 0 && blocks.every((block) => block.kind === "pod-starting") && plan.images?.triggers.length !== 0;
+  return (
+    blocks.length > 0 &&
+    blocks.every((block) => block.kind === "pod-starting") &&
+    plan.images?.triggers.length !== 0
+  );
 }
 
 const collected = (outcome: ContainerOutcome | null): boolean =>
-  outcome !== null && [...outcome.containers, ...outcome.sandboxes].some((item) => item.result.kind !== "skipped");
+  outcome !== null &&
+  [...outcome.containers, ...outcome.sandboxes].some((item) => item.result.kind !== "skipped");
 
 const dryContainers: ContainerOutcome = {
   end: "dry-run",
@@ -244,7 +251,9 @@ const dryContainers: ContainerOutcome = {
 };
 
 function dryImages(plan: Plan): ImageOutcome {
-  const wanted = (plan.images?.targets ?? []).flatMap((target) => ("wantedBytes" in target ? [target.wantedBytes] : []));
+  const wanted = (plan.images?.targets ?? []).flatMap((target) =>
+    "wantedBytes" in target ? [target.wantedBytes] : [],
+  );
   const [usage] = plan.images?.usage ?? [];
   const available = usage?.filesystem.availableBytes ?? null;
   return {

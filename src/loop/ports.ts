@@ -1,16 +1,17 @@
 /** What passes and loops need beside observation and execution: memory, record, lock, hold. Narrow, and given by the composition root. */
+
+import type { HookCaller, LogRemover, RuntimeWriter, Timer } from "../execute/ports.ts";
 import type { Event } from "../model/event.ts";
+import type { HoldState } from "../model/hold.ts";
+import type { PassId } from "../model/ids.ts";
 import type { Ledger } from "../model/ledger.ts";
 import type { Limits } from "../model/limits.ts";
 import type { ContainerItem, ImageItem, LogItem, SandboxItem } from "../model/outcome.ts";
 import type { Pass } from "../model/pass.ts";
-import type { PassId } from "../model/ids.ts";
 import type { Container, Filesystem, RuntimeInfo } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";
-import type { HoldState } from "../model/hold.ts";
-import type { Verbosity } from "../report/log.ts";
-import type { HookCaller, LogRemover, RuntimeWriter, Timer } from "../execute/ports.ts";
 import type { ObservePorts } from "../observe/observe.ts";
+import type { Verbosity } from "../report/log.ts";
 
 /** The ledger, in memory; keeping it on disk never delays the caller and never fails it. */
 export interface Memory {
@@ -32,7 +33,11 @@ export function volatileMemory(first: Ledger): Memory {
 
 /** Where passes leave their record: history, log, metrics, hook. None of it may throw or wait for a disk. */
 export interface Journal {
-  passStarted(start: { readonly id: PassId; readonly kind: Pass["kind"]; readonly startedAt: Instant }): void;
+  passStarted(start: {
+    readonly id: PassId;
+    readonly kind: Pass["kind"];
+    readonly startedAt: Instant;
+  }): void;
   imageDone(id: PassId, item: ImageItem): void;
   containerDone(id: PassId, item: ContainerItem | SandboxItem | LogItem): void;
   passEnded(pass: Pass, seen: Seen | null): void;

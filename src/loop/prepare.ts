@@ -1,8 +1,9 @@
 /** The way to a plan: observe, remember, decide. Nothing here removes anything; every command takes this way. */
+
 import type { Ledger } from "../model/ledger.ts";
 import type { ImageTarget, Plan, Purpose } from "../model/plan.ts";
 import type { Snapshot } from "../model/snapshot.ts";
-import { duration, type Duration } from "../model/time.ts";
+import { type Duration, duration } from "../model/time.ts";
 import { type Decide, decide, type Parts } from "../policy/decide.ts";
 import { rememberPods } from "../policy/pods.ts";
 import { look, remembered } from "./detect.ts";
@@ -36,7 +37,9 @@ export async function prepare(
   const { steps, signal } = run;
   const logs = request.parts.containers !== "none";
   const snapshot = await steps.run("observe", () => look(engine, { logs }, signal));
-  const ledger = await steps.run("remember", () => rememberNode(engine, snapshot, request.countsForPods));
+  const ledger = await steps.run("remember", () =>
+    rememberNode(engine, snapshot, request.countsForPods),
+  );
   const decided: Decide = {
     snapshot,
     ledger,

@@ -1,4 +1,5 @@
 /** One check of the disks: a statfs for each filesystem that the last observation found, and nothing else. */
+
 import type { Filesystem } from "../model/snapshot.ts";
 import { judgePressure, type PressureState, type PressureVerdict } from "../policy/pressure.ts";
 import type { ReadEngine } from "./ports.ts";
@@ -11,7 +12,10 @@ export async function checkPressure(
   const { disk, host } = engine.observe;
   const limits = engine.limits();
   const filesystems = await Promise.all(
-    known.filesystems.map(async (filesystem) => ({ ...filesystem, ...(await disk.measure(filesystem.path)) })),
+    known.filesystems.map(async (filesystem) => ({
+      ...filesystem,
+      ...(await disk.measure(filesystem.path)),
+    })),
   );
   return judgePressure({
     limits: limits.pressure,

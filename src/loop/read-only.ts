@@ -1,4 +1,5 @@
 /** The plan of a node for commands that only look. */
+
 import type { Purpose } from "../model/plan.ts";
 import { duration, instantFromMs, instantToMs } from "../model/time.ts";
 import type { Parts } from "../policy/decide.ts";
@@ -12,7 +13,11 @@ export interface ReadOnlyPass {
 }
 
 /** What `gc` would plan now: the observation counts as its pass would, and nothing is kept of it. */
-export async function readOnlyPass(engine: ReadEngine, pass: ReadOnlyPass, signal: AbortSignal): Promise<Prepared> {
+export async function readOnlyPass(
+  engine: ReadEngine,
+  pass: ReadOnlyPass,
+  signal: AbortSignal,
+): Promise<Prepared> {
   const now = () => instantFromMs(instantToMs(engine.observe.host.clocks().wall));
   const steps = new Steps(engine.timer, now);
   const request = {

@@ -1,4 +1,5 @@
 /** Runs a thing again and again: at once, then each time its period has passed since the last run ended. */
+
 import type { Timer } from "../execute/ports.ts";
 
 export interface Repeating {

@@ -1,8 +1,9 @@
 /** Times the steps of a pass, as spans that the log and the history carry. */
+
+import type { Timer } from "../execute/ports.ts";
 import { messageOf } from "../model/errors.ts";
 import type { Step } from "../model/pass.ts";
 import { duration, type Instant } from "../model/time.ts";
-import type { Timer } from "../execute/ports.ts";
 
 export class Steps {
   readonly #timer: Timer;
@@ -19,7 +20,12 @@ export class Steps {
     const startedAt = this.#now();
     const startNs = this.#timer.monotonicNs();
     const note = (error: string | null): void => {
-      this.#steps.push({ name, startedAt, took: duration(this.#timer.monotonicNs() - startNs), error });
+      this.#steps.push({
+        name,
+        startedAt,
+        took: duration(this.#timer.monotonicNs() - startNs),
+        error,
+      });
     };
     try {
       const result = await work();

@@ -1,4 +1,5 @@
 /** Warning events: what an operator should hear of even if nobody reads the log. */
+
 import type { PassId } from "./ids.ts";
 import type { Instant } from "./time.ts";
 

@@ -1,4 +1,5 @@
 /** A hold: collection is paused until it expires or is released. */
+
 import type { Instant } from "./time.ts";
 
 export type HoldState =

@@ -1,4 +1,5 @@
 /** Identifiers as the runtime spells them; the only place where a plain string becomes one. */
+
 import type { Brand } from "./brand.ts";
 
 /** `Image.id` of the runtime, whole (usually `sha256:` and 64 hex digits; never shortened, never parsed). */

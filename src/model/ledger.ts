@@ -1,4 +1,5 @@
 /** What is remembered between observations. `remember` in policy makes the next one; the store keeps it on disk. */
+
 import type { ContainerId, ImageId, PodUid, SandboxId } from "./ids.ts";
 import type { Duration, Instant, Watched } from "./time.ts";
 
@@ -12,7 +13,11 @@ export interface ImageRecord {
   readonly names: string;
   readonly sizeBytes: bigint;
   /** Set when a removal was answered with success and the image was still listed; not tried again before `retryWatched`. */
-  readonly ghost: { readonly since: Instant; readonly attempts: number; readonly retryWatched: Watched } | null;
+  readonly ghost: {
+    readonly since: Instant;
+    readonly attempts: number;
+    readonly retryWatched: Watched;
+  } | null;
 }
 
 /** What one `ContainerStatus` said of a container, so that it is asked once and never once a pass. */

@@ -1,4 +1,5 @@
 /** What the operator asked for, in the units that policy works in. Defaults and ranges stand in config/fields.ts. */
+
 import type { Duration } from "./time.ts";
 
 export type Compat = "none" | "kubelet";

@@ -1,4 +1,5 @@
 /** The names that the kubelet gives to log directories and links: the only place that makes or reads them. */
+
 import { type PodUid, podUid } from "./ids.ts";
 
 /** A file name is at most 255 bytes; what stands before `.log` is cut so that it fits. */

@@ -1,6 +1,6 @@
 /** What came of a plan: one outcome for each thing that was tried, and how the pass ended. */
+
 import type { ImageCandidate, PlannedContainer } from "./plan.ts";
-import type { Image, Sandbox } from "./snapshot.ts";
 import type {
   ContainerRemoveReason,
   ImageKeepReason,
@@ -8,6 +8,7 @@ import type {
   LogRemoveReason,
   SandboxRemoveReason,
 } from "./reason.ts";
+import type { Image, Sandbox } from "./snapshot.ts";
 import type { Duration, Instant } from "./time.ts";
 
 export type ImageResult =

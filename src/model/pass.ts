@@ -1,4 +1,5 @@
 /** One pass of the collector: who asked, what was planned, what came of it, and how long each step took. */
+
 import type { Event } from "./event.ts";
 import type { PassId } from "./ids.ts";
 import type { ContainerOutcome, ImageOutcome } from "./outcome.ts";

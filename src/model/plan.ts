@@ -1,7 +1,7 @@
 /** A plan: what would be removed, in which order, and why everything else stays. A value; making it changes nothing. */
-import type { Container, Filesystem, Image, PodLogDirectory, DanglingLogLink, Sandbox } from "./snapshot.ts";
-import type { Signal } from "./limits.ts";
+
 import type { ImageRecord } from "./ledger.ts";
+import type { Signal } from "./limits.ts";
 import type {
   ContainerKeepReason,
   ContainerRemoveReason,
@@ -13,6 +13,14 @@ import type {
   SandboxKeepReason,
   SandboxRemoveReason,
 } from "./reason.ts";
+import type {
+  Container,
+  DanglingLogLink,
+  Filesystem,
+  Image,
+  PodLogDirectory,
+  Sandbox,
+} from "./snapshot.ts";
 import type { Duration, Instant } from "./time.ts";
 
 /** What a pass is for. */
@@ -47,8 +55,18 @@ export type ImageTarget =
       readonly wantedInodes: bigint;
       readonly relievedInodes: bigint;
     }
-  | { readonly kind: "store-bytes"; readonly trigger: ImageTrigger; readonly maximumBytes: bigint; readonly wantedBytes: bigint }
-  | { readonly kind: "image-count"; readonly trigger: ImageTrigger; readonly maximumImages: number; readonly wantedImages: number }
+  | {
+      readonly kind: "store-bytes";
+      readonly trigger: ImageTrigger;
+      readonly maximumBytes: bigint;
+      readonly wantedBytes: bigint;
+    }
+  | {
+      readonly kind: "image-count";
+      readonly trigger: ImageTrigger;
+      readonly maximumImages: number;
+      readonly wantedImages: number;
+    }
   /** No target: every candidate goes. */
   | { readonly kind: "everything"; readonly trigger: ImageTrigger };
 

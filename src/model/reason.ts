@@ -1,12 +1,24 @@
 /** Why a thing is kept or removed: a closed union of plain data; `docs/policy.md` has one example for each code. */
+
 import type { ContainerId, ImageId, PodUid, SandboxId } from "./ids.ts";
 import type { Signal } from "./limits.ts";
 import type { Duration, Instant } from "./time.ts";
 
 /** Who uses an image. */
 export type ImageUser =
-  | { readonly kind: "container"; readonly id: ContainerId; readonly name: string; readonly podName: string; readonly state: string }
-  | { readonly kind: "image-volume"; readonly id: ContainerId; readonly name: string; readonly podName: string }
+  | {
+      readonly kind: "container";
+      readonly id: ContainerId;
+      readonly name: string;
+      readonly podName: string;
+      readonly state: string;
+    }
+  | {
+      readonly kind: "image-volume";
+      readonly id: ContainerId;
+      readonly name: string;
+      readonly podName: string;
+    }
   | { readonly kind: "pod-spec"; readonly uid: PodUid }
   | { readonly kind: "sandbox"; readonly id: SandboxId };
 
@@ -15,11 +27,25 @@ export type ImageKeepReason =
   | { readonly kind: "in-use"; readonly users: readonly ImageUser[] }
   | { readonly kind: "pinned" }
   /** `by`: the runtime names it, the flag names it, or a built-in pattern for pause images matches. */
-  | { readonly kind: "sandbox-image"; readonly by: "runtime" | "flag" | "pattern"; readonly name: string }
-  | { readonly kind: "keep-rule"; readonly pattern: string; readonly source: string; readonly name: string }
+  | {
+      readonly kind: "sandbox-image";
+      readonly by: "runtime" | "flag" | "pattern";
+      readonly name: string;
+    }
+  | {
+      readonly kind: "keep-rule";
+      readonly pattern: string;
+      readonly source: string;
+      readonly name: string;
+    }
   /** It came from an archive. */
   | { readonly kind: "keep-loaded" }
-  | { readonly kind: "keep-per-repository"; readonly repository: string; readonly place: number; readonly limit: number }
+  | {
+      readonly kind: "keep-per-repository";
+      readonly repository: string;
+      readonly place: number;
+      readonly limit: number;
+    }
   /** Removed before, answered with success, and still listed: not tried again yet. */
   | { readonly kind: "ghost"; readonly since: Instant; readonly attempts: number }
   | { readonly kind: "too-young"; readonly age: Duration; readonly minimumAge: Duration }
@@ -45,16 +71,35 @@ export type ImageTrigger =
 /** Why no image at all is removed in this pass. */
 export type ImageBlock =
   | { readonly kind: "on-hold"; readonly until: Instant | null; readonly reason: string }
-  | { readonly kind: "boot-grace"; readonly because: "boot" | "containers-vanished"; readonly remaining: Duration }
-  | { readonly kind: "keep-rules-invalid"; readonly problems: readonly { readonly source: string; readonly message: string }[] }
+  | {
+      readonly kind: "boot-grace";
+      readonly because: "boot" | "containers-vanished";
+      readonly remaining: Duration;
+    }
+  | {
+      readonly kind: "keep-rules-invalid";
+      readonly problems: readonly { readonly source: string; readonly message: string }[];
+    }
   /** A reference or a container's image volumes could not be read, so what is in use is not known. */
-  | { readonly kind: "usage-unknown"; readonly unknown: readonly { readonly subject: string; readonly message: string }[] }
+  | {
+      readonly kind: "usage-unknown";
+      readonly unknown: readonly { readonly subject: string; readonly message: string }[];
+    }
   /** Pods of the node could not be read although their specifications count as use (`--pod-source kubelet-api`). */
   | { readonly kind: "pods-unknown"; readonly message: string }
   /** A ready sandbox younger than 2 min has no container yet: its images may be there and not in use so far. */
-  | { readonly kind: "pod-starting"; readonly sandboxes: readonly SandboxId[]; readonly remaining: Duration }
+  | {
+      readonly kind: "pod-starting";
+      readonly sandboxes: readonly SandboxId[];
+      readonly remaining: Duration;
+    }
   | { readonly kind: "invalid-capacity"; readonly path: string; readonly message: string }
-  | { readonly kind: "futile"; readonly filesystem: string; readonly boundBytes: bigint; readonly neededBytes: bigint };
+  | {
+      readonly kind: "futile";
+      readonly filesystem: string;
+      readonly boundBytes: bigint;
+      readonly neededBytes: bigint;
+    };
 
 /** Why a container is kept. */
 export type ContainerKeepReason =

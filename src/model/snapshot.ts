@@ -1,4 +1,5 @@
 /** What was seen on the node at one moment: plain facts, no judgement. */
+
 import type { ContainerId, ImageId, PodUid, SandboxId } from "./ids.ts";
 import type { Duration, Instant } from "./time.ts";
 

@@ -1,4 +1,5 @@
 /** Instants and durations in exact nanoseconds, because CRI timestamps exceed what a number holds. */
+
 import type { Brand } from "./brand.ts";
 
 /** Nanoseconds since 1970-01-01T00:00:00Z by the wall clock, which can jump in both directions. */
@@ -30,7 +31,8 @@ export const instantToMs = (at: Instant): number => Number(at / NS_PER_MS);
 
 export const since = (later: Instant, earlier: Instant): Duration => duration(later - earlier);
 export const plus = (at: Instant, span: Duration): Instant => instant(at + span);
-export const watchedSince = (later: Watched, earlier: Watched): Duration => duration(later - earlier);
+export const watchedSince = (later: Watched, earlier: Watched): Duration =>
+  duration(later - earlier);
 
 /** RFC 3339 in UTC; fractions to the last non-zero digit and none when whole: `2026-01-01T00:00:00.25Z`. */
 export function toRfc3339(at: Instant): string {
@@ -43,7 +45,9 @@ export function toRfc3339(at: Instant): string {
 
 /** Reads what `toRfc3339` writes, with offsets as well; `null` if the text is no such time. */
 export function fromRfc3339(text: string): Instant | null {
-  const match = /^(\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?([Zz]|[+-]\d\d:\d\d)$/.exec(text);
+  const match = /^(\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?([Zz]|[+-]\d\d:\d\d)$/.exec(
+    text,
+  );
   if (match === null) return null;
   const ms = Date.parse(`${match[1]}${match[3]}`);
   if (Number.isNaN(ms)) return null;

@@ -6,12 +6,11 @@ export async function mapBounded<In, Out>(
   limit: number,
   work: (input: In) => Promise<Out>,
 ): Promise<readonly Out[]> {
-  const results = new Array<Out>(inputs.length);
-  let next = 0;
+  const results: Out[] = [];
+  // One iterator for all workers: each takes the next input when it is free.
+  const waiting = inputs.entries();
   const worker = async (): Promise<void> => {
-    for (let index = next++; index < inputs.length; index = next++) {
-      results[index] = await work(inputs[index] as In);
-    }
+    for (const [index, input] of waiting) results[index] = await work(input);
   };
   await Promise.all(Array.from({ length: Math.min(limit, inputs.length) }, worker));
   return results;

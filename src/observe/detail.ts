@@ -1,7 +1,8 @@
 /** What a list does not say of containers and sandboxes: read once each, then taken from the ledger. */
+
+import { messageOf } from "../model/errors.ts";
 import type { ContainerId, SandboxId } from "../model/ids.ts";
 import type { Ledger } from "../model/ledger.ts";
-import { messageOf } from "../model/errors.ts";
 import type { Container, ImageVolumes, Sandbox } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";
 import { mapBounded } from "./concurrency.ts";
@@ -31,7 +32,11 @@ export interface DetailKnowledge {
 /** Asks the runtime for the containers of which something needed is not known yet. A failed call leaves that container unknown. */
 export async function readContainerDetails(
   runtime: RuntimeReader,
-  input: { readonly containers: readonly Container[]; readonly known: DetailKnowledge; readonly need: DetailNeed },
+  input: {
+    readonly containers: readonly Container[];
+    readonly known: DetailKnowledge;
+    readonly need: DetailNeed;
+  },
   signal: AbortSignal,
 ): Promise<ContainerDetails> {
   const { known, need } = input;
@@ -42,7 +47,8 @@ export async function readContainerDetails(
   for (const container of input.containers) {
     const record = known.containers.get(container.id);
     const volumesKnown = record?.imageVolumes ?? null;
-    if (volumesKnown !== null) volumes.set(container.id, { kind: "known", references: volumesKnown });
+    if (volumesKnown !== null)
+      volumes.set(container.id, { kind: "known", references: volumesKnown });
     else if (!need.volumes) volumes.set(container.id, { kind: "unsupported" });
     const endKnown = record?.finishedAt ?? null;
     if (endKnown !== null && container.state === "exited") ends.set(container.id, endKnown);
@@ -57,10 +63,12 @@ export async function readContainerDetails(
         return;
       }
       volumes.set(container.id, { kind: "known", references: detail.imageVolumes });
-      if (container.state === "exited" && detail.finishedAt !== null) ends.set(container.id, detail.finishedAt);
+      if (container.state === "exited" && detail.finishedAt !== null)
+        ends.set(container.id, detail.finishedAt);
     } catch (thrown) {
       if (signal.aborted) throw thrown;
-      if (!volumes.has(container.id)) volumes.set(container.id, { kind: "unknown", message: messageOf(thrown) });
+      if (!volumes.has(container.id))
+        volumes.set(container.id, { kind: "unknown", message: messageOf(thrown) });
     }
   });
   return { volumes, ends };

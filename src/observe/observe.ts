@@ -1,9 +1,10 @@
 /** Gathers one snapshot of the node: every list whole, or an error and no snapshot at all. */
-import type { Ledger } from "../model/ledger.ts";
+
 import { messageOf } from "../model/errors.ts";
+import type { Ledger } from "../model/ledger.ts";
 import type { Container, Resolution, Snapshot } from "../model/snapshot.ts";
-import { referencesToResolve } from "../policy/usage.ts";
 import { imageVolumesSupported } from "../policy/image-volumes.ts";
+import { referencesToResolve } from "../policy/usage.ts";
 import { mapBounded } from "./concurrency.ts";
 import { readContainerDetails, readSandboxImages } from "./detail.ts";
 import type { DiskReader, HostReader, RuntimeReader } from "./ports.ts";
@@ -31,7 +32,11 @@ const RESOLVE_CONCURRENCY = 8;
  * the status of one container that fails is part of the snapshot (`imageVolumes`), for policy to judge.
  * The runtime and the log directory are read before the pod source, so that a pod which appears in between is not taken for gone.
  */
-export async function observe(ports: ObservePorts, request: ObserveRequest, signal: AbortSignal): Promise<Snapshot> {
+export async function observe(
+  ports: ObservePorts,
+  request: ObserveRequest,
+  signal: AbortSignal,
+): Promise<Snapshot> {
   const { runtime, disk, host } = ports;
   const clocks = host.clocks();
   const [info, images, listed, sandboxes, reported, logs, keep] = await Promise.all([
@@ -52,7 +57,15 @@ export async function observe(ports: ObservePorts, request: ObserveRequest, sign
     disk.filesystems(reported),
   ]);
   const pods = await host.pods(signal);
-  const facts = { runtime: info, images, containers, sandboxes, imageVolumes: details.volumes, sandboxImages, pods };
+  const facts = {
+    runtime: info,
+    images,
+    containers,
+    sandboxes,
+    imageVolumes: details.volumes,
+    sandboxImages,
+    pods,
+  };
   const resolutions = await resolveReferences(runtime, referencesToResolve(facts), signal);
   return {
     ...facts,
@@ -100,16 +113,23 @@ export async function refresh(
 }
 
 /** Announced containers only add uses: one that the list knows is taken from the list. */
-function withAnnounced(listed: readonly Container[], announced: readonly Container[]): readonly Container[] {
+function withAnnounced(
+  listed: readonly Container[],
+  announced: readonly Container[],
+): readonly Container[] {
   if (announced.length === 0) return listed;
   const ids = new Set(listed.map((container) => container.id));
   return [...listed, ...announced.filter((container) => !ids.has(container.id))];
 }
 
 function knowledgeOf(snapshot: Snapshot): Pick<Ledger, "containers" | "sandboxImages"> {
-  const containers = new Map<Container["id"], { imageVolumes: readonly string[] | null; finishedAt: null }>();
+  const containers = new Map<
+    Container["id"],
+    { imageVolumes: readonly string[] | null; finishedAt: null }
+  >();
   for (const [id, volumes] of snapshot.imageVolumes) {
-    if (volumes.kind === "known") containers.set(id, { imageVolumes: volumes.references, finishedAt: null });
+    if (volumes.kind === "known")
+      containers.set(id, { imageVolumes: volumes.references, finishedAt: null });
   }
   return { containers, sandboxImages: snapshot.sandboxImages };
 }
@@ -119,14 +139,18 @@ async function resolveReferences(
   references: readonly string[],
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, Resolution>> {
-  const resolved = await mapBounded(references, RESOLVE_CONCURRENCY, async (reference): Promise<Resolution> => {
-    try {
-      const image = await runtime.imageStatus(reference, signal);
-      return image === null ? { kind: "absent" } : { kind: "image", id: image.id };
-    } catch (thrown) {
-      if (signal.aborted) throw thrown;
-      return { kind: "unknown", message: messageOf(thrown) };
-    }
-  });
-  return new Map(references.map((reference, index) => [reference, resolved[index] as Resolution]));
+  const resolved = await mapBounded(
+    references,
+    RESOLVE_CONCURRENCY,
+    async (reference): Promise<readonly [string, Resolution]> => {
+      try {
+        const image = await runtime.imageStatus(reference, signal);
+        return [reference, image === null ? { kind: "absent" } : { kind: "image", id: image.id }];
+      } catch (thrown) {
+        if (signal.aborted) throw thrown;
+        return [reference, { kind: "unknown", message: messageOf(thrown) }];
+      }
+    },
+  );
+  return new Map(resolved);
 }

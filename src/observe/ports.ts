@@ -1,4 +1,5 @@
 /** What observation needs of the world: reading only, so that a command that observes is unable to remove. */
+
 import type { ContainerId, SandboxId } from "../model/ids.ts";
 import type {
   Clocks,

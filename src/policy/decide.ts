@@ -1,13 +1,13 @@
 /** Decides for the whole node: containers, sandboxes and logs first, then images as if the planned removals had happened. */
+
+import type { HoldState } from "../model/hold.ts";
 import type { ContainerId } from "../model/ids.ts";
 import type { Ledger } from "../model/ledger.ts";
 import type { Limits } from "../model/limits.ts";
-import type { HoldState } from "../model/hold.ts";
 import type { ContainerPlan, ImageTarget, Plan, Purpose } from "../model/plan.ts";
 import type { ImageBlock } from "../model/reason.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import type { Duration, Instant } from "../model/time.ts";
-
 import { bootGrace } from "./blocks.ts";
 import type { ContainerInput } from "./container-input.ts";
 import { decideContainers, decideContainersAgain } from "./containers.ts";
@@ -64,7 +64,10 @@ export function decideOnFreshLists(
   lists: Pick<Snapshot, "containers" | "sandboxes">,
 ): ContainerPlan {
   const pods = podsOf({ ...input, snapshot: { ...input.snapshot, ...lists } });
-  return limitedTo(input.parts, decideContainersAgain(containerInput(input, pods), { ...lists, pods }));
+  return limitedTo(
+    input.parts,
+    decideContainersAgain(containerInput(input, pods), { ...lists, pods }),
+  );
 }
 
 function podsOf({ snapshot, ledger, limits }: Decide): PodJudgement {

@@ -1,5 +1,6 @@
-import type { PodUid } from "../model/ids.ts";
 /** Which log directories go: those of pods that are gone. What is not a pod's is only named. */
+
+import type { PodUid } from "../model/ids.ts";
 import { podUidOfOldLogDirectory } from "../model/log-names.ts";
 import type { Decision, PlannedPodLogs } from "../model/plan.ts";
 import type { LogKeepReason, LogRemoveReason } from "../model/reason.ts";

@@ -1,4 +1,5 @@
 /** Judges disk pressure: which thresholds are met, which are due, what may be reclaimed for them and down to where. */
+
 import type { Amount, Compat, PressureLimits, Signal, Threshold } from "../model/limits.ts";
 import type { ImageTarget } from "../model/plan.ts";
 import type { Filesystem, FilesystemRole } from "../model/snapshot.ts";
@@ -99,10 +100,13 @@ export function effectiveThresholds(
     .filter((threshold) => roleOf(threshold.signal) === source)
     .map((threshold) => ({
       ...threshold,
-      signal: threshold.signal.replace(source, "containerfs") as Signal,
+      signal: containerSignal(threshold.signal),
     }));
   return [...own, ...derived];
 }
+
+const containerSignal = (signal: Signal): Signal =>
+  signal.endsWith(".inodesFree") ? "containerfs.inodesFree" : "containerfs.available";
 
 /** A quantity as it is; a fraction of the capacity as the kubelet computes it: float32 widened, product truncated. */
 export function resolveAmount(amount: Amount, capacity: bigint): bigint {

@@ -9,7 +9,12 @@ export const PAUSE_PATTERNS: readonly string[] = ["**/pause", "**/pause-*", "**/
 type Origin = Extract<ImageKeepReason, { readonly kind: "sandbox-image" }>["by"];
 
 export interface SandboxNames {
-  readonly patterns: readonly { readonly by: Origin; readonly pattern: KeepPattern }[];
+  readonly patterns: readonly {
+    readonly by: Origin;
+    /** As it was named. */
+    readonly text: string;
+    readonly pattern: KeepPattern;
+  }[];
 }
 
 /** Everything that names the sandbox image on this node: the runtime and its sandboxes, the flag, the built-in patterns. */
@@ -40,5 +45,5 @@ export function sandboxImageReason(names: SandboxNames, image: Image): ImageKeep
 /** A name that cannot be read names no image; an empty one is how runtimes say that they name none. */
 function patternOf(by: Origin, name: string): SandboxNames["patterns"] {
   const parsed = parseKeepPattern(name);
-  return parsed.kind === "valid" ? [{ by, pattern: parsed.pattern }] : [];
+  return parsed.kind === "valid" ? [{ by, text: name, pattern: parsed.pattern }] : [];
 }

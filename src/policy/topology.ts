@@ -1,4 +1,6 @@
 /** Which of the node's roles share a device, and what may be reclaimed for a signal there. */
+
+import { assertNever } from "../model/assert.ts";
 import type { Signal } from "../model/limits.ts";
 import type { Filesystem, FilesystemRole } from "../model/snapshot.ts";
 
@@ -56,8 +58,19 @@ export function reclaimFor(
 }
 
 export function roleOf(signal: Signal): FilesystemRole {
-  const role = signal.slice(0, signal.indexOf("."));
-  return role as FilesystemRole;
+  switch (signal) {
+    case "nodefs.available":
+    case "nodefs.inodesFree":
+      return "nodefs";
+    case "imagefs.available":
+    case "imagefs.inodesFree":
+      return "imagefs";
+    case "containerfs.available":
+    case "containerfs.inodesFree":
+      return "containerfs";
+    default:
+      return assertNever(signal);
+  }
 }
 
 /** The filesystems that a signal speaks of: every distinct device with the role; writable layers are on the image filesystem where the runtime names no other. */

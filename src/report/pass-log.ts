@@ -1,5 +1,6 @@
-import type { RemovalResult } from "../model/outcome.ts";
 /** A finished pass in the log: its steps, why every image stays or goes, and one line that sums it up. */
+
+import type { RemovalResult } from "../model/outcome.ts";
 import type { Pass } from "../model/pass.ts";
 import { since } from "../model/time.ts";
 import { counted, humanBytes, humanDuration, usedPercent } from "./bytes.ts";

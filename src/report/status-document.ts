@@ -1,5 +1,6 @@
-import type { Event } from "../model/event.ts";
 /** Document `Status`: what the running agent knows of itself. */
+
+import type { Event } from "../model/event.ts";
 import type { HoldState } from "../model/hold.ts";
 import type { Pass } from "../model/pass.ts";
 import type { Filesystem, RuntimeInfo } from "../model/snapshot.ts";

@@ -1,4 +1,5 @@
 /** One recorded decision of the kubelet on images, and what our own pass does with the same node. */
+
 import { Announcer } from "../../src/loop/announcer.ts";
 import { runPass } from "../../src/loop/pass.ts";
 import { containerId, imageId, podUid, sandboxId } from "../../src/model/ids.ts";
@@ -6,7 +7,13 @@ import type { ImageRecord } from "../../src/model/ledger.ts";
 import type { ImageOutcome } from "../../src/model/outcome.ts";
 import type { Pass } from "../../src/model/pass.ts";
 import type { Container, Image } from "../../src/model/snapshot.ts";
-import { durationFromMs, fromRfc3339, instant, type Instant, watched } from "../../src/model/time.ts";
+import {
+  durationFromMs,
+  fromRfc3339,
+  type Instant,
+  instant,
+  watched,
+} from "../../src/model/time.ts";
 import { aFilesystem, aLedger, defaultLimits } from "../support/build/values.ts";
 import { fakeEngine } from "../support/fake-engine.ts";
 
@@ -40,7 +47,9 @@ export interface ImageVector {
     readonly imageId: string;
     readonly imageRef: string;
   }[];
-  readonly records: Readonly<Record<string, { readonly firstDetected: string; readonly lastUsed: string | null }>>;
+  readonly records: Readonly<
+    Record<string, { readonly firstDetected: string; readonly lastUsed: string | null }>
+  >;
   readonly expect: ImageEffect;
 }
 
@@ -70,7 +79,11 @@ export async function effectOf(vector: ImageVector): Promise<ImageEffect> {
     wall: time(vector.now),
     startedAt: time(vector.agentStartedAt),
     limits: limitsOf(vector),
-    ledger: aLedger({ images: new Map(Object.entries(vector.records).map(([id, record]) => [imageId(id), recordOf(record)])) }),
+    ledger: aLedger({
+      images: new Map(
+        Object.entries(vector.records).map(([id, record]) => [imageId(id), recordOf(record)]),
+      ),
+    }),
   });
   const { pass } = await runPass(
     engine,
@@ -100,10 +113,18 @@ function outcomeOf(pass: Pass): ImageEffect["outcome"] {
   if (images.end === "invalid-capacity") return { kind: "invalid-capacity" };
   if (images.end === "age-removal-errors") return { kind: "age-removal-errors" };
   if (images.items.some((item) => item.result.kind === "failed")) {
-    return { kind: "removal-errors", freedBytes: Number(images.reportedFreedBytes), ...wantedOf(images) };
+    return {
+      kind: "removal-errors",
+      freedBytes: Number(images.reportedFreedBytes),
+      ...wantedOf(images),
+    };
   }
   if (images.end === "candidates-exhausted" && images.wantedBytes !== null) {
-    return { kind: "shortfall", ...wantedOf(images), freedBytes: Number(images.reportedFreedBytes) };
+    return {
+      kind: "shortfall",
+      ...wantedOf(images),
+      freedBytes: Number(images.reportedFreedBytes),
+    };
   }
   return { kind: "ok" };
 }

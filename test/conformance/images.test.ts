@@ -1,5 +1,6 @@
 // Every recorded decision of the kubelet on images, through the pass that the executable runs: order, outcome and events.
 import { describe, expect, test } from "bun:test";
+
 import { effectOf, type ImageVector } from "./image-vector.ts";
 import { readVectors } from "./read-vectors.ts";
 

@@ -1,10 +1,21 @@
 // The measured walk: it ends where the disk says so, credits only what was seen, and never trusts an answer alone.
 import { describe, expect, test } from "bun:test";
+
 import { executeImages, type ImageExecution } from "../../src/execute/images.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
 import type { ImageId } from "../../src/model/ids.ts";
 import type { Image } from "../../src/model/snapshot.ts";
-import { aCandidate, aContainer, anImagePlan, aSandbox, aSnapshot, defaultImageLimits, MIB, NOW, spaceTarget } from "../support/build/values.ts";
+import {
+  aCandidate,
+  aContainer,
+  anImagePlan,
+  aSandbox,
+  aSnapshot,
+  defaultImageLimits,
+  MIB,
+  NOW,
+  spaceTarget,
+} from "../support/build/values.ts";
 
 interface World {
   available: bigint;
@@ -38,7 +49,8 @@ function worldOf(names: readonly string[], available: bigint, behaviour: Behavio
     pending: [],
   };
   const settlePending = (): void => {
-    for (const due of world.pending.filter((one) => one.atMs <= world.clockMs)) world.available += due.bytes;
+    for (const due of world.pending.filter((one) => one.atMs <= world.clockMs))
+      world.available += due.bytes;
     world.pending = world.pending.filter((one) => one.atMs > world.clockMs);
   };
   const removeImage = async (id: ImageId): Promise<void> => {
@@ -63,7 +75,12 @@ function worldOf(names: readonly string[], available: bigint, behaviour: Behavio
     disk: {
       measure: async () => {
         settlePending();
-        return { capacityBytes: 10_000n * MIB, availableBytes: world.available, inodes: 0n, inodesFree: 0n };
+        return {
+          capacityBytes: 10_000n * MIB,
+          availableBytes: world.available,
+          inodes: 0n,
+          inodesFree: 0n,
+        };
       },
     },
     timer: {
@@ -99,7 +116,9 @@ describe("the measured walk", () => {
   });
 
   test("goes on where images free far less than they report", async () => {
-    const { world, execution } = worldOf(["a", "b", "c", "d"], 1_000n * MIB, { frees: () => 60n * MIB });
+    const { world, execution } = worldOf(["a", "b", "c", "d"], 1_000n * MIB, {
+      frees: () => 60n * MIB,
+    });
     expect((await run(execution(1_150n * MIB))).end).toBe("target-reached");
     expect(world.removals).toEqual(["a", "b", "c"]);
   });
@@ -115,7 +134,10 @@ describe("the measured walk", () => {
     const outcome = await run(execution(1_200n * MIB));
     expect(outcome.end).toBe("target-reached");
     expect(world.removals).toEqual(["a", "b"]);
-    expect(outcome.items.map((item) => item.result)).toMatchObject([{ settled: "afterwards" }, { settled: "afterwards" }]);
+    expect(outcome.items.map((item) => item.result)).toMatchObject([
+      { settled: "afterwards" },
+      { settled: "afterwards" },
+    ]);
   });
 
   test("leaves the rest to the next pass when it has waited a minute in vain", async () => {
@@ -129,8 +151,12 @@ describe("the measured walk", () => {
 
   test("a runtime known to be prompt is not waited for: its images share layers", async () => {
     const names = ["a", "b", "c", "d", "e"];
-    const { world, execution } = worldOf(names, 1_000n * MIB, { frees: (name) => (name === "e" ? 400n * MIB : 0n) });
-    const outcome = await run(execution(1_300n * MIB, { release: { promptRemovals: 3, lateRemovals: 0 } }));
+    const { world, execution } = worldOf(names, 1_000n * MIB, {
+      frees: (name) => (name === "e" ? 400n * MIB : 0n),
+    });
+    const outcome = await run(
+      execution(1_300n * MIB, { release: { promptRemovals: 3, lateRemovals: 0 } }),
+    );
     expect(outcome.end).toBe("target-reached");
     expect(world.removals).toEqual(names);
     expect(world.clockMs).toBe(0);
@@ -157,7 +183,11 @@ describe("the measured walk", () => {
   test("one removal that fails is recorded, and the next one goes on", async () => {
     const { world, execution } = worldOf(["a", "b", "c"], 1_000n * MIB, { fails: ["a"] });
     const outcome = await run(execution(1_100n * MIB));
-    expect(outcome.items[0]?.result).toEqual({ kind: "failed", message: "device is busy", code: "failed" });
+    expect(outcome.items[0]?.result).toEqual({
+      kind: "failed",
+      message: "device is busy",
+      code: "failed",
+    });
     expect(world.removals).toEqual(["a", "b"]);
   });
 
@@ -167,7 +197,11 @@ describe("the measured walk", () => {
     };
     const { world, execution } = worldOf(["a"], 1_000n * MIB);
     const outcome = await run(execution(1_100n * MIB, { look }));
-    expect(outcome).toMatchObject({ end: "observation-failed", error: "the runtime went away", items: [] });
+    expect(outcome).toMatchObject({
+      end: "observation-failed",
+      error: "the runtime went away",
+      items: [],
+    });
     expect(world.removals).toEqual([]);
   });
 
@@ -209,9 +243,14 @@ describe("the measured walk", () => {
   });
 
   test("images on another device that gain nothing where it is full end the pass after three", async () => {
-    const { world, execution } = worldOf(["a", "b", "c", "d", "e"], 1_000n * MIB, { frees: () => 0n });
+    const { world, execution } = worldOf(["a", "b", "c", "d", "e"], 1_000n * MIB, {
+      frees: () => 0n,
+    });
     const outcome = await run(
-      execution(1_900n * MIB, { store: { device: "8:2", path: "/elsewhere", usedBytes: null }, release: { promptRemovals: 3, lateRemovals: 0 } }),
+      execution(1_900n * MIB, {
+        store: { device: "8:2", path: "/elsewhere", usedBytes: null },
+        release: { promptRemovals: 3, lateRemovals: 0 },
+      }),
     );
     expect(outcome.end).toBe("no-gain");
     expect(world.removals).toHaveLength(3);
@@ -219,12 +258,20 @@ describe("the measured walk", () => {
 });
 
 describe("accounting as reported", () => {
-  const limits = { ...defaultImageLimits, accounting: "reported" as const, compat: "kubelet" as const };
+  const limits = {
+    ...defaultImageLimits,
+    accounting: "reported" as const,
+    compat: "kubelet" as const,
+  };
 
   test("sums what the runtime reports, whatever the disk says", async () => {
     const { world, execution } = worldOf(["a", "b", "c"], 1_000n * MIB, { frees: () => 0n });
     const outcome = await run(execution(1_150n * MIB, { limits }));
-    expect(outcome).toMatchObject({ end: "target-reached", reportedFreedBytes: 200n * MIB, measuredFreedBytes: 0n });
+    expect(outcome).toMatchObject({
+      end: "target-reached",
+      reportedFreedBytes: 200n * MIB,
+      measuredFreedBytes: 0n,
+    });
     expect(world.removals).toEqual(["a", "b"]);
   });
 
@@ -255,7 +302,8 @@ describe("a pod that is starting", () => {
 
   test("is waited for two minutes at most", async () => {
     const { world, execution } = worldOf(["a"], 1_000n * MIB);
-    const look = async () => aSnapshot({ images: [...world.listed.values()], sandboxes: [sandbox] });
+    const look = async () =>
+      aSnapshot({ images: [...world.listed.values()], sandboxes: [sandbox] });
     expect((await run(execution(1_100n * MIB, { look }))).end).toBe("target-reached");
     expect(world.clockMs).toBe(120_000);
   });

@@ -1,16 +1,27 @@
 // Disk pressure is judged as the kubelet judges it, and what may be reclaimed follows the topology that is there now.
 import { describe, expect, test } from "bun:test";
+
 import type { Amount, Signal, Threshold } from "../../src/model/limits.ts";
 import type { Filesystem } from "../../src/model/snapshot.ts";
 import { duration, minutes, seconds } from "../../src/model/time.ts";
-import { effectiveThresholds, judgePressure, noPressure, resolveAmount, type PressureState } from "../../src/policy/pressure.ts";
+import {
+  effectiveThresholds,
+  judgePressure,
+  noPressure,
+  type PressureState,
+  resolveAmount,
+} from "../../src/policy/pressure.ts";
 import { reclaimFor, topologyOf } from "../../src/policy/topology.ts";
 import { aFilesystem, GIB, MIB } from "../support/build/values.ts";
 
 const quantity = (value: bigint): Amount => ({ kind: "quantity", value });
 const fraction = (value: number): Amount => ({ kind: "fraction", value });
 
-const aThreshold = (signal: Signal, amount: Amount, change: Partial<Threshold> = {}): Threshold => ({
+const aThreshold = (
+  signal: Signal,
+  amount: Amount,
+  change: Partial<Threshold> = {},
+): Threshold => ({
   signal,
   amount,
   grace: duration(0n),
@@ -32,7 +43,9 @@ const judge = (
   });
 
 describe("vector 53: when a threshold is met", () => {
-  const oneGib = [aThreshold("imagefs.available", quantity(GIB), { minimumReclaim: quantity(500n * MIB) })];
+  const oneGib = [
+    aThreshold("imagefs.available", quantity(GIB), { minimumReclaim: quantity(500n * MIB) }),
+  ];
   const due = judge(oneGib, { availableBytes: 500n * MIB }).state;
 
   test.each([
@@ -47,11 +60,17 @@ describe("vector 53: when a threshold is met", () => {
   });
 
   test("a percentage of the capacity, and a minimum reclaim that is one too", () => {
-    const thresholds = [aThreshold("nodefs.available", fraction(0.2), { minimumReclaim: fraction(0.05) })];
+    const thresholds = [
+      aThreshold("nodefs.available", fraction(0.2), { minimumReclaim: fraction(0.05) }),
+    ];
     const capacityBytes = 1000n * MIB;
     const { state } = judge(thresholds, { capacityBytes, availableBytes: 100n * MIB });
-    expect(judge(thresholds, { capacityBytes, availableBytes: 225n * MIB }, { state }).due).not.toEqual([]);
-    expect(judge(thresholds, { capacityBytes, availableBytes: 300n * MIB }, { state }).due).toEqual([]);
+    expect(
+      judge(thresholds, { capacityBytes, availableBytes: 225n * MIB }, { state }).due,
+    ).not.toEqual([]);
+    expect(judge(thresholds, { capacityBytes, availableBytes: 300n * MIB }, { state }).due).toEqual(
+      [],
+    );
     expect(judge(thresholds, { capacityBytes, availableBytes: 225n * MIB }).due).toEqual([]);
   });
 });
@@ -76,8 +95,16 @@ describe("a soft threshold", () => {
 
   test("loses its time when it is not met in between", () => {
     const first = judge(soft, { availableBytes: 0n }, { uptime: seconds(10) });
-    const relief = judge(soft, { availableBytes: 2n * GIB }, { state: first.state, uptime: seconds(20) });
-    const again = judge(soft, { availableBytes: 0n }, { state: relief.state, uptime: seconds(200) });
+    const relief = judge(
+      soft,
+      { availableBytes: 2n * GIB },
+      { state: first.state, uptime: seconds(20) },
+    );
+    const again = judge(
+      soft,
+      { availableBytes: 0n },
+      { state: relief.state, uptime: seconds(200) },
+    );
     expect(again.due).toEqual([]);
   });
 });
@@ -87,7 +114,11 @@ test("vector 55: the condition is held for the transition period after the press
   const met = judge(hard, { availableBytes: 0n }, { uptime: minutes(1) });
   const soon = judge(hard, { availableBytes: 2n * GIB }, { state: met.state, uptime: minutes(2) });
   expect(soon).toMatchObject({ met: [], due: [], condition: true });
-  const later = judge(hard, { availableBytes: 2n * GIB }, { state: soon.state, uptime: minutes(6) });
+  const later = judge(
+    hard,
+    { availableBytes: 2n * GIB },
+    { state: soon.state, uptime: minutes(6) },
+  );
   expect(later.condition).toBe(false);
 });
 
@@ -106,7 +137,12 @@ describe("the table of reclaim", () => {
   test("the topology is told from devices alone", () => {
     expect(topologyOf([aFilesystem()])).toBe("single");
     expect(topologyOf([image, node])).toBe("dedicated");
-    expect(topologyOf([{ ...image, roles: ["imagefs"] }, { ...node, roles: ["nodefs", "containerfs"] }])).toBe("split");
+    expect(
+      topologyOf([
+        { ...image, roles: ["imagefs"] },
+        { ...node, roles: ["nodefs", "containerfs"] },
+      ]),
+    ).toBe("split");
   });
 
   test.each([
@@ -123,7 +159,11 @@ describe("the table of reclaim", () => {
   });
 
   test("with images on their own disk, pressure on the node's takes orphaned logs and nothing else", () => {
-    expect(reclaimFor("nodefs.available", "dedicated", "none")).toEqual({ containers: false, images: false, logs: true });
+    expect(reclaimFor("nodefs.available", "dedicated", "none")).toEqual({
+      containers: false,
+      images: false,
+      logs: true,
+    });
   });
 });
 
@@ -138,7 +178,9 @@ describe("vector 56: thresholds of containerfs are never the user's own", () => 
     ["dedicated", 2n],
     ["split", 1n],
   ] as const)("%s copies those of the filesystem that the layers lie on", (topology, value) => {
-    const derived = effectiveThresholds(own, topology).filter((one) => one.signal.startsWith("containerfs"));
+    const derived = effectiveThresholds(own, topology).filter((one) =>
+      one.signal.startsWith("containerfs"),
+    );
     expect(derived).toMatchObject([{ amount: { value } }]);
   });
 });
@@ -146,12 +188,18 @@ describe("vector 56: thresholds of containerfs are never the user's own", () => 
 test("each device with the role is watched: pressure on the second image filesystem is seen", () => {
   const second = { ...image, device: "8:3", path: "/more", availableBytes: 0n };
   const verdict = judgePressure({
-    limits: { thresholds: [aThreshold("imagefs.available", quantity(GIB))], transitionPeriod: minutes(5) },
+    limits: {
+      thresholds: [aThreshold("imagefs.available", quantity(GIB))],
+      transitionPeriod: minutes(5),
+    },
     compat: "none",
     filesystems: [image, second, node],
     state: noPressure,
     uptime: duration(0n),
   });
-  expect(verdict.targets[0]).toMatchObject({ path: "/more", trigger: { signal: "imagefs.available" } });
+  expect(verdict.targets[0]).toMatchObject({
+    path: "/more",
+    trigger: { signal: "imagefs.available" },
+  });
   expect(verdict.due.every((one) => one.filesystem.path === "/more")).toBe(true);
 });

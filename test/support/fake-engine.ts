@@ -1,5 +1,5 @@
 /** An engine whose world is in memory: what passes and loops are run on in tests. */
-import { noAnnouncements } from "./no-announcements.ts";
+
 import type { Engine, Journal, Seen } from "../../src/loop/ports.ts";
 import { volatileMemory } from "../../src/loop/ports.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
@@ -7,9 +7,17 @@ import type { Event } from "../../src/model/event.ts";
 import { emptyLedger, type Ledger } from "../../src/model/ledger.ts";
 import type { Limits } from "../../src/model/limits.ts";
 import type { Pass } from "../../src/model/pass.ts";
-import type { Container, Filesystem, Image, PodReading, Sandbox, Snapshot } from "../../src/model/snapshot.ts";
-import { duration, hours, instant, type Instant } from "../../src/model/time.ts";
+import type {
+  Container,
+  Filesystem,
+  Image,
+  PodReading,
+  Sandbox,
+  Snapshot,
+} from "../../src/model/snapshot.ts";
+import { duration, hours, type Instant, instant } from "../../src/model/time.ts";
 import { aFilesystem, aSnapshot, defaultLimits, NOW } from "./build/values.ts";
+import { noAnnouncements } from "./no-announcements.ts";
 
 export interface FakeWorld {
   images: Image[];
@@ -66,7 +74,13 @@ export function fakeEngine(change: Partial<FakeWorld> = {}): FakeEngine {
     lockIsFree: true,
     ...change,
   };
-  const record = { writes: [] as string[], calls: [] as string[], events: [] as Event[], passes: [] as Pass[], said: [] as string[] };
+  const record = {
+    writes: [] as string[],
+    calls: [] as string[],
+    events: [] as Event[],
+    passes: [] as Pass[],
+    said: [] as string[],
+  };
   return { world, engine: engineOf(world, record), ...record };
 }
 
@@ -78,10 +92,12 @@ function engineOf(world: FakeWorld, record: Record_): Engine {
     record.calls.push(method);
     if (world.fails.has(method)) throw new RuntimeError("failed", `${method} was made to fail`);
   };
-  const list = <T>(method: string, of: () => readonly T[]) => async (): Promise<readonly T[]> => {
-    call(method);
-    return [...of()];
-  };
+  const list =
+    <T>(method: string, of: () => readonly T[]) =>
+    async (): Promise<readonly T[]> => {
+      call(method);
+      return [...of()];
+    };
   let monotonicNs = 0n;
   return {
     observe: {
@@ -97,7 +113,15 @@ function engineOf(world: FakeWorld, record: Record_): Engine {
           call("ContainerStatus");
           const container = world.containers.find((one) => one.id === id);
           if (container === undefined) return null;
-          return { id, imageVolumes: [], finishedAt: null, logPath: "", state: container.state, labels: {}, annotations: {} };
+          return {
+            id,
+            imageVolumes: [],
+            finishedAt: null,
+            logPath: "",
+            state: container.state,
+            labels: {},
+            annotations: {},
+          };
         },
         sandboxDetail: async (id) => {
           const sandbox = world.sandboxes.find((one) => one.id === id);
@@ -106,7 +130,10 @@ function engineOf(world: FakeWorld, record: Record_): Engine {
         sandboxImage: async () => null,
         imageStatus: async (reference) => {
           call("ImageStatus");
-          return world.images.find((one) => one.id === reference || one.repoTags.includes(reference)) ?? null;
+          return (
+            world.images.find((one) => one.id === reference || one.repoTags.includes(reference)) ??
+            null
+          );
         },
         reportedFilesystems: async () => {
           call("ImageFsInfo");
@@ -116,7 +143,8 @@ function engineOf(world: FakeWorld, record: Record_): Engine {
       disk: {
         filesystems: async () => [world.filesystem],
         measure: async () => {
-          if (world.fails.has("statfs")) throw new RuntimeError("failed", "statfs was made to fail");
+          if (world.fails.has("statfs"))
+            throw new RuntimeError("failed", "statfs was made to fail");
           return world.filesystem;
         },
       },
@@ -153,7 +181,10 @@ function engineOf(world: FakeWorld, record: Record_): Engine {
         if (world.refuses.has(id)) throw new RuntimeError("failed", "the runtime refuses");
         world.images = world.images.filter((one) => one.id !== id);
         const bytes = image === undefined ? 0n : world.freed(image);
-        world.filesystem = { ...world.filesystem, availableBytes: world.filesystem.availableBytes + bytes };
+        world.filesystem = {
+          ...world.filesystem,
+          availableBytes: world.filesystem.availableBytes + bytes,
+        };
       },
       stopContainer: async (id) => void record.writes.push(`StopContainer ${id}`),
       removeContainer: async (id) => {

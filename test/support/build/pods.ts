@@ -1,4 +1,5 @@
 /** Builders for pods, dead containers, sandboxes and log directories, and one call that decides on them. */
+
 import { containerId, type PodUid, podUid, sandboxId } from "../../../src/model/ids.ts";
 import type { PodRecord } from "../../../src/model/ledger.ts";
 import type { ContainerLimits, MemoryLimits } from "../../../src/model/limits.ts";

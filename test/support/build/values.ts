@@ -1,17 +1,24 @@
 /** Builders of model values: every field has a plain default, so that a test shows only what matters to it. */
+
 import { containerId, imageId, podUid, sandboxId } from "../../../src/model/ids.ts";
 import { emptyLedger, type ImageRecord, type Ledger } from "../../../src/model/ledger.ts";
 import type { ImageLimits, Limits } from "../../../src/model/limits.ts";
 import type { ImageCandidate, ImagePlan, ImageTarget } from "../../../src/model/plan.ts";
-import type { Container, Filesystem, Image, Sandbox, Snapshot } from "../../../src/model/snapshot.ts";
+import type {
+  Container,
+  Filesystem,
+  Image,
+  Sandbox,
+  Snapshot,
+} from "../../../src/model/snapshot.ts";
 import {
   duration,
   fromRfc3339,
   hours,
+  type Instant,
   instant,
   minutes,
   watched,
-  type Instant,
 } from "../../../src/model/time.ts";
 
 export const NOW: Instant = fromRfc3339("2026-01-01T00:00:00Z") ?? instant(0n);
@@ -110,7 +117,9 @@ export function aSnapshot(change: Partial<Snapshot> = {}): Snapshot {
     images: [],
     containers: [],
     sandboxes: [],
-    imageVolumes: new Map((change.containers ?? []).map((one) => [one.id, { kind: "unsupported" as const }])),
+    imageVolumes: new Map(
+      (change.containers ?? []).map((one) => [one.id, { kind: "unsupported" as const }]),
+    ),
     containerEnds: new Map(),
     resolutions: new Map(),
     sandboxImages: new Map(),
@@ -162,7 +171,12 @@ export const defaultLimits: Limits = {
     collectForeign: false,
     compat: "none",
   },
-  memory: { detectionPeriod: minutes(5), bootGrace: minutes(5), deadPodTtl: hours(24), compat: "none" },
+  memory: {
+    detectionPeriod: minutes(5),
+    bootGrace: minutes(5),
+    deadPodTtl: hours(24),
+    compat: "none",
+  },
   pressure: { thresholds: [], transitionPeriod: minutes(5) },
 };
 
@@ -177,7 +191,10 @@ export function aCandidate(name: string, change: Partial<ImageCandidate> = {}): 
   };
 }
 
-export function anImagePlan(candidates: readonly ImageCandidate[], change: Partial<ImagePlan> = {}): ImagePlan {
+export function anImagePlan(
+  candidates: readonly ImageCandidate[],
+  change: Partial<ImagePlan> = {},
+): ImagePlan {
   return {
     purpose: "periodic",
     now: NOW,

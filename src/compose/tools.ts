@@ -1,0 +1,142 @@
+/** Fills what commands need of the machine: holds, keep files, archives, the agent's socket, what doctor looks at. */
+
+import { readFileSync } from "node:fs";
+import { realpath } from "node:fs/promises";
+import { join } from "node:path";
+
+import type { BaselineFile, Machine, SocketFact, Tools } from "../cli/tools.ts";
+import type { Config } from "../config/config.ts";
+import { probeEndpoint } from "../cri/discover.ts";
+import { parseEndpoint, wellKnownSockets } from "../cri/endpoint.ts";
+import { archivedImages } from "../host/archived-images.ts";
+import { readClocks } from "../host/clock.ts";
+import { directoryFact } from "../host/directory-fact.ts";
+import { codeOf, reasonOf } from "../host/errno.ts";
+import { readHold, releaseHold, writeHold } from "../host/hold.ts";
+import { kubeletSigns } from "../host/sign-of-kubelet.ts";
+import { stateFiles } from "../host/state-files.ts";
+import { writeWholeFile } from "../host/whole-file.ts";
+import { HostError, RuntimeError, StoreError } from "../model/errors.ts";
+import { askAgent } from "../report/client.ts";
+import { openStore, openStoreReader, type StoreReader } from "../store/open.ts";
+import { CONTROL_SOCKET } from "./agent-face.ts";
+import { keepRulesOf } from "./host.ts";
+
+export interface ToolsWorld {
+  readonly userId: number;
+  /** Told of what is wrong with the state directory. */
+  readonly notify: (message: string) => void;
+}
+
+const ANSWER_MS = 5_000;
+
+export function toolsOf(world: ToolsWorld): Tools {
+  return {
+    now: () => readClocks().wall,
+    hold: ({ paths }) => ({
+      read: () => readHold(paths, readClocks().wall),
+      set: (hold) => writeHold(paths, { ...hold, by: `crigc hold, user ${world.userId}` }),
+      release: () => releaseHold(paths),
+    }),
+    keepRules: (config) => {
+      const store = stateOf(config, world);
+      const { keepDirectories } = store.ledger();
+      store.close();
+      return keepRulesOf(config, keepDirectories);
+    },
+    baseline: (config) => baselineOf(config, world),
+    archivedImages,
+    writeFile: writeWholeFile,
+    askAgent: ({ paths }, path) =>
+      askAgent({ socketPath: join(paths.runDir, CONTROL_SOCKET), path, timeoutMs: ANSWER_MS }),
+    machine: (config) => machineOf(config, world),
+  };
+}
+
+const stateOf = ({ paths }: Config, { notify }: ToolsWorld): StoreReader =>
+  openStoreReader({
+    directory: paths.stateDir,
+    files: stateFiles,
+    notify: ({ message }) => notify(message),
+  });
+
+const STAMP = "keep-baseline-written-at";
+
+function baselineOf(config: Config, world: ToolsWorld): BaselineFile {
+  const path = join(config.paths.keepDir, "baseline.list");
+  return {
+    path,
+    read: () => textOf(path),
+    write: (text) => writeWholeFile(path, text),
+    stamp: () => {
+      const store = stateOf(config, world);
+      const stamp = store.setting(STAMP);
+      store.close();
+      return stamp;
+    },
+    setStamp: (text) => {
+      const store = openStore({
+        directory: config.paths.stateDir,
+        files: stateFiles,
+        now: () => readClocks().wall,
+        notify: ({ message }) => world.notify(message),
+      });
+      store.setSetting(STAMP, text);
+      const kept = store.flush();
+      const failure = store.failure();
+      store.close();
+      if (!kept)
+        throw new StoreError(
+          "write",
+          `keeping the stamp of keep baseline --once in ${config.paths.stateDir} failed: ${failure ?? "it cannot be written"}; the list is written, and would be written again on the next boot`,
+        );
+    },
+  };
+}
+
+function textOf(path: string): string | null {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return null;
+    throw new HostError("read", `reading ${path} failed: ${reasonOf(error)}`, { cause: error });
+  }
+}
+
+function machineOf(config: Config, world: ToolsWorld): Machine {
+  const root = config.paths.rootDir ?? undefined;
+  return {
+    userId: world.userId,
+    bootId: () => readClocks().bootId,
+    sockets: () => socketFacts(config.endpoints.runtime),
+    directory: directoryFact,
+    kubeletSigns: () => kubeletSigns("/", root === "/" ? undefined : root),
+  };
+}
+
+/** What is configured, and where nothing is: all that is there by name, each socket once. */
+async function socketFacts(named: string | null): Promise<readonly SocketFact[]> {
+  const real = new Map<string, string>();
+  for (const path of wellKnownSockets) {
+    const target = await realpath(path).catch(() => null);
+    if (target !== null && !real.has(target)) real.set(target, path);
+  }
+  const found = Array.from(real.values(), (path) => `unix://${path}`);
+  const endpoints = named === null ? found : new Set([endpointOf(named), ...found]);
+  return Promise.all(Array.from(endpoints, socketFact));
+}
+
+function endpointOf(text: string): string {
+  const parsed = parseEndpoint(text);
+  return parsed.kind === "unix" ? parsed.endpoint : text;
+}
+
+async function socketFact(endpoint: string): Promise<SocketFact> {
+  try {
+    const { name, version } = await probeEndpoint(endpoint);
+    return { endpoint, answer: { kind: "runtime", name, version } };
+  } catch (thrown) {
+    if (!(thrown instanceof RuntimeError)) throw thrown;
+    return { endpoint, answer: { kind: "error", error: thrown.kind, message: thrown.message } };
+  }
+}

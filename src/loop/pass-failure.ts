@@ -1,0 +1,52 @@
+/** When a pass counts as failed, for the rule that turns repeated failures into events. */
+
+import { assertNever } from "../model/assert.ts";
+import type { ImageOutcome } from "../model/outcome.ts";
+import type { Pass } from "../model/pass.ts";
+
+/** Why a pass counts as failed; `null`: it came to a good end, which a futile one is too. */
+export function failureOf(pass: Pass): string | null {
+  if (pass.error !== null) return pass.error;
+  const { images, containers } = pass;
+  if (containers !== null && containers.errors.length > 0) return containers.errors.join("; ");
+  return images === null ? null : imageFailure(pass, images);
+}
+
+function imageFailure(pass: Pass, images: ImageOutcome): string | null {
+  const failed = images.items.flatMap((item) =>
+    item.result.kind === "failed" ? [item.result.message] : [],
+  );
+  if (failed.length > 0)
+    return `${failed.length} of ${images.items.length} image removals failed: ${failed[0]}`;
+  switch (images.end) {
+    case "candidates-exhausted":
+      return images.wantedBytes === null ? null : "not enough could be freed";
+    case "invalid-capacity":
+      return "the image filesystem's figures cannot be right";
+    case "observation-failed":
+      return images.error ?? "a list or a measurement failed";
+    case "blocked":
+      return blockFailure(pass);
+    case "nothing-to-do":
+    case "target-reached":
+    case "own-gain-reached":
+    case "futile":
+    case "no-gain":
+    case "removal-limit":
+    case "settle-exhausted":
+    case "age-removal-errors":
+    case "stopped":
+    case "dry-run":
+      return null;
+    default:
+      return assertNever(images.end);
+  }
+}
+
+/** A hold, a grace or a starting pod is no failure; rules that cannot be read and usage that is unknown are. */
+function blockFailure(pass: Pass): string | null {
+  const bad = (pass.plan.images?.blocks ?? []).find((block) =>
+    ["keep-rules-invalid", "usage-unknown", "pods-unknown"].includes(block.kind),
+  );
+  return bad === undefined ? null : `no image may be removed: ${bad.kind}`;
+}
