@@ -77,7 +77,8 @@ function readOptions(tokens: readonly Token[], known: readonly CommandOption[]):
     if (read.kind === "issue") issues.push(read.issue);
     else if (read.kind === "flag") flags.push(read.flag);
     else if (read.kind === "output") output = read.text;
-    else options.set(token.name, [...(options.get(token.name) ?? []), ...read.texts]);
+    else if (read.kind === "option")
+      options.set(token.name, [...(options.get(token.name) ?? []), ...read.texts]);
   }
   return { flags, options, output, issues };
 }
@@ -86,6 +87,8 @@ type OptionRead =
   | { readonly kind: "flag"; readonly flag: FlagText }
   | { readonly kind: "option"; readonly texts: readonly string[] }
   | { readonly kind: "output"; readonly text: string }
+  /** A switch that is switched off. */
+  | { readonly kind: "nothing" }
   | { readonly kind: "issue"; readonly issue: ConfigIssue };
 
 function readOption(token: OptionToken, known: readonly CommandOption[]): OptionRead {
@@ -113,8 +116,9 @@ const isForgotten = ({ text, apart }: OptionToken): boolean =>
 function readOwn(own: CommandOption, token: OptionToken): OptionRead {
   const { written, text } = token;
   if (own.placeholder === null) {
-    if (text === null) return { kind: "option", texts: [] };
-    return issueOf(written, text, `${quoted(text)} is not expected here: it is a switch`);
+    if (text === null || text === "true") return { kind: "option", texts: [] };
+    if (text === "false") return { kind: "nothing" };
+    return issueOf(written, text, `${quoted(text)} is not true or false`);
   }
   if (text === null || isForgotten(token)) return missing(token, own.placeholder);
   if (own.choices !== undefined && !own.choices.includes(text))

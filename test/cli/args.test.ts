@@ -110,7 +110,7 @@ describe("what is wrong", () => {
     ["gc --keep --max-imges 5", "--keep: a value is missing; expected GLOB behind it"],
     ["gc -o yaml", '-o: "yaml" is not one of table, json'],
     ["gc -o", "-o: a value is missing; expected table or json behind it"],
-    ["gc --images=yes", '--images: "yes" is not expected here: it is a switch'],
+    ["gc --images=yes", '--images: "yes" is not true or false'],
     ["gc --reason x", "--reason: there is no such flag; crigc help flags lists them"],
     ["gc now", 'crigc gc: "now" is one word too many; expected none'],
     ["hold", "crigc hold: DURATION is missing; expected how long, such as 2h"],
@@ -157,6 +157,8 @@ describe("commands", () => {
     expect(options.get("from")).toEqual(["b.tar", "c.tar"]);
     expect(operands).toEqual(["a.tar", "d.tar"]);
     expect(run("gc --images").invocation.options).toEqual(new Map([["images", []]]));
+    expect(run("gc --images=true").invocation.options).toEqual(new Map([["images", []]]));
+    expect(run("gc --images=false").invocation.options).toEqual(new Map());
   });
 
   test.each([
