@@ -1,3 +1,4 @@
+import { audit } from "./audit.ts";
 /** The table of commands, in the order of help. Adding one is its file and its line here. */
 import type { Command } from "./command.ts";
 import { completion } from "./completion.ts";
@@ -5,10 +6,17 @@ import { config } from "./config.ts";
 import { explain } from "./explain.ts";
 import { gc } from "./gc.ts";
 import { help } from "./help-command.ts";
+import { history } from "./history.ts";
+import { hold } from "./hold.ts";
 import { images } from "./images.ts";
+import { keepBaseline } from "./keep-baseline.ts";
+import { keepCheck } from "./keep-check.ts";
+import { keepList } from "./keep-list.ts";
 import { plan } from "./plan.ts";
+import { release } from "./release.ts";
 import { run } from "./run.ts";
 import { snapshot } from "./snapshot.ts";
+import { status } from "./status.ts";
 import { version } from "./version.ts";
 
 export const commands: readonly Command[] = [
@@ -17,7 +25,15 @@ export const commands: readonly Command[] = [
   plan,
   explain,
   images,
+  status,
+  history,
+  audit,
   snapshot,
+  hold,
+  release,
+  keepList,
+  keepCheck,
+  keepBaseline,
   config,
   completion,
   version,

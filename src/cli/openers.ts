@@ -1,4 +1,5 @@
 /** What commands open: the node to read, the node to collect on, and the state directory. Main fills it with the real things. */
+
 import type { Config } from "../config/config.ts";
 import type { Meter } from "../execute/meter.ts";
 import type { Engine, ReadEngine } from "../loop/ports.ts";
@@ -6,7 +7,8 @@ import type { Ledger } from "../model/ledger.ts";
 import type { ImageCandidate } from "../model/plan.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import type { Log } from "../report/log.ts";
-import type { Store } from "../store/open.ts";
+import type { StoreReader } from "../store/open.ts";
+import type { Tools } from "./tools.ts";
 
 /** A node that can be looked at; nothing here can remove, and no file of the state directory is created or changed. */
 export interface OpenNode {
@@ -32,14 +34,14 @@ export interface RecordedNode {
   readonly ledger: Ledger;
 }
 
-export interface Openers {
+export interface Openers extends Tools {
   /** Rejects with `RuntimeError` where no runtime answers, or several do and none was named. */
   node(config: Config, signal: AbortSignal): Promise<OpenNode>;
   collector(config: Config, signal: AbortSignal): Promise<OpenCollector>;
   /** The agent with everything around it; resolves with the exit code when it has ended. */
   agent(options: AgentRun): Promise<number>;
   /** The state directory, read. */
-  state(config: Config): Store;
+  state(config: Config): StoreReader;
   /** Reads a file that `crigc snapshot` wrote. Throws `StoreError` where it is none. */
   recorded(path: string): Promise<RecordedNode>;
   /** What `recorded` reads. */

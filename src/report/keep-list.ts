@@ -14,8 +14,19 @@ export interface KeepRuleMatches {
   readonly images: readonly Image[];
 }
 
+/** What keeps images beside the rules: pins of the runtime, and the names of the sandbox image. */
+export interface Protection {
+  /** `pin`: the runtime's. Else who names the sandbox image; `pattern` is built in. */
+  readonly by: "pin" | "runtime" | "flag" | "pattern";
+  /** `null`: a pin has none. */
+  readonly pattern: string | null;
+  readonly images: readonly Image[];
+}
+
 export interface KeepRulesReport {
   readonly rules: readonly KeepRuleMatches[];
+  /** Empty where the node was not looked at. */
+  readonly protections: readonly Protection[];
   /** Not empty: no image is removed. */
   readonly problems: readonly KeepProblem[];
   /** `false`: the node was not looked at, so that nothing is said of matches. */
@@ -31,6 +42,13 @@ export const keepRulesDocument = (report: KeepRulesReport): JsonObject =>
       source: it.rule.source,
       images: report.matched ? it.images.map(imageJson) : null,
     })),
+    protections: report.matched
+      ? report.protections.map((it) => ({
+          by: it.by,
+          pattern: it.pattern,
+          images: it.images.map(imageJson),
+        }))
+      : null,
   });
 
 const COLUMNS: readonly Column[] = [
@@ -57,18 +75,46 @@ export function keepRulesTable(report: KeepRulesReport, screen: Screen): string 
     ...refusal,
     ...(rows.length === 0 ? ["No keep rules."] : tableLines(columns, rows, screen)),
     ...idleLines(report, screen),
+    ...protectionLines(report, screen),
   ]);
 }
 
-function ruleRow(it: KeepRuleMatches, screen: Screen): readonly string[] {
-  const names = it.images.map(imageName);
+const ruleRow = (it: KeepRuleMatches, screen: Screen): readonly string[] => [
+  clean(it.rule.pattern),
+  clean(it.rule.source),
+  imagesShown(it.images, screen),
+];
+
+function imagesShown(images: readonly Image[], screen: Screen): string {
+  const names = images.map(imageName);
   const shown = screen.width === null ? names : names.slice(0, 2);
   const more = names.length > shown.length ? `, ${names.length - shown.length} more` : "";
-  return [
-    clean(it.rule.pattern),
-    clean(it.rule.source),
-    names.length === 0 ? "nothing on this node" : `${names.length}: ${shown.join(", ")}${more}`,
-  ];
+  return names.length === 0
+    ? "nothing on this node"
+    : `${names.length}: ${shown.join(", ")}${more}`;
+}
+
+const PROTECTION_COLUMNS: readonly Column[] = [
+  { title: "KEPT ANYWAY", minimumWidth: 16, cut: "middle" },
+  { title: "BECAUSE" },
+  { title: "KEEPS", minimumWidth: 16 },
+];
+
+const BECAUSE: Readonly<Record<Protection["by"], string>> = {
+  pin: "pinned in the runtime",
+  runtime: "sandbox image, by the runtime",
+  flag: "sandbox image, by configuration",
+  pattern: "sandbox image, built in",
+};
+
+function protectionLines(report: KeepRulesReport, screen: Screen): readonly string[] {
+  if (report.protections.length === 0) return [];
+  const rows = report.protections.map((it) => [
+    it.pattern === null ? "-" : clean(it.pattern),
+    BECAUSE[it.by],
+    imagesShown(it.images, screen),
+  ]);
+  return ["", ...tableLines(PROTECTION_COLUMNS, rows, screen)];
 }
 
 /** A rule that matches nothing may be misspelt. */

@@ -3,7 +3,8 @@
 import { describe, expect, test } from "bun:test";
 
 import { minutes, plus, seconds } from "../../src/model/time.ts";
-import { auditDocument, type AuditFinding, auditTable } from "../../src/report/audit.ts";
+import type { AuditFinding } from "../../src/report/audit-finding.ts";
+import { auditDocument, auditTable } from "../../src/report/audit.ts";
 import { doctorDocument, doctorTable } from "../../src/report/doctor.ts";
 import { explanationDocument, explanationTable } from "../../src/report/explanation.ts";
 import {
@@ -264,7 +265,7 @@ describe("history", () => {
 
 describe("audit", () => {
   const findings: readonly AuditFinding[] = [
-    { kind: "nameless-image", image: image(1), inUse: true },
+    { kind: "nameless-image", image: image(1), inUse: true, removable: false },
     { kind: "ghost-image", image: image(2), since: NOW, attempts: 2 },
     {
       kind: "unexplained-bytes",
@@ -280,7 +281,7 @@ describe("audit", () => {
     },
     { kind: "foreign-container", container: container(1) },
     { kind: "foreign-sandbox", sandbox: sandbox(1) },
-    { kind: "stray-log-entry", entry: "lost+found" },
+    { kind: "stray-log-entry", directory: "/var/log/pods", entry: "lost+found" },
     { kind: "unresolved-reference", reference: "app:2", message: "no such image" },
   ];
 
@@ -315,6 +316,7 @@ describe("keep list", () => {
       { rule: { pattern: "nginx", source: "/etc/crigc/keep.d/a.list:1" }, images: [image(1)] },
       { rule: { pattern: "x/**", source: "--keep" }, images: [] },
     ],
+    protections: [],
     problems: [],
     matched: true,
   };
@@ -328,6 +330,31 @@ x/**     --keep                      nothing on this node
 1 rule matches no image of this node.
 `,
     );
+  });
+
+  test("says what is kept without a rule, and why", () => {
+    const kept = {
+      ...report,
+      rules: [],
+      protections: [
+        { by: "pin", pattern: null, images: [image(1), image(2)] },
+        { by: "pattern", pattern: "**/pause", images: [] },
+      ],
+    } as const;
+    expect(keepRulesTable(kept, plainScreen)).toBe(
+      `No keep rules.
+
+KEPT ANYWAY  BECAUSE                  KEEPS
+-            pinned in the runtime    2: registry.example/team/app-1:1.1, registry.example/team/app-2:1.2
+**/pause     sandbox image, built in  nothing on this node
+`,
+    );
+    expect(parsed(keepRulesDocument(kept))).toMatchObject({
+      protections: [
+        { by: "pin", pattern: null },
+        { by: "pattern", images: [] },
+      ],
+    });
   });
 
   test("says of matches nothing where the node was not asked", () => {

@@ -1,0 +1,43 @@
+/** `crigc audit`: what looks leaked or inconsistent on the node. */
+import { auditDocument, auditTable } from "../report/audit.ts";
+import { printedJson } from "../report/json.ts";
+import { auditFindings } from "./audit-findings.ts";
+import type { Command } from "./command.ts";
+import { exit } from "./exit.ts";
+import { planNode } from "./node-plan.ts";
+import { textOf } from "./words.ts";
+
+export const audit: Command = {
+  name: "audit",
+  summary: "what looks leaked or inconsistent: read only, with commands to look closer",
+  doc: "Images without a name, images that were removed and are still listed, bytes that no image explains, containers and sandboxes that Kubernetes did not make, references that no image carries, strays among the pod logs. CRI shows one namespace of the runtime only: what other clients keep there appears as unexplained bytes. Changes nothing, and exits 0 whatever it finds.",
+  operands: [],
+  options: [
+    {
+      name: "snapshot",
+      placeholder: "FILE",
+      completes: "file",
+      help: "look through this file of crigc snapshot, offline",
+    },
+  ],
+  json: true,
+  run: async (context, invocation) => {
+    const prepared = await planNode(context, {
+      purpose: { kind: "periodic" },
+      parts: { containers: "all", images: true },
+      snapshotFile: textOf(invocation, "snapshot"),
+    });
+    const { snapshot } = prepared;
+    const report = {
+      runtime: snapshot.runtime,
+      observedAt: snapshot.observedAt,
+      findings: auditFindings(prepared),
+    };
+    context.stdout(
+      invocation.output === "json"
+        ? printedJson(auditDocument(report))
+        : auditTable(report, context.screen),
+    );
+    return exit.done;
+  },
+};

@@ -1,0 +1,43 @@
+/** `crigc hold`: pauses collection until it expires or is released. */
+import { parseDuration } from "../config/duration.ts";
+import { quoted } from "../config/value.ts";
+import { ConfigError } from "../model/errors.ts";
+import { type Duration, toRfc3339 } from "../model/time.ts";
+import { humanDuration } from "../report/bytes.ts";
+import { clean } from "../report/terminal.ts";
+import type { Command } from "./command.ts";
+import { exit } from "./exit.ts";
+import { textOf } from "./words.ts";
+
+export const hold: Command = {
+  name: "hold",
+  summary: "pause collection for a while: passes, gc and pressure reclaim",
+  doc: "The hold lies in the state directory, or in the run directory where that cannot be written, and outlives restarts and, in the state directory, reboots. It always ends by itself; a new hold takes the place of the old one. A removal that is under way is finished. gc answers with exit 7 while it lasts.",
+  operands: [{ name: "DURATION", required: true, help: "how long, such as 90m or 2h30m" }],
+  options: [{ name: "reason", placeholder: "TEXT", help: "why, for status and for who finds it" }],
+  json: false,
+  run: async (context, invocation) => {
+    const [text = ""] = invocation.operands;
+    const span = spanOf(text);
+    const reason = textOf(invocation, "reason") ?? "";
+    const { path, until } = context.open.hold(context.config).set({ length: span, reason });
+    const why = reason === "" ? "" : ` (${clean(reason)})`;
+    context.stdout(
+      `Collection is on hold for ${humanDuration(span)}, until ${toRfc3339(until)}${why}; crigc release ends it.\n`,
+    );
+    const { stateDir } = context.config.paths;
+    if (!path.startsWith(`${stateDir}/`))
+      context.stderr(
+        `crigc: ${clean(stateDir)} cannot be written, so the hold lies in ${clean(path)} and ends with a reboot\n`,
+      );
+    return exit.done;
+  },
+};
+
+function spanOf(text: string): Duration {
+  const span = parseDuration(text);
+  if (span !== null && span > 0n) return span;
+  const what = span === null ? "is no duration" : "is not above zero";
+  const message = `${quoted(text)} ${what}; expected how long to hold, such as 90m or 2h30m`;
+  throw new ConfigError([{ source: "crigc hold", text, message }]);
+}
