@@ -36,6 +36,8 @@ export interface CommandContext extends World {
   readonly config: Config;
   /** Reads flags, environment and files again, and says nothing. Throws `ConfigError`. */
   readonly reload: () => Config;
+  /** What this command line says over the defaults: no file and no variable of this machine. Throws `ConfigError`. */
+  readonly given: () => Config;
   /** Every command there is, for help, completion and the manual. */
   readonly commands: readonly CommandWords[];
 }

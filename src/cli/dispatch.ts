@@ -1,7 +1,7 @@
 /** From the command line to the exit code: everything of `main` that needs no process. */
 import { type Environment, type FlagText } from "../config/arguments.ts";
 import type { Config } from "../config/config.ts";
-import { loadConfig } from "../config/load.ts";
+import { type ConfigReader, loadConfig } from "../config/load.ts";
 import { ConfigError, messageOf } from "../model/errors.ts";
 import { clean } from "../report/terminal.ts";
 import { parseCommandLine } from "./args.ts";
@@ -44,6 +44,7 @@ function contextOf(world: World, env: Environment, flags: readonly FlagText[]): 
     ...world,
     env,
     reload,
+    given: () => loadConfig({ flags: flags.filter(isSetting), env: {}, reader: noFiles }),
     commands,
     get config(): Config {
       if (loaded !== null) return loaded;
@@ -53,6 +54,11 @@ function contextOf(world: World, env: Environment, flags: readonly FlagText[]): 
     },
   };
 }
+
+const noFiles: ConfigReader = { file: () => null, names: () => null };
+
+/** Which files are read is no setting of what the files hold. */
+const isSetting = ({ name }: FlagText): boolean => name !== "config" && name !== "configDir";
 
 /** One line for each thing that is wrong; a bug of ours comes with its stack. */
 function storyOf(thrown: unknown): string {

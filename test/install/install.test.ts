@@ -4,12 +4,10 @@ import { describe, expect, test } from "bun:test";
 import { chmodSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
-import fc from "fast-check";
-
 import { install, type InstallOptions } from "../../src/install/install.ts";
 import type { Step } from "../../src/install/step.ts";
 import { uninstall } from "../../src/install/uninstall.ts";
-import { HostError, messageOf } from "../../src/model/errors.ts";
+import { messageOf } from "../../src/model/errors.ts";
 import { put, scratch } from "../support/scratch.ts";
 import { changesOf, treeOf } from "../support/tree.ts";
 

@@ -1,0 +1,78 @@
+/** `crigc install`: puts this executable, its service, configuration and keep directory in place. */
+import { install as installInto } from "../install/install.ts";
+import { type Init, inits, isInit } from "../install/manifest.ts";
+import { DEFAULT_BIN_DIRECTORY } from "../install/paths.ts";
+import { type Step, stepWords } from "../install/step.ts";
+import { clean } from "../report/terminal.ts";
+import type { Command } from "./command.ts";
+import type { CommandContext } from "./context.ts";
+import { exit } from "./exit.ts";
+import { pathOf, ROOT_OPTION, rootOf } from "./root-option.ts";
+import { has, type Invocation, textOf } from "./words.ts";
+
+export const install: Command = {
+  name: "install",
+  summary: "put executable, service, configuration and keep directory in place",
+  doc: "Copies itself, writes the service of systemd or OpenRC and enables it, and starts it where that init system runs. Configuration, keep rules and what was remembered stay as they are over an upgrade, and a second call changes nothing. With --root everything goes into the file tree of an image that is not running, by that tree's own links, and nothing outside it is touched. --dry-run says what would be done.",
+  operands: [],
+  options: [
+    ROOT_OPTION,
+    {
+      name: "bin-dir",
+      placeholder: "DIR",
+      completes: "directory",
+      help: `directory for the executable (default ${DEFAULT_BIN_DIRECTORY})`,
+    },
+    {
+      name: "executable",
+      placeholder: "FILE",
+      completes: "file",
+      help: "install this build instead of the running one, as for another processor",
+    },
+    {
+      name: "init",
+      placeholder: "NAME",
+      choices: inits,
+      help: "the init system, where it cannot be told from the tree; none: the start is left to you",
+    },
+    {
+      name: "baseline",
+      placeholder: null,
+      help: "at the first start, before anything is collected, write the images that are there into the keep rules",
+    },
+    { name: "no-start", placeholder: null, help: "do not start the service now" },
+  ],
+  json: false,
+  run: async (context, invocation) => {
+    const dryRun = context.given().dryRun;
+    const steps = await installInto(
+      {
+        version: context.build.version,
+        root: rootOf(invocation),
+        from: textOf(invocation, "executable") ?? SELF,
+        binDirectory: pathOf(invocation, "bin-dir") ?? DEFAULT_BIN_DIRECTORY,
+        init: initOf(invocation),
+        baseline: has(invocation, "baseline"),
+        start: !has(invocation, "no-start"),
+        dryRun,
+      },
+      (step) => context.stdout(`${clean(stepWords(step))}\n`),
+    );
+    if (dryRun) sayPlanned(context, steps);
+    else if (steps.length === 0) context.stdout("everything is in place already\n");
+    return exit.done;
+  },
+};
+
+/** The kernel's name for the running executable. */
+const SELF = "/proc/self/exe";
+
+function initOf(invocation: Invocation): Init | null {
+  const text = textOf(invocation, "init");
+  return isInit(text) ? text : null;
+}
+
+export function sayPlanned(context: CommandContext, steps: readonly Step[]): void {
+  if (steps.length === 0) context.stdout("there would be nothing to do\n");
+  for (const step of steps) context.stdout(`would ${clean(stepWords(step))}\n`);
+}

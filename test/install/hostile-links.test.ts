@@ -1,0 +1,157 @@
+// A tree full of links that lead out of it: nothing outside is read for a decision, written or removed.
+
+import { describe, expect, test } from "bun:test";
+import { lstatSync, mkdirSync, rmSync, symlinkSync } from "node:fs";
+import { dirname, join } from "node:path";
+
+import fc from "fast-check";
+
+import { RootedTree } from "../../src/host/rooted-tree.ts";
+import { install } from "../../src/install/install.ts";
+import { uninstall } from "../../src/install/uninstall.ts";
+import { HostError } from "../../src/model/errors.ts";
+import { put, scratch } from "../support/scratch.ts";
+import { treeOf } from "../support/tree.ts";
+
+/** Shallow before deep, so that a place below a link is known when its turn comes. */
+const places = [
+  "etc",
+  "usr",
+  "var",
+  "etc/crigc",
+  "etc/systemd",
+  "usr/local",
+  "var/lib",
+  "etc/crigc/crigc.yaml",
+  "etc/crigc/keep.d",
+  "etc/systemd/system",
+  "usr/local/bin",
+  "var/lib/crigc",
+  "etc/systemd/system/crigc.service",
+  "etc/systemd/system/multi-user.target.wants",
+  "usr/local/bin/crigc",
+  "var/lib/crigc/install.json",
+] as const;
+
+/** `OUT` stands for the directory outside. What is absolute exists on no machine, or is that directory. */
+const targets = [
+  "OUT",
+  "OUT/etc",
+  "../../../../../../../../../../../../../..OUT",
+  "..",
+  "../../outside",
+  "../../../outside",
+  ".",
+  "etc",
+  "usr",
+  "/crigc-hostile/loop",
+  "/data",
+] as const;
+
+type Planted = {
+  readonly place: (typeof places)[number];
+  readonly target: (typeof targets)[number];
+};
+
+type Machine = {
+  readonly top: string;
+  readonly root: string;
+  readonly from: string;
+  readonly outside: string;
+};
+
+/** The tree lies deep in its scratch directory, so that a few steps up are still in it. */
+function machine(): Machine {
+  const top = scratch();
+  const root = join(top, "a/b/c/root");
+  for (const place of places) mkdirSync(dirname(join(root, place)), { recursive: true });
+  mkdirSync(join(root, "data"));
+  for (const outside of ["outside", "a/b/outside", "a/b/c/outside"]) {
+    for (const name of ["crigc", "crigc.yaml", "install.json", "crigc.service", "lib/crigc/x"])
+      put(join(top, outside), name, "theirs");
+  }
+  return { top, root, from: put(top, "executable", "x", 0o755), outside: join(top, "outside") };
+}
+
+/** Links are planted in real directories only: through a link they would land outside of the test. */
+function plant({ root, outside }: Machine, links: readonly Planted[]): void {
+  for (const place of places) {
+    const link = links.find((it) => it.place === place);
+    if (link === undefined || !hasRealParents(root, place)) continue;
+    rmSync(join(root, place), { recursive: true, force: true });
+    symlinkSync(link.target.replace("OUT", outside), join(root, place));
+  }
+}
+
+function hasRealParents(root: string, place: string): boolean {
+  const parents = place.split("/").map((_, index, all) => all.slice(0, index).join("/"));
+  return parents.every((parent) =>
+    lstatSync(join(root, parent), { throwIfNoEntry: false })?.isDirectory(),
+  );
+}
+
+/** Everything in the scratch directory but the tree itself. */
+function surroundings({ top }: Machine): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    Object.entries(treeOf(top)).filter(([path]) => !path.startsWith("a/b/c/root")),
+  );
+}
+
+const link = fc.record({ place: fc.constantFrom(...places), target: fc.constantFrom(...targets) });
+
+describe("links that lead out of the tree", () => {
+  test("are followed inside it or refused, on installing and on purging: nothing outside changes", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(link, { maxLength: 5 }),
+        fc.boolean(),
+        async (links, installedBefore) => {
+          const it = machine();
+          const options = {
+            version: "1",
+            root: it.root,
+            from: it.from,
+            binDirectory: "/usr/local/bin",
+            init: "systemd",
+            baseline: true,
+            start: true,
+            dryRun: false,
+          } as const;
+          if (installedBefore) await install(options, () => undefined);
+          plant(it, links);
+          const before = surroundings(it);
+          for (const action of [
+            () => install(options, () => undefined),
+            () => uninstall({ root: it.root, purge: true, dryRun: false }, () => undefined),
+          ]) {
+            try {
+              await action();
+            } catch (error) {
+              if (!(error instanceof HostError)) throw error;
+            }
+          }
+          expect(surroundings(it)).toEqual(before);
+          rmSync(it.top, { recursive: true });
+        },
+      ),
+      { numRuns: 40 },
+    );
+  });
+
+  test("what a link outside names is not read as if it were inside", async () => {
+    const it = machine();
+    put(it.outside, "secret", "theirs");
+    rmSync(join(it.root, "etc"), { recursive: true });
+    symlinkSync(it.outside, join(it.root, "etc"));
+    expect(await new RootedTree(it.root).look("/etc/secret")).toEqual({ kind: "absent" });
+    expect(await new RootedTree(it.root).readText("/etc/secret")).toBeNull();
+  });
+
+  test("a circle of links ends with words about it", async () => {
+    const it = machine();
+    rmSync(join(it.root, "etc"), { recursive: true });
+    symlinkSync("etc", join(it.root, "etc"));
+    const refusal = await new RootedTree(it.root).look("/etc/x").then(String, String);
+    expect(refusal).toContain("more than 40 symbolic links");
+  });
+});

@@ -1,0 +1,178 @@
+// Unit, script, cloud-config and DaemonSet as data: what has to stand in them, whoever asks for them.
+
+import { describe, expect, test } from "bun:test";
+
+import { type BinarySource, cloudConfig } from "../../src/install/cloud-config.ts";
+import { daemonSet } from "../../src/install/daemonset.ts";
+import { openrcScript } from "../../src/install/openrc.ts";
+import { placesOf } from "../../src/install/runtime-places.ts";
+import { systemdUnit } from "../../src/install/unit.ts";
+
+const executable = "/opt/bin/crigc";
+
+describe("the systemd unit", () => {
+  const lines = systemdUnit({ executable }).split("\n");
+
+  test.each([
+    ["runs the executable that was installed", "ExecStart=/opt/bin/crigc run"],
+    ["tells systemd when it is ready", "Type=notify"],
+    ["is started again when it hangs", "WatchdogSec=2min"],
+    ["hears nothing of Bun's variables", "UnsetEnvironment=BUN_OPTIONS BUN_BE_BUN"],
+    ["writes nothing but logs, state and run directory", "ReadWritePaths=/var/log"],
+    ["sees an image store below /home as it is", "ProtectHome=read-only"],
+    ["keeps its locks over a restart", "RuntimeDirectoryPreserve=yes"],
+    ["yields the disk without starving", "IOSchedulingClass=best-effort"],
+    ["comes after everybody at the disk", "IOSchedulingPriority=7"],
+    ["has no capability", "CapabilityBoundingSet="],
+  ])("%s", (_, line) => {
+    expect(lines).toContain(line);
+  });
+
+  test.each([
+    "MemoryDenyWriteExecute",
+    "ProcSubset",
+    "PrivateNetwork",
+    "IPAddressDeny",
+    "PrivateUsers",
+  ])("does not set %s, under which it would not work", (setting) => {
+    expect(lines.filter((line) => line.startsWith(`${setting}=`))).toEqual([]);
+  });
+});
+
+describe("the OpenRC script", () => {
+  test("is a shell script that names the executable", () => {
+    const script = openrcScript({ executable });
+    expect(script).toStartWith("#!/sbin/openrc-run\n");
+    expect(script).toContain('command="/opt/bin/crigc"');
+    expect(Bun.spawnSync(["sh", "-n"], { stdin: Buffer.from(script) }).exitCode).toBe(0);
+  });
+});
+
+type CloudConfig = {
+  readonly write_files?: readonly { readonly path: string; readonly content: string }[];
+  readonly runcmd: readonly (readonly string[])[];
+};
+
+describe("the cloud-config", () => {
+  const sum = "a".repeat(64);
+  const read = (source: BinarySource, baseline = false): CloudConfig => {
+    const text = cloudConfig({ source, settings: [], baseline });
+    expect(text).toStartWith("#cloud-config\n");
+    return Bun.YAML.parse(text) as CloudConfig;
+  };
+
+  test("from the image, it runs what lies there", () => {
+    const { runcmd, write_files } = read({ kind: "image", path: "/opt/crigc/crigc" }, true);
+    expect(runcmd).toEqual([["/opt/crigc/crigc", "install", "--baseline"]]);
+    expect(write_files).toBeUndefined();
+  });
+
+  test.each([
+    ["a mirror", { kind: "mirror", url: "https://mirror.lan/it's?a=b&c", sha256: sum }],
+    ["a disk", { kind: "disk", label: "CRIGC-1", path: "/release/crigc-linux-x64" }],
+  ] as const)("from %s, it is one script that the shell can read", (_, source) => {
+    const [command] = read(source).runcmd;
+    expect(command?.slice(0, 2)).toEqual(["sh", "-ec"]);
+    expect(Bun.spawnSync(["sh", "-n", "-c", command?.[2] ?? "("]).exitCode).toBe(0);
+  });
+
+  test("from a mirror, another file than the one that was meant is not run", () => {
+    const [command] = read({ kind: "mirror", url: "https://mirror.lan/crigc", sha256: sum }).runcmd;
+    const script = command?.[2] ?? "";
+    expect(script.indexOf(`${sum}  `)).toBeGreaterThan(0);
+    expect(script.indexOf("sha256sum -c")).toBeLessThan(script.lastIndexOf(" install"));
+  });
+
+  test("settings become a drop-in that is a whole configuration", () => {
+    const settings = [
+      { name: "imageGCHighThresholdPercent", value: 70, flags: [] },
+      { name: "logging.format", value: "json", flags: [] },
+      { name: "logging.verbosity", value: 3, flags: [] },
+      { name: "evictionHard", value: { "nodefs.available": "5%" }, flags: [] },
+      { name: "maxImages", value: null, flags: [] },
+    ];
+    const text = cloudConfig({ source: { kind: "image", path: "/x" }, settings, baseline: false });
+    const [file] = (Bun.YAML.parse(text) as CloudConfig).write_files ?? [];
+    expect(file?.path).toBe("/etc/crigc/conf.d/50-cloud-config.yaml");
+    expect(Bun.YAML.parse(file?.content ?? "")).toEqual({
+      apiVersion: "crigc/v1",
+      kind: "CrigcConfiguration",
+      imageGCHighThresholdPercent: 70,
+      logging: { format: "json", verbosity: 3 },
+      evictionHard: { "nodefs.available": "5%" },
+      maxImages: "off",
+    });
+  });
+});
+
+type Mount = { readonly name: string; readonly mountPath: string; readonly readOnly?: boolean };
+type PodSpec = {
+  readonly automountServiceAccountToken: boolean;
+  readonly hostNetwork: boolean;
+  readonly hostPID: boolean;
+  readonly containers: readonly {
+    readonly args: readonly string[];
+    readonly securityContext: Readonly<Record<string, unknown>>;
+    readonly volumeMounts: readonly Mount[];
+  }[];
+  readonly volumes: readonly {
+    readonly name: string;
+    readonly hostPath: { readonly path: string };
+  }[];
+};
+
+describe("the DaemonSet", () => {
+  const socket = "/run/k3s/containerd/containerd.sock";
+  const places = placesOf(socket);
+  if (places === null) throw new Error("the socket of k3s is known");
+  const text = daemonSet({
+    image: `registry.lan/crigc@sha256:${"b".repeat(64)}`,
+    namespace: "kube-system",
+    socket,
+    places,
+    flags: ["--image-gc-high-threshold=70"],
+  });
+  const manifest = Bun.YAML.parse(text) as { spec: { template: { spec: PodSpec } } };
+  const pod = manifest.spec.template.spec;
+  const container = pod.containers[0];
+
+  test("has no access to the API, no host namespace and no capability", () => {
+    expect(pod).toMatchObject({
+      automountServiceAccountToken: false,
+      hostNetwork: false,
+      hostPID: false,
+    });
+    expect(container?.securityContext).toMatchObject({
+      privileged: false,
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ["ALL"] },
+    });
+  });
+
+  test("every mount has its volume at the same path of the node, and every volume its mount", () => {
+    const mounted = container?.volumeMounts.map(({ name, mountPath }) => `${name} ${mountPath}`);
+    expect(mounted?.toSorted()).toEqual(
+      pod.volumes.map(({ name, hostPath }) => `${name} ${hostPath.path}`).toSorted(),
+    );
+  });
+
+  test("only logs, state and run directory can be written", () => {
+    const writable = container?.volumeMounts.filter(({ readOnly }) => readOnly !== true);
+    expect(writable?.map(({ mountPath }) => mountPath)).toEqual([
+      "/var/log/pods",
+      "/var/log/containers",
+      "/var/lib/crigc",
+      "/run/crigc",
+    ]);
+  });
+
+  test("the agent gets the socket and the flags that were given", () => {
+    expect(container?.args).toEqual([
+      "run",
+      "--container-runtime-endpoint=unix:///run/k3s/containerd/containerd.sock",
+      "--image-gc-high-threshold=70",
+    ]);
+    expect(container?.volumeMounts[1]?.mountPath).toBe("/var/lib/rancher");
+  });
+});
