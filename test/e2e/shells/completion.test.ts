@@ -118,7 +118,7 @@ describe("zsh", () => {
       `${typed.map(([line]) => line).join("\n")}\n`,
     );
     expect(out.split("\n").slice(0, -1)).toEqual(typed.map(([, line]) => line));
-  });
+  }, 30_000);
 });
 
 test("groff has nothing to say about the manual page, and what it prints is whole", () => {
