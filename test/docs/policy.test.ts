@@ -1,0 +1,87 @@
+// docs/policy.md names every code of the model, and no code that there is not.
+import { describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+
+import { PROTECTION_ORDER } from "../../src/policy/protect.ts";
+
+const root = join(import.meta.dir, "../..");
+const read = (path: string): string => readFileSync(join(root, path), "utf8");
+
+/** The codes of one exported union of a model file. */
+function codesOf(path: string, union: string): readonly string[] {
+  const text = read(path);
+  const start = text.indexOf(`export type ${union} =`);
+  if (start === -1) throw new Error(`${path} has no union ${union}`);
+  const end = text.slice(start + 1).search(/\n(?:\/\*\*|export )/);
+  const body = text.slice(start, end === -1 ? undefined : start + 1 + end);
+  const tagged = [...body.matchAll(/readonly kind: "([a-z-]+)"/g)].map((match) => match[1] ?? "");
+  const plain = [...body.matchAll(/^ {2}\| "([a-z-]+)"/gm)].map((match) => match[1] ?? "");
+  return [...new Set([...tagged, ...plain])].filter(
+    (code) => !["container", "image-volume", "pod-spec", "sandbox"].includes(code),
+  );
+}
+
+function section(page: string, title: string): string {
+  const start = page.indexOf(`\n## ${title}`);
+  if (start === -1) throw new Error(`docs/policy.md has no section ${title}`);
+  const next = page.indexOf("\n## ", start + 1);
+  return page.slice(start, next === -1 ? undefined : next);
+}
+
+/** The codes in the first column of a section's tables. */
+const listed = (text: string): readonly string[] =>
+  [...text.matchAll(/^\| `([a-z-]+)` \|/gm)].map((match) => match[1] ?? "");
+
+const page = read("docs/policy.md");
+
+describe.each([
+  ["1. What stops all image removal", "src/model/reason.ts", "ImageBlock"],
+  ["3. What asks for images", "src/model/reason.ts", "ImageTrigger"],
+  ["6. When a pass stops", "src/model/outcome.ts", "ImageEnd"],
+] as const)("section %s", (title, path, union) => {
+  test(`lists the codes of ${union}, each once, and no other`, () => {
+    expect(listed(section(page, title)).toSorted()).toEqual(codesOf(path, union).toSorted());
+  });
+});
+
+test("what keeps an image is listed in the order of evaluation", () => {
+  expect(listed(section(page, "4. What keeps an image"))).toEqual([...PROTECTION_ORDER]);
+});
+
+test("every reason to keep an image is named, with an example", () => {
+  const text = section(page, "4. What keeps an image");
+  for (const code of codesOf("src/model/reason.ts", "ImageKeepReason")) {
+    expect(text).toContain(`*Example, \`${code}\`.*`);
+  }
+});
+
+test.each([
+  ["1. What stops all image removal", "ImageBlock"],
+  ["3. What asks for images", "ImageTrigger"],
+] as const)("section %s has an example for each code", (title, union) => {
+  for (const code of codesOf("src/model/reason.ts", union)) {
+    expect(section(page, title)).toContain(`*Example, \`${code}\`.*`);
+  }
+});
+
+test.each([
+  ["ContainerKeepReason", "containers", 1],
+  ["ContainerRemoveReason", "containers", 2],
+  ["SandboxKeepReason", "sandboxes", 1],
+  ["SandboxRemoveReason", "sandboxes", 2],
+  ["LogKeepReason", "logs", 1],
+  ["LogRemoveReason", "logs", 2],
+] as const)("%s is what the row of %s lists", (union, row, column) => {
+  const line = section(page, "2. Containers")
+    .split("\n")
+    .find((text) => text.startsWith(`| ${row} |`));
+  const cell = line?.split("|")[column + 1] ?? "";
+  const named = [...cell.matchAll(/`([a-z-]+)`/g)].map((match) => match[1] ?? "");
+  expect(named.toSorted()).toEqual(codesOf("src/model/reason.ts", union).toSorted());
+});
+
+test("a code that is taken out of the page is missed", () => {
+  const without = page.replace("| `pinned` |", "| `pined` |");
+  expect(listed(section(without, "4. What keeps an image"))).not.toEqual([...PROTECTION_ORDER]);
+});
