@@ -1,0 +1,151 @@
+// A headless Chromium, driven over its own debugging protocol: pages of a given width and colour scheme.
+
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+export interface Look {
+  readonly width: number;
+  readonly scheme: "light" | "dark";
+}
+
+export interface Browser {
+  /** Opens a file as a reader would; what it asks the network for is in `requests`. */
+  open(file: string, look: Look): Promise<Page>;
+  close(): Promise<void>;
+}
+
+export interface Page {
+  /** The value of an expression in the page. */
+  evaluate(expression: string): Promise<unknown>;
+  /** The whole page as PNG, or a stretch of it. */
+  screenshot(stretch?: { readonly top: number; readonly height: number }): Promise<Uint8Array>;
+  readonly requests: readonly string[];
+  /** Messages of the console, refusals of the content policy among them. */
+  readonly complaints: readonly string[];
+}
+
+const START_MS = 30_000;
+const ANSWER_MS = 30_000;
+
+export async function openBrowser(): Promise<Browser> {
+  const profile = mkdtempSync(join(tmpdir(), "crigc-chromium-"));
+  const program = Bun.spawn(
+    [
+      "chromium",
+      "--headless=new",
+      "--no-sandbox",
+      "--disable-gpu",
+      "--hide-scrollbars",
+      "--no-first-run",
+      "--disable-background-networking",
+      "--disable-dev-shm-usage",
+      "--remote-debugging-address=127.0.0.1",
+      "--remote-debugging-port=0",
+      `--user-data-dir=${profile}`,
+      "about:blank",
+    ],
+    { stdout: "ignore", stderr: "ignore" },
+  );
+  const close = async (): Promise<void> => {
+    program.kill("SIGKILL");
+    await program.exited;
+    rmSync(profile, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
+  };
+  try {
+    const port = await portOf(profile);
+    return { close, open: (file, look) => openPage(port, file, look) };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+async function portOf(profile: string): Promise<number> {
+  const file = join(profile, "DevToolsActivePort");
+  const until = Date.now() + START_MS;
+  while (Date.now() < until) {
+    const port = existsSync(file) ? Number(readFileSync(file, "utf8").split("\n")[0]) : 0;
+    if (port > 0) return port;
+    await Bun.sleep(50);
+  }
+  throw new Error(`Chromium did not open its debugging port within ${START_MS} ms`);
+}
+
+interface Message {
+  readonly id?: number;
+  readonly method?: string;
+  readonly params?: Record<string, unknown>;
+  readonly result?: Record<string, unknown>;
+  readonly error?: { readonly message: string };
+}
+
+async function openPage(port: number, file: string, look: Look): Promise<Page> {
+  const created = await fetch(`http://127.0.0.1:${port}/json/new?about:blank`, { method: "PUT" });
+  const { webSocketDebuggerUrl } = (await created.json()) as { webSocketDebuggerUrl: string };
+  const requests: string[] = [];
+  const complaints: string[] = [];
+  const loaded = Promise.withResolvers<void>();
+  const call = await connected(webSocketDebuggerUrl, (message) => {
+    const params = message.params as Record<string, Record<string, string>> | undefined;
+    if (message.method === "Network.requestWillBeSent")
+      requests.push(params?.["request"]?.["url"] ?? "");
+    if (message.method === "Log.entryAdded") complaints.push(params?.["entry"]?.["text"] ?? "");
+    if (message.method === "Page.loadEventFired") loaded.resolve();
+  });
+  for (const domain of ["Network", "Log", "Page"]) await call(`${domain}.enable`);
+  await call("Emulation.setDeviceMetricsOverride", {
+    width: look.width,
+    height: 800,
+    deviceScaleFactor: 1,
+    mobile: look.width < 600,
+  });
+  await call("Emulation.setEmulatedMedia", {
+    features: [{ name: "prefers-color-scheme", value: look.scheme }],
+  });
+  await call("Page.navigate", { url: `file://${file}` });
+  await loaded.promise;
+  return {
+    requests,
+    complaints,
+    evaluate: async (expression) => {
+      const answer = await call("Runtime.evaluate", { expression, returnByValue: true });
+      return (answer["result"] as { value?: unknown }).value;
+    },
+    screenshot: async (stretch) => {
+      const clip =
+        stretch === undefined
+          ? {}
+          : { clip: { x: 0, y: stretch.top, width: look.width, height: stretch.height, scale: 1 } };
+      const answer = await call("Page.captureScreenshot", { captureBeyondViewport: true, ...clip });
+      return Buffer.from(answer["data"] as string, "base64");
+    },
+  };
+}
+
+type Call = (method: string, params?: Record<string, unknown>) => Promise<Record<string, unknown>>;
+
+async function connected(url: string, onEvent: (message: Message) => void): Promise<Call> {
+  const socket = new WebSocket(url);
+  const waiting = new Map<number, PromiseWithResolvers<Record<string, unknown>>>();
+  socket.addEventListener("message", (event) => {
+    const message = JSON.parse(String(event.data)) as Message;
+    const answer = message.id === undefined ? undefined : waiting.get(message.id);
+    if (answer === undefined) onEvent(message);
+    else if (message.error === undefined) answer.resolve(message.result ?? {});
+    else answer.reject(new Error(message.error.message));
+  });
+  await new Promise((resolve, reject) => {
+    socket.addEventListener("open", resolve);
+    socket.addEventListener("error", () => reject(new Error(`no connection to ${url}`)));
+  });
+  let serial = 0;
+  return (method, params = {}) => {
+    serial += 1;
+    const answer = Promise.withResolvers<Record<string, unknown>>();
+    waiting.set(serial, answer);
+    setTimeout(() => answer.reject(new Error(`${method} was not answered`)), ANSWER_MS).unref();
+    socket.send(JSON.stringify({ id: serial, method, params }));
+    return answer.promise;
+  };
+}

@@ -1,0 +1,96 @@
+// The HTML report in a real browser: on a desk and on a phone, light and dark, and with hostile names in it.
+
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+
+import { htmlReport } from "../../../src/report/html.ts";
+import { hostileReport, weekReport } from "../../report/html-report.ts";
+import { type Browser, type Look, openBrowser } from "./browser.ts";
+
+// Kept, so that a person can look at them.
+const directory = join(import.meta.dir, "../../../.cache/observability");
+const looks: readonly (readonly [string, Look])[] = [
+  ["desk-light", { width: 1100, scheme: "light" }],
+  ["desk-dark", { width: 1100, scheme: "dark" }],
+  ["phone-light", { width: 360, scheme: "light" }],
+  ["phone-dark", { width: 360, scheme: "dark" }],
+];
+
+let browser: Browser;
+
+beforeAll(async () => {
+  mkdirSync(directory, { recursive: true });
+  await Bun.write(join(directory, "report.html"), htmlReport(weekReport()));
+  await Bun.write(join(directory, "hostile.html"), htmlReport(hostileReport()));
+  browser = await openBrowser();
+});
+
+afterAll(() => browser.close());
+
+/** Share of the contrast between text and what is behind it, as WCAG counts it, at its least in the page. */
+const LEAST_CONTRAST = `(() => {
+  const parse = (text) => text.match(/[\\d.]+/g).map(Number);
+  const light = ([r, g, b]) => {
+    const [x, y, z] = [r, g, b].map((v) => v / 255).map((v) => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * x + 0.7152 * y + 0.0722 * z;
+  };
+  const behind = (element) => {
+    for (let at = element; at; at = at.parentElement) {
+      const colour = parse(getComputedStyle(at).backgroundColor);
+      if (colour.length === 3 || colour[3] > 0.99) return colour;
+    }
+    return [255, 255, 255];
+  };
+  let least = 99;
+  for (const element of document.querySelectorAll("body *")) {
+    if (![...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim() !== "")) continue;
+    const [one, other] = [light(parse(getComputedStyle(element).color)), light(behind(element))];
+    least = Math.min(least, (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05));
+  }
+  return least;
+})()`;
+
+describe.each(looks)("%s", (name, look) => {
+  test("fits its width, is readable, and asks for nothing beyond its file", async () => {
+    const page = await browser.open(join(directory, "report.html"), look);
+    await Bun.write(join(directory, `${name}.png`), await page.screenshot());
+    expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(look.width);
+    expect(await page.evaluate(LEAST_CONTRAST)).toBeGreaterThanOrEqual(4.5);
+    expect(
+      await page.evaluate(
+        "Math.min(...[...document.querySelectorAll('body *')].map((it) => parseFloat(getComputedStyle(it).fontSize)))",
+      ),
+    ).toBeGreaterThanOrEqual(12);
+    expect(page.requests).toHaveLength(1);
+    expect(page.complaints).toEqual([]);
+  });
+});
+
+test("light and dark differ", async () => {
+  const background = "getComputedStyle(document.body).backgroundColor";
+  const file = join(directory, "report.html");
+  const light = await browser.open(file, { width: 1100, scheme: "light" });
+  const dark = await browser.open(file, { width: 1100, scheme: "dark" });
+  expect(await light.evaluate(background)).not.toBe(await dark.evaluate(background));
+});
+
+test("the chart is drawn, and says in words what it shows", async () => {
+  const page = await browser.open(join(directory, "report.html"), { width: 1100, scheme: "light" });
+  const box = (await page.evaluate(
+    "(({width, height}) => [width, height])(document.querySelector('path.used').getBoundingClientRect())",
+  )) as readonly number[];
+  expect(box[0]).toBeGreaterThan(300);
+  expect(box[1]).toBeGreaterThan(5);
+  expect(await page.evaluate("document.querySelector('svg').getAttribute('aria-label')")).toBe(
+    "Used share of /var/lib/containerd over time: between 74% and 85%; collection starts at 85% and frees down to 80%",
+  );
+});
+
+test("names of the runtime stay text, whatever they hold", async () => {
+  const page = await browser.open(join(directory, "hostile.html"), { width: 360, scheme: "light" });
+  expect(await page.evaluate("document.querySelectorAll('script, img').length")).toBe(0);
+  expect(await page.evaluate("document.title")).toStartWith("crigc report of <script>");
+  expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(360);
+  expect(page.requests).toHaveLength(1);
+});
