@@ -1,7 +1,9 @@
 /** The agent: five loops over one engine, one pass at a time, until it is told to stop. */
 
 import { messageOf } from "../model/errors.ts";
+import type { Compat, Signal } from "../model/limits.ts";
 import type { Pass } from "../model/pass.ts";
+import type { ImageTarget } from "../model/plan.ts";
 import { type Instant, instantFromMs, instantToMs } from "../model/time.ts";
 import { noPressure, type PressureState, type PressureVerdict } from "../policy/pressure.ts";
 import { collectsImages } from "../policy/targets.ts";
@@ -219,7 +221,7 @@ export class Agent {
         purpose: { kind: "pressure", signals },
         containers: reclaim.containers ? "all" : reclaim.logs ? "logs" : "none",
         images: reclaim.images,
-        retarget: async () => (await check())?.targets ?? [],
+        retarget: async () => reclaimTargets(engine.limits().images.compat, signals, await check()),
       },
       signal,
     );
@@ -265,4 +267,14 @@ export class Agent {
       consecutiveFailures: 0,
     };
   }
+}
+
+/** Down to where images go: until the pressure is gone; the kubelet removes all that is unused, whatever containers gave back. */
+function reclaimTargets(
+  compat: Compat,
+  signals: readonly Signal[],
+  verdict: PressureVerdict | null,
+): readonly ImageTarget[] {
+  if (compat === "none") return verdict?.targets ?? [];
+  return signals.map((signal) => ({ kind: "everything", trigger: { kind: "pressure", signal } }));
 }

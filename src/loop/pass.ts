@@ -139,14 +139,17 @@ class Running {
    */
   async #preparedForImages(first: Prepared): Promise<Prepared | null> {
     const { retarget } = this.#request;
-    if (first.plan.containers === null || !collected(this.#containers)) return first;
+    if (first.plan.containers === null) return first;
+    const waits = waitsForPods(first.plan);
+    if (!waits && !collected(this.#containers)) return first;
     const targets = (await retarget?.()) ?? [];
     if (retarget !== undefined && targets.length === 0) return null;
     const again = await this.#prepare({ containers: "none", images: true }, targets);
     const images = again.plan.images;
     if (images === null) return null;
     const planned = new Set(first.plan.images?.candidates.map((candidate) => candidate.image.id));
-    const candidates = images.candidates.filter((candidate) => planned.has(candidate.image.id));
+    // A plan that had to wait for starting pods named no image yet: the one after the wait is the first.
+    const candidates = images.candidates.filter(({ image }) => waits || planned.has(image.id));
     const plan: Plan = { containers: first.plan.containers, images: { ...images, candidates } };
     this.#plan = plan;
     return { ...again, plan };
@@ -162,13 +165,15 @@ class Running {
           parts,
           pressureTargets,
           waitedForPods: durationFromMs(waitedMs),
-          countsForPods: parts.containers !== "none" && waitedMs === 0,
+          countsForPods: parts.containers !== "none",
         },
         { steps: this.#steps, signal: this.#signal },
       );
       if (!dryRun) this.#engine.memory.replace(prepared.ledger);
       if (
         dryRun ||
+        // Containers do not wait for pods that start; images do, after them.
+        parts.containers !== "none" ||
         this.#signal.aborted ||
         !waitsForPods(prepared.plan) ||
         durationFromMs(waitedMs) >= POD_START_WAIT
