@@ -18,10 +18,6 @@ export function footprintOf(node: ContainerdNode): Readonly<Record<string, strin
   return filesBelow(node.directory, new Set(runtimes));
 }
 
-/** Locks lie there, whatever directory is given for the control socket. */
-export const locksFootprint = (): Readonly<Record<string, string>> =>
-  filesBelow("/run/crigc", new Set());
-
 function filesBelow(
   top: string,
   except: ReadonlySet<string>,

@@ -1,0 +1,216 @@
+// The main job on real runtimes: a disk full of images, and what one pass leaves of them.
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { rmSync } from "node:fs";
+
+import { readDisk } from "../../support/containerd/disk-use.ts";
+import { mebibyte } from "../../support/containerd/disk.ts";
+import { footprintOf } from "../../support/containerd/footprint.ts";
+import { loadImages, pinnedLabel } from "../../support/containerd/import.ts";
+import { imageTags, takeInventory } from "../../support/containerd/inventory.ts";
+import { type ContainerdNode, startNode } from "../../support/containerd/node.ts";
+import {
+  createContainer,
+  execInContainer,
+  type PodContainer,
+  removePod,
+  runPod,
+  runToEnd,
+  startContainer,
+} from "../../support/containerd/pods.ts";
+import { runProgram } from "../../support/containerd/program.ts";
+import { releases } from "../../support/containerd/release.ts";
+import {
+  gc,
+  keepCodes,
+  planImages,
+  removedImages,
+  youngAge,
+} from "../../support/containerd/reports.ts";
+import { until } from "../../support/containerd/until.ts";
+
+setDefaultTimeout(120_000);
+
+const library = (name: string) => `docker.io/library/${name}`;
+const ownMib = 12;
+const familySize = 4;
+
+/** Images of one family lie on one layer; each has a layer of its own that takes twice its size. */
+const member = (family: string, number: number) => ({
+  names: [library(`${family}:${number}`)],
+  layers: [layer(`${family}-base`, 12), layer(`${family}-${number}`, ownMib)],
+});
+const layer = (seed: string, sizeMib: number) => ({ seed, sizeBytes: sizeMib * mebibyte });
+const family = (name: string) =>
+  Array.from({ length: familySize }, (_, index) => member(name, index + 1));
+
+const inUse = ["running", "exited", "created", "by-name"].map((name) => library(`${name}:1`));
+const pinned = library("pinned:1");
+
+describe.each([...releases])("a full disk under containerd %s", (release) => {
+  let node: ContainerdNode;
+  let running: readonly PodContainer[];
+  /** 1.6 knows no pins. */
+  const protectedImages = release === "1.6" ? inUse : [...inUse, pinned];
+
+  beforeAll(async () => {
+    node = await startNode(release, { disk: { sizeBytes: 512 * mebibyte } });
+    // The largest and oldest of all: by order alone they would go first.
+    await loadImages(
+      node,
+      inUse.map((name) => ({ names: [name], layers: [layer("in-use", 16)] })),
+    );
+    if (release !== "1.6") await loadPinned(node);
+    await loadImages(node, family("red"));
+    running = await makePods(node);
+  });
+
+  afterAll(async () => {
+    await node?.stop();
+  });
+
+  test("plan, images, snapshot and a dry run write nothing, not even a state directory", async () => {
+    rmSync(node.stateDirectory, { recursive: true });
+    rmSync(node.runDirectory, { recursive: true });
+    await expectNothingWritten(node);
+  });
+
+  test("the first pass only looks: with no memory every image is too young", async () => {
+    const { exitCode, report } = await gc(node);
+    expect({ exitCode, removed: removedImages(report) }).toEqual({ exitCode: 0, removed: [] });
+    expect(await imageTags(node)).toEqual(expect.arrayContaining([library("red:1")]));
+  });
+
+  test("images of a disk over 85 percent that are younger than two minutes stay, and it says so", async () => {
+    const batch = await runPod(node, { name: "batch" });
+    await runToEnd(node, batch, { name: "job", image: library("red:2") });
+    await gc(node, "--containers");
+    await gc(node);
+    await removePod(node, batch);
+    await fillWithImages(node, 92);
+
+    const before = await imageTags(node);
+    const { exitCode, report } = await gc(node);
+    expect(exitCode).toBe(4);
+    expect(report.events.map(({ reason }) => reason)).toEqual(["FreeDiskSpaceFailed"]);
+    expect(new Set(Object.values(keepCodes(report.plan.images!)))).toEqual(
+      new Set(release === "1.6" ? ["in-use", "too-young"] : ["in-use", "pinned", "too-young"]),
+    );
+    expect(await imageTags(node)).toEqual(before);
+    await expectNothingWritten(node, youngAge);
+  });
+
+  test("one pass ends at or below 80 percent, by a prefix of the plan whose last removal was needed", async () => {
+    const planned = await until("no image is too young", 10_000, async () => {
+      const images = await planImages(node, youngAge);
+      return images.kept.every(({ reason }) => reason.code !== "too-young") && images;
+    });
+    const names = planned.candidates.map(({ name }) => name);
+    // Never used and seen first; what was used last goes last.
+    expect(names.slice(0, 3).toSorted()).toEqual(["red:1", "red:3", "red:4"].map(library));
+    expect(names.at(-1)).toBe(library("red:2"));
+    const untouchable = [...protectedImages, node.sandboxImage];
+    expect(names.filter((name) => untouchable.includes(name))).toEqual([]);
+
+    const before = readDisk(node.disk.path);
+    expect(before.usedPercent).toBeGreaterThan(85);
+    const tagsBefore = await imageTags(node);
+    const { exitCode, report } = await gc(node, youngAge);
+    const after = readDisk(node.disk.path);
+    expect({ exitCode, end: report.images?.end }).toEqual({ exitCode: 0, end: "target-reached" });
+    expect(after.usedPercent).toBeLessThanOrEqual(80);
+
+    const removed = removedImages(report);
+    expect(removed.length).toBeGreaterThan(1);
+    expect(names.slice(0, removed.length)).toEqual([...removed]);
+    const left = await imageTags(node);
+    expect(tagsBefore.filter((tag) => !left.includes(tag))).toEqual(removed.toSorted());
+    // Its own layer, twice; red is not all gone, so the layer below it is still there.
+    const lastBytes = 2 * ownMib * mebibyte;
+    expect(after.availableBytes - lastBytes).toBeLessThan(0.2 * after.capacityBytes);
+    expectWithin(report.images!.measuredFreedBytes, removed.length * lastBytes, mebibyte);
+    expectWithin(
+      after.availableBytes - before.availableBytes,
+      removed.length * lastBytes,
+      mebibyte,
+    );
+  });
+
+  test("images in use, the sandbox image and pinned ones are there, and containers still run", async () => {
+    expect(await imageTags(node)).toEqual(
+      expect.arrayContaining([...protectedImages, node.sandboxImage]),
+    );
+    for (const { id } of running)
+      expect(await execInContainer(node, id, ["echo", "alive"])).toBe("alive\n");
+    const { containers } = await takeInventory(node);
+    expect(containers.map(({ name, state }) => `${name} ${state}`).toSorted()).toEqual([
+      "by-name CONTAINER_RUNNING",
+      "created CONTAINER_CREATED",
+      "exited CONTAINER_EXITED",
+      "running CONTAINER_RUNNING",
+    ]);
+    const codes = keepCodes(await planImages(node, youngAge));
+    expect(protectedImages.map((name) => codes[name])).toEqual([
+      ...inUse.map(() => "in-use"),
+      ...(release === "1.6" ? [] : ["pinned"]),
+    ]);
+    expect(codes[node.sandboxImage]).toBe("in-use");
+  });
+
+  test("below its threshold the node has nothing to do, and a second pass does nothing", async () => {
+    const before = await takeInventory(node);
+    const { exitCode, report } = await gc(node, youngAge);
+    expect({ exitCode, end: report.images?.end }).toEqual({ exitCode: 0, end: "nothing-to-do" });
+    expect(await takeInventory(node)).toEqual(before);
+  });
+});
+
+async function loadPinned(node: ContainerdNode): Promise<void> {
+  const images = [{ names: [pinned], layers: [layer("pinned", 16)] }];
+  await loadImages(node, images, { labels: pinnedLabel });
+}
+
+/** Containers in every state, one of them created from the image's name; answers with those that run. */
+async function makePods(node: ContainerdNode): Promise<readonly PodContainer[]> {
+  const pod = await runPod(node, { name: "web" });
+  const image = (name: string) => ({ name, image: library(`${name}:1`) });
+  const running = [
+    await startContainer(node, pod, image("running")),
+    await startContainer(node, pod, { ...image("by-name"), byName: true }),
+  ];
+  await runToEnd(node, pod, image("exited"));
+  await createContainer(node, pod, image("created"));
+  return running;
+}
+
+/** Family by family, then image by image, until the disk is as full as that. */
+async function fillWithImages(node: ContainerdNode, percent: number): Promise<void> {
+  const used = () => readDisk(node.disk.path).usedPercent;
+  const familyPercent = (100 * 150 * mebibyte) / readDisk(node.disk.path).capacityBytes;
+  await loadImages(node, family("green"));
+  for (let i = 1; used() + familyPercent < percent; i += 1)
+    await loadImages(node, family(`blue-${i}`));
+  for (let i = 1; used() < percent; i += 1) await loadImages(node, [member("single", i)]);
+}
+
+async function expectNothingWritten(node: ContainerdNode, ...flags: string[]): Promise<void> {
+  const before = { files: footprintOf(node), things: await takeInventory(node) };
+  for (const words of [
+    ["plan"],
+    ["plan", "-o", "json"],
+    ["plan", "--all-unused"],
+    ["gc", "--dry-run"],
+    ["gc", "--dry-run", "--all-unused"],
+    ["images"],
+    ["snapshot"],
+    ["explain", library("red:1")],
+  ] as const) {
+    const [command, ...rest] = words;
+    const { exitCode } = await runProgram(node, command, ...rest, ...flags);
+    expect({ words, exitCode }).toEqual({ words, exitCode: 0 });
+  }
+  expect({ files: footprintOf(node), things: await takeInventory(node) }).toEqual(before);
+}
+
+function expectWithin(value: number, expected: number, tolerance: number): void {
+  expect(value).toBeWithin(expected - tolerance, expected + tolerance);
+}
