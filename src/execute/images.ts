@@ -1,57 +1,23 @@
 /** Walks an image plan: looks again before each removal, removes, measures, and stops as soon as enough is free. */
 
-import { messageOf, RuntimeError } from "../model/errors.ts";
+import { HostError, messageOf, RuntimeError } from "../model/errors.ts";
 import type { ReleaseRecord } from "../model/ledger.ts";
-import type { ImageLimits } from "../model/limits.ts";
 import type { ImageEnd, ImageItem, ImageOutcome, ImageResult } from "../model/outcome.ts";
 import type { ImageCandidate, ImagePlan } from "../model/plan.ts";
-import type { ImageKeepReason, ImageTrigger } from "../model/reason.ts";
+import type { ImageTrigger } from "../model/reason.ts";
 import type { Image, Snapshot } from "../model/snapshot.ts";
-import { type Duration, duration, durationFromMs, type Instant } from "../model/time.ts";
-import type { DiskReader, RuntimeReader } from "../observe/ports.ts";
+import { duration, durationFromMs } from "../model/time.ts";
 import { podStarting } from "../policy/blocks.ts";
-import { Meter, type Place } from "./meter.ts";
-import type { RuntimeWriter, Timer } from "./ports.ts";
+import type { ImageExecuted, ImageExecution } from "./image-execution.ts";
+import { Meter } from "./meter.ts";
 import { targetsMet } from "./progress.ts";
 import { learnRelease, settle, SETTLE_PASS_MS, type Settling } from "./settle.ts";
 
-/** What the walk asks of the rest of the program. */
-export interface ImageExecution {
-  readonly plan: ImagePlan;
-  readonly limits: ImageLimits;
-  /** The filesystem that holds the images, with what the runtime says they take there; `null` where it is not known. */
-  readonly store: (Place & { readonly usedBytes: bigint | null }) | null;
-  /** Images listed when the plan was made. */
-  readonly imageCount: number;
-  readonly release: ReleaseRecord;
-  readonly runtime: Pick<RuntimeReader, "listImages">;
-  readonly writer: Pick<RuntimeWriter, "removeImage">;
-  readonly disk: Pick<DiskReader, "measure">;
-  readonly timer: Timer;
-  readonly now: () => Instant;
-  /** The node as listed just now (at most a second ago); rejects where a list fails. */
-  readonly look: (signal: AbortSignal) => Promise<Snapshot>;
-  /** Why the candidate may not go after all, by the fresh facts; `null`: it may. `waited`: for starting pods, in this pass. */
-  readonly reconsider: (
-    candidate: ImageCandidate,
-    fresh: Snapshot,
-    waited: Duration,
-  ) => ImageKeepReason | null;
-  /** Whether what is left can still bring relief, after so much was gained. */
-  readonly stillUseful: (rest: readonly ImageCandidate[], meter: Meter) => boolean;
-  /** Told of each item as soon as it is done. */
-  readonly done: (item: ImageItem) => void;
-  /** Told before each removal. */
-  readonly starting?: (candidate: ImageCandidate, meter: Meter) => void;
-}
-
-export interface ImageExecuted {
-  readonly outcome: ImageOutcome;
-  readonly release: ReleaseRecord;
-}
-
 /** Pause between two looks at a pod that is starting. */
 const POD_PAUSE_MS = 500;
+/** A local filesystem answers in microseconds; after this a look counts as old. */
+const MEASURE_NS_MAX = 250_000_000n;
+const MEASURE_ATTEMPTS = 3;
 /** Gains of nothing in a row, on a device that is over while others hold images too, that end the pass. */
 const REMOVALS_WITHOUT_GAIN = 3;
 
@@ -152,7 +118,7 @@ class Walk {
       await timer.sleep(Number(limits.removalInterval / 1_000_000n), this.#signal);
       if (this.#signal.aborted) return "stopped";
     }
-    const fresh = await this.#look();
+    const fresh = await this.#lookAndMeasure();
     if (this.#signal.aborted) return "stopped";
     const startedAt = this.#execution.now();
     const startNs = timer.monotonicNs();
@@ -168,10 +134,27 @@ class Walk {
     };
     this.#items.push(item);
     this.#execution.done(item);
+    if (this.#error !== null) return "observation-failed";
     const waitedInVain = result.kind === "removed" && result.settled === "not-seen";
     return waitedInVain && this.#settledMs >= SETTLE_PASS_MS
       ? (this.#reached() ?? "settle-exhausted")
       : null;
+  }
+
+  /** Measured after the look, so that nothing lies between them and the removal; a measurement that hung makes the look too old. */
+  async #lookAndMeasure(): Promise<Snapshot> {
+    const { timer } = this.#execution;
+    for (let attempt = 1; ; attempt += 1) {
+      const fresh = await this.#look();
+      const startNs = timer.monotonicNs();
+      await this.#meter.beforeRemoval();
+      if (timer.monotonicNs() - startNs < MEASURE_NS_MAX) return fresh;
+      if (attempt === MEASURE_ATTEMPTS)
+        throw new HostError(
+          "stat",
+          `measuring the image filesystem took too long ${attempt} times`,
+        );
+    }
   }
 
   /** Fresh facts, and patience with pods that are only just starting: they may pull what no container uses yet. */
@@ -190,28 +173,34 @@ class Walk {
   }
 
   async #remove(candidate: ImageCandidate): Promise<ImageResult> {
-    const { writer, runtime } = this.#execution;
     const { image } = candidate;
     this.#execution.starting?.(candidate, this.#meter);
-    await this.#meter.beforeRemoval();
     this.#calls += 1;
     let failure: unknown = null;
     try {
-      await writer.removeImage(image.id);
+      await this.#execution.writer.removeImage(image.id);
     } catch (thrown) {
       failure = thrown;
     }
-    // The runtime's answer is not proof, in either direction: the list is.
-    const images = await runtime.listImages(new AbortController().signal);
+    try {
+      return await this.#verify(image, failure);
+    } catch (thrown) {
+      // What the runtime did is recorded whatever happens; what came of it can no longer be seen, so the pass ends.
+      this.#error = messageOf(thrown);
+      return failure === null ? unseen(image) : failedResult(failure);
+    }
+  }
+
+  /** The runtime's answer is no proof, in either direction: the list is. */
+  async #verify(image: Image, failure: unknown): Promise<ImageResult> {
+    const images = await this.#execution.runtime.listImages(new AbortController().signal);
     this.#meter.listed(images.length);
     const listed = images.some((other) => other.id === image.id);
-    if (failure !== null && listed) return failedResult(failure);
-    if (listed) {
-      this.#ghosts.push(image);
-      await this.#meter.afterGhost();
-      return { kind: "ghost" };
-    }
-    return await this.#credit(image);
+    if (listed && failure !== null) return failedResult(failure);
+    if (!listed) return await this.#credit(image);
+    this.#ghosts.push(image);
+    await this.#meter.afterGhost();
+    return { kind: "ghost" };
   }
 
   async #credit(image: Image): Promise<ImageResult> {
@@ -270,6 +259,14 @@ function blockedEnd(plan: ImagePlan): ImageEnd {
   if (plan.blocks.some((block) => block.kind === "invalid-capacity")) return "invalid-capacity";
   return plan.blocks.every((block) => block.kind === "futile") ? "futile" : "blocked";
 }
+
+/** Removed by the runtime's word alone; nothing of its space was seen. */
+const unseen = (image: Image): ImageResult => ({
+  kind: "removed",
+  reportedBytes: image.sizeBytes,
+  measuredBytes: 0n,
+  settled: "not-seen",
+});
 
 function failedResult(thrown: unknown): ImageResult {
   return {

@@ -1,7 +1,8 @@
 // The measured walk: it ends where the disk says so, credits only what was seen, and never trusts an answer alone.
 import { describe, expect, test } from "bun:test";
 
-import { executeImages, type ImageExecution } from "../../src/execute/images.ts";
+import type { ImageExecution } from "../../src/execute/image-execution.ts";
+import { executeImages } from "../../src/execute/images.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
 import type { ImageId } from "../../src/model/ids.ts";
 import type { Image } from "../../src/model/snapshot.ts";
@@ -202,6 +203,37 @@ describe("the measured walk", () => {
       error: "the runtime went away",
       items: [],
     });
+    expect(world.removals).toEqual([]);
+  });
+
+  test("a removal whose outcome can no longer be seen is recorded all the same, and the pass ends", async () => {
+    const { world, execution } = worldOf(["a", "b"], 1_000n * MIB);
+    const listImages = async () => {
+      throw new RuntimeError("unreachable", "the runtime went away");
+    };
+    const outcome = await run(execution(1_900n * MIB, { runtime: { listImages } }));
+    expect(outcome).toMatchObject({ end: "observation-failed", error: "the runtime went away" });
+    expect(outcome.items.map((item) => item.result)).toMatchObject([
+      { kind: "removed", measuredBytes: 0n, settled: "not-seen" },
+    ]);
+    expect(world.removals).toEqual(["a"]);
+  });
+
+  test("nothing is removed on a look that grew old while the disk was measured", async () => {
+    const { world, execution } = worldOf(["a"], 1_000n * MIB);
+    let measured = 0;
+    const measure = async () => {
+      measured += 1;
+      if (measured > 1) world.clockMs += 300;
+      return {
+        capacityBytes: 10_000n * MIB,
+        availableBytes: world.available,
+        inodes: 0n,
+        inodesFree: 0n,
+      };
+    };
+    const outcome = await run(execution(1_900n * MIB, { disk: { measure } }));
+    expect(outcome.end).toBe("observation-failed");
     expect(world.removals).toEqual([]);
   });
 
