@@ -1,4 +1,5 @@
 /** Looks through a node for what seems leaked or inconsistent. Nothing here decides on a removal. */
+
 import type { Prepared } from "../loop/prepare.ts";
 import type { ImageId } from "../model/ids.ts";
 import type { Ledger } from "../model/ledger.ts";

@@ -1,4 +1,5 @@
 /** `crigc audit`: what looks leaked or inconsistent on the node. */
+
 import { auditDocument, auditTable } from "../report/audit.ts";
 import { printedJson } from "../report/json.ts";
 import { auditFindings } from "./audit-findings.ts";

@@ -1,4 +1,5 @@
 /** The text of a baseline list: a pattern for each image's ID and for each of its tags, in the form that keep files have. */
+
 import { keepFileHeader } from "../policy/keep-file.ts";
 import { parseKeepPattern } from "../policy/keep-pattern.ts";
 

@@ -4,6 +4,7 @@ import { audit } from "./audit.ts";
 import type { Command } from "./command.ts";
 import { completion } from "./completion.ts";
 import { config } from "./config.ts";
+import { doctor } from "./doctor.ts";
 import { explain } from "./explain.ts";
 import { gc } from "./gc.ts";
 import { help } from "./help-command.ts";
@@ -17,6 +18,7 @@ import { keepList } from "./keep-list.ts";
 import { plan } from "./plan.ts";
 import { printCommands } from "./print.ts";
 import { release } from "./release.ts";
+import { report } from "./report.ts";
 import { run } from "./run.ts";
 import { snapshot } from "./snapshot.ts";
 import { status } from "./status.ts";
@@ -31,6 +33,7 @@ export const commands: readonly Command[] = [
   images,
   status,
   history,
+  report,
   audit,
   snapshot,
   hold,
@@ -38,6 +41,7 @@ export const commands: readonly Command[] = [
   keepList,
   keepCheck,
   keepBaseline,
+  doctor,
   config,
   install,
   uninstall,

@@ -1,4 +1,5 @@
 /** What part of the history is asked for on the command line. */
+
 import { quoted } from "../config/value.ts";
 import { ConfigError } from "../model/errors.ts";
 import type { Purpose } from "../model/plan.ts";
@@ -15,16 +16,16 @@ import { momentOf } from "./moment.ts";
 import { type CommandOption, type Invocation, textOf } from "./words.ts";
 
 export interface HistoryRequest {
-  readonly since: Instant | undefined;
+  readonly since?: Instant | undefined;
   /** Exclusive. */
-  readonly until: Instant | undefined;
-  readonly kinds: readonly Removal["kind"][] | undefined;
+  readonly until?: Instant | undefined;
+  readonly kinds?: readonly Removal["kind"][] | undefined;
   /** Codes of reasons or triggers. */
-  readonly reasons: readonly string[] | undefined;
-  readonly results: readonly Removal["result"][] | undefined;
+  readonly reasons?: readonly string[] | undefined;
+  readonly results?: readonly Removal["result"][] | undefined;
   /** A part of an ID or a name. */
-  readonly text: string | undefined;
-  readonly passId: string | undefined;
+  readonly text?: string | undefined;
+  readonly passId?: string | undefined;
   /** Passes, or removals where something of them is asked for. */
   readonly limit: number;
 }

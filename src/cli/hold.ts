@@ -1,4 +1,5 @@
 /** `crigc hold`: pauses collection until it expires or is released. */
+
 import { parseDuration } from "../config/duration.ts";
 import { quoted } from "../config/value.ts";
 import { ConfigError } from "../model/errors.ts";

@@ -1,4 +1,5 @@
 /** `crigc keep check`: whether the keep rules can be read, by files and flags alone. */
+
 import { counted } from "../report/bytes.ts";
 import { printedJson } from "../report/json.ts";
 import { keepRulesDocument, type KeepRulesReport } from "../report/keep-list.ts";

@@ -1,4 +1,5 @@
 /** `crigc keep list`: the keep rules in force and what each of them keeps on this node. */
+
 import { printedJson } from "../report/json.ts";
 import { keepRulesDocument, keepRulesTable } from "../report/keep-list.ts";
 import type { Command } from "./command.ts";

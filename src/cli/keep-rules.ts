@@ -1,4 +1,5 @@
 /** The keep rules of a node with what each of them keeps, and what is kept without any rule. */
+
 import type { ImageLimits } from "../model/limits.ts";
 import type { KeepProblem, Snapshot } from "../model/snapshot.ts";
 import { imageNames, matchPattern } from "../policy/keep-pattern.ts";

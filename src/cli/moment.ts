@@ -1,4 +1,5 @@
 /** A moment as it is written on a command line: a time, a day, or how long ago. */
+
 import { parseDuration } from "../config/duration.ts";
 import { quoted } from "../config/value.ts";
 import { ConfigError } from "../model/errors.ts";

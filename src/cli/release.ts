@@ -1,4 +1,5 @@
 /** `crigc release`: ends a hold. */
+
 import type { HoldState } from "../model/hold.ts";
 import { toRfc3339 } from "../model/time.ts";
 import { clean } from "../report/terminal.ts";

@@ -1,4 +1,5 @@
 /** `crigc status`: what the running agent says of itself, over its control socket. */
+
 import { HostError } from "../model/errors.ts";
 import { screenQuery } from "../report/http-routes.ts";
 import { clean } from "../report/terminal.ts";

@@ -1,4 +1,5 @@
 /** What commands need of the machine beside the node and its memory: keep files, archives, sockets, directories. Main fills it. */
+
 import type { Config } from "../config/config.ts";
 import type { RuntimeErrorKind } from "../model/errors.ts";
 import type { HoldState } from "../model/hold.ts";
@@ -8,6 +9,7 @@ import type { Duration, Instant } from "../model/time.ts";
 export interface Tools {
   /** The wall clock. */
   now(): Instant;
+  hostName(): string;
   hold(config: Config): HoldPlaces;
   /** The keep rules as a pass would read them now, without any runtime. Never rejects for what is wrong in them. */
   keepRules(config: Config): Promise<KeepRules>;
@@ -59,8 +61,23 @@ export interface Machine {
   /** The configured socket, or every well-known one that is there, each real one once. */
   sockets(): Promise<readonly SocketFact[]>;
   directory(path: string): DirectoryFact;
+  kubelet(): KubeletFact;
+}
+
+export interface KubeletFact {
   /** Paths that say that a kubelet belongs to this node. */
-  kubeletSigns(): readonly string[];
+  readonly signs: readonly string[];
+  /** Its processes. */
+  readonly running: readonly number[];
+  /** What is written somewhere, by the names of its configuration; the rest is its default. */
+  readonly settings: readonly {
+    readonly field: string;
+    readonly text: string;
+    /** A file or a flag. */
+    readonly source: string;
+  }[];
+  /** Files of its that cannot be read or understood. */
+  readonly problems: readonly string[];
 }
 
 export interface SocketFact {

@@ -2,9 +2,10 @@
 
 import { readFileSync } from "node:fs";
 import { realpath } from "node:fs/promises";
+import { hostname } from "node:os";
 import { join } from "node:path";
 
-import type { BaselineFile, Machine, SocketFact, Tools } from "../cli/tools.ts";
+import type { BaselineFile, KubeletFact, Machine, SocketFact, Tools } from "../cli/tools.ts";
 import type { Config } from "../config/config.ts";
 import { probeEndpoint } from "../cri/discover.ts";
 import { parseEndpoint, wellKnownSockets } from "../cri/endpoint.ts";
@@ -13,6 +14,8 @@ import { readClocks } from "../host/clock.ts";
 import { directoryFact } from "../host/directory-fact.ts";
 import { codeOf, reasonOf } from "../host/errno.ts";
 import { readHold, releaseHold, writeHold } from "../host/hold.ts";
+import { kubeletProcesses } from "../host/kubelet-process.ts";
+import { kubeletSettings } from "../host/kubelet-settings.ts";
 import { kubeletSigns } from "../host/sign-of-kubelet.ts";
 import { stateFiles } from "../host/state-files.ts";
 import { writeWholeFile } from "../host/whole-file.ts";
@@ -33,6 +36,7 @@ const ANSWER_MS = 5_000;
 export function toolsOf(world: ToolsWorld): Tools {
   return {
     now: () => readClocks().wall,
+    hostName: hostname,
     hold: ({ paths }) => ({
       read: () => readHold(paths, readClocks().wall),
       set: (hold) => writeHold(paths, { ...hold, by: `crigc hold, user ${world.userId}` }),
@@ -104,13 +108,23 @@ function textOf(path: string): string | null {
 }
 
 function machineOf(config: Config, world: ToolsWorld): Machine {
-  const root = config.paths.rootDir ?? undefined;
   return {
     userId: world.userId,
     bootId: () => readClocks().bootId,
     sockets: () => socketFacts(config.endpoints.runtime),
     directory: directoryFact,
-    kubeletSigns: () => kubeletSigns("/", root === "/" ? undefined : root),
+    kubelet: () => kubeletFact(config.paths.rootDir),
+  };
+}
+
+/** `rootDir`: where the configuration names one that is not the root itself, the kubelet's. */
+function kubeletFact(rootDir: string | null): KubeletFact {
+  const processes = kubeletProcesses();
+  const signs = kubeletSigns("/", rootDir === null || rootDir === "/" ? undefined : rootDir);
+  return {
+    signs,
+    running: processes.map(({ pid }) => pid),
+    ...kubeletSettings(processes),
   };
 }
 

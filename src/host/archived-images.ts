@@ -1,4 +1,5 @@
 /** Which images an archive holds, as `docker save`, `ctr images export`, skopeo and distributions write them: their IDs and names. */
+
 import { createHash } from "node:crypto";
 
 import { HostError } from "../model/errors.ts";

@@ -1,4 +1,5 @@
 /** Reads a file front to back, decompressed where it is compressed; what is skipped of a plain file is not read at all. */
+
 import { createReadStream } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { createGunzip, createZstdDecompress } from "node:zlib";

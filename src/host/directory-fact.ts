@@ -1,4 +1,5 @@
 /** Whether a directory is there, can be written and has room, found out without writing to it. */
+
 import { accessSync, constants, statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 

@@ -1,4 +1,5 @@
 /** Picks small files out of a tar archive of any size, with a bound on everything that is kept. */
+
 import { HostError } from "../model/errors.ts";
 import { type ByteSource, openBytes } from "./byte-source.ts";
 

@@ -1,4 +1,5 @@
 /** Writes a file whole or not at all: whoever reads it, even after a crash, finds the old content or the new one. */
+
 import { randomBytes } from "node:crypto";
 import {
   closeSync,

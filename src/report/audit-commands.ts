@@ -1,4 +1,5 @@
 /** Commands that look closer at a finding of the audit, to be copied into a shell; one that removes is shown only where nothing keeps the thing. */
+
 import { assertNever } from "../model/assert.ts";
 import type { Image, RuntimeInfo } from "../model/snapshot.ts";
 import type { AuditFinding } from "./audit-finding.ts";

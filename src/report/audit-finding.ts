@@ -1,4 +1,5 @@
 /** What `crigc audit` may find: things that look leaked or inconsistent, as plain data. */
+
 import type { DiskBreakdown } from "../model/plan.ts";
 import type { Container, Image, Sandbox } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";

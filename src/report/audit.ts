@@ -1,4 +1,5 @@
 /** Document `Audit` and what `crigc audit` prints: what looks leaked or inconsistent, and what can be done about it. */
+
 import { assertNever } from "../model/assert.ts";
 import type { RuntimeInfo } from "../model/snapshot.ts";
 import { type Instant, toRfc3339 } from "../model/time.ts";

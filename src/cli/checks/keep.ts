@@ -1,0 +1,33 @@
+/** Whether the keep rules are valid, and whether each of them keeps something. */
+
+import type { Image, KeepRules } from "../../model/snapshot.ts";
+import { compileKeepRules, unmatchedKeepRules } from "../../policy/keep.ts";
+import { counted } from "../../report/bytes.ts";
+import type { DoctorCheck } from "../../report/doctor.ts";
+import { failed, ok, warning } from "./check.ts";
+
+const NAME = "keep-rules";
+
+/** `images`: `null` where the node could not be looked at. */
+export function keepCheckOf(keep: KeepRules, images: readonly Image[] | null): DoctorCheck {
+  const compiled = compileKeepRules(keep.rules);
+  const problems = [...keep.problems, ...compiled.problems];
+  const [first] = problems;
+  if (first !== undefined) {
+    const more = problems.length === 1 ? "" : `, and ${problems.length - 1} more`;
+    return failed(
+      NAME,
+      `they are invalid, so no image is removed: ${first.source}: ${first.message}${more}`,
+      "crigc keep check lists everything that is wrong",
+    );
+  }
+  if (keep.rules.length === 0) return ok(NAME, "there are none");
+  const idle = images === null ? [] : unmatchedKeepRules(compiled, images);
+  const rules = `${counted(keep.rules.length, "rule is", "rules are")} valid`;
+  if (idle.length === 0) return ok(NAME, rules);
+  return warning(
+    NAME,
+    `${rules}, and ${counted(idle.length, "of them keeps", "of them keep")} nothing on this node`,
+    "crigc keep list shows which: misspelt, or of images that are not here",
+  );
+}

@@ -1,0 +1,101 @@
+/** What of the machine itself matters: our directories, our rights, the clock, and what is remembered. */
+
+import type { Ledger } from "../../model/ledger.ts";
+import { type Instant, minutes, since, toRfc3339 } from "../../model/time.ts";
+import { counted, humanBytes, humanDuration } from "../../report/bytes.ts";
+import type { DoctorCheck } from "../../report/doctor.ts";
+import type { DirectoryFact } from "../tools.ts";
+import { failed, ok, warning } from "./check.ts";
+
+export const userCheck = (userId: number): DoctorCheck =>
+  userId === 0
+    ? ok("user", "this runs as root")
+    : warning(
+        "user",
+        `this runs as user ${userId}, who may see less than the agent does, and may not remove pod logs`,
+        "run it as root",
+      );
+
+/** Below this a database of our size may not be written whole. */
+const ROOM_BYTES = 64n << 20n;
+
+export function directoryCheck(
+  about: { readonly name: string; readonly path: string; readonly flag: string },
+  fact: DirectoryFact,
+): DoctorCheck {
+  const { name, path, flag } = about;
+  const elsewhere = `name another one with ${flag}`;
+  switch (fact.kind) {
+    case "failed":
+      return failed(name, `${path} cannot be used: ${fact.message}`, elsewhere);
+    case "absent":
+      return fact.creatable
+        ? ok(name, `${path} is not there yet, and can be made`)
+        : failed(name, `${path} is not there, and cannot be made`, elsewhere);
+    case "present":
+      break;
+  }
+  if (!fact.writable) return failed(name, `${path} cannot be written`, elsewhere);
+  const room = humanBytes(fact.availableBytes);
+  if (fact.availableBytes < ROOM_BYTES)
+    return warning(
+      name,
+      `${path} has only ${room} left: memory may not be kept`,
+      "make room on its disk",
+    );
+  if (fact.inodes > 0n && fact.inodesFree === 0n)
+    return warning(
+      name,
+      `${path} has no inode left: memory may not be kept`,
+      "make room on its disk",
+    );
+  return ok(name, `${path} can be written and has ${room} left`);
+}
+
+/** What no clock of a node that runs this can say: the day before it was written. */
+const EARLIEST_YEAR = 2024;
+const SLACK = minutes(1);
+
+export function clockCheck(facts: {
+  readonly now: Instant;
+  readonly bootId: string;
+  readonly ledger: Ledger;
+}): DoctorCheck {
+  const { now, bootId, ledger } = facts;
+  const shown = toRfc3339(now);
+  if (new Date(Number(now / 1_000_000n)).getUTCFullYear() < EARLIEST_YEAR)
+    return warning(
+      "clock",
+      `the clock says ${shown}: the history gets wrong times; ages count watched time and are right`,
+      "set the clock, for example by NTP",
+    );
+  const ahead = ledger.observedAt === null ? null : since(ledger.observedAt, now);
+  if (ahead !== null && ahead > SLACK)
+    return warning(
+      "clock",
+      `the ledger was last written ${humanDuration(ahead)} in the future: the clock was set back since; ages count watched time and are right`,
+      "see whether the clock is right now",
+    );
+  if (bootId === "")
+    return warning(
+      "clock",
+      "the kernel does not say which boot this is, so a reboot is told by the time since the boot alone",
+      "mount /proc whole",
+    );
+  return ok("clock", `it says ${shown}, later than all that is remembered`);
+}
+
+export function ledgerCheck(ledger: Ledger, notices: readonly string[]): DoctorCheck {
+  if (notices.length > 0)
+    return warning(
+      "ledger",
+      notices.join("; "),
+      "see crigc help on the state directory, --state-dir",
+    );
+  return ledger.observedAt === null
+    ? ok("ledger", "nothing is remembered yet: every image counts as new")
+    : ok(
+        "ledger",
+        `${counted(ledger.images.size, "image")} remembered, last seen at ${toRfc3339(ledger.observedAt)}`,
+      );
+}

@@ -1,0 +1,46 @@
+/** Which socket answers as a container runtime, and whether it is clear which one is meant. */
+
+import type { DoctorCheck } from "../../report/doctor.ts";
+import type { SocketFact } from "../tools.ts";
+import { failed, ok } from "./check.ts";
+
+const NAME = "socket";
+
+/** `named`: the endpoint of the configuration, whose fact comes first; `null`: the runtime has to be found. */
+export function socketCheck(facts: readonly SocketFact[], named: string | null): DoctorCheck {
+  return named === null ? foundCheck(facts) : namedCheck(facts);
+}
+
+function namedCheck([first, ...others]: readonly SocketFact[]): DoctorCheck {
+  if (first === undefined) return failed(NAME, "the configured socket was not looked at", null);
+  const { answer } = first;
+  if (answer.kind === "error") return failed(NAME, answer.message, null);
+  const beside = others.filter((it) => it.answer.kind === "runtime");
+  const also = beside.length === 0 ? "" : `; beside it ${beside.map(wordsOf).join(" and ")}`;
+  return ok(NAME, `${wordsOf(first)}, as configured${also}`);
+}
+
+function foundCheck(facts: readonly SocketFact[]): DoctorCheck {
+  const answering = facts.filter((it) => it.answer.kind === "runtime");
+  const [only] = answering;
+  if (answering.length > 1)
+    return failed(
+      NAME,
+      `several runtimes answer, so run and gc refuse: ${answering.map(wordsOf).join(" and ")}`,
+      "name one with --container-runtime-endpoint; Docker's own containerd has no images of pods",
+    );
+  if (only !== undefined) return ok(NAME, wordsOf(only));
+  const errors = facts.flatMap(({ answer }) => (answer.kind === "error" ? [answer] : []));
+  if (errors.length === 0)
+    return failed(
+      NAME,
+      "no runtime has a socket at a well-known place",
+      "start the runtime, or name its socket with --container-runtime-endpoint",
+    );
+  return failed(NAME, errors.map(({ message }) => message).join("; "), null);
+}
+
+const wordsOf = ({ endpoint, answer }: SocketFact): string =>
+  answer.kind === "runtime"
+    ? `${endpoint} answers (${answer.name} ${answer.version})`
+    : `${endpoint} does not answer`;
