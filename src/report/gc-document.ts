@@ -33,7 +33,7 @@ export const gcDocument = (pass: Pass): JsonObject =>
   document("GcReport", {
     ...passHeadJson(pass),
     error: pass.error,
-    images: pass.images === null ? null : imageOutcomeJson(pass.images),
+    images: pass.images === null ? null : imageOutcomeJson(pass.images, pass.purpose.kind),
     containers: pass.containers === null ? null : containerOutcomeJson(pass.containers),
     events: pass.events.map(eventJson),
     steps: pass.steps.map(stepJson),
@@ -59,10 +59,10 @@ export const stepJson = (step: Step): JsonObject => ({
   error: step.error,
 });
 
-function imageOutcomeJson(outcome: ImageOutcome): JsonObject {
+function imageOutcomeJson(outcome: ImageOutcome, purpose: string): JsonObject {
   return {
     end: outcome.end,
-    endText: imageEndWords(outcome.end),
+    endText: imageEndWords(outcome.end, purpose),
     wantedBytes: outcome.wantedBytes,
     reportedFreedBytes: outcome.reportedFreedBytes,
     measuredFreedBytes: outcome.measuredFreedBytes,

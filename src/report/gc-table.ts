@@ -70,7 +70,7 @@ function imageLines(pass: Pass, outcome: ImageOutcome, screen: Screen): readonly
   const why =
     outcome.end === "blocked" && blocks.length > 0
       ? blocks.map(blockWords).join("; ")
-      : imageEndWords(outcome.end);
+      : imageEndWords(outcome.end, pass.purpose.kind);
   const error = outcome.error === null ? "" : ` (${clean(outcome.error)})`;
   return [
     ...wrapped(`Images: ${why}${error}.`, screen),
@@ -140,7 +140,10 @@ function containerLines(pass: Pass, outcome: ContainerOutcome, screen: Screen): 
       ? blocks.map(blockWords).join("; ")
       : containerEndWords(outcome.end);
   return [
-    ...wrapped(`Containers: ${why}. ${containerCounts(outcome)}.`, screen),
+    ...wrapped(
+      `Containers: ${rows.length === 0 && outcome.end === "done" ? "nothing had to go" : `${why}. ${containerCounts(outcome)}`}.`,
+      screen,
+    ),
     ...(rows.length === 0 ? [] : tableLines(THING_COLUMNS, rows, screen)),
     ...outcome.errors.flatMap((error) => wrapped(`Could not read: ${clean(error)}`, screen)),
     "",

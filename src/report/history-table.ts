@@ -21,18 +21,40 @@ const COLUMNS: readonly Column[] = [
 export function historyTable(report: HistoryReport, screen: Screen): string {
   if (report.passes.length + report.removals.length + report.events.length === 0)
     return "Nothing is recorded for this selection.\n";
+  const shown = report.passes.filter((pass) => !isIdle(pass, screen));
+  const idle = report.passes.length - shown.length;
   const known = new Set(report.passes.map((pass) => pass.id));
   const strays = report.removals.filter((row) => !known.has(row.passId));
   const entries = [
-    ...report.passes.map((pass) => ({
+    ...shown.map((pass) => ({
       at: pass.startedAt,
       lines: passLines(pass, removalsOf(report, pass), screen),
     })),
     ...report.events.map((event) => ({ at: event.at, lines: eventLines(event, screen) })),
     ...strayEntries(strays, screen),
   ].toSorted((one, other) => (one.at < other.at ? -1 : one.at > other.at ? 1 : 0));
-  return text(entries.flatMap((entry) => entry.lines));
+  return text([
+    ...entries.flatMap((entry) => entry.lines),
+    "",
+    ...(idle === 0
+      ? []
+      : [
+          paint(
+            screen,
+            "dim",
+            `${counted(idle, "pass", "passes")} with nothing to do not shown (-o json has them).`,
+          ),
+        ]),
+  ]);
 }
+
+/** Most passes find nothing to do; on a terminal they would hide the others. */
+const isIdle = (pass: PassRow, screen: Screen): boolean =>
+  screen.width !== null &&
+  pass.imagesEnd === "nothing-to-do" &&
+  pass.error === null &&
+  pass.endedAt !== null &&
+  pass.removed + pass.failed === 0;
 
 const removalsOf = (report: HistoryReport, pass: PassRow): readonly RemovalRow[] =>
   report.removals.filter((row) => row.passId === pass.id);
@@ -65,10 +87,10 @@ function resultOf(pass: PassRow): string {
       : `in ${humanDuration(since(pass.endedAt, pass.startedAt))}`;
   if (pass.error !== null) return `failed: ${clean(pass.error)}`;
   const ends = [
-    ...(pass.imagesEnd === null ? [] : [endWords(pass.imagesEnd)]),
+    ...(pass.imagesEnd === null ? [] : [endWords(pass.imagesEnd, pass.purpose)]),
     ...(pass.containersEnd === null || pass.containersEnd === "done"
       ? []
-      : [endWords(pass.containersEnd)]),
+      : [endWords(pass.containersEnd, pass.purpose)]),
   ];
   const removed = pass.removed === 0 ? [] : [`${counted(pass.removed, "thing")} removed`];
   const failed = pass.failed === 0 ? [] : [`${counted(pass.failed, "removal")} failed`];

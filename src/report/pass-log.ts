@@ -45,7 +45,7 @@ function imageParts(pass: Pass): readonly string[] {
   const end =
     outcome.end === "blocked" && block !== undefined
       ? blockWords(block)
-      : imageEndWords(outcome.end);
+      : imageEndWords(outcome.end, pass.purpose.kind);
   const removed = outcome.items.filter((it) => it.result.kind === "removed").length;
   if (removed === 0) return [end];
   const freed =

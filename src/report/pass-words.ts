@@ -57,14 +57,18 @@ const known = (words: Readonly<Record<string, string>>, word: string): string | 
   Object.hasOwn(words, word) ? words[word] : undefined;
 
 /** How the image half of a pass ended. */
-export const imageEndWords = (end: ImageEnd): string => IMAGE_ENDS[end];
+export const imageEndWords = (end: ImageEnd, purpose: string): string => endWords(end, purpose);
 
 /** How the container half of a pass ended. */
 export const containerEndWords = (end: ContainerOutcome["end"]): string => CONTAINER_ENDS[end];
 
 /** Of either half, as the history has it; a word of a later version stands for itself. */
-export const endWords = (end: string): string =>
-  known(IMAGE_ENDS, end) ?? known(CONTAINER_ENDS, end) ?? clean(end);
+export function endWords(end: string, purpose: string): string {
+  // Where everything unused was asked for there is no target that could be missed.
+  if (end === "candidates-exhausted" && purpose === "all-unused")
+    return "every image that may go is gone";
+  return known(IMAGE_ENDS, end) ?? known(CONTAINER_ENDS, end) ?? clean(end);
+}
 
 export function imageResultWords(result: ImageResult): string {
   switch (result.kind) {

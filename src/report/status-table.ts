@@ -1,6 +1,6 @@
 /** What `crigc status` prints: troubles first, then the disks, the passes, and the values that were set. */
 import type { HoldState } from "../model/hold.ts";
-import { duration, type Instant, since, toRfc3339 } from "../model/time.ts";
+import { duration, type Instant, seconds, since, toRfc3339 } from "../model/time.ts";
 import { diskBar } from "./bar.ts";
 import { counted, humanBytes, humanDuration, usedPercent } from "./bytes.ts";
 import { figuresLine, filesystemLines } from "./disk-lines.ts";
@@ -172,12 +172,23 @@ function valueLines(report: StatusReport, screen: Screen): readonly string[] {
   );
 }
 
-const valueText = (value: Json): string => {
-  if (Array.isArray(value)) return value.map(valueText).join(", ");
+function valueText(value: Json): string {
+  if (value === null) return "-";
+  if (Array.isArray(value)) return value.map(valueText).join(", ") || "-";
+  if (typeof value === "object")
+    return (
+      Object.entries(value)
+        .map(([name, held]) => `${name}=${valueText(held ?? null)}`)
+        .join(", ") || "-"
+    );
   return typeof value === "string" ? value : toJson(value);
-};
+}
 
-const ago = (at: Instant, now: Instant): string => `${humanDuration(positive(now, at))} ago`;
+const ago = (at: Instant, now: Instant): string => {
+  const span = positive(now, at);
+  return span < SECOND ? "just now" : `${humanDuration(span)} ago`;
+};
+const SECOND = seconds(1);
 
 /** Clocks jump; a span into the past reads as none. */
 function positive(later: Instant, earlier: Instant): ReturnType<typeof since> {

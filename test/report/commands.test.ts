@@ -234,6 +234,20 @@ describe("history", () => {
     expect(text).toContain("registry.example/team/app:1");
   });
 
+  test("hides passes with nothing to do on a terminal, and counts them", () => {
+    const idle = passRow({ imagesEnd: "nothing-to-do", removed: 0 });
+    const rows = { passes: [passRow(), idle, idle], removals: [], events: [] };
+    const text = historyTable(rows, terminal);
+    expect(text).toEndWith("\n2 passes with nothing to do not shown (-o json has them).\n");
+    expect(historyTable(rows, plainScreen).match(/nothing asks for space/g)).toHaveLength(2);
+  });
+
+  test("says of a pass over everything unused nothing of a target", () => {
+    const all = passRow({ purpose: "all-unused", imagesEnd: "candidates-exhausted" });
+    const text = historyTable({ passes: [all], removals: [], events: [] }, plainScreen);
+    expect(text).toContain("every image that may go is gone, in 4s");
+  });
+
   test("says that a pass did not come to its end", () => {
     const rows = { passes: [passRow({ endedAt: null })], removals: [], events: [] };
     expect(historyTable(rows, plainScreen)).toContain("it did not come to its end");
@@ -333,7 +347,7 @@ x/**     --keep                      nothing on this node
   });
 
   test("says what is kept without a rule, and why", () => {
-    const kept = {
+    const shielded = {
       ...report,
       rules: [],
       protections: [
@@ -341,7 +355,7 @@ x/**     --keep                      nothing on this node
         { by: "pattern", pattern: "**/pause", images: [] },
       ],
     } as const;
-    expect(keepRulesTable(kept, plainScreen)).toBe(
+    expect(keepRulesTable(shielded, plainScreen)).toBe(
       `No keep rules.
 
 KEPT ANYWAY  BECAUSE                  KEEPS
@@ -349,7 +363,7 @@ KEPT ANYWAY  BECAUSE                  KEEPS
 **/pause     sandbox image, built in  nothing on this node
 `,
     );
-    expect(parsed(keepRulesDocument(kept))).toMatchObject({
+    expect(parsed(keepRulesDocument(shielded))).toMatchObject({
       protections: [
         { by: "pin", pattern: null },
         { by: "pattern", images: [] },
