@@ -82,34 +82,39 @@ export async function observe(
 /**
  * Lists again what can have changed since `previous`, within one pass: images, containers, sandboxes, and what they refer to.
  * Disks, logs, pods and keep rules are those of the pass, and so are its clocks: nothing grows old while a pass runs.
+ * Containers come last, because they are what the freshness of a look is about; `announced` is read when they were listed.
  */
 export async function refresh(
   ports: Pick<ObservePorts, "runtime" | "host">,
-  input: { readonly previous: Snapshot; readonly announced: readonly Container[] },
+  input: { readonly previous: Snapshot; readonly announced: () => readonly Container[] },
   signal: AbortSignal,
 ): Promise<Snapshot> {
   const { runtime, host } = ports;
   const { previous } = input;
-  const [images, listed, sandboxes] = await Promise.all([
+  const [images, sandboxes] = await Promise.all([
     runtime.listImages(signal),
-    runtime.listContainers(signal),
     runtime.listSandboxes(signal),
   ]);
-  const containers = withAnnounced(listed, input.announced);
+  const listed = await runtime.listContainers(signal);
+  const observedAt = host.clocks().wall;
+  const containers = withAnnounced(listed, input.announced());
   const known = knowledgeOf(previous);
   const need = { volumes: imageVolumesSupported(previous.runtime), ends: false };
-  const details = await readContainerDetails(runtime, { containers, known, need }, signal);
+  const [details, sandboxImages] = await Promise.all([
+    readContainerDetails(runtime, { containers, known, need }, signal),
+    readSandboxImages(runtime, { sandboxes, known }, signal),
+  ]);
   const facts = {
     runtime: previous.runtime,
     images,
     containers,
     sandboxes,
     imageVolumes: details.volumes,
-    sandboxImages: previous.sandboxImages,
+    sandboxImages,
     pods: previous.pods,
   };
   const resolutions = await resolveReferences(runtime, referencesToResolve(facts), signal);
-  return { ...previous, ...facts, observedAt: host.clocks().wall, resolutions };
+  return { ...previous, ...facts, observedAt, resolutions };
 }
 
 /** Announced containers only add uses: one that the list knows is taken from the list. */
