@@ -16,13 +16,15 @@ export const RUNTIME = [
 export const KEEPING = [
   ...DECIDING,
   "images",
+  "audit",
   "snapshot",
   "keep list",
   "keep check",
   "keep baseline",
+  "doctor",
 ] as const;
 /** Commands that look at pod logs and at who is gone. */
-export const PODS = [...DECIDING, "snapshot", "doctor"] as const;
+export const PODS = [...DECIDING, "audit", "snapshot", "doctor"] as const;
 /** Commands that remove. */
 export const REMOVING = ["run", "gc"] as const;
 /** Commands that read or write what is remembered. */
