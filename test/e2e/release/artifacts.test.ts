@@ -1,0 +1,150 @@
+// What a release consists of: sums, archives, libraries, licences, and the same bytes from the same sources.
+
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+
+import { command } from "../../support/containerd/command.ts";
+import { released, run, starting, targets, top } from "./build.ts";
+
+setDefaultTimeout(300_000);
+
+let folder: string;
+let version: string;
+let scratch: string;
+
+beforeAll(async () => {
+  folder = await released();
+  version = (JSON.parse(readFileSync(`${top}/package.json`, "utf8")) as { version: string })
+    .version;
+  scratch = mkdtempSync(`${tmpdir()}/crigc-release-`);
+});
+
+afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+
+const sumsIn = (path: string): ReadonlyMap<string, string> =>
+  new Map(
+    readFileSync(`${path}/SHA256SUMS`, "utf8")
+      .trimEnd()
+      .split("\n")
+      .map((line) => [line.slice(66), line.slice(0, 64)]),
+  );
+
+describe("a release", () => {
+  test("has an executable and an archive for each target, licences, the bill of materials and sums, and nothing else", () => {
+    expect(readdirSync(folder).toSorted()).toEqual(
+      [
+        ...targets.map((target) => `crigc-linux-${target}`),
+        ...targets.map((target) => `crigc-${version}-linux-${target}.tar.gz`),
+        "LICENSE",
+        "SHA256SUMS",
+        "THIRD-PARTY-LICENSES.txt",
+        "crigc.cdx.json",
+      ].toSorted(),
+    );
+  });
+
+  test("the sums name every file and agree", async () => {
+    expect([...sumsIn(folder).keys()].toSorted()).toEqual(
+      readdirSync(folder)
+        .filter((name) => name !== "SHA256SUMS")
+        .toSorted(),
+    );
+    const check = await run("sh", "-c", `cd '${folder}' && sha256sum -c --quiet SHA256SUMS`);
+    expect(check).toMatchObject({ exitCode: 0 });
+  });
+
+  test.each([...targets])(
+    "the archive of %s holds that executable and the licences",
+    async (target) => {
+      const name = `crigc-${version}-linux-${target}`;
+      await command("tar", "-xzf", `${folder}/${name}.tar.gz`, "-C", scratch);
+      expect(readdirSync(`${scratch}/${name}`).toSorted()).toEqual([
+        "LICENSE",
+        "THIRD-PARTY-LICENSES.txt",
+        "crigc",
+        "crigc.cdx.json",
+      ]);
+      const sum = (await command("sha256sum", `${scratch}/${name}/crigc`)).slice(0, 64);
+      expect(sum).toBe(sumsIn(folder).get(`crigc-linux-${target}`) ?? "");
+      expect(statSync(`${scratch}/${name}/crigc`).mode & 0o777).toBe(0o755);
+    },
+  );
+
+  test.each([
+    ["--licenses", "THIRD-PARTY-LICENSES.txt"],
+    ["--sbom", "crigc.cdx.json"],
+  ])("version %s says what lies beside it in %s", async (option, file) => {
+    const { stdout } = await run(...(await starting("x64")), "version", option);
+    expect(stdout).toBe(readFileSync(`${folder}/${file}`, "utf8"));
+  });
+});
+
+describe("what an executable needs", () => {
+  const glibc = (loader: string) =>
+    ["libc.so.6", "libdl.so.2", "libm.so.6", "libpthread.so.0", loader].toSorted();
+
+  test.each([
+    ["x64", glibc("ld-linux-x86-64.so.2")],
+    ["x64-baseline", glibc("ld-linux-x86-64.so.2")],
+    ["arm64", glibc("ld-linux-aarch64.so.1")],
+    ["x64-musl", ["libc.musl-x86_64.so.1", "libstdc++.so.6"]],
+    ["arm64-musl", ["libc.musl-aarch64.so.1", "libstdc++.so.6"]],
+  ])("%s needs these libraries and no others: %p", async (target, libraries) => {
+    const dynamic = await command(
+      "readelf",
+      "--dynamic",
+      "--wide",
+      `${folder}/crigc-linux-${target}`,
+    );
+    const needed = [...dynamic.matchAll(/\(NEEDED\).*\[(.*)\]/g)].map(([, name = ""]) => name);
+    expect(needed.toSorted()).toEqual(libraries);
+  });
+
+  test.each(["x64", "x64-baseline", "arm64"])(
+    "%s needs no glibc newer than 2.17",
+    async (target) => {
+      const versions = await command(
+        "readelf",
+        "--version-info",
+        "--wide",
+        `${folder}/crigc-linux-${target}`,
+      );
+      const asked = [...versions.matchAll(/GLIBC_2\.(\d+)/g)].map(([, minor]) => Number(minor));
+      expect(Math.max(...asked)).toBe(17);
+    },
+  );
+});
+
+describe("reproducible", () => {
+  test("two copies of the sources in different folders give the same bytes, with no trace of the folder", async () => {
+    const one = `${scratch}/one`;
+    const other = `${scratch}/elsewhere/and/deeper`;
+    await copySources(one);
+    await command("sh", "-ec", `mkdir -p '${other}' && cp -a '${one}/.' '${other}/'`);
+    for (const root of [one, other]) {
+      await command("env", "CRIGC_COMMIT=0123456789ab", `${root}/scripts/release`, "--no-archives");
+    }
+    expect(sumsIn(`${other}/dist/release`)).toEqual(sumsIn(`${one}/dist/release`));
+    const trace = await run(
+      "grep",
+      "--count",
+      "--fixed-strings",
+      one,
+      `${one}/dist/release/crigc-linux-x64`,
+    );
+    expect(trace.stdout.trim()).toBe("0");
+  });
+});
+
+/** What git would commit, and what scripts/setup has fetched. */
+async function copySources(to: string): Promise<void> {
+  const sources = "git ls-files -z --cached --others --exclude-standard";
+  await command(
+    "sh",
+    "-ec",
+    `cd '${top}' && mkdir -p '${to}/.cache'
+     ${sources} | xargs -0 ls -d 2>/dev/null | tar -T - -cf - | tar -xf - -C '${to}'
+     cp -a node_modules '${to}/' && cp -a .cache/runtimes '${to}/.cache/'`,
+  );
+}

@@ -1,0 +1,82 @@
+// The executables for other processors, emulated, do the main job on a real containerd.
+
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+
+import type { CommandResult } from "../../support/containerd/command.ts";
+import { readDisk } from "../../support/containerd/disk-use.ts";
+import { mebibyte } from "../../support/containerd/disk.ts";
+import { loadImages } from "../../support/containerd/import.ts";
+import { imageTags } from "../../support/containerd/inventory.ts";
+import { type ContainerdNode, startNode } from "../../support/containerd/node.ts";
+import {
+  execInContainer,
+  type PodContainer,
+  runPod,
+  startContainer,
+} from "../../support/containerd/pods.ts";
+import { nodeFlags } from "../../support/containerd/program.ts";
+import { released, run, starting, tooOld } from "./build.ts";
+
+setDefaultTimeout(300_000);
+
+const library = (name: string): string => `docker.io/library/${name}`;
+
+describe.each([
+  ["arm64, under qemu-aarch64", "arm64"],
+  ["x64-baseline, on a Nehalem without AVX", "nehalem"],
+] as const)("%s", (_, how) => {
+  let node: ContainerdNode;
+  let container: PodContainer;
+
+  beforeAll(async () => {
+    node = await startNode("1.7", { disk: { sizeBytes: 512 * mebibyte } });
+    await loadImages(node, [
+      { names: [library("web:1")], layers: [{ seed: "web", sizeBytes: 8 * mebibyte }] },
+    ]);
+    container = await startContainer(node, await runPod(node, { name: "shop" }), {
+      name: "web",
+      image: library("web:1"),
+    });
+    for (let number = 1; readDisk(node.disk.path).usedPercent < 88; number += 1) {
+      const layers = [{ seed: `unused-${number}`, sizeBytes: 12 * mebibyte }];
+      await loadImages(node, [{ names: [library(`unused:${number}`)], layers }]);
+    }
+  });
+
+  afterAll(async () => {
+    await node?.stop();
+  });
+
+  const crigc = async (...words: readonly string[]): Promise<CommandResult> =>
+    run(...(await starting(how)), ...words, ...nodeFlags(node), "--minimum-image-ttl-duration=0s");
+
+  test("says its version, and plans the removal of unused images only", async () => {
+    expect((await run(...(await starting(how)), "version")).stdout).toStartWith("crigc ");
+    const { exitCode, stdout } = await crigc("plan", "-o", "json");
+    expect(exitCode).toBe(0);
+    const { images } = JSON.parse(stdout) as {
+      images: { candidates: readonly { name: string }[] };
+    };
+    expect(images.candidates.length).toBeGreaterThan(3);
+    for (const { name } of images.candidates) expect(name).toStartWith(library("unused:"));
+  });
+
+  test("collects down to 80 percent, and the running container runs on", async () => {
+    const { exitCode, stderr } = await crigc("gc", "-v", "2");
+    expect({ exitCode, stderr: exitCode === 0 ? "" : stderr }).toEqual({ exitCode: 0, stderr: "" });
+    expect(readDisk(node.disk.path).usedPercent).toBeLessThanOrEqual(80);
+    expect(await imageTags(node)).toContain(library("web:1"));
+    expect(await execInContainer(node, container.id, ["/bin/echo", "alive"])).toContain("alive");
+  });
+});
+
+describe("a processor without SSE4.2", () => {
+  test("cannot run it, as README says", async () => {
+    const { exitCode } = await run(
+      ...tooOld,
+      `${await released()}/crigc-linux-x64-baseline`,
+      "version",
+    );
+    expect(exitCode).not.toBe(0);
+  });
+});
