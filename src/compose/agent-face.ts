@@ -22,7 +22,7 @@ import { createMetrics, type Metrics } from "../report/metrics.ts";
 import { eventJson } from "../report/snapshot-json.ts";
 import type { StatusReport } from "../report/status-document.ts";
 import type { Recorder } from "../store/recorder.ts";
-import type { AgentWorld } from "./agent.ts";
+import type { AgentWorld } from "./agent-world.ts";
 import { healthOf, readinessOf } from "./health.ts";
 
 /** The latest events that status shows. */

@@ -3,8 +3,6 @@
 import { exit } from "../cli/exit.ts";
 import type { AgentRun } from "../cli/openers.ts";
 import type { Config } from "../config/config.ts";
-import { type FieldName, fieldOf } from "../config/fields.ts";
-import { printedText } from "../config/value.ts";
 import { acquireLock, type Lock } from "../host/lock.ts";
 import { timer } from "../host/timer.ts";
 import { Agent } from "../loop/agent.ts";
@@ -12,21 +10,12 @@ import { ConfigError, messageOf, RuntimeError } from "../model/errors.ts";
 import { instantFromMs, toMs } from "../model/time.ts";
 import type { Log } from "../report/log.ts";
 import { AgentFace } from "./agent-face.ts";
+import type { AgentWorld } from "./agent-world.ts";
 import { hostOf } from "./host.ts";
 import { journalOf } from "./journal.ts";
-import { engineOf, lockPlaces, type OpenState, openState, type Process } from "./node.ts";
+import { engineOf, lockPlaces, type OpenState, openState } from "./node.ts";
 import { type LiveConfig, liveConfig } from "./reload.ts";
 import { connect, type Connected } from "./runtime.ts";
-import type { Systemd } from "./systemd.ts";
-
-export interface AgentWorld {
-  readonly self: Process;
-  readonly systemd: Systemd;
-  readonly build: { readonly version: string; readonly commit: string };
-  readonly logOf: (config: Config) => Log;
-  /** Calls back on SIGHUP; returns what stops that. */
-  readonly onHangup: (listener: () => void) => () => void;
-}
 
 const RETRY_FIRST_MS = 1_000;
 const RETRY_LONGEST_MS = 30_000;
@@ -57,7 +46,7 @@ class RunningAgent {
     this.#live = liveConfig({
       first: run.config,
       read: run.reload,
-      reloaded: (config, before) => this.#reloaded(config, before),
+      reloaded: (config) => this.#reloaded(config),
       rejected: (message) =>
         this.#log.error(
           `the configuration was not reloaded, the last good one stays in force: ${message}`,
@@ -179,13 +168,15 @@ class RunningAgent {
     return null;
   }
 
-  #reloaded(config: Config, before: Config): void {
+  #reloaded(config: Config): void {
     this.#log.flush();
     this.#log = this.#world.logOf(config);
     this.#log.info(0, "the configuration was reloaded");
     for (const warning of config.warnings) this.#log.warning(warning);
-    for (const name of needRestart(config, before)) {
-      this.#log.warning(`${name} changed, and takes effect at the next start of the agent`);
+    for (const name of config.waiting) {
+      this.#log.warning(
+        `${name} is another one now, and takes effect at the next start of the agent`,
+      );
     }
     this.#agent?.reloaded();
   }
@@ -220,24 +211,3 @@ function periodsOf({ periods }: Config) {
     pressure: toMs(periods.pressure),
   };
 }
-
-/** What is bound to the process: sockets, directories and modes that are taken once. */
-function needRestart(config: Config, before: Config): readonly string[] {
-  const bound = [
-    "containerRuntimeEndpoint",
-    "imageServiceEndpoint",
-    "stateDir",
-    "runDir",
-    "metricsBindAddress",
-    "podLogsDir",
-    "containerLogsDir",
-    "rootDir",
-    "runtimeRequestTimeout",
-    "compat",
-    "dryRun",
-  ] as const;
-  return bound.filter((name) => written(config, name) !== written(before, name));
-}
-
-const written = (config: Config, name: FieldName): string =>
-  printedText(fieldOf(name).type, config.values[name].value);

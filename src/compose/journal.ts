@@ -42,5 +42,7 @@ export function journalOf(options: JournalOptions): Journal {
       options.onEvent?.(event);
     },
     say: (verbosity, message) => log().info(verbosity, message),
+    failed: (topic, message) => log().failure(topic, message),
+    succeeded: (topic, what) => log().success(topic, what),
   };
 }

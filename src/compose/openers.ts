@@ -2,17 +2,18 @@
 
 import { readFile, stat } from "node:fs/promises";
 
-import type { Openers } from "../cli/openers.ts";
+import type { Openers, RecordedNode } from "../cli/openers.ts";
 import type { Config } from "../config/config.ts";
 import { stateFiles } from "../host/state-files.ts";
-import { messageOf, StoreError } from "../model/errors.ts";
+import { ConfigError, messageOf, StoreError } from "../model/errors.ts";
 import { instantFromMs } from "../model/time.ts";
 import { createLog, type Log } from "../report/log.ts";
 import { terminalProgress } from "../report/progress.ts";
 import type { Screen } from "../report/terminal.ts";
 import { openStoreReader } from "../store/open.ts";
 import { readSnapshotText, SNAPSHOT_BYTES_MAX, snapshotText } from "../store/snapshot-file.ts";
-import { type AgentWorld, runAgent } from "./agent.ts";
+import type { AgentWorld } from "./agent-world.ts";
+import { runAgent } from "./agent.ts";
 import { journalOf } from "./journal.ts";
 import { openCollector, openNode } from "./node.ts";
 import { toolsOf } from "./tools.ts";
@@ -63,9 +64,19 @@ export function openersOf(world: OpenersWorld): Openers {
         files: stateFiles,
         notify: (notice) => world.stderr(`crigc: ${notice.message}\n`),
       }),
-    recorded: async (path) => readSnapshotText(await boundedText(path), path),
+    recorded: recordedNode,
     snapshotText,
   };
+}
+
+/** The file was named on the command line, so what is wrong with it is wrong usage. */
+async function recordedNode(path: string): Promise<RecordedNode> {
+  try {
+    return readSnapshotText(await boundedText(path), path);
+  } catch (thrown) {
+    if (!(thrown instanceof StoreError)) throw thrown;
+    throw new ConfigError([{ source: "--snapshot", text: path, message: thrown.message }]);
+  }
 }
 
 async function boundedText(path: string): Promise<string> {

@@ -24,13 +24,15 @@ export interface LoopEnd {
   readonly at: Instant;
 }
 
+type AnnouncerJournal = Pick<Journal, "event" | "say" | "failed" | "succeeded">;
+
 export class Announcer {
-  readonly #journal: Pick<Journal, "event" | "say">;
+  readonly #journal: AnnouncerJournal;
   readonly #said = new Map<Event["reason"], string>();
   readonly #ghosts = new Set<string>();
   #due: ReadonlySet<string> = new Set();
 
-  constructor(journal: Pick<Journal, "event" | "say">) {
+  constructor(journal: AnnouncerJournal) {
     this.#journal = journal;
   }
 
@@ -50,16 +52,13 @@ export class Announcer {
   /** Says how a loop's run ended, by the kubelet's rule for failures. */
   loopEnded(name: LoopName, verdict: Verdict, ended: LoopEnd): void {
     const { error, at } = ended;
-    if (verdict.kind === "succeeded") return;
-    if (verdict.kind === "recovered") {
-      this.#journal.say(
-        0,
-        `${name} succeeded again after ${verdict.failures} failed ${verdict.failures === 1 ? "run" : "runs"}`,
-      );
+    const topic = `loop/${name}`;
+    if (verdict.kind === "succeeded" || verdict.kind === "recovered") {
+      this.#journal.succeeded(topic, `The ${name} loop`);
       return;
     }
     const message = error ?? "it failed without a message";
-    this.#journal.say(0, `${name} failed: ${message}`);
+    this.#journal.failed(topic, `${name} failed: ${message}`);
     if (name === "container-gc")
       this.#journal.event({ reason: "ContainerGCFailed", message, at, passId: null });
     if (name === "image-gc" && verdict.kind === "failed-again") {

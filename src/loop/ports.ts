@@ -44,6 +44,10 @@ export interface Journal {
   event(event: Event): void;
   /** One line for the log at a verbosity. */
   say(verbosity: Verbosity, message: string): void;
+  /** A failure that may repeat itself: identical ones of a topic are folded into one line with a count. */
+  failed(topic: string, message: string): void;
+  /** Says that `what` succeeds again if the topic had failed, else nothing. */
+  succeeded(topic: string, what: string): void;
 }
 
 /** What a pass saw of the node, for status and metrics. */

@@ -221,5 +221,7 @@ function journalOf(record: Record_): Journal {
     passEnded: (pass: Pass, _seen: Seen | null) => void record.passes.push(pass),
     event: (event) => void record.events.push(event),
     say: (_, message) => void record.said.push(message),
+    failed: (_, message) => void record.said.push(message),
+    succeeded: (_, what) => void record.said.push(`${what} succeeds again`),
   };
 }
