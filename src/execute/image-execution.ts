@@ -17,7 +17,11 @@ export interface ImageExecution {
   readonly limits: ImageLimits;
   /** The filesystem that holds the images, with what the runtime says they take there; `null` where it is not known. */
   readonly store: (Place & { readonly usedBytes: bigint | null }) | null;
-  /** Images listed when the plan was made. */
+  /** Whether images lie on more filesystems than one, so that a removal may gain nothing where it is full. */
+  readonly severalStores: boolean;
+  /** How long this pass has waited for starting pods already. */
+  readonly waitedForPods: Duration;
+  /** Images listed when the plan was made, each once. */
   readonly imageCount: number;
   readonly release: ReleaseRecord;
   readonly runtime: Pick<RuntimeReader, "listImages">;
@@ -27,7 +31,7 @@ export interface ImageExecution {
   readonly now: () => Instant;
   /** The node as listed just now (at most a second ago); rejects where a list fails. */
   readonly look: (signal: AbortSignal) => Promise<Snapshot>;
-  /** Why the candidate may not go after all, by the fresh facts; `null`: it may. `waited`: for starting pods, in this pass. */
+  /** Why the candidate may not go after all, by the fresh facts; `null`: it may. `waited`: for starting pods, in this pass in all. */
   readonly reconsider: (
     candidate: ImageCandidate,
     fresh: Snapshot,

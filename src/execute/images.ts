@@ -6,21 +6,17 @@ import type { ImageEnd, ImageItem, ImageOutcome, ImageResult } from "../model/ou
 import type { ImageCandidate, ImagePlan } from "../model/plan.ts";
 import type { ImageTrigger } from "../model/reason.ts";
 import type { Image, Snapshot } from "../model/snapshot.ts";
-import { duration, durationFromMs } from "../model/time.ts";
-import { podStarting } from "../policy/blocks.ts";
+import { type Duration, duration, toMs } from "../model/time.ts";
+import { podPause, podStarting } from "../policy/blocks.ts";
 import type { ImageExecuted, ImageExecution } from "./image-execution.ts";
 import { Meter } from "./meter.ts";
 import { targetsMet } from "./progress.ts";
 import { learnRelease, settle, SETTLE_PASS_MS, type Settling } from "./settle.ts";
+import { Stall } from "./stall.ts";
 
-/** Pause between two looks at a pod that is starting. */
-const POD_PAUSE_MS = 500;
 /** A local filesystem answers in microseconds; after this a look counts as old. */
 const MEASURE_NS_MAX = 250_000_000n;
 const MEASURE_ATTEMPTS = 3;
-/** Gains of nothing in a row, on a device that is over while others hold images too, that end the pass. */
-const REMOVALS_WITHOUT_GAIN = 3;
-
 /** Executes the plan. Never rejects: whatever goes wrong is in the outcome. An abort finishes the removal in flight. */
 export async function executeImages(
   execution: ImageExecution,
@@ -41,13 +37,14 @@ class Walk {
   #error: string | null = null;
   #calls = 0;
   #settledMs = 0;
-  #withoutGain = 0;
-  #waitedMs = 0;
+  readonly #stall = new Stall();
+  #waited: Duration;
 
   constructor(execution: ImageExecution, signal: AbortSignal) {
     this.#execution = execution;
     this.#signal = signal;
     this.release = execution.release;
+    this.#waited = execution.waitedForPods;
     this.#meter = new Meter({
       disk: execution.disk,
       targets: execution.plan.targets,
@@ -99,9 +96,19 @@ class Walk {
       const trigger = candidate.triggers[0] ?? { kind: "space" };
       const end = await this.#step(candidate, trigger);
       if (end !== null) return end;
-      if (this.#withoutGain >= REMOVALS_WITHOUT_GAIN) return "no-gain";
+      if (this.#mayGainElsewhere() && this.#stall.gainsNothing())
+        return this.#reached() ?? "no-gain";
     }
     return this.#reached() ?? "candidates-exhausted";
+  }
+
+  /** Whether removals may gain nothing for ever where it is full; what else asks (a count, a budget) is not about a disk. */
+  #mayGainElsewhere(): boolean {
+    const { plan, severalStores } = this.#execution;
+    const ofDisks = plan.targets.every(
+      ({ kind }) => kind === "available-bytes" || kind === "free-inodes",
+    );
+    return ofDisks && (severalStores || this.#meter.measuresSeveral());
   }
 
   #reached(): ImageEnd | null {
@@ -120,9 +127,11 @@ class Walk {
     }
     const fresh = await this.#lookAndMeasure();
     if (this.#signal.aborted) return "stopped";
+    const relieved = this.#relievedMeanwhile(trigger);
+    if (relieved !== null) return relieved;
     const startedAt = this.#execution.now();
     const startNs = timer.monotonicNs();
-    const keep = this.#execution.reconsider(candidate, fresh, durationFromMs(this.#waitedMs));
+    const keep = this.#execution.reconsider(candidate, fresh, this.#waited);
     const result: ImageResult =
       keep === null ? await this.#remove(candidate) : { kind: "skipped", reason: keep };
     const item: ImageItem = {
@@ -135,10 +144,18 @@ class Walk {
     this.#items.push(item);
     this.#execution.done(item);
     if (this.#error !== null) return "observation-failed";
+    // Whoever holds removal wants it held now, and not after the images that this pass had planned.
+    if (keep?.kind === "blocked" && keep.block === "on-hold") return "blocked";
     const waitedInVain = result.kind === "removed" && result.settled === "not-seen";
     return waitedInVain && this.#settledMs >= SETTLE_PASS_MS
       ? (this.#reached() ?? "settle-exhausted")
       : null;
+  }
+
+  /** Others may have made room while this pass waited, paused or looked. */
+  #relievedMeanwhile(trigger: ImageTrigger): ImageEnd | null {
+    const measured = this.#execution.limits.accounting === "measured";
+    return measured && trigger.kind !== "age" ? this.#reached() : null;
   }
 
   /** Measured after the look, so that nothing lies between them and the removal; a measurement that hung makes the look too old. */
@@ -162,13 +179,11 @@ class Walk {
     const { look, timer } = this.#execution;
     for (;;) {
       const fresh = await look(this.#signal);
-      const starting = podStarting({
-        snapshot: fresh,
-        waitedForPods: durationFromMs(this.#waitedMs),
-      });
+      const starting = podStarting({ snapshot: fresh, waitedForPods: this.#waited });
       if (starting.length === 0 || this.#signal.aborted) return fresh;
-      await timer.sleep(POD_PAUSE_MS, this.#signal);
-      this.#waitedMs += POD_PAUSE_MS;
+      const pause = podPause(this.#waited);
+      await timer.sleep(toMs(pause), this.#signal);
+      this.#waited = duration(this.#waited + pause);
     }
   }
 
@@ -194,8 +209,11 @@ class Walk {
   /** The runtime's answer is no proof, in either direction: the list is. */
   async #verify(image: Image, failure: unknown): Promise<ImageResult> {
     const images = await this.#execution.runtime.listImages(new AbortController().signal);
-    this.#meter.listed(images.length);
-    const listed = images.some((other) => other.id === image.id);
+    const ids = new Set(images.map(({ id }) => id));
+    this.#meter.listed(ids.size);
+    const listed = ids.has(image.id);
+    this.#stall.noteAnswer(listed ? failure : null);
+    this.#error = this.#stall.unanswered();
     if (listed && failure !== null) return failedResult(failure);
     if (!listed) return await this.#credit(image);
     this.#ghosts.push(image);
@@ -215,8 +233,7 @@ class Walk {
     }
     const settling = await this.#settle(image);
     const gained = await this.#meter.afterRemoval(image.sizeBytes);
-    this.#withoutGain =
-      this.#meter.gainCanBeElsewhere() && gained <= 0n ? this.#withoutGain + 1 : 0;
+    this.#stall.noteGain(this.#meter.gainedOnTargets());
     return {
       kind: "removed",
       reportedBytes: image.sizeBytes,

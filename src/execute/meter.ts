@@ -2,6 +2,7 @@
 
 import type { ImageTarget } from "../model/plan.ts";
 import type { DiskReader, DiskReading } from "../observe/ports.ts";
+import { BYTES_PER_REPORTED_BYTE } from "../policy/futility.ts";
 import type { Progress } from "./progress.ts";
 
 /** A filesystem by its device, and a path on it that is measured. */
@@ -17,7 +18,7 @@ export interface MeterInput {
   readonly store: Place | null;
   /** What the store took when the plan was made, as the runtime reports it; `null`: it does not. */
   readonly storeBytes: bigint | null;
-  /** Images listed when the plan was made. */
+  /** Images listed when the plan was made, each once. */
   readonly imageCount: number;
   readonly accounting: "measured" | "reported";
 }
@@ -116,9 +117,15 @@ export class Meter {
     this.#beforeRemoval = null;
   }
 
-  /** Whether images lie on another device than the one that is over, so that removals may gain nothing there for ever. */
-  gainCanBeElsewhere(): boolean {
+  /** Whether more than one device is measured, so that removals may gain nothing for ever where it is full. */
+  measuresSeveral(): boolean {
     return this.#places.length > 1;
+  }
+
+  /** Bytes and inodes that this pass gained on the devices that targets speak of, added up: for telling progress from none. */
+  gainedOnTargets(): bigint {
+    const gains = measuredPlaces(this.#input.targets).map(({ device }) => this.#gains.get(device));
+    return gains.reduce((sum, gain) => sum + (gain?.bytes ?? 0n) + (gain?.inodes ?? 0n), 0n);
   }
 
   /** How many images the runtime lists after a removal. */
@@ -170,18 +177,22 @@ export class Meter {
 
   /** What came late, between the end of one removal and the start of the next, still belongs to the earlier one. */
   #creditLate(): void {
-    if (this.#beforeRemoval !== null) this.#creditSince();
+    if (this.#beforeRemoval === null) return;
+    this.#creditSince(BYTES_PER_REPORTED_BYTE * this.#reportedTotal);
   }
 
-  #creditSince(): void {
+  /** `most`: what the pass can have gained in bytes so far; what others delete in between is none of its gain. */
+  #creditSince(most: bigint | null = null): void {
     const before = this.#beforeRemoval;
     if (before === null) return;
     for (const [device, reading] of this.#readings) {
       const earlier = before.get(device);
       if (earlier === undefined) continue;
       const credited = this.#gains.get(device) ?? { bytes: 0n, inodes: 0n };
+      const gained = positive(reading.availableBytes - earlier.availableBytes);
+      const room = most === null ? gained : positive(most - credited.bytes);
       this.#gains.set(device, {
-        bytes: credited.bytes + positive(reading.availableBytes - earlier.availableBytes),
+        bytes: credited.bytes + (gained < room ? gained : room),
         inodes: credited.inodes + positive(reading.inodesFree - earlier.inodesFree),
       });
     }

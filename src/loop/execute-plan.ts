@@ -1,6 +1,7 @@
 /** Hands a plan to execution with the ports of the engine, and takes what came of it into the memory. */
 
 import { collectContainers } from "../execute/containers.ts";
+import type { ImageExecution } from "../execute/image-execution.ts";
 import { executeImages } from "../execute/images.ts";
 import type { Meter } from "../execute/meter.ts";
 import type { ContainerId, PassId } from "../model/ids.ts";
@@ -8,16 +9,15 @@ import type { Ledger, ReleaseRecord } from "../model/ledger.ts";
 import type { ContainerOutcome, ImageOutcome } from "../model/outcome.ts";
 import type { ImageCandidate } from "../model/plan.ts";
 import type { Filesystem, RuntimeInfo, Snapshot } from "../model/snapshot.ts";
-import { type Duration, duration, type Instant } from "../model/time.ts";
+import type { Duration, Instant } from "../model/time.ts";
 import { decideOnFreshLists } from "../policy/decide.ts";
-import { reportedBytes, stillUseful } from "../policy/futility.ts";
 import type { JudgeImages } from "../policy/judge.ts";
 import { recheckImage } from "../policy/recheck.ts";
 import { expectContainers, forgetImages, rememberGhost } from "../policy/remember.ts";
-import { usageOf } from "../policy/usage.ts";
 import { makeLook } from "./look.ts";
 import type { Engine } from "./ports.ts";
 import type { Prepared } from "./prepare.ts";
+import { usefulness } from "./usefulness.ts";
 
 export interface ExecuteRun {
   readonly id: PassId;
@@ -35,7 +35,7 @@ export async function executeContainerPlan(
 ): Promise<ContainerOutcome> {
   const plan = prepared.plan.containers;
   if (plan === null) throw new Error("a container plan is executed only where there is one");
-  const { images } = engine.limits();
+  const { images } = prepared.decided.limits;
   const place = storePlace(prepared.snapshot, "containerfs");
   const outcome = await collectContainers(
     plan,
@@ -52,7 +52,8 @@ export async function executeContainerPlan(
     },
     {
       signal: run.signal,
-      decideAgain: (lists) => decideOnFreshLists(prepared.decided, lists),
+      decideAgain: (lists) =>
+        decideOnFreshLists({ ...prepared.decided, hold: engine.hold() }, lists),
       maximumRemovals: images.maximumRemovals,
       removalInterval: images.removalInterval,
       done: (item) => engine.journal.containerDone(run.id, item),
@@ -74,36 +75,37 @@ export async function executeImagePlan(
   const plan = prepared.plan.images;
   if (plan === null) throw new Error("an image plan is executed only where there is one");
   const { snapshot, ledger } = prepared;
-  const { images: limits } = engine.limits();
+  const { images: limits } = prepared.decided.limits;
   const place = storePlace(snapshot, "imagefs");
   const runtimeKey = releaseKey(snapshot.runtime);
   const listening = new AbortController();
   const events = engine.events.listen(listening.signal);
-  const { outcome, release } = await executeImages(
-    {
-      plan,
-      limits,
-      store:
-        place === null
-          ? null
-          : { device: place.device, path: place.path, usedBytes: place.imageUsedBytes },
-      imageCount: snapshot.images.length,
-      release: ledger.releases.get(runtimeKey) ?? NO_RELEASE,
-      runtime: engine.observe.runtime,
-      writer: engine.writer,
-      disk: engine.observe.disk,
-      timer: engine.timer,
-      now: run.now,
-      look: makeLook({ observe: engine.observe, events, timer: engine.timer, first: snapshot }),
-      reconsider: (candidate, fresh, waited) =>
-        recheckImage(candidate, judgeInput(prepared, fresh, waited)),
-      stillUseful: usefulness(engine, prepared),
-      done: (item) => engine.journal.imageDone(run.id, item),
-      ...(run.starting === undefined ? {} : { starting: run.starting }),
-    },
-    run.signal,
+  const execution: ImageExecution = {
+    plan,
+    limits,
+    store:
+      place === null
+        ? null
+        : { device: place.device, path: place.path, usedBytes: place.imageUsedBytes },
+    severalStores: snapshot.filesystems.filter(({ roles }) => roles.includes("imagefs")).length > 1,
+    waitedForPods: prepared.decided.waitedForPods,
+    imageCount: new Set(snapshot.images.map(({ id }) => id)).size,
+    release: ledger.releases.get(runtimeKey) ?? NO_RELEASE,
+    runtime: engine.observe.runtime,
+    writer: engine.writer,
+    disk: engine.observe.disk,
+    timer: engine.timer,
+    now: run.now,
+    look: makeLook({ observe: engine.observe, events, timer: engine.timer, first: snapshot }),
+    reconsider: (candidate, fresh, waited) =>
+      recheckImage(candidate, judgeInput(engine, { prepared, fresh, waited })),
+    stillUseful: usefulness(prepared),
+    done: (item) => engine.journal.imageDone(run.id, item),
+    ...(run.starting === undefined ? {} : { starting: run.starting }),
+  };
+  const { outcome, release } = await executeImages(execution, run.signal).finally(() =>
+    listening.abort(),
   );
-  listening.abort();
   engine.memory.replace(rememberOutcome(engine.memory.current(), outcome, { runtimeKey, release }));
   return outcome;
 }
@@ -112,45 +114,21 @@ export async function executeImagePlan(
 export const releaseKey = (runtime: RuntimeInfo): string => `${runtime.name}/${runtime.version}`;
 
 /** Everything of the plan but the lists: a container that the plan removed first is gone from them by itself. */
-function judgeInput(prepared: Prepared, fresh: Snapshot, waited: Duration): JudgeImages {
-  const { decided, ledger } = prepared;
+function judgeInput(
+  engine: Engine,
+  given: { readonly prepared: Prepared; readonly fresh: Snapshot; readonly waited: Duration },
+): JudgeImages {
+  const { decided, ledger } = given.prepared;
+  const hold = engine.hold();
   return {
-    snapshot: fresh,
+    snapshot: given.fresh,
     ledger,
     limits: decided.limits.images,
-    hold: decided.hold.kind === "none" ? null : decided.hold,
+    // As it is now: who holds collection back means the pass that runs.
+    hold: hold.kind === "none" ? null : hold,
     without: new Set<ContainerId>(),
     podSource: null,
-    waitedForPods: duration(decided.waitedForPods + waited),
-  };
-}
-
-/** Judges after each removal whether what is left could still bring relief on a disk that a target speaks of. */
-function usefulness(
-  engine: Engine,
-  prepared: Prepared,
-): (rest: readonly ImageCandidate[], meter: Meter) => boolean {
-  const plan = prepared.plan.images;
-  const { images: limits } = engine.limits();
-  if (plan === null || limits.whenFutile === "collect") return () => true;
-  const { users } = usageOf(prepared.snapshot);
-  const unused = reportedBytes(prepared.snapshot.images.filter((image) => !users.has(image.id)));
-  const usedOn = new Map(
-    prepared.snapshot.filesystems.map((one) => [one.device, one.imageUsedBytes]),
-  );
-  return (_rest, meter) => {
-    const progress = meter.progress();
-    return plan.targets.some(
-      (target) =>
-        target.kind !== "available-bytes" ||
-        stillUseful({
-          target,
-          availableBytes: progress.availableBytes.get(target.device) ?? 0n,
-          imageUsedBytes: usedOn.get(target.device) ?? null,
-          gainedBytes: meter.gainedBytes(target.device),
-          unusedReportedBytes: unused - meter.totals().reportedFreedBytes,
-        }),
-    );
+    waitedForPods: given.waited,
   };
 }
 

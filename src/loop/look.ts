@@ -6,8 +6,8 @@ import type { Snapshot } from "../model/snapshot.ts";
 import { type ObservePorts, refresh } from "../observe/observe.ts";
 import type { EventFeed } from "./ports.ts";
 
-/** A list older than this is never trusted for a removal. */
-const LIST_AGE_NS_MAX = 1_000_000_000n;
+/** No list older than a second is trusted for a removal; a quarter of it is left for the measurement in between. */
+const LIST_AGE_NS_MAX = 750_000_000n;
 /** Lists taken for one look, where what they name has to be asked about and the answers are slow. */
 const ATTEMPTS = 5;
 

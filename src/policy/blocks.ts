@@ -7,15 +7,26 @@ import type { KeepProblem, Snapshot } from "../model/snapshot.ts";
 import {
   type Duration,
   duration,
+  durationFromMs,
   type Instant,
   minutes,
   since,
+  toMs,
   watchedSince,
 } from "../model/time.ts";
 import type { Usage } from "./usage.ts";
 
 /** For so long a pod may pull and mount what no container of it uses yet; image removal waits for it no longer than that. */
 export const POD_START_WAIT: Duration = minutes(2);
+
+const POD_PAUSE_MS = 500;
+const POD_PAUSE_MS_MAX = 5_000;
+
+/** How long to pause before the next look at a pod that is starting: short at first, and ever fewer looks at a node that is busy. */
+export function podPause(waited: Duration): Duration {
+  const pauseMs = Math.min(Math.max(toMs(waited) / 4, POD_PAUSE_MS), POD_PAUSE_MS_MAX);
+  return durationFromMs(Math.min(Math.ceil(pauseMs), toMs(duration(POD_START_WAIT - waited))));
+}
 
 export interface StandingBlocks {
   readonly snapshot: Snapshot;

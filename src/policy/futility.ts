@@ -5,7 +5,7 @@ import type { ImageUser } from "../model/reason.ts";
 import type { Filesystem, Image, Snapshot } from "../model/snapshot.ts";
 
 /** How many times its reported size an image can take on disk: runtimes report compressed sizes, 1.05 to 4 times was measured. */
-const BYTES_PER_REPORTED_BYTE = 5n;
+export const BYTES_PER_REPORTED_BYTE = 5n;
 
 export type SpaceTarget = Extract<ImageTarget, { readonly kind: "available-bytes" }>;
 

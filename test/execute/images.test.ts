@@ -5,7 +5,9 @@ import type { ImageExecution } from "../../src/execute/image-execution.ts";
 import { executeImages } from "../../src/execute/images.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
 import type { ImageId } from "../../src/model/ids.ts";
+import type { ImageTarget } from "../../src/model/plan.ts";
 import type { Image } from "../../src/model/snapshot.ts";
+import { duration, seconds } from "../../src/model/time.ts";
 import {
   aCandidate,
   aContainer,
@@ -32,9 +34,12 @@ interface Behaviour {
   readonly frees?: (name: string) => bigint;
   readonly lateMs?: number;
   readonly fails?: readonly string[];
+  /** What those that fail fail with. */
+  readonly failure?: RuntimeError;
   readonly ghosts?: readonly string[];
   /** Bytes that another program writes before each removal. */
   readonly writes?: bigint;
+  readonly beforeLook?: (world: World) => void;
   readonly execution?: Partial<ImageExecution>;
 }
 
@@ -58,7 +63,8 @@ function worldOf(names: readonly string[], available: bigint, behaviour: Behavio
     const image = world.listed.get(id);
     const name = image === undefined ? "" : nameOf(image);
     world.removals.push(name);
-    if (behaviour.fails?.includes(name)) throw new RuntimeError("failed", "device is busy");
+    if (behaviour.fails?.includes(name))
+      throw behaviour.failure ?? new RuntimeError("failed", "device is busy");
     if (behaviour.ghosts?.includes(name)) return;
     world.listed.delete(id);
     const bytes = (behaviour.frees ?? (() => 100n * MIB))(name);
@@ -69,6 +75,8 @@ function worldOf(names: readonly string[], available: bigint, behaviour: Behavio
     plan: anImagePlan(candidates, { targets: [spaceTarget(target, target - available)] }),
     limits: defaultImageLimits,
     store: { device: "8:1", path: "/var/lib/containerd", usedBytes: null },
+    severalStores: false,
+    waitedForPods: duration(0n),
     imageCount: candidates.length,
     release: { promptRemovals: 0, lateRemovals: 0 },
     runtime: { listImages: async () => [...world.listed.values()] },
@@ -93,6 +101,7 @@ function worldOf(names: readonly string[], available: bigint, behaviour: Behavio
     now: () => NOW,
     look: async () => {
       world.available -= behaviour.writes ?? 0n;
+      behaviour.beforeLook?.(world);
       return aSnapshot({ images: [...world.listed.values()] });
     },
     reconsider: () => null,
@@ -339,4 +348,109 @@ describe("a pod that is starting", () => {
     expect((await run(execution(1_100n * MIB, { look }))).end).toBe("target-reached");
     expect(world.clockMs).toBe(120_000);
   });
+});
+
+describe("removals that are not answered in time", () => {
+  const deadline = new RuntimeError("deadline", "RemoveImage was not answered within 2m");
+
+  test("one does not keep the next image from going", async () => {
+    const { world, execution } = worldOf(["a", "b", "c"], 1_000n * MIB, {
+      fails: ["a"],
+      failure: deadline,
+    });
+    const outcome = await run(execution(1_100n * MIB));
+    expect(outcome.end).toBe("target-reached");
+    expect(world.removals).toEqual(["a", "b"]);
+  });
+
+  test("two in a row end the pass: the runtime may still be at work on them, and each asked for too much would go later", async () => {
+    const { world, execution } = worldOf(["a", "b", "c", "d"], 1_000n * MIB, {
+      fails: ["a", "b", "c", "d"],
+      failure: deadline,
+    });
+    const outcome = await run(execution(1_100n * MIB));
+    expect(outcome).toMatchObject({ end: "observation-failed" });
+    expect(outcome.error).toContain("not answered in time");
+    expect(world.removals).toEqual(["a", "b"]);
+  });
+
+  test("a runtime that refuses is another matter: it did nothing, and every image is tried", async () => {
+    const { world, execution } = worldOf(["a", "b", "c", "d"], 1_000n * MIB, {
+      fails: ["a", "b", "c"],
+    });
+    expect((await run(execution(1_100n * MIB))).end).toBe("target-reached");
+    expect(world.removals).toEqual(["a", "b", "c", "d"]);
+  });
+});
+
+describe("what a pass credits itself with", () => {
+  test("a file that somebody else deletes between two removals is relief, and no gain of images", async () => {
+    const { world, execution } = worldOf(["a", "b", "c"], 1_000n * MIB, {
+      beforeLook: (it) => {
+        if (it.removals.length === 1) it.available += 9_000n * MIB;
+      },
+    });
+    const outcome = await run(execution(1_300n * MIB));
+    expect(outcome.end).toBe("target-reached");
+    expect(world.removals).toEqual(["a"]);
+    // An image takes at most five times what is reported of it.
+    expect(outcome.measuredFreedBytes).toBeLessThanOrEqual(500n * MIB);
+  });
+});
+
+describe("images on several filesystems", () => {
+  const prompt = { promptRemovals: 3, lateRemovals: 0 };
+
+  test("three that gain nothing where it is full end the pass, even where the full one is the store's own", async () => {
+    const { world, execution } = worldOf(["a", "b", "c", "d", "e"], 1_000n * MIB, {
+      frees: () => 0n,
+    });
+    const outcome = await run(execution(1_900n * MIB, { severalStores: true, release: prompt }));
+    expect(outcome.end).toBe("no-gain");
+    expect(world.removals).toHaveLength(3);
+  });
+
+  test("with one filesystem for all images they may share layers, and the pass goes on", async () => {
+    const { world, execution } = worldOf(["a", "b", "c", "d", "e"], 1_000n * MIB, {
+      frees: (name) => (name === "e" ? 900n * MIB : 0n),
+    });
+    expect((await run(execution(1_900n * MIB, { release: prompt }))).end).toBe("target-reached");
+    expect(world.removals).toHaveLength(5);
+  });
+});
+
+test("an image that is listed twice counts once towards the number of images", async () => {
+  const { world, execution } = worldOf(["a", "b", "c", "d"], 1_000n * MIB);
+  const twice = async () => [...world.listed.values()].flatMap((image) => [image, image]);
+  const target: ImageTarget = {
+    kind: "image-count",
+    trigger: { kind: "count" },
+    maximumImages: 3,
+    wantedImages: 1,
+  };
+  const given = execution(1_000n * MIB, { runtime: { listImages: twice } });
+  const outcome = await run({ ...given, plan: { ...given.plan, targets: [target] } });
+  expect(outcome.end).toBe("target-reached");
+  expect(world.removals).toEqual(["a"]);
+});
+
+test("a hold that begins in the middle of a pass ends it before the next removal", async () => {
+  const { world, execution } = worldOf(["a", "b", "c"], 1_000n * MIB);
+  const outcome = await run(
+    execution(1_900n * MIB, {
+      reconsider: () =>
+        world.removals.length === 0 ? null : { kind: "blocked", block: "on-hold" },
+    }),
+  );
+  expect(outcome.end).toBe("blocked");
+  expect(world.removals).toEqual(["a"]);
+  expect(outcome.items).toHaveLength(2);
+});
+
+test("a pass that has waited for starting pods already waits no longer than two minutes in all", async () => {
+  const { world, execution } = worldOf(["a"], 1_000n * MIB);
+  const sandbox = aSandbox("new", { createdAt: NOW });
+  const look = async () => aSnapshot({ images: [...world.listed.values()], sandboxes: [sandbox] });
+  await run(execution(1_100n * MIB, { look, waitedForPods: seconds(90) }));
+  expect(world.clockMs).toBe(30_000);
 });

@@ -69,10 +69,10 @@ describe("how old a look may be", () => {
   test("costly lists serve again for as long as they took, and never for more than a second", async () => {
     const { look, lists, timer } = lookAt({ takes: { ListContainers: 30_000 } });
     await look(never);
-    await timer.sleep(900, never);
+    await timer.sleep(700, never);
     await look(never);
     expect(lists()).toBe(1);
-    await timer.sleep(200, never);
+    await timer.sleep(100, never);
     await look(never);
     expect(lists()).toBe(2);
   });

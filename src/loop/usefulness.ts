@@ -1,0 +1,33 @@
+/** Judges in the middle of a pass whether what is left could still bring relief on a disk that a target speaks of. */
+
+import type { ImageExecution } from "../execute/image-execution.ts";
+import { targetsMet } from "../execute/progress.ts";
+import type { ImageTarget } from "../model/plan.ts";
+import { reportedBytes, stillUseful } from "../policy/futility.ts";
+import { usageOf } from "../policy/usage.ts";
+import type { Prepared } from "./prepare.ts";
+
+/** A target that is met already asks for nothing more, so only the others count. */
+export function usefulness(
+  prepared: Pick<Prepared, "snapshot" | "plan" | "decided">,
+): ImageExecution["stillUseful"] {
+  const { snapshot, decided } = prepared;
+  const targets = prepared.plan.images?.targets ?? [];
+  if (decided.limits.images.whenFutile === "collect") return () => true;
+  const { users } = usageOf(snapshot);
+  const unused = reportedBytes(snapshot.images.filter((image) => !users.has(image.id)));
+  const usedOn = new Map(snapshot.filesystems.map((one) => [one.device, one.imageUsedBytes]));
+  return (_rest, meter) => {
+    const progress = meter.progress();
+    const couldBeMet = (target: ImageTarget): boolean =>
+      target.kind !== "available-bytes" ||
+      stillUseful({
+        target,
+        availableBytes: progress.availableBytes.get(target.device) ?? 0n,
+        imageUsedBytes: usedOn.get(target.device) ?? null,
+        gainedBytes: meter.gainedBytes(target.device),
+        unusedReportedBytes: unused - meter.totals().reportedFreedBytes,
+      });
+    return targets.some((target) => targetsMet([target], progress) === null && couldBeMet(target));
+  };
+}
