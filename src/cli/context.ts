@@ -34,7 +34,10 @@ export interface CommandContext extends World {
    * Its warnings have been written to stderr.
    */
   readonly config: Config;
-  /** Reads flags, environment and files again, and says nothing. Throws `ConfigError`. */
+  /**
+   * Reads flags, environment and files again, and says nothing; what is bound to the process stays as it was read first.
+   * Throws `ConfigError`.
+   */
   readonly reload: () => Config;
   /** What this command line says over the defaults: no file and no variable of this machine. Throws `ConfigError`. */
   readonly given: () => Config;

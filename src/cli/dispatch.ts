@@ -38,8 +38,12 @@ export async function dispatch(
 }
 
 function contextOf(world: World, env: Environment, flags: readonly FlagText[]): CommandContext {
-  const reload = (): Config => loadConfig({ flags, env, reader: world.reader });
   let loaded: Config | null = null;
+  const reload = (): Config => {
+    const read = loadConfig({ flags, env, reader: world.reader, running: loaded });
+    loaded ??= read;
+    return read;
+  };
   return {
     ...world,
     env,
@@ -48,9 +52,9 @@ function contextOf(world: World, env: Environment, flags: readonly FlagText[]): 
     commands,
     get config(): Config {
       if (loaded !== null) return loaded;
-      loaded = reload();
-      for (const warning of loaded.warnings) world.stderr(`crigc: warning: ${clean(warning)}\n`);
-      return loaded;
+      const read = reload();
+      for (const warning of read.warnings) world.stderr(`crigc: warning: ${clean(warning)}\n`);
+      return read;
     },
   };
 }

@@ -9,6 +9,11 @@ export const run: Command = {
   operands: [],
   options: [],
   json: false,
+  // The agent says the warnings of its configuration itself, in its log.
   run: (context) =>
-    context.open.agent({ config: context.config, reload: context.reload, signal: context.signal }),
+    context.open.agent({
+      config: context.reload(),
+      reload: context.reload,
+      signal: context.signal,
+    }),
 };

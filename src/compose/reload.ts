@@ -1,6 +1,7 @@
 /** The configuration in force: reloaded on SIGHUP and when a file of it changes, after it has validated; else the last good one stays. */
 
-import { statSync } from "node:fs";
+import { readdirSync, statSync } from "node:fs";
+import { join } from "node:path";
 
 import type { Config } from "../config/config.ts";
 import { messageOf } from "../model/errors.ts";
@@ -22,9 +23,11 @@ export interface LiveConfigOptions {
   /** Throws `ConfigError` where what is written is wrong. */
   readonly read: () => Config;
   /** Told after each reload that took. */
-  readonly reloaded: (config: Config, before: Config) => void;
+  readonly reloaded: (config: Config) => void;
   /** Told of each refusal once. */
   readonly rejected: (message: string) => void;
+  /** How often the files are looked at; default 2 s. */
+  readonly lookMs?: number;
 }
 
 export function liveConfig(options: LiveConfigOptions): LiveConfig {
@@ -35,11 +38,10 @@ export function liveConfig(options: LiveConfigOptions): LiveConfig {
     seen = stampsOf(current);
     try {
       const next = options.read();
-      const before = current;
       current = next;
       refused = null;
       seen = stampsOf(next);
-      options.reloaded(next, before);
+      options.reloaded(next);
     } catch (thrown) {
       const message = messageOf(thrown);
       if (message !== refused) options.rejected(message);
@@ -48,7 +50,7 @@ export function liveConfig(options: LiveConfigOptions): LiveConfig {
   };
   const watching = setInterval(() => {
     if (stampsOf(current) !== seen) reload();
-  }, LOOK_MS);
+  }, options.lookMs ?? LOOK_MS);
   return {
     current: () => current,
     refused: () => refused,
@@ -58,13 +60,27 @@ export function liveConfig(options: LiveConfigOptions): LiveConfig {
 }
 
 /** Time, size and identity of every file that counts, so that a replaced one is noticed as well as a changed one. */
-function stampsOf(config: Config): string {
-  return config.watched
-    .map((path) => {
-      const found = statSync(path, { throwIfNoEntry: false, bigint: true });
-      return found === undefined
-        ? `${path} absent`
-        : `${path} ${found.mtimeNs} ${found.size} ${found.ino} ${found.mode}`;
-    })
-    .join("\n");
+const stampsOf = (config: Config): string => config.watched.flatMap(stampsAt).join("\n");
+
+/** A directory does not change when a file in it is written in place, so its files are looked at one by one. */
+function stampsAt(path: string): readonly string[] {
+  return [path, ...namesIn(path).map((name) => join(path, name))].map(stampOf);
+}
+
+/** None for a file, and for a directory that cannot be listed, which the reload says. */
+function namesIn(directory: string): readonly string[] {
+  try {
+    return readdirSync(directory).toSorted();
+  } catch {
+    return [];
+  }
+}
+
+function stampOf(path: string): string {
+  try {
+    const { mtimeNs, size, ino, mode } = statSync(path, { bigint: true });
+    return `${path} ${mtimeNs} ${size} ${ino} ${mode}`;
+  } catch (thrown) {
+    return `${path} ${messageOf(thrown)}`;
+  }
 }

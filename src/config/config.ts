@@ -55,6 +55,8 @@ export interface Config {
   readonly watched: readonly string[];
   /** By the names of configuration files. */
   readonly values: Readonly<Record<FieldName, Sourced>>;
+  /** Of a configuration that was read again: fields whose written value waits for the next start of the process. */
+  readonly waiting: readonly FieldName[];
   readonly warnings: readonly string[];
 }
 
@@ -63,6 +65,7 @@ export interface ConfigParts {
   readonly validated: Validated;
   readonly files: readonly string[];
   readonly watched: readonly string[];
+  readonly waiting: readonly FieldName[];
   readonly warnings: readonly string[];
 }
 
@@ -85,6 +88,7 @@ export function configOf(parts: ConfigParts): Config {
     files: parts.files,
     watched: parts.watched,
     values: withImplied(parts.merged, values),
+    waiting: parts.waiting,
     warnings: [...parts.warnings, ...parts.validated.warnings],
   };
 }
@@ -115,7 +119,7 @@ function limitsOf({ values, thresholds }: Validated): Limits {
       minimumAge: values.minimumContainerTTLDuration,
       maximumPerPodContainer: values.maximumDeadContainersPerContainer,
       maximumContainers: values.maximumDeadContainers,
-      collectForeign: values.collectForeign,
+      collectForeign: asKubelet || values.collectForeign,
       compat,
     },
     memory: {
@@ -149,6 +153,7 @@ function withImplied(merged: Merged, values: Values): Merged {
     spaceAccounting: { value: "reported", source, from },
     whenFutile: { value: "collect", source, from },
     bootGrace: { value: 0n, source, from },
+    collectForeign: { value: true, source, from },
   };
 }
 

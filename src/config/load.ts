@@ -5,11 +5,13 @@ import { ConfigError, type ConfigIssue, messageOf } from "../model/errors.ts";
 import { type Environment, environmentLayer, flagLayer, type FlagText } from "./arguments.ts";
 import { type Config, configOf } from "./config.ts";
 import { takenApart } from "./document.ts";
+import { type FieldName, fieldOf, namedInFull } from "./fields.ts";
 import { fileLayer } from "./file-layer.ts";
 import { fromKubelet } from "./kubelet.ts";
-import { bareValues, merged } from "./merge.ts";
+import { bareValues, type Merged, merged } from "./merge.ts";
 import { emptyLayer, joined, type Layer } from "./setting.ts";
-import { validated } from "./validate.ts";
+import { type Validated, validated } from "./validate.ts";
+import { printedText } from "./value.ts";
 
 export interface ConfigReader {
   /** `null`: there is no such file. Throws with the system's words, and for files that are too large or not regular. */
@@ -22,7 +24,24 @@ export interface ConfigInput {
   readonly flags: readonly FlagText[];
   readonly env: Environment;
   readonly reader: ConfigReader;
+  /** Of a process that reads its configuration again: what it began with. What is bound to the process stays as it is there. */
+  readonly running?: Config | null;
 }
+
+/** Sockets, directories and modes that a process takes once, at its start. */
+const BOUND = [
+  "containerRuntimeEndpoint",
+  "imageServiceEndpoint",
+  "runtimeRequestTimeout",
+  "podLogsDir",
+  "containerLogsDir",
+  "rootDir",
+  "stateDir",
+  "runDir",
+  "metricsBindAddress",
+  "compat",
+  "dryRun",
+] as const satisfies readonly FieldName[];
 
 export const DEFAULT_FILE = "/etc/crigc/crigc.yaml";
 export const DEFAULT_DIRECTORY = "/etc/crigc/conf.d";
@@ -38,16 +57,43 @@ export function loadConfig(input: ConfigInput): Config {
   const all = joined([base.layer, ...dropIns.map(({ layer }) => layer), given]);
   if (all.issues.length > 0) throw new ConfigError(all.issues);
 
-  const together = merged(all.settings);
-  const checked = validated(together);
+  const written = merged(all.settings);
+  const checked = validated(written);
   if (checked.issues.length > 0) throw new ConfigError(checked.issues);
+  const { together, waiting } = bound(written, input.running ?? null);
   return configOf({
     merged: together,
-    validated: checked,
+    validated: waiting.length === 0 ? checked : validatedWith(together, waiting),
+    waiting,
     files: [base, ...dropIns].filter(({ present }) => present).map(({ path }) => path),
     watched: [file, directory],
     warnings: all.warnings,
   });
+}
+
+interface Bound {
+  readonly together: Merged;
+  /** Fields whose written value waits for the next start. */
+  readonly waiting: readonly FieldName[];
+}
+
+function bound(written: Merged, running: Config | null): Bound {
+  if (running === null) return { together: written, waiting: [] };
+  const textOf = (name: FieldName, all: Merged): string =>
+    printedText(fieldOf(name).type, all[name].value);
+  const waiting = BOUND.filter((name) => textOf(name, written) !== textOf(name, running.values));
+  const stay = Object.fromEntries(waiting.map((name) => [name, running.values[name]]));
+  return { together: { ...written, ...stay }, waiting };
+}
+
+/** What is written is valid by itself, and may still not go together with what the process began with. */
+function validatedWith(together: Merged, waiting: readonly FieldName[]): Validated {
+  const checked = validated(together);
+  if (checked.issues.length === 0) return checked;
+  const why = `${waiting.map(namedInFull).join(", ")} would take effect at the next start only: restart the agent`;
+  throw new ConfigError(
+    checked.issues.map((issue) => ({ ...issue, message: `${issue.message}; ${why}` })),
+  );
 }
 
 interface FileRead {

@@ -101,6 +101,7 @@ function compatIssues(merged: Merged, values: Values): readonly ConfigIssue[] {
     ["spaceAccounting", values.spaceAccounting !== "reported"],
     ["whenFutile", values.whenFutile !== "collect"],
     ["bootGrace", values.bootGrace !== 0n],
+    ["collectForeign", !values.collectForeign],
     ["imageGCInodeHighThresholdPercent", values.imageGCInodeHighThresholdPercent !== null],
     ["imageStoreBudget", values.imageStoreBudget !== null],
     ["maxImages", values.maxImages !== null],

@@ -130,11 +130,12 @@ describe("values that contradict each other", () => {
 });
 
 describe("compat kubelet", () => {
-  test("implies reported sizes, collecting what is futile, and no grace after a boot", () => {
+  test("implies reported sizes, collecting what is futile and what is foreign, and no grace after a boot", () => {
     const config = load(flags(["compat", "kubelet"]));
     expect(config.limits.images.accounting).toBe("reported");
     expect(config.limits.images.whenFutile).toBe("collect");
     expect(config.limits.memory.bootGrace).toBe(seconds(0));
+    expect(config.limits.containers.collectForeign).toBe(true);
     expect(config.values.whenFutile).toEqual({
       value: "collect",
       source: "flag",
@@ -146,6 +147,7 @@ describe("compat kubelet", () => {
     ["space-accounting", "measured"],
     ["when-futile", "keep"],
     ["boot-grace", "1m"],
+    ["collect-foreign", "false"],
     ["max-images", "5"],
     ["image-store-budget", "1Gi"],
     ["image-gc-inode-high-threshold", "90"],
@@ -159,6 +161,7 @@ describe("compat kubelet", () => {
     ["space-accounting", "reported"],
     ["when-futile", "collect"],
     ["boot-grace", "0s"],
+    ["collect-foreign", "true"],
     ["max-images", "off"],
     ["keep-loaded", "true"],
     ["keep-per-repository", "3"],

@@ -152,7 +152,7 @@ export const agentFields = {
     group: "Agent",
     placeholder: "WITH",
     help: "decide as the kubelet does",
-    doc: "`kubelet`: the kubelet's decisions, except where a rule that always holds keeps more. Implies `--space-accounting reported` and `--when-futile collect`; flags that contradict it are refused.",
+    doc: "`kubelet`: the kubelet's decisions, except where a rule that always holds keeps more. Implies `--space-accounting reported`, `--when-futile collect`, `--boot-grace 0s` and `--collect-foreign`; flags that contradict it are refused.",
     commands: DECIDING,
   },
   dryRun: {
