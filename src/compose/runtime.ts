@@ -5,7 +5,7 @@ import { realpath } from "node:fs/promises";
 import type { Config } from "../config/config.ts";
 import type { CallRecord } from "../cri/channel.ts";
 import { openRuntime, type Runtime } from "../cri/client.ts";
-import { discoverEndpoint, probeEndpoint } from "../cri/discover.ts";
+import { discoverEndpoint, probeEndpoint, probeImageEndpoint } from "../cri/discover.ts";
 import { parseEndpoint } from "../cri/endpoint.ts";
 import { ConfigError } from "../model/errors.ts";
 
@@ -25,6 +25,7 @@ export async function connect(
 ): Promise<Connected> {
   const endpoint = await runtimeEndpoint(config);
   const imageEndpoint = config.endpoints.image === null ? endpoint : parsed(config.endpoints.image);
+  if (imageEndpoint !== endpoint) await probeImageEndpoint(imageEndpoint);
   const runtime = openRuntime({
     endpoint,
     imageEndpoint,

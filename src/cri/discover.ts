@@ -35,12 +35,40 @@ export async function probeEndpoint(
   }
 }
 
+/**
+ * The same for an image service on a socket of its own, which need not know its version: it is asked for an image that
+ * nobody has, and every answer of the service itself will do.
+ */
+export async function probeImageEndpoint(
+  endpoint: string,
+  timeoutMs: number = probeTimeoutMs,
+): Promise<void> {
+  const channel = openChannel({ endpoint, requestTimeoutMs: timeoutMs, onCall: () => undefined });
+  const request = { image: { image: "crigc.invalid/probe:none" } };
+  try {
+    await channel.call("ImageStatus", request, { decode: () => null });
+  } catch (thrown) {
+    if (!(thrown instanceof RuntimeError)) throw thrown;
+    if (thrown.kind === "failed" || thrown.kind === "not-found") return;
+    throw refined(thrown, endpoint, timeoutMs, "image service");
+  } finally {
+    channel.close();
+  }
+}
+
 /** Tells what does not answer from what answers something else. */
-function refined(error: RuntimeError, endpoint: string, timeoutMs: number): RuntimeError {
+function refined(
+  error: RuntimeError,
+  endpoint: string,
+  timeoutMs: number,
+  role: "container runtime" | "image service" = "container runtime",
+): RuntimeError {
   const failed = (kind: RuntimeErrorKind, reason: string): RuntimeError =>
-    new RuntimeError(kind, `cannot use ${endpoint} as container runtime: ${reason}`, {
+    new RuntimeError(kind, `cannot use ${endpoint} as ${role}: ${reason}`, {
       cause: error.cause,
     });
+  if (role === "image service" && error.kind === "absent")
+    return failed("absent", "there is no such socket; name it with --image-service-endpoint");
   if (error.kind === "deadline")
     return failed(
       "unreachable",
