@@ -42,7 +42,7 @@ export interface Openers extends Tools {
   agent(options: AgentRun): Promise<number>;
   /** The state directory, read. */
   state(config: Config): StoreReader;
-  /** Reads a file that `crigc snapshot` wrote. Throws `StoreError` where it is none. */
+  /** Reads a file that `crigc snapshot` wrote. Throws `ConfigError` where it is none: who named it has to name another. */
   recorded(path: string): Promise<RecordedNode>;
   /** What `recorded` reads. */
   snapshotText(node: RecordedNode): string;

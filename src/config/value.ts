@@ -106,7 +106,7 @@ function nameOf(
   if (text === "" || /[\u0000-\u001f\u007f]/.test(text)) return null;
   switch (type.kind) {
     case "endpoint":
-      return /^(?:unix:\/\/)?\/[^/]/.test(text) ? `unix://${text.replace(/^unix:\/\//, "")}` : null;
+      return socketOf(text);
     case "url":
       return URL.canParse(text) && /^https?:\/\/[^/?#@]+\/?$/.test(text)
         ? text.replace(/\/$/, "")
@@ -116,6 +116,15 @@ function nameOf(
     case "path":
       return type.relative === true ? text : shortestPath(text);
   }
+}
+
+/** What the kernel takes as the path of a socket, in bytes. */
+const SOCKET_PATH_BYTES_MAX = 107;
+
+function socketOf(text: string): string | null {
+  const path = text.replace(/^unix:\/\//, "");
+  const fits = new TextEncoder().encode(path).length <= SOCKET_PATH_BYTES_MAX;
+  return fits && /^\/[^/]/.test(path) ? `unix://${path}` : null;
 }
 
 function isAddress(text: string): boolean {
@@ -153,7 +162,7 @@ function expectedWithoutOff(type: FieldType): string {
     case "choice":
       return `one of ${type.choices.join(", ")}`;
     case "endpoint":
-      return "a unix socket, as unix:///PATH or an absolute path";
+      return `a unix socket, as unix:///PATH or an absolute path of at most ${SOCKET_PATH_BYTES_MAX} bytes`;
     case "url":
       return "a URL such as https://127.0.0.1:10250";
     case "address":
