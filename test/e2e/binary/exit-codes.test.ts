@@ -1,0 +1,219 @@
+// Every exit code of the executable, each by its cause.
+import { describe, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+import { imageIdOf, type NodeDescription } from "../../support/fake-runtime/describe.ts";
+import { diskObstacle, layer, MiB, smallDisk } from "./disk.ts";
+import { startNode } from "./node.ts";
+
+const unused = { id: imageIdOf("unused"), repoTags: ["r.example/unused:1"], sizeBytes: 1_000_000 };
+const used = { id: imageIdOf("used"), repoTags: ["r.example/used:1"], sizeBytes: 2_000_000 };
+const node: NodeDescription = {
+  images: [unused, used],
+  sandboxes: [{ id: "pod" }],
+  containers: [{ id: "web", sandboxId: "pod", image: "r.example/used:1" }],
+};
+/** Everything is old enough, and no removal is waited for: the disk of the tester is busy. */
+const flags = ["--minimum-image-ttl-duration=0s", "--space-accounting=reported"];
+
+describe("0", () => {
+  test("when something was removed, and when there was nothing to do", async () => {
+    await using it = await startNode({ node, flags });
+    expect(await it.crigc("gc", "--all-unused")).toMatchObject({ exitCode: 0 });
+    expect(it.removedImages()).toEqual([unused.id]);
+    expect(await it.crigc("gc", "--all-unused")).toMatchObject({ exitCode: 0 });
+    expect(it.removedImages()).toEqual([unused.id]);
+  });
+});
+
+describe("1", () => {
+  test("when what was asked for cannot be written", async () => {
+    await using it = await startNode({ node });
+    const words = ["--state-dir=/proc/no", "--run-dir=/proc/no"];
+    const { exitCode, stderr } = await it.crigc("hold", "1h", ...words);
+    expect(exitCode).toBe(1);
+    expect(stderr).toContain("/proc/no");
+  });
+});
+
+describe("2", () => {
+  test.each([["gc"], ["plan"], ["keep check"]])(
+    "for %s where keep rules are invalid",
+    async (command) => {
+      await using it = await startNode({ node, flags });
+      const [first = "", ...rest] = command.split(" ");
+      writeFileSync(join(it.keepDir, "site.list"), "r.example/fine\nr.example/not fine\n");
+      const { exitCode, stdout, stderr } = await it.crigc(first, ...rest);
+      expect(exitCode).toBe(2);
+      expect(stdout + stderr).toContain("site.list:2");
+      expect(stdout + stderr).toContain("r.example/not fine");
+      expect(it.changes()).toEqual([]);
+    },
+  );
+
+  test.each([
+    ["gc", "--image-gc-high-threshold=101"],
+    ["config", "--image-gc-high-threshold=101"],
+    ["gc", "--no-such-flag"],
+    ["frobnicate", "--dry-run"],
+  ])("for %s %s", async (command, word) => {
+    await using it = await startNode({ node });
+    expect(await it.crigc(command, word)).toMatchObject({ exitCode: 2, stdout: "" });
+    expect(it.runtime.calls).toEqual([]);
+  });
+
+  test("for a snapshot file that is absent, or is none", async () => {
+    await using it = await startNode();
+    for (const file of [join(it.home, "absent.json"), it.configFile]) {
+      const { exitCode, stderr } = await it.crigc("plan", `--snapshot=${file}`);
+      expect(exitCode).toBe(2);
+      expect(stderr).toContain(file);
+    }
+  });
+});
+
+describe("3", () => {
+  test("when the runtime does not answer", async () => {
+    await using it = await startNode({ node });
+    await it.runtime.crash();
+    for (const command of ["gc", "plan", "images", "snapshot"])
+      expect(await it.crigc(command)).toMatchObject({ exitCode: 3, stdout: "" });
+  });
+
+  // Both are filesystems of no size, as a disk is that was not mounted.
+  test.each(["/proc", "/sys"])(
+    "when the images lie on a disk of capacity 0 (%s)",
+    async (mountpoint) => {
+      const imageFilesystems = [{ mountpoint }];
+      await using it = await startNode({ node: { ...node, imageFilesystems }, flags });
+      const { exitCode, stdout } = await it.crigc("gc");
+      expect(exitCode).toBe(3);
+      expect(stdout).toContain("InvalidDiskCapacity");
+      expect(await it.crigc("plan")).toMatchObject({ exitCode: 3 });
+      expect(it.changes()).toEqual([]);
+    },
+  );
+
+  test("when it is not known what is in use", async () => {
+    await using it = await startNode({ node, flags, traits: { version: "v2.1.0" } });
+    it.runtime.fail("ContainerStatus", { kind: "error", code: "UNKNOWN" });
+    for (const command of ["gc", "plan"]) {
+      const { exitCode, stdout } = await it.crigc(command, "--all-unused");
+      expect(exitCode).toBe(3);
+      expect(stdout).toContain("web");
+    }
+    expect(it.changes()).toEqual([]);
+  });
+});
+
+describe.skipIf(diskObstacle !== null)("4", () => {
+  test("when every image that may go is gone and the disk is still too full", async () => {
+    await using disk = await smallDisk(20 * MiB);
+    const images = [
+      { id: unused.id, repoTags: unused.repoTags, layers: [layer("unused", 1)] },
+      { id: used.id, repoTags: used.repoTags, layers: [layer("used", 17)] },
+    ];
+    const store = { directory: join(disk.directory, "store") };
+    const old = ["--minimum-image-ttl-duration=0s"];
+    await using it = await startNode({ node: { ...node, images }, store, flags: old });
+    const { exitCode, stdout } = await it.crigc("gc", "--when-futile=collect");
+    expect(it.removedImages()).toEqual([unused.id]);
+    expect(stdout).toContain("FreeDiskSpaceFailed");
+    expect(exitCode).toBe(4);
+  });
+
+  test("when removing every image could not help, so that none goes", async () => {
+    await using disk = await smallDisk(20 * MiB);
+    writeFileSync(join(disk.directory, "not an image"), Buffer.alloc(18 * MiB));
+    const images = [{ id: unused.id, repoTags: unused.repoTags, layers: [layer("unused", 0.25)] }];
+    const store = { directory: join(disk.directory, "store") };
+    await using it = await startNode({
+      node: { images },
+      store,
+      flags: ["--minimum-image-ttl-duration=0s"],
+    });
+    const { exitCode, stdout } = await it.crigc("gc");
+    expect(it.removedImages()).toEqual([]);
+    expect(stdout).toContain("ImageGCFutile");
+    expect(exitCode).toBe(4);
+  });
+});
+
+describe("5", () => {
+  test("when a removal failed and the rest was done", async () => {
+    const images = ["a", "b", "c"].map((name) => ({ id: imageIdOf(name), sizeBytes: 1_000 }));
+    await using it = await startNode({ node: { images }, flags });
+    const [, second] = (await it.json(["plan", "--all-unused"])).images.candidates;
+    it.runtime.fail(
+      "RemoveImage",
+      { kind: "error", code: "UNKNOWN", message: "layer is locked" },
+      { when: (request) => JSON.stringify(request).includes(second.id) },
+    );
+    const { exitCode, stdout } = await it.crigc("gc", "--all-unused");
+    expect(exitCode).toBe(5);
+    expect(stdout).toContain("layer is locked");
+    expect(it.runtime.node.images.map(({ id }) => id)).toEqual([second.id]);
+  });
+});
+
+describe("6", () => {
+  test("for a second agent, which names the first", async () => {
+    await using it = await startNode({ node });
+    await using first = it.start("run");
+    await first.untilSaid("the runtime answers");
+    await first.untilSaid(/image-gc/);
+    const { exitCode, stderr } = await it.crigc("run");
+    expect(exitCode).toBe(6);
+    expect(stderr).toContain(String(first.pid));
+    expect(first.exitCode()).toBeNull();
+    expect(await it.crigc("status")).toMatchObject({ exitCode: 0 });
+  });
+
+  test("for gc that waited for another pass longer than --runtime-request-timeout", async () => {
+    await using it = await startNode({ node, flags });
+    it.runtime.fail("RemoveImage", { kind: "hang" });
+    await using first = it.start("gc", "--all-unused", "--runtime-request-timeout=20s");
+    while (it.removedImages().length === 0) await Bun.sleep(5);
+    const { exitCode, stdout, stderr, tookMs } = await it.crigc(
+      "gc",
+      "--runtime-request-timeout=1s",
+    );
+    expect(exitCode).toBe(6);
+    expect(tookMs).toBeGreaterThan(900);
+    expect(tookMs).toBeLessThan(4_000);
+    expect(stdout + stderr).toContain("another pass");
+    expect(it.removedImages()).toHaveLength(1);
+    first.signal("SIGKILL");
+  });
+});
+
+describe("7", () => {
+  test("on hold, until it is released", async () => {
+    await using it = await startNode({ node, flags });
+    expect(await it.crigc("hold", "1h", "--reason", "moving house")).toMatchObject({ exitCode: 0 });
+    const held = await it.crigc("gc", "--all-unused");
+    expect(held.exitCode).toBe(7);
+    expect(held.stdout).toContain("moving house");
+    expect(it.changes()).toEqual([]);
+    expect(await it.crigc("release")).toMatchObject({ exitCode: 0 });
+    expect(await it.crigc("gc", "--all-unused")).toMatchObject({ exitCode: 0 });
+    expect(it.removedImages()).toEqual([unused.id]);
+  });
+});
+
+describe("8", () => {
+  test("for a REF that nothing is called by", async () => {
+    await using it = await startNode({ node });
+    const { exitCode, stdout, stderr } = await it.crigc("explain", "r.example/no-such-thing");
+    expect({ exitCode, stdout }).toEqual({ exitCode: 8, stdout: "" });
+    expect(stderr).toContain("r.example/no-such-thing");
+  });
+
+  test("where no agent answers", async () => {
+    await using it = await startNode({ node });
+    const { exitCode, stdout, stderr } = await it.crigc("status");
+    expect({ exitCode, stdout }).toEqual({ exitCode: 8, stdout: "" });
+    expect(stderr).toContain(it.runDir);
+  });
+});

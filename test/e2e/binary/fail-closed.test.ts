@@ -1,0 +1,185 @@
+// Whatever the runtime or the disk fails to say: nothing is removed because of it.
+import { describe, expect, test } from "bun:test";
+
+import { imageIdOf, type NodeDescription } from "../../support/fake-runtime/describe.ts";
+import type { Fault } from "../../support/fake-runtime/faults.ts";
+import { startNode } from "./node.ts";
+
+const unused = imageIdOf("unused");
+/** One image and one container that would go, and one of each that must not. */
+const node: NodeDescription = {
+  images: [
+    { id: unused, repoTags: ["r.example/unused:1"], sizeBytes: 1_000_000 },
+    { id: imageIdOf("used"), repoTags: ["r.example/used:1"], sizeBytes: 1_000_000 },
+  ],
+  sandboxes: [{ id: "pod" }],
+  containers: [
+    { id: "web", sandboxId: "pod", image: "r.example/used:1" },
+    { id: "old", sandboxId: "pod", image: "r.example/used:1", state: "exited" },
+  ],
+};
+/** Where images can be mounted, so that every container's status counts. */
+const options = {
+  node,
+  traits: { version: "v2.1.0" },
+  flags: [
+    "--minimum-image-ttl-duration=0s",
+    "--space-accounting=reported",
+    "--maximum-dead-containers-per-container=0",
+  ],
+};
+
+test("without any fault the unused image and the dead container go", async () => {
+  await using it = await startNode(options);
+  expect(await it.crigc("gc", "--all-unused")).toMatchObject({ exitCode: 0 });
+  expect(it.removedImages()).toEqual([unused]);
+  expect(it.changes()).toEqual(["RemoveContainer", "RemoveImage"]);
+});
+
+const faults: Readonly<Record<string, Fault>> = {
+  "is refused": { kind: "error", code: "UNKNOWN", message: "the store is locked" },
+  "is answered with bytes that are no message": { kind: "garbage" },
+  "is never answered": { kind: "hang" },
+  "ends with the connection": { kind: "drop" },
+};
+
+describe.each(["ListImages", "ListContainers", "ListPodSandbox", "ImageFsInfo"])("%s", (method) => {
+  test.each(Object.keys(faults))(
+    "that %s stops everything, with exit 3 and its name",
+    async (how) => {
+      await using it = await startNode(options);
+      const fault = faults[how];
+      if (fault === undefined) throw new Error(`there is no fault called ${how}`);
+      it.runtime.fail(method, fault);
+      const words = ["--all-unused", "--runtime-request-timeout=1s"];
+      const [gc, plan] = await Promise.all([it.crigc("gc", ...words), it.crigc("plan", ...words)]);
+      expect({ gc: gc.exitCode, plan: plan.exitCode }).toEqual({ gc: 3, plan: 3 });
+      expect(gc.stdout + gc.stderr).toContain(it.runtime.socket);
+      expect(it.changes()).toEqual([]);
+    },
+  );
+});
+
+describe("a list with an entry that cannot be right", () => {
+  test.each([
+    ["an image without an ID", "ListImages", "images", { id: "" }],
+    ["a container without an ID", "ListContainers", "containers", { id: "" }],
+    ["a container in a state that nobody knows", "ListContainers", "containers", { state: 77 }],
+    ["a sandbox without an ID", "ListPodSandbox", "items", { id: "" }],
+  ])("(%s) stops everything", async (_, method, field, change) => {
+    await using it = await startNode(options);
+    it.runtime.fail(method, {
+      kind: "edit",
+      edit: (answer) => {
+        const [first, ...rest] = (answer as Record<string, object[]>)[field] ?? [];
+        return { [field]: [{ ...first, ...change }, ...rest] };
+      },
+    });
+    expect(await it.crigc("gc", "--all-unused")).toMatchObject({ exitCode: 3 });
+    expect(it.changes()).toEqual([]);
+  });
+});
+
+describe("the status of a container", () => {
+  test("that fails leaves its image volumes unknown: no image goes, exit 3, and it is named", async () => {
+    await using it = await startNode(options);
+    it.runtime.fail(
+      "ContainerStatus",
+      { kind: "error", code: "UNAVAILABLE" },
+      { when: (request) => (request as { container_id: string }).container_id === "web" },
+    );
+    const { exitCode, stdout } = await it.crigc("gc", "--all-unused");
+    expect(exitCode).toBe(3);
+    expect(stdout).toContain("web");
+    expect(it.removedImages()).toEqual([]);
+  });
+
+  test("that is not found means that it is gone: the rest goes on", async () => {
+    await using it = await startNode(options);
+    it.runtime.fail(
+      "ContainerStatus",
+      { kind: "error", code: "NOT_FOUND" },
+      { when: (request) => (request as { container_id: string }).container_id === "web" },
+    );
+    await it.crigc("gc", "--all-unused");
+    expect(it.removedImages()).toEqual([unused]);
+  });
+
+  test("names an image volume, which is in use", async () => {
+    const containers = [
+      {
+        id: "web",
+        sandboxId: "pod",
+        image: "r.example/used:1",
+        imageVolumes: ["r.example/unused:1"],
+      },
+    ];
+    await using it = await startNode({ ...options, node: { ...node, containers } });
+    expect(await it.crigc("gc", "--all-unused")).toMatchObject({ exitCode: 0 });
+    expect(it.removedImages()).toEqual([]);
+  });
+});
+
+test("a reference that cannot be resolved because the call failed stops image removal", async () => {
+  const containers = [{ id: "web", sandboxId: "pod", image: "r.example/elsewhere:1" }];
+  await using it = await startNode({ ...options, node: { ...node, containers } });
+  it.runtime.fail("ImageStatus", { kind: "error", code: "UNKNOWN" });
+  const { exitCode, stdout } = await it.crigc("gc", "--all-unused");
+  expect(exitCode).toBe(3);
+  expect(stdout).toContain("r.example/elsewhere:1");
+  expect(it.removedImages()).toEqual([]);
+});
+
+describe("the image filesystem", () => {
+  test.each([
+    ["that is not there", "/no/such/directory"],
+    ["with a relative path", "var/lib/images"],
+    ["without a path", ""],
+  ])("%s cannot be measured: exit 3, nothing goes", async (_, mountpoint) => {
+    const imageFilesystems = [{ mountpoint }];
+    await using it = await startNode({ ...options, node: { ...node, imageFilesystems } });
+    const { exitCode, stdout, stderr } = await it.crigc("gc", "--all-unused");
+    expect(exitCode).toBe(3);
+    expect(stdout + stderr).toContain(mountpoint === "" ? "no mount point" : mountpoint);
+    expect(it.changes()).toEqual([]);
+  });
+
+  test("that the runtime names none of stops the pass", async () => {
+    await using it = await startNode({ ...options, node: { ...node, imageFilesystems: [] } });
+    expect(await it.crigc("gc", "--all-unused")).toMatchObject({ exitCode: 3 });
+    expect(it.removedImages()).toEqual([]);
+  });
+});
+
+describe("in the middle of a pass", () => {
+  const images = [0, 1, 2, 3, 4, 5].map((index) => ({
+    id: imageIdOf(index),
+    sizeBytes: 1_000_000,
+  }));
+
+  test("a list that fails ends the removals", async () => {
+    await using it = await startNode({ ...options, node: { images } });
+    it.runtime.before("RemoveImage", () => {
+      if (it.removedImages().length === 2)
+        it.runtime.fail("ListContainers", { kind: "error", code: "UNKNOWN" });
+    });
+    // Lists that are older than a second are made anew before the next removal.
+    const { exitCode } = await it.crigc("gc", "--all-unused", "--removal-interval=1100ms");
+    expect(it.removedImages()).toHaveLength(2);
+    expect(exitCode).toBe(3);
+  });
+
+  test("a container that appears on a planned image keeps it", async () => {
+    await using it = await startNode({ ...options, node: { images, sandboxes: [{ id: "pod" }] } });
+    const planned = (await it.json(["plan", "--all-unused"])).images.candidates;
+    const late = planned[4].id;
+    it.runtime.before("RemoveImage", () => {
+      if (!it.runtime.node.containers.has("late"))
+        it.runtime.node.addContainer({ id: "late", sandboxId: "pod", image: late });
+    });
+    const { exitCode } = await it.crigc("gc", "--all-unused");
+    expect(exitCode).toBe(0);
+    expect(it.runtime.node.images.map(({ id }) => id)).toEqual([late]);
+    expect(it.removedImages()).not.toContain(late);
+  });
+});

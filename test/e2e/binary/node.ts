@@ -1,0 +1,169 @@
+// A node for the executable: the fake runtime on a socket, and every directory that is read or written in one place.
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { endpointHash } from "../../../src/host/lock-file.ts";
+import type { NodeDescription } from "../../support/fake-runtime/describe.ts";
+import {
+  type FakeRuntime,
+  type FakeRuntimeOptions,
+  startFakeRuntime,
+} from "../../support/fake-runtime/server.ts";
+import {
+  type ProgramResult,
+  type ProgramSurroundings,
+  type RunningProgram,
+  runProgram,
+  startProgram,
+} from "../../support/program.ts";
+
+export interface NodeOptions extends Omit<FakeRuntimeOptions, "node" | "socket"> {
+  readonly node?: NodeDescription;
+  /** Flags of every call, behind those of the node. */
+  readonly flags?: readonly string[];
+}
+
+/** A document of ours, as the test looks into it. */
+// oxlint-disable-next-line typescript/no-explicit-any
+export type Json = any;
+
+export interface TestNode {
+  readonly home: string;
+  readonly stateDir: string;
+  readonly runDir: string;
+  readonly keepDir: string;
+  readonly configFile: string;
+  readonly podLogsDir: string;
+  readonly runtime: FakeRuntime;
+  /** Flags that tie the program to this node. */
+  readonly flags: readonly string[];
+  crigc(command: string, ...words: readonly string[]): Promise<ProgramResult>;
+  /** Its document; throws where it exits with another code than `exitCode`. */
+  json(words: readonly string[], exitCode?: number): Promise<Json>;
+  within(surroundings: ProgramSurroundings, ...words: readonly string[]): Promise<ProgramResult>;
+  start(...words: readonly string[]): RunningProgram;
+  /** Replaces the configuration file: fields beside `apiVersion` and `kind`. */
+  configure(fields: object): void;
+  /** IDs that the runtime was told to remove, in order. */
+  removedImages(): readonly string[];
+  /** Calls that change the runtime. */
+  changes(): readonly string[];
+  /** Whether anything took a lock for this runtime. */
+  lockFiles(): readonly string[];
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+export async function startNode(options: NodeOptions = {}): Promise<TestNode> {
+  const home = mkdtempSync(join(tmpdir(), "crigc-binary-"));
+  // Images without files count as lying where the tester's temporary files do.
+  const onDisk =
+    options.store?.directory === undefined ? { imageFilesystems: [{ mountpoint: home }] } : {};
+  const runtime = await startFakeRuntime({
+    ...options,
+    node: { ...onDisk, ...options.node },
+    socket: join(home, "cri.sock"),
+  });
+  const node = new Node(home, runtime, options.flags ?? []);
+  node.configure({});
+  return node;
+}
+
+const CHANGING =
+  /^(?:Remove|Stop|Start|Create|Run|Pull|Exec|Attach|Update|Reopen|Checkpoint|PortForward)/;
+
+class Node implements TestNode {
+  readonly home: string;
+  readonly runtime: FakeRuntime;
+  readonly stateDir: string;
+  readonly runDir: string;
+  readonly keepDir: string;
+  readonly configFile: string;
+  readonly podLogsDir: string;
+  readonly flags: readonly string[];
+
+  constructor(home: string, runtime: FakeRuntime, flags: readonly string[]) {
+    this.home = home;
+    this.runtime = runtime;
+    const place = (name: string): string => join(home, name);
+    this.stateDir = place("state");
+    this.runDir = place("run");
+    this.keepDir = place("keep.d");
+    this.configFile = place("crigc.yaml");
+    this.podLogsDir = place("pods");
+    for (const name of ["keep.d", "conf.d", "pods", "containers", "root"]) mkdirSync(place(name));
+    this.flags = [
+      `--container-runtime-endpoint=${runtime.endpoint}`,
+      `--state-dir=${this.stateDir}`,
+      `--run-dir=${this.runDir}`,
+      `--keep-dir=${this.keepDir}`,
+      `--config=${this.configFile}`,
+      `--config-dir=${place("conf.d")}`,
+      `--pod-logs-dir=${this.podLogsDir}`,
+      `--container-logs-dir=${place("containers")}`,
+      `--root-dir=${place("root")}`,
+      "--pod-source=cri",
+      ...flags,
+    ];
+  }
+
+  crigc(command: string, ...words: readonly string[]): Promise<ProgramResult> {
+    return this.within({}, command, ...words);
+  }
+
+  within(surroundings: ProgramSurroundings, ...words: readonly string[]): Promise<ProgramResult> {
+    return runProgram(this.#withFlags(words), surroundings);
+  }
+
+  async json(words: readonly string[], exitCode = 0): Promise<Json> {
+    const [command = "", ...rest] = words;
+    const result = await this.crigc(command, ...rest, "-o", "json");
+    if (result.exitCode !== exitCode)
+      throw new Error(
+        `crigc ${words.join(" ")} exits ${result.exitCode}, not ${exitCode}:\n${result.stderr}${result.stdout}`,
+      );
+    return JSON.parse(result.stdout);
+  }
+
+  start(...words: readonly string[]): RunningProgram {
+    return startProgram(this.#withFlags(words));
+  }
+
+  /** Those of the node, unless the words give them themselves. */
+  #withFlags(words: readonly string[]): readonly string[] {
+    const given = new Set(words.map((word) => word.split("=")[0]));
+    return [...words, ...this.flags.filter((flag) => !given.has(flag.split("=")[0]))];
+  }
+
+  configure(fields: object): void {
+    const document = { apiVersion: "crigc/v1", kind: "CrigcConfiguration", ...fields };
+    writeFileSync(this.configFile, JSON.stringify(document, null, 1));
+  }
+
+  removedImages(): readonly string[] {
+    return this.runtime
+      .callsOf("RemoveImage")
+      .map(({ request }) => (request as { image: { image: string } }).image.image);
+  }
+
+  changes(): readonly string[] {
+    return this.runtime.calls.map(({ method }) => method).filter((name) => CHANGING.test(name));
+  }
+
+  lockFiles(): readonly string[] {
+    const hash = endpointHash(this.runtime.endpoint);
+    return ["/run/crigc/locks", join(this.runDir, "locks")].flatMap((directory) =>
+      existsSync(directory)
+        ? readdirSync(directory)
+            .filter((name) => name.includes(hash))
+            .map((name) => join(directory, name))
+        : [],
+    );
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const path of this.lockFiles()) rmSync(path, { force: true });
+    await this.runtime.stop();
+    rmSync(this.home, { recursive: true, force: true });
+  }
+}

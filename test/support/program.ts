@@ -1,0 +1,121 @@
+// Runs the built executable: to its end, or in the background with what it says within reach.
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
+
+import { until } from "./containerd/until.ts";
+
+/** CRIGC_PROGRAM puts another build in its place. */
+export const program = resolve(
+  process.env["CRIGC_PROGRAM"] ?? resolve(import.meta.dir, "../../dist/crigc"),
+);
+
+export interface ProgramSurroundings {
+  /** The whole environment beside PATH: no CRIGC_ variable, no configuration by chance. */
+  readonly env?: Readonly<Record<string, string>>;
+  readonly cwd?: string;
+  /** Words in front, such as `setpriv …`, which put it into other surroundings. */
+  readonly within?: readonly string[];
+}
+
+export interface ProgramResult {
+  readonly exitCode: number;
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly tookMs: number;
+}
+
+/** A minute is more than anything here needs; what hangs is killed and gives exit code 137. */
+const LONGEST_MS = 60_000;
+
+/** The exit code is the caller's to judge. */
+export async function runProgram(
+  words: readonly string[],
+  surroundings: ProgramSurroundings = {},
+): Promise<ProgramResult> {
+  const startedAt = performance.now();
+  const child = spawn(words, surroundings);
+  const tooLong = setTimeout(() => child.kill("SIGKILL"), LONGEST_MS);
+  const [stdout, stderr, exitCode] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ]);
+  clearTimeout(tooLong);
+  return { exitCode, stdout, stderr, tookMs: performance.now() - startedAt };
+}
+
+export interface RunningProgram {
+  readonly pid: number;
+  /** Everything that it wrote to stderr so far. */
+  said(): string;
+  answered(): string;
+  /** Until a text was said `times` times; throws with the whole story when it takes too long. */
+  untilSaid(text: string | RegExp, withinMs?: number): Promise<void>;
+  /** Sends a signal without waiting. */
+  signal(name: NodeJS.Signals): void;
+  /** `null`: it still runs. */
+  exitCode(): number | null;
+  /** SIGTERM, unless it has ended; the exit code. */
+  stop(): Promise<number>;
+  readonly exited: Promise<number>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** Leaves it running; `await using` ends it. */
+export function startProgram(
+  words: readonly string[],
+  surroundings: ProgramSurroundings = {},
+): RunningProgram {
+  const child = spawn(words, surroundings);
+  const said = gathered(child.stderr);
+  const answered = gathered(child.stdout);
+  const untilSaid = async (text: string | RegExp, withinMs = 10_000): Promise<void> => {
+    const isSaid = (): boolean =>
+      typeof text === "string" ? said().includes(text) : text.test(said());
+    await until(`the program said ${String(text)}`, withinMs, isSaid).catch((error: unknown) => {
+      throw new Error(`${String(error)}; it said:\n${said()}`, { cause: error });
+    });
+  };
+  const stop = async (): Promise<number> => {
+    if (child.exitCode === null) child.kill("SIGTERM");
+    const tooLong = setTimeout(() => child.kill("SIGKILL"), LONGEST_MS);
+    const code = await child.exited;
+    clearTimeout(tooLong);
+    return code;
+  };
+  return {
+    pid: child.pid,
+    said,
+    answered,
+    untilSaid,
+    signal: (name) => child.kill(name),
+    exitCode: () => child.exitCode,
+    stop,
+    exited: child.exited,
+    [Symbol.asyncDispose]: async () => void (await stop()),
+  };
+}
+
+function spawn(
+  words: readonly string[],
+  { env = {}, cwd = "/", within = [] }: ProgramSurroundings,
+) {
+  if (!existsSync(program)) throw new Error(`${program} is not there: run scripts/build`);
+  return Bun.spawn([...within, program, ...words], {
+    env: { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", ...env },
+    cwd,
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+}
+
+function gathered(stream: ReadableStream<Uint8Array>): () => string {
+  let text = "";
+  const read = async (): Promise<void> => {
+    const decoder = new TextDecoder();
+    for await (const chunk of stream) text += decoder.decode(chunk, { stream: true });
+  };
+  void read();
+  return () => text;
+}
