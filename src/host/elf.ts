@@ -18,7 +18,7 @@ export function loaderOf(path: string): string | null {
     const start = Number(view.getBigUint64(at + 8, true));
     const length = Number(view.getBigUint64(at + 32, true));
     if (start + length > bytes.length) return null;
-    return new TextDecoder().decode(bytes.subarray(start, start + length - 1));
+    return new TextDecoder().decode(bytes.subarray(start, start + length)).replace(/\0.*$/s, "");
   }
   return null;
 }

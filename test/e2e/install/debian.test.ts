@@ -1,0 +1,218 @@
+// Installing into a Debian root file system that is not running, checked by the programs that would read what was installed.
+
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { resolve } from "node:path";
+
+import { command, type CommandResult, tryCommand } from "../../support/containerd/command.ts";
+import { program } from "../../support/containerd/program.ts";
+import { changesOf, treeOf } from "../../support/tree.ts";
+
+setDefaultTimeout(120_000);
+
+const cache = resolve(import.meta.dir, "../../../.cache/debian-root");
+let scratch: string;
+let root: string;
+let before: Readonly<Record<string, string>>;
+
+beforeAll(async () => {
+  scratch = mkdtempSync(`${tmpdir()}/crigc-install-`);
+  root = `${scratch}/debian`;
+  mkdirSync(root);
+  await command("tar", "-xf", `${cache}/root.tar`, "-C", root);
+  before = treeOf(root);
+});
+
+afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+
+const crigc = (...words: readonly string[]): Promise<CommandResult> =>
+  tryCommand(["/usr/bin/env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", program, ...words]);
+
+/** Runs in the tree, with /proc and nothing else of the machine; what is written to /run is gone afterwards. */
+const inside = (...words: readonly string[]): Promise<CommandResult> =>
+  tryCommand([
+    "unshare",
+    "--mount",
+    "sh",
+    "-ec",
+    'mount -t proc proc "$0/proc"; mount -t tmpfs tmpfs "$0/run"; exec chroot "$0" "$@"',
+    root,
+    ...words,
+  ]);
+
+describe("a Debian that is not running", () => {
+  test("gets exactly these files", async () => {
+    const result = await crigc("install", `--root=${root}`);
+    expect(result).toMatchObject({ exitCode: 0, stderr: "" });
+    const changes = Object.entries(changesOf(before, treeOf(root)));
+    expect(changes.map(([path, what]) => `${path}: ${what.replace(/ [0-9a-f]{16}$/, "")}`)).toEqual(
+      [
+        "etc/crigc: directory 755 0:0",
+        "etc/crigc/conf.d: directory 755 0:0",
+        "etc/crigc/crigc.yaml: file 644 0:0",
+        "etc/crigc/keep.d: directory 755 0:0",
+        "etc/systemd/system/crigc.service: file 644 0:0",
+        "etc/systemd/system/multi-user.target.wants/crigc.service: link /etc/systemd/system/crigc.service",
+        "usr/local/bin/crigc: file 755 0:0",
+        "var/lib/crigc: directory 700 0:0",
+        "var/lib/crigc/install.json: file 600 0:0",
+      ],
+    );
+  });
+
+  test("the executable runs in it, with the configuration that was put there", async () => {
+    const { exitCode, stdout, stderr } = await inside(
+      "/usr/local/bin/crigc",
+      "config",
+      "-o",
+      "json",
+    );
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" });
+    expect(JSON.parse(stdout).files).toEqual(["/etc/crigc/crigc.yaml"]);
+  });
+
+  test("systemd finds the service enabled", async () => {
+    const { stdout } = await inside("systemctl", "is-enabled", "crigc.service");
+    expect(stdout.trim()).toBe("enabled");
+  });
+
+  test("systemd-analyze finds nothing to say about the unit", async () => {
+    const verified = await inside("systemd-analyze", "verify", "/etc/systemd/system/crigc.service");
+    expect(verified).toEqual({ exitCode: 0, stdout: "", stderr: "" });
+  });
+
+  test("systemd-analyze rates its exposure at most 2.0", async () => {
+    const unit = "/etc/systemd/system/crigc.service";
+    const rated = await inside(
+      "systemd-analyze",
+      "security",
+      "--offline=true",
+      "--threshold=20",
+      unit,
+    );
+    expect(rated.stdout).toContain("Overall exposure level for crigc.service");
+    expect(rated.exitCode).toBe(0);
+  });
+
+  test("a second installation changes nothing, one with --baseline adds its drop-in, which verifies too", async () => {
+    const now = treeOf(root);
+    const again = await crigc("install", `--root=${root}`);
+    expect(again).toEqual({ exitCode: 0, stdout: "everything is in place already\n", stderr: "" });
+    expect(changesOf(now, treeOf(root))).toEqual({});
+    await crigc("install", `--root=${root}`, "--baseline");
+    const verified = await inside("systemd-analyze", "verify", "/etc/systemd/system/crigc.service");
+    expect(verified).toEqual({ exitCode: 0, stdout: "", stderr: "" });
+  });
+
+  test("uninstall --purge leaves the tree as it was", async () => {
+    writeFileSync(`${root}/etc/crigc/keep.d/ours.list`, "nginx\n");
+    writeFileSync(`${root}/var/lib/crigc/ledger.db`, "memory");
+    expect(await crigc("uninstall", `--root=${root}`, "--purge")).toMatchObject({
+      exitCode: 0,
+      stderr: "",
+    });
+    expect(changesOf(before, treeOf(root))).toEqual({});
+  });
+
+  test("a musl build is refused by it before anything is written", async () => {
+    // Whatever this machine can make: an executable that names musl's loader.
+    const alien = `${scratch}/alien`;
+    const bytes = Buffer.from(readFileSync("/bin/true"));
+    const at = bytes.indexOf("/lib64/ld-linux-x86-64.so.2");
+    bytes.write("/lib/ld-musl-x86_64.so.1\0\0\0", at);
+    writeFileSync(alien, bytes, { mode: 0o755 });
+    const { exitCode, stderr } = await crigc("install", `--root=${root}`, `--executable=${alien}`);
+    expect(exitCode).toBe(1);
+    expect(stderr).toContain("it needs /lib/ld-musl-x86_64.so.1");
+    expect(changesOf(before, treeOf(root))).toEqual({});
+  });
+});
+
+describe("cloud-config", () => {
+  const sum = "0".repeat(64);
+
+  test.each([
+    ["from the image", ["--path", "/opt/crigc/crigc", "--baseline"]],
+    [
+      "from a mirror",
+      [
+        "--url",
+        "https://mirror.lan/crigc-linux-x64",
+        "--sha256",
+        sum,
+        "--image-gc-high-threshold=70",
+      ],
+    ],
+    ["from a disk", ["--disk", "CRIGC", "--path", "/crigc-linux-x64", "--keep", "nginx"]],
+  ])("%s passes cloud-init's schema", async (_, options) => {
+    const { stdout } = await crigc("print", "cloud-config", ...options);
+    writeFileSync(`${root}/root/user-data`, stdout);
+    const checked = await inside("cloud-init", "schema", "--config-file", "/root/user-data");
+    expect(checked.stdout + checked.stderr).toContain("Valid cloud-config");
+    expect(checked.exitCode).toBe(0);
+  });
+});
+
+describe("OpenRC", () => {
+  /** What a boot would have made before services start. */
+  const booted = [
+    "mount -t proc proc /proc",
+    'mount -t proc proc "$0/proc"',
+    'mount -t tmpfs tmpfs "$0/run"',
+    'mount --rbind /dev "$0/dev"',
+    'for name in starting started stopping inactive wasinactive failed hotplugged daemons options exclusive scheduled init.d tmp; do mkdir -p "$0/run/openrc/$name"; done',
+    ': >"$0/run/openrc/softlevel"',
+    'service() { chroot "$0" /sbin/rc-service crigc "$@" 2>/dev/null; }',
+    'agent() { pgrep -f "^/usr/local/bin/crigc run"; }',
+    'alive() { for try in 1 2 3 4 5 6 7 8 9 10; do [ -S "$0/run/crigc/crigc.sock" ] && return; sleep 0.5; done; return 1; }',
+  ];
+
+  const script = [
+    ...booted,
+    "service start",
+    "alive",
+    "first=$(agent)",
+    'echo "nice $(ps -o ni= -p "$first" | tr -d " ")"',
+    'echo "io $(ionice -p "$first")"',
+    "service reload",
+    "service status",
+    '[ "$(agent)" = "$first" ] && echo "the same after a reload"',
+    "service stop",
+    "agent || echo gone",
+  ].join("\n");
+
+  test("its supervisor starts, reloads and stops the agent, at low priority", async () => {
+    await command(
+      "sh",
+      "-ec",
+      `tar -C '${cache}/openrc' -cf - . | tar -C '${root}' -xf - --keep-directory-symlink
+       : >'${root}/etc/insserv.conf'
+       printf '#!/sbin/openrc-run\\nstart() { :; }\\n' >'${root}/etc/init.d/localmount'
+       chmod 755 '${root}/etc/init.d/localmount'`,
+    );
+    expect(await crigc("install", `--root=${root}`, "--init=openrc")).toMatchObject({
+      exitCode: 0,
+    });
+    const { stdout } = await tryCommand([
+      "unshare",
+      "--mount",
+      "--pid",
+      "--fork",
+      "--kill-child",
+      "bash",
+      "-c",
+      script,
+      root,
+    ]);
+    for (const line of [
+      "nice 10",
+      "io best-effort: prio 7",
+      "status: started",
+      "the same after a reload",
+      "gone",
+    ]) {
+      expect(stdout).toContain(line);
+    }
+  });
+});
