@@ -1,5 +1,6 @@
 /** The exit code that a plan or a finished pass comes to. */
 
+import { blocksOf } from "../loop/pass-failure.ts";
 import { assertNever } from "../model/assert.ts";
 import type { Pass } from "../model/pass.ts";
 import type { Plan } from "../model/plan.ts";
@@ -7,10 +8,10 @@ import type { ImageBlock } from "../model/reason.ts";
 import { exit, exitOf } from "./exit.ts";
 
 /** What a plan alone says: rules that are wrong, usage that is unknown, a disk whose figures cannot be right; `null`: nothing is wrong. */
-export function planExit(plan: Plan): number | null {
-  const codes = (plan.images?.blocks ?? []).map(faultExit);
-  return codes.find((code) => code !== null) ?? null;
-}
+export const planExit = (plan: Plan): number | null => faultsExit(blocksOf({ plan, images: null }));
+
+const faultsExit = (kinds: readonly ImageBlock["kind"][]): number | null =>
+  kinds.map(faultExit).find((code) => code !== null) ?? null;
 
 /** The code of a pass of `gc`; the gravest thing decides. */
 export function passExit(
@@ -20,9 +21,10 @@ export function passExit(
   if (end.busy) return exit.busy;
   if (pass.error !== null)
     return end.failure === null ? exit.runtime : (exitOf(end.failure) ?? exit.internal);
-  const blocks = [...(pass.plan.images?.blocks ?? []), ...(pass.plan.containers?.blocks ?? [])];
-  if (blocks.some((block) => block.kind === "on-hold")) return exit.held;
-  const fault = planExit(pass.plan);
+  const blocks = blocksOf(pass);
+  const held = (pass.plan.containers?.blocks ?? []).some(({ kind }) => kind === "on-hold");
+  if (held || blocks.includes("on-hold")) return exit.held;
+  const fault = faultsExit(blocks);
   if (fault !== null) return fault;
   if (pass.images?.end === "observation-failed") return exit.runtime;
   if (pass.containers !== null && pass.containers.errors.length > 0) return exit.runtime;
@@ -31,8 +33,8 @@ export function passExit(
 }
 
 /** Of a block that is something wrong; waiting and futility are none. */
-function faultExit(block: ImageBlock): number | null {
-  switch (block.kind) {
+function faultExit(kind: ImageBlock["kind"]): number | null {
+  switch (kind) {
     case "keep-rules-invalid":
       return exit.usage;
     case "usage-unknown":
@@ -45,7 +47,7 @@ function faultExit(block: ImageBlock): number | null {
     case "futile":
       return null;
     default:
-      return assertNever(block);
+      return assertNever(kind);
   }
 }
 
@@ -62,9 +64,12 @@ function someFailed({ images, containers }: Pass): boolean {
   );
 }
 
-/** A target was asked for and is still open; a dry run is judged by its plan. */
-function fellShort({ images, plan }: Pass): boolean {
-  if (images === null || plan.images === null) return false;
+/** A target was asked for and is still open; a dry run is judged by its plan. A pass that was stopped has not done what it should. */
+function fellShort({ images, containers, plan }: Pass): boolean {
+  if (containers?.end === "stopped") return true;
+  if (plan.images === null) return false;
+  // Asked to stop before it came to images.
+  if (images === null) return plan.images.candidates.length > 0;
   switch (images.end) {
     case "candidates-exhausted":
       return plan.images.targets.some((target) => target.kind !== "everything");
@@ -72,6 +77,7 @@ function fellShort({ images, plan }: Pass): boolean {
     case "no-gain":
     case "settle-exhausted":
     case "removal-limit":
+    case "stopped":
       return true;
     case "blocked":
       return plan.images.triggers.length > 0;
@@ -83,7 +89,6 @@ function fellShort({ images, plan }: Pass): boolean {
     case "invalid-capacity":
     case "observation-failed":
     case "age-removal-errors":
-    case "stopped":
       return false;
     default:
       return assertNever(images.end);

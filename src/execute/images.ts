@@ -144,8 +144,8 @@ class Walk {
     this.#items.push(item);
     this.#execution.done(item);
     if (this.#error !== null) return "observation-failed";
-    // Whoever holds removal wants it held now, and not after the images that this pass had planned.
-    if (keep?.kind === "blocked" && keep.block === "on-hold") return "blocked";
+    // What stops one image stops all of this pass: a hold that began, a use that could not be read.
+    if (keep?.kind === "blocked") return "blocked";
     const waitedInVain = result.kind === "removed" && result.settled === "not-seen";
     return waitedInVain && this.#settledMs >= SETTLE_PASS_MS
       ? (this.#reached() ?? "settle-exhausted")

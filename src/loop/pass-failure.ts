@@ -3,6 +3,7 @@
 import { assertNever } from "../model/assert.ts";
 import type { ImageOutcome } from "../model/outcome.ts";
 import type { Pass } from "../model/pass.ts";
+import type { ImageBlock } from "../model/reason.ts";
 
 /** Why a pass counts as failed; `null`: it came to a good end, which a futile one is too. */
 export function failureOf(pass: Pass): string | null {
@@ -45,8 +46,20 @@ function imageFailure(pass: Pass, images: ImageOutcome): string | null {
 
 /** A hold, a grace or a starting pod is no failure; rules that cannot be read and usage that is unknown are. */
 function blockFailure(pass: Pass): string | null {
-  const bad = (pass.plan.images?.blocks ?? []).find((block) =>
-    ["keep-rules-invalid", "usage-unknown", "pods-unknown"].includes(block.kind),
+  const bad = blocksOf(pass).find((kind) =>
+    ["keep-rules-invalid", "usage-unknown", "pods-unknown"].includes(kind),
   );
-  return bad === undefined ? null : `no image may be removed: ${bad.kind}`;
+  return bad === undefined ? null : `no image may be removed: ${bad}`;
+}
+
+/** What stopped the images of a pass: from its plan on, or in the middle of it. */
+export function blocksOf({
+  plan,
+  images,
+}: Pick<Pass, "plan" | "images">): readonly ImageBlock["kind"][] {
+  const planned = (plan.images?.blocks ?? []).map(({ kind }) => kind);
+  const met = (images?.items ?? []).flatMap(({ result }) =>
+    result.kind === "skipped" && result.reason.kind === "blocked" ? [result.reason.block] : [],
+  );
+  return [...planned, ...met];
 }

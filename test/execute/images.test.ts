@@ -434,18 +434,22 @@ test("an image that is listed twice counts once towards the number of images", a
   expect(world.removals).toEqual(["a"]);
 });
 
-test("a hold that begins in the middle of a pass ends it before the next removal", async () => {
-  const { world, execution } = worldOf(["a", "b", "c"], 1_000n * MIB);
-  const outcome = await run(
-    execution(1_900n * MIB, {
-      reconsider: () =>
-        world.removals.length === 0 ? null : { kind: "blocked", block: "on-hold" },
-    }),
-  );
-  expect(outcome.end).toBe("blocked");
-  expect(world.removals).toEqual(["a"]);
-  expect(outcome.items).toHaveLength(2);
-});
+test.each(["on-hold", "usage-unknown"] as const)(
+  "%s in the middle of a pass ends it before the next removal",
+  async (block) => {
+    const { world, execution } = worldOf(["a", "b", "c"], 1_000n * MIB);
+    let asked = 0;
+    const outcome = await run(
+      execution(1_900n * MIB, {
+        // It lasts for one look only: the pass has ended by the next one.
+        reconsider: () => ((asked += 1) === 2 ? { kind: "blocked", block } : null),
+      }),
+    );
+    expect(outcome.end).toBe("blocked");
+    expect(world.removals).toEqual(["a"]);
+    expect(outcome.items).toHaveLength(2);
+  },
+);
 
 test("a pass that has waited for starting pods already waits no longer than two minutes in all", async () => {
   const { world, execution } = worldOf(["a"], 1_000n * MIB);

@@ -1,0 +1,82 @@
+import { describe, expect, test } from "bun:test";
+
+import { passExit } from "../../src/cli/pass-exit.ts";
+import { passId } from "../../src/model/ids.ts";
+import type { ImageItem, ImageOutcome } from "../../src/model/outcome.ts";
+import type { Pass } from "../../src/model/pass.ts";
+import type { ImageBlock } from "../../src/model/reason.ts";
+import { duration } from "../../src/model/time.ts";
+import { aCandidate, anImagePlan, NOW, spaceTarget } from "../support/build/values.ts";
+
+function outcome(change: Partial<ImageOutcome> = {}): ImageOutcome {
+  return {
+    end: "target-reached",
+    items: [],
+    wantedBytes: 10n,
+    reportedFreedBytes: 0n,
+    measuredFreedBytes: 0n,
+    availableBefore: null,
+    availableAfter: null,
+    capacityBytes: null,
+    error: null,
+    ghosts: [],
+    ...change,
+  };
+}
+
+function pass(images: ImageOutcome | null, change: Partial<Pass> = {}): Pass {
+  return {
+    id: passId("20260101T000000Z-000000"),
+    kind: "gc",
+    purpose: { kind: "periodic" },
+    startedAt: NOW,
+    endedAt: NOW,
+    dryRun: false,
+    plan: {
+      containers: null,
+      images: anImagePlan([aCandidate("a")], { targets: [spaceTarget(100n, 10n)] }),
+    },
+    images,
+    containers: null,
+    events: [],
+    steps: [],
+    error: null,
+    ...change,
+  };
+}
+
+const code = (it: Pass): number => passExit(it, { busy: false, failure: null });
+
+const skipped = (block: ImageBlock["kind"]): ImageItem => ({
+  candidate: aCandidate("a"),
+  trigger: { kind: "space" },
+  result: { kind: "skipped", reason: { kind: "blocked", block } },
+  startedAt: NOW,
+  took: duration(0n),
+});
+
+describe("the exit of a pass", () => {
+  test("is 0 where the target is reached, and 4 where a target stays open", () => {
+    expect(code(pass(outcome()))).toBe(0);
+    expect(code(pass(outcome({ end: "candidates-exhausted" })))).toBe(4);
+    expect(code(pass(outcome({ end: "futile" })))).toBe(4);
+  });
+
+  test("is 7 for a hold that began in the middle of it too", () => {
+    expect(code(pass(outcome({ end: "blocked", items: [skipped("on-hold")] })))).toBe(7);
+  });
+
+  test("is 3 where a use could not be read in the middle of it", () => {
+    expect(code(pass(outcome({ end: "blocked", items: [skipped("usage-unknown")] })))).toBe(3);
+  });
+
+  test("is 4 where it was asked to stop before it was done, and not that of a pass that is done", () => {
+    expect(code(pass(outcome({ end: "stopped" })))).toBe(4);
+    expect(code(pass(null))).toBe(4);
+  });
+
+  test("is 6 where another pass was running", () => {
+    const busy = pass(null, { error: "another pass was still running" });
+    expect(passExit(busy, { busy: true, failure: null })).toBe(6);
+  });
+});
