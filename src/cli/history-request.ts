@@ -118,7 +118,7 @@ export const HISTORY_OPTIONS: readonly CommandOption[] = [
 /** Throws `ConfigError`. */
 export function historyRequest(invocation: Invocation, now: Instant): HistoryRequest {
   const image = textOf(invocation, "image");
-  const kinds = invocation.options.get("kind") as readonly Removal["kind"][] | undefined;
+  const kinds = chosen(invocation, "kind", KINDS);
   if (image !== null && kinds !== undefined && !kinds.includes("image"))
     throw refusal("--image", image, "it chooses among images, and --kind leaves them out");
   return {
@@ -126,12 +126,21 @@ export function historyRequest(invocation: Invocation, now: Instant): HistoryReq
     until: moment(invocation, "until", now),
     kinds: image === null ? kinds : ["image"],
     reasons: invocation.options.get("reason"),
-    // The parser has held them against the choices.
-    results: invocation.options.get("result") as readonly Removal["result"][] | undefined,
+    results: chosen(invocation, "result", RESULTS),
     text: image ?? undefined,
     passId: textOf(invocation, "pass") ?? undefined,
     limit: limitOf(textOf(invocation, "limit")),
   };
+}
+
+/** The parser has refused what is no choice. */
+function chosen<Word extends string>(
+  invocation: Invocation,
+  name: string,
+  choices: Readonly<Record<Word, true>>,
+): readonly Word[] | undefined {
+  const isChoice = (text: string): text is Word => Object.hasOwn(choices, text);
+  return invocation.options.get(name)?.filter(isChoice);
 }
 
 function moment(invocation: Invocation, name: string, now: Instant): Instant | undefined {

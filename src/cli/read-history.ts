@@ -1,6 +1,6 @@
 /** Reads the part of the history that is asked for: passes with their removals, or removals with their passes. */
 
-import { duration, hours, type Instant, instant, plus } from "../model/time.ts";
+import { hours, type Instant, instant } from "../model/time.ts";
 import type { HistoryReport } from "../report/history-document.ts";
 import type { PassRow, Removal } from "../store/history-rows.ts";
 import type { StoreReader } from "../store/open.ts";
@@ -51,7 +51,7 @@ function passesOf(store: StoreReader, removals: readonly Removal[]): readonly Pa
   const ids = new Set(removals.map((removal) => removal.passId));
   return store
     .passes({
-      since: plus(first.at, duration(-PASS_LONGEST)),
+      since: instant(first.at - PASS_LONGEST),
       until: justAfter(last.at),
       limit: EVERYTHING,
     })

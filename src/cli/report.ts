@@ -3,7 +3,7 @@
 import { quoted } from "../config/value.ts";
 import type { Prepared } from "../loop/prepare.ts";
 import { ConfigError, HostError, messageOf, RuntimeError } from "../model/errors.ts";
-import { duration, hours, type Instant, plus } from "../model/time.ts";
+import { hours, type Instant, instant } from "../model/time.ts";
 import { htmlReport } from "../report/html.ts";
 import { clean } from "../report/terminal.ts";
 import type { Command } from "./command.ts";
@@ -63,7 +63,7 @@ function pathOf(invocation: Invocation): string {
 
 function sinceOf(invocation: Invocation, now: Instant): Instant {
   const text = textOf(invocation, "since");
-  const since = text === null ? plus(now, duration(-PERIOD)) : momentOf(text, "--since", now);
+  const since = text === null ? instant(now - PERIOD) : momentOf(text, "--since", now);
   if (since < now) return since;
   const message = `${quoted(text ?? "")} is not in the past; expected when the report begins`;
   throw new ConfigError([{ source: "--since", text: text ?? "", message }]);

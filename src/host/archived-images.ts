@@ -112,8 +112,10 @@ const isAttestation = (descriptor: Json): boolean =>
   recordOf(descriptor["annotations"])["vnd.docker.reference.type"] === "attestation-manifest" ||
   recordOf(descriptor["platform"])["os"] === "unknown";
 
-const recordOf = (value: unknown): Json =>
-  typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Json) : {};
+const recordOf = (value: unknown): Json => (isRecord(value) ? value : {});
+
+const isRecord = (value: unknown): value is Json =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
 
 const entriesOf = (value: unknown): readonly Json[] =>
   Array.isArray(value) ? value.map(recordOf) : [];

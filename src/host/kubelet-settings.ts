@@ -37,6 +37,7 @@ const flagByField: ReadonlyMap<string, string> = new Map([
   ["imageMaximumGCAge", "image-maximum-gc-age"],
   ["evictionHard", "eviction-hard"],
   ["evictionSoft", "eviction-soft"],
+  ["evictionSoftGracePeriod", "eviction-soft-grace-period"],
   ["containerRuntimeEndpoint", "container-runtime-endpoint"],
 ]);
 
@@ -50,7 +51,7 @@ export function kubeletSettings(running: readonly KubeletProcess[], root = "/"):
   const settings = [...flagByField].flatMap(([field, flag]): readonly KubeletSetting[] => {
     const given = flags.get(flag);
     if (given !== undefined) return [{ field, text: given, source: `--${flag}` }];
-    const text = textOf(file.values[field]);
+    const text = textOf(file.values[field], field === "evictionSoftGracePeriod" ? "=" : "<");
     return text === null ? [] : [{ field, text, source: file.path }];
   });
   return { settings, problems: file.problems };
@@ -82,10 +83,11 @@ function readFirst(paths: readonly string[], root: string): File {
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   value !== null && typeof value === "object" && !Array.isArray(value);
 
-function textOf(value: unknown): string | null {
+/** Maps of signals as their flags spell them. */
+function textOf(value: unknown, between: "<" | "="): string | null {
   if (typeof value === "string" || typeof value === "number") return String(value);
   if (!isRecord(value)) return null;
   return Object.entries(value)
-    .map(([signal, amount]) => `${signal}<${String(amount)}`)
+    .map(([signal, amount]) => `${signal}${between}${String(amount)}`)
     .join(",");
 }

@@ -56,8 +56,9 @@ const ctrOf = (runtime: RuntimeInfo): readonly string[] =>
 
 const hexOf = (image: Image): string => image.id.replace(/^sha256:/, "");
 
-/** One word of a shell, whatever is in it: names come from the runtime. */
-const quoted = (text: string): string =>
-  /^[\w./:@=+-]+$/.test(text) && !text.startsWith("-")
-    ? text
-    : `'${text.replaceAll("'", `'\\''`)}'`;
+/** One word of a shell, whatever is in it, since names come from the runtime; behind `--` where it would be taken for a flag. */
+function quoted(text: string): string {
+  if (/^[\w./:@=+][\w./:@=+-]*$/.test(text)) return text;
+  const word = `'${text.replaceAll("'", `'\\''`)}'`;
+  return text.startsWith("-") ? `-- ${word}` : word;
+}

@@ -17,6 +17,8 @@ export interface Around {
   readonly files?: Readonly<Record<string, string>>;
   readonly env?: Environment;
   readonly screen?: Screen;
+  /** What the command opens; everything else that it would open is missing. */
+  readonly open?: Partial<World["open"]>;
 }
 
 export async function crigc(argv: readonly string[], around: Around = {}): Promise<Ran> {
@@ -29,8 +31,8 @@ export async function crigc(argv: readonly string[], around: Around = {}): Promi
     signal: new AbortController().signal,
     build: { version: "1.2.3", commit: "abcdef0" },
     reader: readerOf(around.files ?? {}),
-    // Nothing that is run here opens a runtime or a store.
-    open: {} as World["open"],
+    // A command that opens what its test does not give fails loudly.
+    open: (around.open ?? {}) as World["open"],
   };
   const code = await dispatch(argv, around.env ?? {}, world);
   return { code, stdout, stderr };

@@ -100,6 +100,17 @@ evictionHard:
     ]);
   });
 
+  test("have maps of signals as flags spell them", () => {
+    const root = scratch();
+    const soft =
+      "evictionSoft:\n  imagefs.available: 20%\nevictionSoftGracePeriod:\n  imagefs.available: 1m\n";
+    put(root, "var/lib/kubelet/config.yaml", soft);
+    expect(kubeletSettings([], root).settings.map(({ text }) => text)).toEqual([
+      "imagefs.available<20%",
+      "imagefs.available=1m",
+    ]);
+  });
+
   test.each(["{", "- a", ""])("a file that is no configuration is told of: %j", (text) => {
     const root = scratch();
     put(root, "var/lib/kubelet/config.yaml", text);

@@ -1,5 +1,6 @@
 /** Whether an agent runs, and whether it is well. */
 
+import { isMap } from "../../config/document.ts";
 import type { DoctorCheck } from "../../report/doctor.ts";
 import { failed, ok, warning } from "./check.ts";
 
@@ -50,9 +51,7 @@ const TROUBLES: readonly (readonly [field: string, words: string])[] = [
 function parsed(text: string): Readonly<Record<string, unknown>> | null {
   try {
     const value: unknown = JSON.parse(text);
-    if (typeof value !== "object" || value === null) return null;
-    const document = value as Readonly<Record<string, unknown>>;
-    return document["kind"] === "Status" ? document : null;
+    return isMap(value) && value["kind"] === "Status" ? value : null;
   } catch {
     return null;
   }

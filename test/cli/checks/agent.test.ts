@@ -1,0 +1,55 @@
+// Whether an agent runs, by the document that it gives.
+
+import { expect, test } from "bun:test";
+
+import { agentCheck } from "../../../src/cli/checks/agent.ts";
+
+const check = (document: object | string) =>
+  agentCheck(
+    {
+      kind: "answered",
+      text: typeof document === "string" ? document : JSON.stringify(document),
+    },
+    "1.2.3",
+  );
+
+const well = {
+  apiVersion: "crigc/v1",
+  kind: "Status",
+  pid: 7,
+  version: "1.2.3",
+  dryRun: false,
+  runtimeError: null,
+  configurationError: null,
+  ledgerError: null,
+};
+
+test.each<[string, object | string, string, string]>([
+  ["that is well", well, "ok", "it runs (process 7, version 1.2.3)"],
+  ["that runs dry", { ...well, dryRun: true }, "ok", ", as a dry run"],
+  [
+    "whose runtime is away",
+    { ...well, runtimeError: "no socket" },
+    "failed",
+    "the runtime does not answer it: no socket",
+  ],
+  [
+    "whose configuration was refused",
+    { ...well, configurationError: "crigc.yaml:3: x" },
+    "failed",
+    "a changed configuration was refused: crigc.yaml:3: x",
+  ],
+  ["of another version", { ...well, version: "1.2.2" }, "warning", "this is version 1.2.3"],
+  ["that is none: no JSON", "hello", "failed", "no crigc"],
+  ["that is none: another document", { kind: "Plan" }, "failed", "no crigc"],
+  ["that is none: null", "null", "failed", "no crigc"],
+])("an agent %s", (_what, document, result, message) => {
+  expect(check(document)).toMatchObject({ result, message: expect.stringContaining(message) });
+});
+
+test("no agent is a warning, for gc may be run by a timer", () => {
+  expect(agentCheck({ kind: "none", why: "there is no such socket" }, "1.2.3")).toMatchObject({
+    result: "warning",
+    message: "nothing is collected but by crigc gc: there is no such socket",
+  });
+});

@@ -1,0 +1,166 @@
+// Which thresholds of a kubelet collide with ours.
+
+import { describe, expect, test } from "bun:test";
+
+import { kubeletChecks } from "../../../src/cli/checks/kubelet.ts";
+import type { KubeletFact } from "../../../src/cli/tools.ts";
+import type { Filesystem } from "../../../src/model/snapshot.ts";
+import type { DoctorCheck } from "../../../src/report/doctor.ts";
+import { load } from "../../config/loading.ts";
+import { aFilesystem, GIB } from "../../support/build/values.ts";
+
+interface Node {
+  readonly settings?: Readonly<Record<string, string>>;
+  readonly ours?: readonly (readonly [string, string])[];
+  readonly filesystem?: Filesystem | null;
+  readonly kubelet?: Partial<KubeletFact>;
+}
+
+function checks({ settings = {}, ours = [], filesystem, kubelet }: Node) {
+  const found: readonly DoctorCheck[] = kubeletChecks({
+    kubelet: {
+      signs: ["/etc/systemd/system/kubelet.service"],
+      running: [],
+      settings: Object.entries(settings).map(([field, text]) => ({
+        field,
+        text,
+        source: "/var/lib/kubelet/config.yaml",
+      })),
+      problems: [],
+      ...kubelet,
+    },
+    ours: load({ flags: ours }),
+    imageFilesystem: filesystem === undefined ? aFilesystem() : filesystem,
+  });
+  return new Map(found.map((check) => [check.name, check]));
+}
+
+const eviction = (node: Node) => checks(node).get("kubelet-eviction");
+
+describe("a kubelet", () => {
+  test("of which there is no sign is no matter", () => {
+    expect([...checks({ kubelet: { signs: [] } }).values()]).toEqual([
+      {
+        name: "kubelet",
+        result: "ok",
+        message: "there is no sign of a kubelet on this node",
+        advice: null,
+      },
+    ]);
+  });
+
+  test("that only runs is one", () => {
+    const found = checks({ kubelet: { signs: [], running: [4711] } });
+    expect(found.get("kubelet")?.message).toContain("belongs to this node (process 4711)");
+  });
+
+  test("whose configuration cannot be read is said to be there, and no more", () => {
+    const found = checks({ kubelet: { problems: ["reading x failed: permission denied"] } });
+    expect([...found.keys()]).toEqual(["kubelet"]);
+    expect(found.get("kubelet")).toMatchObject({ result: "warning" });
+  });
+
+  test("whose values we do not understand is said to be there, and no more", () => {
+    const found = checks({ settings: { imageGCHighThresholdPercent: "a lot" } });
+    expect([...found.keys()]).toEqual(["kubelet"]);
+    expect(found.get("kubelet")?.message).toContain("a lot");
+  });
+
+  test("as kubeadm writes its configuration is understood", () => {
+    const settings = {
+      imageMaximumGCAge: "0s",
+      imageMinimumGCAge: "0s",
+      containerRuntimeEndpoint: "",
+      evictionSoft: "",
+    };
+    expect([...checks({ settings }).keys()]).toEqual([
+      "kubelet",
+      "kubelet-image-gc",
+      "kubelet-eviction",
+    ]);
+  });
+});
+
+describe("the kubelet's own image collection", () => {
+  test("is a warning with its thresholds, for it knows no keep rules", () => {
+    const settings = { imageGCHighThresholdPercent: "90", imageGCLowThresholdPercent: "70" };
+    expect(checks({ settings }).get("kubelet-image-gc")).toMatchObject({
+      result: "warning",
+      message: "the kubelet collects images too, from 90% down to 70%, and knows no keep rules",
+    });
+  });
+
+  test("at its default is a warning too", () => {
+    expect(checks({}).get("kubelet-image-gc")).toMatchObject({
+      result: "warning",
+      message: expect.stringContaining("from 85% down to 80%"),
+    });
+  });
+
+  test("that is switched off by 100 is well", () => {
+    const settings = { imageGCHighThresholdPercent: "100" };
+    expect(checks({ settings }).get("kubelet-image-gc")?.result).toBe("ok");
+  });
+
+  test("by age is a warning of its own", () => {
+    const settings = { imageGCHighThresholdPercent: "100", imageMaximumGCAge: "72h" };
+    expect(checks({ settings }).get("kubelet-image-age")?.message).toContain("unused for 72h");
+    expect(checks({}).has("kubelet-image-age")).toBeFalse();
+  });
+});
+
+describe("eviction", () => {
+  test("at the kubelet's defaults comes with our default, which is said with what to set", () => {
+    expect(eviction({})).toEqual({
+      name: "kubelet-eviction",
+      result: "warning",
+      message:
+        "the kubelet evicts for imagefs.available at 85% used, and crigc starts at 85%: pods may go, and every unused image, before crigc has freed anything",
+      advice: "set --image-gc-high-threshold to 80 or less",
+    });
+  });
+
+  test.each([
+    [84, "ok"],
+    [85, "warning"],
+  ])("is looked at from our high threshold: %d%% is %s", (high, result) => {
+    const ours = [
+      ["image-gc-high-threshold", String(high)],
+      ["image-gc-low-threshold", "70"],
+    ] as const;
+    expect(eviction({ ours })?.result).toBe(result as "ok");
+  });
+
+  test("of a signal that its configuration leaves out does not count", () => {
+    const settings = { evictionHard: "memory.available<100Mi,nodefs.available<5%" };
+    expect(eviction({ settings })?.result).toBe("ok");
+  });
+
+  test("by an amount is compared on this filesystem", () => {
+    const settings = { evictionHard: "imagefs.available<20Gi" };
+    const of = (capacityBytes: bigint) =>
+      eviction({ settings, filesystem: aFilesystem({ capacityBytes }) });
+    expect(of(100n * GIB)).toMatchObject({
+      result: "warning",
+      message: expect.stringContaining("80% used"),
+    });
+    expect(of(1000n * GIB)?.result).toBe("ok");
+    expect(eviction({ settings, filesystem: null })?.result).toBe("ok");
+  });
+
+  test("for the node's filesystem counts only where images lie on it", () => {
+    const settings = { evictionHard: "nodefs.available<30%" };
+    const apart = aFilesystem({ roles: ["imagefs"] });
+    expect(eviction({ settings })?.result).toBe("warning");
+    expect(eviction({ settings, filesystem: apart })?.result).toBe("ok");
+  });
+
+  test("that is soft counts as well", () => {
+    const settings = {
+      evictionHard: "imagefs.available<5%",
+      evictionSoft: "imagefs.available<25%",
+      evictionSoftGracePeriod: "imagefs.available=1m",
+    };
+    expect(eviction({ settings })?.message).toContain("at 75% used");
+  });
+});

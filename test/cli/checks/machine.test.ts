@@ -1,0 +1,121 @@
+// Our directories, the clock and what is remembered.
+
+import { describe, expect, test } from "bun:test";
+
+import {
+  clockCheck,
+  directoryCheck,
+  ledgerCheck,
+  userCheck,
+} from "../../../src/cli/checks/machine.ts";
+import type { DirectoryFact } from "../../../src/cli/tools.ts";
+import { emptyLedger } from "../../../src/model/ledger.ts";
+import { duration, hours, instant, minutes, plus, seconds } from "../../../src/model/time.ts";
+import { aLedger, GIB, NOW } from "../../support/build/values.ts";
+
+const about = { name: "state-directory", path: "/var/lib/crigc", flag: "--state-dir" };
+const present: Extract<DirectoryFact, { kind: "present" }> = {
+  kind: "present",
+  writable: true,
+  availableBytes: GIB,
+  inodes: 100n,
+  inodesFree: 10n,
+};
+
+describe("a directory", () => {
+  test.each<[string, DirectoryFact, string, string]>([
+    ["with room", present, "ok", "/var/lib/crigc can be written and has 1.0 GiB left"],
+    [
+      "that is read-only",
+      { ...present, writable: false },
+      "failed",
+      "/var/lib/crigc cannot be written",
+    ],
+    [
+      "on a full disk",
+      { ...present, availableBytes: 4096n },
+      "warning",
+      "/var/lib/crigc has only 4.0 KiB left",
+    ],
+    [
+      "without inodes",
+      { ...present, inodesFree: 0n },
+      "warning",
+      "/var/lib/crigc has no inode left",
+    ],
+    [
+      "without a limit of inodes",
+      { ...present, inodes: 0n, inodesFree: 0n },
+      "ok",
+      "can be written",
+    ],
+    [
+      "that can be made",
+      { kind: "absent", creatable: true },
+      "ok",
+      "is not there yet, and can be made",
+    ],
+    ["that cannot be made", { kind: "absent", creatable: false }, "failed", "and cannot be made"],
+    [
+      "that is a file",
+      { kind: "failed", message: "it is no directory" },
+      "failed",
+      "it is no directory",
+    ],
+  ])("%s", (_what, fact, result, message) => {
+    expect(directoryCheck(about, fact)).toMatchObject({
+      name: "state-directory",
+      result,
+      message: expect.stringContaining(message),
+    });
+  });
+});
+
+describe("the clock", () => {
+  const check = (change: Partial<Parameters<typeof clockCheck>[0]>) =>
+    clockCheck({ now: NOW, bootId: "boot-1", ledger: aLedger(), ...change });
+
+  test("that goes on is well", () => {
+    expect(check({}).result).toBe("ok");
+    expect(check({ ledger: emptyLedger }).result).toBe("ok");
+  });
+
+  test("a second behind the ledger is still well: it is set by NTP", () => {
+    expect(check({ ledger: aLedger({ observedAt: plus(NOW, seconds(1)) }) }).result).toBe("ok");
+  });
+
+  test("that was set back is told by a ledger of the future", () => {
+    const ledger = aLedger({ observedAt: plus(NOW, hours(3)) });
+    expect(check({ ledger })).toMatchObject({
+      result: "warning",
+      message: expect.stringContaining("3h in the future"),
+    });
+  });
+
+  test("of a node that has none says 1970", () => {
+    const now = instant(minutes(5));
+    expect(check({ now, ledger: emptyLedger })).toMatchObject({
+      result: "warning",
+      message: expect.stringContaining("1970-01-01T00:05:00Z"),
+    });
+  });
+
+  test("without the kernel's word for the boot is a warning", () => {
+    expect(check({ bootId: "" }).result).toBe("warning");
+  });
+});
+
+test("notices of the state directory are warnings", () => {
+  expect(ledgerCheck(aLedger(), ["the file is newer"])).toMatchObject({
+    result: "warning",
+    message: "the file is newer",
+  });
+  expect(ledgerCheck(aLedger(), []).result).toBe("ok");
+  expect(ledgerCheck({ ...emptyLedger, uptime: duration(0n) }, []).message).toContain(
+    "nothing is remembered yet",
+  );
+});
+
+test("who is not root is told so", () => {
+  expect([userCheck(0).result, userCheck(1000).result]).toEqual(["ok", "warning"]);
+});

@@ -1,0 +1,200 @@
+// What doctor says of a node that could be looked at.
+
+import { describe, expect, test } from "bun:test";
+
+import { keepCheckOf } from "../../../src/cli/checks/keep.ts";
+import { nodeChecks } from "../../../src/cli/checks/node.ts";
+import { prepareRecorded } from "../../../src/loop/prepare.ts";
+import type { HoldState } from "../../../src/model/hold.ts";
+import { containerId, podUid } from "../../../src/model/ids.ts";
+import type { Limits } from "../../../src/model/limits.ts";
+import type { KeepRules, Snapshot } from "../../../src/model/snapshot.ts";
+import {
+  aContainer,
+  aFilesystem,
+  aLedger,
+  anImage,
+  aSandbox,
+  aSnapshot,
+  defaultLimits,
+  GIB,
+  NOW,
+} from "../../support/build/values.ts";
+
+const app = anImage("app");
+const pause = anImage("pause", { repoTags: ["registry.k8s.io/pause:3.9"] });
+
+const calm: Partial<Snapshot> = {
+  images: [app, pause],
+  sandboxes: [aSandbox("a")],
+  containers: [aContainer("web", { imageId: app.id })],
+  filesystems: [aFilesystem({ availableBytes: 60n * GIB })],
+  pods: { kind: "ready", source: "cri", pods: [] },
+};
+
+function checks(
+  change: Partial<Snapshot> = {},
+  around: { readonly limits?: Limits; readonly hold?: HoldState } = {},
+) {
+  const { limits = defaultLimits, hold = { kind: "none" } } = around;
+  const prepared = prepareRecorded(
+    { snapshot: aSnapshot({ ...calm, ...change }), ledger: aLedger() },
+    {
+      limits,
+      purpose: { kind: "periodic" },
+      parts: { containers: "all", images: true },
+      hold,
+      startedAt: null,
+      pressureTargets: [],
+    },
+  );
+  return new Map(nodeChecks(prepared, limits).map((check) => [check.name, check]));
+}
+
+const FILESYSTEM = "filesystem-imagefs-containerfs-nodefs";
+
+describe("a node", () => {
+  test("that is well has no warning", () => {
+    expect([...checks().values()].filter(({ result }) => result !== "ok")).toEqual([]);
+  });
+
+  test("is told by what it lists", () => {
+    expect(checks().get("lists")?.message).toBe(
+      "the runtime lists 2 images, 1 container and 1 sandbox",
+    );
+  });
+
+  test("over its high threshold is a warning with figures", () => {
+    const filesystems = [aFilesystem({ availableBytes: 10n * GIB })];
+    expect(checks({ filesystems }).get(FILESYSTEM)).toMatchObject({
+      result: "warning",
+      message:
+        "/var/lib/containerd (mounted at /) is 90% full, 10.0 GiB of 100.0 GiB available, at or over the high threshold of 85%",
+    });
+  });
+
+  test("whose filesystem says 0 fails", () => {
+    const filesystems = [aFilesystem({ capacityBytes: 0n, availableBytes: 0n })];
+    const found = checks({ filesystems });
+    expect(found.get(FILESYSTEM)).toMatchObject({ result: "failed" });
+    expect(found.get("block-invalid-capacity")).toMatchObject({ result: "failed" });
+  });
+
+  test("on hold is a warning that says until when", () => {
+    const hold: HoldState = { kind: "held", until: NOW, since: NOW, reason: "swap" };
+    expect(checks({}, { hold }).get("block-on-hold")).toMatchObject({
+      result: "warning",
+      message: expect.stringContaining("until 2026-01-01T00:00:00Z (swap)"),
+    });
+  });
+
+  test("whose uses are not known fails", () => {
+    const containers = [aContainer("web", { imageName: "registry.example/x:1" })];
+    expect(checks({ containers }).get("block-usage-unknown")).toMatchObject({ result: "failed" });
+  });
+});
+
+describe("owners", () => {
+  const foreign = {
+    sandboxes: [aSandbox("a", { podUid: podUid("") })],
+    containers: [aContainer("web", { podUid: podUid(""), imageId: app.id })],
+  };
+  const collect: Limits = {
+    ...defaultLimits,
+    containers: { ...defaultLimits.containers, collectForeign: true },
+  };
+
+  test("that are all foreign are said so, with what to set", () => {
+    expect(checks(foreign).get("owners")).toEqual({
+      name: "owners",
+      result: "warning",
+      message:
+        "everything on the node is foreign: none of its 1 container and 1 sandbox was made by Kubernetes, so all of them are left alone and only images are collected",
+      advice: "set --collect-foreign if crigc is to collect the dead ones",
+    });
+  });
+
+  test("of which some are foreign are counted", () => {
+    const other = aContainer("x", { id: containerId("x"), imageId: app.id, podUid: podUid("") });
+    const containers = [...(calm.containers ?? []), other];
+    expect(checks({ containers }).get("owners")).toMatchObject({
+      result: "ok",
+      message: "1 container and 0 sandboxes were not made by Kubernetes, and are left alone",
+    });
+  });
+
+  test("that are foreign are no matter where they are collected", () => {
+    expect(checks(foreign, { limits: collect }).get("owners")?.result).toBe("ok");
+  });
+
+  test("of an empty node are no matter", () => {
+    expect(checks({ sandboxes: [], containers: [] }).get("owners")?.result).toBe("ok");
+  });
+});
+
+describe("the sandbox image", () => {
+  test.each<[string, Partial<Snapshot>, string]>([
+    ["known by a pattern", {}, "ok"],
+    ["pinned by the runtime", { images: [{ ...app, pinned: true }] }, "ok"],
+    ["needed by no sandbox", { images: [app], sandboxes: [] }, "ok"],
+    ["known to nobody", { images: [app] }, "warning"],
+  ])("%s", (_what, change, result) => {
+    expect(checks(change).get("sandbox-image")?.result).toBe(result as "ok");
+  });
+});
+
+describe("the pod source", () => {
+  test.each<[string, Snapshot["pods"], string]>([
+    ["that is believed", { kind: "ready", source: "cri", pods: [] }, "ok"],
+    ["that is none", { kind: "none", why: "signs of a kubelet" }, "warning"],
+    ["that failed", { kind: "failed", source: "kubelet-api", message: "401" }, "failed"],
+    // It knows none of the pods that are evidently living.
+    ["of another node", { kind: "ready", source: "kubelet-dir", pods: [] }, "failed"],
+  ])("%s", (_what, pods, result) => {
+    expect(checks({ pods }).get("pod-source")?.result).toBe(result as "ok");
+  });
+});
+
+test("the pod logs are counted, with what is no pod's", () => {
+  const logs = {
+    podLogsDirectory: "/var/log/pods",
+    podLogs: [{ entry: "a_b_u", uid: podUid("u") }],
+    strays: ["lost+found"],
+    danglingLinks: [],
+    sizeBytes: null,
+  };
+  expect(checks({ logs }).get("pod-logs")?.message).toBe(
+    "/var/log/pods has the logs of 1 pod; 1 entry is no pod's and left alone",
+  );
+});
+
+describe("keep rules", () => {
+  const rules = (...patterns: readonly string[]): KeepRules => ({
+    rules: patterns.map((pattern, at) => ({ pattern, source: `a.list:${at + 1}` })),
+    problems: [],
+    directoriesRead: [],
+  });
+
+  test.each<[string, KeepRules, string, string]>([
+    ["none", rules(), "ok", "there are none"],
+    ["that keep something", rules("registry.example/app"), "ok", "1 rule is valid"],
+    [
+      "of which one keeps nothing",
+      rules("registry.example/app", "gone"),
+      "warning",
+      "2 rules are valid, and 1 of them keeps nothing on this node",
+    ],
+    [
+      "that are wrong",
+      { ...rules(), problems: [{ source: "a.list:3", message: "it is no name" }] },
+      "failed",
+      "they are invalid, so no image is removed: a.list:3: it is no name",
+    ],
+  ])("%s", (_what, keep, result, message) => {
+    expect(keepCheckOf(keep, [app])).toMatchObject({ result, message });
+  });
+
+  test("are not matched where the node could not be looked at", () => {
+    expect(keepCheckOf(rules("gone"), null).result).toBe("ok");
+  });
+});
