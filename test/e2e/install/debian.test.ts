@@ -36,7 +36,7 @@ const inside = (...words: readonly string[]): Promise<CommandResult> =>
     "--mount",
     "sh",
     "-ec",
-    'mount -t proc proc "$0/proc"; mount -t tmpfs tmpfs "$0/run"; exec chroot "$0" "$@"',
+    'mount -t proc proc "$0/proc"; mount -t tmpfs tmpfs "$0/run"; exec chroot "$0" env -i PATH="$PATH" "$@"',
     root,
     ...words,
   ]);
@@ -141,7 +141,7 @@ describe("cloud-config", () => {
         "https://mirror.lan/crigc-linux-x64",
         "--sha256",
         sum,
-        "--image-gc-high-threshold=70",
+        "--image-gc-high-threshold=90",
       ],
     ],
     ["from a disk", ["--disk", "CRIGC", "--path", "/crigc-linux-x64", "--keep", "nginx"]],
