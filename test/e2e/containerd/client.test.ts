@@ -86,12 +86,9 @@ describe.each([...releases])("the client, of containerd %s", (release) => {
     expect(await runtime.reader.sandboxDetail(sandbox, signal)).toMatchObject({ state: "ready" });
 
     const containers = await runtime.reader.listContainers(signal);
-    expect(containers.map(({ name, attempt, state }) => [name, attempt, state]).toSorted()).toEqual(
-      [
-        ["app", 0, "running"],
-        ["job", 2, "exited"],
-      ],
-    );
+    expect(
+      containers.map(({ name, attempt, state }) => `${name} ${attempt} ${state}`).toSorted(),
+    ).toEqual(["app 0 running", "job 2 exited"]);
     for (const container of containers)
       expect(container).toMatchObject({ podUid: pod.uid, imageRef: appImage?.id ?? "" });
 

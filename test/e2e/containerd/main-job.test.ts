@@ -26,7 +26,7 @@ import {
   removedImages,
   youngAge,
 } from "../../support/containerd/reports.ts";
-import { until } from "../../support/containerd/until.ts";
+import { ripen } from "../../support/containerd/ripe.ts";
 
 setDefaultTimeout(120_000);
 
@@ -100,10 +100,7 @@ describe.each([...releases])("a full disk under containerd %s", (release) => {
   });
 
   test("one pass ends at or below 80 percent, by a prefix of the plan whose last removal was needed", async () => {
-    const planned = await until("no image is too young", 10_000, async () => {
-      const images = await planImages(node, youngAge);
-      return images.kept.every(({ reason }) => reason.code !== "too-young") && images;
-    });
+    const planned = await ripen(node);
     const names = planned.candidates.map(({ name }) => name);
     // Never used and seen first; what was used last goes last.
     expect(names.slice(0, 3).toSorted()).toEqual(["red:1", "red:3", "red:4"].map(library));

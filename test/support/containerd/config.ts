@@ -14,8 +14,6 @@ export interface ContainerdConfig {
    */
   readonly snapshotsRoot?: string;
   readonly sandboxImage: string;
-  /** overlayfs removes unpacked layers some 100 ms after the answer (measured). Default: before it. */
-  readonly asyncRemove: boolean;
   /** How often the sizes of snapshots are read. Until the first time ImageFsInfo says 0 used bytes. */
   readonly statsPeriodSeconds: number;
   /** More configuration, appended as it is: tables that are not here yet. */
@@ -57,7 +55,6 @@ disabled_plugins = [
 
 [plugins."io.containerd.snapshotter.v1.overlayfs"]
   root_path = ${quoted(config.snapshotsRoot ?? "")}
-  async_remove = ${config.asyncRemove}
 `;
 }
 

@@ -1,0 +1,154 @@
+// What counts as use on real runtimes: names that moved, image volumes, containers that start while a pass runs.
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+
+import { mebibyte } from "../../support/containerd/disk.ts";
+import { loadImages } from "../../support/containerd/import.ts";
+import { imageTags, takeInventory } from "../../support/containerd/inventory.ts";
+import { type ContainerdNode, startNode } from "../../support/containerd/node.ts";
+import {
+  execInContainer,
+  removePod,
+  runPod,
+  runToEnd,
+  startContainer,
+} from "../../support/containerd/pods.ts";
+import { startProgram } from "../../support/containerd/program.ts";
+import { releases } from "../../support/containerd/release.ts";
+import {
+  gc,
+  type GcReport,
+  planImages,
+  removedImages,
+  youngAge,
+} from "../../support/containerd/reports.ts";
+import { ripen } from "../../support/containerd/ripe.ts";
+import { until } from "../../support/containerd/until.ts";
+
+setDefaultTimeout(120_000);
+
+const library = (name: string) => `docker.io/library/${name}`;
+const image = (name: string, seed = name) => ({
+  names: [library(`${name}:1`)],
+  layers: [{ seed, sizeBytes: mebibyte }],
+  identity: seed,
+});
+const all = [youngAge, "--all-unused"] as const;
+
+describe.each([...releases])("images in use under containerd %s", (release) => {
+  let node: ContainerdNode;
+
+  beforeAll(async () => {
+    node = await startNode(release);
+    await loadImages(node, [image("app")]);
+    const pod = await runPod(node, { name: "steady" });
+    await startContainer(node, pod, { name: "app", image: library("app:1") });
+  });
+
+  afterAll(async () => {
+    await node?.stop();
+  });
+
+  test("an image whose name was given to another stays for its container, and the other stays for the name", async () => {
+    const [old] = await loadImages(node, [image("moving", "old")]);
+    const pod = await runPod(node, { name: "moved" });
+    const container = await startContainer(node, pod, {
+      name: "app",
+      image: library("moving:1"),
+      byName: true,
+    });
+    const [replacement] = await loadImages(node, [image("moving", "new")]);
+    expect(old?.id).not.toBe(replacement?.id);
+    await ripen(node, ...all);
+    await gc(node, ...all);
+    const ids = (await takeInventory(node)).images.map(({ id }) => id);
+    expect(ids).toContain(old?.id ?? "");
+    expect(await execInContainer(node, container.id, ["echo", "alive"])).toBe("alive\n");
+    expect(ids).toContain(replacement?.id ?? "");
+  });
+
+  test("a container that starts from the next image in turn, in the middle of a pass, saves it", async () => {
+    const names = ["one", "two", "three", "four"];
+    await loadImages(
+      node,
+      names.map((name) => image(`turn-${name}`)),
+    );
+    const pod = await runPod(node, { name: "late" });
+    await runToEnd(node, pod, { name: "first", image: library("app:1") });
+    const { candidates } = await ripen(node, ...all);
+    const turns = candidates.map(({ name }) => name);
+    expect(turns).toHaveLength(4);
+    const running = startProgram(node, "gc", "-o", "json", ...all, "--removal-interval=1s");
+    await until("the first image is gone", 20_000, async () => {
+      return !(await imageTags(node)).includes(turns[0] ?? "");
+    });
+    const { id } = await startContainer(node, pod, { name: "second", image: turns[2] ?? "" });
+    const report = JSON.parse(await new Response(running.stdout).text()) as GcReport;
+    expect(await running.exited).toBe(0);
+    expect(removedImages(report)).toEqual([turns[0] ?? "", turns[1] ?? "", turns[3] ?? ""]);
+    expect(report.images?.items[2]?.result).toMatchObject({
+      kind: "skipped",
+      reason: { code: "in-use" },
+    });
+    expect(await imageTags(node)).toContain(turns[2] ?? "");
+    expect(await execInContainer(node, id, ["echo", "alive"])).toBe("alive\n");
+    await removePod(node, pod);
+  });
+
+  test("a pass waits for a pod that has only just started, and keeps what it then runs", async () => {
+    await loadImages(node, [image("wanted"), image("unwanted")]);
+    await ripen(node, ...all);
+    const pod = await runPod(node, { name: "starting" });
+    const running = startProgram(node, "gc", "-o", "json", "--images", ...all);
+    // It could be done by now, had it not to wait.
+    await Bun.sleep(1_500);
+    expect(await imageTags(node)).toContain(library("unwanted:1"));
+    await startContainer(node, pod, { name: "app", image: library("wanted:1") });
+    const report = JSON.parse(await new Response(running.stdout).text()) as GcReport;
+    expect(await running.exited).toBe(0);
+    expect(removedImages(report)).toContain(library("unwanted:1"));
+    expect(await imageTags(node)).toContain(library("wanted:1"));
+    expect(report.tookMs).toBeWithin(1_000, 10_000);
+    await removePod(node, pod);
+  });
+});
+
+describe("image volumes under containerd 2.1", () => {
+  let node: ContainerdNode;
+  const model = library("model:1");
+
+  beforeAll(async () => {
+    node = await startNode("2.1");
+    await loadImages(node, [
+      image("app"),
+      { ...image("model"), withBusybox: false },
+      { ...image("other"), withBusybox: false },
+    ]);
+  });
+
+  afterAll(async () => {
+    await node?.stop();
+  });
+
+  test("an image that a container has mounted stays, readable, and goes after the container", async () => {
+    const steady = await runPod(node, { name: "steady" });
+    await startContainer(node, steady, { name: "app", image: library("app:1") });
+    const pod = await runPod(node, { name: "with-volume" });
+    const { id } = await startContainer(node, pod, {
+      name: "app",
+      image: library("app:1"),
+      mounts: [{ container_path: "/model", image: { image: model }, readonly: true }],
+    });
+    await ripen(node, ...all);
+    const { report } = await gc(node, ...all);
+    expect(removedImages(report)).toEqual([library("other:1")]);
+    const { kept } = await planImages(node, ...all);
+    expect(kept.find(({ name }) => name === model)?.reason).toMatchObject({
+      code: "in-use",
+      users: [{ kind: "image-volume", podName: "with-volume" }],
+    });
+    expect(await execInContainer(node, id, ["ls", "/model"])).toBe("data-model\n");
+    await removePod(node, pod);
+    const after = await gc(node, ...all);
+    expect(removedImages(after.report)).toEqual([model]);
+  });
+});
