@@ -3,7 +3,6 @@
 import { valuesOf } from "../cli/config-values.ts";
 import type { Config } from "../config/config.ts";
 import type { CallRecord } from "../cri/channel.ts";
-import { EventHook } from "../host/hook.ts";
 import { processFigures } from "../host/process-figures.ts";
 import * as socketFiles from "../host/socket-files.ts";
 import type { AgentState } from "../loop/agent-state.ts";
@@ -16,13 +15,12 @@ import { type Duration, type Instant, instantFromMs, toMs, watchedSince } from "
 import type { HttpProviders } from "../report/http-routes.ts";
 import { type HttpServer, serveAddress, serveSocket } from "../report/http.ts";
 import { unjudged } from "../report/image-list.ts";
-import { toJson } from "../report/json.ts";
 import type { Log } from "../report/log.ts";
 import { createMetrics, type Metrics } from "../report/metrics.ts";
-import { eventJson } from "../report/snapshot-json.ts";
 import type { StatusReport } from "../report/status-document.ts";
 import type { Recorder } from "../store/recorder.ts";
 import type { AgentWorld } from "./agent-world.ts";
+import { type EventCaller, eventCaller } from "./event-caller.ts";
 import { healthOf, readinessOf } from "./health.ts";
 
 /** The latest events that status shows. */
@@ -46,7 +44,7 @@ export interface FaceOptions {
 export class AgentFace {
   readonly #options: FaceOptions;
   readonly #metrics: Metrics;
-  readonly #hook: EventHook;
+  readonly #hook: EventCaller;
   readonly #servers: HttpServer[] = [];
   #attached: Attached | null = null;
   #events: readonly Event[] = [];
@@ -57,7 +55,10 @@ export class AgentFace {
     this.#options = options;
     const { version, commit } = options.world.build;
     this.#metrics = createMetrics({ version, commit, startedAt: options.startedAt });
-    this.#hook = new EventHook((message) => options.log().warning(message));
+    this.#hook = eventCaller(
+      () => options.config().eventHook,
+      (message) => options.log().warning(message),
+    );
     this.#lastProgress = options.startedAt;
   }
 
@@ -99,8 +100,7 @@ export class AgentFace {
   event(event: Event): void {
     this.#metrics.observeEvent(event.reason);
     this.#events = [...this.#events, event].slice(-EVENTS_MAX);
-    const hook = this.#options.config().eventHook;
-    if (hook !== null) this.#hook.send(hook, `${toJson(eventJson(event))}\n`);
+    this.#hook.call(event);
   }
 
   isAlive(): boolean {

@@ -18,7 +18,7 @@ import {
 } from "../loop/ports.ts";
 import { AssertionError } from "../model/assert.ts";
 import { HostError } from "../model/errors.ts";
-import { emptyLedger } from "../model/ledger.ts";
+import { emptyLedger, type Ledger } from "../model/ledger.ts";
 import type { Instant } from "../model/time.ts";
 import type { StoreNotice } from "../store/notice.ts";
 import { openStore, openStoreReader } from "../store/open.ts";
@@ -45,7 +45,7 @@ export async function openNode(config: Config): Promise<OpenNode> {
     files: stateFiles,
     notify: (notice) => notices.push(notice.message),
   });
-  const ledger = config.compat === "kubelet" ? emptyLedger : store.ledger();
+  const ledger = config.compat === "kubelet" ? forgotten(store.ledger()) : store.ledger();
   store.close();
   return {
     engine: {
@@ -111,16 +111,35 @@ export function openState(
   const directory = config.paths.stateDir;
   if (config.dryRun) {
     const reader = openStoreReader({ directory, files: stateFiles, notify });
-    const ledger = config.compat === "kubelet" ? emptyLedger : reader.ledger();
+    const ledger = config.compat === "kubelet" ? forgotten(reader.ledger()) : reader.ledger();
     reader.close();
     return { memory: volatileMemory(ledger), recorder: null };
   }
   const recorder = openStore({ directory, files: stateFiles, now, notify });
   const memory: Memory =
     config.compat === "kubelet"
-      ? volatileMemory(emptyLedger)
+      ? forgetfulMemory(recorder)
       : { current: () => recorder.ledger(), replace: (next) => recorder.saveLedger(next) };
   return { memory, recorder };
+}
+
+/**
+ * What a kubelet that was just started knows, but for the keep directories: rules hold in every mode, and a directory of
+ * them that vanished is only noticed by who knows that it was there.
+ */
+const forgotten = ({ keepDirectories }: Ledger): Ledger => ({ ...emptyLedger, keepDirectories });
+
+function forgetfulMemory(recorder: Pick<Recorder, "ledger" | "saveLedger">): Memory {
+  const memory = volatileMemory(forgotten(recorder.ledger()));
+  return {
+    current: memory.current,
+    replace: (next) => {
+      const learned = next.keepDirectories.length > memory.current().keepDirectories.length;
+      memory.replace(next);
+      if (learned)
+        recorder.saveLedger({ ...recorder.ledger(), keepDirectories: next.keepDirectories });
+    },
+  };
 }
 
 const refuse = async (): Promise<never> => {
@@ -172,6 +191,8 @@ export interface CollectorParts {
   readonly journalOf: (recorder: Recorder | null) => {
     readonly journal: Journal;
     readonly log: OpenCollector["log"];
+    /** Waits, for a bounded time, for those that were told of the pass. */
+    readonly ended: () => Promise<void>;
   };
   readonly starting: OpenCollector["starting"];
   readonly onCall?: (call: CallRecord) => void;
@@ -184,7 +205,7 @@ export async function openCollector(config: Config, parts: CollectorParts): Prom
   const notices: string[] = [];
   const now = () => host.reader.clocks().wall;
   const state = openState(config, now, (notice) => notices.push(notice.message));
-  const { journal, log } = parts.journalOf(state.recorder);
+  const { journal, log, ended } = parts.journalOf(state.recorder);
   const engine = engineOf({
     config: () => config,
     connected,
@@ -203,6 +224,7 @@ export async function openCollector(config: Config, parts: CollectorParts): Prom
     close: async () => {
       connected.runtime.close();
       state.recorder?.close();
+      await ended();
       log.flush();
     },
   };

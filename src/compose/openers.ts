@@ -14,6 +14,7 @@ import { openStoreReader } from "../store/open.ts";
 import { readSnapshotText, SNAPSHOT_BYTES_MAX, snapshotText } from "../store/snapshot-file.ts";
 import type { AgentWorld } from "./agent-world.ts";
 import { runAgent } from "./agent.ts";
+import { eventCaller } from "./event-caller.ts";
 import { journalOf } from "./journal.ts";
 import { openCollector, openNode } from "./node.ts";
 import { toolsOf } from "./tools.ts";
@@ -53,7 +54,19 @@ export function openersOf(world: OpenersWorld): Openers {
             },
             now,
           });
-          return { log, journal: journalOf({ log: () => log, recorder, now }) };
+          const hook = eventCaller(
+            () => config.eventHook,
+            (message) => log.warning(message),
+          );
+          const journal = journalOf({
+            log: () => log,
+            recorder,
+            now,
+            // The report comes next, and what is drawn would stand in front of it.
+            onPass: () => progress.clear(),
+            onEvent: (event) => hook.call(event),
+          });
+          return { log, journal, ended: () => hook.close() };
         },
       });
     },

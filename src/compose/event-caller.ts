@@ -1,0 +1,28 @@
+/** Gives each event to the operator's executable, where one is configured. */
+
+import { EventHook } from "../host/hook.ts";
+import type { Event } from "../model/event.ts";
+import { toJson } from "../report/json.ts";
+import { eventJson } from "../report/snapshot-json.ts";
+
+export interface EventCaller {
+  /** Returns at once; what goes wrong with the executable is told of and changes nothing else. */
+  call(event: Event): void;
+  /** Resolves when the calls that were begun are through, each within its time. */
+  close(): Promise<void>;
+}
+
+/** `executable` is asked for with each event, so that a reload counts from the next one on; `null`: none. */
+export function eventCaller(
+  executable: () => string | null,
+  failed: (message: string) => void,
+): EventCaller {
+  const hook = new EventHook(failed);
+  return {
+    call: (event) => {
+      const path = executable();
+      if (path !== null) hook.send(path, `${toJson(eventJson(event))}\n`);
+    },
+    close: () => hook.close(),
+  };
+}

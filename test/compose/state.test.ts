@@ -1,0 +1,66 @@
+import { expect, test } from "bun:test";
+
+import { openState } from "../../src/compose/node.ts";
+import type { Config } from "../../src/config/config.ts";
+import { loadConfig } from "../../src/config/load.ts";
+import { stateFiles } from "../../src/host/state-files.ts";
+import { emptyLedger } from "../../src/model/ledger.ts";
+import { openStoreReader } from "../../src/store/open.ts";
+import { aLedger, anImage, aRecord, NOW } from "../support/build/values.ts";
+import { scratch } from "../support/scratch.ts";
+
+const KEEP = "/etc/crigc/keep.d";
+
+function configOf(stateDir: string, ...flags: readonly ("--compat" | "--dry-run")[]): Config {
+  const texts = [
+    { name: "stateDir", written: "--state-dir", text: stateDir },
+    ...(flags.includes("--compat")
+      ? [{ name: "compat", written: "--compat", text: "kubelet" } as const]
+      : []),
+    ...(flags.includes("--dry-run")
+      ? [{ name: "dryRun", written: "--dry-run", text: "true" } as const]
+      : []),
+  ] as const;
+  return loadConfig({ flags: texts, env: {}, reader: { file: () => null, names: () => null } });
+}
+
+const open = (config: Config) =>
+  openState(
+    config,
+    () => NOW,
+    () => undefined,
+  );
+
+function onDisk(directory: string) {
+  const reader = openStoreReader({ directory, files: stateFiles, notify: () => undefined });
+  const ledger = reader.ledger();
+  reader.close();
+  return ledger;
+}
+
+/** A state directory in which our own agent has left its memory. */
+function remembered(): string {
+  const directory = scratch();
+  const { memory, recorder } = open(configOf(directory));
+  const images = new Map([[anImage("a").id, aRecord()]]);
+  memory.replace(aLedger({ images, keepDirectories: [KEEP] }));
+  recorder?.close();
+  return directory;
+}
+
+for (const flags of [["--compat"], ["--compat", "--dry-run"]] as const)
+  test(`with ${flags.join(" and ")} everything is forgotten but where keep rules once were`, () => {
+    const { memory, recorder } = open(configOf(remembered(), ...flags));
+    expect(memory.current()).toEqual({ ...emptyLedger, keepDirectories: [KEEP] });
+    recorder?.close();
+  });
+
+test("as a kubelet nothing is kept on disk but where keep rules were read, and what was remembered there stays", () => {
+  const directory = remembered();
+  const before = onDisk(directory);
+  const { memory, recorder } = open(configOf(directory, "--compat"));
+  memory.replace(aLedger({ keepDirectories: [KEEP, "/srv/keep"] }));
+  expect(memory.current().keepDirectories).toEqual([KEEP, "/srv/keep"]);
+  recorder?.close();
+  expect(onDisk(directory)).toEqual({ ...before, keepDirectories: [KEEP, "/srv/keep"] });
+});
