@@ -1,0 +1,215 @@
+// What the executable writes for programs and for people: documents with exact figures, tables that no name can break.
+import { describe, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+import { imageIdOf, type NodeDescription } from "../../support/fake-runtime/describe.ts";
+import { type Json, startNode } from "./node.ts";
+
+const huge = 2n ** 60n;
+const node: NodeDescription = {
+  images: [
+    { id: imageIdOf("huge"), repoTags: ["r.example/huge:1"], sizeBytes: huge, layers: [] },
+    { id: imageIdOf("odd"), repoTags: ["r.example/odd:1"], sizeBytes: 2n ** 53n + 1n, layers: [] },
+    { id: imageIdOf("used"), repoTags: ["r.example/used:1"], sizeBytes: 1_000_000 },
+    { id: imageIdOf("nameless"), sizeBytes: 5_000 },
+  ],
+  sandboxes: [{ id: "pod" }, { id: "old-pod", uid: "uid-pod", state: "not-ready" }],
+  containers: [
+    { id: "web", sandboxId: "pod", image: "r.example/used:1" },
+    { id: "old", sandboxId: "pod", image: "r.example/used:1", state: "exited", name: "job" },
+  ],
+};
+const flags = ["--minimum-image-ttl-duration=0s", "--space-accounting=reported"];
+
+const documents: readonly (readonly [kind: string, words: readonly string[]])[] = [
+  ["Plan", ["plan", "--all-unused", "-o", "json"]],
+  ["GcReport", ["gc", "--dry-run", "--all-unused", "-o", "json"]],
+  ["GcReport", ["gc", "--all-unused", "-o", "json"]],
+  ["Explanation", ["explain", "r.example/huge", "-o", "json"]],
+  ["Explanation", ["explain", "web", "-o", "json"]],
+  ["Explanation", ["explain", "old-pod", "-o", "json"]],
+  ["ImageList", ["images", "-o", "json"]],
+  ["History", ["history", "-o", "json"]],
+  ["Audit", ["audit", "-o", "json"]],
+  ["Snapshot", ["snapshot"]],
+  ["KeepRules", ["keep", "list", "-o", "json"]],
+  ["KeepRules", ["keep", "check", "-o", "json"]],
+  ["Doctor", ["doctor", "-o", "json"]],
+  ["Config", ["config", "-o", "json"]],
+];
+
+test.each(documents.map(([kind, words]) => [kind, words.join(" "), words] as const))(
+  "%s (crigc %s) has figures, times and durations as every document has them",
+  async (kind, _, [command = "", ...rest]) => {
+    await using it = await startNode({ node, flags });
+    await it.crigc("gc", "--images", "--keep=**");
+    const { stdout } = await it.crigc(command, ...rest);
+    expect(JSON.parse(stdout)).toMatchObject({ apiVersion: "crigc/v1", kind });
+    expect(faultsOf(stdout, kind)).toEqual([]);
+  },
+);
+
+test("Status has them too, and the values in force with their sources", async () => {
+  await using it = await startNode({ node, flags });
+  await using agent = it.start("run", "--image-gc-period=100ms");
+  await agent.untilSaid("image-gc");
+  const { stdout } = await it.crigc("status", "-o", "json");
+  const status = JSON.parse(stdout);
+  expect(status).toMatchObject({ apiVersion: "crigc/v1", kind: "Status" });
+  expect(faultsOf(stdout, "Status")).toEqual([]);
+  expect(status.values.imageGCPeriod).toMatchObject({ value: "100ms" });
+  expect(status.values.imageGCPeriod.source).toContain("flag");
+  expect(status.values.imageGCHighThresholdPercent).toMatchObject({ value: 85, source: "default" });
+  expect(status.lastPasses.map((pass: Json) => pass.passKind)).toContain("image-gc");
+});
+
+test("Config gives each value with its source, by its name in the configuration file", async () => {
+  await using it = await startNode({ node });
+  it.configure({ imageGCHighThresholdPercent: 77 });
+  const env = { CRIGC_IMAGE_GC_LOW_THRESHOLD: "66" };
+  const words = ["config", "--max-images=5", "-o", "json"];
+  const { values } = JSON.parse((await it.within({ env }, ...words)).stdout);
+  expect(values.imageGCHighThresholdPercent).toMatchObject({ value: 77, source: "file" });
+  expect(values.imageGCLowThresholdPercent).toMatchObject({ value: 66, source: "environment" });
+  expect(values.maxImages).toMatchObject({ value: 5, source: "flag" });
+  expect(values.imageGCPeriod).toMatchObject({ value: "5m", source: "default" });
+});
+
+test("sizes beyond 2^53 are exact, alone and in sums", async () => {
+  await using it = await startNode({ node, flags });
+  const images = (await it.crigc("images", "-o", "json")).stdout;
+  expect(images).toContain(`"sizeBytes": ${huge},`);
+  expect(images).toContain(`"sizeBytes": ${2n ** 53n + 1n},`);
+  expect(images).toContain(`"sizeBytes": ${huge + 2n ** 53n + 1n + 1_005_000n},`);
+  const snapshot = (await it.crigc("snapshot")).stdout;
+  expect(snapshot).toContain(String(huge));
+  const file = join(it.home, "node.json");
+  writeFileSync(file, snapshot);
+  const plan = (await it.crigc("plan", "--all-unused", `--snapshot=${file}`, "-o", "json")).stdout;
+  expect(plan).toContain(`"expectedFreedBytes": ${huge + 2n ** 53n + 1n + 5_000n},`);
+  const gc = (await it.crigc("gc", "--all-unused", "-o", "json")).stdout;
+  expect(gc).toContain(`"reportedFreedBytes": ${huge + 2n ** 53n + 1n + 5_000n},`);
+  const history = (await it.crigc("history", "-o", "json")).stdout;
+  expect(history).toContain(`"reportedBytes": ${huge},`);
+});
+
+/** What breaks the rules of documents; numbers are looked at in the text, because parsing would round them. */
+function faultsOf(text: string, kind: string): readonly string[] {
+  const faults: string[] = [];
+  const RFC3339_UTC = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$/;
+  for (const [, key = "", value = ""] of text.matchAll(
+    /"(\w+)":\s*("(?:[^"\\]|\\.)*"|[^\s,{}[\]]+)/g,
+  )) {
+    const bad = (what: string): number => faults.push(`${key} is ${value}: ${what}`);
+    if (/Bytes$/.test(key) && !/^(?:null|-?\d+)$/.test(value)) bad("bytes are whole numbers");
+    if (/Ms$/.test(key) && !/^(?:null|-?\d+)$/.test(value)) bad("durations are whole numbers");
+    if (
+      /(?:At|^now|^since|^until|^at)$/.test(key) &&
+      value !== "null" &&
+      !RFC3339_UTC.test(value.slice(1, -1))
+    )
+      bad("times are RFC 3339 in UTC");
+    if (/^"\d{4}-\d\d-\d\dT.*[^Z]"$/.test(value)) bad("times are in UTC");
+    if (
+      /(?:size|[sF]ree|capacity|available|duration|took|age)$/.test(key) &&
+      !key.startsWith("inodes") &&
+      /^\d/.test(value)
+    )
+      bad("a figure has its unit in its name");
+  }
+  // Clocks are recorded whole there, so that a plan of it is the plan of the node.
+  if (kind !== "Snapshot" && /"\w+Ns":/.test(text)) faults.push("durations are in milliseconds");
+  return faults;
+}
+
+describe("names with control characters", () => {
+  const ESC = "\u001b";
+  const nasty = [
+    `${ESC}[2J${ESC}]0;owned\u0007`,
+    "\u009b31m",
+    "\u202egnp.exe\u202c",
+    "\u2066\u2067\u200f\u061c",
+    "two\r\nlines\tand\bback",
+    "\u0000nul\u007f",
+    "\u2028\u2029\u0085",
+  ];
+  const images = nasty.map((text, index) => ({
+    id: imageIdOf(`nasty ${index}`),
+    repoTags: [`r.example/x${index}${text}:1`],
+    repoDigests: [`r.example/y${text}@sha256:${"0".repeat(64)}`],
+    sizeBytes: 1_000,
+  }));
+  const hostile: NodeDescription = {
+    images,
+    sandboxes: nasty.map((text, index) => ({
+      id: `s${index}`,
+      name: `pod${text}`,
+      namespace: `ns${text}`,
+    })),
+    containers: nasty.map((text, index) => ({
+      id: `c${index}`,
+      sandboxId: `s${index}`,
+      name: `name${text}`,
+      image: index % 2 === 0 ? `r.example/x${index}${text}:1` : `nowhere${text}`,
+      state: index % 3 === 0 ? ("exited" as const) : ("running" as const),
+    })),
+  };
+  // Newlines and nothing else: neither C0, DEL and C1 nor what turns the direction of text or splits lines.
+  // oxlint-disable-next-line no-control-regex -- they are what is looked for
+  const CONTROL =
+    /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/u;
+
+  test.each([
+    ["plan", "--all-unused"],
+    ["images", ""],
+    ["explain", "r.example/x0"],
+    ["explain", "c1"],
+    ["explain", "something with an escape in it"],
+    ["gc", "--all-unused"],
+    ["history", ""],
+    ["audit", ""],
+    ["keep", "list"],
+    ["doctor", ""],
+  ])("do not reach a terminal through crigc %s %s", async (command, word) => {
+    const traits = { name: `run${ESC}[1mtime`, version: `1.7.24${ESC}[0m` };
+    await using it = await startNode({ node: hostile, flags: [...flags, "-v=5"], traits });
+    it.runtime.fail(
+      "RemoveImage",
+      {
+        kind: "error",
+        code: "UNKNOWN",
+        message: `no${nasty
+          .slice(0, 5)
+          .join("")
+          .replaceAll(/[\r\n]/g, "")}`,
+      },
+      { times: 1 },
+    );
+    if (command === "history") await it.crigc("gc", "--all-unused");
+    const words = word === "" ? [] : [word.startsWith("something") ? `x${ESC}[31m` : word];
+    const { stdout, stderr } = await it.crigc(command, ...words);
+    expect(stdout + stderr).not.toBe("");
+    expect(CONTROL.exec(stdout)).toBeNull();
+    expect(CONTROL.exec(stderr)).toBeNull();
+  });
+
+  test("nor through the log of an agent, status and report in table form", async () => {
+    await using it = await startNode({ node: hostile, flags: [...flags, "-v=5"] });
+    await using agent = it.start("run", "--image-gc-period=100ms", "--max-images=1");
+    await agent.untilSaid("r.example/x");
+    await agent.untilSaid("image-gc");
+    const { stdout } = await it.crigc("status");
+    await agent.stop();
+    expect(CONTROL.exec(stdout)).toBeNull();
+    expect(CONTROL.exec(agent.said())).toBeNull();
+  });
+
+  test("stand in JSON as the runtime gave them, escaped", async () => {
+    await using it = await startNode({ node: hostile, flags });
+    const { stdout } = await it.crigc("images", "-o", "json");
+    expect(CONTROL.exec(stdout)).toBeNull();
+    const tags = JSON.parse(stdout).images.flatMap((image: Json) => image.repoTags);
+    expect(tags.toSorted()).toEqual(images.flatMap(({ repoTags }) => repoTags).toSorted());
+  });
+});

@@ -1,0 +1,224 @@
+// What only looks changes nothing: no call that removes, no file of the state directory, no lock; and says what gc then does.
+import { describe, expect, test } from "bun:test";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+
+import { imageIdOf, type NodeDescription } from "../../support/fake-runtime/describe.ts";
+import { runProgram } from "../../support/program.ts";
+import { diskObstacle, layer, MiB, smallDisk } from "./disk.ts";
+import { type Json, startNode, type TestNode } from "./node.ts";
+
+const node: NodeDescription = {
+  images: [
+    { id: imageIdOf("unused"), repoTags: ["r.example/unused:1"], sizeBytes: 1_000_000 },
+    { id: imageIdOf("used"), repoTags: ["r.example/used:1"], sizeBytes: 1_000_000 },
+  ],
+  sandboxes: [{ id: "pod" }],
+  containers: [
+    { id: "web", sandboxId: "pod", image: "r.example/used:1" },
+    { id: "old", sandboxId: "pod", image: "r.example/used:1", state: "exited" },
+  ],
+};
+const flags = [
+  "--minimum-image-ttl-duration=0s",
+  "--space-accounting=reported",
+  "--maximum-dead-containers-per-container=0",
+];
+const looks: readonly (readonly string[])[] = [
+  ["plan"],
+  ["plan", "--all-unused", "-o", "json"],
+  ["snapshot"],
+  ["images"],
+  ["explain", "r.example/unused:1"],
+  ["gc", "--dry-run"],
+  ["gc", "--dry-run", "--all-unused"],
+  ["history"],
+  ["keep", "list"],
+  ["keep", "check"],
+  ["config"],
+  ["audit"],
+  ["doctor"],
+];
+const nameOf = (words: readonly string[]): string => words.join(" ");
+
+/** Names, contents and times to the nanosecond of everything in a directory. */
+function stateOf(directory: string): Json {
+  return readdirSync(directory, { recursive: true, encoding: "utf8" })
+    .toSorted()
+    .map((name) => {
+      const path = join(directory, name);
+      const { mtimeNs, ctimeNs, size, ino, mode } = statSync(path, { bigint: true });
+      const content = statSync(path).isFile() ? Bun.hash(readFileSync(path)) : "";
+      return { name, mtimeNs, ctimeNs, size, ino, mode, content };
+    });
+}
+
+describe("on a node that was collected before", () => {
+  const collected = async (): Promise<TestNode> => {
+    const it = await startNode({ node, flags });
+    await it.crigc("gc", "--images");
+    for (const file of it.lockFiles()) await Bun.file(file).delete();
+    return it;
+  };
+
+  test.each(looks.map((words) => [nameOf(words), words] as const))(
+    "%s leaves the runtime, the state directory and the lock alone",
+    async (_, words) => {
+      await using it = await collected();
+      const [command = "", ...rest] = words;
+      const before = stateOf(it.stateDir);
+      const locks = it.lockFiles();
+      const { stdout } = await it.crigc(command, ...rest);
+      expect(stdout).not.toBe("");
+      expect(stateOf(it.stateDir)).toEqual(before);
+      expect(before.length).toBeGreaterThan(0);
+      expect(it.changes()).toEqual([]);
+      expect(it.lockFiles()).toEqual(locks);
+      expect(existsSync(it.runDir)).toBe(false);
+    },
+  );
+});
+
+test("where there is no state directory, none of them makes one", async () => {
+  await using it = await startNode({ node, flags });
+  for (const [command = "", ...rest] of looks) await it.crigc(command, ...rest);
+  expect(existsSync(it.stateDir)).toBe(false);
+  expect(existsSync(it.runDir)).toBe(false);
+  expect(it.lockFiles()).toEqual([]);
+  expect(it.changes()).toEqual([]);
+});
+
+test("beside a pass that holds the lock they do not wait", async () => {
+  await using it = await startNode({ node, flags });
+  it.runtime.fail("RemoveImage", { kind: "hang" });
+  await using first = it.start("gc", "--all-unused", "--images", "--runtime-request-timeout=30s");
+  while (it.removedImages().length === 0) await Bun.sleep(5);
+  for (const words of [["plan"], ["images"], ["gc", "--dry-run"]]) {
+    const [command = "", ...rest] = words;
+    const { exitCode, tookMs } = await it.crigc(command, ...rest);
+    expect(exitCode).toBe(0);
+    expect(tookMs).toBeLessThan(3_000);
+  }
+  first.signal("SIGKILL");
+});
+
+describe("a snapshot", () => {
+  /** Without what differs from one look to the next: when it was made. */
+  function timeless(document: Json): Json {
+    const { observedAt: _, images, containers, ...rest } = document;
+    const kept = (images.kept as Json[]).map(({ firstSeenAt: _1, lastUsedAt: _2, ...it }) => it);
+    const candidates = (images.candidates as Json[]).map(
+      ({ firstSeenAt: _1, lastUsedAt: _2, unusedForMs: _3, ...it }) => it,
+    );
+    const usage = (images.usage as Json[]).map(
+      ({ availableBytes: _1, inodesFree: _2, ...it }) => it,
+    );
+    return {
+      ...rest,
+      images: { ...images, now: null, kept, candidates, usage },
+      containers: { ...containers, now: null },
+    };
+  }
+
+  test("plans as the node does, offline and as a user without any right", async () => {
+    await using it = await startNode({ node, flags });
+    const words = ["--all-unused"];
+    const planned = await it.json(["plan", ...words]);
+    const { stdout, exitCode } = await it.crigc("snapshot");
+    expect(exitCode).toBe(0);
+    await it.runtime.crash();
+    const file = join(it.home, "node.json");
+    writeFileSync(file, stdout);
+    chmodSync(it.home, 0o755);
+    const nobody =
+      process.getuid?.() === 0
+        ? ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+        : [];
+    const offline = await runProgram(
+      ["plan", `--snapshot=${file}`, ...words, ...flags, "-o", "json"],
+      { within: nobody },
+    );
+    expect(offline).toMatchObject({ exitCode: 0, stderr: "" });
+    expect(timeless(JSON.parse(offline.stdout))).toEqual(timeless(planned));
+    expect(planned.images.candidates).toHaveLength(1);
+  });
+
+  test("serves images and explain as well, and another threshold can be tried on it", async () => {
+    await using it = await startNode({ node, flags });
+    const file = join(it.home, "node.json");
+    writeFileSync(file, (await it.crigc("snapshot")).stdout);
+    await it.runtime.crash();
+    const list = await it.json(["images", `--snapshot=${file}`]);
+    expect(list.count).toBe(2);
+    const explained = await it.crigc("explain", "r.example/used:1", `--snapshot=${file}`);
+    expect(explained).toMatchObject({ exitCode: 0 });
+    expect(explained.stdout).toContain("in use");
+    const lower = ["--image-gc-high-threshold=1", "--image-gc-low-threshold=0"];
+    const plan = await it.json(["plan", `--snapshot=${file}`, "--when-futile=collect", ...lower]);
+    expect(plan.images.triggers.map((it: Json) => it.code)).toEqual(["space"]);
+  });
+
+  test("that was changed by hand is refused by the name of the field", async () => {
+    await using it = await startNode({ node, flags });
+    const document = JSON.parse((await it.crigc("snapshot")).stdout);
+    const file = join(it.home, "node.json");
+    writeFileSync(file, JSON.stringify({ ...document, images: [{ id: 7 }] }));
+    const { exitCode, stderr } = await it.crigc("plan", `--snapshot=${file}`);
+    expect(exitCode).toBe(2);
+    expect(stderr).toContain("images");
+  });
+});
+
+describe.skipIf(diskObstacle !== null)("gc", () => {
+  test.each([[1], [2], [3]])(
+    "removes a prefix of the plan's order and nothing else (%d)",
+    async (seed) => {
+      await using disk = await smallDisk(32 * MiB);
+      // Sizes that differ, layers that some share: where the pass ends depends on what is measured.
+      const images = Array.from({ length: 14 }, (_, index) => ({
+        id: imageIdOf(`${seed} ${index}`),
+        layers: [
+          layer(`shared ${(index + seed) % 3}`, 1),
+          layer(`${index}`, 1 + ((index * seed) % 4) / 2),
+        ],
+      }));
+      const store = { directory: join(disk.directory, "store") };
+      await using it = await startNode({
+        node: { images },
+        store,
+        flags: ["--minimum-image-ttl-duration=0s"],
+      });
+      expect(disk.usedPercent()).toBeGreaterThan(60);
+      const thresholds = ["--image-gc-high-threshold=60", "--image-gc-low-threshold=40"];
+      const planned = await it.json(["plan", ...thresholds]);
+      const order = planned.images.candidates.map((candidate: Json) => candidate.id);
+      expect(order).toHaveLength(14);
+      expect(await it.crigc("gc", ...thresholds)).toMatchObject({ exitCode: 0 });
+      const removed = it.removedImages();
+      expect(removed).toEqual(order.slice(0, removed.length));
+      expect(removed.length).toBeLessThan(14);
+      expect(disk.usedPercent()).toBeLessThanOrEqual(40);
+    },
+  );
+});
+
+test("gc --dry-run with a state directory that cannot be written says what it would do", async () => {
+  await using it = await startNode({ node, flags });
+  mkdirSync(it.stateDir);
+  const { exitCode, stdout } = await it.crigc(
+    "gc",
+    "--dry-run",
+    "--all-unused",
+    "--state-dir=/proc/none",
+  );
+  expect(exitCode).toBe(0);
+  expect(stdout).toContain("r.example/unused:1");
+});

@@ -1,0 +1,165 @@
+// What lies around the executable does not change what it does: its working directory, proxies; and where Bun's own variables do.
+import { describe, expect, test } from "bun:test";
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+
+import { imageIdOf } from "../../support/fake-runtime/describe.ts";
+import { runProgram } from "../../support/program.ts";
+import { put, scratch } from "../../support/scratch.ts";
+import { startNode } from "./node.ts";
+
+const node = {
+  images: [{ id: imageIdOf("one"), repoTags: ["r.example/one:1"], sizeBytes: 1_000 }],
+};
+
+/** A directory that does its best to be read: each file would leave a mark, or change the configuration. */
+function hostileDirectory(): {
+  readonly directory: string;
+  readonly marks: () => readonly string[];
+} {
+  const directory = scratch();
+  const marks = join(directory, "marks");
+  const mark = (name: string): string =>
+    `require("node:fs").mkdirSync(${JSON.stringify(join(marks, name))}, { recursive: true });`;
+  const variables =
+    "CRIGC_IMAGE_GC_HIGH_THRESHOLD=55\nCRIGC_DRY_RUN=true\nBUN_BE_BUN=1\nCONTAINER_RUNTIME_ENDPOINT=/nowhere.sock\n";
+  for (const name of [".env", ".env.local", ".env.production", ".env.development", ".env.test"])
+    put(directory, name, variables);
+  put(directory, "evil.ts", mark("preload"));
+  put(
+    directory,
+    "bunfig.toml",
+    'preload = ["./evil.ts"]\nlogLevel = "debug"\n[run]\nbun = true\n[define]\n"CRIGC_VERSION" = "\'9.9.9\'"\n',
+  );
+  put(directory, ".bunfig.toml", 'preload = ["./evil.ts"]\n');
+  put(
+    directory,
+    "package.json",
+    JSON.stringify({
+      name: "hostile",
+      main: "./evil.ts",
+      scripts: {
+        plan: "touch marks-script",
+        config: "touch marks-script",
+        version: "touch marks-script",
+      },
+      imports: { "#*": "./evil.ts" },
+      overrides: { valibot: "file:./evil.ts" },
+    }),
+  );
+  const paths = {
+    "@grpc/grpc-js": ["./evil.ts"],
+    "node:fs": ["./evil.ts"],
+    valibot: ["./evil.ts"],
+  };
+  const tsconfig = JSON.stringify({ compilerOptions: { baseUrl: ".", paths } });
+  put(directory, "tsconfig.json", tsconfig);
+  put(directory, "jsconfig.json", tsconfig);
+  for (const name of ["@grpc/grpc-js", "@grpc/proto-loader", "valibot", "protobufjs", "bun"]) {
+    put(directory, `node_modules/${name}/index.js`, mark(`module-${name.replace("/", "-")}`));
+    put(directory, `node_modules/${name}/package.json`, JSON.stringify({ name, main: "index.js" }));
+  }
+  put(directory, "crigc.yaml", "kind: nonsense\n");
+  put(directory, "plan.ts", mark("script"));
+  put(directory, "plan", mark("script"));
+  return { directory, marks: () => (existsSync(marks) ? readdirSync(marks) : []) };
+}
+
+describe("a hostile working directory", () => {
+  test("is not read: no variable, module, script, preload or setting of it counts", async () => {
+    const { directory, marks } = hostileDirectory();
+    await using it = await startNode({ node });
+    const within = { cwd: directory };
+    const config = await it.within(within, "config", "-o", "json");
+    expect(config).toMatchObject({ exitCode: 0, stderr: "" });
+    const { values } = JSON.parse(config.stdout);
+    expect(values.imageGCHighThresholdPercent).toMatchObject({ value: 85, source: "default" });
+    expect(values.dryRun).toMatchObject({ value: false, source: "default" });
+    for (const command of ["plan", "images", "gc", "snapshot", "version", "history"])
+      expect(await it.within(within, command)).toMatchObject({ exitCode: 0 });
+    expect(marks()).toEqual([]);
+    expect(existsSync(join(directory, "marks-script"))).toBe(false);
+  });
+
+  test("would have counted as environment, so that the proof is one", async () => {
+    await using it = await startNode({ node });
+    const env = { CRIGC_IMAGE_GC_HIGH_THRESHOLD: "95" };
+    const { values } = JSON.parse((await it.within({ env }, "config", "-o", "json")).stdout);
+    expect(values.imageGCHighThresholdPercent).toMatchObject({ value: 95, source: "environment" });
+  });
+
+  test("that is gone ends the start with exit 1, which is Bun's own word, before anything is done", async () => {
+    const directory = scratch();
+    await using it = await startNode({ node });
+    const remove = ["sh", "-c", `cd ${directory} && rmdir ${directory} && exec "$@"`, "sh"];
+    const { exitCode, stderr } = await it.within({ within: remove }, "gc", "--all-unused");
+    expect(exitCode).toBe(1);
+    expect(stderr).toContain("working directory was deleted");
+    expect(it.runtime.calls).toEqual([]);
+  });
+});
+
+describe("the variables of Bun", () => {
+  // Bun reads both before a line of ours runs; who sets the environment of a root process rules it anyway. The service
+  // that install writes takes them away.
+  test("BUN_OPTIONS is obeyed: its preload runs first", async () => {
+    const directory = scratch();
+    const mark = join(directory, "mark");
+    const preload = put(
+      directory,
+      "first.ts",
+      `require("node:fs").mkdirSync(${JSON.stringify(mark)});`,
+    );
+    const env = { BUN_OPTIONS: `--preload=${preload}` };
+    expect(await runProgram(["version"], { env })).toMatchObject({ exitCode: 0 });
+    expect(existsSync(mark)).toBe(true);
+  });
+
+  test("BUN_BE_BUN makes Bun of it", async () => {
+    const { stdout } = await runProgram(["--version"], { env: { BUN_BE_BUN: "1" } });
+    expect(stdout.trim()).toMatch(/^\d+\.\d+\.\d+$/);
+    expect((await runProgram(["--version"])).stdout).toContain("crigc");
+  });
+
+  test("are taken away by the service", async () => {
+    const { stdout } = await runProgram(["print", "systemd-unit"]);
+    const [line = ""] = stdout.split("\n").filter((it) => it.startsWith("UnsetEnvironment="));
+    expect(line).toContain("BUN_OPTIONS");
+    expect(line).toContain("BUN_BE_BUN");
+  });
+});
+
+test("proxies of the environment do not matter: neither to the runtime nor to the agent", async () => {
+  const proxy = "http://127.0.0.1:1";
+  const names = ["http_proxy", "https_proxy", "all_proxy", "grpc_proxy", "no_proxy"];
+  const env = Object.fromEntries(
+    names.flatMap((name) => {
+      const value = name === "no_proxy" ? "" : proxy;
+      return [
+        [name, value],
+        [name.toUpperCase(), value],
+      ];
+    }),
+  );
+  await using it = await startNode({ node });
+  expect(await it.within({ env }, "plan")).toMatchObject({ exitCode: 0 });
+  await using agent = it.start("run");
+  await agent.untilSaid("the runtime answers");
+  await agent.untilSaid("image-gc");
+  expect(await it.within({ env }, "status")).toMatchObject({ exitCode: 0 });
+});
+
+test.each([["C"], ["de_DE.UTF-8"], ["tr_TR.UTF-8"]])(
+  "documents are the same in every locale and time zone (%s)",
+  async (locale) => {
+    await using it = await startNode({ node });
+    const env = { LC_ALL: locale, LANG: locale, TZ: "Asia/Kathmandu" };
+    const { stdout, exitCode } = await it.within({ env }, "images", "-o", "json");
+    expect(exitCode).toBe(0);
+    const document = JSON.parse(stdout);
+    expect(document.observedAt).toMatch(/Z$/);
+    const awayMs = Math.abs(Date.parse(document.observedAt) - Date.now());
+    expect(awayMs).toBeLessThan(60_000);
+    expect(document.images[0]).toMatchObject({ sizeBytes: 1_000 });
+  },
+);
