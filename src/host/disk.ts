@@ -13,6 +13,7 @@ import { findMount } from "./mountinfo.ts";
 interface ReportedFilesystem {
   readonly path: string;
   readonly usedBytes: bigint | null;
+  readonly inodesUsed: bigint | null;
 }
 
 interface ReportedFilesystems {
@@ -59,6 +60,7 @@ interface Use {
   readonly role: FilesystemRole;
   readonly path: string;
   readonly usedBytes: bigint | null;
+  readonly inodesUsed: bigint | null;
 }
 
 function usesOf(reported: ReportedFilesystems, rootDirectory: string): readonly Use[] {
@@ -68,9 +70,9 @@ function usesOf(reported: ReportedFilesystems, rootDirectory: string): readonly 
   const [first] = images;
   const implied: readonly Use[] =
     containers.length === 0 && first !== undefined
-      ? [{ role: "containerfs", path: first.path, usedBytes: null }]
+      ? [{ role: "containerfs", path: first.path, usedBytes: null, inodesUsed: null }]
       : [];
-  const node: Use = { role: "nodefs", path: rootDirectory, usedBytes: null };
+  const node: Use = { role: "nodefs", path: rootDirectory, usedBytes: null, inodesUsed: null };
   return [...images, ...containers, ...implied, node];
 }
 
@@ -95,6 +97,7 @@ const fresh = (path: string, place: Place): Filesystem => ({
   path,
   roles: [],
   imageUsedBytes: null,
+  imageInodesUsed: null,
   containerUsedBytes: null,
 });
 
@@ -109,6 +112,10 @@ function withUse(filesystem: Filesystem, use: Use): Filesystem {
       use.role === "imagefs"
         ? added(filesystem.imageUsedBytes, use.usedBytes)
         : filesystem.imageUsedBytes,
+    imageInodesUsed:
+      use.role === "imagefs"
+        ? added(filesystem.imageInodesUsed ?? null, use.inodesUsed)
+        : (filesystem.imageInodesUsed ?? null),
     containerUsedBytes:
       use.role === "containerfs"
         ? added(filesystem.containerUsedBytes, use.usedBytes)

@@ -1,6 +1,6 @@
 /** The agent: five loops over one engine, one pass at a time, until it is told to stop. */
 
-import { messageOf } from "../model/errors.ts";
+import { messageOf, RuntimeError } from "../model/errors.ts";
 import type { Compat, Signal } from "../model/limits.ts";
 import type { Pass } from "../model/pass.ts";
 import type { ImageTarget } from "../model/plan.ts";
@@ -9,6 +9,7 @@ import { noPressure, type PressureState, type PressureVerdict } from "../policy/
 import { collectsImages } from "../policy/targets.ts";
 import type { AgentState, LoopName, LoopState } from "./agent-state.ts";
 import { Announcer } from "./announcer.ts";
+import { Barren } from "./barren.ts";
 import { detect } from "./detect.ts";
 import { FailureRule } from "./failure-rule.ts";
 import { largestFirst } from "./image-cache.ts";
@@ -44,6 +45,7 @@ const LOOPS: readonly LoopName[] = [
 export class Agent {
   readonly #options: AgentOptions;
   readonly #mutex = new Mutex();
+  readonly #barren = new Barren();
   readonly #announcer: Announcer;
   readonly #rules: Readonly<Record<LoopName, FailureRule>> = {
     "image-cache": new FailureRule(),
@@ -124,7 +126,7 @@ export class Agent {
       error = await this.#work(name, signal);
     } catch (thrown) {
       error = messageOf(thrown);
-      if (name !== "pressure") this.#state = { ...this.#state, runtimeError: error };
+      this.#noteSilence(thrown);
     }
     if (signal.aborted) return;
     const rule = this.#rules[name];
@@ -176,24 +178,17 @@ export class Agent {
     signal: AbortSignal,
   ): Promise<string | null> {
     const { engine, lockWaitMs, dryRun, now, random } = this.#options;
-    const ended = await this.#mutex.run(() =>
-      runPass(
-        engine,
-        {
-          ...request,
-          dryRun: dryRun(),
-          lockWaitMs: lockWaitMs(),
-          now,
-          random,
-          announcer: this.#announcer,
-        },
-        signal,
-      ),
-    );
+    const common = { now, random, announcer: this.#announcer, barren: this.#barren };
+    const ended = await this.#mutex.run(async () => {
+      // Asked to stop while another pass ran: this one does not begin.
+      if (signal.aborted) return null;
+      const rest = { dryRun: dryRun(), lockWaitMs: lockWaitMs() };
+      return runPass(engine, { ...request, ...common, ...rest }, signal);
+    });
+    if (ended === null) return null;
     this.#notePass(ended.pass);
     if (ended.seen !== null) this.#noteSeen(ended.seen);
-    else if (ended.pass.error !== null && !ended.busy)
-      this.#state = { ...this.#state, runtimeError: ended.pass.error };
+    this.#noteSilence(ended.failure);
     return failureOf(ended.pass);
   }
 
@@ -242,6 +237,12 @@ export class Agent {
 
   #noteAnswer(): void {
     this.#state = { ...this.#state, runtimeAnsweredAt: this.#options.now(), runtimeError: null };
+  }
+
+  /** A disk that cannot be measured, or a lock that is not to be had, says nothing of the runtime. */
+  #noteSilence(failure: unknown): void {
+    if (failure instanceof RuntimeError)
+      this.#state = { ...this.#state, runtimeError: failure.message };
   }
 
   #notePass(pass: Pass): void {

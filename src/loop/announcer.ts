@@ -1,19 +1,19 @@
 /** Decides which event is news: what was said once is not said again until it changes. */
 
 import type { Event } from "../model/event.ts";
+import type { ImagePlan } from "../model/plan.ts";
 import type { Instant } from "../model/time.ts";
 import { keyOf, type PressureVerdict } from "../policy/pressure.ts";
 import { humanBytes } from "../report/bytes.ts";
 import type { LoopName } from "./agent-state.ts";
+import { DiskNews } from "./disk-news.ts";
 import type { Verdict } from "./failure-rule.ts";
 import type { Journal } from "./ports.ts";
 
-/** Kinds that describe a state, with the words that tell one state from the next. */
-const STATES: readonly Event["reason"][] = [
-  "ImageGCFutile",
-  "KeepRulesInvalid",
-  "InvalidDiskCapacity",
-];
+/** Kinds that describe a state, by whose words one is told from the next. */
+const STATES: readonly Event["reason"][] = ["KeepRulesInvalid", "InvalidDiskCapacity"];
+/** Kinds that describe a disk: their words differ each time, for free bytes are never twice the same. */
+const OF_DISKS: readonly Event["reason"][] = ["ImageGCFutile", "FreeDiskSpaceFailed"];
 /** Ghosts remembered as said; beyond it the oldest are forgotten. */
 const GHOSTS_MAX = 1_000;
 
@@ -29,22 +29,21 @@ type AnnouncerJournal = Pick<Journal, "event" | "say" | "failed" | "succeeded">;
 export class Announcer {
   readonly #journal: AnnouncerJournal;
   readonly #said = new Map<Event["reason"], string>();
+  readonly #disks = new DiskNews();
   readonly #ghosts = new Set<string>();
-  #due: ReadonlySet<string> = new Set();
+  readonly #due = new Set<string>();
 
   constructor(journal: AnnouncerJournal) {
     this.#journal = journal;
   }
 
-  /**
-   * Raises what is news among the events of a pass and returns it. `keys` tells states apart that word differently each time
-   * (free bytes are never twice the same).
-   */
-  passed(events: readonly Event[], keys: ReadonlyMap<Event["reason"], string>): readonly Event[] {
+  /** Raises what is news among the events of a pass and returns it. */
+  passed(events: readonly Event[], plan: ImagePlan): readonly Event[] {
     for (const reason of STATES) {
       if (!events.some((event) => event.reason === reason)) this.#said.delete(reason);
     }
-    const news = events.filter((event) => this.#isNews(event, keys));
+    this.#disks.forgetChanged(plan);
+    const news = events.filter((event) => this.#isNews(event, plan));
     for (const event of news) this.#journal.event(event);
     return news;
   }
@@ -59,20 +58,24 @@ export class Announcer {
     }
     const message = error ?? "it failed without a message";
     this.#journal.failed(topic, `${name} failed: ${message}`);
+    const count = verdict.kind === "failed-first" ? 1 : verdict.failures;
+    // A loop that fails for days is told of ever more rarely, not every minute.
+    if (!isPowerOfTwo(count)) return;
     if (name === "container-gc")
       this.#journal.event({ reason: "ContainerGCFailed", message, at, passId: null });
-    if (name === "image-gc" && verdict.kind === "failed-again") {
+    if (name === "image-gc" && count > 1) {
       this.#journal.event({ reason: "ImageGCFailed", message, at, passId: null });
     }
   }
 
-  /** Raises `EvictionThresholdMet` when a threshold becomes due, once for as long as it stays so. */
+  /** Raises `EvictionThresholdMet` when a threshold becomes due, once for as long as the condition lasts. */
   pressure(verdict: PressureVerdict, at: Instant): void {
     const news = verdict.due.filter((one) => !this.#due.has(keyOf(one)));
-    const ended = this.#due.size > 0 && verdict.due.length === 0;
-    this.#due = new Set(verdict.due.map(keyOf));
-    if (ended)
+    for (const one of verdict.due) this.#due.add(keyOf(one));
+    if (!verdict.condition && this.#due.size > 0) {
+      this.#due.clear();
       this.#journal.say(0, "disk pressure is over: every threshold has its minimum reclaim again");
+    }
     for (const one of news) {
       const inodes = one.threshold.signal.endsWith(".inodesFree");
       const amount = (value: bigint): string => (inodes ? `${value} inodes` : humanBytes(value));
@@ -85,12 +88,13 @@ export class Announcer {
     }
   }
 
-  #isNews(event: Event, keys: ReadonlyMap<Event["reason"], string>): boolean {
-    if (event.reason === "GhostImage") return this.#isNewGhost(event.message);
-    if (!STATES.includes(event.reason)) return true;
-    const key = keys.get(event.reason) ?? event.message;
-    if (this.#said.get(event.reason) === key) return false;
-    this.#said.set(event.reason, key);
+  #isNews(event: Event, plan: ImagePlan): boolean {
+    const { reason, message } = event;
+    if (reason === "GhostImage") return this.#isNewGhost(message);
+    if (OF_DISKS.includes(reason)) return this.#disks.isNews(reason, plan);
+    if (!STATES.includes(reason)) return true;
+    if (this.#said.get(reason) === message) return false;
+    this.#said.set(reason, message);
     return true;
   }
 
@@ -102,3 +106,5 @@ export class Announcer {
     return true;
   }
 }
+
+const isPowerOfTwo = (count: number): boolean => Number.isInteger(Math.log2(count));

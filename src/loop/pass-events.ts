@@ -46,41 +46,52 @@ export function imageEvents(
   }
   if (outcome.end === "futile" || outcome.end === "no-gain")
     events.push(event("ImageGCFutile", futileMessage(plan, outcome)));
-  if (isShortfall(outcome)) {
-    events.push(
-      event(
-        "FreeDiskSpaceFailed",
-        freeDiskSpaceFailedWords({
-          capacityBytes: outcome.capacityBytes ?? 0n,
-          availableBytes: outcome.availableBefore ?? 0n,
-          wantedBytes: outcome.wantedBytes ?? 0n,
-          freedBytes:
-            pass.accounting === "reported"
-              ? outcome.reportedFreedBytes
-              : outcome.measuredFreedBytes,
-        }),
-      ),
-    );
-  }
+  if (isShortfall(plan, outcome))
+    events.push(event("FreeDiskSpaceFailed", shortfallMessage(plan, outcome, pass.accounting)));
   return events;
 }
 
-/** Every candidate was tried, none failed, and a target in bytes is still open. */
-export const isShortfall = (outcome: ImageOutcome): boolean =>
+/** Every candidate was tried, none failed, and a target in bytes or inodes is still open. */
+const isShortfall = (plan: ImagePlan, outcome: ImageOutcome): boolean =>
   outcome.end === "candidates-exhausted" &&
-  outcome.wantedBytes !== null &&
+  (outcome.wantedBytes !== null || plan.targets.some(({ kind }) => kind === "free-inodes")) &&
   !outcome.items.some((item) => item.result.kind === "failed");
+
+function shortfallMessage(
+  plan: ImagePlan,
+  outcome: ImageOutcome,
+  accounting: "measured" | "reported",
+): string {
+  const said =
+    outcome.wantedBytes === null
+      ? "Not enough inodes could be freed: every image that may go is gone"
+      : freeDiskSpaceFailedWords({
+          capacityBytes: outcome.capacityBytes ?? 0n,
+          availableBytes: outcome.availableBefore ?? 0n,
+          wantedBytes: outcome.wantedBytes,
+          freedBytes:
+            accounting === "reported" ? outcome.reportedFreedBytes : outcome.measuredFreedBytes,
+        });
+  return withFilled(said, plan);
+}
 
 function futileMessage(plan: ImagePlan, outcome: ImageOutcome): string {
   const why =
     outcome.end === "no-gain"
       ? "Three removals in a row gained nothing on the filesystem that is full"
       : "Removing every unused image could not bring the filesystem back under its threshold, so the rest stays";
-  const filled = plan.futility.map(filledBy).join("; ");
-  return filled === "" ? why : `${why}: ${filled}`;
+  return withFilled(why, plan);
 }
 
-const filledBy = (futility: Futility): string =>
-  `${futility.filesystem}, ${breakdownWords(futility.breakdown)}`;
+/** Names what fills each disk that is spoken of, once. */
+function withFilled(words: string, { futility }: ImagePlan): string {
+  const filled = [...new Set(futility.map(filledBy))].join("; ");
+  return filled === "" ? words : `${words}: ${filled}`;
+}
+
+function filledBy({ filesystem, inodes, breakdown }: Futility): string {
+  if (inodes === undefined) return `${filesystem}, ${breakdownWords(breakdown)}`;
+  return `${filesystem} has ${inodes.free} of ${inodes.capacity} inodes free, and images take at most ${inodes.bound} of the rest`;
+}
 
 const sentence = (words: string): string => words.charAt(0).toUpperCase() + words.slice(1);

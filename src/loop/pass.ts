@@ -7,11 +7,11 @@ import type { PassId } from "../model/ids.ts";
 import type { ContainerOutcome, ImageOutcome } from "../model/outcome.ts";
 import type { Pass, PassKind } from "../model/pass.ts";
 import type { ImageCandidate, ImageTarget, Plan, Purpose } from "../model/plan.ts";
-import { durationFromMs, type Instant } from "../model/time.ts";
-import { POD_START_WAIT } from "../policy/blocks.ts";
+import { type Duration, duration, type Instant, toMs } from "../model/time.ts";
+import { POD_START_WAIT, podPause } from "../policy/blocks.ts";
 import type { Parts } from "../policy/decide.ts";
-import { futilityKey } from "../policy/futility.ts";
 import type { Announcer } from "./announcer.ts";
+import type { Barren } from "./barren.ts";
 import { seenOf } from "./detect.ts";
 import { executeContainerPlan, executeImagePlan } from "./execute-plan.ts";
 import { imageEvents } from "./pass-events.ts";
@@ -31,6 +31,8 @@ export interface PassRequest {
   /** Random bits for the pass ID. */
   readonly random: () => number;
   readonly announcer: Announcer;
+  /** What earlier passes learned of disks on which removals gain nothing; none without an agent. */
+  readonly barren?: Barren;
   /** Of a pass under pressure: what would end it as the disks are now; none ends the pass. */
   readonly retarget?: () => Promise<readonly ImageTarget[]>;
   /** Told before each image removal, for progress on a terminal. */
@@ -49,7 +51,6 @@ export interface PassEnd {
 }
 
 const NO_PLAN: Plan = { containers: null, images: null };
-const POD_PAUSE_MS = 500;
 
 /** Runs one pass. Never rejects: what went wrong is in the result and in the journal. */
 export async function runPass(
@@ -71,6 +72,8 @@ class Running {
   readonly #id: PassId;
   readonly #startedAt: Instant;
   #prepared: Prepared | null = null;
+  /** Over the whole pass. */
+  #waitedForPods: Duration = duration(0n);
   #plan: Plan = NO_PLAN;
   #containers: ContainerOutcome | null = null;
   #images: ImageOutcome | null = null;
@@ -128,9 +131,12 @@ class Running {
     const prepared = await this.#preparedForImages(first);
     if (prepared === null) return;
     const run = { ...this.#run(), starting: this.#request.starting };
-    this.#images = await this.#steps.run("execute", () =>
+    const outcome = await this.#steps.run("execute", () =>
       executeImagePlan(this.#engine, prepared, run),
     );
+    this.#images = outcome;
+    const { images } = prepared.plan;
+    if (images !== null) this.#request.barren?.note(images, outcome, prepared.snapshot.filesystems);
   }
 
   /**
@@ -156,31 +162,28 @@ class Running {
   }
 
   async #prepare(parts: Parts, pressureTargets: readonly ImageTarget[]): Promise<Prepared> {
-    const { purpose, dryRun } = this.#request;
-    for (let waitedMs = 0; ; waitedMs += POD_PAUSE_MS) {
+    const { purpose, dryRun, barren } = this.#request;
+    for (;;) {
       const prepared = await prepare(
         this.#engine,
         {
           purpose,
           parts,
           pressureTargets,
-          waitedForPods: durationFromMs(waitedMs),
+          barren: (filesystems) => barren?.among(filesystems) ?? new Set(),
+          waitedForPods: this.#waitedForPods,
           countsForPods: parts.containers !== "none",
+          remembers: !dryRun,
         },
         { steps: this.#steps, signal: this.#signal },
       );
-      if (!dryRun) this.#engine.memory.replace(prepared.ledger);
-      if (
-        dryRun ||
-        // Containers do not wait for pods that start; images do, after them.
-        parts.containers !== "none" ||
-        this.#signal.aborted ||
-        !waitsForPods(prepared.plan) ||
-        durationFromMs(waitedMs) >= POD_START_WAIT
-      ) {
-        return prepared;
-      }
-      await this.#engine.timer.sleep(POD_PAUSE_MS, this.#signal);
+      // Containers do not wait for pods that start; images do, after them.
+      const waits = parts.containers === "none" && waitsForPods(prepared.plan);
+      const patience = this.#waitedForPods < POD_START_WAIT && !this.#signal.aborted;
+      if (dryRun || !waits || !patience) return prepared;
+      const pause = podPause(this.#waitedForPods);
+      await this.#engine.timer.sleep(toMs(pause), this.#signal);
+      this.#waitedForPods = duration(this.#waitedForPods + pause);
     }
   }
 
@@ -225,10 +228,7 @@ class Running {
       now: this.#request.now(),
       accounting,
     });
-    const keys = new Map<Event["reason"], string>([
-      ["ImageGCFutile", images.futility.map(futilityKey).join(";")],
-    ]);
-    return this.#request.announcer.passed(events, keys);
+    return this.#request.announcer.passed(events, images);
   }
 }
 

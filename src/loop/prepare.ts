@@ -2,7 +2,7 @@
 
 import type { Ledger } from "../model/ledger.ts";
 import type { ImageTarget, Plan, Purpose } from "../model/plan.ts";
-import type { Snapshot } from "../model/snapshot.ts";
+import type { Filesystem, Snapshot } from "../model/snapshot.ts";
 import { type Duration, duration } from "../model/time.ts";
 import { type Decide, decide, type Parts } from "../policy/decide.ts";
 import { rememberPods } from "../policy/pods.ts";
@@ -14,14 +14,18 @@ export interface PrepareRequest {
   readonly purpose: Purpose;
   readonly parts: Parts;
   readonly pressureTargets: readonly ImageTarget[];
+  /** Which of these are filesystems on which removals lately gained nothing. */
+  readonly barren?: (filesystems: readonly Filesystem[]) => ReadonlySet<string>;
   readonly waitedForPods: Duration;
   /** Whether this observation counts as a pass in what is remembered of pods. */
   readonly countsForPods: boolean;
+  /** Whether what was seen goes into the memory: a command that only looks leaves it as it is. */
+  readonly remembers: boolean;
 }
 
 export interface Prepared {
   readonly snapshot: Snapshot;
-  /** As remembered after the snapshot; not yet in the memory. */
+  /** As remembered after the snapshot. */
   readonly ledger: Ledger;
   readonly plan: Plan;
   /** What the plan was decided from, for deciding again. */
@@ -37,9 +41,7 @@ export async function prepare(
   const { steps, signal } = run;
   const logs = request.parts.containers !== "none";
   const snapshot = await steps.run("observe", () => look(engine, { logs }, signal));
-  const ledger = await steps.run("remember", () =>
-    rememberNode(engine, snapshot, request.countsForPods),
-  );
+  const ledger = await steps.run("remember", () => rememberNode(engine, snapshot, request));
   const decided: Decide = {
     snapshot,
     ledger,
@@ -49,6 +51,7 @@ export async function prepare(
     hold: engine.hold(),
     startedAt: engine.startedAt,
     pressureTargets: request.pressureTargets,
+    ...(request.barren === undefined ? {} : { barren: request.barren(snapshot.filesystems) }),
     waitedForPods: request.waitedForPods,
   };
   const plan = await steps.run("decide", () => decide(decided));
@@ -64,11 +67,19 @@ export function prepareRecorded(
   return { ...recorded, plan: decide(decided), decided };
 }
 
-/** Pods are judged by passes that read the log directories too; an observation without them leaves their records alone. */
-function rememberNode(engine: ReadEngine, snapshot: Snapshot, countsForPods: boolean): Ledger {
+/**
+ * Pods are judged by passes that read the log directories too; an observation without them leaves their records alone.
+ * What is remembered is made from the newest memory and put back at once, so that nothing another one remembered is lost.
+ */
+function rememberNode(
+  engine: ReadEngine,
+  snapshot: Snapshot,
+  request: Pick<PrepareRequest, "countsForPods" | "remembers">,
+): Ledger {
   const before = engine.memory.current();
-  const ledger = remembered(engine, snapshot, before.pods);
-  if (!countsForPods) return ledger;
-  const view = { ...snapshot, watched: ledger.watched, limits: engine.limits().memory };
-  return { ...ledger, pods: rememberPods(before.pods, view) };
+  const seen = remembered(engine, snapshot, before.pods);
+  const view = { ...snapshot, watched: seen.watched, limits: engine.limits().memory };
+  const ledger = request.countsForPods ? { ...seen, pods: rememberPods(before.pods, view) } : seen;
+  if (request.remembers) engine.memory.replace(ledger);
+  return ledger;
 }

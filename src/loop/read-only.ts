@@ -25,6 +25,7 @@ export async function readOnlyPass(
     pressureTargets: [],
     waitedForPods: duration(0n),
     countsForPods: pass.parts.containers !== "none",
+    remembers: false,
   };
   return prepare(engine, request, { steps, signal });
 }

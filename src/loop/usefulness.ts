@@ -2,8 +2,10 @@
 
 import type { ImageExecution } from "../execute/image-execution.ts";
 import { targetsMet } from "../execute/progress.ts";
+import { assertNever } from "../model/assert.ts";
 import type { ImageTarget } from "../model/plan.ts";
 import { reportedBytes, stillUseful } from "../policy/futility.ts";
+import { inodesStillUseful } from "../policy/inode-futility.ts";
 import { usageOf } from "../policy/usage.ts";
 import type { Prepared } from "./prepare.ts";
 
@@ -15,19 +17,37 @@ export function usefulness(
   const targets = prepared.plan.images?.targets ?? [];
   if (decided.limits.images.whenFutile === "collect") return () => true;
   const { users } = usageOf(snapshot);
-  const unused = reportedBytes(snapshot.images.filter((image) => !users.has(image.id)));
-  const usedOn = new Map(snapshot.filesystems.map((one) => [one.device, one.imageUsedBytes]));
+  const unusedImages = snapshot.images.filter((image) => !users.has(image.id));
+  const unused = reportedBytes(unusedImages);
+  const disks = new Map(snapshot.filesystems.map((one) => [one.device, one]));
   return (_rest, meter) => {
     const progress = meter.progress();
-    const couldBeMet = (target: ImageTarget): boolean =>
-      target.kind !== "available-bytes" ||
-      stillUseful({
-        target,
-        availableBytes: progress.availableBytes.get(target.device) ?? 0n,
-        imageUsedBytes: usedOn.get(target.device) ?? null,
-        gainedBytes: meter.gainedBytes(target.device),
-        unusedReportedBytes: unused - meter.totals().reportedFreedBytes,
-      });
+    const couldBeMet = (target: ImageTarget): boolean => {
+      switch (target.kind) {
+        case "available-bytes":
+          return stillUseful({
+            target,
+            availableBytes: progress.availableBytes.get(target.device) ?? 0n,
+            imageUsedBytes: disks.get(target.device)?.imageUsedBytes ?? null,
+            gainedBytes: meter.gainedBytes(target.device),
+            unusedReportedBytes: unused - meter.totals().reportedFreedBytes,
+          });
+        case "free-inodes":
+          return inodesStillUseful({
+            target,
+            inodesFree: progress.inodesFree.get(target.device) ?? 0n,
+            imageInodesUsed: disks.get(target.device)?.imageInodesUsed ?? null,
+            gainedInodes: progress.gainedInodes.get(target.device) ?? 0n,
+            unusedImages: unusedImages.length - progress.removed,
+          });
+        case "store-bytes":
+        case "image-count":
+        case "everything":
+          return true;
+        default:
+          return assertNever(target);
+      }
+    };
     return targets.some((target) => targetsMet([target], progress) === null && couldBeMet(target));
   };
 }

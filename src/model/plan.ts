@@ -96,8 +96,18 @@ export interface Futility {
   readonly boundBytes: bigint;
   readonly neededBytes: bigint;
   readonly futile: boolean;
+  /** Where inodes are what is short: the same of inodes. The amounts in bytes are 0 then. */
+  readonly inodes?: InodeBound;
   /** What fills the disk, as far as it can be told. */
   readonly breakdown: DiskBreakdown;
+}
+
+export interface InodeBound {
+  /** The most inodes that image removal could free. */
+  readonly bound: bigint;
+  readonly needed: bigint;
+  readonly free: bigint;
+  readonly capacity: bigint;
 }
 
 export interface DiskBreakdown {

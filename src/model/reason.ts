@@ -99,6 +99,8 @@ export type ImageBlock =
       readonly filesystem: string;
       readonly boundBytes: bigint;
       readonly neededBytes: bigint;
+      /** Where inodes are what is short; the amounts in bytes are 0 then. */
+      readonly inodes?: { readonly bound: bigint; readonly needed: bigint };
     };
 
 /** Why a container is kept. */

@@ -121,6 +121,8 @@ export interface Filesystem {
   readonly inodesFree: bigint;
   /** `used_bytes` of the image filesystem's entry; `null` where the runtime says none. */
   readonly imageUsedBytes: bigint | null;
+  /** `inodes_used` of the same entry; absent or `null` where the runtime says none. */
+  readonly imageInodesUsed?: bigint | null;
   /** `used_bytes` of the container filesystem's entry; `null` where the runtime says none. */
   readonly containerUsedBytes: bigint | null;
 }

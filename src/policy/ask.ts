@@ -3,8 +3,9 @@ import { assertNever } from "../model/assert.ts";
 import type { Compat } from "../model/limits.ts";
 import type { Futility, ImageTarget, Purpose } from "../model/plan.ts";
 import type { ImageBlock, ImageTrigger } from "../model/reason.ts";
-import type { Snapshot } from "../model/snapshot.ts";
-import { futilityOf } from "./futility.ts";
+import type { Filesystem, Snapshot } from "../model/snapshot.ts";
+import { breakdownOf, type FutilityFacts, futilityOf, type SpaceTarget } from "./futility.ts";
+import { inodeFutilityOf, type InodeTarget } from "./inode-futility.ts";
 import type { Judgement } from "./judge.ts";
 import { type DiskJudgement, judgeDisks, storeTargets } from "./targets.ts";
 
@@ -13,6 +14,8 @@ export interface Ask {
   readonly limits: Judgement["context"]["limits"];
   readonly purpose: Purpose;
   readonly pressureTargets: readonly ImageTarget[];
+  /** Devices on which removals lately gained nothing. */
+  readonly barren?: ReadonlySet<string>;
 }
 
 export interface Asked {
@@ -45,11 +48,12 @@ export function asked(input: Ask, judgement: Judgement): Asked {
 export const futileBlocks = (futility: readonly Futility[]): readonly ImageBlock[] =>
   futility
     .filter(({ futile }) => futile)
-    .map(({ filesystem, boundBytes, neededBytes }) => ({
+    .map(({ filesystem, boundBytes, neededBytes, inodes }) => ({
       kind: "futile",
       filesystem,
       boundBytes,
       neededBytes,
+      ...(inodes === undefined ? {} : { inodes: { bound: inodes.bound, needed: inodes.needed } }),
     }));
 
 /** Each trigger once, in the order of the targets. */
@@ -76,12 +80,10 @@ interface JudgedTarget {
   readonly futility: Futility | null;
 }
 
-function judgeTarget(
-  { snapshot }: Ask,
-  { images, usage }: Judgement,
-  target: ImageTarget,
-): JudgedTarget {
-  if (target.kind !== "available-bytes") return { target, futility: null };
+function judgeTarget(ask: Ask, { images, usage }: Judgement, target: ImageTarget): JudgedTarget {
+  const { snapshot } = ask;
+  if (target.kind !== "available-bytes" && target.kind !== "free-inodes")
+    return { target, futility: null };
   const filesystem = snapshot.filesystems.find(({ device }) => device === target.device);
   if (filesystem === undefined) return { target, futility: null };
   const facts = {
@@ -89,7 +91,27 @@ function judgeTarget(
     logs: snapshot.logs,
     users: usage.users,
   };
-  return { target, futility: futilityOf(target, filesystem, facts) };
+  const judged =
+    target.kind === "available-bytes"
+      ? futilityOf(target, filesystem, facts)
+      : inodeFutilityOf(target, filesystem, facts);
+  const barren = ask.barren?.has(target.device) === true;
+  return { target, futility: barren ? barrenFutility(target, filesystem, facts) : judged };
+}
+
+/** Removals gained nothing there, and the disk has not changed since: nothing is what they can bring. */
+function barrenFutility(
+  target: SpaceTarget | InodeTarget,
+  filesystem: Filesystem,
+  facts: FutilityFacts,
+): Futility {
+  const common = { filesystem: filesystem.path, boundBytes: 0n, futile: true };
+  const breakdown = breakdownOf(filesystem, facts);
+  if (target.kind === "available-bytes")
+    return { ...common, neededBytes: target.wantedBytes, breakdown };
+  const { inodesFree: free, inodes: capacity } = filesystem;
+  const inodes = { bound: 0n, needed: target.wantedInodes, free, capacity };
+  return { ...common, neededBytes: 0n, inodes, breakdown };
 }
 
 /** The kubelet looks at no disk when it is told to remove all that is unused. */

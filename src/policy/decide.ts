@@ -32,6 +32,8 @@ export interface Decide {
   readonly startedAt: Instant | null;
   /** Of a pass under pressure: what would end it. */
   readonly pressureTargets: readonly ImageTarget[];
+  /** Devices on which removals lately gained nothing; none are known without an agent. */
+  readonly barren?: ReadonlySet<string>;
   /** How long the pass has waited for starting pods already. */
   readonly waitedForPods: Duration;
 }
@@ -52,6 +54,7 @@ export function decide(input: Decide): Plan {
         waitedForPods: input.waitedForPods,
         purpose: input.purpose,
         pressureTargets: input.pressureTargets,
+        ...(input.barren === undefined ? {} : { barren: input.barren }),
         startedAt: input.startedAt,
       })
     : null;

@@ -23,13 +23,16 @@ export function boundBytes({ imageUsedBytes, unusedReportedBytes }: Bound): bigi
     : imageUsedBytes + unusedReportedBytes;
 }
 
+/** What a bound is made from. */
+export type FutilityFacts = Pick<Snapshot, "images" | "logs"> & {
+  readonly users: ReadonlyMap<ImageId, readonly ImageUser[]>;
+};
+
 /** Judges one target before the pass begins. */
 export function futilityOf(
   target: SpaceTarget,
   filesystem: Filesystem,
-  facts: Pick<Snapshot, "images" | "logs"> & {
-    readonly users: ReadonlyMap<ImageId, readonly ImageUser[]>;
-  },
+  facts: FutilityFacts,
 ): Futility {
   const unused = facts.images.filter(({ id }) => !facts.users.has(id));
   const bound = boundBytes({
@@ -96,12 +99,29 @@ export function breakdownOf(
   };
 }
 
-/** Equal while the bound and the disk are the same to a percent of the capacity: what was said once need not be said again. */
-export function futilityKey(futility: Futility): string {
-  const { filesystem, breakdown } = futility;
-  const percent = (bytes: bigint): bigint =>
-    (100n * bytes) / (breakdown.capacityBytes > 0n ? breakdown.capacityBytes : 1n);
-  return `${filesystem} ${percent(futility.boundBytes)} ${percent(breakdown.availableBytes)}`;
+/** Points of a hundred by which the bound or the disk has to differ to be another state. */
+const TELLING_POINTS = 2n;
+
+/** Whether there is something new to say of a disk: a file that is written and rotated away does not make another state. */
+export function futilityDiffers(before: Futility, after: Futility): boolean {
+  if (before.inodes !== undefined && after.inodes !== undefined) {
+    const { capacity } = after.inodes;
+    return (
+      apart(before.inodes.bound, after.inodes.bound, capacity) ||
+      apart(before.inodes.free, after.inodes.free, capacity)
+    );
+  }
+  const { capacityBytes, availableBytes } = after.breakdown;
+  return (
+    apart(before.boundBytes, after.boundBytes, capacityBytes) ||
+    apart(before.breakdown.availableBytes, availableBytes, capacityBytes)
+  );
+}
+
+/** Whether two amounts lie at least two percent of the capacity apart. */
+export function apart(one: bigint, other: bigint, capacity: bigint): boolean {
+  const distance = one > other ? one - other : other - one;
+  return distance > 0n && 100n * distance >= TELLING_POINTS * capacity;
 }
 
 export const reportedBytes = (images: readonly Image[]): bigint =>

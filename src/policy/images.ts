@@ -15,6 +15,8 @@ export interface DecideImages extends JudgeImages {
   readonly purpose: Purpose;
   /** Of a pass under pressure: what would end it. Empty otherwise. */
   readonly pressureTargets: readonly ImageTarget[];
+  /** Devices on which removals lately gained nothing. */
+  readonly barren?: ReadonlySet<string>;
   /** When the agent started; `null`: one pass without an agent. */
   readonly startedAt: Instant | null;
 }

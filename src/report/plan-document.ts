@@ -101,6 +101,8 @@ const futilityJson = (futility: Futility): JsonObject => ({
   filesystem: futility.filesystem,
   boundBytes: futility.boundBytes,
   neededBytes: futility.neededBytes,
+  boundInodes: futility.inodes?.bound,
+  neededInodes: futility.inodes?.needed,
   futile: futility.futile,
   breakdown: breakdownJson(futility.breakdown),
 });

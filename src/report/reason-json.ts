@@ -145,6 +145,8 @@ function blockData(block: ImageBlock): JsonObject {
         filesystem: block.filesystem,
         boundBytes: block.boundBytes,
         neededBytes: block.neededBytes,
+        boundInodes: block.inodes?.bound,
+        neededInodes: block.inodes?.needed,
       };
     default:
       return assertNever(block);

@@ -55,6 +55,7 @@ export const filesystemJson = (filesystem: Filesystem): JsonObject => ({
   inodes: filesystem.inodes,
   inodesFree: filesystem.inodesFree,
   imageUsedBytes: filesystem.imageUsedBytes,
+  imageInodesUsed: filesystem.imageInodesUsed ?? null,
   containerUsedBytes: filesystem.containerUsedBytes,
 });
 

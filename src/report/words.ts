@@ -113,6 +113,8 @@ export function blockWords(block: ImageBlock): string {
     case "pod-starting":
       return `a pod is starting and has no container yet (${startingWords(block.sandboxes)}), so images wait for at most ${humanDuration(block.remaining)}`;
     case "futile":
+      if (block.inodes !== undefined)
+        return `removing every unused image would free at most ${block.inodes.bound} of the ${block.inodes.needed} inodes that ${clean(block.filesystem)} needs, so the images stay: other files take them`;
       return `removing every unused image would free at most ${humanBytes(block.boundBytes)} of the ${humanBytes(block.neededBytes)} that ${clean(block.filesystem)} needs, so the images stay: something else fills the disk`;
     default:
       return assertNever(block);

@@ -75,6 +75,7 @@ const filesystem = v.object({
   inodes: bytesField,
   inodesFree: bytesField,
   imageUsedBytes: v.nullable(bytesField),
+  imageInodesUsed: v.optional(v.nullable(bytesField), null),
   containerUsedBytes: v.nullable(bytesField),
 });
 

@@ -17,7 +17,11 @@ function run(...command: readonly string[]): string {
   return stdout.toString().trim();
 }
 
-const entry = (path: string, usedBytes: bigint | null = null) => ({ path, usedBytes });
+const entry = (path: string, usedBytes: bigint | null = null) => ({
+  path,
+  usedBytes,
+  inodesUsed: null,
+});
 
 async function errorOf(promise: Promise<unknown>): Promise<unknown> {
   return promise.then(

@@ -294,7 +294,9 @@ describe("what Kubernetes did not make", () => {
     const intruder = aContainer("c", { podUid: podUid(""), sandboxId: sandboxId("sandbox-a") });
     const [own] = instances(10);
     const node = { containers: [intruder, ...instances(10)], sandboxes: [sandboxOf("a")] };
-    expect(reasonOf(planOf(node, { limits: limits(0, 0) }), String(own?.id))).toBe("newest-of-name");
+    expect(reasonOf(planOf(node, { limits: limits(0, 0) }), String(own?.id))).toBe(
+      "newest-of-name",
+    );
   });
 
   test("is a pod's by its own label where its sandbox is not listed", () => {

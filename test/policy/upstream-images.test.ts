@@ -266,13 +266,11 @@ describe("the maximum age", () => {
     const later = new Kubelet();
     later.ledger = node.ledger;
     return outcome(
-      later
-        .detect(at, images, using(1))
-        .decide({
-          limits: { maximumAge: duration(maximumAge) },
-          startedAt: Z,
-          snapshot: { filesystems: [aFilesystem({ availableBytes: 90n * 1024n ** 3n })] },
-        }),
+      later.detect(at, images, using(1)).decide({
+        limits: { maximumAge: duration(maximumAge) },
+        startedAt: Z,
+        snapshot: { filesystems: [aFilesystem({ availableBytes: 90n * 1024n ** 3n })] },
+      }),
     ).removed;
   };
 

@@ -78,6 +78,7 @@ const filesystem = fc.record({
   inodes: someBytes,
   inodesFree: someBytes,
   imageUsedBytes: nullable(someBytes),
+  imageInodesUsed: nullable(someBytes),
   containerUsedBytes: nullable(someBytes),
 });
 

@@ -1,0 +1,255 @@
+// What is an event and what is not: news is told, and what was told is not told again until it changes.
+
+import { describe, expect, test } from "bun:test";
+
+import { Announcer } from "../../src/loop/announcer.ts";
+import { FailureRule } from "../../src/loop/failure-rule.ts";
+import type { Event, EventReason } from "../../src/model/event.ts";
+import type { Futility, ImagePlan } from "../../src/model/plan.ts";
+import type { Filesystem } from "../../src/model/snapshot.ts";
+import { duration, minutes, seconds } from "../../src/model/time.ts";
+import { judgePressure, noPressure, type PressureState } from "../../src/policy/pressure.ts";
+import { aFilesystem, anImagePlan, GIB, NOW } from "../support/build/values.ts";
+
+function listener() {
+  const events: Event[] = [];
+  const said: string[] = [];
+  const announcer = new Announcer({
+    event: (event) => void events.push(event),
+    say: (_, message) => void said.push(message),
+    failed: (topic, message) => void said.push(`${topic}: ${message}`),
+    succeeded: (topic, what) => void said.push(`${topic}: ${what} succeeds`),
+  });
+  return { announcer, events, said };
+}
+
+const anEvent = (reason: EventReason, message = "as it is"): Event => ({
+  reason,
+  message,
+  at: NOW,
+  passId: null,
+});
+
+const futilityAt = (availableBytes: bigint, change: Partial<Futility> = {}): Futility => ({
+  filesystem: "/var/lib/containerd",
+  boundBytes: GIB,
+  neededBytes: 10n * GIB,
+  futile: true,
+  breakdown: {
+    capacityBytes: 100n * GIB,
+    availableBytes,
+    imagesBytes: GIB,
+    containersBytes: null,
+    logsBytes: null,
+    otherBytes: 90n * GIB,
+  },
+  ...change,
+});
+
+function planAt(availableBytes: bigint, change: Partial<ImagePlan> = {}): ImagePlan {
+  const usage = {
+    filesystem: aFilesystem({ availableBytes }),
+    usedPercent: 0,
+    inodesUsedPercent: null,
+    highPercent: 85,
+    lowPercent: 80,
+  };
+  return anImagePlan([], { futility: [futilityAt(availableBytes)], usage: [usage], ...change });
+}
+
+describe("a disk that images cannot help", () => {
+  const futile = [anEvent("ImageGCFutile")];
+
+  test("is spoken of once, while the disk and the bound stay as they are", () => {
+    const { announcer, events } = listener();
+    for (const availableGib of [3n, 4n, 3n, 2n, 3n])
+      announcer.passed(futile, planAt(availableGib * GIB));
+    expect(events).toHaveLength(1);
+  });
+
+  test("is spoken of again when it has changed by two percent, and when the bound has", () => {
+    const { announcer, events } = listener();
+    announcer.passed(futile, planAt(5n * GIB));
+    announcer.passed(futile, planAt(3n * GIB));
+    expect(events).toHaveLength(2);
+    const bound = futilityAt(3n * GIB, { boundBytes: 4n * GIB });
+    announcer.passed(futile, planAt(3n * GIB, { futility: [bound] }));
+    expect(events).toHaveLength(3);
+  });
+
+  test("passes under pressure and periodic ones, which speak of it in other words, count as one", () => {
+    const { announcer, events } = listener();
+    const one = futilityAt(3n * GIB);
+    for (let round = 0; round < 5; round += 1) {
+      announcer.passed(futile, planAt(3n * GIB, { futility: [one] }));
+      announcer.passed(futile, planAt(3n * GIB, { futility: [one, one, one] }));
+      // A pass that has nothing to say of the disk, because no trigger of its own is met.
+      announcer.passed([], planAt(3n * GIB, { futility: [], triggers: [] }));
+    }
+    expect(events).toHaveLength(1);
+  });
+
+  test("is news again after it was in another state for a while", () => {
+    const { announcer, events } = listener();
+    announcer.passed(futile, planAt(3n * GIB));
+    announcer.passed([], planAt(50n * GIB, { futility: [] }));
+    announcer.passed(futile, planAt(3n * GIB));
+    expect(events).toHaveLength(2);
+  });
+
+  test("another disk in the same state is news of its own", () => {
+    const { announcer, events } = listener();
+    announcer.passed(futile, planAt(3n * GIB));
+    const other = futilityAt(3n * GIB, { filesystem: "/images" });
+    announcer.passed(futile, planAt(3n * GIB, { futility: [other] }));
+    expect(events).toHaveLength(2);
+  });
+
+  test("inodes are another state than bytes", () => {
+    const { announcer, events } = listener();
+    announcer.passed(futile, planAt(3n * GIB));
+    const inodes = { bound: 1n, needed: 100n, free: 900_000n, capacity: 1_000_000n };
+    const short = planAt(3n * GIB, { futility: [futilityAt(3n * GIB, { inodes })] });
+    announcer.passed(futile, short);
+    announcer.passed(futile, short);
+    expect(events).toHaveLength(2);
+  });
+});
+
+test("a shortfall is spoken of once for a disk that stays as it is, even every ten seconds", () => {
+  const { announcer, events } = listener();
+  for (let pass = 0; pass < 100; pass += 1)
+    announcer.passed([anEvent("FreeDiskSpaceFailed", `${pass} bytes`)], planAt(3n * GIB));
+  expect(events).toHaveLength(1);
+});
+
+test("a budget that cannot be kept is spoken of once, and again after it was kept", () => {
+  const { announcer, events } = listener();
+  const over = planAt(50n * GIB, { futility: [], triggers: [{ kind: "budget" }] });
+  const short = [anEvent("FreeDiskSpaceFailed")];
+  announcer.passed(short, over);
+  announcer.passed(short, over);
+  expect(events).toHaveLength(1);
+  announcer.passed([], planAt(50n * GIB, { futility: [], triggers: [] }));
+  announcer.passed(short, over);
+  expect(events).toHaveLength(2);
+});
+
+describe("keep rules that are wrong", () => {
+  const wrong = (line: number) => [anEvent("KeepRulesInvalid", `base.list:${line} is wrong`)];
+
+  test("are spoken of once, again when the fault is another, and again when they were right in between", () => {
+    const { announcer, events } = listener();
+    const plan = planAt(50n * GIB);
+    announcer.passed(wrong(1), plan);
+    announcer.passed(wrong(1), plan);
+    expect(events).toHaveLength(1);
+    announcer.passed(wrong(2), plan);
+    expect(events).toHaveLength(2);
+    announcer.passed([], plan);
+    announcer.passed(wrong(2), plan);
+    expect(events).toHaveLength(3);
+  });
+});
+
+test("each ghost is spoken of once, and the memory of them is bounded", () => {
+  const { announcer, events } = listener();
+  const plan = planAt(50n * GIB);
+  for (let round = 0; round < 2; round += 1)
+    announcer.passed([anEvent("GhostImage", "a"), anEvent("GhostImage", "b")], plan);
+  expect(events).toHaveLength(2);
+  for (let at = 0; at < 1_000; at += 1) announcer.passed([anEvent("GhostImage", `${at}`)], plan);
+  announcer.passed([anEvent("GhostImage", "a")], plan);
+  expect(events).toHaveLength(1_003);
+});
+
+describe("loops that fail", () => {
+  function failing(name: "image-gc" | "container-gc" | "pressure", times: number) {
+    const heard = listener();
+    const rule = new FailureRule();
+    for (let run = 0; run < times; run += 1)
+      heard.announcer.loopEnded(name, rule.note(true), { error: "the runtime is away", at: NOW });
+    return { ...heard, rule };
+  }
+
+  test("the first failure of image GC in a row is logged only, the second is an event", () => {
+    expect(failing("image-gc", 1).events).toEqual([]);
+    expect(failing("image-gc", 1).said).toEqual([
+      "loop/image-gc: image-gc failed: the runtime is away",
+    ]);
+    expect(failing("image-gc", 2).events.map(({ reason }) => reason)).toEqual(["ImageGCFailed"]);
+  });
+
+  test("of container GC the first one is an event already, as with the kubelet", () => {
+    expect(failing("container-gc", 1).events.map(({ reason }) => reason)).toEqual([
+      "ContainerGCFailed",
+    ]);
+  });
+
+  test("of the other loops there is a log and no event", () => {
+    expect(failing("pressure", 10).events).toEqual([]);
+    expect(failing("pressure", 10).said).toHaveLength(10);
+  });
+
+  test("a day of failures every minute is a dozen events", () => {
+    expect(failing("container-gc", 1_440).events).toHaveLength(11);
+  });
+
+  test("success after failure is said, and the next failure is a first one again", () => {
+    const { announcer, rule, said, events } = failing("image-gc", 3);
+    announcer.loopEnded("image-gc", rule.note(false), { error: null, at: NOW });
+    expect(said.at(-1)).toBe("loop/image-gc: The image-gc loop succeeds");
+    announcer.loopEnded("image-gc", rule.note(true), { error: "again", at: NOW });
+    expect(events).toHaveLength(1);
+  });
+});
+
+describe("pressure", () => {
+  function watching() {
+    const heard = listener();
+    let state: PressureState = noPressure;
+    const at = (uptimeSeconds: number, filesystem: Partial<Filesystem>): void => {
+      const verdict = judgePressure({
+        limits: {
+          thresholds: [
+            {
+              signal: "imagefs.available",
+              amount: { kind: "quantity", value: 15n * GIB },
+              grace: duration(0n),
+              minimumReclaim: null,
+            },
+          ],
+          transitionPeriod: minutes(5),
+        },
+        compat: "none",
+        filesystems: [aFilesystem({ roles: ["imagefs"], ...filesystem })],
+        state,
+        uptime: seconds(uptimeSeconds),
+      });
+      state = verdict.state;
+      heard.announcer.pressure(verdict, NOW);
+    };
+    return { ...heard, at };
+  }
+
+  test("is an event when it begins, with the disk and its figures", () => {
+    const { at, events } = watching();
+    at(0, { availableBytes: 14n * GIB, mountpoint: "/data" });
+    at(10, { availableBytes: 13n * GIB, mountpoint: "/data" });
+    expect(events.map(({ message }) => message)).toEqual([
+      "Disk pressure: imagefs.available at /data is 14.0 GiB, below its threshold of 15.0 GiB",
+    ]);
+  });
+
+  test("that comes and goes around the threshold is one event and one end, not one each time", () => {
+    const { at, events, said } = watching();
+    for (let check = 0; check < 60; check += 1)
+      at(check * 10, { availableBytes: check % 2 === 0 ? 14n * GIB : 16n * GIB });
+    expect(events).toHaveLength(1);
+    expect(said).toEqual([]);
+    at(10_000, { availableBytes: 16n * GIB });
+    expect(said).toEqual([expect.stringContaining("disk pressure is over")]);
+    at(10_010, { availableBytes: 14n * GIB });
+    expect(events).toHaveLength(2);
+  });
+});
