@@ -1,0 +1,222 @@
+// A day of an operator with the executable: hold, keep, look, ask who removed what; beside an agent where that matters.
+import { describe, expect, test } from "bun:test";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+import { writeImageArchive } from "../../support/containerd/archive.ts";
+import { until } from "../../support/containerd/until.ts";
+import { imageIdOf, type NodeDescription } from "../../support/fake-runtime/describe.ts";
+import { startNode } from "./node.ts";
+
+const unused = { id: imageIdOf("unused"), repoTags: ["r.example/unused:1"], sizeBytes: 1_000_000 };
+const other = { id: imageIdOf("other"), repoTags: ["r.example/other:1"], sizeBytes: 1_000_000 };
+const used = { id: imageIdOf("used"), repoTags: ["r.example/used:1"], sizeBytes: 2_000_000 };
+const node: NodeDescription = {
+  images: [unused, other, used],
+  sandboxes: [{ id: "pod" }],
+  containers: [{ id: "web", sandboxId: "pod", image: "r.example/used:1" }],
+};
+const flags = ["--minimum-image-ttl-duration=0s", "--space-accounting=reported"];
+
+describe("hold", () => {
+  test("stops gc with exit 7 until release, and names its end and reason", async () => {
+    await using it = await startNode({ node, flags });
+    const held = await it.crigc("hold", "1h", "--reason", "upgrade");
+    expect(held).toMatchObject({ exitCode: 0, stderr: "" });
+    expect(held.stdout).toMatch(/^Collection is on hold for 1h, until .*Z \(upgrade\); /);
+    const stopped = await it.crigc("gc", "--all-unused");
+    expect(stopped.exitCode).toBe(7);
+    expect(stopped.stdout).toContain("upgrade");
+    expect(it.changes()).toEqual([]);
+    expect((await it.crigc("release")).stdout).toContain("The hold is over: it would have lasted");
+    expect(await it.crigc("gc", "--all-unused")).toMatchObject({ exitCode: 0 });
+    expect(it.removedImages()).toHaveLength(2);
+  });
+
+  test("that is over holds nothing any more", async () => {
+    await using it = await startNode({ node, flags });
+    await it.crigc("hold", "1ms");
+    await until("the hold is over", 5_000, async () => (await it.crigc("gc")).exitCode === 0);
+  });
+
+  test("that was damaged holds until release", async () => {
+    await using it = await startNode({ node, flags });
+    await it.crigc("hold", "1h");
+    writeFileSync(join(it.stateDir, "hold.json"), '{"until": ');
+    expect(await it.crigc("gc", "--all-unused")).toMatchObject({ exitCode: 7 });
+    expect(await it.crigc("release")).toMatchObject({ exitCode: 0 });
+    expect(await it.crigc("gc", "--all-unused")).toMatchObject({ exitCode: 0 });
+  });
+
+  test("is seen by a running agent at once, and so is its end", async () => {
+    await using it = await startNode({ node, flags });
+    await using agent = it.start("run");
+    await until("the agent answers", 10_000, async () => (await it.crigc("status")).exitCode === 0);
+    expect((await it.json(["status"])).hold).toBeNull();
+    await it.crigc("hold", "1h", "--reason", "upgrade");
+    expect((await it.json(["status"])).hold).toMatchObject({ reason: "upgrade" });
+    expect((await it.crigc("status")).stdout).toMatch(/On hold until .*Z \(upgrade\)\./);
+    await it.crigc("release");
+    expect((await it.json(["status"])).hold).toBeNull();
+    expect(await agent.stop()).toBe(0);
+  });
+});
+
+describe("keep baseline", () => {
+  test("protects today's images, and no later one", async () => {
+    await using it = await startNode({ node, flags });
+    expect(await it.crigc("keep", "baseline")).toMatchObject({ exitCode: 0, stderr: "" });
+    expect(await it.crigc("keep", "check")).toMatchObject({ exitCode: 0 });
+    const later = { id: imageIdOf("later"), repoTags: ["r.example/later:1"], sizeBytes: 1000 };
+    it.runtime.node.addImage(later);
+    expect(await it.crigc("gc", "--all-unused")).toMatchObject({ exitCode: 0 });
+    expect(it.removedImages()).toEqual([later.id]);
+    expect((await it.crigc("explain", unused.id)).stdout).toContain("baseline.list:");
+  });
+
+  test("with --once writes once on a node, and the list stays as it was edited", async () => {
+    await using it = await startNode({ node, flags });
+    const list = join(it.keepDir, "baseline.list");
+    expect(await it.crigc("keep", "baseline", "--once")).toMatchObject({ exitCode: 0 });
+    writeFileSync(list, "r.example/used:1\n");
+    const again = await it.crigc("keep", "baseline", "--once");
+    expect(again).toMatchObject({ exitCode: 0 });
+    expect(again.stdout).toContain("nothing to do");
+    expect(readFileSync(list, "utf8")).toBe("r.example/used:1\n");
+  });
+
+  test("with --once fails where nothing can be remembered, but writes the list", async () => {
+    await using it = await startNode({ node, flags });
+    const ran = await it.crigc("keep", "baseline", "--once", "--state-dir=/proc/no");
+    expect(ran.exitCode).toBe(1);
+    expect(ran.stderr).toContain("would be written again on the next boot");
+    expect(existsSync(join(it.keepDir, "baseline.list"))).toBeTrue();
+  });
+
+  test("from an archive protects an image that is imported later, with its tag or without", async () => {
+    await using it = await startNode({ node, flags });
+    const { file, images } = writeImageArchive(join(it.home, "a.tar"), [
+      { names: ["docker.io/library/app:1"], withBusybox: false },
+    ]);
+    await it.runtime.crash();
+    expect(await it.crigc("keep", "baseline", "--from", file)).toMatchObject({ exitCode: 0 });
+    await it.runtime.recover();
+    const [image] = images;
+    it.runtime.node.addImage({ id: image?.id ?? "", sizeBytes: 1000 });
+    await it.crigc("gc", "--all-unused");
+    expect(it.removedImages().toSorted()).toEqual([unused.id, other.id].toSorted());
+  });
+});
+
+describe("keep list", () => {
+  test("says what each rule keeps, and which keeps nothing", async () => {
+    await using it = await startNode({ node, flags });
+    writeFileSync(join(it.keepDir, "site.list"), "r.example/unused\nr.example/misspelt\n");
+    const { rules } = await it.json(["keep", "list"]);
+    expect(rules).toMatchObject([
+      { pattern: "r.example/unused", images: [{ id: unused.id }] },
+      { pattern: "r.example/misspelt", images: [] },
+    ]);
+    expect((await it.crigc("keep", "list")).stdout).toContain("1 rule matches no image");
+  });
+});
+
+describe("history", () => {
+  test("says which pass removed an image, why, and what that freed", async () => {
+    await using it = await startNode({ node, flags });
+    await it.crigc("gc", "--all-unused");
+    const found = await it.json(["history", "--image", "r.example/unused"]);
+    expect(found.removals).toMatchObject([
+      { id: unused.id, names: unused.repoTags, trigger: "all-unused", result: "removed" },
+    ]);
+    expect(found.passes.map((pass: { passId: string }) => pass.passId)).toEqual([
+      found.removals[0].passId,
+    ]);
+    expect((await it.json(["history", "--kind", "container"])).removals).toEqual([]);
+    expect((await it.json(["history", "--until", "1h"])).passes).toEqual([]);
+  });
+
+  test("answers while the runtime is away", async () => {
+    await using it = await startNode({ node, flags });
+    await it.crigc("gc", "--all-unused");
+    await it.runtime.crash();
+    expect((await it.json(["history"])).removals).toHaveLength(2);
+  });
+});
+
+describe("audit", () => {
+  test("finds a ghost, a nameless image and a container of another tool", async () => {
+    const nameless = { id: imageIdOf("nameless"), sizeBytes: 1000 };
+    await using it = await startNode({
+      node: {
+        ...node,
+        images: [...(node.images ?? []), nameless],
+        sandboxes: [{ id: "pod" }, { id: "by-hand", labels: {} }],
+      },
+      flags,
+    });
+    it.runtime.node.ghosts.add(unused.id);
+    await it.crigc("gc", "--all-unused");
+    it.runtime.node.addImage(nameless);
+    const { findings } = await it.json(["audit"]);
+    const codes = findings.map(({ code }: { code: string }) => code);
+    expect(codes).toContain("ghost-image");
+    expect(codes).toContain("nameless-image");
+    expect(codes).toContain("foreign-sandbox");
+    expect(it.removedImages()).not.toContain("by-hand");
+  });
+});
+
+describe("doctor", () => {
+  const resultOf = (document: { checks: { name: string; result: string }[] }, name: string) =>
+    document.checks.find((check) => check.name === name)?.result;
+
+  test("finds an agent that is well, and one whose runtime went away", async () => {
+    await using it = await startNode({ node, flags: [...flags, "--image-cache-period=1s"] });
+    await using agent = it.start("run");
+    await until("doctor finds the agent", 10_000, async () => {
+      const { stdout } = await it.crigc("doctor", "-o", "json");
+      return resultOf(JSON.parse(stdout), "agent") === "ok";
+    });
+    await it.runtime.crash();
+    await until("doctor finds the agent unwell", 20_000, async () => {
+      const { stdout } = await it.crigc("doctor", "-o", "json");
+      return resultOf(JSON.parse(stdout), "agent") === "failed";
+    });
+    const { checks } = await it.json(["doctor"], 8);
+    expect(resultOf({ checks }, "socket")).toBe("failed");
+    expect(resultOf({ checks }, "node")).toBe("skipped");
+    expect(await agent.stop()).toBe(0);
+  });
+
+  test("fails where the keep rules are invalid, and says where", async () => {
+    await using it = await startNode({ node, flags });
+    writeFileSync(join(it.keepDir, "site.list"), "");
+    const { exitCode, stdout } = await it.crigc("doctor");
+    expect(exitCode).toBe(8);
+    expect(stdout).toMatch(/^FAILED +keep-rules: .*site\.list/m);
+  });
+
+  test("warns of containerd 2.0.3, and not of 2.0.5", async () => {
+    for (const [version, result] of [
+      ["2.0.3", "warning"],
+      ["2.0.5", "ok"],
+    ] as const) {
+      await using it = await startNode({ node, flags, traits: { version } });
+      const { stdout } = await it.crigc("doctor", "-o", "json");
+      expect(resultOf(JSON.parse(stdout), "runtime-version")).toBe(result);
+    }
+  });
+});
+
+describe("report", () => {
+  test("is one page without scripts or links to elsewhere", async () => {
+    await using it = await startNode({ node, flags });
+    await it.crigc("gc", "--all-unused");
+    const file = join(it.home, "report.html");
+    expect(await it.crigc("report", "--html", file)).toMatchObject({ exitCode: 0, stderr: "" });
+    const page = readFileSync(file, "utf8");
+    expect(page).toContain("unused:1");
+    expect(page).not.toMatch(/<script|https?:\/\/(?!www\.w3\.org)/);
+  });
+});
