@@ -25,9 +25,10 @@ export function remember(input: Remember): Ledger {
   return {
     ...graceOf(input, now.watched, now.rebooted),
     bootId: snapshot.clocks.bootId,
-    // The wall clock of the same moment as the time since the boot, or their differences would not agree.
-    observedAt: snapshot.clocks.wall,
-    uptime: snapshot.clocks.uptime,
+    // The wall clock of the same moment as the time since the boot, or their differences would not agree; and never an
+    // earlier moment than is remembered already, or the time in between would count twice.
+    observedAt: now.overtaken ? ledger.observedAt : snapshot.clocks.wall,
+    uptime: now.overtaken ? ledger.uptime : snapshot.clocks.uptime,
     watched: now.watched,
     hadContainers: snapshot.containers.length > 0,
     images: imageRecords(input, now.watched),

@@ -11,6 +11,8 @@ export interface Watch {
   readonly elapsed: Duration;
   /** The ledger was written under another boot. Never true of a fresh ledger, whose images are all new anyway. */
   readonly rebooted: boolean;
+  /** Another process has observed since this observation began: its clocks are the later ones. */
+  readonly overtaken: boolean;
 }
 
 /** Reads the watched clock. Within one boot the time since the boot counts, which no change of the wall clock moves. */
@@ -20,7 +22,7 @@ export function watch(
   limits: Pick<MemoryLimits, "detectionPeriod">,
 ): Watch {
   if (ledger.observedAt === null) {
-    return { watched: ledger.watched, elapsed: duration(0n), rebooted: false };
+    return { watched: ledger.watched, elapsed: duration(0n), rebooted: false, overtaken: false };
   }
   const named = ledger.bootId !== "" && clocks.bootId !== "";
   const sameBoot = named && ledger.bootId === clocks.bootId;
@@ -32,5 +34,6 @@ export function watch(
     elapsed: duration(elapsed),
     // Where the boot has no name, time since the boot that went back tells it.
     rebooted: named ? !sameBoot : clocks.uptime < ledger.uptime,
+    overtaken: sameBoot && passed < 0n,
   };
 }

@@ -253,3 +253,11 @@ describe("compat kubelet", () => {
     expect(after.images.get(idOf("app"))?.firstSeenAt).toBe(aRecord().firstSeenAt);
   });
 });
+
+test("an observation that another process overtook does not turn the clock back, so no time counts twice", () => {
+  const start = aLedger({ observedAt: NOW, uptime: hours(48) });
+  const newer = next(start, later(minutes(4)));
+  const older = next(newer, later(minutes(1)));
+  expect(older.watched).toBe(newer.watched);
+  expect(next(older, later(minutes(5))).watched).toBe(watched(start.watched + minutes(5)));
+});

@@ -30,6 +30,7 @@ test("within one boot the time since the boot counts, whatever the wall clock do
       watched: watched(hours(3) + minutes(5)),
       elapsed: minutes(5),
       rebooted: false,
+      overtaken: false,
     });
   }
 });
@@ -60,5 +61,6 @@ test("a fresh ledger starts the clock and was under no boot", () => {
     watched: watched(0n),
     elapsed: seconds(0),
     rebooted: false,
+    overtaken: false,
   });
 });
