@@ -3,8 +3,9 @@
 import type { Prepared } from "../loop/prepare.ts";
 import type { ImageId } from "../model/ids.ts";
 import type { Ledger } from "../model/ledger.ts";
+import type { DiskBreakdown } from "../model/plan.ts";
 import type { ImageKeepReason } from "../model/reason.ts";
-import type { Image, Snapshot } from "../model/snapshot.ts";
+import type { Filesystem, Image, Snapshot } from "../model/snapshot.ts";
 import { boundBytes, breakdownOf, reportedBytes } from "../policy/futility.ts";
 import { ownership } from "../policy/ownership.ts";
 import { isImportName, repositoryOf } from "../policy/reference.ts";
@@ -72,7 +73,7 @@ function diskFindings(snapshot: Snapshot): readonly AuditFinding[] {
   return snapshot.filesystems
     .filter(({ roles }) => roles.includes("imagefs") || roles.includes("containerfs"))
     .flatMap((filesystem): readonly AuditFinding[] => {
-      const breakdown = breakdownOf(filesystem, snapshot);
+      const breakdown = withBlobs(breakdownOf(filesystem, snapshot), filesystem, snapshot.images);
       const { path, capacityBytes, imageUsedBytes, roles } = filesystem;
       const unexplained = breakdown.otherBytes * 100n > capacityBytes * UNEXPLAINED_PERCENT;
       const listed = reportedBytes(snapshot.images);
@@ -98,6 +99,22 @@ function diskFindings(snapshot: Snapshot): readonly AuditFinding[] {
           : []),
       ];
     });
+}
+
+/** containerd's used bytes are its snapshots: the compressed blobs, whose sizes it reports, lie beside them. */
+function withBlobs(
+  breakdown: DiskBreakdown,
+  { imageUsedBytes }: Filesystem,
+  images: readonly Image[],
+): DiskBreakdown {
+  const blobs = reportedBytes(images);
+  if (imageUsedBytes === null || imageUsedBytes === 0n) return breakdown;
+  const explained = blobs < breakdown.otherBytes ? blobs : breakdown.otherBytes;
+  return {
+    ...breakdown,
+    imagesBytes: breakdown.imagesBytes + explained,
+    otherBytes: breakdown.otherBytes - explained,
+  };
 }
 
 /** Containers that no image is found for, and uses that could not be read. */

@@ -4,7 +4,7 @@ import type { ImageLimits } from "../model/limits.ts";
 import type { KeepProblem, Snapshot } from "../model/snapshot.ts";
 import { imageNames, matchPattern } from "../policy/keep-pattern.ts";
 import { compileKeepRules, keepRuleMatches } from "../policy/keep.ts";
-import { sandboxNames } from "../policy/sandbox-image.ts";
+import { type SandboxNames, sandboxNames } from "../policy/sandbox-image.ts";
 import type { KeepRulesReport, Protection } from "../report/keep-list.ts";
 
 export function matchedRules(
@@ -30,7 +30,7 @@ function protectionsOf(
   const named = snapshot.images.map((image) => ({ image, names: imageNames(image) }));
   return [
     ...(pinned.length === 0 ? [] : [{ by: "pin" as const, pattern: null, images: pinned }]),
-    ...sandboxNames(snapshot, limits.infraImages).patterns.map(({ by, text, pattern }) => ({
+    ...distinct(sandboxNames(snapshot, limits.infraImages)).map(({ by, text, pattern }) => ({
       by,
       pattern: text,
       images: named
@@ -39,3 +39,9 @@ function protectionsOf(
     })),
   ];
 }
+
+/** The runtime and its sandboxes mostly name the same one. */
+const distinct = ({ patterns }: SandboxNames): SandboxNames["patterns"] =>
+  patterns.filter(
+    ({ by, text }, at) => patterns.findIndex((it) => it.by === by && it.text === text) === at,
+  );

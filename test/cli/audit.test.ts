@@ -112,6 +112,18 @@ describe("the audit finds", () => {
     expect(at(88n * GIB)).toEqual(["unexplained-bytes"]);
   });
 
+  test("no blobs of images among the unexplained bytes, which lie beside the snapshots that a runtime counts", () => {
+    const of = (sizeBytes: bigint): readonly string[] =>
+      findings({
+        images: [{ ...app, sizeBytes }],
+        filesystems: [
+          aFilesystem({ roles: ["imagefs"], availableBytes: 70n * GIB, imageUsedBytes: 10n * GIB }),
+        ],
+      }).map(({ kind }) => kind);
+    expect(of(9n * GIB)).toEqual(["unexplained-bytes"]);
+    expect(of(11n * GIB)).toEqual([]);
+  });
+
   test("an image store that is larger than its images can make it", () => {
     const storeOf = (imageUsedBytes: bigint): readonly AuditFinding[] =>
       findings({

@@ -6,7 +6,7 @@ import type { ArchivedImage, BaselineFile } from "../../src/cli/tools.ts";
 import { HostError, RuntimeError, StoreError } from "../../src/model/errors.ts";
 import type { KeepRules } from "../../src/model/snapshot.ts";
 import { parseKeepFile } from "../../src/policy/keep-file.ts";
-import { anImage, aSnapshot, NOW } from "../support/build/values.ts";
+import { anImage, aSandbox, aSnapshot, NOW } from "../support/build/values.ts";
 import { openNodeOf, type SeenNode } from "./open-node.ts";
 import { crigc } from "./world.ts";
 
@@ -56,6 +56,9 @@ describe("keep list", () => {
     const snapshot = {
       images: [pause],
       runtime: { ...aSnapshot().runtime, sandboxImages: ["a/b:1"] },
+      // Each sandbox says the same, which is one row.
+      sandboxes: [aSandbox("a")],
+      sandboxImages: new Map([[aSandbox("a").id, "a/b:1"]]),
     };
     const words = ["keep", "list", "-o", "json", "--pod-infra-container-image", "c/d:1"];
     const { stdout } = await crigc(words, { open: openNodeOf({ snapshot }) });

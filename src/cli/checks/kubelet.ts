@@ -33,9 +33,12 @@ export function kubeletChecks(facts: KubeletFacts): readonly DoctorCheck[] {
       ),
     ];
   const from = new Set(settings.map(({ source }) => source));
-  const where = from.size === 0 ? "with its defaults" : `by ${[...from].join(", ")}`;
+  const where =
+    from.size === 0
+      ? "and no setting of it was found, so it is taken to have its defaults"
+      : `configured by ${[...from].join(", ")}`;
   return [
-    ok("kubelet", `a kubelet belongs to this node (${sign}), configured ${where}`),
+    ok("kubelet", `a kubelet belongs to this node (${sign}), ${where}`),
     ...collectionChecks(theirs),
     ...evictionChecks(theirs, facts),
   ];
