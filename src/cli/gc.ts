@@ -1,12 +1,12 @@
 /** `crigc gc`: one pass now, a report, then the exit. */
 
+import type { Config } from "../config/config.ts";
 import { Announcer } from "../loop/announcer.ts";
 import { runPass } from "../loop/pass.ts";
 import { toMs } from "../model/time.ts";
 import { gcDocument } from "../report/gc-document.ts";
 import { gcTable } from "../report/gc-table.ts";
 import { printedJson } from "../report/json.ts";
-import { clean } from "../report/terminal.ts";
 import type { Command } from "./command.ts";
 import { PARTS_OPTIONS, partsOf, purposeOf } from "./parts.ts";
 import { passExit } from "./pass-exit.ts";
@@ -20,18 +20,10 @@ export const gc: Command = {
   json: true,
   run: async (context, invocation) => {
     const { config } = context;
-    if (config.limits.images.maximumAge > 0n && config.compat === "kubelet") {
-      context.stderr(
-        "crigc: the maximum age of images has no effect here: as with the kubelet it needs an agent that has run for as long\n",
-      );
-    } else if (config.limits.images.maximumAge > 0n) {
-      context.stderr(
-        "crigc: the maximum age of images counts watched time, which needs the agent: gc alone adds little of it\n",
-      );
-    }
     const collector = await context.open.collector(config, context.signal);
     try {
-      for (const notice of collector.notices) context.stderr(`crigc: ${clean(notice)}\n`);
+      for (const notice of [...ageNotices(config), ...collector.notices])
+        collector.log.warning(notice);
       const parts = partsOf(invocation);
       const end = await runPass(
         collector.engine,
@@ -60,3 +52,15 @@ export const gc: Command = {
     }
   },
 };
+
+/** What a single pass does with a maximum age. */
+function ageNotices({ limits, compat }: Config): readonly string[] {
+  if (limits.images.maximumAge === 0n) return [];
+  return compat === "kubelet"
+    ? [
+        "the maximum age of images has no effect here: as with the kubelet it needs an agent that has run for as long",
+      ]
+    : [
+        "the maximum age of images counts watched time, which needs the agent: gc alone adds little of it",
+      ];
+}

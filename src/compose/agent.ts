@@ -65,7 +65,7 @@ class RunningAgent {
   async run(): Promise<number> {
     const { config, signal } = this.#run;
     this.#log.info(
-      1,
+      0,
       `crigc ${this.#world.build.version} starts${config.dryRun ? ", as a dry run: nothing is removed" : ""}`,
     );
     for (const warning of config.warnings) this.#log.warning(warning);
@@ -119,7 +119,7 @@ class RunningAgent {
     await agent.run(signal);
     clearInterval(watchdog);
     systemd.stopping();
-    this.#log.info(1, "crigc ends: it was asked to stop");
+    this.#log.info(0, "crigc ends: it was asked to stop");
     return exit.done;
   }
 

@@ -203,9 +203,12 @@ export async function openCollector(config: Config, parts: CollectorParts): Prom
   const connected = await connect(config, parts.onCall);
   const host = await hostOf(() => config);
   const notices: string[] = [];
+  // The log comes after the recorder, and what is wrong with the disk may show before and after.
+  let told = (message: string): void => void notices.push(message);
   const now = () => host.reader.clocks().wall;
-  const state = openState(config, now, (notice) => notices.push(notice.message));
+  const state = openState(config, now, (notice) => told(notice.message));
   const { journal, log, ended } = parts.journalOf(state.recorder);
+  told = (message) => log.warning(message);
   const engine = engineOf({
     config: () => config,
     connected,

@@ -118,7 +118,7 @@ export const METRICS = {
   ),
   crigc_images: gauge("Images that the runtime lists."),
   crigc_images_size_bytes: gauge("Sizes of all images, as the runtime reports them."),
-  crigc_dead_containers: gauge("Containers that do not run."),
+  crigc_dead_containers: gauge("Containers that have exited and are still there."),
   crigc_disk_pressure: gauge("1 while disk pressure is reported, the transition period included."),
   crigc_eviction_threshold_met: gauge(
     "1 for each eviction signal whose threshold is met.",

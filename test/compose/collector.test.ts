@@ -1,27 +1,33 @@
 import { expect, onTestFinished, test } from "bun:test";
-import { readFileSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
+import type { OpenCollector } from "../../src/cli/openers.ts";
 import { openersOf } from "../../src/compose/openers.ts";
 import { systemdOf } from "../../src/compose/systemd.ts";
+import type { FlagText } from "../../src/config/arguments.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import { plainScreen } from "../../src/report/terminal.ts";
 import { NOW } from "../support/build/values.ts";
 import { startFakeRuntime } from "../support/fake-runtime/server.ts";
 import { put, scratch } from "../support/scratch.ts";
 
-test("events of gc reach the event hook too, and gc does not end before they are given", async () => {
+interface Opened {
+  readonly collector: OpenCollector;
+  readonly directory: string;
+  readonly stderr: () => string;
+}
+
+async function opened(flags: readonly FlagText[] = []): Promise<Opened> {
   const directory = scratch();
-  const seen = join(directory, "seen.json");
-  const hook = put(directory, "hook", `#!/bin/sh\nsleep 0.2\ncat >"${seen}"\n`, 0o755);
   const runtime = await startFakeRuntime();
   onTestFinished(() => runtime.stop());
-  const stderr: string[] = [];
+  let stderr = "";
   const openers = openersOf({
     build: { version: "1.2.3", commit: "" },
     self: { pid: 1, userId: 0 },
     systemd: systemdOf({}, 1),
-    stderr: (text) => void stderr.push(text),
+    stderr: (text) => void (stderr += text),
     errorScreen: plainScreen,
     onHangup: () => () => undefined,
   });
@@ -30,13 +36,20 @@ test("events of gc reach the event hook too, and gc does not end before they are
       { name: "containerRuntimeEndpoint", written: "-", text: runtime.endpoint },
       { name: "stateDir", written: "-", text: join(directory, "state") },
       { name: "runDir", written: "-", text: join(directory, "run") },
-      { name: "eventHook", written: "-", text: hook },
+      ...flags,
     ],
     env: {},
     reader: { file: () => null, names: () => null },
   });
-
   const collector = await openers.collector(config, new AbortController().signal);
+  return { collector, directory, stderr: () => stderr };
+}
+
+test("events of gc reach the event hook too, and gc does not end before they are given", async () => {
+  const directory = scratch();
+  const seen = join(directory, "seen.json");
+  const hook = put(directory, "hook", `#!/bin/sh\nsleep 0.2\ncat >"${seen}"\n`, 0o755);
+  const { collector, stderr } = await opened([{ name: "eventHook", written: "-", text: hook }]);
   collector.engine.journal.event({
     reason: "GhostImage",
     message: "an image is still listed",
@@ -46,5 +59,15 @@ test("events of gc reach the event hook too, and gc does not end before they are
   await collector.close();
 
   expect(JSON.parse(readFileSync(seen, "utf8"))).toMatchObject({ reason: "GhostImage" });
-  expect(stderr.join("")).toContain('event="GhostImage"');
+  expect(stderr()).toContain('event="GhostImage"');
+});
+
+test("a state directory that goes away under gc is told of in its log", async () => {
+  const { collector, directory, stderr } = await opened();
+  rmSync(join(directory, "state"), { recursive: true });
+  writeFileSync(join(directory, "state"), "no directory");
+  const { memory } = collector.engine;
+  memory.replace({ ...memory.current(), keepDirectories: ["/srv/keep"] });
+  await collector.close();
+  expect(stderr()).toContain("what cannot be written is kept in memory");
 });
