@@ -1,0 +1,344 @@
+// What gc takes and leaves by its flags and rules, what explain says of it, and what the history knows afterwards.
+import { describe, expect, test } from "bun:test";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+import {
+  type ImageDescription,
+  imageIdOf,
+  type NodeDescription,
+} from "../../support/fake-runtime/describe.ts";
+import { type Json, startNode, type TestNode } from "./node.ts";
+
+const image = (
+  name: string,
+  sizeBytes: number,
+  more: Partial<ImageDescription> = {},
+): ImageDescription => ({
+  id: imageIdOf(name),
+  repoTags: [`r.example/${name}:1`],
+  repoDigests: [`r.example/${name}@${imageIdOf(`digest of ${name}`)}`],
+  sizeBytes,
+  ...more,
+});
+const flags = ["--minimum-image-ttl-duration=0s", "--space-accounting=reported"];
+const idsOf = (node: TestNode): readonly string[] => node.runtime.node.images.map(({ id }) => id);
+/** By size downwards: the order in which images of the same age go. */
+const five = ["a", "b", "c", "d", "e"].map((name, index) =>
+  image(name, 9_000_000 - index * 1_000_000),
+);
+
+const used: NodeDescription = {
+  images: [image("unused", 2_000_000), image("used", 1_000_000)],
+  sandboxes: [{ id: "pod" }],
+  containers: [
+    { id: "web", sandboxId: "pod", image: "r.example/used:1" },
+    { id: "old", sandboxId: "pod", image: "r.example/used:1", state: "exited" },
+    {
+      id: "older",
+      sandboxId: "pod",
+      image: "r.example/used:1",
+      state: "exited",
+      createdAt: "2025-01-01T00:00:00Z",
+    },
+  ],
+};
+
+describe("gc", () => {
+  test("without need removes no image, however unused", async () => {
+    await using it = await startNode({
+      node: { images: five },
+      flags: [...flags, "--image-gc-high-threshold=100"],
+    });
+    expect(await it.crigc("gc")).toMatchObject({ exitCode: 0 });
+    expect(it.removedImages()).toEqual([]);
+  });
+
+  test("--images leaves containers alone, and --containers images", async () => {
+    const none = "--maximum-dead-containers-per-container=0";
+    await using it = await startNode({ node: used, flags: [...flags, none] });
+    await it.crigc("gc", "--images", "--all-unused");
+    expect(it.changes()).toEqual(["RemoveImage"]);
+    await using other = await startNode({ node: used, flags: [...flags, none] });
+    await other.crigc("gc", "--containers", "--all-unused");
+    expect(other.changes()).toEqual(["RemoveContainer", "RemoveContainer"]);
+    expect(idsOf(other)).toHaveLength(2);
+  });
+
+  test("removes dead containers first, so that their images can go in the same pass", async () => {
+    const containers = [
+      {
+        id: "one",
+        sandboxId: "pod",
+        image: "r.example/unused:1",
+        name: "job",
+        state: "exited" as const,
+      },
+    ];
+    const sandboxes = [{ id: "pod", state: "not-ready" as const }];
+    const node = { ...used, sandboxes, containers };
+    await using it = await startNode({
+      node,
+      flags: [...flags, "--collect-foreign", "--dead-pod-ttl=0s"],
+    });
+    await it.crigc("gc", "--all-unused");
+    await it.crigc("gc", "--all-unused");
+    const calls = it.changes();
+    expect(calls).toContain("RemoveContainer");
+    expect(calls.indexOf("RemoveContainer")).toBeLessThan(calls.lastIndexOf("RemoveImage"));
+    expect(idsOf(it)).toEqual([]);
+  });
+
+  test("--max-images removes down to the number, the largest of equal age first", async () => {
+    await using it = await startNode({ node: { images: five }, flags });
+    expect(await it.crigc("gc", "--max-images=3")).toMatchObject({ exitCode: 0 });
+    expect(it.removedImages()).toEqual([imageIdOf("a"), imageIdOf("b")]);
+  });
+
+  test("--image-store-budget frees down to the budget", async () => {
+    await using it = await startNode({ node: { images: five }, flags });
+    expect(await it.crigc("gc", "--image-store-budget=20M")).toMatchObject({ exitCode: 0 });
+    expect(it.removedImages()).toEqual([imageIdOf("a"), imageIdOf("b")]);
+  });
+
+  test("--max-removals-per-pass leaves the rest to the next pass", async () => {
+    await using it = await startNode({ node: { images: five }, flags });
+    const words = ["--max-images=1", "--max-removals-per-pass=2"];
+    const first = await it.crigc("gc", ...words);
+    expect(it.removedImages()).toHaveLength(2);
+    expect(first.stdout).toContain("limit of removals");
+    await it.crigc("gc", ...words);
+    expect(idsOf(it)).toEqual([imageIdOf("e")]);
+  });
+
+  test("--removal-interval pauses between removals, and not before the first or after the last", async () => {
+    await using it = await startNode({ node: { images: five }, flags });
+    const { tookMs } = await it.crigc("gc", "--max-images=2", "--removal-interval=400ms");
+    const times = it.runtime.callsOf("RemoveImage").map(({ atMs }) => atMs);
+    expect(times).toHaveLength(3);
+    for (const [index, at] of times.slice(1).entries())
+      expect(at - (times[index] ?? 0)).toBeGreaterThanOrEqual(395);
+    expect(tookMs).toBeLessThan(400 * 3 + 1_000);
+  });
+
+  test("--compat kubelet keeps what a keep rule names, as always", async () => {
+    const words = ["--compat=kubelet", "--keep=r.example/a"];
+    const own = ["--minimum-image-ttl-duration=0s"];
+    await using it = await startNode({ node: { images: five }, flags: own });
+    await it.crigc("gc", "--all-unused", ...words);
+    expect(idsOf(it)).toEqual([imageIdOf("a")]);
+  });
+});
+
+describe("keep rules", () => {
+  test("of the flag, the directory and the file add up", async () => {
+    await using it = await startNode({ node: { images: five }, flags });
+    writeFileSync(join(it.keepDir, "site.list"), "\ufeff# ours\r\nr.example/b\r\n");
+    it.configure({ keep: ["r.example/c:*"] });
+    expect(
+      await it.crigc("gc", "--all-unused", "--keep=r.example/{d,x}", "--keep=r.example/d"),
+    ).toMatchObject({
+      exitCode: 2,
+    });
+    expect(it.removedImages()).toEqual([]);
+    expect(await it.crigc("gc", "--all-unused", "--keep=r.example/d")).toMatchObject({
+      exitCode: 0,
+    });
+    expect(idsOf(it)).toEqual(["b", "c", "d"].map(imageIdOf));
+  });
+
+  test.each([
+    ["a digest", `r.example/a@${imageIdOf("digest of a")}`],
+    ["an ID by 12 digits", imageIdOf("a").slice(0, 19)],
+    ["a wildcard over components", "r.*/**"],
+  ])("may be %s", async (_, pattern) => {
+    await using it = await startNode({ node: { images: [five[0] ?? image("a", 1)] }, flags });
+    await it.crigc("gc", "--all-unused", `--keep=${pattern}`);
+    expect(it.removedImages()).toEqual([]);
+  });
+
+  test("that cannot be read stop image removal: a stray file, an empty one, a directory that is gone", async () => {
+    await using it = await startNode({ node: { images: five }, flags });
+    const stray = join(it.keepDir, "rules.txt");
+    writeFileSync(stray, "r.example/a\n");
+    expect(await it.crigc("gc", "--all-unused")).toMatchObject({ exitCode: 2 });
+    rmSync(stray);
+    const empty = join(it.keepDir, "empty.list");
+    writeFileSync(empty, "");
+    expect(await it.crigc("gc", "--all-unused")).toMatchObject({ exitCode: 2 });
+    rmSync(empty);
+    mkdirSync(join(it.keepDir, "folder.list"));
+    expect(await it.crigc("gc", "--all-unused")).toMatchObject({ exitCode: 2 });
+    rmSync(it.keepDir, { recursive: true });
+    const { exitCode, stdout } = await it.crigc("gc", "--all-unused");
+    expect(exitCode).toBe(2);
+    expect(stdout).toContain(it.keepDir);
+    expect(it.removedImages()).toEqual([]);
+  });
+
+  test("written by keep baseline keep today's images, also when their tags move", async () => {
+    await using it = await startNode({ node: { images: five.slice(0, 3) }, flags });
+    expect(await it.crigc("keep", "baseline")).toMatchObject({ exitCode: 0 });
+    expect(readFileSync(join(it.keepDir, "baseline.list"), "utf8")).toContain("r.example/a:1");
+    it.runtime.node.addImage(image("later", 50_000_000));
+    it.runtime.node.addImage({ ...image("moved", 60_000_000), repoTags: ["r.example/a:1"] });
+    const [first] = it.runtime.node.images;
+    if (first !== undefined) it.runtime.node.images[0] = { ...first, repoTags: [] };
+    expect(await it.crigc("gc", "--all-unused")).toMatchObject({ exitCode: 0 });
+    expect(it.removedImages()).toEqual([imageIdOf("later")]);
+    const list = await it.json(["keep", "list"]);
+    expect(list.rules.length).toBeGreaterThanOrEqual(3);
+  });
+
+  test("by keep baseline --once are written on the first boot only", async () => {
+    await using it = await startNode({ node: { images: five.slice(0, 1) }, flags });
+    const file = join(it.keepDir, "baseline.list");
+    expect(await it.crigc("keep", "baseline", "--once")).toMatchObject({ exitCode: 0 });
+    const written = readFileSync(file, "utf8");
+    it.runtime.node.addImage(image("later", 50_000_000));
+    expect(await it.crigc("keep", "baseline", "--once")).toMatchObject({ exitCode: 0 });
+    expect(readFileSync(file, "utf8")).toBe(written);
+  });
+
+  test("of --keep-loaded and --keep-per-repository keep what they say", async () => {
+    const images = [
+      image("pulled", 1_000),
+      image("loaded", 1_000, { repoDigests: [] }),
+      image("imported", 1_000, { repoDigests: [`import-2026-01-01@${imageIdOf("x")}`] }),
+    ];
+    await using it = await startNode({ node: { images }, flags });
+    await it.crigc("gc", "--all-unused", "--keep-loaded");
+    expect(it.removedImages()).toEqual([imageIdOf("pulled")]);
+    const tagged = ["1", "2"].map((tag) =>
+      image(`t${tag}`, 1_000, { repoTags: [`r.example/app:${tag}`] }),
+    );
+    await using other = await startNode({ node: { images: tagged }, flags });
+    await other.crigc("gc", "--all-unused", "--keep-per-repository=1");
+    // Neither was used more recently: ties stay together.
+    expect(other.removedImages()).toEqual([]);
+  });
+});
+
+describe("explain", () => {
+  /** Old enough images, and a young one, under a budget that asks for one of them. */
+  const prepared = async (): Promise<TestNode> => {
+    const images = [
+      ...five.slice(0, 2),
+      image("pinned", 1_000_000, { pinned: true }),
+      image("used", 1_000_000),
+      image("kept", 1_000_000),
+      { id: imageIdOf("pause"), repoTags: ["registry.k8s.io/pause:3.8"], sizeBytes: 500_000 },
+    ];
+    const it = await startNode({
+      node: { ...used, images },
+      flags: ["--minimum-image-ttl-duration=700ms", "--space-accounting=reported"],
+    });
+    writeFileSync(join(it.keepDir, "site.list"), "# ours\nr.example/kept\n");
+    await it.crigc("gc", "--images");
+    const seenAt = performance.now();
+    while (performance.now() - seenAt < 750) await Bun.sleep(50);
+    return it;
+  };
+  const budget = "--image-store-budget=19M";
+
+  test("names the rule that decided, in the order in which they were tried", async () => {
+    await using it = await prepared();
+    const expectations = [
+      ["r.example/used:1", "kept", "in-use"],
+      ["r.example/pinned", "kept", "pinned"],
+      ["registry.k8s.io/pause:3.8", "kept", "sandbox-image"],
+      ["r.example/kept", "kept", "keep-rule"],
+      ["r.example/a:1", "would-go", null],
+      [imageIdOf("b").slice(0, 20), "behind-the-stop", null],
+    ] as const;
+    for (const [reference, verdict, code] of expectations) {
+      const { things } = await it.json(["explain", reference, budget]);
+      expect(things).toHaveLength(1);
+      expect(things[0]).toMatchObject({ verdict });
+      if (code === null) continue;
+      expect(things[0].reason.code).toBe(code);
+      expect(things[0].tried.at(-1)).toBe(code);
+      expect(things[0].tried[0]).toBe("in-use");
+    }
+    const { stdout } = await it.crigc("explain", "r.example/kept", budget);
+    expect(stdout).toContain("site.list:2");
+    const { things } = await it.json(["explain", "r.example/used:1"]);
+    expect(things[0].reason.users[0]).toMatchObject({ kind: "container", podName: "pod-pod" });
+  });
+
+  test("names an image that is too young, and its age", async () => {
+    await using it = await prepared();
+    it.runtime.node.addImage(image("young", 30_000_000));
+    const words = ["explain", "r.example/young", budget, "--minimum-image-ttl-duration=1h"];
+    const { things } = await it.json(words);
+    expect(things[0]).toMatchObject({ verdict: "kept", reason: { code: "too-young" } });
+    expect((await it.crigc("explain", "r.example/young", budget)).stdout).toContain("young");
+  });
+
+  test("speaks of containers and sandboxes too", async () => {
+    await using it = await prepared();
+    const words = ["--maximum-dead-containers-per-container=1"];
+    const container = await it.json(["explain", "older", ...words]);
+    expect(container.things[0]).toMatchObject({ verdict: "would-go" });
+    const running = await it.json(["explain", "web"]);
+    expect(running.things[0]).toMatchObject({ verdict: "kept", reason: { code: "running" } });
+    const sandbox = await it.json(["explain", "pod-pod"]);
+    expect(sandbox.things.map((thing: Json) => thing.kind)).toContain("sandbox");
+  });
+});
+
+describe("history", () => {
+  test("says who removed an image, when, why, and what that freed", async () => {
+    await using it = await startNode({ node: { images: five }, flags });
+    const since = new Date().toISOString();
+    await it.crigc("gc", "--max-images=4");
+    await it.crigc("gc", "--max-images=3");
+    const { passes, removals } = await it.json(["history", "--image", "r.example/a"]);
+    expect(removals).toHaveLength(1);
+    expect(removals[0]).toMatchObject({
+      kind: "image",
+      id: imageIdOf("a"),
+      names: expect.arrayContaining(["r.example/a:1"]),
+      trigger: "count",
+      result: "removed",
+      reportedBytes: 9_000_000,
+    });
+    expect(removals[0].at >= since).toBe(true);
+    expect(passes).toHaveLength(1);
+    expect(passes[0]).toMatchObject({ passId: removals[0].passId, passKind: "gc", removed: 1 });
+    const { stdout } = await it.crigc("history", "--image", "r.example/a");
+    expect(stdout).toContain("r.example/a:1");
+    expect(stdout).not.toContain("r.example/b:1");
+  });
+
+  test("can be asked by kind, reason, result, pass, time and number", async () => {
+    await using it = await startNode({
+      node: { ...used, images: [...five, image("used", 1_000)] },
+      flags,
+    });
+    it.runtime.fail("RemoveImage", { kind: "error", code: "UNKNOWN" }, { times: 1 });
+    await it.crigc("gc", "--max-images=4", "--maximum-dead-containers-per-container=0");
+    const removalsOf = async (...words: string[]): Promise<readonly Json[]> =>
+      (await it.json(["history", ...words])).removals;
+    const all = await removalsOf();
+    expect(all.filter((one) => one.kind === "container")).toHaveLength(2);
+    expect(await removalsOf("--kind=container")).toEqual(
+      all.filter((one) => one.kind === "container"),
+    );
+    expect(await removalsOf("--result=failed")).toHaveLength(1);
+    expect(await removalsOf("--reason=count")).toEqual(
+      all.filter((one) => one.trigger === "count"),
+    );
+    expect(await removalsOf(`--pass=${all[0].passId}`)).toEqual(all);
+    expect(await removalsOf("--since=1h")).toEqual(all);
+    expect(await removalsOf("--until=1h")).toEqual([]);
+    expect(await removalsOf("--kind=image", "--limit=1")).toHaveLength(1);
+    expect(await it.crigc("history", "--kind=nonsense")).toMatchObject({ exitCode: 2 });
+    expect(await it.crigc("history", "--since=yesterdayish")).toMatchObject({ exitCode: 2 });
+  });
+
+  test("is empty, and no error, where nothing was ever done", async () => {
+    await using it = await startNode();
+    expect(await it.json(["history"])).toMatchObject({ passes: [], removals: [] });
+  });
+});
