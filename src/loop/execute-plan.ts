@@ -6,6 +6,7 @@ import { executeImages } from "../execute/images.ts";
 import type { Meter } from "../execute/meter.ts";
 import type { ContainerId, PassId } from "../model/ids.ts";
 import type { Ledger, ReleaseRecord } from "../model/ledger.ts";
+import type { ImageLimits } from "../model/limits.ts";
 import type { ContainerOutcome, ImageOutcome } from "../model/outcome.ts";
 import type { ImageCandidate } from "../model/plan.ts";
 import type { Filesystem, RuntimeInfo, Snapshot } from "../model/snapshot.ts";
@@ -70,12 +71,15 @@ export async function executeContainerPlan(
 export async function executeImagePlan(
   engine: Engine,
   prepared: Prepared,
-  run: ExecuteRun,
+  run: ExecuteRun & {
+    /** What came of the containers of the same pass: their removals count towards the same limit. */
+    readonly before: ContainerOutcome | null;
+  },
 ): Promise<ImageOutcome> {
   const plan = prepared.plan.images;
   if (plan === null) throw new Error("an image plan is executed only where there is one");
   const { snapshot, ledger } = prepared;
-  const { images: limits } = prepared.decided.limits;
+  const limits = limitsAfter(prepared.decided.limits.images, run.before);
   const place = storePlace(snapshot, "imagefs");
   const runtimeKey = releaseKey(snapshot.runtime);
   const listening = new AbortController();
@@ -108,6 +112,17 @@ export async function executeImagePlan(
   );
   engine.memory.replace(rememberOutcome(engine.memory.current(), outcome, { runtimeKey, release }));
   return outcome;
+}
+
+/** The limit of removals in one pass, less what was tried before. */
+function limitsAfter(limits: ImageLimits, before: ContainerOutcome | null): ImageLimits {
+  if (limits.maximumRemovals === null || before === null) return limits;
+  const tried = [
+    ...before.containers,
+    ...before.sandboxes,
+    ...before.logs.filter(({ kind }) => kind === "pod-logs"),
+  ].filter(({ result }) => result.kind !== "skipped").length;
+  return { ...limits, maximumRemovals: Math.max(0, limits.maximumRemovals - tried) };
 }
 
 /** Under which a runtime's way of giving space back is remembered. */

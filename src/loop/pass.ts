@@ -88,8 +88,9 @@ class Running {
   }
 
   async run(): Promise<PassEnd> {
-    const { dryRun, lockWaitMs, kind } = this.#request;
-    this.#engine.journal.passStarted({ id: this.#id, kind, startedAt: this.#startedAt });
+    const { dryRun, lockWaitMs, kind, purpose } = this.#request;
+    const startedAt = this.#startedAt;
+    this.#engine.journal.passStarted({ id: this.#id, kind, purpose, startedAt });
     let release: (() => void) | null = null;
     try {
       // A dry run changes nothing, so it need not wait for a pass that does.
@@ -130,7 +131,11 @@ class Running {
   async #collectImages(first: Prepared): Promise<void> {
     const prepared = await this.#preparedForImages(first);
     if (prepared === null) return;
-    const run = { ...this.#run(), starting: this.#request.starting };
+    const run = {
+      ...this.#run(),
+      starting: this.#request.starting,
+      before: this.#containers,
+    };
     const outcome = await this.#steps.run("execute", () =>
       executeImagePlan(this.#engine, prepared, run),
     );

@@ -36,6 +36,7 @@ export interface Journal {
   passStarted(start: {
     readonly id: PassId;
     readonly kind: Pass["kind"];
+    readonly purpose: Pass["purpose"];
     readonly startedAt: Instant;
   }): void;
   imageDone(id: PassId, item: ImageItem): void;

@@ -56,6 +56,7 @@ export function decide(input: Decide): Plan {
         pressureTargets: input.pressureTargets,
         ...(input.barren === undefined ? {} : { barren: input.barren }),
         startedAt: input.startedAt,
+        removedBefore: containers === null ? 0 : removals(containers),
       })
     : null;
   return { containers, images };
@@ -101,6 +102,10 @@ function standing({ ledger, limits, hold }: Decide): readonly ImageBlock[] {
     hold.kind === "none" ? [] : [{ kind: "on-hold", until: hold.until, reason: hold.reason }];
   return [...held, ...bootGrace({ ledger, limits: limits.images })];
 }
+
+const removals = ({ containers, sandboxes, podLogs }: ContainerPlan): number =>
+  [...containers, ...sandboxes, ...podLogs].filter(({ decision }) => decision.kind === "remove")
+    .length;
 
 function removedContainers(plan: ContainerPlan): readonly ContainerId[] {
   return plan.containers

@@ -6,15 +6,19 @@ import type { ImageCandidate, ImageTarget } from "../model/plan.ts";
 export function estimate(
   candidates: readonly ImageCandidate[],
   targets: readonly ImageTarget[],
-  limits: Pick<ImageLimits, "compat">,
+  limits: Pick<ImageLimits, "compat" | "maximumRemovals">,
+  /** Things beside images that the pass removes before; they count towards the same limit. */
+  removedBefore = 0,
 ): readonly ImageCandidate[] {
   let sum: Estimate = { bytes: 0n, images: 0 };
   // The kubelet counts what goes for age towards nothing, and removes one image at least once it is triggered.
   const separate = limits.compat === "kubelet";
-  return candidates.map((candidate) => {
+  const room = limits.maximumRemovals === null ? Infinity : limits.maximumRemovals - removedBefore;
+  return candidates.map((candidate, index) => {
     const forAge = candidate.triggers.some(({ kind }) => kind === "age");
     const first = separate && sum.images === 0 && targets.length > 0;
-    const expected = forAge || first || !targets.every((target) => isMet(target, sum));
+    const expected =
+      index < room && (forAge || first || !targets.every((target) => isMet(target, sum)));
     if (expected && !(forAge && separate)) {
       sum = { bytes: sum.bytes + candidate.image.sizeBytes, images: sum.images + 1 };
     }

@@ -19,6 +19,8 @@ export interface DecideImages extends JudgeImages {
   readonly barren?: ReadonlySet<string>;
   /** When the agent started; `null`: one pass without an agent. */
   readonly startedAt: Instant | null;
+  /** Containers, sandboxes and log directories that the same plan removes first; none by default. */
+  readonly removedBefore?: number;
 }
 
 /**
@@ -42,7 +44,7 @@ export function decideImages(input: DecideImages): ImagePlan {
     now: input.snapshot.clocks.wall,
     triggers: [...(aged.size > 0 ? [AGE] : []), ...asks.triggers],
     targets: asks.targets,
-    candidates: estimate(choice.candidates, asks.targets, input.limits),
+    candidates: estimate(choice.candidates, asks.targets, input.limits, input.removedBefore),
     kept: choice.kept,
     blocks,
     futility: asks.futility,
@@ -130,6 +132,11 @@ function unprotectedReason({ asks, aged, blocks }: Choice): ImageKeepReason {
 function notesOf(input: DecideImages, asks: Asked): readonly string[] {
   const { limits, purpose, startedAt } = input;
   const notes = [...asks.disks.notes];
+  if (limits.maximumRemovals !== null) {
+    notes.push(
+      `at most ${limits.maximumRemovals} things are removed in one pass; the rest is left to the next`,
+    );
+  }
   if (purpose.kind !== "periodic") return notes;
   if (limits.compat === "none" && !watchesSpace(limits)) {
     notes.push(

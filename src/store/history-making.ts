@@ -19,6 +19,7 @@ import type { DiskSample, PassRow, Removal } from "./history-rows.ts";
 export interface PassStart {
   readonly id: PassId;
   readonly kind: PassKind;
+  readonly purpose: Purpose;
   readonly startedAt: Instant;
 }
 
@@ -111,7 +112,7 @@ export function passRow(pass: Pass): PassRow {
     id: pass.id,
     kind: pass.kind,
     purpose: pass.purpose.kind,
-    signals: pass.purpose.kind === "pressure" ? pass.purpose.signals : [],
+    signals: signalsOf(pass.purpose),
     startedAt: pass.startedAt,
     endedAt: pass.endedAt,
     dryRun: pass.dryRun,
@@ -130,11 +131,16 @@ export function passRow(pass: Pass): PassRow {
   };
 }
 
+const signalsOf = (purpose: Purpose): PassRow["signals"] =>
+  purpose.kind === "pressure" ? purpose.signals : [];
+
 /** A pass that is only known to have begun: what is left of one that was killed. */
-export const startedRow = (start: PassStart): PassRow => ({
-  ...start,
-  purpose: "periodic",
-  signals: [],
+export const startedRow = ({ id, kind, purpose, startedAt }: PassStart): PassRow => ({
+  id,
+  kind,
+  purpose: purpose.kind,
+  signals: signalsOf(purpose),
+  startedAt,
   endedAt: null,
   dryRun: false,
   error: null,

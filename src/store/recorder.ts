@@ -56,10 +56,7 @@ export class Recorder {
   }
 
   containerDone(passId: PassId, item: ContainerItem | SandboxItem | LogItem, at: Instant): void {
-    const purpose =
-      this.#current?.start.kind === "pressure"
-        ? ({ kind: "pressure", signals: [] } as const)
-        : ({ kind: "periodic" } as const);
+    const purpose = this.#current?.start.purpose ?? { kind: "periodic" };
     this.#removal(passId, {
       kind: "removal",
       row: containerRemoval({ passId, purpose, at }, item),

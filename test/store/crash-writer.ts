@@ -10,7 +10,7 @@ for (let turn = 1; notices.length === 0; turn += 1) {
   store.saveLedger(ledgerOf(200 + (turn % 50), turn));
   const startedAt = plus(now, duration(BigInt(turn)));
   const item = imageItem(turn, { startedAt });
-  store.passStarted({ id, kind: "image-gc", startedAt });
+  store.passStarted({ id, kind: "image-gc", purpose: { kind: "periodic" }, startedAt });
   store.imageDone(id, item);
   if (store.flush()) process.stdout.write(`${turn}\n`);
   if (turn % 20 !== 0) continue;

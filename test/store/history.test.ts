@@ -31,6 +31,7 @@ function after(act: (store: ReturnType<typeof write>["store"]) => void) {
 const start = (id: string) => ({
   id: idOf(id),
   kind: "image-gc" as const,
+  purpose: { kind: "periodic" } as const,
   startedAt: instant(100n),
 });
 
@@ -62,6 +63,20 @@ describe("the history", () => {
     ]);
     expect(reader.passes({ limit: 10 })).toMatchObject([{ id: idOf("p"), endedAt: null }]);
     store.close();
+  });
+
+  test("a pass that is cut short says what it was for", () => {
+    const purpose = { kind: "pressure", signals: ["imagefs.available"] } as const;
+    const reader = after((store) => {
+      store.passStarted({ ...start("p"), kind: "pressure", purpose });
+      store.containerDone(idOf("p"), containerItem("a"), instant(110n));
+    });
+    expect(reader.passes({ limit: 10 })).toMatchObject([
+      { purpose: "pressure", signals: ["imagefs.available"], endedAt: null },
+    ]);
+    expect(reader.removals({ limit: 10 })).toMatchObject([
+      { trigger: "pressure", signal: "imagefs.available" },
+    ]);
   });
 
   test("the end of the pass completes its row and what was told before, once", () => {
@@ -122,7 +137,7 @@ describe("the history", () => {
   test("containers, sandboxes and logs carry reason, trigger and what went wrong", () => {
     const purpose = { kind: "pressure", signals: ["nodefs.available"] } as const;
     const reader = after((store) => {
-      store.passStarted({ ...start("p"), kind: "pressure" });
+      store.passStarted({ ...start("p"), kind: "pressure", purpose });
       store.containerDone(idOf("p"), containerItem("a"), instant(110n));
       const containers = {
         end: "done" as const,

@@ -119,7 +119,7 @@ function engineOf(world: FakeWorld, record: Record_): Engine {
             finishedAt: null,
             logPath: "",
             state: container.state,
-            labels: {},
+            labels: { "io.kubernetes.pod.uid": container.podUid },
             annotations: {},
           };
         },

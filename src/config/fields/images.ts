@@ -128,9 +128,9 @@ export const imageFields = {
     defaultWords: "no limit",
     group: "Image collection",
     placeholder: "N",
-    help: "images removed in one pass at most",
-    doc: "For slow disks. The rest is left to the next pass.",
-    unit: "images",
+    help: "things removed in one pass at most",
+    doc: "For slow disks. Images, containers, sandboxes and log directories count together, in the order in which they go. The rest is left to the next pass.",
+    unit: "removals",
     commands: DECIDING,
   },
   removalInterval: {

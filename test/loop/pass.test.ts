@@ -1,0 +1,75 @@
+import { describe, expect, test } from "bun:test";
+
+import { Announcer } from "../../src/loop/announcer.ts";
+import { type PassRequest, runPass } from "../../src/loop/pass.ts";
+import type { Limits } from "../../src/model/limits.ts";
+import type { Pass } from "../../src/model/pass.ts";
+import { aContainer, anImage, aSandbox, defaultLimits, NOW } from "../support/build/values.ts";
+import { type FakeEngine, fakeEngine, type FakeWorld } from "../support/fake-engine.ts";
+
+async function gc(fake: FakeEngine, change: Partial<PassRequest> = {}): Promise<Pass> {
+  const { pass } = await runPass(
+    fake.engine,
+    {
+      kind: "gc",
+      purpose: { kind: "all-unused" },
+      containers: "all",
+      images: true,
+      dryRun: false,
+      lockWaitMs: 0,
+      now: () => NOW,
+      random: () => 0,
+      announcer: new Announcer(fake.engine.journal),
+      ...change,
+    },
+    new AbortController().signal,
+  );
+  return pass;
+}
+
+const limitsOf = (maximumRemovals: number | null): Limits => ({
+  ...defaultLimits,
+  images: { ...defaultLimits.images, minimumAge: 0n as never, maximumRemovals },
+  containers: { ...defaultLimits.containers, maximumPerPodContainer: 0 },
+});
+
+/** Two dead instances beside a running one, and three images that nothing uses. */
+const crowded = (maximumRemovals: number | null): Partial<FakeWorld> => ({
+  limits: limitsOf(maximumRemovals),
+  images: ["used", "a", "b", "c"].map((name) => anImage(name)),
+  sandboxes: [aSandbox("pod")],
+  containers: (["running", "exited", "exited"] as const).map((state, index) =>
+    aContainer(`instance-${index}`, {
+      name: "web",
+      sandboxId: aSandbox("pod").id,
+      podUid: aSandbox("pod").podUid,
+      imageId: anImage("used").id,
+      state,
+    }),
+  ),
+});
+
+const kinds = ({ writes }: FakeEngine): readonly string[] =>
+  writes.map((write) => write.split(" ")[0] ?? "");
+
+describe("the limit of removals in one pass", () => {
+  test("counts containers and images together, and what is left waits for the next pass", async () => {
+    const fake = fakeEngine(crowded(3));
+    const pass = await gc(fake);
+    expect(kinds(fake)).toEqual(["RemoveContainer", "RemoveContainer", "RemoveImage"]);
+    expect(pass.images?.end).toBe("removal-limit");
+  });
+
+  test("is what the plan expects, too", async () => {
+    const fake = fakeEngine(crowded(3));
+    const { plan } = await gc(fake, { dryRun: true });
+    expect(plan.images?.candidates.map(({ expected }) => expected)).toEqual([true, false, false]);
+    expect(plan.images?.notes.join()).toContain("at most 3 things");
+  });
+
+  test("does not exist where none is set", async () => {
+    const fake = fakeEngine(crowded(null));
+    await gc(fake);
+    expect(kinds(fake)).toHaveLength(5);
+  });
+});
