@@ -1,5 +1,5 @@
-/** What an import of a `.proto` file with `type: "text"` gives: the file's text, embedded by the bundler. */
+/** What an import of a `.proto` file with `type: "file"` gives: a path where it can be read, in the executable too. */
 declare module "*.proto" {
-  const text: string;
-  export default text;
+  const path: string;
+  export default path;
 }

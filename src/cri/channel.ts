@@ -1,7 +1,6 @@
 /** One connection to one socket: every call has a deadline, can be given up, is recorded, and fails as RuntimeError. */
 import type { Client, ClientReadableStream, ClientUnaryCall, ServiceError } from "@grpc/grpc-js";
 
-import type { Fields } from "./encode.ts";
 import { type Attempt, codeName, toRuntimeError } from "./errors.ts";
 import type {
   Answers,
@@ -10,7 +9,7 @@ import type {
   UnaryMethod,
   UnaryMethods,
 } from "./messages.ts";
-import { decodeAnswer, encodeRequest, pathOf } from "./proto.ts";
+import { type Codec, criCodec, type Fields } from "./proto.ts";
 
 /** A call that has ended. */
 export interface CallRecord {
@@ -64,33 +63,44 @@ export interface Channel {
 export const messageLimitBytes = 16 * 1024 * 1024;
 
 export function openChannel(options: ChannelOptions): Channel {
-  let client: Promise<Client> | undefined;
-  const connected = (): Promise<Client> => (client ??= connect(options.endpoint));
+  let line: Promise<Line> | undefined;
+  const connected = (): Promise<Line> => (line ??= connect(options.endpoint));
   return {
     call: async (method, request, { decode, about = "", signal, extraMs = 0 }) => {
       const deadlineMs = options.requestTimeoutMs + extraMs;
       return guarded({ method, about, deadlineMs, signal, options }, async () => {
-        const call = { client: await connected(), method, request, deadlineMs, signal };
-        return decode(decodeAnswer(method, await unary(call)));
+        const { client, codec } = await connected();
+        const call = { client, codec, method, request, deadlineMs, signal };
+        return decode(codec.decode(method, await unary(call)));
       });
     },
     stream: async (method, { onItem, signal, endless = false }) => {
       const deadlineMs = endless ? null : options.requestTimeoutMs;
       return guarded({ method, about: "", deadlineMs, signal, options }, async () => {
-        const call = { client: await connected(), method, request: {}, deadlineMs, signal };
-        await streamed(call, (bytes) => onItem(decodeAnswer(method, bytes)));
+        const { client, codec } = await connected();
+        const call = { client, codec, method, request: {}, deadlineMs, signal };
+        await streamed(call, (bytes) => onItem(codec.decode(method, bytes)));
       });
     },
     close: () => {
-      void client?.then((it) => it.close());
+      // Where loading failed, each call has said so.
+      void line?.then(
+        ({ client }) => client.close(),
+        () => undefined,
+      );
     },
   };
 }
 
-/** The transport is loaded by the first call: commands that make none do not pay for it. */
-async function connect(endpoint: string): Promise<Client> {
+interface Line {
+  readonly client: Client;
+  readonly codec: Codec;
+}
+
+/** Transport and codec are loaded by the first call: commands that make none do not pay for them. */
+async function connect(endpoint: string): Promise<Line> {
   const { Client: GrpcClient, credentials } = await import("@grpc/grpc-js");
-  return new GrpcClient(endpoint, credentials.createInsecure(), {
+  const client = new GrpcClient(endpoint, credentials.createInsecure(), {
     "grpc.max_receive_message_length": messageLimitBytes,
     "grpc.default_authority": "localhost",
     // `http_proxy` of the environment is for other people's sockets.
@@ -101,6 +111,7 @@ async function connect(endpoint: string): Promise<Client> {
     "grpc.initial_reconnect_backoff_ms": 100,
     "grpc.max_reconnect_backoff_ms": 3000,
   });
+  return { client, codec: await criCodec() };
 }
 
 interface Guard {
@@ -128,8 +139,7 @@ async function guarded<Result>(guard: Guard, run: () => Promise<Result>): Promis
   }
 }
 
-interface Call {
-  readonly client: Client;
+interface Call extends Line {
   readonly method: keyof Answers;
   readonly request: Fields;
   readonly deadlineMs: number | null;
@@ -137,12 +147,12 @@ interface Call {
 }
 
 async function unary(call: Call): Promise<Buffer> {
-  const { client, method, request, signal } = call;
+  const { client, codec, method, request, signal } = call;
   signal?.throwIfAborted();
   const result = Promise.withResolvers<Buffer>();
   const sent: ClientUnaryCall = client.makeUnaryRequest(
-    pathOf(method),
-    (fields: Fields) => encodeRequest(method, fields),
+    codec.pathOf(method),
+    (fields: Fields) => codec.encode(method, fields),
     asIs,
     request,
     deadlineOf(call),
@@ -153,12 +163,12 @@ async function unary(call: Call): Promise<Buffer> {
 }
 
 async function streamed(call: Call, onBytes: (bytes: Buffer) => void): Promise<void> {
-  const { client, method, request, signal } = call;
+  const { client, codec, method, request, signal } = call;
   signal?.throwIfAborted();
   const result = Promise.withResolvers<void>();
   const stream: ClientReadableStream<Buffer> = client.makeServerStreamRequest(
-    pathOf(method),
-    (fields: Fields) => encodeRequest(method, fields),
+    codec.pathOf(method),
+    (fields: Fields) => codec.encode(method, fields),
     asIs,
     request,
     deadlineOf(call),

@@ -10,6 +10,7 @@ import type {
   SandboxState,
 } from "../model/snapshot.ts";
 import { type Instant, instant } from "../model/time.ts";
+import { MalformedError } from "./malformed.ts";
 import type {
   ContainerMessage,
   ContainerStatusMessage,
@@ -19,14 +20,13 @@ import type {
   UnaryMethods,
   VersionMessage,
 } from "./messages.ts";
-import { WireError } from "./wire.ts";
 
 export function decodeImage(image: ImageMessage): Image {
   return {
     id: imageId(required(image.id, "an image has no ID")),
     repoTags: image.repo_tags,
     repoDigests: image.repo_digests,
-    sizeBytes: image.size,
+    sizeBytes: BigInt(image.size),
     pinned: image.pinned,
   };
 }
@@ -34,35 +34,35 @@ export function decodeImage(image: ImageMessage): Image {
 export function decodeContainer(container: ContainerMessage): Container {
   const id = required(container.id, "a container has no ID");
   const sandbox = required(container.pod_sandbox_id, `container ${id} names no sandbox`);
-  if (container.metadata === null) throw new WireError(`container ${id} has no metadata`);
+  if (container.metadata === null) throw new MalformedError(`container ${id} has no metadata`);
   return {
     id: containerId(id),
     sandboxId: sandboxId(sandbox),
     name: container.metadata.name,
     attempt: container.metadata.attempt,
-    podUid: podUid(container.labels.get("io.kubernetes.pod.uid") ?? ""),
-    podName: container.labels.get("io.kubernetes.pod.name") ?? "",
-    podNamespace: container.labels.get("io.kubernetes.pod.namespace") ?? "",
+    podUid: podUid(container.labels["io.kubernetes.pod.uid"] ?? ""),
+    podName: container.labels["io.kubernetes.pod.name"] ?? "",
+    podNamespace: container.labels["io.kubernetes.pod.namespace"] ?? "",
     imageName: container.image?.image ?? "",
     imageRef: container.image_ref,
     imageId: container.image_id,
     state: containerState(container.state, id),
-    createdAt: instant(container.created_at),
+    createdAt: instant(BigInt(container.created_at)),
   };
 }
 
 export function decodeSandbox(sandbox: SandboxMessage): Sandbox {
   const id = required(sandbox.id, "a sandbox has no ID");
-  if (sandbox.metadata === null) throw new WireError(`sandbox ${id} has no metadata`);
+  if (sandbox.metadata === null) throw new MalformedError(`sandbox ${id} has no metadata`);
   return {
     id: sandboxId(id),
-    podUid: podUid(sandbox.labels.get("io.kubernetes.pod.uid") ?? ""),
+    podUid: podUid(sandbox.labels["io.kubernetes.pod.uid"] ?? ""),
     metadataUid: podUid(sandbox.metadata.uid),
     name: sandbox.metadata.name,
     namespace: sandbox.metadata.namespace,
     attempt: sandbox.metadata.attempt,
     state: sandboxState(sandbox.state, id),
-    createdAt: instant(sandbox.created_at),
+    createdAt: instant(BigInt(sandbox.created_at)),
   };
 }
 
@@ -70,21 +70,21 @@ export function decodeSandboxDetail(
   id: SandboxId,
   status: UnaryMethods["PodSandboxStatus"]["response"]["status"],
 ): SandboxDetail {
-  if (status === null) throw new WireError(`the status of sandbox ${id} is empty`);
+  if (status === null) throw new MalformedError(`the status of sandbox ${id} is empty`);
   return { id, state: sandboxState(status.state, id), address: status.network?.ip ?? "" };
 }
 
 export function decodeDetail(status: ContainerStatusMessage | null): ContainerDetail {
-  if (status === null) throw new WireError("the status of a container is empty");
+  if (status === null) throw new MalformedError("the status of a container is empty");
   const id = required(status.id, "the status of a container has no ID");
   return {
     id: containerId(id),
     imageVolumes: imageVolumes(status),
-    finishedAt: endOf(status.finished_at),
+    finishedAt: endOf(BigInt(status.finished_at)),
     logPath: status.log_path,
     state: containerState(status.state, id),
-    labels: Object.fromEntries(status.labels),
-    annotations: Object.fromEntries(status.annotations),
+    labels: status.labels,
+    annotations: status.annotations,
   };
 }
 
@@ -104,10 +104,14 @@ export interface ReportedFilesystem {
 export function decodeFilesystem(usage: FilesystemUsageMessage): ReportedFilesystem {
   return {
     path: required(usage.fs_id?.mountpoint ?? "", "a filesystem has no mount point"),
-    usedBytes: usage.used_bytes?.value ?? null,
-    inodesUsed: usage.inodes_used?.value ?? null,
+    usedBytes: integer(usage.used_bytes),
+    inodesUsed: integer(usage.inodes_used),
   };
 }
+
+/** A value that the runtime may leave out. */
+const integer = (wrapped: { readonly value: string } | null): bigint | null =>
+  wrapped === null ? null : BigInt(wrapped.value);
 
 /** Every runtime has a name; what answers without one is something else. */
 export function decodeVersion(version: VersionMessage): {
@@ -123,7 +127,7 @@ export function decodeVersion(version: VersionMessage): {
 }
 
 function required(text: string, fault: string): string {
-  if (text === "") throw new WireError(fault);
+  if (text === "") throw new MalformedError(fault);
   return text;
 }
 
@@ -132,7 +136,7 @@ const containerStates: readonly ContainerState[] = ["created", "running", "exite
 /** A state that we do not know is not `unknown`, which the collector stops and removes: it stops us. */
 function containerState(state: number, id: string): ContainerState {
   const known = containerStates[state];
-  if (known === undefined) throw new WireError(`container ${id} is in state ${state}`);
+  if (known === undefined) throw new MalformedError(`container ${id} is in state ${state}`);
   return known;
 }
 
@@ -140,7 +144,7 @@ const sandboxStates: readonly SandboxState[] = ["ready", "not-ready"];
 
 function sandboxState(state: number, id: string): SandboxState {
   const known = sandboxStates[state];
-  if (known === undefined) throw new WireError(`sandbox ${id} is in state ${state}`);
+  if (known === undefined) throw new MalformedError(`sandbox ${id} is in state ${state}`);
   return known;
 }
 

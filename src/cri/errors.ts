@@ -1,7 +1,7 @@
 /** Turns everything that can go wrong in a call into a RuntimeError; the only place that words one. */
 import { messageOf, RuntimeError, type RuntimeErrorKind } from "../model/errors.ts";
+import { MalformedError } from "./malformed.ts";
 import type { StreamMethod, UnaryMethod } from "./messages.ts";
-import { WireError } from "./wire.ts";
 
 /** What was tried when it went wrong. */
 export interface Attempt {
@@ -25,7 +25,7 @@ export function toRuntimeError(thrown: unknown, attempt: Attempt): RuntimeError 
 
 /** The name of the gRPC code that a call ended with, as `onCall` reports it. */
 export function codeName(thrown: unknown): string {
-  if (thrown instanceof WireError) return "INTERNAL";
+  if (thrown instanceof MalformedError) return "INTERNAL";
   return codeNames[codeOf(thrown)] ?? "UNKNOWN";
 }
 
@@ -67,7 +67,7 @@ export function detailsOf(thrown: unknown): string {
 
 function kindOf(thrown: unknown, attempt: Attempt): RuntimeErrorKind {
   if (attempt.aborted) return "cancelled";
-  if (thrown instanceof WireError) return "malformed";
+  if (thrown instanceof MalformedError) return "malformed";
   switch (codeName(thrown)) {
     case "DEADLINE_EXCEEDED":
       return "deadline";

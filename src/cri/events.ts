@@ -3,8 +3,8 @@ import { RuntimeError } from "../model/errors.ts";
 import { type ContainerId, containerId } from "../model/ids.ts";
 import type { Channel } from "./channel.ts";
 import { imagesOf } from "./decode.ts";
+import { MalformedError } from "./malformed.ts";
 import type { ContainerEventMessage } from "./messages.ts";
-import { WireError } from "./wire.ts";
 
 export type ContainerEventKind = "created" | "started" | "stopped" | "deleted";
 
@@ -43,7 +43,7 @@ const kinds: readonly ContainerEventKind[] = ["created", "started", "stopped", "
 function decodeEvent(message: ContainerEventMessage): ContainerEvent {
   const kind = kinds[message.container_event_type];
   if (kind === undefined)
-    throw new WireError(`an event is of type ${message.container_event_type}`);
+    throw new MalformedError(`an event is of type ${message.container_event_type}`);
   return {
     kind,
     containerId: containerId(message.container_id),

@@ -1,7 +1,12 @@
-/** The types of the messages that `proto/runtime-v1.proto` declares, as the codec hands them out and takes them. */
+/** The types of the messages that `proto/runtime-v1.proto` declares, as the library hands them out and takes them. */
 
 /** Enums are plain numbers on purpose: one that we do not know has to be noticed. */
 type EnumNumber = number;
+
+/** An integer of 64 bits, as decimal text: a number would round what is beyond 2^53. */
+type Long = string;
+
+type Strings = Readonly<Record<string, string>>;
 
 export type VersionMessage = {
   readonly runtime_name: string;
@@ -18,8 +23,8 @@ export type SandboxMessage = {
     readonly attempt: number;
   } | null;
   readonly state: EnumNumber;
-  readonly created_at: bigint;
-  readonly labels: ReadonlyMap<string, string>;
+  readonly created_at: Long;
+  readonly labels: Strings;
 };
 
 export type ImageSpecMessage = { readonly image: string };
@@ -31,19 +36,19 @@ export type ContainerMessage = {
   readonly image: ImageSpecMessage | null;
   readonly image_ref: string;
   readonly state: EnumNumber;
-  readonly created_at: bigint;
-  readonly labels: ReadonlyMap<string, string>;
+  readonly created_at: Long;
+  readonly labels: Strings;
   readonly image_id: string;
 };
 
 export type ContainerStatusMessage = {
   readonly id: string;
   readonly state: EnumNumber;
-  readonly finished_at: bigint;
+  readonly finished_at: Long;
   readonly image: ImageSpecMessage | null;
   readonly image_ref: string;
-  readonly labels: ReadonlyMap<string, string>;
-  readonly annotations: ReadonlyMap<string, string>;
+  readonly labels: Strings;
+  readonly annotations: Strings;
   readonly mounts: readonly { readonly image: ImageSpecMessage | null }[];
   readonly log_path: string;
   readonly image_id: string;
@@ -53,14 +58,14 @@ export type ImageMessage = {
   readonly id: string;
   readonly repo_tags: readonly string[];
   readonly repo_digests: readonly string[];
-  readonly size: bigint;
+  readonly size: Long;
   readonly pinned: boolean;
 };
 
 export type FilesystemUsageMessage = {
   readonly fs_id: { readonly mountpoint: string } | null;
-  readonly used_bytes: { readonly value: bigint } | null;
-  readonly inodes_used: { readonly value: bigint } | null;
+  readonly used_bytes: { readonly value: Long } | null;
+  readonly inodes_used: { readonly value: Long } | null;
 };
 
 export type ContainerEventMessage = {
@@ -77,7 +82,7 @@ export type ContainerFilterMessage = {
 export type SandboxFilterMessage = { readonly state?: { readonly state: EnumNumber } };
 
 type Empty = Readonly<Record<never, never>>;
-type Info = { readonly info: ReadonlyMap<string, string> };
+type Info = { readonly info: Strings };
 type ForContainer = { readonly container_id: string };
 type ForSandbox = { readonly pod_sandbox_id: string };
 

@@ -1,35 +1,64 @@
-/** The embedded CRI subset, parsed when the first call needs it. */
+/** The embedded CRI subset and the codec that it describes, loaded when the first call needs them. */
 // oxlint-disable-next-line typescript/triple-slash-reference -- an ambient type for the bundler's own kind of import
 /// <reference path="../../proto/embedded.d.ts" />
-import text from "../../proto/runtime-v1.proto" with { type: "text" };
+import type { MethodDefinition, PackageDefinition } from "@grpc/proto-loader";
+
+import path from "../../proto/runtime-v1.proto" with { type: "file" };
 import { assert } from "../model/assert.ts";
-import { encodeMessage, type Fields } from "./encode.ts";
+import { messageOf } from "../model/errors.ts";
+import { MalformedError } from "./malformed.ts";
 import type { Answers } from "./messages.ts";
-import { type Method, parseSchema, type Schema } from "./schema.ts";
-import { decodeMessage } from "./wire.ts";
 
-let parsed: Schema | undefined;
+/** Fields by name; what is absent or `null` is not sent. */
+export type Fields = Readonly<Record<string, unknown>>;
 
-export function criSchema(): Schema {
-  parsed ??= parseSchema(text);
-  return parsed;
+export interface Codec {
+  /** What HTTP/2 is asked for: `/runtime.v1.ImageService/ListImages`. */
+  pathOf(method: keyof Answers): string;
+  encode(method: keyof Answers, request: Fields): Buffer;
+  /** Every declared field is set: absent ones to the default of proto3, absent messages to `null`. Throws `MalformedError`. */
+  decode<M extends keyof Answers>(method: M, bytes: Buffer): Answers[M];
 }
 
-/** What HTTP/2 is asked for: `/runtime.v1.ImageService/ListImages`. */
-export const pathOf = (method: keyof Answers): string => declared(method).path;
+let loading: Promise<Codec> | undefined;
 
-export const encodeRequest = (method: keyof Answers, request: Fields): Buffer =>
-  encodeMessage(declared(method).request, request);
-
-export function decodeAnswer<M extends keyof Answers>(method: M, bytes: Uint8Array): Answers[M] {
-  const answer: unknown = decodeMessage(declared(method).response, bytes);
-  // The tables that decode and the types of messages.ts say the same; a test holds them together.
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
-  return answer as Answers[M];
+/** One for all connections. Reading the schema takes longer than any call: commands that make none do not pay for it. */
+export async function criCodec(): Promise<Codec> {
+  return (loading ??= load());
 }
 
-function declared(name: keyof Answers): Method {
-  const method = criSchema().methods.get(name);
-  assert(method !== undefined, `runtime-v1.proto declares no method ${name}`);
-  return method;
+async function load(): Promise<Codec> {
+  const { loadSync } = await import("@grpc/proto-loader");
+  const methods = methodsIn(loadSync(path, asDeclared));
+  const declared = (name: keyof Answers): Method => {
+    const method = methods.get(name);
+    assert(method !== undefined, `runtime-v1.proto declares no method ${name}`);
+    return method;
+  };
+  return {
+    pathOf: (name) => declared(name).path,
+    encode: (name, request) => declared(name).requestSerialize(request),
+    decode: <M extends keyof Answers>(name: M, bytes: Buffer) =>
+      // The proto and the types of messages.ts say the same; a test holds them together.
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+      decoded(declared(name), bytes) as Answers[M],
+  };
+}
+
+/** What messages.ts has types for: names as in the file, integers of 64 bits as text, enums as numbers, no field missing. */
+const asDeclared = { keepCase: true, longs: String, defaults: true, arrays: true, objects: true };
+
+type Method = MethodDefinition<object, object>;
+
+function methodsIn(definition: PackageDefinition): ReadonlyMap<string, Method> {
+  const services = ["runtime.v1.RuntimeService", "runtime.v1.ImageService"];
+  return new Map(services.flatMap((name) => Object.entries(definition[name] ?? {})));
+}
+
+function decoded(method: Method, bytes: Buffer): object {
+  try {
+    return method.responseDeserialize(bytes);
+  } catch (thrown) {
+    throw new MalformedError(messageOf(thrown), { cause: thrown });
+  }
 }

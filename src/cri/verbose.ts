@@ -1,18 +1,18 @@
 /** Finds image names in the JSON documents of verbose answers, whose shape every runtime makes up for itself. */
 
-type Info = ReadonlyMap<string, string>;
+type Info = Readonly<Record<string, string>>;
 
 /** containerd 1.x and CRI-O name the sandbox image in "config"; containerd 2 and cri-dockerd name none. */
 export function sandboxImagesOf(info: Info): readonly string[] {
   const found = new Set<string>();
-  for (const text of info.values())
+  for (const text of Object.values(info))
     collect(parsed(text), { keys: sandboxImageKeys, found, depth: 0 });
   return [...found];
 }
 
 /** `image` at the top of a sandbox's "info" on containerd and CRI-O. */
 export function imageOfSandbox(info: Info): string | null {
-  const document = parsed(info.get("info") ?? "");
+  const document = parsed(info["info"] ?? "");
   const image = isRecord(document) ? document["image"] : undefined;
   return typeof image === "string" && image !== "" ? image : null;
 }

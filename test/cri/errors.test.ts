@@ -33,7 +33,7 @@ describe("a call that fails", () => {
       { kind: "error", code: "RESOURCE_EXHAUSTED", message: "larger than max (20 vs. 16)" },
       /larger than a message may be \(larger than max \(20 vs\. 16\)\); CRI cannot split a list of images/,
     ],
-    ["malformed", { kind: "garbage" }, /breaks the CRI contract \(a length runs past the end/],
+    ["malformed", { kind: "garbage" }, /breaks the CRI contract \(index out of range/],
     [
       "unreachable",
       { kind: "error", code: "UNAVAILABLE", message: "shutting down" },

@@ -5,8 +5,8 @@ import fc from "fast-check";
 
 import { imageOfSandbox, sandboxImagesOf } from "../../src/cri/verbose.ts";
 
-const info = (entries: Readonly<Record<string, unknown>>): ReadonlyMap<string, string> =>
-  new Map(
+const info = (entries: Readonly<Record<string, unknown>>): Readonly<Record<string, string>> =>
+  Object.fromEntries(
     Object.entries(entries).map(([key, value]) => [
       key,
       typeof value === "string" ? value : JSON.stringify(value),

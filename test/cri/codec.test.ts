@@ -1,0 +1,135 @@
+// What the library makes of bytes is what the collector relies on: exact integers, visible unknowns, refused garbage.
+import { beforeAll, describe, expect, test } from "bun:test";
+
+import fc from "fast-check";
+
+import { MalformedError } from "../../src/cri/malformed.ts";
+import type { ContainerMessage, ImageMessage } from "../../src/cri/messages.ts";
+import { type Codec, criCodec } from "../../src/cri/proto.ts";
+import { methods } from "./declared.ts";
+
+let codec: Codec;
+beforeAll(async () => {
+  codec = await criCodec();
+});
+
+/** An answer as a runtime would write it. */
+const written = (method: string, fields: object): Buffer =>
+  methods.get(method)?.answer(fields) ?? Buffer.alloc(0);
+
+const readImage = (fields: object): ImageMessage | undefined =>
+  codec.decode("ListImages", written("ListImages", { images: [fields] })).images[0];
+
+const readContainer = (fields: object): ContainerMessage | undefined =>
+  codec.decode("ListContainers", written("ListContainers", { containers: [fields] })).containers[0];
+
+describe("decoding", () => {
+  test("timestamps and sizes beyond 2^53 are exact", () => {
+    fc.assert(
+      fc.property(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }), (value) => {
+        expect(readContainer({ created_at: String(value) })?.created_at).toBe(String(value));
+      }),
+    );
+    fc.assert(
+      fc.property(fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }), (value) => {
+        expect(readImage({ size: String(value) })?.size).toBe(String(value));
+      }),
+    );
+  });
+
+  test("an enum's value that is not declared stays its number", () => {
+    expect(readContainer({ state: 4 })?.state).toBe(4);
+    expect(readContainer({ state: -1 })?.state).toBe(-1);
+  });
+
+  test("what is absent has a default, and a message that is absent is null", () => {
+    expect(readContainer({ id: "a" })).toEqual({
+      id: "a",
+      pod_sandbox_id: "",
+      metadata: null,
+      image: null,
+      image_ref: "",
+      state: 0,
+      created_at: "0",
+      labels: {},
+      image_id: "",
+    });
+    expect(codec.decode("ImageFsInfo", Buffer.alloc(0))).toEqual({
+      image_filesystems: [],
+      container_filesystems: [],
+    });
+  });
+
+  test("fields that are not declared are skipped, of every wire type", () => {
+    const unknown = [
+      [0xa0, 0x06, 0xac, 0x02],
+      [0xa1, 0x06, 1, 2, 3, 4, 5, 6, 7, 8],
+      [0xa2, 0x06, 3, 0x0a, 0xff, 0xff],
+      [0xa5, 0x06, 1, 2, 3, 4],
+    ].flat();
+    const bytes = Buffer.concat([
+      Buffer.from(unknown),
+      written("ListImages", { images: [{ id: "sha256:a" }] }),
+    ]);
+    expect(codec.decode("ListImages", bytes).images[0]?.id).toBe("sha256:a");
+  });
+
+  test("a label named like a property of objects is a label", () => {
+    const labels = Object.fromEntries([
+      ["__proto__", "x"],
+      ["constructor", "y"],
+    ]);
+    const read = readContainer({ labels })?.labels ?? {};
+    expect(Object.entries(read)).toEqual([
+      ["__proto__", "x"],
+      ["constructor", "y"],
+    ]);
+    expect(Object.getPrototypeOf(read)).toBe(Object.prototype);
+  });
+
+  test.each([
+    ["is cut off inside a string", [0x0a, 0x05, 0x61]],
+    ["is cut off inside a tag", [0x8a]],
+    ["has a length beyond its end", [0x0a, 0xff, 0xff, 0xff, 0x0f, 0x07]],
+    ["has a group without an end", [0xa3, 0x06]],
+    ["has a wire type that is not there", [0xa7, 0x06]],
+    ["ends inside a skipped field", [0xa1, 0x06, 1, 2]],
+    ["has an image that ends inside its ID", [0x0a, 0x03, 0x0a, 0x04, 0x61, 0x62, 0x63, 0x64]],
+    [
+      "has an integer of more than 64 bits",
+      [0x0a, 0x0c, 0x20, ...Array<number>(10).fill(0xff), 0x01],
+    ],
+  ])("a message that %s is refused", (_, bytes) => {
+    expect(() => codec.decode("ListImages", Buffer.from(bytes))).toThrow(MalformedError);
+  });
+
+  test("whatever the bytes are, they are a message or refused", () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
+        try {
+          codec.decode("ListContainers", Buffer.from(bytes));
+        } catch (thrown) {
+          expect(thrown).toBeInstanceOf(MalformedError);
+        }
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  test("an answer that was cut anywhere loses no container without being refused", () => {
+    const ids = ["a", "b", "c"];
+    const containers = ids.map((id) => ({ id, labels: { key: "value" }, created_at: "1" }));
+    const bytes = written("ListContainers", { containers });
+    const whole = new Set([0, 1, 2, 3].map((count) => bytes.length - (bytes.length / 3) * count));
+    for (let length = 0; length <= bytes.length; length += 1) {
+      const read = (): number =>
+        codec.decode("ListContainers", bytes.subarray(0, length)).containers.length;
+      if (whole.has(length)) expect(read()).toBe((length / bytes.length) * 3);
+      else expect(read).toThrow(MalformedError);
+    }
+  });
+});
+
+test("the codec is made once", async () => {
+  expect(await criCodec()).toBe(codec);
+});
