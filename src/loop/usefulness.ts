@@ -48,6 +48,10 @@ export function usefulness(
           return assertNever(target);
       }
     };
-    return targets.some((target) => targetsMet([target], progress) === null && couldBeMet(target));
+    const open = targets.filter((target) => targetsMet([target], progress) === null);
+    if (decided.purpose.kind !== "pressure") return open.some(couldBeMet);
+    // The pressure on a disk ends with the last of its thresholds.
+    const ofDisk = Map.groupBy(open, (target) => ("device" in target ? target.device : ""));
+    return [...ofDisk.values()].some((those) => those.every(couldBeMet));
   };
 }

@@ -33,8 +33,13 @@ export function asked(input: Ask, judgement: Judgement): Asked {
   const disks = judgeDisks(input.snapshot, input.limits);
   const wanted = wantedTargets(input, disks).map((target) => judgeTarget(input, judgement, target));
   const collects = input.limits.whenFutile === "collect";
+  const hopeless = hopelessDevices(input.purpose, wanted);
   // What else asks (an age, a budget, another disk) is not futile because one disk is.
-  const useful = wanted.filter(({ futility }) => collects || futility?.futile !== true);
+  const useful = wanted.filter(
+    ({ target, futility }) =>
+      collects ||
+      !(futility?.futile === true || ("device" in target && hopeless.has(target.device))),
+  );
   return {
     disks,
     triggers: distinctTriggers(wanted.map(({ target }) => target)),
@@ -97,6 +102,19 @@ function judgeTarget(ask: Ask, { images, usage }: Judgement, target: ImageTarget
       : inodeFutilityOf(target, filesystem, facts);
   const barren = ask.barren?.has(target.device) === true;
   return { target, futility: barren ? barrenFutility(target, filesystem, facts) : judged };
+}
+
+/**
+ * Disks whose pressure cannot be ended. It ends with the last of its thresholds: where one stays met whatever goes, images
+ * that would do for a milder one are spent for nothing.
+ */
+function hopelessDevices(purpose: Purpose, wanted: readonly JudgedTarget[]): ReadonlySet<string> {
+  if (purpose.kind !== "pressure") return new Set();
+  return new Set(
+    wanted.flatMap(({ target, futility }) =>
+      futility?.futile === true && "device" in target ? [target.device] : [],
+    ),
+  );
 }
 
 /** Removals gained nothing there, and the disk has not changed since: nothing is what they can bring. */

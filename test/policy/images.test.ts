@@ -234,6 +234,27 @@ describe("pressure", () => {
     expect(plan).toMatchObject({ candidates: [], blocks: [{ kind: "futile" }] });
   });
 
+  test("no image goes for a threshold that could be met where a stricter one on the disk could not", () => {
+    const milder: ImageTarget = { ...target, availableBytes: 3n * GIB, relievedBytes: 3n * GIB };
+    const snapshot = { filesystems: [disk(1n, 1n)] };
+    const plan = planOf({
+      images: three,
+      snapshot,
+      ask: { ...ask, pressureTargets: [milder, target] },
+    });
+    expect(plan).toMatchObject({ candidates: [], targets: [], blocks: [{ kind: "futile" }] });
+    const alone = planOf({ images: three, snapshot, ask: { ...ask, pressureTargets: [milder] } });
+    expect(alone.targets).toEqual([milder]);
+    // Another disk has a pressure of its own.
+    const elsewhere: ImageTarget = { ...target, device: "8:2", path: "/other" };
+    const both = planOf({
+      images: three,
+      snapshot: { filesystems: [disk(1n, 1n), { ...disk(0n, 1n), device: "8:2", path: "/other" }] },
+      ask: { ...ask, pressureTargets: [milder, elsewhere] },
+    });
+    expect(both.targets).toEqual([milder]);
+  });
+
   test("without a target there is nothing to do", () => {
     expect(planOf({ images: three, ask: { ...ask, pressureTargets: [] } }).candidates).toEqual([]);
   });
