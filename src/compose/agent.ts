@@ -169,8 +169,7 @@ class RunningAgent {
   }
 
   #reloaded(config: Config): void {
-    this.#log.flush();
-    this.#log = this.#world.logOf(config);
+    this.#log = this.#log.reconfigured(config.logging);
     this.#log.info(0, "the configuration was reloaded");
     for (const warning of config.warnings) this.#log.warning(warning);
     for (const name of config.waiting) {

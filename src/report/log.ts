@@ -33,6 +33,8 @@ export interface Log {
   enabled(verbosity: Verbosity): boolean;
   /** The same log, spoken by another component. */
   named(component: string): Log;
+  /** The same log from now on in another form: what failed before is still known to have failed. */
+  reconfigured(form: Pick<LogOptions, "format" | "verbosity">): Log;
   /** Writes what folding still holds back; before the program ends. */
   flush(): void;
 }
@@ -89,6 +91,7 @@ function spokenBy(component: string, shared: Shared): Log {
       });
     },
     named: (name) => spokenBy(name, shared),
+    reconfigured: ({ format, verbosity }) => spokenBy(component, { ...shared, format, verbosity }),
     flush: () => writeFolded(shared.fold.flush(shared.now())),
   };
 }

@@ -88,6 +88,18 @@ describe("failures", () => {
     ]);
   });
 
+  test("are still known after the log took another form", () => {
+    const { log, lines } = recorded();
+    log.failure("pass", "Cannot list images");
+    const next = log.reconfigured({ format: "json", verbosity: 4 });
+    next.failure("pass", "Cannot list images");
+    expect(lines).toHaveLength(1);
+    next.success("pass", "Listing images");
+    expect(lines.at(-1)).toContain("Listing images succeeded after 2 failures");
+    expect(lines.at(-1)).toStartWith("{");
+    expect(next.enabled(4)).toBe(true);
+  });
+
   test("a count that waits is written with the next line of any kind", () => {
     const { log, lines, wait } = recorded();
     log.failure("pass", "Cannot list images");
@@ -191,6 +203,25 @@ describe("a pass in the log", () => {
     const plan = imagePlan();
     expect(explained(5)).toBe(plan.kept.length + plan.candidates.length);
     expect(explained(4)).toBe(0);
+  });
+
+  test("that gained nothing says so, beside what the runtime's figures promised", () => {
+    const images = imageOutcome({ measuredFreedBytes: 0n, reportedFreedBytes: 300n * MIB });
+    expect(passSummary(pass({ images, containers: null }))).toContain(
+      "2 images removed, 0 B freed (300.0 MiB by the runtime's figures), ",
+    );
+  });
+
+  test("under pressure that finds nothing to remove is one line and a count, however often", () => {
+    const { log, lines } = recorded("text", 1);
+    const idle = pass({
+      kind: "pressure",
+      images: imageOutcome({ end: "candidates-exhausted", items: [] }),
+      containers: null,
+    });
+    for (let i = 0; i < 100; i += 1) logPass(log, { ...idle, endedAt: plus(NOW, seconds(i)) });
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toContain("Pressure reclaim found nothing to remove (images: ");
   });
 
   test("that did nothing is quiet at level 1", () => {
