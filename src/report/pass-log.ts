@@ -27,8 +27,21 @@ function logSummary(log: Log, pass: Pass): void {
     log.failure(topic, `${capital(passTitle(pass.kind))} failed: ${failed}`, fields);
     return;
   }
+  if (pass.kind === "pressure" && !didSomething(pass)) {
+    // Every ten seconds for as long as the pressure lasts: without its figures it is the same line, which is counted.
+    log.recurring(topic, idleSummary(pass), fields);
+    return;
+  }
   log.success(topic, capital(passTitle(pass.kind)));
   log.info(didSomething(pass) ? 1 : 2, passSummary(pass), fields);
+}
+
+function idleSummary({ kind, containers, images, purpose }: Pass): string {
+  const ends = [
+    ...(containers === null ? [] : [`containers: ${containerEndWords(containers.end)}`]),
+    ...(images === null ? [] : [`images: ${imageEndWords(images.end, purpose.kind)}`]),
+  ];
+  return `${capital(passTitle(kind))} found nothing to remove (${ends.join("; ")})`;
 }
 
 /** One sentence: `Image collection: 3 images removed, 1.2 GiB freed, …, in 2.1s`. */
@@ -48,9 +61,13 @@ function imageParts(pass: Pass): readonly string[] {
       : imageEndWords(outcome.end, pass.purpose.kind);
   const removed = outcome.items.filter((it) => it.result.kind === "removed").length;
   if (removed === 0) return [end];
-  const freed =
-    outcome.measuredFreedBytes > 0n ? outcome.measuredFreedBytes : outcome.reportedFreedBytes;
-  return [`${counted(removed, "image")} removed, ${humanBytes(freed)} freed, ${end}`];
+  // What was freed is what the filesystem says; the runtime's figures are named where they promised something else.
+  const figures =
+    outcome.measuredFreedBytes === 0n
+      ? ` (${humanBytes(outcome.reportedFreedBytes)} by the runtime's figures)`
+      : "";
+  const freed = `${humanBytes(outcome.measuredFreedBytes)} freed${figures}`;
+  return [`${counted(removed, "image")} removed, ${freed}, ${end}`];
 }
 
 function containerParts(pass: Pass): readonly string[] {

@@ -3,11 +3,11 @@
 import { describe, expect, test } from "bun:test";
 
 import type { Pass } from "../../src/model/pass.ts";
-import { type Instant, minutes, plus } from "../../src/model/time.ts";
+import { type Instant, minutes, plus, seconds } from "../../src/model/time.ts";
 import { logEvent, logImage, logThing } from "../../src/report/item-log.ts";
 import { createLog, type Log } from "../../src/report/log.ts";
 import { logPassEnd, passSummary } from "../../src/report/pass-log.ts";
-import { imageOutcome, imagePlan, NOW, pass, removedImage } from "./build.ts";
+import { imageOutcome, imagePlan, MIB, NOW, pass, removedImage } from "./build.ts";
 
 /** As the agent does: each removal when it is done, then the pass. */
 function logPass(log: Log, it: Pass): void {
