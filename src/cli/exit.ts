@@ -49,5 +49,7 @@ export function exitOf(thrown: unknown): number | null {
 
 const HOST_EXITS: Readonly<Partial<Record<HostError["kind"], number>>> = {
   stat: exit.runtime,
+  // A directory that cannot be listed is a list that failed, whoever was to list it.
+  read: exit.runtime,
   lock: exit.busy,
 };

@@ -79,7 +79,8 @@ describe("exit codes", () => {
     ["several runtimes", new RuntimeError("ambiguous", "x"), exit.usage],
     ["a stat that failed", new HostError("stat", "x"), exit.runtime],
     ["a lock that is taken", new HostError("lock", "x"), exit.busy],
-    ["a file of the node", new HostError("read", "x"), exit.internal],
+    ["a directory of the node", new HostError("read", "x"), exit.runtime],
+    ["a file that cannot be written", new HostError("write", "x"), exit.internal],
     ["the ledger", new StoreError("full", "x"), exit.internal],
     ["a bug", new TypeError("x"), null],
   ])("%s", (_, thrown, code) => {
