@@ -55,7 +55,7 @@ export const directoryFields = {
     placeholder: "DIR",
     help: "control socket of the agent",
     doc: "Also where a hold is kept if the state directory cannot be written.",
-    commands: ["run", "gc", "status", "hold", "release", "doctor"],
+    commands: [...DECIDING, "status", "hold", "release", "doctor"],
   },
 } as const satisfies Readonly<Record<string, Field>>;
 

@@ -1,6 +1,5 @@
 /** Flags of disk pressure: the kubelet's eviction thresholds. */
 import type { Field } from "../field.ts";
-import { DECIDING } from "./commands.ts";
 
 export const pressureFields = {
   evictionHard: {
@@ -12,7 +11,7 @@ export const pressureFields = {
     placeholder: "SIGNAL<VALUE,…",
     help: "thresholds below which space is reclaimed at once",
     doc: "Signals are `nodefs`, `imagefs` and `containerfs`, each `.available` and `.inodesFree`; a value is a quantity or a percentage, and `0%` or `100%` drops the threshold. What is given replaces the whole default. A memory or pid signal is accepted with a warning that it is not ours.",
-    commands: DECIDING,
+    commands: ["run"],
     kubelet: true,
   },
   evictionSoft: {
@@ -24,7 +23,7 @@ export const pressureFields = {
     placeholder: "SIGNAL<VALUE,…",
     help: "thresholds below which space is reclaimed after a grace period",
     doc: "Each needs a grace period in `--eviction-soft-grace-period`.",
-    commands: DECIDING,
+    commands: ["run"],
     kubelet: true,
   },
   evictionSoftGracePeriod: {
@@ -36,7 +35,7 @@ export const pressureFields = {
     placeholder: "SIGNAL=DURATION,…",
     help: "how long a soft threshold has to be met",
     doc: "A grace period of 0s makes the threshold a hard one.",
-    commands: DECIDING,
+    commands: ["run"],
     kubelet: true,
   },
   evictionMinimumReclaim: {
@@ -48,7 +47,7 @@ export const pressureFields = {
     placeholder: "SIGNAL=VALUE,…",
     help: "what has to be free beyond the threshold before the pressure is gone",
     doc: "A quantity, or a percentage of the capacity.",
-    commands: DECIDING,
+    commands: ["run"],
     kubelet: true,
   },
   evictionPressureTransitionPeriod: {
