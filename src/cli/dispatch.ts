@@ -72,6 +72,7 @@ function storyOf(thrown: unknown): string {
       .join("");
   const message = `crigc: ${clean(messageOf(thrown))}\n`;
   if (exitOf(thrown) !== null) return message;
-  const stack = thrown instanceof Error && thrown.stack !== undefined ? `${thrown.stack}\n` : "";
+  const lines = thrown instanceof Error ? (thrown.stack ?? "").split("\n") : [];
+  const stack = lines.map((line) => `${clean(line)}\n`).join("");
   return `crigc: internal error, please report it with these lines: ${clean(messageOf(thrown))}\n${stack}`;
 }

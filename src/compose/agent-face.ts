@@ -4,7 +4,7 @@ import { valuesOf } from "../cli/config-values.ts";
 import type { Config } from "../config/config.ts";
 import type { CallRecord } from "../cri/channel.ts";
 import { processFigures } from "../host/process-figures.ts";
-import * as socketFiles from "../host/socket-files.ts";
+import { kindOf, prepare, remove, restrict } from "../host/socket-files.ts";
 import type { AgentState } from "../loop/agent-state.ts";
 import type { Agent } from "../loop/agent.ts";
 import type { Engine, Seen } from "../loop/ports.ts";
@@ -70,8 +70,8 @@ export class AgentFace {
       onError: (message: string) => this.#options.log().warning(message),
     };
     await this.#serve(async () => {
-      const path = socketFiles.prepare(paths.runDir, CONTROL_SOCKET);
-      return serveSocket(path, socketFiles, http);
+      const path = prepare(paths.runDir, CONTROL_SOCKET);
+      return serveSocket(path, { kindOf, remove, restrict }, http);
     });
     if (metricsBindAddress !== null)
       await this.#serve(async () => serveAddress(addressOf(metricsBindAddress), http));

@@ -132,7 +132,7 @@ const forgotten = ({ keepDirectories }: Ledger): Ledger => ({ ...emptyLedger, ke
 function forgetfulMemory(recorder: Pick<Recorder, "ledger" | "saveLedger">): Memory {
   const memory = volatileMemory(forgotten(recorder.ledger()));
   return {
-    current: memory.current,
+    current: () => memory.current(),
     replace: (next) => {
       const learned = next.keepDirectories.length > memory.current().keepDirectories.length;
       memory.replace(next);

@@ -29,7 +29,9 @@ export async function probeEndpoint(
     const { name, version } = await channel.call("Version", {}, { decode: decodeVersion });
     return { endpoint, name, version };
   } catch (thrown) {
-    throw thrown instanceof RuntimeError ? refined(thrown, endpoint, timeoutMs) : thrown;
+    throw thrown instanceof RuntimeError
+      ? refined(thrown, { endpoint, timeoutMs, role: "container runtime" })
+      : thrown;
   } finally {
     channel.close();
   }
@@ -50,19 +52,21 @@ export async function probeImageEndpoint(
   } catch (thrown) {
     if (!(thrown instanceof RuntimeError)) throw thrown;
     if (thrown.kind === "failed" || thrown.kind === "not-found") return;
-    throw refined(thrown, endpoint, timeoutMs, "image service");
+    throw refined(thrown, { endpoint, timeoutMs, role: "image service" });
   } finally {
     channel.close();
   }
 }
 
+interface Asked {
+  readonly endpoint: string;
+  readonly timeoutMs: number;
+  readonly role: "container runtime" | "image service";
+}
+
 /** Tells what does not answer from what answers something else. */
-function refined(
-  error: RuntimeError,
-  endpoint: string,
-  timeoutMs: number,
-  role: "container runtime" | "image service" = "container runtime",
-): RuntimeError {
+function refined(error: RuntimeError, asked: Asked): RuntimeError {
+  const { endpoint, timeoutMs, role } = asked;
   const failed = (kind: RuntimeErrorKind, reason: string): RuntimeError =>
     new RuntimeError(kind, `cannot use ${endpoint} as ${role}: ${reason}`, {
       cause: error.cause,

@@ -2,18 +2,24 @@
 import type { ImageLimits } from "../model/limits.ts";
 import type { ImageCandidate, ImageTarget } from "../model/plan.ts";
 
+export interface EstimateLimits extends Pick<ImageLimits, "compat" | "maximumRemovals"> {
+  /** Things beside images that the pass removes before; they count towards the same limit. */
+  readonly removedBefore?: number;
+}
+
 /** Marks the candidates that the estimate reaches. The pass itself stops by measurement, not here. */
 export function estimate(
   candidates: readonly ImageCandidate[],
   targets: readonly ImageTarget[],
-  limits: Pick<ImageLimits, "compat" | "maximumRemovals">,
-  /** Things beside images that the pass removes before; they count towards the same limit. */
-  removedBefore = 0,
+  limits: EstimateLimits,
 ): readonly ImageCandidate[] {
   let sum: Estimate = { bytes: 0n, images: 0 };
   // The kubelet counts what goes for age towards nothing, and removes one image at least once it is triggered.
   const separate = limits.compat === "kubelet";
-  const room = limits.maximumRemovals === null ? Infinity : limits.maximumRemovals - removedBefore;
+  const room =
+    limits.maximumRemovals === null
+      ? Infinity
+      : limits.maximumRemovals - (limits.removedBefore ?? 0);
   return candidates.map((candidate, index) => {
     const forAge = candidate.triggers.some(({ kind }) => kind === "age");
     const first = separate && sum.images === 0 && targets.length > 0;

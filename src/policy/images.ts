@@ -44,7 +44,10 @@ export function decideImages(input: DecideImages): ImagePlan {
     now: input.snapshot.clocks.wall,
     triggers: [...(aged.size > 0 ? [AGE] : []), ...asks.triggers],
     targets: asks.targets,
-    candidates: estimate(choice.candidates, asks.targets, input.limits, input.removedBefore),
+    candidates: estimate(choice.candidates, asks.targets, {
+      ...input.limits,
+      removedBefore: input.removedBefore ?? 0,
+    }),
     kept: choice.kept,
     blocks,
     futility: asks.futility,

@@ -25,7 +25,7 @@ describe("the estimated stop", () => {
 
   test("is nearer by what the pass removes before images, down to none", () => {
     const limits = { ...unlimited, maximumRemovals: 3 };
-    expect(reached(five, [everything], limits, 2)).toBe(1);
-    expect(reached(five, [everything], limits, 4)).toBe(0);
+    expect(reached(five, [everything], { ...limits, removedBefore: 2 })).toBe(1);
+    expect(reached(five, [everything], { ...limits, removedBefore: 4 })).toBe(0);
   });
 });
