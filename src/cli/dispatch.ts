@@ -73,6 +73,9 @@ function storyOf(thrown: unknown): string {
   const message = `crigc: ${clean(messageOf(thrown))}\n`;
   if (exitOf(thrown) !== null) return message;
   const lines = thrown instanceof Error ? (thrown.stack ?? "").split("\n") : [];
-  const stack = lines.map((line) => `${clean(line)}\n`).join("");
+  const stack = lines
+    .filter((line) => line !== "")
+    .map((line) => `${clean(line)}\n`)
+    .join("");
   return `crigc: internal error, please report it with these lines: ${clean(messageOf(thrown))}\n${stack}`;
 }

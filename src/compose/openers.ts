@@ -9,7 +9,7 @@ import { ConfigError, messageOf, StoreError } from "../model/errors.ts";
 import { instantFromMs } from "../model/time.ts";
 import { createLog, type Log } from "../report/log.ts";
 import { terminalProgress } from "../report/progress.ts";
-import type { Screen } from "../report/terminal.ts";
+import { clean, type Screen } from "../report/terminal.ts";
 import { openStoreReader } from "../store/open.ts";
 import { readSnapshotText, SNAPSHOT_BYTES_MAX, snapshotText } from "../store/snapshot-file.ts";
 import type { AgentWorld } from "./agent-world.ts";
@@ -32,7 +32,7 @@ export function openersOf(world: OpenersWorld): Openers {
   return {
     ...toolsOf({
       userId: world.self.userId,
-      notify: (message) => world.stderr(`crigc: ${message}\n`),
+      notify: (message) => world.stderr(`crigc: ${clean(message)}\n`),
     }),
     node: (config) => openNode(config),
     collector: (config) => {
@@ -75,7 +75,7 @@ export function openersOf(world: OpenersWorld): Openers {
       openStoreReader({
         directory: config.paths.stateDir,
         files: stateFiles,
-        notify: (notice) => world.stderr(`crigc: ${notice.message}\n`),
+        notify: (notice) => world.stderr(`crigc: ${clean(notice.message)}\n`),
       }),
     recorded: recordedNode,
     snapshotText,

@@ -56,6 +56,16 @@ describe("answers and stories", () => {
     expect(stderr).not.toContain("\u0007");
     const file = await crigc(["config"], { files: { [FILE]: ours('"a\\e[31mb": 1') } });
     expect(file.stderr).not.toContain("\u001b");
+    const bug = await crigc(["status"], {
+      open: {
+        askAgent: async () => {
+          throw new TypeError("an image called \u001b[2Jx");
+        },
+      },
+    });
+    expect(bug).toMatchObject({ code: 1, stdout: "" });
+    expect(bug.stderr).toContain("dispatch.test.ts");
+    expect(bug.stderr).not.toContain("\u001b");
   });
 });
 
