@@ -141,8 +141,8 @@ describe("what makes another state", () => {
   });
 
   test("a bound that is another one does", () => {
-    const images = [anImage("a", { sizeBytes: GIB })];
-    const before = futilityOf(target, full({ imageUsedBytes: null }), { ...none, images });
+    const one = [anImage("a", { sizeBytes: GIB })];
+    const before = futilityOf(target, full({ imageUsedBytes: null }), { ...none, images: one });
     const after = futilityOf(target, full({ imageUsedBytes: null }), none);
     expect(futilityDiffers(before, after)).toBeTrue();
   });
