@@ -64,8 +64,8 @@ export const containerEndWords = (end: ContainerOutcome["end"]): string => CONTA
 
 /** Of either half, as the history has it; a word of a later version stands for itself. */
 export function endWords(end: string, purpose: string): string {
-  // Where everything unused was asked for there is no target that could be missed.
-  if (end === "candidates-exhausted" && purpose === "all-unused")
+  // Where everything unused was asked for, which the kubelet's reclaim does too, there is no target that could be missed.
+  if (end === "candidates-exhausted" && purpose !== "periodic")
     return "every image that may go is gone";
   return known(IMAGE_ENDS, end) ?? known(CONTAINER_ENDS, end) ?? clean(end);
 }

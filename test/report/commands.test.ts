@@ -242,11 +242,14 @@ describe("history", () => {
     expect(historyTable(rows, plainScreen).match(/nothing asks for space/g)).toHaveLength(2);
   });
 
-  test("says of a pass over everything unused nothing of a target", () => {
-    const all = passRow({ purpose: "all-unused", imagesEnd: "candidates-exhausted" });
-    const text = historyTable({ passes: [all], removals: [], events: [] }, plainScreen);
-    expect(text).toContain("every image that may go is gone, in 4s");
-  });
+  test.each(["all-unused", "pressure"] as const)(
+    "says of a pass over everything unused (%s) nothing of a target",
+    (purpose) => {
+      const all = passRow({ purpose, imagesEnd: "candidates-exhausted" });
+      const text = historyTable({ passes: [all], removals: [], events: [] }, plainScreen);
+      expect(text).toContain("every image that may go is gone, in 4s");
+    },
+  );
 
   test("says that a pass did not come to its end", () => {
     const rows = { passes: [passRow({ endedAt: null })], removals: [], events: [] };
