@@ -33,14 +33,21 @@ async function recordedPlan(
   request: PlanRequest,
   file: string,
 ): Promise<Prepared> {
-  const recorded = await context.open.recorded(file);
+  const { snapshot, ledger } = await context.open.recorded(file);
   const { limits } = context.config;
-  return prepareRecorded(recorded, {
-    limits,
-    purpose: request.purpose,
-    parts: request.parts,
-    hold: { kind: "none" },
-    startedAt: null,
-    pressureTargets: [],
-  });
+  // The rules of the node were recorded with it; those of this command line are tried out on it.
+  const { rules } = snapshot.keep;
+  const tried = context.given().keepPatterns.map((pattern) => ({ pattern, source: "--keep" }));
+  const keep = { ...snapshot.keep, rules: [...tried, ...rules] };
+  return prepareRecorded(
+    { snapshot: { ...snapshot, keep }, ledger },
+    {
+      limits,
+      purpose: request.purpose,
+      parts: request.parts,
+      hold: { kind: "none" },
+      startedAt: null,
+      pressureTargets: [],
+    },
+  );
 }
