@@ -15,6 +15,9 @@ const build = {
   commit: typeof CRIGC_COMMIT === "undefined" ? "" : CRIGC_COMMIT,
 };
 
+/** How long a reader may take after we were told to stop. */
+const READER_PATIENCE_MS = 5_000;
+
 const stop = new AbortController();
 for (const name of ["SIGTERM", "SIGINT"] as const) process.on(name, () => stop.abort());
 // Who reads our answer may go away; that is no reason to stop in the middle of a pass.
@@ -50,5 +53,16 @@ const code = await dispatch(process.argv.slice(2), process.env, {
   }),
 });
 
-await new Promise<void>((resolve) => void process.stdout.write("", () => resolve()));
+await Promise.all([taken(process.stdout), taken(process.stderr)]);
 process.exit(code);
+
+/** Leaving at once would cut off what a pipe has not taken yet, all that is beyond its 64 KiB. */
+function taken(stream: NodeJS.WriteStream): Promise<void> {
+  return new Promise((resolve) => {
+    stream.end(() => resolve());
+    // Who stops us need not wait for a reader that does not read.
+    const giveUp = (): void => void setTimeout(resolve, READER_PATIENCE_MS);
+    if (stop.signal.aborted) giveUp();
+    else stop.signal.addEventListener("abort", giveUp, { once: true });
+  });
+}
