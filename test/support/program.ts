@@ -73,7 +73,8 @@ export function startProgram(
     const isSaid = (): boolean =>
       typeof text === "string" ? said().includes(text) : text.test(said());
     await until(`the program said ${String(text)}`, withinMs, isSaid).catch((error: unknown) => {
-      throw new Error(`${String(error)}; it said:\n${said()}`, { cause: error });
+      const last = said().split("\n").slice(-40).join("\n");
+      throw new Error(`${String(error)}; it said at last:\n${last}`, { cause: error });
     });
   };
   const stop = async (): Promise<number> => {

@@ -1,0 +1,109 @@
+// The agent under SIGKILL at any instant, and over many passes: nothing that was removed is forgotten, and memory does not grow.
+import { expect, test } from "bun:test";
+import { existsSync, readFileSync } from "node:fs";
+
+import { until } from "../../support/containerd/until.ts";
+import { imageIdOf } from "../../support/fake-runtime/describe.ts";
+import { type Json, startNode } from "./node.ts";
+
+const flags = [
+  "--minimum-image-ttl-duration=0s",
+  "--space-accounting=reported",
+  "--eviction-hard=nodefs.available<0%",
+  "--boot-grace=0s",
+];
+const imagesOf = (prefix: string, count: number) =>
+  Array.from({ length: count }, (_, index) => ({
+    id: imageIdOf(`${prefix} ${index}`),
+    repoTags: [`r.example/${prefix}:${index}`],
+    sizeBytes: 100_000 + index,
+  }));
+
+const KILLS = 20;
+
+test(`killed ${KILLS} times in the middle of a pass, the history has every removal but at most the last of each life`, async () => {
+  const seed = Number(process.env["CRIGC_SEED"] ?? Date.now() % 1_000_000);
+  console.log(`seed ${seed} (CRIGC_SEED)`);
+  const random = randomOf(seed);
+  await using it = await startNode({
+    flags: [...flags, "--image-gc-period=100ms", "--max-images=1"],
+  });
+  it.runtime.fail("RemoveImage", { kind: "delay", ms: 3 });
+  const unknown: string[] = [];
+  for (let life = 0; life < KILLS; life += 1) {
+    for (const image of imagesOf(`life${life}`, 60)) it.runtime.node.addImage(image);
+    const before = it.removedImages().length;
+    const agent = it.start("run");
+    await until("the pass removes", 10_000, () => it.removedImages().length > before);
+    await Bun.sleep(random() * 250);
+    agent.signal("SIGKILL");
+    await agent.exited;
+    // Done is what the runtime has answered: the last call may have been cut off.
+    const seen = it.removedImages().slice(before);
+    expect(seen.length).toBeGreaterThan(0);
+    const known = new Set(
+      (await it.json(["history", "--limit=100000"])).removals.map((one: Json) => one.id),
+    );
+    const missing = seen.filter((id) => !known.has(id));
+    unknown.push(...missing);
+    expect(missing).toEqual(missing.length === 0 ? [] : [seen.at(-1) ?? ""]);
+    for (const { id } of it.runtime.node.images.slice(10)) it.runtime.node.removeImage(id);
+  }
+  console.log(
+    `of ${it.removedImages().length} removals ${unknown.length} were the last ones of a life, and unknown`,
+  );
+  // And the agent begins again as if nothing had been.
+  await using agent = it.start("run");
+  await until("all have gone", 20_000, () => it.runtime.node.images.length === 1);
+  await agent.stop();
+  const { passes } = await it.json(["history", "--limit=100000"]);
+  expect(passes.filter((pass: Json) => pass.endedAt === null).length).toBeLessThanOrEqual(KILLS);
+  expect(passes.at(-1).endedAt).not.toBeNull();
+});
+
+/** A small generator, so that a failure can be had again. */
+function randomOf(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return state / 2 ** 32;
+  };
+}
+
+const residentMiB = (pid: number): number =>
+  Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) / 1024;
+
+test("over hundreds of passes memory stays flat", async () => {
+  const node = {
+    images: imagesOf("app", 100),
+    sandboxes: Array.from({ length: 100 }, (_, index) => ({ id: `pod${index}` })),
+    containers: Array.from({ length: 100 }, (_, index) => ({
+      id: `container${index}`,
+      sandboxId: `pod${index}`,
+      image: `r.example/app:${index}`,
+    })),
+  };
+  const periods = ["image-gc", "image-detection", "image-cache", "container-gc", "pressure"];
+  const fast = periods.map((name) => `--${name}-period=50ms`);
+  await using it = await startNode({ node, flags: [...flags, ...fast, "-v=0"] });
+  await using agent = it.start("run");
+  const passes = (): number => it.runtime.callsOf("ImageFsInfo").length;
+  await until("it is warm", 30_000, () => passes() > 60);
+  const early: number[] = [];
+  const late: number[] = [];
+  const startedAt = performance.now();
+  const first = passes();
+  while (performance.now() - startedAt < 12_000) {
+    const sample = residentMiB(agent.pid);
+    (performance.now() - startedAt < 3_000 ? early : late).push(sample);
+    await Bun.sleep(100);
+  }
+  const growth = Math.max(...late.slice(-30)) - Math.max(...early);
+  console.log(
+    `${passes() - first} looks in 12 s: resident ${Math.max(...early).toFixed(1)} MiB at first, ${Math.max(...late.slice(-30)).toFixed(1)} MiB at last`,
+  );
+  expect(passes() - first).toBeGreaterThan(150);
+  expect(growth).toBeLessThan(12);
+  expect(agent.exitCode()).toBeNull();
+  expect(existsSync(it.stateDir)).toBe(true);
+});

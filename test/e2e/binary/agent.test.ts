@@ -1,0 +1,371 @@
+// The agent over its life: reloads, a runtime that goes and comes back, being told to stop, what it shows of itself.
+import { describe, expect, test } from "bun:test";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+
+import { until } from "../../support/containerd/until.ts";
+import { imageIdOf } from "../../support/fake-runtime/describe.ts";
+import { put } from "../../support/scratch.ts";
+import { type Json, startNode, type TestNode } from "./node.ts";
+
+const images = (count: number) =>
+  Array.from({ length: count }, (_, index) => ({
+    id: imageIdOf(index),
+    repoTags: [`r.example/i${index}:1`],
+    sizeBytes: 1_000_000 - index,
+  }));
+/** Passes come quickly, and only a number of images or a budget asks for any. */
+const flags = [
+  "--minimum-image-ttl-duration=0s",
+  "--space-accounting=reported",
+  "--image-gc-high-threshold=99",
+  "--image-gc-low-threshold=98",
+  "--eviction-hard=nodefs.available<0%",
+  "--image-gc-period=150ms",
+  "--image-detection-period=150ms",
+  "--image-cache-period=150ms",
+  "--container-gc-period=150ms",
+  "--pressure-period=150ms",
+];
+
+const controlSocket = (node: TestNode): string => join(node.runDir, "crigc.sock");
+const ask = (node: TestNode, path: string): Promise<Response> =>
+  fetch(`http://agent${path}`, { unix: controlSocket(node) });
+const status = (node: TestNode): Promise<Json> => node.json(["status"]);
+const firstPass = (node: TestNode): Promise<Json> =>
+  until("the first pass over images has ended", 10_000, async () => {
+    if (!existsSync(controlSocket(node))) return undefined;
+    const document = await status(node);
+    return document.lastPasses.some((pass: Json) => pass.passKind === "image-gc") && document;
+  });
+
+describe("a configuration file that changes under a running agent", () => {
+  test("is seen in status and counts in the next pass", async () => {
+    await using it = await startNode({ node: { images: images(5) }, flags });
+    it.configure({ imageMaximumGCAge: "0s" });
+    await using agent = it.start("run");
+    await firstPass(it);
+    expect(it.removedImages()).toEqual([]);
+    it.configure({ maxImages: 3 });
+    await agent.untilSaid("the configuration was reloaded");
+    expect((await status(it)).values.maxImages).toMatchObject({ value: 3 });
+    await until("two images went", 5_000, () => it.removedImages().length === 2);
+    expect((await it.crigc("status")).stdout).toContain("maxImages");
+    expect(agent.exitCode()).toBeNull();
+  });
+
+  test("and is broken then is refused and said, in the log and in status, and the old value stays", async () => {
+    await using it = await startNode({ node: { images: images(5) }, flags });
+    it.configure({ maxImages: 4 });
+    await using agent = it.start("run");
+    await until("one image went", 10_000, () => it.removedImages().length === 1);
+    writeFileSync(
+      it.configFile,
+      "apiVersion: crigc/v1\nkind: CrigcConfiguration\nmaxImages: few\n",
+    );
+    await agent.untilSaid("the last good one stays in force");
+    expect(agent.said()).toContain(`${it.configFile}:3`);
+    expect(agent.said()).toContain("few");
+    const refused = await status(it);
+    expect(refused.configurationError).toContain("few");
+    expect(refused.values.maxImages).toMatchObject({ value: 4 });
+    const passes = it.runtime.callsOf("ListImages").length;
+    await until(
+      "more passes ran",
+      5_000,
+      () => it.runtime.callsOf("ListImages").length > passes + 2,
+    );
+    expect(it.removedImages()).toHaveLength(1);
+    it.configure({ maxImages: 2 });
+    await until("three images went", 10_000, () => it.removedImages().length === 3);
+    expect((await status(it)).configurationError).toBeNull();
+  });
+
+  test("counts at once after SIGHUP", async () => {
+    await using it = await startNode({ node: { images: images(3) }, flags });
+    await using agent = it.start("run");
+    await firstPass(it);
+    it.configure({ maxImages: 1 });
+    const startedAt = performance.now();
+    agent.signal("SIGHUP");
+    await agent.untilSaid("the configuration was reloaded");
+    expect(performance.now() - startedAt).toBeLessThan(1_500);
+    await until("two images went", 5_000, () => it.removedImages().length === 2);
+  });
+
+  test("says of a value that is bound to the process that it waits for a new start", async () => {
+    await using it = await startNode({ node: { images: images(1) }, flags });
+    await using agent = it.start("run");
+    await firstPass(it);
+    it.configure({ runtimeRequestTimeout: "33s" });
+    agent.signal("SIGHUP");
+    await agent.untilSaid(/runtimeRequestTimeout .*next start/);
+  });
+});
+
+describe("a runtime that goes away", () => {
+  test("is said by readyz, metrics, status and log; when it is back all is well without a restart", async () => {
+    await using it = await startNode({ node: { images: images(4) }, flags });
+    await using agent = it.start("run");
+    await firstPass(it);
+    expect((await ask(it, "/readyz")).status).toBe(200);
+    await it.runtime.crash();
+    await until("readyz says so", 5_000, async () => (await ask(it, "/readyz")).status === 503);
+    expect(await (await ask(it, "/readyz")).text()).toContain(it.runtime.socket);
+    expect((await ask(it, "/healthz")).status).toBe(200);
+    expect(await (await ask(it, "/metrics")).text()).toMatch(/^crigc_runtime_up 0$/m);
+    expect((await status(it)).runtimeError).toContain(it.runtime.socket);
+    await until("two failures were counted", 5_000, async () =>
+      (await status(it)).events.some((event: Json) => event.reason === "ImageGCFailed"),
+    );
+    it.configure({ maxImages: 3 });
+    agent.signal("SIGHUP");
+    await it.runtime.recover();
+    await until("readyz is well", 10_000, async () => (await ask(it, "/readyz")).status === 200);
+    await until("an image went", 10_000, () => it.removedImages().length === 1);
+    expect(await (await ask(it, "/metrics")).text()).toMatch(/^crigc_runtime_up 1$/m);
+    expect((await status(it)).runtimeError).toBeNull();
+    await agent.untilSaid(/succeed/i);
+  });
+
+  test("is logged when it fails, not at each attempt", async () => {
+    await using it = await startNode({ node: { images: images(1) }, flags });
+    await using agent = it.start("run");
+    await firstPass(it);
+    await it.runtime.crash();
+    const before = agent.said().length;
+    await until("many passes failed", 10_000, async () =>
+      (await status(it)).loops.some((loop: Json) => loop.consecutiveFailures > 12),
+    );
+    const lines = agent.said().slice(before).trim().split("\n");
+    expect(lines.length).toBeLessThan(15);
+  });
+});
+
+describe("an agent that is told to stop", () => {
+  test("in the middle of a removal finishes it, removes nothing more, and leaves with exit 0", async () => {
+    await using it = await startNode({ node: { images: images(6) }, flags });
+    it.runtime.fail("RemoveImage", { kind: "delay", ms: 1_200 });
+    await using agent = it.start("run", "--max-images=1");
+    await until("a removal is in flight", 10_000, () => it.removedImages().length === 1);
+    expect(await agent.stop()).toBe(0);
+    expect(it.removedImages()).toHaveLength(1);
+    expect(it.runtime.node.images).toHaveLength(5);
+    const { removals, passes } = await it.json(["history"]);
+    expect(removals).toMatchObject([{ id: it.removedImages()[0], result: "removed" }]);
+    expect(passes.at(-1).imagesEnd).toBe("stopped");
+    expect(existsSync(controlSocket(it))).toBe(false);
+  });
+
+  test("by SIGINT between passes leaves at once, and another one can take its place", async () => {
+    await using it = await startNode({ node: { images: images(1) }, flags });
+    const agent = it.start("run");
+    await firstPass(it);
+    const startedAt = performance.now();
+    agent.signal("SIGINT");
+    expect(await agent.exited).toBe(0);
+    expect(performance.now() - startedAt).toBeLessThan(1_500);
+    await using next = it.start("run");
+    await firstPass(it);
+    expect(next.exitCode()).toBeNull();
+  });
+
+  test("gc that is told to stop finishes its removal, reports and leaves", async () => {
+    await using it = await startNode({ node: { images: images(6) }, flags });
+    it.runtime.fail("RemoveImage", { kind: "delay", ms: 800 });
+    const gc = it.start("gc", "--all-unused", "-o", "json");
+    await until("a removal is in flight", 10_000, () => it.removedImages().length === 1);
+    gc.signal("SIGTERM");
+    await gc.exited;
+    const report = JSON.parse(gc.answered());
+    expect(report.images.end).toBe("stopped");
+    expect(report.images.items.map((item: Json) => item.result.kind)).toEqual(["removed"]);
+    expect(it.removedImages()).toHaveLength(1);
+  });
+});
+
+describe("hold", () => {
+  test("covers the passes of a running agent, and is seen in status; release ends it", async () => {
+    await using it = await startNode({ node: { images: images(4) }, flags });
+    await it.crigc("hold", "1h", "--reason=inventory");
+    await using agent = it.start("run", "--max-images=2");
+    const document = await firstPass(it);
+    expect(document.hold).toMatchObject({ reason: "inventory" });
+    const lists = it.runtime.callsOf("ListImages").length;
+    await until(
+      "more passes ran",
+      5_000,
+      () => it.runtime.callsOf("ListImages").length > lists + 3,
+    );
+    expect(it.removedImages()).toEqual([]);
+    await it.crigc("release");
+    await until("two images went", 5_000, () => it.removedImages().length === 2);
+    expect((await status(it)).hold).toBeNull();
+    expect(agent.exitCode()).toBeNull();
+  });
+
+  test("that cannot be read holds", async () => {
+    await using it = await startNode({ node: { images: images(4) }, flags });
+    await it.crigc("hold", "1h");
+    writeFileSync(join(it.stateDir, "hold.json"), "{");
+    expect(await it.crigc("gc", "--all-unused")).toMatchObject({ exitCode: 7 });
+    expect(it.removedImages()).toEqual([]);
+  });
+});
+
+describe("what an agent cannot open", () => {
+  test("(a control socket that another program serves) is said, and the agent works on", async () => {
+    await using it = await startNode({ node: { images: images(3) }, flags });
+    put(it.runDir, "note");
+    const other = createServer((socket) => socket.on("error", () => undefined).end("mine\n"));
+    await new Promise<void>((done) => other.listen(controlSocket(it), done));
+    await using agent = it.start("run", "--max-images=2");
+    await agent.untilSaid(controlSocket(it));
+    expect(agent.said()).toContain("goes on without it");
+    await until("an image went", 10_000, () => it.removedImages().length === 1);
+    const { exitCode, stderr } = await it.crigc("status");
+    expect(exitCode).toBe(8);
+    expect(stderr).toContain(controlSocket(it));
+    expect(await agent.stop()).toBe(0);
+    // It is the other's still.
+    expect(existsSync(controlSocket(it))).toBe(true);
+    other.close();
+  });
+
+  test("(a control socket that a killed agent left) is taken over", async () => {
+    await using it = await startNode({ node: { images: images(1) }, flags });
+    const first = it.start("run");
+    await firstPass(it);
+    first.signal("SIGKILL");
+    await first.exited;
+    expect(existsSync(controlSocket(it))).toBe(true);
+    await using next = it.start("run");
+    await next.untilSaid("the runtime answers");
+    await until("it answers", 5_000, async () => (await it.crigc("status")).exitCode === 0);
+  });
+
+  test("(a metrics address that is taken) is said, and the agent works on", async () => {
+    await using it = await startNode({ node: { images: images(3) }, flags });
+    const other = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("mine") });
+    const address = `127.0.0.1:${other.port}`;
+    await using agent = it.start("run", "--max-images=2", `--metrics-bind-address=${address}`);
+    await agent.untilSaid("goes on without it");
+    expect(agent.said()).toContain(address);
+    await until("an image went", 10_000, () => it.removedImages().length === 1);
+    expect(await it.crigc("status")).toMatchObject({ exitCode: 0 });
+    await other.stop(true);
+  });
+
+  test("(a state directory) is said, and collection goes on without", async () => {
+    await using it = await startNode({ node: { images: images(3) }, flags });
+    await using agent = it.start("run", "--max-images=2", "--state-dir=/proc/none");
+    await agent.untilSaid("/proc/none");
+    await until("an image went", 10_000, () => it.removedImages().length === 1);
+    expect((await status(it)).ledgerError).not.toBeNull();
+  });
+});
+
+test("the metrics address serves metrics, health and readiness", async () => {
+  const free = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("") });
+  const address = `127.0.0.1:${free.port}`;
+  await free.stop(true);
+  await using it = await startNode({ node: { images: images(3) }, flags });
+  await using agent = it.start("run", "--max-images=2", `--metrics-bind-address=${address}`);
+  await firstPass(it);
+  await until("an image went", 10_000, () => it.removedImages().length === 1);
+  const text = await until("it is counted", 5_000, async () => {
+    const answer = await (await fetch(`http://${address}/metrics`)).text();
+    return (
+      /^crigc_images_removed_total\{[^}]*\} 1$|^crigc_removed_total\{[^}]*kind="image"[^}]*\} 1$/m.test(
+        answer,
+      ) && answer
+    );
+  });
+  expect(text).toContain("# HELP");
+  expect((await fetch(`http://${address}/healthz`)).status).toBe(200);
+  expect((await fetch(`http://${address}/readyz`)).status).toBe(200);
+  expect((await fetch(`http://${address}/nothing`)).status).toBe(404);
+  expect(agent.exitCode()).toBeNull();
+});
+
+describe("the event hook", () => {
+  test("gets each warning event as JSON on stdin", async () => {
+    await using it = await startNode({ node: { images: images(2) }, flags });
+    const file = join(it.home, "events");
+    const hook = put(it.home, "hook", `#!/bin/sh\ncat >>${file}\n`, 0o755);
+    writeFileSync(join(it.keepDir, "bad.list"), "not a pattern\n");
+    await using agent = it.start("run", "--max-images=1", `--event-hook=${hook}`);
+    await until(
+      "the hook was called",
+      10_000,
+      () => existsSync(file) && readFileSync(file, "utf8").endsWith("\n"),
+    );
+    const [event] = readFileSync(file, "utf8")
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    expect(event).toMatchObject({ reason: "KeepRulesInvalid" });
+    expect(event.message).toContain("bad.list:1");
+    expect(agent.exitCode()).toBeNull();
+  });
+
+  test.each([
+    ["that fails", "#!/bin/sh\nexit 3\n", 0o755],
+    ["that is no executable", "nothing", 0o644],
+  ])("%s is only logged", async (_, text, mode) => {
+    await using it = await startNode({ node: { images: images(3) }, flags });
+    const hook = put(it.home, "hook", text, mode);
+    it.runtime.node.ghosts.add(imageIdOf(0));
+    await using agent = it.start("run", "--max-images=1", `--event-hook=${hook}`);
+    await agent.untilSaid(hook);
+    await until("the rest went", 10_000, () => it.runtime.node.images.length === 1);
+    expect(agent.exitCode()).toBeNull();
+  });
+});
+
+describe("failures in a row", () => {
+  test("the first is only logged, the second raises ImageGCFailed, and success afterwards is said", async () => {
+    await using it = await startNode({ node: { images: images(2) }, flags });
+    const lift = it.runtime.fail("ImageFsInfo", {
+      kind: "error",
+      code: "INTERNAL",
+      message: "disk?",
+    });
+    await using agent = it.start("run");
+    await agent.untilSaid("disk?");
+    await agent.untilSaid("ImageGCFailed");
+    lift();
+    await agent.untilSaid(/succeed/i);
+    const { events } = await it.json(["history"]);
+    expect(events.map((event: Json) => event.reason)).toContain("ImageGCFailed");
+  });
+});
+
+test("gc beside a running agent waits its turn, and both are in the history", async () => {
+  await using it = await startNode({ node: { images: images(6) }, flags });
+  it.runtime.fail("RemoveImage", { kind: "delay", ms: 300 });
+  await using agent = it.start("run", "--max-images=4");
+  await until("the agent removes", 10_000, () => it.removedImages().length === 1);
+  expect(await it.crigc("gc", "--max-images=2")).toMatchObject({ exitCode: 0 });
+  expect(it.runtime.node.images).toHaveLength(2);
+  const calls = it.runtime.callsOf("RemoveImage");
+  for (const [index, call] of calls.slice(1).entries())
+    expect(call.atMs - (calls[index]?.atMs ?? 0)).toBeGreaterThan(290);
+  await agent.stop();
+  const { passes } = await it.json(["history"]);
+  const kinds = new Set(passes.map((pass: Json) => pass.passKind));
+  expect(kinds).toContain("gc");
+  expect(kinds).toContain("image-gc");
+});
+
+test("run --dry-run removes nothing and leaves no state, however long it runs", async () => {
+  await using it = await startNode({ node: { images: images(6) }, flags });
+  await using agent = it.start("run", "--dry-run", "--max-images=1");
+  await firstPass(it);
+  const lists = it.runtime.callsOf("ListImages").length;
+  await until("more passes ran", 5_000, () => it.runtime.callsOf("ListImages").length > lists + 3);
+  expect(it.changes()).toEqual([]);
+  expect(await agent.stop()).toBe(0);
+  expect(existsSync(it.stateDir)).toBe(false);
+});
