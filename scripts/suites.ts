@@ -106,4 +106,12 @@ export const suites: readonly Suite[] = [
     testSeconds: 600,
     suiteMinutes: 40,
   },
+  {
+    name: "boot",
+    run: { executable: "scripts/boot-node" },
+    needsRoot: true,
+    groups: ["boot"],
+    testSeconds: 840,
+    suiteMinutes: 15,
+  },
 ];

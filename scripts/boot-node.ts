@@ -1,0 +1,189 @@
+// Makes the disks of a node, starts it under emulation, and tells what the checks inside it said.
+
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { parseArgs } from "node:util";
+
+import { writeImageArchive } from "../test/support/containerd/archive.ts";
+import { command } from "../test/support/containerd/command.ts";
+
+const top = resolve(import.meta.dir, "..");
+const cache = join(top, ".cache/boot");
+const program = process.env["CRIGC_PROGRAM"] ?? join(top, "dist/crigc");
+const mebibyte = 1024 * 1024;
+/** Two boots take some four minutes on two cores; a node that hangs must not hang its caller. */
+const minutesMax = 14;
+
+/** Short periods and ages, so that minutes show what takes hours elsewhere. */
+const settings = [
+  "--image-gc-period=10s",
+  "--image-detection-period=5s",
+  "--minimum-image-ttl-duration=20s",
+  "--container-gc-period=5s",
+  "--boot-grace=15s",
+  "--dead-pod-ttl=20s",
+  "--keep=docker.io/library/kept",
+];
+
+const checkUnit = `[Unit]
+Description=Checks of the collector
+After=crigc.service containerd.service
+
+[Service]
+ExecStart=/opt/boot-check
+`;
+
+const { values } = parseArgs({ options: { "keep-logs": { type: "string" } } });
+const work = mkdtempSync(join(tmpdir(), "crigc-boot-"));
+try {
+  process.exitCode = await main();
+} finally {
+  if (values["keep-logs"] !== undefined) keepLogs(resolve(values["keep-logs"]));
+  rmSync(work, { recursive: true, force: true });
+}
+
+async function main(): Promise<number> {
+  const started = performance.now();
+  await makeRootDisk();
+  await makeImageDisk();
+  await makeSeed();
+  console.log(`the disks are made after ${secondsSince(started)} s; the node boots, twice`);
+  const lines = await boot();
+  for (const line of lines) console.log(line);
+  const passed = lines.filter((line) => line.startsWith("ok ")).length;
+  const failed = lines.filter((line) => line.startsWith("FAILED ")).length;
+  const ended = lines.includes("the end");
+  if (!ended) {
+    console.log("FAILED the node came to the end of its checks; the end of its console:");
+    console.log(textOf("console.log").split("\n").slice(-40).join("\n"));
+  }
+  console.log(`in all ${secondsSince(started)} s`);
+  const failures = failed + (ended ? 0 : 1);
+  console.log(`${passed} passed, ${failures} failed`);
+  return failures === 0 && passed > 0 ? 0 : 1;
+}
+
+async function makeRootDisk(): Promise<void> {
+  const tree = join(work, "root");
+  mkdirSync(tree);
+  await command("tar", "-xf", join(cache, "root.tar"), "-C", tree);
+  await command(program, "install", `--root=${tree}`);
+  const put = (path: string, text: string): void => writeFileSync(join(tree, path), text);
+  put(
+    "etc/fstab",
+    "/dev/vda / ext4 defaults 0 1\nLABEL=images /var/lib/containerd ext4 defaults 0 2\n",
+  );
+  put("etc/hostname", "crigc-node\n");
+  put("etc/systemd/system/boot-check.service", checkUnit);
+  symlinkSync(
+    "/etc/systemd/system/boot-check.service",
+    join(tree, "etc/systemd/system/multi-user.target.wants/boot-check.service"),
+  );
+  cpSync(join(top, "scripts/boot-node-guest"), join(tree, "opt/boot-check"));
+  makeArchives(join(tree, "opt/archives"));
+  await command("mkfs.ext4", "-q", "-F", "-d", tree, join(work, "root.img"), "2560M");
+  rmSync(tree, { recursive: true });
+}
+
+/** Random layers are stored twice, packed and unpacked: each of these takes 24 MiB of the image disk. */
+function makeArchives(directory: string): void {
+  mkdirSync(directory);
+  const make = (name: string, sizeMib: number): void => {
+    writeImageArchive(join(directory, `${name}.tar`), [
+      {
+        names: [`docker.io/library/${name}:1`],
+        layers: [{ seed: name, sizeBytes: sizeMib * mebibyte }],
+        withBusybox: false,
+      },
+    ]);
+  };
+  make("kept", 4);
+  for (let number = 10; number < 30; number += 1) make(`unused-${number}`, 12);
+}
+
+async function makeImageDisk(): Promise<void> {
+  const file = join(work, "images.img");
+  writeFileSync(file, "");
+  truncateSync(file, 384 * mebibyte);
+  await command("mkfs.ext4", "-q", "-F", "-L", "images", file);
+}
+
+/** A NoCloud seed is a disk of that label with two files. */
+async function makeSeed(): Promise<void> {
+  const userData = await command(
+    program,
+    "print",
+    "cloud-config",
+    "--path=/usr/local/bin/crigc",
+    ...settings,
+  );
+  writeFileSync(join(work, "user-data"), userData);
+  writeFileSync(join(work, "meta-data"), "instance-id: crigc-boot\nlocal-hostname: crigc-node\n");
+  const files = ["user-data", "meta-data"].map((name) => join(work, name));
+  await command(
+    "genisoimage",
+    "-quiet",
+    "-output",
+    join(work, "seed.iso"),
+    "-volid",
+    "cidata",
+    "-joliet",
+    "-rock",
+    ...files,
+  );
+}
+
+async function boot(): Promise<readonly string[]> {
+  const disk = (file: string, format = "raw"): readonly string[] => [
+    "-drive",
+    `file=${join(work, file)},if=virtio,format=${format},cache=unsafe`,
+  ];
+  const emulator = Bun.spawn(
+    [
+      "qemu-system-x86_64",
+      // No KVM is asked for, so that every machine does the same.
+      ...["-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", "1536"],
+      ...["-kernel", join(cache, "vmlinuz"), "-initrd", join(cache, "initrd")],
+      ...[
+        "-append",
+        "root=/dev/vda rw console=ttyS0 systemd.show_status=false quiet net.ifnames=0",
+      ],
+      ...disk("root.img"),
+      ...disk("images.img"),
+      ...disk("seed.iso"),
+      ...["-nic", "none", "-display", "none", "-monitor", "none"],
+      ...["-serial", `file:${join(work, "console.log")}`],
+      ...["-device", "virtio-serial", "-device", "virtserialport,chardev=checks,name=checks"],
+      ...["-chardev", `file,id=checks,path=${join(work, "checks.log")}`],
+    ],
+    { stdio: ["ignore", "ignore", "inherit"], timeout: minutesMax * 60_000, killSignal: "SIGKILL" },
+  );
+  await emulator.exited;
+  return textOf("checks.log").replaceAll("\r", "").trimEnd().split("\n");
+}
+
+function textOf(name: string): string {
+  const path = join(work, name);
+  return existsSync(path) ? readFileSync(path, "utf8") : "";
+}
+
+function keepLogs(directory: string): void {
+  mkdirSync(directory, { recursive: true });
+  for (const name of ["console.log", "checks.log", "user-data"])
+    writeFileSync(join(directory, name), textOf(name));
+}
+
+function secondsSince(started: number): string {
+  return ((performance.now() - started) / 1000).toFixed(0);
+}
