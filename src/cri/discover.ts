@@ -16,6 +16,9 @@ export interface Answering {
 /** A runtime that needs longer for its version is not asked for more. */
 const probeTimeoutMs = 1000;
 
+/** How long the connection of a probe that was answered is kept. */
+const lingerMs = 1000;
+
 /**
  * Throws `RuntimeError`: `absent`, `permission`, `unreachable` (nothing answers in time) or `not-cri` (something
  * answers that has no `runtime.v1`).
@@ -27,13 +30,14 @@ export async function probeEndpoint(
   const channel = openChannel({ endpoint, requestTimeoutMs: timeoutMs, onCall: () => undefined });
   try {
     const { name, version } = await channel.call("Version", {}, { decode: decodeVersion });
+    // The transport has one connection for each endpoint: whoever opens the runtime next need not make it again.
+    setTimeout(() => channel.close(), lingerMs).unref();
     return { endpoint, name, version };
   } catch (thrown) {
+    channel.close();
     throw thrown instanceof RuntimeError
       ? refined(thrown, { endpoint, timeoutMs, role: "container runtime" })
       : thrown;
-  } finally {
-    channel.close();
   }
 }
 

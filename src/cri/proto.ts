@@ -37,7 +37,7 @@ async function load(): Promise<Codec> {
   };
   return {
     pathOf: (name) => declared(name).path,
-    encode: (name, request) => declared(name).requestSerialize(request),
+    encode: (name, request) => encoded(declared(name), request),
     decode: <M extends keyof Answers>(name: M, bytes: Buffer) =>
       // The proto and the types of messages.ts say the same; a test holds them together.
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion
@@ -53,6 +53,11 @@ type Method = MethodDefinition<object, object>;
 function methodsIn(definition: PackageDefinition): ReadonlyMap<string, Method> {
   const services = ["runtime.v1.RuntimeService", "runtime.v1.ImageService"];
   return new Map(services.flatMap((name) => Object.entries(definition[name] ?? {})));
+}
+
+/** A message without fields has no bytes, and the library need not make a coder for it: most requests are empty. */
+function encoded(method: Method, request: Fields): Buffer {
+  return Object.keys(request).length === 0 ? Buffer.alloc(0) : method.requestSerialize(request);
 }
 
 function decoded(method: Method, bytes: Buffer): object {
