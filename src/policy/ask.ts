@@ -72,13 +72,17 @@ function wantedTargets(input: Ask, disks: DiskJudgement): readonly ImageTarget[]
     case "all-unused":
       return [{ kind: "everything", trigger: { kind: "all-unused" } }];
     case "pressure":
-      return input.pressureTargets;
+      return input.pressureTargets.filter((target) => isObserved(target, input.snapshot));
     case "periodic":
       return [...disks.targets, ...storeTargets(input.snapshot, input.limits)];
     default:
       return assertNever(input.purpose);
   }
 }
+
+/** A disk that was judged a moment ago and is not there any more, as after an unmount, asks for nothing. */
+const isObserved = (target: ImageTarget, { filesystems }: Snapshot): boolean =>
+  !("device" in target) || filesystems.some(({ device }) => device === target.device);
 
 interface JudgedTarget {
   readonly target: ImageTarget;

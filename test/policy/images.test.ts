@@ -229,6 +229,16 @@ describe("pressure", () => {
     expect(plan.candidates[0]?.triggers).toEqual([target.trigger]);
   });
 
+  test("no image goes for a disk that is not there any more when the node is looked at", () => {
+    const gone: ImageTarget = { ...target, device: "8:2", path: "/unmounted" };
+    const plan = planOf({
+      images: three,
+      snapshot: onDisk(14n),
+      ask: { ...ask, pressureTargets: [gone] },
+    });
+    expect(plan).toMatchObject({ candidates: [], targets: [], triggers: [] });
+  });
+
   test("no image goes where that cannot end it", () => {
     const plan = planOf({ images: three, snapshot: { filesystems: [disk(1n, 1n)] }, ask });
     expect(plan).toMatchObject({ candidates: [], blocks: [{ kind: "futile" }] });
