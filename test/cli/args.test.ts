@@ -33,6 +33,10 @@ function faultsOf(line: string): readonly string[] {
   }
 }
 
+test("every command takes -o table, which is how it answers anyway", () => {
+  expect(faultsOf("hold 1h -o table")).toEqual([]);
+});
+
 describe("flags", () => {
   test.each([
     ["gc --max-images 5", "5"],
