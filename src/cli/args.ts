@@ -43,7 +43,7 @@ export function parseCommandLine(argv: readonly string[], commands: readonly Com
       : operandIssues(command, operands)
     ).filter(({ text }) => text === "" || read.issues.length === 0),
     ...read.issues,
-    ...(command !== null && !command.json && read.output === "json" ? [noJson(command)] : []),
+    ...(command === null || read.output !== "json" ? [] : jsonIssues(command)),
   ];
   if (command === null || issues.length > 0) throw new ConfigError(issues);
   const invocation = { operands, options: read.options, output: outputOf(read.output) };
@@ -143,11 +143,10 @@ const issueOf = (source: string, text: string, message: string): OptionRead => (
   issue: { source, text, message },
 });
 
-const noJson = ({ name }: Command): ConfigIssue => ({
-  source: "-o",
-  text: "json",
-  message: `${name} writes text only; leave it out`,
-});
+const jsonIssues = ({ name, json, alwaysJson }: Command): readonly ConfigIssue[] =>
+  json || alwaysJson === true
+    ? []
+    : [{ source: "-o", text: "json", message: `${name} writes text only; leave it out` }];
 
 function unknownCommand(
   words: readonly string[],

@@ -32,6 +32,8 @@ export interface CommandWords {
   readonly options: readonly CommandOption[];
   /** Whether it answers as a table and as JSON; else it writes text, and takes no `-o`. */
   readonly json: boolean;
+  /** Its text is JSON whatever was asked for. */
+  readonly alwaysJson?: true;
 }
 
 /** What stands behind the command on this command line. */

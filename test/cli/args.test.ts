@@ -3,6 +3,7 @@
 import { describe, expect, test } from "bun:test";
 
 import { parseCommandLine, type Parsed } from "../../src/cli/args.ts";
+import { commands } from "../../src/cli/commands.ts";
 import { fieldNames, fieldOf } from "../../src/config/fields.ts";
 import { ConfigError } from "../../src/model/errors.ts";
 import { exampleCommands } from "./world.ts";
@@ -35,6 +36,10 @@ function faultsOf(line: string): readonly string[] {
 
 test("every command takes -o table, which is how it answers anyway", () => {
   expect(faultsOf("hold 1h -o table")).toEqual([]);
+});
+
+test("what is a document in any case may be asked for as one", () => {
+  expect(parseCommandLine(["snapshot", "-o", "json"], commands)).toMatchObject({ kind: "run" });
 });
 
 describe("flags", () => {
