@@ -3,6 +3,8 @@
 const atOnceMax = 2;
 const waitingMax = 50;
 const defaultLimitMs = 10_000;
+/** Who waits for the end, such as a service manager, is not kept waiting by a hook that hangs. */
+const patienceAtEndMs = 2_000;
 
 interface Call {
   readonly executable: string;
@@ -15,8 +17,10 @@ export class EventHook {
   readonly #limitMs: number;
   #waiting: Call[] = [];
   readonly #running = new Set<Promise<void>>();
+  readonly #children = new Set<Bun.Subprocess>();
   #dropped = 0;
   #isClosed = false;
+  #isHurried = false;
 
   constructor(failed: (message: string) => void, limitMs: number = defaultLimitMs) {
     this.#failed = failed;
@@ -34,11 +38,17 @@ export class EventHook {
     this.#next();
   }
 
-  /** Takes no more events and resolves when those that were sent are through, each within its time. */
-  async close(): Promise<void> {
+  /** Takes no more events and resolves when those that were sent are through, or after `patienceMs` for all of them. */
+  async close(patienceMs: number = patienceAtEndMs): Promise<void> {
     this.#isClosed = true;
+    const enough = setTimeout(() => {
+      this.#isHurried = true;
+      this.#dropped += this.#waiting.splice(0).length;
+      for (const child of this.#children) child.kill("SIGKILL");
+    }, patienceMs);
     // Each turn ends at least one of a bounded number of calls.
     while (this.#running.size > 0) await Promise.race(this.#running);
+    clearTimeout(enough);
   }
 
   #next(): void {
@@ -66,10 +76,12 @@ export class EventHook {
         timeout: this.#limitMs,
         killSignal: "SIGKILL",
       });
+      this.#children.add(child);
       const exitCode = await child.exited;
+      this.#children.delete(child);
       if (child.signalCode === "SIGKILL")
         this.#failed(
-          `the event hook ${executable} was ended after ${this.#limitMs} ms: make it faster, or let it start what it does and return`,
+          `the event hook ${executable} was ended ${this.#isHurried ? "when the program left" : `after ${this.#limitMs} ms`}: make it faster, or let it start what it does and return`,
         );
       else if (exitCode !== 0)
         this.#failed(

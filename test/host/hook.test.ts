@@ -66,6 +66,16 @@ describe("the event hook", () => {
     expect(failures[0]).toContain("ended after 100 ms");
   });
 
+  test("that hangs does not keep the program from leaving, however many events wait", async () => {
+    const { hook, path, failures } = hookIn(scratch(), "exec sleep 600");
+    for (let event = 0; event < 20; event += 1) hook.send(path, "{}");
+    const startedMs = performance.now();
+    await hook.close(100);
+    expect(performance.now() - startedMs).toBeLessThan(5_000);
+    expect(failures.filter((it) => it.includes("when the program left"))).toHaveLength(2);
+    expect(failures).toContainEqual(expect.stringContaining("18 events were not given"));
+  });
+
   test("runs twice at once at most, and the oldest events that wait are dropped and counted", async () => {
     const directory = scratch();
     const { hook, path, failures } = hookIn(

@@ -93,16 +93,16 @@ test("over hundreds of passes memory stays flat", async () => {
   const late: number[] = [];
   const startedAt = performance.now();
   const first = passes();
-  while (performance.now() - startedAt < 12_000) {
+  while (performance.now() - startedAt < 9_000) {
     const sample = residentMiB(agent.pid);
     (performance.now() - startedAt < 3_000 ? early : late).push(sample);
     await Bun.sleep(100);
   }
   const growth = Math.max(...late.slice(-30)) - Math.max(...early);
   console.log(
-    `${passes() - first} looks in 12 s: resident ${Math.max(...early).toFixed(1)} MiB at first, ${Math.max(...late.slice(-30)).toFixed(1)} MiB at last`,
+    `${passes() - first} looks in 9 s: resident ${Math.max(...early).toFixed(1)} MiB at first, ${Math.max(...late.slice(-30)).toFixed(1)} MiB at last`,
   );
-  expect(passes() - first).toBeGreaterThan(150);
+  expect(passes() - first).toBeGreaterThan(100);
   expect(growth).toBeLessThan(12);
   expect(agent.exitCode()).toBeNull();
   expect(existsSync(it.stateDir)).toBe(true);

@@ -313,14 +313,17 @@ describe("the event hook", () => {
   test.each([
     ["that fails", "#!/bin/sh\nexit 3\n", 0o755],
     ["that is no executable", "nothing", 0o644],
+    ["that never ends", "#!/bin/sh\nexec sleep 600\n", 0o755],
   ])("%s is only logged", async (_, text, mode) => {
     await using it = await startNode({ node: { images: images(3) }, flags });
     const hook = put(it.home, "hook", text, mode);
     it.runtime.node.ghosts.add(imageIdOf(0));
     await using agent = it.start("run", "--max-images=1", `--event-hook=${hook}`);
-    await agent.untilSaid(hook);
+    if (!text.includes("sleep")) await agent.untilSaid(hook);
     await until("the rest went", 10_000, () => it.runtime.node.images.length === 1);
-    expect(agent.exitCode()).toBeNull();
+    const startedAt = performance.now();
+    expect(await agent.stop()).toBe(0);
+    expect(performance.now() - startedAt).toBeLessThan(5_000);
   });
 });
 
