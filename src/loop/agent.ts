@@ -205,7 +205,7 @@ export class Agent {
     };
     const verdict = await check();
     if (verdict === null) return null;
-    this.#announcer.pressure(verdict, this.#options.now());
+    this.#announcer.pressure(verdict, this.#options.now(), engine.limits().images.compat);
     const { reclaim } = verdict;
     if (verdict.due.length === 0 || !(reclaim.containers || reclaim.images || reclaim.logs))
       return null;

@@ -1,6 +1,7 @@
 /** Decides which event is news: what was said once is not said again until it changes. */
 
 import type { Event } from "../model/event.ts";
+import type { Compat } from "../model/limits.ts";
 import type { ImagePlan } from "../model/plan.ts";
 import type { Instant } from "../model/time.ts";
 import { keyOf, type PressureVerdict } from "../policy/pressure.ts";
@@ -68,9 +69,15 @@ export class Announcer {
     }
   }
 
-  /** Raises `EvictionThresholdMet` when a threshold becomes due, once for as long as the condition lasts. */
-  pressure(verdict: PressureVerdict, at: Instant): void {
-    const news = verdict.due.filter((one) => !this.#due.has(keyOf(one)));
+  /**
+   * Raises `EvictionThresholdMet` when a threshold becomes due, once for as long as the condition lasts. The kubelet raises
+   * it with each attempt, for the one threshold that it acts on.
+   */
+  pressure(verdict: PressureVerdict, at: Instant, compat: Compat = "none"): void {
+    const news =
+      compat === "kubelet"
+        ? verdict.due.slice(0, 1)
+        : verdict.due.filter((one) => !this.#due.has(keyOf(one)));
     for (const one of verdict.due) this.#due.add(keyOf(one));
     if (!verdict.condition && this.#due.size > 0) {
       this.#due.clear();

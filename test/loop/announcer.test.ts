@@ -5,6 +5,7 @@ import { describe, expect, test } from "bun:test";
 import { Announcer } from "../../src/loop/announcer.ts";
 import { FailureRule } from "../../src/loop/failure-rule.ts";
 import type { Event, EventReason } from "../../src/model/event.ts";
+import type { Compat } from "../../src/model/limits.ts";
 import type { Futility, ImagePlan } from "../../src/model/plan.ts";
 import type { Filesystem } from "../../src/model/snapshot.ts";
 import { duration, minutes, seconds } from "../../src/model/time.ts";
@@ -205,7 +206,7 @@ describe("loops that fail", () => {
 });
 
 describe("pressure", () => {
-  function watching() {
+  function watching(compat: Compat = "none") {
     const heard = listener();
     let state: PressureState = noPressure;
     const at = (uptimeSeconds: number, filesystem: Partial<Filesystem>): void => {
@@ -221,13 +222,13 @@ describe("pressure", () => {
           ],
           transitionPeriod: minutes(5),
         },
-        compat: "none",
+        compat,
         filesystems: [aFilesystem({ roles: ["imagefs"], ...filesystem })],
         state,
         uptime: seconds(uptimeSeconds),
       });
       state = verdict.state;
-      heard.announcer.pressure(verdict, NOW);
+      heard.announcer.pressure(verdict, NOW, compat);
     };
     return { ...heard, at };
   }
@@ -239,6 +240,14 @@ describe("pressure", () => {
     expect(events.map(({ message }) => message)).toEqual([
       "Disk pressure: imagefs.available at /data is 14.0 GiB, below its threshold of 15.0 GiB",
     ]);
+  });
+
+  test("is an event with each attempt for the kubelet, and of one threshold only", () => {
+    const { at, events } = watching("kubelet");
+    for (const uptime of [0, 10, 20]) at(uptime, { availableBytes: 14n * GIB });
+    expect(events.map(({ reason }) => reason)).toEqual(Array(3).fill("EvictionThresholdMet"));
+    at(30, { availableBytes: 16n * GIB });
+    expect(events).toHaveLength(3);
   });
 
   test("that comes and goes around the threshold is one event and one end, not one each time", () => {
