@@ -1,0 +1,70 @@
+// Start-up, plans and the idle agent, measured beside a program that prints one line, and held against the figures to reach.
+
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+
+import { judge } from "./bench-parts/figures.ts";
+import { measureIdle } from "./bench-parts/idle.ts";
+import { machineLines } from "./bench-parts/machine.ts";
+import { measureRuns } from "./bench-parts/runs.ts";
+import { figureLines, idleLines, runLines } from "./bench-parts/tables.ts";
+import { buildPrograms, NodeUnderTest } from "./bench-parts/world.ts";
+
+const { values } = parseArgs({
+  options: {
+    check: { type: "boolean", default: false },
+    rounds: { type: "string", default: "21" },
+    "idle-seconds": { type: "string", default: "60" },
+    executable: { type: "string" },
+  },
+});
+const rounds = wholeNumber("rounds", values.rounds);
+const idleSeconds = wholeNumber("idle-seconds", values["idle-seconds"]);
+
+const scratch = mkdtempSync(join(tmpdir(), "crigc-bench-"));
+const nodes: NodeUnderTest[] = [];
+try {
+  process.exitCode = await main();
+} finally {
+  for (const node of nodes) await node.stop();
+  rmSync(scratch, { recursive: true, force: true });
+}
+
+async function main(): Promise<number> {
+  const programs = await buildPrograms(scratch, values.executable);
+  console.log(machineLines(programs.crigc).join("\n"));
+  const small = await startNode(100, programs.crigc);
+  const large = await startNode(1000, programs.crigc);
+  const runs = await measureRuns(
+    {
+      line: [programs.printLine],
+      version: [programs.crigc, "version"],
+      plan: small.plan("filled"),
+      firstPlan: small.plan("none"),
+      largePlan: large.plan("filled"),
+      firstLargePlan: large.plan("none"),
+    },
+    rounds,
+  );
+  console.log(`\n${runLines(runs).join("\n")}`);
+  const idle = await measureIdle(small.agent(), idleSeconds);
+  console.log(`\n${idleLines(idle).join("\n")}`);
+  const figures = judge({ line: runs.line, plan: runs.plan, idle });
+  console.log(`\n${figureLines(figures).join("\n")}`);
+  return values.check && figures.some(({ missed }) => missed) ? 1 : 0;
+}
+
+async function startNode(count: number, program: string): Promise<NodeUnderTest> {
+  const node = await NodeUnderTest.start({ count, program, directory: scratch });
+  nodes.push(node);
+  return node;
+}
+
+function wholeNumber(name: string, text: string): number {
+  const number = Number(text);
+  if (Number.isInteger(number) && number > 0) return number;
+  console.error(`bench: --${name} is a whole number above 0, not ${text}`);
+  process.exit(2);
+}
