@@ -54,7 +54,7 @@ export class EventHook {
   #next(): void {
     while (this.#running.size < atOnceMax) {
       const call = this.#waiting.shift();
-      if (call === undefined) return;
+      if (call === undefined) break;
       const running: Promise<void> = this.#run(call).then(() => {
         this.#running.delete(running);
         this.#next();
