@@ -9,7 +9,7 @@ export interface AgentStatus {
   readonly pressure: readonly { readonly signal: string; readonly due: boolean }[];
   readonly events: readonly { readonly reason: string; readonly message: string }[];
   readonly lastPasses: readonly { readonly passKind: string; readonly summary: string }[];
-  readonly loops: readonly { readonly name: string; readonly lastEndedAt: string | null }[];
+  readonly loops: readonly { readonly enabled: boolean; readonly lastEndedAt: string | null }[];
 }
 
 export interface RunningAgent {
@@ -79,9 +79,9 @@ export async function startAgent(
       throw new Error(`the agent ended with ${agent.exitCode()}: ${agent.words()}`);
     try {
       const { loops } = await agent.status();
-      // It answers before it has loops. The one of images may be switched off.
-      const ended = loops.filter(({ name, lastEndedAt }) => lastEndedAt ?? name === "image-gc");
-      return ended.length === 5;
+      // It answers before it has loops.
+      const looked = loops.every(({ enabled, lastEndedAt }) => !enabled || lastEndedAt !== null);
+      return loops.length > 0 && looked;
     } catch {
       return false;
     }

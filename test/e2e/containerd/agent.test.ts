@@ -1,0 +1,281 @@
+// The agent beside real runtimes that crash, beside signals, beside another agent and a `crigc gc`.
+import { afterEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+
+import {
+  launchAgent,
+  type RunningAgent,
+  shortPeriods,
+  startAgent,
+} from "../../support/containerd/agent.ts";
+import { command, tryCommand } from "../../support/containerd/command.ts";
+import { readDisk } from "../../support/containerd/disk-use.ts";
+import { mebibyte } from "../../support/containerd/disk.ts";
+import { delaySpace } from "../../support/containerd/hold-space.ts";
+import { loadImages } from "../../support/containerd/import.ts";
+import { imageTags } from "../../support/containerd/inventory.ts";
+import { type ContainerdNode, startNode } from "../../support/containerd/node.ts";
+import { execInContainer, runPod, startContainer } from "../../support/containerd/pods.ts";
+import { nodeFlags, program, runProgram } from "../../support/containerd/program.ts";
+import { type Release, releases } from "../../support/containerd/release.ts";
+import { gc, removedImages, youngAge } from "../../support/containerd/reports.ts";
+import { ripen } from "../../support/containerd/ripe.ts";
+import { until } from "../../support/containerd/until.ts";
+
+setDefaultTimeout(120_000);
+
+const library = (name: string) => `docker.io/library/${name}`;
+const unused = (number: number) => ({
+  names: [library(`unused:${number}`)],
+  layers: [{ seed: `unused-${number}`, sizeBytes: 8 * mebibyte }],
+});
+
+let node: ContainerdNode | undefined;
+const agents: RunningAgent[] = [];
+
+afterEach(async () => {
+  for (const agent of agents.splice(0)) if (agent.exitCode() === undefined) await agent.stop();
+  await node?.stop();
+  node = undefined;
+});
+
+const agentOf = async (made: ContainerdNode, ...flags: readonly string[]) => {
+  const agent = await startAgent(made, ...shortPeriods, ...noPressure, ...flags);
+  agents.push(agent);
+  return agent;
+};
+
+/** What happens is the doing of periodic collection alone. */
+const noPressure = ["--eviction-hard=nodefs.available<0%"] as const;
+
+describe.each([...releases])("the agent of a node with containerd %s", (release) => {
+  test("says that the runtime is gone, outlives it, and collects when it is back", async () => {
+    const made = await makeNode(release);
+    const pod = await runPod(made, { name: "web" });
+    const { id } = await startContainer(made, pod, { name: "app", image: library("app:1") });
+    const agent = await agentOf(made, youngAge);
+    await made.killRuntime();
+    const gone = await until("it is said", 15_000, async () => {
+      return (await agent.status()).runtimeError ?? undefined;
+    });
+    expect(gone).toContain(made.socket);
+    expect(await statusCodeOf(made, "/readyz")).toBe(503);
+    expect(await statusCodeOf(made, "/healthz")).toBe(200);
+    await expectUnreachable(made);
+
+    await made.startRuntime();
+    await until("it is back", 15_000, async () => (await agent.status()).runtimeError === null);
+    expect(await statusCodeOf(made, "/readyz")).toBe(200);
+    await fillTo(made, 86);
+    await until("it has collected", 30_000, () => readDisk(made.disk.path).usedPercent <= 80);
+    expect(agent.exitCode()).toBeUndefined();
+    expect(agent.words()).toMatch(/succeeded after \d+ failures?/);
+    expect(await execInContainer(made, id, ["echo", "alive"])).toBe("alive\n");
+    expect(await agent.stop()).toBe(0);
+  });
+});
+
+describe("the agent of a node with containerd 1.7", () => {
+  test("waits for a runtime that is not there yet", async () => {
+    const made = await makeNode("1.7");
+    await made.killRuntime();
+    const agent = launchAgent(made, ...shortPeriods);
+    agents.push(agent);
+    await until("it says that it waits", 10_000, () => agent.words().includes("trying again in"));
+    expect(agent.words()).toContain(made.socket);
+    await made.startRuntime();
+    await until("it found the runtime", 40_000, () =>
+      agent.words().includes("the runtime answers"),
+    );
+    expect(await agent.stop()).toBe(0);
+  });
+
+  test("asked to stop in the middle of a pass, it finishes the removal in flight and ends", async () => {
+    const made = await fullNode();
+    const before = await imageTags(made);
+    const agent = launchAgent(
+      made,
+      ...shortPeriods,
+      ...noPressure,
+      youngAge,
+      "--removal-interval=2s",
+    );
+    agents.push(agent);
+    await until("the first image is gone", 20_000, async () => {
+      return (await imageTags(made)).length < before.length;
+    });
+    const askedAt = performance.now();
+    expect(await agent.stop()).toBe(0);
+    expect(performance.now() - askedAt).toBeLessThan(2_000);
+    expect(await imageTags(made)).toHaveLength(before.length - 1);
+    const { passes } = await historyOf(made);
+    expect(passes.filter(({ removed }) => removed > 0)).toMatchObject([
+      { removed: 1, imagesEnd: "stopped" },
+    ]);
+    // What it remembered is there: the next pass goes on where this one was, at once.
+    const { exitCode, report } = await gc(made, youngAge);
+    expect(exitCode).toBe(0);
+    expect(removedImages(report).length).toBeGreaterThan(0);
+  });
+
+  test("asked to stop while it waits for space, it does not wait any longer", async () => {
+    const made = await fullNode();
+    const before = await imageTags(made);
+    const late = delaySpace(`${made.imageDisk.path}/containerd`, 60_000);
+    try {
+      const agent = launchAgent(made, ...shortPeriods, ...noPressure, youngAge);
+      agents.push(agent);
+      await until("the first image is gone", 20_000, async () => {
+        return (await imageTags(made)).length < before.length;
+      });
+      const askedAt = performance.now();
+      expect(await agent.stop()).toBe(0);
+      expect(performance.now() - askedAt).toBeLessThan(1_500);
+      expect(await imageTags(made)).toHaveLength(before.length - 1);
+    } finally {
+      late.stop();
+    }
+  });
+
+  test("killed in the middle of a pass, it loses nothing that it knew of the images", async () => {
+    const made = await fullNode();
+    const seen = await firstSeen(made);
+    const before = await imageTags(made);
+    const agent = launchAgent(
+      made,
+      ...shortPeriods,
+      ...noPressure,
+      youngAge,
+      "--removal-interval=2s",
+    );
+    agents.push(agent);
+    await until("the first image is gone", 20_000, async () => {
+      return (await imageTags(made)).length < before.length;
+    });
+    agent.signal("SIGKILL");
+    await agent.ended();
+    for (const [name, at] of await firstSeen(made)) expect(seen.get(name)).toBe(at);
+    const { exitCode, report } = await gc(made, youngAge);
+    expect(exitCode).toBe(0);
+    expect(removedImages(report).length).toBeGreaterThan(0);
+    expect(readDisk(made.disk.path).usedPercent).toBeLessThanOrEqual(80);
+  });
+
+  test("a second agent for the same runtime ends with 6 and names the first, wherever it keeps its state", async () => {
+    const made = await makeNode("1.7");
+    const first = await agentOf(made);
+    const words = [program, "run", ...nodeFlags(made)];
+    for (const more of [[], [`--state-dir=${made.directory}/s`, `--run-dir=${made.directory}/r`]]) {
+      const second = await tryCommand([...words, ...more]);
+      expect(second.exitCode).toBe(6);
+      expect(second.stderr).toContain(`crigc run, process ${first.pid}`);
+    }
+    // The first one's socket still answers.
+    expect((await first.status()).runtimeError).toBeNull();
+  });
+
+  test("gc waits for the agent's pass, or gives up with 6; no image is tried by both", async () => {
+    const made = await fullNode();
+    const before = await imageTags(made);
+    const agent = launchAgent(
+      made,
+      ...shortPeriods,
+      ...noPressure,
+      youngAge,
+      "--removal-interval=1500ms",
+    );
+    agents.push(agent);
+    await until("the agent removes", 20_000, async () => {
+      return (await imageTags(made)).length < before.length;
+    });
+    const hasty = await runProgram(made, "gc", youngAge, "--runtime-request-timeout=500ms");
+    expect(hasty.exitCode).toBe(6);
+    const { exitCode, report } = await gc(made, youngAge);
+    // The agent's pass had brought the disk down when this one began.
+    expect({ exitCode, end: report.images?.end }).toEqual({ exitCode: 0, end: "nothing-to-do" });
+    expect(readDisk(made.disk.path).usedPercent).toBeLessThanOrEqual(80);
+    expect(await agent.stop()).toBe(0);
+    const { removals } = await historyOf(made);
+    const names = removals.flatMap((removal) => removal.names);
+    expect(names.toSorted()).toEqual([...new Set(names)].toSorted());
+    const left = await imageTags(made);
+    expect(names.toSorted()).toEqual(before.filter((tag) => !left.includes(tag)));
+  });
+});
+
+describe.each([...releases])("a full disk under containerd %s", (release) => {
+  test("that has not a byte left is collected all the same", async () => {
+    const made = await makeNode(release, 0);
+    await fillTo(made, 88);
+    await ripen(made);
+    await takeAll(made);
+    expect(readDisk(made.disk.path).availableBytes).toBeLessThan(65_536);
+    const before = await imageTags(made);
+    const { exitCode, report } = await gc(made, youngAge);
+    expect({ exitCode, end: report.images?.end }).toEqual({ exitCode: 0, end: "target-reached" });
+    expect(readDisk(made.disk.path).usedPercent).toBeLessThanOrEqual(80);
+    expect(await imageTags(made)).toHaveLength(before.length - removedImages(report).length);
+  });
+});
+
+async function makeNode(release: Release, reservedPercent = 5): Promise<ContainerdNode> {
+  const disk = { sizeBytes: 256 * mebibyte, reservedPercent };
+  node = await startNode(release, { disk });
+  await loadImages(node, [{ names: [library("app:1")] }]);
+  return node;
+}
+
+/** Over its threshold by four images or so, all of them old enough to go. */
+async function fullNode(): Promise<ContainerdNode> {
+  const made = await makeNode("1.7");
+  await fillTo(made, 96);
+  await ripen(made);
+  return made;
+}
+
+async function fillTo(made: ContainerdNode, percent: number): Promise<void> {
+  for (let i = 1; readDisk(made.disk.path).usedPercent < percent; i += 1)
+    await loadImages(made, [unused(i)]);
+}
+
+/** Writes until the file system itself says that it is full. */
+async function takeAll(made: ContainerdNode): Promise<void> {
+  const result = await tryCommand(["dd", "if=/dev/zero", `of=${made.disk.path}/all`, "bs=4k"]);
+  if (!result.stderr.includes("No space left")) throw new Error(`dd said: ${result.stderr}`);
+  await command("sync", "-f", made.disk.path);
+}
+
+async function expectUnreachable(made: ContainerdNode): Promise<void> {
+  for (const name of ["plan", "gc", "images", "snapshot"]) {
+    const askedAt = performance.now();
+    const { exitCode, stderr } = await runProgram(made, name);
+    expect({ name, exitCode }).toEqual({ name, exitCode: 3 });
+    expect(stderr).toContain(made.socket);
+    expect(performance.now() - askedAt).toBeLessThan(2_000);
+  }
+}
+
+/** Asks the control socket as any program could. */
+async function statusCodeOf(made: ContainerdNode, path: string): Promise<number> {
+  const unix = `${made.runDirectory}/crigc.sock`;
+  const answer = await fetch(`http://localhost${path}`, { unix });
+  return answer.status;
+}
+
+async function firstSeen(made: ContainerdNode): Promise<ReadonlyMap<string, string>> {
+  const { stdout } = await runProgram(made, "images", "-o", "json");
+  const { images } = JSON.parse(stdout) as {
+    readonly images: readonly { readonly name: string; readonly firstSeenAt: string }[];
+  };
+  return new Map(images.map(({ name, firstSeenAt }) => [name, firstSeenAt]));
+}
+
+interface History {
+  readonly passes: readonly { readonly removed: number; readonly imagesEnd: string | null }[];
+  readonly removals: readonly { readonly kind: string; readonly names: readonly string[] }[];
+}
+
+async function historyOf(made: ContainerdNode): Promise<History> {
+  const { stdout, exitCode, stderr } = await runProgram(made, "history", "-o", "json");
+  if (exitCode !== 0) throw new Error(`history ended with ${exitCode}: ${stderr}`);
+  return JSON.parse(stdout) as History;
+}
