@@ -1,6 +1,6 @@
 // A node that can pull nothing: what fills its disk decides whether images go, and what came from archives can be kept.
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { rmSync } from "node:fs";
+import { rmSync, writeFileSync } from "node:fs";
 
 import { readDisk } from "../../support/containerd/disk-use.ts";
 import { fillDiskTo, mebibyte } from "../../support/containerd/disk.ts";
@@ -126,6 +126,64 @@ const withDigest = "with-digest:1";
 const pulled = "pulled:1";
 /** From a registry first, then from an archive. */
 const both = "both:1";
+
+describe("keep rules on a node with containerd 1.7", () => {
+  let node: ContainerdNode;
+
+  beforeAll(async () => {
+    node = await startNode("1.7");
+    await loadImages(
+      node,
+      ["kept:1", "kept:2", "named:1", "named:2", "other:1"].map((name) => sized(name, 1)),
+    );
+    await ripen(node, "--all-unused");
+  });
+
+  afterAll(async () => {
+    await node?.stop();
+  });
+
+  test("a list that cannot be read means that no image goes, and says which line is wrong", async () => {
+    writeFileSync(
+      `${node.keepDirectory}/site.list`,
+      "docker.io/library/kept\nregistry.example/[app\n",
+    );
+    const before = await takeInventory(node);
+    const { exitCode, report } = await gc(node, youngAge, "--all-unused");
+    expect(exitCode).toBe(2);
+    expect(report.events.map(({ reason }) => reason)).toEqual(["KeepRulesInvalid"]);
+    expect(report.events[0]?.message).toContain("site.list");
+    expect(report.events[0]?.message).toContain("[app");
+    expect(await takeInventory(node)).toEqual(before);
+  });
+
+  test("what lists and flags name stays, and nothing else does", async () => {
+    // As a tool prints the images that it needs: one full name a line. A short name is the same image.
+    writeFileSync(`${node.keepDirectory}/site.list`, "registry.k8s.io/pause:3.9\nkept\n");
+    const { report } = await gc(node, youngAge, "--all-unused", "--keep=named:2");
+    expect(removedImages(report).toSorted()).toEqual(["named:1", "other:1"].map(library));
+    const codes = report.plan.images!.kept.map(({ name, reason }) => [
+      name,
+      reason.code,
+      reason["source"],
+    ]);
+    expect(codes).toEqual(
+      expect.arrayContaining([
+        [library("kept:1"), "keep-rule", expect.stringContaining("site.list")],
+        [library("kept:2"), "keep-rule", expect.stringContaining("site.list")],
+        [library("named:2"), "keep-rule", expect.stringContaining("--keep")],
+      ]),
+    );
+  });
+
+  test("a directory that is gone means that no image goes", async () => {
+    rmSync(node.keepDirectory, { recursive: true });
+    await loadImages(node, [sized("late:1", 1)]);
+    const { exitCode, report } = await gc(node, "--minimum-image-ttl-duration=0s", "--all-unused");
+    expect({ exitCode, removed: removedImages(report) }).toEqual({ exitCode: 2, removed: [] });
+    expect(await imageTags(node)).toContain(library("late:1"));
+  });
+});
 
 describe.each([...releases])("images from archives under containerd %s", (release) => {
   let node: ContainerdNode;

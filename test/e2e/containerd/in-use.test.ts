@@ -110,6 +110,25 @@ describe.each([...releases])("images in use under containerd %s", (release) => {
     expect(report.tookMs).toBeWithin(1_000, 10_000);
     await removePod(node, pod);
   });
+
+  test("where all containers are gone at once, nothing goes until the pods had time to come back", async () => {
+    await loadImages(node, [image("waiting")]);
+    await ripen(node, ...all);
+    for (const { id } of (await takeInventory(node)).sandboxes) {
+      await node.cri.call("StopPodSandbox", { pod_sandbox_id: id });
+      await node.cri.call("RemovePodSandbox", { pod_sandbox_id: id });
+    }
+    const before = await takeInventory(node);
+    const { exitCode, report } = await gc(node, ...all);
+    expect({ exitCode, blocks: report.plan.images?.blocks }).toMatchObject({
+      exitCode: 4,
+      blocks: [{ code: "boot-grace", because: "containers-vanished" }],
+    });
+    await gc(node, ...all);
+    expect(await takeInventory(node)).toEqual(before);
+    const after = await gc(node, ...all, "--boot-grace=0s");
+    expect(removedImages(after.report)).toContain(library("waiting:1"));
+  });
 });
 
 describe("image volumes under containerd 2.1", () => {
