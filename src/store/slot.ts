@@ -1,6 +1,7 @@
 // When the store may write: in slots of its own, rare on a slow disk, and later again after each refusal.
 
-const slowMs = 20;
+// A write goes to the page cache: one that takes so long waited for the disk, and not only for its turn of the processor.
+const slowMs = 100;
 /** On a slow disk one part in ten of the time goes into writing. */
 const restFactor = 9;
 const restMaxMs = 30_000;
