@@ -9,6 +9,9 @@ const REMOVALS_UNANSWERED = 2;
 
 const UNANSWERED: readonly RuntimeErrorKind[] = ["deadline", "unreachable", "cancelled"];
 
+/** Whether a removal that failed so may still be under way. */
+export const isUnanswered = (code: string): boolean => UNANSWERED.some((kind) => kind === code);
+
 export class Stall {
   #gained = 0n;
   #withoutGain = 0;
@@ -27,7 +30,7 @@ export class Stall {
 
   /** Takes in how a removal was answered whose image is still listed; `null`: it is not, or the runtime called it a success. */
   noteAnswer(failure: unknown): void {
-    const unanswered = failure instanceof RuntimeError && UNANSWERED.includes(failure.kind);
+    const unanswered = failure instanceof RuntimeError && isUnanswered(failure.kind);
     this.#unanswered = unanswered ? this.#unanswered + 1 : 0;
   }
 

@@ -64,8 +64,9 @@ export class Announcer {
     if (!isPowerOfTwo(count)) return;
     if (name === "container-gc")
       this.#journal.event({ reason: "ContainerGCFailed", message, at, passId: null });
-    if (name === "image-gc" && count > 1) {
-      this.#journal.event({ reason: "ImageGCFailed", message, at, passId: null });
+    if ((name === "image-gc" || name === "pressure") && count > 1) {
+      const text = name === "pressure" ? `Disk pressure could not be ended: ${message}` : message;
+      this.#journal.event({ reason: "ImageGCFailed", message: text, at, passId: null });
     }
   }
 

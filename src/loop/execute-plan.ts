@@ -4,6 +4,7 @@ import { collectContainers } from "../execute/containers.ts";
 import type { ImageExecution } from "../execute/image-execution.ts";
 import { executeImages } from "../execute/images.ts";
 import type { Meter } from "../execute/meter.ts";
+import { isUnanswered } from "../execute/stall.ts";
 import type { ContainerId, PassId } from "../model/ids.ts";
 import type { Ledger, ReleaseRecord } from "../model/ledger.ts";
 import type { ImageLimits } from "../model/limits.ts";
@@ -96,7 +97,7 @@ export async function executeImagePlan(
     imageCount: new Set(snapshot.images.map(({ id }) => id)).size,
     release: ledger.releases.get(runtimeKey) ?? NO_RELEASE,
     runtime: engine.observe.runtime,
-    writer: engine.writer,
+    writer: forgetting(engine),
     disk: engine.observe.disk,
     timer: engine.timer,
     now: run.now,
@@ -147,23 +148,34 @@ function judgeInput(
   };
 }
 
+/** Removes and forgets in one step: an image that is back before the next observation must not pass for the old one. */
+const forgetting = ({ writer, memory }: Engine): ImageExecution["writer"] => ({
+  removeImage: async (id) => {
+    await writer.removeImage(id);
+    memory.replace(forgetImages(memory.current(), [id]));
+  },
+});
+
 function rememberOutcome(
   ledger: Ledger,
   outcome: ImageOutcome,
   learned: { readonly runtimeKey: string; readonly release: ReleaseRecord },
 ): Ledger {
-  const removed = outcome.items
-    .filter((item) => item.result.kind === "removed")
-    .map((item) => item.candidate.image.id);
-  const withGhosts = outcome.ghosts.reduce(
-    (next, image) => rememberGhost(next, image.id),
-    forgetImages(ledger, removed),
+  if (outcome.items.length === 0) return ledger;
+  // What was not answered in time may go yet, and come back before anybody looks: like a ghost it is left alone for a while.
+  const lasting = outcome.items.filter(
+    ({ result }) =>
+      result.kind === "ghost" || (result.kind === "failed" && isUnanswered(result.code)),
   );
-  if (outcome.items.length === 0) return withGhosts;
-  return {
-    ...withGhosts,
-    releases: new Map(withGhosts.releases).set(learned.runtimeKey, learned.release),
-  };
+  const removed = outcome.items.filter(({ result }) => result.kind === "removed");
+  const next = lasting.reduce(
+    (sum, { candidate }) => rememberGhost(sum, candidate),
+    forgetImages(
+      ledger,
+      removed.map(({ candidate }) => candidate.image.id),
+    ),
+  );
+  return { ...next, releases: new Map(next.releases).set(learned.runtimeKey, learned.release) };
 }
 
 const storePlace = (snapshot: Snapshot, role: "imagefs" | "containerfs"): Filesystem | null =>

@@ -58,10 +58,13 @@ const GHOST_PAUSE_HOURS = 1;
 const GHOST_PAUSE_HOURS_MAX = 24;
 const NS_PER_HOUR = 3_600_000_000_000n;
 
-/** Notes that an image was removed with success and is still listed. An image without a record is left alone. */
-export function rememberGhost(ledger: Ledger, image: ImageId): Ledger {
-  const record = ledger.images.get(image);
-  if (record === undefined || ledger.observedAt === null) return ledger;
+/** Notes that an image was removed with success, or may be about to go, and is still listed. */
+export function rememberGhost(
+  ledger: Ledger,
+  { image, record: known }: { readonly image: Pick<Image, "id">; readonly record: ImageRecord },
+): Ledger {
+  if (ledger.observedAt === null) return ledger;
+  const record = ledger.images.get(image.id) ?? known;
   const attempts = (record.ghost?.attempts ?? 0) + 1;
   const pauseHours = Math.min(
     GHOST_PAUSE_HOURS * 2 ** Math.min(attempts - 1, 10),
@@ -72,7 +75,7 @@ export function rememberGhost(ledger: Ledger, image: ImageId): Ledger {
     attempts,
     retryWatched: watched(ledger.watched + BigInt(pauseHours) * NS_PER_HOUR),
   };
-  return { ...ledger, images: new Map(ledger.images).set(image, { ...record, ghost }) };
+  return { ...ledger, images: new Map(ledger.images).set(image.id, { ...record, ghost }) };
 }
 
 type Grace = Pick<Ledger, "graceUntil" | "graceReason">;

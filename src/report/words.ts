@@ -23,7 +23,7 @@ export function keepWords(reason: ImageKeepReason): string {
     case "keep-per-repository":
       return `number ${reason.place} of the ${reason.limit} most recently used of ${clean(reason.repository)}, which are kept`;
     case "ghost":
-      return `still listed after ${counted(reason.attempts, "removal")} that the runtime called a success, the first at ${toRfc3339(reason.since)}; not tried again yet`;
+      return `still listed after ${counted(reason.attempts, "removal")} that the runtime called a success or did not answer in time, the first at ${toRfc3339(reason.since)}; not tried again yet`;
     case "too-young":
       return `first seen ${humanDuration(reason.age)} ago, kept until it is ${humanDuration(reason.minimumAge)} old`;
     case "just-used":

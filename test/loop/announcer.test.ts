@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 
+import type { LoopName } from "../../src/loop/agent-state.ts";
 import { Announcer } from "../../src/loop/announcer.ts";
 import { FailureRule } from "../../src/loop/failure-rule.ts";
 import type { Event, EventReason } from "../../src/model/event.ts";
@@ -165,7 +166,7 @@ test("each ghost is spoken of once, and the memory of them is bounded", () => {
 });
 
 describe("loops that fail", () => {
-  function failing(name: "image-gc" | "container-gc" | "pressure", times: number) {
+  function failing(name: LoopName, times: number) {
     const heard = listener();
     const rule = new FailureRule();
     for (let run = 0; run < times; run += 1)
@@ -187,9 +188,19 @@ describe("loops that fail", () => {
     ]);
   });
 
-  test("of the other loops there is a log and no event", () => {
-    expect(failing("pressure", 10).events).toEqual([]);
-    expect(failing("pressure", 10).said).toHaveLength(10);
+  test("pressure that cannot be ended is an event from the second time on, in words of its own", () => {
+    expect(failing("pressure", 1).events).toEqual([]);
+    expect(failing("pressure", 2).events).toMatchObject([
+      {
+        reason: "ImageGCFailed",
+        message: "Disk pressure could not be ended: the runtime is away",
+      },
+    ]);
+  });
+
+  test("of the loops that remove nothing there is a log and no event", () => {
+    expect(failing("image-cache", 10).events).toEqual([]);
+    expect(failing("image-cache", 10).said).toHaveLength(10);
   });
 
   test("a day of failures every minute is a dozen events", () => {

@@ -116,10 +116,12 @@ describe("images", () => {
 
   test("a ghost stays one while it is listed, and is tried again later and later", () => {
     const image = anImage("app");
-    const first = rememberGhost(next(aLedger(), aSnapshot({ images: [image] })), image.id);
+    const record = aRecord();
+    const seen = next(aLedger(), aSnapshot({ images: [image] }));
+    const first = rememberGhost(seen, { image, record });
     const second = rememberGhost(
       next(first, later(minutes(5), { images: [{ ...image, repoTags: [] }] })),
-      image.id,
+      { image, record },
     );
     expect(first.images.get(image.id)?.ghost).toEqual({
       since: NOW,
@@ -131,7 +133,17 @@ describe("images", () => {
       attempts: 2,
       retryWatched: watched(second.watched + hours(2)),
     });
-    expect(rememberGhost(first, idOf("unknown"))).toBe(first);
+  });
+
+  test("a ghost whose record ended with its removal gets back what was known of it", () => {
+    const image = anImage("app");
+    const ghost = { since: NOW, attempts: 3, retryWatched: watched(0n) };
+    const record = aRecord({ lastUsedWatched: watched(7n), ghost });
+    const ledger = rememberGhost(next(aLedger(), aSnapshot()), { image, record });
+    expect(ledger.images.get(image.id)).toMatchObject({
+      lastUsedWatched: watched(7n),
+      ghost: { since: NOW, attempts: 4 },
+    });
   });
 });
 
