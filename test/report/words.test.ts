@@ -63,7 +63,7 @@ const keeps: readonly (readonly [ImageKeepReason, string])[] = [
   ],
   [
     { kind: "ghost", since: at("2026-01-15T12:00:00Z"), attempts: 1 },
-    "still listed after 1 removal that the runtime called a success, the first at 2026-01-15T12:00:00Z; not tried again yet",
+    "still listed after 1 removal that the runtime called a success or did not answer in time, the first at 2026-01-15T12:00:00Z; not tried again yet",
   ],
   [
     { kind: "too-young", age: seconds(40), minimumAge: minutes(2) },
