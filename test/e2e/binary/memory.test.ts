@@ -1,0 +1,188 @@
+// What the executable remembers over calls, and what it does where that is lost, broken or written elsewhere.
+import { describe, expect, test } from "bun:test";
+import { existsSync, readdirSync, rmSync, statfsSync, truncateSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+import { imageIdOf } from "../../support/fake-runtime/describe.ts";
+import { diskObstacle, MiB, smallDisk } from "./disk.ts";
+import { type Json, startNode, type TestNode } from "./node.ts";
+
+const images = [0, 1, 2].map((index) => ({
+  id: imageIdOf(index),
+  repoTags: [`r.example/i${index}:1`],
+  sizeBytes: 1_000_000 - index,
+}));
+const flags = ["--minimum-image-ttl-duration=600ms", "--space-accounting=reported"];
+
+const passed = async (ms: number): Promise<void> => {
+  const startedAt = performance.now();
+  while (performance.now() - startedAt < ms) await Bun.sleep(20);
+};
+/** A node whose images were seen so long ago that they may go. */
+async function remembered(): Promise<TestNode> {
+  const it = await startNode({ node: { images }, flags });
+  expect(await it.crigc("gc", "--images")).toMatchObject({ exitCode: 0 });
+  await passed(650);
+  return it;
+}
+const database = (it: TestNode): string => {
+  const name = readdirSync(it.stateDir).find((one) => one.endsWith(".db"));
+  if (name === undefined) throw new Error(`no database in ${readdirSync(it.stateDir).join(", ")}`);
+  return join(it.stateDir, name);
+};
+
+test("the first gc takes everything for young, says so, and the next one after the age removes", async () => {
+  await using it = await startNode({ node: { images }, flags: ["--space-accounting=reported"] });
+  const first = await it.json(["gc", "--all-unused"]);
+  expect(it.removedImages()).toEqual([]);
+  expect(first.plan.images.kept.map((kept: Json) => kept.reason.code)).toEqual([
+    "too-young",
+    "too-young",
+    "too-young",
+  ]);
+  await using old = await remembered();
+  await old.crigc("gc", "--all-unused");
+  expect(old.removedImages()).toHaveLength(3);
+});
+
+test("an image with other tags counts as first seen now", async () => {
+  await using it = await remembered();
+  const [first] = it.runtime.node.images;
+  if (first !== undefined)
+    it.runtime.node.images[0] = { ...first, repoTags: ["r.example/other:2"] };
+  await it.crigc("gc", "--all-unused");
+  expect(it.runtime.node.images.map(({ id }) => id)).toEqual([imageIdOf(0)]);
+});
+
+describe("a ledger", () => {
+  test.each([
+    ["of garbage", (path: string) => writeFileSync(path, Buffer.alloc(8_192, 0x5a))],
+    ["that was cut off", (path: string) => truncateSync(path, 1_000)],
+    ["of text", (path: string) => writeFileSync(path, "no database at all\n".repeat(500))],
+  ])(
+    "%s means a fresh start: everything young, said loudly, the file kept aside",
+    async (_, spoil) => {
+      await using it = await remembered();
+      const path = database(it);
+      for (const suffix of ["-wal", "-shm"]) rmSync(`${path}${suffix}`, { force: true });
+      spoil(path);
+      const plan = await it.crigc("plan", "--all-unused");
+      expect(plan.exitCode).toBe(0);
+      expect(plan.stderr).toContain(path);
+      expect(readdirSync(it.stateDir).some((name) => name.includes(".broken-"))).toBe(false);
+      const gc = await it.crigc("gc", "--all-unused");
+      expect(gc.stderr).toContain(".broken-");
+      expect(it.removedImages()).toEqual([]);
+      expect(readdirSync(it.stateDir).some((name) => name.includes(".broken-"))).toBe(true);
+      await passed(650);
+      await it.crigc("gc", "--all-unused");
+      expect(it.removedImages()).toHaveLength(3);
+    },
+  );
+
+  test("that is gone means a fresh start", async () => {
+    await using it = await remembered();
+    rmSync(it.stateDir, { recursive: true });
+    await it.crigc("gc", "--all-unused");
+    expect(it.removedImages()).toEqual([]);
+  });
+});
+
+describe.skipIf(diskObstacle !== null)("a state directory on a full disk", () => {
+  test("stops no collection", async () => {
+    await using disk = await smallDisk(4 * MiB);
+    await using it = await startNode({
+      node: { images },
+      flags: ["--minimum-image-ttl-duration=0s", "--space-accounting=reported"],
+    });
+    const stateDir = join(disk.directory, "state");
+    await it.crigc("gc", "--images", `--state-dir=${stateDir}`);
+    const { bavail, bsize } = statfsSync(disk.directory);
+    writeFileSync(join(disk.directory, "full"), Buffer.alloc(bavail * bsize));
+    const { exitCode } = await it.crigc("gc", "--all-unused", `--state-dir=${stateDir}`);
+    expect(it.removedImages()).toHaveLength(3);
+    expect(exitCode).toBe(0);
+    rmSync(join(disk.directory, "full"));
+    expect(await it.crigc("history", `--state-dir=${stateDir}`)).toMatchObject({ exitCode: 0 });
+  });
+
+  test("that was never written to stops none either", async () => {
+    await using disk = await smallDisk(MiB);
+    writeFileSync(join(disk.directory, "full"), Buffer.alloc(MiB));
+    await using it = await startNode({
+      node: { images },
+      flags: ["--minimum-image-ttl-duration=0s", "--space-accounting=reported"],
+    });
+    const { exitCode, stderr } = await it.crigc(
+      "gc",
+      "--all-unused",
+      `--state-dir=${join(disk.directory, "state")}`,
+    );
+    expect(it.removedImages()).toHaveLength(3);
+    expect(exitCode).toBe(0);
+    expect(stderr).toContain(disk.directory);
+  });
+});
+
+describe("a node on which", () => {
+  test("all containers vanished at once is left alone for the boot grace", async () => {
+    const node = {
+      images,
+      sandboxes: [{ id: "pod" }],
+      containers: [{ id: "web", sandboxId: "pod", image: "r.example/i0:1" }],
+    };
+    const own = ["--minimum-image-ttl-duration=0s", "--space-accounting=reported"];
+    await using it = await startNode({ node, flags: own });
+    await it.crigc("gc");
+    it.runtime.node.containers.clear();
+    it.runtime.node.sandboxes.clear();
+    // What was asked for could not be had.
+    const report = await it.json(["gc", "--all-unused"], 4);
+    expect(it.changes()).toEqual([]);
+    expect(report.plan.images.blocks.map((block: Json) => block.code)).toEqual(["boot-grace"]);
+  });
+
+  test("a pod is only just starting waits for its containers before it removes images", async () => {
+    const node = {
+      images,
+      sandboxes: [{ id: "pod", createdAt: new Date().toISOString() }],
+    };
+    const own = ["--minimum-image-ttl-duration=0s", "--space-accounting=reported"];
+    await using it = await startNode({ node, flags: own });
+    const plan = await it.json(["plan", "--all-unused"]);
+    expect(plan.images.blocks.map((block: Json) => block.code)).toEqual(["pod-starting"]);
+    const gc = it.start("gc", "--all-unused");
+    const lists = it.runtime.callsOf("ListContainers").length;
+    while (it.runtime.callsOf("ListContainers").length < lists + 3) await Bun.sleep(20);
+    expect(it.removedImages()).toEqual([]);
+    it.runtime.node.addContainer({ id: "web", sandboxId: "pod", image: "r.example/i1:1" });
+    expect(await gc.exited).toBe(0);
+    expect(it.runtime.node.images.map(({ id }) => id)).toEqual([imageIdOf(1)]);
+  });
+});
+
+test("lists larger than a message may be are split, and nothing is missed", async () => {
+  const many = Array.from({ length: 400 }, (_, index) => ({
+    id: imageIdOf(`many ${index}`),
+    repoTags: [`r.example/many:${index}`],
+    sizeBytes: 1_000,
+  }));
+  const sandboxes = Array.from({ length: 100 }, (_, index) => ({ id: `pod${index}` }));
+  const containers = Array.from({ length: 400 }, (_, index) => ({
+    id: `container${index}`,
+    sandboxId: `pod${index % 100}`,
+    image: `r.example/many:${index}`,
+    state: index % 2 === 0 ? ("running" as const) : ("exited" as const),
+    name: `c${index}`,
+  }));
+  const own = ["--minimum-image-ttl-duration=0s", "--space-accounting=reported"];
+  await using it = await startNode({
+    node: { images: [...many, ...images], sandboxes, containers },
+    traits: { messageLimitBytes: 60_000, imageStreams: true, batchSize: 50 },
+    flags: own,
+  });
+  const { exitCode, stderr } = await it.crigc("gc", "--images", "--all-unused");
+  expect({ exitCode, stderr: stderr.includes("larger") }).toEqual({ exitCode: 0, stderr: false });
+  expect(it.removedImages().toSorted()).toEqual(images.map(({ id }) => id).toSorted());
+  expect(existsSync(it.stateDir)).toBe(true);
+});
