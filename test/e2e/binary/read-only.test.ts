@@ -163,7 +163,7 @@ describe("a snapshot", () => {
     expect(explained.stdout).toContain("in use");
     const lower = ["--image-gc-high-threshold=1", "--image-gc-low-threshold=0"];
     const plan = await it.json(["plan", `--snapshot=${file}`, "--when-futile=collect", ...lower]);
-    expect(plan.images.triggers.map((it: Json) => it.code)).toEqual(["space"]);
+    expect(plan.images.triggers.map((trigger: Json) => trigger.code)).toEqual(["space"]);
   });
 
   test("that was changed by hand is refused by the name of the field", async () => {
