@@ -13,7 +13,7 @@ import { has, type Invocation, textOf } from "./words.ts";
 export const install: Command = {
   name: "install",
   summary: "put executable, service, configuration and keep directory in place",
-  doc: "Copies itself, writes the service of systemd or OpenRC and enables it, and starts it where that init system runs. Configuration, keep rules and what was remembered stay as they are over an upgrade, and a second call changes nothing. With --root everything goes into the file tree of an image that is not running, by that tree's own links, and nothing outside it is touched. --dry-run says what would be done.",
+  doc: "Copies itself, and writes the service of systemd or OpenRC and enables it. Nothing is started unless --start asks for it; an agent that runs is started anew by a new executable. Configuration, keep rules and what was remembered stay as they are over an upgrade, and a second call changes nothing. With --root everything goes into the file tree of an image that is not running, by that tree's own links, and nothing outside it is touched. --dry-run says what would be done.",
   operands: [],
   options: [
     ROOT_OPTION,
@@ -40,7 +40,7 @@ export const install: Command = {
       placeholder: null,
       help: "at the first start, before anything is collected, write the images that are there into the keep rules",
     },
-    { name: "no-start", placeholder: null, help: "do not start the service now" },
+    { name: "start", placeholder: null, help: "start the agent too, if the init system runs" },
   ],
   json: false,
   run: async (context, invocation) => {
@@ -53,7 +53,7 @@ export const install: Command = {
         binDirectory: pathOf(invocation, "bin-dir") ?? DEFAULT_BIN_DIRECTORY,
         init: initOf(invocation),
         baseline: has(invocation, "baseline"),
-        start: !has(invocation, "no-start"),
+        start: has(invocation, "start"),
         dryRun,
       },
       (step) => context.stdout(`${clean(stepWords(step))}\n`),

@@ -48,7 +48,7 @@ function writeFiles(settings: readonly GivenSetting[]): readonly string[] {
 
 /** Each command is one script, so that the first failure stops it and cloud-init's log names it. */
 function commandsOf({ source, baseline }: CloudConfigOptions): readonly string[] {
-  const install = `install${baseline ? " --baseline" : ""}`;
+  const install = `install --start${baseline ? " --baseline" : ""}`;
   switch (source.kind) {
     case "image":
       return [

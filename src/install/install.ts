@@ -1,4 +1,4 @@
-/** `crigc install`: puts executable, service, configuration and keep directory into a tree, and starts the agent where that runs. */
+/** `crigc install`: puts executable, service, configuration and keep directory into a tree. */
 import { loaderOf } from "../host/elf.ts";
 import { RootedTree } from "../host/rooted-tree.ts";
 import { sha256OfFile } from "../host/sha256.ts";
@@ -22,7 +22,7 @@ export interface InstallOptions {
   /** `null`: found out. */
   readonly init: Init | null;
   readonly baseline: boolean;
-  /** False: put in place only. */
+  /** Also start the agent, where the init system runs. */
   readonly start: boolean;
   readonly dryRun: boolean;
 }
@@ -42,7 +42,8 @@ export async function install(
     init,
     executable: { path, from: options.from, sha256: await sha256OfFile(options.from) },
     baseline: options.baseline,
-    start: options.start && options.root === "/" && (await isRunning(init, tree)),
+    live: options.root === "/" && (await isRunning(init, tree)),
+    start: options.start,
   };
   const paths = [
     installed.manifest,

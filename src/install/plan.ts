@@ -20,7 +20,9 @@ export interface InstallRequest {
   };
   /** Keep the images that are there at the first start. */
   readonly baseline: boolean;
-  /** The init system runs, and the agent is to be started. */
+  /** The init system runs: it is told of changes, and an agent that runs is started anew by the new executable. */
+  readonly live: boolean;
+  /** And the agent is to be started where it does not run. */
   readonly start: boolean;
 }
 
@@ -49,7 +51,7 @@ export function installPlan(
     ...(known
       ? []
       : [{ kind: "text", path: installed.manifest, text: after, mode: 0o600 } as const]),
-    ...(request.start ? startCommands(request.init, changes) : []),
+    ...(request.live ? commandsAfter(request, changes) : []),
   ];
 }
 
@@ -185,17 +187,22 @@ function manifestAfter(about: {
 }
 
 /** Not waiting: the agent counts as started when it is ready, which may wait for the runtime. */
-function startCommands(init: Init, changes: readonly TreeStep[]): readonly Step[] {
+function commandsAfter(request: InstallRequest, changes: readonly TreeStep[]): readonly Step[] {
+  const { init, start } = request;
   const changed = changes.some(
     (step) =>
       step.kind === "executable" || (step.kind === "text" && step.path !== installed.config),
   );
+  const systemctl = (verb: string) => ["systemctl", verb, "--no-block", "crigc.service"];
   const commands = {
     systemd: [
-      ...(changed ? [["systemctl", "daemon-reload"]] : []),
-      ["systemctl", changed ? "restart" : "start", "--no-block", "crigc.service"],
+      ...(changed ? [["systemctl", "daemon-reload"], systemctl("try-restart")] : []),
+      ...(start ? [systemctl("start")] : []),
     ],
-    openrc: [["rc-service", "crigc", changed ? "restart" : "start"]],
+    openrc: [
+      ...(changed ? [["rc-service", "--ifstarted", "crigc", "restart"]] : []),
+      ...(start ? [["rc-service", "crigc", "start"]] : []),
+    ],
     none: [],
   }[init];
   return commands.map((words) => ({ kind: "command", words }));

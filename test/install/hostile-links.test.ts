@@ -114,7 +114,7 @@ describe("links that lead out of the tree", () => {
             binDirectory: "/usr/local/bin",
             init: "systemd",
             baseline: true,
-            start: true,
+            start: false,
             dryRun: false,
           } as const;
           if (installedBefore) await install(options, () => undefined);

@@ -36,7 +36,7 @@ const optionsFor = (root: string, from: string): InstallOptions => ({
   binDirectory: "/usr/local/bin",
   init: null,
   baseline: false,
-  start: true,
+  start: false,
   dryRun: false,
 });
 

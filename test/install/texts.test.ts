@@ -63,7 +63,7 @@ describe("the cloud-config", () => {
 
   test("from the image, it runs what lies there", () => {
     const { runcmd, write_files } = read({ kind: "image", path: "/opt/crigc/crigc" }, true);
-    expect(runcmd).toEqual([["/opt/crigc/crigc", "install", "--baseline"]]);
+    expect(runcmd).toEqual([["/opt/crigc/crigc", "install", "--start", "--baseline"]]);
     expect(write_files).toBeUndefined();
   });
 

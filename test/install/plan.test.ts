@@ -1,0 +1,111 @@
+// What the running system is told of an installation: a plan, made without touching anything.
+
+import { describe, expect, test } from "bun:test";
+
+import { sha256OfText } from "../../src/host/sha256.ts";
+import type { Fact } from "../../src/install/facts.ts";
+import type { Manifest } from "../../src/install/manifest.ts";
+import { installPlan, type InstallRequest } from "../../src/install/plan.ts";
+import { removalPlan } from "../../src/install/removal-plan.ts";
+import type { Step } from "../../src/install/step.ts";
+import { wantedFor } from "../../src/install/wanted.ts";
+
+const request: InstallRequest = {
+  version: "1.0.0",
+  init: "systemd",
+  executable: { path: "/usr/local/bin/crigc", from: "/proc/self/exe", sha256: "a".repeat(64) },
+  baseline: false,
+  live: true,
+  start: false,
+};
+
+const commandsIn = (steps: readonly Step[]): readonly string[] =>
+  steps.flatMap((step) => (step.kind === "command" ? [step.words.join(" ")] : []));
+
+const planned = (
+  changes: Partial<InstallRequest>,
+  before: Manifest | null = null,
+  facts: ReadonlyMap<string, Fact> = new Map(),
+): readonly Step[] => installPlan({ ...request, ...changes }, before, facts);
+
+/** The manifest and the tree that the first installation leaves. */
+function afterFirst(): { readonly before: Manifest; readonly facts: ReadonlyMap<string, Fact> } {
+  const facts = new Map<string, Fact>();
+  const files: Record<string, string> = {};
+  for (const step of planned({})) {
+    if (step.kind === "directory") facts.set(step.path, { kind: "directory" });
+    if (step.kind === "link") facts.set(step.path, { kind: "link", target: step.target });
+    if (step.kind === "executable")
+      facts.set(step.path, { kind: "file", sha256: request.executable.sha256, mode: step.mode });
+    if (step.kind === "text") {
+      facts.set(step.path, { kind: "file", sha256: sha256OfText(step.text), mode: step.mode });
+      files[step.path] = sha256OfText(step.text);
+    }
+  }
+  const links = [...facts].flatMap(([path, fact]) => (fact.kind === "link" ? [path] : []));
+  const directories = [...facts].flatMap(([path, fact]) =>
+    fact.kind === "directory" ? [path] : [],
+  );
+  const executable = request.executable.path;
+  files[executable] = request.executable.sha256;
+  return {
+    before: { version: "1.0.0", init: "systemd", executable, directories, files, links },
+    facts,
+  };
+}
+
+describe("the running system", () => {
+  test("of a first installation it hears, and starts nothing", () => {
+    expect(commandsIn(planned({}))).toEqual([
+      "systemctl daemon-reload",
+      "systemctl try-restart --no-block crigc.service",
+    ]);
+  });
+
+  test("starts the agent where that is asked for", () => {
+    expect(commandsIn(planned({ start: true })).at(-1)).toBe(
+      "systemctl start --no-block crigc.service",
+    );
+    expect(commandsIn(planned({ start: true, init: "openrc" })).at(-1)).toBe(
+      "rc-service crigc start",
+    );
+  });
+
+  test("is left alone where nothing has changed", () => {
+    const { before, facts } = afterFirst();
+    expect(commandsIn(planned({}, before, facts))).toEqual([]);
+  });
+
+  test("starts a running agent anew when its executable has changed", () => {
+    const { before, facts } = afterFirst();
+    const executable = { ...request.executable, sha256: "b".repeat(64) };
+    expect(commandsIn(planned({ executable }, before, facts))).toContain(
+      "systemctl try-restart --no-block crigc.service",
+    );
+  });
+
+  test("is told nothing where the tree is not its own", () => {
+    expect(commandsIn(planned({ live: false, start: true }))).toEqual([]);
+  });
+
+  test("stops the agent before anything is taken out, and forgets the unit afterwards", () => {
+    const { before, facts } = afterFirst();
+    const steps = removalPlan({ purge: true, live: true }, before, facts);
+    expect(steps[0]).toEqual({ kind: "command", words: ["systemctl", "stop", "crigc.service"] });
+    expect(steps.at(-1)).toEqual({ kind: "command", words: ["systemctl", "daemon-reload"] });
+  });
+});
+
+describe("what is wanted", () => {
+  test("with no init system there is no service", () => {
+    const wanted = wantedFor({ init: "none", executable: "/bin/crigc", baseline: true });
+    expect(wanted.map(({ path }) => path)).toEqual([
+      "/var/lib/crigc",
+      "/bin/crigc",
+      "/etc/crigc",
+      "/etc/crigc/crigc.yaml",
+      "/etc/crigc/conf.d",
+      "/etc/crigc/keep.d",
+    ]);
+  });
+});
