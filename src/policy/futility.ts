@@ -107,13 +107,14 @@ export function futilityDiffers(before: Futility, after: Futility): boolean {
   if (before.inodes !== undefined && after.inodes !== undefined) {
     const { capacity } = after.inodes;
     return (
-      apart(before.inodes.bound, after.inodes.bound, capacity) ||
+      (after.inodes.bound > 0n && apart(before.inodes.bound, after.inodes.bound, capacity)) ||
       apart(before.inodes.free, after.inodes.free, capacity)
     );
   }
   const { capacityBytes, availableBytes } = after.breakdown;
   return (
-    apart(before.boundBytes, after.boundBytes, capacityBytes) ||
+    // That nothing at all is left to gain is no news of a disk that images could not help before.
+    (after.boundBytes > 0n && apart(before.boundBytes, after.boundBytes, capacityBytes)) ||
     apart(before.breakdown.availableBytes, availableBytes, capacityBytes)
   );
 }

@@ -1,0 +1,269 @@
+// The ports of an agent on a simulated node: calls take time, fail while the runtime is away, and are counted.
+
+import type { Engine, EventFeed, Seen } from "../../src/loop/ports.ts";
+import { RuntimeError } from "../../src/model/errors.ts";
+import type { Event } from "../../src/model/event.ts";
+import type { HoldState } from "../../src/model/hold.ts";
+import type { ImageId } from "../../src/model/ids.ts";
+import { emptyLedger, type Ledger } from "../../src/model/ledger.ts";
+import type { Limits } from "../../src/model/limits.ts";
+import type { Pass, PassKind } from "../../src/model/pass.ts";
+import type { Container, KeepRules, Sandbox } from "../../src/model/snapshot.ts";
+import { duration, type Instant } from "../../src/model/time.ts";
+import { aSnapshot } from "../support/build/values.ts";
+import { available, filesystemOf, inodesFree, type SimNode } from "./node.ts";
+import type { Random } from "./random.ts";
+
+/** What happens to calls, changed at will while time passes. */
+export interface Weather {
+  runtimeIsAway: boolean;
+  /** A call takes up to so long. */
+  latencyMs: number;
+  /** Of a hundred removals, so many are refused; and so many are answered too late, and done all the same. */
+  refusedPercent: number;
+  tooLatePercent: number;
+  hold: HoldState;
+  keep: KeepRules;
+  limits: Limits;
+  /** What `ImageFsInfo` says of the images' use. */
+  told: "exact" | "none";
+  events: boolean;
+}
+
+/** What an agent did and said; shared by all that run on the node one after the other. */
+export class SimRecord {
+  readonly events: Event[] = [];
+  readonly passes: Pass[] = [];
+  readonly said: string[] = [];
+  runtimeCalls = 0;
+  statfs = 0;
+  /** The pass that runs. */
+  kind: PassKind | null = null;
+  /** The keep rules that the latest observation read. */
+  keepRead: KeepRules | null = null;
+  /** The containers that the runtime named last, by their image. */
+  listed: readonly Container[] = [];
+  ledger: Ledger = emptyLedger;
+  /** What must never happen, and did. */
+  readonly violations: string[] = [];
+  /** Removals of the pass that runs for which nothing asked any more. */
+  surplus = 0;
+  passStartedNs = 0n;
+  listedSandboxes: readonly Sandbox[] = [];
+  /** Every RemoveImage call. */
+  removals: { readonly atNs: bigint; readonly id: ImageId; readonly kind: PassKind | null }[] = [];
+}
+
+export interface SimPorts {
+  readonly node: SimNode;
+  readonly weather: Weather;
+  readonly record: SimRecord;
+  readonly random: Random;
+  /** False once the process is gone: nothing that it asks for is answered then. */
+  readonly isAlive: () => boolean;
+  /** Why an image must not be removed now; `null`: it may be. */
+  readonly judge: (id: ImageId) => string | null;
+  readonly startedAt: Instant;
+}
+
+const never = new Promise<never>(() => undefined);
+
+export function simEngine(ports: SimPorts): Engine {
+  const { node, weather, record, random, isAlive } = ports;
+  const { clock } = node;
+  const call = async (): Promise<void> => {
+    record.runtimeCalls += 1;
+    if (weather.latencyMs > 0) await clock.sleep(random.next() * weather.latencyMs);
+    if (!isAlive()) await never;
+    if (weather.runtimeIsAway) throw new RuntimeError("unreachable", "the runtime is away");
+  };
+  const disk = (path: string) => {
+    const found = node.disks.find((one) => one.path === path);
+    if (found === undefined) throw new Error(`the node has no disk at ${path}`);
+    return found;
+  };
+  return {
+    observe: {
+      runtime: readerOf(ports, call),
+      disk: {
+        filesystems: async () => node.disks.map((one) => filesystemOf(node, one, weather.told)),
+        measure: async (path) => {
+          record.statfs += 1;
+          const one = disk(path);
+          return {
+            capacityBytes: one.capacity,
+            availableBytes: available(node, one),
+            inodes: one.inodes,
+            inodesFree: inodesFree(node, one),
+          };
+        },
+      },
+      host: {
+        clocks: () => ({
+          wall: node.wall(),
+          uptime: duration(node.uptimeNs()),
+          bootId: node.bootId,
+        }),
+        keepRules: async () => (record.keepRead = weather.keep),
+        pods: async () => ({
+          kind: "ready",
+          source: "kubelet-dir",
+          pods: [...node.pods].map((uid) => ({ uid, finished: false, evicted: false, images: [] })),
+        }),
+        logs: async () => null,
+      },
+    },
+    memory: {
+      current: () => record.ledger,
+      replace: (next) => {
+        if (isAlive()) record.ledger = next;
+      },
+    },
+    timer: {
+      monotonicNs: () => clock.monotonicNs(),
+      sleep: async (ms, signal) => {
+        await clock.sleep(ms, signal);
+        if (!isAlive()) await never;
+      },
+    },
+    limits: () => weather.limits,
+    hold: () => weather.hold,
+    startedAt: ports.startedAt,
+    writer: writerOf(ports, call),
+    remover: {
+      removeContainerLogs: async () => ({ names: [], bytes: 0n }),
+      removeLegacyLink: async () => false,
+      removePodLogs: async () => ({ names: [], bytes: 0n }),
+    },
+    hooks: { get: async () => 200 },
+    journal: {
+      passStarted: ({ kind }) => {
+        record.kind = kind;
+        record.surplus = 0;
+        record.passStartedNs = clock.monotonicNs();
+      },
+      imageDone: () => undefined,
+      containerDone: () => undefined,
+      passEnded: (pass: Pass, _seen: Seen | null) => {
+        record.kind = null;
+        record.passes.push(pass);
+      },
+      event: (event) => void record.events.push(event),
+      say: (_, message) => void record.said.push(message),
+      failed: (_, message) => void record.said.push(message),
+      succeeded: () => undefined,
+    },
+    lock: { acquire: async () => () => undefined },
+    events: { listen: (signal) => feedOf(ports, signal) },
+  };
+}
+
+type Call = () => Promise<void>;
+
+function readerOf({ node, record }: SimPorts, call: Call): Engine["observe"]["runtime"] {
+  return {
+    info: async () => {
+      await call();
+      return aSnapshot().runtime;
+    },
+    listImages: async () => {
+      await call();
+      return [...node.images.values()].map(({ image }) => image);
+    },
+    listContainers: async () => {
+      await call();
+      record.listed = [...node.containers.values()];
+      return record.listed;
+    },
+    listSandboxes: async () => {
+      await call();
+      record.listedSandboxes = [...node.sandboxes.values()];
+      return record.listedSandboxes;
+    },
+    containerDetail: async (id) => {
+      await call();
+      const container = node.containers.get(id);
+      if (container === undefined) return null;
+      const { state, podUid: uid } = container;
+      const labels = { "io.kubernetes.pod.uid": uid };
+      return {
+        id,
+        imageVolumes: [],
+        finishedAt: null,
+        logPath: "",
+        state,
+        labels,
+        annotations: {},
+      };
+    },
+    sandboxDetail: async (id) => {
+      await call();
+      const sandbox = node.sandboxes.get(id);
+      return sandbox === undefined ? null : { id, state: sandbox.state, address: "" };
+    },
+    sandboxImage: async () => {
+      await call();
+      return null;
+    },
+    imageStatus: async (reference) => {
+      await call();
+      return [...node.images.values()].find(({ image }) => image.id === reference)?.image ?? null;
+    },
+    reportedFilesystems: async () => {
+      await call();
+      return { images: [], containers: [] };
+    },
+  };
+}
+
+/** The deadline of a call, as configured by default. */
+const DEADLINE_MS = 120_000;
+
+function writerOf(ports: SimPorts, call: Call): Engine["writer"] {
+  const { node, weather, record, random, judge } = ports;
+  return {
+    removeImage: async (id) => {
+      record.removals.push({ atNs: node.clock.monotonicNs(), id, kind: record.kind });
+      const fault = judge(id);
+      if (fault !== null) record.violations.push(`${id} was removed: ${fault}`);
+      await call();
+      const dice = random.next() * 100;
+      if (dice < weather.refusedPercent) throw new RuntimeError("failed", "device is busy");
+      if (dice < weather.refusedPercent + weather.tooLatePercent) {
+        node.clock.after(DEADLINE_MS * 1.5, () => node.removeImage(id));
+        await node.clock.sleep(DEADLINE_MS);
+        throw new RuntimeError("deadline", "RemoveImage was not answered in time");
+      }
+      node.removeImage(id);
+    },
+    stopContainer: call,
+    removeContainer: async (id) => {
+      await call();
+      if (node.containers.get(id)?.state === "running")
+        record.violations.push(`the running container ${id} was removed`);
+      node.containers.delete(id);
+    },
+    stopSandbox: call,
+    removeSandbox: async (id) => {
+      await call();
+      if (node.sandboxes.get(id)?.state === "ready")
+        record.violations.push(`the ready sandbox ${id} was removed`);
+      node.sandboxes.delete(id);
+    },
+    execSync: async () => 0,
+  };
+}
+
+/** Announces each container that came to the node while somebody listened. */
+function feedOf({ node, weather }: SimPorts, signal: AbortSignal): EventFeed {
+  const announced: { readonly atNs: bigint; readonly container: Container }[] = [];
+  const listener = (container: Container): void => {
+    announced.push({ atNs: node.clock.monotonicNs(), container });
+  };
+  if (weather.events) node.listeners.add(listener);
+  signal.addEventListener("abort", () => node.listeners.delete(listener), { once: true });
+  return {
+    announcedSince: (sinceNs) =>
+      announced.filter(({ atNs }) => atNs >= sinceNs).map(({ container }) => container),
+  };
+}

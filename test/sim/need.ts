@@ -1,0 +1,30 @@
+// Whether anything still asks for the removal of images, judged on the truth: what is about to come free is free.
+
+import type { PassKind } from "../../src/model/pass.ts";
+import { available, inodesFree, type SimDisk } from "./node.ts";
+import type { Simulation } from "./simulation.ts";
+
+/** By the targets that a pass of the kind can have with the thresholds that simulations use. */
+export function isNeeded(sim: Simulation, kind: PassKind | null): boolean {
+  const { node, weather } = sim;
+  const { maximumAge, maximumImages, storeBudgetBytes, inodeHighPercent } = weather.limits.images;
+  const disk = node.imageDisk();
+  const pressure = kind === "pressure";
+  if (freeShare(sim, disk).bytes < (pressure ? 15n : 20n)) return true;
+  if (pressure) return freeShare(sim, disk).inodes < 5n;
+  if (inodeHighPercent !== null && freeShare(sim, disk).inodes < 25n) return true;
+  if (maximumAge > 0n) return true;
+  if (maximumImages !== null && node.images.size > maximumImages) return true;
+  if (storeBudgetBytes === null) return false;
+  const told = node.layersUse().bytes - node.toBeReleased().bytes;
+  const reported = [...node.images.values()].reduce((sum, { image }) => sum + image.sizeBytes, 0n);
+  return (weather.told === "exact" ? told : reported) > storeBudgetBytes;
+}
+
+function freeShare({ node }: Simulation, disk: SimDisk): { bytes: bigint; inodes: bigint } {
+  const coming = node.toBeReleased();
+  return {
+    bytes: (100n * (available(node, disk) + coming.bytes)) / disk.capacity,
+    inodes: (100n * (inodesFree(node, disk) + coming.inodes)) / disk.inodes,
+  };
+}

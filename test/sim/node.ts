@@ -1,0 +1,268 @@
+// A simulated node: images made of layers that they share, containers, and disks on which others write too.
+
+import { containerId, imageId, podUid, sandboxId } from "../../src/model/ids.ts";
+import type { ImageId, PodUid } from "../../src/model/ids.ts";
+import type {
+  Container,
+  Filesystem,
+  FilesystemRole,
+  Image,
+  Sandbox,
+} from "../../src/model/snapshot.ts";
+import { type Instant, instant } from "../../src/model/time.ts";
+import { idOf, MIB } from "../support/build/values.ts";
+import type { SimClock } from "./clock.ts";
+
+export interface Layer {
+  readonly id: string;
+  readonly bytes: bigint;
+  readonly inodes: bigint;
+}
+
+/** An image as a registry has it. */
+export interface Release {
+  readonly name: string;
+  readonly layers: readonly Layer[];
+  /** Reported bytes for each real one: runtimes report compressed sizes. */
+  readonly reported: number;
+  readonly pinned: boolean;
+}
+
+export interface SimImage {
+  readonly image: Image;
+  readonly release: Release;
+  /** When it came to the node, by the monotonic clock. */
+  readonly cameNs: bigint;
+}
+
+export interface SimDisk {
+  readonly device: string;
+  readonly path: string;
+  readonly roles: readonly FilesystemRole[];
+  readonly capacity: bigint;
+  readonly inodes: bigint;
+  /** What others wrote: everything that is no layer. */
+  others: bigint;
+  othersInodes: bigint;
+}
+
+export interface NodeOptions {
+  readonly clock: SimClock;
+  readonly disks: readonly SimDisk[];
+  /** Space comes free so long after the last image of a layer went. */
+  readonly lateMs: number;
+}
+
+/** Wall time when the simulation begins. */
+const START = 1_767_225_600_000_000_000n;
+
+export class SimNode {
+  readonly clock: SimClock;
+  readonly disks: readonly SimDisk[];
+  readonly images = new Map<ImageId, SimImage>();
+  readonly containers = new Map<string, Container>();
+  readonly sandboxes = new Map<string, Sandbox>();
+  /** Pods that the kubelet has a directory for. */
+  readonly pods = new Set<PodUid>();
+  /** Images that answer OK to their removal and stay. */
+  readonly ghosts = new Set<ImageId>();
+  /** Which image a pod is about to run, by its sandbox. */
+  readonly wanted = new Map<string, ImageId>();
+  /** Told of each container that comes. */
+  readonly listeners = new Set<(container: Container) => void>();
+  lateMs: number;
+  /** By how much the wall clock is wrong. */
+  wallOffset = 0n;
+  bootId = "boot-1";
+  #bootedNs: bigint;
+  readonly #users = new Map<string, number>();
+  readonly #layers = new Map<string, Layer>();
+
+  constructor(options: NodeOptions) {
+    this.clock = options.clock;
+    this.disks = options.disks;
+    this.lateMs = options.lateMs;
+    this.#bootedNs = this.clock.monotonicNs() - 3_600_000_000_000n;
+  }
+
+  wall(): Instant {
+    return instant(START + this.clock.monotonicNs() + this.wallOffset);
+  }
+
+  uptimeNs(): bigint {
+    return this.clock.monotonicNs() - this.#bootedNs;
+  }
+
+  /** Brings an image; `false` where the disk has no room for it. */
+  pull(release: Release): boolean {
+    const id = idOf(release.name);
+    if (this.images.has(id)) return true;
+    const wanted = release.layers.filter((layer) => !this.#layers.has(layer.id));
+    const needed = wanted.reduce((sum, layer) => sum + layer.bytes, 0n);
+    if (needed > available(this, this.imageDisk())) return false;
+    for (const layer of release.layers) {
+      this.#users.set(layer.id, (this.#users.get(layer.id) ?? 0) + 1);
+      this.#layers.set(layer.id, layer);
+    }
+    const bytes = release.layers.reduce((sum, layer) => sum + layer.bytes, 0n);
+    const image: Image = {
+      id,
+      repoTags: [`registry.example/${release.name}:v1`],
+      repoDigests: [],
+      sizeBytes: (bytes * BigInt(Math.round(release.reported * 1000))) / 1000n,
+      pinned: release.pinned,
+    };
+    this.images.set(id, { image, release, cameNs: this.clock.monotonicNs() });
+    return true;
+  }
+
+  /** As RemoveImage does: what it frees comes at once, or late. */
+  removeImage(id: ImageId): void {
+    const found = this.images.get(id);
+    if (found === undefined || this.ghosts.has(id)) return;
+    this.images.delete(id);
+    for (const { id: layer } of found.release.layers)
+      this.#users.set(layer, (this.#users.get(layer) ?? 1) - 1);
+    if (this.lateMs === 0) this.#sweep();
+    else this.clock.after(this.lateMs, () => this.#sweep());
+  }
+
+  /** Bytes and inodes of layers that are there, those to be released included. */
+  layersUse(): { readonly bytes: bigint; readonly inodes: bigint } {
+    let bytes = 0n;
+    let inodes = 0n;
+    for (const layer of this.#layers.values()) {
+      bytes += layer.bytes;
+      inodes += layer.inodes;
+    }
+    return { bytes, inodes };
+  }
+
+  /** Bytes and inodes of layers that no image has any more and that are still there. */
+  toBeReleased(): { readonly bytes: bigint; readonly inodes: bigint } {
+    let bytes = 0n;
+    let inodes = 0n;
+    for (const layer of this.#layers.values()) {
+      if ((this.#users.get(layer.id) ?? 0) > 0) continue;
+      bytes += layer.bytes;
+      inodes += layer.inodes;
+    }
+    return { bytes, inodes };
+  }
+
+  imageDisk(): SimDisk {
+    const disk = this.disks.find(({ roles }) => roles.includes("imagefs"));
+    if (disk === undefined) throw new Error("a node has a disk for images");
+    return disk;
+  }
+
+  addSandbox(pod: string, image: ImageId): Sandbox {
+    const sandbox: Sandbox = {
+      id: sandboxId(`sandbox-${pod}`),
+      podUid: podUid(`uid-${pod}`),
+      metadataUid: podUid(`uid-${pod}`),
+      name: pod,
+      namespace: "default",
+      attempt: 0,
+      state: "ready",
+      createdAt: this.wall(),
+    };
+    this.sandboxes.set(sandbox.id, sandbox);
+    this.pods.add(sandbox.podUid);
+    this.wanted.set(sandbox.id, image);
+    return sandbox;
+  }
+
+  addContainer(sandbox: Sandbox, image: ImageId): Container {
+    const container: Container = {
+      id: containerId(`container-${sandbox.name}`),
+      sandboxId: sandbox.id,
+      name: "main",
+      attempt: 0,
+      podUid: sandbox.podUid,
+      podName: sandbox.name,
+      podNamespace: "default",
+      imageName: "",
+      imageRef: image,
+      imageId: "",
+      state: "running",
+      createdAt: this.wall(),
+    };
+    this.containers.set(container.id, container);
+    for (const listener of this.listeners) listener(container);
+    return container;
+  }
+
+  endPod(sandbox: Sandbox): void {
+    for (const container of this.containers.values())
+      if (container.sandboxId === sandbox.id)
+        this.containers.set(container.id, { ...container, state: "exited" });
+    if (this.sandboxes.has(sandbox.id))
+      this.sandboxes.set(sandbox.id, { ...sandbox, state: "not-ready" });
+  }
+
+  /** The machine starts anew: nothing runs, and no container is there until the kubelet brings pods back. */
+  reboot(): void {
+    this.bootId = `boot-${Number(this.bootId.slice(5)) + 1}`;
+    this.#bootedNs = this.clock.monotonicNs();
+    this.containers.clear();
+    this.sandboxes.clear();
+  }
+
+  #sweep(): void {
+    for (const id of this.#layers.keys())
+      if ((this.#users.get(id) ?? 0) === 0) this.#layers.delete(id);
+  }
+}
+
+export function available(node: SimNode, disk: SimDisk): bigint {
+  const layers = disk === node.imageDisk() ? node.layersUse().bytes : 0n;
+  const free = disk.capacity - disk.others - layers;
+  return free > 0n ? free : 0n;
+}
+
+export function inodesFree(node: SimNode, disk: SimDisk): bigint {
+  const layers = disk === node.imageDisk() ? node.layersUse().inodes : 0n;
+  const free = disk.inodes - disk.othersInodes - layers;
+  return free > 0n ? free : 0n;
+}
+
+export function filesystemOf(node: SimNode, disk: SimDisk, told: "exact" | "none"): Filesystem {
+  const images = disk.roles.includes("imagefs");
+  const use = node.layersUse();
+  return {
+    roles: disk.roles,
+    path: disk.path,
+    mountpoint: disk.path,
+    device: disk.device,
+    capacityBytes: disk.capacity,
+    availableBytes: available(node, disk),
+    inodes: disk.inodes,
+    inodesFree: inodesFree(node, disk),
+    imageUsedBytes: images && told === "exact" ? use.bytes : null,
+    imageInodesUsed: images && told === "exact" ? use.inodes : null,
+    containerUsedBytes: null,
+  };
+}
+
+export const aDisk = (change: Partial<SimDisk> = {}): SimDisk => ({
+  device: "8:1",
+  path: "/var/lib/containerd",
+  roles: ["imagefs", "containerfs", "nodefs"],
+  capacity: 100_000n * MIB,
+  inodes: 1_000_000n,
+  others: 0n,
+  othersInodes: 0n,
+  ...change,
+});
+
+/** An image of layers of its own, of so many MiB. */
+export const aRelease = (name: string, mib: number, change: Partial<Release> = {}): Release => ({
+  name,
+  layers: [{ id: `layer-${name}`, bytes: BigInt(mib) * MIB, inodes: BigInt(mib) }],
+  reported: 1,
+  pinned: false,
+  ...change,
+});
+
+export const imageOf = (release: Release): ImageId => imageId(idOf(release.name));

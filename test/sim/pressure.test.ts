@@ -1,0 +1,330 @@
+// Disk pressure under simulated time: what a check costs, how soon it is acted on, how far, and what is said.
+
+import { describe, expect, test } from "bun:test";
+
+import { minutes, seconds } from "../../src/model/time.ts";
+import { defaultImageLimits, MIB } from "../support/build/values.ts";
+import { aDisk, aRelease, available, imageOf, type SimDisk } from "./node.ts";
+import {
+  aThreshold,
+  HOUR,
+  MINUTE,
+  SECOND,
+  simLimits,
+  type SimOptions,
+  Simulation,
+} from "./simulation.ts";
+
+/** No loop but the one of pressure, after the first run of each. */
+const ALONE = {
+  "image-cache": 1_000 * HOUR,
+  "image-detection": 1_000 * HOUR,
+  "image-gc": 1_000 * HOUR,
+  "container-gc": 1_000 * HOUR,
+} as const;
+
+/** A node with so many images of 1000 MiB on a disk of 100000 MiB, watched for ten minutes. */
+async function aNode(images: number, options: SimOptions = {}): Promise<Simulation> {
+  const sim = new Simulation(options);
+  for (let at = 0; at < images; at += 1) sim.node.pull(aRelease(`image${at}`, 1_000));
+  sim.start();
+  await sim.run(10 * MINUTE);
+  return sim;
+}
+
+const fill = (sim: Simulation, percentFree: number, disk = sim.node.imageDisk()): void => {
+  const target = (disk.capacity * BigInt(Math.round(percentFree * 100))) / 10_000n;
+  disk.others += available(sim.node, disk) - target;
+};
+
+const reasons = (sim: Simulation): readonly string[] =>
+  sim.record.events.map(({ reason }) => reason);
+
+describe("the cost of watching", () => {
+  test("without pressure a check is one statfs for each filesystem, and no call of the runtime", async () => {
+    const disks = [
+      aDisk({ roles: ["imagefs", "containerfs"], device: "8:2" }),
+      aDisk({ roles: ["nodefs"], path: "/var/lib/kubelet" }),
+    ];
+    const sim = await aNode(10, { disks, periods: ALONE });
+    const { runtimeCalls, statfs } = sim.record;
+    await sim.run(HOUR);
+    expect(sim.record.runtimeCalls).toBe(runtimeCalls);
+    expect(sim.record.statfs - statfs).toBe(2 * 360);
+    expect(sim.record.passes.filter(({ kind }) => kind === "pressure")).toEqual([]);
+  });
+
+  test("while the runtime is away the disks are still watched", async () => {
+    const sim = await aNode(10, { periods: ALONE });
+    sim.weather.runtimeIsAway = true;
+    fill(sim, 5);
+    await sim.run(MINUTE);
+    expect(reasons(sim)).toContain("EvictionThresholdMet");
+    expect(sim.agent.state().runtimeError).toContain("the runtime is away");
+  });
+});
+
+describe("how soon", () => {
+  test("from crossing a hard threshold to the first removal passes one pressure period at most", async () => {
+    for (let offset = 0; offset < 40; offset += 1) {
+      const sim = await aNode(40, { seed: offset, weather: { latencyMs: 5 } });
+      await sim.run(sim.random.next() * 20 * SECOND);
+      const crossedNs = sim.clock.monotonicNs();
+      fill(sim, 14);
+      await sim.run(12 * SECOND);
+      const first = sim.record.removals[0];
+      expect(first).toBeDefined();
+      expect(Number((first?.atNs ?? 0n) - crossedNs) / 1e9).toBeLessThanOrEqual(10.2);
+    }
+  });
+
+  test("a soft threshold is acted on when it has lasted for its grace period, and not before", async () => {
+    const limits = {
+      ...simLimits,
+      pressure: {
+        ...simLimits.pressure,
+        thresholds: [aThreshold("imagefs.available", 30, { grace: seconds(90) })],
+      },
+    };
+    const sim = await aNode(40, { weather: { limits }, periods: ALONE });
+    fill(sim, 25);
+    await sim.run(85 * SECOND);
+    expect(sim.record.removals).toEqual([]);
+    expect(sim.agent.state().pressure?.condition).toBeTrue();
+    await sim.run(20 * SECOND);
+    // A fraction is a float32, as with the kubelet: 0.3 is a little more than 30 %.
+    expect(sim.freePercent()).toBe(31);
+  });
+
+  test("a soft threshold that does not last costs no image", async () => {
+    const limits = {
+      ...simLimits,
+      pressure: {
+        ...simLimits.pressure,
+        thresholds: [aThreshold("imagefs.available", 30, { grace: seconds(90) })],
+      },
+    };
+    const sim = await aNode(40, { weather: { limits }, periods: ALONE });
+    for (let round = 0; round < 10; round += 1) {
+      fill(sim, 25);
+      await sim.run(80 * SECOND);
+      fill(sim, 35);
+      await sim.run(20 * SECOND);
+    }
+    expect(sim.record.removals).toEqual([]);
+    expect(sim.record.passes.filter(({ kind }) => kind === "pressure")).toEqual([]);
+  });
+});
+
+describe("how far", () => {
+  test("until the threshold and its minimum reclaim are free, and no image further", async () => {
+    const limits = {
+      ...simLimits,
+      pressure: {
+        ...simLimits.pressure,
+        thresholds: [
+          aThreshold("imagefs.available", 15, {
+            minimumReclaim: { kind: "quantity", value: 2_500n * MIB },
+          }),
+        ],
+      },
+    };
+    const sim = await aNode(40, { weather: { limits }, periods: ALONE });
+    fill(sim, 12);
+    await sim.run(MINUTE);
+    // 15 % and 2500 MiB are 17.5 %: the sixth image is the first to reach that.
+    expect(sim.record.removals).toHaveLength(6);
+    expect(sim.freePercent()).toBe(18);
+    await sim.run(HOUR);
+    expect(sim.record.removals).toHaveLength(6);
+  });
+
+  test("the least recently used goes first, across a restart of the agent", async () => {
+    const sim = await aNode(40, { periods: ALONE });
+    const order: number[] = [];
+    for (const at of [7, 3, 5]) {
+      const sandbox = sim.node.addSandbox(`pod${at}`, imageOf(aRelease(`image${at}`, 1)));
+      sim.node.addContainer(sandbox, imageOf(aRelease(`image${at}`, 1)));
+      sim.kill();
+      sim.start();
+      await sim.run(3 * MINUTE);
+      sim.node.endPod(sandbox);
+      sim.node.containers.clear();
+      order.push(at);
+    }
+    sim.kill();
+    sim.start();
+    // All containers vanished between two observations: that is watched for a while.
+    await sim.run(30 * MINUTE);
+    for (let at = 40; at > 3; at -= 1) {
+      const release = aRelease(`image${at}`, 1_000);
+      if (!order.includes(at)) sim.node.images.delete(imageOf(release));
+    }
+    for (const at of [0, 1, 2]) sim.node.images.delete(imageOf(aRelease(`image${at}`, 1)));
+    sim.kill();
+    sim.start();
+    await sim.run(MINUTE);
+    fill(sim, 12);
+    await sim.run(MINUTE);
+    expect(sim.record.removals.map(({ id }) => id)).toEqual(
+      [7, 3, 5].map((at) => imageOf(aRelease(`image${at}`, 1))),
+    );
+  });
+
+  test("a space, an inode, a budget and a count trigger at once: the strictest of them wins", async () => {
+    const limits = {
+      ...simLimits,
+      images: {
+        ...defaultImageLimits,
+        maximumImages: 30,
+        storeBudgetBytes: 25_500n * MIB,
+        inodeHighPercent: 90,
+        inodeLowPercent: 80,
+      },
+    };
+    const sim = await aNode(40, { weather: { limits } });
+    // 40 images of 1000 MiB: the count wants 10 of them gone, the budget 15.
+    expect(sim.record.removals).toHaveLength(15);
+    const triggers = sim.record.passes.flatMap(({ images }) =>
+      (images?.items ?? []).flatMap(({ candidate }) => candidate.triggers.map(({ kind }) => kind)),
+    );
+    expect(new Set(triggers)).toEqual(new Set(["budget", "count"]));
+  });
+
+  test("inode pressure is relieved by images that have inodes, down to the threshold", async () => {
+    const sim = await aNode(40, { periods: ALONE });
+    const disk = sim.node.imageDisk();
+    // Each image has 1000 inodes; 5 % of 100000 are 5000.
+    Object.assign(disk, { inodes: 100_000n });
+    disk.othersInodes = 100_000n - 40_000n - 2_000n;
+    sim.kill();
+    sim.start();
+    await sim.run(MINUTE);
+    expect(sim.record.removals).toHaveLength(3);
+  });
+
+  test("inodes that others' small files take cost no image, and it is said once", async () => {
+    const sim = await aNode(40, { periods: ALONE });
+    const disk = sim.node.imageDisk();
+    Object.assign(disk, { inodes: 10_000_000n });
+    disk.othersInodes = 10_000_000n - 40_000n - 2_000n;
+    sim.kill();
+    sim.start();
+    await sim.run(HOUR);
+    expect(sim.record.removals).toEqual([]);
+    const said = sim.record.events.filter(({ reason }) => reason === "ImageGCFutile");
+    expect(said.map(({ message }) => message)).toEqual([expect.stringContaining("inodes free")]);
+  });
+});
+
+describe("what cannot help", () => {
+  test("a file that is no image and fills the disk costs no image, and what fills the disk is said once", async () => {
+    const sim = await aNode(2);
+    fill(sim, 3);
+    await sim.run(3 * HOUR);
+    expect(sim.record.removals).toEqual([]);
+    const said = sim.record.events.filter(({ reason }) => reason === "ImageGCFutile");
+    expect(said.map(({ message }) => message)).toEqual([
+      expect.stringMatching(/images 2\.0 GiB, something else 9\d\.\d GiB/),
+    ]);
+  });
+
+  test("it is said again when the disk has changed", async () => {
+    const sim = await aNode(2);
+    fill(sim, 5);
+    await sim.run(HOUR);
+    fill(sim, 2);
+    await sim.run(HOUR);
+    expect(reasons(sim).filter((reason) => reason === "ImageGCFutile")).toHaveLength(2);
+  });
+
+  test("with images on a disk of their own, pressure on the node's disk removes no image and no container", async () => {
+    const node: SimDisk = aDisk({ roles: ["nodefs"], path: "/var/lib/kubelet" });
+    const images = aDisk({ roles: ["imagefs", "containerfs"], device: "8:2" });
+    const sim = await aNode(40, { disks: [images, node] });
+    fill(sim, 2, node);
+    await sim.run(HOUR);
+    expect(sim.record.removals).toEqual([]);
+    const passes = sim.record.passes.filter(({ kind }) => kind === "pressure");
+    expect(passes.length).toBeGreaterThan(300);
+    expect(passes.every(({ plan }) => plan.images === null)).toBeTrue();
+    expect(passes.every(({ containers }) => containers?.containers.length === 0)).toBeTrue();
+    expect(reasons(sim).filter((reason) => reason === "EvictionThresholdMet")).toHaveLength(1);
+  });
+
+  test("images on two disks: removals that gain nothing on the full one end after three, and are not tried again every ten seconds", async () => {
+    const first = aDisk({ roles: ["imagefs", "containerfs", "nodefs"] });
+    const second = aDisk({ roles: ["imagefs"], device: "8:2", path: "/var/lib/stargz" });
+    // All layers lie on the first one.
+    const sim = await aNode(40, { disks: [first, second], weather: { told: "none" } });
+    fill(sim, 14, second);
+    await sim.run(2 * HOUR);
+    expect(sim.record.removals).toHaveLength(3);
+    expect(reasons(sim).filter((reason) => reason === "ImageGCFutile")).toHaveLength(1);
+  });
+});
+
+describe("no flapping", () => {
+  test("an image that a job pulls again and again is never the one that goes", async () => {
+    const sim = await aNode(60, { weather: { latencyMs: 20 } });
+    const job = aRelease("job", 2_000);
+    let pulls = 0;
+    for (let run = 0; run < 20; run += 1) {
+      if (!sim.node.images.has(imageOf(job))) pulls += 1;
+      sim.node.pull(job);
+      const sandbox = sim.node.addSandbox(`job${run}`, imageOf(job));
+      sim.node.addContainer(sandbox, imageOf(job));
+      await sim.run(MINUTE);
+      sim.node.endPod(sandbox);
+      sim.node.pods.delete(sandbox.podUid);
+      // Others write all the while: images have to go in each round.
+      const room = available(sim.node, sim.node.imageDisk());
+      sim.node.imageDisk().others += room < 3_000n * MIB ? room : 3_000n * MIB;
+      await sim.run(2 * MINUTE);
+    }
+    expect(sim.record.removals.length).toBeGreaterThan(10);
+    expect(pulls).toBe(1);
+  });
+
+  test("the condition does not come and go faster than its transition period", async () => {
+    const sim = await aNode(0, { periods: ALONE });
+    const seen: boolean[] = [];
+    for (let round = 0; round < 120; round += 1) {
+      fill(sim, round % 2 === 0 ? 14 : 16);
+      await sim.run(15 * SECOND);
+      seen.push(sim.agent.state().pressure?.condition ?? false);
+    }
+    expect(new Set(seen)).toEqual(new Set([true]));
+    await sim.run(6 * MINUTE);
+    expect(sim.agent.state().pressure?.condition).toBeFalse();
+    expect(reasons(sim).filter((reason) => reason === "EvictionThresholdMet")).toHaveLength(1);
+  });
+});
+
+test("pressure while collection is on hold, in its boot grace, or without valid rules removes nothing, and acts afterwards", async () => {
+  const sim = await aNode(40);
+  sim.weather.hold = { kind: "held", until: null, since: null, reason: "an upgrade" };
+  fill(sim, 5);
+  await sim.run(10 * MINUTE);
+  expect(sim.record.removals).toEqual([]);
+  sim.weather.hold = { kind: "none" };
+  sim.weather.keep = {
+    rules: [],
+    problems: [{ source: "x.list:1", message: "it is empty" }],
+    directoriesRead: [],
+  };
+  await sim.run(10 * MINUTE);
+  expect(sim.record.removals).toEqual([]);
+  expect(reasons(sim).filter((reason) => reason === "KeepRulesInvalid")).toHaveLength(1);
+  sim.weather.keep = { rules: [], problems: [], directoriesRead: [] };
+  sim.kill();
+  sim.node.reboot();
+  sim.start();
+  await sim.run(Number(simLimits.memory.bootGrace / 1_000_000n) - 20 * SECOND);
+  expect(sim.record.removals).toEqual([]);
+  await sim.run(minutesOf(2));
+  expect(sim.record.removals.length).toBeGreaterThan(5);
+  expect(sim.record.violations).toEqual([]);
+});
+
+const minutesOf = (count: number): number => Number(minutes(count) / 1_000_000n);

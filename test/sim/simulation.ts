@@ -1,0 +1,191 @@
+// One simulated node with an agent on it, which can be stopped, killed and started again; and the judge of what it does.
+
+import { Agent, type Periods } from "../../src/loop/agent.ts";
+import type { ImageId } from "../../src/model/ids.ts";
+import type { Limits, Signal, Threshold } from "../../src/model/limits.ts";
+import { type Duration, duration, minutes } from "../../src/model/time.ts";
+import { compileKeepRules, matchKeepRules } from "../../src/policy/keep.ts";
+import { defaultLimits } from "../support/build/values.ts";
+import { SimClock } from "./clock.ts";
+import { simEngine, SimRecord, type Weather } from "./engine.ts";
+import { isNeeded } from "./need.ts";
+import { aDisk, available, type SimDisk, SimNode } from "./node.ts";
+import { Random } from "./random.ts";
+
+export const SECOND = 1_000;
+export const MINUTE = 60 * SECOND;
+export const HOUR = 60 * MINUTE;
+
+export const aThreshold = (
+  signal: Signal,
+  percent: number,
+  change: Partial<Threshold> = {},
+): Threshold => ({
+  signal,
+  amount: { kind: "fraction", value: percent / 100 },
+  grace: duration(0n),
+  minimumReclaim: null,
+  ...change,
+});
+
+/** As configuration has them by default. */
+export const simLimits: Limits = {
+  ...defaultLimits,
+  pressure: {
+    thresholds: [
+      aThreshold("nodefs.available", 10),
+      aThreshold("nodefs.inodesFree", 5),
+      aThreshold("imagefs.available", 15),
+      aThreshold("imagefs.inodesFree", 5),
+    ],
+    transitionPeriod: minutes(5),
+  },
+};
+
+export const simPeriods: Periods = {
+  "image-cache": 30 * SECOND,
+  "image-detection": 5 * MINUTE,
+  "image-gc": 5 * MINUTE,
+  "container-gc": MINUTE,
+  pressure: 10 * SECOND,
+};
+
+export interface SimOptions {
+  readonly seed?: number;
+  readonly disks?: readonly SimDisk[];
+  readonly lateMs?: number;
+  readonly weather?: Partial<Weather>;
+  readonly periods?: Partial<Periods>;
+}
+
+export class Simulation {
+  readonly clock = new SimClock();
+  readonly random: Random;
+  readonly node: SimNode;
+  readonly record = new SimRecord();
+  readonly weather: Weather;
+  readonly #periods: Periods;
+  #agent: Agent | null = null;
+  #life: { alive: boolean; readonly stop: AbortController; ended: boolean } | null = null;
+
+  constructor(options: SimOptions = {}) {
+    this.random = new Random(options.seed ?? 1);
+    this.node = new SimNode({
+      clock: this.clock,
+      disks: options.disks ?? [aDisk()],
+      lateMs: options.lateMs ?? 0,
+    });
+    this.weather = {
+      runtimeIsAway: false,
+      latencyMs: 0,
+      refusedPercent: 0,
+      tooLatePercent: 0,
+      hold: { kind: "none" },
+      keep: { rules: [], problems: [], directoriesRead: [] },
+      limits: simLimits,
+      told: "exact",
+      events: true,
+      ...options.weather,
+    };
+    this.#periods = { ...simPeriods, ...options.periods };
+  }
+
+  get agent(): Agent {
+    if (this.#agent === null) throw new Error("no agent was started");
+    return this.#agent;
+  }
+
+  /** There is one agent at a time: whoever is left of an earlier one is gone. */
+  start(): void {
+    this.kill();
+    const life = { alive: true, stop: new AbortController(), ended: false };
+    const engine = simEngine({
+      node: this.node,
+      weather: this.weather,
+      record: this.record,
+      random: this.random,
+      isAlive: () => life.alive,
+      judge: (id) => this.#faultOf(id),
+      startedAt: this.node.wall(),
+    });
+    this.#agent = new Agent({
+      engine,
+      periods: () => this.#periods,
+      dryRun: () => false,
+      lockWaitMs: () => 2 * MINUTE,
+      now: () => this.node.wall(),
+      random: () => this.random.between(0, 2 ** 24),
+    });
+    this.#life = life;
+    void this.#agent.run(life.stop.signal).then(() => {
+      life.ended = true;
+    });
+  }
+
+  /** SIGKILL: whatever it waits for is never answered. */
+  kill(): void {
+    if (this.#life !== null) this.#life.alive = false;
+  }
+
+  /** SIGTERM; says whether it has ended after a removal's deadline at the latest. */
+  async stop(): Promise<boolean> {
+    this.#life?.stop.abort();
+    await this.clock.run(5 * MINUTE);
+    return this.#life?.ended ?? true;
+  }
+
+  async run(ms: number): Promise<void> {
+    await this.clock.run(ms);
+  }
+
+  /** What is free on the disk of images, in percent. */
+  freePercent(disk: SimDisk = this.node.imageDisk()): number {
+    return Number((10_000n * available(this.node, disk)) / disk.capacity) / 100;
+  }
+
+  minimumAge(): Duration {
+    return this.weather.limits.images.minimumAge;
+  }
+
+  /** A pod without a container that the runtime had named, while the pass cannot have waited for two minutes yet. */
+  #startingOn(id: ImageId): string | null {
+    const { node, record, clock } = this;
+    const patience = 120_000_000_000n;
+    if (clock.monotonicNs() - record.passStartedNs >= patience) return null;
+    const starting = record.listedSandboxes.find(
+      (sandbox) =>
+        sandbox.state === "ready" &&
+        node.wanted.get(sandbox.id) === id &&
+        node.wall() - sandbox.createdAt < patience &&
+        node.wall() >= sandbox.createdAt &&
+        !record.listed.some(({ sandboxId }) => sandboxId === sandbox.id),
+    );
+    return starting?.id ?? null;
+  }
+
+  /** Judged on the truth, but for containers: there it counts what the runtime said last. */
+  #faultOf(id: ImageId): string | null {
+    const { node, record, weather } = this;
+    if (!isNeeded(this, record.kind)) record.surplus += 1;
+    // One more than the target needed is what nobody can avoid; one not answered in time counts with the next one.
+    if (record.surplus > (weather.tooLatePercent > 0 ? 2 : 1))
+      return `a ${record.kind} pass had removed enough ${record.surplus - 1} images before`;
+    const found = node.images.get(id);
+    const user = record.listed.find(({ imageRef }) => imageRef === id);
+    if (user !== undefined) return `${user.id} uses it, which the runtime had named`;
+    const starting = this.#startingOn(id);
+    if (starting !== null) return `${starting} has only just started and is about to run it`;
+    if (weather.hold.kind === "held") return "collection is on hold";
+    // They are read once in a pass.
+    if ((record.keepRead?.problems ?? []).length > 0) return "the keep rules are invalid";
+    if (node.bootId !== "boot-1" && node.uptimeNs() < weather.limits.memory.bootGrace)
+      return "the machine has only just booted";
+    if (found === undefined) return null;
+    if (found.release.pinned) return "it is pinned";
+    const match = matchKeepRules(compileKeepRules(weather.keep.rules), found.image);
+    if (match !== null) return `the rule ${match.rule.pattern} keeps it`;
+    const ageNs = this.clock.monotonicNs() - found.cameNs;
+    if (ageNs < this.minimumAge()) return `it is ${Number(ageNs) / 1e9} s old`;
+    return null;
+  }
+}
