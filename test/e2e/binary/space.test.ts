@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
+import { until } from "../../support/containerd/until.ts";
 import { type ImageDescription, imageIdOf } from "../../support/fake-runtime/describe.ts";
 import { diskObstacle, layer, MiB, type SmallDisk, smallDisk } from "./disk.ts";
 import { type Json, startNode, type TestNode } from "./node.ts";
@@ -164,5 +165,58 @@ describe("a ghost, which answers to its removal and is still listed,", () => {
     const explained = await it.json(["explain", "r.example/i0"]);
     expect(explained.things[0].reason.code).toBe("ghost");
     expect((await it.crigc("audit")).stdout).toContain("r.example/i0");
+  });
+});
+
+describe.skipIf(diskObstacle !== null)("an agent under disk pressure", () => {
+  const quick = [
+    "--pressure-period=100ms",
+    "--image-gc-period=1h",
+    "--eviction-pressure-transition-period=200ms",
+    "--eviction-hard=imagefs.available<15%",
+  ];
+
+  test("removes images until the pressure is gone, and no more", async () => {
+    await using disk = await smallDisk(capacityBytes);
+    const images = names(8, "own").map((name) => image(name, [layer(name, 10)]));
+    const store = { directory: join(disk.directory, "store") };
+    await using it = await startNode({ node: { images }, store, flags: [...flags, ...quick] });
+    await using agent = it.start(
+      "run",
+      "--image-gc-high-threshold=99",
+      "--image-gc-low-threshold=98",
+    );
+    await agent.untilSaid("the runtime answers");
+    const passes = (): number => it.runtime.callsOf("ImageFsInfo").length;
+    await until("it has looked", 10_000, () => passes() > 0);
+    expect(it.removedImages()).toEqual([]);
+    writeFileSync(join(disk.directory, "grows"), Buffer.alloc(15 * MiB));
+    await until("space is free again", 10_000, () => disk.usedBytes() <= 85 * MiB);
+    await agent.untilSaid("EvictionThresholdMet");
+    await until("the condition is over", 10_000, async () => {
+      const status = await it.json(["status"]);
+      return status.underPressure === false && status.pressure.length === 0;
+    });
+    expect(it.removedImages()).toHaveLength(1);
+    const { removals } = await it.json(["history"]);
+    expect(removals).toMatchObject([{ trigger: "pressure", signal: "imagefs.available" }]);
+  });
+
+  test("removes none where no image fills the disk, and says so once", async () => {
+    await using disk = await smallDisk(capacityBytes);
+    writeFileSync(join(disk.directory, "no image"), Buffer.alloc(95 * MiB));
+    const images = names(3, "own").map((name) => image(name, [layer(name, 0.5)]));
+    const store = { directory: join(disk.directory, "store") };
+    await using it = await startNode({ node: { images }, store, flags: [...flags, ...quick] });
+    await using agent = it.start("run");
+    await agent.untilSaid("ImageGCFutile");
+    const seen = it.runtime.callsOf("ListImages").length;
+    await until("it has looked again and again", 10_000, async () => {
+      const status = await it.json(["status"]);
+      const loop = status.loops.find((one: Json) => one.name === "pressure");
+      return it.runtime.callsOf("ListImages").length > seen + 5 && loop !== undefined;
+    });
+    expect(it.removedImages()).toEqual([]);
+    expect(agent.said().match(/event="ImageGCFutile"/g)?.length).toBe(1);
   });
 });
