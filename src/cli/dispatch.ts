@@ -67,9 +67,13 @@ const isSetting = ({ name }: FlagText): boolean => name !== "config" && name !==
 /** One line for each thing that is wrong; a bug of ours comes with its stack. */
 function storyOf(thrown: unknown): string {
   if (thrown instanceof ConfigError)
-    return thrown.issues
-      .map(({ source, message }) => `crigc: ${clean(`${source}: ${message}`)}\n`)
-      .join("");
+    return (
+      thrown.issues
+        // What is wrong with the command line has the command itself as its source.
+        .map(({ source, message }) => `${clean(`${source}: ${message}`)}\n`)
+        .map((line) => (/^crigc[: ]/.test(line) ? line : `crigc: ${line}`))
+        .join("")
+    );
   const message = `crigc: ${clean(messageOf(thrown))}\n`;
   if (exitOf(thrown) !== null) return message;
   const lines = thrown instanceof Error ? (thrown.stack ?? "").split("\n") : [];

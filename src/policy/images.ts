@@ -89,11 +89,7 @@ function choose(choice: Choice): {
     const protection = protectionOf(subject, context);
     const triggers = triggersFor(choice, subject, protection.reason);
     if (triggers.length === 0) {
-      kept.push({
-        ...subject,
-        reason: protection.reason ?? unprotectedReason(choice),
-        tried: protection.tried,
-      });
+      kept.push({ ...subject, ...keptBy(protection, choice) });
       continue;
     }
     const list = triggers.includes(AGE) ? forAge : others;
@@ -105,6 +101,16 @@ function choose(choice: Choice): {
     });
   }
   return { candidates: [...forAge, ...others], kept };
+}
+
+/** A rule, or that nothing asks; whatever decided stands last among what was tried. */
+function keptBy(
+  { reason, tried }: ReturnType<typeof protectionOf>,
+  choice: Choice,
+): Pick<KeptImage, "reason" | "tried"> {
+  if (reason !== null) return { reason, tried };
+  const unprotected = unprotectedReason(choice);
+  return { reason: unprotected, tried: [...tried, unprotected.kind] };
 }
 
 /** What asks for this image; empty: it stays. */

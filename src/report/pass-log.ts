@@ -46,7 +46,8 @@ function idleSummary({ kind, containers, images, purpose }: Pass): string {
 
 /** One sentence: `Image collection: 3 images removed, 1.2 GiB freed, …, in 2.1s`. */
 export function passSummary(pass: Pass): string {
-  const parts = [...containerParts(pass), ...imageParts(pass)];
+  // Both halves may have ended in the same way, a dry run above all.
+  const parts = [...new Set([...containerParts(pass), ...imageParts(pass)])];
   const took = humanDuration(since(pass.endedAt, pass.startedAt));
   return `${capital(passTitle(pass.kind))}: ${parts.join("; ") || "nothing was asked for"} (${took})`;
 }

@@ -260,6 +260,9 @@ describe("explain", () => {
       expect(things[0].tried.at(-1)).toBe(code);
       expect(things[0].tried[0]).toBe("in-use");
     }
+    const unasked = await it.json(["explain", "r.example/a:1"]);
+    expect(unasked.things[0].reason.code).toBe("no-trigger");
+    expect(unasked.things[0].tried.at(-1)).toBe("no-trigger");
     const { stdout } = await it.crigc("explain", "r.example/kept", budget);
     expect(stdout).toContain("site.list:2");
     const { things } = await it.json(["explain", "r.example/used:1"]);

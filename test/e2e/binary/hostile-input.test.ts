@@ -114,7 +114,10 @@ describe("a command", () => {
     [["plan", "-o", "yaml"], "yaml"],
   ] as const)("%p is refused, and what was meant is said", async (words, part) => {
     await using it = await startNode();
-    expect(await refused(it, ...words)).toContain(part);
+    const story = await refused(it, ...words);
+    expect(story).toContain(part);
+    expect(story).toStartWith("crigc");
+    expect(story).not.toContain("crigc: crigc");
   });
 });
 
