@@ -60,12 +60,14 @@ export class Announcer {
     const message = error ?? "it failed without a message";
     this.#journal.failed(topic, `${name} failed: ${message}`);
     const count = verdict.kind === "failed-first" ? 1 : verdict.failures;
-    // A loop that fails for days is told of ever more rarely, not every minute.
+    if (name === "image-gc" && count > 1)
+      this.#journal.event({ reason: "ImageGCFailed", message, at, passId: null });
+    // These loops run every minute and every few seconds: one that fails for days is told of ever more rarely.
     if (!isPowerOfTwo(count)) return;
     if (name === "container-gc")
       this.#journal.event({ reason: "ContainerGCFailed", message, at, passId: null });
-    if ((name === "image-gc" || name === "pressure") && count > 1) {
-      const text = name === "pressure" ? `Disk pressure could not be ended: ${message}` : message;
+    if (name === "pressure" && count > 1) {
+      const text = `Disk pressure could not be ended: ${message}`;
       this.#journal.event({ reason: "ImageGCFailed", message: text, at, passId: null });
     }
   }

@@ -212,7 +212,7 @@ describe("loops that fail", () => {
     announcer.loopEnded("image-gc", rule.note(false), { error: null, at: NOW });
     expect(said.at(-1)).toBe("loop/image-gc: The image-gc loop succeeds");
     announcer.loopEnded("image-gc", rule.note(true), { error: "again", at: NOW });
-    expect(events).toHaveLength(1);
+    expect(events).toHaveLength(2);
   });
 });
 
