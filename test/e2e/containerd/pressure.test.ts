@@ -160,14 +160,14 @@ function onOneDisk(): void {
     test("inodes that others' small files take: no image goes, and it says so", async () => {
       const node = await start({ disk: { sizeBytes: 512 * mebibyte, inodes: 4_096 } });
       await prepare(node, images(4, 2, 20));
+      takeInodes(node.disk, 80);
+      const before = await imageTags(node);
       const agent = await running(
         noGc,
         ...pressureOnly,
         youngAge,
         "--eviction-hard=nodefs.inodesFree<10%",
       );
-      const before = await imageTags(node);
-      takeInodes(node.disk, 80);
       const message = await until("it is said", 10_000, async () => {
         const { events } = await agent.status();
         return events.find(({ reason }) => reason === "ImageGCFutile")?.message;
