@@ -34,7 +34,7 @@ export function nextSection(plan: ImagePlan): Html {
   const wanted = plan.targets.map((target) => html`<p>Wanted: ${targetWords(target)}.</p>`);
   return html`<section aria-labelledby="next">
     <h2 id="next">What would go next</h2>
-    ${wanted.length === 0 ? html`<p>Nothing asks for image removal now.</p>` : wanted}
+    ${plan.triggers.length === 0 ? html`<p>Nothing asks for image removal now.</p>` : wanted}
     ${
       shown.length === 0
         ? html`<p class="soft">No image is without a reason to stay.</p>`

@@ -45,9 +45,8 @@ function blockLines(plan: ImagePlan, screen: Screen): readonly string[] {
 
 function wantedLines(plan: ImagePlan, screen: Screen): readonly string[] {
   if (plan.targets.length === 0) {
-    return plan.candidates.some((it) => it.expected)
-      ? []
-      : ["Nothing asks for image removal now.", ""];
+    // What asks in vain has been named with the block.
+    return plan.triggers.length > 0 ? [] : ["Nothing asks for image removal now.", ""];
   }
   return [...plan.targets.flatMap((it) => wrapped(`Wanted: ${targetWords(it)}.`, screen)), ""];
 }

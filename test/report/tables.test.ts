@@ -97,6 +97,14 @@ wanted:
     );
   });
 
+  test("says that nothing asks only where nothing does, not where it asks in vain", () => {
+    const idle = { candidates: [], targets: [], triggers: [] };
+    const words = "Nothing asks for image removal now.";
+    expect(shown({ images: imagePlan(idle) })).toContain(words);
+    const futile = imagePlan({ ...idle, triggers: [{ kind: "space" }] });
+    expect(shown({ images: futile })).not.toContain(words);
+  });
+
   test("on a terminal shows five candidates behind the stop and counts the rest", () => {
     const candidates = Array.from({ length: 20 }, (_, index) =>
       candidate(index + 1, { expected: index < 3 }),
