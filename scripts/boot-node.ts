@@ -33,7 +33,6 @@ const settings = [
   "--container-gc-period=5s",
   "--boot-grace=15s",
   "--dead-pod-ttl=20s",
-  "--keep=docker.io/library/kept",
 ];
 
 const checkUnit = `[Unit]
@@ -42,6 +41,20 @@ After=crigc.service containerd.service
 
 [Service]
 ExecStart=/opt/boot-check
+`;
+
+/** Stands for an image that the builder of the node image has put into the runtime. */
+const bakedUnit = `[Unit]
+Description=An image that is there from the start
+ConditionPathExists=/opt/archives/kept.tar
+Requires=containerd.service
+After=containerd.service
+Before=crigc.service
+
+[Service]
+Type=oneshot
+ExecStart=/usr/bin/ctr --namespace k8s.io images import /opt/archives/kept.tar
+ExecStart=/usr/bin/rm /opt/archives/kept.tar
 `;
 
 const { values } = parseArgs({ options: { "keep-logs": { type: "string" } } });
@@ -78,7 +91,7 @@ async function makeRootDisk(): Promise<void> {
   const tree = join(work, "root");
   mkdirSync(tree);
   await command("tar", "-xf", join(cache, "root.tar"), "-C", tree);
-  await command(program, "install", `--root=${tree}`);
+  await command(program, "install", `--root=${tree}`, "--baseline");
   const put = (path: string, text: string): void => writeFileSync(join(tree, path), text);
   put(
     "etc/fstab",
@@ -89,6 +102,11 @@ async function makeRootDisk(): Promise<void> {
   symlinkSync(
     "/etc/systemd/system/boot-check.service",
     join(tree, "etc/systemd/system/multi-user.target.wants/boot-check.service"),
+  );
+  put("etc/systemd/system/baked.service", bakedUnit);
+  symlinkSync(
+    "/etc/systemd/system/baked.service",
+    join(tree, "etc/systemd/system/multi-user.target.wants/baked.service"),
   );
   cpSync(join(top, "scripts/boot-node-guest"), join(tree, "opt/boot-check"));
   makeArchives(join(tree, "opt/archives"));

@@ -102,7 +102,7 @@ export const suites: readonly Suite[] = [
     run: { tests: ["test/e2e/release"] },
     ordered: true,
     needsRoot: true,
-    groups: ["release", "containerd"],
+    groups: ["release", "containerd", "debian-root"],
     testSeconds: 600,
     suiteMinutes: 40,
   },

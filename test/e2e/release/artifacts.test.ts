@@ -31,7 +31,7 @@ const sumsIn = (path: string): ReadonlyMap<string, string> =>
   );
 
 describe("a release", () => {
-  test("has an executable and an archive for each target, licences, the bill of materials and sums, and nothing else", () => {
+  test("has an executable and an archive for each target, licences, the bill of materials, the script for images and sums, and nothing else", () => {
     expect(readdirSync(folder).toSorted()).toEqual(
       [
         ...targets.map((target) => `crigc-linux-${target}`),
@@ -40,6 +40,7 @@ describe("a release", () => {
         "SHA256SUMS",
         "THIRD-PARTY-LICENSES.txt",
         "crigc.cdx.json",
+        "node-image",
       ].toSorted(),
     );
   });

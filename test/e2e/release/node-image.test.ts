@@ -1,0 +1,144 @@
+// The script that puts a release into a node image: the right executable for the tree, and what was baked in is kept.
+
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import {
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+
+import { writeImageArchive } from "../../support/containerd/archive.ts";
+import { command, type CommandResult } from "../../support/containerd/command.ts";
+import { put } from "../../support/scratch.ts";
+import { released, run, top } from "./build.ts";
+
+setDefaultTimeout(120_000);
+
+let scratch: string;
+let folder: string;
+
+beforeAll(async () => {
+  folder = await released();
+  scratch = mkdtempSync(`${tmpdir()}/crigc-node-image-`);
+});
+
+afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+
+const nodeImage = (...words: readonly string[]): Promise<CommandResult> =>
+  run(`${folder}/node-image`, ...words);
+
+/** Just enough of a tree: a program of its processor, its loader, its init system. */
+function treeOf(name: string, loader: string, program: string): string {
+  const root = `${scratch}/${name}`;
+  mkdirSync(`${root}/bin`, { recursive: true });
+  copyFileSync(program, `${root}/bin/busybox`);
+  put(root, loader);
+  put(root, loader.includes("musl") ? "sbin/openrc-run" : "usr/lib/systemd/systemd");
+  return root;
+}
+
+const sumOf = async (path: string): Promise<string> =>
+  (await command("sha256sum", path)).slice(0, 64);
+
+describe("node-image", () => {
+  test("puts it into a Debian, with the images of the archives in the keep rules", async () => {
+    const root = `${scratch}/debian`;
+    mkdirSync(root);
+    await command("tar", "-xf", `${top}/.cache/debian-root/root.tar`, "-C", root);
+    const archive = `${scratch}/baked.tar`;
+    writeImageArchive(archive, [
+      {
+        names: ["registry.lan/baked:1"],
+        withBusybox: false,
+        layers: [{ seed: "baked", sizeBytes: 4096 }],
+      },
+    ]);
+    const { exitCode, stderr } = await nodeImage("--first-boot", root, archive);
+    expect({ exitCode, stderr }).toMatchObject({ exitCode: 0 });
+    expect(await sumOf(`${root}/usr/local/bin/crigc`)).toBe(
+      await sumOf(`${folder}/crigc-linux-x64`),
+    );
+    expect(readFileSync(`${root}/etc/crigc/keep.d/baseline.list`, "utf8")).toContain(
+      "registry.lan/baked:1",
+    );
+    expect(
+      readFileSync(`${root}/etc/systemd/system/crigc.service.d/10-baseline.conf`, "utf8"),
+    ).toContain("keep baseline --once");
+    // The stamp of the first boot must not be there yet.
+    const again = await run(
+      "unshare",
+      "--mount",
+      "sh",
+      "-ec",
+      'mount -t proc proc "$0/proc"; chroot "$0" /usr/local/bin/crigc keep check',
+      root,
+    );
+    expect(again).toMatchObject({ exitCode: 0 });
+  });
+
+  test.each([
+    ["arm64", "lib/ld-linux-aarch64.so.1"],
+    ["arm64-musl", "lib/ld-musl-aarch64.so.1"],
+    ["x64-musl", "lib/ld-musl-x86_64.so.1"],
+  ])("takes the executable of the tree's processor and libc: %s", async (target, loader) => {
+    const root = treeOf(target, loader, `${folder}/crigc-linux-${target}`);
+    expect(await nodeImage(root)).toMatchObject({ exitCode: 0, stderr: "" });
+    expect(await sumOf(`${root}/usr/local/bin/crigc`)).toBe(
+      await sumOf(`${folder}/crigc-linux-${target}`),
+    );
+  });
+
+  test("writes no baseline through a link that leads out of the tree", async () => {
+    const root = treeOf("linked", "lib64/ld-linux-x86-64.so.2", `${folder}/crigc-linux-x64`);
+    const outside = `${scratch}/outside`;
+    mkdirSync(`${outside}/keep.d`, { recursive: true });
+    mkdirSync(`${root}${outside}`, { recursive: true });
+    mkdirSync(`${root}/etc`);
+    symlinkSync(outside, `${root}/etc/crigc`);
+    const archive = `${scratch}/other.tar`;
+    writeImageArchive(archive, [
+      {
+        names: ["registry.lan/other:1"],
+        withBusybox: false,
+        layers: [{ seed: "other", sizeBytes: 4096 }],
+      },
+    ]);
+    const { exitCode, stderr } = await nodeImage(root, archive);
+    expect(exitCode).toBe(1);
+    expect(stderr).toContain("leads out of the tree");
+    expect(await command("find", outside, "-type", "f")).toBe("");
+  });
+
+  test.each([
+    ["no tree", [], "name the root file system"],
+    ["the running system", ["/"], "use 'crigc install' for it"],
+    ["an empty directory", ["EMPTY"], "cannot tell the processor"],
+    ["a folder that is no release", ["--release", "EMPTY", "EMPTY"], "no release in"],
+  ])("%s is refused", async (_, words, said) => {
+    mkdirSync(`${scratch}/empty`, { recursive: true });
+    const { exitCode, stderr } = await nodeImage(
+      ...words.map((word) => (word === "EMPTY" ? `${scratch}/empty` : word)),
+    );
+    expect(exitCode).toBe(1);
+    expect(stderr).toContain(said);
+  });
+
+  test("an executable that is not the one of SHA256SUMS is refused before it is run", async () => {
+    const forged = `${scratch}/forged`;
+    mkdirSync(forged);
+    for (const name of ["node-image", "SHA256SUMS"])
+      copyFileSync(`${folder}/${name}`, `${forged}/${name}`);
+    const marker = `${scratch}/was-run`;
+    writeFileSync(`${forged}/crigc-linux-x64`, `#!/bin/sh\ntouch '${marker}'\n`, { mode: 0o755 });
+    const root = treeOf("victim", "lib64/ld-linux-x86-64.so.2", `${folder}/crigc-linux-x64`);
+    const { exitCode, stderr } = await run("sh", `${forged}/node-image`, root);
+    expect(exitCode).toBe(1);
+    expect(stderr).toContain("is not the one that SHA256SUMS names");
+    expect(await Bun.file(marker).exists()).toBe(false);
+  });
+});
