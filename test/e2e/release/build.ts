@@ -7,7 +7,6 @@ import { command, type CommandResult, tryCommand } from "../../support/container
 export const top = resolve(import.meta.dir, "../../..");
 
 export const targets = ["x64", "x64-baseline", "arm64", "x64-musl", "arm64-musl"] as const;
-export type Target = (typeof targets)[number];
 
 const key = Symbol.for("crigc.release-under-test");
 const memo = globalThis as { [key]?: Promise<string> };
