@@ -36,7 +36,13 @@ export function makeLook(looking: Looking): (signal: AbortSignal) => Promise<Sna
       atNs = timer.monotonicNs();
       return events.announcedSince(sinceNs);
     };
-    snapshot = await refresh(observe, { previous: snapshot, announced }, signal);
+    const previous = snapshot;
+    snapshot = await refresh(observe, { previous, announced }, signal);
+    if (snapshot.containers.length === 0 && previous.containers.length > 0)
+      throw new RuntimeError(
+        "failed",
+        `listing containers at ${snapshot.runtime.endpoint} named none where it named ${previous.containers.length} a moment ago; no image is removed on such a list, and the next pass looks again`,
+      );
     listed = { atNs, costNs: atNs - startNs };
     return atNs;
   };

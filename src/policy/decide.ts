@@ -84,7 +84,7 @@ const containerPlan = (input: Decide, pods: PodJudgement): ContainerPlan =>
 function containerInput(input: Decide, pods: PodJudgement): ContainerInput {
   const { snapshot, limits, purpose } = input;
   return {
-    snapshot,
+    snapshot: { ...snapshot, containers: stillThere(snapshot) },
     pods,
     limits: limits.containers,
     purpose: purpose.kind,
@@ -92,6 +92,10 @@ function containerInput(input: Decide, pods: PodJudgement): ContainerInput {
     blocks: standing(input),
   };
 }
+
+/** One that went between the list and its status no longer stands for its name: another one is the newest then. */
+const stillThere = ({ containers, imageVolumes }: Snapshot): Snapshot["containers"] =>
+  containers.filter(({ id }) => imageVolumes.get(id)?.kind !== "gone");
 
 const limitedTo = ({ containers }: Parts, plan: ContainerPlan): ContainerPlan =>
   containers === "logs" ? { ...plan, containers: [], sandboxes: [] } : plan;

@@ -105,6 +105,14 @@ describe("how old a look may be", () => {
   });
 });
 
+test("a list of containers that is suddenly empty is no list to remove an image on", async () => {
+  const { look, world } = lookAt({ containers: [aContainer("c")] });
+  await look(never);
+  world.containers = [];
+  const thrown = await look(never).catch((error: unknown) => error);
+  expect(String(thrown)).toContain("named none where it named 1 a moment ago");
+});
+
 describe("events between lists", () => {
   const announced = aContainer("announced", { imageName: anImage("a").id });
 

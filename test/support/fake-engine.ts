@@ -12,6 +12,7 @@ import type {
   Filesystem,
   Image,
   PodReading,
+  RuntimeInfo,
   Sandbox,
   Snapshot,
 } from "../../src/model/snapshot.ts";
@@ -40,6 +41,13 @@ export interface FakeWorld {
   /** Calls that fail: a method's name. */
   fails: Set<string>;
   lockIsFree: boolean;
+  runtime: RuntimeInfo;
+  /** References of image volumes, by container. */
+  volumes: ReadonlyMap<string, readonly string[]>;
+  /** Runs before a call is answered, with the method and what it is about; what it throws is the answer. */
+  before: (method: string, about: string) => void | Promise<void>;
+  /** Answers that are no error and wrong all the same: an empty list, or a thing that is said not to be there. */
+  lies: (method: string) => "empty" | "absent" | null;
 }
 
 export interface FakeEngine {
@@ -72,6 +80,10 @@ export function fakeEngine(change: Partial<FakeWorld> = {}): FakeEngine {
     refuses: new Set(),
     fails: new Set(),
     lockIsFree: true,
+    runtime: aSnapshot().runtime,
+    volumes: new Map(),
+    before: () => undefined,
+    lies: () => null,
     ...change,
   };
   const record = {
@@ -88,34 +100,36 @@ type Record_ = Omit<FakeEngine, "world" | "engine">;
 
 function engineOf(world: FakeWorld, record: Record_): Engine {
   const memory = volatileMemory(world.ledger);
-  const call = (method: string): void => {
+  const call = async (method: string, about = ""): Promise<"empty" | "absent" | null> => {
     record.calls.push(method);
     if (world.fails.has(method)) throw new RuntimeError("failed", `${method} was made to fail`);
+    await world.before(method, about);
+    return world.lies(method);
   };
   const list =
     <T>(method: string, of: () => readonly T[]) =>
     async (): Promise<readonly T[]> => {
-      call(method);
-      return [...of()];
+      const lie = await call(method);
+      return lie === "empty" ? [] : [...of()];
     };
   let monotonicNs = 0n;
   return {
     observe: {
       runtime: {
         info: async () => {
-          call("Version");
-          return aSnapshot().runtime;
+          await call("Version");
+          return world.runtime;
         },
         listImages: list("ListImages", () => world.images),
         listContainers: list("ListContainers", () => world.containers),
         listSandboxes: list("ListPodSandbox", () => world.sandboxes),
         containerDetail: async (id) => {
-          call("ContainerStatus");
+          const lie = await call("ContainerStatus", id);
           const container = world.containers.find((one) => one.id === id);
-          if (container === undefined) return null;
+          if (container === undefined || lie === "absent") return null;
           return {
             id,
-            imageVolumes: [],
+            imageVolumes: world.volumes.get(id) ?? [],
             finishedAt: null,
             logPath: "",
             state: container.state,
@@ -124,27 +138,34 @@ function engineOf(world: FakeWorld, record: Record_): Engine {
           };
         },
         sandboxDetail: async (id) => {
+          const lie = await call("PodSandboxStatus", id);
           const sandbox = world.sandboxes.find((one) => one.id === id);
-          return sandbox === undefined ? null : { id, state: sandbox.state, address: "" };
+          if (sandbox === undefined || lie === "absent") return null;
+          return { id, state: sandbox.state, address: "" };
         },
-        sandboxImage: async () => null,
+        sandboxImage: async (id) => {
+          await call("PodSandboxStatus", id);
+          return null;
+        },
         imageStatus: async (reference) => {
-          call("ImageStatus");
+          if ((await call("ImageStatus", reference)) === "absent") return null;
           return (
             world.images.find((one) => one.id === reference || one.repoTags.includes(reference)) ??
             null
           );
         },
         reportedFilesystems: async () => {
-          call("ImageFsInfo");
+          await call("ImageFsInfo");
           return { images: [], containers: [] };
         },
       },
       disk: {
-        filesystems: async () => [world.filesystem],
-        measure: async () => {
-          if (world.fails.has("statfs"))
-            throw new RuntimeError("failed", "statfs was made to fail");
+        filesystems: async () => {
+          await call("statfs");
+          return [world.filesystem];
+        },
+        measure: async (path) => {
+          await call("statfs", path);
           return world.filesystem;
         },
       },
@@ -177,6 +198,7 @@ function engineOf(world: FakeWorld, record: Record_): Engine {
     writer: {
       removeImage: async (id) => {
         record.writes.push(`RemoveImage ${id}`);
+        await world.before("RemoveImage", id);
         const image = world.images.find((one) => one.id === id);
         if (world.refuses.has(id)) throw new RuntimeError("failed", "the runtime refuses");
         world.images = world.images.filter((one) => one.id !== id);
@@ -189,11 +211,13 @@ function engineOf(world: FakeWorld, record: Record_): Engine {
       stopContainer: async (id) => void record.writes.push(`StopContainer ${id}`),
       removeContainer: async (id) => {
         record.writes.push(`RemoveContainer ${id}`);
+        await world.before("RemoveContainer", id);
         world.containers = world.containers.filter((one) => one.id !== id);
       },
       stopSandbox: async (id) => void record.writes.push(`StopPodSandbox ${id}`),
       removeSandbox: async (id) => {
         record.writes.push(`RemovePodSandbox ${id}`);
+        await world.before("RemovePodSandbox", id);
         world.sandboxes = world.sandboxes.filter((one) => one.id !== id);
       },
       execSync: async () => 0,

@@ -1,0 +1,93 @@
+// Whatever fails, hangs or lies in the middle of a pass: what should stay is never passed to a removal.
+
+import { expect, test } from "bun:test";
+
+import fc from "fast-check";
+
+import { Announcer } from "../../src/loop/announcer.ts";
+import { runPass } from "../../src/loop/pass.ts";
+import type { PassKind } from "../../src/model/pass.ts";
+import type { ImageTarget, Purpose } from "../../src/model/plan.ts";
+import { GIB } from "../support/build/values.ts";
+import { faultyNode, live, type Lived } from "./faulty-node.ts";
+
+const target: ImageTarget = {
+  kind: "available-bytes",
+  trigger: { kind: "pressure", signal: "imagefs.available" },
+  device: "8:1",
+  path: "/var/lib/containerd",
+  availableBytes: 15n * GIB,
+  wantedBytes: 10n * GIB,
+  relievedBytes: 15n * GIB,
+};
+
+const PASSES: readonly { readonly kind: PassKind; readonly purpose: Purpose }[] = [
+  { kind: "gc", purpose: { kind: "periodic" } },
+  { kind: "gc", purpose: { kind: "all-unused" } },
+  { kind: "pressure", purpose: { kind: "pressure", signals: ["imagefs.available"] } },
+];
+
+async function pass(
+  { engine, world }: Lived,
+  { kind, purpose }: { readonly kind: PassKind; readonly purpose: Purpose },
+) {
+  return runPass(
+    engine,
+    {
+      kind,
+      purpose,
+      containers: "all",
+      images: true,
+      dryRun: false,
+      lockWaitMs: 0,
+      now: () => world.wall,
+      random: () => 0,
+      announcer: new Announcer(engine.journal),
+      ...(kind === "pressure" ? { retarget: async () => [target] } : {}),
+    },
+    new AbortController().signal,
+  );
+}
+
+test("an image that is used, pinned, kept, too young or of unknown state, and a container that lives, stays", async () => {
+  let images = 0;
+  let containers = 0;
+  let failed = 0;
+  await fc.assert(
+    fc.asyncProperty(faultyNode, fc.constantFrom(...PASSES), async (node, request) => {
+      const lived = live(node);
+      const ended = await pass(lived, request);
+      expect(lived.violations).toEqual([]);
+      images += lived.writes.filter((write) => write.startsWith("RemoveImage")).length;
+      containers += lived.writes.filter((write) => write.startsWith("RemoveContainer")).length;
+      if (ended.pass.error !== null || ended.pass.images?.error != null) failed += 1;
+    }),
+    { numRuns: 4_000 },
+  );
+  // Else the property would hold of a pass that removes nothing, or of faults that do nothing.
+  expect(images).toBeGreaterThan(2_000);
+  expect(containers).toBeGreaterThan(500);
+  expect(failed).toBeGreaterThan(200);
+}, 110_000);
+
+test("every removal that was asked for is in the record of its pass, whatever came of it", async () => {
+  await fc.assert(
+    fc.asyncProperty(faultyNode, fc.constantFrom(...PASSES), async (node, request) => {
+      const lived = live(node);
+      const ended = await pass(lived, request);
+      const asked = lived.writes.filter((write) => write.startsWith("RemoveImage"));
+      const items = (ended.pass.images?.items ?? []).filter(
+        ({ result }) => result.kind !== "skipped",
+      );
+      expect(items.map(({ candidate }) => `RemoveImage ${candidate.image.id}`)).toEqual(asked);
+      const things = lived.writes.filter((write) => write.startsWith("RemoveContainer"));
+      expect(
+        (ended.pass.containers?.containers ?? []).filter(
+          ({ result }) =>
+            result.kind === "removed" || (result.kind === "failed" && result.step === "remove"),
+        ).length,
+      ).toBe(things.length);
+    }),
+    { numRuns: 2_000 },
+  );
+}, 110_000);

@@ -1,0 +1,357 @@
+// Random nodes on which calls fail, hang or lie, and pods start in the middle; with the truth beside it.
+
+import fc from "fast-check";
+
+import { RuntimeError, type RuntimeErrorKind } from "../../src/model/errors.ts";
+import { containerId, podUid } from "../../src/model/ids.ts";
+import type { ImageRecord, PodRecord } from "../../src/model/ledger.ts";
+import type { Container, ContainerState, Image, PodReading } from "../../src/model/snapshot.ts";
+import { hours, instant, minutes, watched } from "../../src/model/time.ts";
+import {
+  aContainer,
+  aFilesystem,
+  aLedger,
+  anImage,
+  aRecord,
+  aSandbox,
+  aSnapshot,
+  defaultLimits,
+  GIB,
+  NOW,
+} from "../support/build/values.ts";
+import { type FakeEngine, fakeEngine } from "../support/fake-engine.ts";
+
+const WATCHED = watched(minutes(100_000));
+const WORDS = ["a", "b", "c", "d", "e", "f", "g", "h"] as const;
+const PODS = ["p", "q", "r"] as const;
+const rarely = fc.nat(5).map((roll) => roll === 0);
+
+const METHODS = [
+  "Version",
+  "ListImages",
+  "ListContainers",
+  "ListPodSandbox",
+  "ContainerStatus",
+  "PodSandboxStatus",
+  "ImageStatus",
+  "ImageFsInfo",
+  "statfs",
+  "RemoveImage",
+  "RemoveContainer",
+] as const;
+
+export interface PlannedFault {
+  readonly method: (typeof METHODS)[number];
+  /** Which call of the method. */
+  readonly at: number;
+  /** Whether all later calls of the method fail as well. */
+  readonly lasts: boolean;
+  readonly kind: "error" | "malformed" | "unreachable" | "hang" | "empty" | "gone";
+}
+
+export interface RandomContainer {
+  readonly pod: (typeof PODS)[number];
+  readonly name: "web" | "init";
+  readonly state: ContainerState;
+  readonly image: (typeof WORDS)[number];
+  readonly by: "id" | "reference" | "tag";
+  readonly volume: (typeof WORDS)[number] | null;
+}
+
+export interface FaultyNode {
+  readonly images: readonly { readonly pinned: boolean; readonly ageMinutes: number }[];
+  readonly containers: readonly RandomContainer[];
+  readonly pods: readonly {
+    readonly ready: boolean;
+    readonly listed: boolean;
+    readonly absentPasses: number;
+  }[];
+  readonly source: "ready" | "failed" | "none";
+  readonly keep: string | null;
+  readonly volumes: boolean;
+  readonly availableGib: number;
+  readonly faults: readonly PlannedFault[];
+  /** A container that starts before this call, counted over all methods, on this image. */
+  readonly starts: readonly { readonly at: number; readonly image: (typeof WORDS)[number] }[];
+}
+
+const container: fc.Arbitrary<RandomContainer> = fc.record({
+  pod: fc.constantFrom(...PODS),
+  name: fc.constantFrom("web", "init"),
+  state: fc.constantFrom("running", "exited", "exited", "exited", "created", "unknown"),
+  image: fc.constantFrom(...WORDS),
+  by: fc.constantFrom("id", "reference", "tag"),
+  volume: fc.option(fc.constantFrom(...WORDS), { freq: 3 }),
+});
+
+const fault: fc.Arbitrary<PlannedFault> = fc.record({
+  method: fc.constantFrom(...METHODS),
+  at: fc.nat(8),
+  lasts: rarely,
+  kind: fc.constantFrom("error", "malformed", "unreachable", "hang", "empty", "gone"),
+});
+
+export const faultyNode: fc.Arbitrary<FaultyNode> = fc.record({
+  images: fc.array(fc.record({ pinned: rarely, ageMinutes: fc.constantFrom(0, 1, 30, 60, 90) }), {
+    minLength: WORDS.length,
+    maxLength: WORDS.length,
+  }),
+  containers: fc.array(container, { maxLength: 7 }),
+  pods: fc.array(
+    fc.record({ ready: fc.boolean(), listed: fc.boolean(), absentPasses: fc.nat(2) }),
+    { minLength: PODS.length, maxLength: PODS.length },
+  ),
+  source: fc.constantFrom("ready", "ready", "ready", "failed", "none"),
+  keep: fc.option(fc.constantFrom("registry.example/a", "registry.example/b"), { freq: 2 }),
+  volumes: fc.boolean(),
+  availableGib: fc.integer({ min: 1, max: 25 }),
+  faults: fc.array(fault, { maxLength: 4 }),
+  starts: fc.array(fc.record({ at: fc.nat(60), image: fc.constantFrom(...WORDS) }), {
+    maxLength: 3,
+  }),
+});
+
+export interface Lived extends FakeEngine {
+  readonly node: FaultyNode;
+  /** What must not have happened. */
+  readonly violations: string[];
+}
+
+/** Puts the node into an engine whose calls are answered as the faults say, and judged by the truth. */
+export function live(node: FaultyNode): Lived {
+  const violations: string[] = [];
+  const judge = new Judge(node, violations);
+  const fake = fakeEngine({
+    images: WORDS.map((word, at) => anImage(word, { pinned: node.images[at]?.pinned === true })),
+    containers: node.containers.map(containerOf),
+    sandboxes: PODS.map((pod, at) =>
+      aSandbox(pod, { state: node.pods[at]?.ready === true ? "ready" : "not-ready" }),
+    ),
+    filesystem: aFilesystem({ availableBytes: BigInt(node.availableGib) * GIB }),
+    freed: () => GIB,
+    runtime: { ...aSnapshot().runtime, version: node.volumes ? "2.1.0" : "1.7.24" },
+    volumes: new Map(
+      node.containers.flatMap(({ volume }, at) =>
+        volume === null ? [] : [[idOfContainer(at), [anImage(volume).id]] as const],
+      ),
+    ),
+    keep: {
+      rules: node.keep === null ? [] : [{ pattern: node.keep, source: "--keep" }],
+      problems: [],
+      directoriesRead: [],
+    },
+    pods: readingOf(node),
+    limits: {
+      ...defaultLimits,
+      containers: { ...defaultLimits.containers, maximumPerPodContainer: 0 },
+    },
+    ledger: aLedger({
+      observedAt: NOW,
+      uptime: hours(48),
+      watched: WATCHED,
+      images: new Map(
+        node.images.map(({ ageMinutes }, at) => [wordId(at), recordOf(at, ageMinutes)] as const),
+      ),
+      pods: new Map(
+        node.pods.map(
+          ({ absentPasses }, at) => [podUid(`uid-${PODS[at]}`), podRecord(absentPasses)] as const,
+        ),
+      ),
+    }),
+    before: (method, about) => judge.before(method, about),
+    lies: () => judge.lie,
+  });
+  judge.fake = fake;
+  return { ...fake, node, violations };
+}
+
+const wordId = (at: number): Image["id"] => anImage(WORDS[at] ?? "").id;
+const idOfContainer = (at: number): Container["id"] => containerId(`container-c${at}`);
+
+/** Later ones are younger. */
+function containerOf({ pod, name, state, image, by }: RandomContainer, at: number): Container {
+  const { id } = anImage(image);
+  const words = {
+    id: { imageId: id },
+    reference: { imageRef: id },
+    tag: { imageName: `registry.example/${image}:v1` },
+  };
+  return aContainer(`c${at}`, {
+    ...words[by],
+    name,
+    state,
+    attempt: at,
+    podUid: podUid(`uid-${pod}`),
+    podName: `pod-${pod}`,
+    sandboxId: aSandbox(pod).id,
+    createdAt: instant(NOW - minutes(100 - at)),
+  });
+}
+
+const recordOf = (at: number, ageMinutes: number): ImageRecord =>
+  aRecord({
+    firstSeenAt: instant(NOW - minutes(ageMinutes)),
+    firstSeenWatched: watched(WATCHED - minutes(ageMinutes)),
+    names: `registry.example/${WORDS[at]}:v1`,
+  });
+
+const podRecord = (absentPasses: number): PodRecord => ({
+  absentPasses,
+  deadPasses: 0,
+  deadSinceWatched: null,
+});
+
+function readingOf({ source, pods }: FaultyNode): PodReading {
+  if (source === "failed") return { kind: "failed", source: "kubelet-dir", message: "a test" };
+  if (source === "none") return { kind: "none", why: "a test" };
+  const listed = PODS.filter((_, at) => pods[at]?.listed === true);
+  return {
+    kind: "ready",
+    source: "kubelet-dir",
+    pods: listed.map((pod) => ({
+      uid: podUid(`uid-${pod}`),
+      finished: false,
+      evicted: false,
+      images: [],
+    })),
+  };
+}
+
+/** Answers as the faults say, and judges each removal by what is true and what the runtime has told. */
+class Judge {
+  fake: FakeEngine | null = null;
+  lie: "empty" | "absent" | null = null;
+  readonly #node: FaultyNode;
+  readonly #violations: string[];
+  readonly #counts = new Map<string, number>();
+  /** Containers that any list of this pass named. */
+  readonly #told = new Set<string>();
+  /** Containers whose status was read; mounts never change, so once is enough. */
+  readonly #read = new Set<string>();
+  #calls = 0;
+
+  constructor(node: FaultyNode, violations: string[]) {
+    this.#node = node;
+    this.#violations = violations;
+  }
+
+  async before(method: string, about: string): Promise<void> {
+    this.#startContainers();
+    if (method === "RemoveImage") this.#judgeImage(about);
+    if (method === "RemoveContainer") this.#judgeContainer(about);
+    const count = this.#counts.get(method) ?? 0;
+    this.#counts.set(method, count + 1);
+    const planned = this.#node.faults.find(
+      (one) => one.method === method && (one.lasts ? count >= one.at : count === one.at),
+    );
+    this.lie = null;
+    if (planned !== undefined) await this.#carryOut(planned, about);
+    if (method === "ContainerStatus") this.#read.add(about);
+    if (method === "ListContainers" && this.lie === null)
+      for (const { id } of this.#world().containers) this.#told.add(id);
+  }
+
+  async #carryOut({ kind, method }: PlannedFault, about: string): Promise<void> {
+    const world = this.#world();
+    switch (kind) {
+      case "empty":
+        this.lie = "empty";
+        return;
+      case "gone":
+        // What is said not to be there has really gone.
+        world.containers = world.containers.filter(({ id }) => id !== about);
+        return;
+      case "hang":
+        await this.#engine().timer.sleep(120_000, new AbortController().signal);
+        throw new RuntimeError("deadline", `${method} was not answered in time`);
+      default: {
+        const kinds: Readonly<Record<typeof kind, RuntimeErrorKind>> = {
+          error: "failed",
+          malformed: "malformed",
+          unreachable: "unreachable",
+        };
+        throw new RuntimeError(kinds[kind], `${method} was made to fail`);
+      }
+    }
+  }
+
+  #startContainers(): void {
+    const world = this.#world();
+    for (const [index, { at, image }] of this.#node.starts.entries()) {
+      if (at !== this.#calls) continue;
+      const started = aContainer(`new${index}`, {
+        imageId: anImage(image).id,
+        podUid: podUid(`uid-new${index}`),
+      });
+      world.containers = [...world.containers, started];
+    }
+    this.#calls += 1;
+  }
+
+  #judgeImage(id: string): void {
+    const world = this.#world();
+    const node = this.#node;
+    const at = WORDS.findIndex((word) => anImage(word).id === id);
+    const fault = (what: string): void => void this.#violations.push(`image ${WORDS[at]}: ${what}`);
+    const known = world.containers.filter((one) => this.#told.has(one.id));
+    const user = known.find((one) => imageOfContainer(one) === id);
+    if (user !== undefined) fault(`${user.id} uses it`);
+    const mounts = (one: Container): boolean => world.volumes.get(one.id)?.includes(id) === true;
+    if (node.volumes && known.some(mounts)) fault("it is mounted as a volume");
+    if (node.volumes && known.some((one) => !this.#read.has(one.id)))
+      fault("the status of a container could not be read");
+    if (node.images[at]?.pinned === true) fault("it is pinned");
+    const age = minutes(node.images[at]?.ageMinutes ?? 0) + world.uptime - hours(48);
+    if (age < minutes(2)) fault("it is too young");
+    if (node.keep === `registry.example/${WORDS[at]}`) fault("a rule keeps it");
+  }
+
+  #judgeContainer(id: string): void {
+    const { containers } = this.#world();
+    const container = containers.find((one) => one.id === id);
+    if (container === undefined) return;
+    const fault = (what: string): void => void this.#violations.push(`${id}: ${what}`);
+    if (container.state === "running") fault("it runs");
+    if (this.#node.source === "failed") fault("nobody knows which pods live");
+    if (this.#isGone(container)) return;
+    if (container.state !== "exited") fault(`it is ${container.state}, in a pod that is not gone`);
+    const same = containers.filter(
+      (one) => one.podUid === container.podUid && one.name === container.name,
+    );
+    const newest = same
+      .filter(({ state }) => state === "exited")
+      .toSorted((one, other) => (one.createdAt > other.createdAt ? -1 : 1))[0];
+    if (newest?.id === id && !same.some(({ state }) => state === "running"))
+      fault("it is the newest of its name in a living pod");
+  }
+
+  /** Unlisted in this pass and in one before, and nothing of it lives. */
+  #isGone({ podUid: uid }: Container): boolean {
+    const at = PODS.findIndex((pod) => `uid-${pod}` === uid);
+    const pod = this.#node.pods[at];
+    if (pod === undefined || this.#node.source !== "ready") return false;
+    const runs = this.#world().containers.some(
+      (one) => one.podUid === uid && one.state === "running",
+    );
+    return !pod.listed && !pod.ready && !runs && pod.absentPasses > 0;
+  }
+
+  #engine(): FakeEngine["engine"] {
+    if (this.fake === null) throw new Error("the engine comes first");
+    return this.fake.engine;
+  }
+
+  #world(): FakeEngine["world"] {
+    if (this.fake === null) throw new Error("the engine comes first");
+    return this.fake.world;
+  }
+}
+
+function imageOfContainer({ imageId, imageRef, imageName }: Container): string {
+  if (imageId !== "") return imageId;
+  if (imageRef !== "") return imageRef;
+  return (
+    WORDS.map((word) => anImage(word)).find(({ repoTags }) => repoTags.includes(imageName))?.id ??
+    ""
+  );
+}
