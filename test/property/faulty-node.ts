@@ -2,7 +2,8 @@
 
 import fc from "fast-check";
 
-import { RuntimeError, type RuntimeErrorKind } from "../../src/model/errors.ts";
+import { assertNever } from "../../src/model/assert.ts";
+import { RuntimeError } from "../../src/model/errors.ts";
 import { containerId, podUid } from "../../src/model/ids.ts";
 import type { ImageRecord, PodRecord } from "../../src/model/ledger.ts";
 import type { Container, ContainerState, Image, PodReading } from "../../src/model/snapshot.ts";
@@ -75,7 +76,7 @@ export interface FaultyNode {
   readonly starts: readonly { readonly at: number; readonly image: (typeof WORDS)[number] }[];
 }
 
-const container: fc.Arbitrary<RandomContainer> = fc.record({
+const someContainer: fc.Arbitrary<RandomContainer> = fc.record({
   pod: fc.constantFrom(...PODS),
   name: fc.constantFrom("web", "init"),
   state: fc.constantFrom("running", "exited", "exited", "exited", "created", "unknown"),
@@ -84,7 +85,7 @@ const container: fc.Arbitrary<RandomContainer> = fc.record({
   volume: fc.option(fc.constantFrom(...WORDS), { freq: 3 }),
 });
 
-const fault: fc.Arbitrary<PlannedFault> = fc.record({
+const aFault: fc.Arbitrary<PlannedFault> = fc.record({
   method: fc.constantFrom(...METHODS),
   at: fc.nat(8),
   lasts: rarely,
@@ -96,7 +97,7 @@ export const faultyNode: fc.Arbitrary<FaultyNode> = fc.record({
     minLength: WORDS.length,
     maxLength: WORDS.length,
   }),
-  containers: fc.array(container, { maxLength: 7 }),
+  containers: fc.array(someContainer, { maxLength: 7 }),
   pods: fc.array(
     fc.record({ ready: fc.boolean(), listed: fc.boolean(), absentPasses: fc.nat(2) }),
     { minLength: PODS.length, maxLength: PODS.length },
@@ -105,7 +106,7 @@ export const faultyNode: fc.Arbitrary<FaultyNode> = fc.record({
   keep: fc.option(fc.constantFrom("registry.example/a", "registry.example/b"), { freq: 2 }),
   volumes: fc.boolean(),
   availableGib: fc.integer({ min: 1, max: 25 }),
-  faults: fc.array(fault, { maxLength: 4 }),
+  faults: fc.array(aFault, { maxLength: 4 }),
   starts: fc.array(fc.record({ at: fc.nat(60), image: fc.constantFrom(...WORDS) }), {
     maxLength: 3,
   }),
@@ -264,14 +265,12 @@ class Judge {
       case "hang":
         await this.#engine().timer.sleep(120_000, new AbortController().signal);
         throw new RuntimeError("deadline", `${method} was not answered in time`);
-      default: {
-        const kinds: Readonly<Record<typeof kind, RuntimeErrorKind>> = {
-          error: "failed",
-          malformed: "malformed",
-          unreachable: "unreachable",
-        };
-        throw new RuntimeError(kinds[kind], `${method} was made to fail`);
-      }
+      case "error":
+      case "malformed":
+      case "unreachable":
+        throw new RuntimeError(kind === "error" ? "failed" : kind, `${method} was made to fail`);
+      default:
+        assertNever(kind);
     }
   }
 
