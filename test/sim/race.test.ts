@@ -1,0 +1,178 @@
+// A container that starts between plan and removal, a thousand times at random moments, over a real socket: an image whose
+// container the runtime knew at the last check is never removed. What remains is the window between that check and the call.
+
+import { afterAll, describe, expect, test } from "bun:test";
+
+import { eventSource } from "../../src/compose/events.ts";
+import { openRuntime } from "../../src/cri/client.ts";
+import { diskOf } from "../../src/host/disk.ts";
+import { timer } from "../../src/host/timer.ts";
+import { Announcer } from "../../src/loop/announcer.ts";
+import { runPass } from "../../src/loop/pass.ts";
+import type { Engine } from "../../src/loop/ports.ts";
+import { instantFromMs, minutes } from "../../src/model/time.ts";
+import { aFilesystem, defaultLimits } from "../support/build/values.ts";
+import { fakeEngine } from "../support/fake-engine.ts";
+import { type FakeRuntime, startFakeRuntime } from "../support/fake-runtime/server.ts";
+import { noAnnouncements } from "../support/no-announcements.ts";
+import { Random } from "./random.ts";
+
+const ROUNDS = 1_000;
+const SEED = Number(process.env["CRIGC_SIM_SEED"] ?? Date.now() % 1_000_000);
+
+const VICTIM = `sha256:${"a".repeat(64)}`;
+const OTHER = `sha256:${"b".repeat(64)}`;
+/** What a pass asks for, in one of which the container starts. */
+const METHODS = [
+  "Version",
+  "ListImages",
+  "ListContainers",
+  "ListPodSandbox",
+  "ImageFsInfo",
+  "RemoveImage",
+] as const;
+
+const figures: string[] = [];
+afterAll(() => console.log(figures.join("\n")));
+
+interface Tally {
+  /** Removals of an image whose container the runtime had named at the last check. */
+  known: number;
+  /** Removals that came although a container had started: it was not in the last list yet. */
+  unknown: number;
+  /** Rounds in which the container came in time and the image stayed. */
+  kept: number;
+  /** From the last list to the call, as the runtime saw both. */
+  readonly windowsMs: number[];
+}
+
+async function race(events: boolean): Promise<Tally> {
+  const runtime = await startFakeRuntime({
+    traits: { events: events ? "yes" : "unimplemented", imageIds: true },
+    node: {
+      images: [{ id: OTHER, sizeBytes: 1 }],
+      sandboxes: [{ id: "sandbox", uid: "uid" }],
+      containers: [{ id: "always", sandboxId: "sandbox", image: OTHER }],
+    },
+  });
+  const client = openRuntime({
+    endpoint: runtime.endpoint,
+    imageEndpoint: runtime.endpoint,
+    requestTimeout: minutes(2),
+  });
+  const engine = engineOn(client, events);
+  const tally: Tally = { known: 0, unknown: 0, kept: 0, windowsMs: [] };
+  const random = new Random(SEED);
+  try {
+    for (let round = 0; round < ROUNDS; round += 1)
+      await oneRound({ runtime, engine, tally, random });
+  } finally {
+    client.close();
+    await runtime.stop();
+  }
+  return tally;
+}
+
+interface Round {
+  readonly runtime: FakeRuntime;
+  readonly engine: Engine;
+  readonly tally: Tally;
+  readonly random: Random;
+}
+
+async function oneRound({ runtime, engine, tally, random }: Round): Promise<void> {
+  const { node } = runtime;
+  node.addImage({ id: VICTIM, sizeBytes: 1 });
+  const uses = (): boolean => node.containers.has("started");
+  const start = (): void => {
+    if (!uses()) node.addContainer({ id: "started", sandboxId: "sandbox", image: VICTIM });
+  };
+  let known = false;
+  let listedMs = 0;
+  const method = random.pick(METHODS);
+  let after = random.between(0, 2);
+  const delayMs = random.pick([0, 0, random.next() * 3]);
+  const timers: ReturnType<typeof setTimeout>[] = [];
+  const lift = [
+    runtime.before(method, () => {
+      after -= 1;
+      if (after >= 0) return;
+      if (delayMs === 0) start();
+      else timers.push(setTimeout(start, delayMs));
+    }),
+    runtime.before("ListContainers", () => {
+      known = uses();
+      listedMs = performance.now();
+    }),
+    runtime.before("RemoveImage", () => {
+      tally.windowsMs.push(performance.now() - listedMs);
+      if (known) tally.known += 1;
+      else if (uses()) tally.unknown += 1;
+    }),
+  ];
+  await pass(engine);
+  for (const stop of lift) stop();
+  for (const handle of timers) clearTimeout(handle);
+  if (node.findImage(VICTIM) !== undefined) tally.kept += 1;
+  node.removeContainer("started");
+  node.removeImage(VICTIM);
+}
+
+async function pass(engine: Engine): Promise<void> {
+  const now = () => instantFromMs(Date.now());
+  await runPass(
+    engine,
+    {
+      kind: "gc",
+      purpose: { kind: "all-unused" },
+      containers: "none",
+      images: true,
+      dryRun: false,
+      lockWaitMs: 0,
+      now,
+      random: () => 0,
+      announcer: new Announcer(engine.journal),
+    },
+    new AbortController().signal,
+  );
+}
+
+function engineOn(client: ReturnType<typeof openRuntime>, events: boolean): Engine {
+  const limits = {
+    ...defaultLimits,
+    images: { ...defaultLimits.images, minimumAge: minutes(0) },
+  };
+  const { engine } = fakeEngine({ limits });
+  const { measure } = diskOf("/");
+  const disk = {
+    filesystems: async () => [aFilesystem({ path: "/", ...(await measure("/")) })],
+    measure,
+  };
+  return {
+    ...engine,
+    observe: { ...engine.observe, runtime: client.reader, disk },
+    writer: client.writer,
+    timer,
+    events: events ? eventSource(client, timer.monotonicNs) : noAnnouncements,
+  };
+}
+
+const at = (sorted: readonly number[], share: number): string =>
+  (sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0).toFixed(2);
+
+describe("a container that starts between plan and removal", () => {
+  for (const events of [false, true])
+    test(`is never robbed of its image once the runtime named it, ${events ? "with" : "without"} events`, async () => {
+      const tally = await race(events);
+      const sorted = tally.windowsMs.toSorted((one, other) => one - other);
+      figures.push(
+        `${events ? "with" : "without"} events, seed ${SEED}: ${ROUNDS} rounds, ${tally.kept} kept, ${tally.windowsMs.length} removed, of which ${tally.unknown} in the window; from the last list to the call: median ${at(sorted, 0.5)} ms, 99 % ${at(sorted, 0.99)} ms, longest ${at(sorted, 1)} ms`,
+      );
+      expect(tally.known).toBe(0);
+      // Else the container never came in between.
+      expect(tally.kept).toBeGreaterThan(ROUNDS / 10);
+      expect(tally.windowsMs.length).toBeGreaterThan(ROUNDS / 10);
+      // No more than what a look may be old, however busy the machine.
+      expect(sorted.at(-1) ?? 0).toBeLessThan(1_000);
+    }, 110_000);
+});
