@@ -1,5 +1,5 @@
 // A node for the executable: the fake runtime on a socket, and every directory that is read or written in one place.
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -152,13 +152,12 @@ class Node implements TestNode {
 
   lockFiles(): readonly string[] {
     const hash = endpointHash(this.runtime.endpoint);
-    return ["/run/crigc/locks", join(this.runDir, "locks")].flatMap((directory) =>
-      existsSync(directory)
-        ? readdirSync(directory)
-            .filter((name) => name.includes(hash))
-            .map((name) => join(directory, name))
-        : [],
-    );
+    // By name, because the shared directory is closed to listing.
+    return ["/run/crigc/locks", join(this.runDir, "locks")]
+      .flatMap((directory) =>
+        ["agent", "pass"].map((name) => join(directory, `${name}-${hash}.lock`)),
+      )
+      .filter((path) => existsSync(path));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

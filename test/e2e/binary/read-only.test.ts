@@ -6,6 +6,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  rmSync,
   statSync,
   writeFileSync,
 } from "node:fs";
@@ -65,7 +66,8 @@ describe("on a node that was collected before", () => {
   const collected = async (): Promise<TestNode> => {
     const it = await startNode({ node, flags });
     await it.crigc("gc", "--images");
-    for (const file of it.lockFiles()) await Bun.file(file).delete();
+    for (const file of it.lockFiles()) rmSync(file);
+    rmSync(it.runDir, { recursive: true, force: true });
     return it;
   };
 
