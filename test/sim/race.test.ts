@@ -143,17 +143,17 @@ function engineOn(client: ReturnType<typeof openRuntime>, events: boolean): Engi
     images: { ...defaultLimits.images, minimumAge: minutes(0) },
   };
   const { engine } = fakeEngine({ limits });
-  const { measure } = diskOf("/");
+  const root = diskOf("/");
   const disk = {
-    filesystems: async () => [aFilesystem({ path: "/", ...(await measure("/")) })],
-    measure,
+    filesystems: async () => [aFilesystem({ path: "/", ...(await root.measure("/")) })],
+    measure: (path: string) => root.measure(path),
   };
   return {
     ...engine,
     observe: { ...engine.observe, runtime: client.reader, disk },
     writer: client.writer,
     timer,
-    events: events ? eventSource(client, timer.monotonicNs) : noAnnouncements,
+    events: events ? eventSource(client, () => timer.monotonicNs()) : noAnnouncements,
   };
 }
 
