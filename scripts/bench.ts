@@ -8,7 +8,7 @@ import { parseArgs } from "node:util";
 import { judge } from "./bench-parts/figures.ts";
 import { measureIdle } from "./bench-parts/idle.ts";
 import { machineLines } from "./bench-parts/machine.ts";
-import { measureRuns } from "./bench-parts/runs.ts";
+import { type Command, measureRuns, undisturbed } from "./bench-parts/runs.ts";
 import { figureLines, idleLines, runLines } from "./bench-parts/tables.ts";
 import { buildPrograms, NodeUnderTest } from "./bench-parts/world.ts";
 
@@ -34,17 +34,18 @@ try {
 
 async function main(): Promise<number> {
   const programs = await buildPrograms(scratch, values.executable);
-  console.log(machineLines(programs.crigc).join("\n"));
-  const small = await startNode(100, programs.crigc);
-  const large = await startNode(1000, programs.crigc);
+  const priority = undisturbed();
+  console.log(machineLines(programs.crigc, priority).join("\n"));
+  const small = await startNode(100, programs.crigc, priority);
+  const large = await startNode(1000, programs.crigc, priority);
   const runs = await measureRuns(
     {
-      line: [programs.printLine],
-      version: [programs.crigc, "version"],
-      plan: small.plan("filled"),
-      firstPlan: small.plan("none"),
-      largePlan: large.plan("filled"),
-      firstLargePlan: large.plan("none"),
+      line: [...priority, programs.printLine],
+      version: [...priority, programs.crigc, "version"],
+      plan: [...priority, ...small.plan("filled")],
+      firstPlan: [...priority, ...small.plan("none")],
+      largePlan: [...priority, ...large.plan("filled")],
+      firstLargePlan: [...priority, ...large.plan("none")],
     },
     rounds,
   );
@@ -56,8 +57,12 @@ async function main(): Promise<number> {
   return values.check && figures.some(({ missed }) => missed) ? 1 : 0;
 }
 
-async function startNode(count: number, program: string): Promise<NodeUnderTest> {
-  const node = await NodeUnderTest.start({ count, program, directory: scratch });
+async function startNode(
+  count: number,
+  program: string,
+  priority: Command,
+): Promise<NodeUnderTest> {
+  const node = await NodeUnderTest.start({ count, program, directory: scratch, priority });
   nodes.push(node);
   return node;
 }

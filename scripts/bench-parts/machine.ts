@@ -3,9 +3,10 @@
 import { statSync } from "node:fs";
 import { cpus, loadavg, release, totalmem } from "node:os";
 
+import type { Command } from "./runs.ts";
 import { gigabytes, megabytes } from "./tables.ts";
 
-export function machineLines(program: string): readonly string[] {
+export function machineLines(program: string, priority: Command): readonly string[] {
   const [processor] = cpus();
   const version = Bun.spawnSync([program, "version"]).stdout.toString().trim();
   const [load = 0] = loadavg();
@@ -15,6 +16,11 @@ export function machineLines(program: string): readonly string[] {
     `kernel      Linux ${release()}`,
     `runtime     Bun ${Bun.version}`,
     `executable  ${version}, ${megabytes(statSync(program).size)}`,
-    `load        ${load.toFixed(1)} when the measurement began${load > cpus().length / 2 ? ": the machine is busy, so times are long" : ""}`,
+    `load        ${load.toFixed(1)} when the measurement began; ${priorityWords(priority)}`,
   ];
 }
+
+const priorityWords = (priority: Command): string =>
+  priority.length === 0
+    ? "other work on this machine counts"
+    : "programs run at real-time priority, so that other work hardly counts";

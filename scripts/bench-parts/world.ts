@@ -53,15 +53,18 @@ export class NodeUnderTest {
     readonly count: number;
     readonly program: string;
     readonly directory: string;
+    /** Goes before the command of the runtime. */
+    readonly priority: Command;
   }): Promise<NodeUnderTest> {
     const directory = join(of.directory, `node-${of.count}`);
     for (const name of ["logs", "links", "root", "keep"])
       mkdirSync(join(directory, name), { recursive: true });
     const description = join(directory, "node.json");
     writeFileSync(description, JSON.stringify(nodeOf(of.count, directory)));
+    const socket = join(directory, "cri.sock");
     const main = join(top, "test/support/fake-runtime/main.ts");
     const runtime = Bun.spawn(
-      [process.execPath, main, "--socket", join(directory, "cri.sock"), "--node", description],
+      [...of.priority, process.execPath, main, "--socket", socket, "--node", description],
       { stdio: ["ignore", "pipe", "inherit"] },
     );
     // It says one line when it listens.
