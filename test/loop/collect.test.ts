@@ -1,0 +1,393 @@
+// One pass from the lock to the record: what it waits for, what stops it, and that it does nothing beyond its plan.
+
+import { describe, expect, test } from "bun:test";
+
+import { Announcer } from "../../src/loop/announcer.ts";
+import { type PassEnd, type PassRequest, runPass } from "../../src/loop/pass.ts";
+import { RuntimeError } from "../../src/model/errors.ts";
+import { podUid } from "../../src/model/ids.ts";
+import type { Limits } from "../../src/model/limits.ts";
+import type { Container } from "../../src/model/snapshot.ts";
+import { instant, minutes, seconds } from "../../src/model/time.ts";
+import {
+  aContainer,
+  aFilesystem,
+  aLedger,
+  anImage,
+  aRecord,
+  aSandbox,
+  defaultLimits,
+  GIB,
+  idOf,
+  NOW,
+} from "../support/build/values.ts";
+import { type FakeEngine, fakeEngine, type FakeWorld } from "../support/fake-engine.ts";
+
+const WORDS = ["a", "b", "c", "d"] as const;
+
+const limitsWith = (images: Partial<Limits["images"]>): Limits => ({
+  ...defaultLimits,
+  images: { ...defaultLimits.images, ...images },
+});
+
+/** A disk of 100 GiB with 10 GiB free, a running container, and four old images that nothing uses, of 4 GiB each. */
+function aNode(change: Partial<FakeWorld> = {}): FakeEngine {
+  return fakeEngine({
+    images: [...WORDS, "used"].map((word) => anImage(word, { sizeBytes: 4n * GIB })),
+    containers: [aContainer("always", { imageId: idOf("used") })],
+    sandboxes: [aSandbox("a")],
+    ledger: aLedger({
+      images: new Map(
+        [...WORDS, "used"].map((word) => [
+          idOf(word),
+          aRecord({ names: `registry.example/${word}:v1` }),
+        ]),
+      ),
+    }),
+    ...change,
+  });
+}
+
+async function run(
+  { engine, world }: FakeEngine,
+  change: Partial<PassRequest> = {},
+  signal: AbortSignal = new AbortController().signal,
+): Promise<PassEnd> {
+  const request: PassRequest = {
+    kind: "gc",
+    purpose: { kind: "periodic" },
+    containers: "none",
+    images: true,
+    dryRun: false,
+    lockWaitMs: 0,
+    now: () => world.wall,
+    random: () => 0,
+    announcer: new Announcer(engine.journal),
+    ...change,
+  };
+  return runPass(engine, request, signal);
+}
+
+const removed = (...words: readonly string[]): readonly string[] =>
+  words.map((word) => `RemoveImage ${idOf(word)}`);
+
+const ALL = { purpose: { kind: "all-unused" } } as const;
+
+describe("a pass", () => {
+  test("frees down to the low threshold, and says so in its record", async () => {
+    const fake = aNode();
+    const { pass } = await run(fake);
+    // 10 GiB are free and 20 wanted: three images of 4 GiB.
+    expect(fake.writes).toHaveLength(3);
+    expect(pass).toMatchObject({ error: null, images: { end: "target-reached" } });
+    expect(fake.passes).toEqual([pass]);
+    expect(pass.steps.map(({ name }) => name)).toEqual([
+      "lock",
+      "observe",
+      "remember",
+      "decide",
+      "execute",
+    ]);
+  });
+
+  test("as a dry run asks for nothing, remembers nothing, takes no lock and tells no event", async () => {
+    const fake = aNode({ lockIsFree: false });
+    const before = fake.world.ledger;
+    const { pass } = await run(fake, { dryRun: true });
+    expect(pass.plan.images?.candidates).toHaveLength(4);
+    expect(pass.images?.end).toBe("dry-run");
+    expect(fake.writes).toEqual([]);
+    expect(fake.world.ledger).toBe(before);
+    expect(fake.events).toEqual([]);
+  });
+
+  test("finds the lock taken: it looks at nothing and touches nothing", async () => {
+    const fake = aNode({ lockIsFree: false });
+    const ended = await run(fake);
+    expect(ended).toMatchObject({ busy: true, seen: null, pass: { images: null } });
+    expect(ended.pass.error).toContain("another pass");
+    expect(fake.calls).toEqual([]);
+    expect(fake.writes).toEqual([]);
+  });
+
+  test.each(["Version", "ListImages", "ListContainers", "ListPodSandbox", "ImageFsInfo", "statfs"])(
+    "removes nothing where %s fails",
+    async (method) => {
+      const fake = aNode({ fails: new Set([method]) });
+      const { pass, failure } = await run(fake);
+      expect(pass.error).toContain(`${method} was made to fail`);
+      expect(failure).toBeInstanceOf(RuntimeError);
+      expect(fake.writes).toEqual([]);
+    },
+  );
+
+  test("is on hold: nothing goes, which is no failure", async () => {
+    const hold = { kind: "held", until: null, since: null, reason: "an upgrade" } as const;
+    const fake = aNode({ hold });
+    const { pass } = await run(fake, { containers: "all", ...ALL });
+    expect(pass.images?.end).toBe("blocked");
+    expect(pass.containers?.end).toBe("blocked");
+    expect(fake.writes).toEqual([]);
+  });
+
+  test("is held in the middle: the image whose turn it is stays, and all after it", async () => {
+    const fake = aNode();
+    fake.world.before = (method) => {
+      if (method !== "RemoveImage") return;
+      fake.world.hold = { kind: "held", until: null, since: null, reason: "stop" };
+    };
+    const { pass } = await run(fake, ALL);
+    expect(fake.writes).toHaveLength(1);
+    expect(pass.images?.end).toBe("blocked");
+  });
+
+  test("with keep rules that are wrong removes no image, and names the file and the line", async () => {
+    const problems = [{ source: "/etc/crigc/keep.d/base.list:3", message: "it is no pattern" }];
+    const fake = aNode({ keep: { rules: [], problems, directoriesRead: [] } });
+    await run(fake, ALL);
+    expect(fake.writes).toEqual([]);
+    expect(fake.events).toMatchObject([
+      { reason: "KeepRulesInvalid", message: expect.stringContaining("base.list:3") },
+    ]);
+  });
+
+  test("on a list of containers that comes back empty removes nothing, however often it comes", async () => {
+    const fake = aNode({ lies: (method) => (method === "ListContainers" ? "empty" : null) });
+    await run(fake, { containers: "all", ...ALL });
+    await run(fake, { containers: "all", ...ALL });
+    expect(fake.writes).toEqual([]);
+  });
+
+  test("that is stopped before it begins does nothing", async () => {
+    const fake = aNode();
+    await run(fake, {}, AbortSignal.abort());
+    expect(fake.writes).toEqual([]);
+  });
+
+  test("forgets an image with the answer to its removal, not at the end", async () => {
+    const fake = aNode();
+    const known: boolean[] = [];
+    fake.world.before = (method) => {
+      if (method === "ListImages" && fake.writes.length === 1)
+        known.push(fake.engine.memory.current().images.has(idOf("a")));
+    };
+    await run(fake, ALL);
+    expect(fake.writes[0]).toBe(removed("a")[0] ?? "");
+    expect(known[0]).toBeFalse();
+  });
+});
+
+describe("an image that is removed and does not go", () => {
+  test("is a ghost: told once, and left alone for an hour of watched time", async () => {
+    const fake = aNode();
+    const announcer = new Announcer(fake.engine.journal);
+    const { writer } = fake.engine;
+    const ghostly: FakeEngine = {
+      ...fake,
+      engine: {
+        ...fake.engine,
+        writer: {
+          ...writer,
+          // The runtime says yes and does nothing.
+          removeImage: async (id) => {
+            if (id === idOf("a")) fake.writes.push(`RemoveImage ${id}`);
+            else await writer.removeImage(id);
+          },
+        },
+      },
+    };
+    await run(ghostly, { announcer, ...ALL });
+    expect(fake.events.map(({ reason }) => reason)).toEqual(["GhostImage"]);
+    await run(ghostly, { announcer, ...ALL });
+    expect(fake.writes.filter((write) => write === removed("a")[0])).toHaveLength(1);
+    expect(fake.events).toHaveLength(1);
+  });
+
+  test("because nobody answered is left alone too, and others go on in the next pass", async () => {
+    const fake = aNode();
+    fake.world.before = (method, id) => {
+      if (method === "RemoveImage" && (id === idOf("a") || id === idOf("b")))
+        throw new RuntimeError("deadline", "RemoveImage was not answered in time");
+    };
+    const { pass } = await run(fake, ALL);
+    expect(pass.images?.end).toBe("observation-failed");
+    expect(fake.writes).toEqual([...removed("a", "b")]);
+    await run(fake, ALL);
+    expect(fake.writes).toEqual([...removed("a", "b", "c", "d")]);
+  });
+});
+
+describe("containers first, then images", () => {
+  const dead = (image: string): Container =>
+    aContainer(`dead-${image}`, {
+      name: "web",
+      state: "exited",
+      imageId: idOf(image),
+      createdAt: instant(NOW - minutes(50)),
+    });
+  const running = aContainer("web", { name: "web", imageId: idOf("used") });
+  const limits: Limits = {
+    ...limitsWith({ minimumAge: seconds(0) }),
+    containers: { ...defaultLimits.containers, maximumPerPodContainer: 0 },
+  };
+  const both = { containers: "all", ...ALL } as const;
+
+  test("an image that only a removed container used goes in the same pass", async () => {
+    const fake = aNode({ containers: [running, dead("a")], limits });
+    await run(fake, both);
+    expect(fake.writes.slice(0, 1)).toEqual(["RemoveContainer container-dead-a"]);
+    expect(fake.writes).toContain(removed("a")[0] ?? "");
+  });
+
+  test("an image whose container could not be removed stays", async () => {
+    const fake = aNode({ containers: [running, dead("a")], limits });
+    fake.world.before = (method) => {
+      if (method === "RemoveContainer") throw new RuntimeError("failed", "device is busy");
+    };
+    await run(fake, both);
+    expect(fake.writes).toContain(removed("b")[0] ?? "");
+    expect(fake.writes).not.toContain(removed("a")[0] ?? "");
+  });
+
+  test("an image that came after the plan stays, although nothing protects it", async () => {
+    const fake = aNode({ containers: [running, dead("a")], limits });
+    fake.world.before = (method) => {
+      if (method === "RemoveContainer") fake.world.images = [...fake.world.images, anImage("new")];
+    };
+    const { pass } = await run(fake, both);
+    expect(fake.writes).not.toContain(removed("new")[0] ?? "");
+    expect(fake.writes).toContain(removed("a")[0] ?? "");
+    const planned = (pass.plan.images?.candidates ?? []).map(({ image }) => image.id);
+    expect(planned).not.toContain(idOf("new"));
+  });
+
+  test("an image that came into use while containers went stays", async () => {
+    const fake = aNode({ containers: [running, dead("a")], limits });
+    fake.world.before = (method) => {
+      if (method !== "RemoveContainer") return;
+      const late = aContainer("late", { imageId: idOf("b") });
+      fake.world.containers = [...fake.world.containers, late];
+    };
+    await run(fake, both);
+    expect(fake.writes).not.toContain(removed("b")[0] ?? "");
+  });
+
+  test("all containers of the node went with the pass: no grace begins because of that", async () => {
+    const gone = {
+      kind: "ready",
+      source: "kubelet-dir",
+      pods: [{ uid: podUid("uid-other"), finished: false, evicted: false, images: [] }],
+    } as const;
+    const record = { absentPasses: 2, deadPasses: 2, deadSinceWatched: null };
+    const fake = aNode({
+      containers: [dead("a")],
+      sandboxes: [aSandbox("a", { state: "not-ready" })],
+      pods: gone,
+      limits,
+    });
+    fake.world.ledger = {
+      ...fake.world.ledger,
+      pods: new Map([[running.podUid, record]]),
+    };
+    fake.engine.memory.replace(fake.world.ledger);
+    const { pass } = await run(fake, both);
+    expect(fake.writes).toContain("RemoveContainer container-dead-a");
+    expect(fake.world.ledger.graceUntil).toBeNull();
+    expect(pass.images?.end).toBe("candidates-exhausted");
+  });
+});
+
+describe("a pod that is starting", () => {
+  const young = aSandbox("new", { createdAt: NOW });
+
+  test("holds images up until it has its container, whose image then stays", async () => {
+    const fake = aNode({ sandboxes: [aSandbox("a"), young] });
+    let looks = 0;
+    fake.world.before = (method) => {
+      if (method !== "ListContainers" || (looks += 1) !== 4) return;
+      const started = aContainer("new", { sandboxId: young.id, imageId: idOf("a") });
+      fake.world.containers = [...fake.world.containers, started];
+    };
+    await run(fake, ALL);
+    expect(fake.writes).toEqual([...removed("b", "c", "d")]);
+    expect(fake.world.wall - NOW).toBeLessThan(seconds(10));
+  });
+
+  test("holds them up for two minutes at most, over the whole pass", async () => {
+    const fake = aNode({ sandboxes: [aSandbox("a"), young] });
+    // Another one is always only just starting.
+    fake.world.before = (method) => {
+      if (method === "ListPodSandbox")
+        fake.world.sandboxes = [aSandbox("a"), aSandbox("new", { createdAt: fake.world.wall })];
+    };
+    await run(fake, ALL);
+    expect(fake.writes).toHaveLength(4);
+    expect(fake.world.wall - NOW).toBe(minutes(2));
+    expect(fake.calls.filter((call) => call === "ListImages").length).toBeLessThan(60);
+  });
+
+  test("holds up no container", async () => {
+    const fake = aNode({
+      sandboxes: [aSandbox("a"), young],
+      limits: {
+        ...defaultLimits,
+        containers: { ...defaultLimits.containers, maximumPerPodContainer: 0 },
+      },
+      containers: [
+        aContainer("web", { name: "web", imageId: idOf("used") }),
+        aContainer("dead", { name: "web", state: "exited", imageId: idOf("a") }),
+      ],
+    });
+    let goneAfter: bigint | null = null;
+    fake.world.before = (method) => {
+      if (method === "RemoveContainer") goneAfter = fake.world.wall - NOW;
+    };
+    await run(fake, { containers: "all", ...ALL });
+    expect(goneAfter as bigint | null).toBe(0n);
+  });
+});
+
+describe("events of passes", () => {
+  const full = aFilesystem({ availableBytes: 3n * GIB, imageUsedBytes: 2n * GIB });
+
+  test("a disk that images cannot help costs none, and what fills it is told once", async () => {
+    const fake = aNode({
+      filesystem: full,
+      images: [anImage("a"), anImage("used")],
+    });
+    const announcer = new Announcer(fake.engine.journal);
+    const first = await run(fake, { announcer });
+    const second = await run(fake, { announcer });
+    expect(fake.writes).toEqual([]);
+    expect(first.pass.images?.end).toBe("futile");
+    expect(fake.events).toHaveLength(1);
+    expect(fake.events[0]?.message).toContain("images 2.0 GiB");
+    expect(first.pass.events).toHaveLength(1);
+    expect(second.pass.events).toEqual([]);
+  });
+
+  test("what is asked for with --all-unused goes even so", async () => {
+    const fake = aNode({ filesystem: full, images: [anImage("a"), anImage("used")] });
+    await run(fake, ALL);
+    expect(fake.writes).toEqual([...removed("a")]);
+    expect(fake.events).toEqual([]);
+  });
+
+  test("a shortfall is told with what fills the disk", async () => {
+    const fake = aNode({ filesystem: aFilesystem({ availableBytes: GIB }) });
+    const { pass } = await run(fake);
+    expect(pass.images?.end).toBe("candidates-exhausted");
+    expect(fake.events).toMatchObject([
+      { reason: "FreeDiskSpaceFailed", message: expect.stringContaining("something else") },
+    ]);
+  });
+
+  test("a capacity of 0 is told, and nothing goes", async () => {
+    const fake = aNode({ filesystem: aFilesystem({ capacityBytes: 0n, availableBytes: 0n }) });
+    const announcer = new Announcer(fake.engine.journal);
+    await run(fake, { announcer });
+    await run(fake, { announcer });
+    expect(fake.writes).toEqual([]);
+    expect(fake.events.map(({ reason }) => reason)).toEqual(["InvalidDiskCapacity"]);
+  });
+});

@@ -1,0 +1,210 @@
+// What is remembered from one observation to the next: over restarts, reboots, gaps, and clocks that jump.
+
+import { describe, expect, test } from "bun:test";
+
+import { detect } from "../../src/loop/detect.ts";
+import { prepare, type PrepareRequest } from "../../src/loop/prepare.ts";
+import { Steps } from "../../src/loop/steps.ts";
+import { podUid } from "../../src/model/ids.ts";
+import type { Ledger } from "../../src/model/ledger.ts";
+import { type Duration, duration, hours, instant, minutes } from "../../src/model/time.ts";
+import { aContainer, aLedger, anImage, aRecord, idOf } from "../support/build/values.ts";
+import { type FakeEngine, fakeEngine, type FakeWorld } from "../support/fake-engine.ts";
+
+const never = new AbortController().signal;
+
+/** A node with one image that is used and one that is not. */
+function aNode(change: Partial<FakeWorld> = {}): FakeEngine {
+  return fakeEngine({
+    images: [anImage("used"), anImage("idle")],
+    containers: [aContainer("c", { imageId: idOf("used") })],
+    ...change,
+  });
+}
+
+const pass = (fake: FakeEngine, span: Duration): void => {
+  fake.world.uptime += span;
+  fake.world.wall = instant(fake.world.wall + span);
+};
+
+/** The same node, seen by a process that began anew. */
+const restarted = ({ world }: FakeEngine): FakeEngine => fakeEngine({ ...world });
+
+async function prepared({ engine }: FakeEngine, change: Partial<PrepareRequest> = {}) {
+  return prepare(
+    engine,
+    {
+      purpose: { kind: "all-unused" },
+      parts: { containers: "none", images: true },
+      pressureTargets: [],
+      waitedForPods: duration(0n),
+      countsForPods: false,
+      remembers: true,
+      ...change,
+    },
+    { steps: new Steps(engine.timer, () => instant(0n)), signal: never },
+  );
+}
+
+const candidates = async (fake: FakeEngine): Promise<readonly string[]> => {
+  const { plan } = await prepared(fake);
+  return (plan.images?.candidates ?? []).map(({ image }) => image.repoTags[0] ?? image.id);
+};
+
+const ageOf = (ledger: Ledger, word: string): Duration =>
+  duration(ledger.watched - (ledger.images.get(idOf(word))?.firstSeenWatched ?? 0n));
+
+describe("what is remembered", () => {
+  test("is what was seen: images with their first time, and their use", async () => {
+    const fake = aNode();
+    await detect(fake.engine, never);
+    expect(fake.world.ledger.images.get(idOf("used"))?.lastUsedAt).toBe(fake.world.wall);
+    expect(fake.world.ledger.images.get(idOf("idle"))?.lastUsedAt).toBeNull();
+    expect(fake.world.ledger.hadContainers).toBeTrue();
+  });
+
+  test("stays as it was where a list fails", async () => {
+    const fake = aNode({ fails: new Set(["ListContainers"]) });
+    const before = fake.world.ledger;
+    const thrown = await detect(fake.engine, never).catch((error: unknown) => error);
+    expect(String(thrown)).toContain("ListContainers was made to fail");
+    expect(fake.world.ledger).toBe(before);
+  });
+
+  test("a detection leaves what is known of pods to the passes that judge them", async () => {
+    const record = { absentPasses: 1, deadPasses: 1, deadSinceWatched: null };
+    const pods = new Map([[podUid("uid-a"), record]]);
+    const fake = aNode({ ledger: aLedger({ pods }) });
+    await detect(fake.engine, never);
+    expect(fake.world.ledger.pods).toBe(pods);
+    await prepared(fake);
+    expect(fake.world.ledger.pods).toBe(pods);
+  });
+
+  test("a command that only looks leaves no trace", async () => {
+    const fake = aNode();
+    const before = fake.world.ledger;
+    const { ledger } = await prepared(fake, { remembers: false });
+    expect(ledger.images.size).toBe(2);
+    expect(fake.world.ledger).toBe(before);
+  });
+
+  test("what another one remembered while the node was read is not lost", async () => {
+    const fake = aNode();
+    const ghost = { since: instant(1n), attempts: 1, retryWatched: aLedger().watched };
+    fake.world.before = (method) => {
+      if (method !== "ImageFsInfo") return;
+      const images = new Map([
+        [idOf("idle"), aRecord({ names: "registry.example/idle:v1", ghost })],
+      ]);
+      fake.engine.memory.replace({ ...fake.engine.memory.current(), images });
+    };
+    await detect(fake.engine, never);
+    expect(fake.world.ledger.images.get(idOf("idle"))?.ghost).toEqual(ghost);
+  });
+});
+
+describe("time that counts", () => {
+  test("an image is as old as it was watched, over restarts of the process", async () => {
+    let fake = aNode();
+    await detect(fake.engine, never);
+    for (let round = 0; round < 6; round += 1) {
+      pass(fake, minutes(5));
+      fake = restarted(fake);
+      await detect(fake.engine, never);
+    }
+    expect(ageOf(fake.world.ledger, "idle")).toBe(minutes(30));
+  });
+
+  test.each([
+    ["forward by a year", hours(24 * 365)],
+    ["back by a year", hours(-24 * 365)],
+  ])("a wall clock that jumps %s makes nothing older or younger", async (_, jump) => {
+    const fake = aNode();
+    await detect(fake.engine, never);
+    pass(fake, minutes(1));
+    fake.world.wall = instant(fake.world.wall + jump);
+    // One minute old by the watched clock, whatever the wall says.
+    expect(await candidates(fake)).toEqual([]);
+    pass(fake, minutes(1));
+    expect(await candidates(fake)).toEqual(["registry.example/idle:v1"]);
+  });
+
+  test("a gap in which nobody looked counts for twice the detection period at most", async () => {
+    const fake = aNode();
+    await detect(fake.engine, never);
+    pass(fake, hours(48));
+    await detect(fake.engine, never);
+    expect(ageOf(fake.world.ledger, "idle")).toBe(minutes(10));
+  });
+
+  test("the order of removal is the same before and after a restart", async () => {
+    const words = ["a", "b", "c", "d"];
+    let fake = aNode({ images: words.map((word) => anImage(word)), containers: [] });
+    await detect(fake.engine, never);
+    for (const word of ["c", "a", "d", "b"]) {
+      fake.world.containers = [
+        aContainer("always", { imageName: "registry.example/none:v1" }),
+        aContainer("c", { imageId: idOf(word) }),
+      ];
+      pass(fake, minutes(3));
+      await detect(fake.engine, never);
+    }
+    fake.world.containers = [aContainer("always", { imageName: "registry.example/none:v1" })];
+    pass(fake, minutes(3));
+    const before = await candidates(fake);
+    fake = restarted(fake);
+    pass(fake, minutes(3));
+    expect(await candidates(fake)).toEqual(before);
+    expect(before).toEqual(["c", "a", "d", "b"].map((word) => `registry.example/${word}:v1`));
+  });
+
+  test("without a ledger everything is new, and too young to go", async () => {
+    const { plan } = await prepared(aNode());
+    expect(plan.images?.candidates).toEqual([]);
+    expect(plan.images?.kept.map(({ reason }) => reason.kind).toSorted()).toEqual([
+      "in-use",
+      "too-young",
+    ]);
+  });
+});
+
+describe("the grace", () => {
+  const old = aLedger({
+    images: new Map([[idOf("idle"), aRecord({ names: "registry.example/idle:v1" })]]),
+  });
+
+  const blocks = async (fake: FakeEngine): Promise<readonly string[]> =>
+    ((await prepared(fake)).plan.images?.blocks ?? []).map((block) => block.kind);
+
+  test("after a reboot nothing goes for five minutes of watched time", async () => {
+    const fake = aNode({ ledger: { ...old, bootId: "boot-0" } });
+    expect(await blocks(fake)).toEqual(["boot-grace"]);
+    pass(fake, minutes(4));
+    expect(await blocks(fake)).toEqual(["boot-grace"]);
+    pass(fake, minutes(1));
+    expect(await blocks(fake)).toEqual([]);
+    expect(await candidates(fake)).toEqual(["registry.example/idle:v1"]);
+  });
+
+  test("when every container is gone from one observation to the next, as when a list comes back empty", async () => {
+    const fake = aNode({
+      ledger: old,
+      lies: (method) => (method === "ListContainers" ? "empty" : null),
+    });
+    expect(await blocks(fake)).toEqual(["boot-grace"]);
+    fake.world.lies = () => null;
+    // The list is right again; the grace runs to its end all the same.
+    expect(await blocks(fake)).toEqual(["boot-grace"]);
+    expect(await candidates(fake)).toEqual([]);
+    pass(fake, minutes(5));
+    expect(await candidates(fake)).toEqual(["registry.example/idle:v1"]);
+  });
+
+  test("counts over a restart of the process, not anew from it", async () => {
+    const fake = aNode({ ledger: { ...old, bootId: "boot-0" } });
+    expect(await blocks(fake)).toEqual(["boot-grace"]);
+    pass(fake, minutes(5));
+    expect(await blocks(restarted(fake))).toEqual([]);
+  });
+});
