@@ -29,7 +29,7 @@ export function judge(of: {
   const { line, plan, idle } = of;
   return [
     figure({
-      name: "crigc plan over a program that prints one line",
+      name: "crigc plan with a ledger, over a program that prints one line",
       measured: median(plan.wallMs) - median(line.wallMs),
       allowed: planMsMax,
       noise: standardErrors * Math.hypot(errorOfMedian(plan.wallMs), errorOfMedian(line.wallMs)),

@@ -29,7 +29,7 @@ describe("the figures to reach", () => {
 
   test("are missed by a plan that is steadily slower", () => {
     expect(missed({ plan: steady(84.1) })).toEqual([
-      "crigc plan over a program that prints one line",
+      "crigc plan with a ledger, over a program that prints one line",
     ]);
   });
 
