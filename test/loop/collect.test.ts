@@ -5,10 +5,9 @@ import { describe, expect, test } from "bun:test";
 import { Announcer } from "../../src/loop/announcer.ts";
 import { type PassEnd, type PassRequest, runPass } from "../../src/loop/pass.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
-import { podUid } from "../../src/model/ids.ts";
 import type { Limits } from "../../src/model/limits.ts";
 import type { Container } from "../../src/model/snapshot.ts";
-import { instant, minutes, seconds } from "../../src/model/time.ts";
+import { instant, minutes, seconds, watched } from "../../src/model/time.ts";
 import {
   aContainer,
   aFilesystem,
@@ -273,16 +272,12 @@ describe("containers first, then images", () => {
   });
 
   test("all containers of the node went with the pass: no grace begins because of that", async () => {
-    const gone = {
-      kind: "ready",
-      source: "kubelet-dir",
-      pods: [{ uid: podUid("uid-other"), finished: false, evicted: false, images: [] }],
-    } as const;
-    const record = { absentPasses: 2, deadPasses: 2, deadSinceWatched: null };
+    // Dead for longer than a day, as watched.
+    const record = { absentPasses: 0, deadPasses: 2, deadSinceWatched: watched(0n) };
     const fake = aNode({
       containers: [dead("a")],
       sandboxes: [aSandbox("a", { state: "not-ready" })],
-      pods: gone,
+      pods: { kind: "ready", source: "cri", pods: [] },
       limits,
     });
     fake.world.ledger = {
