@@ -3,7 +3,7 @@
 import type { Runtime } from "../cri/client.ts";
 import type { ContainerEvent } from "../cri/events.ts";
 import type { EventFeed, EventSource } from "../loop/ports.ts";
-import { podUid, sandboxId } from "../model/ids.ts";
+import { type ContainerId, podUid, sandboxId } from "../model/ids.ts";
 import type { Container } from "../model/snapshot.ts";
 import { instant } from "../model/time.ts";
 
@@ -12,6 +12,7 @@ const ANNOUNCED_MAX = 10_000;
 
 interface Announced {
   readonly atNs: bigint;
+  readonly id: ContainerId;
   readonly containers: readonly Container[];
 }
 
@@ -23,8 +24,13 @@ export function eventSource(
     listen: (signal): EventFeed => {
       let announced: Announced[] = [];
       const note = (event: ContainerEvent): void => {
-        if (event.kind === "deleted") return;
-        announced.push({ atNs: monotonicNs(), containers: containersOf(event) });
+        if (event.kind === "deleted") {
+          // A runtime that nobody listened to tells the past first: what was removed in it uses nothing any more.
+          announced = announced.filter((one) => one.id !== event.containerId);
+          return;
+        }
+        const containers = containersOf(event);
+        announced.push({ atNs: monotonicNs(), id: event.containerId, containers });
         if (announced.length > ANNOUNCED_MAX) announced = announced.slice(-ANNOUNCED_MAX / 2);
       };
       // Without events, or when the stream breaks, the lists alone protect, as they do anyway.
