@@ -1,0 +1,195 @@
+// The agent under simulated time: five loops, one pass at a time, and what it says of itself.
+
+import { describe, expect, test } from "bun:test";
+
+import { aRelease, available, imageOf } from "../sim/node.ts";
+import { HOUR, MINUTE, SECOND, simLimits, Simulation } from "../sim/simulation.ts";
+import { MIB } from "../support/build/values.ts";
+
+function aNode(images = 20, change: ConstructorParameters<typeof Simulation>[0] = {}): Simulation {
+  const sim = new Simulation(change);
+  for (let at = 0; at < images; at += 1) sim.node.pull(aRelease(`image${at}`, 1_000 + at));
+  return sim;
+}
+
+const fill = (sim: Simulation, mibFree: number): void => {
+  const disk = sim.node.imageDisk();
+  disk.others += available(sim.node, disk) - BigInt(mibFree) * MIB;
+};
+
+const count = (sim: Simulation, kind: string): number =>
+  sim.record.passes.filter((pass) => pass.kind === kind).length;
+
+const loopOf = (sim: Simulation, name: string) => {
+  const loop = sim.agent.state().loops.find((one) => one.name === name);
+  if (loop === undefined) throw new Error(`there is no loop ${name}`);
+  return loop;
+};
+
+describe("the loops", () => {
+  test("run at their periods: containers each minute, images each five, pressure only when there is some", async () => {
+    const sim = aNode();
+    sim.start();
+    await sim.run(HOUR + SECOND);
+    expect(count(sim, "container-gc")).toBe(61);
+    expect(count(sim, "image-gc")).toBe(13);
+    expect(count(sim, "pressure")).toBe(0);
+  });
+
+  test("say when they ran and when they are due", async () => {
+    const sim = aNode();
+    sim.start();
+    await sim.run(90 * SECOND);
+    const loop = loopOf(sim, "container-gc");
+    expect(loop).toMatchObject({ enabled: true, lastError: null, consecutiveFailures: 0 });
+    expect(loop.nextAt).toBe((sim.node.wall() + 30_000_000_000n) as never);
+  });
+
+  test("keep the list of images largest first", async () => {
+    const sim = aNode(5);
+    sim.start();
+    await sim.run(MINUTE);
+    const { images, cachedAt } = sim.agent.state();
+    expect(images.map(({ id }) => id)).toEqual(
+      [4, 3, 2, 1, 0].map((at) => imageOf(aRelease(`image${at}`, 1))),
+    );
+    expect(cachedAt).not.toBeNull();
+  });
+
+  test("of images is off where nothing asks for it, and says so", async () => {
+    const limits = { ...simLimits, images: { ...simLimits.images, highPercent: 100 } };
+    const sim = aNode(20, { weather: { limits } });
+    fill(sim, 16_000);
+    sim.start();
+    await sim.run(HOUR);
+    expect(count(sim, "image-gc")).toBe(0);
+    expect(loopOf(sim, "image-gc").enabled).toBeFalse();
+    expect(sim.record.removals).toEqual([]);
+  });
+
+  test("never have two passes at once", async () => {
+    const sim = aNode(60, { weather: { latencyMs: 3_000 }, lateMs: 2_000 });
+    sim.start();
+    await sim.run(5 * MINUTE);
+    for (let round = 0; round < 10; round += 1) {
+      fill(sim, 9_000);
+      await sim.run(80 * SECOND);
+    }
+    const times = sim.record.passes
+      .map(({ startedAt, endedAt, steps }) => ({
+        from: steps[0]?.startedAt ?? startedAt,
+        to: endedAt,
+      }))
+      .toSorted((one, other) => (one.from < other.from ? -1 : 1));
+    for (const [index, { from }] of times.entries()) {
+      const earlier = times[index - 1];
+      if (earlier !== undefined) expect(from >= earlier.to).toBeTrue();
+    }
+    expect(sim.record.removals.length).toBeGreaterThan(10);
+  });
+});
+
+describe("while the runtime is away", () => {
+  test("the agent goes on trying, says why, and says when it is back", async () => {
+    const sim = aNode();
+    sim.start();
+    await sim.run(10 * MINUTE);
+    sim.weather.runtimeIsAway = true;
+    await sim.run(12 * MINUTE);
+    expect(sim.agent.state().runtimeError).toContain("the runtime is away");
+    expect(loopOf(sim, "image-gc").consecutiveFailures).toBeGreaterThan(1);
+    expect(sim.record.events.map(({ reason }) => reason)).toContain("ImageGCFailed");
+    sim.weather.runtimeIsAway = false;
+    await sim.run(6 * MINUTE);
+    expect(sim.agent.state().runtimeError).toBeNull();
+    expect(sim.agent.state().loops.every(({ lastError }) => lastError === null)).toBeTrue();
+  });
+
+  test("a runtime that is there only every other minute costs no image that it should not", async () => {
+    const sim = aNode(40);
+    sim.start();
+    await sim.run(10 * MINUTE);
+    for (let minute = 0; minute < 60; minute += 1) {
+      sim.weather.runtimeIsAway = minute % 2 === 0;
+      if (minute === 10) fill(sim, 12_000);
+      await sim.run(MINUTE);
+    }
+    expect(sim.record.violations).toEqual([]);
+    expect(sim.record.removals.length).toBeLessThanOrEqual(9);
+    expect(sim.freePercent()).toBeGreaterThanOrEqual(15);
+  });
+});
+
+describe("a disk that cannot be measured", () => {
+  test("is told as what it is, not as a runtime that is silent", async () => {
+    const sim = aNode();
+    sim.start();
+    await sim.run(MINUTE);
+    // The path is no longer there: what the agent asks for is another disk.
+    Object.assign(sim.node.imageDisk(), { path: "/gone" });
+    await sim.run(20 * SECOND);
+    expect(sim.agent.state().runtimeError).toBeNull();
+    expect(loopOf(sim, "pressure").lastError).toContain("no disk at");
+    expect(sim.record.removals).toEqual([]);
+    // The next observation finds out where it is now.
+    await sim.run(MINUTE);
+    expect(loopOf(sim, "pressure").lastError).toBeNull();
+  });
+});
+
+describe("the end", () => {
+  test("comes after the removal in flight, and not after the rest of the plan", async () => {
+    const sim = aNode(60, { weather: { latencyMs: 1_000 } });
+    sim.start();
+    await sim.run(5 * MINUTE);
+    fill(sim, 5_000);
+    for (let step = 0; step < 600 && sim.record.removals.length === 0; step += 1)
+      await sim.run(100);
+    expect(sim.record.removals).toHaveLength(1);
+    expect(await sim.stop()).toBeTrue();
+    expect(sim.record.removals).toHaveLength(1);
+    expect(sim.record.passes.at(-1)?.images?.items).toHaveLength(1);
+  });
+
+  test("begins no pass that was only waiting for its turn, and tells of none", async () => {
+    const sim = aNode(60, { weather: { latencyMs: 30_000 } });
+    sim.start();
+    await sim.run(90 * SECOND);
+    expect(await sim.stop()).toBeTrue();
+    const waiting = sim.record.passes.filter(({ error }) => error?.includes("asked to stop"));
+    expect(waiting).toEqual([]);
+  });
+});
+
+test("killed at any moment and started again, an agent goes on where it was", async () => {
+  const sim = aNode(60, { weather: { latencyMs: 200 } });
+  sim.start();
+  await sim.run(10 * MINUTE);
+  for (let round = 0; round < 40; round += 1) {
+    if (round % 10 === 0) fill(sim, 12_000);
+    await sim.run(sim.random.next() * 20 * SECOND);
+    sim.kill();
+    sim.start();
+  }
+  await sim.run(MINUTE);
+  expect(sim.record.violations).toEqual([]);
+  expect(sim.freePercent()).toBeGreaterThanOrEqual(15);
+});
+
+test("a day with pressure that cannot be ended keeps memory as it is", async () => {
+  const sim = aNode(10);
+  sim.start();
+  await sim.run(10 * MINUTE);
+  fill(sim, 2_000);
+  const held = (): number => {
+    sim.record.passes.length = 0;
+    sim.record.said.length = 0;
+    Bun.gc(true);
+    return process.memoryUsage().heapUsed;
+  };
+  await sim.run(2 * HOUR);
+  const before = held();
+  await sim.run(8 * HOUR);
+  expect(held() - before).toBeLessThan(3_000_000);
+  expect(sim.record.events.length).toBeLessThan(20);
+}, 60_000);
