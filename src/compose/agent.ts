@@ -69,6 +69,8 @@ class RunningAgent {
       `crigc ${this.#world.build.version} starts${config.dryRun ? ", as a dry run: nothing is removed" : ""}`,
     );
     for (const warning of config.warnings) this.#log.warning(warning);
+    const watchdog = this.#keepAlive();
+    this.#closers.push(() => clearInterval(watchdog));
     // A second agent is told so before it touches anything of the first one's.
     const connected = await this.#connected();
     if (connected === null) return exit.done;
@@ -115,9 +117,7 @@ class RunningAgent {
     this.#agent = agent;
     this.#face.attach({ agent, engine, recorder: state.recorder });
     systemd.ready(`watching ${connected.endpoint}`);
-    const watchdog = this.#keepAlive();
     await agent.run(signal);
-    clearInterval(watchdog);
     systemd.stopping();
     this.#log.info(0, "crigc ends: it was asked to stop");
     return exit.done;
@@ -142,8 +142,8 @@ class RunningAgent {
         if (isHopeless(thrown)) throw thrown;
         this.#face.unreachable(messageOf(thrown));
         this.#log.failure("connect", `${messageOf(thrown)}; trying again in ${pauseMs / 1000} s`);
-        this.#world.systemd.extendStart((pauseMs + RETRY_LONGEST_MS) * 1000);
-        this.#world.systemd.status(`waiting for the runtime: ${messageOf(thrown)}`);
+        // The agent is up, and the boot of a node must not wait for a runtime that may never come; readyz tells the rest.
+        this.#world.systemd.ready(`waiting for the runtime: ${messageOf(thrown)}`);
         await timer.sleep(pauseMs, signal);
       }
     }

@@ -35,10 +35,13 @@ export async function connect(
   return { runtime, endpoint };
 }
 
+/** Longer than for one among many that are only tried: a runtime that was named is meant, and may be busy. */
+const NAMED_PROBE_MS = 1_500;
+
 async function runtimeEndpoint(config: Config): Promise<string> {
   const named = config.endpoints.runtime;
   if (named === null) return (await discoverEndpoint({ realPath: realpath })).endpoint;
-  return (await probeEndpoint(parsed(named))).endpoint;
+  return (await probeEndpoint(parsed(named), NAMED_PROBE_MS)).endpoint;
 }
 
 /** Configuration has checked the text already; what is wrong here is said as it would be there. */

@@ -6,8 +6,6 @@ export interface Systemd {
   ready(status: string): void;
   status(text: string): void;
   reloading(monotonicUs: bigint): void;
-  /** Asks for more time to start, in microseconds. */
-  extendStart(us: number): void;
   stopping(): void;
   alive(): void;
   /** How often `alive` is wanted, in milliseconds; `null`: no watchdog is set for this process. */
@@ -29,7 +27,6 @@ export function systemdOf(
     ready: (text) => send(`READY=1\nSTATUS=${line(text)}`),
     status: (text) => send(`STATUS=${line(text)}`),
     reloading: (us) => send(`RELOADING=1\nMONOTONIC_USEC=${us}`),
-    extendStart: (us) => send(`EXTEND_TIMEOUT_USEC=${us}`),
     stopping: () => send("STOPPING=1"),
     alive: () => send("WATCHDOG=1"),
     watchdogMs: watchdogMs(environment, pid),
