@@ -57,7 +57,7 @@ describe("a socket as the runtime's", () => {
     ["missing", "there is no socket"],
     ["plain-file", "nothing answers"],
     ["closing", "nothing answers"],
-    ["silent", "did not answer within 1 s"],
+    ["silent", "did not answer within 1.5 s"],
     ["ssh", "does not speak gRPC"],
     ["web", "does not speak gRPC"],
     ["other-service", "not runtime.v1"],
