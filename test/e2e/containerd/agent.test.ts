@@ -160,6 +160,26 @@ describe("the agent of a node with containerd 1.7", () => {
     expect(readDisk(made.disk.path).usedPercent).toBeLessThanOrEqual(80);
   });
 
+  test("a runtime that dies in the middle of a pass ends it: what is in use is no longer known", async () => {
+    const made = await fullNode();
+    const before = await imageTags(made);
+    const pass = gc(made, youngAge, "--removal-interval=2s");
+    await until("the first image is gone", 20_000, async () => {
+      return (await imageTags(made)).length < before.length;
+    });
+    // In the pause before the next removal: killed during one, its answer would be lost.
+    await Bun.sleep(700);
+    await made.killRuntime();
+    const { exitCode, report } = await pass;
+    expect({ exitCode, end: report.images?.end }).toEqual({
+      exitCode: 3,
+      end: "observation-failed",
+    });
+    expect(removedImages(report)).toHaveLength(1);
+    await made.startRuntime();
+    expect(await imageTags(made)).toHaveLength(before.length - 1);
+  });
+
   test("a second agent for the same runtime ends with 6 and names the first, wherever it keeps its state", async () => {
     const made = await makeNode("1.7");
     const first = await agentOf(made);
