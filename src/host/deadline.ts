@@ -12,3 +12,26 @@ export async function withDeadline<T>(answer: Promise<T>, ms: number): Promise<T
     clearTimeout(timer);
   }
 }
+
+/** Questions of which one that was not answered is not asked again: each would hold up another thread for ever. */
+export class Questions {
+  readonly #open = new Set<string>();
+
+  /** Like `withDeadline`; rejects at once while an earlier question of the same key is still open past its deadline. */
+  async ask<T>(key: string, question: () => Promise<T>, ms: number): Promise<T> {
+    if (this.#open.has(key)) throw new Error("an earlier question is still open");
+    const answer = question();
+    let answered = false;
+    const note = (): void => {
+      answered = true;
+      this.#open.delete(key);
+    };
+    answer.then(note, note);
+    try {
+      return await withDeadline(answer, ms);
+    } finally {
+      // Whatever ended the wait: as long as there is no answer, nobody else should wait for one.
+      if (!answered) this.#open.add(key);
+    }
+  }
+}

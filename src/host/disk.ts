@@ -5,7 +5,7 @@ import { open, readFile, stat, statfs } from "node:fs/promises";
 
 import { HostError } from "../model/errors.ts";
 import type { Filesystem, FilesystemRole } from "../model/snapshot.ts";
-import { withDeadline } from "./deadline.ts";
+import { Questions } from "./deadline.ts";
 import { reasonOf } from "./errno.ts";
 import { findMount } from "./mountinfo.ts";
 
@@ -175,10 +175,12 @@ async function measure(path: string): Promise<DiskReading> {
   };
 }
 
+const questions = new Questions();
+
 /** One question about a path, with a deadline and our own words for what went wrong. */
 async function asked<T>(path: string, question: () => Promise<T>): Promise<T> {
   try {
-    return await withDeadline(question(), answerWithinMs);
+    return await questions.ask(path, question, answerWithinMs);
   } catch (error) {
     throw new HostError(
       "stat",
