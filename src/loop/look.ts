@@ -2,6 +2,7 @@
 
 import type { Timer } from "../execute/ports.ts";
 import { RuntimeError } from "../model/errors.ts";
+import type { ImageId } from "../model/ids.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import { type ObservePorts, refresh } from "../observe/observe.ts";
 import type { EventFeed } from "./ports.ts";
@@ -10,6 +11,8 @@ import type { EventFeed } from "./ports.ts";
 const LIST_AGE_NS_MAX = 750_000_000n;
 /** Lists taken for one look, where what they name has to be asked about and the answers are slow. */
 const ATTEMPTS = 5;
+/** A pass may last for as long as its removals do: keep rules and pods that are older than this are read again. */
+const RULES_AGE_NS_MAX = 60_000_000_000n;
 
 export interface Looking {
   readonly observe: Pick<ObservePorts, "runtime" | "host">;
@@ -28,7 +31,14 @@ export function makeLook(looking: Looking): (signal: AbortSignal) => Promise<Sna
   let snapshot = looking.first;
   /** When the containers were listed last, and what that cost; `null`: not in this pass. */
   let listed: { readonly atNs: bigint; readonly costNs: bigint } | null = null;
+  let rulesNs = timer.monotonicNs();
+  /** Images that were missing from a list of this pass: one that is back is another one than was planned. */
+  const missed = new Set<ImageId>();
   const list = async (signal: AbortSignal): Promise<bigint> => {
+    if (timer.monotonicNs() - rulesNs > RULES_AGE_NS_MAX) {
+      snapshot = { ...snapshot, ...(await rulesOf(looking, snapshot, signal)) };
+      rulesNs = timer.monotonicNs();
+    }
     const startNs = timer.monotonicNs();
     const sinceNs = listed?.atNs ?? startNs;
     let atNs = startNs;
@@ -43,6 +53,9 @@ export function makeLook(looking: Looking): (signal: AbortSignal) => Promise<Sna
         "failed",
         `listing containers at ${snapshot.runtime.endpoint} named none where it named ${previous.containers.length} a moment ago; no image is removed on such a list, and the next pass looks again`,
       );
+    const there = new Set(snapshot.images.map(({ id }) => id));
+    for (const { id } of looking.first.images) if (!there.has(id)) missed.add(id);
+    snapshot = { ...snapshot, images: snapshot.images.filter(({ id }) => !missed.has(id)) };
     listed = { atNs, costNs: atNs - startNs };
     return atNs;
   };
@@ -60,6 +73,18 @@ export function makeLook(looking: Looking): (signal: AbortSignal) => Promise<Sna
       `listing what is in use and asking about it took longer than a second ${ATTEMPTS} times at ${snapshot.runtime.endpoint}, too long for a removal that could not be within a second of it; the rest is left to the next pass`,
     );
   };
+}
+
+async function rulesOf(
+  { observe: { host } }: Looking,
+  { keep }: Snapshot,
+  signal: AbortSignal,
+): Promise<Pick<Snapshot, "keep" | "pods">> {
+  const [rules, pods] = await Promise.all([
+    host.keepRules(keep.directoriesRead),
+    host.pods(signal),
+  ]);
+  return { keep: rules, pods };
 }
 
 const serves = (

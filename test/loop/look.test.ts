@@ -5,7 +5,7 @@ import { describe, expect, test } from "bun:test";
 import { makeLook } from "../../src/loop/look.ts";
 import type { EventFeed } from "../../src/loop/ports.ts";
 import type { ContainerId } from "../../src/model/ids.ts";
-import type { Container } from "../../src/model/snapshot.ts";
+import type { Container, Image } from "../../src/model/snapshot.ts";
 import { aContainer, anImage, aSandbox, aSnapshot } from "../support/build/values.ts";
 import { fakeEngine, type FakeWorld } from "../support/fake-engine.ts";
 
@@ -19,6 +19,8 @@ interface Setting {
   readonly version?: string;
   readonly beforeList?: (world: FakeWorld) => void;
   readonly sandboxImage?: string;
+  /** Images of the plan's snapshot. */
+  readonly planned?: readonly Image[];
 }
 
 /** A node whose calls take time on its own clock. */
@@ -43,7 +45,7 @@ function lookAt(setting: Setting = {}) {
     ),
   };
   const events: EventFeed = { announcedSince: setting.announced ?? (() => []) };
-  const first = aSnapshot();
+  const first = aSnapshot({ images: setting.planned ?? [] });
   const look = makeLook({
     observe: { runtime, host: observe.host },
     events,
@@ -102,6 +104,30 @@ describe("how old a look may be", () => {
     const thrown = await look(never).catch((error: unknown) => error);
     expect(String(thrown)).toContain("within a second");
     expect(lists()).toBeLessThan(10);
+  });
+});
+
+describe("a pass that lasts", () => {
+  test("reads keep rules and pods again when they are older than a minute", async () => {
+    const { look, world, timer } = lookAt();
+    const rules = [{ pattern: "registry.example/a", source: "base.list:1" }];
+    await look(never);
+    world.keep = { ...world.keep, rules };
+    await timer.sleep(50_000, never);
+    expect((await look(never)).keep.rules).toEqual([]);
+    await timer.sleep(11_000, never);
+    expect((await look(never)).keep.rules).toEqual(rules);
+  });
+
+  test("takes an image that went and came back for another one than was planned", async () => {
+    const image = anImage("a");
+    const { look, world } = lookAt({ planned: [image] });
+    const ids = async () => (await look(never)).images.map(({ id }) => id);
+    expect(await ids()).toEqual([image.id]);
+    world.images = [];
+    expect(await ids()).toEqual([]);
+    world.images = [image];
+    expect(await ids()).toEqual([]);
   });
 });
 
