@@ -7,7 +7,7 @@ import type { Instant } from "../model/time.ts";
 import { keyOf, type PressureVerdict } from "../policy/pressure.ts";
 import { humanBytes } from "../report/bytes.ts";
 import type { LoopName } from "./agent-state.ts";
-import { DiskNews } from "./disk-news.ts";
+import { DiskNews, isRested } from "./disk-news.ts";
 import type { Verdict } from "./failure-rule.ts";
 import type { Journal } from "./ports.ts";
 
@@ -33,6 +33,8 @@ export class Announcer {
   readonly #disks = new DiskNews();
   readonly #ghosts = new Set<string>();
   readonly #due = new Set<string>();
+  /** When it was told last that pressure could not be ended. */
+  #unrelievedAt: Instant | undefined;
 
   constructor(journal: AnnouncerJournal) {
     this.#journal = journal;
@@ -66,7 +68,8 @@ export class Announcer {
     if (!isPowerOfTwo(count)) return;
     if (name === "container-gc")
       this.#journal.event({ reason: "ContainerGCFailed", message, at, passId: null });
-    if (name === "pressure" && count > 1) {
+    if (name === "pressure" && count > 1 && isRested(this.#unrelievedAt, at)) {
+      this.#unrelievedAt = at;
       const text = `Disk pressure could not be ended: ${message}`;
       this.#journal.event({ reason: "ImageGCFailed", message: text, at, passId: null });
     }
@@ -101,7 +104,7 @@ export class Announcer {
   #isNews(event: Event, plan: ImagePlan): boolean {
     const { reason, message } = event;
     if (reason === "GhostImage") return this.#isNewGhost(message);
-    if (OF_DISKS.includes(reason)) return this.#disks.isNews(reason, plan);
+    if (OF_DISKS.includes(reason)) return this.#disks.isNews(event, plan);
     if (!STATES.includes(reason)) return true;
     if (this.#said.get(reason) === message) return false;
     this.#said.set(reason, message);

@@ -2,20 +2,30 @@
 
 import type { Event } from "../model/event.ts";
 import type { Futility, ImagePlan } from "../model/plan.ts";
+import { type Duration, type Instant, minutes, since } from "../model/time.ts";
 import { apart, futilityDiffers } from "../policy/futility.ts";
+
+/** Of a disk that changes all the time the same is told no more often than this. */
+const REST: Duration = minutes(10);
 
 export class DiskNews {
   readonly #said = new Map<string, Futility | null>();
+  readonly #saidAt = new Map<string, Instant>();
 
   /** Whether the event says something of a disk that was not said yet; counts as said from then on. */
-  isNews(reason: Event["reason"], plan: ImagePlan): boolean {
+  isNews({ reason, at }: Pick<Event, "reason" | "at">, plan: ImagePlan): boolean {
     // A budget is about no disk.
     const states: readonly (readonly [string, Futility | null])[] =
       plan.futility.length === 0
         ? [[keyOf(reason, null), null]]
         : plan.futility.map((futility) => [keyOf(reason, futility), futility] as const);
-    const news = states.filter(([key, state]) => !this.#isSaid(key, state));
-    for (const [key, state] of news) this.#said.set(key, state);
+    const news = states.filter(
+      ([key, state]) => !this.#isSaid(key, state) && isRested(this.#saidAt.get(key), at),
+    );
+    for (const [key, state] of news) {
+      this.#said.set(key, state);
+      this.#saidAt.set(key, at);
+    }
     return news.length > 0;
   }
 
@@ -31,6 +41,13 @@ export class DiskNews {
     if (before === undefined) return false;
     return before === null || state === null || !futilityDiffers(before, state);
   }
+}
+
+/** Whether it was told long enough ago; by a clock that was set back, too. */
+export function isRested(toldAt: Instant | undefined, at: Instant): boolean {
+  if (toldAt === undefined) return true;
+  const span = at > toldAt ? since(at, toldAt) : since(toldAt, at);
+  return span >= REST;
 }
 
 const isInBudget = ({ purpose, triggers }: ImagePlan): boolean =>

@@ -9,7 +9,7 @@ import type { Event, EventReason } from "../../src/model/event.ts";
 import type { Compat } from "../../src/model/limits.ts";
 import type { Futility, ImagePlan } from "../../src/model/plan.ts";
 import type { Filesystem } from "../../src/model/snapshot.ts";
-import { duration, minutes, seconds } from "../../src/model/time.ts";
+import { duration, instant, minutes, seconds } from "../../src/model/time.ts";
 import { judgePressure, noPressure, type PressureState } from "../../src/policy/pressure.ts";
 import { aFilesystem, anImagePlan, GIB, NOW } from "../support/build/values.ts";
 
@@ -25,10 +25,12 @@ function listener() {
   return { announcer, events, said };
 }
 
+/** Each one a quarter of an hour after the last. */
+let told = 0;
 const anEvent = (reason: EventReason, message = "as it is"): Event => ({
   reason,
   message,
-  at: NOW,
+  at: instant(NOW + minutes((told += 15))),
   passId: null,
 });
 
@@ -60,22 +62,22 @@ function planAt(availableBytes: bigint, change: Partial<ImagePlan> = {}): ImageP
 }
 
 describe("a disk that images cannot help", () => {
-  const futile = [anEvent("ImageGCFutile")];
+  const futile = () => [anEvent("ImageGCFutile")];
 
   test("is spoken of once, while the disk and the bound stay as they are", () => {
     const { announcer, events } = listener();
     for (const availableGib of [3n, 4n, 3n, 2n, 3n])
-      announcer.passed(futile, planAt(availableGib * GIB));
+      announcer.passed(futile(), planAt(availableGib * GIB));
     expect(events).toHaveLength(1);
   });
 
   test("is spoken of again when it has changed by two percent, and when the bound has", () => {
     const { announcer, events } = listener();
-    announcer.passed(futile, planAt(5n * GIB));
-    announcer.passed(futile, planAt(3n * GIB));
+    announcer.passed(futile(), planAt(5n * GIB));
+    announcer.passed(futile(), planAt(3n * GIB));
     expect(events).toHaveLength(2);
     const bound = futilityAt(3n * GIB, { boundBytes: 4n * GIB });
-    announcer.passed(futile, planAt(3n * GIB, { futility: [bound] }));
+    announcer.passed(futile(), planAt(3n * GIB, { futility: [bound] }));
     expect(events).toHaveLength(3);
   });
 
@@ -83,8 +85,8 @@ describe("a disk that images cannot help", () => {
     const { announcer, events } = listener();
     const one = futilityAt(3n * GIB);
     for (let round = 0; round < 5; round += 1) {
-      announcer.passed(futile, planAt(3n * GIB, { futility: [one] }));
-      announcer.passed(futile, planAt(3n * GIB, { futility: [one, one, one] }));
+      announcer.passed(futile(), planAt(3n * GIB, { futility: [one] }));
+      announcer.passed(futile(), planAt(3n * GIB, { futility: [one, one, one] }));
       // A pass that has nothing to say of the disk, because no trigger of its own is met.
       announcer.passed([], planAt(3n * GIB, { futility: [], triggers: [] }));
     }
@@ -93,27 +95,36 @@ describe("a disk that images cannot help", () => {
 
   test("is news again after it was in another state for a while", () => {
     const { announcer, events } = listener();
-    announcer.passed(futile, planAt(3n * GIB));
+    announcer.passed(futile(), planAt(3n * GIB));
     announcer.passed([], planAt(50n * GIB, { futility: [] }));
-    announcer.passed(futile, planAt(3n * GIB));
+    announcer.passed(futile(), planAt(3n * GIB));
     expect(events).toHaveLength(2);
   });
 
   test("another disk in the same state is news of its own", () => {
     const { announcer, events } = listener();
-    announcer.passed(futile, planAt(3n * GIB));
+    announcer.passed(futile(), planAt(3n * GIB));
     const other = futilityAt(3n * GIB, { filesystem: "/images" });
-    announcer.passed(futile, planAt(3n * GIB, { futility: [other] }));
+    announcer.passed(futile(), planAt(3n * GIB, { futility: [other] }));
     expect(events).toHaveLength(2);
+  });
+
+  test("that swings all the time is spoken of every ten minutes at most", () => {
+    const { announcer, events } = listener();
+    for (let second = 0; second < 3_600; second += 10) {
+      const event = { ...anEvent("ImageGCFutile"), at: instant(NOW + seconds(second)) };
+      announcer.passed([event], planAt(second % 20 === 0 ? 3n * GIB : 8n * GIB));
+    }
+    expect(events).toHaveLength(6);
   });
 
   test("inodes are another state than bytes", () => {
     const { announcer, events } = listener();
-    announcer.passed(futile, planAt(3n * GIB));
+    announcer.passed(futile(), planAt(3n * GIB));
     const inodes = { bound: 1n, needed: 100n, free: 900_000n, capacity: 1_000_000n };
     const short = planAt(3n * GIB, { futility: [futilityAt(3n * GIB, { inodes })] });
-    announcer.passed(futile, short);
-    announcer.passed(futile, short);
+    announcer.passed(futile(), short);
+    announcer.passed(futile(), short);
     expect(events).toHaveLength(2);
   });
 });
@@ -128,12 +139,12 @@ test("a shortfall is spoken of once for a disk that stays as it is, even every t
 test("a budget that cannot be kept is spoken of once, and again after it was kept", () => {
   const { announcer, events } = listener();
   const over = planAt(50n * GIB, { futility: [], triggers: [{ kind: "budget" }] });
-  const short = [anEvent("FreeDiskSpaceFailed")];
-  announcer.passed(short, over);
-  announcer.passed(short, over);
+  const short = () => [anEvent("FreeDiskSpaceFailed")];
+  announcer.passed(short(), over);
+  announcer.passed(short(), over);
   expect(events).toHaveLength(1);
   announcer.passed([], planAt(50n * GIB, { futility: [], triggers: [] }));
-  announcer.passed(short, over);
+  announcer.passed(short(), over);
   expect(events).toHaveLength(2);
 });
 

@@ -161,9 +161,8 @@ test(`nodes live through ${SEEDS} random days from seed ${SEED}`, async () => {
     const { record } = await live(SEED + seeds);
     removals += record.removals.length;
     events += record.events.length;
-    // A flood would be one for each pass.
-    const passes = record.passes.filter(({ kind }) => kind === "pressure").length;
-    if (record.events.length > 60 + passes / 4)
+    // Two and a half hours: a flood would be one for each of the hundreds of passes.
+    if (record.events.length > 120)
       throw new Error(`CRIGC_SIM_SEED=${SEED + seeds}: ${record.events.length} events`);
   }
   console.log(`simulated ${seeds} nodes from seed ${SEED}: ${removals} removals, ${events} events`);
