@@ -68,25 +68,32 @@ export function launchAgent(node: ContainerdNode, ...flags: readonly string[]): 
   };
 }
 
-/** Starts it and waits until each of its loops has run once. */
+/** Starts it and waits until each of its loops has run once; one that does not come so far is not left running. */
 export async function startAgent(
   node: ContainerdNode,
   ...flags: readonly string[]
 ): Promise<RunningAgent> {
   const agent = launchAgent(node, ...flags);
-  await until("the agent has looked around", 20_000, async () => {
-    if (agent.exitCode() !== undefined)
-      throw new Error(`the agent ended with ${agent.exitCode()}: ${agent.words()}`);
-    try {
-      const { loops } = await agent.status();
-      // It answers before it has loops.
-      const looked = loops.every(({ enabled, lastEndedAt }) => !enabled || lastEndedAt !== null);
-      return loops.length > 0 && looked;
-    } catch {
-      return false;
-    }
-  });
-  return agent;
+  try {
+    await until("the agent has looked around", 20_000, () => hasLooked(agent));
+    return agent;
+  } catch (thrown) {
+    agent.signal("SIGKILL");
+    await agent.ended();
+    throw new Error(`the agent did not start: ${agent.words()}`, { cause: thrown });
+  }
+}
+
+async function hasLooked(agent: RunningAgent): Promise<boolean> {
+  if (agent.exitCode() !== undefined) throw new Error(`it ended with ${agent.exitCode()}`);
+  try {
+    const { loops } = await agent.status();
+    // It answers before it has loops.
+    const looked = loops.every(({ enabled, lastEndedAt }) => !enabled || lastEndedAt !== null);
+    return loops.length > 0 && looked;
+  } catch {
+    return false;
+  }
 }
 
 async function statusOf(node: ContainerdNode): Promise<AgentStatus> {
