@@ -5,6 +5,7 @@ import type { ImageExecution } from "../execute/image-execution.ts";
 import { executeImages } from "../execute/images.ts";
 import type { Meter } from "../execute/meter.ts";
 import { isUnanswered } from "../execute/stall.ts";
+import { RuntimeError } from "../model/errors.ts";
 import type { ContainerId, PassId } from "../model/ids.ts";
 import type { Ledger, ReleaseRecord } from "../model/ledger.ts";
 import type { ImageLimits } from "../model/limits.ts";
@@ -15,7 +16,7 @@ import type { Duration, Instant } from "../model/time.ts";
 import { decideOnFreshLists } from "../policy/decide.ts";
 import type { JudgeImages } from "../policy/judge.ts";
 import { recheckImage } from "../policy/recheck.ts";
-import { expectContainers, forgetImages, rememberGhost } from "../policy/remember.ts";
+import { expectContainers, forgetImages, recallImage, rememberGhost } from "../policy/remember.ts";
 import { makeLook } from "./look.ts";
 import type { Engine } from "./ports.ts";
 import type { Prepared } from "./prepare.ts";
@@ -148,11 +149,30 @@ function judgeInput(
   };
 }
 
-/** Removes and forgets in one step: an image that is back before the next observation must not pass for the old one. */
+/**
+ * Forgets an image before it asks for its removal: one that is back before the next observation must not pass for the old
+ * one, not even where this process ends before the answer. What was refused is remembered as it was; what was not answered
+ * in time may go yet, and come back before anybody looks: like a ghost it is left alone for a while.
+ */
 const forgetting = ({ writer, memory }: Engine): ImageExecution["writer"] => ({
   removeImage: async (id) => {
-    await writer.removeImage(id);
-    memory.replace(forgetImages(memory.current(), [id]));
+    const before = memory.current().images.get(id);
+    const forget = () => memory.replace(forgetImages(memory.current(), [id]));
+    forget();
+    try {
+      await writer.removeImage(id);
+    } catch (thrown) {
+      if (before !== undefined) {
+        const recalled = recallImage(memory.current(), id, before);
+        const mayGoYet = thrown instanceof RuntimeError && isUnanswered(thrown.kind);
+        memory.replace(
+          mayGoYet ? rememberGhost(recalled, { image: { id }, record: before }) : recalled,
+        );
+      }
+      throw thrown;
+    }
+    // Somebody may have looked while the answer was awaited.
+    forget();
   },
 });
 
@@ -162,13 +182,9 @@ function rememberOutcome(
   learned: { readonly runtimeKey: string; readonly release: ReleaseRecord },
 ): Ledger {
   if (outcome.items.length === 0) return ledger;
-  // What was not answered in time may go yet, and come back before anybody looks: like a ghost it is left alone for a while.
-  const lasting = outcome.items.filter(
-    ({ result }) =>
-      result.kind === "ghost" || (result.kind === "failed" && isUnanswered(result.code)),
-  );
+  const ghosts = outcome.items.filter(({ result }) => result.kind === "ghost");
   const removed = outcome.items.filter(({ result }) => result.kind === "removed");
-  const next = lasting.reduce(
+  const next = ghosts.reduce(
     (sum, { candidate }) => rememberGhost(sum, candidate),
     forgetImages(
       ledger,

@@ -47,6 +47,17 @@ export function forgetImages(ledger: Ledger, removed: Iterable<ImageId>): Ledger
   return { ...ledger, images };
 }
 
+/** Takes a record back that was forgotten for a removal that was refused; under other names it is another image by now. */
+export function recallImage(ledger: Ledger, id: ImageId, before: ImageRecord): Ledger {
+  const since = ledger.images.get(id);
+  if (since !== undefined && since.names !== before.names) return ledger;
+  const record =
+    since === undefined || since.lastUsedAt === null
+      ? before
+      : { ...before, lastUsedAt: since.lastUsedAt, lastUsedWatched: since.lastUsedWatched };
+  return { ...ledger, images: new Map(ledger.images).set(id, record) };
+}
+
 /** Containers that we removed ourselves did not vanish: no grace begins because of them. */
 export const expectContainers = (ledger: Ledger, remaining: number): Ledger => ({
   ...ledger,

@@ -5,9 +5,10 @@ import { describe, expect, test } from "bun:test";
 import { Announcer } from "../../src/loop/announcer.ts";
 import { type PassEnd, type PassRequest, runPass } from "../../src/loop/pass.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
+import type { ImageRecord } from "../../src/model/ledger.ts";
 import type { Limits } from "../../src/model/limits.ts";
 import type { Container } from "../../src/model/snapshot.ts";
-import { instant, minutes, seconds, watched } from "../../src/model/time.ts";
+import { type Instant, instant, minutes, seconds, watched } from "../../src/model/time.ts";
 import {
   aContainer,
   aFilesystem,
@@ -213,6 +214,38 @@ describe("an image that is removed and does not go", () => {
     expect(fake.writes).toEqual([...removed("a", "b")]);
     await run(fake, ALL);
     expect(fake.writes).toEqual([...removed("a", "b", "c", "d")]);
+  });
+});
+
+describe("what is remembered of an image while its removal is under way", () => {
+  /** The record of an image at the moment of the call, and after a pass in which the call went so. */
+  async function remembered(fail: () => void): Promise<readonly (ImageRecord | undefined)[]> {
+    const fake = aNode();
+    const known = fake.world.ledger.images.get(idOf("a"));
+    let during = known;
+    fake.world.before = (method, id) => {
+      if (method !== "RemoveImage" || id !== idOf("a")) return;
+      during = fake.world.ledger.images.get(idOf("a"));
+      fail();
+    };
+    await run(fake, ALL);
+    expect(known).toBeDefined();
+    return [during, fake.world.ledger.images.get(idOf("a")), known];
+  }
+
+  test("is nothing, so that a process that is killed there leaves no old record to an image that comes back", async () => {
+    const [during, after] = await remembered(() => undefined);
+    expect(during).toBeUndefined();
+    expect(after).toBeUndefined();
+  });
+
+  test("comes back where the runtime refused", async () => {
+    const [during, after, known] = await remembered(() => {
+      throw new RuntimeError("failed", "device is busy");
+    });
+    expect(during).toBeUndefined();
+    expect(after?.firstSeenAt).toBe(known?.firstSeenAt as Instant);
+    expect(after?.ghost).toBeNull();
   });
 });
 

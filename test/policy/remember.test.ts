@@ -1,13 +1,14 @@
 import { describe, expect, test } from "bun:test";
 
 import { containerId, podUid, sandboxId } from "../../src/model/ids.ts";
-import { emptyLedger, type Ledger } from "../../src/model/ledger.ts";
+import { emptyLedger, type ImageRecord, type Ledger } from "../../src/model/ledger.ts";
 import type { MemoryLimits } from "../../src/model/limits.ts";
-import type { Snapshot } from "../../src/model/snapshot.ts";
+import type { Image, Snapshot } from "../../src/model/snapshot.ts";
 import { type Duration, hours, instant, minutes, seconds, watched } from "../../src/model/time.ts";
 import {
   expectContainers,
   forgetImages,
+  recallImage,
   remember,
   rememberGhost,
 } from "../../src/policy/remember.ts";
@@ -37,6 +38,12 @@ function later(span: Duration, change: Partial<Snapshot> = {}): Snapshot {
     observedAt: instant(at + seconds(1)),
     ...change,
   });
+}
+
+function recordOf(ledger: Ledger, { id }: Image): ImageRecord {
+  const found = ledger.images.get(id);
+  if (found === undefined) throw new Error(`${id} has no record`);
+  return found;
 }
 
 const running = aContainer("c", { imageId: idOf("app") });
@@ -114,14 +121,40 @@ describe("images", () => {
     expect([...forgetImages(one, [idOf("app")]).images.keys()]).toEqual([idOf("b")]);
   });
 
+  test("a record is as before where the removal was refused, with what was seen meanwhile", () => {
+    const image = anImage("app");
+    const first = next(aLedger(), aSnapshot({ images: [image] }));
+    const before = recordOf(first, image);
+    const forgotten = forgetImages(first, [image.id]);
+    expect(recallImage(forgotten, image.id, before).images.get(image.id)).toEqual(before);
+
+    const seen = next(forgotten, later(minutes(5), { images: [image] }));
+    expect(recordOf(seen, image).firstSeenAt).toBeGreaterThan(before.firstSeenAt);
+    expect(recallImage(seen, image.id, before).images.get(image.id)).toEqual(before);
+
+    const used = { ...recordOf(seen, image), lastUsedAt: NOW, lastUsedWatched: watched(7n) };
+    const inUse = { ...seen, images: new Map([[image.id, used]]) };
+    expect(recallImage(inUse, image.id, before).images.get(image.id)).toEqual({
+      ...before,
+      lastUsedAt: NOW,
+      lastUsedWatched: watched(7n),
+    });
+
+    const tagged = next(
+      forgotten,
+      later(minutes(5), { images: [{ ...image, repoTags: ["b:1"] }] }),
+    );
+    expect(recallImage(tagged, image.id, before)).toBe(tagged);
+  });
+
   test("a ghost stays one while it is listed, and is tried again later and later", () => {
     const image = anImage("app");
-    const record = aRecord();
+    const known = { image, record: aRecord() };
     const seen = next(aLedger(), aSnapshot({ images: [image] }));
-    const first = rememberGhost(seen, { image, record });
+    const first = rememberGhost(seen, known);
     const second = rememberGhost(
       next(first, later(minutes(5), { images: [{ ...image, repoTags: [] }] })),
-      { image, record },
+      known,
     );
     expect(first.images.get(image.id)?.ghost).toEqual({
       since: NOW,

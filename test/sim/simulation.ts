@@ -127,6 +127,11 @@ export class Simulation {
     if (this.#life !== null) this.#life.alive = false;
   }
 
+  /** Whether a process of the agent is there. */
+  isAlive(): boolean {
+    return this.#life?.alive ?? false;
+  }
+
   /** SIGTERM; says whether it has ended after a removal's deadline at the latest. */
   async stop(): Promise<boolean> {
     this.#life?.stop.abort();

@@ -77,6 +77,7 @@ class Watcher {
     }
     this.#spell ??= { beganNs: nowNs, undisturbedNs: 0n };
     const disturbed =
+      !sim.isAlive() ||
       weather.runtimeIsAway ||
       weather.hold.kind === "held" ||
       weather.keep.problems.length > 0 ||
