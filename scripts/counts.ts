@@ -43,3 +43,15 @@ export function countsInLine(line: string): Counts | undefined {
   if (match === null) return undefined;
   return { passed: Number(match[1]), failed: Number(match[2]), skipped: Number(match[3] ?? 0) };
 }
+
+const failureLinesMax = 40;
+/** What says that a test failed, among what runners and our own scripts print. */
+const failureLine = /^(?:\(fail\)|error:|FAILED |not ok |Expected|Received)/;
+
+/** The lines of a suite's output that say what failed, without colours; at most the first 40. */
+export function failuresIn(text: string): readonly string[] {
+  return Bun.stripANSI(text)
+    .split("\n")
+    .filter((line) => failureLine.test(line))
+    .slice(0, failureLinesMax);
+}

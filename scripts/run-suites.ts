@@ -4,10 +4,12 @@ import { accessSync, constants, existsSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 
-import { type Counts, countsInJunit, countsInLine, judged } from "./counts.ts";
+import { type Counts, countsInJunit, countsInLine, failuresIn, judged } from "./counts.ts";
 import { type Suite, suites } from "./suites.ts";
 
-type Result = Counts & { readonly name: string; readonly note: string; readonly seconds: number };
+/** What a suite came to; `failures` are lines that say what went wrong, as they were printed. */
+type Attempt = Counts & { readonly note: string; readonly failures?: readonly string[] };
+type Result = Attempt & { readonly name: string; readonly seconds: number };
 
 const top = join(import.meta.dir, "..");
 const inCi = process.env["CI"] === "true";
@@ -50,6 +52,9 @@ async function main(): Promise<number> {
 function conclude(results: readonly Result[]): number {
   const sum = (key: keyof Counts): number =>
     results.reduce((total, result) => total + result[key], 0);
+  // Once more at the end: who keeps only the end of a long record must find it there.
+  for (const { name, failures = [] } of results)
+    if (failures.length > 0) console.log([`\n== failures of ${name}`, ...failures].join("\n"));
   console.log(
     `\n${"suite".padEnd(15)} ${"pass".padStart(6)} ${"fail".padStart(5)} ${"skip".padStart(5)} ${"seconds".padStart(8)}`,
   );
@@ -78,7 +83,7 @@ async function resultOf(suite: Suite): Promise<Result> {
   return { name: suite.name, ...counts, note, seconds: (performance.now() - start) / 1000 };
 }
 
-async function attempt(suite: Suite): Promise<Counts & { readonly note: string }> {
+async function attempt(suite: Suite): Promise<Attempt> {
   const obstacle = obstacleTo(suite);
   if (obstacle !== undefined) {
     return inCi
@@ -118,10 +123,7 @@ async function succeeds(command: string[]): Promise<boolean> {
   return (await Bun.spawn(command, { stdio: ["ignore", "inherit", "inherit"] }).exited) === 0;
 }
 
-async function runTests(
-  suite: Suite,
-  paths: readonly string[],
-): Promise<Counts & { readonly note: string }> {
+async function runTests(suite: Suite, paths: readonly string[]): Promise<Attempt> {
   mkdirSync(".cache", { recursive: true });
   const report = `.cache/junit-${suite.name}-${process.pid}.xml`;
   const command = [
@@ -137,20 +139,35 @@ async function runTests(
     ...paths.map((path) => `./${path}`),
   ];
   const child = Bun.spawn(command, {
-    stdio: ["ignore", "inherit", "inherit"],
+    stdio: ["ignore", "inherit", "pipe"],
     timeout: suite.suiteMinutes * 60_000,
     killSignal: "SIGTERM",
   });
+  const said = await passedOn(child.stderr);
   const exitCode = await child.exited;
   const counts = existsSync(report) ? countsInJunit(await Bun.file(report).text()) : undefined;
   rmSync(report, { force: true });
-  return judged({ minutesMax: suite.suiteMinutes, exitCode, signal: child.signalCode, counts });
+  const verdict = judged({
+    minutesMax: suite.suiteMinutes,
+    exitCode,
+    signal: child.signalCode,
+    counts,
+  });
+  return verdict.failed === 0 ? verdict : { ...verdict, failures: failuresIn(said) };
 }
 
-async function runExecutable(
-  suite: Suite,
-  path: string,
-): Promise<Counts & { readonly note: string }> {
+/** Shows a stream as it comes, and keeps it. */
+async function passedOn(stream: ReadableStream<Uint8Array<ArrayBuffer>>): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  for await (const chunk of stream) {
+    process.stderr.write(chunk);
+    text += decoder.decode(chunk, { stream: true });
+  }
+  return text;
+}
+
+async function runExecutable(suite: Suite, path: string): Promise<Attempt> {
   accessSync(path, constants.X_OK);
   const child = Bun.spawn([`./${path}`], {
     stdio: ["ignore", "pipe", "inherit"],
@@ -165,10 +182,11 @@ async function runExecutable(
     if (said === undefined) console.log(line);
     counts = said ?? counts;
   }
-  return judged({
+  const verdict = judged({
     minutesMax: suite.suiteMinutes,
     exitCode: await child.exited,
     signal: child.signalCode,
     counts,
   });
+  return verdict.failed === 0 ? verdict : { ...verdict, failures: failuresIn(text) };
 }

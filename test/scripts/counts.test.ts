@@ -2,7 +2,7 @@
 
 import { expect, test } from "bun:test";
 
-import { countsInJunit, countsInLine, judged } from "../../scripts/counts.ts";
+import { countsInJunit, countsInLine, failuresIn, judged } from "../../scripts/counts.ts";
 
 const good = {
   minutesMax: 5,
@@ -46,4 +46,25 @@ test.each([
 test("failed tests are not counted twice when the suite says so by its exit", () => {
   const counts = { passed: 3, failed: 2, skipped: 0 };
   expect(judged({ ...good, exitCode: 1, counts }).failed).toBe(2);
+});
+
+test("the lines that say what failed are found in what a suite prints, without its colours", () => {
+  const said = [
+    "(pass) one [0.10ms]",
+    "12 |   expect(a).toBe(b);",
+    "\u001B[31merror\u001B[0m: expect(received).toBe(expected)",
+    "Expected: 2",
+    "Received: 1",
+    "(fail) two > three [0.20ms]",
+    "FAILED the unit is active",
+    "ok the runtime answers",
+  ];
+  expect(failuresIn(said.join("\n"))).toEqual([
+    "error: expect(received).toBe(expected)",
+    "Expected: 2",
+    "Received: 1",
+    "(fail) two > three [0.20ms]",
+    "FAILED the unit is active",
+  ]);
+  expect(failuresIn("(fail) x\n".repeat(100))).toHaveLength(40);
 });

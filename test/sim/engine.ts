@@ -49,6 +49,8 @@ export class SimRecord {
   /** Removals of the pass that runs for which nothing asked any more. */
   surplus = 0;
   passStartedNs = 0n;
+  /** What others wrote to the disk of images since the pass began: it hides as much of what removals gain. */
+  writtenInPass = 0n;
   listedSandboxes: readonly Sandbox[] = [];
   /** Every RemoveImage call. */
   removals: { readonly atNs: bigint; readonly id: ImageId; readonly kind: PassKind | null }[] = [];
@@ -140,6 +142,7 @@ export function simEngine(ports: SimPorts): Engine {
       passStarted: ({ kind }) => {
         record.kind = kind;
         record.surplus = 0;
+        record.writtenInPass = 0n;
         record.passStartedNs = clock.monotonicNs();
       },
       imageDone: () => undefined,

@@ -16,8 +16,12 @@ export function isNeeded(sim: Simulation, kind: PassKind | null): boolean {
   if (maximumAge > 0n) return true;
   if (maximumImages !== null && node.images.size > maximumImages) return true;
   if (storeBudgetBytes === null) return false;
-  const told = node.layersUse().bytes - node.toBeReleased().bytes;
-  const reported = [...node.images.values()].reduce((sum, { image }) => sum + image.sizeBytes, 0n);
+  // A budget goes by what removals gained on the disk.
+  const told = node.layersUse().bytes - node.toBeReleased().bytes + sim.record.writtenInPass;
+  const reported = [...node.images.values()].reduce(
+    (sum, { image }) => sum + image.sizeBytes,
+    sim.record.writtenInPass,
+  );
   return (weather.told === "exact" ? told : reported) > storeBudgetBytes;
 }
 

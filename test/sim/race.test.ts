@@ -15,10 +15,9 @@ import { aFilesystem, defaultLimits } from "../support/build/values.ts";
 import { fakeEngine } from "../support/fake-engine.ts";
 import { type FakeRuntime, startFakeRuntime } from "../support/fake-runtime/server.ts";
 import { noAnnouncements } from "../support/no-announcements.ts";
-import { Random } from "./random.ts";
+import { Random, SEED } from "./random.ts";
 
 const ROUNDS = 1_000;
-const SEED = Number(process.env["CRIGC_SIM_SEED"] ?? Date.now() % 1_000_000);
 
 const VICTIM = `sha256:${"a".repeat(64)}`;
 const OTHER = `sha256:${"b".repeat(64)}`;

@@ -1,5 +1,10 @@
 // Random numbers that a seed repeats.
 
+/** Of this run: other lives each time, but for CI, where the same commit has to come to the same end. */
+export const SEED = Number(
+  process.env["CRIGC_SIM_SEED"] ?? (process.env["CI"] === "true" ? 20_261 : Date.now() % 1_000_000),
+);
+
 export class Random {
   #state: number;
 

@@ -6,11 +6,10 @@ import type { Event } from "../../src/model/event.ts";
 import { duration } from "../../src/model/time.ts";
 import { defaultImageLimits, MIB } from "../support/build/values.ts";
 import { aDisk, available, type SimDisk } from "./node.ts";
-import { Random } from "./random.ts";
+import { Random, SEED } from "./random.ts";
 import { HOUR, MINUTE, SECOND, simLimits, Simulation } from "./simulation.ts";
 import { Walk } from "./walk.ts";
 
-const SEED = Number(process.env["CRIGC_SIM_SEED"] ?? Date.now() % 1_000_000);
 const SEEDS = Number(process.env["CRIGC_SIM_SEEDS"] ?? 50);
 /** Simulations stop here, however many were run by then; the least that must have been is below. */
 const TIME_MS = Number(process.env["CRIGC_SIM_MS"] ?? 30_000);
@@ -83,10 +82,12 @@ class Watcher {
       weather.keep.problems.length > 0 ||
       node.uptimeNs() < 15n * 60_000_000_000n;
     if (!disturbed) this.#spell.undisturbedNs += BigInt(stepMs) * 1_000_000n;
-    if (this.#spell.undisturbedNs < 20n * 60_000_000_000n) return;
+    // A removal that is not answered in time takes two minutes: failures and headway by turns are slow to be told from each other.
+    const patience = weather.tooLatePercent > 0 ? 40n : 20n;
+    if (this.#spell.undisturbedNs < patience * 60_000_000_000n) return;
     const said = sim.record.events.filter((event) => isExplanation(event, weather));
     if (said.length === 0)
-      this.faults.push(`the disk has been full for 20 min, and nobody was told`);
+      this.faults.push(`the disk has been full for ${patience} min, and nobody was told`);
     this.#spell = { beganNs: nowNs, undisturbedNs: 0n };
   }
 }
