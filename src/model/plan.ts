@@ -183,7 +183,7 @@ export interface ContainerPlan {
   readonly podLogs: readonly PlannedPodLogs[];
   readonly links: readonly PlannedLogLink[];
   readonly strays: readonly string[];
-  /** Not `null`: nothing at all is removed, for this reason. */
+  /** Not empty: nothing at all is removed, for these reasons. */
   readonly blocks: readonly ImageBlock[];
   /** Who says that a pod is gone, and whether it may be believed now. */
   readonly podSource: PodSourceState;

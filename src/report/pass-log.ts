@@ -2,6 +2,7 @@
 
 import type { RemovalResult } from "../model/outcome.ts";
 import type { Pass } from "../model/pass.ts";
+import type { ImageBlock } from "../model/reason.ts";
 import { since } from "../model/time.ts";
 import { counted, humanBytes, humanDuration, usedPercent } from "./bytes.ts";
 import { stepJson } from "./gc-document.ts";
@@ -9,7 +10,7 @@ import { imageName } from "./image-names.ts";
 import { type JsonObject, msOf } from "./json.ts";
 import type { Log } from "./log.ts";
 import { containerEndWords, imageEndWords, passTitle } from "./pass-words.ts";
-import { blockWords, keepWords } from "./words.ts";
+import { blockTitle, blockWords, keepWords } from "./words.ts";
 
 /** At the level where each belongs; the single removals are logged as they happen, by item-log. */
 export function logPassEnd(log: Log, pass: Pass): void {
@@ -36,12 +37,22 @@ function logSummary(log: Log, pass: Pass): void {
   log.info(didSomething(pass) ? 1 : 2, passSummary(pass), fields);
 }
 
-function idleSummary({ kind, containers, images, purpose }: Pass): string {
+function idleSummary({ kind, containers, images, purpose, plan }: Pass): string {
   const ends = [
-    ...(containers === null ? [] : [`containers: ${containerEndWords(containers.end)}`]),
-    ...(images === null ? [] : [`images: ${imageEndWords(images.end, purpose.kind)}`]),
+    ...(containers === null
+      ? []
+      : [`containers: ${containerEndWords(containers.end)}${why(plan.containers?.blocks)}`]),
+    ...(images === null
+      ? []
+      : [`images: ${imageEndWords(images.end, purpose.kind)}${why(plan.images?.blocks)}`]),
   ];
   return `${capital(passTitle(kind))} found nothing to remove (${ends.join("; ")})`;
+}
+
+/** What blocks, without figures that change while it lasts. */
+function why(blocks: readonly ImageBlock[] = []): string {
+  const [block] = blocks;
+  return block === undefined ? "" : `: ${blockTitle(block.kind)}`;
 }
 
 /** One sentence: `Image collection: 3 images removed, 1.2 GiB freed, …, in 2.1s`. */
@@ -80,7 +91,13 @@ function containerParts(pass: Pass): readonly string[] {
     ...some(removed(outcome.logs), "log entry", "log entries"),
   ];
   if (gone.length > 0) return [`${gone.join(", ")} removed`];
-  return outcome.end === "done" ? ["no container had to go"] : [containerEndWords(outcome.end)];
+  if (outcome.end === "done") return ["no container had to go"];
+  const block = pass.plan.containers?.blocks[0];
+  return [
+    outcome.end === "blocked" && block !== undefined
+      ? blockWords(block)
+      : containerEndWords(outcome.end),
+  ];
 }
 
 const some = (count: number, one: string, many: string): readonly string[] =>

@@ -7,7 +7,16 @@ import { type Instant, minutes, plus, seconds } from "../../src/model/time.ts";
 import { logEvent, logImage, logThing } from "../../src/report/item-log.ts";
 import { createLog, type Log } from "../../src/report/log.ts";
 import { logPassEnd, passSummary } from "../../src/report/pass-log.ts";
-import { imageOutcome, imagePlan, MIB, NOW, pass, removedImage } from "./build.ts";
+import {
+  containerOutcome,
+  containerPlan,
+  imageOutcome,
+  imagePlan,
+  MIB,
+  NOW,
+  pass,
+  removedImage,
+} from "./build.ts";
 
 /** As the agent does: each removal when it is done, then the pass. */
 function logPass(log: Log, it: Pass): void {
@@ -222,6 +231,28 @@ describe("a pass in the log", () => {
     for (let i = 0; i < 100; i += 1) logPass(log, { ...idle, endedAt: plus(NOW, seconds(i)) });
     expect(lines).toHaveLength(1);
     expect(lines[0]).toContain("Pressure reclaim found nothing to remove (images: ");
+  });
+
+  test("that was not allowed to remove anything names what forbids it, each half", () => {
+    const block = { kind: "on-hold", until: null, reason: "an upgrade" } as const;
+    const containers = containerOutcome({
+      end: "blocked",
+      containers: [],
+      sandboxes: [],
+      logs: [],
+    });
+    const images = imageOutcome({ end: "blocked", items: [] });
+    const plan = {
+      containers: containerPlan({ blocks: [block] }),
+      images: imagePlan({ blocks: [block] }),
+    };
+    const held = pass({ kind: "container-gc", plan, containers, images: null });
+    expect(passSummary(held)).toContain(": collection is on hold ");
+    const { log, lines } = recorded("text", 1);
+    logPass(log, pass({ kind: "pressure", plan, containers, images }));
+    expect(lines[0]).toContain(
+      "(containers: nothing may be removed now: on hold; images: no image may be removed now: on hold)",
+    );
   });
 
   test("that did nothing is quiet at level 1", () => {
