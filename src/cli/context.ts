@@ -35,10 +35,10 @@ export interface CommandContext extends World {
    */
   readonly config: Config;
   /**
-   * Reads flags, environment and files again, and says nothing; what is bound to the process stays as it was read first.
-   * Throws `ConfigError`.
+   * Reads flags, environment and files again, and says nothing; what is bound to the process stays as it was read first,
+   * and once it is connected, what is bound to its connection. Throws `ConfigError`.
    */
-  readonly reload: () => Config;
+  readonly reload: (connected: boolean) => Config;
   /** What this command line says over the defaults: no file and no variable of this machine. Throws `ConfigError`. */
   readonly given: () => Config;
   /** Every command there is, for help, completion and the manual. */

@@ -39,10 +39,9 @@ export async function dispatch(
 
 function contextOf(world: World, env: Environment, flags: readonly FlagText[]): CommandContext {
   let loaded: Config | null = null;
-  const reload = (): Config => {
-    const read = loadConfig({ flags, env, reader: world.reader, running: loaded });
-    loaded ??= read;
-    return read;
+  const reload = (connected: boolean): Config => {
+    loaded = loadConfig({ flags, env, reader: world.reader, running: loaded, connected });
+    return loaded;
   };
   return {
     ...world,
@@ -52,7 +51,7 @@ function contextOf(world: World, env: Environment, flags: readonly FlagText[]): 
     commands,
     get config(): Config {
       if (loaded !== null) return loaded;
-      const read = reload();
+      const read = reload(false);
       for (const warning of read.warnings) world.stderr(`crigc: warning: ${clean(warning)}\n`);
       return read;
     },

@@ -50,6 +50,7 @@ export interface Openers extends Tools {
 
 export interface AgentRun {
   readonly config: Config;
-  readonly reload: () => Config;
+  /** `connected`: whether the runtime was reached, which binds the agent to its sockets. Throws `ConfigError`. */
+  readonly reload: (connected: boolean) => Config;
   readonly signal: AbortSignal;
 }

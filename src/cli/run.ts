@@ -12,7 +12,7 @@ export const run: Command = {
   // The agent says the warnings of its configuration itself, in its log.
   run: (context) =>
     context.open.agent({
-      config: context.reload(),
+      config: context.reload(false),
       reload: context.reload,
       signal: context.signal,
     }),

@@ -38,6 +38,9 @@ class RunningAgent {
   readonly #closers: (() => void | Promise<void>)[] = [];
   #log: Log;
   #agent: Agent | null = null;
+  #reached = false;
+  /** Ends a pause between attempts to reach the runtime: it was reloaded, or told to stop. */
+  #wake = new AbortController();
 
   constructor(run: AgentRun, world: AgentWorld) {
     this.#run = run;
@@ -45,7 +48,7 @@ class RunningAgent {
     this.#log = world.logOf(run.config);
     this.#live = liveConfig({
       first: run.config,
-      read: run.reload,
+      read: () => run.reload(this.#reached),
       reloaded: (config) => this.#reloaded(config),
       rejected: (message) =>
         this.#log.error(
@@ -59,6 +62,7 @@ class RunningAgent {
       world,
       startedAt: instantFromMs(Date.now()),
     });
+    run.signal.addEventListener("abort", () => this.#wake.abort());
     this.#closers.push(() => this.#live.stop(), world.onHangup(this.#live.reload));
   }
 
@@ -123,28 +127,38 @@ class RunningAgent {
     return exit.done;
   }
 
-  /** Tries until the runtime answers, each failure said once; `null`: asked to stop before it did. */
+  /**
+   * Tries until the runtime answers, each failure said once; `null`: asked to stop before it did. A configuration that is
+   * reloaded meanwhile is tried at once, with its sockets: nothing depends on the old ones yet.
+   */
   async #connected(): Promise<Connected | null> {
     const { signal } = this.#run;
     await this.#face.listen();
     this.#closers.push(() => this.#face.close());
-    for (
-      let pauseMs = RETRY_FIRST_MS;
-      !signal.aborted;
-      pauseMs = Math.min(pauseMs * 2, RETRY_LONGEST_MS)
-    ) {
+    let pauseMs = RETRY_FIRST_MS;
+    while (!signal.aborted) {
+      const wake = new AbortController();
+      this.#wake = wake;
       try {
         const connected = await connect(this.#live.current(), (call) => this.#face.call(call));
+        if (wake.signal.aborted) {
+          // What answered may no longer be what is meant.
+          connected.runtime.close();
+          continue;
+        }
+        this.#reached = true;
         this.#log.success("connect", "Reaching the runtime");
         this.#log.info(1, `the runtime answers at ${connected.endpoint}`);
         return connected;
       } catch (thrown) {
+        if (wake.signal.aborted) continue;
         if (isHopeless(thrown)) throw thrown;
         this.#face.unreachable(messageOf(thrown));
         this.#log.failure("connect", `${messageOf(thrown)}; trying again in ${pauseMs / 1000} s`);
         // The agent is up, and the boot of a node must not wait for a runtime that may never come; readyz tells the rest.
         this.#world.systemd.ready(`waiting for the runtime: ${messageOf(thrown)}`);
-        await timer.sleep(pauseMs, signal);
+        await timer.sleep(pauseMs, wake.signal);
+        pauseMs = wake.signal.aborted ? RETRY_FIRST_MS : Math.min(pauseMs * 2, RETRY_LONGEST_MS);
       }
     }
     return null;
@@ -178,6 +192,7 @@ class RunningAgent {
       );
     }
     this.#agent?.reloaded();
+    this.#wake.abort();
   }
 
   #keepAlive(): ReturnType<typeof setInterval> | undefined {

@@ -24,15 +24,21 @@ export interface ConfigInput {
   readonly flags: readonly FlagText[];
   readonly env: Environment;
   readonly reader: ConfigReader;
-  /** Of a process that reads its configuration again: what it began with. What is bound to the process stays as it is there. */
+  /** Of a process that reads its configuration again: what it has in force. What is bound to the process stays as it is there. */
   readonly running?: Config | null;
+  /** Whether that process has reached its runtime; while it has not, nothing is bound to the sockets. Default true. */
+  readonly connected?: boolean;
 }
 
-/** Sockets, directories and modes that a process takes once, at its start. */
-const BOUND = [
+/** Taken once, when the runtime answers. */
+const BOUND_BY_CONNECTION = [
   "containerRuntimeEndpoint",
   "imageServiceEndpoint",
   "runtimeRequestTimeout",
+] as const satisfies readonly FieldName[];
+
+/** Directories, addresses and modes that a process takes once, at its start. */
+const BOUND_BY_START = [
   "podLogsDir",
   "containerLogsDir",
   "rootDir",
@@ -60,7 +66,7 @@ export function loadConfig(input: ConfigInput): Config {
   const written = merged(all.settings);
   const checked = validated(written);
   if (checked.issues.length > 0) throw new ConfigError(checked.issues);
-  const { together, waiting } = bound(written, input.running ?? null);
+  const { together, waiting } = bound(written, input);
   return configOf({
     merged: together,
     validated: waiting.length === 0 ? checked : validatedWith(together, waiting),
@@ -77,11 +83,12 @@ interface Bound {
   readonly waiting: readonly FieldName[];
 }
 
-function bound(written: Merged, running: Config | null): Bound {
+function bound(written: Merged, { running = null, connected = true }: ConfigInput): Bound {
   if (running === null) return { together: written, waiting: [] };
+  const fields = [...(connected ? BOUND_BY_CONNECTION : []), ...BOUND_BY_START];
   const textOf = (name: FieldName, all: Merged): string =>
     printedText(fieldOf(name).type, all[name].value);
-  const waiting = BOUND.filter((name) => textOf(name, written) !== textOf(name, running.values));
+  const waiting = fields.filter((name) => textOf(name, written) !== textOf(name, running.values));
   const stay = Object.fromEntries(waiting.map((name) => [name, running.values[name]]));
   return { together: { ...written, ...stay }, waiting };
 }

@@ -23,6 +23,22 @@ describe("a configuration that a running process reads again", () => {
     expect(again.waiting).toEqual(["stateDir", "dryRun"]);
   });
 
+  test("takes another socket as long as it has reached none, and leaves it once it has", () => {
+    const body = "containerRuntimeEndpoint: unix:///run/other.sock\nstateDir: /srv/crigc\n";
+    const again = (connected: boolean): Config =>
+      loadConfig({
+        flags: [],
+        env: {},
+        reader: readerOf({ [FILE]: ours(body) }),
+        running: loadConfig({ flags: [], env: {}, reader: readerOf({}) }),
+        connected,
+      });
+    expect(again(false).endpoints.runtime).toBe("unix:///run/other.sock");
+    expect(again(false).waiting).toEqual(["stateDir"]);
+    expect(again(true).endpoints.runtime).toBeNull();
+    expect(again(true).waiting).toEqual(["containerRuntimeEndpoint", "stateDir"]);
+  });
+
   test("goes on deciding as it began when the compatibility is another one", () => {
     const asKubelet = read("compat: kubelet\n", read(""));
     expect(asKubelet.limits.images).toMatchObject({ compat: "none", accounting: "measured" });

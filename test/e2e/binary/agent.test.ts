@@ -6,6 +6,7 @@ import { join } from "node:path";
 
 import { until } from "../../support/containerd/until.ts";
 import { imageIdOf } from "../../support/fake-runtime/describe.ts";
+import { type RunningProgram, startProgram } from "../../support/program.ts";
 import { put } from "../../support/scratch.ts";
 import { type Json, startNode, type TestNode } from "./node.ts";
 
@@ -101,6 +102,52 @@ describe("a configuration file that changes under a running agent", () => {
     it.configure({ runtimeRequestTimeout: "33s" });
     agent.signal("SIGHUP");
     await agent.untilSaid(/runtimeRequestTimeout .*next start/);
+  });
+});
+
+describe("a socket that is mended in the configuration file", () => {
+  const away = "unix:///nowhere/cri.sock";
+  /** An agent whose socket comes from the file alone. */
+  const startedWith = (node: TestNode, fields: object): RunningProgram => {
+    node.configure(fields);
+    const endpoint = `--container-runtime-endpoint=${node.runtime.endpoint}`;
+    return startProgram(["run", ...node.flags.filter((flag) => flag !== endpoint)]);
+  };
+
+  test("is tried at once while nothing is connected, in the middle of a pause", async () => {
+    await using it = await startNode({ node: { images: images(1) }, flags });
+    await using agent = startedWith(it, { containerRuntimeEndpoint: away });
+    await agent.untilSaid("trying again in 4 s");
+    it.configure({ containerRuntimeEndpoint: it.runtime.endpoint });
+    const startedAt = performance.now();
+    agent.signal("SIGHUP");
+    await agent.untilSaid(`the runtime answers at ${it.runtime.endpoint}`);
+    expect(performance.now() - startedAt).toBeLessThan(2_000);
+    expect(agent.said()).not.toContain("next start");
+    expect((await firstPass(it)).values.containerRuntimeEndpoint.value).toBe(it.runtime.endpoint);
+  });
+
+  test("waits for the next start once another one is connected", async () => {
+    await using it = await startNode({ node: { images: images(1) }, flags });
+    await using agent = startedWith(it, { containerRuntimeEndpoint: it.runtime.endpoint });
+    await firstPass(it);
+    it.configure({ containerRuntimeEndpoint: away });
+    agent.signal("SIGHUP");
+    await agent.untilSaid(/containerRuntimeEndpoint .*next start/);
+    expect((await status(it)).values.containerRuntimeEndpoint.value).toBe(it.runtime.endpoint);
+  });
+
+  test("counts although it was mended while the old one was being asked", async () => {
+    await using it = await startNode({ node: { images: images(1) }, flags });
+    await using other = await startNode({ node: { images: images(1) } });
+    other.runtime.fail("Version", { kind: "delay", ms: 1_000 });
+    await using agent = startedWith(it, { containerRuntimeEndpoint: other.runtime.endpoint });
+    await until("the first one is asked", 5_000, () => other.runtime.callsOf("Version").length > 0);
+    it.configure({ containerRuntimeEndpoint: it.runtime.endpoint });
+    agent.signal("SIGHUP");
+    await agent.untilSaid("the runtime answers at");
+    expect(agent.said()).toContain(`the runtime answers at ${it.runtime.endpoint}`);
+    expect(other.runtime.callsOf("ListImages")).toEqual([]);
   });
 });
 
