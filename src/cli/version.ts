@@ -1,7 +1,7 @@
 /** `crigc version`: what was built, from which commit. */
 import { readEmbedded } from "../host/embedded.ts";
 import { legalPaths } from "../install/legal.ts";
-import { printedJson } from "../report/json.ts";
+import { document, printedJson } from "../report/json.ts";
 import type { Command } from "./command.ts";
 import type { Build } from "./context.ts";
 import { exit } from "./exit.ts";
@@ -34,6 +34,8 @@ function legalPathOf(invocation: Invocation): string | null {
 export function versionAnswer(build: Build, output: "table" | "json"): string {
   const { version: number, commit } = build;
   if (output === "json")
-    return printedJson({ version: number, commit: commit === "" ? null : commit });
+    return printedJson(
+      document("Version", { version: number, commit: commit === "" ? null : commit }),
+    );
   return commit === "" ? `crigc ${number}\n` : `crigc ${number} (${commit})\n`;
 }

@@ -2,7 +2,7 @@
 
 import { EventHook } from "../host/hook.ts";
 import type { Event } from "../model/event.ts";
-import { toJson } from "../report/json.ts";
+import { document, toJson } from "../report/json.ts";
 import { eventJson } from "../report/snapshot-json.ts";
 
 export interface EventCaller {
@@ -21,7 +21,7 @@ export function eventCaller(
   return {
     call: (event) => {
       const path = executable();
-      if (path !== null) hook.send(path, `${toJson(eventJson(event))}\n`);
+      if (path !== null) hook.send(path, `${toJson(document("Event", eventJson(event)))}\n`);
     },
     close: () => hook.close(),
   };

@@ -21,7 +21,9 @@ export type DocumentKind =
   | "Snapshot"
   | "KeepRules"
   | "Doctor"
-  | "Config";
+  | "Config"
+  | "Version"
+  | "Event";
 
 /** A document of `kind`. Fields are only ever added to one. */
 export const document = (kind: DocumentKind, body: JsonObject): JsonObject => ({

@@ -77,7 +77,12 @@ describe("version", () => {
 
   test("as JSON", async () => {
     const { stdout } = await crigc(["version", "-o", "json"]);
-    expect(JSON.parse(stdout)).toEqual({ version: "1.2.3", commit: "abcdef0" });
+    expect(JSON.parse(stdout)).toEqual({
+      apiVersion: "crigc/v1",
+      kind: "Version",
+      version: "1.2.3",
+      commit: "abcdef0",
+    });
   });
 });
 

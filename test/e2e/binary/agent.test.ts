@@ -352,7 +352,11 @@ describe("the event hook", () => {
       .trim()
       .split("\n")
       .map((line) => JSON.parse(line));
-    expect(event).toMatchObject({ reason: "KeepRulesInvalid" });
+    expect(event).toMatchObject({
+      apiVersion: "crigc/v1",
+      kind: "Event",
+      reason: "KeepRulesInvalid",
+    });
     expect(event.message).toContain("bad.list:1");
     expect(agent.exitCode()).toBeNull();
   });

@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
+import { commands } from "../../../src/cli/commands.ts";
 import { imageIdOf, type NodeDescription } from "../../support/fake-runtime/describe.ts";
 import { type Json, startNode } from "./node.ts";
 
@@ -37,7 +38,31 @@ const documents: readonly (readonly [kind: string, words: readonly string[]])[] 
   ["KeepRules", ["keep", "check", "-o", "json"]],
   ["Doctor", ["doctor", "-o", "json"]],
   ["Config", ["config", "-o", "json"]],
+  ["Version", ["version", "-o", "json"]],
 ];
+
+test("every command that answers in JSON is looked at here", () => {
+  const looked = documents.map(([, words]) => words.join(" ")).concat("status -o json");
+  const silent = commands
+    .filter(({ json, alwaysJson }) => json || alwaysJson === true)
+    .map(({ name }) => name)
+    .filter((name) => !looked.some((words) => words === name || words.startsWith(`${name} `)));
+  expect(silent).toEqual([]);
+});
+
+test("every command that has no JSON says so, instead of answering a program in text", async () => {
+  await using it = await startNode({ node });
+  const texts = commands.filter(({ json, alwaysJson }) => !json && alwaysJson !== true);
+  for (const { name, operands } of texts) {
+    const words = operands
+      .filter(({ required }) => required)
+      .map(({ choices }) => choices?.[0] ?? "1h");
+    const [command = "", ...rest] = [...name.split(" "), ...words];
+    const { exitCode, stdout, stderr } = await it.crigc(command, ...rest, "-o", "json");
+    expect({ name, exitCode, stdout }).toEqual({ name, exitCode: 2, stdout: "" });
+    expect(stderr).toContain(`${name} writes text only`);
+  }
+});
 
 test.each(documents.map(([kind, words]) => [kind, words.join(" "), words] as const))(
   "%s (crigc %s) has figures, times and durations as every document has them",
