@@ -3,7 +3,6 @@
 import type { Prepared } from "../loop/prepare.ts";
 import type { Image } from "../model/snapshot.ts";
 import { indexImages, listedImages } from "../policy/image-index.ts";
-import { PROTECTION_ORDER } from "../policy/protect.ts";
 import { normaliseRepository, repositoryOf } from "../policy/reference.ts";
 import type { ExplainedThing } from "../report/explanation.ts";
 
@@ -25,7 +24,6 @@ function everything({ plan }: Prepared): readonly ExplainedThing[] {
       candidate,
       place: index + 1,
       candidates: candidates.length,
-      tried: PROTECTION_ORDER,
     })),
     ...(plan.images?.kept ?? []).map((kept) => ({ kind: "kept-image" as const, kept })),
     ...(plan.containers?.containers ?? []).map((planned) => ({

@@ -80,6 +80,8 @@ export interface ImageCandidate {
   readonly unusedFor: Duration;
   /** Whether the estimate (reported sizes added up) reaches as far as this image. */
   readonly expected: boolean;
+  /** Codes of the rules that were tried, in order; none of them keeps it. */
+  readonly tried: readonly ImageKeepReason["kind"][];
 }
 
 export interface KeptImage {

@@ -98,6 +98,9 @@ function choose(choice: Choice): {
       triggers,
       unusedFor: unusedFor(subject.record, context.watched),
       expected: false,
+      // What a rule keeps goes for its age only, and was judged for that.
+      tried:
+        protection.reason === null ? protection.tried : protectionOf(subject, context, "age").tried,
     });
   }
   return { candidates: [...forAge, ...others], kept };

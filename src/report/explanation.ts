@@ -34,8 +34,6 @@ export type ExplainedThing =
       /** In the order of removal, from 1. */
       readonly place: number;
       readonly candidates: number;
-      /** Codes of every rule that was tried; none of them keeps it. */
-      readonly tried: readonly string[];
     }
   | { readonly kind: "container"; readonly planned: PlannedContainer }
   | { readonly kind: "sandbox"; readonly planned: PlannedSandbox };
@@ -96,7 +94,7 @@ function thingJson(thing: ExplainedThing): JsonObject {
     case "kept-image":
       return keptJson(thing.kept);
     case "candidate-image":
-      return { ...candidateJson(thing.candidate, thing.place), tried: thing.tried };
+      return { ...candidateJson(thing.candidate, thing.place), tried: thing.candidate.tried };
     case "container":
       return plannedContainerJson(thing.planned);
     case "sandbox":
@@ -233,7 +231,7 @@ function triedCodes(thing: ExplainedThing): readonly string[] {
     case "kept-image":
       return thing.kept.tried;
     case "candidate-image":
-      return thing.tried;
+      return thing.candidate.tried;
     case "container":
     case "sandbox":
       return thing.planned.decision.tried;

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 
 import { containerId } from "../../src/model/ids.ts";
+import type { ImageLimits } from "../../src/model/limits.ts";
 import type { ImageTarget } from "../../src/model/plan.ts";
 import type { Snapshot } from "../../src/model/snapshot.ts";
 import { duration, hours, instant, minutes, seconds, watched } from "../../src/model/time.ts";
@@ -120,6 +121,14 @@ describe("other triggers", () => {
       plan.candidates.every(({ expected, triggers }) => expected && triggers.length === 3),
     ).toBeTrue();
   });
+});
+
+test("a candidate names the rules that were tried on it, and none that is switched off", () => {
+  const triedWith = (limits: Partial<ImageLimits>) =>
+    planOf({ images: three, limits: { maximumImages: 0, ...limits } }).candidates[0]?.tried;
+  const always = ["in-use", "pinned", "sandbox-image", "keep-rule"] as const;
+  expect(triedWith({})).toEqual([...always, "ghost", "too-young"]);
+  expect(triedWith({ compat: "kubelet" })).toEqual([...always, "ghost", "just-used", "too-young"]);
 });
 
 describe("age", () => {

@@ -71,6 +71,7 @@ export const candidate = (
   triggers: [{ kind: "space" }],
   unusedFor: hours(100 - seed),
   expected: false,
+  tried: ["in-use"],
   ...differences,
 });
 

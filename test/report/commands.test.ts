@@ -81,7 +81,6 @@ describe("explain", () => {
             candidate: candidate(1, { expected }),
             place: 3,
             candidates: 9,
-            tried: ["in-use"],
           },
         ],
       },

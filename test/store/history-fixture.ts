@@ -42,6 +42,7 @@ export function imageItem(turn: number, change: Partial<ImageItem> = {}): ImageI
       triggers: [{ kind: "space" }],
       unusedFor: duration(0n),
       expected: true,
+      tried: [],
     },
     trigger: { kind: "space" },
     result: { kind: "removed", reportedBytes: 1000n, measuredBytes: 700n, settled: "at-once" },

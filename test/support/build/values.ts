@@ -187,6 +187,7 @@ export function aCandidate(name: string, change: Partial<ImageCandidate> = {}): 
     triggers: [{ kind: "space" }],
     unusedFor: hours(24),
     expected: true,
+    tried: ["in-use"],
     ...change,
   };
 }
