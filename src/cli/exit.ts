@@ -25,7 +25,10 @@ export const exitTable: readonly { readonly code: number; readonly when: string 
     code: exit.runtime,
     when: "runtime unreachable, too old, or a list or stat failed, capacity 0",
   },
-  { code: exit.shortfall, when: "not enough could be freed, or futile" },
+  {
+    code: exit.shortfall,
+    when: "not enough could be freed, it would be futile, or it has to wait, as after a boot",
+  },
   { code: exit.partial, when: "some removals failed, the rest was done" },
   {
     code: exit.busy,

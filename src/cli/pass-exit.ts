@@ -67,6 +67,7 @@ function someFailed({ images, containers }: Pass): boolean {
 /** A target was asked for and is still open; a dry run is judged by its plan. A pass that was stopped has not done what it should. */
 function fellShort({ images, containers, plan }: Pass): boolean {
   if (containers?.end === "stopped") return true;
+  if (containers?.end === "blocked" && plan.containers?.purpose === "all-unused") return true;
   if (plan.images === null) return false;
   // Asked to stop before it came to images.
   if (images === null) return plan.images.candidates.length > 0;

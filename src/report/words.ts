@@ -101,7 +101,7 @@ export function blockWords(block: ImageBlock): string {
     case "on-hold":
       return `collection is on hold ${holdEnd(block)}${block.reason === "" ? "" : ` (${clean(block.reason)})`}; crigc release ends it`;
     case "boot-grace":
-      return `the node is only watched for another ${humanDuration(block.remaining)}, because ${block.because === "boot" ? "it booted" : "all of its containers vanished at once"}`;
+      return `the node is only watched for another ${humanDuration(block.remaining)} (--boot-grace), because ${block.because === "boot" ? "it booted" : "all of its containers vanished at once"}`;
     case "keep-rules-invalid":
       return `the keep rules are invalid, so no image is safe to remove: ${issuesWords(block.problems.map((it) => `${it.source}: ${it.message}`))}`;
     case "usage-unknown":

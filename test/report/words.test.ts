@@ -87,7 +87,7 @@ const blocks: readonly (readonly [ImageBlock, string])[] = [
   ],
   [
     { kind: "boot-grace", because: "boot", remaining: minutes(3) },
-    "the node is only watched for another 3m, because it booted",
+    "the node is only watched for another 3m (--boot-grace), because it booted",
   ],
   [
     {

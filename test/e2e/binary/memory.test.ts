@@ -140,6 +140,10 @@ describe("a node on which", () => {
     const report = await it.json(["gc", "--all-unused"], 4);
     expect(it.changes()).toEqual([]);
     expect(report.plan.images.blocks.map((block: Json) => block.code)).toEqual(["boot-grace"]);
+    const { exitCode, stdout, stderr } = await it.crigc("gc", "--containers", "--all-unused");
+    expect(exitCode).toBe(4);
+    for (const text of [stdout, stderr])
+      expect(text).toMatch(/only watched for another .* \(--boot-grace\), because all of its/);
   });
 
   test("a pod is only just starting waits for its containers before it removes images", async () => {
