@@ -191,6 +191,8 @@ function operandIssues(command: Command, given: readonly string[]): readonly Con
           message: `${quoted(text)} is one word too many; expected ${usage(operands)}`,
         },
       ];
+    if (text.trim() === "")
+      return [{ source, text, message: `${operand.name} is empty; expected ${expected(operand)}` }];
     if (operand.choices === undefined || operand.choices.includes(text)) return [];
     return [
       {
@@ -201,14 +203,17 @@ function operandIssues(command: Command, given: readonly string[]): readonly Con
     ];
   });
   return [
-    ...absent.map(({ name, choices, help }) => ({
+    ...absent.map((operand) => ({
       source,
       text: "",
-      message: `${name} is missing; expected ${choices === undefined ? help : `one of ${choices.join(", ")}`}`,
+      message: `${operand.name} is missing; expected ${expected(operand)}`,
     })),
     ...wrong,
   ];
 }
+
+const expected = ({ choices, help }: Operand): string =>
+  choices === undefined ? help : `one of ${choices.join(", ")}`;
 
 const repeatedOf = (operands: readonly Operand[]): Operand | null =>
   operands.find(({ repeated }) => repeated) ?? null;

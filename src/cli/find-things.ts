@@ -61,7 +61,7 @@ function imageOf(thing: ExplainedThing): Image | null {
 }
 
 const isIdPrefix = (id: string, reference: string): boolean =>
-  reference.length >= ID_PREFIX_MIN &&
+  reference.replace(/^sha256:/, "").length >= ID_PREFIX_MIN &&
   (id.startsWith(reference) || id.startsWith(`sha256:${reference}`));
 
 /** A name without tag or digest means every image of its repository. */

@@ -24,10 +24,27 @@ interface Written {
 
 /** A flag that is given again wins; lists and maps of signals add up. */
 export function flagLayer(flags: readonly FlagText[]): Layer {
-  return layerOf(
-    flags.map(({ name, written, text }) => ({ name, place: { kind: "flag", at: written }, text })),
-  );
+  const written = flags.map((flag): Written => ({
+    name: flag.name,
+    place: { kind: "flag", at: flag.written },
+    text: flag.text,
+  }));
+  const layer = layerOf(written.filter((flag) => !isForgotten(flag)));
+  return { ...layer, issues: [...layer.issues, ...written.filter(isForgotten).map(forgotten)] };
 }
+
+/** A variable of a script that is not set would otherwise drop a keep pattern, or a whole file of settings, without a word. */
+const NEVER_EMPTY: readonly FieldName[] = ["keep", "config", "configDir"];
+
+const isForgotten = ({ name, text }: Written): boolean => text === "" && NEVER_EMPTY.includes(name);
+
+const forgotten = ({ name, place, text }: Written): ConfigIssue =>
+  valueIssue({
+    name,
+    place,
+    text,
+    message: `the value is empty; expected ${fieldOf(name).placeholder}, or leave the flag out`,
+  });
 
 /** An empty variable is one that is not set. Unknown `CRIGC_` variables are named, and hurt nobody. */
 export function environmentLayer(environment: Environment): Layer {

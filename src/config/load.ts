@@ -8,7 +8,7 @@ import { takenApart } from "./document.ts";
 import { type FieldName, fieldOf, namedInFull } from "./fields.ts";
 import { fileLayer } from "./file-layer.ts";
 import { fromKubelet } from "./kubelet.ts";
-import { bareValues, type Merged, merged } from "./merge.ts";
+import { bareValues, type Merged, merged, type Sourced } from "./merge.ts";
 import { emptyLayer, joined, type Layer } from "./setting.ts";
 import { type Validated, validated } from "./validate.ts";
 import { printedText } from "./value.ts";
@@ -55,11 +55,21 @@ export const DEFAULT_DIRECTORY = "/etc/crigc/conf.d";
 /** Throws `ConfigError` with everything that is wrong, not only the first thing. */
 export function loadConfig(input: ConfigInput): Config {
   const given = joined([environmentLayer(input.env), flagLayer(input.flags)]);
-  const { config: named, configDir: namedDirectory } = bareValues(merged(given.settings));
+  const naming = merged(given.settings);
+  const { config: named, configDir: namedDirectory } = bareValues(naming);
   const file = named ?? DEFAULT_FILE;
   const directory = namedDirectory ?? DEFAULT_DIRECTORY;
-  const base = readFile(input.reader, { path: file, kind: "file", required: named !== null });
-  const dropIns = readDirectory(input.reader, directory, namedDirectory !== null);
+  const base = readFile(input.reader, {
+    path: file,
+    kind: "file",
+    required: named !== null,
+    namedBy: namedByOf(naming.config),
+  });
+  const dropIns = readDirectory(input.reader, {
+    path: directory,
+    required: namedDirectory !== null,
+    namedBy: namedByOf(naming.configDir),
+  });
   const all = joined([base.layer, ...dropIns.map(({ layer }) => layer), given]);
   if (all.issues.length > 0) throw new ConfigError(all.issues);
 
@@ -109,13 +119,23 @@ interface FileRead {
   readonly layer: Layer;
 }
 
-interface Wanted {
+interface WantedDirectory {
   readonly path: string;
-  readonly kind: "file" | "drop-in";
   readonly required: boolean;
+  /** " that --config names": what to look at where it is not there; "" for a path that nobody named. */
+  readonly namedBy: string;
 }
 
-function readFile(reader: ConfigReader, { path, kind, required }: Wanted): FileRead {
+interface Wanted extends WantedDirectory {
+  readonly kind: "file" | "drop-in";
+}
+
+const namedByOf = ({ from }: Sourced): string => {
+  const last = from.at(-1);
+  return last === undefined ? "" : ` that ${last} names`;
+};
+
+function readFile(reader: ConfigReader, { path, kind, required, namedBy }: Wanted): FileRead {
   const failed = (message: string): FileRead => ({
     path,
     present: true,
@@ -125,10 +145,11 @@ function readFile(reader: ConfigReader, { path, kind, required }: Wanted): FileR
   try {
     text = reader.file(path);
   } catch (thrown) {
-    return failed(`could not read the configuration file: ${messageOf(thrown)}`);
+    return failed(`could not read the configuration file${namedBy}: ${messageOf(thrown)}`);
   }
   if (text === null) {
-    if (required) return failed("could not read the configuration file: it does not exist");
+    if (required)
+      return failed(`could not read the configuration file${namedBy}: it does not exist`);
     return { path, present: false, layer: emptyLayer };
   }
   const content = parsed(text);
@@ -154,22 +175,27 @@ function readFile(reader: ConfigReader, { path, kind, required }: Wanted): FileR
 
 const DROP_IN = /\.(?:yaml|yml|json|conf)$/;
 
-function readDirectory(reader: ConfigReader, path: string, required: boolean): readonly FileRead[] {
+function readDirectory(
+  reader: ConfigReader,
+  { path, required, namedBy }: WantedDirectory,
+): readonly FileRead[] {
   const failed = (message: string): readonly FileRead[] => [
     { path, present: false, layer: issueLayer(path, message) },
   ];
   try {
     const names = reader.names(path);
     if (names === null)
-      return required ? failed("could not read the directory of drop-ins: it does not exist") : [];
+      return required
+        ? failed(`could not read the directory of drop-ins${namedBy}: it does not exist`)
+        : [];
     return names
       .filter((name) => DROP_IN.test(name) && !name.startsWith("."))
       .toSorted(byBytes)
       .map((name) =>
-        readFile(reader, { path: `${path}/${name}`, kind: "drop-in", required: true }),
+        readFile(reader, { path: `${path}/${name}`, kind: "drop-in", required: true, namedBy: "" }),
       );
   } catch (thrown) {
-    return failed(`could not read the directory of drop-ins: ${messageOf(thrown)}`);
+    return failed(`could not read the directory of drop-ins${namedBy}: ${messageOf(thrown)}`);
   }
 }
 

@@ -21,7 +21,8 @@ const write = (name: string, content: string | Uint8Array): string => {
 
 /** Messages of loading from the disk with `--config PATH`; empty: accepted. */
 function faultsOnDisk(path: string, flag: "config" | "configDir" = "config"): readonly string[] {
-  const flags: readonly FlagText[] = [{ name: flag, written: "--config", text: path }];
+  const written = flag === "config" ? "--config" : "--config-dir";
+  const flags: readonly FlagText[] = [{ name: flag, written, text: path }];
   const here = { name: "configDir", written: "--config-dir", text: empty } as const;
   try {
     loadConfig({
@@ -53,7 +54,7 @@ describe("files that cannot be read", () => {
   test("a named file that is absent is refused; the default one may be absent", () => {
     const path = join(folder, "absent.yaml");
     expect(faultsOnDisk(path)).toEqual([
-      `${path}: could not read the configuration file: it does not exist`,
+      `${path}: could not read the configuration file that --config names: it does not exist`,
     ]);
     expect(faultsOf({})).toEqual([]);
   });
@@ -61,14 +62,14 @@ describe("files that cannot be read", () => {
   test("a named directory that is absent is refused", () => {
     const path = join(folder, "absent.d");
     expect(faultsOnDisk(path, "configDir")).toEqual([
-      `${path}: could not read the directory of drop-ins: it does not exist`,
+      `${path}: could not read the directory of drop-ins that --config-dir names: it does not exist`,
     ]);
   });
 
   test("a file where the directory should be is refused", () => {
     const path = write("file.d", "");
     expect(faultsOnDisk(path, "configDir")[0]).toStartWith(
-      `${path}: could not read the directory of drop-ins: `,
+      `${path}: could not read the directory of drop-ins that --config-dir names: `,
     );
   });
 
@@ -77,7 +78,7 @@ describe("files that cannot be read", () => {
     ["a device", "/dev/zero"],
   ])("%s is no regular file", (_, path) => {
     expect(faultsOnDisk(path)).toEqual([
-      `${path}: could not read the configuration file: it is not a regular file`,
+      `${path}: could not read the configuration file that --config names: it is not a regular file`,
     ]);
   });
 
@@ -99,7 +100,7 @@ describe("files that cannot be read", () => {
   test("what is not UTF-8 is refused", () => {
     const path = write("latin1.yaml", Uint8Array.of(0x61, 0x3a, 0x20, 0xe9));
     expect(faultsOnDisk(path)).toEqual([
-      `${path}: could not read the configuration file: it is not UTF-8 text`,
+      `${path}: could not read the configuration file that --config names: it is not UTF-8 text`,
     ]);
   });
 });
@@ -108,7 +109,7 @@ describe("files that are made to hurt", () => {
   test("50 MB are refused without being read", () => {
     const path = write("large.yaml", Buffer.alloc(50_000_000, "a"));
     expect(timed(() => faultsOnDisk(path))).toEqual([
-      `${path}: could not read the configuration file: it has 50000000 bytes, at most 1048576 are read`,
+      `${path}: could not read the configuration file that --config names: it has 50000000 bytes, at most 1048576 are read`,
     ]);
   });
 

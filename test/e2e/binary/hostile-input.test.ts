@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { mkdirSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
+import { imageIdOf } from "../../support/fake-runtime/describe.ts";
 import { put } from "../../support/scratch.ts";
 import { startNode, type TestNode } from "./node.ts";
 
@@ -16,6 +17,23 @@ async function refused(node: TestNode, ...words: readonly string[]): Promise<str
   expect(node.runtime.calls).toEqual([]);
   return stderr;
 }
+
+test.each([
+  ["explain", "REF is empty; expected an image, a container or a sandbox"],
+  ["hold", "DURATION is empty; expected how long"],
+])(
+  "an operand of crigc %s that is empty is refused, and not looked for",
+  async (command, words) => {
+    await using it = await startNode();
+    for (const operand of ["", " "]) expect(await refused(it, command, operand)).toContain(words);
+  },
+);
+
+test("of an ID its algorithm alone names no image", async () => {
+  await using it = await startNode({ node: { images: [{ id: imageIdOf("a"), sizeBytes: 1 }] } });
+  expect(await it.crigc("explain", "sha256:")).toMatchObject({ exitCode: 8, stdout: "" });
+  expect(await it.crigc("explain", imageIdOf("a").slice(0, 11))).toMatchObject({ exitCode: 0 });
+});
 
 describe("a flag", () => {
   test.each([
@@ -67,8 +85,17 @@ describe("a flag", () => {
     async (flag) => {
       await using it = await startNode();
       const story = await refused(it, "plan", flag);
-      expect(story).toContain(flag.split("=")[1] ?? "");
-      expect(story).toContain("does not exist");
+      const [name = "", path = ""] = flag.split("=");
+      expect(story).toContain(path);
+      expect(story).toContain(`that ${name} names: it does not exist`);
+    },
+  );
+
+  test.each([["--keep="], ["--config="], ["--config-dir="]])(
+    "whose value is empty where that would drop rules (%s) is refused",
+    async (flag) => {
+      await using it = await startNode();
+      expect(await refused(it, "gc", flag)).toContain(`${flag.slice(0, -1)}: the value is empty`);
     },
   );
 
