@@ -58,12 +58,21 @@ export function takenApart(path: string, text: string, content: unknown): Config
   const entries = Object.entries(content)
     .filter(([name]) => name !== "kind" && name !== "apiVersion")
     .flatMap(([name, value]) =>
-      GROUPED.has(name) && isMap(value)
-        ? Object.entries(value).map(([inner, held]) => ({ name: `${name}.${inner}`, value: held }))
-        : [{ name, value }],
-    )
-    .map((entry) => ({ ...entry, line: lineOf.get(entry.name) ?? null }));
+      ungrouped(name, value).map((entry) => ({
+        ...entry,
+        line: lineOf.get(entry.name) ?? lineOf.get(name) ?? null,
+      })),
+    );
   return { kind, entries, issues: repeated(path, keys) };
+}
+
+/** A map within the file as the names of the table; one whose settings are all comments says nothing of any. */
+function ungrouped(name: string, value: unknown): readonly Omit<Entry, "line">[] {
+  if (!GROUPED.has(name) || (value !== null && !isMap(value))) return [{ name, value }];
+  return Object.entries(value ?? {}).map(([inner, held]) => ({
+    name: `${name}.${inner}`,
+    value: held,
+  }));
 }
 
 const broken = (issue: ConfigIssue): ConfigDocument => ({

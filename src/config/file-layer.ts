@@ -30,7 +30,7 @@ export function fileLayer(file: FileEntries): Layer {
     const place: Place = { kind: file.kind, at: at(file.path, entry.line) };
     const name = entry.name;
     if (!isFieldName(name) || fieldOf(name).outsideFiles === true) {
-      issues.push(unknownField(name, place));
+      issues.push(unknownField(name, place, entry.value));
       continue;
     }
     const read = readEntry(name, place, entry.value);
@@ -61,7 +61,12 @@ const without = (
 ): Readonly<Record<string, unknown>> =>
   Object.fromEntries(Object.entries(map).filter(([key]) => !removed.includes(key)));
 
-function unknownField(name: string, place: Place): ConfigIssue {
+function unknownField(name: string, place: Place, value: unknown): ConfigIssue {
+  const inner = fieldNames.filter((it) => it.startsWith(`${name}.`));
+  if (inner.length > 0) {
+    const message = `${name}: ${described(value)} is not a map; expected one of ${inner.join(", ")} in it`;
+    return { source: place.at, text: described(value), message };
+  }
   const known = fieldNames.filter((it) => fieldOf(it).outsideFiles !== true);
   const message = isFieldName(name)
     ? `${name} may not stand in a configuration file; expected it as a flag or an environment variable`

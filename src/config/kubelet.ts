@@ -42,7 +42,7 @@ function asRead(entry: Entry, mergesDefaults: boolean): unknown {
 }
 
 const isZero = (value: unknown): boolean =>
-  typeof value === "string" && parseDuration(value) === 0n;
+  value === 0 || (typeof value === "string" && parseDuration(value) === 0n);
 
 /** Beside us, the kubelet's own image collection is best switched off by 100, which must not switch off ours. */
 function withoutSwitchedOff(path: string, entries: readonly Entry[]): KubeletReading {

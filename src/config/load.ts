@@ -220,9 +220,12 @@ function parsed(text: string): { readonly value: unknown } | { readonly fault: s
 /** Beyond this the search for the line would take too long for what it says. */
 const SEARCHED_BYTES_MAX = 64 * 1024;
 
-/** The parser does not say where: the first line up to which the text cannot be parsed is found by halving. */
+/**
+ * The parser does not say where: the first line up to which the text cannot be parsed is found by halving. Of JSON no
+ * beginning can be parsed, so that it says nothing.
+ */
 function whereItBreaks(text: string): string {
-  if (text.length > SEARCHED_BYTES_MAX) return "";
+  if (text.length > SEARCHED_BYTES_MAX || /^\s*[{[]/.test(text)) return "";
   const lines = text.split("\n");
   let good = 0;
   let bad = lines.length;

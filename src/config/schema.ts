@@ -51,6 +51,8 @@ export function fileSchema(type: FieldType): FileSchema {
       return v.union([v.array(v.string()), one], mismatch);
     case "statements":
       return v.pipe(
+        // A list is a record too, and an empty one would switch every threshold off.
+        v.custom((input) => !Array.isArray(input), mismatch),
         v.record(v.string(), v.string(notText), mismatch),
         read((input: Readonly<Record<string, string>>) => checkedStatements(type.of, input)),
       );

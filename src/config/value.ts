@@ -61,7 +61,11 @@ export function integerIn(
   shown: string,
 ): Parsed {
   const within = Number.isInteger(value) && value >= type.minimum && value <= type.maximum;
-  return within ? good(value) : bad(`${shown} is not ${expected(type)}`);
+  if (within) return good(value);
+  // The largest number is not worth a word, but to who went beyond it.
+  const isBeyond = Number.isInteger(value) && Math.abs(value) > INT32_MAX;
+  const range = `; it has to be from ${type.minimum} to ${type.maximum}`;
+  return bad(`${shown} is not ${expected(type)}${isBeyond ? range : ""}`);
 }
 
 function durationFrom(type: Extract<FieldType, { kind: "duration" }>, text: string): Parsed {

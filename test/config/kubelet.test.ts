@@ -40,6 +40,7 @@ test("a zero duration is one that was not given; in our own kind it is zero", ()
   expect(read("evictionPressureTransitionPeriod: 0m").limits.pressure.transitionPeriod).toBe(
     seconds(300),
   );
+  expect(read("imageMinimumGCAge: 0").limits.images.minimumAge).toBe(seconds(120));
   expect(load({ files: { [FILE]: ours("imageMinimumGCAge: 0s") } }).limits.images.minimumAge).toBe(
     seconds(0),
   );

@@ -187,6 +187,13 @@ describe("files that are wrong", () => {
     ]);
   });
 
+  test("JSON that cannot be parsed is refused without a guess at the line", () => {
+    const text = '{\n  "apiVersion": "crigc/v1",\n  "kind": "CrigcConfiguration",,\n}\n';
+    const faults = faultsOf({ files: { [FILE]: text } });
+    expect(faults).toEqual([expect.stringContaining("the file is no YAML or JSON")]);
+    expect(faults[0]).not.toContain("near line");
+  });
+
   test("a field that stands twice is refused with both lines", () => {
     expect(faultsOf({ files: { [FILE]: ours("maxImages: 1\nkeep: a\nmaxImages: 2\n") } })).toEqual([
       `${FILE}:5: maxImages stands twice, first on line 3; expected it once`,
@@ -213,6 +220,7 @@ describe("files as they are written", () => {
       "\uFEFFapiVersion: crigc/v1\r\nkind: CrigcConfiguration\r\nmaxImages: 5\r\n",
     ],
     ["a document mark and comments", `---\n# mine\n${ours("maxImages: 5 # five\n")}`],
+    ["a map whose settings are all comments", ours("maxImages: 5\nlogging:\n#  format: json\n")],
     ["quoted keys", `"apiVersion": crigc/v1\n'kind': CrigcConfiguration\n"maxImages": 5\n`],
   ])("%s is read", (_, text) => {
     expect(load({ files: { [FILE]: text } }).limits.images.maximumImages).toBe(5);

@@ -64,11 +64,7 @@ describe.each(SAMPLES.map((sample) => [sample.name, sample] as const))("%s", (na
 
   test("is what the file says, with the line", () => {
     const files = { [FILE]: asFile(together(sample)) };
-    expect(seen({ files }, name)).toEqual([
-      sample.printed,
-      "file",
-      [name.includes(".") ? FILE : `${FILE}:3`],
-    ]);
+    expect(seen({ files }, name)).toEqual([sample.printed, "file", [`${FILE}:3`]]);
   });
 
   test("is what a drop-in says", () => {

@@ -49,6 +49,7 @@ function wrongFor(type: FieldType): readonly string[] {
         '{"nodefs.available": ""}',
         '{"disk.available": "10%"}',
         '["nodefs.available"]',
+        "[]",
       ];
   }
 }
@@ -104,6 +105,12 @@ describe("texts of flags", () => {
     expect(issues[0]?.text).toBe(text);
   });
 
+  test("a number beyond the largest one is told what that is", () => {
+    expect(faultsOf({ flags: [["max-images", "3000000000"]] })).toEqual([
+      expect.stringContaining("it has to be from 1 to 2147483647"),
+    ]);
+  });
+
   test("a long text is shortened in the message", () => {
     const [fault = ""] = faultsOf({ flags: [["state-dir", "x".repeat(10_000)]] });
     expect(fault.length).toBeLessThan(200);
@@ -119,6 +126,24 @@ describe("fields that do not exist", () => {
   ])("%s: did you mean %s?", (body, meant) => {
     expect(faultsOf({ files: { [FILE]: ours(body) } })).toEqual([
       expect.stringMatching(new RegExp(`no field is called .*did you mean ${meant}\\?$`)),
+    ]);
+  });
+
+  test.each([
+    [
+      "logging: 5",
+      "logging: 5 is not a map; expected one of logging.format, logging.verbosity in it",
+    ],
+    ["logging: [a]", "logging: a list is not a map; expected one of"],
+  ])("%s, which is a map, is refused as what it is", (body, words) => {
+    expect(faultsOf({ files: { [FILE]: ours(body) } })).toEqual([
+      expect.stringContaining(`${FILE}:3: ${words}`),
+    ]);
+  });
+
+  test("a setting in a map on one line is named with that line", () => {
+    expect(faultsOf({ files: { [FILE]: ours("logging: {verbosity: 6}") } })).toEqual([
+      expect.stringContaining(`${FILE}:3: logging.verbosity: 6 is not`),
     ]);
   });
 
