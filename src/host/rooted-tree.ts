@@ -2,7 +2,7 @@
 
 import { randomBytes } from "node:crypto";
 import { constants, createReadStream, createWriteStream } from "node:fs";
-import { lstat, mkdir, open, readlink, rename, rm, symlink } from "node:fs/promises";
+import { lstat, mkdir, open, readlink, rename, rm, stat, symlink } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
 
 import { HostError } from "../model/errors.ts";
@@ -30,6 +30,18 @@ export class RootedTree {
   /** The root itself may be reached through links. */
   constructor(root: string) {
     this.#root = root;
+  }
+
+  /** Whether the root itself is a directory. */
+  async isThere(): Promise<boolean> {
+    try {
+      return (await stat(this.#root)).isDirectory();
+    } catch (error) {
+      if (["ENOENT", "ENOTDIR"].includes(codeOf(error))) return false;
+      throw new HostError("read", `could not read ${this.#root}: ${reasonOf(error)}`, {
+        cause: error,
+      });
+    }
   }
 
   async look(path: string): Promise<Found> {

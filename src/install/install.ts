@@ -1,5 +1,5 @@
 /** `crigc install`: puts executable, service, configuration and keep directory into a tree. */
-import { loaderOf } from "../host/elf.ts";
+import { isElf, loaderOf } from "../host/elf.ts";
 import { RootedTree } from "../host/rooted-tree.ts";
 import { sha256OfFile } from "../host/sha256.ts";
 import { HostError } from "../model/errors.ts";
@@ -33,6 +33,11 @@ export async function install(
   done: (step: Step) => void,
 ): Promise<readonly Step[]> {
   const tree = new RootedTree(options.root);
+  if (!(await tree.isThere()))
+    throw new HostError(
+      "refused",
+      `installing into ${options.root} was refused: there is no such directory; name the file tree of an image with --root`,
+    );
   const before = await manifestIn(tree);
   const init = options.init ?? (await initOf(tree));
   const path = `${options.binDirectory}/crigc`;
@@ -55,8 +60,13 @@ export async function install(
   return steps;
 }
 
-/** A glibc build on Alpine, or one for another processor, would be put in place and never start. */
+/** An archive, a glibc build on Alpine, or one for another processor would be put in place and never start. */
 async function requireLoader({ from, root }: InstallOptions, tree: RootedTree): Promise<void> {
+  if (!isElf(from))
+    throw new HostError(
+      "refused",
+      `installing ${from} into ${root} was refused: it is no executable of Linux; name an unpacked one, such as crigc-linux-x64`,
+    );
   const loader = loaderOf(from);
   if (loader === null || (await tree.look(loader)).kind !== "absent") return;
   throw new HostError(

@@ -70,7 +70,12 @@ function machine(): Machine {
     for (const name of ["crigc", "crigc.yaml", "install.json", "crigc.service", "lib/crigc/x"])
       put(join(top, outside), name, "theirs");
   }
-  return { top, root, from: put(top, "executable", "x", 0o755), outside: join(top, "outside") };
+  return {
+    top,
+    root,
+    from: put(top, "executable", "\x7fELF x", 0o755),
+    outside: join(top, "outside"),
+  };
 }
 
 /** Links are planted in real directories only: through a link they would land outside of the test. */

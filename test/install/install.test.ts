@@ -1,13 +1,21 @@
 // Installing into a tree, upgrading, and taking everything out again.
 
 import { describe, expect, test } from "bun:test";
-import { chmodSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 
 import { install, type InstallOptions } from "../../src/install/install.ts";
 import type { Step } from "../../src/install/step.ts";
 import { uninstall } from "../../src/install/uninstall.ts";
-import { messageOf } from "../../src/model/errors.ts";
+import { HostError, messageOf } from "../../src/model/errors.ts";
 import { put, scratch } from "../support/scratch.ts";
 import { changesOf, treeOf } from "../support/tree.ts";
 
@@ -24,7 +32,7 @@ function machine(): { readonly root: string; readonly from: string; readonly out
   mkdirSync(join(root, "var/lib"), { recursive: true });
   return {
     root,
-    from: put(top, "crigc-1", "the first executable", 0o755),
+    from: put(top, "crigc-1", "\x7fELF, the first executable", 0o755),
     outside: put(top, "outside/secret"),
   };
 }
@@ -103,14 +111,16 @@ describe("install", () => {
       put(root, "var/lib/crigc/ledger.db", "memory"),
     ];
     const before = theirs.map((path) => readFileSync(path, "utf8"));
-    const next = put(dirname(root), "crigc-2", "the second executable", 0o755);
+    const next = put(dirname(root), "crigc-2", "\x7fELF, the second executable", 0o755);
     const steps = await install({ ...optionsFor(root, next), version: "2.0.0" }, silent);
     expect(wordsOf(steps)).toEqual([
       "executable /usr/local/bin/crigc",
       "text /var/lib/crigc/install.json",
     ]);
     expect(theirs.map((path) => readFileSync(path, "utf8"))).toEqual(before);
-    expect(readFileSync(join(root, "usr/local/bin/crigc"), "utf8")).toBe("the second executable");
+    expect(readFileSync(join(root, "usr/local/bin/crigc"), "utf8")).toBe(
+      "\x7fELF, the second executable",
+    );
   });
 
   test("a unit that somebody edited is kept aside when it is replaced", async () => {
@@ -174,6 +184,32 @@ describe("install", () => {
       "it needs /lib",
     );
     expect(treeOf(root)).toEqual(before);
+  });
+
+  test.each([
+    ["is not there", (top: string) => join(top, "crigc-linux-arm64"), "it does not exist"],
+    ["is a directory", (top: string) => top, "it is a directory"],
+    [
+      "is an archive",
+      (top: string) => put(top, "crigc.tar.gz", "\x1f\x8b not unpacked"),
+      "it is no executable of Linux",
+    ],
+    ["is empty", (top: string) => put(top, "crigc-linux-x64"), "it is no executable of Linux"],
+  ])("an executable that %s is refused before anything is written", async (_, from, words) => {
+    const { root } = machine();
+    const before = treeOf(root);
+    const refusal = install(optionsFor(root, from(dirname(root))), silent);
+    expect(await refusal.catch((thrown: unknown) => thrown)).toBeInstanceOf(HostError);
+    expect(await refusalOf(refusal)).toContain(words);
+    expect(treeOf(root)).toEqual(before);
+  });
+
+  test("a tree that is not there is refused as such, and not made", async () => {
+    const { root, from } = machine();
+    const absent = `${root}-misspelt`;
+    const options = { ...optionsFor(absent, from), init: "none" } as const;
+    expect(await refusalOf(install(options, silent))).toContain("there is no such directory");
+    expect(existsSync(absent)).toBe(false);
   });
 
   test("a masked service stays masked, and nothing is changed", async () => {
