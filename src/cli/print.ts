@@ -147,25 +147,32 @@ const cluster = printing({
 });
 
 function daemonSetOptions(context: CommandContext, invocation: Invocation) {
-  const settings = givenSettings(context.given().values);
-  const socket = (context.given().endpoints.runtime ?? DEFAULT_SOCKET).replace(/^unix:\/\//, "");
+  const { values, endpoints, paths } = context.given();
+  const socket = (endpoints.runtime ?? DEFAULT_SOCKET).replace(/^unix:\/\//, "");
   const store = pathOf(invocation, "image-store");
   const places =
-    store === null ? placesOf(socket) : { socketDirectory: directoryOf(socket), imageStore: store };
+    store === null
+      ? placesOf(socket)
+      : { socketDirectory: directoryOf(socket), imageStore: store, kubeletDirectory: null };
   if (places === null)
     throw bad(
       "container-runtime-endpoint",
       socket,
       "is no socket whose image store is known; name it with --image-store",
     );
+  const rootDir = paths.rootDir ?? places.kubeletDirectory;
   return {
     image: imageOf(invocation),
     namespace: namespaceOf(invocation),
     socket,
     places,
-    flags: settings
-      .filter(({ name }) => name !== "containerRuntimeEndpoint")
-      .flatMap(({ flags }) => flags),
+    paths: { ...paths, rootDir },
+    flags: [
+      ...(paths.rootDir === rootDir ? [] : [`--root-dir=${rootDir}`]),
+      ...givenSettings(values)
+        .filter(({ name }) => name !== "containerRuntimeEndpoint")
+        .flatMap(({ flags }) => flags),
+    ],
   };
 }
 

@@ -1,4 +1,5 @@
 /** A DaemonSet that runs the agent on every node of a cluster: host paths and no right beside them, no access to the API. */
+import type { Paths } from "../config/config.ts";
 import type { RuntimePlaces } from "./runtime-places.ts";
 
 export interface DaemonSetOptions {
@@ -8,6 +9,8 @@ export interface DaemonSetOptions {
   /** Path of the runtime's socket on the node. */
   readonly socket: string;
   readonly places: RuntimePlaces;
+  /** As the agent is told by its flags: each has to be the node's own directory. */
+  readonly paths: Paths;
   /** Further arguments of `run`. */
   readonly flags: readonly string[];
 }
@@ -17,8 +20,8 @@ export const daemonSet = (options: DaemonSetOptions): string =>
     head(options.namespace),
     podSpec(options),
     container(options),
-    mounts(options.places),
-    volumes(options.places),
+    mounts(options),
+    volumes(options),
   ].join("");
 
 const head = (
@@ -85,27 +88,53 @@ ${["run", `--container-runtime-endpoint=unix://${socket}`, ...flags].map((it) =>
             failureThreshold: 5
 `;
 
-const mounts = ({ socketDirectory, imageStore }: RuntimePlaces): string => `          volumeMounts:
-            # The directory, since a runtime that starts again makes its socket anew.
-            - {name: runtime, mountPath: ${JSON.stringify(socketDirectory)}, readOnly: true, mountPropagation: HostToContainer}
-            # Measured, never written. Propagation lets the node unmount what is mounted below while the pod runs.
-            - {name: images, mountPath: ${JSON.stringify(imageStore)}, readOnly: true, mountPropagation: HostToContainer}
-            - {name: kubelet, mountPath: /var/lib/kubelet, readOnly: true, mountPropagation: HostToContainer}
-            - {name: pod-logs, mountPath: /var/log/pods}
-            - {name: container-logs, mountPath: /var/log/containers}
-            - {name: state, mountPath: /var/lib/crigc}
-            # Shared with a crigc on the node itself, and the lock that serialises the two with it.
-            - {name: run, mountPath: /run/crigc}
-            - {name: configuration, mountPath: /etc/crigc, readOnly: true}
-`;
+const DEFAULT_KUBELET_DIRECTORY = "/var/lib/kubelet";
+/** Of the lock that every crigc of the node takes, wherever its control socket is. */
+const LOCK_DIRECTORY = "/run/crigc";
+const CONFIG_DIRECTORY = "/etc/crigc";
 
-const volumes = ({ socketDirectory, imageStore }: RuntimePlaces): string => `      volumes:
-        - {name: runtime, hostPath: {path: ${JSON.stringify(socketDirectory)}, type: Directory}}
-        - {name: images, hostPath: {path: ${JSON.stringify(imageStore)}, type: Directory}}
-        - {name: kubelet, hostPath: {path: /var/lib/kubelet, type: Directory}}
-        - {name: pod-logs, hostPath: {path: /var/log/pods, type: DirectoryOrCreate}}
-        - {name: container-logs, hostPath: {path: /var/log/containers, type: DirectoryOrCreate}}
-        - {name: state, hostPath: {path: /var/lib/crigc, type: DirectoryOrCreate}}
-        - {name: run, hostPath: {path: /run/crigc, type: DirectoryOrCreate}}
-        - {name: configuration, hostPath: {path: /etc/crigc, type: DirectoryOrCreate}}
-`;
+/** Directories that a flag moved away from where they are mounted anyhow. */
+function movedDirectories({ keepDir, runDir }: Paths) {
+  const keeps = keepDir === CONFIG_DIRECTORY || keepDir.startsWith(`${CONFIG_DIRECTORY}/`);
+  return [
+    ...(runDir === LOCK_DIRECTORY ? [] : [{ name: "control", path: runDir, isRead: false }]),
+    ...(keeps ? [] : [{ name: "keep", path: keepDir, isRead: true }]),
+  ];
+}
+
+const mounts = ({ places, paths }: DaemonSetOptions): string => `          volumeMounts:
+            # The directory, since a runtime that starts again makes its socket anew.
+            - {name: runtime, mountPath: ${quoted(places.socketDirectory)}, readOnly: true, mountPropagation: HostToContainer}
+            # Measured, never written. Propagation lets the node unmount what is mounted below while the pod runs.
+            - {name: images, mountPath: ${quoted(places.imageStore)}, readOnly: true, mountPropagation: HostToContainer}
+            - {name: kubelet, mountPath: ${quoted(paths.rootDir ?? DEFAULT_KUBELET_DIRECTORY)}, readOnly: true, mountPropagation: HostToContainer}
+            - {name: pod-logs, mountPath: ${quoted(paths.podLogsDir)}}
+            - {name: container-logs, mountPath: ${quoted(paths.containerLogsDir)}}
+            - {name: state, mountPath: ${quoted(paths.stateDir)}}
+            # Shared with a crigc on the node itself, and the lock that serialises the two with it.
+            - {name: run, mountPath: ${LOCK_DIRECTORY}}
+            - {name: configuration, mountPath: ${CONFIG_DIRECTORY}, readOnly: true}
+${movedDirectories(paths)
+  .map(
+    ({ name, path, isRead }) =>
+      `            - {name: ${name}, mountPath: ${quoted(path)}${isRead ? ", readOnly: true" : ""}}\n`,
+  )
+  .join("")}`;
+
+const volumes = ({ places, paths }: DaemonSetOptions): string => `      volumes:
+        - {name: runtime, hostPath: {path: ${quoted(places.socketDirectory)}, type: Directory}}
+        - {name: images, hostPath: {path: ${quoted(places.imageStore)}, type: Directory}}
+        - {name: kubelet, hostPath: {path: ${quoted(paths.rootDir ?? DEFAULT_KUBELET_DIRECTORY)}, type: Directory}}
+        - {name: pod-logs, hostPath: {path: ${quoted(paths.podLogsDir)}, type: DirectoryOrCreate}}
+        - {name: container-logs, hostPath: {path: ${quoted(paths.containerLogsDir)}, type: DirectoryOrCreate}}
+        - {name: state, hostPath: {path: ${quoted(paths.stateDir)}, type: DirectoryOrCreate}}
+        - {name: run, hostPath: {path: ${LOCK_DIRECTORY}, type: DirectoryOrCreate}}
+        - {name: configuration, hostPath: {path: ${CONFIG_DIRECTORY}, type: DirectoryOrCreate}}
+${movedDirectories(paths)
+  .map(
+    ({ name, path, isRead }) =>
+      `        - {name: ${name}, hostPath: {path: ${quoted(path)}, type: ${isRead ? "Directory" : "DirectoryOrCreate"}}}\n`,
+  )
+  .join("")}`;
+
+const quoted = (text: string): string => JSON.stringify(text);

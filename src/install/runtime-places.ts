@@ -4,13 +4,19 @@ export interface RuntimePlaces {
   /** Directory of the socket: the socket itself is made anew when the runtime starts again. */
   readonly socketDirectory: string;
   readonly imageStore: string;
+  /** The kubelet's root directory, where the distribution has its own; `null`: the usual one. */
+  readonly kubeletDirectory: string | null;
 }
 
-const KNOWN: readonly (readonly [socket: string, imageStore: string])[] = [
+const KNOWN: readonly (readonly [socket: string, imageStore: string, kubelet?: string])[] = [
   ["/run/containerd/containerd.sock", "/var/lib/containerd"],
   ["/run/k3s/containerd/containerd.sock", "/var/lib/rancher"],
-  ["/var/snap/microk8s/common/run/containerd.sock", "/var/snap/microk8s/common/var/lib/containerd"],
-  ["/run/k0s/containerd.sock", "/var/lib/k0s/containerd"],
+  [
+    "/var/snap/microk8s/common/run/containerd.sock",
+    "/var/snap/microk8s/common/var/lib/containerd",
+    "/var/snap/microk8s/common/var/lib/kubelet",
+  ],
+  ["/run/k0s/containerd.sock", "/var/lib/k0s/containerd", "/var/lib/k0s/kubelet"],
   ["/run/crio/crio.sock", "/var/lib/containers"],
   ["/run/cri-dockerd.sock", "/var/lib/docker"],
 ];
@@ -20,8 +26,10 @@ export const DEFAULT_SOCKET = "/run/containerd/containerd.sock";
 /** `null` where the store of the socket is not known. `/var/run` is `/run` on every distribution that has systemd. */
 export function placesOf(socket: string): RuntimePlaces | null {
   const path = socket.replace(/^\/var\/run\//, "/run/");
-  const store = KNOWN.find(([known]) => known === path)?.[1];
-  return store === undefined ? null : { socketDirectory: directoryOf(path), imageStore: store };
+  const found = KNOWN.find(([known]) => known === path);
+  if (found === undefined) return null;
+  const [, imageStore, kubeletDirectory = null] = found;
+  return { socketDirectory: directoryOf(path), imageStore, kubeletDirectory };
 }
 
 export const directoryOf = (path: string): string => path.slice(0, path.lastIndexOf("/"));

@@ -78,6 +78,57 @@ describe("print", () => {
     }
   });
 
+  /** Host paths by volume, and where each is mounted. */
+  async function mountsOf(...flags: readonly string[]) {
+    const { stdout } = await crigc(["print", "daemonset", "--image", image, ...flags]);
+    const manifest = Bun.YAML.parse(stdout) as {
+      spec: {
+        template: {
+          spec: {
+            containers: readonly {
+              args: readonly string[];
+              volumeMounts: readonly { name: string; mountPath: string; readOnly?: boolean }[];
+            }[];
+            volumes: readonly { name: string; hostPath: { path: string } }[];
+          };
+        };
+      };
+    };
+    const { containers, volumes } = manifest.spec.template.spec;
+    const [container] = containers;
+    const mounted = container?.volumeMounts.map(({ name, mountPath }) => [name, mountPath]);
+    expect(mounted).toEqual(volumes.map(({ name, hostPath }) => [name, hostPath.path]));
+    return { args: container?.args ?? [], mounts: Object.fromEntries(mounted ?? []) };
+  }
+
+  test.each([
+    ["--state-dir", "/data/crigc", "state"],
+    ["--run-dir", "/data/run", "control"],
+    ["--keep-dir", "/data/keep", "keep"],
+    ["--root-dir", "/data/kubelet", "kubelet"],
+    ["--pod-logs-dir", "/data/pods", "pod-logs"],
+    ["--container-logs-dir", "/data/containers", "container-logs"],
+  ])("%s of a DaemonSet's agent is a directory of the node", async (flag, path, volume) => {
+    const { args, mounts } = await mountsOf(flag, path);
+    expect(args).toContain(`${flag}=${path}`);
+    expect(mounts).toMatchObject({
+      [volume]: path,
+      run: "/run/crigc",
+      configuration: "/etc/crigc",
+    });
+  });
+
+  test.each([
+    ["/run/k0s/containerd.sock", "/var/lib/k0s/kubelet"],
+    ["/var/snap/microk8s/common/run/containerd.sock", "/var/snap/microk8s/common/var/lib/kubelet"],
+  ])("beside %s a DaemonSet's agent looks for the kubelet in %s", async (socket, path) => {
+    const { args, mounts } = await mountsOf("--container-runtime-endpoint", socket);
+    expect(args).toContain(`--root-dir=${path}`);
+    expect(mounts).toMatchObject({ kubelet: path });
+    const named = await mountsOf("--container-runtime-endpoint", socket, "--root-dir", "/x");
+    expect(named.args.filter((it) => it.startsWith("--root-dir"))).toEqual(["--root-dir=/x"]);
+  });
+
   test.each(["systemd-unit", "openrc-script", "config", "prometheus-rules"])(
     "%s needs no configuration",
     async (topic) => {

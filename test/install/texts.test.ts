@@ -7,6 +7,7 @@ import { daemonSet } from "../../src/install/daemonset.ts";
 import { openrcScript } from "../../src/install/openrc.ts";
 import { placesOf } from "../../src/install/runtime-places.ts";
 import { systemdUnit } from "../../src/install/unit.ts";
+import { load } from "../config/loading.ts";
 
 const executable = "/opt/bin/crigc";
 
@@ -130,6 +131,7 @@ describe("the DaemonSet", () => {
     namespace: "kube-system",
     socket,
     places,
+    paths: load({}).paths,
     flags: ["--image-gc-high-threshold=70"],
   });
   const manifest = Bun.YAML.parse(text) as { spec: { template: { spec: PodSpec } } };
