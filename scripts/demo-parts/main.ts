@@ -23,6 +23,20 @@ writeFileSync(
   "# what this site can never pull again\nregistry.example/base/*\n",
 );
 
+// What this machine has configured has no say here.
+const configuration = join(home, "crigc.yaml");
+writeFileSync(configuration, "apiVersion: crigc/v1\nkind: CrigcConfiguration\n");
+const dropIns = join(home, "conf.d");
+mkdirSync(dropIns);
+const environment = Object.fromEntries(
+  Object.entries(process.env).filter(
+    ([name]) => !/^(?:CRIGC_.*|CONTAINER_RUNTIME_ENDPOINT|IMAGE_SERVICE_ENDPOINT)$/.test(name),
+  ),
+);
+
+/** Between what the old images take and what they take with the young one. */
+const PLAIN_BUDGET_MIB = 218;
+
 const runtime = await startFakeRuntime({
   socket: join(home, "cri.sock"),
   node: demoNode(),
@@ -39,7 +53,7 @@ async function demonstrate(): Promise<void> {
   say(
     isTmpfs
       ? "A CRI server of ours on a unix socket; its images are files on a tmpfs of 256 MiB."
-      : "A CRI server of ours on a unix socket; its images are files in a directory. Without a disk of its own, a budget of 160 MiB for the image store stands for the full disk.",
+      : `A CRI server of ours on a unix socket; its images are files in a directory. Without a disk of its own, a budget of ${PLAIN_BUDGET_MIB} MiB for the image store stands for the full disk.`,
   );
   say(`Here an image counts as young for ${MINIMUM_AGE_S} seconds; the default is two minutes.`);
   disk("Disk");
@@ -74,6 +88,8 @@ async function demonstrate(): Promise<void> {
 async function crigc(command: string, ...words: readonly string[]): Promise<number> {
   say(`$ crigc ${[command, ...words].join(" ")}`);
   const flags = [
+    `--config=${configuration}`,
+    `--config-dir=${dropIns}`,
     `--container-runtime-endpoint=${runtime.endpoint}`,
     `--state-dir=${join(home, "state")}`,
     `--run-dir=${join(home, "run")}`,
@@ -89,12 +105,13 @@ async function crigc(command: string, ...words: readonly string[]): Promise<numb
       : [
           "--image-gc-high-threshold=100",
           "--image-gc-low-threshold=99",
-          "--image-store-budget=160Mi",
+          `--image-store-budget=${PLAIN_BUDGET_MIB}Mi`,
         ]),
   ];
   const child = Bun.spawn([program, command, ...words, ...flags], {
     stdout: "inherit",
     stderr: "inherit",
+    env: environment,
   });
   const code = await child.exited;
   if (code !== 0) say(`(exit code ${code})`);
