@@ -33,6 +33,52 @@ function metricsIn(text: string): ReadonlySet<string> {
 const unknownIn = (text: string): readonly string[] =>
   Array.from(metricsIn(text)).filter((name) => !Object.hasOwn(METRICS, name));
 
+/** Labels that Prometheus adds to what it scrapes, and that of a histogram's buckets. */
+const ADDED = ["job", "instance"];
+const labelsOf = (name: string): readonly string[] => {
+  const base = name.replace(/_(?:bucket|sum|count)$/, "");
+  const metric: MetricDefinition | undefined = METRICS[base as MetricName];
+  return [...(metric?.labels ?? []), ...(base === name ? [] : ["le"])];
+};
+
+/** Labels that an expression, or what is written with its result, names and that none of its metrics has. */
+function unknownLabels(expression: string, ...written: readonly string[]): readonly string[] {
+  const selected = Array.from(
+    expression.matchAll(/((?:crigc|process)_[a-z_]+)\{([^}]*)\}/g),
+    ([, name = "", braces = ""]) =>
+      Array.from(braces.matchAll(/([a-z_]+)(?:=~|!~|!=|=)"/g), ([, label = ""]) => ({
+        name,
+        label,
+      })),
+  ).flat();
+  const all = Array.from(expression.matchAll(/(?<![\w:])(?:crigc|process)_[a-z_]+/g), ([name]) =>
+    labelsOf(name),
+  ).flat();
+  const grouped = Array.from(
+    expression.matchAll(/\b(?:by|on|without|group_left) ?\(([^)]*)\)/g),
+    ([, list = ""]) => list.split(",").map((it) => it.trim()),
+  ).flat();
+  const shown = written.flatMap((text) =>
+    Array.from(text.matchAll(/\{\{ ?(?:\$labels\.)?([a-z_]+) ?\}\}/g), ([, label = ""]) => label),
+  );
+  return [
+    ...selected.filter(({ name, label }) => ![...labelsOf(name), ...ADDED].includes(label)),
+    ...[...grouped, ...shown]
+      .filter((label) => label !== "" && ![...all, ...ADDED].includes(label))
+      .map((label) => ({ name: expression, label })),
+  ].map(({ name, label }) => `${label} of ${name}`);
+}
+
+test("a label that a metric has not is noticed, wherever it stands", () => {
+  expect(
+    unknownLabels('sum by (kind, cuase) (crigc_removed_total{reson="x"})', "{{ $labels.nobody }}"),
+  ).toEqual([
+    "reson of crigc_removed_total",
+    'cuase of sum by (kind, cuase) (crigc_removed_total{reson="x"})',
+    'nobody of sum by (kind, cuase) (crigc_removed_total{reson="x"})',
+  ]);
+});
+
 /** Rows without the padding of the formatter. */
 const rowsOf = (text: string): ReadonlySet<string> =>
   new Set(
@@ -82,7 +128,7 @@ describe("the dashboard", () => {
       id: number;
       title: string;
       gridPos: { x: number; y: number; w: number; h: number };
-      targets: readonly { expr: string }[];
+      targets: readonly { expr: string; legendFormat?: string }[];
     }[];
   };
 
@@ -91,6 +137,11 @@ describe("the dashboard", () => {
     expect(expressions.length).toBeGreaterThan(20);
     expect(unknownIn(expressions.join("\n"))).toEqual([]);
     for (const expression of expressions) expect(metricsIn(expression).size).toBeGreaterThan(0);
+  });
+
+  test("asks only for labels that these metrics have", () => {
+    const targets = parsed.panels.flatMap((panel) => panel.targets);
+    expect(targets.flatMap((it) => unknownLabels(it.expr, it.legendFormat ?? ""))).toEqual([]);
   });
 
   test("has panels that do not overlap, each with its own number", () => {
@@ -113,6 +164,13 @@ describe("the rules", () => {
   test("ask only for metrics that there are", () => {
     const expressions = [USED_RATIO.expression, ...ALERTS.map((it) => it.expression)].join("\n");
     expect(unknownIn(expressions)).toEqual([]);
+  });
+
+  test("ask only for labels that these metrics have", () => {
+    const unknown = ALERTS.filter((it) => !it.expression.includes(USED_RATIO.name)).flatMap((it) =>
+      unknownLabels(it.expression, it.summary),
+    );
+    expect([...unknown, ...unknownLabels(USED_RATIO.expression)]).toEqual([]);
   });
 
   test("are YAML with every alert in it", () => {
