@@ -29,12 +29,15 @@ export function auditFindings({
     ...diskFindings(snapshot),
     ...useFindings(snapshot, usage),
     ...ownerFindings(snapshot),
-    ...(snapshot.logs?.strays ?? []).map((entry): AuditFinding => ({
-      kind: "stray-log-entry",
-      directory: snapshot.logs?.podLogsDirectory ?? "",
-      entry,
-    })),
+    ...logFindings(snapshot),
   ];
+}
+
+function logFindings({ logs }: Snapshot): readonly AuditFinding[] {
+  if (logs === null) return [];
+  if (logs.kind === "failed") return [{ kind: "unread-logs", message: logs.message }];
+  const directory = logs.podLogsDirectory;
+  return logs.strays.map((entry) => ({ kind: "stray-log-entry", directory, entry }));
 }
 
 /** Reasons of the moment: nothing protects what they keep. */

@@ -23,7 +23,7 @@ export const exitTable: readonly { readonly code: number; readonly when: string 
   },
   {
     code: exit.runtime,
-    when: "runtime unreachable, too old, or a list or stat failed, capacity 0",
+    when: "runtime unreachable, too old, or a list or stat failed, capacity 0; where only the log directories could not be read, the rest was done",
   },
   {
     code: exit.shortfall,

@@ -4,6 +4,7 @@ import { messageOf } from "../model/errors.ts";
 import type { ContainerId } from "../model/ids.ts";
 import type { ContainerItem, ContainerOutcome, LogItem, SandboxItem } from "../model/outcome.ts";
 import type { ContainerPlan } from "../model/plan.ts";
+import { unreadLogs } from "../policy/logs.ts";
 import type { ContainerOptions, ContainerPorts, FreshLists } from "./container-ports.ts";
 import { removeContainer } from "./container-removal.ts";
 import { judgeLink, removeLink, removePodLogs } from "./log-removal.ts";
@@ -40,7 +41,7 @@ class Walk {
   readonly #containers: ContainerItem[] = [];
   readonly #sandboxes: SandboxItem[] = [];
   readonly #logs: LogItem[] = [];
-  readonly #errors: string[] = [];
+  readonly #errors: string[];
   /** By the newest lists. */
   #current: ContainerPlan;
   #vetoes: ReadonlyMap<ContainerId, string> = new Map();
@@ -48,10 +49,12 @@ class Walk {
 
   constructor(plan: ContainerPlan, ports: ContainerPorts, options: ContainerOptions) {
     this.#plan = plan;
-    this.#ports = ports;
+    // What is not known of the directories is not known of the files in them either.
+    this.#ports = plan.logsError === null ? ports : { ...ports, logs: null };
     this.#options = options;
     this.#pace = new Pace({ ...options, timer: ports.timer });
     this.#current = plan;
+    this.#errors = [...unreadLogs(plan)];
     this.#decidedNs = ports.timer.monotonicNs();
   }
 

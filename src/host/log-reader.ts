@@ -8,13 +8,14 @@ import { containerIdOfLogLink, podUidOfLogDirectory } from "../model/log-names.t
 import type { DanglingLogLink, LogFacts, PodLogDirectory } from "../model/snapshot.ts";
 import { type Directory, type Entry, withDirectory } from "./directory.ts";
 import { codeOf, reasonOf } from "./errno.ts";
-import type { LogRoot } from "./log-roots.ts";
+import { type LogRoot, logRootAdvice } from "./log-roots.ts";
 
 /** `null` where there is no pod log directory; throws `HostError` where one cannot be read. */
 export async function readLogs(podLogs: LogRoot, containerLogs: LogRoot): Promise<LogFacts | null> {
   const entries = await entriesOf(podLogs);
   if (entries === null) return null;
   return {
+    kind: "read",
     podLogsDirectory: podLogs.given,
     ...sorted(entries),
     danglingLinks: await danglingLinks(podLogs, containerLogs),
@@ -36,7 +37,7 @@ async function listed(directory: Directory, root: LogRoot): Promise<readonly Ent
   } catch (error) {
     throw new HostError(
       "read",
-      `listing the log directory ${root.given} failed: ${reasonOf(error)}`,
+      `listing the log directory ${root.given} failed: ${reasonOf(error)}; ${logRootAdvice}`,
       {
         cause: error,
       },

@@ -14,6 +14,10 @@ export interface LogPaths {
   readonly containerLogsDirectory: string;
 }
 
+/** What to do where one of them cannot be read. */
+export const logRootAdvice =
+  "make it a directory that can be read, or name the right one with --pod-logs-dir or --container-logs-dir";
+
 export class LogRoot {
   /** As it was given; paths of the runtime are spelled so. */
   readonly given: string;
@@ -32,7 +36,7 @@ export class LogRoot {
       if (codeOf(error) === "ENOENT") return null;
       throw new HostError(
         "read",
-        `opening the log directory ${this.given} failed: ${reasonOf(error)}`,
+        `opening the log directory ${this.given} failed: ${reasonOf(error)}; ${logRootAdvice}`,
         {
           cause: error,
         },

@@ -1,14 +1,15 @@
 // The node's log directories: who reads them gets a reader, and only who may remove gets the remover.
 
-import type { LogFacts, PodLogDirectory } from "../model/snapshot.ts";
+import { HostError } from "../model/errors.ts";
+import type { LogReading, PodLogDirectory } from "../model/snapshot.ts";
 import type { Deleted } from "./delete-tree.ts";
 import { readLogs } from "./log-reader.ts";
 import { removeContainerLogs, removeLegacyLink, removePodLogs } from "./log-remover.ts";
 import { type LogPaths, LogRoot } from "./log-roots.ts";
 
 export interface LogReader {
-  /** `null` where there is no pod log directory; throws `HostError` where one cannot be read. */
-  read(): Promise<LogFacts | null>;
+  /** `null` where there is no pod log directory; kind `failed` where one of the two cannot be read. */
+  read(): Promise<LogReading | null>;
 }
 
 export interface LogDeleter {
@@ -19,7 +20,16 @@ export interface LogDeleter {
 
 export function logReader(paths: LogPaths): LogReader {
   const { podLogs, containerLogs } = rootsOf(paths);
-  return { read: () => readLogs(podLogs, containerLogs) };
+  return {
+    read: async () => {
+      try {
+        return await readLogs(podLogs, containerLogs);
+      } catch (thrown) {
+        if (!(thrown instanceof HostError)) throw thrown;
+        return { kind: "failed", message: thrown.message };
+      }
+    },
+  };
 }
 
 /** Each method throws `HostError`, of kind `refused` where the name or path is not what it may touch. */

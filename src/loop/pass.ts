@@ -6,10 +6,11 @@ import type { Event } from "../model/event.ts";
 import type { PassId } from "../model/ids.ts";
 import type { ContainerOutcome, ImageOutcome } from "../model/outcome.ts";
 import type { Pass, PassKind } from "../model/pass.ts";
-import type { ImageCandidate, ImageTarget, Plan, Purpose } from "../model/plan.ts";
+import type { ContainerPlan, ImageCandidate, ImageTarget, Plan, Purpose } from "../model/plan.ts";
 import { type Duration, duration, type Instant, toMs } from "../model/time.ts";
 import { POD_START_WAIT, podPause } from "../policy/blocks.ts";
 import type { Parts } from "../policy/decide.ts";
+import { unreadLogs } from "../policy/logs.ts";
 import type { Announcer } from "./announcer.ts";
 import type { Barren } from "./barren.ts";
 import { seenOf } from "./detect.ts";
@@ -116,7 +117,8 @@ class Running {
     this.#prepared = first;
     this.#plan = first.plan;
     if (dryRun) {
-      this.#containers = first.plan.containers === null ? null : dryContainers;
+      this.#containers =
+        first.plan.containers === null ? null : dryContainers(first.plan.containers);
       this.#images = first.plan.images === null ? null : dryImages(first.plan);
       return;
     }
@@ -251,14 +253,14 @@ const collected = (outcome: ContainerOutcome | null): boolean =>
   outcome !== null &&
   [...outcome.containers, ...outcome.sandboxes].some((item) => item.result.kind !== "skipped");
 
-const dryContainers: ContainerOutcome = {
+const dryContainers = (plan: ContainerPlan): ContainerOutcome => ({
   end: "dry-run",
   containers: [],
   sandboxes: [],
   logs: [],
   measuredFreedBytes: null,
-  errors: [],
-};
+  errors: unreadLogs(plan),
+});
 
 function dryImages(plan: Plan): ImageOutcome {
   const wanted = (plan.images?.targets ?? []).flatMap((target) =>

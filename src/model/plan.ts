@@ -185,6 +185,8 @@ export interface ContainerPlan {
   readonly podLogs: readonly PlannedPodLogs[];
   readonly links: readonly PlannedLogLink[];
   readonly strays: readonly string[];
+  /** Why the log directories could not be read, so that no log goes, not even that of a container that goes; `null`: they were. */
+  readonly logsError: string | null;
   /** Not empty: nothing at all is removed, for these reasons. */
   readonly blocks: readonly ImageBlock[];
   /** Who says that a pod is gone, and whether it may be believed now. */

@@ -161,6 +161,7 @@ export interface DanglingLogLink {
 }
 
 export interface LogFacts {
+  readonly kind: "read";
   readonly podLogsDirectory: string;
   readonly podLogs: readonly PodLogDirectory[];
   /** Entries that are no pod's: named, never touched. */
@@ -169,6 +170,13 @@ export interface LogFacts {
   /** Bytes that the log directory's files take, where they were counted. */
   readonly sizeBytes: bigint | null;
 }
+
+/** The log directories as they were read, both or none: what is not known of one of them makes nothing of either go. */
+export type LogReading = LogFacts | { readonly kind: "failed"; readonly message: string };
+
+/** `null` where there is nothing to go by: no log directory, or one that could not be read. */
+export const logFactsOf = (logs: LogReading | null): LogFacts | null =>
+  logs?.kind === "read" ? logs : null;
 
 /** One keep rule as read, with where it stands. */
 export interface KeepRule {
@@ -200,7 +208,10 @@ export interface Clocks {
   readonly bootId: string;
 }
 
-/** A node at one moment. Each list is complete: a list that failed is an error, never a shorter snapshot. */
+/**
+ * A node at one moment. Each list is complete: a list that failed is an error, never a shorter snapshot. What only a part of
+ * the pass needs says of itself that it could not be read.
+ */
 export interface Snapshot {
   /** Taken before the first call. */
   readonly clocks: Clocks;
@@ -220,6 +231,7 @@ export interface Snapshot {
   readonly sandboxImages: ReadonlyMap<SandboxId, string>;
   readonly filesystems: readonly Filesystem[];
   readonly pods: PodReading;
-  readonly logs: LogFacts | null;
+  /** `null`: there is no directory of pod logs, or it was not asked for. */
+  readonly logs: LogReading | null;
   readonly keep: KeepRules;
 }

@@ -29,7 +29,7 @@ const RESOLVE_CONCURRENCY = 8;
 
 /**
  * Observes the node. Rejects with `RuntimeError` or `HostError` where a list or a stat fails;
- * the status of one container that fails is part of the snapshot (`imageVolumes`), for policy to judge.
+ * the status of one container, log directories and a pod source that fail are part of the snapshot, for policy to judge.
  * The runtime and the log directory are read before the pod source, so that a pod which appears in between is not taken for gone.
  */
 export async function observe(

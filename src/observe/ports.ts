@@ -8,7 +8,7 @@ import type {
   Filesystem,
   Image,
   KeepRules,
-  LogFacts,
+  LogReading,
   PodReading,
   RuntimeInfo,
   Sandbox,
@@ -67,6 +67,6 @@ export interface HostReader {
   keepRules(keepDirectoriesKnown: readonly string[]): Promise<KeepRules>;
   /** Never throws: a source that fails is a reading of kind `failed`. */
   pods(signal: AbortSignal): Promise<PodReading>;
-  /** `null` where the log directory does not exist; throws `HostError` where it cannot be read. */
-  logs(): Promise<LogFacts | null>;
+  /** `null` where the log directory does not exist. Never throws for what cannot be read: that is a reading of kind `failed`. */
+  logs(): Promise<LogReading | null>;
 }

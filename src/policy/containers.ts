@@ -2,7 +2,7 @@
 import { assert } from "../model/assert.ts";
 import type { ContainerPlan, Decision, PlannedContainer } from "../model/plan.ts";
 import type { ImageBlock } from "../model/reason.ts";
-import type { Snapshot } from "../model/snapshot.ts";
+import { logFactsOf, type Snapshot } from "../model/snapshot.ts";
 import type { ContainerInput } from "./container-input.ts";
 import { planDeadContainers } from "./dead-containers.ts";
 import { planPodLogs, strayEntries } from "./logs.ts";
@@ -51,8 +51,9 @@ function decide(
     containers,
     sandboxes,
     podLogs,
-    links: sweep ? (snapshot.logs?.danglingLinks ?? []).map((link) => ({ link })) : [],
+    links: sweep ? (logFactsOf(snapshot.logs)?.danglingLinks ?? []).map((link) => ({ link })) : [],
     strays: strayEntries(input),
+    logsError: snapshot.logs?.kind === "failed" ? snapshot.logs.message : null,
     blocks,
     podSource: pods.state,
   };

@@ -2,7 +2,7 @@
 import type { ImageId } from "../model/ids.ts";
 import type { DiskBreakdown, Futility, ImageTarget } from "../model/plan.ts";
 import type { ImageUser } from "../model/reason.ts";
-import type { Filesystem, Image, Snapshot } from "../model/snapshot.ts";
+import { type Filesystem, type Image, logFactsOf, type Snapshot } from "../model/snapshot.ts";
 
 /** How many times its reported size an image can take on disk: runtimes report compressed sizes, 1.05 to 4 times was measured. */
 export const BYTES_PER_REPORTED_BYTE = 5n;
@@ -87,7 +87,7 @@ export function breakdownOf(
   const imagesBytes = share(told ? imageUsedBytes : reportedBytes(facts.images));
   const containersBytes = containerUsedBytes === null ? null : share(containerUsedBytes);
   // Pod logs lie on the node's own filesystem.
-  const logs = roles.includes("nodefs") ? (facts.logs?.sizeBytes ?? null) : null;
+  const logs = roles.includes("nodefs") ? (logFactsOf(facts.logs)?.sizeBytes ?? null) : null;
   const logsBytes = logs === null ? null : share(logs);
   return {
     capacityBytes,

@@ -2,24 +2,30 @@
 
 import type { PodUid } from "../model/ids.ts";
 import { podUidOfOldLogDirectory } from "../model/log-names.ts";
-import type { Decision, PlannedPodLogs } from "../model/plan.ts";
+import type { ContainerPlan, Decision, PlannedPodLogs } from "../model/plan.ts";
 import type { LogKeepReason, LogRemoveReason } from "../model/reason.ts";
-import type { PodLogDirectory } from "../model/snapshot.ts";
+import { logFactsOf, type PodLogDirectory } from "../model/snapshot.ts";
 import type { ContainerInput } from "./container-input.ts";
 import { ownership } from "./ownership.ts";
 
 export function planPodLogs(input: ContainerInput): readonly PlannedPodLogs[] {
   const pods = listedPods(input);
-  return [...oldDirectories(input), ...(input.snapshot.logs?.podLogs ?? [])].map((directory) => ({
-    directory,
-    decision: decide(directory.uid, pods, input),
-  }));
+  return [...oldDirectories(input), ...(logFactsOf(input.snapshot.logs)?.podLogs ?? [])].map(
+    (directory) => ({
+      directory,
+      decision: decide(directory.uid, pods, input),
+    }),
+  );
 }
+
+/** What has to be said of a pass whose logs could not be judged; nothing where they were. */
+export const unreadLogs = ({ logsError }: Pick<ContainerPlan, "logsError">): readonly string[] =>
+  logsError === null ? [] : [`logs stay, because they could not be read: ${logsError}`];
 
 /** Entries of the log directory that no decision concerns. */
 export function strayEntries(input: ContainerInput): readonly string[] {
   const judged = new Set(oldDirectories(input).map(({ entry }) => entry));
-  return (input.snapshot.logs?.strays ?? []).filter((entry) => !judged.has(entry));
+  return (logFactsOf(input.snapshot.logs)?.strays ?? []).filter((entry) => !judged.has(entry));
 }
 
 /**
@@ -28,7 +34,7 @@ export function strayEntries(input: ContainerInput): readonly string[] {
  */
 function oldDirectories(input: ContainerInput): readonly PodLogDirectory[] {
   if (input.limits.compat !== "kubelet") return [];
-  return (input.snapshot.logs?.strays ?? []).flatMap((entry) => {
+  return (logFactsOf(input.snapshot.logs)?.strays ?? []).flatMap((entry) => {
     const uid = podUidOfOldLogDirectory(entry);
     return uid === null ? [] : [{ entry, uid }];
   });

@@ -3,14 +3,14 @@ import { assertNever } from "../model/assert.ts";
 import type { PodUid } from "../model/ids.ts";
 import type { Compat, MemoryLimits } from "../model/limits.ts";
 import type { PodSourceState } from "../model/plan.ts";
-import type { LogFacts, PodReading } from "../model/snapshot.ts";
+import { logFactsOf, type LogReading, type PodReading } from "../model/snapshot.ts";
 import type { Watched } from "../model/time.ts";
 import { type Listed, livingKubernetesPods, ownership } from "./ownership.ts";
 
 /** What pods are judged from. A `Snapshot` gives all but the clock and the limits. */
 export interface PodView extends Listed {
   readonly pods: PodReading;
-  readonly logs: LogFacts | null;
+  readonly logs: LogReading | null;
   readonly watched: Watched;
   readonly limits: MemoryLimits;
 }
@@ -61,7 +61,7 @@ function knownPods(view: PodView, compat: Compat): ReadonlySet<PodUid> {
   ];
   return new Set([
     ...all.filter((owner) => !owner.foreign).map((owner) => owner.uid),
-    ...(view.logs?.podLogs ?? []).map((directory) => directory.uid),
+    ...(logFactsOf(view.logs)?.podLogs ?? []).map((directory) => directory.uid),
   ]);
 }
 

@@ -3,7 +3,7 @@ import { assertNever } from "../model/assert.ts";
 import type { PodUid } from "../model/ids.ts";
 import type { PodRecord } from "../model/ledger.ts";
 import type { PodSourceState } from "../model/plan.ts";
-import type { PodRecordSeen, PodSource } from "../model/snapshot.ts";
+import { logFactsOf, type PodRecordSeen, type PodSource } from "../model/snapshot.ts";
 import { watchedSince } from "../model/time.ts";
 import { livingPods, ownership } from "./ownership.ts";
 import { listedUids, podSourceState, type PodView } from "./pod-source.ts";
@@ -53,7 +53,7 @@ function seenPods(view: PodView): ReadonlySet<PodUid> {
   return new Set([
     ...view.sandboxes.map((sandbox) => owners.ofSandbox(sandbox).uid),
     ...view.containers.map((container) => owners.ofContainer(container).uid),
-    ...(view.logs?.podLogs ?? []).map((directory) => directory.uid),
+    ...(logFactsOf(view.logs)?.podLogs ?? []).map((directory) => directory.uid),
   ]);
 }
 

@@ -41,6 +41,8 @@ export function auditCommands(finding: AuditFinding, runtime: RuntimeInfo): read
       return [`ls -lad ${quoted(`${finding.directory}/${finding.entry}`)}`];
     case "unresolved-reference":
       return [`${images} inspecti ${quoted(finding.reference)}`];
+    case "unread-logs":
+      return [];
     case "unknown-use":
       return [`${crictl} ps --all`, `${images} images`];
     default:

@@ -47,6 +47,8 @@ export type AuditFinding =
   | { readonly kind: "foreign-sandbox"; readonly sandbox: Sandbox }
   /** Its sandbox is not listed. */
   | { readonly kind: "orphan-container"; readonly container: Container }
+  /** The log directories could not be read, so that no log is removed. */
+  | { readonly kind: "unread-logs"; readonly message: string }
   | { readonly kind: "stray-log-entry"; readonly directory: string; readonly entry: string }
   /** A reference that a container has and no image carries. */
   | { readonly kind: "unresolved-reference"; readonly reference: string; readonly message: string }

@@ -6,6 +6,7 @@ import { type Instant, toRfc3339 } from "../model/time.ts";
 import { auditCommands } from "./audit-commands.ts";
 import type { AuditFinding } from "./audit-finding.ts";
 import { counted, humanBytes } from "./bytes.ts";
+import { logsErrorWords } from "./container-words.ts";
 import { imageName, shortId } from "./image-names.ts";
 import { document, type JsonObject, timeOf } from "./json.ts";
 import { breakdownWords } from "./pass-words.ts";
@@ -92,6 +93,8 @@ function findingWords(finding: AuditFinding): string {
       return `sandbox ${sandboxName(finding.sandbox)} (${shortId(finding.sandbox.id)}) was not made by Kubernetes`;
     case "stray-log-entry":
       return `${clean(finding.entry)} in ${clean(finding.directory)} is not the directory of a pod`;
+    case "unread-logs":
+      return logsErrorWords(finding.message);
     case "unresolved-reference":
       return `no image carries ${clean(finding.reference)}, which a container names: ${clean(finding.message)}`;
     default:
@@ -122,6 +125,8 @@ function adviceWords(kind: AuditFinding["kind"]): string {
       return "crigc leaves it alone; remove it with the tool that made it, or set collectForeign";
     case "stray-log-entry":
       return "crigc leaves it alone; remove it by hand if nothing needs it";
+    case "unread-logs":
+      return "see what lies in the place of the directory that is named; logs are collected again once it can be read";
     case "unresolved-reference":
       return "nothing, if the container is about to go; its image was removed by another program";
     default:
@@ -170,6 +175,8 @@ function findingData(finding: AuditFinding): JsonObject {
       return { sandbox: sandboxJson(finding.sandbox) };
     case "stray-log-entry":
       return { directory: finding.directory, entry: finding.entry };
+    case "unread-logs":
+      return { message: finding.message };
     case "unresolved-reference":
       return { reference: finding.reference, message: finding.message };
     default:

@@ -157,6 +157,9 @@ export function podSourceWords(state: PodSourceState): string {
   }
 }
 
+export const logsErrorWords = (message: string): string =>
+  `no log is removed now, not even that of a container that goes: ${clean(message)}`;
+
 const FOREIGN = "not made by Kubernetes, so it is left alone";
 const notReady = (message: string): string =>
   `who is gone is not known, so it stays: ${clean(message)}`;

@@ -145,7 +145,7 @@ function containerLines(pass: Pass, outcome: ContainerOutcome, screen: Screen): 
       screen,
     ),
     ...(rows.length === 0 ? [] : tableLines(THING_COLUMNS, rows, screen)),
-    ...outcome.errors.flatMap((error) => wrapped(`Could not read: ${clean(error)}`, screen)),
+    ...outcome.errors.flatMap((error) => wrapped(`Not done: ${clean(error)}.`, screen)),
     "",
   ];
 }

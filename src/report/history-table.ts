@@ -81,20 +81,21 @@ function passLines(pass: PassRow, rows: readonly RemovalRow[], screen: Screen): 
 }
 
 function resultOf(pass: PassRow): string {
+  const gone = pass.removed === 0 ? [] : [`${counted(pass.removed, "thing")} removed`];
   const took =
     pass.endedAt === null
       ? "it did not come to its end"
       : `in ${humanDuration(since(pass.endedAt, pass.startedAt))}`;
-  if (pass.error !== null) return `failed: ${clean(pass.error)}`;
+  if (pass.error !== null)
+    return [...gone, ...freed(pass), `failed: ${clean(pass.error)}`].join(", ");
   const ends = [
     ...(pass.imagesEnd === null ? [] : [endWords(pass.imagesEnd, pass.purpose)]),
     ...(pass.containersEnd === null || pass.containersEnd === "done"
       ? []
       : [endWords(pass.containersEnd, pass.purpose)]),
   ];
-  const removed = pass.removed === 0 ? [] : [`${counted(pass.removed, "thing")} removed`];
   const failed = pass.failed === 0 ? [] : [`${counted(pass.failed, "removal")} failed`];
-  return [...removed, ...freed(pass), ...failed, ...ends, took].join(", ");
+  return [...gone, ...freed(pass), ...failed, ...ends, took].join(", ");
 }
 
 function freed(pass: PassRow): readonly string[] {

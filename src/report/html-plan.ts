@@ -1,7 +1,7 @@
 /** What would go next and what is kept, as parts of the HTML report. */
 import type { ContainerPlan, ImageCandidate, ImagePlan, KeptImage } from "../model/plan.ts";
 import { counted, humanBytes, humanDuration } from "./bytes.ts";
-import { podSourceWords } from "./container-words.ts";
+import { logsErrorWords, podSourceWords } from "./container-words.ts";
 import { breakable, type Html, html } from "./html-text.ts";
 import { imageName } from "./image-names.ts";
 import { breakdownWords } from "./pass-words.ts";
@@ -131,6 +131,13 @@ export function containersSection(plan: ContainerPlan): Html {
   return html`<section aria-labelledby="things">
     <h2 id="things">Containers, sandboxes and logs</h2>
     <p>Pods: ${podSourceWords(plan.podSource)}.</p>
+    ${
+      plan.logsError === null
+        ? null
+        : html`<p class="notice alarm">
+            <strong>Logs:</strong> ${logsErrorWords(plan.logsError)}.
+          </p>`
+    }
     <table>
       <thead>
         <tr>

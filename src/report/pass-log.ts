@@ -17,6 +17,7 @@ export function logPassEnd(log: Log, pass: Pass): void {
   const speaker = log.named(pass.kind);
   explainImages(speaker, pass);
   logSteps(speaker, pass);
+  logContainerErrors(speaker, pass);
   logSummary(speaker, pass);
 }
 
@@ -35,6 +36,18 @@ function logSummary(log: Log, pass: Pass): void {
   }
   log.success(topic, capital(passTitle(pass.kind)));
   log.info(didSomething(pass) ? 1 : 2, passSummary(pass), fields);
+}
+
+/** What the container half could not read or do; the rest of the pass went on. */
+function logContainerErrors(log: Log, { kind, id, containers }: Pass): void {
+  if (containers === null) return;
+  const topic = `pass/${kind}/containers`;
+  const what = `${capital(passTitle(kind))}: containers and logs`;
+  if (containers.errors.length === 0) {
+    log.success(topic, what);
+    return;
+  }
+  log.failure(topic, `${what}: ${containers.errors.join("; ")}`, { passId: id });
 }
 
 function idleSummary({ kind, containers, images, purpose, plan }: Pass): string {

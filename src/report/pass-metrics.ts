@@ -36,7 +36,9 @@ export function countPass(metrics: MetricRegistry, pass: Pass): void {
 
 export function passOutcome(pass: Pass): PassOutcome {
   const ends = [pass.images?.end, pass.containers?.end];
-  if (pass.error !== null || ends.includes("observation-failed")) return "failed";
+  const logsError = pass.plan.containers?.logsError ?? null;
+  if (pass.error !== null || logsError !== null || ends.includes("observation-failed"))
+    return "failed";
   if (pass.dryRun) return "dry-run";
   if (ends.includes("stopped")) return "stopped";
   if (ends.includes("blocked") || pass.images?.end === "invalid-capacity") return "blocked";

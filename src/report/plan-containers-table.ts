@@ -7,6 +7,7 @@ import {
   containerRemoveWords,
   logKeepWords,
   logRemoveWords,
+  logsErrorWords,
   podSourceWords,
   sandboxKeepTitle,
   sandboxRemoveWords,
@@ -33,8 +34,10 @@ export function containerPlanLines(plan: ContainerPlan, screen: Screen): readonl
   const blocks = plan.blocks.flatMap((block) =>
     wrapped(`No container, sandbox or log is removed now: ${blockWords(block)}.`, screen),
   );
+  const unread =
+    plan.logsError === null ? [] : wrapped(`${capital(logsErrorWords(plan.logsError))}.`, screen);
   return [
-    ...blocks.map((line) => paint(screen, "red", line)),
+    ...[...blocks, ...unread].map((line) => paint(screen, "red", line)),
     ...wrapped(`Pods: ${podSourceWords(plan.podSource)}.`, screen),
     ...half(containerHalf(plan), screen),
     ...half(sandboxHalf(plan), screen),
@@ -151,6 +154,8 @@ function strayLines(plan: ContainerPlan, screen: Screen): readonly string[] {
   const lines = [...links, ...strays].flatMap((line) => wrapped(line, screen));
   return lines.length === 0 ? [] : ["", ...lines];
 }
+
+const capital = (words: string): string => words.charAt(0).toUpperCase() + words.slice(1);
 
 export const containerName = (container: Container): string =>
   container.podName === ""

@@ -120,6 +120,7 @@ const containerPlanJson = (plan: ContainerPlan): JsonObject => ({
     containerId: link.containerId,
   })),
   strays: plan.strays,
+  logsError: plan.logsError,
 });
 
 export const plannedContainerJson = (planned: PlannedContainer): JsonObject => ({

@@ -116,7 +116,7 @@ export function passRow(pass: Pass): PassRow {
     startedAt: pass.startedAt,
     endedAt: pass.endedAt,
     dryRun: pass.dryRun,
-    error: pass.error ?? images?.error ?? null,
+    error: pass.error ?? images?.error ?? pass.plan.containers?.logsError ?? null,
     imagesEnd: images?.end ?? null,
     containersEnd: containers?.end ?? null,
     removed: count(["removed", "already-gone"]),

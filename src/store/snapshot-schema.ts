@@ -3,7 +3,13 @@
 import * as v from "valibot";
 
 import { type ContainerId, containerId, imageId, podUid, sandboxId } from "../model/ids.ts";
-import type { ImageVolumes, PodReading, Resolution, Snapshot } from "../model/snapshot.ts";
+import type {
+  ImageVolumes,
+  LogReading,
+  PodReading,
+  Resolution,
+  Snapshot,
+} from "../model/snapshot.ts";
 import {
   bytesField,
   countField,
@@ -98,13 +104,19 @@ const pods: v.GenericSchema<unknown, PodReading> = v.variant("kind", [
   v.object({ kind: v.literal("failed"), source, message: v.string() }),
 ]);
 
-const logs = v.object({
+const logFacts = v.object({
+  kind: v.optional(v.literal("read"), "read"),
   podLogsDirectory: v.string(),
   podLogs: v.array(v.object({ entry: v.string(), uid: aPodUid })),
   strays: textsField,
   danglingLinks: v.array(v.object({ entry: v.string(), containerId: v.string() })),
   sizeBytes: v.nullable(bytesField),
 });
+
+const logs: v.GenericSchema<unknown, LogReading> = v.variant("kind", [
+  v.object({ kind: v.literal("failed"), message: v.string() }),
+  logFacts,
+]);
 
 const keep = v.object({
   rules: v.array(v.object({ pattern: v.string(), source: v.string() })),

@@ -191,6 +191,7 @@ describe("the audit finds", () => {
 
   test("entries among the pod logs that are no pod's", () => {
     const logs = {
+      kind: "read" as const,
       podLogsDirectory: "/var/log/pods",
       podLogs: [],
       strays: ["lost+found"],
@@ -200,6 +201,11 @@ describe("the audit finds", () => {
     expect(findings({ logs })).toEqual([
       { kind: "stray-log-entry", directory: "/var/log/pods", entry: "lost+found" },
     ]);
+  });
+
+  test("log directories that could not be read", () => {
+    const logs = { kind: "failed", message: "opening /l failed" } as const;
+    expect(findings({ logs })).toEqual([{ kind: "unread-logs", message: "opening /l failed" }]);
   });
 });
 

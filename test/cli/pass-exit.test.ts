@@ -1,11 +1,12 @@
 import { describe, expect, test } from "bun:test";
 
-import { passExit } from "../../src/cli/pass-exit.ts";
+import { passExit, planExit } from "../../src/cli/pass-exit.ts";
 import { passId } from "../../src/model/ids.ts";
 import type { ImageItem, ImageOutcome } from "../../src/model/outcome.ts";
 import type { Pass } from "../../src/model/pass.ts";
 import type { ImageBlock } from "../../src/model/reason.ts";
 import { duration } from "../../src/model/time.ts";
+import { noLogs, planOf } from "../support/build/pods.ts";
 import { aCandidate, anImagePlan, NOW, spaceTarget } from "../support/build/values.ts";
 
 function outcome(change: Partial<ImageOutcome> = {}): ImageOutcome {
@@ -73,6 +74,21 @@ describe("the exit of a pass", () => {
   test("is 4 where it was asked to stop before it was done, and not that of a pass that is done", () => {
     expect(code(pass(outcome({ end: "stopped" })))).toBe(4);
     expect(code(pass(null))).toBe(4);
+  });
+
+  test("is 3 where the log directories could not be read, whatever else was done", () => {
+    const plan = { images: null, containers: planOf({ logs: { kind: "failed", message: "no" } }) };
+    const containers = {
+      end: "done",
+      containers: [],
+      sandboxes: [],
+      logs: [],
+      measuredFreedBytes: null,
+      errors: ["logs stay"],
+    } as const;
+    expect(code(pass(outcome(), { plan, containers }))).toBe(3);
+    expect(planExit(plan)).toBe(3);
+    expect(planExit({ images: null, containers: planOf({ logs: noLogs }) })).toBeNull();
   });
 
   test("is 6 where another pass was running", () => {

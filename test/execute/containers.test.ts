@@ -5,7 +5,7 @@ import { collectContainers } from "../../src/execute/containers.ts";
 import { containerId, podUid } from "../../src/model/ids.ts";
 import { containerLogLink } from "../../src/model/log-names.ts";
 import type { ContainerOutcome } from "../../src/model/outcome.ts";
-import type { Container, LogFacts, Sandbox } from "../../src/model/snapshot.ts";
+import type { Container, LogFacts, LogReading, Sandbox } from "../../src/model/snapshot.ts";
 import { duration, seconds } from "../../src/model/time.ts";
 import type { ContainerInput } from "../../src/policy/container-input.ts";
 import { decideContainers, decideContainersAgain } from "../../src/policy/containers.ts";
@@ -15,7 +15,7 @@ import { FakeNode, type FakeNodeState } from "../support/fake-node.ts";
 interface Scene {
   readonly containers?: readonly Container[];
   readonly sandboxes?: readonly Sandbox[];
-  readonly logs?: LogFacts;
+  readonly logs?: LogReading;
   readonly node?: Partial<FakeNodeState>;
   readonly input?: Partial<ContainerInput>;
   readonly options?: Partial<ContainerOptions>;
@@ -249,6 +249,28 @@ describe("a log directory", () => {
   test("is not touched where the node has no log directory", async () => {
     const { node } = await collect({ logs, ports: { logs: null } });
     expect(node.calls).toEqual([]);
+  });
+});
+
+describe("where the log directories could not be read", () => {
+  const logs = { kind: "failed", message: "opening /l failed" } as const;
+
+  test("a container and its sandbox go, its own logs stay, and it is said why", async () => {
+    const { node, outcome } = await collect({
+      containers: [one],
+      sandboxes: [sandbox],
+      logs,
+      node: { details: new Map([[one.id, { logPath: "/l/default_pod-a_uid-a/c/0.log" }]]) },
+    });
+    expect(kinds(node)).toEqual(["remove-container", "stop-sandbox", "remove-sandbox"]);
+    expect(outcome.errors).toEqual([
+      "logs stay, because they could not be read: opening /l failed",
+    ]);
+  });
+
+  test("it is said although nothing else had to go", async () => {
+    const { outcome } = await collect({ logs });
+    expect(outcome).toMatchObject({ end: "done", errors: [expect.stringContaining("logs stay")] });
   });
 });
 

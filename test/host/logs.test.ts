@@ -15,6 +15,7 @@ import { join } from "node:path";
 
 import { type LogDeleter, logDeleter, type LogReader, logReader } from "../../src/host/logs.ts";
 import { podUid } from "../../src/model/ids.ts";
+import type { LogFacts } from "../../src/model/snapshot.ts";
 import { hexId } from "../support/build/pods.ts";
 import { failureOf } from "../support/failure.ts";
 
@@ -45,6 +46,12 @@ const podA = "default_app_uid-a";
 const pod = (entry: string, uid: string) => ({ entry, uid: podUid(uid) });
 const outside = (): string => write(join(top, "outside", "precious"));
 
+async function read(): Promise<LogFacts | null> {
+  const reading = await reader.read();
+  if (reading?.kind === "failed") throw new Error(reading.message);
+  return reading;
+}
+
 describe("reading", () => {
   test("tells pods' directories from everything else", async () => {
     write(join(pods, podA, "c", "0.log"));
@@ -53,7 +60,7 @@ describe("reading", () => {
     mkdirSync(join(pods, "default_app_name_uid-b"));
     write(join(pods, "default_file_uid-c"));
     symlinkSync(top, join(pods, "default_link_uid-d"));
-    const facts = await reader.read();
+    const facts = await read();
     expect(facts?.podLogs).toEqual([pod(podA, "uid-a")]);
     expect(facts?.strays).toEqual([
       "audit",
@@ -68,16 +75,24 @@ describe("reading", () => {
     rmSync(pods, { recursive: true });
     expect(await reader.read()).toBeNull();
     mkdirSync(join(pods, podA), { recursive: true });
-    expect((await reader.read())?.podLogs).toHaveLength(1);
+    expect((await read())?.podLogs).toHaveLength(1);
   });
 
-  test("fails, naming the directory, where it cannot be listed", async () => {
-    rmSync(pods, { recursive: true });
-    write(pods, "a file");
-    expect(await failureOf(reader.read())).toMatchObject({
-      message: expect.stringContaining(
-        `opening the log directory ${pods} failed: a part of the path is not a directory`,
-      ),
+  test.each([
+    ["a file", () => write(pods, "a file"), () => pods, "a part of the path is not a directory"],
+    ["a link to itself", () => symlinkSync(pods, pods), () => pods, "it is a symbolic link"],
+    [
+      "such a link of the other one",
+      () => symlinkSync(links, links),
+      () => links,
+      "it is a symbolic link",
+    ],
+  ])("fails, naming the directory, where %s stands in its place", async (_what, put, of, why) => {
+    rmSync(of(), { recursive: true });
+    put();
+    expect(await reader.read()).toEqual({
+      kind: "failed",
+      message: expect.stringContaining(`opening the log directory ${of()} failed: ${why}`),
     });
   });
 
@@ -91,7 +106,7 @@ describe("reading", () => {
     symlinkSync(join(pods, "..", "elsewhere"), join(links, `dots_default_c-${id}.log`));
     symlinkSync("/nowhere", join(links, "current"));
     write(join(links, `file_default_c-${id}.log`));
-    const entries = (await reader.read())?.danglingLinks;
+    const entries = (await read())?.danglingLinks;
     expect(entries).toEqual([
       { entry: `app_default_c-${id}.log`, containerId: id },
       { entry: `relative_default_c-${id}.log`, containerId: id },
@@ -100,7 +115,7 @@ describe("reading", () => {
 
   test("needs no directory of links", async () => {
     rmSync(links, { recursive: true });
-    expect((await reader.read())?.danglingLinks).toEqual([]);
+    expect((await read())?.danglingLinks).toEqual([]);
   });
 });
 

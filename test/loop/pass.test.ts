@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 
 import { Announcer } from "../../src/loop/announcer.ts";
+import { failureOf } from "../../src/loop/pass-failure.ts";
 import { type PassRequest, runPass } from "../../src/loop/pass.ts";
 import type { Limits } from "../../src/model/limits.ts";
 import type { Pass } from "../../src/model/pass.ts";
@@ -51,6 +52,29 @@ const crowded = (maximumRemovals: number | null): Partial<FakeWorld> => ({
 
 const kinds = ({ writes }: FakeEngine): readonly string[] =>
   writes.map((write) => write.split(" ")[0] ?? "");
+
+describe("log directories that could not be read", () => {
+  const unread = { logs: { kind: "failed", message: "opening /l failed" } } as const;
+
+  test("keep no container and no image from going, and the pass counts as failed", async () => {
+    const fake = fakeEngine({ ...crowded(null), ...unread });
+    const pass = await gc(fake);
+    expect(kinds(fake)).toEqual([
+      "RemoveContainer",
+      "RemoveContainer",
+      "RemoveImage",
+      "RemoveImage",
+      "RemoveImage",
+    ]);
+    expect(pass.error).toBeNull();
+    expect(failureOf(pass)).toBe("logs stay, because they could not be read: opening /l failed");
+  });
+
+  test("are told by a dry run too", async () => {
+    const pass = await gc(fakeEngine({ ...crowded(null), ...unread }), { dryRun: true });
+    expect(failureOf(pass)).toContain("opening /l failed");
+  });
+});
 
 describe("the limit of removals in one pass", () => {
   test("counts containers and images together, and what is left waits for the next pass", async () => {

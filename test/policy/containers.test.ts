@@ -361,6 +361,20 @@ describe("the plan", () => {
     expect(planOf({ logs }, { pods }).podLogs[0]?.decision.reason.kind).toBe("pod-not-gone-yet");
   });
 
+  test.each(["none", "kubelet"] as const)(
+    "removes nothing of logs that could not be read, says so, and goes on (compat %s)",
+    (compat) => {
+      const logs = { kind: "failed", message: "opening /l failed" } as const;
+      const one = dead("a", "c");
+      const plan = planOf(
+        { containers: [one], logs },
+        { limits: { ...containerLimits, compat }, pods: judged({ gone: ["uid-a"] }) },
+      );
+      expect(plan).toMatchObject({ podLogs: [], links: [], strays: [], logsError: logs.message });
+      expect(goingContainers(plan)).toEqual([one.id]);
+    },
+  );
+
   test("is of the instant that it was given", () => {
     expect(planOf({}, { now: instant(NOW + 1n) }).now).toBe(instant(NOW + 1n));
   });

@@ -87,6 +87,7 @@ describe("after each removal it is judged again", () => {
 
 describe("what fills the disk", () => {
   const logs = {
+    kind: "read" as const,
     podLogsDirectory: "/l",
     podLogs: [],
     strays: [],

@@ -235,6 +235,15 @@ describe("what is remembered", () => {
     expect([...next.keys()].map(String).toSorted()).toEqual(["uid-a", "uid-b", "uid-c"]);
   });
 
+  test("begins anew for a pod that only the log directory knows, where that could not be read in between", () => {
+    const logs = { ...noLogs, podLogs: [{ entry: "default_c_uid-c", uid: podUid("uid-c") }] };
+    const source = reading("kubelet-dir", "uid-a");
+    const read = viewOf({ sandboxes: [living], logs }, source);
+    const unread = viewOf({ sandboxes: [living], logs: { kind: "failed", message: "no" } }, source);
+    expect(after(read, unread, read).contentGone(podUid("uid-c"))).toBeNull();
+    expect(after(read, unread, read, read).contentGone(podUid("uid-c"))).toBe("pod-gone");
+  });
+
   test("does not grow with each pass", () => {
     const view = viewOf(lists, reading("kubelet-dir", "uid-a"));
     let records = rememberPods(new Map(), view);

@@ -225,6 +225,7 @@ export const containerPlan = (differences: Partial<ContainerPlan> = {}): Contain
   ],
   links: [],
   strays: ["lost+found"],
+  logsError: null,
   blocks: [],
   podSource: { kind: "ready", source: "kubelet-dir" },
   ...differences,

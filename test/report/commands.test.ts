@@ -228,6 +228,12 @@ describe("history", () => {
     );
   });
 
+  test("shows what a pass removed although something of it failed", () => {
+    const failed = passRow({ error: "opening /l failed" });
+    const text = historyTable({ passes: [failed], removals: [], events: [] }, plainScreen);
+    expect(text).toContain("P1: 1 thing removed, 2.0 GiB freed, failed: opening /l failed");
+  });
+
   test("shows a removal whose pass was not selected", () => {
     const text = historyTable({ passes: [], removals: [removalRow()], events: [] }, plainScreen);
     expect(text).toContain("registry.example/team/app:1");
@@ -298,6 +304,7 @@ describe("audit", () => {
     { kind: "foreign-container", container: container(1) },
     { kind: "foreign-sandbox", sandbox: sandbox(1) },
     { kind: "stray-log-entry", directory: "/var/log/pods", entry: "lost+found" },
+    { kind: "unread-logs", message: "opening /l failed" },
     { kind: "unresolved-reference", reference: "app:2", message: "no such image" },
   ];
 

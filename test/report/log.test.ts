@@ -123,6 +123,20 @@ describe("failures", () => {
     ]);
   });
 
+  test("of the logs alone are told beside the sum of the pass, and so is their end", () => {
+    const { log, lines } = recorded();
+    logPassEnd(
+      log,
+      pass({ containers: containerOutcome({ errors: ["logs stay, because of x"] }) }),
+    );
+    expect(lines.map((line) => [line[0], line.split("] ")[1]])).toEqual([
+      ["E", expect.stringMatching(/^Collection: containers and logs: logs stay, because of x /)],
+      ["I", expect.stringContaining("Collection: 1 container, 1 sandbox, 1 log entry removed")],
+    ]);
+    logPassEnd(log, pass());
+    expect(lines.at(-2)).toContain("Collection: containers and logs succeeded after 1 failure");
+  });
+
   test("another message of the same topic is written at once, after the count of the one before", () => {
     const { log, lines } = recorded();
     log.failure("pass", "a");

@@ -10,6 +10,7 @@ import { createMetrics, type Metrics, type NodeFigures } from "../../src/report/
 import { passOutcome } from "../../src/report/pass-metrics.ts";
 import {
   containerOutcome,
+  containerPlan,
   filesystem,
   GIB,
   imageOutcome,
@@ -123,6 +124,7 @@ describe("a pass", () => {
     ["done", pass()],
     ["failed", pass({ error: "x" })],
     ["failed", images({ end: "observation-failed" })],
+    ["failed", pass({ plan: { images: null, containers: containerPlan({ logsError: "x" }) } })],
     ["dry-run", pass({ dryRun: true })],
     ["stopped", images({ end: "stopped" })],
     ["blocked", images({ end: "blocked" })],

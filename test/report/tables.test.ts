@@ -8,6 +8,7 @@ import { planTable } from "../../src/report/plan-table.ts";
 import { displayWidth, plainScreen, type Screen } from "../../src/report/terminal.ts";
 import {
   candidate,
+  containerOutcome,
   containerPlan,
   GIB,
   image,
@@ -142,6 +143,13 @@ wanted:
     expect(text).toContain("Left alone in the log directory: lost+found.");
   });
 
+  test("names log directories that could not be read, and that no log goes for it", () => {
+    const text = shown({ containers: containerPlan({ logsError: "opening /l failed" }) });
+    expect(text).toContain(
+      "No log is removed now, not even that of a container that goes: opening /l failed.",
+    );
+  });
+
   test("control characters in a tag do not reach the terminal", () => {
     const evil = candidate(1, { image: image(1, { repoTags: ["a\u001b[2J\u202eb:1"] }) });
     expect(shown({ images: imagePlan({ candidates: [evil] }) })).toContain("a[2Jb:1");
@@ -168,6 +176,13 @@ describe("a pass", () => {
     const text = gcTable(pass({ images: imageOutcome({ items: [failed] }) }), plainScreen);
     expect(text).toContain("0 images removed of 4.0 GiB wanted, 1 removal failed.");
     expect(text).toContain("failed: image is in use");
+  });
+
+  test("tells what could not be judged, beside what was done", () => {
+    const containers = containerOutcome({ errors: ["logs stay, because of x"] });
+    const text = gcTable(pass({ containers }), plainScreen);
+    expect(text).toContain("1 container, 1 sandbox, 1 log entry removed");
+    expect(text).toContain("Not done: logs stay, because of x.");
   });
 
   test("says what blocked it rather than that it was blocked", () => {

@@ -99,13 +99,16 @@ const pods = fc.oneof(
   fc.record({ kind: kind("failed"), source, message: text }),
 );
 
-const logs = fc.record({
+const logFacts = fc.record({
+  kind: kind("read"),
   podLogsDirectory: text,
   podLogs: some(fc.record({ entry: text, uid: text.map(podUid) })),
   strays: texts,
   danglingLinks: some(fc.record({ entry: text, containerId: text })),
   sizeBytes: nullable(someBytes),
 });
+
+const logs = fc.oneof(logFacts, fc.record({ kind: kind("failed"), message: text }));
 
 export const aSnapshot: fc.Arbitrary<Snapshot> = fc.record({
   clocks: fc.record({ wall: anInstant, uptime: aDuration, bootId: text }),

@@ -9,6 +9,7 @@ import type { Filesystem, Snapshot } from "../../model/snapshot.ts";
 import { ownership } from "../../policy/ownership.ts";
 import { sandboxImageReason, sandboxNames } from "../../policy/sandbox-image.ts";
 import { counted, humanBytes, usedPercent } from "../../report/bytes.ts";
+import { logsErrorWords } from "../../report/container-words.ts";
 import type { DoctorCheck } from "../../report/doctor.ts";
 import { blockWords } from "../../report/words.ts";
 import { failed, ok, warning } from "./check.ts";
@@ -156,6 +157,12 @@ function sandboxImageCheck(snapshot: Snapshot, limits: ImageLimits): DoctorCheck
 function logCheck({ logs }: Snapshot): DoctorCheck {
   if (logs === null)
     return ok("pod-logs", "there is no directory of pod logs, so there is nothing to clean");
+  if (logs.kind === "failed")
+    return failed(
+      "pod-logs",
+      logsErrorWords(logs.message),
+      "see what lies in the place of the directory that is named",
+    );
   const strays =
     logs.strays.length === 0
       ? ""

@@ -157,6 +157,7 @@ describe("the pod source", () => {
 
 test("the pod logs are counted, with what is no pod's", () => {
   const logs = {
+    kind: "read" as const,
     podLogsDirectory: "/var/log/pods",
     podLogs: [{ entry: "a_b_u", uid: podUid("u") }],
     strays: ["lost+found"],
@@ -166,6 +167,14 @@ test("the pod logs are counted, with what is no pod's", () => {
   expect(checks({ logs }).get("pod-logs")?.message).toBe(
     "/var/log/pods has the logs of 1 pod; 1 entry is no pod's and left alone",
   );
+});
+
+test("pod logs that cannot be read are a failed check", () => {
+  const logs = { kind: "failed", message: "opening /l failed" } as const;
+  expect(checks({ logs }).get("pod-logs")).toMatchObject({
+    result: "failed",
+    message: expect.stringContaining("opening /l failed"),
+  });
 });
 
 describe("keep rules", () => {

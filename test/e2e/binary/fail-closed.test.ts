@@ -1,9 +1,12 @@
 // Whatever the runtime or the disk fails to say: nothing is removed because of it.
-import { describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
 
 import { imageIdOf, type NodeDescription } from "../../support/fake-runtime/describe.ts";
 import type { Fault } from "../../support/fake-runtime/faults.ts";
-import { startNode } from "./node.ts";
+import { type Json, startNode } from "./node.ts";
 
 const unused = imageIdOf("unused");
 /** One image and one container that would go, and one of each that must not. */
@@ -148,6 +151,60 @@ describe("the image filesystem", () => {
     await using it = await startNode({ ...options, node: { ...node, imageFilesystems: [] } });
     expect(await it.crigc("gc", "--all-unused")).toMatchObject({ exitCode: 3 });
     expect(it.removedImages()).toEqual([]);
+  });
+});
+
+describe("a log directory that cannot be read", () => {
+  const home = mkdtempSync(join(tmpdir(), "crigc-binary-unread-"));
+  afterAll(() => rmSync(home, { recursive: true }));
+  const aFile = join(home, "file");
+  writeFileSync(aFile, "no directory\n");
+  const loop = join(home, "loop");
+  symlinkSync(loop, loop);
+
+  test.each([
+    ["--pod-logs-dir", aFile, "a part of the path is not a directory"],
+    ["--container-logs-dir", loop, "it is a symbolic link"],
+  ])("(%s %s) stops the logs alone: exit 3, and it is named", async (flag, path, why) => {
+    await using it = await startNode(options);
+    const said = `opening the log directory ${path} failed: ${why}`;
+    const given = ["--all-unused", `${flag}=${path}`];
+
+    const plan = await it.json(["plan", ...given], 3);
+    expect(plan.containers.logsError).toContain(said);
+    expect(plan.images.candidates.map(({ id }: Json) => id)).toEqual([unused]);
+    const gc = await it.crigc("gc", ...given);
+    expect(gc.exitCode).toBe(3);
+    expect(it.changes()).toEqual(["RemoveContainer", "RemoveImage"]);
+    for (const text of [gc.stdout, gc.stderr])
+      expect(text.replaceAll(/\s+/g, " ")).toContain(said.replaceAll(/\s+/g, " "));
+    const [pass] = (await it.json(["history"])).passes;
+    expect(pass).toMatchObject({ error: expect.stringContaining(said), removed: 2 });
+  });
+
+  test.each([
+    ["stays where the links to it cannot be read", loop, true],
+    ["goes where both directories can be read", home, false],
+  ])("the log of a container that goes %s", async (_, links, stays) => {
+    const log = join(home, "pods", "default_pod_uid-pod", "old", "0.log");
+    mkdirSync(dirname(log), { recursive: true });
+    writeFileSync(log, "a line\n");
+    const sandboxes = [{ id: "pod", uid: "uid-pod" }];
+    const containers = node.containers?.map((it) => ({ ...it, logPath: log })) ?? [];
+    await using it = await startNode({ ...options, node: { ...node, sandboxes, containers } });
+    const places = [`--pod-logs-dir=${join(home, "pods")}`, `--container-logs-dir=${links}`];
+    await it.crigc("gc", "--all-unused", ...places);
+    expect(it.changes()).toContain("RemoveContainer");
+    expect(existsSync(log)).toBe(stays);
+  });
+
+  test("is in the recorded node, from which the same is planned", async () => {
+    await using it = await startNode(options);
+    const { stdout } = await it.crigc("snapshot", `--container-logs-dir=${loop}`);
+    const file = join(it.home, "node.json");
+    writeFileSync(file, stdout);
+    const plan = await it.json(["plan", `--snapshot=${file}`, "--all-unused"], 3);
+    expect(plan.containers.logsError).toContain(loop);
   });
 });
 

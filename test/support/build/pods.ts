@@ -143,6 +143,7 @@ export function reasonOf(plan: ContainerPlan, id: string): string {
 }
 
 export const noLogs: LogFacts = {
+  kind: "read",
   podLogsDirectory: "/var/log/pods",
   podLogs: [],
   strays: [],
