@@ -112,9 +112,7 @@ export class AgentFace {
     const state = this.#attached?.agent.state();
     if (state === undefined || state.runtimeError !== null)
       return `the runtime does not answer: ${state?.runtimeError ?? this.#connectError ?? "not asked yet"}`;
-    const [filesystem] = (state.seen?.filesystems ?? []).filter((one) =>
-      one.roles.includes("imagefs"),
-    );
+    const [filesystem] = state.filesystems.filter((one) => one.roles.includes("imagefs"));
     const percent =
       filesystem === undefined || filesystem.capacityBytes === 0n
         ? ""
@@ -215,7 +213,7 @@ export class AgentFace {
       bootGrace: attached === null ? null : graceOf(attached),
       loops: state?.loops ?? [],
       lastPasses: [...(state?.lastPasses.values() ?? [])],
-      filesystems: (seen?.filesystems ?? []).map((filesystem) => ({
+      filesystems: (state?.filesystems ?? []).map((filesystem) => ({
         filesystem,
         thresholds: filesystem.roles.includes("imagefs")
           ? { lowPercent: limits.images.lowPercent, highPercent: limits.images.highPercent }

@@ -1,7 +1,7 @@
 /** What a running agent knows of itself: read by status, health and metrics, written by the loops alone. */
 
 import type { Pass } from "../model/pass.ts";
-import type { Image } from "../model/snapshot.ts";
+import type { Image, MeasuredFilesystem } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";
 import type { PressureVerdict } from "../policy/pressure.ts";
 import type { Seen } from "./ports.ts";
@@ -28,6 +28,8 @@ export interface AgentState {
   readonly images: readonly Image[];
   readonly cachedAt: Instant | null;
   readonly seen: Seen | null;
+  /** Those of `seen`, as they were measured last: by an observation, the check for pressure, or between two removals. */
+  readonly filesystems: readonly MeasuredFilesystem[];
   readonly pressure: PressureVerdict | null;
   readonly lastPasses: ReadonlyMap<Pass["kind"], Pass>;
   /** When the runtime last answered a whole run of a loop; `null`: not yet. */

@@ -13,6 +13,7 @@ import { Barren } from "./barren.ts";
 import { detect } from "./detect.ts";
 import { FailureRule } from "./failure-rule.ts";
 import { largestFirst } from "./image-cache.ts";
+import { Measurements } from "./measurements.ts";
 import { Mutex } from "./mutex.ts";
 import { failureOf } from "./pass-failure.ts";
 import { type PassRequest, runPass } from "./pass.ts";
@@ -46,6 +47,7 @@ export class Agent {
   readonly #options: AgentOptions;
   readonly #mutex = new Mutex();
   readonly #barren = new Barren();
+  readonly #measurements: Measurements;
   readonly #announcer: Announcer;
   readonly #rules: Readonly<Record<LoopName, FailureRule>> = {
     "image-cache": new FailureRule(),
@@ -60,7 +62,10 @@ export class Agent {
   #reload = new AbortController();
 
   constructor(options: AgentOptions) {
-    this.#options = options;
+    const { observe } = options.engine;
+    this.#measurements = new Measurements(options.now);
+    const disk = this.#measurements.noting(observe.disk);
+    this.#options = { ...options, engine: { ...options.engine, observe: { ...observe, disk } } };
     this.#announcer = new Announcer(options.engine.journal);
     this.#state = {
       startedAt: options.now(),
@@ -68,6 +73,7 @@ export class Agent {
       images: [],
       cachedAt: null,
       seen: null,
+      filesystems: [],
       pressure: null,
       lastPasses: new Map(),
       runtimeAnsweredAt: null,
@@ -89,7 +95,8 @@ export class Agent {
       periodMs: periods[loop.name],
       enabled: this.#enabled(loop.name),
     }));
-    return { ...this.#state, loops };
+    const filesystems = this.#measurements.newest(this.#state.seen);
+    return { ...this.#state, loops, filesystems };
   }
 
   /** Tells the loops that the configuration is another: pauses are measured again by the new periods. */

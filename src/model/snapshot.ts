@@ -127,6 +127,11 @@ export interface Filesystem {
   readonly containerUsedBytes: bigint | null;
 }
 
+/** A filesystem with the time at which its size and what is available were measured. */
+export interface MeasuredFilesystem extends Filesystem {
+  readonly measuredAt: Instant;
+}
+
 /** Facts of who the pods of this node are, from the source in force, as read; judged in policy. */
 export type PodReading =
   | { readonly kind: "ready"; readonly source: PodSource; readonly pods: readonly PodRecordSeen[] }

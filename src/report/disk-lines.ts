@@ -2,7 +2,7 @@
 import type { DiskUsage } from "../model/plan.ts";
 import type { Filesystem } from "../model/snapshot.ts";
 import { diskBar } from "./bar.ts";
-import { humanBytes, usedPercent } from "./bytes.ts";
+import { humanBytes } from "./bytes.ts";
 import { clean, paint, type Screen } from "./terminal.ts";
 
 /** With the thresholds that the plan judged it by. */
@@ -11,15 +11,6 @@ export function usageLines(usage: DiskUsage, screen: Screen): readonly string[] 
     figuresLine(usage.filesystem, usage.usedPercent, screen),
     ...diskBar({ usedPercent: usage.usedPercent, thresholds: usage }, screen, "  "),
     ...inodesLine(usage.filesystem, usage.inodesUsedPercent),
-  ];
-}
-
-/** Without thresholds: a filesystem that is only watched. */
-export function filesystemLines(filesystem: Filesystem, screen: Screen): readonly string[] {
-  const percent = usedPercent(filesystem.capacityBytes, filesystem.availableBytes);
-  return [
-    figuresLine(filesystem, percent, screen),
-    ...diskBar({ usedPercent: percent, thresholds: null }, screen, "  "),
   ];
 }
 

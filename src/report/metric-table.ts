@@ -112,6 +112,11 @@ export const METRICS = {
     "role",
   ),
   crigc_filesystem_inodes_free: gauge("Free inodes of a filesystem.", "mountpoint", "role"),
+  crigc_filesystem_measured_timestamp_seconds: gauge(
+    "When the figures of a filesystem were measured.",
+    "mountpoint",
+    "role",
+  ),
   crigc_image_gc_high_threshold_ratio: gauge("Share of the disk at which image collection starts."),
   crigc_image_gc_low_threshold_ratio: gauge(
     "Share of the disk down to which images are collected.",

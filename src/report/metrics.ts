@@ -2,7 +2,7 @@
 import type { EventReason } from "../model/event.ts";
 import type { HoldState } from "../model/hold.ts";
 import type { Pass } from "../model/pass.ts";
-import type { Filesystem, RuntimeInfo } from "../model/snapshot.ts";
+import type { MeasuredFilesystem, RuntimeInfo } from "../model/snapshot.ts";
 import { type Duration, type Instant, instantToMs, toMs } from "../model/time.ts";
 import { MetricRegistry } from "./metric-registry.ts";
 import type { MetricName } from "./metric-table.ts";
@@ -21,7 +21,7 @@ export interface NodeFigures {
   /** `null`: it has never answered. */
   readonly runtime: RuntimeInfo | null;
   readonly runtimeAnswers: boolean;
-  readonly filesystems: readonly Filesystem[];
+  readonly filesystems: readonly MeasuredFilesystem[];
   /** Percent; `null`: image collection by space is off. */
   readonly thresholds: { readonly highPercent: number; readonly lowPercent: number } | null;
   readonly images: { readonly count: number; readonly sizeBytes: bigint } | null;
@@ -132,8 +132,13 @@ function setNode(registry: MetricRegistry, node: NodeFigures): void {
 }
 
 /** One series for each role, so that a query need not know which roles share a filesystem. */
-function setFilesystems(registry: MetricRegistry, filesystems: readonly Filesystem[]): void {
-  const rows = (figure: (it: Filesystem) => bigint): readonly (readonly [string[], bigint])[] =>
+function setFilesystems(
+  registry: MetricRegistry,
+  filesystems: readonly MeasuredFilesystem[],
+): void {
+  const rows = (
+    figure: (it: MeasuredFilesystem) => number | bigint,
+  ): readonly (readonly [string[], number | bigint])[] =>
     filesystems.flatMap((it) =>
       it.roles.map((role) => [[it.mountpoint, role], figure(it)] as const),
     );
@@ -152,6 +157,10 @@ function setFilesystems(registry: MetricRegistry, filesystems: readonly Filesyst
   registry.replace(
     "crigc_filesystem_inodes_free",
     rows((it) => it.inodesFree),
+  );
+  registry.replace(
+    "crigc_filesystem_measured_timestamp_seconds",
+    rows((it) => instantToMs(it.measuredAt) / 1000),
   );
 }
 

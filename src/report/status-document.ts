@@ -3,7 +3,7 @@
 import type { Event } from "../model/event.ts";
 import type { HoldState } from "../model/hold.ts";
 import type { Pass } from "../model/pass.ts";
-import type { Filesystem, RuntimeInfo } from "../model/snapshot.ts";
+import type { MeasuredFilesystem, RuntimeInfo } from "../model/snapshot.ts";
 import type { Duration, Instant } from "../model/time.ts";
 import { passHeadJson, stepJson } from "./gc-document.ts";
 import { document, type Json, type JsonObject, msOf, timeOf } from "./json.ts";
@@ -24,7 +24,7 @@ export interface LoopStatus {
 }
 
 export interface FilesystemStatus {
-  readonly filesystem: Filesystem;
+  readonly filesystem: MeasuredFilesystem;
   /** `null`: no threshold of image collection watches it. */
   readonly thresholds: { readonly lowPercent: number; readonly highPercent: number } | null;
 }
@@ -96,6 +96,7 @@ export const statusDocument = (report: StatusReport): JsonObject =>
     lastPasses: report.lastPasses.map(passJson),
     filesystems: report.filesystems.map((it) => ({
       ...filesystemJson(it.filesystem),
+      measuredAt: timeOf(it.filesystem.measuredAt),
       lowPercent: it.thresholds?.lowPercent ?? null,
       highPercent: it.thresholds?.highPercent ?? null,
     })),

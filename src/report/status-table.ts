@@ -3,7 +3,7 @@ import type { HoldState } from "../model/hold.ts";
 import { duration, type Instant, seconds, since, toRfc3339 } from "../model/time.ts";
 import { diskBar } from "./bar.ts";
 import { counted, humanBytes, humanDuration, usedPercent } from "./bytes.ts";
-import { figuresLine, filesystemLines } from "./disk-lines.ts";
+import { figuresLine } from "./disk-lines.ts";
 import { type Json, toJson } from "./json.ts";
 import { passSummary } from "./pass-log.ts";
 import { eventTitle } from "./pass-words.ts";
@@ -39,7 +39,7 @@ export function statusTable(report: StatusReport, screen: Screen): string {
     "",
     ...troubleLines(report, screen),
     "",
-    ...report.filesystems.flatMap((it) => [...diskLines(it, screen), ""]),
+    ...report.filesystems.flatMap((it) => [...diskLines(it, report.now, screen), ""]),
     ...countLines(report),
     "",
     ...tableLines(
@@ -117,11 +117,11 @@ function thresholdWords(it: PressureStatus): string {
   return `Disk pressure: ${it.signal} at ${clean(it.mountpoint)} is ${shown(it.available)}, below ${shown(it.limit)}${grace}`;
 }
 
-function diskLines(it: FilesystemStatus, screen: Screen): readonly string[] {
-  if (it.thresholds === null) return filesystemLines(it.filesystem, screen);
-  const percent = usedPercent(it.filesystem.capacityBytes, it.filesystem.availableBytes);
+function diskLines(it: FilesystemStatus, now: Instant, screen: Screen): readonly string[] {
+  const { capacityBytes, availableBytes, measuredAt } = it.filesystem;
+  const percent = usedPercent(capacityBytes, availableBytes);
   return [
-    figuresLine(it.filesystem, percent, screen),
+    `${figuresLine(it.filesystem, percent, screen)}, measured ${ago(measuredAt, now)}`,
     ...diskBar({ usedPercent: percent, thresholds: it.thresholds }, screen, "  "),
   ];
 }

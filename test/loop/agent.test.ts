@@ -36,6 +36,20 @@ describe("the loops", () => {
     expect(count(sim, "pressure")).toBe(0);
   });
 
+  test("show a disk as the check for pressure measured it, ten seconds ago at most, and measure nothing for it", async () => {
+    const sim = aNode(5);
+    sim.start();
+    await sim.run(35 * SECOND);
+    sim.node.imageDisk().others += 500n * MIB;
+    const before = sim.record.statfs;
+    await sim.run(10 * SECOND);
+    const [shown] = sim.agent.state().filesystems;
+    expect(shown?.availableBytes).toBe(available(sim.node, sim.node.imageDisk()));
+    expect(shown?.measuredAt).toBeGreaterThanOrEqual(sim.node.wall() - 10_000_000_000n);
+    expect(sim.agent.state().seen?.filesystems[0]?.availableBytes).not.toBe(shown?.availableBytes);
+    expect(sim.record.statfs).toBe(before + sim.node.disks.length);
+  });
+
   test("say when they ran and when they are due", async () => {
     const sim = aNode();
     sim.start();

@@ -17,6 +17,7 @@ import type {
   Container,
   Filesystem,
   Image,
+  MeasuredFilesystem,
   RuntimeInfo,
   Sandbox,
 } from "../../src/model/snapshot.ts";
@@ -93,6 +94,12 @@ export const filesystem = (differences: Partial<Filesystem> = {}): Filesystem =>
   inodesFree: 2_900_000n,
   imageUsedBytes: 40n * GIB,
   containerUsedBytes: null,
+  ...differences,
+});
+
+export const measured = (differences: Partial<MeasuredFilesystem> = {}): MeasuredFilesystem => ({
+  ...filesystem(),
+  measuredAt: NOW,
   ...differences,
 });
 
@@ -336,8 +343,8 @@ export const status = (differences: Partial<StatusReport> = {}): StatusReport =>
   ],
   lastPasses: [pass()],
   filesystems: [
-    { filesystem: filesystem(), thresholds: { lowPercent: 80, highPercent: 85 } },
-    { filesystem: filesystem({ mountpoint: "/", roles: ["nodefs"] }), thresholds: null },
+    { filesystem: measured(), thresholds: { lowPercent: 80, highPercent: 85 } },
+    { filesystem: measured({ mountpoint: "/", roles: ["nodefs"] }), thresholds: null },
   ],
   underPressure: false,
   pressure: [],

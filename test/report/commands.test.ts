@@ -32,6 +32,7 @@ import {
   image,
   imagePlan,
   kept,
+  measured,
   NOW,
   removedContainer,
   runtime,
@@ -493,11 +494,23 @@ describe("status", () => {
         keep: { value: ["a", "b"], source: "/etc/crigc/crigc.yaml:3" },
       },
       filesystems: [
-        { lowPercent: 80, highPercent: 85, usedPercent: 88, availableBytes: 6_442_450_944 },
+        {
+          lowPercent: 80,
+          highPercent: 85,
+          usedPercent: 88,
+          availableBytes: 6_442_450_944,
+          measuredAt: "2026-01-15T12:00:00.25Z",
+        },
         { lowPercent: null },
       ],
       lastPasses: [{ passId: "20260115T120000Z-0a1b2c", passKind: "gc" }],
     });
+  });
+
+  test("says how long ago each disk was measured", () => {
+    const filesystems = [{ filesystem: measured(), thresholds: null }];
+    const text = statusTable(status({ filesystems, now: plus(NOW, seconds(8)) }), plainScreen);
+    expect(text).toContain("6.0 GiB free, measured 8s ago");
   });
 
   test("says amounts of a signal in its own unit", () => {

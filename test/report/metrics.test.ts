@@ -11,10 +11,10 @@ import { passOutcome } from "../../src/report/pass-metrics.ts";
 import {
   containerOutcome,
   containerPlan,
-  filesystem,
   GIB,
   imageOutcome,
   imagePlan,
+  measured,
   NOW,
   pass,
   removedImage,
@@ -26,7 +26,7 @@ const fresh = (): Metrics => createMetrics({ version: "0.1.0", commit: "abc", st
 const node = (differences: Partial<NodeFigures> = {}): NodeFigures => ({
   runtime,
   runtimeAnswers: true,
-  filesystems: [filesystem()],
+  filesystems: [measured()],
   thresholds: { highPercent: 85, lowPercent: 80 },
   images: { count: 7, sizeBytes: GIB },
   deadContainers: 3,
@@ -152,6 +152,10 @@ describe("the node", () => {
           `crigc_filesystem_available_bytes{mountpoint="/var/lib/containerd",role="${role}"}`,
         ),
       ).toBe(6_442_450_944);
+    const measuredAt =
+      'crigc_filesystem_measured_timestamp_seconds{mountpoint="/other",role="nodefs"}';
+    metrics.setNode(node({ filesystems: [measured({ mountpoint: "/other" })] }));
+    expect(valueOf(metrics, measuredAt)).toBe(Date.UTC(2026, 0, 15, 12) / 1000 + 0.25);
     expect(valueOf(metrics, "crigc_image_gc_high_threshold_ratio")).toBe(0.85);
     expect(valueOf(metrics, 'crigc_eviction_threshold_met{signal="imagefs.available"}')).toBe(1);
     expect(valueOf(metrics, "crigc_boot_grace_remaining_seconds")).toBe(120);
@@ -160,7 +164,7 @@ describe("the node", () => {
   test("forgets a filesystem that is gone", () => {
     const metrics = fresh();
     metrics.setNode(node());
-    metrics.setNode(node({ filesystems: [filesystem({ mountpoint: "/other" })] }));
+    metrics.setNode(node({ filesystems: [measured({ mountpoint: "/other" })] }));
     expect(metrics.expose()).not.toContain('mountpoint="/var/lib/containerd"');
   });
 
