@@ -5,7 +5,7 @@ import { printedJson } from "../report/json.ts";
 import { auditFindings } from "./audit-findings.ts";
 import type { Command } from "./command.ts";
 import { exit } from "./exit.ts";
-import { planNode } from "./node-plan.ts";
+import { shownNode } from "./node-plan.ts";
 import { textOf } from "./words.ts";
 
 export const audit: Command = {
@@ -23,7 +23,7 @@ export const audit: Command = {
   ],
   json: true,
   run: async (context, invocation) => {
-    const prepared = await planNode(context, {
+    const prepared = await shownNode(context, {
       purpose: { kind: "periodic" },
       parts: { containers: "all", images: true },
       snapshotFile: textOf(invocation, "snapshot"),

@@ -10,14 +10,14 @@ import { clean } from "../report/terminal.ts";
 import type { Command } from "./command.ts";
 import { exit } from "./exit.ts";
 import { thingsNamed } from "./find-things.ts";
-import { planNode } from "./node-plan.ts";
+import { shownNode } from "./node-plan.ts";
 import { purposeOf } from "./parts.ts";
 import { textOf } from "./words.ts";
 
 export const explain: Command = {
   name: "explain",
   summary: "the rules that apply to one image, container or sandbox, and which one decided",
-  doc: "REF is an ID or the beginning of one, or an image's tag, digest or repository, or the name of a container or pod. Exit 8 where nothing is called so.",
+  doc: "REF is an ID or the beginning of one, or an image's tag, digest or repository, or the name of a container or pod. With --compat kubelet first seen and last used are what the ledger knows, and the decision is that of a kubelet that has just started. Exit 8 where nothing is called so.",
   operands: [{ name: "REF", required: true, help: "an image, a container or a sandbox" }],
   options: [
     { name: "all-unused", placeholder: null, help: "explain what gc --all-unused would do" },
@@ -31,7 +31,7 @@ export const explain: Command = {
   json: true,
   run: async (context, invocation) => {
     const [reference = ""] = invocation.operands;
-    const prepared = await planNode(context, {
+    const prepared = await shownNode(context, {
       purpose: purposeOf(invocation),
       parts: { containers: "all", images: true },
       snapshotFile: textOf(invocation, "snapshot"),

@@ -4,13 +4,13 @@ import { entriesOf, imageListDocument, imageListTable } from "../report/image-li
 import { printedJson } from "../report/json.ts";
 import type { Command } from "./command.ts";
 import { exit } from "./exit.ts";
-import { planNode } from "./node-plan.ts";
+import { shownNode } from "./node-plan.ts";
 import { textOf } from "./words.ts";
 
 export const images: Command = {
   name: "images",
   summary: "images with size, first seen, last used, in use by, kept by",
-  doc: "Looks at the node itself, and takes what is remembered from the ledger. Changes nothing.",
+  doc: "Looks at the node itself, and takes what is remembered from the ledger, with --compat kubelet too, where plans forget it. Changes nothing.",
   operands: [],
   options: [
     {
@@ -22,7 +22,7 @@ export const images: Command = {
   ],
   json: true,
   run: async (context, invocation) => {
-    const { plan, snapshot } = await planNode(context, {
+    const { plan, snapshot } = await shownNode(context, {
       purpose: { kind: "periodic" },
       parts: { containers: "none", images: true },
       snapshotFile: textOf(invocation, "snapshot"),

@@ -13,6 +13,8 @@ import type { Tools } from "./tools.ts";
 /** A node that can be looked at; nothing here can remove, and no file of the state directory is created or changed. */
 export interface OpenNode {
   readonly engine: ReadEngine;
+  /** What is remembered on disk. Under `compat: kubelet` the memory of the engine has forgotten it. */
+  readonly ledger: Ledger;
   /** Things to say about the state directory: a ledger that is absent, newer or unreadable. */
   readonly notices: readonly string[];
   close(): void;

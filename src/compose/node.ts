@@ -45,12 +45,13 @@ export async function openNode(config: Config): Promise<OpenNode> {
     files: stateFiles,
     notify: (notice) => notices.push(notice.message),
   });
-  const ledger = config.compat === "kubelet" ? forgotten(store.ledger()) : store.ledger();
+  const ledger = store.ledger();
   store.close();
   return {
+    ledger,
     engine: {
       observe: { runtime: runtime.reader, disk: host.disk, host: host.reader },
-      memory: volatileMemory(ledger),
+      memory: volatileMemory(config.compat === "kubelet" ? forgotten(ledger) : ledger),
       timer,
       limits: () => config.limits,
       hold: () => readHold(config.paths, host.reader.clocks().wall),

@@ -1,8 +1,12 @@
 /** The plan of a node for commands that only look. */
 
-import type { Purpose } from "../model/plan.ts";
+import type { Ledger } from "../model/ledger.ts";
+import type { ImagePlan, Purpose } from "../model/plan.ts";
 import { duration, instantFromMs, instantToMs } from "../model/time.ts";
 import type { Parts } from "../policy/decide.ts";
+import { unusedFor } from "../policy/rank.ts";
+import { remember } from "../policy/remember.ts";
+import { usageOf } from "../policy/usage.ts";
 import type { ReadEngine } from "./ports.ts";
 import { prepare, type Prepared } from "./prepare.ts";
 import { Steps } from "./steps.ts";
@@ -28,4 +32,32 @@ export async function readOnlyPass(
     remembers: false,
   };
   return prepare(engine, request, { steps, signal });
+}
+
+/**
+ * The same decisions, beside what a ledger knows that they were made without: first seen, last used, ghosts. For commands
+ * that show; it is not what `gc` would go by.
+ */
+export function withMemory(prepared: Prepared, known: Ledger): Prepared {
+  const { snapshot, plan, decided } = prepared;
+  const ledger = remember({
+    ledger: known,
+    snapshot,
+    usage: usageOf(snapshot),
+    limits: { ...decided.limits.memory, compat: "none" },
+    pods: known.pods,
+  });
+  const images = plan.images === null ? null : withRecords(plan.images, ledger);
+  return { ...prepared, ledger, plan: { ...plan, images } };
+}
+
+function withRecords(plan: ImagePlan, { images, watched }: Ledger): ImagePlan {
+  return {
+    ...plan,
+    kept: plan.kept.map((it) => ({ ...it, record: images.get(it.image.id) ?? it.record })),
+    candidates: plan.candidates.map((it) => {
+      const record = images.get(it.image.id);
+      return record === undefined ? it : { ...it, record, unusedFor: unusedFor(record, watched) };
+    }),
+  };
 }

@@ -9,6 +9,8 @@ import { aLedger, aSnapshot } from "../support/build/values.ts";
 export interface SeenNode {
   readonly snapshot?: Partial<Snapshot>;
   readonly ledger?: Ledger;
+  /** What is on disk where plans go by another ledger. */
+  readonly onDisk?: Ledger;
   readonly notices?: readonly string[];
 }
 
@@ -24,6 +26,7 @@ export function openNodeOf(seen: SeenNode = {}): OpenedNode {
   const node: Openers["node"] = async (config): Promise<OpenNode> => {
     open += 1;
     return {
+      ledger: seen.onDisk ?? seen.ledger ?? aLedger(),
       engine: {
         observe: {
           runtime: {

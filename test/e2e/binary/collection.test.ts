@@ -121,6 +121,17 @@ describe("gc", () => {
     expect(tookMs).toBeLessThan(400 * 3 + 1_000);
   });
 
+  test("--compat kubelet forgets in plans alone: images, explain and audit show what the ledger knows", async () => {
+    await using it = await startNode({ node: { images: [{ id: imageIdOf("a"), sizeBytes: 5 }] } });
+    await it.crigc("gc");
+    const [{ firstSeenAt }] = (await it.json(["images"])).images;
+    it.configure({ compat: "kubelet" });
+    expect((await it.json(["images"])).images).toMatchObject([{ firstSeenAt }]);
+    expect((await it.json(["explain", imageIdOf("a")])).things).toMatchObject([{ firstSeenAt }]);
+    const [planned] = (await it.json(["plan"])).images.kept;
+    expect(Date.parse(planned.firstSeenAt)).toBeGreaterThan(Date.parse(firstSeenAt));
+  });
+
   test("--compat kubelet keeps what a keep rule names, as always", async () => {
     const words = ["--compat=kubelet", "--keep=r.example/a"];
     const own = ["--minimum-image-ttl-duration=0s"];
