@@ -103,7 +103,7 @@ export interface OpenState {
   readonly recorder: Recorder | null;
 }
 
-/** The kubelet forgets with its process; we remember on disk. */
+/** The kubelet forgets with its process; we remember on disk, and under its rules leave there what still holds. */
 export function openState(
   config: Config,
   now: () => Instant,
@@ -137,11 +137,17 @@ function forgetfulMemory(recorder: Pick<Recorder, "ledger" | "saveLedger">): Mem
     replace: (next) => {
       const learned = next.keepDirectories.length > memory.current().keepDirectories.length;
       memory.replace(next);
-      if (learned)
-        recorder.saveLedger({ ...recorder.ledger(), keepDirectories: next.keepDirectories });
+      const before = recorder.ledger();
+      const images = stillThere(before.images, next.images);
+      if (learned || images.size < before.images.size)
+        recorder.saveLedger({ ...before, images, keepDirectories: next.keepDirectories });
     },
   };
 }
+
+/** What is gone, or has other names, is forgotten on disk too: should it come back when we remember again, it is new. */
+const stillThere = (before: Ledger["images"], next: Ledger["images"]): Ledger["images"] =>
+  new Map([...before].filter(([id, { names }]) => next.get(id)?.names === names));
 
 const refuse = async (): Promise<never> => {
   throw new AssertionError("a dry run removes nothing");

@@ -59,8 +59,23 @@ test("as a kubelet nothing is kept on disk but where keep rules were read, and w
   const directory = remembered();
   const before = onDisk(directory);
   const { memory, recorder } = open(configOf(directory, "--compat"));
-  memory.replace(aLedger({ keepDirectories: [KEEP, "/srv/keep"] }));
+  const images = new Map([
+    [anImage("a").id, aRecord({ firstSeenAt: NOW })],
+    [anImage("new").id, aRecord()],
+  ]);
+  memory.replace(aLedger({ images, keepDirectories: [KEEP, "/srv/keep"] }));
   expect(memory.current().keepDirectories).toEqual([KEEP, "/srv/keep"]);
   recorder?.close();
   expect(onDisk(directory)).toEqual({ ...before, keepDirectories: [KEEP, "/srv/keep"] });
+});
+
+test.each([
+  ["is gone", new Map()],
+  ["has other names", new Map([[anImage("a").id, aRecord({ names: "another" })]])],
+])("as a kubelet an image that %s is forgotten on disk too", (_, images) => {
+  const directory = remembered();
+  const { memory, recorder } = open(configOf(directory, "--compat"));
+  memory.replace(aLedger({ images }));
+  recorder?.close();
+  expect(onDisk(directory).images.size).toBe(0);
 });

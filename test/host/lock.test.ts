@@ -110,7 +110,7 @@ describe("acquireLock", () => {
       await Bun.sleep(1);
     }
     const open = readdirSync(`/proc/${child.pid}/fd`).map((fd) =>
-      readlinkSync(`/proc/${child.pid}/fd/${fd}`),
+      targetOf(`/proc/${child.pid}/fd/${fd}`),
     );
     expect(open).not.toContain(first.path);
     first.release();
@@ -209,3 +209,12 @@ describe("acquireLock", () => {
     first.release();
   });
 });
+
+/** `null`: it was closed since it was listed, as a program that starts does with the files that it loads from. */
+function targetOf(link: string): string | null {
+  try {
+    return readlinkSync(link);
+  } catch {
+    return null;
+  }
+}
