@@ -10,7 +10,7 @@ import { textOf } from "./words.ts";
 
 export const audit: Command = {
   name: "audit",
-  summary: "what looks leaked or inconsistent: read only, with commands to look closer",
+  summary: "what looks leaked or inconsistent, with commands to look closer",
   doc: "Images without a name, images that were removed and are still listed, bytes that no image explains, containers and sandboxes that Kubernetes did not make, references that no image carries, strays among the pod logs. CRI shows one namespace of the runtime only: what other clients keep there appears as unexplained bytes. Changes nothing, and exits 0 whatever it finds.",
   operands: [],
   options: [

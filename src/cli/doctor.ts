@@ -19,8 +19,8 @@ import { exit } from "./exit.ts";
 
 export const doctor: Command = {
   name: "doctor",
-  summary: "check sockets, runtime, filesystems, directories, clock, keep rules, kubelet, agent",
-  doc: "Each check is ok, a warning, failed, or skipped because of another one, with what to do about it. Changes nothing. Exit 8 where a check failed; warnings do not count.",
+  summary: "check runtime, filesystems, directories, clock, kubelet, agent",
+  doc: "Sockets, keep rules and ledger too. Each check is ok, a warning, failed, or skipped because of another one, with what to do about it. Changes nothing. Exit 8 where a check failed; warnings do not count.",
   operands: [],
   options: [],
   json: true,

@@ -16,8 +16,8 @@ import { textOf } from "./words.ts";
 
 export const explain: Command = {
   name: "explain",
-  summary: "the rules that apply to one image, container or sandbox, and which one decided",
-  doc: "REF is an ID or the beginning of one, or an image's tag, digest or repository, or the name of a container or pod. With --compat kubelet first seen and last used are what the ledger knows, and the decision is that of a kubelet that has just started. Exit 8 where nothing is called so.",
+  summary: "the rules that apply to one image, container or sandbox",
+  doc: "In the order in which they were tried, with the one that decided. REF is an ID or the beginning of one, or an image's tag, digest or repository, or the name of a container or pod. With --compat kubelet first seen and last used are what the ledger knows, and the decision is that of a kubelet that has just started. Exit 8 where nothing is called so.",
   operands: [{ name: "REF", required: true, help: "an image, a container or a sandbox" }],
   options: [
     { name: "all-unused", placeholder: null, help: "explain what gc --all-unused would do" },

@@ -13,8 +13,8 @@ import { passExit } from "./pass-exit.ts";
 
 export const gc: Command = {
   name: "gc",
-  summary: "one pass now: containers, sandboxes, logs, then images; a report, then exit",
-  doc: "Waits for a pass that another process runs, for as long as --runtime-request-timeout. The maximum age of images counts watched time, which only the agent gathers steadily: gc alone adds at most twice the detection period each time it runs. For --boot-grace after a boot nothing is removed: exit 4 then where something was wanted, and the report says how long it lasts.",
+  summary: "one pass now: containers, sandboxes, logs, then images",
+  doc: "Reports what it did, and exits. Waits for a pass that another process runs, for as long as --runtime-request-timeout. The maximum age of images counts watched time, which only the agent gathers steadily: gc alone adds at most twice the detection period each time it runs. For --boot-grace after a boot nothing is removed: exit 4 then where something was wanted, and the report says how long it lasts.",
   operands: [],
   options: PARTS_OPTIONS,
   json: true,

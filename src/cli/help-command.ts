@@ -6,7 +6,7 @@ import { manualPage } from "./man.ts";
 
 export const help: Command = {
   name: "help",
-  summary: "help on a command, on all flags (help flags), or the manual (help manual)",
+  summary: "help on a command, on all flags, or the manual",
   doc: "`crigc help flags` lists every flag. `crigc help manual` writes the manual page, for `man -l -`.",
   operands: [
     { name: "COMMAND", required: false, repeated: true, help: "a command, flags or manual" },

@@ -60,17 +60,21 @@ type Named = Pick<CommandWords, "name" | "summary">;
 /** What the commands of a first word are about. */
 const FAMILIES: Readonly<Record<string, string>> = {
   keep: "the keep rules",
-  print: "text for images and automation",
+  print: "units, manifests, rules and configuration, for automation",
 };
 
-/** Commands that share their first word take one line together. */
+/** What fits beside the longest name of a command on a terminal of 80 columns. */
+const SUMMARY_MAX = 66;
+
+/** Commands that share their first word take one line together, which names them where there is room. */
 function inFamilies(commands: readonly CommandWords[]): readonly Named[] {
   const families = Map.groupBy(commands, ({ name }) => name.split(" ")[0] ?? name);
   return [...families].flatMap(([first, members]): readonly Named[] => {
     if (members.length === 1) return members;
     const words = members.map(({ name }) => name.slice(first.length + 1));
     const about = FAMILIES[first] ?? "several commands";
-    return [{ name: first, summary: `${about}: ${words.join(", ")}` }];
+    const summary = `${about}: ${words.join(", ")}`;
+    return [{ name: first, summary: summary.length > SUMMARY_MAX ? about : summary }];
   });
 }
 

@@ -10,8 +10,8 @@ import { readHistory } from "./read-history.ts";
 
 export const history: Command = {
   name: "history",
-  summary: "what was removed, when, why, and what it freed (reported and measured)",
-  doc: "Passes with what each removed, and warnings between them, the oldest first. With --kind, --reason, --result or --image only such removals are shown, each under its pass. Reads the state directory alone, beside a running agent too.",
+  summary: "what was removed, when, why, and what it freed",
+  doc: "Passes with what each removed (freed as reported and as measured), and warnings between them, the oldest first. With --kind, --reason, --result or --image only such removals are shown, each under its pass. Reads the state directory alone, beside a running agent too.",
   operands: [],
   options: HISTORY_OPTIONS,
   json: true,

@@ -6,7 +6,7 @@ import { planNode } from "./node-plan.ts";
 
 export const snapshot: Command = {
   name: "snapshot",
-  summary: "the node as one JSON document, for plan --snapshot and for bug reports",
+  summary: "the node as one JSON document, for plan --snapshot and bug reports",
   doc: "Names of images, containers and pods are in it, and what is remembered of them; no content of any container or log is. Changes nothing.",
   operands: [],
   options: [],

@@ -10,7 +10,7 @@ import { exit } from "./exit.ts";
 
 export const status: Command = {
   name: "status",
-  summary: "the running agent: thresholds in force, passes, filesystems, holds, errors",
+  summary: "the running agent: thresholds, passes, filesystems, holds, errors",
   doc: "Asks over the control socket in the run directory, and needs no runtime. Exit 8 where no agent answers.",
   operands: [],
   options: [],
