@@ -16,7 +16,7 @@ import { has, type Invocation } from "./words.ts";
 export const keepBaseline: Command = {
   name: "keep baseline",
   summary: "write today's images (ID and tags) as baseline.list of the keep directory",
-  doc: "Each image is named by its ID and by its tags, so it stays although a tag moves, and so does what the tag moves to. What baseline.list names already stays in it, unless --replace is given; a list that cannot be read is refused then. Where no image is listed nothing is written. With --once it is done on the first boot of a node only: a stamp in the state directory says so. With --from the images of archives are written, as docker save and ctr images export make them (tar, also with gzip or zstd), and no runtime is needed.",
+  doc: "Each image is named by its ID and by its tags, so it stays although a tag moves, and so does what the tag moves to. What baseline.list names already stays in it, unless --replace is given; a list that cannot be read is refused then. Where no image is listed nothing is written. With --once it is done on the first boot of a node only: a stamp in the state directory says so. While no image is listed then the exit is 3, as while no runtime answers: the service waits for the first ones, and takes what is there by then as the baseline. With --from the images of archives are written, as docker save and ctr images export make them (tar, also with gzip or zstd), and no runtime is needed.",
   operands: [
     {
       name: "ARCHIVE",
@@ -56,14 +56,26 @@ export const keepBaseline: Command = {
     const before = has(invocation, "replace") ? [] : patternsIn(file);
     const images =
       archives.length === 0 ? await listedImages(context) : await archived(context, archives);
-    if (images.length === 0) {
-      context.stderr(`crigc: no image is listed, so ${clean(file.path)} is left as it is\n`);
-      return exit.done;
-    }
+    if (images.length === 0) return nothingListed(context, { path: file.path, once });
     write(context, { file, images, before, once });
     return exit.done;
   },
 };
+
+/**
+ * A stamp would leave images that are still to be loaded without protection for good; going on without one would start an
+ * agent beside them, and make a baseline of whatever was pulled by its next start. So it is waited for, as for the runtime.
+ */
+function nothingListed(
+  context: CommandContext,
+  { path, once }: { readonly path: string; readonly once: boolean },
+): number {
+  const left = `no image is listed, so ${clean(path)} is left as it is`;
+  const advice =
+    "the baseline of this node waits until there is one; where none is meant to be there, take keep baseline --once out of the service";
+  context.stderr(`crigc: ${left}${once ? `, and ${advice}` : ""}\n`);
+  return once ? exit.runtime : exit.done;
+}
 
 interface Writing {
   readonly file: BaselineFile;

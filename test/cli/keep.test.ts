@@ -194,10 +194,16 @@ describe("keep baseline", () => {
     },
   );
 
-  test("writes nothing where no image is listed, and sets no stamp: the runtime may be starting", async () => {
-    const ran = await baseline(["--once"], { images: { images: [] }, text: "gone:1\n" });
+  test("writes nothing where no image is listed", async () => {
+    const ran = await baseline([], { images: { images: [] }, text: "gone:1\n" });
     expect(ran).toMatchObject({ code: 0, stdout: "", text: "gone:1\n", stamp: null });
     expect(ran.stderr).toContain("no image is listed");
+  });
+
+  test("with --once fails and sets no stamp where no image is listed: they may still be loaded", async () => {
+    const ran = await baseline(["--once"], { images: { images: [] }, text: "gone:1\n" });
+    expect(ran).toMatchObject({ code: 3, stdout: "", text: "gone:1\n", stamp: null });
+    expect(ran.stderr).toContain("waits until there is one");
   });
 
   test("with --once writes and sets its stamp, and the next time does nothing", async () => {

@@ -85,6 +85,21 @@ describe("keep baseline", () => {
     expect(readFileSync(list, "utf8")).toBe("r.example/used:1\n");
   });
 
+  test("with --once waits on a node without images, and keeps the first ones that are loaded alone", async () => {
+    await using it = await startNode({ flags });
+    const list = join(it.keepDir, "baseline.list");
+    const empty = await it.crigc("keep", "baseline", "--once");
+    expect(empty).toMatchObject({ exitCode: 3, stdout: "" });
+    expect(empty.stderr).toContain("no image is listed");
+    expect(existsSync(list)).toBeFalse();
+    it.runtime.node.addImage(unused);
+    expect(await it.crigc("keep", "baseline", "--once")).toMatchObject({ exitCode: 0 });
+    it.runtime.node.addImage(other);
+    expect(await it.crigc("keep", "baseline", "--once")).toMatchObject({ exitCode: 0 });
+    expect(await it.crigc("gc", "--all-unused")).toMatchObject({ exitCode: 0 });
+    expect(it.removedImages()).toEqual([other.id]);
+  });
+
   test("with --once fails where nothing can be remembered, but writes the list", async () => {
     await using it = await startNode({ node, flags });
     const ran = await it.crigc("keep", "baseline", "--once", "--state-dir=/proc/no");
