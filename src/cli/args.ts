@@ -121,6 +121,8 @@ function readOwn(own: CommandOption, token: OptionToken): OptionRead {
     return issueOf(written, text, `${quoted(text)} is not true or false`);
   }
   if (text === null || isForgotten(token)) return missing(token, own.placeholder);
+  if (text === "" && own.mayBeEmpty !== true)
+    return issueOf(written, text, `the value is empty; expected ${own.placeholder}`);
   if (own.choices !== undefined && !own.choices.includes(text))
     return issueOf(written, text, `${quoted(text)} is not one of ${own.choices.join(", ")}`);
   return { kind: "option", texts: [text] };

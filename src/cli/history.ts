@@ -19,6 +19,8 @@ export const history: Command = {
     const request = historyRequest(invocation, context.open.now());
     const store = context.open.state(context.config);
     try {
+      // It has been said why; an empty answer would say that nothing was removed.
+      if (store.failure !== null) return exit.internal;
       const { report, cut } = readHistory(store, request);
       if (cut)
         context.stderr(`crigc: only the newest ${request.limit} are shown; --limit shows more\n`);

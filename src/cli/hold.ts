@@ -15,7 +15,14 @@ export const hold: Command = {
   summary: "pause collection for a while: passes, gc and pressure reclaim",
   doc: "The hold lies in the state directory, or in the run directory where that cannot be written, and outlives restarts and, in the state directory, reboots. It always ends by itself; a new hold takes the place of the old one. A removal that is under way is finished. gc answers with exit 7 while it lasts.",
   operands: [{ name: "DURATION", required: true, help: "how long, such as 90m or 2h30m" }],
-  options: [{ name: "reason", placeholder: "TEXT", help: "why, for status and for who finds it" }],
+  options: [
+    {
+      name: "reason",
+      placeholder: "TEXT",
+      mayBeEmpty: true,
+      help: "why, for status and for who finds it",
+    },
+  ],
   json: false,
   run: async (context, invocation) => {
     const [text = ""] = invocation.operands;

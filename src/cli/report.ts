@@ -56,9 +56,9 @@ export const report: Command = {
 
 function pathOf(invocation: Invocation): string {
   const path = textOf(invocation, "html");
-  if (path !== null && path !== "") return path;
-  const message = `${path === null ? "--html is missing" : `${quoted(path)} is no file`}; expected --html FILE`;
-  throw new ConfigError([{ source: "crigc report", text: path ?? "", message }]);
+  if (path !== null) return path;
+  const message = "--html is missing; expected --html FILE";
+  throw new ConfigError([{ source: "crigc report", text: "", message }]);
 }
 
 function sinceOf(invocation: Invocation, now: Instant): Instant {

@@ -18,6 +18,8 @@ export interface CommandOption {
   readonly choices?: readonly string[];
   /** What the shell completes. */
   readonly completes?: "file" | "directory";
+  /** An empty value means something; else it is refused as that of a script whose variable is not set. */
+  readonly mayBeEmpty?: true;
   readonly help: string;
 }
 

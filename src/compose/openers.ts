@@ -1,11 +1,12 @@
 /** Fills what commands open with the real runtime, machine and state directory. */
 
-import { readFile, stat } from "node:fs/promises";
+import { createReadStream } from "node:fs";
 
 import type { Openers, RecordedNode } from "../cli/openers.ts";
 import type { Config } from "../config/config.ts";
+import { reasonOf } from "../host/errno.ts";
 import { stateFiles } from "../host/state-files.ts";
-import { ConfigError, messageOf, StoreError } from "../model/errors.ts";
+import { ConfigError, StoreError } from "../model/errors.ts";
 import { instantFromMs } from "../model/time.ts";
 import { createLog, type Log } from "../report/log.ts";
 import { terminalProgress } from "../report/progress.ts";
@@ -29,11 +30,14 @@ export function openersOf(world: OpenersWorld): Openers {
   const now = () => instantFromMs(Date.now());
   const logOf = (config: Config): Log =>
     createLog({ ...config.logging, sink: (line) => world.stderr(`${line}\n`), now });
+  // A command that looks into the state directory more than once hears the same of it each time.
+  const said = new Set<string>();
+  const notify = (message: string): void => {
+    if (!said.has(message)) world.stderr(`crigc: ${clean(message)}\n`);
+    said.add(message);
+  };
   return {
-    ...toolsOf({
-      userId: world.self.userId,
-      notify: (message) => world.stderr(`crigc: ${clean(message)}\n`),
-    }),
+    ...toolsOf({ userId: world.self.userId, notify }),
     node: (config) => openNode(config),
     collector: (config) => {
       const progress = terminalProgress(world.errorScreen, world.stderr);
@@ -75,7 +79,7 @@ export function openersOf(world: OpenersWorld): Openers {
       openStoreReader({
         directory: config.paths.stateDir,
         files: stateFiles,
-        notify: (notice) => world.stderr(`crigc: ${clean(notice.message)}\n`),
+        notify: (notice) => notify(notice.message),
       }),
     recorded: recordedNode,
     snapshotText,
@@ -94,14 +98,21 @@ async function recordedNode(path: string): Promise<RecordedNode> {
 
 async function boundedText(path: string): Promise<string> {
   try {
-    const { size } = await stat(path);
-    if (size > SNAPSHOT_BYTES_MAX)
-      throw new Error(`it has ${size} bytes, and a snapshot has at most ${SNAPSHOT_BYTES_MAX}`);
-    return await readFile(path, "utf8");
+    const chunks: Buffer[] = [];
+    let length = 0;
+    // Pipes are welcome, and a device or a growing file has no end.
+    for await (const chunk of createReadStream(path)) {
+      if (!Buffer.isBuffer(chunk)) continue;
+      length += chunk.length;
+      if (length > SNAPSHOT_BYTES_MAX)
+        throw new Error(`a snapshot has at most ${SNAPSHOT_BYTES_MAX} bytes, and it has more`);
+      chunks.push(chunk);
+    }
+    return Buffer.concat(chunks).toString("utf8");
   } catch (thrown) {
     throw new StoreError(
       "unreadable",
-      `reading the snapshot ${path} failed: ${messageOf(thrown)}; write one with crigc snapshot`,
+      `reading the snapshot ${path} failed: ${reasonOf(thrown)}; write one with crigc snapshot`,
       { cause: thrown },
     );
   }

@@ -9,6 +9,7 @@ import type { BaselineFile, KubeletFact, Machine, SocketFact, Tools } from "../c
 import type { Config } from "../config/config.ts";
 import { probeEndpoint } from "../cri/discover.ts";
 import { parseEndpoint, wellKnownSockets } from "../cri/endpoint.ts";
+import { writeAnswerFile } from "../host/answer-file.ts";
 import { archivedImages } from "../host/archived-images.ts";
 import { readClocks } from "../host/clock.ts";
 import { directoryFact } from "../host/directory-fact.ts";
@@ -50,7 +51,7 @@ export function toolsOf(world: ToolsWorld): Tools {
     },
     baseline: (config) => baselineOf(config, world),
     archivedImages,
-    writeFile: writeWholeFile,
+    writeFile: writeAnswerFile,
     askAgent: ({ paths }, path) =>
       askAgent({ socketPath: join(paths.runDir, CONTROL_SOCKET), path, timeoutMs: ANSWER_MS }),
     machine: (config) => machineOf(config, world),

@@ -51,6 +51,8 @@ export function openStore(options: StoreOptions): Recorder {
 }
 
 export interface StoreReader {
+  /** Why the file could not be read, so that nothing is known; `null`: it was read, or there is none. */
+  readonly failure: StoreErrorKind | null;
   ledger(): Ledger;
   setting(key: string): string | null;
   /** The queries throw `StoreError`. */
@@ -66,16 +68,16 @@ export function openStoreReader(options: Omit<StoreOptions, "now">): StoreReader
   const paths = statePaths(options.directory);
   try {
     const db = openForReading(paths, options.files);
-    return readerOf(db, paths, readLedger(db));
+    return { failure: null, ...readerOf(db, paths, readLedger(db)) };
   } catch (thrown) {
     const error = storeError(`reading ${paths.database}`, thrown);
     const message = `${error.message}; nothing is known from before, and every image counts as new`;
     options.notify({ kind: "memory-only", error: error.kind, message });
-    return readerOf(openInMemory(), paths, emptyLedger);
+    return { failure: error.kind, ...readerOf(openInMemory(), paths, emptyLedger) };
   }
 }
 
-function readerOf(db: Database, paths: StatePaths, ledger: Ledger): StoreReader {
+function readerOf(db: Database, paths: StatePaths, ledger: Ledger): Omit<StoreReader, "failure"> {
   const asked = <T>(query: () => T): T => {
     try {
       return query();

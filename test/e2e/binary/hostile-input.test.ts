@@ -29,6 +29,39 @@ test.each([
   },
 );
 
+test.each([
+  ["plan", "--snapshot="],
+  ["keep baseline", "--from="],
+  ["history", "--image="],
+  ["report", "--html="],
+])("an option of crigc %s whose value is empty (%s) is refused", async (command, flag) => {
+  await using it = await startNode();
+  expect(await refused(it, ...command.split(" "), flag)).toContain(
+    `${flag.slice(0, -1)}: the value is empty`,
+  );
+});
+
+test("a hold takes an empty reason: the hold is what matters", async () => {
+  await using it = await startNode();
+  expect(await it.crigc("hold", "1h", "--reason=")).toMatchObject({ exitCode: 0 });
+});
+
+test("a snapshot without an end is refused, and not read until memory is full", async () => {
+  await using it = await startNode();
+  expect(await refused(it, "plan", "--snapshot=/dev/zero")).toContain("at most 134217728 bytes");
+  expect(await refused(it, "plan", "--snapshot=/")).toContain("it is a directory");
+});
+
+test("a history that cannot be read is no empty history", async () => {
+  await using it = await startNode();
+  put(it.stateDir, "crigc.db", "garbage of more than sixteen bytes");
+  for (const words of [[], ["-o", "json"]]) {
+    const { exitCode, stdout, stderr } = await it.crigc("history", ...words);
+    expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: "" });
+    expect(stderr).toContain("crigc.db");
+  }
+});
+
 test("of an ID its algorithm alone names no image", async () => {
   await using it = await startNode({ node: { images: [{ id: imageIdOf("a"), sizeBytes: 1 }] } });
   expect(await it.crigc("explain", "sha256:")).toMatchObject({ exitCode: 8, stdout: "" });
