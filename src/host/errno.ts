@@ -12,6 +12,7 @@ const words: Readonly<Record<string, string>> = {
   ENOENT: "it does not exist",
   ENOTDIR: "a part of the path is not a directory",
   EISDIR: "it is a directory",
+  EEXIST: "something else is in its place",
   ELOOP: "it is a symbolic link where none is followed, or one that leads in a circle",
   EROFS: "the filesystem is read-only",
   ENOSPC: "the filesystem is full",

@@ -44,3 +44,8 @@ test("no directory is made for it, and one is not written", () => {
   expect(existsSync(join(directory, "absent"))).toBeFalse();
   expect(() => writeAnswerFile(directory, "page")).toThrow("it is a directory");
 });
+
+test("a path that cannot even be looked at is said so", () => {
+  const path = join(put(directory, "file", ""), "report.html");
+  expect(() => writeAnswerFile(path, "page")).toThrow(HostError);
+});
