@@ -2,7 +2,7 @@
 import type { Event } from "../model/event.ts";
 import type { Duration, Instant } from "../model/time.ts";
 import { document, type JsonObject, msOf, timeOf } from "./json.ts";
-import { endWords } from "./pass-words.ts";
+import { containerEndWords, endWords } from "./pass-words.ts";
 import { eventJson } from "./snapshot-json.ts";
 
 /** A pass as the history keeps it. */
@@ -86,7 +86,7 @@ const passRowJson = (row: PassRow): JsonObject => ({
   imagesEnd: row.imagesEnd,
   imagesEndText: row.imagesEnd === null ? null : endWords(row.imagesEnd, row.purpose),
   containersEnd: row.containersEnd,
-  containersEndText: row.containersEnd === null ? null : endWords(row.containersEnd, row.purpose),
+  containersEndText: row.containersEnd === null ? null : containerEndWords(row.containersEnd),
   removed: row.removed,
   failed: row.failed,
   wantedBytes: row.wantedBytes,

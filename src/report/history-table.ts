@@ -4,7 +4,7 @@ import { type Instant, since, toRfc3339 } from "../model/time.ts";
 import { counted, humanBytes, humanDuration } from "./bytes.ts";
 import type { HistoryReport, PassRow, RemovalRow } from "./history-document.ts";
 import { shortId } from "./image-names.ts";
-import { endWords, eventTitle, passTitle } from "./pass-words.ts";
+import { containerEndWords, endWords, eventTitle, passTitle } from "./pass-words.ts";
 import { text } from "./plan-table.ts";
 import { type Column, tableLines, wrapped } from "./table.ts";
 import { clean, paint, type Screen } from "./terminal.ts";
@@ -92,10 +92,11 @@ function resultOf(pass: PassRow): string {
     ...(pass.imagesEnd === null ? [] : [endWords(pass.imagesEnd, pass.purpose)]),
     ...(pass.containersEnd === null || pass.containersEnd === "done"
       ? []
-      : [endWords(pass.containersEnd, pass.purpose)]),
+      : [containerEndWords(pass.containersEnd)]),
   ];
   const failed = pass.failed === 0 ? [] : [`${counted(pass.failed, "removal")} failed`];
-  return [...gone, ...freed(pass), ...failed, ...ends, took].join(", ");
+  // Both halves may have ended for the same reason, which is said once.
+  return [...gone, ...freed(pass), ...failed, ...new Set(ends), took].join(", ");
 }
 
 function freed(pass: PassRow): readonly string[] {

@@ -59,15 +59,15 @@ const known = (words: Readonly<Record<string, string>>, word: string): string | 
 /** How the image half of a pass ended. */
 export const imageEndWords = (end: ImageEnd, purpose: string): string => endWords(end, purpose);
 
-/** How the container half of a pass ended. */
-export const containerEndWords = (end: ContainerOutcome["end"]): string => CONTAINER_ENDS[end];
+/** How the container half of a pass ended; a word of a later version stands for itself. */
+export const containerEndWords = (end: string): string => known(CONTAINER_ENDS, end) ?? clean(end);
 
-/** Of either half, as the history has it; a word of a later version stands for itself. */
+/** Of the image half, as the history has it; a word of a later version stands for itself. */
 export function endWords(end: string, purpose: string): string {
   // Where everything unused was asked for, which the kubelet's reclaim does too, there is no target that could be missed.
   if (end === "candidates-exhausted" && purpose !== "periodic")
     return "every image that may go is gone";
-  return known(IMAGE_ENDS, end) ?? known(CONTAINER_ENDS, end) ?? clean(end);
+  return known(IMAGE_ENDS, end) ?? clean(end);
 }
 
 export function imageResultWords(result: ImageResult): string {

@@ -167,19 +167,26 @@ function valueLines(report: StatusReport, screen: Screen): readonly string[] {
   if (shown.length === 0) return [];
   return tableLines(
     VALUE_COLUMNS,
-    shown.map((it) => [it.field, clean(valueText(it.value)), clean(it.source)]),
+    shown.map((it) => [
+      it.field,
+      clean(valueText(it.value, OPERATORS[it.field])),
+      clean(it.source),
+    ]),
     screen,
   );
 }
 
-function valueText(value: Json): string {
+/** What stands between signal and value where it is not "=", so that the text can be used as a flag. */
+const OPERATORS: Readonly<Record<string, string>> = { evictionHard: "<", evictionSoft: "<" };
+
+function valueText(value: Json, operator = "="): string {
   if (value === null) return "-";
-  if (Array.isArray(value)) return value.map(valueText).join(", ") || "-";
+  if (Array.isArray(value)) return value.map((it) => valueText(it)).join(", ") || "-";
   if (typeof value === "object")
     return (
       Object.entries(value)
-        .map(([name, held]) => `${name}=${valueText(held ?? null)}`)
-        .join(", ") || "-"
+        .map(([name, held]) => `${name}${operator}${valueText(held ?? null)}`)
+        .join(",") || "-"
     );
   return typeof value === "string" ? value : toJson(value);
 }

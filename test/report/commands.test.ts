@@ -262,6 +262,19 @@ describe("history", () => {
     expect(historyTable(rows, plainScreen)).toContain("it did not come to its end");
   });
 
+  test.each([
+    ["container-gc", null, "blocked", "nothing may be removed now"],
+    ["gc", "blocked", "blocked", "no image may be removed now, nothing may be removed now"],
+    ["gc", "stopped", "stopped", "it was asked to stop"],
+  ])("of a pass %p that ended %p, %p it says: %s", (kind, imagesEnd, containersEnd, words) => {
+    const row = passRow({ kind, imagesEnd, containersEnd, removed: 0 });
+    const rows = { passes: [row], removals: [], events: [] };
+    expect(historyTable(rows, plainScreen)).toContain(`P1: ${words}, in 4s`);
+    expect(parsed(historyDocument(rows))).toMatchObject({
+      passes: [{ containersEndText: words.split(", ").at(-1) }],
+    });
+  });
+
   test("shows words of a later version as they stand", () => {
     const later = passRow({ kind: "layer-gc", imagesEnd: "moon-full" });
     const text = historyTable({ passes: [later], removals: [], events: [] }, plainScreen);
@@ -433,6 +446,17 @@ describe("status", () => {
     expect(text).toContain("image-gc     5m  3m ago  in 2m  ok");
     expect(text).toContain("keep   a, b  /etc/crigc/crigc.yaml:3");
     expect(text).not.toContain("imageGCHighThresholdPercent");
+  });
+
+  test("writes thresholds as their flag takes them", () => {
+    const value = { "nodefs.available": "10%", "imagefs.inodesFree": "5%" };
+    const values = [
+      { field: "evictionHard", value, source: "default" },
+      { field: "evictionMinimumReclaim", value, source: "default" },
+    ];
+    const text = statusTable(status({ values }), plainScreen);
+    expect(text).toMatch(/evictionHard +nodefs.available<10%,imagefs.inodesFree<5% /);
+    expect(text).toMatch(/evictionMinimumReclaim +nodefs.available=10%,imagefs.inodesFree=5% /);
   });
 
   test("shows every value where there is no terminal", () => {
