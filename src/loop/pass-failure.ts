@@ -4,6 +4,7 @@ import { assertNever } from "../model/assert.ts";
 import type { ImageOutcome } from "../model/outcome.ts";
 import type { Pass } from "../model/pass.ts";
 import type { ImageBlock } from "../model/reason.ts";
+import { blockWords } from "../report/words.ts";
 
 /** Why a pass counts as failed; `null`: it came to a good end, which a futile one is too. */
 export function failureOf(pass: Pass): string | null {
@@ -46,11 +47,14 @@ function imageFailure(pass: Pass, images: ImageOutcome): string | null {
 
 /** A hold, a grace or a starting pod is no failure; rules that cannot be read and usage that is unknown are. */
 function blockFailure(pass: Pass): string | null {
-  const bad = blocksOf(pass).find((kind) =>
-    ["keep-rules-invalid", "usage-unknown", "pods-unknown"].includes(kind),
-  );
-  return bad === undefined ? null : `no image may be removed: ${bad}`;
+  const planned = (pass.plan.images?.blocks ?? []).find(({ kind }) => isFailure(kind));
+  if (planned !== undefined) return blockWords(planned);
+  const met = blocksOf(pass).find(isFailure);
+  return met === undefined ? null : `no image may be removed: ${met}`;
 }
+
+const isFailure = (kind: ImageBlock["kind"]): boolean =>
+  ["keep-rules-invalid", "usage-unknown", "pods-unknown"].includes(kind);
 
 /** What stopped the images of a pass: from its plan on, or in the middle of it. */
 export function blocksOf({

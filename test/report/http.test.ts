@@ -238,6 +238,13 @@ describe("asking the agent", () => {
     expect(await failureOf(askAgent(request(100)))).toContain("no answer within 100 ms");
   });
 
+  test("where another program hangs up says so in words for operators", async () => {
+    await listening((socket) => socket.end());
+    expect(await failureOf(askAgent(request()))).toBe(
+      `asking the agent at ${path} failed: it closed the connection without an answer; is it a crigc that listens there?`,
+    );
+  });
+
   test("where another program answers says what it answered", async () => {
     await listening((socket) => socket.end("HTTP/1.0 418 x\r\n\r\nteapot"));
     expect(await failureOf(askAgent(request()))).toContain("was answered with status 418: teapot");
