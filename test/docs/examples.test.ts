@@ -74,6 +74,38 @@ describe("commands that are shown", () => {
   });
 });
 
+const configurations = pages.flatMap((page) =>
+  Array.from(
+    textOf(page).matchAll(/^```yaml\n(.*?)^```/gms),
+    ([, text = ""]) => [page, text] as const,
+  ).filter(([, text]) => /^kind: (?:Crigc|Kubelet)Configuration$/m.test(text)),
+);
+
+describe.each(configurations)("the configuration in %s", (_, text) => {
+  const file = (path: string): string | null => (path === "/shown.yaml" ? text : null);
+  const flags = [{ name: "config", written: "--config", text: "/shown.yaml" }] as const;
+
+  test("is valid", () => {
+    const config = loadConfig({ flags, env: {}, reader: { file, names: () => null } });
+    expect(config.files).toEqual(["/shown.yaml"]);
+  });
+
+  test("takes no pod's eviction for memory away from the kubelet, whose defaults a map replaces", () => {
+    const { kind, evictionHard } = Bun.YAML.parse(text) as {
+      readonly kind: string;
+      readonly evictionHard?: Readonly<Record<string, string>>;
+    };
+    if (kind === "KubeletConfiguration" && evictionHard !== undefined)
+      expect(Object.keys(evictionHard)).toContain("memory.available");
+  });
+});
+
+test("the configurations that are shown are found", () => {
+  expect(configurations.map(([page]) => page)).toEqual(
+    expect.arrayContaining(["docs/configuration.md", "docs/kubernetes.md", "docs/node-image.md"]),
+  );
+});
+
 describe.each(pages.map((page) => [page] as const))("%s", (page) => {
   test("names only commands that there are", () => {
     const known = new Set(["help", ...commands.map(({ name }) => name.split(" ")[0] ?? "")]);
