@@ -1,4 +1,4 @@
-// Deletes a directory with all that is in it, by handles: no link is followed, no other filesystem is entered.
+// Deletes a directory with all that is in it, by handles: no link is followed, nothing that is mounted below is entered.
 
 import { HostError } from "../model/errors.ts";
 import { type Directory, withDirectory } from "./directory.ts";
@@ -35,8 +35,8 @@ async function deleteDirectory(place: Place, deleted: Deleted): Promise<void> {
     throw refused(path, `it is more than ${DEPTH_MAX} directories deep`);
   }
   await withDirectory(parent.openBelow(name), async (directory) => {
-    if (directory.device !== parent.device) {
-      throw refused(path, "another filesystem is mounted there");
+    if (!(await directory.isOnMountOf(parent))) {
+      throw refused(path, "something is mounted there");
     }
     for (const entry of await directory.entries()) {
       const below: Place = {

@@ -1,7 +1,7 @@
 // A directory that was opened without following a link: what happens below it happens by its handle, whatever is renamed meanwhile.
 
 import { constants } from "node:fs";
-import { type FileHandle, lstat, open, readdir, rmdir, unlink } from "node:fs/promises";
+import { type FileHandle, lstat, open, readdir, readFile, rmdir, unlink } from "node:fs/promises";
 
 const FLAGS = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 
@@ -19,12 +19,12 @@ export interface EntryFacts {
 /** Every method throws what the operating system says, with its code. */
 export class Directory {
   readonly #handle: FileHandle;
-  /** Of the filesystem: a directory below with another one is a mount. */
-  readonly device: bigint;
+  /** Of the filesystem. */
+  readonly #device: bigint;
 
   private constructor(handle: FileHandle, device: bigint) {
     this.#handle = handle;
-    this.device = device;
+    this.#device = device;
   }
 
   /** `path` itself must be no link (`ENOTDIR`, `ELOOP`); resolve it first where it may be one. */
@@ -41,6 +41,11 @@ export class Directory {
 
   async openBelow(name: string): Promise<Directory> {
     return await Directory.open(this.#path(name));
+  }
+
+  /** Whether nothing is mounted on this directory that is not on its parent: a bind mount shares even its device. */
+  async isOnMountOf(parent: Directory): Promise<boolean> {
+    return this.#device === parent.#device && (await this.#mountId()) === (await parent.#mountId());
   }
 
   async entries(): Promise<readonly Entry[]> {
@@ -73,6 +78,12 @@ export class Directory {
 
   async close(): Promise<void> {
     await this.#handle.close();
+  }
+
+  /** "" where the kernel does not tell it: then the device alone tells mounts apart. */
+  async #mountId(): Promise<string> {
+    const facts = await readFile(`/proc/self/fdinfo/${this.#handle.fd}`, "utf8");
+    return /^mnt_id:\s*(\d+)$/m.exec(facts)?.[1] ?? "";
   }
 
   #path(name?: string): string {

@@ -69,7 +69,7 @@ export async function removeLegacyLink(
   return removed ?? false;
 }
 
-/** Opens each directory from its parent's handle, and only on the filesystem of the root. */
+/** Opens each directory from its parent's handle, and only where nothing is mounted on it. */
 async function descend(
   from: Directory,
   [name, ...rest]: readonly string[],
@@ -77,8 +77,8 @@ async function descend(
 ): Promise<void> {
   if (name === undefined) return await act(from);
   await withDirectory(from.openBelow(name), async (directory) => {
-    if (directory.device !== from.device) {
-      throw refused(name, "another filesystem is mounted there");
+    if (!(await directory.isOnMountOf(from))) {
+      throw refused(name, "something is mounted there");
     }
     await descend(directory, rest, act);
   });

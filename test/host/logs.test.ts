@@ -333,3 +333,42 @@ describe("the link of a container", () => {
     expect(existsSync(precious)).toBe(true);
   });
 });
+
+describe.skipIf(process.getuid?.() !== 0)("what is mounted in a log directory (needs root)", () => {
+  const mounts = [
+    ["another filesystem", ["-t", "tmpfs", "-o", "size=1m", "none"]],
+    ["another directory of the same filesystem", ["--bind", "outside"]],
+  ] as const;
+
+  async function onMount(options: readonly string[], act: () => Promise<void>): Promise<void> {
+    const place = join(pods, podA, "c");
+    mkdirSync(place, { recursive: true });
+    const mount = (...args: readonly string[]) => Bun.spawnSync([...args], { cwd: top }).exitCode;
+    expect(mount("mount", ...options, place)).toBe(0);
+    try {
+      const log = write(join(place, "0.log"));
+      await act();
+      expect(existsSync(log)).toBe(true);
+    } finally {
+      expect(mount("umount", place)).toBe(0);
+    }
+  }
+
+  test.each(mounts)("stays with the directory of a pod: %s", async (_, options) => {
+    outside();
+    await onMount(options, async () => {
+      const failure = await failureOf(deleter.removePodLogs(pod(podA, "uid-a")));
+      const message = expect.stringContaining(`${podA}/c`);
+      expect(failure).toMatchObject({ kind: "refused", message });
+    });
+  });
+
+  test.each(mounts)("stays with the logs of a container: %s", async (_, options) => {
+    outside();
+    await onMount(options, async () => {
+      const log = join(pods, podA, "c", "0.log");
+      const failure = await failureOf(deleter.removeContainerLogs(log, "uid-a"));
+      expect(failure).toMatchObject({ kind: "refused" });
+    });
+  });
+});
