@@ -11,7 +11,7 @@ import { judgeLink, removeLink, removePodLogs } from "./log-removal.ts";
 import { Pace } from "./pace.ts";
 import { removeSandbox } from "./sandbox-removal.ts";
 
-/** Removals of containers that take longer than this together are decided on anew, by fresh lists. */
+/** Removals and pauses that take longer than this together are decided on anew, by fresh lists. */
 const LISTS_VALID_NS = 10_000_000_000n;
 
 /** Never rejects. A removal that fails is recorded and the next one goes on; a list that fails ends the pass. */
@@ -44,7 +44,10 @@ class Walk {
   readonly #errors: string[];
   /** By the newest lists. */
   #current: ContainerPlan;
+  #lists: FreshLists = { containers: [], sandboxes: [] };
   #vetoes: ReadonlyMap<ContainerId, string> = new Map();
+  /** IDs of sandboxes and entries of log directories that go. */
+  #going: ReadonlySet<string> = new Set();
   #decidedNs: bigint;
 
   constructor(plan: ContainerPlan, ports: ContainerPorts, options: ContainerOptions) {
@@ -72,10 +75,10 @@ class Walk {
   async #walk(): Promise<ContainerOutcome["end"]> {
     try {
       await this.#removeContainers();
-      const lists = await this.#decideAgain();
-      await this.#removeSandboxes(lists);
+      await this.#decideAgain();
+      await this.#removeSandboxes();
       await this.#removePodLogs();
-      await this.#removeLinks(lists);
+      await this.#removeLinks();
       return "done";
     } catch (thrown) {
       if (thrown instanceof Ended) return thrown.end;
@@ -87,14 +90,11 @@ class Walk {
     for (const planned of this.#plan.containers) {
       if (planned.decision.kind === "keep") continue;
       const { reason } = planned.decision;
-      if (this.#ports.timer.monotonicNs() - this.#decidedNs > LISTS_VALID_NS)
-        await this.#decideAgain();
-      const veto = this.#vetoes.get(planned.container.id);
-      if (veto !== undefined) {
-        this.#addContainer(skippedItem({ planned, reason }, veto));
+      const veto = (): string | undefined => this.#vetoes.get(planned.container.id);
+      if (!(await this.#mayBegin(() => veto() === undefined))) {
+        this.#addContainer(skippedItem({ planned, reason }, veto() ?? ""));
         continue;
       }
-      await this.#mayGoOn();
       const { item, note } = await removeContainer({ planned, reason }, this.#ports);
       if (note !== null) this.#errors.push(note);
       this.#addContainer(item);
@@ -106,12 +106,10 @@ class Walk {
     this.#options.done?.(item);
   }
 
-  /** Whoever decided: a sandbox with a container in it is not torn down, or its container would go with it. */
-  async #removeSandboxes({ containers }: FreshLists): Promise<void> {
-    const held = new Set(containers.map((container) => container.sandboxId));
+  async #removeSandboxes(): Promise<void> {
     for (const { sandbox, decision } of this.#current.sandboxes) {
-      if (decision.kind === "keep" || held.has(sandbox.id)) continue;
-      await this.#mayGoOn();
+      if (decision.kind === "keep") continue;
+      if (!(await this.#mayBegin(() => this.#going.has(sandbox.id)))) continue;
       const item = await removeSandbox(sandbox, decision.reason, this.#ports);
       this.#sandboxes.push(item);
       this.#options.done?.(item);
@@ -123,7 +121,7 @@ class Walk {
     if (logs === null) return;
     for (const { directory, decision } of this.#current.podLogs) {
       if (decision.kind === "keep") continue;
-      await this.#mayGoOn();
+      if (!(await this.#mayBegin(() => this.#going.has(directory.entry)))) continue;
       const item = await removePodLogs(directory, decision.reason, logs);
       this.#logs.push(item);
       this.#options.done?.(item);
@@ -131,13 +129,15 @@ class Walk {
   }
 
   /** A link takes no space worth a limit, and there may be thousands: only the wish to stop ends this. */
-  async #removeLinks({ containers }: FreshLists): Promise<void> {
+  async #removeLinks(): Promise<void> {
     const { logs, runtime } = this.#ports;
     if (logs === null) return;
     for (const { link } of this.#current.links) {
       if (this.#options.signal.aborted) throw new Ended("stopped");
+      await this.#stayFresh();
+      if (this.#current.links.length === 0) return;
       try {
-        const reason = await judgeLink(link, containers, runtime);
+        const reason = await judgeLink(link, this.#lists.containers, runtime);
         if (reason === null) continue;
         const item = await removeLink(link, reason, logs);
         this.#logs.push(item);
@@ -148,12 +148,22 @@ class Walk {
     }
   }
 
-  async #mayGoOn(): Promise<void> {
+  /** Whether it still goes, by lists that are not too old; also after the pause, which may have been a long one. */
+  async #mayBegin(goes: () => boolean): Promise<boolean> {
+    await this.#stayFresh();
+    if (!goes()) return false;
     const leave = await this.#pace.next();
     if (leave !== "go") throw new Ended(leave);
+    await this.#stayFresh();
+    return goes();
   }
 
-  async #decideAgain(): Promise<FreshLists> {
+  async #stayFresh(): Promise<void> {
+    if (this.#ports.timer.monotonicNs() - this.#decidedNs > LISTS_VALID_NS)
+      await this.#decideAgain();
+  }
+
+  async #decideAgain(): Promise<void> {
     const { runtime, timer } = this.#ports;
     const { signal, decideAgain } = this.#options;
     const lists = await Promise.all([
@@ -165,10 +175,11 @@ class Walk {
       throw new Ended("observation-failed");
     });
     const [containers, sandboxes] = lists;
-    this.#current = decideAgain({ containers, sandboxes });
+    this.#lists = { containers, sandboxes };
+    this.#current = decideAgain(this.#lists);
     this.#vetoes = vetoesOf(this.#current);
+    this.#going = goingOf(this.#current, containers);
     this.#decidedNs = timer.monotonicNs();
-    return { containers, sandboxes };
   }
 
   async #available(): Promise<bigint | null> {
@@ -210,6 +221,22 @@ function vetoesOf(current: ContainerPlan): ReadonlyMap<ContainerId, string> {
     }
   }
   return vetoes;
+}
+
+/** Whoever decided: a sandbox with a container in it is not torn down, or its container would go with it. */
+function goingOf(
+  { sandboxes, podLogs }: ContainerPlan,
+  containers: FreshLists["containers"],
+): ReadonlySet<string> {
+  const held = new Set(containers.map((container) => container.sandboxId));
+  const going = sandboxes.filter(
+    ({ sandbox, decision }) => decision.kind === "remove" && !held.has(sandbox.id),
+  );
+  const logs = podLogs.filter(({ decision }) => decision.kind === "remove");
+  return new Set([
+    ...going.map(({ sandbox }): string => sandbox.id),
+    ...logs.map(({ directory }) => directory.entry),
+  ]);
 }
 
 function skippedItem(

@@ -434,6 +434,74 @@ describe("the walk", () => {
     });
   });
 
+  describe("decides anew in the middle of what comes after the containers", () => {
+    const logs: LogFacts = {
+      ...noLogs,
+      podLogs: [{ entry: "default_pod-a_uid-a", uid: podUid("uid-a") }],
+    };
+    const older = sandboxOf("a", { state: "not-ready", createdAt: ago(60) });
+    /** Both sandboxes and the logs go by the look after the containers; by any later one, what `later` says. */
+    async function afterwards(
+      later: Partial<ContainerInput>,
+      scene: Scene = {},
+    ): Promise<{ readonly node: FakeNode; readonly outcome: ContainerOutcome }> {
+      let looks = 0;
+      const gone = { pods: judged({ gone: ["uid-a"] }) };
+      return collect({
+        sandboxes: [sandbox, older],
+        logs,
+        options: {
+          decideAgain: (lists) => {
+            looks += 1;
+            const input = inputOf({ ...lists, logs }, looks === 1 ? gone : { ...gone, ...later });
+            return decideContainersAgain(input, { ...lists, pods: input.pods });
+          },
+          ...scene.options,
+        },
+        node: { callNs: 6_000_000_000n, ...scene.node },
+        ...(scene.prepare === undefined ? {} : { prepare: scene.prepare }),
+      });
+    }
+
+    test("so that the logs of a pod that came back under its UID stay", async () => {
+      const { node } = await afterwards({ pods: judged({}) });
+      expect(node.called("remove-sandbox")).toEqual([older.id]);
+      expect(node.called("remove-pod-logs")).toEqual([]);
+    });
+
+    test("so that a hold that began meanwhile holds", async () => {
+      const blocks = [{ kind: "on-hold", until: null, reason: "" }] as const;
+      const { node } = await afterwards({ blocks });
+      expect(node.called("remove-sandbox")).toEqual([older.id]);
+      expect(node.called("remove-pod-logs")).toEqual([]);
+    });
+
+    test("and after a pause that was a long one", async () => {
+      const { node } = await afterwards(
+        { pods: judged({}) },
+        { node: { callNs: 0n }, options: { removalInterval: seconds(30) } },
+      );
+      expect(node.called("remove-sandbox")).toEqual([older.id]);
+      expect(node.called("remove-pod-logs")).toEqual([]);
+    });
+  });
+
+  test("looks at a container's pod again after a pause that was a long one", async () => {
+    const { node, outcome } = await collect({
+      containers: [one, two],
+      options: {
+        removalInterval: seconds(30),
+        decideAgain: (lists) =>
+          decideContainersAgain(inputOf(lists, { pods: judged({}) }), {
+            ...lists,
+            pods: judged({}),
+          }),
+      },
+    });
+    expect(node.called("remove-container")).toEqual([one.id]);
+    expect(resultsOf(outcome)).toEqual(["removed", "skipped"]);
+  });
+
   test("tells of each item when it is done", async () => {
     const told: string[] = [];
     await collect({
