@@ -208,6 +208,18 @@ describe("a sandbox", () => {
     expect(node.called("stop-sandbox")).toEqual([]);
   });
 
+  test("with a container in it is not torn down, whoever decided", async () => {
+    const inIt = dead("a", "c", { sandboxId: sandbox.id });
+    const input = inputOf({ sandboxes: [sandbox] }, { pods: judged({ gone: ["uid-a"] }) });
+    const { node } = await collect({
+      sandboxes: [sandbox],
+      options: { decideAgain: () => decideContainers(input) },
+      prepare: (fake) => void fake.containers.set(inIt.id, inIt),
+    });
+    expect(node.lists).toBe(1);
+    expect(node.calls).toEqual([]);
+  });
+
   test("that is ready in its own status, although the list said otherwise, is skipped", async () => {
     const { node, outcome } = await collect({
       sandboxes: [sandbox],
@@ -325,6 +337,17 @@ describe("a dangling link", () => {
       expect(node.called("remove-link")).toEqual([]);
     },
   );
+
+  test("stays when the runtime answers for another container, as for an ID that it takes for a beginning", async () => {
+    const details = new Map([[id, { id: containerId(hexId("c2")) }]]);
+    const { node } = await collect({
+      logs,
+      containers: [container("exited")],
+      node: { details },
+      input: { pods: judged({}) },
+    });
+    expect(node.called("remove-link")).toEqual([]);
+  });
 
   test("whose name was cut goes when the one container whose link it is has exited", async () => {
     const long = { ...container("exited"), podName: "p".repeat(200) };
