@@ -3,13 +3,14 @@ import { RuntimeError } from "../model/errors.ts";
 import type { Container, Image, Sandbox } from "../model/snapshot.ts";
 import type { Channel } from "./channel.ts";
 import { decodeContainer, decodeImage, decodeSandbox } from "./decode.ts";
-import { orTooLarge, splitContainers, splitSandboxes } from "./split.ts";
+import { latestOfEach, orTooLarge, splitContainers, splitSandboxes } from "./split.ts";
 import { listStreams } from "./streams.ts";
 
 /** Any error discards what was read so far: a list is whole or it is an error. */
 export interface Lists {
   /** An image may be listed twice, as the runtime has it. */
   images(signal: AbortSignal): Promise<readonly Image[]>;
+  /** Each once: one that counted twice would push others over the limits. */
   containers(signal: AbortSignal): Promise<readonly Container[]>;
   sandboxes(signal: AbortSignal): Promise<readonly Sandbox[]>;
 }
@@ -24,30 +25,34 @@ export function makeLists(runtime: Channel, image: Channel): Lists {
       (await ofImages.list("StreamImages", signal, (it) => it.images.map(decodeImage))) ??
       image.call("ListImages", {}, { signal, decode: (it) => it.images.map(decodeImage) }),
     containers: async (signal) =>
-      (await ofRuntime.list("StreamContainers", signal, (it) =>
-        it.containers.map(decodeContainer),
-      )) ??
-      containersInOne(async (inParts) =>
-        inParts
-          ? splitContainers(runtime, signal)
-          : runtime.call(
-              "ListContainers",
-              {},
-              { signal, decode: (it) => it.containers.map(decodeContainer) },
-            ),
+      latestOfEach(
+        (await ofRuntime.list("StreamContainers", signal, (it) =>
+          it.containers.map(decodeContainer),
+        )) ??
+          (await containersInOne(async (inParts) =>
+            inParts
+              ? splitContainers(runtime, signal)
+              : runtime.call(
+                  "ListContainers",
+                  {},
+                  { signal, decode: (it) => it.containers.map(decodeContainer) },
+                ),
+          )),
       ),
     sandboxes: async (signal) =>
-      (await ofRuntime.list("StreamPodSandboxes", signal, (it) =>
-        it.pod_sandboxes.map(decodeSandbox),
-      )) ??
-      sandboxesInOne(async (inParts) =>
-        inParts
-          ? splitSandboxes(runtime, signal)
-          : runtime.call(
-              "ListPodSandbox",
-              {},
-              { signal, decode: (it) => it.items.map(decodeSandbox) },
-            ),
+      latestOfEach(
+        (await ofRuntime.list("StreamPodSandboxes", signal, (it) =>
+          it.pod_sandboxes.map(decodeSandbox),
+        )) ??
+          (await sandboxesInOne(async (inParts) =>
+            inParts
+              ? splitSandboxes(runtime, signal)
+              : runtime.call(
+                  "ListPodSandbox",
+                  {},
+                  { signal, decode: (it) => it.items.map(decodeSandbox) },
+                ),
+          )),
       ),
   };
 }

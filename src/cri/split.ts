@@ -121,7 +121,7 @@ export async function orTooLarge<Items>(asked: Promise<Items>): Promise<Items | 
 }
 
 /** What was met twice counts as it was met last. */
-function latestOfEach<Item extends { readonly id: string }>(
+export function latestOfEach<Item extends { readonly id: string }>(
   items: readonly Item[],
 ): readonly Item[] {
   return [...new Map(items.map((item) => [item.id, item])).values()];

@@ -1,6 +1,7 @@
 // Lists are whole or an error, however large they are and whatever the runtime can do.
 import { describe, expect, test } from "bun:test";
 
+import { containerId } from "../../src/model/ids.ts";
 import {
   type ContainerDescription,
   hexId,
@@ -258,3 +259,24 @@ test("an image that is listed twice stays so, as the last entry's pin decides", 
   const images = await connection.runtime.reader.listImages(connection.signal);
   expect(images.map(({ pinned }) => pinned)).toEqual([true, false]);
 });
+
+test.each([false, true])(
+  "a container and a sandbox that are listed twice count once, as they were listed last (streams: %p)",
+  async (runtimeStreams) => {
+    await using connection = await connected({
+      node: nodeOf({ containers: 1, sandboxes: 1 }),
+      traits: { runtimeStreams },
+    });
+    const { fake, runtime, signal } = connection;
+    for (const [id, container] of Array.from(fake.node.containers))
+      fake.node.containers.set(`again ${id}`, { ...container, state: "exited" });
+    for (const [id, sandbox] of Array.from(fake.node.sandboxes))
+      fake.node.sandboxes.set(`again ${id}`, { ...sandbox, state: "not-ready" });
+    const containers = await runtime.reader.listContainers(signal);
+    expect(containers.map(({ id, state }) => [id, state])).toEqual([
+      [containerId(hexId("container 0")), "exited"],
+    ]);
+    const sandboxes = await runtime.reader.listSandboxes(signal);
+    expect(sandboxes.map(({ state }) => state)).toEqual(["not-ready"]);
+  },
+);
