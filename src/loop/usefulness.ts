@@ -5,6 +5,7 @@ import { targetsMet } from "../execute/progress.ts";
 import { assertNever } from "../model/assert.ts";
 import type { ImageTarget } from "../model/plan.ts";
 import { reportedBytes, stillUseful } from "../policy/futility.ts";
+import { distinctImages } from "../policy/image-index.ts";
 import { inodesStillUseful } from "../policy/inode-futility.ts";
 import { usageOf } from "../policy/usage.ts";
 import type { Prepared } from "./prepare.ts";
@@ -17,7 +18,7 @@ export function usefulness(
   const targets = prepared.plan.images?.targets ?? [];
   if (decided.limits.images.whenFutile === "collect") return () => true;
   const { users } = usageOf(snapshot);
-  const unusedImages = snapshot.images.filter((image) => !users.has(image.id));
+  const unusedImages = distinctImages(snapshot.images, "any").filter(({ id }) => !users.has(id));
   const unused = reportedBytes(unusedImages);
   const disks = new Map(snapshot.filesystems.map((one) => [one.device, one]));
   return (_rest, meter) => {

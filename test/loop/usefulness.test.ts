@@ -3,10 +3,12 @@ import { expect, test } from "bun:test";
 import { Meter } from "../../src/execute/meter.ts";
 import { usefulness } from "../../src/loop/usefulness.ts";
 import type { ImageTarget, Purpose } from "../../src/model/plan.ts";
+import type { Image } from "../../src/model/snapshot.ts";
 import { duration } from "../../src/model/time.ts";
 import {
   aFilesystem,
   aLedger,
+  anImage,
   anImagePlan,
   aSnapshot,
   defaultLimits,
@@ -21,8 +23,12 @@ const filesystem = aFilesystem({ availableBytes: 3n * GIB, imageUsedBytes: 8n * 
 
 const pressure: Purpose = { kind: "pressure", signals: ["nodefs.available", "imagefs.available"] };
 
-async function isUseful(purpose: Purpose, targets: readonly ImageTarget[]): Promise<boolean> {
-  const snapshot = aSnapshot({ filesystems: [filesystem] });
+async function isUseful(
+  purpose: Purpose,
+  targets: readonly ImageTarget[],
+  images: readonly Image[] = [],
+): Promise<boolean> {
+  const snapshot = aSnapshot({ filesystems: [filesystem], images });
   const stillUseful = usefulness({
     snapshot,
     plan: { containers: null, images: anImagePlan([], { targets }) },
@@ -62,4 +68,11 @@ test("under pressure a disk that can be helped is, whatever another one is like"
 
 test("of a periodic pass one target in reach is enough", async () => {
   expect(await isUseful({ kind: "periodic" }, [milder, stricter])).toBeTrue();
+});
+
+test("an image that is listed twice can be gained once", async () => {
+  const image = anImage("a", { sizeBytes: 2n * GIB });
+  expect(await isUseful({ kind: "periodic" }, [stricter], [image, image])).toBeFalse();
+  const other = anImage("b", { sizeBytes: 2n * GIB });
+  expect(await isUseful({ kind: "periodic" }, [stricter], [image, other])).toBeTrue();
 });
