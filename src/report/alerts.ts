@@ -110,7 +110,7 @@ export const ALERTS: readonly Alert[] = [
     expression: 'crigc_images_kept{reason="ghost"} > 0',
     holdsFor: "1h",
     severity: "warning",
-    summary: "{{ $value }} images were removed with success and are still listed",
+    summary: "{{ $value }} images are still listed after their removal",
     action: "crigc audit names them; the runtime's log says what holds them",
   },
   {

@@ -74,7 +74,7 @@ function findingWords(finding: AuditFinding): string {
     case "nameless-image":
       return `image ${shortId(finding.image.id)} of ${humanBytes(finding.image.sizeBytes)} has neither tag nor digest${finding.inUse ? ", and is in use" : ""}`;
     case "ghost-image":
-      return `image ${imageName(finding.image)} was removed ${counted(finding.attempts, "time")} with success since ${toRfc3339(finding.since)} and is still listed`;
+      return `image ${imageName(finding.image)} is still listed after ${counted(finding.attempts, "removal")} that the runtime called a success or did not answer in time, the first at ${toRfc3339(finding.since)}`;
     case "unexplained-bytes":
       return `${humanBytes(finding.breakdown.otherBytes)} on ${clean(finding.filesystem)} belong to no image, container or pod log (${breakdownWords(finding.breakdown)})`;
     case "untagged-image":

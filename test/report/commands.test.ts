@@ -327,6 +327,9 @@ describe("audit", () => {
     expect(text).toContain(
       "  image sha256:000100010001 of 117.0 MiB has neither tag nor digest, and is in use.",
     );
+    expect(text).toContain(
+      "is still listed after 2 removals that the runtime called a success or did not answer in time, the first at 2026-01-15T12:00:00.25Z.",
+    );
     expect(text).toContain("  8.0 GiB on /data belong to no image, container or pod log");
     expect(text.split("What to do:")).toHaveLength(findings.length + 1);
   });
