@@ -9,7 +9,16 @@ import type { Container, LogFacts, LogReading, Sandbox } from "../../src/model/s
 import { duration, seconds } from "../../src/model/time.ts";
 import type { ContainerInput } from "../../src/policy/container-input.ts";
 import { decideContainers, decideContainersAgain } from "../../src/policy/containers.ts";
-import { ago, dead, hexId, inputOf, judged, noLogs, sandboxOf } from "../support/build/pods.ts";
+import {
+  ago,
+  containerLimits,
+  dead,
+  hexId,
+  inputOf,
+  judged,
+  noLogs,
+  sandboxOf,
+} from "../support/build/pods.ts";
 import { FakeNode, type FakeNodeState } from "../support/fake-node.ts";
 
 interface Scene {
@@ -80,6 +89,21 @@ describe("a container", () => {
   test("without a log path has none of its logs touched", async () => {
     const { node } = await collect({ containers: [one] });
     expect(node.called("remove-logs")).toEqual([]);
+  });
+
+  test("that Kubernetes did not make has no log here, whatever path it names", async () => {
+    const foreign = { ...one, podUid: podUid("") };
+    const { node } = await collect({
+      containers: [foreign],
+      node: {
+        details: new Map([[one.id, { logPath: "/var/log/pods/default_pod-a_uid-a/c/0.log" }]]),
+      },
+      input: {
+        pods: judged({ foreignDead: [`sandbox:${one.sandboxId}`] }),
+        limits: { ...containerLimits, collectForeign: true },
+      },
+    });
+    expect(kinds(node)).toEqual(["remove-container"]);
   });
 
   test("that is gone is as good as removed", async () => {
@@ -356,6 +380,13 @@ describe("a dangling link", () => {
     const cut = { ...logs, danglingLinks: [{ entry, containerId: id.slice(0, 37) }] };
     const { node } = await collect({ logs: cut, containers: [long], input: { pods: judged({}) } });
     expect(node.called("remove-link")).toEqual([entry]);
+    const twin = { ...long, id: containerId(`${id.slice(0, 63)}1`) };
+    const doubtful = await collect({
+      logs: cut,
+      containers: [long, twin],
+      input: { pods: judged({}), limits: { ...containerLimits, maximumPerPodContainer: -1 } },
+    });
+    expect(doubtful.node.called("remove-link")).toEqual([]);
     const unlisted = await collect({ logs: cut });
     expect(unlisted.node.called("remove-link")).toEqual([]);
   });

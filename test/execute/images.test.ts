@@ -190,6 +190,18 @@ describe("the measured walk", () => {
     expect(world.removals).toEqual(["a", "b"]);
   });
 
+  test("space that appears after a ghost is no gain of the image that went before it", async () => {
+    const { world, execution } = worldOf(["a", "ghost", "c"], 1_000n * MIB, {
+      ghosts: ["ghost"],
+      beforeLook: (now) => {
+        if (now.removals.at(-1) === "ghost") now.available += 40n * MIB;
+      },
+    });
+    const outcome = await run(execution(1_230n * MIB));
+    expect(world.removals).toEqual(["a", "ghost", "c"]);
+    expect(outcome.measuredFreedBytes).toBe(200n * MIB);
+  });
+
   test("one removal that fails is recorded, and the next one goes on", async () => {
     const { world, execution } = worldOf(["a", "b", "c"], 1_000n * MIB, { fails: ["a"] });
     const outcome = await run(execution(1_100n * MIB));
@@ -199,6 +211,43 @@ describe("the measured walk", () => {
       code: "failed",
     });
     expect(world.removals).toEqual(["a", "b"]);
+  });
+
+  describe.each([
+    ["the pass frees space all the same", "none", ["old", "b"], "target-reached"],
+    ["the kubelet frees no space in that pass", "kubelet", ["old"], "age-removal-errors"],
+  ] as const)("where a removal for age fails", (claim, compat, removals, end) => {
+    test(claim, async () => {
+      const { world, execution } = worldOf(["old", "b"], 1_000n * MIB, { fails: ["old"] });
+      const base = execution(1_050n * MIB);
+      const candidates = base.plan.candidates.map((one, index) =>
+        index === 0 ? { ...one, triggers: [{ kind: "age" } as const, ...one.triggers] } : one,
+      );
+      const outcome = await run({
+        ...base,
+        plan: { ...base.plan, candidates },
+        limits: { ...base.limits, compat },
+      });
+      expect(world.removals).toEqual([...removals]);
+      expect(outcome.end).toBe(end);
+    });
+  });
+
+  test("no removal begins where the end was asked for while the disk was being measured", async () => {
+    const { world, execution } = worldOf(["a"], 1_000n * MIB);
+    const stop = new AbortController();
+    const base = execution(1_150n * MIB);
+    let measurements = 0;
+    const disk = {
+      measure: (path: string) => {
+        measurements += 1;
+        if (measurements > 1) stop.abort();
+        return base.disk.measure(path);
+      },
+    };
+    const { outcome } = await executeImages({ ...base, disk }, stop.signal);
+    expect(outcome.end).toBe("stopped");
+    expect(world.removals).toEqual([]);
   });
 
   test("a failed look ends the pass: what is in use is no longer known", async () => {
