@@ -5,6 +5,7 @@ import { describe, expect, test } from "bun:test";
 import { Announcer } from "../../src/loop/announcer.ts";
 import { type PassEnd, type PassRequest, runPass } from "../../src/loop/pass.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
+import { sandboxId } from "../../src/model/ids.ts";
 import type { ImageRecord } from "../../src/model/ledger.ts";
 import type { Limits } from "../../src/model/limits.ts";
 import type { Container } from "../../src/model/snapshot.ts";
@@ -141,6 +142,30 @@ describe("a pass", () => {
     expect(pass.images?.end).toBe("blocked");
   });
 
+  test("is held after its containers: the sandboxes stay", async () => {
+    const living = aSandbox("pod");
+    const old = aSandbox("pod", {
+      id: sandboxId("old"),
+      state: "not-ready",
+      createdAt: instant(living.createdAt - 1n),
+    });
+    const scene = { sandboxes: [living, old] };
+    const request = { containers: "all", images: false } as const;
+    const free = aNode(scene);
+    await run(free, request);
+    expect(free.writes).toContain(`RemovePodSandbox ${old.id}`);
+
+    const held = aNode(scene);
+    let lists = 0;
+    held.world.before = (method) => {
+      if (method === "ListContainers") lists += 1;
+      if (lists > 1) held.world.hold = { kind: "held", until: null, since: null, reason: "stop" };
+    };
+    await run(held, request);
+    expect(lists).toBe(2);
+    expect(held.writes).toEqual([]);
+  });
+
   test("with keep rules that are wrong removes no image, and names the file and the line", async () => {
     const problems = [{ source: "/etc/crigc/keep.d/base.list:3", message: "it is no pattern" }];
     const fake = aNode({ keep: { rules: [], problems, directoriesRead: [] } });
@@ -236,6 +261,27 @@ describe("what is remembered of an image while its removal is under way", () => 
   test("is nothing, so that a process that is killed there leaves no old record to an image that comes back", async () => {
     const [during, after] = await remembered(() => undefined);
     expect(during).toBeUndefined();
+    expect(after).toBeUndefined();
+  });
+
+  test("is nothing either where somebody looked at the node while the answer was awaited", async () => {
+    const fake = aNode();
+    const known = fake.world.ledger.images.get(idOf("a"));
+    if (known === undefined) throw new Error("the node remembers no such image");
+    let asked = false;
+    let after: ImageRecord | undefined = known;
+    fake.world.before = (method, id) => {
+      if (method === "RemoveImage" && id === idOf("a")) {
+        const { memory } = fake.engine;
+        const images = new Map(memory.current().images).set(idOf("a"), known);
+        memory.replace({ ...memory.current(), images });
+        asked = true;
+      } else if (asked && method === "ListImages") {
+        after = fake.world.ledger.images.get(idOf("a"));
+        asked = false;
+      }
+    };
+    await run(fake, ALL);
     expect(after).toBeUndefined();
   });
 

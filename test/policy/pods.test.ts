@@ -70,6 +70,12 @@ describe.each(["kubelet-dir", "kubelet-api"] as const)("by %s, a pod", (source) 
     expect(after(view, view, view).runtimeGone(B)).toBe(false);
   });
 
+  test("that lived unlisted and ends is gone only two passes later: while it lived it was not absent", () => {
+    const view = viewOf({ sandboxes: [living, sandboxOf("b")] }, reading(source, "uid-a"));
+    expect(after(view, view, absent).contentGone(B)).toBeNull();
+    expect(after(view, view, absent, absent).contentGone(B)).toBe("pod-gone");
+  });
+
   test("with a running container lives, whatever the source says", () => {
     const running = dead("b", "c", { state: "running" });
     const view = viewOf({ ...lists, containers: [running] }, reading(source, "uid-a"));

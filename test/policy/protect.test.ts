@@ -200,11 +200,8 @@ describe("what came from an archive", () => {
 test("a list that names an image twice is judged by both entries: one pin keeps it", () => {
   const twice = anImage("app", { pinned: true });
   expect(protection({ others: [twice] }).reason?.kind).toBe("pinned");
+  const pinnedFirst = { image: { pinned: true }, others: [anImage("app")] } as const;
+  expect(protection(pinnedFirst).reason?.kind).toBe("pinned");
   // The kubelet goes by the last entry.
-  const unpinned = {
-    image: { pinned: true },
-    others: [anImage("app")],
-    limits: { compat: "kubelet" },
-  } as const;
-  expect(protection(unpinned).reason).toBeNull();
+  expect(protection({ ...pinnedFirst, limits: { compat: "kubelet" } }).reason).toBeNull();
 });
