@@ -63,6 +63,11 @@ describe("figures that contradict each other", () => {
     }
   });
 
+  test("less than nothing available is invalid in every mode", () => {
+    for (const compat of ["none", "kubelet"] as const)
+      expect(checkedSpace(figures(1000n, -1n), compat).kind).toBe("invalid");
+  });
+
   test("more available than there is: a rounding passes, anything else only where the kubelet is imitated", () => {
     const clamped = {
       kind: "valid",
