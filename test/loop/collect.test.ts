@@ -142,28 +142,43 @@ describe("a pass", () => {
     expect(pass.images?.end).toBe("blocked");
   });
 
-  test("is held after its containers: the sandboxes stay", async () => {
+  describe("that comes to a pod's old sandbox", () => {
     const living = aSandbox("pod");
     const old = aSandbox("pod", {
       id: sandboxId("old"),
       state: "not-ready",
       createdAt: instant(living.createdAt - 1n),
     });
-    const scene = { sandboxes: [living, old] };
+    const sandboxes = [living, old];
     const request = { containers: "all", images: false } as const;
-    const free = aNode(scene);
-    await run(free, request);
-    expect(free.writes).toContain(`RemovePodSandbox ${old.id}`);
 
-    const held = aNode(scene);
-    let lists = 0;
-    held.world.before = (method) => {
-      if (method === "ListContainers") lists += 1;
-      if (lists > 1) held.world.hold = { kind: "held", until: null, since: null, reason: "stop" };
-    };
-    await run(held, request);
-    expect(lists).toBe(2);
-    expect(held.writes).toEqual([]);
+    test("removes it", async () => {
+      const fake = aNode({ sandboxes });
+      await run(fake, request);
+      expect(fake.writes).toContain(`RemovePodSandbox ${old.id}`);
+    });
+
+    test("leaves it where a hold began after the plan was made", async () => {
+      const fake = aNode({ sandboxes });
+      let lists = 0;
+      fake.world.before = (method) => {
+        if (method === "ListContainers") lists += 1;
+        if (lists > 1) fake.world.hold = { kind: "held", until: null, since: null, reason: "stop" };
+      };
+      await run(fake, request);
+      expect(lists).toBe(2);
+      expect(fake.writes).toEqual([]);
+    });
+
+    test.each<readonly [string, Partial<FakeWorld>]>([
+      ["was booted", { ledger: aLedger({ bootId: "boot-0" }) }],
+      ["lost all its containers", { containers: [] }],
+    ])("leaves it for a while where the node %s", async (_, change) => {
+      const fake = aNode({ sandboxes, ...change });
+      const { pass } = await run(fake, request);
+      expect(pass.containers?.end).toBe("blocked");
+      expect(fake.writes).toEqual([]);
+    });
   });
 
   test("with keep rules that are wrong removes no image, and names the file and the line", async () => {
