@@ -306,3 +306,11 @@ test("an observation that another process overtook does not turn the clock back,
   expect(older.watched).toBe(newer.watched);
   expect(next(older, later(minutes(5))).watched).toBe(watched(start.watched + minutes(5)));
 });
+
+test("a keep directory that was read once stays remembered where it is absent, so that its absence goes on to be noticed", () => {
+  const ledger = aLedger({ keepDirectories: ["/etc/crigc/keep.d"] });
+  const absent = next(ledger, aSnapshot());
+  expect(absent.keepDirectories).toEqual(["/etc/crigc/keep.d"]);
+  const keep = { rules: [], problems: [], directoriesRead: ["/keep"] };
+  expect(next(absent, aSnapshot({ keep })).keepDirectories).toEqual(["/etc/crigc/keep.d", "/keep"]);
+});
