@@ -54,5 +54,6 @@ const HOST_EXITS: Readonly<Partial<Record<HostError["kind"], number>>> = {
   stat: exit.runtime,
   // A directory that cannot be listed is a list that failed, whoever was to list it.
   read: exit.runtime,
+  // Given up while another pass was waited for; a lock that cannot be had at all is of another kind.
   lock: exit.busy,
 };

@@ -47,7 +47,7 @@ export function openLockFile(
 function refusal(path: string, cause: unknown): HostError {
   if (cause instanceof HostError) return cause;
   return new HostError(
-    "lock",
+    "refused",
     `opening the lock ${path} failed: ${reasonOf(cause)}; run as the user that runs the agent, or name a directory with --run-dir`,
     { cause },
   );
@@ -107,7 +107,7 @@ function requireOurs(directory: string, userId: number): void {
         : null;
   if (wrong !== null)
     throw new HostError(
-      "lock",
+      "refused",
       `using the lock directory ${directory} was refused: ${wrong}; remove it, or name another one with --run-dir`,
     );
 }
@@ -119,7 +119,7 @@ function openRegular(path: string, userId: number): number {
   if (found.isFile() && (found.uid === userId || found.uid === 0)) return fd;
   closeSync(fd);
   throw new HostError(
-    "lock",
+    "refused",
     `using the lock ${path} was refused: it is no regular file of ours; remove it`,
   );
 }

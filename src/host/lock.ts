@@ -52,7 +52,7 @@ function tryLock(request: LockRequest, places: LockPlaces): LockAttempt {
     const result = tryFlock(fd);
     if (result.kind === "failed")
       throw new HostError(
-        "lock",
+        "refused",
         `locking ${path} failed: the kernel answered with error ${result.errno}; check that the filesystem supports locks`,
       );
     if (result.kind === "held") return { kind: "held", holder: readHolder(fd), path };

@@ -8,6 +8,7 @@ import type { Instant } from "../model/time.ts";
 import { imageName } from "../report/image-names.ts";
 import {
   breakdownWords,
+  budgetShortfallWords,
   freeDiskSpaceFailedWords,
   invalidDiskCapacityWords,
 } from "../report/pass-words.ts";
@@ -62,16 +63,21 @@ function shortfallMessage(
   outcome: ImageOutcome,
   accounting: "measured" | "reported",
 ): string {
-  const said =
-    outcome.wantedBytes === null
-      ? "Not enough inodes could be freed: every image that may go is gone"
-      : freeDiskSpaceFailedWords({
-          capacityBytes: outcome.capacityBytes ?? 0n,
-          availableBytes: outcome.availableBefore ?? 0n,
-          wantedBytes: outcome.wantedBytes,
-          freedBytes:
-            accounting === "reported" ? outcome.reportedFreedBytes : outcome.measuredFreedBytes,
-        });
+  const { wantedBytes } = outcome;
+  if (wantedBytes === null)
+    return withFilled("Not enough inodes could be freed: every image that may go is gone", plan);
+  const freedBytes =
+    accounting === "reported" ? outcome.reportedFreedBytes : outcome.measuredFreedBytes;
+  const budget = plan.targets.find((target) => target.kind === "store-bytes");
+  // A disk that asks too is what an operator has to look at first.
+  if (budget !== undefined && !plan.targets.some(({ kind }) => kind === "available-bytes"))
+    return withFilled(budgetShortfallWords({ ...budget, freedBytes }), plan);
+  const said = freeDiskSpaceFailedWords({
+    capacityBytes: outcome.capacityBytes ?? 0n,
+    availableBytes: outcome.availableBefore ?? 0n,
+    wantedBytes,
+    freedBytes,
+  });
   return withFilled(said, plan);
 }
 

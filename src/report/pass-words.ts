@@ -146,6 +146,12 @@ export interface Shortfall {
 export const freeDiskSpaceFailedWords = (it: Shortfall): string =>
   `The image filesystem of ${humanBytes(it.capacityBytes)} is ${usedPercent(it.capacityBytes, it.availableBytes)}% full, ${it.wantedBytes} bytes had to be freed and only ${it.freedBytes} bytes could be: look at what else takes its space`;
 
+/** The same where no disk is short of space, and the images take more than they were given. */
+export const budgetShortfallWords = (
+  it: Pick<Shortfall, "wantedBytes" | "freedBytes"> & { readonly maximumBytes: bigint },
+): string =>
+  `Images take ${humanBytes(it.maximumBytes + it.wantedBytes)} and may take ${humanBytes(it.maximumBytes)}: ${it.wantedBytes} bytes had to be freed and only ${it.freedBytes} bytes could be, since the rest is in use or kept`;
+
 /** The text of event `InvalidDiskCapacity`. */
 export const invalidDiskCapacityWords = (path: string): string =>
   `The image filesystem${path === "" ? "" : ` at ${clean(path)}`} reports a capacity of 0 bytes, so its use cannot be judged and no image is removed`;

@@ -94,6 +94,7 @@ describe("exit codes", () => {
     ["several runtimes", new RuntimeError("ambiguous", "x"), exit.usage],
     ["a stat that failed", new HostError("stat", "x"), exit.runtime],
     ["a lock that is taken", new HostError("lock", "x"), exit.busy],
+    ["a lock that cannot be opened", new HostError("refused", "x"), exit.internal],
     ["a directory of the node", new HostError("read", "x"), exit.runtime],
     ["a file that cannot be written", new HostError("write", "x"), exit.internal],
     ["the ledger", new StoreError("full", "x"), exit.internal],

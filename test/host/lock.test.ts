@@ -183,7 +183,7 @@ describe("acquireLock", () => {
     const target = put(directory, "precious", "content");
     symlinkSync(target, first.path);
     const error = await lock(places).catch((thrown: unknown) => thrown);
-    expect(error).toMatchObject({ name: "HostError", kind: "lock" });
+    expect(error).toMatchObject({ name: "HostError", kind: "refused" });
     expect(await Bun.file(target).text()).toBe("content");
   });
 
@@ -193,7 +193,7 @@ describe("acquireLock", () => {
     mkdirSync(join(directory, "run/crigc/locks"), { recursive: true });
     chmodSync(join(directory, "run/crigc/locks"), 0o777);
     const error = await lock(places).catch((thrown: unknown) => thrown);
-    expect(error).toMatchObject({ name: "HostError", kind: "lock" });
+    expect(error).toMatchObject({ name: "HostError", kind: "refused" });
     expect(String(error)).toContain("others may write into it");
     expect(readdirSync(directory)).not.toContain("own");
   });

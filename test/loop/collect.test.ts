@@ -471,6 +471,17 @@ describe("events of passes", () => {
     ]);
   });
 
+  test("a budget that cannot be kept is told as one, and not as a disk that is full", async () => {
+    const fake = aNode({
+      filesystem: aFilesystem({ availableBytes: 60n * GIB, imageUsedBytes: 20n * GIB }),
+      limits: limitsWith({ storeBudgetBytes: GIB }),
+    });
+    await run(fake);
+    expect(fake.events.map(({ message }) => message)).toEqual([
+      expect.stringMatching(/^Images take 20.0 GiB and may take 1.0 GiB: /),
+    ]);
+  });
+
   test("a capacity of 0 is told, and nothing goes", async () => {
     const fake = aNode({ filesystem: aFilesystem({ capacityBytes: 0n, availableBytes: 0n }) });
     const announcer = new Announcer(fake.engine.journal);

@@ -16,6 +16,7 @@ import {
 import { imageName, shortId } from "../../src/report/image-names.ts";
 import {
   breakdownWords,
+  budgetShortfallWords,
   freeDiskSpaceFailedWords,
   imageResultWords,
   invalidDiskCapacityWords,
@@ -199,6 +200,14 @@ describe("events", () => {
     expect(text).toContain("95%");
     expect(text).toContain("10.0 GiB");
     expect(text).toContain("524288000 bytes");
+  });
+
+  test("a shortfall of the budget speaks of the images and of no disk", () => {
+    expect(
+      budgetShortfallWords({ maximumBytes: 10n * GIB, wantedBytes: GIB, freedBytes: 500n * MIB }),
+    ).toBe(
+      "Images take 11.0 GiB and may take 10.0 GiB: 1073741824 bytes had to be freed and only 524288000 bytes could be, since the rest is in use or kept",
+    );
   });
 
   test("a capacity of zero names the path", () => {
