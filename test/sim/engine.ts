@@ -227,11 +227,15 @@ function writerOf(ports: SimPorts, call: Call): Engine["writer"] {
   return {
     removeImage: async (id) => {
       record.removals.push({ atNs: node.clock.monotonicNs(), id, kind: record.kind });
+      const surplusBefore = record.surplus;
       const fault = judge(id);
       if (fault !== null) record.violations.push(`${id} was removed: ${fault}`);
       await call();
       const dice = random.next() * 100;
-      if (dice < weather.refusedPercent) throw new RuntimeError("failed", "device is busy");
+      if (dice < weather.refusedPercent) {
+        record.surplus = surplusBefore;
+        throw new RuntimeError("failed", "device is busy");
+      }
       if (dice < weather.refusedPercent + weather.tooLatePercent) {
         node.clock.after(DEADLINE_MS * 1.5, () => node.removeImage(id));
         await node.clock.sleep(DEADLINE_MS);

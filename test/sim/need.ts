@@ -10,9 +10,11 @@ export function isNeeded(sim: Simulation, kind: PassKind | null): boolean {
   const { maximumAge, maximumImages, storeBudgetBytes, inodeHighPercent } = weather.limits.images;
   const disk = node.imageDisk();
   const pressure = kind === "pressure";
-  if (freeShare(sim, disk).bytes < (pressure ? 15n : 20n)) return true;
-  if (pressure) return freeShare(sim, disk).inodes < 5n;
-  if (inodeHighPercent !== null && freeShare(sim, disk).inodes < 25n) return true;
+  const free = freeShare(sim, disk);
+  // A fraction is a float32, as with the kubelet: a threshold is a little more than its percentage.
+  if (free.bytes < (pressure ? 15_001n : 20_001n)) return true;
+  if (pressure) return free.inodes < 5_001n;
+  if (inodeHighPercent !== null && free.inodes < 25_001n) return true;
   if (maximumAge > 0n) return true;
   if (maximumImages !== null && node.images.size > maximumImages) return true;
   if (storeBudgetBytes === null) return false;
@@ -25,10 +27,11 @@ export function isNeeded(sim: Simulation, kind: PassKind | null): boolean {
   return (weather.told === "exact" ? told : reported) > storeBudgetBytes;
 }
 
+/** In thousandths of a percent. */
 function freeShare({ node }: Simulation, disk: SimDisk): { bytes: bigint; inodes: bigint } {
   const coming = node.toBeReleased();
   return {
-    bytes: (100n * (available(node, disk) + coming.bytes)) / disk.capacity,
-    inodes: (100n * (inodesFree(node, disk) + coming.inodes)) / disk.inodes,
+    bytes: (100_000n * (available(node, disk) + coming.bytes)) / disk.capacity,
+    inodes: (100_000n * (inodesFree(node, disk) + coming.inodes)) / disk.inodes,
   };
 }
