@@ -12,7 +12,7 @@ import { Announcer } from "./announcer.ts";
 import { Barren } from "./barren.ts";
 import { detect } from "./detect.ts";
 import { FailureRule } from "./failure-rule.ts";
-import { largestFirst } from "./image-cache.ts";
+import { forgetGone, largestFirst } from "./image-cache.ts";
 import { Measurements } from "./measurements.ts";
 import { Mutex } from "./mutex.ts";
 import { failureOf } from "./pass-failure.ts";
@@ -174,9 +174,11 @@ export class Agent {
   }
 
   async #refreshCache(signal: AbortSignal): Promise<null> {
-    const images = await this.#options.engine.observe.runtime.listImages(signal);
-    this.#state = { ...this.#state, images: largestFirst(images), cachedAt: this.#options.now() };
+    const { engine, now } = this.#options;
+    const images = await engine.observe.runtime.listImages(signal);
+    this.#state = { ...this.#state, images: largestFirst(images), cachedAt: now() };
     this.#noteAnswer();
+    forgetGone(engine, images);
     return null;
   }
 

@@ -47,6 +47,13 @@ export function forgetImages(ledger: Ledger, removed: Iterable<ImageId>): Ledger
   return { ...ledger, images };
 }
 
+/** Ends the records of images that a whole list does not name; the same ledger where it names all of them. */
+export function forgetUnlisted(ledger: Ledger, listed: readonly Pick<Image, "id">[]): Ledger {
+  const there = new Set(listed.map(({ id }) => id));
+  const gone = [...ledger.images.keys()].filter((id) => !there.has(id));
+  return gone.length === 0 ? ledger : forgetImages(ledger, gone);
+}
+
 /** Takes a record back that was forgotten for a removal that was refused; under other names it is another image by now. */
 export function recallImage(ledger: Ledger, id: ImageId, before: ImageRecord): Ledger {
   const since = ledger.images.get(id);

@@ -70,6 +70,35 @@ describe("the loops", () => {
     expect(cachedAt).not.toBeNull();
   });
 
+  test.each([
+    ["as a new one", simLimits, true],
+    [
+      "as the old one under the kubelet's rules",
+      { ...simLimits, memory: { ...simLimits.memory, compat: "kubelet" } },
+      false,
+    ],
+  ] as const)(
+    "take an image that went and came back between two observations %s",
+    async (_, limits, isNew) => {
+      const never = 1_000 * HOUR;
+      const periods = { "container-gc": never, "image-gc": never, pressure: never };
+      const sim = aNode(2, { weather: { limits }, periods });
+      const release = aRelease("image0", 1_000);
+      const id = imageOf(release);
+      sim.start();
+      await sim.run(MINUTE);
+      const first = sim.record.ledger.images.get(id)?.firstSeenAt ?? null;
+      sim.node.removeImage(id);
+      await sim.run(MINUTE);
+      sim.node.pull(release);
+      await sim.run(4 * MINUTE);
+      const second = sim.record.ledger.images.get(id)?.firstSeenAt ?? null;
+      expect(first).not.toBeNull();
+      expect(second).not.toBeNull();
+      expect(second === first).toBe(!isNew);
+    },
+  );
+
   test("of images is off where nothing asks for it, and says so", async () => {
     const limits = { ...simLimits, images: { ...simLimits.images, highPercent: 100 } };
     const sim = aNode(20, { weather: { limits } });

@@ -8,6 +8,7 @@ import { type Duration, hours, instant, minutes, seconds, watched } from "../../
 import {
   expectContainers,
   forgetImages,
+  forgetUnlisted,
   recallImage,
   remember,
   rememberGhost,
@@ -119,6 +120,14 @@ describe("images", () => {
   test("a record ends when its image was removed", () => {
     const one = next(aLedger(), aSnapshot({ images: [anImage("app"), anImage("b")] }));
     expect([...forgetImages(one, [idOf("app")]).images.keys()]).toEqual([idOf("b")]);
+  });
+
+  test("a record ends when a whole list does not name its image", () => {
+    const one = next(aLedger(), aSnapshot({ images: [anImage("app"), anImage("b")] }));
+    expect(forgetUnlisted(one, [anImage("b"), anImage("new")]).images).toEqual(
+      new Map([[idOf("b"), recordOf(one, anImage("b"))]]),
+    );
+    expect(forgetUnlisted(one, [anImage("b"), anImage("app")])).toBe(one);
   });
 
   test("a record is as before where the removal was refused, with what was seen meanwhile", () => {
