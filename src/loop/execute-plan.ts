@@ -11,6 +11,7 @@ import type { Ledger, ReleaseRecord } from "../model/ledger.ts";
 import type { ImageLimits } from "../model/limits.ts";
 import type { ContainerOutcome, ImageOutcome } from "../model/outcome.ts";
 import type { ImageCandidate } from "../model/plan.ts";
+import type { ImageKeepReason } from "../model/reason.ts";
 import type { Filesystem, RuntimeInfo, Snapshot } from "../model/snapshot.ts";
 import type { Duration, Instant } from "../model/time.ts";
 import { decideOnFreshLists } from "../policy/decide.ts";
@@ -104,7 +105,8 @@ export async function executeImagePlan(
     now: run.now,
     look: makeLook({ observe: engine.observe, events, timer: engine.timer, first: snapshot }),
     reconsider: (candidate, fresh, waited) =>
-      recheckImage(candidate, judgeInput(engine, { prepared, fresh, waited })),
+      recheckImage(candidate, judgeInput(engine, { prepared, fresh, waited })) ??
+      returned(engine, { prepared, candidate }),
     stillUseful: usefulness(prepared),
     done: (item) => engine.journal.imageDone(run.id, item),
     ...(run.starting === undefined ? {} : { starting: run.starting }),
@@ -147,6 +149,22 @@ function judgeInput(
     podSource: null,
     waitedForPods: given.waited,
   };
+}
+
+/**
+ * The list that is refreshed beside the pass, or another process, may have seen the image missing while this pass waited: then
+ * its record has ended, and what is listed now is another one than was planned. The kubelet does not notice.
+ */
+function returned(
+  { memory, limits }: Engine,
+  of: { readonly prepared: Prepared; readonly candidate: ImageCandidate },
+): ImageKeepReason | null {
+  if (limits().images.compat === "kubelet") return null;
+  const { id } = of.candidate.image;
+  const planned = of.prepared.ledger.images.get(id)?.firstSeenWatched;
+  return memory.current().images.get(id)?.firstSeenWatched === planned
+    ? null
+    : { kind: "changed", what: "it went and came back since the plan was made" };
 }
 
 /**

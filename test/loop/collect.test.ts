@@ -10,6 +10,7 @@ import type { ImageRecord } from "../../src/model/ledger.ts";
 import type { Limits } from "../../src/model/limits.ts";
 import type { Container } from "../../src/model/snapshot.ts";
 import { type Instant, instant, minutes, seconds, watched } from "../../src/model/time.ts";
+import { forgetImages } from "../../src/policy/remember.ts";
 import {
   aContainer,
   aFilesystem,
@@ -299,6 +300,30 @@ describe("what is remembered of an image while its removal is under way", () => 
     await run(fake, ALL);
     expect(after).toBeUndefined();
   });
+
+  test.each([
+    ["not removed", defaultLimits, removed("a")],
+    [
+      "removed under the kubelet's rules, which know of no such thing",
+      limitsWith({ compat: "kubelet" }),
+      removed("a", "b"),
+    ],
+  ] as const)(
+    "ends while another one is removed where it was missing meanwhile, and then it is %s",
+    async (_, limits, writes) => {
+      const fake = aNode({ limits });
+      const { memory } = fake.engine;
+      fake.world.before = (method, id) => {
+        // As the list that is refreshed beside the pass does; by the next look of the pass the image is back.
+        if (method === "RemoveImage" && id === idOf("a"))
+          memory.replace(forgetImages(memory.current(), [idOf("b")]));
+      };
+      const { pass } = await run(fake, ALL);
+      expect(fake.writes.slice(0, writes.length)).toEqual([...writes]);
+      const second = pass.images?.items.find(({ candidate }) => candidate.image.id === idOf("b"));
+      expect(second?.result.kind).toBe(limits.images.compat === "none" ? "skipped" : "removed");
+    },
+  );
 
   test("comes back where the runtime refused", async () => {
     const [during, after, known] = await remembered(() => {
