@@ -181,7 +181,7 @@ describe("style", () => {
 
   test.each([
     ["src/main.ts", "process.exit(1);"],
-    ["src/report/log.ts", "console.error(line);"],
+    ["src/report/log/log.ts", "console.error(line);"],
     ["src/cli/gc.ts", 'const text = "process.exit"; // console.log'],
     ["src/cli/gc.ts", "child.process.id;"],
     ["src/host/clock.ts", "Date.now();"],

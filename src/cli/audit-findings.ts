@@ -10,7 +10,7 @@ import { boundBytes, breakdownOf, reportedBytes } from "../policy/futility.ts";
 import { ownership } from "../policy/ownership.ts";
 import { isImportName, repositoryOf } from "../policy/reference.ts";
 import { type Usage, usageOf } from "../policy/usage.ts";
-import type { AuditFinding } from "../report/audit-finding.ts";
+import type { AuditFinding } from "../report/table/audit-finding.ts";
 
 export function auditFindings({
   snapshot,

@@ -1,7 +1,7 @@
 /** `crigc audit`: what looks leaked or inconsistent on the node. */
 
-import { auditDocument, auditTable } from "../report/audit.ts";
-import { printedJson } from "../report/json.ts";
+import { printedJson } from "../report/document/json.ts";
+import { auditDocument, auditTable } from "../report/table/audit.ts";
 import { auditFindings } from "./audit-findings.ts";
 import type { Command } from "./command.ts";
 import { exit } from "./exit.ts";

@@ -3,7 +3,7 @@
 import type { Config } from "../config/config.ts";
 import { fieldNames, fieldOf } from "../config/fields.ts";
 import { printed } from "../config/value.ts";
-import type { ValueStatus } from "../report/status-document.ts";
+import type { ValueStatus } from "../report/document/status.ts";
 
 export const valuesOf = (config: Config): readonly ValueStatus[] =>
   fieldNames.map((field) => {

@@ -4,8 +4,13 @@ import type { Config } from "../config/config.ts";
 import type { Prepared } from "../loop/prepare.ts";
 import { readOnlyPass } from "../loop/read-only.ts";
 import { ConfigError, HostError, messageOf, RuntimeError } from "../model/errors.ts";
-import { type DoctorCheck, doctorDocument, doctorTable, isHealthy } from "../report/doctor.ts";
-import { printedJson } from "../report/json.ts";
+import { printedJson } from "../report/document/json.ts";
+import {
+  type DoctorCheck,
+  doctorDocument,
+  doctorTable,
+  isHealthy,
+} from "../report/table/doctor.ts";
 import { agentCheck } from "./checks/agent.ts";
 import { failed, ok, skipped, warning } from "./checks/check.ts";
 import { keepCheckOf } from "./checks/keep.ts";

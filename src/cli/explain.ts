@@ -1,11 +1,11 @@
 /** `crigc explain`: the rules that apply to one image, container or sandbox, in the order they were tried. */
 
+import { printedJson } from "../report/document/json.ts";
 import {
   type ExplainedThing,
   explanationDocument,
   explanationTable,
-} from "../report/explanation.ts";
-import { printedJson } from "../report/json.ts";
+} from "../report/table/explanation.ts";
 import { clean } from "../report/terminal.ts";
 import type { Command } from "./command.ts";
 import { exit } from "./exit.ts";

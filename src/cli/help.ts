@@ -4,7 +4,7 @@ import { fieldNames, fieldOf } from "../config/fields.ts";
 import { suggestion } from "../config/nearest.ts";
 import { quoted } from "../config/value.ts";
 import { ConfigError } from "../model/errors.ts";
-import { wrapped } from "../report/table.ts";
+import { wrapped } from "../report/table/table.ts";
 import { displayWidth, paint, type Screen } from "../report/terminal.ts";
 import type { CommandOption, CommandWords, Operand } from "./words.ts";
 

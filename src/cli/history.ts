@@ -1,8 +1,8 @@
 /** `crigc history`: what was removed, when, why, and what it freed. */
 
-import { historyDocument } from "../report/history-document.ts";
-import { historyTable } from "../report/history-table.ts";
-import { printedJson } from "../report/json.ts";
+import { historyDocument } from "../report/document/history.ts";
+import { printedJson } from "../report/document/json.ts";
+import { historyTable } from "../report/table/history.ts";
 import type { Command } from "./command.ts";
 import { exit } from "./exit.ts";
 import { HISTORY_OPTIONS, historyRequest } from "./history-request.ts";

@@ -1,7 +1,7 @@
 /** `crigc images`: every image with its size, when it was first seen and last used, what uses it and what keeps it. */
 
-import { entriesOf, imageListDocument, imageListTable } from "../report/image-list.ts";
-import { printedJson } from "../report/json.ts";
+import { printedJson } from "../report/document/json.ts";
+import { entriesOf, imageListDocument, imageListTable } from "../report/table/images.ts";
 import type { Command } from "./command.ts";
 import { exit } from "./exit.ts";
 import { shownNode } from "./node-plan.ts";

@@ -1,8 +1,8 @@
 /** `crigc keep check`: whether the keep rules can be read, by files and flags alone. */
 
 import { counted } from "../report/bytes.ts";
-import { printedJson } from "../report/json.ts";
-import { keepRulesDocument, type KeepRulesReport } from "../report/keep-list.ts";
+import { printedJson } from "../report/document/json.ts";
+import { keepRulesDocument, type KeepRulesReport } from "../report/table/keep.ts";
 import { clean } from "../report/terminal.ts";
 import type { Command } from "./command.ts";
 import { exit } from "./exit.ts";

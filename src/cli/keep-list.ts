@@ -1,7 +1,7 @@
 /** `crigc keep list`: the keep rules in force and what each of them keeps on this node. */
 
-import { printedJson } from "../report/json.ts";
-import { keepRulesDocument, keepRulesTable } from "../report/keep-list.ts";
+import { printedJson } from "../report/document/json.ts";
+import { keepRulesDocument, keepRulesTable } from "../report/table/keep.ts";
 import type { Command } from "./command.ts";
 import { exit } from "./exit.ts";
 import { matchedRules } from "./keep-rules.ts";

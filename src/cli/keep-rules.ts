@@ -5,7 +5,7 @@ import type { KeepProblem, Snapshot } from "../model/snapshot.ts";
 import { imageNames, matchPattern } from "../policy/keep-pattern.ts";
 import { compileKeepRules, keepRuleMatches } from "../policy/keep.ts";
 import { type SandboxNames, sandboxNames } from "../policy/sandbox-image.ts";
-import type { KeepRulesReport, Protection } from "../report/keep-list.ts";
+import type { KeepRulesReport, Protection } from "../report/table/keep.ts";
 
 export function matchedRules(
   snapshot: Snapshot,

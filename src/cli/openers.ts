@@ -6,7 +6,7 @@ import type { Engine, ReadEngine } from "../loop/ports.ts";
 import type { Ledger } from "../model/ledger.ts";
 import type { ImageCandidate } from "../model/plan.ts";
 import type { Snapshot } from "../model/snapshot.ts";
-import type { Log } from "../report/log.ts";
+import type { Log } from "../report/log/log.ts";
 import type { StoreReader } from "../store/open.ts";
 import type { Tools } from "./tools.ts";
 

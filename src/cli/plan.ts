@@ -1,8 +1,8 @@
 /** `crigc plan`: what `gc` would do now, and why each thing is kept or removed. */
 
-import { printedJson } from "../report/json.ts";
-import { planDocument } from "../report/plan-document.ts";
-import { planTable } from "../report/plan-table.ts";
+import { printedJson } from "../report/document/json.ts";
+import { planDocument } from "../report/document/plan.ts";
+import { planTable } from "../report/table/plan.ts";
 import type { Command } from "./command.ts";
 import { exit } from "./exit.ts";
 import { planNode } from "./node-plan.ts";

@@ -8,7 +8,7 @@ import { DEFAULT_SOCKET, directoryOf, placesOf } from "../install/runtime-places
 import { givenSettings } from "../install/settings.ts";
 import { systemdUnit } from "../install/unit.ts";
 import { ConfigError } from "../model/errors.ts";
-import { prometheusRules } from "../report/rules.ts";
+import { prometheusRules } from "../report/metrics/rules.ts";
 import type { Command } from "./command.ts";
 import type { CommandContext } from "./context.ts";
 import { exit } from "./exit.ts";

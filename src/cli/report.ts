@@ -4,7 +4,7 @@ import { quoted } from "../config/value.ts";
 import type { Prepared } from "../loop/prepare.ts";
 import { ConfigError, HostError, messageOf, RuntimeError } from "../model/errors.ts";
 import { hours, type Instant, instant } from "../model/time.ts";
-import { htmlReport } from "../report/html.ts";
+import { htmlReport } from "../report/html/page.ts";
 import { clean } from "../report/terminal.ts";
 import type { Command } from "./command.ts";
 import type { CommandContext } from "./context.ts";

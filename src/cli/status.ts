@@ -2,7 +2,7 @@
 
 import type { Config } from "../config/config.ts";
 import { ConfigError, HostError } from "../model/errors.ts";
-import { screenQuery } from "../report/http-routes.ts";
+import { screenQuery } from "../report/http/routes.ts";
 import { clean } from "../report/terminal.ts";
 import type { Command } from "./command.ts";
 import type { CommandContext } from "./context.ts";

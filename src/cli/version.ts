@@ -1,7 +1,7 @@
 /** `crigc version`: what was built, from which commit. */
 import { readEmbedded } from "../host/embedded.ts";
 import { legalPaths } from "../install/legal.ts";
-import { document, printedJson } from "../report/json.ts";
+import { document, printedJson } from "../report/document/json.ts";
 import type { Command } from "./command.ts";
 import type { Build } from "./context.ts";
 import { exit } from "./exit.ts";

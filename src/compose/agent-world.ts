@@ -1,7 +1,7 @@
 /** What the agent is given of its process. */
 
 import type { Config } from "../config/config.ts";
-import type { Log } from "../report/log.ts";
+import type { Log } from "../report/log/log.ts";
 import type { Process } from "./node.ts";
 import type { Systemd } from "./systemd.ts";
 

@@ -8,7 +8,7 @@ import { timer } from "../host/timer.ts";
 import { Agent } from "../loop/agent.ts";
 import { ConfigError, messageOf, RuntimeError } from "../model/errors.ts";
 import { instantFromMs, toMs } from "../model/time.ts";
-import type { Log } from "../report/log.ts";
+import type { Log } from "../report/log/log.ts";
 import { AgentFace } from "./agent-face.ts";
 import type { AgentWorld } from "./agent-world.ts";
 import { hostOf } from "./host.ts";

@@ -2,8 +2,8 @@
 
 import { EventHook } from "../host/hook.ts";
 import type { Event } from "../model/event.ts";
-import { document, toJson } from "../report/json.ts";
-import { eventJson } from "../report/snapshot-json.ts";
+import { document, toJson } from "../report/document/json.ts";
+import { eventJson } from "../report/document/snapshot.ts";
 
 export interface EventCaller {
   /** Returns at once; what goes wrong with the executable is told of and changes nothing else. */

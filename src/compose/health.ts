@@ -2,7 +2,7 @@
 
 import type { AgentState } from "../loop/agent-state.ts";
 import { type Instant, since, toMs } from "../model/time.ts";
-import type { HealthCheck } from "../report/http-routes.ts";
+import type { HealthCheck } from "../report/http/routes.ts";
 
 export interface HealthFacts {
   readonly now: Instant;

@@ -4,9 +4,9 @@ import type { Journal, Seen } from "../loop/ports.ts";
 import type { Event } from "../model/event.ts";
 import type { Pass } from "../model/pass.ts";
 import type { Instant } from "../model/time.ts";
-import { logEvent, logImage, logThing } from "../report/item-log.ts";
-import type { Log } from "../report/log.ts";
-import { logPassEnd } from "../report/pass-log.ts";
+import { logEvent, logImage, logThing } from "../report/log/items.ts";
+import type { Log } from "../report/log/log.ts";
+import { logPassEnd } from "../report/log/pass.ts";
 import type { Recorder } from "../store/recorder.ts";
 
 export interface JournalOptions {

@@ -21,7 +21,7 @@ import { kubeletSigns } from "../host/sign-of-kubelet.ts";
 import { stateFiles } from "../host/state-files.ts";
 import { writeWholeFile } from "../host/whole-file.ts";
 import { HostError, RuntimeError, StoreError } from "../model/errors.ts";
-import { askAgent } from "../report/client.ts";
+import { askAgent } from "../report/http/client.ts";
 import { openStore, openStoreReader, type StoreReader } from "../store/open.ts";
 import { CONTROL_SOCKET } from "./agent-face.ts";
 import { keepRulesOf } from "./host.ts";

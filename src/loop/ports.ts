@@ -11,7 +11,7 @@ import type { Pass } from "../model/pass.ts";
 import type { Container, Filesystem, RuntimeInfo } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";
 import type { ObservePorts } from "../observe/observe.ts";
-import type { Verbosity } from "../report/log.ts";
+import type { Verbosity } from "../report/log/log.ts";
 
 /** The ledger, in memory; keeping it on disk never delays the caller and never fails it. */
 export interface Memory {

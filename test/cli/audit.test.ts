@@ -9,8 +9,8 @@ import type { Ledger } from "../../src/model/ledger.ts";
 import type { Image, Snapshot } from "../../src/model/snapshot.ts";
 import { watched } from "../../src/model/time.ts";
 import { namesText } from "../../src/policy/image-index.ts";
-import { auditCommands } from "../../src/report/audit-commands.ts";
-import type { AuditFinding } from "../../src/report/audit-finding.ts";
+import { auditCommands } from "../../src/report/table/audit-commands.ts";
+import type { AuditFinding } from "../../src/report/table/audit-finding.ts";
 import {
   aContainer,
   aFilesystem,

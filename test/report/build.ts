@@ -31,7 +31,7 @@ import {
   seconds,
   watched,
 } from "../../src/model/time.ts";
-import type { StatusReport } from "../../src/report/status-document.ts";
+import type { StatusReport } from "../../src/report/document/status.ts";
 import type { Screen } from "../../src/report/terminal.ts";
 
 export const GIB = 1n << 30n;

@@ -4,8 +4,8 @@ import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 
-import { diskBar } from "../../src/report/bar.ts";
-import { tableLines, wrapped } from "../../src/report/table.ts";
+import { diskBar } from "../../src/report/table/bar.ts";
+import { tableLines, wrapped } from "../../src/report/table/table.ts";
 import {
   clean,
   cutFor,

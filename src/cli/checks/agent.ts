@@ -1,7 +1,7 @@
 /** Whether an agent runs, and whether it is well. */
 
 import { isMap } from "../../config/document.ts";
-import type { DoctorCheck } from "../../report/doctor.ts";
+import type { DoctorCheck } from "../../report/table/doctor.ts";
 import { failed, ok, warning } from "./check.ts";
 
 const NAME = "agent";

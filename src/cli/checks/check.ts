@@ -1,6 +1,6 @@
 /** The results that a check of doctor may have, in short. */
 
-import type { DoctorCheck } from "../../report/doctor.ts";
+import type { DoctorCheck } from "../../report/table/doctor.ts";
 
 export const ok = (name: string, message: string): DoctorCheck => ({
   name,

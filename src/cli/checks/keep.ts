@@ -3,7 +3,7 @@
 import type { Image, KeepRules } from "../../model/snapshot.ts";
 import { compileKeepRules, unmatchedKeepRules } from "../../policy/keep.ts";
 import { counted } from "../../report/bytes.ts";
-import type { DoctorCheck } from "../../report/doctor.ts";
+import type { DoctorCheck } from "../../report/table/doctor.ts";
 import { failed, ok, warning } from "./check.ts";
 
 const NAME = "keep-rules";

@@ -8,7 +8,7 @@ import { loadConfig } from "../../config/load.ts";
 import { ConfigError } from "../../model/errors.ts";
 import type { Threshold } from "../../model/limits.ts";
 import type { Filesystem } from "../../model/snapshot.ts";
-import type { DoctorCheck } from "../../report/doctor.ts";
+import type { DoctorCheck } from "../../report/table/doctor.ts";
 import type { KubeletFact } from "../tools.ts";
 import { ok, warning } from "./check.ts";
 

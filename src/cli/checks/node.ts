@@ -10,7 +10,7 @@ import { ownership } from "../../policy/ownership.ts";
 import { sandboxImageReason, sandboxNames } from "../../policy/sandbox-image.ts";
 import { counted, humanBytes, usedPercent } from "../../report/bytes.ts";
 import { logsErrorWords } from "../../report/container-words.ts";
-import type { DoctorCheck } from "../../report/doctor.ts";
+import type { DoctorCheck } from "../../report/table/doctor.ts";
 import { blockWords } from "../../report/words.ts";
 import { failed, ok, warning } from "./check.ts";
 import { runtimeCheck } from "./runtime-faults.ts";

@@ -1,7 +1,7 @@
 /** Versions of runtimes whose faults matter to collection. */
 
 import type { RuntimeInfo } from "../../model/snapshot.ts";
-import type { DoctorCheck } from "../../report/doctor.ts";
+import type { DoctorCheck } from "../../report/table/doctor.ts";
 import { ok, warning } from "./check.ts";
 
 interface Fault {

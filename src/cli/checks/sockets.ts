@@ -1,6 +1,6 @@
 /** Which socket answers as a container runtime, and whether it is clear which one is meant. */
 
-import type { DoctorCheck } from "../../report/doctor.ts";
+import type { DoctorCheck } from "../../report/table/doctor.ts";
 import type { SocketFact } from "../tools.ts";
 import { failed, ok } from "./check.ts";
 

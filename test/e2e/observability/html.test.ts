@@ -4,8 +4,8 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 
-import { htmlReport } from "../../../src/report/html.ts";
-import { hostileReport, weekReport } from "../../report/html-report.ts";
+import { htmlReport } from "../../../src/report/html/page.ts";
+import { hostileReport, weekReport } from "../../report/html/html-report.ts";
 import { type Browser, type Look, openBrowser } from "./browser.ts";
 
 // Kept, so that a person can look at them.

@@ -1,0 +1,141 @@
+/** Document `GcReport`: one pass with everything that was tried, what it freed, and how long each step took. */
+import type {
+  ContainerItem,
+  ContainerOutcome,
+  ImageItem,
+  ImageOutcome,
+  ImageResult,
+  LogItem,
+  RemovalResult,
+  SandboxItem,
+} from "../../model/outcome.ts";
+import type { Pass, Step } from "../../model/pass.ts";
+import { since } from "../../model/time.ts";
+import { imageName } from "../image-names.ts";
+import {
+  containerEndWords,
+  imageEndWords,
+  imageResultWords,
+  removalResultWords,
+} from "../pass-words.ts";
+import { document, type JsonObject, msOf, timeOf } from "./json.ts";
+import { planBody } from "./plan.ts";
+import {
+  containerRemoveJson,
+  keepJson,
+  logRemoveJson,
+  sandboxRemoveJson,
+  triggerJson,
+} from "./reason.ts";
+import { containerJson, eventJson, imageJson, sandboxJson } from "./snapshot.ts";
+
+export const gcDocument = (pass: Pass): JsonObject =>
+  document("GcReport", {
+    ...passHeadJson(pass),
+    error: pass.error,
+    images: pass.images === null ? null : imageOutcomeJson(pass.images, pass.purpose.kind),
+    containers: pass.containers === null ? null : containerOutcomeJson(pass.containers),
+    events: pass.events.map(eventJson),
+    steps: pass.steps.map(stepJson),
+    plan: planBody(pass.plan),
+  });
+
+/** What tells one pass from another. */
+export const passHeadJson = (pass: Pass): JsonObject => ({
+  passId: pass.id,
+  passKind: pass.kind,
+  purpose: pass.purpose.kind,
+  signals: pass.purpose.kind === "pressure" ? pass.purpose.signals : undefined,
+  dryRun: pass.dryRun,
+  startedAt: timeOf(pass.startedAt),
+  endedAt: timeOf(pass.endedAt),
+  tookMs: msOf(since(pass.endedAt, pass.startedAt)),
+});
+
+export const stepJson = (step: Step): JsonObject => ({
+  name: step.name,
+  startedAt: timeOf(step.startedAt),
+  tookMs: msOf(step.took),
+  error: step.error,
+});
+
+function imageOutcomeJson(outcome: ImageOutcome, purpose: string): JsonObject {
+  return {
+    end: outcome.end,
+    endText: imageEndWords(outcome.end, purpose),
+    wantedBytes: outcome.wantedBytes,
+    reportedFreedBytes: outcome.reportedFreedBytes,
+    measuredFreedBytes: outcome.measuredFreedBytes,
+    capacityBytes: outcome.capacityBytes,
+    availableBeforeBytes: outcome.availableBefore,
+    availableAfterBytes: outcome.availableAfter,
+    error: outcome.error,
+    items: outcome.items.map(imageItemJson),
+    ghosts: outcome.ghosts.map(imageJson),
+  };
+}
+
+const imageItemJson = (item: ImageItem): JsonObject => ({
+  id: item.candidate.image.id,
+  name: imageName(item.candidate.image),
+  repoTags: item.candidate.image.repoTags,
+  sizeBytes: item.candidate.image.sizeBytes,
+  unusedForMs: msOf(item.candidate.unusedFor),
+  trigger: triggerJson(item.trigger),
+  result: imageResultJson(item.result),
+  startedAt: timeOf(item.startedAt),
+  tookMs: msOf(item.took),
+});
+
+function imageResultJson(result: ImageResult): JsonObject {
+  const base = { kind: result.kind, text: imageResultWords(result) };
+  if (result.kind === "removed")
+    return {
+      ...base,
+      reportedBytes: result.reportedBytes,
+      measuredBytes: result.measuredBytes,
+      settled: result.settled,
+    };
+  if (result.kind === "skipped") return { ...base, reason: keepJson(result.reason) };
+  if (result.kind === "failed") return { ...base, message: result.message, code: result.code };
+  return base;
+}
+
+const containerOutcomeJson = (outcome: ContainerOutcome): JsonObject => ({
+  end: outcome.end,
+  endText: containerEndWords(outcome.end),
+  measuredFreedBytes: outcome.measuredFreedBytes,
+  errors: outcome.errors,
+  containers: outcome.containers.map(containerItemJson),
+  sandboxes: outcome.sandboxes.map(sandboxItemJson),
+  logs: outcome.logs.map(logItemJson),
+});
+
+const containerItemJson = (item: ContainerItem): JsonObject => ({
+  ...containerJson(item.planned.container),
+  reason: containerRemoveJson(item.reason),
+  result: removalJson(item.result),
+  stopped: item.stopped,
+  logFiles: item.logFiles,
+  logBytes: item.logBytes,
+  logError: item.logError,
+});
+
+const sandboxItemJson = (item: SandboxItem): JsonObject => ({
+  ...sandboxJson(item.sandbox),
+  reason: sandboxRemoveJson(item.reason),
+  result: removalJson(item.result),
+});
+
+const logItemJson = (item: LogItem): JsonObject => ({
+  kind: item.kind,
+  entry: item.entry,
+  reason: logRemoveJson(item.reason),
+  result: removalJson(item.result),
+  logBytes: item.bytes,
+});
+
+const removalJson = (result: RemovalResult): JsonObject => ({
+  ...result,
+  text: removalResultWords(result),
+});

@@ -1,0 +1,156 @@
+/** Document `Plan`: what a pass would do now, with the reason for every single thing. */
+import type {
+  ContainerPlan,
+  Futility,
+  ImageCandidate,
+  ImagePlan,
+  ImageTarget,
+  KeptImage,
+  Plan,
+  PlannedContainer,
+  PlannedPodLogs,
+  PlannedSandbox,
+} from "../../model/plan.ts";
+import type { RuntimeInfo } from "../../model/snapshot.ts";
+import type { Instant } from "../../model/time.ts";
+import { podSourceWords } from "../container-words.ts";
+import { document, type JsonObject, msOf, timeOf } from "./json.ts";
+import {
+  blockJson,
+  containerKeepJson,
+  containerRemoveJson,
+  keepJson,
+  logKeepJson,
+  logRemoveJson,
+  sandboxKeepJson,
+  sandboxRemoveJson,
+  triggerJson,
+} from "./reason.ts";
+import {
+  breakdownJson,
+  containerJson,
+  imageJson,
+  recordJson,
+  runtimeJson,
+  sandboxJson,
+  usageJson,
+} from "./snapshot.ts";
+
+/** A plan with what it was made from. */
+export interface PlanReport {
+  readonly plan: Plan;
+  readonly runtime: RuntimeInfo;
+  readonly observedAt: Instant;
+}
+
+export const planDocument = (report: PlanReport): JsonObject =>
+  document("Plan", {
+    observedAt: timeOf(report.observedAt),
+    runtime: runtimeJson(report.runtime),
+    ...planBody(report.plan),
+  });
+
+/** Both halves; `null` where one was not asked for. */
+export const planBody = (plan: Plan): JsonObject => ({
+  images: plan.images === null ? null : imagePlanJson(plan.images),
+  containers: plan.containers === null ? null : containerPlanJson(plan.containers),
+});
+
+function imagePlanJson(plan: ImagePlan): JsonObject {
+  return {
+    purpose: plan.purpose,
+    now: timeOf(plan.now),
+    blocks: plan.blocks.map(blockJson),
+    triggers: plan.triggers.map(triggerJson),
+    targets: plan.targets.map(targetJson),
+    usage: plan.usage.map(usageJson),
+    futility: plan.futility.map(futilityJson),
+    notes: plan.notes,
+    expectedRemovals: plan.candidates.filter((it) => it.expected).length,
+    expectedFreedBytes: plan.candidates
+      .filter((it) => it.expected)
+      .reduce((sum, it) => sum + it.image.sizeBytes, 0n),
+    candidates: plan.candidates.map((it, index) => candidateJson(it, index + 1)),
+    kept: plan.kept.map(keptJson),
+  };
+}
+
+/** `place` counts from 1 in the order of removal. */
+export const candidateJson = (candidate: ImageCandidate, place: number): JsonObject => ({
+  place,
+  ...imageJson(candidate.image),
+  ...recordJson(candidate.record),
+  unusedForMs: msOf(candidate.unusedFor),
+  triggers: candidate.triggers.map(triggerJson),
+  expected: candidate.expected,
+});
+
+export const keptJson = (kept: KeptImage): JsonObject => ({
+  ...imageJson(kept.image),
+  ...recordJson(kept.record),
+  reason: keepJson(kept.reason),
+  tried: kept.tried,
+});
+
+function targetJson(target: ImageTarget): JsonObject {
+  const { trigger, ...figures } = target;
+  return { ...figures, trigger: triggerJson(trigger) };
+}
+
+const futilityJson = (futility: Futility): JsonObject => ({
+  filesystem: futility.filesystem,
+  boundBytes: futility.boundBytes,
+  neededBytes: futility.neededBytes,
+  boundInodes: futility.inodes?.bound,
+  neededInodes: futility.inodes?.needed,
+  futile: futility.futile,
+  breakdown: breakdownJson(futility.breakdown),
+});
+
+const containerPlanJson = (plan: ContainerPlan): JsonObject => ({
+  purpose: plan.purpose,
+  now: timeOf(plan.now),
+  blocks: plan.blocks.map(blockJson),
+  podSource: { ...plan.podSource, text: podSourceWords(plan.podSource) },
+  containers: plan.containers.map(plannedContainerJson),
+  sandboxes: plan.sandboxes.map(plannedSandboxJson),
+  podLogs: plan.podLogs.map(plannedPodLogsJson),
+  danglingLinks: plan.links.map(({ link }) => ({
+    entry: link.entry,
+    containerId: link.containerId,
+  })),
+  strays: plan.strays,
+  logsError: plan.logsError,
+});
+
+export const plannedContainerJson = (planned: PlannedContainer): JsonObject => ({
+  ...containerJson(planned.container),
+  stopFirst: planned.stopFirst,
+  decision: planned.decision.kind,
+  reason:
+    planned.decision.kind === "keep"
+      ? containerKeepJson(planned.decision.reason)
+      : containerRemoveJson(planned.decision.reason),
+  tried: planned.decision.tried,
+});
+
+export const plannedSandboxJson = (planned: PlannedSandbox): JsonObject => ({
+  ...sandboxJson(planned.sandbox),
+  decision: planned.decision.kind,
+  reason:
+    planned.decision.kind === "keep"
+      ? sandboxKeepJson(planned.decision.reason)
+      : sandboxRemoveJson(planned.decision.reason),
+  tried: planned.decision.tried,
+});
+
+const plannedPodLogsJson = (planned: PlannedPodLogs): JsonObject => ({
+  entry: planned.directory.entry,
+  podUid: planned.directory.uid,
+  decision: planned.decision.kind,
+  reason:
+    planned.decision.kind === "keep"
+      ? logKeepJson(planned.decision.reason)
+      : logRemoveJson(planned.decision.reason),
+  tried: planned.decision.tried,
+});

@@ -1,0 +1,142 @@
+/** Document `Status`: what the running agent knows of itself. */
+
+import type { Event } from "../../model/event.ts";
+import type { HoldState } from "../../model/hold.ts";
+import type { Pass } from "../../model/pass.ts";
+import type { MeasuredFilesystem, RuntimeInfo } from "../../model/snapshot.ts";
+import type { Duration, Instant } from "../../model/time.ts";
+import { passSummary } from "../log/pass.ts";
+import { passHeadJson, stepJson } from "./gc.ts";
+import { document, type Json, type JsonObject, msOf, timeOf } from "./json.ts";
+import { eventJson, filesystemJson, runtimeJson } from "./snapshot.ts";
+
+export interface LoopStatus {
+  readonly name: string;
+  readonly periodMs: number;
+  /** `false`: nothing asks for it. */
+  readonly enabled: boolean;
+  readonly lastStartedAt: Instant | null;
+  readonly lastEndedAt: Instant | null;
+  readonly nextAt: Instant | null;
+  /** `null`: the last run went well, or there was none. */
+  readonly lastError: string | null;
+  readonly consecutiveFailures: number;
+}
+
+export interface FilesystemStatus {
+  readonly filesystem: MeasuredFilesystem;
+  /** `null`: no threshold of image collection watches it. */
+  readonly thresholds: { readonly lowPercent: number; readonly highPercent: number } | null;
+}
+
+/** An eviction threshold that is met. */
+export interface PressureStatus {
+  readonly signal: string;
+  readonly mountpoint: string;
+  /** Bytes or inodes, by the signal. */
+  readonly available: bigint;
+  readonly limit: bigint;
+  /** Its grace period is over too. */
+  readonly due: boolean;
+}
+
+/** A configured value by its name in the configuration file, with where it was written. */
+export interface ValueStatus {
+  readonly field: string;
+  readonly value: Json;
+  readonly source: string;
+}
+
+export interface StatusReport {
+  readonly version: string;
+  readonly pid: number;
+  readonly now: Instant;
+  readonly startedAt: Instant;
+  readonly dryRun: boolean;
+  /** `null`: it has not answered yet. */
+  readonly runtime: RuntimeInfo | null;
+  /** Why the runtime does not answer; `null`: it does. */
+  readonly runtimeError: string | null;
+  readonly runtimeAnsweredAt: Instant | null;
+  /** Why the ledger is not kept on disk; `null`: it is. */
+  readonly ledgerError: string | null;
+  /** Why the last reload was refused; `null`: what is in force is what is written. */
+  readonly configurationError: string | null;
+  readonly hold: HoldState;
+  /** What is left of the time in which nothing is removed after a boot; `null`: none. */
+  readonly bootGrace: Duration | null;
+  readonly loops: readonly LoopStatus[];
+  /** The latest of each kind. */
+  readonly lastPasses: readonly Pass[];
+  readonly filesystems: readonly FilesystemStatus[];
+  readonly underPressure: boolean;
+  readonly pressure: readonly PressureStatus[];
+  readonly images: { readonly count: number; readonly sizeBytes: bigint } | null;
+  readonly deadContainers: number | null;
+  /** The latest warnings, the oldest first. */
+  readonly events: readonly Event[];
+  readonly values: readonly ValueStatus[];
+}
+
+export const statusDocument = (report: StatusReport): JsonObject =>
+  document("Status", {
+    version: report.version,
+    pid: report.pid,
+    now: timeOf(report.now),
+    startedAt: timeOf(report.startedAt),
+    dryRun: report.dryRun,
+    runtime: report.runtime === null ? null : runtimeJson(report.runtime),
+    runtimeError: report.runtimeError,
+    runtimeAnsweredAt: timeOf(report.runtimeAnsweredAt),
+    ledgerError: report.ledgerError,
+    configurationError: report.configurationError,
+    hold: holdJson(report.hold),
+    bootGraceMs: report.bootGrace === null ? null : msOf(report.bootGrace),
+    loops: report.loops.map(loopJson),
+    lastPasses: report.lastPasses.map(passJson),
+    filesystems: report.filesystems.map((it) => ({
+      ...filesystemJson(it.filesystem),
+      measuredAt: timeOf(it.filesystem.measuredAt),
+      lowPercent: it.thresholds?.lowPercent ?? null,
+      highPercent: it.thresholds?.highPercent ?? null,
+    })),
+    underPressure: report.underPressure,
+    pressure: report.pressure.map(pressureJson),
+    images: report.images === null ? null : { ...report.images },
+    deadContainers: report.deadContainers,
+    events: report.events.map(eventJson),
+    values: Object.fromEntries(
+      report.values.map((it) => [it.field, { value: it.value, source: it.source }]),
+    ),
+  });
+
+const holdJson = (hold: HoldState): JsonObject | null =>
+  hold.kind === "none"
+    ? null
+    : { until: timeOf(hold.until), since: timeOf(hold.since), reason: hold.reason };
+
+const loopJson = (loop: LoopStatus): JsonObject => ({
+  name: loop.name,
+  periodMs: loop.periodMs,
+  enabled: loop.enabled,
+  lastStartedAt: timeOf(loop.lastStartedAt),
+  lastEndedAt: timeOf(loop.lastEndedAt),
+  nextAt: timeOf(loop.nextAt),
+  lastError: loop.lastError,
+  consecutiveFailures: loop.consecutiveFailures,
+});
+
+const passJson = (pass: Pass): JsonObject => ({
+  ...passHeadJson(pass),
+  error: pass.error,
+  summary: passSummary(pass),
+  steps: pass.steps.map(stepJson),
+});
+
+/** The unit stands in the name, as everywhere: bytes, or inodes where the signal counts them. */
+function pressureJson(it: PressureStatus): JsonObject {
+  const head = { signal: it.signal, mountpoint: it.mountpoint, due: it.due };
+  return it.signal.endsWith(".inodesFree")
+    ? { ...head, availableInodes: it.available, limitInodes: it.limit }
+    : { ...head, availableBytes: it.available, limitBytes: it.limit };
+}

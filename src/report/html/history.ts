@@ -1,0 +1,137 @@
+/** What was removed and why, and the warnings of the time, as parts of the HTML report. */
+import type { Event } from "../../model/event.ts";
+import { type Instant, toRfc3339 } from "../../model/time.ts";
+import { counted, humanBytes } from "../bytes.ts";
+import type { HistoryReport, RemovalRow } from "../document/history.ts";
+import { shortId } from "../image-names.ts";
+import { eventTitle } from "../pass-words.ts";
+import { reasonTitle } from "../reason-titles.ts";
+import { more } from "./plan.ts";
+import { breakable, type Html, html } from "./text.ts";
+
+/** Beside the newest ones the rest is folded away, up to a bound. */
+const NEWEST_SHOWN = 10;
+const OLDER_SHOWN = 490;
+const EVENTS_SHOWN = 50;
+
+export function removedSection(history: HistoryReport): Html {
+  const gone = history.removals.filter(isGone);
+  const sorted = history.removals.toSorted((one, other) => (one.at > other.at ? -1 : 1));
+  const newest = sorted.slice(0, NEWEST_SHOWN);
+  const older = sorted.slice(NEWEST_SHOWN, NEWEST_SHOWN + OLDER_SHOWN);
+  return html`<section aria-labelledby="removed">
+    <h2 id="removed">What was removed, and why</h2>
+    ${gone.length === 0 ? html`<p>Nothing was removed in this time.</p>` : reasonBars(gone)}
+    ${
+      newest.length === 0
+        ? null
+        : html`<h3>The newest</h3>
+            ${removalTable(newest)}`
+    }
+    ${
+      older.length === 0
+        ? null
+        : html`<details>
+            <summary>${older.length} older ones</summary>
+            ${removalTable(older)}${more(sorted.length - newest.length - older.length)}
+          </details>`
+    }
+  </section>`;
+}
+
+const removalTable = (rows: readonly RemovalRow[]): Html =>
+  html`<table class="cards">
+    <thead>
+      <tr>
+        <th>When</th>
+        <th>What</th>
+        <th class="number">Freed</th>
+        <th class="number">Reported</th>
+        <th>Why</th>
+      </tr>
+    </thead>
+    <tbody>
+      ${rows.map(removalRow)}
+    </tbody>
+  </table>`;
+
+const isGone = (row: RemovalRow): boolean =>
+  row.result === "removed" || row.result === "already-gone";
+
+/** How many things went for each reason, and what that freed. */
+function reasonBars(rows: readonly RemovalRow[]): Html {
+  const groups = Array.from(new Set(rows.map((row) => `${row.kind} ${row.reason}`)))
+    .map((key) => {
+      const members = rows.filter((row) => `${row.kind} ${row.reason}` === key);
+      return { first: members[0], members, bytes: freedBy(members) };
+    })
+    .toSorted((one, other) => other.members.length - one.members.length);
+  const most = groups[0]?.members.length ?? 1;
+  return html`<table>
+    <caption>
+      ${counted(rows.length, "thing")} removed, ${humanBytes(freedBy(rows))} freed as measured.
+    </caption>
+    <thead>
+      <tr>
+        <th>Reason</th>
+        <th class="number">Removed</th>
+        <th class="number">Freed</th>
+      </tr>
+    </thead>
+    <tbody>
+      ${groups.map(
+        (group) =>
+          html`<tr>
+            <td>
+              ${title(group.first)}<span
+                class="share freed"
+                style="width:${Math.round((100 * group.members.length) / most)}%"
+              ></span>
+            </td>
+            <td class="number">${group.members.length}</td>
+            <td class="number">${group.bytes === 0n ? "–" : humanBytes(group.bytes)}</td>
+          </tr>`,
+      )}
+    </tbody>
+  </table> `;
+}
+
+const title = (row: RemovalRow | undefined): string =>
+  row === undefined ? "" : `${row.kind}: ${reasonTitle(row.reason)}`;
+
+const freedBy = (rows: readonly RemovalRow[]): bigint =>
+  rows.reduce((sum, row) => sum + (row.measuredBytes ?? 0n), 0n);
+
+function removalRow(row: RemovalRow): Html {
+  const name = row.names[0] ?? (row.kind.endsWith("s") ? row.subject : shortId(row.subject));
+  const result = isGone(row) ? null : html` <strong>${row.result}</strong>`;
+  const message = row.message === null ? null : html` <span class="soft">${row.message}</span>`;
+  return html`<tr>
+    <td data-label="When">${moment(row.at)}</td>
+    <td data-label="What"><span>${row.kind} ${breakable(name)}${result}${message}</span></td>
+    <td class="number" data-label="Freed">${bytesOrDash(row.measuredBytes)}</td>
+    <td class="number" data-label="Reported">${bytesOrDash(row.reportedBytes)}</td>
+    <td data-label="Why">
+      <span>${reasonTitle(row.reason)}${row.signal === null ? "" : ` (${row.signal})`}</span>
+    </td>
+  </tr>`;
+}
+
+const bytesOrDash = (bytes: bigint | null): string => (bytes === null ? "–" : humanBytes(bytes));
+
+export function eventsSection(events: readonly Event[]): Html | null {
+  if (events.length === 0) return null;
+  const newest = events.toSorted((one, other) => (one.at > other.at ? -1 : 1));
+  const shown = newest.slice(0, EVENTS_SHOWN);
+  return html`<section aria-labelledby="warnings">
+    <h2 id="warnings">Warnings</h2>
+    <ul>
+      ${shown.map((event) => html`<li>${moment(event.at)} <strong>${eventTitle(event.reason)}</strong> <span class="soft">(${event.reason})</span><br />${event.message}</li>`)}
+    </ul>
+    ${more(newest.length - shown.length)}
+  </section>`;
+}
+
+/** To the minute, in UTC. */
+export const moment = (at: Instant): Html =>
+  html`<time datetime="${toRfc3339(at)}">${toRfc3339(at).slice(0, 16).replace("T", " ")}</time>`;

@@ -1,0 +1,156 @@
+/** What `crigc report --html` writes: one page that needs neither network nor script. */
+import type { Plan } from "../../model/plan.ts";
+import type { RuntimeInfo } from "../../model/snapshot.ts";
+import type { Instant } from "../../model/time.ts";
+import { counted, humanBytes } from "../bytes.ts";
+import type { HistoryReport } from "../document/history.ts";
+import { diskChart, type Freed } from "./chart.ts";
+import { type DiskSample, diskSeries, type Period } from "./disk-series.ts";
+import { eventsSection, moment, removedSection } from "./history.ts";
+import { blockNotices, containersSection, keptSection, nextSection } from "./plan.ts";
+import { style } from "./style.ts";
+import { type Html, html } from "./text.ts";
+
+export interface HtmlReport {
+  /** Name of the node. */
+  readonly node: string;
+  readonly version: string;
+  readonly generatedAt: Instant;
+  /** What the charts and the history cover. */
+  readonly period: Period;
+  readonly history: HistoryReport;
+  readonly samples: readonly DiskSample[];
+  readonly thresholds: { readonly lowPercent: number; readonly highPercent: number } | null;
+  /** The node as it is now; `null` where it could not be read. */
+  readonly runtime: RuntimeInfo | null;
+  readonly plan: Plan | null;
+  /** Why the node could not be read. */
+  readonly planError: string | null;
+}
+
+export function htmlReport(report: HtmlReport): string {
+  const { plan } = report;
+  const images = plan?.images ?? null;
+  const containers = plan?.containers ?? null;
+  return html`<!doctype html>
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta name="color-scheme" content="light dark" />
+        <meta
+          http-equiv="Content-Security-Policy"
+          content="default-src 'none'; style-src 'unsafe-inline'"
+        />
+        <title>crigc report of ${report.node}</title>
+        <style>
+          ${style}
+        </style>
+      </head>
+      <body>
+        ${header(report)}
+        <main>
+          ${report.planError === null ? null : html`<p class="notice alarm"><strong>The node could not be read:</strong> ${report.planError}. What follows comes from the history.</p>`}
+          ${images === null ? null : blockNotices(images)} ${nowSection(report)}
+          ${diskSection(report)} ${removedSection(report.history)}
+          ${images === null ? null : [nextSection(images), keptSection(images)]}
+          ${containers === null ? null : containersSection(containers)}
+          ${eventsSection(report.history.events)}
+        </main>
+        <footer>
+          Written by crigc ${report.version}. Times are UTC. Sizes of images are what the runtime
+          reports; freed is what the filesystem gained, as measured.
+        </footer>
+      </body>
+    </html> `.text;
+}
+
+function header(report: HtmlReport): Html {
+  const runtime =
+    report.runtime === null ? "" : `, ${report.runtime.name} ${report.runtime.version}`;
+  return html`<header>
+    <h1>Image collection on ${report.node}</h1>
+    <p class="soft">
+      ${moment(report.period.from)} to ${moment(report.period.to)}${runtime}, written
+      ${moment(report.generatedAt)}
+    </p>
+  </header>`;
+}
+
+function nowSection(report: HtmlReport): Html {
+  const { passes, removals } = report.history;
+  const gone = removals.filter((row) => row.result === "removed").length;
+  const freed = removals.reduce((sum, row) => sum + (row.measuredBytes ?? 0n), 0n);
+  const failed = passes.filter((pass) => pass.error !== null).length;
+  return html`<section aria-labelledby="now">
+    <h2 id="now">At a glance</h2>
+    <dl class="facts">
+      ${diskFacts(report)} ${imageFacts(report)}
+      ${fact("Removed in this time", String(gone), `${humanBytes(freed)} freed, as measured`)}
+      ${fact("Passes in this time", String(passes.length), failed === 0 ? "none failed" : `${failed} failed`)}
+    </dl>
+  </section>`;
+}
+
+const diskFacts = (report: HtmlReport): readonly Html[] =>
+  (report.plan?.images?.usage ?? []).map((usage) => {
+    const { availableBytes, capacityBytes } = usage.filesystem;
+    return fact(
+      `${usage.filesystem.mountpoint} used`,
+      `${usage.usedPercent}%`,
+      `${humanBytes(availableBytes)} of ${humanBytes(capacityBytes)} free`,
+    );
+  });
+
+function imageFacts(report: HtmlReport): readonly Html[] {
+  const images = report.plan?.images ?? null;
+  if (images === null) return [];
+  const expected = images.candidates.filter((it) => it.expected);
+  const bytes = expected.reduce((sum, it) => sum + it.image.sizeBytes, 0n);
+  return [
+    fact(
+      "Images kept",
+      String(images.kept.length),
+      `of ${images.kept.length + images.candidates.length}`,
+    ),
+    fact(
+      "Would go now",
+      counted(expected.length, "image"),
+      expected.length > 0
+        ? `${humanBytes(bytes)} as reported`
+        : images.blocks.length > 0
+          ? "removal is blocked"
+          : "nothing asks for it",
+    ),
+  ];
+}
+
+const fact = (name: string, value: string, detail: string): Html =>
+  html`<div>
+    <dt>${name}</dt>
+    <dd>${value}<small>${detail}</small></dd>
+  </div>`;
+
+function diskSection(report: HtmlReport): Html {
+  const all = diskSeries(report.samples, report.period);
+  const charts = all.map((series) => {
+    const hasImages = series.roles.includes("imagefs");
+    return diskChart({
+      series,
+      period: report.period,
+      thresholds: hasImages ? report.thresholds : null,
+      freed: hasImages ? freedOf(report) : [],
+    });
+  });
+  return html`<section aria-labelledby="disk">
+    <h2 id="disk">The disk over time</h2>
+    ${charts.length === 0 ? html`<p>No samples of the disk were recorded in this time: they come from crigc run and crigc gc.</p>` : charts}
+  </section>`;
+}
+
+const freedOf = (report: HtmlReport): readonly Freed[] =>
+  report.history.removals.flatMap((row) =>
+    row.measuredBytes === null || row.measuredBytes <= 0n
+      ? []
+      : [{ at: row.at, bytes: row.measuredBytes }],
+  );

@@ -1,0 +1,164 @@
+/** What would go next and what is kept, as parts of the HTML report. */
+import type { ContainerPlan, ImageCandidate, ImagePlan, KeptImage } from "../../model/plan.ts";
+import { counted, humanBytes, humanDuration } from "../bytes.ts";
+import { logsErrorWords, podSourceWords } from "../container-words.ts";
+import { imageName } from "../image-names.ts";
+import { breakdownWords } from "../pass-words.ts";
+import { targetWords } from "../target-words.ts";
+import { blockWords, keepTitle, keepWords, triggerWords } from "../words.ts";
+import { breakable, type Html, html } from "./text.ts";
+
+const CANDIDATES_SHOWN = 100;
+const KEPT_SHOWN = 100;
+
+/** Everything that stops removal now, in words. */
+export function blockNotices(plan: ImagePlan): Html {
+  const blocks = plan.blocks.map(
+    (block) =>
+      html`<p class="notice alarm">
+        <strong>No image is removed now:</strong> ${blockWords(block)}.
+      </p>`,
+  );
+  const futile = plan.futility
+    .filter((it) => it.futile)
+    .map(
+      (it) =>
+        html`<p class="notice">What fills ${it.filesystem}, ${breakdownWords(it.breakdown)}.</p>`,
+    );
+  return html`${[...blocks, ...futile]}`;
+}
+
+export function nextSection(plan: ImagePlan): Html {
+  const expected = plan.candidates.filter((it) => it.expected).length;
+  const shown = plan.candidates.slice(0, CANDIDATES_SHOWN);
+  const wanted = plan.targets.map((target) => html`<p>Wanted: ${targetWords(target)}.</p>`);
+  return html`<section aria-labelledby="next">
+    <h2 id="next">What would go next</h2>
+    ${plan.triggers.length === 0 ? html`<p>Nothing asks for image removal now.</p>` : wanted}
+    ${
+      shown.length === 0
+        ? html`<p class="soft">No image is without a reason to stay.</p>`
+        : html`<table class="cards">
+              <caption>
+                Images that no rule keeps, in the order of
+                removal${expected === 0 ? "" : html`; ${expected} of them are expected to go`}.
+              </caption>
+              <thead>
+                <tr>
+                  <th class="number">#</th>
+                  <th>Image</th>
+                  <th class="number">Size</th>
+                  <th class="number">Unused for</th>
+                  <th>Why</th>
+                </tr>
+              </thead>
+              <tbody>
+                ${shown.map((it, index) => [index === expected ? stopRow(expected) : null, candidateRow(it, index + 1)])}
+              </tbody>
+            </table>
+            ${more(plan.candidates.length - shown.length)}`
+    }
+  </section>`;
+}
+
+const stopRow = (expected: number): Html =>
+  html`<tr class="stop">
+    <td colspan="5">
+      ${expected === 0 ? "Nothing goes now; the order if it came to that:" : "Estimated stop: the disk is measured after each removal"}
+    </td>
+  </tr>`;
+
+const candidateRow = (it: ImageCandidate, place: number): Html =>
+  html`<tr${it.expected ? null : html` class="behind"`}><td class="number" data-label="Place">${place}</td><td data-label="Image"><span>${breakable(imageName(it.image))}</span></td><td class="number" data-label="Size">${humanBytes(it.image.sizeBytes)}</td><td class="number" data-label="Unused for">${humanDuration(it.unusedFor)}</td><td data-label="Why"><span>${it.triggers.map(triggerWords).join("; ") || "no rule keeps it"}</span></td></tr>`;
+
+/** One group a rule, the largest in bytes first, with every image and its own reason inside. */
+export function keptSection(plan: ImagePlan): Html {
+  const groups = keptGroups(plan.kept);
+  const most = groups[0]?.bytes ?? 0n;
+  return html`<section aria-labelledby="kept">
+    <h2 id="kept">What is kept, and by which rule</h2>
+    <p class="soft">
+      ${counted(plan.kept.length, "image")}, ${humanBytes(sizeOf(plan.kept))} by the runtime's
+      figures. The first rule that applies decides.
+    </p>
+    ${groups.map((group) => keptGroup(group, most))}
+  </section>`;
+}
+
+interface KeptGroup {
+  readonly title: string;
+  readonly members: readonly KeptImage[];
+  readonly bytes: bigint;
+}
+
+function keptGroups(kept: readonly KeptImage[]): readonly KeptGroup[] {
+  const kinds = Array.from(new Set(kept.map((it) => it.reason.kind)));
+  return kinds
+    .map((kind) => {
+      const members = kept.filter((it) => it.reason.kind === kind);
+      return { title: keepTitle(kind), members, bytes: sizeOf(members) };
+    })
+    .toSorted((one, other) => (one.bytes > other.bytes ? -1 : one.bytes < other.bytes ? 1 : 0));
+}
+
+function keptGroup(group: KeptGroup, most: bigint): Html {
+  const share = most === 0n ? 0 : Number((group.bytes * 100n) / most);
+  const sorted = group.members.toSorted((one, other) =>
+    one.image.sizeBytes > other.image.sizeBytes ? -1 : 1,
+  );
+  const shown = sorted.slice(0, KEPT_SHOWN);
+  return html`<details>
+    <summary>
+      <strong>${group.title}</strong>: ${counted(group.members.length, "image")},
+      ${humanBytes(group.bytes)}<span class="share" style="width:${share}%"></span>
+    </summary>
+    <ul>
+      ${shown.map((it) => html`<li><strong>${breakable(imageName(it.image))}</strong>, ${humanBytes(it.image.sizeBytes)}<br /><span class="soft">${keepWords(it.reason)}</span></li>`)}
+    </ul>
+    ${more(sorted.length - shown.length)}
+  </details>`;
+}
+
+const sizeOf = (kept: readonly KeptImage[]): bigint =>
+  kept.reduce((sum, it) => sum + it.image.sizeBytes, 0n);
+
+export function containersSection(plan: ContainerPlan): Html {
+  const rows = [
+    ["Containers", plan.containers],
+    ["Sandboxes", plan.sandboxes],
+    ["Pod logs", plan.podLogs],
+  ] as const;
+  return html`<section aria-labelledby="things">
+    <h2 id="things">Containers, sandboxes and logs</h2>
+    <p>Pods: ${podSourceWords(plan.podSource)}.</p>
+    ${
+      plan.logsError === null
+        ? null
+        : html`<p class="notice alarm">
+            <strong>Logs:</strong> ${logsErrorWords(plan.logsError)}.
+          </p>`
+    }
+    <table>
+      <thead>
+        <tr>
+          <th>What</th>
+          <th class="number">Would go</th>
+          <th class="number">Kept</th>
+        </tr>
+      </thead>
+      <tbody>
+        ${rows.map(([name, things]) => {
+          const gone = things.filter((it) => it.decision.kind === "remove").length;
+          return html`<tr>
+            <td>${name}</td>
+            <td class="number">${gone}</td>
+            <td class="number">${things.length - gone}</td>
+          </tr>`;
+        })}
+      </tbody>
+    </table>
+  </section>`;
+}
+
+export const more = (count: number): Html | null =>
+  count <= 0 ? null : html`<p class="soft">and ${count} more.</p>`;

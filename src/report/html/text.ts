@@ -1,0 +1,41 @@
+/** HTML that cannot be broken out of: everything put into a template is cleaned and escaped, unless it is HTML of ours. */
+import { clean } from "../terminal.ts";
+
+/** HTML that was made by `html`; a plain string is never taken for it. */
+export class Html {
+  readonly text: string;
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+export type Part = Html | string | number | bigint | null | readonly Part[];
+
+/** `html\`<b>${name}</b>\``; `null` leaves nothing. */
+export function html(texts: TemplateStringsArray, ...parts: readonly Part[]): Html {
+  return new Html(
+    texts.reduce((whole, text, index) => whole + rendered(parts[index - 1] ?? null) + text),
+  );
+}
+
+function rendered(part: Part): string {
+  if (part === null) return "";
+  if (part instanceof Html) return part.text;
+  if (typeof part === "object") return part.map(rendered).join("");
+  return escaped(String(part));
+}
+
+const ENTITIES: Readonly<Record<string, string>> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  '"': "&quot;",
+  "'": "&#39;",
+};
+
+const escaped = (text: string): string =>
+  clean(text).replace(/[&<>"']/g, (character) => ENTITIES[character] ?? "");
+
+/** A long name that may be broken at its slashes. */
+export const breakable = (name: string): Html =>
+  html`${name.split(/(?<=\/)/).map((part, index) => (index === 0 ? part : html`<wbr />${part}`))}`;

@@ -1,0 +1,66 @@
+/** Asks a running agent over its control socket, with a deadline and a bound on the answer. */
+import { HostError, messageOf } from "../../model/errors.ts";
+
+export interface ControlRequest {
+  readonly socketPath: string;
+  /** With its query: `/status.txt?width=80`. */
+  readonly path: string;
+  readonly timeoutMs: number;
+}
+
+/** Larger than the largest status and image list by far. */
+const ANSWER_BYTES_MAXIMUM = 64 << 20;
+
+/** The body of the answer. Throws `HostError` of kind `http` where no agent answers, or with anything but 200. */
+export async function askAgent(request: ControlRequest): Promise<string> {
+  const { status, body } = await exchange(request);
+  if (status === 200) return body;
+  throw new HostError(
+    "http",
+    `asking the agent at ${request.socketPath} for ${request.path} was answered with status ${status}: ${body.slice(0, 200).trim()}; is it a crigc of this version?`,
+  );
+}
+
+async function exchange(
+  request: ControlRequest,
+): Promise<{ readonly status: number; readonly body: string }> {
+  const deadline = AbortSignal.timeout(request.timeoutMs);
+  try {
+    const response = await fetch(`http://crigc${request.path}`, {
+      unix: request.socketPath,
+      signal: deadline,
+      redirect: "error",
+    });
+    return { status: response.status, body: await boundedText(response) };
+  } catch (error) {
+    throw new HostError("http", failure(request, error), { cause: error });
+  }
+}
+
+async function boundedText(response: Response): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  let bytes = 0;
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.byteLength;
+    if (bytes > ANSWER_BYTES_MAXIMUM)
+      throw new Error(`the answer is larger than ${ANSWER_BYTES_MAXIMUM} bytes`);
+    text += decoder.decode(chunk, { stream: true });
+  }
+  return text + decoder.decode();
+}
+
+function failure(request: ControlRequest, error: unknown): string {
+  const asking = `asking the agent at ${request.socketPath} failed`;
+  const code = error instanceof Error && "code" in error ? error.code : null;
+  if (code === "ENOENT")
+    return `${asking}: there is no such socket; start crigc run, or name its --run-dir`;
+  if (code === "ECONNREFUSED")
+    return `${asking}: nothing listens there any more; start crigc run again`;
+  if (code === "ECONNRESET")
+    return `${asking}: it closed the connection without an answer; is it a crigc that listens there?`;
+  if (code === "EACCES") return `${asking}: permission denied; run this as the agent's user`;
+  if (error instanceof Error && error.name === "TimeoutError")
+    return `${asking}: no answer within ${request.timeoutMs} ms; the agent hangs, look at its log`;
+  return `${asking}: ${messageOf(error)}; is it a crigc that listens there?`;
+}

@@ -1,0 +1,116 @@
+import { printedJson } from "../document/json.ts";
+import { statusDocument, type StatusReport } from "../document/status.ts";
+/** What each path of the control socket and of the metrics address answers. */
+import { imageListDocument, type ImageListReport, imageListTable } from "../table/images.ts";
+import { statusTable } from "../table/status.ts";
+import { clean, type Screen } from "../terminal.ts";
+
+/** One thing that health is made of. */
+export interface HealthCheck {
+  readonly name: string;
+  /** `null`: it is well. */
+  readonly problem: string | null;
+}
+
+export interface HttpProviders {
+  /** Prometheus text, brought up to date by the call. */
+  readonly metrics: () => string;
+  /** Whether the loops are alive. */
+  readonly health: () => readonly HealthCheck[];
+  /** Whether the runtime is reached and the ledger is loaded. */
+  readonly readiness: () => readonly HealthCheck[];
+  readonly status: () => StatusReport;
+  readonly images: () => ImageListReport;
+}
+
+/** `metrics`: an address that others may reach, so that it says nothing of images or configuration. */
+export type Surface = "control" | "metrics";
+
+export function answered(request: Request, surface: Surface, providers: HttpProviders): Response {
+  const url = new URL(request.url);
+  const route = routeOf(url, surface, providers);
+  if (route === null) return plain(404, `no such path; there are ${PATHS[surface].join(", ")}\n`);
+  if (request.method !== "GET" && request.method !== "HEAD")
+    return plain(405, "only GET and HEAD are answered\n", { allow: "GET, HEAD" });
+  return route();
+}
+
+const OPEN_PATHS = ["/metrics", "/healthz", "/readyz"];
+const PATHS: Readonly<Record<Surface, readonly string[]>> = {
+  metrics: OPEN_PATHS,
+  control: [...OPEN_PATHS, "/status", "/status.txt", "/images", "/images.txt"],
+};
+
+type Route = () => Response;
+
+function routeOf(url: URL, surface: Surface, providers: HttpProviders): Route | null {
+  switch (url.pathname) {
+    case "/metrics":
+      return () => typed("text/plain; version=0.0.4; charset=utf-8", providers.metrics());
+    case "/healthz":
+      return () => health(providers.health());
+    case "/readyz":
+      return () => health(providers.readiness());
+    default:
+      return surface === "control" ? controlRoute(url, providers) : null;
+  }
+}
+
+// The tables are made here rather than by the command that shows them: what the agent knows need not be
+// understood by a client of another version, and figures stay exact.
+function controlRoute(url: URL, providers: HttpProviders): Route | null {
+  switch (url.pathname) {
+    case "/status":
+      return () => json(printedJson(statusDocument(providers.status())));
+    case "/status.txt":
+      return () => plain(200, statusTable(providers.status(), screenFrom(url)));
+    case "/images":
+      return () => json(printedJson(imageListDocument(providers.images())));
+    case "/images.txt":
+      return () => plain(200, imageListTable(providers.images(), screenFrom(url)));
+    default:
+      return null;
+  }
+}
+
+const WIDTH_MAXIMUM = 1000;
+
+/** The screen of who asks: `?width=100&colour=1&unicode=1`. */
+export const screenQuery = (screen: Screen): string =>
+  new URLSearchParams({
+    ...(screen.width === null ? {} : { width: String(screen.width) }),
+    colour: screen.colour ? "1" : "0",
+    unicode: screen.unicode ? "1" : "0",
+  }).toString();
+
+function screenFrom(url: URL): Screen {
+  const width = Number(url.searchParams.get("width") ?? "0");
+  return {
+    width: Number.isInteger(width) && width > 0 ? Math.min(width, WIDTH_MAXIMUM) : null,
+    colour: url.searchParams.get("colour") === "1",
+    unicode: url.searchParams.get("unicode") === "1",
+  };
+}
+
+function health(checks: readonly HealthCheck[]): Response {
+  const ill = checks.some((check) => check.problem !== null);
+  const lines = checks.map((check) =>
+    check.problem === null
+      ? `ok      ${check.name}`
+      : `failed  ${check.name}: ${clean(check.problem)}`,
+  );
+  return plain(ill ? 503 : 200, `${[...lines, ill ? "not well" : "well"].join("\n")}\n`);
+}
+
+const json = (body: string): Response => typed("application/json; charset=utf-8", body);
+
+const typed = (type: string, body: string): Response =>
+  new Response(body, { headers: { "content-type": type, ...SAFE } });
+
+const plain = (status: number, body: string, headers: Record<string, string> = {}): Response =>
+  new Response(body, {
+    status,
+    headers: { "content-type": "text/plain; charset=utf-8", ...SAFE, ...headers },
+  });
+
+const SAFE = { "cache-control": "no-store", "x-content-type-options": "nosniff" };

@@ -1,0 +1,107 @@
+/** Folding of identical failures: the first is written, its repetitions are counted, and the count is written later. */
+import { type Duration, type Instant, since } from "../../model/time.ts";
+
+export interface Failure {
+  readonly at: Instant;
+  /** What keeps failing; a success of the same topic ends the series. */
+  readonly topic: string;
+  readonly message: string;
+}
+
+/** What is to be written of a failure. */
+export interface Folded<Item> {
+  readonly item: Item;
+  /** How often the same was seen since it was last written, this time included. */
+  readonly repeated: number;
+}
+
+interface Series<Item> {
+  item: Item;
+  message: string;
+  writtenAt: Instant;
+  /** Since it was written. */
+  unwritten: number;
+  /** Since the last success. */
+  failures: number;
+  firstAt: Instant;
+}
+
+/** Series that are remembered; the one that failed longest ago is forgotten first. */
+const SERIES_MAXIMUM = 256;
+
+export class Fold<Item> {
+  readonly #series = new Map<string, Series<Item>>();
+  readonly #window: Duration;
+
+  /** A failure that repeats itself is written again after `window`. */
+  constructor(window: Duration) {
+    this.#window = window;
+  }
+
+  /** What is to be written now: the failure itself unless it is a repetition, after what an older series still holds. */
+  failed(failure: Failure, item: Item): readonly Folded<Item>[] {
+    const known = this.#series.get(failure.topic);
+    this.#series.delete(failure.topic);
+    const series = { item, message: failure.message, writtenAt: failure.at, unwritten: 0 };
+    if (known === undefined || known.message !== failure.message) {
+      this.#series.set(failure.topic, {
+        ...series,
+        failures: (known?.failures ?? 0) + 1,
+        firstAt: known?.firstAt ?? failure.at,
+      });
+      return [...held(known), ...this.#forgotten(), { item, repeated: 1 }];
+    }
+    known.item = item;
+    known.failures += 1;
+    known.unwritten += 1;
+    this.#series.set(failure.topic, known);
+    return this.#isDue(known, failure.at) ? written(known, failure.at) : [];
+  }
+
+  /** Ends the series of a topic: how often it failed and since when, or `null` if it did not. */
+  succeeded(topic: string): { readonly failures: number; readonly firstAt: Instant } | null {
+    const known = this.#series.get(topic);
+    if (known === undefined) return null;
+    this.#series.delete(topic);
+    return { failures: known.failures, firstAt: known.firstAt };
+  }
+
+  /** Counts that wait for longer than the window. */
+  due(now: Instant): readonly Folded<Item>[] {
+    return Array.from(this.#series.values()).flatMap((series) =>
+      this.#isDue(series, now) ? written(series, now) : [],
+    );
+  }
+
+  /** Everything that was counted and not written yet: at the end of the program. */
+  flush(now: Instant): readonly Folded<Item>[] {
+    return Array.from(this.#series.values()).flatMap((series) => written(series, now));
+  }
+
+  // A wall clock that went back makes a series due at once, rather than silent for as long as it went back.
+  #isDue(series: Series<Item>, now: Instant): boolean {
+    const age = since(now, series.writtenAt);
+    return series.unwritten > 0 && (age >= this.#window || age < 0n);
+  }
+
+  #forgotten(): readonly Folded<Item>[] {
+    if (this.#series.size <= SERIES_MAXIMUM) return [];
+    for (const [topic, series] of this.#series) {
+      this.#series.delete(topic);
+      return held(series);
+    }
+    return [];
+  }
+}
+
+const held = <Item>(series: Series<Item> | undefined): readonly Folded<Item>[] =>
+  series === undefined || series.unwritten === 0
+    ? []
+    : [{ item: series.item, repeated: series.unwritten }];
+
+function written<Item>(series: Series<Item>, now: Instant): readonly Folded<Item>[] {
+  const folded = held(series);
+  series.unwritten = 0;
+  series.writtenAt = now;
+  return folded;
+}

@@ -1,0 +1,105 @@
+/** The log: one line a fact, through a sink that is given in; identical failures are folded, and success after failure is said. */
+import { type Duration, duration, type Instant, minutes, since } from "../../model/time.ts";
+import { counted, humanDuration } from "../bytes.ts";
+import { Fold, type Folded } from "./fold.ts";
+import { type Fields, type LogEntry, type LogFormat, logLine, type Severity } from "./line.ts";
+
+/**
+ * 0: what an operator must know. 1: passes that did something. 2 (the default): every pass, every removal.
+ * 3: what was skipped. 4: steps. 5: why every single image is kept or removed.
+ */
+export type Verbosity = 0 | 1 | 2 | 3 | 4 | 5;
+
+export interface LogOptions {
+  readonly format: LogFormat;
+  readonly verbosity: number;
+  /** Takes one line without its newline; usually standard error. */
+  readonly sink: (line: string) => void;
+  readonly now: () => Instant;
+  /** How long an identical failure is only counted; default 10 min. */
+  readonly foldWindow?: Duration;
+}
+
+export interface Log {
+  info(verbosity: Verbosity, message: string, fields?: Fields): void;
+  warning(message: string, fields?: Fields): void;
+  error(message: string, fields?: Fields): void;
+  /** A failure that may repeat itself: identical ones of a topic are folded into one line with a count. */
+  failure(topic: string, message: string, fields?: Fields): void;
+  /** Like `failure`, as a warning. */
+  recurring(topic: string, message: string, fields?: Fields): void;
+  /** Says that `what` succeeds again if the topic had failed, else nothing. */
+  success(topic: string, what: string): void;
+  enabled(verbosity: Verbosity): boolean;
+  /** The same log, spoken by another component. */
+  named(component: string): Log;
+  /** The same log from now on in another form: what failed before is still known to have failed. */
+  reconfigured(form: Pick<LogOptions, "format" | "verbosity">): Log;
+  /** Writes what folding still holds back; before the program ends. */
+  flush(): void;
+}
+
+const FOLD_WINDOW = minutes(10);
+
+export function createLog(options: LogOptions): Log {
+  const fold = new Fold<LogEntry>(options.foldWindow ?? FOLD_WINDOW);
+  return spokenBy("crigc", { ...options, fold });
+}
+
+interface Shared extends LogOptions {
+  readonly fold: Fold<LogEntry>;
+}
+
+function spokenBy(component: string, shared: Shared): Log {
+  const write = (entry: LogEntry): void => shared.sink(logLine(entry, shared.format));
+  const writeFolded = (folded: readonly Folded<LogEntry>[]): void => {
+    for (const it of folded) write(withCount(it));
+  };
+  const entry = (severity: Severity, message: string, fields: Fields): LogEntry => ({
+    at: shared.now(),
+    severity,
+    verbosity: null,
+    component,
+    message,
+    fields,
+  });
+  const say = (it: LogEntry): void => {
+    writeFolded(shared.fold.due(it.at));
+    write(it);
+  };
+  const recur = (topic: string, it: LogEntry): void =>
+    writeFolded(shared.fold.failed({ at: it.at, topic, message: it.message }, it));
+  const enabled = (verbosity: Verbosity): boolean => verbosity <= shared.verbosity;
+
+  return {
+    enabled,
+    info: (verbosity, message, fields = {}) => {
+      if (enabled(verbosity)) say({ ...entry("info", message, fields), verbosity });
+    },
+    warning: (message, fields = {}) => say(entry("warning", message, fields)),
+    error: (message, fields = {}) => say(entry("error", message, fields)),
+    failure: (topic, message, fields = {}) => recur(topic, entry("error", message, fields)),
+    recurring: (topic, message, fields = {}) => recur(topic, entry("warning", message, fields)),
+    success: (topic, what) => {
+      const ended = shared.fold.succeeded(topic);
+      if (ended === null) return;
+      const it = entry("info", "", {});
+      say({
+        ...it,
+        verbosity: 0,
+        message: recovered(what, ended.failures, since(it.at, ended.firstAt)),
+      });
+    },
+    named: (name) => spokenBy(name, shared),
+    reconfigured: ({ format, verbosity }) => spokenBy(component, { ...shared, format, verbosity }),
+    flush: () => writeFolded(shared.fold.flush(shared.now())),
+  };
+}
+
+const recovered = (what: string, failures: number, span: Duration): string =>
+  `${what} succeeded after ${counted(failures, "failure")} in ${humanDuration(span < 0n ? duration(0n) : span)}`;
+
+const withCount = (folded: Folded<LogEntry>): LogEntry =>
+  folded.repeated === 1
+    ? folded.item
+    : { ...folded.item, fields: { ...folded.item.fields, repeated: folded.repeated } };

@@ -1,0 +1,177 @@
+/** A finished pass in the log: its steps, why every image stays or goes, and one line that sums it up. */
+
+import type { RemovalResult } from "../../model/outcome.ts";
+import type { Pass } from "../../model/pass.ts";
+import type { ImageBlock } from "../../model/reason.ts";
+import { since } from "../../model/time.ts";
+import { counted, humanBytes, humanDuration, usedPercent } from "../bytes.ts";
+import { stepJson } from "../document/gc.ts";
+import { type JsonObject, msOf } from "../document/json.ts";
+import { imageName } from "../image-names.ts";
+import { containerEndWords, imageEndWords, passTitle } from "../pass-words.ts";
+import { blockTitle, blockWords, keepWords } from "../words.ts";
+import type { Log } from "./log.ts";
+
+/** At the level where each belongs; the single removals are logged as they happen, by item-log. */
+export function logPassEnd(log: Log, pass: Pass): void {
+  const speaker = log.named(pass.kind);
+  explainImages(speaker, pass);
+  logSteps(speaker, pass);
+  logContainerErrors(speaker, pass);
+  logSummary(speaker, pass);
+}
+
+function logSummary(log: Log, pass: Pass): void {
+  const topic = `pass/${pass.kind}`;
+  const fields = summaryFields(pass);
+  const failed = pass.error ?? pass.images?.error ?? null;
+  if (failed !== null) {
+    log.failure(topic, `${capital(passTitle(pass.kind))} failed: ${failed}`, fields);
+    return;
+  }
+  if (pass.kind === "pressure" && !didSomething(pass)) {
+    // Every ten seconds for as long as the pressure lasts: without its figures it is the same line, which is counted.
+    log.recurring(topic, idleSummary(pass), fields);
+    return;
+  }
+  log.success(topic, capital(passTitle(pass.kind)));
+  log.info(didSomething(pass) ? 1 : 2, passSummary(pass), fields);
+}
+
+/** What the container half could not read or do; the rest of the pass went on. */
+function logContainerErrors(log: Log, { kind, id, containers }: Pass): void {
+  if (containers === null) return;
+  const topic = `pass/${kind}/containers`;
+  const what = `${capital(passTitle(kind))}: containers and logs`;
+  if (containers.errors.length === 0) {
+    log.success(topic, what);
+    return;
+  }
+  log.failure(topic, `${what}: ${containers.errors.join("; ")}`, { passId: id });
+}
+
+function idleSummary({ kind, containers, images, purpose, plan }: Pass): string {
+  const ends = [
+    ...(containers === null
+      ? []
+      : [`containers: ${containerEndWords(containers.end)}${why(plan.containers?.blocks)}`]),
+    ...(images === null
+      ? []
+      : [`images: ${imageEndWords(images.end, purpose.kind)}${why(plan.images?.blocks)}`]),
+  ];
+  return `${capital(passTitle(kind))} found nothing to remove (${ends.join("; ")})`;
+}
+
+/** What blocks, without figures that change while it lasts. */
+function why(blocks: readonly ImageBlock[] = []): string {
+  const [block] = blocks;
+  return block === undefined ? "" : `: ${blockTitle(block.kind)}`;
+}
+
+/** One sentence: `Image collection: 3 images removed, 1.2 GiB freed, …, in 2.1s`. */
+export function passSummary(pass: Pass): string {
+  // Both halves may have ended in the same way, a dry run above all.
+  const parts = [...new Set([...containerParts(pass), ...imageParts(pass)])];
+  const took = humanDuration(since(pass.endedAt, pass.startedAt));
+  return `${capital(passTitle(pass.kind))}: ${parts.join("; ") || "nothing was asked for"} (${took})`;
+}
+
+function imageParts(pass: Pass): readonly string[] {
+  const outcome = pass.images;
+  if (outcome === null) return [];
+  const block = pass.plan.images?.blocks[0];
+  const end =
+    outcome.end === "blocked" && block !== undefined
+      ? blockWords(block)
+      : imageEndWords(outcome.end, pass.purpose.kind);
+  const removed = outcome.items.filter((it) => it.result.kind === "removed").length;
+  if (removed === 0) return [end];
+  // What was freed is what the filesystem says; the runtime's figures are named where they promised something else.
+  const figures =
+    outcome.measuredFreedBytes === 0n
+      ? ` (${humanBytes(outcome.reportedFreedBytes)} by the runtime's figures)`
+      : "";
+  const freed = `${humanBytes(outcome.measuredFreedBytes)} freed${figures}`;
+  return [`${counted(removed, "image")} removed, ${freed}, ${end}`];
+}
+
+function containerParts(pass: Pass): readonly string[] {
+  const outcome = pass.containers;
+  if (outcome === null) return [];
+  const gone = [
+    ...some(removed(outcome.containers), "container", "containers"),
+    ...some(removed(outcome.sandboxes), "sandbox", "sandboxes"),
+    ...some(removed(outcome.logs), "log entry", "log entries"),
+  ];
+  if (gone.length > 0) return [`${gone.join(", ")} removed`];
+  if (outcome.end === "done") return ["no container had to go"];
+  const block = pass.plan.containers?.blocks[0];
+  return [
+    outcome.end === "blocked" && block !== undefined
+      ? blockWords(block)
+      : containerEndWords(outcome.end),
+  ];
+}
+
+const some = (count: number, one: string, many: string): readonly string[] =>
+  count === 0 ? [] : [counted(count, one, many)];
+
+/** The figures of the summary line; the JSON log has the timed steps too. */
+function summaryFields(pass: Pass): JsonObject {
+  const images = pass.images;
+  const available = images?.availableAfter ?? null;
+  const capacity = images?.capacityBytes ?? null;
+  return {
+    passId: pass.id,
+    tookMs: msOf(since(pass.endedAt, pass.startedAt)),
+    dryRun: pass.dryRun || undefined,
+    end: images?.end,
+    wantedBytes: images?.wantedBytes ?? undefined,
+    measuredFreedBytes: images?.measuredFreedBytes,
+    reportedFreedBytes: images?.reportedFreedBytes,
+    availableBytes: available ?? undefined,
+    usedPercent:
+      available === null || capacity === null ? undefined : usedPercent(capacity, available),
+    steps: pass.steps.map(stepJson),
+  };
+}
+
+function logSteps(log: Log, pass: Pass): void {
+  if (!log.enabled(4)) return;
+  for (const step of pass.steps)
+    log.info(4, `Step ${step.name}${step.error === null ? "" : `: ${step.error}`}`, {
+      passId: pass.id,
+      tookMs: msOf(step.took),
+    });
+}
+
+function explainImages(log: Log, pass: Pass): void {
+  const plan = pass.plan.images;
+  if (plan === null || !log.enabled(5)) return;
+  for (const it of plan.kept)
+    log.info(5, `Image ${imageName(it.image)} is kept: ${keepWords(it.reason)}`, {
+      image: it.image.id,
+      code: it.reason.kind,
+      passId: pass.id,
+    });
+  for (const [index, it] of plan.candidates.entries())
+    log.info(5, `Image ${imageName(it.image)} is number ${index + 1} to go`, {
+      image: it.image.id,
+      unusedForMs: msOf(it.unusedFor),
+      expected: it.expected,
+      passId: pass.id,
+    });
+}
+
+const removed = (items: readonly { readonly result: RemovalResult }[]): number =>
+  items.filter((it) => it.result.kind === "removed" || it.result.kind === "already-gone").length;
+
+const didSomething = (pass: Pass): boolean =>
+  (pass.images?.items.length ?? 0) > 0 ||
+  (pass.containers !== null &&
+    pass.containers.containers.length +
+      pass.containers.sandboxes.length +
+      pass.containers.logs.length >
+      0);
+
+const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);

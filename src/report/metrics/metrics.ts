@@ -1,0 +1,169 @@
+/** The metrics of an agent: fed by passes, calls and events, set from what the node looks like, exposed as text. */
+import type { EventReason } from "../../model/event.ts";
+import type { HoldState } from "../../model/hold.ts";
+import type { Pass } from "../../model/pass.ts";
+import type { MeasuredFilesystem, RuntimeInfo } from "../../model/snapshot.ts";
+import { type Duration, type Instant, instantToMs, toMs } from "../../model/time.ts";
+import { countPass, passOutcome } from "./pass.ts";
+import { MetricRegistry } from "./registry.ts";
+import type { MetricName } from "./table.ts";
+
+/** A call to the runtime that has ended. */
+export interface CallFigures {
+  readonly method: string;
+  /** The gRPC code's name: `OK`, `NOT_FOUND`. */
+  readonly code: string;
+  readonly tookMs: number;
+}
+
+/** What the agent knows now; taken when the metrics are read, or whenever it changes. */
+export interface NodeFigures {
+  /** `null`: it has never answered. */
+  readonly runtime: RuntimeInfo | null;
+  readonly runtimeAnswers: boolean;
+  readonly filesystems: readonly MeasuredFilesystem[];
+  /** Percent; `null`: image collection by space is off. */
+  readonly thresholds: { readonly highPercent: number; readonly lowPercent: number } | null;
+  readonly images: { readonly count: number; readonly sizeBytes: bigint } | null;
+  readonly deadContainers: number | null;
+  readonly underPressure: boolean;
+  /** Every configured signal; `true`: its threshold is met. */
+  readonly signals: readonly { readonly signal: string; readonly met: boolean }[];
+  readonly hold: HoldState;
+  /** `null`: no grace runs. */
+  readonly bootGrace: Duration | null;
+  readonly ledgerOnDisk: boolean;
+  /** Whether the configuration as it is written is in force. */
+  readonly configurationInForce: boolean;
+}
+
+export interface ProcessFigures {
+  readonly cpuSeconds: number;
+  readonly residentBytes: number;
+  /** `null`: unknown. */
+  readonly openFiles: number | null;
+}
+
+export interface Metrics {
+  observePass(pass: Pass): void;
+  observeCall(call: CallFigures): void;
+  observeEvent(reason: EventReason): void;
+  setNode(node: NodeFigures): void;
+  setProcess(figures: ProcessFigures): void;
+  /** Prometheus text, version 0.0.4. */
+  expose(): string;
+}
+
+export function createMetrics(build: {
+  readonly version: string;
+  readonly commit: string;
+  readonly startedAt: Instant;
+}): Metrics {
+  const registry = new MetricRegistry();
+  const failures = new Map<Pass["kind"], number>();
+  let cpuSeconds = 0;
+  registry.set("crigc_build_info", 1, [build.version, build.commit]);
+  registry.set("crigc_start_time_seconds", instantToMs(build.startedAt) / 1000);
+  for (const name of FROM_THE_START) registry.add(name, 0);
+
+  return {
+    observePass: (pass) => {
+      countPass(registry, pass);
+      const failed = passOutcome(pass) === "failed" ? (failures.get(pass.kind) ?? 0) + 1 : 0;
+      failures.set(pass.kind, failed);
+      registry.set("crigc_pass_consecutive_failures", failed, [pass.kind]);
+    },
+    observeCall: ({ method, code, tookMs }) => {
+      registry.add("crigc_cri_calls_total", 1, [method, code]);
+      registry.observe("crigc_cri_call_duration_seconds", tookMs / 1000, [method]);
+    },
+    observeEvent: (reason) => registry.add("crigc_events_total", 1, [reason]),
+    setNode: (node) => setNode(registry, node),
+    setProcess: (figures) => {
+      registry.add("process_cpu_seconds_total", figures.cpuSeconds - cpuSeconds);
+      cpuSeconds = Math.max(cpuSeconds, figures.cpuSeconds);
+      registry.set("process_resident_memory_bytes", figures.residentBytes);
+      if (figures.openFiles !== null) registry.set("process_open_fds", figures.openFiles);
+    },
+    expose: () => registry.expose(),
+  };
+}
+
+/** Counters without labels are there from the start, so that their first increase is seen. */
+const FROM_THE_START: readonly MetricName[] = [
+  "crigc_image_wanted_bytes_total",
+  "crigc_image_freed_reported_bytes_total",
+  "crigc_image_freed_measured_bytes_total",
+  "crigc_container_freed_measured_bytes_total",
+  "crigc_log_removed_bytes_total",
+  "crigc_ghost_images_total",
+  "crigc_futile_passes_total",
+  "crigc_futile",
+  "crigc_in_use_unknown",
+];
+
+function setNode(registry: MetricRegistry, node: NodeFigures): void {
+  registry.set("crigc_runtime_up", flag(node.runtimeAnswers));
+  if (node.runtime !== null)
+    registry.replace("crigc_runtime_info", [[[node.runtime.name, node.runtime.version], 1]]);
+  setFilesystems(registry, node.filesystems);
+  if (node.thresholds !== null) {
+    registry.set("crigc_image_gc_high_threshold_ratio", node.thresholds.highPercent / 100);
+    registry.set("crigc_image_gc_low_threshold_ratio", node.thresholds.lowPercent / 100);
+  }
+  if (node.images !== null) {
+    registry.set("crigc_images", node.images.count);
+    registry.set("crigc_images_size_bytes", node.images.sizeBytes);
+  }
+  if (node.deadContainers !== null) registry.set("crigc_dead_containers", node.deadContainers);
+  registry.set("crigc_disk_pressure", flag(node.underPressure));
+  registry.replace(
+    "crigc_eviction_threshold_met",
+    node.signals.map((it) => [[it.signal], flag(it.met)] as const),
+  );
+  registry.set("crigc_hold", flag(node.hold.kind === "held"));
+  registry.set("crigc_hold_until_timestamp_seconds", holdEnd(node.hold));
+  registry.set(
+    "crigc_boot_grace_remaining_seconds",
+    node.bootGrace === null ? 0 : toMs(node.bootGrace) / 1000,
+  );
+  registry.set("crigc_ledger_up", flag(node.ledgerOnDisk));
+  registry.set("crigc_config_reload_success", flag(node.configurationInForce));
+}
+
+/** One series for each role, so that a query need not know which roles share a filesystem. */
+function setFilesystems(
+  registry: MetricRegistry,
+  filesystems: readonly MeasuredFilesystem[],
+): void {
+  const rows = (
+    figure: (it: MeasuredFilesystem) => number | bigint,
+  ): readonly (readonly [string[], number | bigint])[] =>
+    filesystems.flatMap((it) =>
+      it.roles.map((role) => [[it.mountpoint, role], figure(it)] as const),
+    );
+  registry.replace(
+    "crigc_filesystem_capacity_bytes",
+    rows((it) => it.capacityBytes),
+  );
+  registry.replace(
+    "crigc_filesystem_available_bytes",
+    rows((it) => it.availableBytes),
+  );
+  registry.replace(
+    "crigc_filesystem_inodes",
+    rows((it) => it.inodes),
+  );
+  registry.replace(
+    "crigc_filesystem_inodes_free",
+    rows((it) => it.inodesFree),
+  );
+  registry.replace(
+    "crigc_filesystem_measured_timestamp_seconds",
+    rows((it) => instantToMs(it.measuredAt) / 1000),
+  );
+}
+
+const flag = (value: boolean): number => (value ? 1 : 0);
+const holdEnd = (hold: HoldState): number =>
+  hold.kind === "none" || hold.until === null ? 0 : instantToMs(hold.until) / 1000;

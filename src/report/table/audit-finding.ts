@@ -1,0 +1,56 @@
+/** What `crigc audit` may find: things that look leaked or inconsistent, as plain data. */
+
+import type { DiskBreakdown } from "../../model/plan.ts";
+import type { Container, Image, Sandbox } from "../../model/snapshot.ts";
+import type { Instant } from "../../model/time.ts";
+
+/** `removable`: no use, pin or rule keeps the image, so that removing it by hand does no harm. */
+export type AuditFinding =
+  /** Neither tag nor digest names it. */
+  | {
+      readonly kind: "nameless-image";
+      readonly image: Image;
+      readonly inUse: boolean;
+      readonly removable: boolean;
+    }
+  | {
+      readonly kind: "ghost-image";
+      readonly image: Image;
+      readonly since: Instant;
+      readonly attempts: number;
+    }
+  /** Bytes of a filesystem that no image, container or log explains. */
+  | {
+      readonly kind: "unexplained-bytes";
+      readonly filesystem: string;
+      readonly breakdown: DiskBreakdown;
+    }
+  /** A digest names it and no tag does, and nothing uses it. */
+  | { readonly kind: "untagged-image"; readonly image: Image; readonly removable: boolean }
+  /** Named only by the name that containerd makes up for an import: `import-2026-01-31@sha256:…`. */
+  | {
+      readonly kind: "made-up-name";
+      readonly image: Image;
+      readonly inUse: boolean;
+      readonly removable: boolean;
+    }
+  /** The runtime's image store is larger than its images can make it. */
+  | {
+      readonly kind: "unexplained-store-bytes";
+      readonly filesystem: string;
+      readonly usedBytes: bigint;
+      /** Of all listed images, added up. */
+      readonly reportedBytes: bigint;
+      readonly images: number;
+    }
+  | { readonly kind: "foreign-container"; readonly container: Container }
+  | { readonly kind: "foreign-sandbox"; readonly sandbox: Sandbox }
+  /** Its sandbox is not listed. */
+  | { readonly kind: "orphan-container"; readonly container: Container }
+  /** The log directories could not be read, so that no log is removed. */
+  | { readonly kind: "unread-logs"; readonly message: string }
+  | { readonly kind: "stray-log-entry"; readonly directory: string; readonly entry: string }
+  /** A reference that a container has and no image carries. */
+  | { readonly kind: "unresolved-reference"; readonly reference: string; readonly message: string }
+  /** What something uses could not be read, so that no image is removed. */
+  | { readonly kind: "unknown-use"; readonly subject: string; readonly message: string };

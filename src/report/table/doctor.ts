@@ -1,0 +1,70 @@
+/** Document `Doctor` and what `crigc doctor` prints: each check with its result, and what to do where it is not well. */
+import { counted } from "../bytes.ts";
+import { document, type JsonObject } from "../document/json.ts";
+import { clean, type Colour, paint, type Screen } from "../terminal.ts";
+import { text } from "./plan.ts";
+import { wrapped } from "./table.ts";
+
+export interface DoctorCheck {
+  /** A short name in lower case with dashes: `socket`, `kubelet-thresholds`. */
+  readonly name: string;
+  /** `skipped`: another check that it needs has failed. */
+  readonly result: "ok" | "warning" | "failed" | "skipped";
+  /** What was found, as a sentence without its full stop. */
+  readonly message: string;
+  /** What to do; `null` where nothing is. */
+  readonly advice: string | null;
+}
+
+export interface DoctorReport {
+  readonly checks: readonly DoctorCheck[];
+}
+
+export const doctorDocument = (report: DoctorReport): JsonObject =>
+  document("Doctor", {
+    healthy: isHealthy(report),
+    checks: report.checks.map((check) => ({
+      name: check.name,
+      result: check.result,
+      message: check.message,
+      advice: check.advice,
+    })),
+  });
+
+/** No check has failed; warnings do not count. */
+export const isHealthy = (report: DoctorReport): boolean =>
+  report.checks.every((check) => check.result !== "failed");
+
+const SHOWN: Readonly<Record<DoctorCheck["result"], readonly [string, Colour]>> = {
+  ok: ["ok", "green"],
+  warning: ["warning", "yellow"],
+  failed: ["FAILED", "red"],
+  skipped: ["skipped", "dim"],
+};
+
+const MARK_WIDTH = 9;
+
+export function doctorTable(report: DoctorReport, screen: Screen): string {
+  const lines = report.checks.flatMap((check) => checkLines(check, screen));
+  return text([...lines, "", verdict(report)]);
+}
+
+function checkLines(check: DoctorCheck, screen: Screen): readonly string[] {
+  const [word, colour] = SHOWN[check.result];
+  const indent = " ".repeat(MARK_WIDTH);
+  const [first = "", ...rest] = wrapped(`${check.name}: ${clean(check.message)}`, screen, indent);
+  return [
+    paint(screen, colour, word.padEnd(MARK_WIDTH)) + first.slice(MARK_WIDTH),
+    ...rest,
+    ...(check.advice === null ? [] : wrapped(`what to do: ${clean(check.advice)}`, screen, indent)),
+  ];
+}
+
+function verdict(report: DoctorReport): string {
+  const failed = report.checks.filter((check) => check.result === "failed").length;
+  const warnings = report.checks.filter((check) => check.result === "warning").length;
+  if (failed > 0) return `${counted(failed, "check")} of ${report.checks.length} failed.`;
+  return warnings === 0
+    ? "All is well."
+    : `Nothing failed, ${counted(warnings, "thing")} to look at.`;
+}

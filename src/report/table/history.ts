@@ -1,0 +1,141 @@
+/** What `crigc history` prints: each pass in one line with what it removed below, and warnings where they fell. */
+import type { Event } from "../../model/event.ts";
+import { type Instant, since, toRfc3339 } from "../../model/time.ts";
+import { counted, humanBytes, humanDuration } from "../bytes.ts";
+import type { HistoryReport, PassRow, RemovalRow } from "../document/history.ts";
+import { shortId } from "../image-names.ts";
+import { containerEndWords, endWords, eventTitle, passTitle } from "../pass-words.ts";
+import { clean, paint, type Screen } from "../terminal.ts";
+import { text } from "./plan.ts";
+import { type Column, tableLines, wrapped } from "./table.ts";
+
+const COLUMNS: readonly Column[] = [
+  { title: "KIND" },
+  { title: "NAME", minimumWidth: 16, cut: "middle" },
+  { title: "FREED", align: "right" },
+  { title: "REPORTED", align: "right" },
+  { title: "WHY", minimumWidth: 8 },
+  { title: "RESULT", minimumWidth: 8 },
+];
+
+export function historyTable(report: HistoryReport, screen: Screen): string {
+  if (report.passes.length + report.removals.length + report.events.length === 0)
+    return "Nothing is recorded for this selection.\n";
+  const shown = report.passes.filter((pass) => !isIdle(pass, screen));
+  const idle = report.passes.length - shown.length;
+  const known = new Set(report.passes.map((pass) => pass.id));
+  const strays = report.removals.filter((row) => !known.has(row.passId));
+  const entries = [
+    ...shown.map((pass) => ({
+      at: pass.startedAt,
+      lines: passLines(pass, removalsOf(report, pass), screen),
+    })),
+    ...report.events.map((event) => ({ at: event.at, lines: eventLines(event, screen) })),
+    ...strayEntries(strays, screen),
+  ].toSorted((one, other) => (one.at < other.at ? -1 : one.at > other.at ? 1 : 0));
+  return text([
+    ...entries.flatMap((entry) => entry.lines),
+    "",
+    ...(idle === 0
+      ? []
+      : [
+          paint(
+            screen,
+            "dim",
+            `${counted(idle, "pass", "passes")} with nothing to do not shown (-o json has them).`,
+          ),
+        ]),
+  ]);
+}
+
+/** Most passes find nothing to do; on a terminal they would hide the others. */
+const isIdle = (pass: PassRow, screen: Screen): boolean =>
+  screen.width !== null &&
+  pass.imagesEnd === "nothing-to-do" &&
+  pass.error === null &&
+  pass.endedAt !== null &&
+  pass.removed + pass.failed === 0;
+
+const removalsOf = (report: HistoryReport, pass: PassRow): readonly RemovalRow[] =>
+  report.removals.filter((row) => row.passId === pass.id);
+
+function strayEntries(
+  rows: readonly RemovalRow[],
+  screen: Screen,
+): readonly { readonly at: Instant; readonly lines: readonly string[] }[] {
+  const [first] = rows;
+  if (first === undefined) return [];
+  return [{ at: first.at, lines: removalLines(rows, screen) }];
+}
+
+function passLines(pass: PassRow, rows: readonly RemovalRow[], screen: Screen): readonly string[] {
+  const head = `${timeShown(pass.startedAt)}  ${passTitle(pass.kind)}${pass.dryRun ? " (dry run)" : ""}, ${pass.id}: ${resultOf(pass)}`;
+  const [first = "", ...rest] = wrapped(head, screen);
+  const colour = pass.error === null && pass.failed === 0 ? "bold" : "red";
+  return [
+    paint(screen, colour, first),
+    ...rest.map((line) => `  ${line}`),
+    ...removalLines(rows, screen),
+    ...(rows.length === 0 ? [] : [""]),
+  ];
+}
+
+function resultOf(pass: PassRow): string {
+  const gone = pass.removed === 0 ? [] : [`${counted(pass.removed, "thing")} removed`];
+  const took =
+    pass.endedAt === null
+      ? "it did not come to its end"
+      : `in ${humanDuration(since(pass.endedAt, pass.startedAt))}`;
+  if (pass.error !== null)
+    return [...gone, ...freed(pass), `failed: ${clean(pass.error)}`].join(", ");
+  const ends = [
+    ...(pass.imagesEnd === null ? [] : [endWords(pass.imagesEnd, pass.purpose)]),
+    ...(pass.containersEnd === null || pass.containersEnd === "done"
+      ? []
+      : [containerEndWords(pass.containersEnd)]),
+  ];
+  const failed = pass.failed === 0 ? [] : [`${counted(pass.failed, "removal")} failed`];
+  // Both halves may have ended for the same reason, which is said once.
+  return [...gone, ...freed(pass), ...failed, ...new Set(ends), took].join(", ");
+}
+
+function freed(pass: PassRow): readonly string[] {
+  if (pass.removed === 0) return [];
+  const measured = pass.measuredFreedBytes;
+  const reported = pass.reportedFreedBytes;
+  if (measured !== null && measured > 0n) return [`${humanBytes(measured)} freed`];
+  return reported !== null && reported > 0n
+    ? [`${humanBytes(reported)} freed by the runtime's figures`]
+    : [];
+}
+
+const removalLines = (rows: readonly RemovalRow[], screen: Screen): readonly string[] =>
+  rows.length === 0
+    ? []
+    : tableLines(COLUMNS, rows.map(removalRow), indented(screen)).map((line) => `  ${line}`);
+
+const indented = (screen: Screen): Screen => ({
+  ...screen,
+  width: screen.width === null ? null : screen.width - 2,
+});
+
+const removalRow = (row: RemovalRow): readonly string[] => [
+  row.kind,
+  nameOf(row),
+  row.measuredBytes === null ? "-" : humanBytes(row.measuredBytes),
+  row.reportedBytes === null ? "-" : humanBytes(row.reportedBytes),
+  row.signal === null ? row.reason : `${row.reason} ${row.signal}`,
+  row.message === null ? row.result : `${row.result}: ${clean(row.message)}`,
+];
+
+const nameOf = (row: RemovalRow): string =>
+  clean(row.names[0] ?? (row.kind.endsWith("s") ? row.subject : shortId(row.subject)));
+
+const eventLines = (event: Event, screen: Screen): readonly string[] =>
+  wrapped(
+    `${timeShown(event.at)}  warning ${event.reason}, ${eventTitle(event.reason)}: ${clean(event.message)}`,
+    screen,
+  ).map((line) => paint(screen, "yellow", line));
+
+/** To the second. */
+const timeShown = (at: Instant): string => toRfc3339(at).replace(/\.\d+Z$/, "Z");

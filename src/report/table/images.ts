@@ -1,0 +1,129 @@
+/** Document `ImageList` and what `crigc images` prints: every image, the largest first, who uses it and what keeps it. */
+import type { ImageRecord } from "../../model/ledger.ts";
+import type { ImagePlan } from "../../model/plan.ts";
+import type { ImageKeepReason } from "../../model/reason.ts";
+import type { Image } from "../../model/snapshot.ts";
+import { type Instant, toRfc3339 } from "../../model/time.ts";
+import { counted, humanBytes } from "../bytes.ts";
+import { document, type JsonObject, timeOf } from "../document/json.ts";
+import { keepJson, userJson } from "../document/reason.ts";
+import { imageJson, recordJson } from "../document/snapshot.ts";
+import { imageName } from "../image-names.ts";
+import type { Screen } from "../terminal.ts";
+import { keepTitle, keepWords, userName, userWords } from "../words.ts";
+import { text } from "./plan.ts";
+import { type Column, tableLines } from "./table.ts";
+
+export interface ImageListEntry {
+  readonly image: Image;
+  /** `null`: the list comes from the runtime alone. */
+  readonly record: ImageRecord | null;
+  /** `null`: no rule keeps it, or the list was not judged. */
+  readonly reason: ImageKeepReason | null;
+  /** In the order of removal, from 1; `null`: it is not in it. */
+  readonly place: number | null;
+}
+
+export interface ImageListReport {
+  readonly observedAt: Instant;
+  readonly entries: readonly ImageListEntry[];
+}
+
+/** Every image of a plan, by size downwards, then by ID downwards. */
+export function entriesOf(plan: ImagePlan): readonly ImageListEntry[] {
+  return largestFirst([
+    ...plan.kept.map((it) => ({
+      image: it.image,
+      record: it.record,
+      reason: it.reason,
+      place: null,
+    })),
+    ...plan.candidates.map((it, index) => ({
+      image: it.image,
+      record: it.record,
+      reason: null,
+      place: index + 1,
+    })),
+  ]);
+}
+
+/** Images as they were listed, not judged: what the agent serves from its cache. */
+export const unjudged = (images: readonly Image[]): readonly ImageListEntry[] =>
+  largestFirst(images.map((image) => ({ image, record: null, reason: null, place: null })));
+
+export const imageListDocument = (report: ImageListReport): JsonObject =>
+  document("ImageList", {
+    observedAt: timeOf(report.observedAt),
+    count: report.entries.length,
+    sizeBytes: report.entries.reduce((sum, it) => sum + it.image.sizeBytes, 0n),
+    images: report.entries.map(entryJson),
+  });
+
+const entryJson = (entry: ImageListEntry): JsonObject => ({
+  ...imageJson(entry.image),
+  ...(entry.record === null ? {} : recordJson(entry.record)),
+  usedBy: entry.reason?.kind === "in-use" ? entry.reason.users.map(userJson) : [],
+  keptBy: entry.reason === null ? null : keepJson(entry.reason),
+  place: entry.place,
+});
+
+const COLUMNS: readonly Column[] = [
+  { title: "IMAGE", minimumWidth: 16, cut: "middle" },
+  { title: "SIZE", align: "right" },
+  { title: "FIRST SEEN" },
+  { title: "LAST USED" },
+  { title: "IN USE BY", minimumWidth: 9 },
+  { title: "KEPT BY", minimumWidth: 9 },
+];
+
+export function imageListTable(report: ImageListReport, screen: Screen): string {
+  const total = report.entries.reduce((sum, it) => sum + it.image.sizeBytes, 0n);
+  return text([
+    ...tableLines(
+      COLUMNS,
+      report.entries.map((it) => entryRow(it, screen)),
+      screen,
+    ),
+    "",
+    `${counted(report.entries.length, "image")}, ${humanBytes(total)} by the runtime's figures`,
+  ]);
+}
+
+const entryRow = (entry: ImageListEntry, screen: Screen): readonly string[] => [
+  imageName(entry.image),
+  humanBytes(entry.image.sizeBytes),
+  entry.record === null ? "-" : toRfc3339(entry.record.firstSeenAt).slice(0, 10),
+  lastUsed(entry),
+  usedBy(entry, screen),
+  keptBy(entry, screen),
+];
+
+function lastUsed(entry: ImageListEntry): string {
+  if (entry.reason?.kind === "in-use") return "now";
+  if (entry.record === null) return "-";
+  return entry.record.lastUsedAt === null
+    ? "never"
+    : toRfc3339(entry.record.lastUsedAt).slice(0, 10);
+}
+
+function usedBy(entry: ImageListEntry, screen: Screen): string {
+  if (entry.reason?.kind !== "in-use") return "-";
+  const [first, ...rest] = entry.reason.users;
+  if (first === undefined) return "-";
+  const name = screen.width === null ? userWords(first) : userName(first);
+  return rest.length === 0 ? name : `${name}, ${rest.length} more`;
+}
+
+// A short title on a terminal; the whole sentence where a program reads it.
+function keptBy(entry: ImageListEntry, screen: Screen): string {
+  if (entry.reason === null) return entry.place === null ? "-" : `nothing (${entry.place}. to go)`;
+  return screen.width === null ? keepWords(entry.reason) : keepTitle(entry.reason.kind);
+}
+
+const largestFirst = (entries: readonly ImageListEntry[]): readonly ImageListEntry[] =>
+  entries.toSorted((one, other) => {
+    if (one.image.sizeBytes !== other.image.sizeBytes)
+      return one.image.sizeBytes < other.image.sizeBytes ? 1 : -1;
+    if (one.image.id === other.image.id) return 0;
+    return one.image.id < other.image.id ? 1 : -1;
+  });

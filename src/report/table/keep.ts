@@ -1,0 +1,132 @@
+/** Document `KeepRules` and what `crigc keep list` prints: the rules in force and what each of them matches. */
+import type { Image, KeepProblem, KeepRule } from "../../model/snapshot.ts";
+import { counted } from "../bytes.ts";
+import { document, type JsonObject } from "../document/json.ts";
+import { imageJson } from "../document/snapshot.ts";
+import { imageName } from "../image-names.ts";
+import { clean, paint, type Screen } from "../terminal.ts";
+import { text } from "./plan.ts";
+import { type Column, tableLines, wrapped } from "./table.ts";
+
+export interface KeepRuleMatches {
+  readonly rule: KeepRule;
+  /** Images of this node that the rule keeps. */
+  readonly images: readonly Image[];
+}
+
+/** What keeps images beside the rules: pins of the runtime, and the names of the sandbox image. */
+export interface Protection {
+  /** `pin`: the runtime's. Else who names the sandbox image; `pattern` is built in. */
+  readonly by: "pin" | "runtime" | "flag" | "pattern";
+  /** `null`: a pin has none. */
+  readonly pattern: string | null;
+  readonly images: readonly Image[];
+}
+
+export interface KeepRulesReport {
+  readonly rules: readonly KeepRuleMatches[];
+  /** Empty where the node was not looked at. */
+  readonly protections: readonly Protection[];
+  /** Not empty: no image is removed. */
+  readonly problems: readonly KeepProblem[];
+  /** `false`: the node was not looked at, so that nothing is said of matches. */
+  readonly matched: boolean;
+}
+
+export const keepRulesDocument = (report: KeepRulesReport): JsonObject =>
+  document("KeepRules", {
+    valid: report.problems.length === 0,
+    problems: report.problems.map((it) => ({ source: it.source, message: it.message })),
+    rules: report.rules.map((it) => ({
+      pattern: it.rule.pattern,
+      source: it.rule.source,
+      images: report.matched ? it.images.map(imageJson) : null,
+    })),
+    protections: report.matched
+      ? report.protections.map((it) => ({
+          by: it.by,
+          pattern: it.pattern,
+          images: it.images.map(imageJson),
+        }))
+      : null,
+  });
+
+const COLUMNS: readonly Column[] = [
+  { title: "PATTERN", minimumWidth: 16, cut: "middle" },
+  { title: "WRITTEN IN", minimumWidth: 10, cut: "middle" },
+  { title: "KEEPS", minimumWidth: 16 },
+];
+
+export function keepRulesTable(report: KeepRulesReport, screen: Screen): string {
+  const problems = report.problems.flatMap((it) =>
+    wrapped(`${clean(it.source)}: ${clean(it.message)}`, screen, "  "),
+  );
+  const refusal =
+    problems.length === 0
+      ? []
+      : [
+          paint(screen, "red", "The keep rules are invalid, so no image is removed:"),
+          ...problems,
+          "",
+        ];
+  const columns = report.matched ? COLUMNS : COLUMNS.slice(0, 2);
+  const rows = report.rules.map((it) => ruleRow(it, screen));
+  return text([
+    ...refusal,
+    ...(rows.length === 0 ? ["No keep rules."] : tableLines(columns, rows, screen)),
+    ...idleLines(report, screen),
+    ...protectionLines(report, screen),
+  ]);
+}
+
+const ruleRow = (it: KeepRuleMatches, screen: Screen): readonly string[] => [
+  clean(it.rule.pattern),
+  clean(it.rule.source),
+  imagesShown(it.images, screen),
+];
+
+function imagesShown(images: readonly Image[], screen: Screen): string {
+  const names = images.map(imageName);
+  const shown = screen.width === null ? names : names.slice(0, 2);
+  const more = names.length > shown.length ? `, ${names.length - shown.length} more` : "";
+  return names.length === 0
+    ? "nothing on this node"
+    : `${names.length}: ${shown.join(", ")}${more}`;
+}
+
+const PROTECTION_COLUMNS: readonly Column[] = [
+  { title: "KEPT ANYWAY", minimumWidth: 16, cut: "middle" },
+  { title: "BECAUSE" },
+  { title: "KEEPS", minimumWidth: 16 },
+];
+
+const BECAUSE: Readonly<Record<Protection["by"], string>> = {
+  pin: "pinned in the runtime",
+  runtime: "sandbox image, by the runtime",
+  flag: "sandbox image, by configuration",
+  pattern: "sandbox image, built in",
+};
+
+function protectionLines(report: KeepRulesReport, screen: Screen): readonly string[] {
+  if (report.protections.length === 0) return [];
+  const rows = report.protections.map((it) => [
+    it.pattern === null ? "-" : clean(it.pattern),
+    BECAUSE[it.by],
+    imagesShown(it.images, screen),
+  ]);
+  return ["", ...tableLines(PROTECTION_COLUMNS, rows, screen)];
+}
+
+/** A rule that matches nothing may be misspelt. */
+function idleLines(report: KeepRulesReport, screen: Screen): readonly string[] {
+  const idle = report.rules.filter((it) => it.images.length === 0).length;
+  if (!report.matched || idle === 0) return [];
+  return [
+    "",
+    paint(
+      screen,
+      "yellow",
+      `${counted(idle, "rule matches", "rules match")} no image of this node.`,
+    ),
+  ];
+}

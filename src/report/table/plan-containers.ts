@@ -1,0 +1,166 @@
+/** The container half of a plan for people: dead containers, sandboxes and pod logs, what would go and what stays. */
+import type { ContainerPlan, Decision } from "../../model/plan.ts";
+import type { Container, Sandbox } from "../../model/snapshot.ts";
+import { counted } from "../bytes.ts";
+import {
+  containerKeepTitle,
+  containerRemoveWords,
+  logKeepWords,
+  logRemoveWords,
+  logsErrorWords,
+  podSourceWords,
+  sandboxKeepTitle,
+  sandboxRemoveWords,
+} from "../container-words.ts";
+import { shortId } from "../image-names.ts";
+import { clean, paint, type Screen } from "../terminal.ts";
+import { blockWords } from "../words.ts";
+import { grouped, groupLines } from "./groups.ts";
+import { type Column, tableLines, wrapped } from "./table.ts";
+
+const COLUMNS: readonly Column[] = [
+  { title: "ID" },
+  { title: "NAME", minimumWidth: 12, cut: "middle" },
+  { title: "STATE" },
+  { title: "WHY", minimumWidth: 12 },
+];
+
+const LOG_COLUMNS: readonly Column[] = [
+  { title: "DIRECTORY", minimumWidth: 12, cut: "middle" },
+  { title: "WHY", minimumWidth: 12 },
+];
+
+export function containerPlanLines(plan: ContainerPlan, screen: Screen): readonly string[] {
+  const blocks = plan.blocks.flatMap((block) =>
+    wrapped(`No container, sandbox or log is removed now: ${blockWords(block)}.`, screen),
+  );
+  const unread =
+    plan.logsError === null ? [] : wrapped(`${capital(logsErrorWords(plan.logsError))}.`, screen);
+  return [
+    ...[...blocks, ...unread].map((line) => paint(screen, "red", line)),
+    ...wrapped(`Pods: ${podSourceWords(plan.podSource)}.`, screen),
+    ...half(containerHalf(plan), screen),
+    ...half(sandboxHalf(plan), screen),
+    ...half(logHalf(plan), screen),
+    ...strayLines(plan, screen),
+    "",
+  ];
+}
+
+/** One kind of thing, with rows for those that go and titles for those that stay. */
+interface Half {
+  readonly columns: readonly Column[];
+  readonly one: string;
+  readonly many: string;
+  readonly removed: readonly (readonly string[])[];
+  readonly kept: readonly { readonly title: string; readonly name: string }[];
+}
+
+function half(it: Half, screen: Screen): readonly string[] {
+  const total = it.removed.length + it.kept.length;
+  if (total === 0) return [];
+  const title = `${it.removed.length === 0 ? "None" : it.removed.length} of ${counted(total, it.one, it.many)} would go${it.removed.length === 0 ? "." : ":"}`;
+  const groups = grouped(
+    it.kept,
+    (kept) => kept.title,
+    (kept) => kept.name,
+  );
+  return [
+    "",
+    title,
+    ...(it.removed.length === 0 ? [] : tableLines(it.columns, it.removed, screen)),
+    ...(groups.length === 0 ? [] : ["Kept:", ...groupLines(groups, screen)]),
+  ];
+}
+
+function containerHalf(plan: ContainerPlan): Half {
+  return {
+    columns: COLUMNS,
+    one: "container",
+    many: "containers",
+    removed: plan.containers.flatMap(({ container, decision, stopFirst }) =>
+      decision.kind === "remove"
+        ? [
+            [
+              shortId(container.id),
+              containerName(container),
+              stopFirst ? `${container.state}, stopped first` : container.state,
+              containerRemoveWords(decision.reason),
+            ],
+          ]
+        : [],
+    ),
+    kept: plan.containers.flatMap(({ container, decision }) =>
+      kept(decision, containerKeepTitle, containerName(container)),
+    ),
+  };
+}
+
+function sandboxHalf(plan: ContainerPlan): Half {
+  return {
+    columns: COLUMNS,
+    one: "sandbox",
+    many: "sandboxes",
+    removed: plan.sandboxes.flatMap(({ sandbox, decision }) =>
+      decision.kind === "remove"
+        ? [
+            [
+              shortId(sandbox.id),
+              sandboxName(sandbox),
+              sandbox.state,
+              sandboxRemoveWords(decision.reason),
+            ],
+          ]
+        : [],
+    ),
+    kept: plan.sandboxes.flatMap(({ sandbox, decision }) =>
+      kept(decision, sandboxKeepTitle, sandboxName(sandbox)),
+    ),
+  };
+}
+
+function logHalf(plan: ContainerPlan): Half {
+  return {
+    columns: LOG_COLUMNS,
+    one: "pod log directory",
+    many: "pod log directories",
+    removed: plan.podLogs.flatMap(({ directory, decision }) =>
+      decision.kind === "remove" ? [[clean(directory.entry), logRemoveWords(decision.reason)]] : [],
+    ),
+    kept: plan.podLogs.flatMap(({ directory, decision }) =>
+      kept(decision, logKeepWords, clean(directory.entry)),
+    ),
+  };
+}
+
+const kept = <Keep, Remove>(
+  decision: Decision<Keep, Remove>,
+  words: (reason: Keep) => string,
+  name: string,
+): readonly { readonly title: string; readonly name: string }[] =>
+  decision.kind === "keep" ? [{ title: words(decision.reason), name }] : [];
+
+function strayLines(plan: ContainerPlan, screen: Screen): readonly string[] {
+  const links =
+    plan.links.length === 0
+      ? []
+      : [
+          `${counted(plan.links.length, "dangling log link")}: the runtime is asked about each when its turn comes.`,
+        ];
+  const strays =
+    plan.strays.length === 0
+      ? []
+      : [`Left alone in the log directory: ${plan.strays.map(clean).join(", ")}.`];
+  const lines = [...links, ...strays].flatMap((line) => wrapped(line, screen));
+  return lines.length === 0 ? [] : ["", ...lines];
+}
+
+const capital = (words: string): string => words.charAt(0).toUpperCase() + words.slice(1);
+
+export const containerName = (container: Container): string =>
+  container.podName === ""
+    ? clean(container.name)
+    : clean(`${container.podNamespace}/${container.podName}/${container.name}`);
+
+export const sandboxName = (sandbox: Sandbox): string =>
+  clean(sandbox.namespace === "" ? sandbox.name : `${sandbox.namespace}/${sandbox.name}`);

@@ -1,0 +1,34 @@
+/** What `crigc plan` prints: one screen that shows what would go, in which order, why, and what stays. */
+import type { RuntimeInfo } from "../../model/snapshot.ts";
+import { type Instant, toRfc3339 } from "../../model/time.ts";
+import type { PlanReport } from "../document/plan.ts";
+import { clean, paint, type Screen } from "../terminal.ts";
+import { containerPlanLines } from "./plan-containers.ts";
+import { imagePlanLines } from "./plan-images.ts";
+
+export function planTable(report: PlanReport, screen: Screen): string {
+  const { containers, images } = report.plan;
+  return text([
+    nodeLine(report.runtime, report.observedAt, screen),
+    "",
+    ...(images === null ? [] : imagePlanLines(images, screen)),
+    ...(containers === null ? [] : containerPlanLines(containers, screen)),
+  ]);
+}
+
+/** Which runtime was asked, and when. */
+export const nodeLine = (runtime: RuntimeInfo, observedAt: Instant, screen: Screen): string =>
+  paint(
+    screen,
+    "dim",
+    clean(
+      `${runtime.name} ${runtime.version} at ${runtime.endpoint}, seen ${toRfc3339(observedAt)}`,
+    ),
+  );
+
+/** Lines as text: no empty line at the end, never two in a row, one newline last. */
+export function text(lines: readonly string[]): string {
+  const kept = lines.filter((line, index) => line !== "" || (index > 0 && lines[index - 1] !== ""));
+  while (kept.at(-1) === "") kept.pop();
+  return `${kept.join("\n")}\n`;
+}

@@ -1,0 +1,78 @@
+/** Progress of a pass on a terminal: one line that is redrawn, and erased before anything else is written. */
+import type { Image } from "../../model/snapshot.ts";
+import { humanBytes } from "../bytes.ts";
+import { imageName } from "../image-names.ts";
+import { cutFor, displayWidth, fitted, paint, type Screen } from "../terminal.ts";
+
+export interface Removing {
+  readonly image: Image;
+  /** Freed by this pass so far. */
+  readonly gainedBytes: bigint;
+  /** `null`, or not above 0: the pass has no target in bytes. */
+  readonly wantedBytes: bigint | null;
+}
+
+export interface Progress {
+  /** An image is about to be removed. */
+  starting(removing: Removing): void;
+  /** Erases the line: before a line of the log, and at the end. */
+  clear(): void;
+}
+
+/** Draws nothing where there is no terminal: the log's own lines tell it there. */
+export function terminalProgress(screen: Screen, write: (text: string) => void): Progress {
+  let isDrawn = false;
+  let started = 0;
+  const clear = (): void => {
+    if (isDrawn) write(ERASE);
+    isDrawn = false;
+  };
+  return {
+    clear,
+    starting: (removing) => {
+      started += 1;
+      if (screen.width === null) return;
+      clear();
+      write(progressLine(removing, started, { ...screen, width: screen.width }));
+      isDrawn = true;
+    },
+  };
+}
+
+/** Back to the first column, then everything to the right of it away. */
+const ERASE = "\r\u001b[K";
+const BAR_WIDTH = 20;
+/** The bar is left out where the name would have less room. */
+const NAME_WIDTH = 16;
+/** The last column stays free: some terminals wrap when it is written to. */
+const SPARE = 1;
+
+/** `▕█████░░░░▏ 1.2 GiB of 4.0 GiB freed, removing number 3: nginx:1.25`. */
+export function progressLine(
+  removing: Removing,
+  number: number,
+  screen: Screen & { readonly width: number },
+): string {
+  const { gainedBytes, wantedBytes } = removing;
+  const target = wantedBytes !== null && wantedBytes > 0n ? wantedBytes : null;
+  const far =
+    target === null
+      ? `${humanBytes(gainedBytes)} freed`
+      : `${humanBytes(gainedBytes)} of ${humanBytes(target)} freed`;
+  const words = `${far}, removing number ${number}: `;
+  const room = screen.width - SPARE - displayWidth(words);
+  const hasBar = target !== null && room >= BAR_WIDTH + 1 + NAME_WIDTH;
+  const name = fitted(
+    imageName(removing.image),
+    hasBar ? room - BAR_WIDTH - 1 : room,
+    cutFor(screen, "middle"),
+  );
+  return `${hasBar ? `${bar(gainedBytes, target, screen)} ` : ""}${words}${name}`;
+}
+
+function bar(gainedBytes: bigint, wantedBytes: bigint, screen: Screen): string {
+  const share = Number((gainedBytes * BigInt(BAR_WIDTH)) / wantedBytes);
+  const full = Math.max(0, Math.min(BAR_WIDTH, share));
+  const [done, open] = screen.unicode ? ["█", "░"] : ["#", "."];
+  return paint(screen, "green", done.repeat(full)) + open.repeat(BAR_WIDTH - full);
+}

@@ -1,0 +1,204 @@
+/** What `crigc status` prints: troubles first, then the disks, the passes, and the values that were set. */
+import type { HoldState } from "../../model/hold.ts";
+import { duration, type Instant, seconds, since, toRfc3339 } from "../../model/time.ts";
+import { counted, humanBytes, humanDuration, usedPercent } from "../bytes.ts";
+import { type Json, toJson } from "../document/json.ts";
+import type {
+  FilesystemStatus,
+  LoopStatus,
+  PressureStatus,
+  StatusReport,
+} from "../document/status.ts";
+import { passSummary } from "../log/pass.ts";
+import { eventTitle } from "../pass-words.ts";
+import { clean, paint, type Screen } from "../terminal.ts";
+import { diskBar } from "./bar.ts";
+import { figuresLine } from "./disk.ts";
+import { text } from "./plan.ts";
+import { type Column, tableLines, wrapped } from "./table.ts";
+
+const EVENTS_SHOWN = 5;
+
+const LOOP_COLUMNS: readonly Column[] = [
+  { title: "LOOP" },
+  { title: "EVERY", align: "right" },
+  { title: "LAST", align: "right" },
+  { title: "NEXT", align: "right" },
+  { title: "RESULT", minimumWidth: 10 },
+];
+
+const VALUE_COLUMNS: readonly Column[] = [
+  { title: "VALUE", minimumWidth: 16 },
+  { title: "IS", minimumWidth: 10 },
+  { title: "FROM", minimumWidth: 10, cut: "middle" },
+];
+
+export function statusTable(report: StatusReport, screen: Screen): string {
+  return text([
+    ...headLines(report, screen),
+    "",
+    ...troubleLines(report, screen),
+    "",
+    ...report.filesystems.flatMap((it) => [...diskLines(it, report.now, screen), ""]),
+    ...countLines(report),
+    "",
+    ...tableLines(
+      LOOP_COLUMNS,
+      report.loops.map((loop) => loopRow(loop, report.now)),
+      screen,
+    ),
+    "",
+    ...report.lastPasses.flatMap((pass) =>
+      wrapped(`Last ${ago(pass.endedAt, report.now)}: ${passSummary(pass)}`, screen),
+    ),
+    "",
+    ...eventLines(report, screen),
+    "",
+    ...valueLines(report, screen),
+  ]);
+}
+
+function headLines(report: StatusReport, screen: Screen): readonly string[] {
+  const up = humanDuration(positive(report.now, report.startedAt));
+  const runtime =
+    report.runtime === null
+      ? "no runtime yet"
+      : clean(`${report.runtime.name} ${report.runtime.version} at ${report.runtime.endpoint}`);
+  const dry = report.dryRun ? ", dry run: nothing is removed" : "";
+  return wrapped(
+    `crigc ${clean(report.version)}, process ${report.pid}, up ${up}${dry}; ${runtime}`,
+    screen,
+  ).map((line) => paint(screen, "bold", line));
+}
+
+/** Everything that keeps the agent from its work. */
+function troubleLines(report: StatusReport, screen: Screen): readonly string[] {
+  const troubles = [
+    ...(report.runtimeError === null
+      ? []
+      : [`The runtime does not answer: ${clean(report.runtimeError)}`]),
+    ...(report.configurationError === null
+      ? []
+      : [
+          `The changed configuration was refused, the last good one stays: ${clean(report.configurationError)}`,
+        ]),
+    ...(report.ledgerError === null
+      ? []
+      : [`The ledger is not kept on disk: ${clean(report.ledgerError)}`]),
+    ...holdWords(report.hold),
+    ...(report.bootGrace === null
+      ? []
+      : [`After the boot the node is only watched for another ${humanDuration(report.bootGrace)}`]),
+    ...pressureWords(report),
+  ];
+  return troubles.flatMap((it) =>
+    wrapped(`${it}.`, screen).map((line) => paint(screen, "red", line)),
+  );
+}
+
+const holdWords = (hold: HoldState): readonly string[] =>
+  hold.kind === "none"
+    ? []
+    : [
+        `On hold ${hold.until === null ? "until it is released" : `until ${toRfc3339(hold.until)}`}${hold.reason === "" ? "" : ` (${clean(hold.reason)})`}`,
+      ];
+
+function pressureWords(report: StatusReport): readonly string[] {
+  if (report.pressure.length > 0) return report.pressure.map(thresholdWords);
+  return report.underPressure
+    ? ["Disk pressure is over, and still reported for the transition period"]
+    : [];
+}
+
+function thresholdWords(it: PressureStatus): string {
+  const inodes = it.signal.endsWith(".inodesFree");
+  const shown = (amount: bigint): string => (inodes ? `${amount} inodes` : humanBytes(amount));
+  const grace = it.due ? "" : ", its grace period still runs";
+  return `Disk pressure: ${it.signal} at ${clean(it.mountpoint)} is ${shown(it.available)}, below ${shown(it.limit)}${grace}`;
+}
+
+function diskLines(it: FilesystemStatus, now: Instant, screen: Screen): readonly string[] {
+  const { capacityBytes, availableBytes, measuredAt } = it.filesystem;
+  const percent = usedPercent(capacityBytes, availableBytes);
+  return [
+    `${figuresLine(it.filesystem, percent, screen)}, measured ${ago(measuredAt, now)}`,
+    ...diskBar({ usedPercent: percent, thresholds: it.thresholds }, screen, "  "),
+  ];
+}
+
+function countLines(report: StatusReport): readonly string[] {
+  if (report.images === null) return [];
+  const dead =
+    report.deadContainers === null ? "" : `; ${counted(report.deadContainers, "dead container")}`;
+  return [
+    `${counted(report.images.count, "image")}, ${humanBytes(report.images.sizeBytes)} by the runtime's figures${dead}`,
+  ];
+}
+
+const loopRow = (loop: LoopStatus, now: Instant): readonly string[] => [
+  loop.name,
+  humanDuration(duration(BigInt(loop.periodMs) * 1_000_000n)),
+  loop.lastEndedAt === null ? "-" : ago(loop.lastEndedAt, now),
+  !loop.enabled || loop.nextAt === null ? "-" : `in ${humanDuration(positive(loop.nextAt, now))}`,
+  loopResult(loop),
+];
+
+function loopResult(loop: LoopStatus): string {
+  if (!loop.enabled) return "off: nothing asks for it";
+  if (loop.lastError !== null)
+    return `failed ${counted(loop.consecutiveFailures, "time")}: ${clean(loop.lastError)}`;
+  return loop.lastEndedAt === null ? "not run yet" : "ok";
+}
+
+function eventLines(report: StatusReport, screen: Screen): readonly string[] {
+  const shown = report.events.slice(-EVENTS_SHOWN);
+  return shown.flatMap((event) =>
+    wrapped(
+      `${ago(event.at, report.now)}: ${event.reason}, ${eventTitle(event.reason)}: ${clean(event.message)}`,
+      screen,
+    ).map((line) => paint(screen, "yellow", line)),
+  );
+}
+
+/** On a terminal only what differs from the default: crigc config shows all. */
+function valueLines(report: StatusReport, screen: Screen): readonly string[] {
+  const shown =
+    screen.width === null ? report.values : report.values.filter((it) => it.source !== "default");
+  if (shown.length === 0) return [];
+  return tableLines(
+    VALUE_COLUMNS,
+    shown.map((it) => [
+      it.field,
+      clean(valueText(it.value, OPERATORS[it.field])),
+      clean(it.source),
+    ]),
+    screen,
+  );
+}
+
+/** What stands between signal and value where it is not "=", so that the text can be used as a flag. */
+const OPERATORS: Readonly<Record<string, string>> = { evictionHard: "<", evictionSoft: "<" };
+
+function valueText(value: Json, operator = "="): string {
+  if (value === null) return "-";
+  if (Array.isArray(value)) return value.map((it) => valueText(it)).join(", ") || "-";
+  if (typeof value === "object")
+    return (
+      Object.entries(value)
+        .map(([name, held]) => `${name}${operator}${valueText(held ?? null)}`)
+        .join(",") || "-"
+    );
+  return typeof value === "string" ? value : toJson(value);
+}
+
+const ago = (at: Instant, now: Instant): string => {
+  const span = positive(now, at);
+  return span < SECOND ? "just now" : `${humanDuration(span)} ago`;
+};
+const SECOND = seconds(1);
+
+/** Clocks jump; a span into the past reads as none. */
+function positive(later: Instant, earlier: Instant): ReturnType<typeof since> {
+  const span = since(later, earlier);
+  return span < 0n ? duration(0n) : span;
+}

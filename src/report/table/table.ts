@@ -1,0 +1,87 @@
+/** Aligned columns, fitted to the width of the terminal by shortening the columns that may be shortened. */
+import { type Cut, cutFor, displayWidth, fitted, padded, paint, type Screen } from "../terminal.ts";
+
+export interface Column {
+  readonly title: string;
+  readonly align?: "left" | "right";
+  /** May be shortened down to so many columns where the terminal is narrow; absent: never. */
+  readonly minimumWidth?: number;
+  readonly cut?: Cut["at"];
+}
+
+export type Row = readonly string[];
+
+const GAP = "  ";
+
+/** Lines of text, the titles first. Cells are cleaned by who made them: they may hold our own colours. */
+export function tableLines(
+  columns: readonly Column[],
+  rows: readonly Row[],
+  screen: Screen,
+): readonly string[] {
+  const widths = fittedWidths(columns, rows, screen.width);
+  const line = (cells: Row): string =>
+    columns
+      .map((column, index) => {
+        const width = widths[index] ?? 0;
+        const text = fitted(cells[index] ?? "", width, cutFor(screen, column.cut));
+        return padded(text, width, column.align);
+      })
+      .join(GAP)
+      .trimEnd();
+  const title = paint(screen, "bold", line(columns.map((column) => column.title)));
+  return [title, ...rows.map(line)];
+}
+
+function fittedWidths(
+  columns: readonly Column[],
+  rows: readonly Row[],
+  available: number | null,
+): readonly number[] {
+  const widths = columns.map((column, index) =>
+    rows.reduce(
+      (widest, row) => Math.max(widest, displayWidth(row[index] ?? "")),
+      displayWidth(column.title),
+    ),
+  );
+  if (available === null) return widths;
+  const room = available - GAP.length * (columns.length - 1);
+  return shrunk(columns, widths, room);
+}
+
+/** Takes columns of width from the widest that may give, until the whole fits or none may give any more. */
+function shrunk(
+  columns: readonly Column[],
+  natural: readonly number[],
+  room: number,
+): readonly number[] {
+  const widths = [...natural];
+  let excess = widths.reduce((sum, width) => sum + width, 0) - room;
+  while (excess > 0) {
+    let widest = -1;
+    columns.forEach((column, index) => {
+      const width = widths[index] ?? 0;
+      if (column.minimumWidth === undefined || width <= column.minimumWidth) return;
+      if (widest < 0 || width > (widths[widest] ?? 0)) widest = index;
+    });
+    if (widest < 0) break;
+    widths[widest] = (widths[widest] ?? 0) - 1;
+    excess -= 1;
+  }
+  return widths;
+}
+
+/** Breaks a sentence into lines of the terminal's width, each with `indent` before it. */
+export function wrapped(text: string, screen: Screen, indent = ""): readonly string[] {
+  if (screen.width === null) return [indent + text];
+  const lines: string[] = [];
+  let line = "";
+  for (const word of text.split(" ")) {
+    const longer = line === "" ? word : `${line} ${word}`;
+    if (line !== "" && displayWidth(indent + longer) > screen.width) {
+      lines.push(indent + line);
+      line = word;
+    } else line = longer;
+  }
+  return [...lines, indent + line];
+}

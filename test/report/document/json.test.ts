@@ -1,0 +1,137 @@
+// JSON documents: exact integers, escaped control characters, one envelope.
+
+import { describe, expect, test } from "bun:test";
+
+import fc from "fast-check";
+
+import { gcDocument } from "../../../src/report/document/gc.ts";
+import { document, printedJson, timeOf, toJson } from "../../../src/report/document/json.ts";
+import { planDocument } from "../../../src/report/document/plan.ts";
+import { at, candidate, image, imagePlan, NOW, pass, runtime } from "../build.ts";
+
+describe("serialization", () => {
+  test("integers beyond what a number holds are written digit for digit", () => {
+    expect(toJson({ sizeBytes: 18_446_744_073_709_551_615n, small: -3n })).toBe(
+      '{"sizeBytes":18446744073709551615,"small":-3}',
+    );
+  });
+
+  test("any bigint is written as its own digits, and ordinary values as JSON does", () => {
+    fc.assert(
+      fc.property(fc.bigInt(), fc.string({ unit: "binary" }), (figure, text) => {
+        const written = toJson({ figure, text });
+        expect(written).toContain(`{"figure":${figure},`);
+        expect((JSON.parse(written) as { text: string }).text).toBe(text);
+      }),
+    );
+  });
+
+  test("characters that mislead a terminal are escaped, and parse back unchanged", () => {
+    const text = "a\u001b[31mb\u009bc\u202ed\u200be";
+    const written = toJson({ text });
+    expect(written).toBe('{"text":"a\\u001b[31mb\\u009bc\\u202ed\\u200be"}');
+    expect(JSON.parse(written)).toEqual({ text });
+  });
+
+  test("a Map is refused rather than written as an empty object", () => {
+    expect(() => toJson(new Map() as never)).toThrow("a Map or Set reached a JSON document");
+  });
+
+  test("a printed document is indented and ends in one newline", () => {
+    expect(printedJson({ a: 1n })).toBe('{\n  "a": 1\n}\n');
+  });
+});
+
+test("a document starts with its version and kind", () => {
+  expect(toJson(document("Plan", { a: 1 }))).toBe('{"apiVersion":"crigc/v1","kind":"Plan","a":1}');
+});
+
+test("times are RFC 3339 in UTC, and an absent one is null", () => {
+  expect([timeOf(at("2026-01-15T13:00:00.25+01:00")), timeOf(null)]).toEqual([
+    "2026-01-15T12:00:00.25Z",
+    null,
+  ]);
+});
+
+interface Written {
+  readonly [field: string]: Written;
+}
+
+const parsed = (value: Parameters<typeof toJson>[0]): Written =>
+  JSON.parse(toJson(value)) as Written;
+
+describe("the documents of a plan and a pass", () => {
+  const plan = parsed(planDocument({ plan: pass().plan, runtime, observedAt: NOW })) as unknown as {
+    kind: string;
+    images: {
+      candidates: readonly object[];
+      kept: readonly { reason: object; tried: readonly string[] }[];
+      expectedFreedBytes: number;
+    };
+    containers: { containers: readonly object[]; strays: readonly string[] };
+  };
+
+  test("a candidate has its place, its age in milliseconds and its triggers in words", () => {
+    expect(plan.images.candidates[0]).toMatchObject({
+      place: 1,
+      name: "registry.example/team/app-1:1.1",
+      sizeBytes: 122_683_392,
+      unusedForMs: 356_400_000,
+      lastUsedAt: "2026-01-12T08:00:00Z",
+      triggers: [{ code: "space", text: "the disk is over its high threshold" }],
+      expected: true,
+    });
+  });
+
+  test("a kept image has the code, the sentence and the data of its reason", () => {
+    expect(plan.images.kept.map((it) => it.reason)).toContainEqual({
+      code: "too-young",
+      text: "first seen 40s ago, kept until it is 2m old",
+      ageMs: 40_000,
+      minimumAgeMs: 120_000,
+    });
+  });
+
+  test("a container has its decision, and stray log entries are named", () => {
+    expect(plan.containers.containers[0]).toMatchObject({
+      decision: "remove",
+      reason: { code: "pod-gone" },
+    });
+    expect(plan.containers.strays).toEqual(["lost+found"]);
+  });
+
+  test("a pass says how it ended, what each removal freed, and how long each step took", () => {
+    expect(parsed(gcDocument(pass())) as object).toMatchObject({
+      kind: "GcReport",
+      passId: "20260115T120000Z-0a1b2c",
+      tookMs: 1850,
+      images: {
+        end: "target-reached",
+        endText: "the target is reached",
+        measuredFreedBytes: 526_385_152,
+        items: [{ result: { kind: "removed", measuredBytes: 245_366_784 } }, {}],
+      },
+      containers: { end: "done", containers: [{ reason: { code: "pod-gone" } }] },
+      steps: [{ name: "observe", tookMs: 40 }, {}, {}],
+    });
+  });
+
+  test("a size of 64 bits is exact in a plan", () => {
+    const huge = imagePlan({
+      candidates: [candidate(1, { image: image(1, { sizeBytes: 18_446_744_073_709_551_615n }) })],
+    });
+    const text = toJson(
+      planDocument({ plan: { images: huge, containers: null }, runtime, observedAt: NOW }),
+    );
+    expect(text).toContain('"sizeBytes":18446744073709551615');
+  });
+
+  test("the two halves are null where they were not asked for", () => {
+    const empty = planDocument({
+      plan: { images: null, containers: null },
+      runtime,
+      observedAt: NOW,
+    });
+    expect(parsed(empty) as object).toMatchObject({ images: null, containers: null });
+  });
+});

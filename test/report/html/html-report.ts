@@ -1,0 +1,193 @@
+// A week of a busy node, as the HTML report takes it: made from a seed, the same each time.
+
+import { imageId, passId } from "../../../src/model/ids.ts";
+import { duration, hours, type Instant, instant, minutes, plus } from "../../../src/model/time.ts";
+import type { PassRow, RemovalRow } from "../../../src/report/document/history.ts";
+import type { DiskSample } from "../../../src/report/html/disk-series.ts";
+import type { HtmlReport } from "../../../src/report/html/page.ts";
+import {
+  candidate,
+  containerPlan,
+  filesystem,
+  GIB,
+  hex,
+  image,
+  imagePlan,
+  kept,
+  MIB,
+  NOW,
+  record,
+  runtime,
+  usage,
+} from "../build.ts";
+
+const FROM: Instant = plus(NOW, hours(-7 * 24));
+const CAPACITY = 50n * GIB;
+const BASE = "registry.internal.example.com:5000/platform/services";
+
+/** The disk fills by about 0.4 percent in half an hour, and is brought back from 85 to 80 percent. */
+function week(): { samples: readonly DiskSample[]; removals: readonly RemovalRow[] } {
+  const samples: DiskSample[] = [];
+  const removals: RemovalRow[] = [];
+  let used = 74;
+  let serial = 0;
+  for (let step = 0; step < 7 * 48; step += 1) {
+    const at = plus(FROM, minutes(step * 30));
+    used += 0.15 + ((step * 7919) % 10) / 20;
+    if (used >= 85) {
+      for (let count = 0; count < 5; count += 1) {
+        removals.push(removal(serial, plus(at, minutes(count))));
+        serial += 1;
+      }
+      used = 80;
+    }
+    // The agent was away for eight hours.
+    if (step < 150 || step > 166) samples.push(...sampled(at, used));
+  }
+  return { samples, removals };
+}
+
+function sampled(at: Instant, percent: number): readonly DiskSample[] {
+  const available = (CAPACITY * BigInt(Math.round(10_000 - percent * 100))) / 10_000n;
+  const { mountpoint, roles } = filesystem();
+  return [
+    { at, device: "8:1", mountpoint, roles, capacityBytes: CAPACITY, availableBytes: available },
+    {
+      at,
+      device: "8:2",
+      mountpoint: "/var/log",
+      roles: ["nodefs"],
+      capacityBytes: 10n * GIB,
+      availableBytes: 7n * GIB,
+    },
+  ];
+}
+
+const removal = (serial: number, at: Instant): RemovalRow => ({
+  passId: `pass-${Math.floor(serial / 5)}`,
+  kind: serial % 5 === 4 ? "container" : "image",
+  subject: `sha256:${hex(serial + 1)}`,
+  names: [
+    serial % 5 === 4
+      ? `shop/checkout-${serial}/worker`
+      : `${BASE}/checkout-${serial % 7}:1.${serial}.0`,
+  ],
+  trigger: "space",
+  signal: null,
+  reason: serial % 5 === 4 ? "over-per-container-limit" : serial % 11 === 0 ? "age" : "space",
+  result: serial % 13 === 12 ? "failed" : "removed",
+  message: serial % 13 === 12 ? "UNAVAILABLE: the runtime is shutting down" : null,
+  reportedBytes: serial % 5 === 4 ? null : BigInt(200 + ((serial * 37) % 300)) * MIB,
+  measuredBytes: serial % 13 === 12 ? null : BigInt(300 + ((serial * 53) % 500)) * MIB,
+  settled: "at-once",
+  at,
+  took: duration(800_000_000n),
+});
+
+const passRow = (serial: number): PassRow => ({
+  id: `pass-${serial}`,
+  kind: "image-gc",
+  purpose: "periodic",
+  signals: [],
+  startedAt: NOW,
+  endedAt: NOW,
+  dryRun: false,
+  error: serial === 3 ? "listing images failed" : null,
+  imagesEnd: "target-reached",
+  containersEnd: null,
+  removed: 5,
+  failed: 0,
+  wantedBytes: null,
+  reportedFreedBytes: null,
+  measuredFreedBytes: null,
+  availableBeforeBytes: null,
+  availableAfterBytes: null,
+  capacityBytes: null,
+  steps: [],
+});
+
+export function weekReport(differences: Partial<HtmlReport> = {}): HtmlReport {
+  const { samples, removals } = week();
+  const reasons = [
+    { kind: "in-use", users: [] },
+    { kind: "pinned" },
+    { kind: "too-young", age: minutes(1), minimumAge: minutes(2) },
+    {
+      kind: "keep-rule",
+      pattern: `${BASE}/**`,
+      source: "/etc/crigc/keep.d/base.list:3",
+      name: `${BASE}/auth:2`,
+    },
+  ] as const;
+  return {
+    node: "worker-17.example.com",
+    version: "0.1.0",
+    generatedAt: NOW,
+    period: { from: FROM, to: NOW },
+    history: {
+      passes: Array.from({ length: Math.ceil(removals.length / 5) }, (_, index) => passRow(index)),
+      removals,
+      events: [
+        {
+          reason: "FreeDiskSpaceFailed",
+          message: "The image filesystem of 50.0 GiB is 91% full",
+          at: instant(NOW - hours(30)),
+          passId: passId("p"),
+        },
+      ],
+    },
+    samples,
+    thresholds: { highPercent: 85, lowPercent: 80 },
+    runtime,
+    plan: {
+      images: imagePlan({
+        usage: [usage()],
+        candidates: Array.from({ length: 12 }, (_, index) =>
+          candidate(index + 1, {
+            expected: index < 4,
+            image: image(index + 1, { repoTags: [`${BASE}/checkout-${index}:1.${index}.0-rc.1`] }),
+            record: record(),
+          }),
+        ),
+        kept: Array.from({ length: 22 }, (_, index) =>
+          kept(50 + index, reasons[index % reasons.length]!),
+        ),
+      }),
+      containers: containerPlan(),
+    },
+    planError: null,
+    ...differences,
+  };
+}
+
+/** Everything that the runtime or a file can say, as hostile as it gets. */
+export function hostileReport(): HtmlReport {
+  const evil = `<script>document.title="owned"</script>"><img src=x onerror=alert(1)>'\u202e\u001b[31m`;
+  const base = weekReport();
+  return weekReport({
+    node: evil,
+    planError: evil,
+    history: {
+      passes: [],
+      removals: base.history.removals.map((row) => ({
+        ...row,
+        names: [evil],
+        reason: evil,
+        message: evil,
+        kind: evil,
+        signal: evil,
+      })),
+      events: [{ reason: "GhostImage", message: evil, at: NOW, passId: null }],
+    },
+    samples: base.samples.map((sample) => ({ ...sample, mountpoint: evil, roles: [evil] })),
+    plan: {
+      containers: containerPlan({ podSource: { kind: "none", why: evil } }),
+      images: imagePlan({
+        blocks: [{ kind: "on-hold", until: null, reason: evil }],
+        candidates: [candidate(1, { image: image(1, { id: imageId(evil), repoTags: [evil] }) })],
+        kept: [kept(2, { kind: "keep-rule", pattern: evil, source: evil, name: evil })],
+        usage: [usage({ filesystem: filesystem({ mountpoint: evil }) })],
+      }),
+    },
+  });
+}

@@ -1,0 +1,154 @@
+// The HTML report as text: what it says, what it leaves out, and that nothing breaks out of it.
+
+import { describe, expect, test } from "bun:test";
+
+import fc from "fast-check";
+
+import { hours, minutes, plus } from "../../../src/model/time.ts";
+import { type DiskSample, diskSeries } from "../../../src/report/html/disk-series.ts";
+import { htmlReport } from "../../../src/report/html/page.ts";
+import { html } from "../../../src/report/html/text.ts";
+import { reasonTitle } from "../../../src/report/reason-titles.ts";
+import { filesystem, GIB, imagePlan, NOW } from "../build.ts";
+import { hostileReport, weekReport } from "./html-report.ts";
+
+describe("escaping", () => {
+  test("takes every character that HTML gives a meaning", () => {
+    expect(html`<b title="${`"'<>&`}">${"<i>"}</b>`.text).toBe(
+      '<b title="&quot;&#39;&lt;&gt;&amp;">&lt;i&gt;</b>',
+    );
+  });
+
+  test("leaves parts that are HTML alone, in lists too, and drops null", () => {
+    expect(html`<b>${[html`<i>1</i>`, null, "<2>"]}</b>`.text).toBe("<b><i>1</i>&lt;2&gt;</b>");
+  });
+
+  test("never lets a text add a tag or end an attribute", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "binary" }), (text) => {
+        const inside = html`<a href="${text}">${text}</a>`.text;
+        expect(inside.match(/[<>]/g)).toHaveLength(4);
+        expect(inside.match(/"/g)).toHaveLength(2);
+      }),
+    );
+  });
+});
+
+describe("the page", () => {
+  const page = htmlReport(weekReport());
+
+  test("stands alone: no script, no link, no address but its own words", () => {
+    expect(page).not.toMatch(/<script|<link|<img|@import|url\(|https?:|src=/);
+    expect(page).toContain("default-src 'none'; style-src 'unsafe-inline'");
+  });
+
+  test("says what was removed for which reason, and what that freed", () => {
+    expect(page).toContain("image: disk over its high threshold");
+    expect(page).toContain("container: newer dead ones of its name fill the limit");
+    expect(page).toContain("107 things removed, 57.3 GiB freed as measured.");
+  });
+
+  test("says what would go next, with the stop, and what is kept by which rule", () => {
+    expect(page).toContain("Estimated stop: the disk is measured after each removal");
+    expect(page).toContain("<strong>keep rule</strong>: 5 images");
+    expect(page).toContain("/etc/crigc/keep.d/base.list:3");
+  });
+
+  test("names a node only as text", () => {
+    const hostile = htmlReport(hostileReport());
+    expect(hostile).not.toMatch(/<script|<img/);
+    expect(hostile).not.toMatch(/[\u202e\u001b]/);
+  });
+
+  test("can be made of the history alone", () => {
+    const text = htmlReport(
+      weekReport({ plan: null, runtime: null, planError: "no socket", thresholds: null }),
+    );
+    expect(text).toContain("<strong>The node could not be read:</strong> no socket.");
+    expect(text).not.toContain("What would go next");
+  });
+
+  test("can be made of nothing", () => {
+    const text = htmlReport(
+      weekReport({ plan: null, samples: [], history: { passes: [], removals: [], events: [] } }),
+    );
+    expect(text).toContain("Nothing was removed in this time.");
+    expect(text).toContain("No samples of the disk were recorded in this time");
+  });
+
+  test("says first what blocks removal", () => {
+    const blocked = imagePlan({
+      candidates: [],
+      blocks: [{ kind: "pods-unknown", message: "status 500" }],
+    });
+    const text = htmlReport(weekReport({ plan: { images: blocked, containers: null } }));
+    expect(text.indexOf("No image is removed now:")).toBeLessThan(text.indexOf("At a glance"));
+    expect(text).toContain("removal is blocked");
+  });
+
+  test("has bounded lists", () => {
+    const base = weekReport();
+    const many = Array.from({ length: 5000 }, () => base.history.removals[0]!);
+    const text = htmlReport(weekReport({ history: { ...base.history, removals: many } }));
+    expect(text).toContain("and 4500 more.");
+    expect(text.length).toBeLessThan(500_000);
+  });
+});
+
+test("a reason of a later version stands for itself", () => {
+  expect([reasonTitle("age"), reasonTitle("moon-full")]).toEqual([
+    "unused for longer than the maximum age",
+    "moon-full",
+  ]);
+});
+
+describe("samples of a disk", () => {
+  const { mountpoint, roles } = filesystem();
+  const sample = (minute: number, percent: number, device = "8:1"): DiskSample => ({
+    at: plus(NOW, minutes(minute)),
+    device,
+    mountpoint,
+    roles: device === "8:1" ? roles : ["nodefs"],
+    capacityBytes: 100n * GIB,
+    availableBytes: BigInt(100 - percent) * GIB,
+  });
+  const period = { from: NOW, to: plus(NOW, hours(10)) };
+
+  test("have their place in the period, whatever their order", () => {
+    const [series] = diskSeries([sample(600, 20), sample(0, 10)], period);
+    expect(series?.pieces.flat()).toEqual([
+      { place: 0, usedPercent: 10 },
+      { place: 1, usedPercent: 20 },
+    ]);
+    expect(series?.last.availableBytes).toBe(80n * GIB);
+  });
+
+  test("outside of the period, or without a capacity, are left out", () => {
+    const strange = { ...sample(5, 10), capacityBytes: 0n };
+    expect(diskSeries([sample(-1, 10), sample(601, 10), strange], period)).toEqual([]);
+  });
+
+  test("are one series a device, the images' filesystem first", () => {
+    const all = diskSeries([sample(0, 10, "8:2"), sample(0, 10)], period);
+    expect(all.map((series) => series.device)).toEqual(["8:1", "8:2"]);
+  });
+
+  test("are broken where nobody looked for long", () => {
+    const minutesSampled = [0, 5, 10, 15, 20, 200, 205, 210];
+    const [series] = diskSeries(
+      minutesSampled.map((minute) => sample(minute, 50)),
+      period,
+    );
+    expect(series?.pieces.map((piece) => piece.length)).toEqual([5, 3]);
+  });
+
+  test("are thinned without losing a peak", () => {
+    const samples = Array.from({ length: 6000 }, (_, index) =>
+      sample(index / 10, index === 4321 ? 99 : index === 1234 ? 1 : 50),
+    );
+    const [series] = diskSeries(samples, period);
+    const percents = series?.pieces.flat().map((point) => point.usedPercent) ?? [];
+    expect(percents.length).toBeLessThanOrEqual(480);
+    expect([Math.max(...percents), Math.min(...percents)]).toEqual([99, 1]);
+  });
+});

@@ -1,0 +1,265 @@
+// The control socket and the metrics address, over real sockets.
+
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import {
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { createServer, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import * as files from "../../../src/host/socket-files.ts";
+import { HostError } from "../../../src/model/errors.ts";
+import { askAgent } from "../../../src/report/http/client.ts";
+import { type HttpProviders, screenQuery } from "../../../src/report/http/routes.ts";
+import { type HttpServer, serveAddress, serveSocket } from "../../../src/report/http/server.ts";
+import { unjudged } from "../../../src/report/table/images.ts";
+import { GIB, image, NOW, status, terminal } from "../build.ts";
+
+const providers = (differences: Partial<HttpProviders> = {}): HttpProviders => ({
+  metrics: () => "crigc_hold 0\n",
+  health: () => [{ name: "image-gc", problem: null }],
+  readiness: () => [{ name: "runtime", problem: null }],
+  status: () => status(),
+  images: () => ({ observedAt: NOW, entries: unjudged([image(1)]) }),
+  ...differences,
+});
+
+let directory = "";
+let path = "";
+const errors: string[] = [];
+const closers: (() => Promise<unknown>)[] = [];
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "crigc-http-"));
+  path = join(directory, "control.sock");
+  errors.length = 0;
+});
+
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close();
+  rmSync(directory, { recursive: true });
+});
+
+async function served(differences: Partial<HttpProviders> = {}): Promise<HttpServer> {
+  const server = await serveSocket(path, files, {
+    providers: providers(differences),
+    onError: (message) => void errors.push(message),
+  });
+  closers.push(() => server.close());
+  return server;
+}
+
+/** Another program on the socket's path. */
+async function listening(onConnection: (socket: Socket) => void): Promise<void> {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    onConnection(socket);
+  });
+  await new Promise<void>((resolve) => void server.listen(path, resolve));
+  closers.push(() => {
+    for (const socket of sockets) socket.destroy();
+    return new Promise((resolve) => void server.close(resolve));
+  });
+}
+
+const failureOf = (promise: Promise<unknown>): Promise<string> =>
+  promise.then(
+    () => "it went well",
+    (error: unknown) =>
+      error instanceof HostError ? error.message : `no HostError: ${String(error)}`,
+  );
+
+const asked = (what: string, init: RequestInit = {}): Promise<Response> =>
+  fetch(`http://crigc${what}`, { unix: path, ...init });
+
+describe("the control socket", () => {
+  test("is its owner's alone, and gone when it is closed", async () => {
+    const server = await served();
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+    await server.close();
+    expect(existsSync(path)).toBe(false);
+  });
+
+  test("serves metrics, health, status and images", async () => {
+    await served();
+    const metrics = await asked("/metrics");
+    expect(metrics.headers.get("content-type")).toBe("text/plain; version=0.0.4; charset=utf-8");
+    expect(await metrics.text()).toBe("crigc_hold 0\n");
+    expect(await (await asked("/healthz")).text()).toBe("ok      image-gc\nwell\n");
+    expect(await (await asked("/status")).json()).toMatchObject({ kind: "Status" });
+    expect(await (await asked("/images")).json()).toMatchObject({ kind: "ImageList", count: 1 });
+  });
+
+  test("draws tables for the screen of who asks", async () => {
+    await served();
+    const text = await askAgent({
+      socketPath: path,
+      path: `/status.txt?${screenQuery(terminal)}`,
+      timeoutMs: 5000,
+    });
+    expect(text).toContain("low 80% ┘  └ high 85%");
+    expect(
+      await askAgent({ socketPath: path, path: "/status.txt?width=x", timeoutMs: 5000 }),
+    ).toContain("imageGCHighThresholdPercent");
+    expect(await askAgent({ socketPath: path, path: "/images.txt", timeoutMs: 5000 })).toContain(
+      "app-1:1.1",
+    );
+  });
+
+  test("answers 503 with what is not well", async () => {
+    await served({
+      readiness: () => [
+        { name: "runtime", problem: "no socket\u001b[2J" },
+        { name: "ledger", problem: null },
+      ],
+    });
+    const answer = await asked("/readyz");
+    expect(answer.status).toBe(503);
+    expect(await answer.text()).toBe("failed  runtime: no socket[2J\nok      ledger\nnot well\n");
+  });
+
+  test("knows no other path and no other method", async () => {
+    await served();
+    expect((await asked("/")).status).toBe(404);
+    expect((await asked("/status", { method: "POST" })).status).toBe(405);
+    expect((await asked("/metrics", { method: "HEAD" })).status).toBe(200);
+  });
+
+  test("answers 500 where an answer cannot be made, says why in the log, and goes on", async () => {
+    await served({
+      status: () => {
+        throw new Error("no status");
+      },
+    });
+    expect((await asked("/status")).status).toBe(500);
+    expect(errors).toEqual(["answering a request failed: no status"]);
+    expect((await asked("/metrics")).status).toBe(200);
+  });
+
+  test("closes although a client keeps its connection open", async () => {
+    const server = await served();
+    await (await asked("/metrics")).text();
+    await server.close();
+    expect(existsSync(path)).toBe(false);
+  });
+});
+
+describe("a path that is not free", () => {
+  test("of a living program is refused, and the program keeps it", async () => {
+    await listening((socket) => socket.end("mine"));
+    expect(await failureOf(served())).toContain(
+      `opening the control socket ${path} was refused: another program listens there; stop it, or name another --run-dir`,
+    );
+    expect(files.kindOf(path)).toBe("socket");
+  });
+
+  test("of an agent that was killed is taken over", async () => {
+    const script = `Bun.serve({ unix: ${JSON.stringify(path)}, fetch: () => new Response() }); console.log("up");`;
+    const killed = Bun.spawn([process.execPath, "-e", script], { stdout: "pipe" });
+    await killed.stdout.getReader().read();
+    killed.kill("SIGKILL");
+    await killed.exited;
+    expect(files.kindOf(path)).toBe("socket");
+    await served();
+    expect((await asked("/metrics")).status).toBe(200);
+  });
+
+  test("that holds a file is refused, and the file stays", async () => {
+    writeFileSync(path, "mine");
+    expect(await failureOf(served())).toContain("what stands there is no socket");
+    expect(statSync(path).size).toBe(4);
+  });
+
+  test("that is a link to a stale socket is refused, and nothing is followed", async () => {
+    symlinkSync(join(directory, "elsewhere"), path);
+    expect(await failureOf(served())).toContain("what stands there is no socket");
+    expect(files.kindOf(path)).toBe("other");
+  });
+
+  test("in a directory that does not exist is an error with the path", async () => {
+    path = join(directory, "none", "control.sock");
+    expect(await failureOf(served())).toContain(`listening on the control socket ${path} failed`);
+  });
+});
+
+describe("the metrics address", () => {
+  const onError = (): undefined => undefined;
+
+  test("serves metrics and health, and says nothing of images or configuration", async () => {
+    const server = serveAddress(
+      { host: "127.0.0.1", port: 0 },
+      { providers: providers(), onError },
+    );
+    closers.push(() => server.close());
+    const base = `http://127.0.0.1:${server.port}`;
+    expect((await fetch(`${base}/metrics`)).status).toBe(200);
+    expect((await fetch(`${base}/readyz`)).status).toBe(200);
+    expect((await fetch(`${base}/status`)).status).toBe(404);
+    expect((await fetch(`${base}/images.txt`)).status).toBe(404);
+  });
+
+  test("that is taken is an error with the address", async () => {
+    const server = serveAddress(
+      { host: "127.0.0.1", port: 0 },
+      { providers: providers(), onError },
+    );
+    closers.push(() => server.close());
+    const address = { host: "127.0.0.1", port: server.port ?? 0 };
+    expect(() => serveAddress(address, { providers: providers(), onError })).toThrow(
+      `listening on the metrics address 127.0.0.1:${server.port} failed`,
+    );
+  });
+});
+
+describe("asking the agent", () => {
+  const request = (timeoutMs = 5000) => ({ socketPath: path, path: "/status", timeoutMs });
+
+  test("where there is none says so", async () => {
+    expect(await failureOf(askAgent(request()))).toContain(
+      `asking the agent at ${path} failed: there is no such socket; start crigc run, or name its --run-dir`,
+    );
+  });
+
+  test("where it was killed says so", async () => {
+    writeFileSync(path, "");
+    expect(await failureOf(askAgent(request()))).toContain("nothing listens there any more");
+  });
+
+  test("where it hangs ends at the deadline", async () => {
+    await listening(() => undefined);
+    expect(await failureOf(askAgent(request(100)))).toContain("no answer within 100 ms");
+  });
+
+  test("where another program hangs up says so in words for operators", async () => {
+    await listening((socket) => socket.end());
+    expect(await failureOf(askAgent(request()))).toBe(
+      `asking the agent at ${path} failed: it closed the connection without an answer; is it a crigc that listens there?`,
+    );
+  });
+
+  test("where another program answers says what it answered", async () => {
+    await listening((socket) => socket.end("HTTP/1.0 418 x\r\n\r\nteapot"));
+    expect(await failureOf(askAgent(request()))).toContain("was answered with status 418: teapot");
+  });
+
+  test.skipIf(process.getuid?.() === 0)("without permission says so", async () => {
+    await served();
+    chmodSync(path, 0);
+    expect(await failureOf(askAgent(request()))).toContain("permission denied");
+  });
+
+  test("reads a status whose figures exceed 2^53 unchanged", async () => {
+    await served({
+      status: () => status({ images: { count: 1, sizeBytes: (1n << 60n) * 8n + GIB } }),
+    });
+    expect(await askAgent(request())).toContain(`"sizeBytes": ${(1n << 60n) * 8n + GIB}`);
+  });
+});

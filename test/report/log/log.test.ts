@@ -1,0 +1,319 @@
+// The log: format, verbosity, folding, and what a pass says.
+
+import { describe, expect, test } from "bun:test";
+
+import type { Pass } from "../../../src/model/pass.ts";
+import { type Instant, minutes, plus, seconds } from "../../../src/model/time.ts";
+import { logEvent, logImage, logThing } from "../../../src/report/log/items.ts";
+import { createLog, type Log } from "../../../src/report/log/log.ts";
+import { logPassEnd, passSummary } from "../../../src/report/log/pass.ts";
+import {
+  containerOutcome,
+  containerPlan,
+  imageOutcome,
+  imagePlan,
+  MIB,
+  NOW,
+  pass,
+  removedImage,
+} from "../build.ts";
+
+/** As the agent does: each removal when it is done, then the pass. */
+function logPass(log: Log, it: Pass): void {
+  const speaker = log.named(it.kind);
+  for (const item of it.images?.items ?? []) logImage(speaker, it.id, item);
+  const things = it.containers;
+  if (things !== null)
+    for (const item of [...things.containers, ...things.sandboxes, ...things.logs])
+      logThing(speaker, it.id, item);
+  logPassEnd(log, it);
+}
+
+interface Recorded {
+  readonly log: Log;
+  readonly lines: string[];
+  /** Moves the clock. */
+  readonly wait: (count: number) => void;
+}
+
+function recorded(
+  format: "text" | "json" = "text",
+  verbosity = 2,
+  startedAt: Instant = NOW,
+): Recorded {
+  const lines: string[] = [];
+  let now = startedAt;
+  return {
+    lines,
+    log: createLog({ format, verbosity, sink: (line) => void lines.push(line), now: () => now }),
+    wait: (count) => void (now = plus(now, minutes(count))),
+  };
+}
+
+describe("a line", () => {
+  test("of text has severity, time of day in UTC, speaker, sentence and figures", () => {
+    const { log, lines } = recorded();
+    log.named("config").info(0, "Read the file", { file: "/etc/a b", sizeBytes: 10n });
+    expect(lines).toEqual([
+      'I0115 12:00:00.250000 config] Read the file file="/etc/a b" sizeBytes=10',
+    ]);
+  });
+
+  test("of JSON is one object", () => {
+    const { log, lines } = recorded("json");
+    log.warning("No room", { sizeBytes: 18_446_744_073_709_551_615n });
+    expect(lines).toEqual([
+      '{"ts":"2026-01-15T12:00:00.25Z","level":"warning","component":"crigc","msg":"No room","sizeBytes":18446744073709551615}',
+    ]);
+  });
+
+  test("stays one line whatever a message holds", () => {
+    for (const format of ["text", "json"] as const) {
+      const { log, lines } = recorded(format);
+      log.error("a\nb\u001b[2J", { x: "c\r\nd" });
+      expect(lines.join("")).not.toMatch(/[\n\r\u001b]/);
+    }
+  });
+
+  test("above the verbosity is not written", () => {
+    const { log, lines } = recorded("text", 2);
+    log.info(2, "shown");
+    log.info(3, "not shown");
+    expect(lines).toHaveLength(1);
+    expect([log.enabled(2), log.enabled(3)]).toEqual([true, false]);
+  });
+});
+
+describe("failures", () => {
+  test("that repeat themselves are one line, and one with the count after a time", () => {
+    const { log, lines, wait } = recorded();
+    for (let i = 0; i < 11; i += 1) {
+      log.failure("pass", "Cannot list images");
+      wait(1);
+    }
+    expect(lines.map((line) => line.slice(1))).toEqual([
+      "0115 12:00:00.250000 crigc] Cannot list images",
+      "0115 12:10:00.250000 crigc] Cannot list images repeated=10",
+    ]);
+  });
+
+  test("are still known after the log took another form", () => {
+    const { log, lines } = recorded();
+    log.failure("pass", "Cannot list images");
+    const next = log.reconfigured({ format: "json", verbosity: 4 });
+    next.failure("pass", "Cannot list images");
+    expect(lines).toHaveLength(1);
+    next.success("pass", "Listing images");
+    expect(lines.at(-1)).toContain("Listing images succeeded after 2 failures");
+    expect(lines.at(-1)).toStartWith("{");
+    expect(next.enabled(4)).toBe(true);
+  });
+
+  test("a count that waits is written with the next line of any kind", () => {
+    const { log, lines, wait } = recorded();
+    log.failure("pass", "Cannot list images");
+    log.failure("pass", "Cannot list images");
+    log.failure("pass", "Cannot list images");
+    wait(11);
+    log.info(0, "Something else");
+    expect(lines.map((line) => line.split("] ")[1])).toEqual([
+      "Cannot list images",
+      "Cannot list images repeated=2",
+      "Something else",
+    ]);
+  });
+
+  test("of the logs alone are told beside the sum of the pass, and so is their end", () => {
+    const { log, lines } = recorded();
+    logPassEnd(
+      log,
+      pass({ containers: containerOutcome({ errors: ["logs stay, because of x"] }) }),
+    );
+    expect(lines.map((line) => [line[0], line.split("] ")[1]])).toEqual([
+      ["E", expect.stringMatching(/^Collection: containers and logs: logs stay, because of x /)],
+      ["I", expect.stringContaining("Collection: 1 container, 1 sandbox, 1 log entry removed")],
+    ]);
+    logPassEnd(log, pass());
+    expect(lines.at(-2)).toContain("Collection: containers and logs succeeded after 1 failure");
+  });
+
+  test("another message of the same topic is written at once, after the count of the one before", () => {
+    const { log, lines } = recorded();
+    log.failure("pass", "a");
+    log.failure("pass", "a");
+    log.failure("pass", "a");
+    log.failure("pass", "b");
+    expect(lines.map((line) => line.split("] ")[1])).toEqual(["a", "a repeated=2", "b"]);
+  });
+
+  test("that end are followed by a success that says how many there were", () => {
+    const { log, lines, wait } = recorded();
+    log.failure("pass", "a");
+    wait(5);
+    log.failure("pass", "b");
+    log.success("pass", "Image collection");
+    log.success("pass", "Image collection");
+    expect(lines.at(-1)).toEndWith("] Image collection succeeded after 2 failures in 5m");
+    expect(lines).toHaveLength(3);
+  });
+
+  test("of a topic that fails again after a success are written again", () => {
+    const { log, lines } = recorded();
+    log.failure("pass", "a");
+    log.success("pass", "x");
+    log.failure("pass", "a");
+    expect(lines).toHaveLength(3);
+  });
+
+  test("under a clock that goes back are not silent for as long as it went back", () => {
+    const { log, lines, wait } = recorded();
+    log.failure("pass", "a");
+    wait(-600);
+    log.failure("pass", "a");
+    expect(lines).toHaveLength(2);
+  });
+
+  test("of very many topics take bounded memory, and no count is lost", () => {
+    const { log, lines } = recorded();
+    log.failure("first", "a");
+    log.failure("first", "a");
+    for (let i = 0; i < 1000; i += 1) log.failure(`topic ${i}`, "b");
+    expect(lines.filter((line) => line.includes("repeated="))).toHaveLength(0);
+    log.failure("first", "a");
+    expect(lines).toHaveLength(1003);
+  });
+
+  test("that are still held back are written at the end", () => {
+    const { log, lines } = recorded();
+    log.failure("pass", "a");
+    log.failure("pass", "a");
+    log.failure("pass", "a");
+    log.flush();
+    log.flush();
+    expect(lines.map((line) => line.split("] ")[1])).toEqual(["a", "a repeated=2"]);
+  });
+});
+
+describe("a pass in the log", () => {
+  test("is one line a removal, and one that sums it up", () => {
+    const { log, lines } = recorded();
+    logPass(log, pass({ containers: null }));
+    expect(lines).toHaveLength(3);
+    expect(lines[0]).toContain(
+      "gc] Image registry.example/team/app-1:1.1: removed, 234.0 MiB freed (the disk is over its high threshold)",
+    );
+    expect(lines[2]).toContain(
+      "gc] Collection: 2 images removed, 502.0 MiB freed, the target is reached (1.8s)",
+    );
+  });
+
+  test("carries its ID and timed steps in JSON", () => {
+    const { log, lines } = recorded("json", 1);
+    logPass(log, pass());
+    expect(JSON.parse(lines[0]!)).toMatchObject({
+      passId: "20260115T120000Z-0a1b2c",
+      tookMs: 1850,
+      steps: [{ name: "observe", tookMs: 40 }, { name: "decide" }, { name: "execute" }],
+    });
+  });
+
+  test("explains every image at level 5, and none below", () => {
+    const explained = (verbosity: number): number => {
+      const { log, lines } = recorded("text", verbosity);
+      logPass(log, pass({ images: null, containers: null }));
+      return lines.filter((line) => / is kept: | to go /.test(line)).length;
+    };
+    const plan = imagePlan();
+    expect(explained(5)).toBe(plan.kept.length + plan.candidates.length);
+    expect(explained(4)).toBe(0);
+  });
+
+  test("that gained nothing says so, beside what the runtime's figures promised", () => {
+    const images = imageOutcome({ measuredFreedBytes: 0n, reportedFreedBytes: 300n * MIB });
+    expect(passSummary(pass({ images, containers: null }))).toContain(
+      "2 images removed, 0 B freed (300.0 MiB by the runtime's figures), ",
+    );
+  });
+
+  test("under pressure that finds nothing to remove is one line and a count, however often", () => {
+    const { log, lines } = recorded("text", 1);
+    const idle = pass({
+      kind: "pressure",
+      images: imageOutcome({ end: "candidates-exhausted", items: [] }),
+      containers: null,
+    });
+    for (let i = 0; i < 100; i += 1) logPass(log, { ...idle, endedAt: plus(NOW, seconds(i)) });
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toContain("Pressure reclaim found nothing to remove (images: ");
+  });
+
+  test("that was not allowed to remove anything names what forbids it, each half", () => {
+    const block = { kind: "on-hold", until: null, reason: "an upgrade" } as const;
+    const containers = containerOutcome({
+      end: "blocked",
+      containers: [],
+      sandboxes: [],
+      logs: [],
+    });
+    const images = imageOutcome({ end: "blocked", items: [] });
+    const plan = {
+      containers: containerPlan({ blocks: [block] }),
+      images: imagePlan({ blocks: [block] }),
+    };
+    const held = pass({ kind: "container-gc", plan, containers, images: null });
+    expect(passSummary(held)).toContain(": collection is on hold ");
+    const { log, lines } = recorded("text", 1);
+    logPass(log, pass({ kind: "pressure", plan, containers, images }));
+    expect(lines[0]).toContain(
+      "(containers: nothing may be removed now: on hold; images: no image may be removed now: on hold)",
+    );
+  });
+
+  test("that did nothing is quiet at level 1", () => {
+    const idle = pass({
+      images: imageOutcome({ end: "nothing-to-do", items: [] }),
+      containers: null,
+    });
+    const { log, lines } = recorded("text", 1);
+    logPass(log, idle);
+    expect(lines).toEqual([]);
+    expect(passSummary(idle)).toBe("Collection: nothing asks for space (1.8s)");
+  });
+
+  test("that fails each time is said once, and its recovery too", () => {
+    const { log, lines } = recorded("text", 1);
+    const failed = pass({ error: "cannot list images", images: null, containers: null });
+    for (let i = 0; i < 5; i += 1) logPass(log, failed);
+    logPass(log, pass({ images: imageOutcome({ items: [] }), containers: null }));
+    expect(lines.map((line) => line.split("] ")[1]?.split(" passId")[0])).toEqual([
+      "Collection failed: cannot list images",
+      "Collection succeeded after 5 failures in 0s",
+    ]);
+  });
+
+  test("names containers, sandboxes and logs with why they went", () => {
+    const { log, lines } = recorded();
+    logPass(log, pass({ images: null }));
+    expect(lines.slice(0, 3).map((line) => line.split("] ")[1]?.split(/ \w+=/)[0])).toEqual([
+      "Container default/pod-1/worker-1: removed (dead, and its pod is gone)",
+      "Sandbox default/pod-1: removed (stopped and empty, and its pod is gone)",
+      "Pod logs default_pod-1_uid-1: removed (logs of a pod that is gone)",
+    ]);
+  });
+
+  test("says a warning event once while it stays the same", () => {
+    const { log, lines } = recorded();
+    const event = { reason: "GhostImage", message: "x is listed", at: NOW, passId: null } as const;
+    logEvent(log, event);
+    logEvent(log, event);
+    expect(lines).toEqual(['W0115 12:00:00.250000 crigc] x is listed event="GhostImage"']);
+  });
+
+  test("folds a removal that fails in every pass", () => {
+    const item = removedImage(1, { result: { kind: "failed", message: "busy", code: "9" } });
+    const { log, lines } = recorded();
+    for (let i = 0; i < 5; i += 1)
+      logPass(log, pass({ images: imageOutcome({ items: [item] }), containers: null }));
+    expect(lines.filter((line) => line.includes("failed: busy"))).toHaveLength(1);
+  });
+});

@@ -1,0 +1,275 @@
+// Metrics: what passes, calls and the node add, and the text that Prometheus reads.
+
+import { describe, expect, test } from "bun:test";
+
+import type { Pass } from "../../../src/model/pass.ts";
+import { minutes } from "../../../src/model/time.ts";
+import {
+  createMetrics,
+  type Metrics,
+  type NodeFigures,
+} from "../../../src/report/metrics/metrics.ts";
+import { passOutcome } from "../../../src/report/metrics/pass.ts";
+import { MetricRegistry } from "../../../src/report/metrics/registry.ts";
+import { type MetricDefinition, METRICS } from "../../../src/report/metrics/table.ts";
+import {
+  containerOutcome,
+  containerPlan,
+  GIB,
+  imageOutcome,
+  imagePlan,
+  measured,
+  NOW,
+  pass,
+  removedImage,
+  runtime,
+} from "../build.ts";
+
+const fresh = (): Metrics => createMetrics({ version: "0.1.0", commit: "abc", startedAt: NOW });
+
+const node = (differences: Partial<NodeFigures> = {}): NodeFigures => ({
+  runtime,
+  runtimeAnswers: true,
+  filesystems: [measured()],
+  thresholds: { highPercent: 85, lowPercent: 80 },
+  images: { count: 7, sizeBytes: GIB },
+  deadContainers: 3,
+  underPressure: false,
+  signals: [{ signal: "imagefs.available", met: true }],
+  hold: { kind: "none" },
+  bootGrace: minutes(2),
+  ledgerOnDisk: true,
+  configurationInForce: true,
+  ...differences,
+});
+
+/** The value of one series, as it is exposed. */
+function valueOf(metrics: { expose(): string }, series: string): number | null {
+  const line = metrics
+    .expose()
+    .split("\n")
+    .find((it) => it.startsWith(`${series} `));
+  return line === undefined ? null : Number(line.slice(series.length + 1));
+}
+
+describe("a pass", () => {
+  test("counts its outcome, what it removed and what that freed", () => {
+    const metrics = fresh();
+    metrics.observePass(pass());
+    const expected: readonly (readonly [string, number])[] = [
+      ['crigc_passes_total{kind="gc",outcome="done"}', 1],
+      ['crigc_pass_duration_seconds_count{kind="gc"}', 1],
+      ['crigc_pass_duration_seconds_bucket{kind="gc",le="1"}', 0],
+      ['crigc_pass_duration_seconds_bucket{kind="gc",le="2.5"}', 1],
+      ['crigc_pass_duration_seconds_bucket{kind="gc",le="+Inf"}', 1],
+      ['crigc_pass_duration_seconds_sum{kind="gc"}', 1.85],
+      ['crigc_step_duration_seconds_count{step="execute"}', 1],
+      ["crigc_image_wanted_bytes_total", 4_294_967_296],
+      ["crigc_image_freed_reported_bytes_total", 263_192_576],
+      ["crigc_image_freed_measured_bytes_total", 526_385_152],
+      ["crigc_container_freed_measured_bytes_total", 12_582_912],
+      ["crigc_log_removed_bytes_total", 5_242_880],
+      ['crigc_removed_total{kind="image",trigger="space",reason="space"}', 2],
+      ['crigc_removed_total{kind="container",trigger="periodic",reason="pod-gone"}', 1],
+      ['crigc_removed_total{kind="pod-logs",trigger="periodic",reason="pod-gone"}', 1],
+      ['crigc_images_kept{reason="pinned"}', 1],
+      ["crigc_image_candidates", 3],
+      ["crigc_in_use_unknown", 0],
+      ["crigc_futile", 0],
+      ['crigc_pass_last_success_timestamp_seconds{kind="gc"}', 1_768_478_402.1],
+    ];
+    for (const [series, value] of expected)
+      expect([series, valueOf(metrics, series)]).toEqual([series, value]);
+  });
+
+  test("counts failures by cause, skips by reason, and ghosts", () => {
+    const metrics = fresh();
+    const items = [
+      removedImage(1, { result: { kind: "failed", message: "x", code: "UNAVAILABLE" } }),
+      removedImage(2, { result: { kind: "ghost" } }),
+      removedImage(3, { result: { kind: "skipped", reason: { kind: "in-use", users: [] } } }),
+    ];
+    metrics.observePass(pass({ images: imageOutcome({ items }), containers: null }));
+    expect(valueOf(metrics, 'crigc_removal_failures_total{kind="image",cause="UNAVAILABLE"}')).toBe(
+      1,
+    );
+    expect(valueOf(metrics, 'crigc_removal_skipped_total{kind="image",reason="in-use"}')).toBe(1);
+    expect(valueOf(metrics, "crigc_ghost_images_total")).toBe(1);
+    expect(
+      valueOf(metrics, 'crigc_removed_total{kind="image",trigger="space",reason="space"}'),
+    ).toBeNull();
+  });
+
+  test("that fails keeps the time of the last success and counts in a row", () => {
+    const metrics = fresh();
+    const failed = pass({ error: "x", images: null, containers: null });
+    metrics.observePass(failed);
+    metrics.observePass(failed);
+    expect(valueOf(metrics, 'crigc_pass_consecutive_failures{kind="gc"}')).toBe(2);
+    expect(valueOf(metrics, 'crigc_pass_last_success_timestamp_seconds{kind="gc"}')).toBeNull();
+    metrics.observePass(pass());
+    expect(valueOf(metrics, 'crigc_pass_consecutive_failures{kind="gc"}')).toBe(0);
+  });
+
+  test("takes back reasons that are gone", () => {
+    const metrics = fresh();
+    const blocked = imagePlan({ blocks: [{ kind: "pods-unknown", message: "x" }], candidates: [] });
+    metrics.observePass(pass({ plan: { images: blocked, containers: null } }));
+    expect(valueOf(metrics, 'crigc_image_removal_blocked{block="pods-unknown"}')).toBe(1);
+    expect(valueOf(metrics, "crigc_in_use_unknown")).toBe(1);
+    metrics.observePass(pass());
+    expect(valueOf(metrics, 'crigc_image_removal_blocked{block="pods-unknown"}')).toBeNull();
+    expect(valueOf(metrics, "crigc_in_use_unknown")).toBe(0);
+  });
+
+  const images = (end: Parameters<typeof imageOutcome>[0]): Pass =>
+    pass({ images: imageOutcome(end), containers: null });
+  const outcomes: readonly (readonly [string, Pass])[] = [
+    ["done", pass()],
+    ["failed", pass({ error: "x" })],
+    ["failed", images({ end: "observation-failed" })],
+    ["failed", pass({ plan: { images: null, containers: containerPlan({ logsError: "x" }) } })],
+    ["dry-run", pass({ dryRun: true })],
+    ["stopped", images({ end: "stopped" })],
+    ["blocked", images({ end: "blocked" })],
+    ["blocked", pass({ images: null, containers: containerOutcome({ end: "blocked" }) })],
+    ["futile", images({ end: "no-gain" })],
+    ["short", images({ end: "candidates-exhausted" })],
+    ["short", images({ end: "settle-exhausted" })],
+    ["idle", images({ end: "nothing-to-do", items: [] })],
+    ["done", pass({ images: imageOutcome({ end: "nothing-to-do", items: [] }) })],
+  ];
+
+  test.each(outcomes)("is %s", (outcome, it) => {
+    expect(passOutcome(it)).toBe(outcome as ReturnType<typeof passOutcome>);
+  });
+});
+
+describe("the node", () => {
+  test("has its filesystems by mountpoint and role", () => {
+    const metrics = fresh();
+    metrics.setNode(node());
+    for (const role of ["nodefs", "imagefs"])
+      expect(
+        valueOf(
+          metrics,
+          `crigc_filesystem_available_bytes{mountpoint="/var/lib/containerd",role="${role}"}`,
+        ),
+      ).toBe(6_442_450_944);
+    const measuredAt =
+      'crigc_filesystem_measured_timestamp_seconds{mountpoint="/other",role="nodefs"}';
+    metrics.setNode(node({ filesystems: [measured({ mountpoint: "/other" })] }));
+    expect(valueOf(metrics, measuredAt)).toBe(Date.UTC(2026, 0, 15, 12) / 1000 + 0.25);
+    expect(valueOf(metrics, "crigc_image_gc_high_threshold_ratio")).toBe(0.85);
+    expect(valueOf(metrics, 'crigc_eviction_threshold_met{signal="imagefs.available"}')).toBe(1);
+    expect(valueOf(metrics, "crigc_boot_grace_remaining_seconds")).toBe(120);
+  });
+
+  test("forgets a filesystem that is gone", () => {
+    const metrics = fresh();
+    metrics.setNode(node());
+    metrics.setNode(node({ filesystems: [measured({ mountpoint: "/other" })] }));
+    expect(metrics.expose()).not.toContain('mountpoint="/var/lib/containerd"');
+  });
+
+  test("says a hold with its end", () => {
+    const metrics = fresh();
+    metrics.setNode(node({ hold: { kind: "held", until: NOW, since: null, reason: "" } }));
+    expect(valueOf(metrics, "crigc_hold")).toBe(1);
+    expect(valueOf(metrics, "crigc_hold_until_timestamp_seconds")).toBe(1_768_478_400.25);
+  });
+
+  test("has the process's figures, and processor time only grows", () => {
+    const metrics = fresh();
+    metrics.setProcess({ cpuSeconds: 1.5, residentBytes: 100, openFiles: 9 });
+    metrics.setProcess({ cpuSeconds: 1.25, residentBytes: 90, openFiles: null });
+    expect(valueOf(metrics, "process_cpu_seconds_total")).toBe(1.5);
+    expect(valueOf(metrics, "process_resident_memory_bytes")).toBe(90);
+    expect(valueOf(metrics, "process_open_fds")).toBe(9);
+  });
+});
+
+describe("calls and events", () => {
+  test("are counted by method and code, and timed", () => {
+    const metrics = fresh();
+    metrics.observeCall({ method: "ListImages", code: "OK", tookMs: 4 });
+    metrics.observeEvent("GhostImage");
+    expect(valueOf(metrics, 'crigc_cri_calls_total{method="ListImages",code="OK"}')).toBe(1);
+    expect(
+      valueOf(metrics, 'crigc_cri_call_duration_seconds_bucket{method="ListImages",le="0.005"}'),
+    ).toBe(1);
+    expect(valueOf(metrics, 'crigc_events_total{reason="GhostImage"}')).toBe(1);
+  });
+});
+
+describe("the text", () => {
+  test("escapes label values, and keeps control characters out", () => {
+    const registry = new MetricRegistry();
+    registry.set("crigc_images", 1);
+    registry.replace("crigc_runtime_info", [[['a"b\\c\nd\u001b', "1"], 1]]);
+    expect(registry.expose()).toContain('crigc_runtime_info{name="a\\"b\\\\c d",version="1"} 1\n');
+  });
+
+  test("has one HELP and one TYPE line before the samples of each metric", () => {
+    const registry = new MetricRegistry();
+    registry.add("crigc_events_total", 1, ["b"]);
+    registry.add("crigc_events_total", 2, ["a"]);
+    expect(registry.expose()).toBe(
+      '# HELP crigc_events_total Warning events, by reason.\n# TYPE crigc_events_total counter\ncrigc_events_total{reason="a"} 2\ncrigc_events_total{reason="b"} 1\n',
+    );
+  });
+
+  test("has a bounded number of series, and loses no count", () => {
+    const registry = new MetricRegistry();
+    for (let i = 0; i < 5000; i += 1)
+      registry.add("crigc_removal_failures_total", 1, ["image", `cause ${i}`]);
+    const lines = registry
+      .expose()
+      .split("\n")
+      .filter((line) => line.startsWith("crigc"));
+    expect(lines.length).toBeLessThanOrEqual(201);
+    expect(lines).toContain('crigc_removal_failures_total{kind="other",cause="other"} 4800');
+  });
+
+  test("counters never go back", () => {
+    const registry = new MetricRegistry();
+    registry.add("crigc_log_removed_bytes_total", 5n);
+    registry.add("crigc_log_removed_bytes_total", -3n);
+    expect(valueOf(registry, "crigc_log_removed_bytes_total")).toBe(5);
+  });
+});
+
+describe("the table of metrics", () => {
+  const rows = Object.entries<MetricDefinition>(METRICS);
+
+  test("names every metric after its program and unit", () => {
+    for (const [name, { type }] of rows) {
+      expect(name).toMatch(/^(crigc|process)_[a-z_]+$/);
+      expect(name.endsWith("_total")).toBe(type === "counter");
+      if (type === "histogram") expect(name).toEndWith("_seconds");
+    }
+  });
+
+  test("has a sentence for each", () => {
+    for (const [, { help }] of rows) expect(help).toMatch(/^[A-Z0-9].*\.$/);
+  });
+
+  test("has no metric that nothing feeds", () => {
+    const metrics = fresh();
+    const items = [
+      removedImage(1),
+      removedImage(2, { result: { kind: "failed", message: "x", code: "9" } }),
+      removedImage(3, { result: { kind: "skipped", reason: { kind: "pinned" } } }),
+    ];
+    const blocked = imagePlan({ blocks: [{ kind: "pods-unknown", message: "x" }] });
+    metrics.observePass(
+      pass({ images: imageOutcome({ items }), plan: { images: blocked, containers: null } }),
+    );
+    metrics.observeCall({ method: "ListImages", code: "OK", tookMs: 4 });
+    metrics.observeEvent("GhostImage");
+    metrics.setNode(node());
+    metrics.setProcess({ cpuSeconds: 1, residentBytes: 1, openFiles: 1 });
+    const text = metrics.expose();
+    for (const [name] of rows) expect(text).toContain(`# TYPE ${name} `);
+  });
+});

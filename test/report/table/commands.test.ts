@@ -1,0 +1,555 @@
+// What explain, images, history, audit, keep list, doctor and status print, and their documents.
+
+import { describe, expect, test } from "bun:test";
+
+import { minutes, plus, seconds } from "../../../src/model/time.ts";
+import {
+  historyDocument,
+  type PassRow,
+  type RemovalRow,
+} from "../../../src/report/document/history.ts";
+import { type JsonObject, toJson } from "../../../src/report/document/json.ts";
+import { statusDocument, type StatusReport } from "../../../src/report/document/status.ts";
+import type { AuditFinding } from "../../../src/report/table/audit-finding.ts";
+import { auditDocument, auditTable } from "../../../src/report/table/audit.ts";
+import { doctorDocument, doctorTable } from "../../../src/report/table/doctor.ts";
+import { explanationDocument, explanationTable } from "../../../src/report/table/explanation.ts";
+import { historyTable } from "../../../src/report/table/history.ts";
+import {
+  entriesOf,
+  imageListDocument,
+  imageListTable,
+  unjudged,
+} from "../../../src/report/table/images.ts";
+import { keepRulesDocument, keepRulesTable } from "../../../src/report/table/keep.ts";
+import { statusTable } from "../../../src/report/table/status.ts";
+import { plainScreen } from "../../../src/report/terminal.ts";
+import {
+  candidate,
+  container,
+  GIB,
+  hex,
+  image,
+  imagePlan,
+  kept,
+  measured,
+  NOW,
+  removedContainer,
+  runtime,
+  sandbox,
+  status,
+  terminal,
+} from "../build.ts";
+
+const parsed = (document: JsonObject): Record<string, unknown> =>
+  JSON.parse(toJson(document)) as Record<string, unknown>;
+
+describe("explain", () => {
+  const plan = imagePlan();
+
+  test("says why an image is kept, and marks the rule that decides", () => {
+    const text = explanationTable(
+      { reference: "x", blocks: [], things: [{ kind: "kept-image", kept: plan.kept[2]! }] },
+      plainScreen,
+    );
+    expect(text).toContain(
+      "It is kept: keep rule registry.example/team/* (/etc/crigc/keep.d/base.list:3) matches registry.example/team/app-22:1.22.",
+    );
+    expect(text).toContain("   1. in-use: no\n   2. keep-rule: yes, and this decides\n");
+  });
+
+  const candidates = [
+    [
+      "that goes",
+      true,
+      "It would go now, as number 3 of 9 in the order of removal: the disk is over",
+    ],
+    [
+      "behind the stop",
+      false,
+      "No rule keeps it, and the pass is expected to end before it; it is number 3",
+    ],
+  ] as const;
+
+  test.each(candidates)("says the place of a candidate %s", (_what, expected, words) => {
+    const text = explanationTable(
+      {
+        reference: "x",
+        blocks: [],
+        things: [
+          {
+            kind: "candidate-image",
+            candidate: candidate(1, { expected }),
+            place: 3,
+            candidates: 9,
+          },
+        ],
+      },
+      plainScreen,
+    );
+    expect(text).toContain(words);
+    expect(text).not.toContain("this decides");
+  });
+
+  test("says first what stops every removal", () => {
+    const text = explanationTable(
+      {
+        reference: "x",
+        blocks: [{ kind: "on-hold", until: null, reason: "" }],
+        things: [{ kind: "container", planned: removedContainer(1) }],
+      },
+      plainScreen,
+    );
+    expect(text.split("\n")[0]).toBe(
+      "Nothing of it is removed now: collection is on hold until it is released; crigc release ends it.",
+    );
+    expect(text).toContain("It would go: dead, and its pod is gone.");
+  });
+
+  test("has the verdict, the reason and the rules in JSON", () => {
+    const document = parsed(
+      explanationDocument({
+        reference: "x",
+        blocks: [],
+        things: [{ kind: "kept-image", kept: kept(1, { kind: "pinned" }) }],
+      }),
+    );
+    expect(document).toMatchObject({
+      kind: "Explanation",
+      reference: "x",
+      things: [
+        {
+          kind: "image",
+          verdict: "kept",
+          text: "it is kept: pinned in the runtime",
+          reason: { code: "pinned" },
+          tried: ["in-use", "pinned"],
+        },
+      ],
+    });
+  });
+});
+
+describe("images", () => {
+  test("are listed by size, with who uses them and what keeps them", () => {
+    const text = imageListTable({ observedAt: NOW, entries: entriesOf(imagePlan()) }, terminal);
+    const lines = text.split("\n");
+    expect(lines[1]).toMatch(/app-23:1\.23 +491\.0 MiB .* too young$/);
+    expect(text).toMatch(/app-20:1\.20 .* now +shop-0\/web +in use\n/);
+    expect(text).toMatch(/app-1:1\.1 .* nothing \(1\. to go\)\n/);
+    expect(text).toEndWith("\n7 images, 2.2 GiB by the runtime's figures\n");
+  });
+
+  test("have users and the keeping rule in JSON", () => {
+    const document = parsed(
+      imageListDocument({ observedAt: NOW, entries: entriesOf(imagePlan()) }),
+    ) as unknown as { count: number; images: readonly Record<string, unknown>[] };
+    expect(document.count).toBe(7);
+    expect(
+      document.images.find((it) => it["name"] === "registry.example/team/app-20:1.20"),
+    ).toMatchObject({
+      usedBy: [{ kind: "container", name: "web" }],
+      keptBy: { code: "in-use" },
+      place: null,
+    });
+  });
+
+  test("of equal size are ordered by ID downwards", () => {
+    const same = [1, 2, 3].map((seed) => image(seed, { sizeBytes: 5n }));
+    expect(unjudged(same).map((it) => it.image.id)).toEqual([
+      same[2]!.id,
+      same[1]!.id,
+      same[0]!.id,
+    ]);
+  });
+});
+
+const passRow = (differences: Partial<PassRow> = {}): PassRow => ({
+  id: "P1",
+  kind: "image-gc",
+  purpose: "periodic",
+  signals: [],
+  startedAt: NOW,
+  endedAt: plus(NOW, seconds(4)),
+  dryRun: false,
+  error: null,
+  imagesEnd: "target-reached",
+  containersEnd: null,
+  removed: 1,
+  failed: 0,
+  wantedBytes: GIB,
+  reportedFreedBytes: GIB,
+  measuredFreedBytes: 2n * GIB,
+  availableBeforeBytes: null,
+  availableAfterBytes: null,
+  capacityBytes: null,
+  steps: [{ name: "observe", startedAt: NOW, took: seconds(1), error: null }],
+  ...differences,
+});
+
+const removalRow = (differences: Partial<RemovalRow> = {}): RemovalRow => ({
+  passId: "P1",
+  kind: "image",
+  subject: `sha256:${hex(1)}`,
+  names: ["registry.example/team/app:1"],
+  trigger: "space",
+  signal: null,
+  reason: "space",
+  result: "removed",
+  message: null,
+  reportedBytes: GIB,
+  measuredBytes: 2n * GIB,
+  settled: "at-once",
+  at: NOW,
+  took: seconds(1),
+  ...differences,
+});
+
+describe("history", () => {
+  test("shows each pass with what it removed, and warnings where they fell", () => {
+    const text = historyTable(
+      {
+        passes: [passRow()],
+        removals: [removalRow()],
+        events: [
+          { reason: "GhostImage", message: "m", at: plus(NOW, minutes(1)), passId: null },
+          { reason: "ImageGCFutile", message: "n", at: plus(NOW, minutes(-1)), passId: null },
+        ],
+      },
+      plainScreen,
+    );
+    expect(text).toBe(
+      `2026-01-15T11:59:00Z  warning ImageGCFutile, images are not what fills the disk: n
+2026-01-15T12:00:00Z  image collection, P1: 1 thing removed, 2.0 GiB freed, the target is reached, in 4s
+  KIND   NAME                           FREED  REPORTED  WHY    RESULT
+  image  registry.example/team/app:1  2.0 GiB   1.0 GiB  space  removed
+
+2026-01-15T12:01:00Z  warning GhostImage, a removed image is still listed: m
+`,
+    );
+  });
+
+  test("shows what a pass removed although something of it failed", () => {
+    const failed = passRow({ error: "opening /l failed" });
+    const text = historyTable({ passes: [failed], removals: [], events: [] }, plainScreen);
+    expect(text).toContain("P1: 1 thing removed, 2.0 GiB freed, failed: opening /l failed");
+  });
+
+  test("shows a removal whose pass was not selected", () => {
+    const text = historyTable({ passes: [], removals: [removalRow()], events: [] }, plainScreen);
+    expect(text).toContain("registry.example/team/app:1");
+  });
+
+  test("hides passes with nothing to do on a terminal, and counts them", () => {
+    const idle = passRow({ imagesEnd: "nothing-to-do", removed: 0 });
+    const rows = { passes: [passRow(), idle, idle], removals: [], events: [] };
+    const text = historyTable(rows, terminal);
+    expect(text).toEndWith("\n2 passes with nothing to do not shown (-o json has them).\n");
+    expect(historyTable(rows, plainScreen).match(/nothing asks for space/g)).toHaveLength(2);
+  });
+
+  test.each(["all-unused", "pressure"] as const)(
+    "says of a pass over everything unused (%s) nothing of a target",
+    (purpose) => {
+      const all = passRow({ purpose, imagesEnd: "candidates-exhausted" });
+      const text = historyTable({ passes: [all], removals: [], events: [] }, plainScreen);
+      expect(text).toContain("every image that may go is gone, in 4s");
+    },
+  );
+
+  test("says that a pass did not come to its end", () => {
+    const rows = { passes: [passRow({ endedAt: null })], removals: [], events: [] };
+    expect(historyTable(rows, plainScreen)).toContain("it did not come to its end");
+  });
+
+  test.each([
+    ["container-gc", null, "blocked", "nothing may be removed now"],
+    ["gc", "blocked", "blocked", "no image may be removed now, nothing may be removed now"],
+    ["gc", "stopped", "stopped", "it was asked to stop"],
+  ])("of a pass %p that ended %p, %p it says: %s", (kind, imagesEnd, containersEnd, words) => {
+    const row = passRow({ kind, imagesEnd, containersEnd, removed: 0 });
+    const rows = { passes: [row], removals: [], events: [] };
+    expect(historyTable(rows, plainScreen)).toContain(`P1: ${words}, in 4s`);
+    expect(parsed(historyDocument(rows))).toMatchObject({
+      passes: [{ containersEndText: words.split(", ").at(-1) }],
+    });
+  });
+
+  test("shows words of a later version as they stand", () => {
+    const later = passRow({ kind: "layer-gc", imagesEnd: "moon-full" });
+    const text = historyTable({ passes: [later], removals: [], events: [] }, plainScreen);
+    expect(text).toContain("layer-gc, P1: 1 thing removed, 2.0 GiB freed, moon-full, in 4s");
+  });
+
+  test("that is empty says so", () => {
+    expect(historyTable({ passes: [], removals: [], events: [] }, plainScreen)).toBe(
+      "Nothing is recorded for this selection.\n",
+    );
+  });
+
+  test("has exact figures and timed steps in JSON", () => {
+    const document = parsed(
+      historyDocument({ passes: [passRow()], removals: [removalRow()], events: [] }),
+    );
+    expect(document).toMatchObject({
+      kind: "History",
+      passes: [{ passId: "P1", steps: [{ name: "observe", tookMs: 1000 }] }],
+      removals: [{ id: `sha256:${hex(1)}`, measuredBytes: 2_147_483_648, tookMs: 1000 }],
+    });
+  });
+});
+
+describe("audit", () => {
+  const findings: readonly AuditFinding[] = [
+    { kind: "nameless-image", image: image(1), inUse: true, removable: false },
+    { kind: "ghost-image", image: image(2), since: NOW, attempts: 2 },
+    {
+      kind: "unexplained-bytes",
+      filesystem: "/data",
+      breakdown: {
+        capacityBytes: 10n * GIB,
+        availableBytes: GIB,
+        imagesBytes: GIB,
+        containersBytes: null,
+        logsBytes: null,
+        otherBytes: 8n * GIB,
+      },
+    },
+    { kind: "foreign-container", container: container(1) },
+    { kind: "foreign-sandbox", sandbox: sandbox(1) },
+    { kind: "stray-log-entry", directory: "/var/log/pods", entry: "lost+found" },
+    { kind: "unread-logs", message: "opening /l failed" },
+    { kind: "unresolved-reference", reference: "app:2", message: "no such image" },
+  ];
+
+  test("says each finding and what to do about it", () => {
+    const text = auditTable({ runtime, observedAt: NOW, findings }, plainScreen);
+    expect(text).toContain(
+      "  image sha256:000100010001 of 117.0 MiB has neither tag nor digest, and is in use.",
+    );
+    expect(text).toContain(
+      "is still listed after 2 removals that the runtime called a success or did not answer in time, the first at 2026-01-15T12:00:00.25Z.",
+    );
+    expect(text).toContain("  8.0 GiB on /data belong to no image, container or pod log");
+    expect(text.split("What to do:")).toHaveLength(findings.length + 1);
+  });
+
+  test("has a code, a sentence, advice and data for each finding in JSON", () => {
+    const document = parsed(auditDocument({ runtime, observedAt: NOW, findings })) as unknown as {
+      findings: readonly Record<string, unknown>[];
+    };
+    expect(document.findings.map((it) => it["code"])).toEqual(findings.map((it) => it.kind));
+    expect(document.findings[1]).toMatchObject({ attempts: 2, since: "2026-01-15T12:00:00.25Z" });
+    for (const it of document.findings) expect(Object.keys(it).length).toBeGreaterThanOrEqual(4);
+  });
+
+  test("that finds nothing says so", () => {
+    expect(auditTable({ runtime, observedAt: NOW, findings: [] }, plainScreen)).toEndWith(
+      "Nothing looks leaked or inconsistent.\n",
+    );
+  });
+});
+
+describe("keep list", () => {
+  const report = {
+    rules: [
+      { rule: { pattern: "nginx", source: "/etc/crigc/keep.d/a.list:1" }, images: [image(1)] },
+      { rule: { pattern: "x/**", source: "--keep" }, images: [] },
+    ],
+    protections: [],
+    problems: [],
+    matched: true,
+  };
+
+  test("says what each rule keeps, and how many keep nothing", () => {
+    expect(keepRulesTable(report, plainScreen)).toBe(
+      `PATTERN  WRITTEN IN                  KEEPS
+nginx    /etc/crigc/keep.d/a.list:1  1: registry.example/team/app-1:1.1
+x/**     --keep                      nothing on this node
+
+1 rule matches no image of this node.
+`,
+    );
+  });
+
+  test("says what is kept without a rule, and why", () => {
+    const shielded = {
+      ...report,
+      rules: [],
+      protections: [
+        { by: "pin", pattern: null, images: [image(1), image(2)] },
+        { by: "pattern", pattern: "**/pause", images: [] },
+      ],
+    } as const;
+    expect(keepRulesTable(shielded, plainScreen)).toBe(
+      `No keep rules.
+
+KEPT ANYWAY  BECAUSE                  KEEPS
+-            pinned in the runtime    2: registry.example/team/app-1:1.1, registry.example/team/app-2:1.2
+**/pause     sandbox image, built in  nothing on this node
+`,
+    );
+    expect(parsed(keepRulesDocument(shielded))).toMatchObject({
+      protections: [
+        { by: "pin", pattern: null },
+        { by: "pattern", images: [] },
+      ],
+    });
+  });
+
+  test("says of matches nothing where the node was not asked", () => {
+    const text = keepRulesTable({ ...report, matched: false }, plainScreen);
+    expect(text).not.toContain("node");
+    expect(parsed(keepRulesDocument({ ...report, matched: false }))).toMatchObject({
+      rules: [{ images: null }, { images: null }],
+    });
+  });
+
+  test("says first that invalid rules stop the removal of images", () => {
+    const broken = { ...report, problems: [{ source: "a.list:3", message: "is no pattern" }] };
+    expect(keepRulesTable(broken, plainScreen)).toStartWith(
+      "The keep rules are invalid, so no image is removed:\n  a.list:3: is no pattern\n",
+    );
+    expect(parsed(keepRulesDocument(broken))).toMatchObject({ valid: false });
+  });
+});
+
+describe("doctor", () => {
+  const check = { name: "socket", result: "ok", message: "answers", advice: null } as const;
+
+  test("shows each check, advice where there is some, and a verdict", () => {
+    const warned = {
+      name: "kubelet",
+      result: "warning",
+      message: "same threshold",
+      advice: "raise it",
+    } as const;
+    expect(doctorTable({ checks: [check, warned] }, plainScreen)).toBe(
+      `ok       socket: answers
+warning  kubelet: same threshold
+         what to do: raise it
+
+Nothing failed, 1 thing to look at.
+`,
+    );
+  });
+
+  test("is healthy until a check fails", () => {
+    const failed = { checks: [check, { ...check, result: "failed" as const }] };
+    expect(doctorTable(failed, plainScreen)).toContain("1 check of 2 failed.");
+    expect(parsed(doctorDocument(failed))).toMatchObject({ healthy: false });
+    expect(parsed(doctorDocument({ checks: [check] }))).toMatchObject({ healthy: true });
+  });
+});
+
+describe("status", () => {
+  test("shows disks with their thresholds, loops, passes and values that were set", () => {
+    const text = statusTable(status(), terminal);
+    expect(text).toContain("low 80% ┘  └ high 85%");
+    expect(text).toContain("image-gc     5m  3m ago  in 2m  ok");
+    expect(text).toContain("keep   a, b  /etc/crigc/crigc.yaml:3");
+    expect(text).not.toContain("imageGCHighThresholdPercent");
+  });
+
+  test("writes thresholds as their flag takes them", () => {
+    const value = { "nodefs.available": "10%", "imagefs.inodesFree": "5%" };
+    const values = [
+      { field: "evictionHard", value, source: "default" },
+      { field: "evictionMinimumReclaim", value, source: "default" },
+    ];
+    const text = statusTable(status({ values }), plainScreen);
+    expect(text).toMatch(/evictionHard +nodefs.available<10%,imagefs.inodesFree<5% /);
+    expect(text).toMatch(/evictionMinimumReclaim +nodefs.available=10%,imagefs.inodesFree=5% /);
+  });
+
+  test("shows every value where there is no terminal", () => {
+    expect(statusTable(status(), plainScreen)).toContain("imageGCHighThresholdPercent  85");
+  });
+
+  const troubles: readonly (readonly [string, Partial<StatusReport>])[] = [
+    ["The runtime does not answer: no socket.", { runtimeError: "no socket" }],
+    [
+      "The changed configuration was refused, the last good one stays: x.",
+      { configurationError: "x" },
+    ],
+    ["The ledger is not kept on disk: full.", { ledgerError: "full" }],
+    [
+      "On hold until 2026-01-15T12:00:00.25Z (night).",
+      { hold: { kind: "held", until: NOW, since: null, reason: "night" } },
+    ],
+    ["After the boot the node is only watched for another 2m.", { bootGrace: minutes(2) }],
+    [
+      "Disk pressure: imagefs.available at / is 1.0 GiB, below 2.0 GiB.",
+      {
+        underPressure: true,
+        pressure: [
+          {
+            signal: "imagefs.available",
+            mountpoint: "/",
+            available: GIB,
+            limit: 2n * GIB,
+            due: true,
+          },
+        ],
+      },
+    ],
+    [
+      "Disk pressure: nodefs.inodesFree at / is 5 inodes, below 9 inodes, its grace period still runs.",
+      {
+        underPressure: true,
+        pressure: [
+          { signal: "nodefs.inodesFree", mountpoint: "/", available: 5n, limit: 9n, due: false },
+        ],
+      },
+    ],
+    [
+      "Disk pressure is over, and still reported for the transition period.",
+      { underPressure: true },
+    ],
+  ];
+
+  test.each(troubles)("says right after its head: %s", (line, differences) => {
+    expect(statusTable(status(differences), plainScreen).split("\n")[2]).toBe(line);
+  });
+
+  test("has values by their configuration name, with their source", () => {
+    expect(parsed(statusDocument(status()))).toMatchObject({
+      kind: "Status",
+      hold: null,
+      values: {
+        imageGCHighThresholdPercent: { value: 85, source: "default" },
+        keep: { value: ["a", "b"], source: "/etc/crigc/crigc.yaml:3" },
+      },
+      filesystems: [
+        {
+          lowPercent: 80,
+          highPercent: 85,
+          usedPercent: 88,
+          availableBytes: 6_442_450_944,
+          measuredAt: "2026-01-15T12:00:00.25Z",
+        },
+        { lowPercent: null },
+      ],
+      lastPasses: [{ passId: "20260115T120000Z-0a1b2c", passKind: "gc" }],
+    });
+  });
+
+  test("says how long ago each disk was measured", () => {
+    const filesystems = [{ filesystem: measured(), thresholds: null }];
+    const text = statusTable(status({ filesystems, now: plus(NOW, seconds(8)) }), plainScreen);
+    expect(text).toContain("6.0 GiB free, measured 8s ago");
+  });
+
+  test("says amounts of a signal in its own unit", () => {
+    const pressure = [
+      { signal: "nodefs.inodesFree", mountpoint: "/", available: 5n, limit: 9n, due: false },
+      { signal: "nodefs.available", mountpoint: "/", available: 5n, limit: 9n, due: true },
+    ];
+    expect(parsed(statusDocument(status({ pressure })))).toMatchObject({
+      pressure: [
+        { availableInodes: 5, limitInodes: 9 },
+        { availableBytes: 5, limitBytes: 9 },
+      ],
+    });
+  });
+});

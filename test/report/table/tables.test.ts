@@ -1,0 +1,218 @@
+// What `plan` and `gc` print.
+
+import { describe, expect, test } from "bun:test";
+
+import type { Plan } from "../../../src/model/plan.ts";
+import { gcTable } from "../../../src/report/table/gc.ts";
+import { planTable } from "../../../src/report/table/plan.ts";
+import { displayWidth, plainScreen, type Screen } from "../../../src/report/terminal.ts";
+import {
+  candidate,
+  containerOutcome,
+  containerPlan,
+  GIB,
+  image,
+  imageOutcome,
+  imagePlan,
+  kept,
+  NOW,
+  pass,
+  removedImage,
+  runtime,
+  terminal,
+} from "../build.ts";
+
+const shown = (plan: Partial<Plan>, screen: Screen = terminal): string =>
+  planTable(
+    { plan: { images: null, containers: null, ...plan }, runtime, observedAt: NOW },
+    screen,
+  );
+
+describe("a plan", () => {
+  test("shows the disk, what is wanted, the order, the stop and what is kept", () => {
+    expect(shown({ images: imagePlan() })).toBe(
+      `containerd 1.7.24 at unix:///run/containerd/containerd.sock, seen 2026-01-15T12:00:00.25Z
+
+/var/lib/containerd (nodefs, imagefs): 44.0 GiB of 50.0 GiB used (88%), 6.0 GiB free
+  ▕████████████████████████████████████████████████│██│█░░░░░░░▏
+                                           low 80% ┘  └ high 85%
+
+Wanted: free 4.0 GiB on /var/lib/containerd (until 10.0 GiB are available): the disk is over its
+high threshold.
+
+2 of 7 images would go, in this order, about 251.0 MiB by the runtime's figures, which is less than
+wanted:
+#  IMAGE                                 SIZE  UNUSED FOR  LAST USED   WHY
+1  registry.example/team/app-1:1.1  117.0 MiB        4d3h  2026-01-12  space
+2  registry.example/team/app-2:1.2  134.0 MiB        4d2h  2026-01-12  space
+──── estimated stop; the disk is measured after each removal ────
+3  registry.example/team/app-3:1.3  151.0 MiB        4d1h  never       space
+
+4 images kept (crigc explain IMAGE tells more of one):
+   1  in use: registry.example/team/app-20:1.20
+   1  keep rule: registry.example/team/app-22:1.22
+   1  pinned in the runtime: registry.example/team/app-21:1.21
+   1  too young: registry.example/team/app-23:1.23
+`,
+    );
+  });
+
+  test("says first, and in words, what stops it", () => {
+    const lines = shown({
+      images: imagePlan({
+        candidates: [],
+        blocks: [{ kind: "on-hold", until: null, reason: "release night" }],
+      }),
+    }).split("\n");
+    expect(lines[2]).toBe(
+      "No image is removed now: collection is on hold until it is released (release night); crigc release",
+    );
+  });
+
+  test("says what fills a disk that images cannot relieve", () => {
+    const text = shown(
+      {
+        images: imagePlan({
+          futility: [
+            {
+              filesystem: "/data",
+              boundBytes: GIB,
+              neededBytes: 3n * GIB,
+              futile: true,
+              breakdown: {
+                capacityBytes: 50n * GIB,
+                availableBytes: 2n * GIB,
+                imagesBytes: GIB,
+                containersBytes: null,
+                logsBytes: 0n,
+                otherBytes: 47n * GIB,
+              },
+            },
+          ],
+        }),
+      },
+      plainScreen,
+    );
+    expect(text).toContain(
+      "What fills /data, of 48.0 GiB used: images 1.0 GiB, pod logs 0 B, something else 47.0 GiB.",
+    );
+  });
+
+  test("says that nothing asks only where nothing does, not where it asks in vain", () => {
+    const idle = { candidates: [], targets: [], triggers: [] };
+    const words = "Nothing asks for image removal now.";
+    expect(shown({ images: imagePlan(idle) })).toContain(words);
+    const futile = imagePlan({ ...idle, triggers: [{ kind: "space" }] });
+    expect(shown({ images: futile })).not.toContain(words);
+  });
+
+  test("on a terminal shows five candidates behind the stop and counts the rest", () => {
+    const candidates = Array.from({ length: 20 }, (_, index) =>
+      candidate(index + 1, { expected: index < 3 }),
+    );
+    const text = shown({ images: imagePlan({ candidates }) });
+    expect(text).toContain("app-8:1.8");
+    expect(text).not.toContain("app-9:1.9");
+    expect(text).toContain("and 12 more behind them");
+  });
+
+  test("where there is no terminal names every candidate and every kept image", () => {
+    const candidates = Array.from({ length: 20 }, (_, index) => candidate(index + 1));
+    const keeps = Array.from({ length: 30 }, (_, index) => kept(100 + index, { kind: "pinned" }));
+    const text = shown({ images: imagePlan({ candidates, kept: keeps }) }, plainScreen);
+    for (const it of [...candidates, ...keeps]) expect(text).toContain(it.image.repoTags[0]!);
+  });
+
+  test("no line is wider than the terminal", () => {
+    for (const width of [60, 72, 80, 132]) {
+      const text = shown(
+        { images: imagePlan(), containers: containerPlan() },
+        { ...terminal, width },
+      );
+      for (const line of text.split("\n").slice(2))
+        expect(displayWidth(line.replace(/^\/var.*/, ""))).toBeLessThanOrEqual(Math.max(width, 66));
+    }
+  });
+
+  test("names containers, sandboxes and logs that go, with the reason, and what stays", () => {
+    const text = shown({ containers: containerPlan() });
+    expect(text).toContain("1 of 3 containers would go:");
+    expect(text).toContain("default/pod-1/worker-1  exited  dead, and its pod is gone");
+    expect(text).toContain("   2  it runs: default/pod-2/worker-2, default/pod-3/worker-3");
+    expect(text).toContain("default_pod-1_uid-1  logs of a pod that is gone");
+    expect(text).toContain("Left alone in the log directory: lost+found.");
+  });
+
+  test("names log directories that could not be read, and that no log goes for it", () => {
+    const text = shown({ containers: containerPlan({ logsError: "opening /l failed" }) });
+    expect(text).toContain(
+      "No log is removed now, not even that of a container that goes: opening /l failed.",
+    );
+  });
+
+  test("control characters in a tag do not reach the terminal", () => {
+    const evil = candidate(1, { image: image(1, { repoTags: ["a\u001b[2J\u202eb:1"] }) });
+    expect(shown({ images: imagePlan({ candidates: [evil] }) })).toContain("a[2Jb:1");
+  });
+});
+
+describe("a pass", () => {
+  test("says how each half ended and what it freed, measured beside reported", () => {
+    const text = gcTable(pass(), plainScreen);
+    expect(text).toContain(
+      "Pass 20260115T120000Z-0a1b2c: collection (thresholds, ages and limits), took 1.8s",
+    );
+    expect(text).toContain(
+      "2 images removed, 502.0 MiB freed (251.0 MiB by the runtime's figures) of 4.0 GiB wanted. 6.5 GiB of 50.0 GiB are free now (88% used), 6.0 GiB before.",
+    );
+    expect(text).toContain("registry.example/team/app-1:1.1  117.0 MiB  234.0 MiB  120ms  space");
+    expect(text).toContain("Containers: done. 1 container, 1 sandbox, 1 log entry removed");
+  });
+
+  test("tells a removal that failed", () => {
+    const failed = removedImage(1, {
+      result: { kind: "failed", message: "image is in use", code: "9" },
+    });
+    const text = gcTable(pass({ images: imageOutcome({ items: [failed] }) }), plainScreen);
+    expect(text).toContain("0 images removed of 4.0 GiB wanted, 1 removal failed.");
+    expect(text).toContain("failed: image is in use");
+  });
+
+  test("tells what could not be judged, beside what was done", () => {
+    const containers = containerOutcome({ errors: ["logs stay, because of x"] });
+    const text = gcTable(pass({ containers }), plainScreen);
+    expect(text).toContain("1 container, 1 sandbox, 1 log entry removed");
+    expect(text).toContain("Not done: logs stay, because of x.");
+  });
+
+  test("says what blocked it rather than that it was blocked", () => {
+    const blocked = pass({
+      plan: {
+        containers: null,
+        images: imagePlan({
+          candidates: [],
+          blocks: [{ kind: "pods-unknown", message: "status 500" }],
+        }),
+      },
+      images: imageOutcome({ end: "blocked", items: [], availableAfter: null }),
+      containers: null,
+    });
+    expect(gcTable(blocked, plainScreen)).toContain(
+      "Images: the pods of this node could not be read, and what they name counts as used: status 500.",
+    );
+  });
+
+  test("shows the plan instead where nothing was to be removed", () => {
+    const text = gcTable(pass({ dryRun: true }), plainScreen);
+    expect(text).toContain("dry run, nothing was removed");
+    expect(text).toContain("2 of 7 images would go");
+  });
+
+  test("ends with its warnings", () => {
+    const text = gcTable(
+      pass({ events: [{ reason: "GhostImage", message: "x is listed", at: NOW, passId: null }] }),
+      plainScreen,
+    );
+    expect(text).toEndWith("Warning GhostImage, a removed image is still listed: x is listed\n");
+  });
+});
