@@ -1,4 +1,5 @@
 /** Amounts for people: bytes as the kubelet words them, durations in two units, percentages, counts. */
+
 import { type Duration, duration } from "../model/time.ts";
 
 const UNITS = ["KiB", "MiB", "GiB", "TiB"] as const;

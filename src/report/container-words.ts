@@ -1,4 +1,5 @@
 /** The one place that words why a container, a sandbox or pod logs are kept or removed. */
+
 import { assertNever } from "../model/assert.ts";
 import type { PodSourceState } from "../model/plan.ts";
 import type {

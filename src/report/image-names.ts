@@ -1,4 +1,5 @@
 /** How an image is called for people: its first tag, else a shortened digest, else its ID. */
+
 import type { ImageId } from "../model/ids.ts";
 import type { Image } from "../model/snapshot.ts";
 import { clean } from "./terminal.ts";

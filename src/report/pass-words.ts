@@ -1,4 +1,5 @@
 /** The one place that words how a pass ended and what its events say. */
+
 import { assertNever } from "../model/assert.ts";
 import type { EventReason } from "../model/event.ts";
 import type { ContainerOutcome, ImageEnd, ImageResult, RemovalResult } from "../model/outcome.ts";

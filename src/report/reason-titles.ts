@@ -1,4 +1,5 @@
 /** A few words for the code of a removal's reason, as the history has it. */
+
 import type {
   ContainerRemoveReason,
   ImageTrigger,

@@ -1,4 +1,5 @@
 /** What a pass wants, in one sentence a target. */
+
 import { assertNever } from "../model/assert.ts";
 import type { ImageTarget } from "../model/plan.ts";
 import { counted, humanBytes } from "./bytes.ts";

@@ -1,4 +1,5 @@
 /** The one place that words why an image is kept or removed: an English sentence for each code, without its full stop. */
+
 import { assertNever } from "../model/assert.ts";
 import type { ImageBlock, ImageKeepReason, ImageTrigger, ImageUser } from "../model/reason.ts";
 import { type Instant, toRfc3339 } from "../model/time.ts";

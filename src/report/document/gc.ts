@@ -1,4 +1,5 @@
 /** Document `GcReport`: one pass with everything that was tried, what it freed, and how long each step took. */
+
 import type {
   ContainerItem,
   ContainerOutcome,

@@ -1,4 +1,5 @@
 /** Document `History`: passes, what each removed and what that freed, and the warning events between them. */
+
 import type { Event } from "../../model/event.ts";
 import type { Duration, Instant } from "../../model/time.ts";
 import { containerEndWords, endWords } from "../pass-words.ts";

@@ -1,4 +1,5 @@
 /** JSON documents: exact integers, RFC 3339 times, and one envelope for every kind. */
+
 import type { Duration, Instant } from "../../model/time.ts";
 import { toMs, toRfc3339 } from "../../model/time.ts";
 import { MISLEADING } from "../terminal.ts";

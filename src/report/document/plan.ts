@@ -1,4 +1,5 @@
 /** Document `Plan`: what a pass would do now, with the reason for every single thing. */
+
 import type {
   ContainerPlan,
   Futility,

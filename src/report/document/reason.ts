@@ -1,4 +1,5 @@
 /** Reasons in JSON documents: a code, the sentence for it, and its data with units in the field names. */
+
 import { assertNever } from "../../model/assert.ts";
 import type {
   ContainerKeepReason,

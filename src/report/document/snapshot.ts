@@ -1,4 +1,5 @@
 /** The things of a node in JSON documents: images, containers, sandboxes, filesystems, events. */
+
 import type { Event } from "../../model/event.ts";
 import type { ImageRecord } from "../../model/ledger.ts";
 import type { DiskBreakdown, DiskUsage } from "../../model/plan.ts";

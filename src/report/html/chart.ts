@@ -1,4 +1,5 @@
 /** The chart of a filesystem: what is used over time between its thresholds, and what was freed when. */
+
 import { type Instant, instant, toRfc3339 } from "../../model/time.ts";
 import { humanBytes } from "../bytes.ts";
 import { type DiskSeries, type Period, placeIn } from "./disk-series.ts";

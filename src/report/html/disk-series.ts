@@ -1,4 +1,5 @@
 /** Samples of a filesystem made into few enough points to draw, with gaps where nobody looked. */
+
 import type { Instant } from "../../model/time.ts";
 
 /** A filesystem at one moment, as the history keeps it. */

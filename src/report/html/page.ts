@@ -1,4 +1,5 @@
 /** What `crigc report --html` writes: one page that needs neither network nor script. */
+
 import type { Plan } from "../../model/plan.ts";
 import type { RuntimeInfo } from "../../model/snapshot.ts";
 import type { Instant } from "../../model/time.ts";

@@ -1,4 +1,5 @@
 /** What would go next and what is kept, as parts of the HTML report. */
+
 import type { ContainerPlan, ImageCandidate, ImagePlan, KeptImage } from "../../model/plan.ts";
 import { counted, humanBytes, humanDuration } from "../bytes.ts";
 import { logsErrorWords, podSourceWords } from "../container-words.ts";

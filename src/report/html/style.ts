@@ -1,4 +1,5 @@
 /** The style of the HTML report: one column that fits a phone, light and dark by the reader's setting, fit for printing. */
+
 import { Html } from "./text.ts";
 
 export const style = new Html(`

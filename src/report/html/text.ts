@@ -1,4 +1,5 @@
 /** HTML that cannot be broken out of: everything put into a template is cleaned and escaped, unless it is HTML of ours. */
+
 import { clean } from "../terminal.ts";
 
 /** HTML that was made by `html`; a plain string is never taken for it. */

@@ -1,4 +1,5 @@
 /** Asks a running agent over its control socket, with a deadline and a bound on the answer. */
+
 import { HostError, messageOf } from "../../model/errors.ts";
 
 export interface ControlRequest {

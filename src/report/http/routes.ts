@@ -1,6 +1,7 @@
+/** What each path of the control socket and of the metrics address answers. */
+
 import { printedJson } from "../document/json.ts";
 import { statusDocument, type StatusReport } from "../document/status.ts";
-/** What each path of the control socket and of the metrics address answers. */
 import { imageListDocument, type ImageListReport, imageListTable } from "../table/images.ts";
 import { statusTable } from "../table/status.ts";
 import { clean, type Screen } from "../terminal.ts";

@@ -1,4 +1,5 @@
 /** Serves the control socket and the metrics address: the only place that listens. */
+
 import { HostError, messageOf } from "../../model/errors.ts";
 import { answered, type HttpProviders, type Surface } from "./routes.ts";
 

@@ -1,4 +1,5 @@
 /** Folding of identical failures: the first is written, its repetitions are counted, and the count is written later. */
+
 import { type Duration, type Instant, since } from "../../model/time.ts";
 
 export interface Failure {

@@ -1,4 +1,5 @@
 /** Single removals and events in the log, as they happen. */
+
 import type { Event } from "../../model/event.ts";
 import type { PassId } from "../../model/ids.ts";
 import type {

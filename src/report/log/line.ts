@@ -1,4 +1,5 @@
 /** One line of the log as text or JSON: a header, a sentence, and named figures. */
+
 import { type Instant, toRfc3339 } from "../../model/time.ts";
 import { type Json, type JsonObject, toJson } from "../document/json.ts";
 import { clean } from "../terminal.ts";

@@ -1,4 +1,5 @@
 /** The log: one line a fact, through a sink that is given in; identical failures are folded, and success after failure is said. */
+
 import { type Duration, duration, type Instant, minutes, since } from "../../model/time.ts";
 import { counted, humanDuration } from "../bytes.ts";
 import { Fold, type Folded } from "./fold.ts";

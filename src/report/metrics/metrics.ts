@@ -1,4 +1,5 @@
 /** The metrics of an agent: fed by passes, calls and events, set from what the node looks like, exposed as text. */
+
 import type { EventReason } from "../../model/event.ts";
 import type { HoldState } from "../../model/hold.ts";
 import type { Pass } from "../../model/pass.ts";

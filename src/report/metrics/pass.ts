@@ -1,4 +1,5 @@
 /** What a pass adds to the metrics. */
+
 import type { ImageItem, RemovalResult } from "../../model/outcome.ts";
 import type { Pass } from "../../model/pass.ts";
 import type { ImagePlan } from "../../model/plan.ts";

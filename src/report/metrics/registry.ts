@@ -1,5 +1,6 @@
-import { clean } from "../terminal.ts";
 /** Counts, gauges and histograms with labels, in a bounded number of series, and their text for Prometheus. */
+
+import { clean } from "../terminal.ts";
 import { type MetricDefinition, type MetricName, METRICS } from "./table.ts";
 
 /** Values in the order of the metric's labels. */

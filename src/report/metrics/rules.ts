@@ -1,4 +1,5 @@
 /** What `crigc print prometheus-rules` prints: a file of rules for Prometheus. */
+
 import { type Alert, ALERTS, USED_RATIO } from "./alerts.ts";
 
 export function prometheusRules(): string {

@@ -1,4 +1,5 @@
 /** A disk as a bar with its thresholds on it, fitted to the width. */
+
 import { type Colour, paint, type Screen } from "../terminal.ts";
 
 export interface BarFigures {

@@ -1,4 +1,5 @@
 /** A filesystem in three lines: its figures, a bar, and where the thresholds lie. */
+
 import type { DiskUsage } from "../../model/plan.ts";
 import type { Filesystem } from "../../model/snapshot.ts";
 import { humanBytes } from "../bytes.ts";

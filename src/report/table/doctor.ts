@@ -1,4 +1,5 @@
 /** Document `Doctor` and what `crigc doctor` prints: each check with its result, and what to do where it is not well. */
+
 import { counted } from "../bytes.ts";
 import { document, type JsonObject } from "../document/json.ts";
 import { clean, type Colour, paint, type Screen } from "../terminal.ts";

@@ -1,4 +1,5 @@
 /** Document `Explanation` and what `crigc explain` prints: one thing, the verdict on it, and the rules in the order they were tried. */
+
 import { assertNever } from "../../model/assert.ts";
 import type {
   ImageCandidate,

@@ -1,4 +1,5 @@
 /** What `crigc gc` prints at its end: how each half ended, what was freed, and every thing that was tried. */
+
 import type {
   ContainerOutcome,
   ImageItem,

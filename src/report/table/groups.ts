@@ -1,4 +1,5 @@
 /** Kept things in groups: how many share a reason, and the names of some. */
+
 import { cutFor, displayWidth, fitted, paint, type Screen } from "../terminal.ts";
 
 export interface Group {

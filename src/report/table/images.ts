@@ -1,4 +1,5 @@
 /** Document `ImageList` and what `crigc images` prints: every image, the largest first, who uses it and what keeps it. */
+
 import type { ImageRecord } from "../../model/ledger.ts";
 import type { ImagePlan } from "../../model/plan.ts";
 import type { ImageKeepReason } from "../../model/reason.ts";

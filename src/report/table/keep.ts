@@ -1,4 +1,5 @@
 /** Document `KeepRules` and what `crigc keep list` prints: the rules in force and what each of them matches. */
+
 import type { Image, KeepProblem, KeepRule } from "../../model/snapshot.ts";
 import { counted } from "../bytes.ts";
 import { document, type JsonObject } from "../document/json.ts";

@@ -1,4 +1,5 @@
 /** The container half of a plan for people: dead containers, sandboxes and pod logs, what would go and what stays. */
+
 import type { ContainerPlan, Decision } from "../../model/plan.ts";
 import type { Container, Sandbox } from "../../model/snapshot.ts";
 import { counted } from "../bytes.ts";

@@ -1,4 +1,5 @@
 /** The image half of a plan for people: what is wanted, what would go in which order and why, where it would stop, what stays. */
+
 import type { ImageCandidate, ImagePlan } from "../../model/plan.ts";
 import { type Instant, toRfc3339 } from "../../model/time.ts";
 import { counted, humanBytes, humanDuration } from "../bytes.ts";

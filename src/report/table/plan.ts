@@ -1,4 +1,5 @@
 /** What `crigc plan` prints: one screen that shows what would go, in which order, why, and what stays. */
+
 import type { RuntimeInfo } from "../../model/snapshot.ts";
 import { type Instant, toRfc3339 } from "../../model/time.ts";
 import type { PlanReport } from "../document/plan.ts";

@@ -1,4 +1,5 @@
 /** Progress of a pass on a terminal: one line that is redrawn, and erased before anything else is written. */
+
 import type { Image } from "../../model/snapshot.ts";
 import { humanBytes } from "../bytes.ts";
 import { imageName } from "../image-names.ts";

@@ -1,4 +1,5 @@
 /** What `crigc status` prints: troubles first, then the disks, the passes, and the values that were set. */
+
 import type { HoldState } from "../../model/hold.ts";
 import { duration, type Instant, seconds, since, toRfc3339 } from "../../model/time.ts";
 import { counted, humanBytes, humanDuration, usedPercent } from "../bytes.ts";

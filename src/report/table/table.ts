@@ -1,4 +1,5 @@
 /** Aligned columns, fitted to the width of the terminal by shortening the columns that may be shortened. */
+
 import { type Cut, cutFor, displayWidth, fitted, padded, paint, type Screen } from "../terminal.ts";
 
 export interface Column {
