@@ -1,9 +1,12 @@
 /** The composition root: the process on one side, commands on the other. */
 
 import { dispatch } from "./cli/dispatch.ts";
+import { exit } from "./cli/exit.ts";
 import { openersOf } from "./compose/openers.ts";
 import { systemdOf } from "./compose/systemd.ts";
 import { diskReader } from "./config/load.ts";
+import { codeOf, reasonOf } from "./host/errno.ts";
+import { Output } from "./host/output.ts";
 import { screenOf } from "./report/terminal.ts";
 
 // Filled in by the build; a run from the sources has neither.
@@ -20,8 +23,9 @@ const READER_PATIENCE_MS = 5_000;
 
 const stop = new AbortController();
 for (const name of ["SIGTERM", "SIGINT"] as const) process.on(name, () => stop.abort());
-// Who reads our answer may go away; that is no reason to stop in the middle of a pass.
-for (const stream of [process.stdout, process.stderr]) stream.on("error", () => undefined);
+// Who reads our answer may go away, or its disk be full: that is no reason to stop in the middle of a pass.
+const stdout = new Output(process.stdout);
+const stderr = new Output(process.stderr);
 
 const screen = screenOf({
   isTerminal: process.stdout.isTTY,
@@ -30,8 +34,8 @@ const screen = screenOf({
 });
 
 const code = await dispatch(process.argv.slice(2), process.env, {
-  stdout: (text) => void process.stdout.write(text),
-  stderr: (text) => void process.stderr.write(text),
+  stdout: (text) => stdout.write(text),
+  stderr: (text) => stderr.write(text),
   screen,
   signal: stop.signal,
   build,
@@ -40,7 +44,7 @@ const code = await dispatch(process.argv.slice(2), process.env, {
     build,
     self: { pid: process.pid, userId: process.getuid?.() ?? 0 },
     systemd: systemdOf(process.env, process.pid),
-    stderr: (text) => void process.stderr.write(text),
+    stderr: (text) => stderr.write(text),
     errorScreen: screenOf({
       isTerminal: process.stderr.isTTY,
       columns: process.stderr.columns,
@@ -53,14 +57,16 @@ const code = await dispatch(process.argv.slice(2), process.env, {
   }),
 });
 
-await Promise.all([taken(process.stdout), taken(process.stderr)]);
-process.exit(code);
+await taken(stdout);
+if (stdout.failure !== null && codeOf(stdout.failure) !== "EPIPE")
+  stderr.write(`crigc: cannot write to standard output: ${reasonOf(stdout.failure)}\n`);
+await taken(stderr);
+process.exit(stdout.failure === null ? code : exit.internal);
 
-/** Leaving at once would cut off what a pipe has not taken yet, all that is beyond its 64 KiB. */
-function taken(stream: NodeJS.WriteStream): Promise<void> {
+/** Who stops us need not wait for a reader that does not read. */
+function taken(output: Output): Promise<void> {
   return new Promise((resolve) => {
-    stream.end(() => resolve());
-    // Who stops us need not wait for a reader that does not read.
+    void output.close().then(resolve);
     const giveUp = (): void => void setTimeout(resolve, READER_PATIENCE_MS);
     if (stop.signal.aborted) giveUp();
     else stop.signal.addEventListener("abort", giveUp, { once: true });

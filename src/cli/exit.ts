@@ -16,7 +16,7 @@ export const exit = {
 /** When each is given, for help and documentation. */
 export const exitTable: readonly { readonly code: number; readonly when: string }[] = [
   { code: exit.done, when: "done, or nothing to do" },
-  { code: exit.internal, when: "internal error" },
+  { code: exit.internal, when: "internal error, or the result could not be written" },
   {
     code: exit.usage,
     when: "bad usage, configuration or keep rules; several runtimes answer and none was named",

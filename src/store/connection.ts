@@ -25,7 +25,7 @@ export function openForWriting(paths: StatePaths, files: StateFiles, busyMs: num
   if (bytes === 0)
     throw new StoreError(
       "corrupt",
-      `opening ${paths.database} failed: it has 0 bytes, as after a crash of the machine; it is put aside and memory starts afresh`,
+      `opening ${paths.database} failed: it has 0 bytes, as after a crash of the machine`,
     );
   files.createFile(paths.database, 0o600);
   const db = new Database(paths.database, { readwrite: true, create: false });

@@ -10,18 +10,18 @@ import { messageOf, StoreError, type StoreErrorKind } from "../model/errors.ts";
 export function storeError(attempt: string, thrown: unknown): StoreError {
   if (thrown instanceof StoreError) return thrown;
   const kind = kindOf(thrown);
-  return new StoreError(kind, `${attempt} failed: ${reasonOf(thrown)}; ${advice[kind]}`, {
-    cause: thrown,
-  });
+  const what = [`${attempt} failed: ${reasonOf(thrown)}`, ...advice[kind]].join("; ");
+  return new StoreError(kind, what, { cause: thrown });
 }
 
-const advice: Readonly<Record<StoreErrorKind, string>> = {
-  corrupt: "the file is put aside and memory starts afresh",
-  unreadable: "check the permissions and the disk of the state directory",
-  newer: "use the version of crigc that wrote it, or name another --state-dir",
-  full: "make room on the disk of the state directory",
-  busy: "see whether another program has the file open",
-  write: "check that the state directory can be written",
+const advice: Readonly<Record<StoreErrorKind, readonly string[]>> = {
+  // What becomes of the file depends on who found it so: a reader leaves it where it is.
+  corrupt: [],
+  unreadable: ["check the permissions and the disk of the state directory"],
+  newer: ["use the version of crigc that wrote it, or name another --state-dir"],
+  full: ["make room on the disk of the state directory"],
+  busy: ["see whether another program has the file open"],
+  write: ["check that the state directory can be written"],
 };
 
 function kindOf(thrown: unknown): StoreErrorKind {

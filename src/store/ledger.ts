@@ -40,7 +40,7 @@ export function readLedger(db: Database): Ledger {
   // Left in place, such rows would make images look older than they are.
   throw new StoreError(
     "corrupt",
-    `reading the ledger in ${db.filename} failed: it has records and no state; it is put aside and memory starts afresh`,
+    `reading the ledger in ${db.filename} failed: it has records and no state`,
   );
 }
 

@@ -71,7 +71,11 @@ export function openStoreReader(options: Omit<StoreOptions, "now">): StoreReader
     return { failure: null, ...readerOf(db, paths, readLedger(db)) };
   } catch (thrown) {
     const error = storeError(`reading ${paths.database}`, thrown);
-    const message = `${error.message}; nothing is known from before, and every image counts as new`;
+    const next =
+      error.kind === "corrupt"
+        ? "every image counts as new; the next crigc gc or crigc run moves the file aside and starts a new one"
+        : "nothing is known from before, and every image counts as new";
+    const message = `${error.message}; ${next}`;
     options.notify({ kind: "memory-only", error: error.kind, message });
     return { failure: error.kind, ...readerOf(openInMemory(), paths, emptyLedger) };
   }

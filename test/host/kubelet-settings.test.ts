@@ -53,8 +53,16 @@ describe("kubeletProcesses", () => {
     expect(kubeletProcesses("/does/not/exist")).toEqual([]);
   });
 
-  test("reads this machine's own table", () => {
-    expect(Array.isArray(kubeletProcesses())).toBe(true);
+  test("finds a kubelet in the process table of this machine", async () => {
+    const kubelet = Bun.spawn(["sleep", "60"], { argv0: "/usr/bin/kubelet" });
+    try {
+      // Before its exec a process has the name of its parent.
+      while (!kubeletProcesses().some(({ pid }) => pid === kubelet.pid)) await Bun.sleep(1);
+    } finally {
+      kubelet.kill();
+      await kubelet.exited;
+    }
+    expect(kubeletProcesses().map(({ pid }) => pid)).not.toContain(kubelet.pid);
   });
 });
 

@@ -86,12 +86,7 @@ export function clockCheck(facts: {
 }
 
 export function ledgerCheck(ledger: Ledger, notices: readonly string[]): DoctorCheck {
-  if (notices.length > 0)
-    return warning(
-      "ledger",
-      notices.join("; "),
-      "see crigc help on the state directory, --state-dir",
-    );
+  if (notices.length > 0) return warning("ledger", notices.join("; "), null);
   return ledger.observedAt === null
     ? ok("ledger", "nothing is remembered yet: every image counts as new")
     : ok(

@@ -1,8 +1,12 @@
 // Who reads the answer may leave early or read slowly, and the answer may be large: neither breaks anything.
 import { describe, expect, test } from "bun:test";
+import { statfsSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 
+import { commands } from "../../../src/cli/commands.ts";
 import { imageIdOf } from "../../support/fake-runtime/describe.ts";
 import { program } from "../../support/program.ts";
+import { diskObstacle, MiB, smallDisk } from "./disk.ts";
 import { startNode, type TestNode } from "./node.ts";
 
 const many = Array.from({ length: 5_000 }, (_, index) => ({
@@ -113,4 +117,78 @@ describe("a reader that leaves early", () => {
     await shell(it, 'crigc gc --all-unused "$@" >/dev/full 2>/dev/full');
     expect(it.runtime.node.images).toEqual([]);
   });
+});
+
+/** What each command needs beside its name to write something; `null`: it writes nothing to standard output. */
+const OPERANDS: Readonly<Record<string, string | null>> = {
+  run: null,
+  gc: "--dry-run",
+  explain: imageIdOf(0),
+  status: null,
+  report: "--html -",
+  hold: "1m",
+  install: "--dry-run --root /",
+  uninstall: "--dry-run --root /",
+  "print daemonset": `--image-store=/i --image=r.example/crigc@sha256:${"a".repeat(64)}`,
+  completion: "bash",
+};
+const WRITING = commands
+  .map(({ name }) => ({ name, operands: name in OPERANDS ? OPERANDS[name] : "" }))
+  .filter(({ operands }) => operands !== null)
+  .map(({ name, operands }) => `${name} ${operands}`.trim());
+
+describe("a result that cannot be written", () => {
+  test("is an error of every command, with its reason and without a second of trying", async () => {
+    await using it = await startNode({ node: { images: many.slice(0, 20) }, flags });
+    const ends: Record<string, string> = {};
+    for (const words of [...WRITING, "--help", "--version", "plan -o json", "help flags"]) {
+      const { stderr, exitCode, tookMs } = await shell(it, `crigc ${words} "$@" >/dev/full`);
+      const said = stderr.includes("cannot write to standard output: the filesystem is full");
+      if (!said || exitCode !== 1 || tookMs > 5_000)
+        ends[words] = `exit ${exitCode} after ${Math.round(tookMs)} ms: ${stderr}`;
+    }
+    expect(ends).toEqual({});
+  }, 60_000);
+
+  test("ends the command with 1 although standard error takes nothing either", async () => {
+    await using it = await startNode({ node: { images: many.slice(0, 20) }, flags });
+    const { exitCode, tookMs } = await shell(it, 'crigc plan "$@" >/dev/full 2>/dev/full');
+    expect(exitCode).toBe(1);
+    expect(tookMs).toBeLessThan(5_000);
+  });
+
+  test.skipIf(diskObstacle !== null)(
+    "is an error where a disk takes only its beginning",
+    async () => {
+      await using disk = await smallDisk(MiB);
+      await using it = await startNode({ node: { images: many }, flags });
+      const { bavail, bsize } = statfsSync(disk.directory);
+      writeFileSync(join(disk.directory, "full"), Buffer.alloc((bavail - 16) * bsize));
+      for (const words of ["images", "snapshot", "plan -o json"]) {
+        const { stderr, exitCode } = await shell(
+          it,
+          `crigc ${words} "$@" >${disk.directory}/answer`,
+        );
+        expect(stderr).toContain("the filesystem is full");
+        expect(exitCode).toBe(1);
+      }
+    },
+  );
+
+  test("ends the command with 1 and without a word where the reader has gone", async () => {
+    await using it = await startNode({ node: { images: many }, flags });
+    const { stderr, exitCode } = await shell(it, 'crigc images -o json "$@" | true');
+    expect(stderr).toBe("");
+    expect(exitCode).toBe(1);
+  });
+});
+
+test("a pipe that does not block gets everything, however slowly it is read", async () => {
+  await using it = await startNode({ node: { images: many }, flags });
+  const unblocked =
+    "import os, sys; os.set_blocking(1, False); os.execv(sys.argv[1], sys.argv[1:])";
+  const line = `python3 -c '${unblocked}' ${program} images -o json "$@" | { sleep 1; cat; }`;
+  const { stdout, exitCode } = await shell(it, line);
+  expect(exitCode).toBe(0);
+  expect(JSON.parse(stdout).images).toHaveLength(5_000);
 });
