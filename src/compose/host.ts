@@ -4,6 +4,7 @@ import type { Config } from "../config/config.ts";
 import { readClocks } from "../host/clock.ts";
 import { defaultRootDirectory, type Disk, diskOf } from "../host/disk.ts";
 import { readKeepRules } from "../host/keep-files.ts";
+import { type Kubelet, readKubelet } from "../host/kubelet-settings.ts";
 import { logReader } from "../host/logs.ts";
 import { readPods } from "../host/pods.ts";
 import { toMs } from "../model/time.ts";
@@ -17,20 +18,30 @@ export interface Host {
 }
 
 /** `config` is asked anew each time, so that a reloaded configuration counts from the next pass on. */
-export async function hostOf(config: () => Config): Promise<Host> {
+export async function hostOf(
+  config: () => Config,
+  kubeletOfNode: () => Pick<Kubelet, "rootDirectory"> = readKubelet,
+): Promise<Host> {
   const first = config();
-  const rootDirectory = first.paths.rootDir ?? (await defaultRootDirectory());
+  const atStart = first.paths.rootDir ?? (await defaultRootDirectory());
+  let ofKubelet: string | null = null;
+  /** What a kubelet was told outlives it here: while it restarts, a directory that it left long ago says nothing of its pods. */
+  const rootDirectory = (): string => {
+    if (first.paths.rootDir !== null) return first.paths.rootDir;
+    ofKubelet = kubeletOfNode().rootDirectory?.path ?? ofKubelet;
+    return ofKubelet ?? atStart;
+  };
   const { podLogsDir, containerLogsDir } = first.paths;
   const logs = logReader({
     podLogsDirectory: podLogsDir,
     containerLogsDirectory: containerLogsDir,
   });
   return {
-    disk: diskOf(rootDirectory),
+    disk: diskOf(rootDirectory()),
     reader: {
       clocks: () => readClocks(),
       keepRules: (known) => keepRulesOf(config(), known),
-      pods: (signal) => readPods(podSource(config(), rootDirectory), signal),
+      pods: (signal) => readPods(podSource(config(), rootDirectory()), signal),
       logs: () => logs.read(),
     },
   };

@@ -15,8 +15,7 @@ import { readClocks } from "../host/clock.ts";
 import { directoryFact } from "../host/directory-fact.ts";
 import { codeOf, reasonOf } from "../host/errno.ts";
 import { readHold, releaseHold, writeHold } from "../host/hold.ts";
-import { kubeletProcesses } from "../host/kubelet-process.ts";
-import { kubeletSettings } from "../host/kubelet-settings.ts";
+import { readKubelet } from "../host/kubelet-settings.ts";
 import { kubeletSigns } from "../host/sign-of-kubelet.ts";
 import { stateFiles } from "../host/state-files.ts";
 import { writeWholeFile } from "../host/whole-file.ts";
@@ -120,12 +119,13 @@ function machineOf(config: Config, world: ToolsWorld): Machine {
 
 /** `rootDir`: where the configuration names one that is not the root itself, the kubelet's. */
 function kubeletFact(rootDir: string | null): KubeletFact {
-  const processes = kubeletProcesses();
+  const { processes, settings, problems } = readKubelet();
   const signs = kubeletSigns("/", rootDir === null || rootDir === "/" ? undefined : rootDir);
   return {
     signs,
     running: processes.map(({ pid }) => pid),
-    ...kubeletSettings(processes),
+    settings,
+    problems,
   };
 }
 

@@ -7,24 +7,31 @@ export interface KubeletProcess {
   readonly pid: number;
   /** The program's name: `kubelet`, or `k3s` and the like, which run it inside. */
   readonly program: string;
-  /** The kubelet's own flags without dashes, the last of each name; for k3s and rke2 what `--kubelet-arg` passes on. */
+  /** The kubelet's own flags without dashes, the last of each name; for k3s, rke2 and k0s what they pass on to it. */
   readonly flags: ReadonlyMap<string, string>;
+  /** The flags of the program that runs it inside; those of a plain kubelet are its own. */
+  readonly programFlags: ReadonlyMap<string, string>;
 }
 
-const programs = new Set(["kubelet", "k3s", "rke2", "k0s", "kubelite", "hyperkube"]);
+const programs = ["kubelet", "kubelite", "k3s", "rke2", "k0s", "hyperkube"];
 /** Processes that are looked at; a node has far fewer. */
 const processesMax = 100_000;
 
-/** Empty where none runs, and where other processes are hidden from us. */
+/**
+ * The kubelet itself before the programs that start one. Empty where none runs, and where other processes are hidden
+ * from us. One in a PID namespace below ours belongs to a node within this one (kind, k3d).
+ */
 export function kubeletProcesses(proc = "/proc"): readonly KubeletProcess[] {
   return namesIn(proc)
     .filter((name) => /^\d+$/.test(name))
     .slice(0, processesMax)
+    .filter((pid) => mayBeKubelet(join(proc, pid)))
     .flatMap((pid) => {
       const words = commandLine(join(proc, pid, "cmdline"));
       const program = words[0]?.slice(words[0].lastIndexOf("/") + 1) ?? "";
-      return programs.has(program) ? [{ pid: Number(pid), program, flags: flagsOf(words) }] : [];
-    });
+      return programs.includes(program) ? [{ pid: Number(pid), program, ...flagsOf(words) }] : [];
+    })
+    .toSorted((one, other) => programs.indexOf(one.program) - programs.indexOf(other.program));
 }
 
 function namesIn(proc: string): readonly string[] {
@@ -35,27 +42,54 @@ function namesIn(proc: string): readonly string[] {
   }
 }
 
-/** Words end in a zero byte; k3s writes its own as one text with spaces. A process may be gone by now. */
-function commandLine(path: string): readonly string[] {
+/** Asked first, because a command line may take for ever to read: it waits for the memory of a process that hangs. */
+function mayBeKubelet(directory: string): boolean {
+  const name = textOf(join(directory, "comm"));
+  if (!programs.some((program) => name.startsWith(program))) return false;
+  const pids = /^NSpid:\s*(.+)$/m.exec(textOf(join(directory, "status")))?.[1] ?? "";
+  return pids.trim().split(/\s+/).length === 1;
+}
+
+/** "" for a process that is gone by now. */
+function textOf(path: string): string {
   try {
-    const text = readFileSync(path, "utf8").replace(/\0+$/, "");
-    return text.includes("\0") ? text.split("\0") : text.split(/\s+/);
+    return readFileSync(path, "utf8");
   } catch {
-    return [];
+    return "";
   }
 }
 
-function flagsOf(words: readonly string[]): ReadonlyMap<string, string> {
-  const flags = new Map<string, string>();
-  for (const [at, word] of words.entries()) {
-    const match = /^--?([a-z][a-z0-9-]*)(?:=(.*))?$/s.exec(word);
-    if (match === null) continue;
-    const next = words[at + 1] ?? "";
-    const value = match[2] ?? (next.startsWith("-") ? "" : next);
-    const passed =
-      match[1] === "kubelet-arg" ? /^-*([a-z][a-z0-9-]*)(?:=(.*))?$/s.exec(value) : null;
-    if (passed === null) flags.set(match[1] ?? "", value);
-    else flags.set(passed[1] ?? "", passed[2] ?? "");
-  }
-  return flags;
+/** Words end in a zero byte; k3s writes its own as one text with spaces. */
+function commandLine(path: string): readonly string[] {
+  const text = textOf(path).replace(/\0+$/, "");
+  return text.includes("\0") ? text.split("\0") : text.split(/\s+/);
 }
+
+/** `--name=value`, `--name value` and `--name`, as words; the last of each name counts. */
+export function flagsIn(words: readonly string[]): ReadonlyMap<string, string> {
+  return new Map(pairsIn(words));
+}
+
+function pairsIn(words: readonly string[]): readonly (readonly [string, string])[] {
+  return words.flatMap((word, at) => {
+    const match = /^--?([a-z][a-z0-9-]*)(?:=(.*))?$/s.exec(word);
+    if (match === null) return [];
+    const next = words[at + 1] ?? "";
+    return [[match[1] ?? "", match[2] ?? (next.startsWith("-") ? "" : next)] as const];
+  });
+}
+
+function flagsOf(words: readonly string[]): Pick<KubeletProcess, "flags" | "programFlags"> {
+  const program = words[0] ?? "";
+  const pairs = pairsIn(words);
+  const programFlags = new Map(pairs);
+  if (/(?:^|\/)(?:kubelet|hyperkube)$/.test(program)) return { flags: programFlags, programFlags };
+  const passed = pairs.flatMap(([name, value]) => {
+    if (name === "kubelet-arg") return [dashed(value)];
+    return name === "kubelet-extra-args" ? value.split(/\s+/) : [];
+  });
+  return { flags: flagsIn(passed), programFlags };
+}
+
+/** k3s takes its arguments for the kubelet with and without dashes. */
+export const dashed = (argument: string): string => `--${argument.replace(/^-+/, "")}`;

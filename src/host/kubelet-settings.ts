@@ -1,10 +1,7 @@
-// What the kubelet on this machine collects at: its configuration file and its flags, as they are written, for comparison with ours.
+// What the kubelet of this node was told, by its flags, its configuration file and the drop-ins that it merges over the file.
 
-import { readFileSync, statSync } from "node:fs";
-import { join } from "node:path";
-
-import { codeOf, reasonOf } from "./errno.ts";
-import type { KubeletProcess } from "./kubelet-process.ts";
+import { Files, isMap, kubeletFlags } from "./kubelet-flags.ts";
+import { type KubeletProcess, kubeletProcesses } from "./kubelet-process.ts";
 
 export interface KubeletSetting {
   /** The name of the configuration's field: `imageGCHighThresholdPercent`. */
@@ -15,11 +12,55 @@ export interface KubeletSetting {
   readonly source: string;
 }
 
-export interface KubeletSettings {
-  /** Only what is written somewhere; the rest is the kubelet's default. A flag wins over the file. */
+export interface KubeletPath {
+  readonly path: string;
+  readonly source: string;
+}
+
+export interface Kubelet {
+  readonly processes: readonly KubeletProcess[];
+  /** Only what is written somewhere; the rest is the kubelet's default. A flag wins over drop-ins, and those over the file. */
   readonly settings: readonly KubeletSetting[];
-  /** Files that are there and cannot be read or understood. */
+  /** `--root-dir`; `null`: not given, so that it is `/var/lib/kubelet`. */
+  readonly rootDirectory: KubeletPath | null;
+  /** `staticPodPath` or `--pod-manifest-path`; `null`: none is known. */
+  readonly staticPodPath: KubeletPath | null;
+  /** Files that exist and cannot be read or understood. */
   readonly problems: readonly string[];
+}
+
+export interface KubeletPlaces {
+  /** Default `/proc`. */
+  readonly proc?: string;
+  /** The node's root directory, default `/`. */
+  readonly root?: string;
+}
+
+/** Read anew each time: kubelets come, go, and are told something else. */
+export function readKubelet({ proc = "/proc", root = "/" }: KubeletPlaces = {}): Kubelet {
+  const processes = kubeletProcesses(proc);
+  const { flags, problems } = kubeletFlags(processes, root);
+  const files = new Files(root);
+  const named = flags.get("config")?.text ?? null;
+  const written = merged(files, {
+    base: named === null ? configurations : [named],
+    dropIns: flags.get("config-dir")?.text ?? null,
+  });
+  if (named !== null && written.base === null && files.problems.length === 0)
+    files.problems.push(`the kubelet's configuration ${named} does not exist`);
+  const given = (field: string, flag: string): KubeletSetting | null => {
+    const own = flags.get(flag);
+    if (own !== undefined) return { field, ...own };
+    const text = textOf(written.values[field], field === "evictionSoftGracePeriod" ? "=" : "<");
+    return text === null ? null : { field, text, source: written.sources.get(field) ?? "" };
+  };
+  return {
+    processes,
+    settings: flagOfField.flatMap(([field, flag]) => given(field, flag) ?? []),
+    rootDirectory: pathOf(given("rootDirectory", "root-dir")),
+    staticPodPath: pathOf(given("staticPodPath", "pod-manifest-path")),
+    problems: [...problems, ...files.problems],
+  };
 }
 
 const configurations = [
@@ -30,7 +71,7 @@ const configurations = [
   "/var/lib/k0s/kubelet-config.yaml",
 ] as const;
 
-const flagByField: ReadonlyMap<string, string> = new Map([
+const flagOfField: readonly (readonly [string, string])[] = [
   ["imageGCHighThresholdPercent", "image-gc-high-threshold"],
   ["imageGCLowThresholdPercent", "image-gc-low-threshold"],
   ["imageMinimumGCAge", "minimum-image-ttl-duration"],
@@ -39,54 +80,96 @@ const flagByField: ReadonlyMap<string, string> = new Map([
   ["evictionSoft", "eviction-soft"],
   ["evictionSoftGracePeriod", "eviction-soft-grace-period"],
   ["containerRuntimeEndpoint", "container-runtime-endpoint"],
-]);
+];
 
-const fileBytesMax = 1024 * 1024;
+/** A relative one is below where the kubelet was started, which is not known. */
+const pathOf = (setting: KubeletSetting | null): KubeletPath | null =>
+  setting?.text.startsWith("/") === true ? { path: setting.text, source: setting.source } : null;
 
-/** The file is the one that the running kubelet names, else the first well-known one that is there. */
-export function kubeletSettings(running: readonly KubeletProcess[], root = "/"): KubeletSettings {
-  const flags = running[0]?.flags ?? new Map<string, string>();
-  const named = flags.get("config");
-  const file = readFirst(named === undefined ? configurations : [named], root);
-  const settings = [...flagByField].flatMap(([field, flag]): readonly KubeletSetting[] => {
-    const given = flags.get(flag);
-    if (given !== undefined) return [{ field, text: given, source: `--${flag}` }];
-    const text = textOf(file.values[field], field === "evictionSoftGracePeriod" ? "=" : "<");
-    return text === null ? [] : [{ field, text, source: file.path }];
-  });
-  return { settings, problems: file.problems };
-}
-
-interface File {
-  readonly path: string;
+interface Written {
+  readonly base: string | null;
   readonly values: Readonly<Record<string, unknown>>;
-  readonly problems: readonly string[];
+  /** The last file that set a field. */
+  readonly sources: ReadonlyMap<string, string>;
 }
 
-function readFirst(paths: readonly string[], root: string): File {
-  const problems: string[] = [];
-  for (const path of paths) {
-    try {
-      const full = join(root, path);
-      if (statSync(full).size > fileBytesMax) throw new Error("it is too large");
-      const value: unknown = Bun.YAML.parse(readFileSync(full, "utf8"));
-      if (isRecord(value)) return { path, values: value, problems };
-      throw new Error("it is no configuration");
-    } catch (error) {
-      if (["ENOENT", "ENOTDIR"].includes(codeOf(error))) continue;
-      problems.push(`reading the kubelet's configuration ${path} failed: ${reasonOf(error)}`);
-    }
+/** The kubelet's defaults, which a drop-in patches where the file has no `evictionHard`. */
+const defaultEvictionHard = {
+  "memory.available": "100Mi",
+  "nodefs.available": "10%",
+  "nodefs.inodesFree": "5%",
+  "imagefs.available": "15%",
+  "imagefs.inodesFree": "5%",
+} as const;
+
+/** The first of the files that can be read, and the drop-ins as JSON merge patches over it, in the order of their paths. */
+function merged(
+  files: Files,
+  { base, dropIns }: { readonly base: readonly string[]; readonly dropIns: string | null },
+): Written {
+  const found = firstDocument(files, base);
+  const path = found?.path ?? null;
+  const first = found?.values ?? {};
+  const patches = dropIns === null ? [] : patchesBelow(files, dropIns);
+  let values: Readonly<Record<string, unknown>> = first;
+  const sources = new Map(Object.keys(first).map((field) => [field, path ?? ""]));
+  if (patches.length > 0 && !isMap(values["evictionHard"]))
+    values = { ...values, evictionHard: defaultEvictionHard };
+  for (const { source, patch } of patches) {
+    values = patched(values, patch);
+    for (const field of Object.keys(patch)) sources.set(field, source);
   }
-  return { path: "", values: {}, problems };
+  const hard = values["evictionHard"];
+  if (values["mergeDefaultEvictionSettings"] === true && isMap(hard))
+    values = { ...values, evictionHard: { ...defaultEvictionHard, ...hard } };
+  return { base: path, values, sources };
 }
 
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  value !== null && typeof value === "object" && !Array.isArray(value);
+function firstDocument(files: Files, paths: readonly string[]) {
+  for (const path of paths) {
+    const values = files.document(path);
+    if (values !== null) return { path, values };
+  }
+  return null;
+}
+
+interface Patch {
+  readonly source: string;
+  readonly patch: Readonly<Record<string, unknown>>;
+}
+
+/** Directories in it are walked too, as the kubelet does; so deep, and no deeper. */
+const DEPTH_MAX = 8;
+
+function patchesBelow(files: Files, directory: string, depth = 0): readonly Patch[] {
+  if (depth > DEPTH_MAX) return [];
+  return files.names(directory).flatMap((name): readonly Patch[] => {
+    const source = `${directory}/${name}`;
+    if (files.isDirectory(source)) return patchesBelow(files, source, depth + 1);
+    const patch = name.endsWith(".conf") ? files.document(source) : null;
+    return patch === null ? [] : [{ source, patch }];
+  });
+}
+
+/** JSON merge patch: null removes, maps merge, everything else replaces. */
+function patched(
+  target: Readonly<Record<string, unknown>>,
+  patch: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, unknown>> {
+  const kept = Object.entries(target).filter(([key]) => patch[key] !== null);
+  const set = Object.entries(patch)
+    .filter(([, value]) => value !== null)
+    .map(([key, value]) => {
+      const before = Object.hasOwn(target, key) ? target[key] : undefined;
+      return [key, isMap(value) ? patched(isMap(before) ? before : {}, value) : value] as const;
+    });
+  return Object.fromEntries([...kept, ...set]);
+}
 
 /** Maps of signals as their flags spell them. */
 function textOf(value: unknown, between: "<" | "="): string | null {
   if (typeof value === "string" || typeof value === "number") return String(value);
-  if (!isRecord(value)) return null;
+  if (!isMap(value)) return null;
   return Object.entries(value)
     .map(([signal, amount]) => `${signal}${between}${String(amount)}`)
     .join(",");

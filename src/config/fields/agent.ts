@@ -30,11 +30,11 @@ export const directoryFields = {
     flag: "root-dir",
     type: { kind: "path", of: "directory", optional: true },
     default: "",
-    defaultWords: "/var/lib/kubelet if it exists, else /",
+    defaultWords: "the kubelet's own, /var/lib/kubelet if it exists, else /",
     group: "Directories",
     placeholder: "DIR",
     help: "the kubelet's root directory, whose filesystem is nodefs",
-    doc: "Also where the pod source `kubelet-dir` looks for `pods`.",
+    doc: "Also where the pod source `kubelet-dir` looks for `pods`. Without it crigc takes the `--root-dir` of the kubelet on this node: from its command line, or from its unit and the files of k3s, RKE2 and MicroK8s.",
     commands: RUNTIME,
   },
   stateDir: {

@@ -1,0 +1,39 @@
+import { expect, test } from "bun:test";
+
+import { hostOf } from "../../src/compose/host.ts";
+import { load } from "../config/loading.ts";
+import { put, scratch } from "../support/scratch.ts";
+
+const told = (path: string) => ({ rootDirectory: { path, source: "--root-dir" } });
+const podsIn = async (host: Awaited<ReturnType<typeof hostOf>>) =>
+  host.reader.pods(AbortSignal.timeout(5_000));
+
+test("pods are read from the root directory that the kubelet was told, also while it restarts", async () => {
+  const root = scratch();
+  put(root, "pods/uid-living/marker");
+  let kubelet: Parameters<typeof hostOf>[1] = () => told(root);
+  const host = await hostOf(
+    () => load({ flags: [["pod-source", "kubelet-dir"]] }),
+    () => kubelet?.() ?? { rootDirectory: null },
+  );
+  const reading = { kind: "ready", pods: [expect.objectContaining({ uid: "uid-living" })] };
+  expect(await podsIn(host)).toMatchObject(reading);
+  kubelet = () => ({ rootDirectory: null });
+  expect(await podsIn(host)).toMatchObject(reading);
+});
+
+test("a root directory of our own configuration wins over what the kubelet was told", async () => {
+  const root = scratch();
+  put(root, "pods/uid-ours/marker");
+  const host = await hostOf(
+    () =>
+      load({
+        flags: [
+          ["pod-source", "kubelet-dir"],
+          ["root-dir", root],
+        ],
+      }),
+    () => told(scratch()),
+  );
+  expect(await podsIn(host)).toMatchObject({ pods: [{ uid: "uid-ours" }] });
+});
