@@ -1,5 +1,7 @@
 // Runs the operator's event hook: each event as JSON on its stdin, a bounded time each, a bounded number at once.
 
+import { killProcessGroup } from "./process-group.ts";
+
 const atOnceMax = 2;
 const waitingMax = 50;
 const defaultLimitMs = 10_000;
@@ -44,7 +46,7 @@ export class EventHook {
     const enough = setTimeout(() => {
       this.#isHurried = true;
       this.#dropped += this.#waiting.splice(0).length;
-      for (const child of this.#children) child.kill("SIGKILL");
+      for (const child of this.#children) killProcessGroup(child);
     }, patienceMs);
     // Each turn ends at least one of a bounded number of calls.
     while (this.#running.size > 0) await Promise.race(this.#running);
@@ -73,15 +75,17 @@ export class EventHook {
         stdin: new Blob([text]),
         stdout: "ignore",
         stderr: "ignore",
-        timeout: this.#limitMs,
-        killSignal: "SIGKILL",
+        // A process group of its own, so that what the hook started ends with it.
+        detached: true,
       });
       this.#children.add(child);
+      const tooLong = setTimeout(() => killProcessGroup(child), this.#limitMs);
       const exitCode = await child.exited;
+      clearTimeout(tooLong);
       this.#children.delete(child);
       if (child.signalCode === "SIGKILL")
         this.#failed(
-          `the event hook ${executable} was ended ${this.#isHurried ? "when the program left" : `after ${this.#limitMs} ms`}: make it faster, or let it start what it does and return`,
+          `the event hook ${executable} was killed ${this.#isHurried ? "when crigc ended" : `after ${this.#limitMs} ms`}, with everything it started: make it faster, or let it start its work in the background and return`,
         );
       else if (exitCode !== 0)
         this.#failed(

@@ -3,7 +3,17 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { EventHook } from "../../src/host/hook.ts";
+import { until } from "../support/containerd/until.ts";
 import { put, scratch } from "../support/scratch.ts";
+
+/** A process that has ended and was not waited for yet counts as ended. */
+function isRunning(pid: number): boolean {
+  try {
+    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, "utf8"));
+  } catch {
+    return false;
+  }
+}
 
 function hookIn(directory: string, script: string, limitMs?: number) {
   const failures: string[] = [];
@@ -63,7 +73,35 @@ describe("the event hook", () => {
     await hook.close();
     expect(performance.now() - startedMs).toBeLessThan(10_000);
     expect(failures).toHaveLength(1);
-    expect(failures[0]).toContain("ended after 100 ms");
+    expect(failures[0]).toContain("was killed after 100 ms");
+  });
+
+  test.each([
+    ["after its time", (hook: EventHook) => hook.close()],
+    ["when crigc ends", (hook: EventHook) => hook.close(300)],
+  ])("that hangs is killed %s with the children that it started", async (when, close) => {
+    const directory = scratch();
+    const limitMs = when === "after its time" ? 300 : undefined;
+    const { hook, path } = hookIn(
+      directory,
+      `sleep 600 & echo $! >"${directory}/child"; sleep 600`,
+      limitMs,
+    );
+    hook.send(path, "{}");
+    await close(hook);
+    const child = Number(readFileSync(join(directory, "child"), "utf8"));
+    await until("the child has ended", 5_000, () => !isRunning(child));
+  });
+
+  test("that returns leaves its work in the background running", async () => {
+    const directory = scratch();
+    const { hook, path, failures } = hookIn(directory, `sleep 600 & echo $! >"${directory}/child"`);
+    hook.send(path, "{}");
+    await hook.close();
+    const child = Number(readFileSync(join(directory, "child"), "utf8"));
+    expect(isRunning(child)).toBe(true);
+    expect(failures).toEqual([]);
+    process.kill(child, "SIGKILL");
   });
 
   test("that hangs does not keep the program from leaving, however many events wait", async () => {
@@ -72,7 +110,7 @@ describe("the event hook", () => {
     const startedMs = performance.now();
     await hook.close(100);
     expect(performance.now() - startedMs).toBeLessThan(5_000);
-    expect(failures.filter((it) => it.includes("when the program left"))).toHaveLength(2);
+    expect(failures.filter((it) => it.includes("when crigc ended"))).toHaveLength(2);
     expect(failures).toContainEqual(expect.stringContaining("18 events were not given"));
   });
 
