@@ -67,7 +67,7 @@ export class AgentFace {
     const { paths, metricsBindAddress } = this.#options.config();
     const http = {
       providers: this.#providers(),
-      onError: (message: string) => this.#options.log().warning(message),
+      onError: (message: string) => this.#options.log().recurring("http", message),
     };
     await this.#serve(async () => {
       const path = prepare(paths.runDir, CONTROL_SOCKET);

@@ -5,6 +5,7 @@ import { statusDocument, type StatusReport } from "../document/status.ts";
 import { imageListDocument, type ImageListReport, imageListTable } from "../table/images.ts";
 import { statusTable } from "../table/status.ts";
 import { clean, type Screen } from "../terminal.ts";
+import type { Answer } from "./message.ts";
 
 /** One thing that health is made of. */
 export interface HealthCheck {
@@ -27,12 +28,20 @@ export interface HttpProviders {
 /** `metrics`: an address that others may reach, so that it says nothing of images or configuration. */
 export type Surface = "control" | "metrics";
 
-export function answered(request: Request, surface: Surface, providers: HttpProviders): Response {
-  const url = new URL(request.url);
+export interface HttpRequest {
+  readonly method: string;
+  readonly url: URL;
+}
+
+export function answered(
+  { method, url }: HttpRequest,
+  surface: Surface,
+  providers: HttpProviders,
+): Answer {
   const route = routeOf(url, surface, providers);
-  if (route === null) return plain(404, `no such path; there are ${PATHS[surface].join(", ")}\n`);
-  if (request.method !== "GET" && request.method !== "HEAD")
-    return plain(405, "only GET and HEAD are answered\n", { allow: "GET, HEAD" });
+  if (route === null) return plain(404, `unknown path; use ${PATHS[surface].join(", ")}\n`);
+  if (method !== "GET" && method !== "HEAD")
+    return plain(405, "unsupported method; use GET or HEAD\n", { allow: "GET, HEAD" });
   return route();
 }
 
@@ -42,7 +51,7 @@ const PATHS: Readonly<Record<Surface, readonly string[]>> = {
   control: [...OPEN_PATHS, "/status", "/status.txt", "/images", "/images.txt"],
 };
 
-type Route = () => Response;
+type Route = () => Answer;
 
 function routeOf(url: URL, surface: Surface, providers: HttpProviders): Route | null {
   switch (url.pathname) {
@@ -93,7 +102,7 @@ function screenFrom(url: URL): Screen {
   };
 }
 
-function health(checks: readonly HealthCheck[]): Response {
+function health(checks: readonly HealthCheck[]): Answer {
   const ill = checks.some((check) => check.problem !== null);
   const lines = checks.map((check) =>
     check.problem === null
@@ -103,15 +112,22 @@ function health(checks: readonly HealthCheck[]): Response {
   return plain(ill ? 503 : 200, `${[...lines, ill ? "not well" : "well"].join("\n")}\n`);
 }
 
-const json = (body: string): Response => typed("application/json; charset=utf-8", body);
+const json = (body: string): Answer => typed("application/json; charset=utf-8", body);
 
-const typed = (type: string, body: string): Response =>
-  new Response(body, { headers: { "content-type": type, ...SAFE } });
+const typed = (type: string, body: string): Answer => ({
+  status: 200,
+  headers: { "content-type": type, ...SAFE },
+  body,
+});
 
-const plain = (status: number, body: string, headers: Record<string, string> = {}): Response =>
-  new Response(body, {
-    status,
-    headers: { "content-type": "text/plain; charset=utf-8", ...SAFE, ...headers },
-  });
+export const plain = (
+  status: number,
+  body: string,
+  headers: Readonly<Record<string, string>> = {},
+): Answer => ({
+  status,
+  headers: { "content-type": "text/plain; charset=utf-8", ...SAFE, ...headers },
+  body,
+});
 
 const SAFE = { "cache-control": "no-store", "x-content-type-options": "nosniff" };

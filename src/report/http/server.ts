@@ -1,7 +1,8 @@
 /** Serves the control socket and the metrics address: the only place that listens. */
 
 import { HostError, messageOf } from "../../model/errors.ts";
-import { answered, type HttpProviders, type Surface } from "./routes.ts";
+import { answerText, readRequest } from "./message.ts";
+import { answered, type HttpProviders, plain, type Surface } from "./routes.ts";
 
 export interface HttpAddress {
   readonly host: string;
@@ -21,13 +22,13 @@ export interface SocketFiles {
 export interface HttpServer {
   /** The port that was taken, for port 0. */
   readonly port: number | null;
-  /** Answers what is under way, for at most a second, and takes the socket's file away. */
+  /** Closes every connection and removes the socket's file. */
   close(): Promise<void>;
 }
 
 export interface HttpOptions {
   readonly providers: HttpProviders;
-  /** Told of a request that could not be answered. */
+  /** Called for each request that could not be answered. */
   readonly onError: (message: string) => void;
 }
 
@@ -39,12 +40,12 @@ export async function serveSocket(
 ): Promise<HttpServer> {
   await makeWay(path, files);
   const server = listen(`the control socket ${path}`, () =>
-    Bun.serve({ ...common("control", options), unix: path }),
+    Bun.listen({ ...answering("control", options), unix: path }),
   );
   try {
     files.restrict(path);
   } catch (error) {
-    await server.stop(true);
+    server.stop(true);
     throw new HostError(
       "http",
       `restricting the control socket ${path} to its owner failed: ${messageOf(error)}; name another --run-dir`,
@@ -57,36 +58,94 @@ export async function serveSocket(
 /** Metrics and health alone; throws `HostError` of kind `http` where the address cannot be had. */
 export function serveAddress(address: HttpAddress, options: HttpOptions): HttpServer {
   const server = listen(`the metrics address ${address.host}:${address.port}`, () =>
-    Bun.serve({
-      ...common("metrics", options),
+    Bun.listen({
+      ...answering("metrics", options),
       hostname: address.host,
       port: address.port,
-      idleTimeout: IDLE_SECONDS,
-      reusePort: false,
     }),
   );
   return running(server);
 }
 
-const IDLE_SECONDS = 10;
-const CLOSE_MS = 1000;
+/** From the first byte of a connection to its last, whatever it sends or reads meanwhile. */
+const CONNECTION_MS = 10_000;
+/** On each of the two listeners. A scraper holds one, for milliseconds; the rest of the descriptors is for collection. */
+const CONNECTIONS_MAX = 16;
 const PROBE_MS = 1000;
 
-// Requests have no body that is read, an idle connection is closed, and each answer is made at once from what is
-// in memory: nothing waits, so nothing piles up.
-const common = (surface: Surface, options: HttpOptions) => ({
-  maxRequestBodySize: 1,
-  development: false as const,
-  fetch: (request: Request): Response => answered(request, surface, options.providers),
-  error: (error: Error): Response => {
-    options.onError(`answering a request failed: ${error.message}`);
-    return new Response("the answer could not be made; the agent's log says more\n", {
-      status: 500,
-    });
-  },
-});
+interface Connection {
+  received: string;
+  /** What the socket has not taken yet; `null` until the request was answered. */
+  unsent: Uint8Array | null;
+  readonly expiry: ReturnType<typeof setTimeout>;
+}
 
-type Listener = ReturnType<typeof Bun.serve>;
+type Peer = Bun.Socket<Connection>;
+
+/**
+ * One request a connection. Each answer is made at once from what is in memory, so that only slow clients hold a connection:
+ * where there are too many, the oldest is closed for the new one, as a client that asks at once is answered at once.
+ */
+function answering(surface: Surface, options: HttpOptions) {
+  const open = new Set<Peer>();
+  const leave = (peer: Peer): void => {
+    clearTimeout(peer.data?.expiry);
+    open.delete(peer);
+  };
+  return {
+    socket: {
+      open: (peer: Peer): void => {
+        peer.data = {
+          received: "",
+          unsent: null,
+          expiry: setTimeout(() => peer.terminate(), CONNECTION_MS),
+        };
+        open.add(peer);
+        const [oldest] = open;
+        if (open.size > CONNECTIONS_MAX) oldest?.terminate();
+      },
+      data: (peer: Peer, bytes: Buffer): void => {
+        // What follows the request is not read.
+        if (peer.data.unsent !== null) return;
+        peer.data.received += bytes.toString("latin1");
+        const answer = answerTo(peer.data.received, surface, options);
+        if (answer === null) return;
+        peer.data.unsent = Buffer.from(answer);
+        send(peer);
+      },
+      drain: send,
+      close: leave,
+      error: leave,
+    },
+  };
+}
+
+/** `null`: the request is not complete yet. */
+function answerTo(received: string, surface: Surface, options: HttpOptions): string | null {
+  const request = readRequest(received);
+  switch (request.kind) {
+    case "incomplete":
+      return null;
+    case "invalid":
+      return answerText(plain(request.status, `${request.why}\n`), "GET");
+    case "request":
+      try {
+        return answerText(answered(request, surface, options.providers), request.method);
+      } catch (error) {
+        options.onError(`answering a request failed: ${messageOf(error)}`);
+        return answerText(plain(500, "internal error; see the agent's log\n"), request.method);
+      }
+  }
+}
+
+function send(peer: Peer): void {
+  const { unsent } = peer.data;
+  if (unsent === null) return;
+  peer.data.unsent = unsent.subarray(peer.write(unsent));
+  if (peer.data.unsent.length === 0) peer.end();
+}
+
+type Listener = Bun.SocketListener<Connection>;
 
 function listen(what: string, start: () => Listener): Listener {
   try {
@@ -102,12 +161,8 @@ function listen(what: string, start: () => Listener): Listener {
 
 function running(server: Listener): HttpServer {
   return {
-    port: server.port ?? null,
-    close: async () => {
-      const patience = setTimeout(() => void server.stop(true), CLOSE_MS);
-      await server.stop(false);
-      clearTimeout(patience);
-    },
+    port: "port" in server && typeof server.port === "number" ? server.port : null,
+    close: async () => server.stop(true),
   };
 }
 

@@ -10,7 +10,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { createServer, type Socket } from "node:net";
+import { connect, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -20,6 +20,7 @@ import { askAgent } from "../../../src/report/http/client.ts";
 import { type HttpProviders, screenQuery } from "../../../src/report/http/routes.ts";
 import { type HttpServer, serveAddress, serveSocket } from "../../../src/report/http/server.ts";
 import { unjudged } from "../../../src/report/table/images.ts";
+import { until } from "../../support/containerd/until.ts";
 import { GIB, image, NOW, status, terminal } from "../build.ts";
 
 const providers = (differences: Partial<HttpProviders> = {}): HttpProviders => ({
@@ -204,6 +205,54 @@ describe("the metrics address", () => {
     expect((await fetch(`${base}/readyz`)).status).toBe(200);
     expect((await fetch(`${base}/status`)).status).toBe(404);
     expect((await fetch(`${base}/images.txt`)).status).toBe(404);
+  });
+
+  test("holds a bounded number of connections, and answers a new client all the same", async () => {
+    const server = serveAddress(
+      { host: "127.0.0.1", port: 0 },
+      { providers: providers(), onError },
+    );
+    closers.push(() => server.close());
+    const idle = { open: 0 };
+    const connecting = Array.from({ length: 100 }, () =>
+      Bun.connect({
+        hostname: "127.0.0.1",
+        port: server.port ?? 0,
+        socket: {
+          data: () => undefined,
+          open: () => void (idle.open += 1),
+          close: () => void (idle.open -= 1),
+        },
+      }),
+    );
+    await Promise.all(connecting);
+    expect((await fetch(`http://127.0.0.1:${server.port}/metrics`)).status).toBe(200);
+    await until("the other connections were closed", 5_000, () => idle.open <= 16);
+  });
+
+  test("answers a request that arrives byte by byte, and a large answer to a client that reads late", async () => {
+    const body = "# a comment\n".repeat(1_000_000);
+    const server = serveAddress(
+      { host: "127.0.0.1", port: 0 },
+      { providers: providers({ metrics: () => body }), onError },
+    );
+    closers.push(() => server.close());
+    const client = connect(server.port ?? 0, "127.0.0.1");
+    for (const byte of "GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n") {
+      client.write(byte);
+      await Bun.sleep(0);
+    }
+    const answer = await new Promise<string>((resolve) => {
+      const chunks: Buffer[] = [];
+      client.on("data", (chunk) => {
+        chunks.push(Buffer.from(chunk));
+        client.pause();
+        setTimeout(() => client.resume(), 1);
+      });
+      client.on("close", () => resolve(Buffer.concat(chunks).toString()));
+    });
+    expect(answer.startsWith("HTTP/1.1 200 OK\r\n")).toBe(true);
+    expect(answer.endsWith(body)).toBe(true);
   });
 
   test("that is taken is an error with the address", async () => {
