@@ -4,12 +4,20 @@ import type { Client, ClientReadableStream, ClientUnaryCall, ServiceError } from
 import { type Attempt, codeName, toRuntimeError } from "./errors.ts";
 import type {
   Answers,
+  ListMethod,
   StreamMethod,
   StreamMethods,
   UnaryMethod,
   UnaryMethods,
 } from "./messages.ts";
 import { type Codec, criCodec, type Fields } from "./proto.ts";
+
+/** An answer, or one message of a stream, as it came. */
+export interface RawAnswer<M extends keyof Answers> {
+  readonly codec: Codec;
+  readonly method: M;
+  readonly bytes: Buffer;
+}
 
 /** A call that has ended. */
 export interface CallRecord {
@@ -51,10 +59,20 @@ export interface Channel {
     request: UnaryMethods[M]["request"],
     options: UnaryOptions<UnaryMethods[M]["response"], Result>,
   ): Promise<Result>;
+  /** For lists, of which most is known already: the answer is not decoded. */
+  callRaw<M extends ListMethod & UnaryMethod, Result>(
+    method: M,
+    request: UnaryMethods[M]["request"],
+    options: UnaryOptions<RawAnswer<M>, Result>,
+  ): Promise<Result>;
   /** Resolves when the runtime ends the stream. */
   stream<M extends StreamMethod>(
     method: M,
     options: StreamOptions<StreamMethods[M]>,
+  ): Promise<void>;
+  streamRaw<M extends ListMethod & StreamMethod>(
+    method: M,
+    options: StreamOptions<RawAnswer<M>>,
   ): Promise<void>;
   close(): void;
 }
@@ -65,23 +83,42 @@ export const messageLimitBytes = 16 * 1024 * 1024;
 export function openChannel(options: ChannelOptions): Channel {
   let line: Promise<Line> | undefined;
   const connected = (): Promise<Line> => (line ??= connect(options.endpoint));
+  const callRaw = async <M extends UnaryMethod, Result>(
+    method: M,
+    request: Fields,
+    { decode, about = "", signal, extraMs = 0 }: UnaryOptions<RawAnswer<M>, Result>,
+  ): Promise<Result> => {
+    const deadlineMs = options.requestTimeoutMs + extraMs;
+    return guarded({ method, about, deadlineMs, signal, options }, async () => {
+      const { client, codec } = await connected();
+      const call = { client, codec, method, request, deadlineMs, signal };
+      return decode({ codec, method, bytes: await unary(call) });
+    });
+  };
+  const streamRaw = async <M extends StreamMethod>(
+    method: M,
+    { onItem, signal, endless = false }: StreamOptions<RawAnswer<M>>,
+  ): Promise<void> => {
+    const deadlineMs = endless ? null : options.requestTimeoutMs;
+    return guarded({ method, about: "", deadlineMs, signal, options }, async () => {
+      const { client, codec } = await connected();
+      const call = { client, codec, method, request: {}, deadlineMs, signal };
+      await streamed(call, (bytes) => onItem({ codec, method, bytes }));
+    });
+  };
   return {
-    call: async (method, request, { decode, about = "", signal, extraMs = 0 }) => {
-      const deadlineMs = options.requestTimeoutMs + extraMs;
-      return guarded({ method, about, deadlineMs, signal, options }, async () => {
-        const { client, codec } = await connected();
-        const call = { client, codec, method, request, deadlineMs, signal };
-        return decode(codec.decode(method, await unary(call)));
-      });
-    },
-    stream: async (method, { onItem, signal, endless = false }) => {
-      const deadlineMs = endless ? null : options.requestTimeoutMs;
-      return guarded({ method, about: "", deadlineMs, signal, options }, async () => {
-        const { client, codec } = await connected();
-        const call = { client, codec, method, request: {}, deadlineMs, signal };
-        await streamed(call, (bytes) => onItem(codec.decode(method, bytes)));
-      });
-    },
+    callRaw,
+    streamRaw,
+    call: async (method, request, rest) =>
+      callRaw(method, request, {
+        ...rest,
+        decode: ({ codec, bytes }) => rest.decode(codec.decode(method, bytes)),
+      }),
+    stream: async (method, rest) =>
+      streamRaw(method, {
+        ...rest,
+        onItem: ({ codec, bytes }) => rest.onItem(codec.decode(method, bytes)),
+      }),
     close: () => {
       // Where loading failed, each call has said so.
       void line?.then(

@@ -10,12 +10,17 @@ import type {
   SandboxState,
 } from "../model/snapshot.ts";
 import { type Instant, instant } from "../model/time.ts";
+import type { Shared } from "./entries.ts";
 import { MalformedError } from "./malformed.ts";
 import type {
+  Answers,
+  ContainerList,
   ContainerMessage,
   ContainerStatusMessage,
   FilesystemUsageMessage,
+  ImageList,
   ImageMessage,
+  SandboxList,
   SandboxMessage,
   UnaryMethods,
   VersionMessage,
@@ -31,35 +36,50 @@ export function decodeImage(image: ImageMessage): Image {
   };
 }
 
-export function decodeContainer(container: ContainerMessage): Container {
+export const imageIn = ({ images }: Answers[ImageList]): Image => decodeImage(only(images));
+
+export const containerIn = ({ containers }: Answers[ContainerList], shared: Shared): Container =>
+  decodeContainer(only(containers), shared);
+
+export const sandboxIn = (list: Answers[SandboxList], shared: Shared): Sandbox =>
+  decodeSandbox(only("items" in list ? list.items : list.pod_sandboxes), shared);
+
+/** Of a list that was cut out around one entry. */
+function only<Message>([message, ...others]: readonly Message[]): Message {
+  if (message === undefined || others.length > 0)
+    throw new MalformedError("an entry of a list does not hold one item");
+  return message;
+}
+
+function decodeContainer(container: ContainerMessage, shared: Shared): Container {
   const id = required(container.id, "a container has no ID");
   const sandbox = required(container.pod_sandbox_id, `container ${id} names no sandbox`);
   if (container.metadata === null) throw new MalformedError(`container ${id} has no metadata`);
   return {
     id: containerId(id),
-    sandboxId: sandboxId(sandbox),
-    name: container.metadata.name,
+    sandboxId: sandboxId(shared(sandbox)),
+    name: shared(container.metadata.name),
     attempt: container.metadata.attempt,
-    podUid: podUid(container.labels["io.kubernetes.pod.uid"] ?? ""),
-    podName: container.labels["io.kubernetes.pod.name"] ?? "",
-    podNamespace: container.labels["io.kubernetes.pod.namespace"] ?? "",
-    imageName: container.image?.image ?? "",
-    imageRef: container.image_ref,
-    imageId: container.image_id,
+    podUid: podUid(shared(container.labels["io.kubernetes.pod.uid"] ?? "")),
+    podName: shared(container.labels["io.kubernetes.pod.name"] ?? ""),
+    podNamespace: shared(container.labels["io.kubernetes.pod.namespace"] ?? ""),
+    imageName: shared(container.image?.image ?? ""),
+    imageRef: shared(container.image_ref),
+    imageId: shared(container.image_id),
     state: containerState(container.state, id),
     createdAt: instant(BigInt(container.created_at)),
   };
 }
 
-export function decodeSandbox(sandbox: SandboxMessage): Sandbox {
+function decodeSandbox(sandbox: SandboxMessage, shared: Shared): Sandbox {
   const id = required(sandbox.id, "a sandbox has no ID");
   if (sandbox.metadata === null) throw new MalformedError(`sandbox ${id} has no metadata`);
   return {
     id: sandboxId(id),
-    podUid: podUid(sandbox.labels["io.kubernetes.pod.uid"] ?? ""),
-    metadataUid: podUid(sandbox.metadata.uid),
-    name: sandbox.metadata.name,
-    namespace: sandbox.metadata.namespace,
+    podUid: podUid(shared(sandbox.labels["io.kubernetes.pod.uid"] ?? "")),
+    metadataUid: podUid(shared(sandbox.metadata.uid)),
+    name: shared(sandbox.metadata.name),
+    namespace: shared(sandbox.metadata.namespace),
     attempt: sandbox.metadata.attempt,
     state: sandboxState(sandbox.state, id),
     createdAt: instant(BigInt(sandbox.created_at)),

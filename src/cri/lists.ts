@@ -2,7 +2,9 @@
 import { RuntimeError } from "../model/errors.ts";
 import type { Container, Image, Sandbox } from "../model/snapshot.ts";
 import type { Channel } from "./channel.ts";
-import { decodeContainer, decodeImage, decodeSandbox } from "./decode.ts";
+import { containerIn, imageIn, sandboxIn } from "./decode.ts";
+import { entryMemory } from "./entries.ts";
+import type { ContainerList, ImageList, SandboxList } from "./messages.ts";
 import { latestOfEach, orTooLarge, splitContainers, splitSandboxes } from "./split.ts";
 import { listStreams } from "./streams.ts";
 
@@ -20,39 +22,38 @@ export function makeLists(runtime: Channel, image: Channel): Lists {
   const ofImages = listStreams(image);
   const containersInOne = oneOrParts<Container>();
   const sandboxesInOne = oneOrParts<Sandbox>();
-  return {
-    images: async (signal) =>
-      (await ofImages.list("StreamImages", signal, (it) => it.images.map(decodeImage))) ??
-      image.call("ListImages", {}, { signal, decode: (it) => it.images.map(decodeImage) }),
-    containers: async (signal) =>
+  const knownImages = entryMemory<ImageList, Image>(imageIn);
+  const knownContainers = entryMemory<ContainerList, Container>(containerIn);
+  const knownSandboxes = entryMemory<SandboxList, Sandbox>(sandboxIn);
+  const sandboxes: Lists["sandboxes"] = async (signal) =>
+    knownSandboxes.list(async (itemsOf) =>
       latestOfEach(
-        (await ofRuntime.list("StreamContainers", signal, (it) =>
-          it.containers.map(decodeContainer),
-        )) ??
-          (await containersInOne(async (inParts) =>
-            inParts
-              ? splitContainers(runtime, signal)
-              : runtime.call(
-                  "ListContainers",
-                  {},
-                  { signal, decode: (it) => it.containers.map(decodeContainer) },
-                ),
-          )),
-      ),
-    sandboxes: async (signal) =>
-      latestOfEach(
-        (await ofRuntime.list("StreamPodSandboxes", signal, (it) =>
-          it.pod_sandboxes.map(decodeSandbox),
-        )) ??
+        (await ofRuntime.list("StreamPodSandboxes", signal, itemsOf)) ??
           (await sandboxesInOne(async (inParts) =>
             inParts
-              ? splitSandboxes(runtime, signal)
-              : runtime.call(
-                  "ListPodSandbox",
-                  {},
-                  { signal, decode: (it) => it.items.map(decodeSandbox) },
-                ),
+              ? splitSandboxes({ runtime, signal, itemsOf })
+              : runtime.callRaw("ListPodSandbox", {}, { signal, decode: itemsOf }),
           )),
+      ),
+    );
+  return {
+    sandboxes,
+    images: async (signal) =>
+      knownImages.list(
+        async (itemsOf) =>
+          (await ofImages.list("StreamImages", signal, itemsOf)) ??
+          image.callRaw("ListImages", {}, { signal, decode: itemsOf }),
+      ),
+    containers: async (signal) =>
+      knownContainers.list(async (itemsOf) =>
+        latestOfEach(
+          (await ofRuntime.list("StreamContainers", signal, itemsOf)) ??
+            (await containersInOne(async (inParts) =>
+              inParts
+                ? splitContainers({ runtime, signal, itemsOf }, async () => sandboxes(signal))
+                : runtime.callRaw("ListContainers", {}, { signal, decode: itemsOf }),
+            )),
+        ),
       ),
   };
 }

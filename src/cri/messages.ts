@@ -157,6 +157,12 @@ export type StreamMethods = {
 export type UnaryMethod = keyof UnaryMethods;
 export type StreamMethod = keyof StreamMethods;
 
+/** Methods whose answers are lists: entries, and nothing else. */
+export type ImageList = "ListImages" | "StreamImages";
+export type ContainerList = "ListContainers" | "StreamContainers";
+export type SandboxList = "ListPodSandbox" | "StreamPodSandboxes";
+export type ListMethod = ImageList | ContainerList | SandboxList;
+
 /** One message of an answer, by method. */
 export type Answers = StreamMethods & {
   readonly [M in UnaryMethod]: UnaryMethods[M]["response"];

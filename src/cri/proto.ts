@@ -7,7 +7,7 @@ import path from "../../proto/runtime-v1.proto" with { type: "file" };
 import { assert } from "../model/assert.ts";
 import { messageOf } from "../model/errors.ts";
 import { MalformedError } from "./malformed.ts";
-import type { Answers } from "./messages.ts";
+import type { Answers, ListMethod } from "./messages.ts";
 
 /** Fields by name; what is absent or `null` is not sent. */
 export type Fields = Readonly<Record<string, unknown>>;
@@ -18,6 +18,8 @@ export interface Codec {
   encode(method: keyof Answers, request: Fields): Buffer;
   /** Every declared field is set: absent ones to the default of proto3, absent messages to `null`. Throws `MalformedError`. */
   decode<M extends keyof Answers>(method: M, bytes: Buffer): Answers[M];
+  /** The number of the field that holds the entries of a list. */
+  entriesField(method: ListMethod): number;
 }
 
 let loading: Promise<Codec> | undefined;
@@ -42,6 +44,7 @@ async function load(): Promise<Codec> {
       // The proto and the types of messages.ts say the same; a test holds them together.
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion
       decoded(declared(name), bytes) as Answers[M],
+    entriesField: (name) => entriesField(name, declared(name)),
   };
 }
 
@@ -66,4 +69,14 @@ function decoded(method: Method, bytes: Buffer): object {
   } catch (thrown) {
     throw new MalformedError(messageOf(thrown), { cause: thrown });
   }
+}
+
+/** The only field of a list's answer. */
+function entriesField(name: ListMethod, method: Method): number {
+  // The loader's type says no more of a descriptor than that it is an object.
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+  const { field } = method.responseType.type as { readonly field: readonly { number: number }[] };
+  const [entries, ...others] = field;
+  assert(entries !== undefined && others.length === 0, `the answer of ${name} is no list`);
+  return entries.number;
 }

@@ -3,8 +3,8 @@ import { RuntimeError } from "../model/errors.ts";
 import type { SandboxId } from "../model/ids.ts";
 import type { Container, Sandbox } from "../model/snapshot.ts";
 import type { Channel } from "./channel.ts";
-import { decodeContainer, decodeSandbox } from "./decode.ts";
-import type { ContainerFilterMessage } from "./messages.ts";
+import type { ItemsOf } from "./entries.ts";
+import type { ContainerFilterMessage, ListMethod } from "./messages.ts";
 
 const CREATED = 0;
 const RUNNING = 1;
@@ -24,6 +24,13 @@ const READY = 0;
 const NOT_READY = 1;
 const sandboxStates = [READY, NOT_READY, READY];
 
+/** Who is asked for parts, and what reads them. */
+export interface Parts<M extends ListMethod, Item> {
+  readonly runtime: Channel;
+  readonly signal: AbortSignal;
+  readonly itemsOf: ItemsOf<M, Item>;
+}
+
 /** Questions about single sandboxes that are under way at once. */
 const questionsAtOnce = 16;
 
@@ -32,43 +39,39 @@ const questionsAtOnce = 16;
  * after the sandboxes were listed is newer than the list, as are its containers.
  */
 export async function splitContainers(
-  runtime: Channel,
-  signal: AbortSignal,
+  place: Parts<"ListContainers", Container>,
+  sandboxes: () => Promise<readonly Sandbox[]>,
 ): Promise<readonly Container[]> {
-  const { found, refusal } = await containersByState({ runtime, signal });
+  const { found, refusal } = await containersByState(place);
   if (refusal === null) return latestOfEach(found);
-  const sandboxes = await splitSandboxes(runtime, signal);
-  const named = [...sandboxes.map(({ id }) => id), ...found.map(({ sandboxId }) => sandboxId)];
+  const listed = await sandboxes();
+  const named = [...listed.map(({ id }) => id), ...found.map(({ sandboxId }) => sandboxId)];
   const all = [...found];
   for (const batch of batchesOf(questionsAtOnce, [...new Set(named)])) {
     const parts = await Promise.all(
-      batch.map(async (sandbox) => containersOfSandbox({ runtime, signal, sandbox })),
+      batch.map(async (sandbox) => containersOfSandbox({ ...place, sandbox })),
     );
-    for (const part of parts) all.push(...part);
+    for (const part of parts) for (const container of part) all.push(container);
   }
   return latestOfEach(all);
 }
 
 /** By state only: CRI has no other filter whose values are known beforehand. */
-export async function splitSandboxes(
-  runtime: Channel,
-  signal: AbortSignal,
-): Promise<readonly Sandbox[]> {
+export async function splitSandboxes({
+  runtime,
+  signal,
+  itemsOf,
+}: Parts<"ListPodSandbox", Sandbox>): Promise<readonly Sandbox[]> {
   const found: Sandbox[] = [];
   for (const state of sandboxStates) {
-    const part = await runtime.call(
-      "ListPodSandbox",
-      { filter: { state: { state } } },
-      { signal, decode: (it) => it.items.map(decodeSandbox) },
-    );
+    const filter = { state: { state } };
+    const part = await runtime.callRaw("ListPodSandbox", { filter }, { signal, decode: itemsOf });
     for (const sandbox of part) found.push(sandbox);
   }
   return latestOfEach(found);
 }
 
-interface Place {
-  readonly runtime: Channel;
-  readonly signal: AbortSignal;
+interface Place extends Parts<"ListContainers", Container> {
   /** Only what is in this sandbox. */
   readonly sandbox?: SandboxId;
 }
@@ -99,15 +102,11 @@ async function containersOfSandbox(place: Place): Promise<readonly Container[]> 
 }
 
 async function listContainers(
-  { runtime, signal, sandbox }: Place,
+  { runtime, signal, itemsOf, sandbox }: Place,
   filter: ContainerFilterMessage,
 ): Promise<readonly Container[]> {
   const here = sandbox === undefined ? filter : { ...filter, pod_sandbox_id: sandbox };
-  return runtime.call(
-    "ListContainers",
-    { filter: here },
-    { signal, decode: (it) => it.containers.map(decodeContainer) },
-  );
+  return runtime.callRaw("ListContainers", { filter: here }, { signal, decode: itemsOf });
 }
 
 /** The error itself where the answer would have been larger than a message may be; any other one is thrown. */
@@ -124,7 +123,8 @@ export async function orTooLarge<Items>(asked: Promise<Items>): Promise<Items | 
 export function latestOfEach<Item extends { readonly id: string }>(
   items: readonly Item[],
 ): readonly Item[] {
-  return [...new Map(items.map((item) => [item.id, item])).values()];
+  const latest = new Map(items.map((item) => [item.id, item]));
+  return latest.size === items.length ? items : [...latest.values()];
 }
 
 function batchesOf<Item>(size: number, items: readonly Item[]): readonly (readonly Item[])[] {

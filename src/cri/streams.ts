@@ -1,16 +1,17 @@
 /** Streaming lists, and the memory of which service has none. */
 import { RuntimeError } from "../model/errors.ts";
-import type { Channel, StreamOptions } from "./channel.ts";
-import type { StreamMethods } from "./messages.ts";
+import type { Channel } from "./channel.ts";
+import type { ItemsOf } from "./entries.ts";
+import type { ListMethod, StreamMethod } from "./messages.ts";
 
-type ListStream = "StreamImages" | "StreamContainers" | "StreamPodSandboxes";
+type ListStream = ListMethod & StreamMethod;
 
 export interface ListStreams {
   /** `null` where the service has no streaming lists, which is found out once. */
   list<M extends ListStream, Item>(
     method: M,
     signal: AbortSignal,
-    itemsOf: (batch: StreamMethods[M]) => readonly Item[],
+    itemsOf: ItemsOf<M, Item>,
   ): Promise<readonly Item[] | null>;
 }
 
@@ -30,19 +31,18 @@ export function listStreams(channel: Channel): ListStreams {
 async function collected<M extends ListStream, Item>(
   channel: Channel,
   method: M,
-  how: { signal: AbortSignal; itemsOf: (batch: StreamMethods[M]) => readonly Item[] },
+  { signal, itemsOf }: { signal: AbortSignal; itemsOf: ItemsOf<M, Item> },
 ): Promise<readonly Item[] | null> {
   const items: Item[] = [];
   let batches = 0;
-  const options: StreamOptions<StreamMethods[M]> = {
-    signal: how.signal,
-    onItem: (batch) => {
-      batches += 1;
-      for (const item of how.itemsOf(batch)) items.push(item);
-    },
-  };
   try {
-    await channel.stream(method, options);
+    await channel.streamRaw(method, {
+      signal,
+      onItem: (batch) => {
+        batches += 1;
+        for (const item of itemsOf(batch)) items.push(item);
+      },
+    });
     return items;
   } catch (thrown) {
     // The refusal comes with the first read, not with the call; after a batch it is a fault like any other.

@@ -33,7 +33,11 @@ describe("a call that fails", () => {
       { kind: "error", code: "RESOURCE_EXHAUSTED", message: "larger than max (20 vs. 16)" },
       /larger than a message may be \(larger than max \(20 vs\. 16\)\); CRI cannot split a list of images/,
     ],
-    ["malformed", { kind: "garbage" }, /breaks the CRI contract \(index out of range/],
+    [
+      "malformed",
+      { kind: "garbage" },
+      /breaks the CRI contract \(a field is longer than the answer/,
+    ],
     [
       "unreachable",
       { kind: "error", code: "UNAVAILABLE", message: "shutting down" },

@@ -14,7 +14,11 @@ export const folderRules: Readonly<Record<string, FolderRule>> = {
   model: { folders: [], packages: [] },
   policy: { folders: ["model"], packages: [] },
   config: { folders: ["model"], packages: ["valibot"], oneFile: ["node:fs", "node:path", "Bun"] },
-  cri: { folders: ["model", "proto"], packages: ["@grpc/grpc-js", "@grpc/proto-loader"] },
+  cri: {
+    folders: ["model", "proto"],
+    packages: ["@grpc/grpc-js", "@grpc/proto-loader"],
+    oneFile: ["Bun"],
+  },
   host: { folders: ["model"], packages: ["node:*", "bun:ffi", "Bun"] },
   store: { folders: ["model"], packages: ["bun:sqlite", "valibot"] },
   observe: { folders: ["model", "policy"], packages: [] },

@@ -1,0 +1,155 @@
+import { heapStats } from "bun:jsc";
+// A list costs what changed: what has the same bytes is the same object, and what went is forgotten.
+import { describe, expect, test } from "bun:test";
+
+import { hexId, imageIdOf, type NodeDescription } from "../support/fake-runtime/describe.ts";
+import { connected, type Connection, failureOf } from "./connection.ts";
+
+const node: NodeDescription = {
+  images: [0, 1, 2].map((index) => ({ id: imageIdOf(index), repoTags: [`a:${index}`] })),
+  sandboxes: [0, 1, 2].map((index) => ({ id: hexId(`sandbox ${index}`), uid: `uid-${index}` })),
+  containers: [0, 1, 2].map((index) => ({
+    id: hexId(`container ${index}`),
+    sandboxId: hexId(`sandbox ${index}`),
+    image: "a:0",
+  })),
+};
+
+type Lists = "listImages" | "listContainers" | "listSandboxes";
+const lists: readonly Lists[] = ["listImages", "listContainers", "listSandboxes"];
+const ways: readonly (readonly [Lists, boolean])[] = lists.flatMap((list) => [
+  [list, false],
+  [list, true],
+]);
+
+const listed = async ({ runtime, signal }: Connection, list: Lists) =>
+  new Map<string, object>((await runtime.reader[list](signal)).map((item) => [item.id, item]));
+
+/** Turns the order of every list around. */
+const reversed = (answer: object): object =>
+  Object.fromEntries(
+    Object.entries(answer).map(([field, items]) => [field, (items as object[]).toReversed()]),
+  );
+
+function changeOne({ fake }: Connection): void {
+  const [image] = fake.node.images;
+  if (image !== undefined) fake.node.images[0] = { ...image, pinned: true };
+  fake.node.setContainerState(hexId("container 0"), "exited");
+  fake.node.stopSandbox(hexId("sandbox 0"));
+}
+
+describe.each(ways)("%s (streams: %p)", (list, streams) => {
+  const traits = { runtimeStreams: streams, imageStreams: streams, batchSize: 2 };
+
+  test("gives the same array again while nothing changed, in whatever order the runtime lists", async () => {
+    await using connection = await connected({ node, traits });
+    const { runtime, signal, fake } = connection;
+    const first = await runtime.reader[list](signal);
+    expect(first).toHaveLength(3);
+    fake.fail("*", { kind: "edit", edit: reversed });
+    expect(await runtime.reader[list](signal)).toBe(first);
+  });
+
+  test("gives a new object for what changed, and the same ones for the rest", async () => {
+    await using connection = await connected({ node, traits });
+    const before = await listed(connection, list);
+    changeOne(connection);
+    const after = await listed(connection, list);
+    expect([...after].filter(([id, item]) => before.get(id) === item)).toHaveLength(2);
+    expect([...after.keys()].toSorted()).toEqual([...before.keys()].toSorted());
+  });
+
+  test("decodes an entry anew that was gone for one list", async () => {
+    await using connection = await connected({ node, traits });
+    const before = await listed(connection, list);
+    const lift = connection.fake.fail("*", {
+      kind: "edit",
+      edit: (answer) =>
+        Object.fromEntries(
+          Object.entries(answer).map(([field, items]) => [field, (items as object[]).slice(0, 1)]),
+        ),
+    });
+    const without = await listed(connection, list);
+    expect(without.size).toBe(streams ? 2 : 1);
+    lift();
+    const after = await listed(connection, list);
+    const same = [...after].filter(([id, item]) => before.get(id) === item);
+    expect(same.map(([id]) => id)).toEqual([...without.keys()]);
+  });
+
+  test("keeps what it knew when a list fails", async () => {
+    await using connection = await connected({ node, traits });
+    const { runtime, signal, fake } = connection;
+    const first = await runtime.reader[list](signal);
+    const lift = fake.fail("*", { kind: "garbage" });
+    expect((await failureOf(runtime.reader[list](signal))).kind).toBe("malformed");
+    lift();
+    expect(await runtime.reader[list](signal)).toBe(first);
+  });
+});
+
+test("an image that is listed twice counts in the order of the list, which may turn around", async () => {
+  const twin = { id: imageIdOf("twin"), sizeBytes: 1 };
+  await using connection = await connected({ node: { images: [{ ...twin, pinned: true }, twin] } });
+  const { runtime, signal, fake } = connection;
+  const pins = async () => (await runtime.reader.listImages(signal)).map(({ pinned }) => pinned);
+  expect(await pins()).toEqual([true, false]);
+  fake.fail("ListImages", { kind: "edit", edit: reversed });
+  expect(await pins()).toEqual([false, true]);
+});
+
+test("a container that two parts of a list met in two states counts as the last part had it", async () => {
+  const padding = { padding: "x".repeat(200) };
+  await using connection = await connected({
+    node: {
+      sandboxes: node.sandboxes ?? [],
+      containers: Array.from({ length: 60 }, (_, index) => ({
+        id: hexId(`container ${index}`),
+        sandboxId: hexId("sandbox 0"),
+        image: "a:0",
+        labels: padding,
+      })),
+    },
+    traits: { messageLimitBytes: 15_000 },
+  });
+  const { runtime, signal, fake } = connection;
+  const moving = hexId("container 0");
+  let part = 0;
+  let schedule: readonly ("unknown" | "running")[] = [];
+  fake.before("ListContainers", () => {
+    const state = schedule[part];
+    if (state !== undefined) fake.node.setContainerState(moving, state);
+    part += 1;
+  });
+  const stateWith = async (states: typeof schedule) => {
+    schedule = states;
+    part = 0;
+    const all = await runtime.reader.listContainers(signal);
+    return all.find(({ id }) => id === moving)?.state;
+  };
+  for (const id of [...fake.node.containers.keys()].slice(1, 30))
+    fake.node.setContainerState(id, "exited");
+  await stateWith([]);
+  // The parts are: unknown, created, running, exited, unknown, running.
+  expect(await stateWith(["unknown", "unknown", "running"])).toBe("running");
+  expect(await stateWith(["running", "running", "running", "running", "unknown", "unknown"])).toBe(
+    "unknown",
+  );
+});
+
+test("a thousand lists of a node on which everything changes keep nothing of what went", async () => {
+  await using connection = await connected({ node });
+  const { runtime, signal, fake } = connection;
+  const objects = async (rounds: number): Promise<number> => {
+    for (let round = 0; round < rounds; round += 1) {
+      fake.node.images.splice(0);
+      for (let index = 0; index < 20; index += 1)
+        fake.node.images.push({ id: imageIdOf(`${round} ${index} ${performance.now()}`) });
+      await runtime.reader.listImages(signal);
+    }
+    Bun.gc(true);
+    return heapStats().objectTypeCounts["string"] ?? 0;
+  };
+  const before = await objects(50);
+  expect((await objects(500)) - before).toBeLessThan(5000);
+});

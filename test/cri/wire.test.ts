@@ -1,0 +1,63 @@
+// Entries are cut out of an answer exactly where the library would read them, and what is no answer is refused.
+import { describe, expect, test } from "bun:test";
+
+import fc from "fast-check";
+
+import { MalformedError } from "../../src/cri/malformed.ts";
+import { criCodec } from "../../src/cri/proto.ts";
+import { cutEntries } from "../../src/cri/wire.ts";
+import { methods } from "./declared.ts";
+
+const written = (fields: object): Buffer =>
+  methods.get("ListImages")?.answer(fields) ?? Buffer.alloc(0);
+
+const unknownFields = [
+  [0xa0, 0x06, 0xac, 0x02],
+  [0xa0, 0x06, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01],
+  [0xa1, 0x06, 1, 2, 3, 4, 5, 6, 7, 8],
+  [0xa2, 0x06, 3, 0x0a, 0xff, 0xff],
+  [0xa5, 0x06, 1, 2, 3, 4],
+].map((bytes) => Buffer.from(bytes));
+
+test("the entries of a list, read one by one, are what the library reads of the whole answer", async () => {
+  const codec = await criCodec();
+  const image = fc.record({ id: fc.string(), repo_tags: fc.array(fc.string({ maxLength: 300 })) });
+  const part = fc.oneof(
+    image.map((it) => written({ images: [it] })),
+    fc.constantFrom(...unknownFields),
+  );
+  fc.assert(
+    fc.property(fc.array(part), (parts) => {
+      const answer = Buffer.concat(parts);
+      const entries = cutEntries(answer, codec.entriesField("ListImages"));
+      expect(entries.flatMap((entry) => codec.decode("ListImages", entry).images)).toEqual([
+        ...codec.decode("ListImages", answer).images,
+      ]);
+    }),
+  );
+});
+
+describe("an answer is refused", () => {
+  test.each([
+    ["that is cut off inside a tag", [0x8a]],
+    ["that is cut off inside a length", [0x0a, 0x80]],
+    ["that is cut off inside an entry", [0x0a, 0x05, 0x61]],
+    ["whose entry is longer than the answer", [0x0a, 0xff, 0xff, 0xff, 0x0f, 0x07]],
+    ["whose length is longer than any", [0x0a, ...Array<number>(9).fill(0xff), 0x01]],
+    ["whose entry is an integer", [0x08, 0x01]],
+    ["whose integer never ends", [0xa0, 0x06, ...Array<number>(11).fill(0xff)]],
+    ["whose integer is cut off", [0xa0, 0x06, 0xff]],
+    ["whose fixed field is cut off", [0xa1, 0x06, 1, 2, 3]],
+    ["with a group", [0xa3, 0x06, 0xa4, 0x06]],
+  ])("%s", (_, bytes) => {
+    expect(() => cutEntries(Buffer.from(bytes), 1)).toThrow(MalformedError);
+  });
+
+  test("cut off at any byte but the end of an entry", () => {
+    const one = written({ images: [{ id: "sha256:a", repo_tags: ["a:1"] }] });
+    const answer = Buffer.concat([one, one]);
+    for (let length = 1; length < answer.length; length += 1)
+      if (length !== one.length)
+        expect(() => cutEntries(answer.subarray(0, length), 1)).toThrow(MalformedError);
+  });
+});
