@@ -107,7 +107,7 @@ describe("2: what could not be read is taken for unused, and the error of the re
     });
     const pass = await collect(fake);
     expect(imagesGone(fake)).toEqual([]);
-    expect(failureOf(pass)).toContain("what is in use is not known");
+    expect(failureOf(pass)).toContain("cannot tell which images are in use");
   });
 
   test("a removal that fails is in the record, with what the runtime said", async () => {

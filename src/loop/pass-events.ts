@@ -5,14 +5,15 @@ import type { PassId } from "../model/ids.ts";
 import type { ImageOutcome } from "../model/outcome.ts";
 import type { Futility, ImagePlan } from "../model/plan.ts";
 import type { Instant } from "../model/time.ts";
-import { imageName } from "../report/image-names.ts";
+import { imageBlock } from "../report/image-reasons.ts";
+import { imageName } from "../report/names.ts";
 import {
   breakdownWords,
   budgetShortfallWords,
   freeDiskSpaceFailedWords,
   invalidDiskCapacityWords,
 } from "../report/pass-words.ts";
-import { blockWords } from "../report/words.ts";
+import { capitalised } from "../report/terminal.ts";
 
 /** In the order in which they came about. */
 export function imageEvents(
@@ -33,7 +34,7 @@ export function imageEvents(
   const events: Event[] = [];
   for (const block of plan.blocks) {
     if (block.kind === "keep-rules-invalid")
-      events.push(event("KeepRulesInvalid", sentence(blockWords(block))));
+      events.push(event("KeepRulesInvalid", capitalised(imageBlock.text(block))));
     if (block.kind === "invalid-capacity" && outcome.end === "invalid-capacity")
       events.push(event("InvalidDiskCapacity", invalidDiskCapacityWords(block.path)));
   }
@@ -99,5 +100,3 @@ function filledBy({ filesystem, inodes, breakdown }: Futility): string {
   if (inodes === undefined) return `${filesystem}, ${breakdownWords(breakdown)}`;
   return `${filesystem} has ${inodes.free} of ${inodes.capacity} inodes free, and images take at most ${inodes.bound} of the rest`;
 }
-
-const sentence = (words: string): string => words.charAt(0).toUpperCase() + words.slice(1);

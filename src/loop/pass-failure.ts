@@ -4,7 +4,7 @@ import { assertNever } from "../model/assert.ts";
 import type { ImageOutcome } from "../model/outcome.ts";
 import type { Pass } from "../model/pass.ts";
 import type { ImageBlock } from "../model/reason.ts";
-import { blockWords } from "../report/words.ts";
+import { imageBlock } from "../report/image-reasons.ts";
 
 /** Why a pass counts as failed; `null`: it came to a good end, which a futile one is too. */
 export function failureOf(pass: Pass): string | null {
@@ -48,7 +48,7 @@ function imageFailure(pass: Pass, images: ImageOutcome): string | null {
 /** A hold, a grace or a starting pod is no failure; rules that cannot be read and usage that is unknown are. */
 function blockFailure(pass: Pass): string | null {
   const planned = (pass.plan.images?.blocks ?? []).find(({ kind }) => isFailure(kind));
-  if (planned !== undefined) return blockWords(planned);
+  if (planned !== undefined) return imageBlock.text(planned);
   const met = blocksOf(pass).find(isFailure);
   return met === undefined ? null : `no image may be removed: ${met}`;
 }

@@ -1,56 +1,55 @@
-/** The one place that words how a pass ended and what its events say. */
+/** Words for passes: purposes, targets, results, ends and events. */
 
 import { assertNever } from "../model/assert.ts";
 import type { EventReason } from "../model/event.ts";
 import type { ContainerOutcome, ImageEnd, ImageResult, RemovalResult } from "../model/outcome.ts";
 import type { PassKind } from "../model/pass.ts";
-import type { DiskBreakdown, Purpose } from "../model/plan.ts";
-import { humanBytes, usedPercent } from "./bytes.ts";
+import type { DiskBreakdown, ImageTarget, Purpose } from "../model/plan.ts";
+import { counted, humanBytes, usedPercent } from "./bytes.ts";
+import { imageKeep, imageTrigger } from "./image-reasons.ts";
 import { clean } from "./terminal.ts";
-import { keepWords } from "./words.ts";
 
 const IMAGE_ENDS: Readonly<Record<ImageEnd, string>> = {
-  "nothing-to-do": "nothing asks for space",
-  "target-reached": "the target is reached",
-  "own-gain-reached":
-    "this pass has freed what was wanted when it began, though others filled the disk meanwhile",
-  "candidates-exhausted": "every image that may go is gone, and the target is not reached",
-  futile: "what is left to remove could not reach the target, so it stays",
-  blocked: "no image may be removed now",
-  "removal-limit": "the limit of removals in one pass is reached",
-  "settle-exhausted": "the runtime gives space back late, so the rest is left to the next pass",
+  "nothing-to-do": "no threshold exceeded",
+  "target-reached": "target reached",
+  "own-gain-reached": "freed what was needed, but other programs filled the disk meanwhile",
+  "candidates-exhausted": "no candidates left, target not reached",
+  futile: "the remaining candidates cannot reach the target, so they are kept",
+  blocked: "image removal is blocked",
+  "removal-limit": "maximum removals per pass reached",
+  "settle-exhausted": "the runtime frees space late; the next pass goes on",
   "no-gain": "three removals in a row freed nothing on the full filesystem",
-  "age-removal-errors": "images over the maximum age could not be removed, so space was not freed",
-  "invalid-capacity": "the filesystem's figures cannot be right",
-  "observation-failed": "a list or a measurement failed on the way, so removal ended",
-  stopped: "it was asked to stop",
-  "dry-run": "dry run: nothing was removed",
+  "age-removal-errors": "cannot remove images over the maximum age, so no space was freed",
+  "invalid-capacity": "invalid filesystem figures",
+  "observation-failed": "a list or a measurement failed, so the pass stopped",
+  stopped: "stopped on request",
+  "dry-run": "dry run, nothing removed",
 };
 
 const CONTAINER_ENDS: Readonly<Record<ContainerOutcome["end"], string>> = {
   done: "done",
-  blocked: "nothing may be removed now",
-  "removal-limit": "the limit of removals in one pass is reached",
-  stopped: "it was asked to stop",
-  "observation-failed": "a list failed on the way, so removal ended",
-  "dry-run": "dry run: nothing was removed",
+  blocked: "removal is blocked",
+  "removal-limit": "maximum removals per pass reached",
+  stopped: "stopped on request",
+  "observation-failed": "a list failed, so the pass stopped",
+  "dry-run": "dry run, nothing removed",
 };
 
 const PASS_TITLES: Readonly<Record<PassKind, string>> = {
-  "image-gc": "image collection",
-  "container-gc": "container collection",
+  "image-gc": "image GC",
+  "container-gc": "container GC",
   pressure: "pressure reclaim",
-  gc: "collection",
+  gc: "GC",
 };
 
 const EVENT_TITLES: Readonly<Record<EventReason, string>> = {
-  ImageGCFailed: "image collection keeps failing",
-  ContainerGCFailed: "container collection failed",
-  FreeDiskSpaceFailed: "not enough space could be freed",
+  ImageGCFailed: "image GC keeps failing",
+  ContainerGCFailed: "container GC failed",
+  FreeDiskSpaceFailed: "cannot free enough disk space",
   InvalidDiskCapacity: "the image filesystem reports no capacity",
-  EvictionThresholdMet: "the node is short of disk",
+  EvictionThresholdMet: "the node is short of disk space",
   ImageGCFutile: "images are not what fills the disk",
-  KeepRulesInvalid: "the keep rules are invalid, no image is removed",
+  KeepRulesInvalid: "invalid keep rules, no image is removed",
   GhostImage: "a removed image is still listed",
 };
 
@@ -65,9 +64,8 @@ export const containerEndWords = (end: string): string => known(CONTAINER_ENDS, 
 
 /** Of the image half, as the history has it; a word of a later version stands for itself. */
 export function endWords(end: string, purpose: string): string {
-  // Where everything unused was asked for, which the kubelet's reclaim does too, there is no target that could be missed.
-  if (end === "candidates-exhausted" && purpose !== "periodic")
-    return "every image that may go is gone";
+  // A request for everything unused, which the kubelet's reclaim is too, has no target to miss.
+  if (end === "candidates-exhausted" && purpose !== "periodic") return "no candidates left";
   return known(IMAGE_ENDS, end) ?? clean(end);
 }
 
@@ -76,9 +74,9 @@ export function imageResultWords(result: ImageResult): string {
     case "removed":
       return removedWords(result);
     case "ghost":
-      return "a ghost: the runtime called the removal a success and still lists it";
+      return "ghost: the runtime reports success but still lists it";
     case "skipped":
-      return `skipped: ${keepWords(result.reason)}`;
+      return `skipped: ${imageKeep.text(result.reason)}`;
     case "failed":
       return `failed: ${clean(result.message)}`;
     default:
@@ -93,9 +91,9 @@ function removedWords(result: Extract<ImageResult, { kind: "removed" }>): string
     case "at-once":
       return freed;
     case "afterwards":
-      return `${freed}, after a wait`;
+      return `${freed} after a wait`;
     case "not-seen":
-      return `${freed} so far, the rest was not seen in time`;
+      return `${freed} so far, the rest not in time`;
     case "not-waited":
       return `${freed} so far`;
     default:
@@ -125,7 +123,7 @@ export function purposeWords(purpose: Purpose): string {
     case "periodic":
       return "thresholds, ages and limits";
     case "all-unused":
-      return "everything unused";
+      return "all unused";
     case "pressure":
       return `disk pressure (${purpose.signals.join(", ")})`;
     default:
@@ -145,17 +143,17 @@ export interface Shortfall {
 
 /** The text of event `FreeDiskSpaceFailed`. */
 export const freeDiskSpaceFailedWords = (it: Shortfall): string =>
-  `The image filesystem of ${humanBytes(it.capacityBytes)} is ${usedPercent(it.capacityBytes, it.availableBytes)}% full, ${it.wantedBytes} bytes had to be freed and only ${it.freedBytes} bytes could be: look at what else takes its space`;
+  `The image filesystem (${humanBytes(it.capacityBytes)}) is ${usedPercent(it.capacityBytes, it.availableBytes)}% full: freed ${it.freedBytes} bytes of the ${it.wantedBytes} bytes needed; check what else uses the disk`;
 
-/** The same where no disk is short of space, and the images take more than they were given. */
+/** The same where no disk is short of space, but the images are over their budget. */
 export const budgetShortfallWords = (
   it: Pick<Shortfall, "wantedBytes" | "freedBytes"> & { readonly maximumBytes: bigint },
 ): string =>
-  `Images take ${humanBytes(it.maximumBytes + it.wantedBytes)} and may take ${humanBytes(it.maximumBytes)}: ${it.wantedBytes} bytes had to be freed and only ${it.freedBytes} bytes could be, since the rest is in use or kept`;
+  `Images take ${humanBytes(it.maximumBytes + it.wantedBytes)} of a budget of ${humanBytes(it.maximumBytes)}: freed ${it.freedBytes} bytes of the ${it.wantedBytes} bytes needed; the rest is in use or kept`;
 
 /** The text of event `InvalidDiskCapacity`. */
 export const invalidDiskCapacityWords = (path: string): string =>
-  `The image filesystem${path === "" ? "" : ` at ${clean(path)}`} reports a capacity of 0 bytes, so its use cannot be judged and no image is removed`;
+  `The image filesystem${path === "" ? "" : ` at ${clean(path)}`} reports a capacity of 0 bytes, so crigc removes no image`;
 
 /** What fills a disk, as one clause: for event `ImageGCFutile` and for `plan`. */
 export function breakdownWords(it: DiskBreakdown): string {
@@ -163,7 +161,26 @@ export function breakdownWords(it: DiskBreakdown): string {
     `images ${humanBytes(it.imagesBytes)}`,
     ...(it.containersBytes === null ? [] : [`containers ${humanBytes(it.containersBytes)}`]),
     ...(it.logsBytes === null ? [] : [`pod logs ${humanBytes(it.logsBytes)}`]),
-    `something else ${humanBytes(it.otherBytes)}`,
+    `other data ${humanBytes(it.otherBytes)}`,
   ];
   return `of ${humanBytes(it.capacityBytes - it.availableBytes)} used: ${parts.join(", ")}`;
+}
+
+/** A target of a pass as an imperative: what to free, and why. */
+export function targetWords(target: ImageTarget): string {
+  const why = imageTrigger.text(target.trigger);
+  switch (target.kind) {
+    case "available-bytes":
+      return `free ${humanBytes(target.wantedBytes)} on ${clean(target.path)} (to ${humanBytes(target.availableBytes)} available): ${why}`;
+    case "free-inodes":
+      return `free ${counted(target.wantedInodes, "inode")} on ${clean(target.path)} (to ${target.inodesFree} free): ${why}`;
+    case "store-bytes":
+      return `shrink the image store by ${humanBytes(target.wantedBytes)} (to ${humanBytes(target.maximumBytes)}): ${why}`;
+    case "image-count":
+      return `remove ${counted(target.wantedImages, "image")} (down to ${target.maximumImages}): ${why}`;
+    case "everything":
+      return `remove every candidate: ${why}`;
+    default:
+      return assertNever(target);
+  }
 }

@@ -110,3 +110,5 @@ export const padded = (text: string, columns: number, align: "left" | "right" = 
   const gap = " ".repeat(Math.max(0, columns - displayWidth(text)));
   return align === "left" ? text + gap : gap + text;
 };
+
+export const capitalised = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);

@@ -492,7 +492,7 @@ describe("events of passes", () => {
     const { pass } = await run(fake);
     expect(pass.images?.end).toBe("candidates-exhausted");
     expect(fake.events).toMatchObject([
-      { reason: "FreeDiskSpaceFailed", message: expect.stringContaining("something else") },
+      { reason: "FreeDiskSpaceFailed", message: expect.stringContaining("other data") },
     ]);
   });
 
@@ -503,7 +503,7 @@ describe("events of passes", () => {
     });
     await run(fake);
     expect(fake.events.map(({ message }) => message)).toEqual([
-      expect.stringMatching(/^Images take 20.0 GiB and may take 1.0 GiB: /),
+      expect.stringMatching(/^Images take 20.0 GiB of a budget of 1.0 GiB: /),
     ]);
   });
 

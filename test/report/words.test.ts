@@ -6,14 +6,15 @@ import { containerId, podUid, sandboxId } from "../../src/model/ids.ts";
 import type { ImageBlock, ImageKeepReason, ImageUser } from "../../src/model/reason.ts";
 import { hours, minutes, seconds } from "../../src/model/time.ts";
 import {
-  containerKeepTitle,
-  containerKeepWords,
-  containerRemoveWords,
-  logKeepWords,
+  containerKeep,
+  containerRemove,
+  logKeep,
   podSourceWords,
-  sandboxKeepWords,
-} from "../../src/report/container-words.ts";
-import { imageName, shortId } from "../../src/report/image-names.ts";
+  removalTitle,
+  sandboxKeep,
+} from "../../src/report/container-reasons.ts";
+import { imageBlock, imageKeep, imageTrigger } from "../../src/report/image-reasons.ts";
+import { imageName, shortId } from "../../src/report/names.ts";
 import {
   breakdownWords,
   budgetShortfallWords,
@@ -21,7 +22,6 @@ import {
   imageResultWords,
   invalidDiskCapacityWords,
 } from "../../src/report/pass-words.ts";
-import { blockWords, keepWords, triggerWords } from "../../src/report/words.ts";
 import { at, GIB, hex, image, MIB } from "./build.ts";
 
 const user = (seed: number): ImageUser => ({
@@ -47,12 +47,12 @@ const keeps: readonly (readonly [ImageKeepReason, string])[] = [
         { kind: "sandbox", id: sandboxId(hex(2)) },
       ],
     },
-    "in use by container web (000100010001), as a volume, the specification of pod u1, sandbox 000200020002",
+    "in use by container web (000100010001) as a volume, the spec of pod u1, sandbox 000200020002",
   ],
   [{ kind: "pinned" }, "pinned in the runtime"],
   [
     { kind: "sandbox-image", by: "runtime", name: "pause:3.9" },
-    "the sandbox image: the runtime names it (pause:3.9)",
+    "sandbox image pause:3.9, as the runtime says",
   ],
   [
     { kind: "keep-rule", pattern: "nginx", source: "--keep", name: "docker.io/library/nginx:1" },
@@ -60,35 +60,38 @@ const keeps: readonly (readonly [ImageKeepReason, string])[] = [
   ],
   [
     { kind: "keep-per-repository", repository: "app", place: 2, limit: 3 },
-    "number 2 of the 3 most recently used of app, which are kept",
+    "number 2 of the 3 most recently used images of app",
   ],
   [
     { kind: "ghost", since: at("2026-01-15T12:00:00Z"), attempts: 1 },
-    "still listed after 1 removal that the runtime called a success or did not answer in time, the first at 2026-01-15T12:00:00Z; not tried again yet",
+    "still listed after 1 removal since 2026-01-15T12:00:00Z; crigc tries again later",
   ],
   [
     { kind: "too-young", age: seconds(40), minimumAge: minutes(2) },
-    "first seen 40s ago, kept until it is 2m old",
+    "first seen 40s ago; the minimum age is 2m",
   ],
-  [{ kind: "blocked", block: "futile" }, "unused, but no image is removed now: it would be futile"],
+  [
+    { kind: "blocked", block: "futile" },
+    "unused; image removal is blocked: too little can be freed",
+  ],
 ];
 
 test.each(keeps.map(([reason, words]) => [words, reason] as const))("%s", (words, reason) => {
-  expect(keepWords(reason)).toBe(words);
+  expect(imageKeep.text(reason)).toBe(words);
 });
 
 const blocks: readonly (readonly [ImageBlock, string])[] = [
   [
     { kind: "on-hold", until: at("2026-01-15T12:00:00Z"), reason: "release night" },
-    "collection is on hold until 2026-01-15T12:00:00Z (release night); crigc release ends it",
+    "garbage collection is on hold until 2026-01-15T12:00:00Z (release night); crigc release ends the hold",
   ],
   [
     { kind: "on-hold", until: null, reason: "" },
-    "collection is on hold until it is released; crigc release ends it",
+    "garbage collection is on hold until it is released; crigc release ends the hold",
   ],
   [
     { kind: "boot-grace", because: "boot", remaining: minutes(3) },
-    "the node is only watched for another 3m (--boot-grace), because it booted",
+    "grace period (--boot-grace) for another 3m, because the node booted",
   ],
   [
     {
@@ -98,7 +101,7 @@ const blocks: readonly (readonly [ImageBlock, string])[] = [
         { source: "b.list", message: "is empty" },
       ],
     },
-    "the keep rules are invalid, so no image is safe to remove: a.list:3: is no pattern; and 1 more",
+    "invalid keep rules: a.list:3: is no pattern; and 1 more",
   ],
   [
     {
@@ -106,26 +109,26 @@ const blocks: readonly (readonly [ImageBlock, string])[] = [
       sandboxes: [sandboxId(hex(1)), sandboxId(hex(2))],
       remaining: seconds(80),
     },
-    "a pod is starting and has no container yet (sandbox 000100010001 and 1 more), so images wait for at most 1m20s",
+    "a pod is starting and has no container yet (sandbox 000100010001 and 1 more); images wait up to 1m20s for it",
   ],
   [
     { kind: "futile", filesystem: "/data", boundBytes: GIB, neededBytes: 3n * GIB },
-    "removing every unused image would free at most 1.0 GiB of the 3.0 GiB that /data needs, so the images stay: something else fills the disk",
+    "too little can be freed: all unused images together give at most 1.0 GiB of the 3.0 GiB that /data needs, so crigc removes none; something else fills the disk",
   ],
 ];
 
 test.each(blocks.map(([block, words]) => [words, block] as const))("%s", (words, block) => {
-  expect(blockWords(block)).toBe(words);
+  expect(imageBlock.text(block)).toBe(words);
 });
 
 test("text of the runtime cannot bring control characters into a sentence", () => {
   const evil = "x\u001b[2J\u202e\u009b";
   const sentences = [
-    keepWords({ kind: "keep-rule", pattern: evil, source: evil, name: evil }),
-    keepWords({ kind: "changed", what: evil }),
-    blockWords({ kind: "usage-unknown", unknown: [{ subject: evil, message: evil }] }),
-    containerKeepWords({ kind: "end-unknown", message: evil }),
-    logKeepWords({ kind: "unreadable", message: evil }),
+    imageKeep.text({ kind: "keep-rule", pattern: evil, source: evil, name: evil }),
+    imageKeep.text({ kind: "changed", what: evil }),
+    imageBlock.text({ kind: "usage-unknown", unknown: [{ subject: evil, message: evil }] }),
+    containerKeep.text({ kind: "end-unknown", message: evil }),
+    logKeep.text({ kind: "unreadable", message: evil }),
     imageResultWords({ kind: "failed", message: evil, code: "1" }),
     invalidDiskCapacityWords(evil),
     imageName(image(1, { repoTags: [evil] })),
@@ -135,33 +138,47 @@ test("text of the runtime cannot bring control characters into a sentence", () =
 });
 
 test("a pressure trigger names its signal", () => {
-  expect(triggerWords({ kind: "pressure", signal: "imagefs.available" })).toBe(
+  expect(imageTrigger.text({ kind: "pressure", signal: "imagefs.available" })).toBe(
     "disk pressure: imagefs.available is below its eviction threshold",
   );
 });
 
 describe("containers, sandboxes and logs", () => {
   test("a limit is named where it removes", () => {
-    expect(containerRemoveWords({ kind: "over-total-limit", limit: 1 })).toBe(
-      "dead, and the node has more than the limit of 1 dead container",
+    expect(containerRemove.text({ kind: "over-total-limit", limit: 1 })).toBe(
+      "dead, over the node's limit of 1 dead container",
     );
   });
 
-  test("containers of different ages share a title", () => {
-    const young = (minutesDead: number): string =>
-      containerKeepTitle({ kind: "too-young", age: minutes(minutesDead), minimumAge: hours(1) });
-    expect(young(1)).toBe(young(7));
+  test("a reason about a container in JSON has its code, its sentence and its data with units", () => {
+    expect(
+      containerKeep.json({ kind: "too-young", age: minutes(7), minimumAge: hours(1) }),
+    ).toEqual({
+      code: "too-young",
+      text: "dead for 7m; the minimum age is 1h",
+      ageMs: 420_000,
+      minimumAgeMs: 3_600_000,
+    });
+  });
+
+  test.each([
+    ["image", "age", "unused for longer than the maximum age"],
+    ["container", "pod-gone", "its pod was deleted"],
+    ["image", "moon-full", "moon-full"],
+    ["volume", "age", "age"],
+  ])("a removal of kind %s with the code %s is titled %s", (kind, code, title) => {
+    expect(removalTitle(kind, code)).toBe(title);
   });
 
   test("a sandbox says how many containers hold it", () => {
-    expect(sandboxKeepWords({ kind: "has-containers", containers: [containerId("a")] })).toBe(
-      "it still has 1 container",
+    expect(sandboxKeep.text({ kind: "has-containers", containers: [containerId("a")] })).toBe(
+      "still has 1 container",
     );
   });
 
   test("a pod source that cannot be believed is said with its reason", () => {
     expect(podSourceWords({ kind: "not-ready", source: "kubelet-api", why: "status 401" })).toBe(
-      "kubelet-api cannot say yet which pods are gone: status 401",
+      "pod source kubelet-api is not ready: status 401",
     );
   });
 });
@@ -206,13 +223,13 @@ describe("events", () => {
     expect(
       budgetShortfallWords({ maximumBytes: 10n * GIB, wantedBytes: GIB, freedBytes: 500n * MIB }),
     ).toBe(
-      "Images take 11.0 GiB and may take 10.0 GiB: 1073741824 bytes had to be freed and only 524288000 bytes could be, since the rest is in use or kept",
+      "Images take 11.0 GiB of a budget of 10.0 GiB: freed 524288000 bytes of the 1073741824 bytes needed; the rest is in use or kept",
     );
   });
 
   test("a capacity of zero names the path", () => {
     expect(invalidDiskCapacityWords("/data")).toBe(
-      "The image filesystem at /data reports a capacity of 0 bytes, so its use cannot be judged and no image is removed",
+      "The image filesystem at /data reports a capacity of 0 bytes, so crigc removes no image",
     );
   });
 
@@ -226,6 +243,6 @@ describe("events", () => {
         logsBytes: GIB,
         otherBytes: 6n * GIB,
       }),
-    ).toBe("of 9.0 GiB used: images 2.0 GiB, pod logs 1.0 GiB, something else 6.0 GiB");
+    ).toBe("of 9.0 GiB used: images 2.0 GiB, pod logs 1.0 GiB, other data 6.0 GiB");
   });
 });

@@ -9,9 +9,9 @@ import type { Filesystem, Snapshot } from "../../model/snapshot.ts";
 import { ownership } from "../../policy/ownership.ts";
 import { sandboxImageReason, sandboxNames } from "../../policy/sandbox-image.ts";
 import { counted, humanBytes, usedPercent } from "../../report/bytes.ts";
-import { logsErrorWords } from "../../report/container-words.ts";
+import { logsErrorWords } from "../../report/container-reasons.ts";
+import { imageBlock } from "../../report/image-reasons.ts";
 import type { DoctorCheck } from "../../report/table/doctor.ts";
-import { blockWords } from "../../report/words.ts";
 import { failed, ok, warning } from "./check.ts";
 import { runtimeCheck } from "./runtime-faults.ts";
 
@@ -71,17 +71,17 @@ function blockCheck(block: ImageBlock): readonly DoctorCheck[] {
       return [];
     case "on-hold":
     case "futile":
-      return [warning(name, blockWords(block), null)];
+      return [warning(name, imageBlock.text(block), null)];
     case "boot-grace":
     case "pod-starting":
-      return [ok(name, blockWords(block))];
+      return [ok(name, imageBlock.text(block))];
     case "usage-unknown":
     case "pods-unknown":
     case "invalid-capacity":
       return [
         failed(
           name,
-          blockWords(block),
+          imageBlock.text(block),
           "see what the runtime says; nothing is removed until it is known",
         ),
       ];

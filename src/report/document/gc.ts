@@ -12,7 +12,9 @@ import type {
 } from "../../model/outcome.ts";
 import type { Pass, Step } from "../../model/pass.ts";
 import { since } from "../../model/time.ts";
-import { imageName } from "../image-names.ts";
+import { containerRemove, logRemove, sandboxRemove } from "../container-reasons.ts";
+import { imageKeep, imageTrigger } from "../image-reasons.ts";
+import { imageName } from "../names.ts";
 import {
   containerEndWords,
   imageEndWords,
@@ -21,13 +23,6 @@ import {
 } from "../pass-words.ts";
 import { document, type JsonObject, msOf, timeOf } from "./json.ts";
 import { planBody } from "./plan.ts";
-import {
-  containerRemoveJson,
-  keepJson,
-  logRemoveJson,
-  sandboxRemoveJson,
-  triggerJson,
-} from "./reason.ts";
 import { containerJson, eventJson, imageJson, sandboxJson } from "./snapshot.ts";
 
 export const gcDocument = (pass: Pass): JsonObject =>
@@ -82,7 +77,7 @@ const imageItemJson = (item: ImageItem): JsonObject => ({
   repoTags: item.candidate.image.repoTags,
   sizeBytes: item.candidate.image.sizeBytes,
   unusedForMs: msOf(item.candidate.unusedFor),
-  trigger: triggerJson(item.trigger),
+  trigger: imageTrigger.json(item.trigger),
   result: imageResultJson(item.result),
   startedAt: timeOf(item.startedAt),
   tookMs: msOf(item.took),
@@ -97,7 +92,7 @@ function imageResultJson(result: ImageResult): JsonObject {
       measuredBytes: result.measuredBytes,
       settled: result.settled,
     };
-  if (result.kind === "skipped") return { ...base, reason: keepJson(result.reason) };
+  if (result.kind === "skipped") return { ...base, reason: imageKeep.json(result.reason) };
   if (result.kind === "failed") return { ...base, message: result.message, code: result.code };
   return base;
 }
@@ -114,7 +109,7 @@ const containerOutcomeJson = (outcome: ContainerOutcome): JsonObject => ({
 
 const containerItemJson = (item: ContainerItem): JsonObject => ({
   ...containerJson(item.planned.container),
-  reason: containerRemoveJson(item.reason),
+  reason: containerRemove.json(item.reason),
   result: removalJson(item.result),
   stopped: item.stopped,
   logFiles: item.logFiles,
@@ -124,14 +119,14 @@ const containerItemJson = (item: ContainerItem): JsonObject => ({
 
 const sandboxItemJson = (item: SandboxItem): JsonObject => ({
   ...sandboxJson(item.sandbox),
-  reason: sandboxRemoveJson(item.reason),
+  reason: sandboxRemove.json(item.reason),
   result: removalJson(item.result),
 });
 
 const logItemJson = (item: LogItem): JsonObject => ({
   kind: item.kind,
   entry: item.entry,
-  reason: logRemoveJson(item.reason),
+  reason: logRemove.json(item.reason),
   result: removalJson(item.result),
   logBytes: item.bytes,
 });

@@ -14,19 +14,17 @@ import type {
 } from "../../model/plan.ts";
 import type { RuntimeInfo } from "../../model/snapshot.ts";
 import type { Instant } from "../../model/time.ts";
-import { podSourceWords } from "../container-words.ts";
-import { document, type JsonObject, msOf, timeOf } from "./json.ts";
 import {
-  blockJson,
-  containerKeepJson,
-  containerRemoveJson,
-  keepJson,
-  logKeepJson,
-  logRemoveJson,
-  sandboxKeepJson,
-  sandboxRemoveJson,
-  triggerJson,
-} from "./reason.ts";
+  containerKeep,
+  containerRemove,
+  logKeep,
+  logRemove,
+  podSourceWords,
+  sandboxKeep,
+  sandboxRemove,
+} from "../container-reasons.ts";
+import { imageBlock, imageKeep, imageTrigger } from "../image-reasons.ts";
+import { document, type JsonObject, msOf, timeOf } from "./json.ts";
 import {
   breakdownJson,
   containerJson,
@@ -61,8 +59,8 @@ function imagePlanJson(plan: ImagePlan): JsonObject {
   return {
     purpose: plan.purpose,
     now: timeOf(plan.now),
-    blocks: plan.blocks.map(blockJson),
-    triggers: plan.triggers.map(triggerJson),
+    blocks: plan.blocks.map(imageBlock.json),
+    triggers: plan.triggers.map(imageTrigger.json),
     targets: plan.targets.map(targetJson),
     usage: plan.usage.map(usageJson),
     futility: plan.futility.map(futilityJson),
@@ -82,20 +80,20 @@ export const candidateJson = (candidate: ImageCandidate, place: number): JsonObj
   ...imageJson(candidate.image),
   ...recordJson(candidate.record),
   unusedForMs: msOf(candidate.unusedFor),
-  triggers: candidate.triggers.map(triggerJson),
+  triggers: candidate.triggers.map(imageTrigger.json),
   expected: candidate.expected,
 });
 
 export const keptJson = (kept: KeptImage): JsonObject => ({
   ...imageJson(kept.image),
   ...recordJson(kept.record),
-  reason: keepJson(kept.reason),
+  reason: imageKeep.json(kept.reason),
   tried: kept.tried,
 });
 
 function targetJson(target: ImageTarget): JsonObject {
   const { trigger, ...figures } = target;
-  return { ...figures, trigger: triggerJson(trigger) };
+  return { ...figures, trigger: imageTrigger.json(trigger) };
 }
 
 const futilityJson = (futility: Futility): JsonObject => ({
@@ -111,7 +109,7 @@ const futilityJson = (futility: Futility): JsonObject => ({
 const containerPlanJson = (plan: ContainerPlan): JsonObject => ({
   purpose: plan.purpose,
   now: timeOf(plan.now),
-  blocks: plan.blocks.map(blockJson),
+  blocks: plan.blocks.map(imageBlock.json),
   podSource: { ...plan.podSource, text: podSourceWords(plan.podSource) },
   containers: plan.containers.map(plannedContainerJson),
   sandboxes: plan.sandboxes.map(plannedSandboxJson),
@@ -130,8 +128,8 @@ export const plannedContainerJson = (planned: PlannedContainer): JsonObject => (
   decision: planned.decision.kind,
   reason:
     planned.decision.kind === "keep"
-      ? containerKeepJson(planned.decision.reason)
-      : containerRemoveJson(planned.decision.reason),
+      ? containerKeep.json(planned.decision.reason)
+      : containerRemove.json(planned.decision.reason),
   tried: planned.decision.tried,
 });
 
@@ -140,8 +138,8 @@ export const plannedSandboxJson = (planned: PlannedSandbox): JsonObject => ({
   decision: planned.decision.kind,
   reason:
     planned.decision.kind === "keep"
-      ? sandboxKeepJson(planned.decision.reason)
-      : sandboxRemoveJson(planned.decision.reason),
+      ? sandboxKeep.json(planned.decision.reason)
+      : sandboxRemove.json(planned.decision.reason),
   tried: planned.decision.tried,
 });
 
@@ -151,7 +149,7 @@ const plannedPodLogsJson = (planned: PlannedPodLogs): JsonObject => ({
   decision: planned.decision.kind,
   reason:
     planned.decision.kind === "keep"
-      ? logKeepJson(planned.decision.reason)
-      : logRemoveJson(planned.decision.reason),
+      ? logKeep.json(planned.decision.reason)
+      : logRemove.json(planned.decision.reason),
   tried: planned.decision.tried,
 });

@@ -5,7 +5,7 @@ import type { ImageRecord } from "../../model/ledger.ts";
 import type { DiskBreakdown, DiskUsage } from "../../model/plan.ts";
 import type { Container, Filesystem, Image, RuntimeInfo, Sandbox } from "../../model/snapshot.ts";
 import { usedPercent } from "../bytes.ts";
-import { imageName } from "../image-names.ts";
+import { imageName } from "../names.ts";
 import { type JsonObject, timeOf } from "./json.ts";
 
 export const imageJson = (image: Image): JsonObject => ({

@@ -3,10 +3,10 @@
 import type { Event } from "../../model/event.ts";
 import { type Instant, toRfc3339 } from "../../model/time.ts";
 import { counted, humanBytes } from "../bytes.ts";
+import { removalTitle } from "../container-reasons.ts";
 import type { HistoryReport, RemovalRow } from "../document/history.ts";
-import { shortId } from "../image-names.ts";
+import { shortId } from "../names.ts";
 import { eventTitle } from "../pass-words.ts";
-import { reasonTitle } from "../reason-titles.ts";
 import { more } from "./plan.ts";
 import { breakable, type Html, html } from "./text.ts";
 
@@ -98,7 +98,7 @@ function reasonBars(rows: readonly RemovalRow[]): Html {
 }
 
 const title = (row: RemovalRow | undefined): string =>
-  row === undefined ? "" : `${row.kind}: ${reasonTitle(row.reason)}`;
+  row === undefined ? "" : `${row.kind}: ${removalTitle(row.kind, row.reason)}`;
 
 const freedBy = (rows: readonly RemovalRow[]): bigint =>
   rows.reduce((sum, row) => sum + (row.measuredBytes ?? 0n), 0n);
@@ -113,7 +113,9 @@ function removalRow(row: RemovalRow): Html {
     <td class="number" data-label="Freed">${bytesOrDash(row.measuredBytes)}</td>
     <td class="number" data-label="Reported">${bytesOrDash(row.reportedBytes)}</td>
     <td data-label="Why">
-      <span>${reasonTitle(row.reason)}${row.signal === null ? "" : ` (${row.signal})`}</span>
+      <span
+        >${removalTitle(row.kind, row.reason)}${row.signal === null ? "" : ` (${row.signal})`}</span
+      >
     </td>
   </tr>`;
 }

@@ -2,11 +2,11 @@
 
 import type { ContainerPlan, ImageCandidate, ImagePlan, KeptImage } from "../../model/plan.ts";
 import { counted, humanBytes, humanDuration } from "../bytes.ts";
-import { logsErrorWords, podSourceWords } from "../container-words.ts";
-import { imageName } from "../image-names.ts";
-import { breakdownWords } from "../pass-words.ts";
-import { targetWords } from "../target-words.ts";
-import { blockWords, keepTitle, keepWords, triggerWords } from "../words.ts";
+import { logsErrorWords, podSourceWords } from "../container-reasons.ts";
+import { imageBlock, imageKeep, imageTrigger } from "../image-reasons.ts";
+import { imageName } from "../names.ts";
+import { breakdownWords, targetWords } from "../pass-words.ts";
+import { capitalised } from "../terminal.ts";
 import { breakable, type Html, html } from "./text.ts";
 
 const CANDIDATES_SHOWN = 100;
@@ -17,7 +17,7 @@ export function blockNotices(plan: ImagePlan): Html {
   const blocks = plan.blocks.map(
     (block) =>
       html`<p class="notice alarm">
-        <strong>No image is removed now:</strong> ${blockWords(block)}.
+        <strong>No image is removed now:</strong> ${imageBlock.text(block)}.
       </p>`,
   );
   const futile = plan.futility
@@ -70,7 +70,7 @@ const stopRow = (expected: number): Html =>
   </tr>`;
 
 const candidateRow = (it: ImageCandidate, place: number): Html =>
-  html`<tr${it.expected ? null : html` class="behind"`}><td class="number" data-label="Place">${place}</td><td data-label="Image"><span>${breakable(imageName(it.image))}</span></td><td class="number" data-label="Size">${humanBytes(it.image.sizeBytes)}</td><td class="number" data-label="Unused for">${humanDuration(it.unusedFor)}</td><td data-label="Why"><span>${it.triggers.map(triggerWords).join("; ") || "no rule keeps it"}</span></td></tr>`;
+  html`<tr${it.expected ? null : html` class="behind"`}><td class="number" data-label="Place">${place}</td><td data-label="Image"><span>${breakable(imageName(it.image))}</span></td><td class="number" data-label="Size">${humanBytes(it.image.sizeBytes)}</td><td class="number" data-label="Unused for">${humanDuration(it.unusedFor)}</td><td data-label="Why"><span>${it.triggers.map(imageTrigger.text).join("; ") || "no rule keeps it"}</span></td></tr>`;
 
 /** One group a rule, the largest in bytes first, with every image and its own reason inside. */
 export function keptSection(plan: ImagePlan): Html {
@@ -97,7 +97,7 @@ function keptGroups(kept: readonly KeptImage[]): readonly KeptGroup[] {
   return kinds
     .map((kind) => {
       const members = kept.filter((it) => it.reason.kind === kind);
-      return { title: keepTitle(kind), members, bytes: sizeOf(members) };
+      return { title: imageKeep.title(kind), members, bytes: sizeOf(members) };
     })
     .toSorted((one, other) => (one.bytes > other.bytes ? -1 : one.bytes < other.bytes ? 1 : 0));
 }
@@ -114,7 +114,7 @@ function keptGroup(group: KeptGroup, most: bigint): Html {
       ${humanBytes(group.bytes)}<span class="share" style="width:${share}%"></span>
     </summary>
     <ul>
-      ${shown.map((it) => html`<li><strong>${breakable(imageName(it.image))}</strong>, ${humanBytes(it.image.sizeBytes)}<br /><span class="soft">${keepWords(it.reason)}</span></li>`)}
+      ${shown.map((it) => html`<li><strong>${breakable(imageName(it.image))}</strong>, ${humanBytes(it.image.sizeBytes)}<br /><span class="soft">${imageKeep.text(it.reason)}</span></li>`)}
     </ul>
     ${more(sorted.length - shown.length)}
   </details>`;
@@ -131,7 +131,7 @@ export function containersSection(plan: ContainerPlan): Html {
   ] as const;
   return html`<section aria-labelledby="things">
     <h2 id="things">Containers, sandboxes and logs</h2>
-    <p>Pods: ${podSourceWords(plan.podSource)}.</p>
+    <p>${capitalised(podSourceWords(plan.podSource))}.</p>
     ${
       plan.logsError === null
         ? null

@@ -9,11 +9,12 @@ import type {
   RemovalResult,
   SandboxItem,
 } from "../../model/outcome.ts";
-import { containerRemoveWords, logRemoveWords, sandboxRemoveWords } from "../container-words.ts";
+import { containerRemove, logRemove, sandboxRemove } from "../container-reasons.ts";
 import { type JsonObject, msOf } from "../document/json.ts";
-import { imageName } from "../image-names.ts";
+import { imageTrigger } from "../image-reasons.ts";
+import { imageName } from "../names.ts";
 import { imageResultWords, removalResultWords } from "../pass-words.ts";
-import { triggerWords } from "../words.ts";
+import { capitalised } from "../terminal.ts";
 import type { Log } from "./log.ts";
 
 export function logImage(log: Log, passId: PassId, item: ImageItem): void {
@@ -31,7 +32,7 @@ export function logImage(log: Log, passId: PassId, item: ImageItem): void {
   if (item.result.kind === "ghost") return log.recurring(topic, message, fields);
   if (item.result.kind === "skipped") return log.info(3, message, fields);
   log.success(topic, `Removal of image ${name}`);
-  log.info(2, `${message} (${triggerWords(item.trigger)})`, fields);
+  log.info(2, `${message} (${imageTrigger.text(item.trigger)})`, fields);
 }
 
 /** A container, a sandbox or logs. */
@@ -65,19 +66,19 @@ function described(item: ContainerItem | SandboxItem | LogItem): Described {
     const { id, name, podName, podNamespace } = item.planned.container;
     return {
       what: `container ${podName === "" ? name : `${podNamespace}/${podName}/${name}`}`,
-      why: containerRemoveWords(item.reason),
+      why: containerRemove.text(item.reason),
       fields: { container: id, logFiles: item.logFiles, logBytes: item.logBytes },
     };
   }
   if ("sandbox" in item)
     return {
       what: `sandbox ${item.sandbox.namespace}/${item.sandbox.name}`,
-      why: sandboxRemoveWords(item.reason),
+      why: sandboxRemove.text(item.reason),
       fields: { sandbox: item.sandbox.id },
     };
   return {
     what: `${item.kind === "pod-logs" ? "pod logs" : "log link"} ${item.entry}`,
-    why: logRemoveWords(item.reason),
+    why: logRemove.text(item.reason),
     fields: { entry: item.entry, logBytes: item.bytes },
   };
 }
@@ -87,7 +88,7 @@ function reported(
   result: RemovalResult,
   it: Described & { readonly topic: string; readonly message: string },
 ): void {
-  const message = it.message.charAt(0).toUpperCase() + it.message.slice(1);
+  const message = capitalised(it.message);
   if (result.kind === "failed") return log.failure(it.topic, message, it.fields);
   if (result.kind === "skipped") return log.info(3, message, it.fields);
   log.success(it.topic, `Removal of ${it.what}`);

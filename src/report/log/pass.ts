@@ -7,9 +7,10 @@ import { since } from "../../model/time.ts";
 import { counted, humanBytes, humanDuration, usedPercent } from "../bytes.ts";
 import { stepJson } from "../document/gc.ts";
 import { type JsonObject, msOf } from "../document/json.ts";
-import { imageName } from "../image-names.ts";
+import { imageBlock, imageKeep } from "../image-reasons.ts";
+import { imageName } from "../names.ts";
 import { containerEndWords, imageEndWords, passTitle } from "../pass-words.ts";
-import { blockTitle, blockWords, keepWords } from "../words.ts";
+import { capitalised } from "../terminal.ts";
 import type { Log } from "./log.ts";
 
 /** At the level where each belongs; the single removals are logged as they happen, by item-log. */
@@ -26,7 +27,7 @@ function logSummary(log: Log, pass: Pass): void {
   const fields = summaryFields(pass);
   const failed = pass.error ?? pass.images?.error ?? null;
   if (failed !== null) {
-    log.failure(topic, `${capital(passTitle(pass.kind))} failed: ${failed}`, fields);
+    log.failure(topic, `${capitalised(passTitle(pass.kind))} failed: ${failed}`, fields);
     return;
   }
   if (pass.kind === "pressure" && !didSomething(pass)) {
@@ -34,7 +35,7 @@ function logSummary(log: Log, pass: Pass): void {
     log.recurring(topic, idleSummary(pass), fields);
     return;
   }
-  log.success(topic, capital(passTitle(pass.kind)));
+  log.success(topic, capitalised(passTitle(pass.kind)));
   log.info(didSomething(pass) ? 1 : 2, passSummary(pass), fields);
 }
 
@@ -42,7 +43,7 @@ function logSummary(log: Log, pass: Pass): void {
 function logContainerErrors(log: Log, { kind, id, containers }: Pass): void {
   if (containers === null) return;
   const topic = `pass/${kind}/containers`;
-  const what = `${capital(passTitle(kind))}: containers and logs`;
+  const what = `${capitalised(passTitle(kind))}: containers and logs`;
   if (containers.errors.length === 0) {
     log.success(topic, what);
     return;
@@ -59,13 +60,13 @@ function idleSummary({ kind, containers, images, purpose, plan }: Pass): string 
       ? []
       : [`images: ${imageEndWords(images.end, purpose.kind)}${why(plan.images?.blocks)}`]),
   ];
-  return `${capital(passTitle(kind))} found nothing to remove (${ends.join("; ")})`;
+  return `${capitalised(passTitle(kind))} found nothing to remove (${ends.join("; ")})`;
 }
 
 /** What blocks, without figures that change while it lasts. */
 function why(blocks: readonly ImageBlock[] = []): string {
   const [block] = blocks;
-  return block === undefined ? "" : `: ${blockTitle(block.kind)}`;
+  return block === undefined ? "" : `: ${imageBlock.title(block.kind)}`;
 }
 
 /** One sentence: `Image collection: 3 images removed, 1.2 GiB freed, …, in 2.1s`. */
@@ -73,7 +74,7 @@ export function passSummary(pass: Pass): string {
   // Both halves may have ended in the same way, a dry run above all.
   const parts = [...new Set([...containerParts(pass), ...imageParts(pass)])];
   const took = humanDuration(since(pass.endedAt, pass.startedAt));
-  return `${capital(passTitle(pass.kind))}: ${parts.join("; ") || "nothing was asked for"} (${took})`;
+  return `${capitalised(passTitle(pass.kind))}: ${parts.join("; ") || "nothing was asked for"} (${took})`;
 }
 
 function imageParts(pass: Pass): readonly string[] {
@@ -82,7 +83,7 @@ function imageParts(pass: Pass): readonly string[] {
   const block = pass.plan.images?.blocks[0];
   const end =
     outcome.end === "blocked" && block !== undefined
-      ? blockWords(block)
+      ? imageBlock.text(block)
       : imageEndWords(outcome.end, pass.purpose.kind);
   const removed = outcome.items.filter((it) => it.result.kind === "removed").length;
   if (removed === 0) return [end];
@@ -108,7 +109,7 @@ function containerParts(pass: Pass): readonly string[] {
   const block = pass.plan.containers?.blocks[0];
   return [
     outcome.end === "blocked" && block !== undefined
-      ? blockWords(block)
+      ? imageBlock.text(block)
       : containerEndWords(outcome.end),
   ];
 }
@@ -149,7 +150,7 @@ function explainImages(log: Log, pass: Pass): void {
   const plan = pass.plan.images;
   if (plan === null || !log.enabled(5)) return;
   for (const it of plan.kept)
-    log.info(5, `Image ${imageName(it.image)} is kept: ${keepWords(it.reason)}`, {
+    log.info(5, `Image ${imageName(it.image)} is kept: ${imageKeep.text(it.reason)}`, {
       image: it.image.id,
       code: it.reason.kind,
       passId: pass.id,
@@ -173,5 +174,3 @@ const didSomething = (pass: Pass): boolean =>
       pass.containers.sandboxes.length +
       pass.containers.logs.length >
       0);
-
-const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);

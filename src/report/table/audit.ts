@@ -4,7 +4,7 @@ import { assertNever } from "../../model/assert.ts";
 import type { RuntimeInfo } from "../../model/snapshot.ts";
 import { type Instant, toRfc3339 } from "../../model/time.ts";
 import { counted, humanBytes } from "../bytes.ts";
-import { logsErrorWords } from "../container-words.ts";
+import { logsErrorWords } from "../container-reasons.ts";
 import { document, type JsonObject, timeOf } from "../document/json.ts";
 import {
   breakdownJson,
@@ -13,7 +13,7 @@ import {
   runtimeJson,
   sandboxJson,
 } from "../document/snapshot.ts";
-import { imageName, shortId } from "../image-names.ts";
+import { imageName, shortId } from "../names.ts";
 import { breakdownWords } from "../pass-words.ts";
 import { clean, paint, type Screen } from "../terminal.ts";
 import { auditCommands } from "./audit-commands.ts";

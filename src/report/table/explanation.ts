@@ -12,11 +12,11 @@ import type { Image } from "../../model/snapshot.ts";
 import { toRfc3339 } from "../../model/time.ts";
 import { humanBytes, humanDuration } from "../bytes.ts";
 import {
-  containerKeepWords,
-  containerRemoveWords,
-  sandboxKeepWords,
-  sandboxRemoveWords,
-} from "../container-words.ts";
+  containerKeep,
+  containerRemove,
+  sandboxKeep,
+  sandboxRemove,
+} from "../container-reasons.ts";
 import { document, type JsonObject } from "../document/json.ts";
 import {
   candidateJson,
@@ -24,10 +24,9 @@ import {
   plannedContainerJson,
   plannedSandboxJson,
 } from "../document/plan.ts";
-import { blockJson } from "../document/reason.ts";
-import { imageName } from "../image-names.ts";
-import { clean, paint, type Screen } from "../terminal.ts";
-import { blockWords, keepWords, triggerWords } from "../words.ts";
+import { imageBlock, imageKeep, imageTrigger } from "../image-reasons.ts";
+import { imageName } from "../names.ts";
+import { capitalised, clean, paint, type Screen } from "../terminal.ts";
 import { containerName, sandboxName } from "./plan-containers.ts";
 import { text } from "./plan.ts";
 import { wrapped } from "./table.ts";
@@ -58,7 +57,7 @@ type Verdict = "kept" | "would-go" | "behind-the-stop";
 export const explanationDocument = (report: ExplanationReport): JsonObject =>
   document("Explanation", {
     reference: report.reference,
-    blocks: report.blocks.map(blockJson),
+    blocks: report.blocks.map(imageBlock.json),
     things: report.things.map((thing) => ({
       kind: thingKind(thing),
       verdict: verdictOf(thing),
@@ -69,7 +68,7 @@ export const explanationDocument = (report: ExplanationReport): JsonObject =>
 
 export function explanationTable(report: ExplanationReport, screen: Screen): string {
   const blocks = report.blocks.flatMap((block) =>
-    wrapped(`Nothing of it is removed now: ${blockWords(block)}.`, screen),
+    wrapped(`Nothing of it is removed now: ${imageBlock.text(block)}.`, screen),
   );
   return text([
     ...blocks.map((line) => paint(screen, "red", line)),
@@ -117,9 +116,7 @@ function thingLines(thing: ExplainedThing, screen: Screen): readonly string[] {
     paint(screen, "bold", titleOf(thing)),
     ...detailLines(thing, screen),
     "",
-    ...wrapped(`${words.charAt(0).toUpperCase()}${words.slice(1)}.`, screen).map((line) =>
-      paint(screen, colour, line),
-    ),
+    ...wrapped(`${capitalised(words)}.`, screen).map((line) => paint(screen, colour, line)),
     ...triedLines(thing, screen),
   ];
 }
@@ -127,20 +124,20 @@ function thingLines(thing: ExplainedThing, screen: Screen): readonly string[] {
 function verdictWords(thing: ExplainedThing): string {
   switch (thing.kind) {
     case "kept-image":
-      return `it is kept: ${keepWords(thing.kept.reason)}`;
+      return `it is kept: ${imageKeep.text(thing.kept.reason)}`;
     case "candidate-image":
       return candidateWords(thing);
     case "container": {
       const { decision } = thing.planned;
       return decision.kind === "keep"
-        ? `it is kept: ${containerKeepWords(decision.reason)}`
-        : `it would go: ${containerRemoveWords(decision.reason)}`;
+        ? `it is kept: ${containerKeep.text(decision.reason)}`
+        : `it would go: ${containerRemove.text(decision.reason)}`;
     }
     case "sandbox": {
       const { decision } = thing.planned;
       return decision.kind === "keep"
-        ? `it is kept: ${sandboxKeepWords(decision.reason)}`
-        : `it would go: ${sandboxRemoveWords(decision.reason)}`;
+        ? `it is kept: ${sandboxKeep.text(decision.reason)}`
+        : `it would go: ${sandboxRemove.text(decision.reason)}`;
     }
     default:
       return assertNever(thing);
@@ -149,7 +146,7 @@ function verdictWords(thing: ExplainedThing): string {
 
 function candidateWords(thing: Extract<ExplainedThing, { kind: "candidate-image" }>): string {
   const place = `number ${thing.place} of ${thing.candidates} in the order of removal`;
-  const why = thing.candidate.triggers.map(triggerWords).join(", and ");
+  const why = thing.candidate.triggers.map(imageTrigger.text).join(", and ");
   if (thing.candidate.expected) return `it would go now, as ${place}: ${why}`;
   return why === ""
     ? `no rule keeps it, and nothing asks for its removal now; it is ${place}`

@@ -10,8 +10,9 @@ import type {
 import type { Pass } from "../../model/pass.ts";
 import { since } from "../../model/time.ts";
 import { counted, humanBytes, humanDuration, usedPercent } from "../bytes.ts";
-import { containerRemoveWords, logRemoveWords, sandboxRemoveWords } from "../container-words.ts";
-import { imageName } from "../image-names.ts";
+import { containerRemove, logRemove, sandboxRemove } from "../container-reasons.ts";
+import { imageBlock, triggerCode } from "../image-reasons.ts";
+import { imageName } from "../names.ts";
 import {
   containerEndWords,
   eventTitle,
@@ -22,7 +23,6 @@ import {
   removalResultWords,
 } from "../pass-words.ts";
 import { clean, paint, type Screen } from "../terminal.ts";
-import { blockWords, triggerTitle } from "../words.ts";
 import { containerName, containerPlanLines, sandboxName } from "./plan-containers.ts";
 import { imagePlanLines } from "./plan-images.ts";
 import { text } from "./plan.ts";
@@ -70,7 +70,7 @@ function imageLines(pass: Pass, outcome: ImageOutcome, screen: Screen): readonly
   const blocks = pass.plan.images?.blocks ?? [];
   const why =
     outcome.end === "blocked" && blocks.length > 0
-      ? blocks.map(blockWords).join("; ")
+      ? blocks.map(imageBlock.text).join("; ")
       : imageEndWords(outcome.end, pass.purpose.kind);
   const error = outcome.error === null ? "" : ` (${clean(outcome.error)})`;
   return [
@@ -121,7 +121,7 @@ const imageRow = (item: ImageItem): readonly string[] => [
     ? humanBytes(item.result.measuredBytes)
     : "-",
   humanDuration(item.took),
-  triggerTitle(item.trigger),
+  triggerCode(item.trigger),
   resultTitle(item.result),
 ];
 
@@ -138,7 +138,7 @@ function containerLines(pass: Pass, outcome: ContainerOutcome, screen: Screen): 
   const blocks = pass.plan.containers?.blocks ?? [];
   const why =
     outcome.end === "blocked" && blocks.length > 0
-      ? blocks.map(blockWords).join("; ")
+      ? blocks.map(imageBlock.text).join("; ")
       : containerEndWords(outcome.end);
   return [
     ...wrapped(
@@ -169,19 +169,19 @@ const containerRows = (outcome: ContainerOutcome): readonly (readonly string[])[
   ...outcome.containers.map((it) => [
     "container",
     containerName(it.planned.container),
-    containerRemoveWords(it.reason),
+    containerRemove.text(it.reason),
     removalResultWords(it.result) + (it.logError === null ? "" : `, logs: ${clean(it.logError)}`),
   ]),
   ...outcome.sandboxes.map((it) => [
     "sandbox",
     sandboxName(it.sandbox),
-    sandboxRemoveWords(it.reason),
+    sandboxRemove.text(it.reason),
     removalResultWords(it.result),
   ]),
   ...outcome.logs.map((it) => [
     it.kind === "pod-logs" ? "pod logs" : "log link",
     clean(it.entry),
-    logRemoveWords(it.reason),
+    logRemove.text(it.reason),
     removalResultWords(it.result),
   ]),
 ];

@@ -4,7 +4,7 @@ import type { Event } from "../../model/event.ts";
 import { type Instant, since, toRfc3339 } from "../../model/time.ts";
 import { counted, humanBytes, humanDuration } from "../bytes.ts";
 import type { HistoryReport, PassRow, RemovalRow } from "../document/history.ts";
-import { shortId } from "../image-names.ts";
+import { shortId } from "../names.ts";
 import { containerEndWords, endWords, eventTitle, passTitle } from "../pass-words.ts";
 import { clean, paint, type Screen } from "../terminal.ts";
 import { text } from "./plan.ts";

@@ -7,11 +7,10 @@ import type { Image } from "../../model/snapshot.ts";
 import { type Instant, toRfc3339 } from "../../model/time.ts";
 import { counted, humanBytes } from "../bytes.ts";
 import { document, type JsonObject, timeOf } from "../document/json.ts";
-import { keepJson, userJson } from "../document/reason.ts";
 import { imageJson, recordJson } from "../document/snapshot.ts";
-import { imageName } from "../image-names.ts";
+import { imageKeep, userJson, userName, userWords } from "../image-reasons.ts";
+import { imageName } from "../names.ts";
 import type { Screen } from "../terminal.ts";
-import { keepTitle, keepWords, userName, userWords } from "../words.ts";
 import { text } from "./plan.ts";
 import { type Column, tableLines } from "./table.ts";
 
@@ -64,7 +63,7 @@ const entryJson = (entry: ImageListEntry): JsonObject => ({
   ...imageJson(entry.image),
   ...(entry.record === null ? {} : recordJson(entry.record)),
   usedBy: entry.reason?.kind === "in-use" ? entry.reason.users.map(userJson) : [],
-  keptBy: entry.reason === null ? null : keepJson(entry.reason),
+  keptBy: entry.reason === null ? null : imageKeep.json(entry.reason),
   place: entry.place,
 });
 
@@ -118,7 +117,7 @@ function usedBy(entry: ImageListEntry, screen: Screen): string {
 // A short title on a terminal; the whole sentence where a program reads it.
 function keptBy(entry: ImageListEntry, screen: Screen): string {
   if (entry.reason === null) return entry.place === null ? "-" : `nothing (${entry.place}. to go)`;
-  return screen.width === null ? keepWords(entry.reason) : keepTitle(entry.reason.kind);
+  return screen.width === null ? imageKeep.text(entry.reason) : imageKeep.title(entry.reason.kind);
 }
 
 const largestFirst = (entries: readonly ImageListEntry[]): readonly ImageListEntry[] =>

@@ -4,7 +4,7 @@ import type { Image, KeepProblem, KeepRule } from "../../model/snapshot.ts";
 import { counted } from "../bytes.ts";
 import { document, type JsonObject } from "../document/json.ts";
 import { imageJson } from "../document/snapshot.ts";
-import { imageName } from "../image-names.ts";
+import { imageName } from "../names.ts";
 import { clean, paint, type Screen } from "../terminal.ts";
 import { text } from "./plan.ts";
 import { type Column, tableLines, wrapped } from "./table.ts";

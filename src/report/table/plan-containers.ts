@@ -4,18 +4,19 @@ import type { ContainerPlan, Decision } from "../../model/plan.ts";
 import type { Container, Sandbox } from "../../model/snapshot.ts";
 import { counted } from "../bytes.ts";
 import {
-  containerKeepTitle,
-  containerRemoveWords,
-  logKeepWords,
-  logRemoveWords,
+  containerKeep,
+  containerRemove,
+  logKeep,
+  logRemove,
   logsErrorWords,
   podSourceWords,
-  sandboxKeepTitle,
-  sandboxRemoveWords,
-} from "../container-words.ts";
-import { shortId } from "../image-names.ts";
-import { clean, paint, type Screen } from "../terminal.ts";
-import { blockWords } from "../words.ts";
+  sandboxKeep,
+  sandboxRemove,
+} from "../container-reasons.ts";
+import { imageBlock } from "../image-reasons.ts";
+import { shortId } from "../names.ts";
+import type { Reasons } from "../reasons.ts";
+import { capitalised, clean, paint, type Screen } from "../terminal.ts";
 import { grouped, groupLines } from "./groups.ts";
 import { type Column, tableLines, wrapped } from "./table.ts";
 
@@ -33,13 +34,15 @@ const LOG_COLUMNS: readonly Column[] = [
 
 export function containerPlanLines(plan: ContainerPlan, screen: Screen): readonly string[] {
   const blocks = plan.blocks.flatMap((block) =>
-    wrapped(`No container, sandbox or log is removed now: ${blockWords(block)}.`, screen),
+    wrapped(`No container, sandbox or log is removed now: ${imageBlock.text(block)}.`, screen),
   );
   const unread =
-    plan.logsError === null ? [] : wrapped(`${capital(logsErrorWords(plan.logsError))}.`, screen);
+    plan.logsError === null
+      ? []
+      : wrapped(`${capitalised(logsErrorWords(plan.logsError))}.`, screen);
   return [
     ...[...blocks, ...unread].map((line) => paint(screen, "red", line)),
-    ...wrapped(`Pods: ${podSourceWords(plan.podSource)}.`, screen),
+    ...wrapped(`${capitalised(podSourceWords(plan.podSource))}.`, screen),
     ...half(containerHalf(plan), screen),
     ...half(sandboxHalf(plan), screen),
     ...half(logHalf(plan), screen),
@@ -86,13 +89,13 @@ function containerHalf(plan: ContainerPlan): Half {
               shortId(container.id),
               containerName(container),
               stopFirst ? `${container.state}, stopped first` : container.state,
-              containerRemoveWords(decision.reason),
+              containerRemove.text(decision.reason),
             ],
           ]
         : [],
     ),
     kept: plan.containers.flatMap(({ container, decision }) =>
-      kept(decision, containerKeepTitle, containerName(container)),
+      kept(decision, containerKeep, containerName(container)),
     ),
   };
 }
@@ -109,13 +112,13 @@ function sandboxHalf(plan: ContainerPlan): Half {
               shortId(sandbox.id),
               sandboxName(sandbox),
               sandbox.state,
-              sandboxRemoveWords(decision.reason),
+              sandboxRemove.text(decision.reason),
             ],
           ]
         : [],
     ),
     kept: plan.sandboxes.flatMap(({ sandbox, decision }) =>
-      kept(decision, sandboxKeepTitle, sandboxName(sandbox)),
+      kept(decision, sandboxKeep, sandboxName(sandbox)),
     ),
   };
 }
@@ -126,20 +129,20 @@ function logHalf(plan: ContainerPlan): Half {
     one: "pod log directory",
     many: "pod log directories",
     removed: plan.podLogs.flatMap(({ directory, decision }) =>
-      decision.kind === "remove" ? [[clean(directory.entry), logRemoveWords(decision.reason)]] : [],
+      decision.kind === "remove" ? [[clean(directory.entry), logRemove.text(decision.reason)]] : [],
     ),
     kept: plan.podLogs.flatMap(({ directory, decision }) =>
-      kept(decision, logKeepWords, clean(directory.entry)),
+      kept(decision, logKeep, clean(directory.entry)),
     ),
   };
 }
 
-const kept = <Keep, Remove>(
+const kept = <Keep extends { readonly kind: string }, Remove>(
   decision: Decision<Keep, Remove>,
-  words: (reason: Keep) => string,
+  words: Reasons<Keep>,
   name: string,
 ): readonly { readonly title: string; readonly name: string }[] =>
-  decision.kind === "keep" ? [{ title: words(decision.reason), name }] : [];
+  decision.kind === "keep" ? [{ title: words.title(decision.reason.kind), name }] : [];
 
 function strayLines(plan: ContainerPlan, screen: Screen): readonly string[] {
   const links =
@@ -155,8 +158,6 @@ function strayLines(plan: ContainerPlan, screen: Screen): readonly string[] {
   const lines = [...links, ...strays].flatMap((line) => wrapped(line, screen));
   return lines.length === 0 ? [] : ["", ...lines];
 }
-
-const capital = (words: string): string => words.charAt(0).toUpperCase() + words.slice(1);
 
 export const containerName = (container: Container): string =>
   container.podName === ""

@@ -3,11 +3,10 @@
 import type { ImageCandidate, ImagePlan } from "../../model/plan.ts";
 import { type Instant, toRfc3339 } from "../../model/time.ts";
 import { counted, humanBytes, humanDuration } from "../bytes.ts";
-import { imageName } from "../image-names.ts";
-import { breakdownWords } from "../pass-words.ts";
-import { targetWords } from "../target-words.ts";
+import { imageBlock, imageKeep, triggerCode } from "../image-reasons.ts";
+import { imageName } from "../names.ts";
+import { breakdownWords, targetWords } from "../pass-words.ts";
 import { clean, paint, type Screen } from "../terminal.ts";
-import { blockWords, keepTitle, triggerTitle } from "../words.ts";
 import { usageLines } from "./disk.ts";
 import { grouped, groupLines } from "./groups.ts";
 import { type Column, tableLines, wrapped } from "./table.ts";
@@ -39,7 +38,7 @@ export function imagePlanLines(plan: ImagePlan, screen: Screen): readonly string
 function blockLines(plan: ImagePlan, screen: Screen): readonly string[] {
   if (plan.blocks.length === 0) return [];
   const lines = plan.blocks.flatMap((block) =>
-    wrapped(`No image is removed now: ${blockWords(block)}.`, screen),
+    wrapped(`No image is removed now: ${imageBlock.text(block)}.`, screen),
   );
   return [...lines.map((line) => paint(screen, "red", line)), ""];
 }
@@ -101,7 +100,7 @@ const candidateRow = (candidate: ImageCandidate, place: number): readonly string
   humanBytes(candidate.image.sizeBytes),
   humanDuration(candidate.unusedFor),
   candidate.record.lastUsedAt === null ? "never" : dayOf(candidate.record.lastUsedAt),
-  candidate.triggers.map(triggerTitle).join(", ") || "-",
+  candidate.triggers.map(triggerCode).join(", ") || "-",
 ];
 
 const dayOf = (at: Instant): string => toRfc3339(at).slice(0, 10);
@@ -123,7 +122,7 @@ function keptLines(plan: ImagePlan, screen: Screen): readonly string[] {
   if (plan.kept.length === 0) return [];
   const groups = grouped(
     plan.kept,
-    (kept) => keepTitle(kept.reason.kind),
+    (kept) => imageKeep.title(kept.reason.kind),
     (kept) => imageName(kept.image),
   );
   return [

@@ -2,7 +2,7 @@
 
 import type { Image } from "../../model/snapshot.ts";
 import { humanBytes } from "../bytes.ts";
-import { imageName } from "../image-names.ts";
+import { imageName } from "../names.ts";
 import { cutFor, displayWidth, fitted, paint, type Screen } from "../terminal.ts";
 
 export interface Removing {

@@ -145,7 +145,7 @@ describe("a node on which", () => {
     const { exitCode, stdout, stderr } = await it.crigc("gc", "--containers", "--all-unused");
     expect(exitCode).toBe(4);
     for (const text of [stdout, stderr])
-      expect(text).toMatch(/only watched for another .* \(--boot-grace\), because all of its/);
+      expect(text).toMatch(/grace period \(--boot-grace\) for another .*, because all containers/);
   });
 
   test("a pod is only just starting waits for its containers before it removes images", async () => {

@@ -79,9 +79,9 @@ describe.each([...releases])("an air-gapped node with containerd %s", (release) 
     expect(event?.reason).toBe("ImageGCFutile");
     expect(event?.message).toContain("could not bring the filesystem back under its threshold");
     expect(event?.message).toContain(node.disk.path);
-    expect(event?.message).toMatch(/images 2\d\.\d MiB, something else 4\d\d\.\d MiB/);
+    expect(event?.message).toMatch(/images 2\d\.\d MiB, other data 4\d\d\.\d MiB/);
     const { stdout } = await runProgram(node, "plan", youngAge);
-    expect(stdout).toMatch(/What fills .*images 2\d\.\d MiB, something else 4\d\d\.\d MiB/);
+    expect(stdout).toMatch(/What fills .*images 2\d\.\d MiB, other data 4\d\d\.\d MiB/);
   });
 
   test("the kubelet's rule would wipe every image that nothing runs from", async () => {

@@ -91,7 +91,7 @@ describe("a disk that something else fills to 97 percent, under the agent for mi
       expect(reasons.filter((reason) => reason === "ImageGCFutile")).toHaveLength(1);
       expect(new Set(reasons)).toEqual(new Set(["EvictionThresholdMet", "ImageGCFutile"]));
       expectThresholdsSaidOnce(agent);
-      expect(agent.words().match(/something else 4\d\d\.\d MiB/g)?.length).toBe(1);
+      expect(agent.words().match(/other data 4\d\d\.\d MiB/g)?.length).toBe(1);
     }
   });
 });

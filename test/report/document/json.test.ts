@@ -78,7 +78,7 @@ describe("the documents of a plan and a pass", () => {
       sizeBytes: 122_683_392,
       unusedForMs: 356_400_000,
       lastUsedAt: "2026-01-12T08:00:00Z",
-      triggers: [{ code: "space", text: "the disk is over its high threshold" }],
+      triggers: [{ code: "space", text: "disk usage over the high threshold" }],
       expected: true,
     });
   });
@@ -86,7 +86,7 @@ describe("the documents of a plan and a pass", () => {
   test("a kept image has the code, the sentence and the data of its reason", () => {
     expect(plan.images.kept.map((it) => it.reason)).toContainEqual({
       code: "too-young",
-      text: "first seen 40s ago, kept until it is 2m old",
+      text: "first seen 40s ago; the minimum age is 2m",
       ageMs: 40_000,
       minimumAgeMs: 120_000,
     });
@@ -107,7 +107,7 @@ describe("the documents of a plan and a pass", () => {
       tookMs: 1850,
       images: {
         end: "target-reached",
-        endText: "the target is reached",
+        endText: "target reached",
         measuredFreedBytes: 526_385_152,
         items: [{ result: { kind: "removed", measuredBytes: 245_366_784 } }, {}],
       },

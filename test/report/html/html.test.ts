@@ -8,7 +8,6 @@ import { hours, minutes, plus } from "../../../src/model/time.ts";
 import { type DiskSample, diskSeries } from "../../../src/report/html/disk-series.ts";
 import { htmlReport } from "../../../src/report/html/page.ts";
 import { html } from "../../../src/report/html/text.ts";
-import { reasonTitle } from "../../../src/report/reason-titles.ts";
 import { filesystem, GIB, imagePlan, NOW } from "../build.ts";
 import { hostileReport, weekReport } from "./html-report.ts";
 
@@ -43,8 +42,8 @@ describe("the page", () => {
   });
 
   test("says what was removed for which reason, and what that freed", () => {
-    expect(page).toContain("image: disk over its high threshold");
-    expect(page).toContain("container: newer dead ones of its name fill the limit");
+    expect(page).toContain("image: disk usage over the high threshold");
+    expect(page).toContain("container: over the limit per container name");
     expect(page).toContain("107 things removed, 57.3 GiB freed as measured.");
   });
 
@@ -93,13 +92,6 @@ describe("the page", () => {
     expect(text).toContain("and 4500 more.");
     expect(text.length).toBeLessThan(500_000);
   });
-});
-
-test("a reason of a later version stands for itself", () => {
-  expect([reasonTitle("age"), reasonTitle("moon-full")]).toEqual([
-    "unused for longer than the maximum age",
-    "moon-full",
-  ]);
 });
 
 describe("samples of a disk", () => {

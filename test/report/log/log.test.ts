@@ -130,11 +130,11 @@ describe("failures", () => {
       pass({ containers: containerOutcome({ errors: ["logs stay, because of x"] }) }),
     );
     expect(lines.map((line) => [line[0], line.split("] ")[1]])).toEqual([
-      ["E", expect.stringMatching(/^Collection: containers and logs: logs stay, because of x /)],
-      ["I", expect.stringContaining("Collection: 1 container, 1 sandbox, 1 log entry removed")],
+      ["E", expect.stringMatching(/^GC: containers and logs: logs stay, because of x /)],
+      ["I", expect.stringContaining("GC: 1 container, 1 sandbox, 1 log entry removed")],
     ]);
     logPassEnd(log, pass());
-    expect(lines.at(-2)).toContain("Collection: containers and logs succeeded after 1 failure");
+    expect(lines.at(-2)).toContain("GC: containers and logs succeeded after 1 failure");
   });
 
   test("another message of the same topic is written at once, after the count of the one before", () => {
@@ -200,11 +200,9 @@ describe("a pass in the log", () => {
     logPass(log, pass({ containers: null }));
     expect(lines).toHaveLength(3);
     expect(lines[0]).toContain(
-      "gc] Image registry.example/team/app-1:1.1: removed, 234.0 MiB freed (the disk is over its high threshold)",
+      "gc] Image registry.example/team/app-1:1.1: removed, 234.0 MiB freed (disk usage over the high threshold)",
     );
-    expect(lines[2]).toContain(
-      "gc] Collection: 2 images removed, 502.0 MiB freed, the target is reached (1.8s)",
-    );
+    expect(lines[2]).toContain("gc] GC: 2 images removed, 502.0 MiB freed, target reached (1.8s)");
   });
 
   test("carries its ID and timed steps in JSON", () => {
@@ -261,11 +259,11 @@ describe("a pass in the log", () => {
       images: imagePlan({ blocks: [block] }),
     };
     const held = pass({ kind: "container-gc", plan, containers, images: null });
-    expect(passSummary(held)).toContain(": collection is on hold ");
+    expect(passSummary(held)).toContain(": garbage collection is on hold ");
     const { log, lines } = recorded("text", 1);
     logPass(log, pass({ kind: "pressure", plan, containers, images }));
     expect(lines[0]).toContain(
-      "(containers: nothing may be removed now: on hold; images: no image may be removed now: on hold)",
+      "(containers: removal is blocked: on hold; images: image removal is blocked: on hold)",
     );
   });
 
@@ -277,7 +275,7 @@ describe("a pass in the log", () => {
     const { log, lines } = recorded("text", 1);
     logPass(log, idle);
     expect(lines).toEqual([]);
-    expect(passSummary(idle)).toBe("Collection: nothing asks for space (1.8s)");
+    expect(passSummary(idle)).toBe("GC: no threshold exceeded (1.8s)");
   });
 
   test("that fails each time is said once, and its recovery too", () => {
@@ -286,8 +284,8 @@ describe("a pass in the log", () => {
     for (let i = 0; i < 5; i += 1) logPass(log, failed);
     logPass(log, pass({ images: imageOutcome({ items: [] }), containers: null }));
     expect(lines.map((line) => line.split("] ")[1]?.split(" passId")[0])).toEqual([
-      "Collection failed: cannot list images",
-      "Collection succeeded after 5 failures in 0s",
+      "GC failed: cannot list images",
+      "GC succeeded after 5 failures in 0s",
     ]);
   });
 
@@ -295,9 +293,9 @@ describe("a pass in the log", () => {
     const { log, lines } = recorded();
     logPass(log, pass({ images: null }));
     expect(lines.slice(0, 3).map((line) => line.split("] ")[1]?.split(/ \w+=/)[0])).toEqual([
-      "Container default/pod-1/worker-1: removed (dead, and its pod is gone)",
-      "Sandbox default/pod-1: removed (stopped and empty, and its pod is gone)",
-      "Pod logs default_pod-1_uid-1: removed (logs of a pod that is gone)",
+      "Container default/pod-1/worker-1: removed (dead, its pod was deleted)",
+      "Sandbox default/pod-1: removed (empty, its pod was deleted)",
+      "Pod logs default_pod-1_uid-1: removed (its pod was deleted)",
     ]);
   });
 

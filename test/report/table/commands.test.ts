@@ -62,7 +62,7 @@ describe("explain", () => {
     [
       "that goes",
       true,
-      "It would go now, as number 3 of 9 in the order of removal: the disk is over",
+      "It would go now, as number 3 of 9 in the order of removal: disk usage over",
     ],
     [
       "behind the stop",
@@ -101,9 +101,9 @@ describe("explain", () => {
       plainScreen,
     );
     expect(text.split("\n")[0]).toBe(
-      "Nothing of it is removed now: collection is on hold until it is released; crigc release ends it.",
+      "Nothing of it is removed now: garbage collection is on hold until it is released; crigc release ends the hold.",
     );
-    expect(text).toContain("It would go: dead, and its pod is gone.");
+    expect(text).toContain("It would go: dead, its pod was deleted.");
   });
 
   test("has the verdict, the reason and the rules in JSON", () => {
@@ -220,7 +220,7 @@ describe("history", () => {
     );
     expect(text).toBe(
       `2026-01-15T11:59:00Z  warning ImageGCFutile, images are not what fills the disk: n
-2026-01-15T12:00:00Z  image collection, P1: 1 thing removed, 2.0 GiB freed, the target is reached, in 4s
+2026-01-15T12:00:00Z  image GC, P1: 1 thing removed, 2.0 GiB freed, target reached, in 4s
   KIND   NAME                           FREED  REPORTED  WHY    RESULT
   image  registry.example/team/app:1  2.0 GiB   1.0 GiB  space  removed
 
@@ -245,7 +245,7 @@ describe("history", () => {
     const rows = { passes: [passRow(), idle, idle], removals: [], events: [] };
     const text = historyTable(rows, terminal);
     expect(text).toEndWith("\n2 passes with nothing to do not shown (-o json has them).\n");
-    expect(historyTable(rows, plainScreen).match(/nothing asks for space/g)).toHaveLength(2);
+    expect(historyTable(rows, plainScreen).match(/no threshold exceeded/g)).toHaveLength(2);
   });
 
   test.each(["all-unused", "pressure"] as const)(
@@ -253,7 +253,7 @@ describe("history", () => {
     (purpose) => {
       const all = passRow({ purpose, imagesEnd: "candidates-exhausted" });
       const text = historyTable({ passes: [all], removals: [], events: [] }, plainScreen);
-      expect(text).toContain("every image that may go is gone, in 4s");
+      expect(text).toContain("no candidates left, in 4s");
     },
   );
 
@@ -263,9 +263,9 @@ describe("history", () => {
   });
 
   test.each([
-    ["container-gc", null, "blocked", "nothing may be removed now"],
-    ["gc", "blocked", "blocked", "no image may be removed now, nothing may be removed now"],
-    ["gc", "stopped", "stopped", "it was asked to stop"],
+    ["container-gc", null, "blocked", "removal is blocked"],
+    ["gc", "blocked", "blocked", "image removal is blocked, removal is blocked"],
+    ["gc", "stopped", "stopped", "stopped on request"],
   ])("of a pass %p that ended %p, %p it says: %s", (kind, imagesEnd, containersEnd, words) => {
     const row = passRow({ kind, imagesEnd, containersEnd, removed: 0 });
     const rows = { passes: [row], removals: [], events: [] };

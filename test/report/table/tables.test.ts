@@ -37,8 +37,8 @@ describe("a plan", () => {
   ▕████████████████████████████████████████████████│██│█░░░░░░░▏
                                            low 80% ┘  └ high 85%
 
-Wanted: free 4.0 GiB on /var/lib/containerd (until 10.0 GiB are available): the disk is over its
-high threshold.
+Wanted: free 4.0 GiB on /var/lib/containerd (to 10.0 GiB available): disk usage over the high
+threshold.
 
 2 of 7 images would go, in this order, about 251.0 MiB by the runtime's figures, which is less than
 wanted:
@@ -65,7 +65,7 @@ wanted:
       }),
     }).split("\n");
     expect(lines[2]).toBe(
-      "No image is removed now: collection is on hold until it is released (release night); crigc release",
+      "No image is removed now: garbage collection is on hold until it is released (release night); crigc",
     );
   });
 
@@ -94,7 +94,7 @@ wanted:
       plainScreen,
     );
     expect(text).toContain(
-      "What fills /data, of 48.0 GiB used: images 1.0 GiB, pod logs 0 B, something else 47.0 GiB.",
+      "What fills /data, of 48.0 GiB used: images 1.0 GiB, pod logs 0 B, other data 47.0 GiB.",
     );
   });
 
@@ -137,16 +137,16 @@ wanted:
   test("names containers, sandboxes and logs that go, with the reason, and what stays", () => {
     const text = shown({ containers: containerPlan() });
     expect(text).toContain("1 of 3 containers would go:");
-    expect(text).toContain("default/pod-1/worker-1  exited  dead, and its pod is gone");
-    expect(text).toContain("   2  it runs: default/pod-2/worker-2, default/pod-3/worker-3");
-    expect(text).toContain("default_pod-1_uid-1  logs of a pod that is gone");
+    expect(text).toContain("default/pod-1/worker-1  exited  dead, its pod was deleted");
+    expect(text).toContain("   2  running: default/pod-2/worker-2, default/pod-3/worker-3");
+    expect(text).toContain("default_pod-1_uid-1  its pod was deleted");
     expect(text).toContain("Left alone in the log directory: lost+found.");
   });
 
   test("names log directories that could not be read, and that no log goes for it", () => {
     const text = shown({ containers: containerPlan({ logsError: "opening /l failed" }) });
     expect(text).toContain(
-      "No log is removed now, not even that of a container that goes: opening /l failed.",
+      "Cannot read the pod logs, so crigc deletes none, not even those of a removed container: opening /l",
     );
   });
 
@@ -160,7 +160,7 @@ describe("a pass", () => {
   test("says how each half ended and what it freed, measured beside reported", () => {
     const text = gcTable(pass(), plainScreen);
     expect(text).toContain(
-      "Pass 20260115T120000Z-0a1b2c: collection (thresholds, ages and limits), took 1.8s",
+      "Pass 20260115T120000Z-0a1b2c: GC (thresholds, ages and limits), took 1.8s",
     );
     expect(text).toContain(
       "2 images removed, 502.0 MiB freed (251.0 MiB by the runtime's figures) of 4.0 GiB wanted. 6.5 GiB of 50.0 GiB are free now (88% used), 6.0 GiB before.",
@@ -198,7 +198,7 @@ describe("a pass", () => {
       containers: null,
     });
     expect(gcTable(blocked, plainScreen)).toContain(
-      "Images: the pods of this node could not be read, and what they name counts as used: status 500.",
+      "Images: cannot read the pods of this node, whose images count as in use: status 500.",
     );
   });
 

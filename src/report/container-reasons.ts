@@ -1,0 +1,155 @@
+/** The reasons about containers, sandboxes and pod logs, each declared once: why one is kept or removed. */
+
+import { assertNever } from "../model/assert.ts";
+import type { PodSourceState } from "../model/plan.ts";
+import type {
+  ContainerKeepReason,
+  ContainerRemoveReason,
+  LogKeepReason,
+  LogRemoveReason,
+  SandboxKeepReason,
+  SandboxRemoveReason,
+} from "../model/reason.ts";
+import { counted, humanDuration } from "./bytes.ts";
+import { msOf } from "./document/json.ts";
+import { imageBlock, imageTrigger } from "./image-reasons.ts";
+import { reasons } from "./reasons.ts";
+import { clean } from "./terminal.ts";
+
+/** Reasons that containers, sandboxes and logs have in common. */
+const SHARED = {
+  foreign: { title: "not created by Kubernetes" },
+  "source-not-ready": {
+    title: "cannot tell whether its pod was deleted",
+    text: ({ message }: { readonly message: string }) =>
+      `cannot tell whether its pod was deleted: ${clean(message)}`,
+  },
+  blocked: {
+    title: "removal is blocked",
+    text: ({ block }: { readonly block: string }) =>
+      `removal is blocked: ${imageBlock.title(block)}`,
+  },
+  changed: {
+    title: "changed since the plan",
+    text: ({ what }: { readonly what: string }) =>
+      `changed since the plan was made: ${clean(what)}`,
+  },
+} as const;
+
+export const containerKeep = reasons<ContainerKeepReason>({
+  ...SHARED,
+  running: { title: "running" },
+  "too-young": {
+    title: "dead for less than the minimum age",
+    text: ({ age, minimumAge }) =>
+      `dead for ${humanDuration(age)}; the minimum age is ${humanDuration(minimumAge)}`,
+    data: ({ age, minimumAge }) => ({ ageMs: msOf(age), minimumAgeMs: msOf(minimumAge) }),
+  },
+  "not-dead": {
+    title: "created or unknown, and its pod is not deleted",
+    text: ({ state }) => `${clean(state)}, and its pod is not deleted`,
+  },
+  "newest-of-name": {
+    title: "newest of its name in a live pod, none of that name runs",
+  },
+  "within-limits": { title: "dead, within the limits of dead containers" },
+  "end-unknown": {
+    title: "cannot read when it ended",
+    text: ({ message }) => `cannot read when it ended: ${clean(message)}`,
+  },
+});
+
+export const containerRemove = reasons<ContainerRemoveReason>({
+  "pod-gone": { title: "its pod was deleted", text: () => "dead, its pod was deleted" },
+  "pod-evicted": { title: "its pod was evicted", text: () => "dead, its pod was evicted" },
+  "pod-terminated": { title: "its pod terminated", text: () => "dead, its pod terminated" },
+  "over-per-container-limit": {
+    title: "over the limit per container name",
+    text: ({ limit }) => `dead, over the limit of ${limit} per container name`,
+  },
+  "over-total-limit": {
+    title: "over the node's limit of dead containers",
+    text: ({ limit }) => `dead, over the node's limit of ${counted(limit, "dead container")}`,
+  },
+  "foreign-dead": {
+    title: "dead and not created by Kubernetes",
+    text: () => "dead and not created by Kubernetes (collectForeign)",
+  },
+});
+
+export const sandboxKeep = reasons<SandboxKeepReason>({
+  ...SHARED,
+  ready: { title: "ready" },
+  "has-containers": {
+    title: "still has containers",
+    text: ({ containers }) => `still has ${counted(containers.length, "container")}`,
+  },
+  "newest-of-pod": { title: "newest sandbox of a live pod" },
+});
+
+export const sandboxRemove = reasons<SandboxRemoveReason>({
+  "pod-gone": { title: "its pod was deleted", text: () => "empty, its pod was deleted" },
+  "pod-evicted": { title: "its pod was evicted", text: () => "empty, its pod was evicted" },
+  "pod-terminated": { title: "its pod terminated", text: () => "empty, its pod terminated" },
+  superseded: {
+    title: "its pod has a newer sandbox",
+    text: () => "empty, its pod has a newer sandbox",
+  },
+  "foreign-dead": {
+    title: "dead and not created by Kubernetes",
+    text: () => "empty and not created by Kubernetes (collectForeign)",
+  },
+});
+
+export const logKeep = reasons<LogKeepReason>({
+  ...SHARED,
+  "pod-known": { title: "its pod is on this node" },
+  "pod-not-gone-yet": { title: "its pod is not known to be deleted yet" },
+  stray: { title: "not a pod log directory" },
+  "container-not-gone": {
+    title: "its container exists",
+    text: ({ state }) => `its container is ${clean(state)}`,
+  },
+  unreadable: {
+    title: "cannot be read",
+    text: ({ message }) => `cannot read it: ${clean(message)}`,
+  },
+});
+
+export const logRemove = reasons<LogRemoveReason>({
+  "pod-gone": { title: "its pod was deleted" },
+  "pod-evicted": { title: "its pod was evicted" },
+  "container-gone": { title: "its container was removed" },
+  "container-exited": {
+    title: "its container has exited",
+    text: () => "its container has exited, its log is deleted",
+  },
+});
+
+const REMOVALS: Readonly<Record<string, (code: string) => string>> = {
+  image: imageTrigger.title,
+  container: containerRemove.title,
+  sandbox: sandboxRemove.title,
+  "pod-logs": logRemove.title,
+  "log-link": logRemove.title,
+};
+
+/** The title of a removal's reason as the history has it: `image` and `space`, `container` and `pod-gone`. */
+export const removalTitle = (kind: string, code: string): string =>
+  (Object.hasOwn(REMOVALS, kind) ? REMOVALS[kind] : undefined)?.(code) ?? code;
+
+export function podSourceWords(state: PodSourceState): string {
+  switch (state.kind) {
+    case "ready":
+      return `pod source: ${clean(state.source)}`;
+    case "none":
+      return `no pod source, so no pod counts as deleted (${clean(state.why)})`;
+    case "not-ready":
+      return `pod source ${clean(state.source)} is not ready: ${clean(state.why)}`;
+    default:
+      return assertNever(state);
+  }
+}
+
+export const logsErrorWords = (message: string): string =>
+  `cannot read the pod logs, so crigc deletes none, not even those of a removed container: ${clean(message)}`;

@@ -1,0 +1,226 @@
+/** The reasons about images, each declared once: why one is kept, what triggers removal, and what blocks it. */
+
+import { assertNever } from "../model/assert.ts";
+import type { ImageBlock, ImageKeepReason, ImageTrigger, ImageUser } from "../model/reason.ts";
+import { type Instant, toRfc3339 } from "../model/time.ts";
+import { counted, humanBytes, humanDuration } from "./bytes.ts";
+import { type JsonObject, msOf, timeOf } from "./document/json.ts";
+import { shortId } from "./names.ts";
+import { reasons } from "./reasons.ts";
+import { clean } from "./terminal.ts";
+
+export const imageKeep = reasons<ImageKeepReason>({
+  "in-use": {
+    title: "in use",
+    text: ({ users }) => `in use by ${usersWords(users)}`,
+    data: ({ users }) => ({ users: users.map(userJson) }),
+  },
+  pinned: { title: "pinned in the runtime" },
+  "sandbox-image": {
+    title: "sandbox image",
+    text: ({ by, name }) => `sandbox image ${clean(name)}, ${SANDBOX_IMAGE_BY[by]}`,
+  },
+  "keep-rule": {
+    title: "keep rule",
+    text: ({ pattern, source, name }) =>
+      `keep rule ${clean(pattern)} (${clean(source)})${name === pattern ? "" : ` matches ${clean(name)}`}`,
+  },
+  "keep-loaded": {
+    title: "loaded from an archive",
+    text: () => "loaded from an archive (keepLoaded)",
+  },
+  "keep-per-repository": {
+    title: "recently used in its repository",
+    text: ({ repository, place, limit }) =>
+      `number ${place} of the ${limit} most recently used images of ${clean(repository)}`,
+  },
+  ghost: {
+    title: "ghost: removed but still listed",
+    text: ({ since, attempts }) =>
+      `still listed after ${counted(attempts, "removal")} since ${toRfc3339(since)}; crigc tries again later`,
+    data: ({ since, attempts }) => ({ since: timeOf(since), attempts }),
+  },
+  "too-young": {
+    title: "too young",
+    text: ({ age, minimumAge }) =>
+      `first seen ${humanDuration(age)} ago; the minimum age is ${humanDuration(minimumAge)}`,
+    data: ({ age, minimumAge }) => ({ ageMs: msOf(age), minimumAgeMs: msOf(minimumAge) }),
+  },
+  "just-used": { title: "just used", text: () => "used at the time of this pass" },
+  "no-trigger": {
+    title: "unused, no threshold exceeded",
+    text: () => "unused; no threshold exceeded",
+  },
+  blocked: {
+    title: "unused, removal is blocked",
+    text: ({ block }) => `unused; image removal is blocked: ${imageBlock.title(block)}`,
+  },
+  changed: {
+    title: "changed since the plan",
+    text: ({ what }) => `changed since the plan was made: ${clean(what)}`,
+  },
+});
+
+export const imageTrigger = reasons<ImageTrigger>({
+  space: { title: "disk usage over the high threshold" },
+  inodes: { title: "inode usage over the high threshold" },
+  budget: { title: "images over the store budget" },
+  count: { title: "more images than the maximum" },
+  age: { title: "unused for longer than the maximum age" },
+  pressure: {
+    title: "disk pressure",
+    text: ({ signal }) => `disk pressure: ${signal} is below its eviction threshold`,
+  },
+  "all-unused": { title: "all unused images requested" },
+});
+
+/** One word for a column: `space`, `pressure imagefs.available`. */
+export const triggerCode = (trigger: ImageTrigger): string =>
+  trigger.kind === "pressure" ? `pressure ${trigger.signal}` : trigger.kind;
+
+export const imageBlock = reasons<ImageBlock>({
+  "on-hold": {
+    title: "on hold",
+    text: ({ until, reason }) =>
+      `garbage collection is on hold ${holdEnd(until)}${reason === "" ? "" : ` (${clean(reason)})`}; crigc release ends the hold`,
+    data: ({ until, reason }) => ({ until: timeOf(until), reason }),
+  },
+  "boot-grace": {
+    title: "grace period after a boot",
+    text: ({ because, remaining }) =>
+      `grace period (--boot-grace) for another ${humanDuration(remaining)}, because ${because === "boot" ? "the node booted" : "all containers vanished at once"}`,
+    data: ({ because, remaining }) => ({ because, remainingMs: msOf(remaining) }),
+  },
+  "keep-rules-invalid": {
+    title: "invalid keep rules",
+    text: ({ problems }) =>
+      `invalid keep rules: ${issuesWords(problems.map((it) => `${it.source}: ${it.message}`))}`,
+    data: ({ problems }) => ({
+      problems: problems.map(({ source, message }) => ({ source, message })),
+    }),
+  },
+  "usage-unknown": {
+    title: "cannot tell which images are in use",
+    text: ({ unknown }) =>
+      `cannot tell which images are in use: ${issuesWords(unknown.map((it) => `${it.subject}: ${it.message}`))}`,
+    data: ({ unknown }) => ({
+      unknown: unknown.map(({ subject, message }) => ({ subject, message })),
+    }),
+  },
+  "pods-unknown": {
+    title: "cannot read the pods of this node",
+    text: ({ message }) =>
+      `cannot read the pods of this node, whose images count as in use: ${clean(message)}`,
+  },
+  "invalid-capacity": {
+    title: "invalid filesystem figures",
+    text: ({ path, message }) =>
+      `invalid figures of the filesystem at ${clean(path)}: ${clean(message)}`,
+  },
+  "pod-starting": {
+    title: "a pod is starting",
+    text: ({ sandboxes, remaining }) =>
+      `a pod is starting and has no container yet (${startingWords(sandboxes)}); images wait up to ${humanDuration(remaining)} for it`,
+    data: ({ sandboxes, remaining }) => ({ sandboxes, remainingMs: msOf(remaining) }),
+  },
+  futile: {
+    title: "too little can be freed",
+    text: ({ filesystem, boundBytes, neededBytes, inodes }) =>
+      inodes === undefined
+        ? `too little can be freed: all unused images together give at most ${humanBytes(boundBytes)} of the ${humanBytes(neededBytes)} that ${clean(filesystem)} needs, so crigc removes none; something else fills the disk`
+        : `too little can be freed: all unused images together give at most ${inodes.bound} of the ${inodes.needed} inodes that ${clean(filesystem)} needs, so crigc removes none; other files take them`,
+    data: ({ filesystem, boundBytes, neededBytes, inodes }) => ({
+      filesystem,
+      boundBytes,
+      neededBytes,
+      boundInodes: inodes?.bound,
+      neededInodes: inodes?.needed,
+    }),
+  },
+});
+
+const SANDBOX_IMAGE_BY = {
+  runtime: "as the runtime says",
+  flag: "as configured",
+  pattern: "by a built-in pattern",
+} as const;
+
+const holdEnd = (until: Instant | null): string =>
+  until === null ? "until it is released" : `until ${toRfc3339(until)}`;
+
+function issuesWords(issues: readonly string[]): string {
+  const [first = "no details", ...rest] = issues.map(clean);
+  return rest.length === 0 ? first : `${first}; and ${rest.length} more`;
+}
+
+function startingWords(sandboxes: readonly string[]): string {
+  const [first = "", ...rest] = sandboxes.map(shortId);
+  return rest.length === 0 ? `sandbox ${first}` : `sandbox ${first} and ${rest.length} more`;
+}
+
+const USERS_NAMED = 3;
+
+function usersWords(users: readonly ImageUser[]): string {
+  const named = users.slice(0, USERS_NAMED).map(userWords);
+  const rest = users.length - named.length;
+  return rest > 0 ? `${named.join(", ")} and ${rest} more` : named.join(", ") || "something";
+}
+
+export function userWords(user: ImageUser): string {
+  switch (user.kind) {
+    case "container":
+      return `${clean(user.state)} container ${containerOf(user)}`;
+    case "image-volume":
+      return `container ${containerOf(user)} as a volume`;
+    case "pod-spec":
+      return `the spec of pod ${clean(user.uid)}`;
+    case "sandbox":
+      return `sandbox ${shortId(user.id)}`;
+    default:
+      return assertNever(user);
+  }
+}
+
+/** For a column: the name alone. */
+export function userName(user: ImageUser): string {
+  switch (user.kind) {
+    case "container":
+    case "image-volume":
+      return containerOf(user);
+    case "pod-spec":
+      return `pod ${clean(user.uid)}`;
+    case "sandbox":
+      return `sandbox ${shortId(user.id)}`;
+    default:
+      return assertNever(user);
+  }
+}
+
+export function userJson(user: ImageUser): JsonObject {
+  switch (user.kind) {
+    case "container":
+      return {
+        kind: user.kind,
+        id: user.id,
+        name: user.name,
+        podName: user.podName,
+        state: user.state,
+      };
+    case "image-volume":
+      return { kind: user.kind, id: user.id, name: user.name, podName: user.podName };
+    case "pod-spec":
+    case "sandbox":
+      return { ...user };
+    default:
+      return assertNever(user);
+  }
+}
+
+const containerOf = (user: {
+  readonly podName: string;
+  readonly name: string;
+  readonly id: string;
+}): string =>
+  user.podName === ""
+    ? `${clean(user.name)} (${shortId(user.id)})`
+    : `${clean(user.podName)}/${clean(user.name)}`;

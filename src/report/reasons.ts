@@ -1,0 +1,58 @@
+/** What a table of reasons is: one entry a code, with its title, its sentence and its data; text and JSON are read from it. */
+
+import { type JsonObject } from "./document/json.ts";
+
+interface Kind {
+  readonly kind: string;
+}
+
+/** Values that a document takes as they are. Times, spans and records need a name with a unit, or fields of their own. */
+type Plain = string | number | readonly string[];
+
+interface Wording<Reason> {
+  /** A few words, for a heading or a column. */
+  readonly title: string;
+  /** The sentence without its full stop; absent: the title. */
+  text?(reason: Reason): string;
+}
+
+type Data<Reason> =
+  Exclude<Reason[keyof Reason], Plain> extends never
+    ? { readonly data?: never }
+    : { data(reason: Reason): JsonObject };
+
+export type ReasonTable<Reason extends Kind> = {
+  readonly [Code in Reason["kind"]]: Wording<Extract<Reason, { kind: Code }>> &
+    Data<Extract<Reason, { kind: Code }>>;
+};
+
+export interface Reasons<Reason extends Kind> {
+  readonly text: (reason: Reason) => string;
+  /** A code of a later version stands for itself. */
+  readonly title: (code: string) => string;
+  /** `code`, `text` and the data. */
+  readonly json: (reason: Reason) => JsonObject;
+}
+
+interface Entry extends Wording<Kind> {
+  data?(reason: Kind): JsonObject;
+}
+
+export function reasons<Reason extends Kind>(table: ReasonTable<Reason>): Reasons<Reason> {
+  const entries: ReadonlyMap<string, Entry> = new Map(Object.entries(table));
+  const text = (reason: Reason): string => {
+    const entry = entries.get(reason.kind);
+    return entry?.text?.(reason) ?? entry?.title ?? reason.kind;
+  };
+  return {
+    text,
+    title: (code) => entries.get(code)?.title ?? code,
+    json: (reason) => ({
+      code: reason.kind,
+      text: text(reason),
+      ...(entries.get(reason.kind)?.data?.(reason) ?? plainData(reason)),
+    }),
+  };
+}
+
+const plainData = ({ kind: _code, ...data }: Kind): JsonObject => data;
