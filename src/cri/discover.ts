@@ -138,7 +138,7 @@ async function probe(path: string, timeoutMs: number): Promise<Probe> {
   }
 }
 
-/** What is worth most to hear first: a socket that is there and closed to us says more than those that are not there. */
+/** The gravest first: what stands in the way of the others, too. */
 const tellingKinds: readonly RuntimeErrorKind[] = [
   "permission",
   "not-cri",
@@ -149,18 +149,26 @@ const tellingKinds: readonly RuntimeErrorKind[] = [
 function noneAnswers(probes: readonly Probe[]): RuntimeError {
   const kinds = probes.map(({ error }) => error?.kind ?? "failed");
   const kind = tellingKinds.find((it) => kinds.includes(it)) ?? "absent";
-  const reasons = probes.map(({ path, error }) => `${path}: ${shortReason(error)}`);
-  return new RuntimeError(
-    kind,
-    `cannot find a container runtime: no socket answers runtime.v1 (${reasons.join("; ")}); start the runtime, or name its socket with --container-runtime-endpoint`,
-    { cause: probes.map(({ error }) => error) },
-  );
+  return new RuntimeError(kind, `no container runtime found: ${whyNone(probes)}`, {
+    cause: probes.map(({ error }) => error),
+  });
+}
+
+const NAME_ONE = "start the runtime, or name its socket with --container-runtime-endpoint";
+
+/** Sockets that exist say more than those that do not, which are listed only where none exists. */
+function whyNone(probes: readonly Probe[]): string {
+  const existing = probes.filter(({ error }) => error?.kind !== "absent");
+  if (existing.length === 0)
+    return `none of the known sockets exists (${probes.map(({ path }) => path).join(", ")}); ${NAME_ONE}`;
+  const denied = existing.some(({ error }) => error?.kind === "permission");
+  const reasons = existing.map(({ path, error }) => `${path}: ${shortReason(error)}`);
+  return `${reasons.join("; ")}; ${denied ? "run as root (sudo crigc …)" : NAME_ONE}`;
 }
 
 function shortReason(error: RuntimeError | null): string {
   const details = detailsOf(error?.cause);
-  if (error?.kind === "absent") return "does not exist";
-  if (error?.kind === "permission") return "may not be opened";
+  if (error?.kind === "permission") return "permission denied";
   if (error?.kind === "not-cri") return `answers, but not runtime.v1: ${details}`;
   return `does not answer: ${details}`;
 }

@@ -99,7 +99,7 @@ function reasonOf(kind: RuntimeErrorKind, thrown: unknown, attempt: Attempt): st
     case "absent":
       return `there is no socket at ${endpoint}; start the runtime, or name its socket with --container-runtime-endpoint`;
     case "permission":
-      return `the socket ${endpoint} may not be opened; run as root, or let this user open it`;
+      return `${endpoint}: permission denied; run as root (sudo crigc …)`;
     case "unreachable":
       return `nothing answers at ${endpoint} (${details}); see whether the runtime runs`;
     case "not-cri":

@@ -6,6 +6,10 @@ export function codeOf(thrown: unknown): string {
   return typeof thrown.code === "string" ? thrown.code : "";
 }
 
+/** What to add to a message where rights are missing: mostly crigc was called without them. */
+export const asRoot = (thrown: unknown): string =>
+  ["EACCES", "EPERM"].includes(codeOf(thrown)) ? "; run as root (sudo crigc …)" : "";
+
 const words: Readonly<Record<string, string>> = {
   EACCES: "permission denied",
   EPERM: "operation not permitted",

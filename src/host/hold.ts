@@ -8,7 +8,7 @@ import type { HoldState } from "../model/hold.ts";
 import type { Clocks } from "../model/snapshot.ts";
 import { type Duration, fromRfc3339, type Instant, plus, toRfc3339 } from "../model/time.ts";
 import { readClocks } from "./clock.ts";
-import { codeOf, reasonOf } from "./errno.ts";
+import { asRoot, codeOf, reasonOf } from "./errno.ts";
 import { writeWholeFile } from "./whole-file.ts";
 
 export interface HoldPlaces {
@@ -72,7 +72,7 @@ export function releaseHold(places: HoldPlaces): boolean {
       if (isAbsent(error)) continue;
       throw new HostError(
         "write",
-        `releasing the hold ${path} failed: ${reasonOf(error)}; remove it as root`,
+        `releasing the hold ${path} failed: ${reasonOf(error)}${asRoot(error) || "; remove the file"}`,
         { cause: error },
       );
     }
@@ -91,7 +91,7 @@ function written(path: string, text: string): string {
   } catch (error) {
     throw new HostError(
       "write",
-      `writing the hold ${path} failed: ${reasonOf(error)}; name a directory with --state-dir or --run-dir`,
+      `writing the hold ${path} failed: ${reasonOf(error)}${asRoot(error) || "; name a directory with --state-dir or --run-dir"}`,
       { cause: error },
     );
   }

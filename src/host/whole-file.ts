@@ -14,7 +14,7 @@ import {
 import { basename, dirname, join } from "node:path";
 
 import { HostError } from "../model/errors.ts";
-import { reasonOf } from "./errno.ts";
+import { asRoot, reasonOf } from "./errno.ts";
 
 /** Makes the directories above it. A file that is there keeps its mode; `mode` is for a new one. Throws `HostError` of kind `write`. */
 export function writeWholeFile(path: string, text: string, mode = 0o644): void {
@@ -27,13 +27,20 @@ export function writeWholeFile(path: string, text: string, mode = 0o644): void {
     renameSync(draft, path);
     syncDirectory(dirname(path));
   } catch (error) {
-    rmSync(draft, { force: true });
+    dropped(draft);
     throw new HostError(
       "write",
-      `writing ${path} failed: ${reasonOf(error)}; what was there before is unchanged`,
+      `writing ${path} failed: ${reasonOf(error)}${asRoot(error)}; what was there before is unchanged`,
       { cause: error },
     );
   }
+}
+
+/** There is none where its directory cannot be entered, and what is told is why it could not be written. */
+function dropped(draft: string): void {
+  try {
+    rmSync(draft, { force: true });
+  } catch {}
 }
 
 function write(path: string, text: string, mode: number): void {

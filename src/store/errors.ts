@@ -10,9 +10,12 @@ import { messageOf, StoreError, type StoreErrorKind } from "../model/errors.ts";
 export function storeError(attempt: string, thrown: unknown): StoreError {
   if (thrown instanceof StoreError) return thrown;
   const kind = kindOf(thrown);
-  const what = [`${attempt} failed: ${reasonOf(thrown)}`, ...advice[kind]].join("; ");
+  const next = DENIED.has(codeOf(thrown)) ? ["run as root (sudo crigc …)"] : advice[kind];
+  const what = [`${attempt} failed: ${reasonOf(thrown)}`, ...next].join("; ");
   return new StoreError(kind, what, { cause: thrown });
 }
+
+const DENIED: ReadonlySet<string> = new Set(["EACCES", "EPERM", "SQLITE_PERM"]);
 
 const advice: Readonly<Record<StoreErrorKind, readonly string[]>> = {
   // What becomes of the file depends on who found it so: a reader leaves it where it is.
@@ -63,6 +66,7 @@ function codeOf(thrown: unknown): string {
 
 function reasonOf(thrown: unknown): string {
   const code = codeOf(thrown);
+  if (DENIED.has(code)) return "permission denied";
   const isSqlite = thrown instanceof SQLiteError;
   return isSqlite && code !== "" ? `${messageOf(thrown)} (${code})` : messageOf(thrown);
 }

@@ -4,7 +4,7 @@ import { chmodSync, symlinkSync, writeFileSync } from "node:fs";
 import { realpath } from "node:fs/promises";
 import { createServer as createHttpServer } from "node:http";
 import { createServer, type Server } from "node:net";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 
 import { discoverEndpoint, probeEndpoint } from "../../src/cri/discover.ts";
 import type { RuntimeError } from "../../src/model/errors.ts";
@@ -114,11 +114,10 @@ describe("discovery", () => {
     );
   });
 
-  test("says of each path why it is none, where none answers", async () => {
+  test("says why each socket that exists is no runtime when none of them answers", async () => {
     const error = await failureOf(search(...others));
     expect(error.kind).toBe("not-cri");
     for (const [name, reason] of [
-      ["missing", "does not exist"],
       ["stale", "does not answer"],
       ["silent", "does not answer"],
       ["closing", "does not answer"],
@@ -126,10 +125,27 @@ describe("discovery", () => {
       ["without-cri", "answers, but not runtime.v1: unknown service runtime.v1.RuntimeService"],
     ] as const)
       expect(error.message).toContain(`${at(name)}: ${reason}`);
+    expect(error.message).not.toContain(at("missing"));
   });
 
-  test("is absent where nothing is there at all", async () => {
-    expect((await failureOf(search("missing", "nowhere"))).kind).toBe("absent");
+  test("is absent where nothing is there at all, and names every socket that was tried", async () => {
+    const error = await failureOf(search("missing", "nowhere"));
+    expect(error.kind).toBe("absent");
+    expect(error.message).toBe(
+      `no container runtime found: none of the known sockets exists (${at("missing")}, ${at("nowhere")}); ` +
+        "start the runtime, or name its socket with --container-runtime-endpoint",
+    );
+  });
+
+  test("names only the socket that exists to a user who may not open it, and says to run as root", async () => {
+    const locked = await runtimeAt("denied");
+    chmodSync(locked.socket, 0);
+    chmodSync(dirname(locked.socket), 0o755);
+    const error = await withoutPrivilege(async () => failureOf(search("missing", "denied")));
+    expect(error.kind).toBe("permission");
+    expect(error.message).toBe(
+      `no container runtime found: ${at("denied")}: permission denied; run as root (sudo crigc …)`,
+    );
   });
 
   test.each<[string, Fault]>([

@@ -97,7 +97,7 @@ describe("a call that fails", () => {
       failureOf(connection.runtime.reader.listImages(connection.signal)),
     );
     expect(error.kind).toBe("permission");
-    expect(error.message).toContain("may not be opened; run as root");
+    expect(error.message).toContain("permission denied; run as root (sudo crigc …)");
   });
 
   test("is a deadline when the runtime does not answer in time", async () => {

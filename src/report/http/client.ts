@@ -60,7 +60,7 @@ function failure(request: ControlRequest, error: unknown): string {
     return `${asking}: nothing listens there any more; start crigc run again`;
   if (code === "ECONNRESET")
     return `${asking}: it closed the connection without an answer; is it a crigc that listens there?`;
-  if (code === "EACCES") return `${asking}: permission denied; run this as the agent's user`;
+  if (code === "EACCES") return `${asking}: permission denied; run as root (sudo crigc …)`;
   if (error instanceof Error && error.name === "TimeoutError")
     return `${asking}: no answer within ${request.timeoutMs} ms; the agent hangs, look at its log`;
   return `${asking}: ${messageOf(error)}; is it a crigc that listens there?`;

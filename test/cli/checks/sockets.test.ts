@@ -15,7 +15,7 @@ const silent = (endpoint: string): SocketFact => ({
   answer: {
     kind: "error",
     error: "permission",
-    message: `${endpoint} may not be opened; run as root`,
+    message: `${endpoint} permission denied; run as root`,
   },
 });
 
@@ -44,7 +44,7 @@ test.each<[string, readonly SocketFact[], string | null, string, string]>([
     [silent(A)],
     null,
     "failed",
-    `${A} may not be opened; run as root`,
+    `${A} permission denied; run as root`,
   ],
   [
     "the configured one",
@@ -65,7 +65,7 @@ test.each<[string, readonly SocketFact[], string | null, string, string]>([
     [silent(A), answering(B)],
     A,
     "failed",
-    `${A} may not be opened; run as root`,
+    `${A} permission denied; run as root`,
   ],
 ])("%s", (_what, facts, named, result, message) => {
   expect(socketCheck(facts, named)).toMatchObject({ name: "socket", result, message });

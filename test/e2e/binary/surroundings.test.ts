@@ -1,6 +1,6 @@
 // What lies around the executable does not change what it does: its working directory, proxies; and where Bun's own variables do.
 import { describe, expect, test } from "bun:test";
-import { existsSync, readdirSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 
 import { imageIdOf } from "../../support/fake-runtime/describe.ts";
@@ -163,3 +163,35 @@ test.each([["C"], ["de_DE.UTF-8"], ["tr_TR.UTF-8"]])(
     expect(document.images[0]).toMatchObject({ sizeBytes: 1_000 });
   },
 );
+
+describe.skipIf(process.getuid?.() !== 0)("a user who is not root", () => {
+  /** The folder of the executable may be closed to them: an open file is not. */
+  const asNobody = {
+    within: [
+      "sh",
+      "-c",
+      'exec 3<"$0"; exec setpriv --reuid 65534 --regid 65534 --clear-groups /proc/self/fd/3 "$@"',
+    ],
+  };
+
+  test.each([
+    ["plan", 3],
+    ["gc", 3],
+    ["images", 3],
+    ["keep baseline", 3],
+    ["status", 8],
+    ["history", 1],
+    ["hold 1m", 1],
+    ["release", 1],
+  ])("is told by crigc %s to run it as root", async (words, code) => {
+    await using it = await startNode({ node });
+    chmodSync(it.home, 0o755);
+    chmodSync(join(it.home, "cri.sock"), 0o600);
+    for (const directory of [it.stateDir, it.runDir]) mkdirSync(directory, { mode: 0o700 });
+    const { exitCode, stdout, stderr } = await it.within(asNobody, ...words.split(" "));
+    expect(stderr).toContain("permission denied; run as root (sudo crigc …)");
+    expect(stderr).not.toContain("internal error");
+    expect(stdout).toBe("");
+    expect(exitCode).toBe(code);
+  });
+});
