@@ -22,6 +22,7 @@ export const audit: Command = {
     },
   ],
   json: true,
+  readOnly: true,
   run: async (context, invocation) => {
     const prepared = await shownNode(context, {
       purpose: { kind: "periodic" },

@@ -18,6 +18,7 @@ export const completion: Command = {
   operands: [{ name: "SHELL", required: true, choices: SHELLS, help: "the shell" }],
   options: [],
   json: false,
+  readOnly: true,
   run: async (context, { operands }) => {
     const shell = operands[0] ?? "";
     if (isShell(shell)) context.stdout(SCRIPTS[shell](completionTable(context.commands)));

@@ -26,6 +26,7 @@ export const config: Command = {
     },
   ],
   json: true,
+  readOnly: true,
   run: async (context, invocation) => {
     const checked = textOf(invocation, "check");
     if (checked !== null) return check(context, invocation, checked);

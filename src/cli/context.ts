@@ -39,6 +39,8 @@ export interface CommandContext extends World {
    * and once it is connected, what is bound to its connection. Throws `ConfigError`.
    */
   readonly reload: (connected: boolean) => Config;
+  /** Whether flag or environment ask to change nothing; a file says so for `run` and `gc` alone. Throws `ConfigError`. */
+  readonly dryRun: boolean;
   /** What this command line says over the defaults: no file and no variable of this machine. Throws `ConfigError`. */
   readonly given: () => Config;
   /** Every command there is, for help, completion and the manual. */

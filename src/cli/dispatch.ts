@@ -1,6 +1,8 @@
 /** From the command line to the exit code: everything of `main` that needs no process. */
 import { type Environment, type FlagText } from "../config/arguments.ts";
 import type { Config } from "../config/config.ts";
+import { variablesOf } from "../config/field.ts";
+import { fieldOf } from "../config/fields.ts";
 import { type ConfigReader, loadConfig } from "../config/load.ts";
 import { ConfigError, messageOf } from "../model/errors.ts";
 import { clean } from "../report/terminal.ts";
@@ -49,6 +51,12 @@ function contextOf(world: World, env: Environment, flags: readonly FlagText[]): 
     reload,
     given: () => loadConfig({ flags: flags.filter(isSetting), env: {}, reader: noFiles }),
     commands,
+    get dryRun(): boolean {
+      const asked = flags.filter(({ name }) => name === "dryRun");
+      const variables = variablesOf(fieldOf("dryRun")).map((name) => [name, env[name]] as const);
+      return loadConfig({ flags: asked, env: Object.fromEntries(variables), reader: noFiles })
+        .dryRun;
+    },
     get config(): Config {
       if (loaded !== null) return loaded;
       const read = reload(false);

@@ -29,6 +29,7 @@ export const doctor: Command = {
   operands: [],
   options: [],
   json: true,
+  readOnly: true,
   run: async (context, { output }) => {
     const report = { checks: await examine(context) };
     context.stdout(

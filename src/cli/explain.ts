@@ -29,6 +29,7 @@ export const explain: Command = {
     },
   ],
   json: true,
+  readOnly: true,
   run: async (context, invocation) => {
     const [reference = ""] = invocation.operands;
     const prepared = await shownNode(context, {

@@ -18,6 +18,7 @@ export const gc: Command = {
   operands: [],
   options: PARTS_OPTIONS,
   json: true,
+  readOnly: false,
   run: async (context, invocation) => {
     const { config } = context;
     const collector = await context.open.collector(config, context.signal);

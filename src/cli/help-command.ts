@@ -13,6 +13,7 @@ export const help: Command = {
   ],
   options: [],
   json: false,
+  readOnly: true,
   run: async (context, { operands }) => {
     const topic = operands.join(" ");
     context.stdout(

@@ -87,7 +87,9 @@ function commandList(commands: readonly Named[], screen: Screen): readonly strin
 
 function commandHelp(command: CommandWords, screen: Screen): readonly string[] {
   const { name, summary, doc, operands, options } = command;
-  const concerned = fieldNames.map(fieldOf).filter(({ commands }) => commands.includes(name));
+  const concerned = fieldNames
+    .filter((it) => fieldOf(it).commands.includes(name) || (it === "dryRun" && !command.readOnly))
+    .map(fieldOf);
   const ownOptions = [...options, ...(command.json ? [OUTPUT] : [])];
   return [
     ...wrapped(`Usage: ${usageOf(command)}`, screen),

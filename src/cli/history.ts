@@ -15,6 +15,7 @@ export const history: Command = {
   operands: [],
   options: HISTORY_OPTIONS,
   json: true,
+  readOnly: true,
   run: async (context, invocation) => {
     const request = historyRequest(invocation, context.open.now());
     const store = context.open.state(context.config);

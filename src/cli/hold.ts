@@ -3,7 +3,7 @@
 import { parseDuration } from "../config/duration.ts";
 import { quoted } from "../config/value.ts";
 import { ConfigError } from "../model/errors.ts";
-import { type Duration, toRfc3339 } from "../model/time.ts";
+import { type Duration, plus, toRfc3339 } from "../model/time.ts";
 import { humanDuration } from "../report/bytes.ts";
 import { clean } from "../report/terminal.ts";
 import type { Command } from "./command.ts";
@@ -24,12 +24,21 @@ export const hold: Command = {
     },
   ],
   json: false,
+  readOnly: false,
   run: async (context, invocation) => {
     const [text = ""] = invocation.operands;
     const span = spanOf(text);
     const reason = textOf(invocation, "reason") ?? "";
-    const { path, until } = context.open.hold(context.config).set({ length: span, reason });
+    const places = context.open.hold(context.config);
     const why = reason === "" ? "" : ` (${clean(reason)})`;
+    if (context.dryRun) {
+      const until = toRfc3339(plus(context.open.now(), span));
+      context.stdout(
+        `Dry run: collection would be on hold for ${humanDuration(span)}, until ${until}${why}.\n`,
+      );
+      return exit.done;
+    }
+    const { path, until } = places.set({ length: span, reason });
     context.stdout(
       `Collection is on hold for ${humanDuration(span)}, until ${toRfc3339(until)}${why}; crigc release ends it.\n`,
     );

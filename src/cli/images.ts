@@ -21,6 +21,7 @@ export const images: Command = {
     },
   ],
   json: true,
+  readOnly: true,
   run: async (context, invocation) => {
     const { plan, snapshot } = await shownNode(context, {
       purpose: { kind: "periodic" },

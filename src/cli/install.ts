@@ -43,8 +43,9 @@ export const install: Command = {
     { name: "start", placeholder: null, help: "start the agent too, if the init system runs" },
   ],
   json: false,
+  readOnly: false,
   run: async (context, invocation) => {
-    const dryRun = context.given().dryRun;
+    const { dryRun } = context;
     const steps = await installInto(
       {
         version: context.build.version,

@@ -44,6 +44,7 @@ export const keepBaseline: Command = {
     },
   ],
   json: false,
+  readOnly: false,
   run: async (context, invocation) => {
     const archives = archivesOf(invocation);
     const file = context.open.baseline(context.config);
@@ -87,16 +88,17 @@ interface Writing {
 function write(context: CommandContext, { file, images, before, once }: Writing): void {
   const writtenAt = toRfc3339(context.open.now());
   const { text, patterns, unnamed } = baselineList(images, before, writtenAt);
-  file.write(text);
+  if (!context.dryRun) file.write(text);
   for (const image of unnamed)
     context.stderr(
       `crigc: warning: image ${clean(image.id)} is not in the baseline: its ID is no digest, and it has no tag\n`,
     );
   // After the list: a stamp without one would leave the node without a baseline for good.
-  if (once) file.setStamp(writtenAt);
+  if (once && !context.dryRun) file.setStamp(writtenAt);
   const named = images.length - unnamed.length;
+  const names = context.dryRun ? "would name" : "now names";
   context.stdout(
-    `${clean(file.path)} names ${counted(named, "image")} now, by ${counted(patterns, "pattern")}.\n`,
+    `${context.dryRun ? "Dry run: " : ""}${clean(file.path)} ${names} ${counted(named, "image")}, by ${counted(patterns, "pattern")}.\n`,
   );
 }
 

@@ -14,6 +14,7 @@ export const keepCheck: Command = {
   operands: [],
   options: [],
   json: true,
+  readOnly: true,
   run: async (context, invocation) => {
     const { rules, problems } = await context.open.keepRules(context.config);
     const report: KeepRulesReport = {

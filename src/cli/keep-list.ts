@@ -22,6 +22,7 @@ export const keepList: Command = {
     },
   ],
   json: true,
+  readOnly: true,
   run: async (context, invocation) => {
     const { snapshot } = await planNode(context, {
       purpose: { kind: "periodic" },

@@ -25,6 +25,7 @@ export const plan: Command = {
     },
   ],
   json: true,
+  readOnly: true,
   run: async (context, invocation) => {
     const prepared = await planNode(context, {
       purpose: purposeOf(invocation),

@@ -23,6 +23,7 @@ const printing = ({ text, ...words }: Printer): Command => ({
   ...words,
   operands: [],
   json: false,
+  readOnly: true,
   run: async (context, invocation) => {
     context.stdout(text(context, invocation));
     return exit.done;

@@ -13,14 +13,19 @@ export const release: Command = {
   operands: [],
   options: [],
   json: false,
+  readOnly: false,
   run: async (context) => {
     const places = context.open.hold(context.config);
     const before = places.read();
-    const found = places.release();
-    context.stdout(answer(before, found));
+    context.stdout(context.dryRun ? dryAnswer(before) : answer(before, places.release()));
     return exit.done;
   },
 };
+
+const dryAnswer = (before: HoldState): string =>
+  before.kind === "held"
+    ? `Dry run: the hold would end: ${wordsOf(before)}.\n`
+    : "Dry run: there is no hold.\n";
 
 function answer(before: HoldState, found: boolean): string {
   if (before.kind === "held") return `The hold is over: ${wordsOf(before)}.\n`;

@@ -37,6 +37,7 @@ export const report: Command = {
     },
   ],
   json: false,
+  readOnly: false,
   run: async (context, invocation) => {
     const path = pathOf(invocation);
     const to = context.open.now();
@@ -44,6 +45,8 @@ export const report: Command = {
     const node = await nodeNow(context);
     const page = pageOf(context, { from, to, node });
     if (path === "-") context.stdout(page);
+    else if (context.dryRun)
+      context.stdout(`Dry run: the report would be written to ${clean(path)}.\n`);
     else {
       context.open.writeFile(path, page);
       context.stdout(`The report is in ${clean(path)}.\n`);

@@ -9,6 +9,7 @@ export const run: Command = {
   operands: [],
   options: [],
   json: false,
+  readOnly: false,
   // The agent says the warnings of its configuration itself, in its log.
   run: (context) =>
     context.open.agent({

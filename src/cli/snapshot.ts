@@ -11,6 +11,7 @@ export const snapshot: Command = {
   operands: [],
   options: [],
   json: false,
+  readOnly: true,
   alwaysJson: true,
   run: async (context) => {
     const node = await planNode(context, {

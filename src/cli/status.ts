@@ -15,6 +15,7 @@ export const status: Command = {
   operands: [],
   options: [],
   json: true,
+  readOnly: true,
   run: async (context, { output }) => {
     const path = output === "json" ? "/status" : `/status.txt?${screenQuery(context.screen)}`;
     try {

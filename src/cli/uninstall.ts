@@ -23,8 +23,9 @@ export const uninstall: Command = {
     },
   ],
   json: false,
+  readOnly: false,
   run: async (context, invocation) => {
-    const dryRun = context.given().dryRun;
+    const { dryRun } = context;
     const root = rootOf(invocation);
     const steps = await uninstallFrom({ root, purge: has(invocation, "purge"), dryRun }, (step) =>
       context.stdout(`${clean(stepWords(step))}\n`),

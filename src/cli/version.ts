@@ -17,6 +17,7 @@ export const version: Command = {
     { name: "sbom", placeholder: null, help: "the bill of materials, as CycloneDX JSON" },
   ],
   json: true,
+  readOnly: true,
   run: async (context, invocation) => {
     const path = legalPathOf(invocation);
     context.stdout(

@@ -34,6 +34,8 @@ export interface CommandWords {
   readonly options: readonly CommandOption[];
   /** Whether it answers as a table and as JSON; else it writes text, and takes no `-o`. */
   readonly json: boolean;
+  /** It changes nothing, on the node or in a file. A command that does obeys `dryRun` of its context. */
+  readonly readOnly: boolean;
   /** Its text is JSON whatever was asked for. */
   readonly alwaysJson?: true;
 }

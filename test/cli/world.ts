@@ -47,6 +47,7 @@ export const exampleCommands: readonly Command[] = [
     operands: [],
     options: [{ name: "images", placeholder: null, help: "images only" }],
     json: true,
+    readOnly: true,
     run: async () => 0,
   },
   {
@@ -56,6 +57,7 @@ export const exampleCommands: readonly Command[] = [
     operands: [{ name: "DURATION", required: true, help: "how long, such as 2h" }],
     options: [{ name: "reason", placeholder: "TEXT", help: "why" }],
     json: false,
+    readOnly: true,
     run: async () => 0,
   },
   {
@@ -65,6 +67,7 @@ export const exampleCommands: readonly Command[] = [
     operands: [],
     options: [],
     json: true,
+    readOnly: true,
     run: async () => 0,
   },
   {
@@ -82,6 +85,7 @@ export const exampleCommands: readonly Command[] = [
       },
     ],
     json: false,
+    readOnly: true,
     run: async () => 0,
   },
 ];

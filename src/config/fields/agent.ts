@@ -161,8 +161,8 @@ export const agentFields = {
     default: "false",
     group: "Agent",
     placeholder: "BOOL",
-    help: "decide and report, remove nothing",
-    doc: "Nothing on the node is changed.",
+    help: "report what would be done and change nothing",
+    doc: "Every command that changes anything obeys it; commands that only read accept it. In a configuration file it concerns `run` and `gc` alone.",
     commands: REMOVING,
   },
 } as const satisfies Readonly<Record<string, Field>>;

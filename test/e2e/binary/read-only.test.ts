@@ -12,8 +12,10 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 
+import { commands } from "../../../src/cli/commands.ts";
 import { imageIdOf, type NodeDescription } from "../../support/fake-runtime/describe.ts";
 import { runProgram } from "../../support/program.ts";
+import { put } from "../../support/scratch.ts";
 import { diskObstacle, layer, MiB, smallDisk } from "./disk.ts";
 import { type Json, startNode, type TestNode } from "./node.ts";
 
@@ -87,6 +89,65 @@ describe("on a node that was collected before", () => {
       expect(existsSync(it.runDir)).toBe(false);
     },
   );
+});
+
+describe("with --dry-run", () => {
+  /** A file tree to install into: with the loaders that an executable may need. */
+  function treeIn({ home }: TestNode): void {
+    for (const loader of ["lib64/ld-linux-x86-64.so.2", "lib/ld-linux-aarch64.so.1"])
+      put(home, `tree/${loader}`, "");
+  }
+
+  /** What a command needs beside its name; the agent is watched by tests of its own. */
+  const operands = (home: string): Readonly<Record<string, readonly string[]>> => ({
+    explain: [imageIdOf("used")],
+    hold: ["90m"],
+    report: ["--html", join(home, "report.html")],
+    install: ["--root", join(home, "tree"), "--init=systemd", "--baseline"],
+    uninstall: ["--root", join(home, "tree"), "--purge"],
+    "keep baseline": ["--once", "--replace"],
+    "print daemonset": [`--image=r.example/crigc@${imageIdOf("crigc")}`, "--image-store=/images"],
+    completion: ["bash"],
+  });
+
+  test("no command of the table changes anything, and each is understood", async () => {
+    await using it = await startNode({ node, flags });
+    treeIn(it);
+    await it.crigc("install", "--root", join(it.home, "tree"), "--init=none");
+    await it.crigc("gc", "--images");
+    await it.crigc("hold", "2h");
+    const before = stateOf(it.home);
+    const wrong: Record<string, string> = {};
+    for (const { name } of commands.filter((command) => command.name !== "run")) {
+      const words = [...name.split(" "), ...(operands(it.home)[name] ?? [])];
+      const { exitCode, stderr } = await it.within({}, ...words, "--dry-run");
+      const isChanged = !Bun.deepEquals(stateOf(it.home), before);
+      if (isChanged || exitCode === 1 || exitCode === 2)
+        wrong[name] = `exit ${exitCode}, ${isChanged ? "changed" : "unchanged"}: ${stderr}`;
+    }
+    expect(wrong).toEqual({});
+    expect(it.changes()).toEqual([]);
+  });
+
+  test.each([
+    ["hold 90m", "would be on hold for 1h30m"],
+    ["release", "would end"],
+    ["keep baseline", "would name 2 images"],
+    ["install --init=none --root tree", "would"],
+  ])("crigc %s says what it would do", async (line, said) => {
+    await using it = await startNode({ node, flags });
+    if (line === "release") await it.crigc("hold", "2h");
+    treeIn(it);
+    const { stdout, exitCode } = await it.within({ cwd: it.home }, ...line.split(" "), "--dry-run");
+    expect(stdout).toContain(said);
+    expect(exitCode).toBe(0);
+  });
+
+  test("in the environment counts as on the command line", async () => {
+    await using it = await startNode({ node, flags });
+    await it.within({ env: { CRIGC_DRY_RUN: "true" } }, "hold", "2h");
+    expect(existsSync(join(it.stateDir, "hold.json"))).toBe(false);
+  });
 });
 
 test("where there is no state directory, none of them makes one", async () => {
