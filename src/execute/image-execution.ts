@@ -5,7 +5,7 @@ import type { ImageLimits } from "../model/limits.ts";
 import type { ImageItem, ImageOutcome } from "../model/outcome.ts";
 import type { ImageCandidate, ImagePlan } from "../model/plan.ts";
 import type { ImageKeepReason } from "../model/reason.ts";
-import type { Snapshot } from "../model/snapshot.ts";
+import type { RuntimeInfo, Snapshot } from "../model/snapshot.ts";
 import type { Duration, Instant } from "../model/time.ts";
 import type { DiskReader, RuntimeReader } from "../observe/ports.ts";
 import type { Meter, Place } from "./meter.ts";
@@ -23,6 +23,8 @@ export interface ImageExecution {
   readonly waitedForPods: Duration;
   /** Images listed when the plan was made, each once. */
   readonly imageCount: number;
+  readonly runtimeInfo: Pick<RuntimeInfo, "name" | "version">;
+  /** What was learned of how it frees space. */
   readonly release: ReleaseRecord;
   readonly runtime: Pick<RuntimeReader, "listImages">;
   readonly writer: Pick<RuntimeWriter, "removeImage">;

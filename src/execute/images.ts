@@ -1,17 +1,16 @@
 /** Walks an image plan: looks again before each removal, removes, measures, and stops as soon as enough is free. */
 
 import { HostError, messageOf, RuntimeError } from "../model/errors.ts";
-import type { ReleaseRecord } from "../model/ledger.ts";
 import type { ImageEnd, ImageItem, ImageOutcome, ImageResult } from "../model/outcome.ts";
-import type { ImageCandidate, ImagePlan } from "../model/plan.ts";
+import type { ImageCandidate, ImagePlan, ImageTarget } from "../model/plan.ts";
 import type { ImageTrigger } from "../model/reason.ts";
 import type { Image, Snapshot } from "../model/snapshot.ts";
 import { type Duration, duration, toMs } from "../model/time.ts";
 import { podPause, podStarting } from "../policy/blocks.ts";
 import type { ImageExecuted, ImageExecution } from "./image-execution.ts";
 import { Meter } from "./meter.ts";
-import { targetsMet } from "./progress.ts";
-import { learnRelease, settle, SETTLE_PASS_MS, type Settling } from "./settle.ts";
+import { type Progress, targetsMet } from "./progress.ts";
+import { Settler } from "./settler.ts";
 import { Stall } from "./stall.ts";
 
 /** A local filesystem answers in microseconds; after this a look counts as old. */
@@ -24,11 +23,10 @@ export async function executeImages(
 ): Promise<ImageExecuted> {
   const walk = new Walk(execution, signal);
   const end = await walk.run();
-  return { outcome: walk.outcome(end), release: walk.release };
+  return walk.executed(end);
 }
 
 class Walk {
-  release: ReleaseRecord;
   readonly #execution: ImageExecution;
   readonly #signal: AbortSignal;
   readonly #meter: Meter;
@@ -36,14 +34,13 @@ class Walk {
   readonly #ghosts: Image[] = [];
   #error: string | null = null;
   #calls = 0;
-  #settledMs = 0;
+  readonly #settler: Settler;
   readonly #stall = new Stall();
   #waited: Duration;
 
   constructor(execution: ImageExecution, signal: AbortSignal) {
     this.#execution = execution;
     this.#signal = signal;
-    this.release = execution.release;
     this.#waited = execution.waitedForPods;
     this.#meter = new Meter({
       disk: execution.disk,
@@ -53,6 +50,7 @@ class Walk {
       imageCount: execution.imageCount,
       accounting: execution.limits.accounting,
     });
+    this.#settler = new Settler(execution, { meter: this.#meter, signal });
   }
 
   async run(): Promise<ImageEnd> {
@@ -89,6 +87,9 @@ class Walk {
       this.#meter.countForTargets();
       if (this.#items.length > 0 && !(await this.#meter.stillAsks())) return "target-reached";
     }
+    // What went for its age was not waited for, and its space counts.
+    if (this.#settler.release() === "delayed" && this.#items.length > 0 && this.#mayWait())
+      await this.#settler.settle(this.#meter.totals().reportedFreedBytes, true);
     for (const [index, candidate] of candidates.entries()) {
       const reached = this.#reached();
       if (reached !== null) return reached;
@@ -105,14 +106,11 @@ class Walk {
   /** Whether removals may gain nothing for ever where it is full; what else asks (a count, a budget) is not about a disk. */
   #mayGainElsewhere(): boolean {
     const { plan, severalStores } = this.#execution;
-    const ofDisks = plan.targets.every(
-      ({ kind }) => kind === "available-bytes" || kind === "free-inodes",
-    );
-    return ofDisks && (severalStores || this.#meter.measuresSeveral());
+    return plan.targets.every(isOfDisk) && (severalStores || this.#meter.measuresSeveral());
   }
 
   #reached(): ImageEnd | null {
-    return targetsMet(this.#execution.plan.targets, this.#meter.progress());
+    return targetsMet(this.#execution.plan.targets, this.#progress());
   }
 
   /** One candidate: `null` to go on with the next. */
@@ -133,7 +131,7 @@ class Walk {
     const startNs = timer.monotonicNs();
     const keep = this.#execution.reconsider(candidate, fresh, this.#waited);
     const result: ImageResult =
-      keep === null ? await this.#remove(candidate) : { kind: "skipped", reason: keep };
+      keep === null ? await this.#remove(candidate, trigger) : { kind: "skipped", reason: keep };
     const item: ImageItem = {
       candidate,
       trigger,
@@ -146,8 +144,7 @@ class Walk {
     if (this.#error !== null) return "observation-failed";
     // What stops one image stops all of this pass: a hold that began, a use that could not be read.
     if (keep?.kind === "blocked") return "blocked";
-    const waitedInVain = result.kind === "removed" && result.settled === "not-seen";
-    return waitedInVain && this.#settledMs >= SETTLE_PASS_MS
+    return this.#settler.isExhausted() && trigger.kind !== "age" && this.#mayWait()
       ? (this.#reached() ?? "settle-exhausted")
       : null;
   }
@@ -187,7 +184,7 @@ class Walk {
     }
   }
 
-  async #remove(candidate: ImageCandidate): Promise<ImageResult> {
+  async #remove(candidate: ImageCandidate, trigger: ImageTrigger): Promise<ImageResult> {
     const { image } = candidate;
     this.#execution.starting?.(candidate, this.#meter);
     this.#calls += 1;
@@ -198,7 +195,7 @@ class Walk {
       failure = thrown;
     }
     try {
-      return await this.#verify(image, failure);
+      return await this.#verify(image, { trigger, failure });
     } catch (thrown) {
       // What the runtime did is recorded whatever happens; what came of it can no longer be seen, so the pass ends.
       this.#error = messageOf(thrown);
@@ -207,7 +204,7 @@ class Walk {
   }
 
   /** The runtime's answer is no proof, in either direction: the list is. */
-  async #verify(image: Image, failure: unknown): Promise<ImageResult> {
+  async #verify(image: Image, { trigger, failure }: Answered): Promise<ImageResult> {
     const images = await this.#execution.runtime.listImages(new AbortController().signal);
     const ids = new Set(images.map(({ id }) => id));
     this.#meter.listed(ids.size);
@@ -215,13 +212,13 @@ class Walk {
     this.#stall.noteAnswer(listed ? failure : null);
     this.#error = this.#stall.unanswered();
     if (listed && failure !== null) return failedResult(failure);
-    if (!listed) return await this.#credit(image);
+    if (!listed) return await this.#credit(image, trigger);
     this.#ghosts.push(image);
     await this.#meter.afterGhost();
     return { kind: "ghost" };
   }
 
-  async #credit(image: Image): Promise<ImageResult> {
+  async #credit(image: Image, trigger: ImageTrigger): Promise<ImageResult> {
     if (this.#execution.limits.accounting === "reported") {
       const measuredBytes = await this.#meter.afterRemoval(image.sizeBytes);
       return {
@@ -231,43 +228,50 @@ class Walk {
         settled: "not-waited",
       };
     }
-    const settling = await this.#settle(image);
+    const settled = await this.#settler.settle(
+      image.sizeBytes,
+      trigger.kind !== "age" && this.#mayWait(),
+    );
     const gained = await this.#meter.afterRemoval(image.sizeBytes);
     this.#stall.noteGain(this.#meter.gainedOnTargets());
     return {
       kind: "removed",
       reportedBytes: image.sizeBytes,
       measuredBytes: gained,
-      settled: settling.settled,
+      settled,
     };
   }
 
-  async #settle(image: Image): Promise<Settling> {
-    const settling = await settle(
-      {
-        release: this.release,
-        reportedBytes: image.sizeBytes,
-        budgetMs: SETTLE_PASS_MS - this.#settledMs,
-        gainedBytes: () => this.#meter.gainedNow(),
-        timer: this.#execution.timer,
-      },
-      this.#signal,
-    );
-    this.#settledMs += settling.waitedMs;
-    this.release = learnRelease(this.release, image.sizeBytes, settling.settled);
-    return settling;
+  /** Only space on a disk is worth waiting for: a count is there at once, and a budget goes by what is told of the removal. */
+  #mayWait(): boolean {
+    const ofDisks = this.#execution.plan.targets.filter(isOfDisk);
+    return ofDisks.length > 0 && targetsMet(ofDisks, this.#progress()) === null;
   }
 
-  outcome(end: ImageEnd): ImageOutcome {
-    return {
+  #progress(): Progress {
+    return this.#meter.progress(this.#settler.release());
+  }
+
+  executed(end: ImageEnd): ImageExecuted {
+    const outcome: ImageOutcome = {
       end,
       items: this.#items,
       ghosts: this.#ghosts,
       error: this.#error,
       ...this.#meter.totals(),
     };
+    return { outcome, release: this.#settler.learned };
   }
 }
+
+interface Answered {
+  readonly trigger: ImageTrigger;
+  /** What the call threw; `null`: it was answered with success. */
+  readonly failure: unknown;
+}
+
+const isOfDisk = ({ kind }: ImageTarget): boolean =>
+  kind === "available-bytes" || kind === "free-inodes";
 
 const isAged = (candidate: ImageCandidate): boolean =>
   candidate.triggers.some((trigger) => trigger.kind === "age");

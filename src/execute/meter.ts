@@ -3,6 +3,7 @@
 import type { ImageTarget } from "../model/plan.ts";
 import type { DiskReader, DiskReading } from "../observe/ports.ts";
 import { BYTES_PER_REPORTED_BYTE } from "../policy/futility.ts";
+import type { SpaceRelease } from "../policy/release.ts";
 import type { Progress } from "./progress.ts";
 
 /** A filesystem by its device, and a path on it that is measured. */
@@ -133,7 +134,7 @@ export class Meter {
     this.#imageCount = imageCount;
   }
 
-  progress(): Progress {
+  progress(release: SpaceRelease = "immediate"): Progress {
     const { store, storeBytes, accounting } = this.#input;
     const read = <T>(of: (reading: DiskReading) => T): ReadonlyMap<string, T> =>
       new Map([...this.#readings].map(([device, reading]) => [device, of(reading)]));
@@ -148,6 +149,7 @@ export class Meter {
       storeBytes:
         storeBytes === null || store === null ? null : storeBytes - this.gainedBytes(store.device),
       imageCount: this.#imageCount,
+      release,
       reportedBytes: this.#reportedBytes,
       removed: this.#removed,
     };

@@ -2,6 +2,8 @@
 
 import { assertNever } from "../model/assert.ts";
 import type { ImageTarget } from "../model/plan.ts";
+import type { SpaceRelease } from "../policy/release.ts";
+import { TELLING_BYTES } from "./settle.ts";
 
 /** What was measured after the latest removal, and what the pass gained since its start; maps are by device. */
 export interface Progress {
@@ -13,19 +15,23 @@ export interface Progress {
   /** What the image store takes now; `null`: the runtime does not say, so reported sizes count. */
   readonly storeBytes: bigint | null;
   readonly imageCount: number;
+  readonly release: SpaceRelease;
   /** Reported sizes of what was removed for the targets, added up. */
   readonly reportedBytes: bigint;
   /** How many images were removed for the targets. */
   readonly removed: number;
 }
 
-export type Met = "target-reached" | "own-gain-reached";
+export type Met = "target-reached" | "own-gain-reached" | "settle-exhausted";
 
 /** `null`: the pass goes on. It ends when every target is met, so the strictest wins; no target at all is met. */
 export function targetsMet(targets: readonly ImageTarget[], progress: Progress): Met | null {
   const all = targets.map((target) => targetMet(target, progress));
   if (all.includes(null)) return null;
-  return all.includes("own-gain-reached") ? "own-gain-reached" : "target-reached";
+  return (
+    (["settle-exhausted", "own-gain-reached"] as const).find((end) => all.includes(end)) ??
+    "target-reached"
+  );
 }
 
 function targetMet(target: ImageTarget, progress: Progress): Met | null {
@@ -42,10 +48,7 @@ function targetMet(target: ImageTarget, progress: Progress): Met | null {
         { now: progress.gainedInodes.get(target.device), target: target.wantedInodes },
       );
     case "store-bytes":
-      if (progress.accounting === "measured" && progress.storeBytes !== null) {
-        return progress.storeBytes <= target.maximumBytes ? "target-reached" : null;
-      }
-      return progress.reportedBytes >= target.wantedBytes ? "target-reached" : null;
+      return storeMet(target, progress);
     case "image-count":
       return progress.imageCount <= target.maximumImages ? "target-reached" : null;
     case "everything":
@@ -53,6 +56,21 @@ function targetMet(target: ImageTarget, progress: Progress): Met | null {
     default:
       return assertNever(target);
   }
+}
+
+type StoreTarget = Extract<ImageTarget, { readonly kind: "store-bytes" }>;
+
+/** A budget never waits: where space may yet appear, enough is removed as soon as the reported sizes say so. */
+function storeMet({ maximumBytes, wantedBytes }: StoreTarget, progress: Progress): Met | null {
+  const { storeBytes, reportedBytes, release } = progress;
+  const removedEnough = reportedBytes >= wantedBytes;
+  if (progress.accounting === "reported" || storeBytes === null)
+    return removedEnough ? "target-reached" : null;
+  if (storeBytes <= maximumBytes) return "target-reached";
+  const mayAppear =
+    release === "delayed" ||
+    (release === "unknown" && storeBytes + TELLING_BYTES > maximumBytes + wantedBytes);
+  return removedEnough && mayAppear ? "settle-exhausted" : null;
 }
 
 interface Reading {

@@ -1,16 +1,19 @@
-/** Waits for the space that a removal gives back, where the runtime is known to be late or not known yet. */
+/** Waits for space that a runtime frees with a delay, and watches a runtime of which it is not known yet whether it does. */
 
-import type { ReleaseRecord } from "../model/ledger.ts";
+import type { ReleaseSign, SpaceRelease } from "../policy/release.ts";
 import type { Timer } from "./ports.ts";
 
 /** Longest wait for one removal. */
 export const SETTLE_REMOVAL_MS = 5_000;
 /** Longest wait in one pass; what is left then is for the next pass. */
 export const SETTLE_PASS_MS = 60_000;
-/** Removals with their space there at once that make a runtime prompt. */
-const PROMPT_REMOVALS = 3;
+/** A runtime that has already shown a sign of being immediate is watched for less long. */
+const SECOND_WATCH_MS = 2_000;
+/** Space that appears with a delay appears together: once a telling part came, this long without more means that it is all. */
+const QUIET_MS = 1_000;
+const TELLING_SHARE = 8n;
 /** Below this a gain cannot be told from what other programs do to the disk, so nothing is learned and nothing waited for. */
-const TELLING_BYTES = 65_536n;
+export const TELLING_BYTES = 65_536n;
 const FIRST_PAUSE_MS = 20;
 const LONGEST_PAUSE_MS = 250;
 
@@ -18,59 +21,82 @@ export type Settled = "at-once" | "afterwards" | "not-seen" | "not-waited";
 
 export interface Settling {
   readonly settled: Settled;
+  /** What the removal shows of the runtime; `null`: nothing. */
+  readonly sign: ReleaseSign | null;
   readonly waitedMs: number;
 }
 
-/** A runtime is late as soon as space once came afterwards, and prompt after three removals that were there at once. */
-export function releaseKind(record: ReleaseRecord): "prompt" | "late" | "unknown" {
-  if (record.lateRemovals > 0) return "late";
-  return record.promptRemovals >= PROMPT_REMOVALS ? "prompt" : "unknown";
+export interface SettleInput {
+  readonly release: SpaceRelease;
+  /** Signs of being immediate that the runtime has shown before. */
+  readonly signsBefore: number;
+  readonly reportedBytes: bigint;
+  /** What the removal frees at least, by the image's layers; `null`: not known, and half the reported size is taken for enough. */
+  readonly expectedGainBytes: bigint | null;
+  /** Whether the pass still needs space; one for age, count or everything unused never waits. */
+  readonly mayWait: boolean;
+  readonly budgetMs: number;
+  /** Measures what has appeared since before the removal; its errors go to the caller. */
+  readonly gainedBytes: () => Promise<bigint>;
+  readonly timer: Timer;
 }
 
-/** What one more removal teaches. Removals that taught nothing leave the record as it is. */
-export function learnRelease(
-  record: ReleaseRecord,
-  reportedBytes: bigint,
-  settled: Settled,
-): ReleaseRecord {
-  if (reportedBytes < TELLING_BYTES) return record;
-  if (settled === "at-once" && record.promptRemovals < PROMPT_REMOVALS) {
-    return { ...record, promptRemovals: record.promptRemovals + 1 };
-  }
-  if (settled === "afterwards") return { ...record, lateRemovals: record.lateRemovals + 1 };
-  return record;
+/** Waits only where the runtime is not known to be immediate: up to 5 s, never past `budgetMs`. */
+export async function settle(input: SettleInput, signal: AbortSignal): Promise<Settling> {
+  const { release, reportedBytes, gainedBytes } = input;
+  const expected = input.expectedGainBytes ?? reportedBytes / 2n;
+  const gained = await gainedBytes();
+  if (expected < TELLING_BYTES) return { settled: "not-waited", sign: null, waitedMs: 0 };
+  if (gained >= expected) return { settled: "at-once", sign: "there-at-once", waitedMs: 0 };
+  if (release === "immediate" || !input.mayWait)
+    return { settled: "not-waited", sign: null, waitedMs: 0 };
+  const { risen, isWhole, waitedMs } = await watch(input, { gained, expected }, signal);
+  if (risen >= TELLING_BYTES) return { settled: "afterwards", sign: "more-followed", waitedMs };
+  // A watch that was cut short has shown nothing.
+  const sign = gained >= TELLING_BYTES ? "none-followed" : "nothing-seen";
+  return {
+    settled: release === "delayed" ? "not-seen" : "at-once",
+    sign: isWhole ? sign : null,
+    waitedMs,
+  };
 }
 
-/**
- * Waits until at least half of `reportedBytes` has appeared, 5 s at most and never past `budgetMs`.
- * `gainedBytes` measures what has appeared since before the removal; errors of the measurement go to the caller.
- */
-export async function settle(
-  input: {
-    readonly release: ReleaseRecord;
-    readonly reportedBytes: bigint;
-    readonly budgetMs: number;
-    readonly gainedBytes: () => Promise<bigint>;
-    readonly timer: Timer;
-  },
+interface Watched {
+  /** How far the disk rose above its lowest since the call returned: others may be writing meanwhile. */
+  readonly risen: bigint;
+  readonly isWhole: boolean;
+  readonly waitedMs: number;
+}
+
+async function watch(
+  input: SettleInput,
+  from: { readonly gained: bigint; readonly expected: bigint },
   signal: AbortSignal,
-): Promise<Settling> {
-  const { reportedBytes, timer, gainedBytes } = input;
-  const enough = async (): Promise<boolean> => (await gainedBytes()) * 2n >= reportedBytes;
-  if (await enough()) return { settled: "at-once", waitedMs: 0 };
-  if (releaseKind(input.release) === "prompt" || reportedBytes < TELLING_BYTES) {
-    return { settled: "not-waited", waitedMs: 0 };
-  }
+): Promise<Watched> {
+  const { timer, gainedBytes, release, signsBefore, budgetMs } = input;
   const startNs = timer.monotonicNs();
-  const waitedMs = (): number => Number((timer.monotonicNs() - startNs) / 1_000_000n);
-  const longestMs = Math.min(SETTLE_REMOVAL_MS, input.budgetMs);
+  const waited = (): number => Number((timer.monotonicNs() - startNs) / 1_000_000n);
+  const wholeMs = release === "unknown" && signsBefore > 0 ? SECOND_WATCH_MS : SETTLE_REMOVAL_MS;
+  const longestMs = Math.min(wholeMs, budgetMs);
+  const share = from.expected / TELLING_SHARE;
+  const telling = share > TELLING_BYTES ? share : TELLING_BYTES;
+  let lowest = from.gained;
+  let risen = 0n;
+  let roseMs = Infinity;
   for (
     let pauseMs = FIRST_PAUSE_MS;
-    waitedMs() < longestMs && !signal.aborted;
+    waited() < longestMs && !signal.aborted;
     pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)
   ) {
-    await timer.sleep(Math.min(pauseMs, Math.max(1, longestMs - waitedMs())), signal);
-    if (await enough()) return { settled: "afterwards", waitedMs: waitedMs() };
+    await timer.sleep(Math.min(pauseMs, Math.max(1, longestMs - waited())), signal);
+    const gained = await gainedBytes();
+    if (gained < lowest) lowest = gained;
+    if (gained - lowest > risen) {
+      risen = gained - lowest;
+      if (risen >= telling) roseMs = waited();
+    }
+    const isEnough = risen >= telling && (gained >= from.expected || risen >= from.expected);
+    if (isEnough || waited() - roseMs >= QUIET_MS) break;
   }
-  return { settled: "not-seen", waitedMs: waitedMs() };
+  return { risen, isWhole: !signal.aborted && longestMs === wholeMs, waitedMs: waited() };
 }

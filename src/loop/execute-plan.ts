@@ -17,6 +17,7 @@ import type { Duration, Instant } from "../model/time.ts";
 import { decideOnFreshLists } from "../policy/decide.ts";
 import type { JudgeImages } from "../policy/judge.ts";
 import { recheckImage } from "../policy/recheck.ts";
+import { noRelease } from "../policy/release.ts";
 import { expectContainers, forgetImages, recallImage, rememberGhost } from "../policy/remember.ts";
 import { makeLook } from "./look.ts";
 import type { Engine } from "./ports.ts";
@@ -29,8 +30,6 @@ export interface ExecuteRun {
   readonly signal: AbortSignal;
   readonly starting?: ((candidate: ImageCandidate, meter: Meter) => void) | undefined;
 }
-
-const NO_RELEASE: ReleaseRecord = { promptRemovals: 0, lateRemovals: 0 };
 
 export async function executeContainerPlan(
   engine: Engine,
@@ -97,7 +96,8 @@ export async function executeImagePlan(
     severalStores: snapshot.filesystems.filter(({ roles }) => roles.includes("imagefs")).length > 1,
     waitedForPods: prepared.decided.waitedForPods,
     imageCount: new Set(snapshot.images.map(({ id }) => id)).size,
-    release: ledger.releases.get(runtimeKey) ?? NO_RELEASE,
+    runtimeInfo: snapshot.runtime,
+    release: ledger.releases.get(runtimeKey) ?? noRelease,
     runtime: engine.observe.runtime,
     writer: forgetting(engine),
     disk: engine.observe.disk,

@@ -11,6 +11,7 @@ const progress = (available: bigint, gained: bigint): Progress => ({
   gainedInodes: new Map(),
   storeBytes: null,
   imageCount: 0,
+  release: "immediate",
   reportedBytes: 0n,
   removed: 0,
 });

@@ -129,7 +129,7 @@ const imageRow = (item: ImageItem): readonly string[] => [
 const resultTitle = (result: ImageResult): string =>
   result.kind === "removed"
     ? result.settled === "afterwards"
-      ? "removed, freed late"
+      ? "removed, freed after a wait"
       : "removed"
     : imageResultWords(result);
 

@@ -1,0 +1,192 @@
+// Waiting for space: once per version of a runtime where nothing is known of it, and only for space on a disk.
+import { describe, expect, test } from "bun:test";
+
+import type { ImageExecution } from "../../src/execute/image-execution.ts";
+import { executeImages } from "../../src/execute/images.ts";
+import type { ImageId } from "../../src/model/ids.ts";
+import type { ReleaseRecord } from "../../src/model/ledger.ts";
+import type { ImageTarget } from "../../src/model/plan.ts";
+import { duration } from "../../src/model/time.ts";
+import { noRelease, spaceReleaseOf } from "../../src/policy/release.ts";
+import {
+  aCandidate,
+  aFilesystem,
+  anImagePlan,
+  aSnapshot,
+  defaultImageLimits,
+  MIB,
+  NOW,
+  spaceTarget,
+} from "../support/build/values.ts";
+import { familyImages, unsharedBytes } from "../support/families.ts";
+
+const CONTAINERD = { name: "containerd", version: "2.1.9" };
+
+interface Setting {
+  readonly runtimeInfo?: ImageExecution["runtimeInfo"];
+  readonly release?: ReleaseRecord;
+  readonly targets?: readonly ImageTarget[];
+  readonly storeBytes?: bigint;
+  /** Space comes this long after the call. */
+  readonly delayMs?: number;
+  /** What other programs have freed by then, in bytes. */
+  readonly othersFreed?: (clockMs: number) => bigint;
+  readonly images?: number;
+}
+
+/** 40 images of 9 MiB in 4 families, of which 8 MiB are shared; 1 GiB is available. */
+async function passOver(setting: Setting = {}) {
+  const members = familyImages({
+    families: 4,
+    images: setting.images ?? 40,
+    baseBytes: Number(8n * MIB),
+    ownBytes: Number(MIB),
+  });
+  const unshared = unsharedBytes(members);
+  const candidates = members.map(({ id }) => {
+    const candidate = aCandidate(id);
+    return { ...candidate, image: { ...candidate.image, id: id as ImageId, sizeBytes: 9n * MIB } };
+  });
+  const listed = new Map(candidates.map(({ image }) => [image.id, image]));
+  const begun = 1_024n * MIB;
+  let clockMs = 0;
+  const due: { readonly atMs: number; readonly bytes: bigint }[] = [];
+  const freed = (): bigint =>
+    due.filter(({ atMs }) => atMs <= clockMs).reduce((sum, { bytes }) => sum + bytes, 0n);
+  const timer = {
+    monotonicNs: () => BigInt(clockMs) * 1_000_000n,
+    sleep: async (ms: number) => void (clockMs += ms),
+  };
+  const targets = setting.targets ?? [spaceTarget(begun + 20n * MIB, 20n * MIB)];
+  const { outcome, release } = await executeImages(
+    {
+      plan: anImagePlan(candidates, { targets }),
+      limits: defaultImageLimits,
+      store: { device: "8:1", path: "/", usedBytes: setting.storeBytes ?? null },
+      severalStores: false,
+      waitedForPods: duration(0n),
+      imageCount: candidates.length,
+      runtimeInfo: setting.runtimeInfo ?? CONTAINERD,
+      release: setting.release ?? noRelease,
+      runtime: { listImages: async () => [...listed.values()] },
+      writer: {
+        removeImage: async (id) => {
+          listed.delete(id);
+          due.push({ atMs: clockMs + (setting.delayMs ?? 0), bytes: unshared({ id }) });
+        },
+      },
+      disk: {
+        measure: async () => ({
+          ...aFilesystem(),
+          availableBytes: begun + freed() + (setting.othersFreed?.(clockMs) ?? 0n),
+        }),
+      },
+      timer,
+      now: () => NOW,
+      look: async () => aSnapshot({ images: [...listed.values()] }),
+      reconsider: () => null,
+      stillUseful: () => true,
+      done: () => undefined,
+    },
+    new AbortController().signal,
+  );
+  const waits = outcome.items.map(({ took }) => Number(took / 1_000_000n));
+  return { outcome, release, waits, clockMs, removed: outcome.items.length };
+}
+
+const countTarget: ImageTarget = {
+  kind: "image-count",
+  trigger: { kind: "count" },
+  maximumImages: 10,
+  wantedImages: 30,
+};
+const everything: ImageTarget = { kind: "everything", trigger: { kind: "all-unused" } };
+
+describe("where images share layers", () => {
+  test("a runtime that frees space at once is watched for one removal and then never waited for", async () => {
+    const { outcome, release, removed, clockMs } = await passOver();
+    expect(outcome.end).toBe("target-reached");
+    expect(removed).toBe(20);
+    expect(clockMs).toBeLessThanOrEqual(5_100);
+    expect(spaceReleaseOf(CONTAINERD, release)).toBe("immediate");
+    expect(await passOver({ release })).toMatchObject({ clockMs: 0, removed: 20 });
+  });
+
+  test("CRI-O is known to free space at once, so that nothing is waited for", async () => {
+    const runtimeInfo = { name: "cri-o", version: "1.37.0" };
+    expect(await passOver({ runtimeInfo })).toMatchObject({ clockMs: 0, removed: 20 });
+  });
+
+  test("another program that deletes a file while the first removal is watched does not make the runtime delayed", async () => {
+    const { release, outcome, clockMs } = await passOver({
+      othersFreed: (ms) => (ms >= 300 ? 6n * MIB : 0n),
+    });
+    expect(outcome.end).toBe("target-reached");
+    expect(spaceReleaseOf(CONTAINERD, release)).toBe("immediate");
+    expect(clockMs).toBeLessThan(12_000);
+  });
+
+  test("a runtime that frees space two seconds later is delayed after two removals, and no image goes in vain", async () => {
+    const { release, outcome, removed } = await passOver({ delayMs: 2_000 });
+    expect(outcome.end).toBe("target-reached");
+    expect(removed).toBe(20);
+    expect(spaceReleaseOf(CONTAINERD, release)).toBe("delayed");
+  });
+
+  test("a runtime that was taken for delayed is immediate again as soon as a watched removal shows no delay", async () => {
+    const release = { promptRemovals: 0, lateRemovals: 2 };
+    const again = await passOver({ release });
+    expect(again.outcome.end).toBe("target-reached");
+    expect(again.clockMs).toBeLessThanOrEqual(5_100);
+    expect(spaceReleaseOf(CONTAINERD, again.release)).toBe("immediate");
+  });
+});
+
+describe("a pass that is not for space on a disk", () => {
+  test.each([
+    ["for the number of images", countTarget, 30],
+    ["for everything unused", everything, 40],
+  ] as const)(
+    "%s never waits, not even for a runtime that frees space with a delay",
+    async (_, target, count) => {
+      for (const version of ["2.0.3", "2.1.9"]) {
+        const runtimeInfo = { name: "containerd", version };
+        const delayed = await passOver({ targets: [target], runtimeInfo, delayMs: 60_000 });
+        expect(delayed).toMatchObject({ clockMs: 0, removed: count });
+      }
+    },
+  );
+
+  test("for a budget removes no more than the reported sizes ask for while nothing has appeared", async () => {
+    const storeBytes = 72n * MIB;
+    const budget: ImageTarget = {
+      kind: "store-bytes",
+      trigger: { kind: "budget" },
+      maximumBytes: 36n * MIB,
+      wantedBytes: 36n * MIB,
+    };
+    const targets = [budget];
+    const late = await passOver({ targets, storeBytes, delayMs: 60_000 });
+    expect(late).toMatchObject({ clockMs: 0, removed: 4, outcome: { end: "settle-exhausted" } });
+    const prompt = await passOver({ targets, storeBytes });
+    // 36 MiB of own layers: the shared ones stay.
+    expect(prompt).toMatchObject({ clockMs: 0, outcome: { end: "target-reached" } });
+    expect(prompt.removed).toBeGreaterThan(4);
+  });
+});
+
+test("containerd 2.0.0 to 2.0.4 is waited for from its first removal on", async () => {
+  const runtimeInfo = { name: "containerd", version: "2.0.3" };
+  const { outcome, waits, removed } = await passOver({ runtimeInfo, delayMs: 1_500 });
+  expect(outcome.end).toBe("target-reached");
+  expect(removed).toBe(20);
+  expect(Math.min(...waits.slice(0, 19))).toBeGreaterThanOrEqual(1_500);
+});
+
+test("a delayed runtime is waited for a minute in one pass, and the rest is left to the next", async () => {
+  const runtimeInfo = { name: "containerd", version: "2.0.3" };
+  const { outcome, clockMs, removed } = await passOver({ runtimeInfo, delayMs: 600_000 });
+  expect(outcome.end).toBe("settle-exhausted");
+  expect(removed).toBe(12);
+  expect(clockMs).toBeLessThanOrEqual(60_100);
+});

@@ -1,0 +1,18 @@
+import { Database } from "bun:sqlite";
+import { expect, test } from "bun:test";
+
+import { readLedger } from "../../src/store/ledger.ts";
+import { migrate, migrations } from "../../src/store/schema.ts";
+
+test("a runtime that an earlier version took for delayed is learned anew, and one it took for immediate is not", () => {
+  const db = new Database(":memory:");
+  migrate(db, migrations.slice(0, 2));
+  db.run(
+    "INSERT INTO ledger_release VALUES ('containerd/2.1.9', 0, 7), ('containerd/1.7.24', 3, 0)",
+  );
+  db.run("INSERT INTO ledger_state VALUES (1, 'boot', 1, 1, 1, NULL, NULL, 0, '[]')");
+  migrate(db);
+  expect([...readLedger(db).releases]).toEqual([
+    ["containerd/1.7.24", { promptRemovals: 3, lateRemovals: 0 }],
+  ]);
+});

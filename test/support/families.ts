@@ -1,0 +1,49 @@
+// Images as real nodes have them: families that share a base, of which each member adds a little of its own.
+import {
+  type ImageDescription,
+  imageIdOf,
+  type LayerDescription,
+} from "./fake-runtime/describe.ts";
+
+export interface Families {
+  /** Begins every name and layer, so that two sets of families share nothing. */
+  readonly name?: string;
+  readonly families: number;
+  /** Images of all families together, dealt out in turn. */
+  readonly images: number;
+  readonly baseBytes: number;
+  readonly ownBytes: number;
+}
+
+/** `registry.example/NAME-FAMILY:MEMBER`; each reports its base and its own layer together, as runtimes do. */
+export function familyImages(of: Families): readonly ImageDescription[] {
+  const { name = "family", families, images, baseBytes, ownBytes } = of;
+  return Array.from({ length: images }, (_, index) => {
+    const family = `${name}-${index % families}`;
+    const member = `${family}:${Math.floor(index / families)}`;
+    return {
+      id: imageIdOf(member),
+      repoTags: [`registry.example/${member}`],
+      layers: [
+        { id: `${family} base`, bytes: baseBytes },
+        { id: member, bytes: ownBytes },
+      ],
+    };
+  });
+}
+
+/** What a removal frees where images share layers: those that no other image has, each once. */
+export function unsharedBytes(
+  images: readonly ImageDescription[],
+): (image: { readonly id: string }) => bigint {
+  const layers = new Map(images.map(({ id, layers: own = [] }) => [id, own]));
+  const users = new Map<LayerDescription["id"], number>();
+  for (const { id } of [...layers.values()].flat()) users.set(id, (users.get(id) ?? 0) + 1);
+  return ({ id }) => {
+    const own = layers.get(id) ?? [];
+    layers.delete(id);
+    for (const layer of own) users.set(layer.id, (users.get(layer.id) ?? 1) - 1);
+    const freed = own.filter((layer) => users.get(layer.id) === 0);
+    return freed.reduce((sum, { bytes }) => sum + BigInt(bytes), 0n);
+  };
+}
