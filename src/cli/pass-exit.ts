@@ -44,6 +44,7 @@ function faultExit(kind: ImageBlock["kind"]): number | null {
       return exit.usage;
     case "usage-unknown":
     case "pods-unknown":
+    case "pods-incomplete":
     case "invalid-capacity":
       return exit.runtime;
     case "on-hold":

@@ -24,21 +24,32 @@ function podFrom(item: unknown, index: number): readonly PodRecordSeen[] {
   }
   const status = fields(pod["status"]) ?? {};
   const failed = status["phase"] === "Failed";
+  const annotations = fields(metadata?.["annotations"]) ?? {};
   const seen = {
     finished: failed || status["phase"] === "Succeeded",
     evicted: failed && status["reason"] === "Evicted",
     images: imagesOf(fields(pod["spec"]) ?? {}),
   };
-  const annotations = fields(metadata?.["annotations"]) ?? {};
-  const others = staticUids.map((key) => annotations[key]);
-  const uids = new Set([
-    uid,
-    ...others.filter((other) => typeof other === "string" && other !== ""),
-  ]);
-  return [...uids].map((each) => ({ uid: podUid(String(each)), ...seen }));
+  const others = staticUids
+    .map((key) => annotations[key])
+    .filter((other) => typeof other === "string" && other !== "" && other !== uid);
+  return [
+    { uid: podUid(uid), origin: originOf(annotations["kubernetes.io/config.source"]), ...seen },
+    ...new Set(others).values().map((other) => ({
+      uid: podUid(String(other)),
+      origin: "static" as const,
+      ...seen,
+    })),
+  ];
 }
 
 const staticUids = ["kubernetes.io/config.hash", "kubernetes.io/config.mirror"] as const;
+
+/** The kubelet notes on each pod where it has it from: its API server, a file, or an address that serves manifests. */
+function originOf(source: unknown): PodRecordSeen["origin"] {
+  if (source === "api") return "api";
+  return source === "file" || source === "http" ? "static" : "listed";
+}
 
 /** Of init, main and debug containers, and of image volumes. */
 function imagesOf(spec: Fields): readonly string[] {

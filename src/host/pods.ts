@@ -35,8 +35,24 @@ export async function readPods(
     case "kubelet-dir":
       return await reading("kubelet-dir", () => directoryPods(join(options.rootDirectory, "pods")));
     case "kubelet-api":
-      return await reading("kubelet-api", () => kubeletPods(options.kubelet, signal));
+      return await reading("kubelet-api", () => listedPods(options, signal));
   }
+}
+
+/**
+ * What the kubelet lists, and what only a directory knows: a kubelet that has not heard from its API server lists few pods
+ * and has all of their directories. So a pod is absent only where both lack it.
+ */
+async function listedPods(
+  { kubelet, rootDirectory }: PodSourceOptions,
+  signal: AbortSignal,
+): Promise<readonly PodRecordSeen[]> {
+  const [listed, directories] = await Promise.all([
+    kubeletPods(kubelet, signal),
+    directoryPods(join(rootDirectory, "pods")),
+  ]);
+  const uids = new Set(listed.map(({ uid }) => uid));
+  return [...listed, ...directories.filter(({ uid }) => !uids.has(uid))];
 }
 
 /** The kubelet's directory where there is one; the runtime alone only where nothing at all hints at a kubelet. */
@@ -80,7 +96,13 @@ async function directoryPods(path: string): Promise<readonly PodRecordSeen[]> {
     const names = await readdir(path);
     return names
       .filter((name) => /^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(name))
-      .map((name) => ({ uid: podUid(name), finished: false, evicted: false, images: [] }));
+      .map((name) => ({
+        uid: podUid(name),
+        origin: "directory",
+        finished: false,
+        evicted: false,
+        images: [],
+      }));
   } catch (error) {
     throw new HostError(
       "read",

@@ -14,7 +14,7 @@ import type { ImageCandidate } from "../model/plan.ts";
 import type { ImageKeepReason } from "../model/reason.ts";
 import type { Filesystem, RuntimeInfo, Snapshot } from "../model/snapshot.ts";
 import type { Duration, Instant } from "../model/time.ts";
-import { decideOnFreshLists } from "../policy/decide.ts";
+import { decideOnFreshLists, listSource } from "../policy/decide.ts";
 import type { JudgeImages } from "../policy/judge.ts";
 import { recheckImage } from "../policy/recheck.ts";
 import { noRelease } from "../policy/release.ts";
@@ -147,7 +147,7 @@ function judgeInput(
     // As it is now: who holds collection back means the pass that runs.
     hold: hold.kind === "none" ? null : hold,
     without: new Set<ContainerId>(),
-    podSource: null,
+    podSource: listSource({ ...decided, snapshot: given.fresh }),
     waitedForPods: given.waited,
   };
 }

@@ -54,7 +54,7 @@ function blockFailure(pass: Pass): string | null {
 }
 
 const isFailure = (kind: ImageBlock["kind"]): boolean =>
-  ["keep-rules-invalid", "usage-unknown", "pods-unknown"].includes(kind);
+  ["keep-rules-invalid", "usage-unknown", "pods-unknown", "pods-incomplete"].includes(kind);
 
 /** What stopped the images of a pass: from its plan on, or in the middle of it. */
 export function blocksOf({

@@ -11,6 +11,8 @@ export interface ImageRecord {
   readonly lastUsedWatched: Watched | null;
   /** Sorted tags and digests; another value means that the image counts as first seen again. */
   readonly names: string;
+  /** Names that this image had before and has no more, the latest first: keep rules go by them too. At most 32. */
+  readonly earlierNames: readonly string[];
   readonly sizeBytes: bigint;
   /** Set when a removal was answered with success and the image was still listed; not tried again before `retryWatched`. */
   readonly ghost: {
@@ -35,6 +37,11 @@ export interface PodRecord {
   readonly deadPasses: number;
   /** The watched clock when it was first seen dead, or known from its log directory alone; `null` while it lives. */
   readonly deadSinceWatched: Watched | null;
+  /**
+   * Where the kubelet said that the pod comes from: its API server or a static manifest. `pending`: from the API server, and
+   * the runtime has not known it so far. `null`: the kubelet never listed it, or was never asked.
+   */
+  readonly origin: "api" | "pending" | "static" | null;
 }
 
 /** How one version of a runtime gives space back after a removal. */

@@ -37,6 +37,8 @@ export type ImageKeepReason =
       readonly pattern: string;
       readonly source: string;
       readonly name: string;
+      /** The image had this name before, and lost it. */
+      readonly earlier?: true;
     }
   /** It came from an archive. */
   | { readonly kind: "keep-loaded" }
@@ -87,6 +89,8 @@ export type ImageBlock =
     }
   /** Pods of the node could not be read although their specifications count as use (`--pod-source kubelet-api`). */
   | { readonly kind: "pods-unknown"; readonly message: string }
+  /** The kubelet lists pods, and lacks some that this node has: their images are not known (`--pod-source kubelet-api`). */
+  | { readonly kind: "pods-incomplete"; readonly message: string }
   /** A ready sandbox younger than 2 min has no container yet: its images may be there and not in use so far. */
   | {
       readonly kind: "pod-starting";

@@ -143,6 +143,11 @@ export type PodSource = "cri" | "kubelet-dir" | "kubelet-api";
 
 export interface PodRecordSeen {
   readonly uid: PodUid;
+  /**
+   * `api`, `static`: the kubelet lists it, from its API server or from a manifest of the node; `listed`: it does not say
+   * where from. `directory`: only the directory of the kubelet's pods knows it.
+   */
+  readonly origin: "api" | "static" | "listed" | "directory";
   /** Succeeded or Failed, by the kubelet. A directory says nothing of it: false. */
   readonly finished: boolean;
   /** Evicted: the content goes although the pod is listed. */

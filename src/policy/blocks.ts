@@ -73,11 +73,13 @@ export function bootGrace({
 const keepRulesInvalid = ({ keepProblems }: StandingBlocks): readonly ImageBlock[] =>
   keepProblems.length === 0 ? [] : [{ kind: "keep-rules-invalid", problems: keepProblems }];
 
-/** Only the kubelet's own list of pods says what images their specifications name. */
+/** Only the kubelet's own list of pods says what images their specifications name: it has to be there, and whole. */
 function podsUnknown({ snapshot: { pods }, podSource }: StandingBlocks): readonly ImageBlock[] {
   if (pods.kind === "none" || pods.source !== "kubelet-api") return [];
   if (pods.kind === "failed") return [{ kind: "pods-unknown", message: pods.message }];
-  return podSource?.kind === "not-ready" ? [{ kind: "pods-unknown", message: podSource.why }] : [];
+  return podSource?.kind === "not-ready"
+    ? [{ kind: "pods-incomplete", message: podSource.why }]
+    : [];
 }
 
 const usageUnknown = ({ usage }: StandingBlocks): readonly ImageBlock[] =>

@@ -89,7 +89,7 @@ const notDead: Rule = {
     if (container.state === "exited") return null;
     const gone = owner.foreign
       ? input.pods.foreignDead(owner.uid)
-      : input.pods.contentGone(owner.uid) !== null;
+      : input.pods.shouldRemoveContent(owner.uid) !== null;
     return gone ? null : { keep: { kind: "not-dead", state: container.state } };
   },
 };
@@ -133,9 +133,9 @@ const podGone: Rule = {
     }
     // Only the kubelet gets here with a source that is not ready.
     if (input.pods.state.kind === "not-ready") return null;
-    const gone = input.pods.contentGone(owner.uid);
+    const gone = input.pods.shouldRemoveContent(owner.uid);
     if (gone !== null) return { remove: { kind: gone } };
-    const reclaim = input.purpose !== "periodic" && input.pods.runtimeGone(owner.uid);
+    const reclaim = input.purpose !== "periodic" && input.pods.hasEnded(owner.uid);
     return reclaim ? { remove: { kind: "pod-terminated" } } : null;
   },
 };

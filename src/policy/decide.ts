@@ -4,7 +4,7 @@ import type { HoldState } from "../model/hold.ts";
 import type { ContainerId } from "../model/ids.ts";
 import type { Ledger } from "../model/ledger.ts";
 import type { Limits } from "../model/limits.ts";
-import type { ContainerPlan, ImageTarget, Plan, Purpose } from "../model/plan.ts";
+import type { ContainerPlan, ImageTarget, Plan, PodSourceState, Purpose } from "../model/plan.ts";
 import type { ImageBlock } from "../model/reason.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import type { Duration, Instant } from "../model/time.ts";
@@ -12,6 +12,7 @@ import { bootGrace } from "./blocks.ts";
 import type { ContainerInput } from "./container-input.ts";
 import { decideContainers, decideContainersAgain } from "./containers.ts";
 import { decideImages } from "./images.ts";
+import { podSourceForImages, type PodView } from "./pod-source.ts";
 import { judgePods, type PodJudgement } from "./pods.ts";
 
 /** Which halves of the node a plan is for. `logs`: only what pods that are gone left in the log directories. */
@@ -50,7 +51,7 @@ export function decide(input: Decide): Plan {
         limits: input.limits.images,
         hold: input.hold.kind === "none" ? null : input.hold,
         without,
-        podSource: pods.state,
+        podSource: listSource(input),
         waitedForPods: input.waitedForPods,
         purpose: input.purpose,
         pressureTargets: input.pressureTargets,
@@ -74,9 +75,22 @@ export function decideOnFreshLists(
   );
 }
 
-function podsOf({ snapshot, ledger, limits }: Decide): PodJudgement {
-  return judgePods(ledger.pods, { ...snapshot, watched: ledger.watched, limits: limits.memory });
-}
+const podsOf = (input: Decide): PodJudgement => judgePods(input.ledger.pods, podView(input));
+
+const podView = ({
+  snapshot,
+  ledger,
+  limits,
+}: Pick<Decide, "snapshot" | "ledger" | "limits">): PodView => ({
+  ...snapshot,
+  watched: ledger.watched,
+  limits: limits.memory,
+});
+
+/** Whether the kubelet's list of pods may be believed, whose images count as used; `null`: there is no such list. */
+export const listSource = (
+  input: Pick<Decide, "snapshot" | "ledger" | "limits">,
+): PodSourceState | null => podSourceForImages(podView(input), input.ledger.pods);
 
 const containerPlan = (input: Decide, pods: PodJudgement): ContainerPlan =>
   limitedTo(input.parts, decideContainers(containerInput(input, pods)));

@@ -56,6 +56,7 @@ export function judgeImages(input: JudgeImages): Judgement {
     users: usage.users,
     released: releasedImages(input, usage),
     keep,
+    tags: new Set(snapshot.images.flatMap(({ repoTags }) => repoTags)),
     sandbox: sandboxNames(snapshot, limits.infraImages),
     places: limits.keepPerRepository > 0 ? repositoryPlaces(images, limits.compat) : new Map(),
     now: snapshot.clocks.wall,
@@ -79,6 +80,7 @@ function recordOf({ snapshot, ledger }: JudgeImages, image: Image): ImageRecord 
     lastUsedAt: null,
     lastUsedWatched: null,
     names: namesText(image),
+    earlierNames: [],
     sizeBytes: image.sizeBytes,
     ghost: null,
   };

@@ -68,10 +68,11 @@ function decide(
     return { kind: "keep", reason, tried: ["source-not-ready"] };
   }
   // No source knows a pod that Kubernetes did not make: not to be listed says nothing of it.
-  const gone = listed.foreign.has(uid) ? null : pods.contentGone(uid);
+  const gone = listed.foreign.has(uid) ? null : pods.shouldRemoveContent(uid);
   if (gone !== null)
     return { kind: "remove", reason: { kind: gone }, tried: ["source-not-ready", gone] };
-  const fading = pods.fading(uid) || (pods.state.kind === "none" && !listed.all.has(uid));
-  const kind = fading ? "pod-not-gone-yet" : "pod-known";
+  const mayBeDeleted =
+    pods.mayBeDeleted(uid) || (pods.state.kind === "none" && !listed.all.has(uid));
+  const kind = mayBeDeleted ? "pod-not-gone-yet" : "pod-known";
   return { kind: "keep", reason: { kind }, tried: ["source-not-ready", "pod-gone", kind] };
 }

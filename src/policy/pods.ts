@@ -6,7 +6,7 @@ import type { PodSourceState } from "../model/plan.ts";
 import { logFactsOf, type PodRecordSeen, type PodSource } from "../model/snapshot.ts";
 import { watchedSince } from "../model/time.ts";
 import { livingPods, ownership } from "./ownership.ts";
-import { listedUids, podSourceState, type PodView } from "./pod-source.ts";
+import { knownUids, podSourceState, type PodView } from "./pod-source.ts";
 
 /** In how many passes in a row a pod has to be absent, or dead, before it counts as such; more are not counted. */
 const PASSES = 2;
@@ -14,46 +14,82 @@ const PASSES = 2;
 export interface PodJudgement {
   readonly state: PodSourceState;
   /** Its containers, sandboxes and logs go: the kubelet's "content should be removed". */
-  readonly contentGone: (uid: PodUid) => "pod-gone" | "pod-evicted" | null;
+  readonly shouldRemoveContent: (uid: PodUid) => "pod-gone" | "pod-evicted" | null;
   /** It ended, or is gone: reclaim takes its containers and sandboxes. */
-  readonly runtimeGone: (uid: PodUid) => boolean;
+  readonly hasEnded: (uid: PodUid) => boolean;
   /** What Kubernetes did not make, dead in two passes in a row: of this no source knows. */
   readonly foreignDead: (uid: PodUid) => boolean;
   /** Nothing speaks for it, and it is not gone yet. */
-  readonly fading: (uid: PodUid) => boolean;
+  readonly mayBeDeleted: (uid: PodUid) => boolean;
 }
 
-/** The next memory of pods: one record for each that the runtime or the log directory knows, and no other. */
+/**
+ * The next memory of pods: one record for each that the runtime or the log directory knows, and for each that the kubelet
+ * has from its API server, which may be about to run.
+ */
 export function rememberPods(
   previous: ReadonlyMap<PodUid, PodRecord>,
   view: PodView,
 ): ReadonlyMap<PodUid, PodRecord> {
-  const source = believedSource(podSourceState(view), view);
-  const listed = listedUids(view.pods);
+  const source = believedSource(podSourceState(view, previous), view);
+  const known = knownUids(view.pods);
   const living = livingPods(view, view.limits.compat);
+  const ran = runtimePods(view);
+  const here = new Set([...ran, ...(logFactsOf(view.logs)?.podLogs ?? []).map(({ uid }) => uid)]);
+  const listed = new Map(
+    podsOfKubeletApi(view).flatMap(({ uid, origin }) =>
+      origin === "api" || origin === "static" ? [[uid, origin] as const] : [],
+    ),
+  );
   const next = new Map<PodUid, PodRecord>();
-  for (const uid of seenPods(view)) {
+  for (const uid of new Set([...here, ...expected(previous, view, listed)])) {
     const before = previous.get(uid);
     // A pass in which the source cannot be believed interrupts the row.
-    const absent = source !== null && source !== "cri" && !listed.has(uid) && !living.has(uid);
-    const dead = !living.has(uid);
+    const absent = source !== null && source !== "cri" && !known.has(uid) && !living.has(uid);
+    // One that was never here is not dead while the kubelet lists it.
+    const dead = !living.has(uid) && (here.has(uid) || !listed.has(uid));
+    const origin = listed.get(uid) ?? before?.origin ?? null;
+    const pending = origin === "pending" || (origin === "api" && before?.origin !== "api");
     next.set(uid, {
       absentPasses: absent ? oneMore(before?.absentPasses) : 0,
       deadPasses: dead ? oneMore(before?.deadPasses) : 0,
       deadSinceWatched: dead ? (before?.deadSinceWatched ?? view.watched) : null,
+      origin: pending ? (ran.has(uid) ? "api" : "pending") : origin,
     });
   }
   return next;
 }
 
+/**
+ * Pods that nothing on the node knows but the kubelet's list, now or lately: where the next list does not name them, they
+ * tell a kubelet that has not heard from its API server from one whose last pod was deleted.
+ */
+function expected(
+  previous: ReadonlyMap<PodUid, PodRecord>,
+  view: PodView,
+  listed: ReadonlyMap<PodUid, "api" | "static">,
+): readonly PodUid[] {
+  const { pods, watched, limits } = view;
+  if (pods.kind === "none" || pods.source !== "kubelet-api") return [];
+  const fromApi = [...listed].flatMap(([uid, origin]) => (origin === "api" ? [uid] : []));
+  const lately = [...previous].flatMap(([uid, { origin, deadSinceWatched: since }]) =>
+    origin === "pending" && (since === null || watchedSince(watched, since) < limits.deadPodTtl)
+      ? [uid]
+      : [],
+  );
+  return [...fromApi, ...lately];
+}
+
+const podsOfKubeletApi = ({ pods }: PodView): readonly PodRecordSeen[] =>
+  pods.kind === "ready" && pods.source === "kubelet-api" ? pods.pods : [];
+
 const oneMore = (count: number | undefined): number => Math.min((count ?? 0) + 1, PASSES);
 
-function seenPods(view: PodView): ReadonlySet<PodUid> {
+function runtimePods(view: PodView): ReadonlySet<PodUid> {
   const owners = ownership(view, view.limits.compat);
   return new Set([
     ...view.sandboxes.map((sandbox) => owners.ofSandbox(sandbox).uid),
     ...view.containers.map((container) => owners.ofContainer(container).uid),
-    ...(logFactsOf(view.logs)?.podLogs ?? []).map((directory) => directory.uid),
   ]);
 }
 
@@ -64,7 +100,7 @@ function believedSource(state: PodSourceState, view: PodView): PodSource | null 
 
 /** Judges by records that already count this pass: `rememberPods` comes first. Asked again on fresh lists, living pods are known anew. */
 export function judgePods(records: ReadonlyMap<PodUid, PodRecord>, view: PodView): PodJudgement {
-  const state = podSourceState(view);
+  const state = podSourceState(view, records);
   const source = believedSource(state, view);
   const seen = new Map(
     view.pods.kind === "ready" ? view.pods.pods.map((pod) => [pod.uid, pod]) : [],
@@ -78,14 +114,15 @@ export function judgePods(records: ReadonlyMap<PodUid, PodRecord>, view: PodView
   });
   return {
     state,
-    contentGone: (uid) => (source === null ? null : contentGone(about(uid), source)),
-    runtimeGone: (uid) => {
+    shouldRemoveContent: (uid) =>
+      source === null ? null : shouldRemoveContent(about(uid), source),
+    hasEnded: (uid) => {
       if (source === null) return false;
       const evidence = about(uid);
-      return contentGone(evidence, source) !== null || terminated(evidence, source);
+      return shouldRemoveContent(evidence, source) !== null || terminated(evidence, source);
     },
     foreignDead: (uid) => longDead(about(uid)),
-    fading: (uid) => {
+    mayBeDeleted: (uid) => {
       const { record, seen: listed, living: lives } = about(uid);
       const doubted = source === "cri" ? (record?.deadPasses ?? 0) : (record?.absentPasses ?? 0);
       return source !== null && !lives && listed === null && doubted > 0;
@@ -100,7 +137,10 @@ interface Evidence {
   readonly view: PodView;
 }
 
-function contentGone(evidence: Evidence, source: PodSource): "pod-gone" | "pod-evicted" | null {
+function shouldRemoveContent(
+  evidence: Evidence,
+  source: PodSource,
+): "pod-gone" | "pod-evicted" | null {
   const { record, seen, living, view } = evidence;
   if (living) return null;
   switch (source) {

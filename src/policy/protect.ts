@@ -6,7 +6,7 @@ import type { Image } from "../model/snapshot.ts";
 import { duration, type Instant, since, type Watched, watchedSince } from "../model/time.ts";
 import { type CompiledKeepRules, matchKeepRules } from "./keep.ts";
 import type { Ranked } from "./rank.ts";
-import { isImportName, repositoryOf } from "./reference.ts";
+import { isImportName, repositoryOf, splitReference } from "./reference.ts";
 import type { RepositoryPlace } from "./repositories.ts";
 import { sandboxImageReason, type SandboxNames } from "./sandbox-image.ts";
 
@@ -16,6 +16,8 @@ export interface ProtectionContext {
   /** Images whose only users are containers that the same plan removes first. */
   readonly released: ReadonlySet<ImageId>;
   readonly keep: CompiledKeepRules;
+  /** Tags that listed images carry now: an earlier name whose tag has moved on says only which repository it is from. */
+  readonly tags: ReadonlySet<string>;
   readonly sandbox: SandboxNames;
   readonly places: ReadonlyMap<ImageId, RepositoryPlace>;
   readonly now: Instant;
@@ -89,15 +91,20 @@ function inUse({ image }: Ranked, { users }: ProtectionContext): ImageKeepReason
   return those === undefined ? null : { kind: "in-use", users: those };
 }
 
-function keptByRule({ image }: Ranked, { keep }: ProtectionContext): ImageKeepReason | null {
+function keptByRule(
+  { image, record }: Ranked,
+  { keep, tags }: ProtectionContext,
+): ImageKeepReason | null {
   const match = matchKeepRules(keep, image);
-  if (match === null) return null;
-  return {
-    kind: "keep-rule",
-    pattern: match.rule.pattern,
-    source: match.rule.source,
-    name: match.name,
-  };
+  if (match !== null) return { kind: "keep-rule", ...match.rule, name: match.name };
+  if (record.earlierNames.length === 0) return null;
+  const before = record.earlierNames.map((name) =>
+    tags.has(name) ? splitReference(name).name : name,
+  );
+  const earlier = matchKeepRules(keep, { ...image, repoTags: before, repoDigests: [] });
+  return earlier === null
+    ? null
+    : { kind: "keep-rule", ...earlier.rule, name: earlier.name, earlier: true };
 }
 
 function loaded({ image }: Ranked): ImageKeepReason | null {

@@ -104,7 +104,9 @@ function graceOf(input: Remember, now: Watched, rebooted: boolean): Grace {
   const { ledger, snapshot, limits } = input;
   if (limits.compat === "kubelet" || limits.bootGrace <= duration(0n)) return NO_GRACE;
   const until = watched(now + limits.bootGrace);
-  if (rebooted) return { graceUntil: until, graceReason: "boot" };
+  // A ledger that is new, or was lost, does not know of the boot before: a machine that is up for so short a time tells it.
+  const fresh = ledger.observedAt === null && snapshot.clocks.uptime < limits.bootGrace;
+  if (rebooted || fresh) return { graceUntil: until, graceReason: "boot" };
   if (ledger.hadContainers && snapshot.containers.length === 0) {
     return { graceUntil: until, graceReason: "containers-vanished" };
   }
@@ -133,10 +135,23 @@ function imageRecord(input: Remember, image: Image, now: Watched): ImageRecord {
     lastUsedAt: used ? snapshot.observedAt : (before?.lastUsedAt ?? null),
     lastUsedWatched: used ? now : (before?.lastUsedWatched ?? null),
     names,
+    earlierNames: before === undefined ? [] : earlierNames(before, names),
     sizeBytes: image.sizeBytes,
     // A removal that did nothing often takes the names, so another name does not end it.
     ghost: before?.ghost ?? null,
   };
+}
+
+/** A tag that moves leaves an image every time; so many of its names are enough to know it by. */
+const EARLIER_NAMES_MAX = 32;
+
+function earlierNames(before: ImageRecord, names: string): readonly string[] {
+  if (before.names === names) return before.earlierNames;
+  const current = new Set(names.split("\n"));
+  const lost = [...before.names.split("\n"), ...before.earlierNames];
+  return [...new Set(lost)]
+    .filter((name) => name !== "" && !current.has(name))
+    .slice(0, EARLIER_NAMES_MAX);
 }
 
 function containerRecords(

@@ -96,9 +96,9 @@ const podGone: Rule = {
   judge: ({ owner, input: { pods, purpose } }) => {
     if (owner.foreign)
       return pods.foreignDead(owner.uid) ? { remove: { kind: "foreign-dead" } } : null;
-    const gone = pods.contentGone(owner.uid);
+    const gone = pods.shouldRemoveContent(owner.uid);
     if (gone !== null) return { remove: { kind: gone } };
-    const reclaim = purpose !== "periodic" && pods.runtimeGone(owner.uid);
+    const reclaim = purpose !== "periodic" && pods.hasEnded(owner.uid);
     return reclaim ? { remove: { kind: "pod-terminated" } } : null;
   },
 };

@@ -22,8 +22,8 @@ export const imageKeep = reasons<ImageKeepReason>({
   },
   "keep-rule": {
     title: "keep rule",
-    text: ({ pattern, source, name }) =>
-      `keep rule ${clean(pattern)} (${clean(source)})${name === pattern ? "" : ` matches ${clean(name)}`}`,
+    text: ({ pattern, source, name, earlier }) =>
+      `keep rule ${clean(pattern)} (${clean(source)})${name === pattern ? "" : ` matches ${clean(name)}`}${earlier === true ? ", an earlier name of the image" : ""}`,
   },
   "keep-loaded": {
     title: "loaded from an archive",
@@ -111,6 +111,11 @@ export const imageBlock = reasons<ImageBlock>({
     title: "cannot read the pods of this node",
     text: ({ message }) =>
       `cannot read the pods of this node, whose images count as in use: ${clean(message)}`,
+  },
+  "pods-incomplete": {
+    title: "the kubelet's list of pods is incomplete",
+    text: ({ message }) =>
+      `the kubelet's list of pods, whose images count as in use, is incomplete: ${clean(message)}`,
   },
   "invalid-capacity": {
     title: "invalid filesystem figures",

@@ -32,6 +32,7 @@ export const ledgerShape = v.pipe(
         lastUsedAt: v.nullable(timeField),
         lastUsedWatchedNs: v.nullable(watchedField),
         names: v.string(),
+        earlierNames: v.optional(textsField, []),
         sizeBytes: bytesField,
         ghost: v.nullable(
           v.pipe(
@@ -60,6 +61,7 @@ export const ledgerShape = v.pipe(
         absentPasses: countField,
         deadPasses: countField,
         deadSinceWatchedNs: v.nullable(watchedField),
+        origin: v.optional(v.nullable(v.picklist(["api", "pending", "static"])), null),
       }),
       ({ uid, deadSinceWatchedNs, ...it }) =>
         [uid, { ...it, deadSinceWatched: deadSinceWatchedNs }] as const,
@@ -98,6 +100,7 @@ export function ledgerDocument(ledger: Ledger) {
       lastUsedAt: timeTextOrNull(it.lastUsedAt),
       lastUsedWatchedNs: it.lastUsedWatched,
       names: it.names,
+      earlierNames: it.earlierNames,
       sizeBytes: it.sizeBytes,
       ghost:
         it.ghost === null
@@ -118,6 +121,7 @@ export function ledgerDocument(ledger: Ledger) {
       absentPasses: it.absentPasses,
       deadPasses: it.deadPasses,
       deadSinceWatchedNs: it.deadSinceWatched,
+      origin: it.origin,
     })),
     sandboxImages: [...ledger.sandboxImages].map(([id, name]) => ({ id, name })),
     releases: [...ledger.releases].map(([runtime, it]) => ({ runtime, ...it })),

@@ -137,6 +137,7 @@ export const imageTable = tableOf({
       names: v.string(),
       size_bytes: bytesColumn,
       ...ghostShape,
+      earlier_names: textsColumn,
     }),
     v.check((row) => isWhole(row), "a ghost stands in three columns or in none"),
   ),
@@ -148,6 +149,7 @@ export const imageTable = tableOf({
       lastUsedAt: row.last_used_at,
       lastUsedWatched: row.last_used_watched,
       names: row.names,
+      earlierNames: row.earlier_names,
       sizeBytes: row.size_bytes,
       ghost: ghostOf(row),
     },
@@ -162,6 +164,7 @@ export const imageTable = tableOf({
     it.ghost?.since ?? null,
     it.ghost === null ? null : BigInt(it.ghost.attempts),
     it.ghost?.retryWatched ?? null,
+    JSON.stringify(it.earlierNames),
   ],
 });
 
@@ -190,6 +193,7 @@ export const podTable = tableOf({
     absent_passes: countColumn,
     dead_passes: countColumn,
     dead_since_watched: v.nullable(watchedColumn),
+    origin: v.nullable(v.picklist(["api", "pending", "static"])),
   }),
   entry: (row): readonly [ReturnType<typeof podUid>, PodRecord] => [
     podUid(row.uid),
@@ -197,9 +201,10 @@ export const podTable = tableOf({
       absentPasses: row.absent_passes,
       deadPasses: row.dead_passes,
       deadSinceWatched: row.dead_since_watched,
+      origin: row.origin,
     },
   ],
-  cells: (it) => [BigInt(it.absentPasses), BigInt(it.deadPasses), it.deadSinceWatched],
+  cells: (it) => [BigInt(it.absentPasses), BigInt(it.deadPasses), it.deadSinceWatched, it.origin],
 });
 
 export const sandboxImageTable = tableOf({

@@ -158,4 +158,8 @@ export const migrations: readonly string[] = [
   `,
   // One removal made a runtime delayed for good, which images that share layers brought about; it is learned anew.
   `DELETE FROM ledger_release WHERE late_removals > 0`,
+  `
+  ALTER TABLE ledger_image ADD COLUMN earlier_names TEXT NOT NULL DEFAULT '[]';
+  ALTER TABLE ledger_pod ADD COLUMN origin TEXT;
+  `,
 ];

@@ -94,6 +94,7 @@ const pods: v.GenericSchema<unknown, PodReading> = v.variant("kind", [
     pods: v.array(
       v.object({
         uid: aPodUid,
+        origin: v.optional(v.picklist(["api", "static", "listed", "directory"]), "api"),
         finished: v.boolean(),
         evicted: v.boolean(),
         images: textsField,

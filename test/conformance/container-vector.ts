@@ -99,10 +99,10 @@ function judgementOf({ pods }: ContainerVector): PodJudgement {
     state: pods.sourcesReady
       ? { kind: "ready", source: "vector" }
       : { kind: "not-ready", source: "vector", why: "the sources of the vector are not ready" },
-    contentGone: (uid) => (pods.contentShouldBeRemoved.includes(uid) ? "pod-gone" : null),
-    runtimeGone: (uid) => pods.runtimeShouldBeRemoved.includes(uid),
+    shouldRemoveContent: (uid) => (pods.contentShouldBeRemoved.includes(uid) ? "pod-gone" : null),
+    hasEnded: (uid) => pods.runtimeShouldBeRemoved.includes(uid),
     foreignDead: () => false,
-    fading: () => false,
+    mayBeDeleted: () => false,
   };
 }
 

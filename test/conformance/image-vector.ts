@@ -183,6 +183,7 @@ function recordOf(record: ImageVector["records"][string]): ImageRecord {
     lastUsedAt: record.lastUsed === null ? null : time(record.lastUsed),
     lastUsedWatched: null,
     names: "",
+    earlierNames: [],
     sizeBytes: 0n,
     ghost: null,
   };

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -39,9 +39,11 @@ afterAll(async () => {
   rmSync(directory, { recursive: true });
 });
 
-const read = (change: Partial<KubeletOptions> = {}): Promise<PodReading> =>
+const rootDirectory = join(directory, "kubelet");
+mkdirSync(join(rootDirectory, "pods"), { recursive: true });
+const read = (change: Partial<KubeletOptions> = {}, root = rootDirectory): Promise<PodReading> =>
   readPods(
-    { source: "kubelet-api", rootDirectory: "/nowhere", kubelet: { ...options, ...change } },
+    { source: "kubelet-api", rootDirectory: root, kubelet: { ...options, ...change } },
     signal,
   );
 
@@ -89,6 +91,51 @@ describe("the kubelet's list of pods", () => {
     kubelet.answer = { kind: "pods", pods: [aPod("uid-mirror", { annotations })] };
     const pods = await kubeletPods(options, signal);
     expect(pods.map((pod) => String(pod.uid))).toEqual(["uid-mirror", "0123abcd"]);
+  });
+
+  test("tells pods of the API server from static ones, by the kubelet's own note", async () => {
+    const from = (source: string, more: object = {}) => ({
+      annotations: { "kubernetes.io/config.source": source, ...more },
+    });
+    kubelet.answer = {
+      kind: "pods",
+      pods: [
+        aPod("uid-api", from("api")),
+        aPod("uid-file", from("file", { "kubernetes.io/config.hash": "uid-file" })),
+        aPod("uid-mirror", from("api", { "kubernetes.io/config.mirror": "uid-of-file" })),
+        aPod("uid-plain"),
+      ],
+    };
+    const pods = await kubeletPods(options, signal);
+    expect(pods.map(({ uid, origin }) => [String(uid), origin])).toEqual([
+      ["uid-api", "api"],
+      ["uid-file", "static"],
+      ["uid-mirror", "api"],
+      ["uid-of-file", "static"],
+      ["uid-plain", "listed"],
+    ]);
+  });
+
+  test("is joined with the directories of pods that it does not name", async () => {
+    const root = join(directory, "another-root");
+    for (const uid of ["uid-a", "uid-b"]) mkdirSync(join(root, "pods", uid), { recursive: true });
+    kubelet.answer = { kind: "pods", pods: [aPod("uid-a")] };
+    const reading = await read({}, root);
+    expect(
+      reading.kind === "ready" && reading.pods.map(({ uid, origin }) => [String(uid), origin]),
+    ).toEqual([
+      ["uid-a", "listed"],
+      ["uid-b", "directory"],
+    ]);
+  });
+
+  test("is a failed reading where the directories of pods cannot be read", async () => {
+    kubelet.answer = { kind: "pods", pods: [aPod("uid-a")] };
+    expect(await read({}, "/nowhere")).toMatchObject({
+      kind: "failed",
+      source: "kubelet-api",
+      message: expect.stringMatching(/\/nowhere\/pods failed: it does not exist; .*--root-dir/),
+    });
   });
 
   test("may be empty, as the kubelet writes it", async () => {

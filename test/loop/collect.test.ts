@@ -392,7 +392,7 @@ describe("containers first, then images", () => {
 
   test("all containers of the node went with the pass: no grace begins because of that", async () => {
     // Dead for longer than a day, as watched.
-    const record = { absentPasses: 0, deadPasses: 2, deadSinceWatched: watched(0n) };
+    const record = { absentPasses: 0, deadPasses: 2, deadSinceWatched: watched(0n), origin: null };
     const fake = aNode({
       containers: [dead("a")],
       sandboxes: [aSandbox("a", { state: "not-ready" })],

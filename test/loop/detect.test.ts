@@ -72,7 +72,7 @@ describe("what is remembered", () => {
   });
 
   test("a detection leaves what is known of pods to the passes that judge them", async () => {
-    const record = { absentPasses: 1, deadPasses: 1, deadSinceWatched: null };
+    const record = { absentPasses: 1, deadPasses: 1, deadSinceWatched: null, origin: null };
     const pods = new Map([[podUid("uid-a"), record]]);
     const fake = aNode({ ledger: aLedger({ pods }) });
     await detect(fake.engine, never);

@@ -118,7 +118,7 @@ describe("pods that cannot be read", () => {
     expect(blocksOf({ snapshot: { pods: { kind: "none", why: "asked for" } } })).toEqual([]);
   });
 
-  test("a kubelet that may not be believed counts as one that cannot be read", () => {
+  test("a kubelet whose list may not be believed blocks images by a reason of its own", () => {
     const snapshot: Node["snapshot"] = { pods: { kind: "ready", source: "kubelet-api", pods: [] } };
     const podSource = {
       kind: "not-ready",
@@ -126,7 +126,7 @@ describe("pods that cannot be read", () => {
       why: "it knows none of the living pods",
     } as const;
     expect(blocksOf({ snapshot })).toEqual([]);
-    expect(blocksOf({ snapshot, ask: { podSource } })).toEqual(["pods-unknown"]);
+    expect(blocksOf({ snapshot, ask: { podSource } })).toEqual(["pods-incomplete"]);
   });
 });
 

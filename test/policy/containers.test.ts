@@ -356,7 +356,7 @@ describe("the plan", () => {
   });
 
   test("says of a log directory whose pod is only absent once that it is not gone yet", () => {
-    const pods = { ...judged({}), fading: () => true };
+    const pods = { ...judged({}), mayBeDeleted: () => true };
     const logs = { ...noLogs, podLogs: [{ entry: "default_a_uid-a", uid: podUid("uid-a") }] };
     expect(planOf({ logs }, { pods }).podLogs[0]?.decision.reason.kind).toBe("pod-not-gone-yet");
   });

@@ -43,56 +43,56 @@ describe.each(["kubelet-dir", "kubelet-api"] as const)("by %s, a pod", (source) 
   const absent = viewOf(lists, reading(source, "uid-a"));
 
   test("that is absent in two passes in a row is gone", () => {
-    expect(after(absent, absent).contentGone(B)).toBe("pod-gone");
-    expect(after(absent, absent).runtimeGone(B)).toBe(true);
+    expect(after(absent, absent).shouldRemoveContent(B)).toBe("pod-gone");
+    expect(after(absent, absent).hasEnded(B)).toBe(true);
   });
 
   test("that is absent once is not", () => {
-    expect(after(present, absent).contentGone(B)).toBeNull();
-    expect(after(present, absent).fading(B)).toBe(true);
+    expect(after(present, absent).shouldRemoveContent(B)).toBeNull();
+    expect(after(present, absent).mayBeDeleted(B)).toBe(true);
   });
 
   test("that comes back in between is not", () => {
-    expect(after(absent, present, absent).contentGone(B)).toBeNull();
+    expect(after(absent, present, absent).shouldRemoveContent(B)).toBeNull();
   });
 
   test("is not where the source failed in between: that is no row", () => {
-    expect(after(absent, viewOf(lists, failed), absent).contentGone(B)).toBeNull();
+    expect(after(absent, viewOf(lists, failed), absent).shouldRemoveContent(B)).toBeNull();
   });
 
   test("that is listed is not", () => {
-    expect(after(present, present, present).contentGone(B)).toBeNull();
+    expect(after(present, present, present).shouldRemoveContent(B)).toBeNull();
   });
 
   test("with a ready sandbox lives, whatever the source says", () => {
     const view = viewOf({ sandboxes: [living, sandboxOf("b")] }, reading(source, "uid-a"));
-    expect(after(view, view, view).contentGone(B)).toBeNull();
-    expect(after(view, view, view).runtimeGone(B)).toBe(false);
+    expect(after(view, view, view).shouldRemoveContent(B)).toBeNull();
+    expect(after(view, view, view).hasEnded(B)).toBe(false);
   });
 
   test("that lived unlisted and ends is gone only two passes later: while it lived it was not absent", () => {
     const view = viewOf({ sandboxes: [living, sandboxOf("b")] }, reading(source, "uid-a"));
-    expect(after(view, view, absent).contentGone(B)).toBeNull();
-    expect(after(view, view, absent, absent).contentGone(B)).toBe("pod-gone");
+    expect(after(view, view, absent).shouldRemoveContent(B)).toBeNull();
+    expect(after(view, view, absent, absent).shouldRemoveContent(B)).toBe("pod-gone");
   });
 
   test("with a running container lives, whatever the source says", () => {
     const running = dead("b", "c", { state: "running" });
     const view = viewOf({ ...lists, containers: [running] }, reading(source, "uid-a"));
-    expect(after(view, view, view).contentGone(B)).toBeNull();
+    expect(after(view, view, view).shouldRemoveContent(B)).toBeNull();
   });
 
   test("that starts to live after it was found gone lives, on lists that are fresher than the source", () => {
     const records = rememberPods(rememberPods(new Map(), absent), absent);
     const fresh = { ...absent, sandboxes: [living, sandboxOf("b")] };
-    expect(judgePods(records, fresh).contentGone(B)).toBeNull();
+    expect(judgePods(records, fresh).shouldRemoveContent(B)).toBeNull();
   });
 
   test("known from its log directory alone is gone when it is absent twice", () => {
     const logs = { ...noLogs, podLogs: [{ entry: "default_b_uid-b", uid: B }] };
     const view = viewOf({ sandboxes: [living], logs }, reading(source, "uid-a"));
-    expect(after(view).contentGone(B)).toBeNull();
-    expect(after(view, view).contentGone(B)).toBe("pod-gone");
+    expect(after(view).shouldRemoveContent(B)).toBeNull();
+    expect(after(view, view).shouldRemoveContent(B)).toBe("pod-gone");
   });
 });
 
@@ -101,26 +101,26 @@ describe("by kubelet-api, a pod", () => {
     kind: "ready",
     source: "kubelet-api",
     pods: [
-      { uid: A, finished: false, evicted: false, images: [] },
-      { uid: B, finished: false, evicted: false, images: [], ...change },
+      { uid: A, origin: "api", finished: false, evicted: false, images: [] },
+      { uid: B, origin: "api", finished: false, evicted: false, images: [], ...change },
     ],
   });
 
   test("that finished is terminated at once, and not gone", () => {
     const judgement = after(viewOf(lists, listed({ finished: true })));
-    expect(judgement.runtimeGone(B)).toBe(true);
-    expect(judgement.contentGone(B)).toBeNull();
+    expect(judgement.hasEnded(B)).toBe(true);
+    expect(judgement.shouldRemoveContent(B)).toBeNull();
   });
 
   test("that finished while something of it runs is not terminated", () => {
     const running = dead("b", "c", { state: "running" });
     const view = viewOf({ ...lists, containers: [running] }, listed({ finished: true }));
-    expect(after(view).runtimeGone(B)).toBe(false);
+    expect(after(view).hasEnded(B)).toBe(false);
   });
 
   test("that was evicted loses its content although it is listed", () => {
     const judgement = after(viewOf(lists, listed({ finished: true, evicted: true })));
-    expect(judgement.contentGone(B)).toBe("pod-evicted");
+    expect(judgement.shouldRemoveContent(B)).toBe("pod-evicted");
   });
 });
 
@@ -142,8 +142,8 @@ describe("a source is not ready", () => {
     const view = viewOf(lists, reading("kubelet-dir", ...uids));
     const judgement = after(view, view, view);
     expect(judgement.state).toMatchObject({ kind: "not-ready" });
-    expect(judgement.contentGone(B)).toBeNull();
-    expect(judgement.runtimeGone(B)).toBe(false);
+    expect(judgement.shouldRemoveContent(B)).toBeNull();
+    expect(judgement.hasEnded(B)).toBe(false);
   });
 
   test("when nothing lives here, and it knows none of the pods that left something", () => {
@@ -174,8 +174,8 @@ test("without a source nobody is gone, ever", () => {
   const view = viewOf(lists, { kind: "none", why: "a test" });
   const judgement = after(view, view, view, { ...view, watched: watched(hours(10_000)) });
   expect(judgement.state).toEqual({ kind: "none", why: "a test" });
-  expect(judgement.contentGone(B)).toBeNull();
-  expect(judgement.runtimeGone(B)).toBe(false);
+  expect(judgement.shouldRemoveContent(B)).toBeNull();
+  expect(judgement.hasEnded(B)).toBe(false);
 });
 
 describe("by the runtime alone, a pod", () => {
@@ -185,20 +185,20 @@ describe("by the runtime alone, a pod", () => {
   });
 
   test("that is dead in two passes is terminated, and in one it is not", () => {
-    expect(after(at(0n)).runtimeGone(B)).toBe(false);
-    expect(after(at(0n), at(minutes(1))).runtimeGone(B)).toBe(true);
-    expect(after(at(0n), at(minutes(1))).contentGone(B)).toBeNull();
+    expect(after(at(0n)).hasEnded(B)).toBe(false);
+    expect(after(at(0n), at(minutes(1))).hasEnded(B)).toBe(true);
+    expect(after(at(0n), at(minutes(1))).shouldRemoveContent(B)).toBeNull();
   });
 
   test("is gone when it was watched dead for --dead-pod-ttl, and not a minute earlier", () => {
-    expect(after(at(0n), at(hours(24) - minutes(1))).contentGone(B)).toBeNull();
-    expect(after(at(0n), at(hours(24))).contentGone(B)).toBe("pod-gone");
+    expect(after(at(0n), at(hours(24) - minutes(1))).shouldRemoveContent(B)).toBeNull();
+    expect(after(at(0n), at(hours(24))).shouldRemoveContent(B)).toBe("pod-gone");
   });
 
   test("counts anew when it lived in between", () => {
     const alive = { sandboxes: [living, sandboxOf("b")] };
     const judgement = after(at(0n), at(hours(12), alive), at(hours(25)), at(hours(26)));
-    expect(judgement.contentGone(B)).toBeNull();
+    expect(judgement.shouldRemoveContent(B)).toBeNull();
   });
 
   test("is not gone by the runtime's timestamps, however old they say it is", () => {
@@ -207,26 +207,26 @@ describe("by the runtime alone, a pod", () => {
     };
     const view = at(0n, ancient as Partial<PodView>);
     expect(
-      after(view, { ...view, watched: watched(hours(100) + minutes(1)) }).contentGone(B),
+      after(view, { ...view, watched: watched(hours(100) + minutes(1)) }).shouldRemoveContent(B),
     ).toBeNull();
   });
 
   test("of a node that was off for a weekend is not gone: that time was not watched", () => {
     // The watched clock counts such a gap for twice the detection period at most.
-    expect(after(at(0n), at(minutes(10)), at(minutes(11))).contentGone(B)).toBeNull();
+    expect(after(at(0n), at(minutes(10)), at(minutes(11))).shouldRemoveContent(B)).toBeNull();
   });
 
   test("known from its log directory alone is gone after the same time", () => {
     const logs = { ...noLogs, podLogs: [{ entry: "default_b_uid-b", uid: B }] };
     const only = { sandboxes: [living], logs };
-    expect(after(at(0n, only), at(hours(24) - 1n, only)).contentGone(B)).toBeNull();
-    expect(after(at(0n, only), at(hours(24), only)).contentGone(B)).toBe("pod-gone");
+    expect(after(at(0n, only), at(hours(24) - 1n, only)).shouldRemoveContent(B)).toBeNull();
+    expect(after(at(0n, only), at(hours(24), only)).shouldRemoveContent(B)).toBe("pod-gone");
   });
 
   test("that was never seen before is not gone in the pass that sees it first, even with a TTL of 0", () => {
     const view = at(0n, { limits: { ...memoryLimits, deadPodTtl: minutes(0) } });
-    expect(after(view).contentGone(B)).toBeNull();
-    expect(after(view, view).contentGone(B)).toBe("pod-gone");
+    expect(after(view).shouldRemoveContent(B)).toBeNull();
+    expect(after(view, view).shouldRemoveContent(B)).toBe("pod-gone");
   });
 });
 
@@ -246,8 +246,8 @@ describe("what is remembered", () => {
     const source = reading("kubelet-dir", "uid-a");
     const read = viewOf({ sandboxes: [living], logs }, source);
     const unread = viewOf({ sandboxes: [living], logs: { kind: "failed", message: "no" } }, source);
-    expect(after(read, unread, read).contentGone(podUid("uid-c"))).toBeNull();
-    expect(after(read, unread, read, read).contentGone(podUid("uid-c"))).toBe("pod-gone");
+    expect(after(read, unread, read).shouldRemoveContent(podUid("uid-c"))).toBeNull();
+    expect(after(read, unread, read, read).shouldRemoveContent(podUid("uid-c"))).toBe("pod-gone");
   });
 
   test("does not grow with each pass", () => {

@@ -205,3 +205,40 @@ test("a list that names an image twice is judged by both entries: one pin keeps 
   // The kubelet goes by the last entry.
   expect(protection({ ...pinnedFirst, limits: { compat: "kubelet" } }).reason).toBeNull();
 });
+
+describe("a keep rule, where the image lost the name that it goes by,", () => {
+  const base = "localhost:5000/base";
+  const digest = `sha256:${"b".repeat(64)}`;
+  /** As CRI-O lists an image whose tag another one has now. */
+  const image = { repoTags: [], repoDigests: [`localhost@${digest}`] };
+  const record = { earlierNames: [`${base}:v1`, `${base}@${digest}`] };
+  const kept = (pattern: string, change: Case = {}) =>
+    protection({
+      image,
+      record,
+      ...change,
+      snapshot: {
+        keep: { rules: [{ pattern, source: "--keep" }], problems: [], directoriesRead: [] },
+      },
+    }).reason;
+
+  test.each([base, `${base}:v1`, "localhost:5000/**", `${base}@sha256:bbbbbbbbbbbb`])(
+    "%s keeps it by an earlier one, and says so",
+    (pattern) => {
+      expect(kept(pattern)).toMatchObject({ kind: "keep-rule", pattern, earlier: true });
+    },
+  );
+
+  test("keeps nothing by names that the ledger does not have", () => {
+    expect(kept(base, { record: { earlierNames: [] } })).toBeNull();
+    expect(kept("localhost:5000/other")).toBeNull();
+  });
+
+  test("names another image where the tag has moved on; a rule for the repository still keeps it", () => {
+    const others = [anImage("next", { repoTags: [`${base}:v1`] })];
+    expect(kept(`${base}:v1`, { others })).toBeNull();
+    expect(kept(base, { others })).toMatchObject({ kind: "keep-rule", earlier: true });
+    const archive = { earlierNames: [`${base}:v1`] };
+    expect(kept(base, { others, record: archive })).toMatchObject({ name: base });
+  });
+});

@@ -4,7 +4,15 @@ import { containerId, podUid, sandboxId } from "../../src/model/ids.ts";
 import { emptyLedger, type ImageRecord, type Ledger } from "../../src/model/ledger.ts";
 import type { MemoryLimits } from "../../src/model/limits.ts";
 import type { Image, Snapshot } from "../../src/model/snapshot.ts";
-import { type Duration, hours, instant, minutes, seconds, watched } from "../../src/model/time.ts";
+import {
+  type Duration,
+  duration,
+  hours,
+  instant,
+  minutes,
+  seconds,
+  watched,
+} from "../../src/model/time.ts";
 import {
   expectContainers,
   forgetImages,
@@ -58,6 +66,7 @@ describe("images", () => {
       lastUsedAt: null,
       lastUsedWatched: null,
       names: "registry.example/app:v1",
+      earlierNames: [],
       sizeBytes: anImage("app").sizeBytes,
       ghost: null,
     });
@@ -96,6 +105,23 @@ describe("images", () => {
       firstSeenWatched: after.watched,
       lastUsedAt: NOW,
       lastUsedWatched: watched(5n),
+    });
+  });
+
+  test("names that an image lost are remembered, the latest first, and 32 of them at most", () => {
+    const tagged = (...repoTags: readonly string[]): Image => anImage("app", { repoTags });
+    let ledger = next(aLedger(), aSnapshot({ images: [tagged("a/x:0", "a/x:kept")] }));
+    const at = (change: number, ...tags: readonly string[]) =>
+      later(minutes(change), { images: [tagged(...tags)], containers: [running] });
+    for (let change = 1; change <= 40; change += 1)
+      ledger = next(ledger, at(change, `a/x:${change}`, "a/x:kept"));
+    const record = recordOf(ledger, tagged());
+    expect(record.earlierNames).toHaveLength(32);
+    expect(record.earlierNames.slice(0, 2)).toEqual(["a/x:39", "a/x:38"]);
+    const back = recordOf(next(ledger, at(41, "a/x:39")), tagged());
+    expect(back.earlierNames.slice(0, 3)).toEqual(["a/x:40", "a/x:kept", "a/x:38"]);
+    expect(recordOf(next(ledger, at(41, "a/x:40", "a/x:kept")), tagged())).toMatchObject({
+      earlierNames: record.earlierNames,
     });
   });
 
@@ -232,8 +258,19 @@ describe("the grace after a boot", () => {
     );
   });
 
-  test("does not begin in a fresh ledger, where everything is young instead", () => {
-    expect(next(emptyLedger, rebooted).graceUntil).toBeNull();
+  test("begins in a fresh ledger on a machine that is up for less than the grace, and on no other", () => {
+    const lost = next(emptyLedger, rebooted);
+    expect(lost).toMatchObject({
+      graceReason: "boot",
+      graceUntil: watched(lost.watched + minutes(5)),
+    });
+    const up = (uptime: bigint) => ({
+      ...rebooted,
+      clocks: { ...rebooted.clocks, uptime: duration(uptime) },
+    });
+    expect(next(emptyLedger, up(minutes(5) - 1n)).graceReason).toBe("boot");
+    expect(next(emptyLedger, up(minutes(5))).graceUntil).toBeNull();
+    expect(next(emptyLedger, rebooted, { compat: "kubelet" }).graceUntil).toBeNull();
   });
 
   test("does not begin where it is switched off, nor where the kubelet is imitated", () => {
@@ -284,7 +321,7 @@ describe("containers, sandboxes, pods and directories", () => {
       keepDirectories: ["/b"],
     });
     const pods = new Map([
-      [podUid("u"), { absentPasses: 1, deadPasses: 0, deadSinceWatched: null }],
+      [podUid("u"), { absentPasses: 1, deadPasses: 0, deadSinceWatched: null, origin: null }],
     ]);
     const snapshot = aSnapshot({
       keep: { rules: [], problems: [], directoriesRead: ["/a", "/b"] },

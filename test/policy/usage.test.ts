@@ -192,7 +192,13 @@ describe("pods and sandboxes", () => {
     kind: "ready",
     source,
     pods: [
-      { uid: podUid("u"), finished: false, evicted: false, images: ["registry.example/other:v1"] },
+      {
+        uid: podUid("u"),
+        origin: "api",
+        finished: false,
+        evicted: false,
+        images: ["registry.example/other:v1"],
+      },
     ],
   });
 

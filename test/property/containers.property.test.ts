@@ -108,7 +108,7 @@ describe("of every plan", () => {
       fc.property(anInput, (input) => {
         for (const { state, podUid: uid } of goingOf(input)) {
           expect(state).not.toBe("running");
-          const gone = input.pods.contentGone(uid) !== null || input.limits.collectForeign;
+          const gone = input.pods.shouldRemoveContent(uid) !== null || input.limits.collectForeign;
           if (!gone) expect(state).toBe("exited");
         }
       }),
@@ -127,8 +127,7 @@ describe("of every plan", () => {
         });
         for (const unit of Map.groupBy(labelled, (one) => `${one.podUid}/${one.name}`).values()) {
           const uid = unit[0]?.podUid ?? podUid("");
-          if (input.pods.runtimeGone(uid) || unit.some(({ state }) => state === "running"))
-            continue;
+          if (input.pods.hasEnded(uid) || unit.some(({ state }) => state === "running")) continue;
           const exited = unit.filter(({ state }) => state === "exited");
           if (exited.length > 0) expect(exited.some(({ id }) => !going.has(id))).toBe(true);
         }

@@ -200,6 +200,7 @@ const podRecord = (absentPasses: number): PodRecord => ({
   absentPasses,
   deadPasses: 0,
   deadSinceWatched: null,
+  origin: null,
 });
 
 function readingOf({ source, pods }: FaultyNode): PodReading {
@@ -211,6 +212,7 @@ function readingOf({ source, pods }: FaultyNode): PodReading {
     source: "kubelet-dir",
     pods: listed.map((pod) => ({
       uid: podUid(`uid-${pod}`),
+      origin: "directory" as const,
       finished: false,
       evicted: false,
       images: [],

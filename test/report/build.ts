@@ -58,6 +58,7 @@ export const record = (differences: Partial<ImageRecord> = {}): ImageRecord => (
   lastUsedAt: at("2026-01-12T08:00:00Z"),
   lastUsedWatched: watched(1n),
   names: "",
+  earlierNames: [],
   sizeBytes: 100n * MIB,
   ghost: null,
   ...differences,

@@ -111,7 +111,13 @@ export function simEngine(ports: SimPorts): Engine {
         pods: async () => ({
           kind: "ready",
           source: "kubelet-dir",
-          pods: [...node.pods].map((uid) => ({ uid, finished: false, evicted: false, images: [] })),
+          pods: [...node.pods].map((uid) => ({
+            uid,
+            origin: "directory" as const,
+            finished: false,
+            evicted: false,
+            images: [],
+          })),
         }),
         logs: async () => null,
       },

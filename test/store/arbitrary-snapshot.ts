@@ -89,6 +89,7 @@ const pods = fc.oneof(
     pods: some(
       fc.record({
         uid: text.map(podUid),
+        origin: fc.constantFrom("api" as const, "static" as const, "listed" as const),
         finished: fc.boolean(),
         evicted: fc.boolean(),
         images: texts,

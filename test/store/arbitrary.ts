@@ -28,6 +28,7 @@ const imageRecord = fc.record({
   lastUsedAt: nullable(anInstant),
   lastUsedWatched: nullable(aWatched),
   names: text,
+  earlierNames: fc.array(text),
   sizeBytes: someBytes,
   ghost: nullable(fc.record({ since: anInstant, attempts: count, retryWatched: aWatched })),
 });
@@ -51,6 +52,7 @@ export const aLedger: fc.Arbitrary<Ledger> = fc.record({
       absentPasses: count,
       deadPasses: count,
       deadSinceWatched: nullable(aWatched),
+      origin: fc.constantFrom("api" as const, "pending" as const, "static" as const, null),
     }),
   ),
   sandboxImages: mapOf(key.map(sandboxId), text),

@@ -47,6 +47,7 @@ export function ledgerOf(count: number, turn = 0): Ledger {
           lastUsedAt: instant(BigInt(turn)),
           lastUsedWatched: watched(BigInt(turn)),
           names: "registry.example/some/name:tag",
+          earlierNames: [],
           sizeBytes: 2n ** 63n + BigInt(at),
           ghost: null,
         },

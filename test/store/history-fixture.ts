@@ -36,6 +36,7 @@ export function imageItem(turn: number, change: Partial<ImageItem> = {}): ImageI
         lastUsedAt: null,
         lastUsedWatched: null,
         names: "",
+        earlierNames: [],
         sizeBytes: 1000n,
         ghost: null,
       },

@@ -15,6 +15,7 @@ const record: ImageRecord = {
   lastUsedAt: null,
   lastUsedWatched: null,
   names: "a",
+  earlierNames: [],
   sizeBytes: 3n,
   ghost: null,
 };
@@ -72,7 +73,7 @@ describe("the ledger on disk", () => {
     "UPDATE ledger_state SET keep_directories = '[1]'",
     "UPDATE ledger_state SET keep_directories = 'x'",
     "UPDATE ledger_state SET had_containers = 7",
-    "INSERT INTO ledger_pod VALUES ('u', -1, 0, NULL)",
+    "INSERT INTO ledger_pod VALUES ('u', -1, 0, NULL, NULL)",
     "DELETE FROM ledger_state",
   ])("what we cannot have written is refused: %s", (sql) => {
     const db = openInMemory();

@@ -77,6 +77,7 @@ function blockCheck(block: ImageBlock): readonly DoctorCheck[] {
       return [ok(name, imageBlock.text(block))];
     case "usage-unknown":
     case "pods-unknown":
+    case "pods-incomplete":
     case "invalid-capacity":
       return [
         failed(

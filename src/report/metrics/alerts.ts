@@ -90,7 +90,7 @@ export const ALERTS: readonly Alert[] = [
   {
     name: "CrigcImagesBlocked",
     expression:
-      'crigc_image_removal_blocked{block=~"usage-unknown|pods-unknown|invalid-capacity"} == 1',
+      'crigc_image_removal_blocked{block=~"usage-unknown|pods-unknown|pods-incomplete|invalid-capacity"} == 1',
     holdsFor: "30m",
     severity: "warning",
     summary: "No image is removed: {{ $labels.block }}",

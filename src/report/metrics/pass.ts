@@ -75,8 +75,8 @@ function countPlan(metrics: MetricRegistry, plan: ImagePlan): void {
     plan.blocks.map((block) => [[block.kind], 1] as const),
   );
   metrics.set("crigc_image_candidates", plan.candidates.length);
-  const unknown = plan.blocks.some(
-    (it) => it.kind === "usage-unknown" || it.kind === "pods-unknown",
+  const unknown = plan.blocks.some(({ kind }) =>
+    ["usage-unknown", "pods-unknown", "pods-incomplete"].includes(kind),
   );
   metrics.set("crigc_in_use_unknown", unknown ? 1 : 0);
 }

@@ -69,16 +69,16 @@ export function judged(change: {
 }): PodJudgement {
   const among = (uids: readonly string[] | undefined, uid: PodUid): boolean =>
     (uids ?? []).includes(uid);
-  const contentGone = (uid: PodUid): "pod-gone" | "pod-evicted" | null => {
+  const shouldRemoveContent = (uid: PodUid): "pod-gone" | "pod-evicted" | null => {
     if (among(change.gone, uid)) return "pod-gone";
     return among(change.evicted, uid) ? "pod-evicted" : null;
   };
   return {
     state: stateOf(change),
-    contentGone,
-    runtimeGone: (uid) => contentGone(uid) !== null || among(change.terminated, uid),
+    shouldRemoveContent,
+    hasEnded: (uid) => shouldRemoveContent(uid) !== null || among(change.terminated, uid),
     foreignDead: (uid) => among(change.foreignDead, uid),
-    fading: () => false,
+    mayBeDeleted: () => false,
   };
 }
 
@@ -154,7 +154,7 @@ export const noLogs: LogFacts = {
 export function viewOf(
   node: Partial<Pick<PodView, "containers" | "sandboxes" | "logs">>,
   pods: PodReading,
-  change: Partial<Pick<PodView, "watched" | "limits">> = {},
+  change: Partial<Pick<PodView, "watched" | "limits" | "observedAt">> = {},
 ): PodView {
   return {
     containers: [],
@@ -162,6 +162,7 @@ export function viewOf(
     logs: null,
     ...node,
     pods,
+    observedAt: NOW,
     watched: watched(hours(100)),
     limits: memoryLimits,
     ...change,
@@ -174,12 +175,19 @@ export const reading = (
 ): PodReading => ({
   kind: "ready",
   source,
-  pods: uids.map((uid) => ({ uid: podUid(uid), finished: false, evicted: false, images: [] })),
+  pods: uids.map((uid) => ({
+    uid: podUid(uid),
+    origin: source === "kubelet-api" ? "api" : "directory",
+    finished: false,
+    evicted: false,
+    images: [],
+  })),
 });
 
 export const aPodRecord = (change: Partial<PodRecord> = {}): PodRecord => ({
   absentPasses: 0,
   deadPasses: 0,
   deadSinceWatched: null,
+  origin: null,
   ...change,
 });

@@ -96,6 +96,7 @@ export function aRecord(change: Partial<ImageRecord> = {}): ImageRecord {
     lastUsedAt: null,
     lastUsedWatched: null,
     names: "",
+    earlierNames: [],
     sizeBytes: 100n * MIB,
     ghost: null,
     ...change,
