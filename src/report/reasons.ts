@@ -7,7 +7,7 @@ interface Kind {
 }
 
 /** Values that a document takes as they are. Times, spans and records need a name with a unit, or fields of their own. */
-type Plain = string | number | readonly string[];
+type Plain = string | number | boolean | undefined | readonly string[];
 
 interface Wording<Reason> {
   /** A few words, for a heading or a column. */
