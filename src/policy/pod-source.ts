@@ -80,7 +80,7 @@ function lacksLivingPods(view: Doubted): string | null {
 /** What lies further in the future was created by another clock, and says nothing of its age. */
 function isNew({ observedAt }: PodView, { createdAt }: { readonly createdAt: Instant }): boolean {
   const age = since(observedAt, createdAt);
-  return age < UNKNOWN_AGE && -age < UNKNOWN_AGE;
+  return age < UNKNOWN_AGE && age + UNKNOWN_AGE > 0n;
 }
 
 /** Pods by the source's own answer: what only a directory knows is not in the kubelet's list. */

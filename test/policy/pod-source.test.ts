@@ -104,8 +104,8 @@ describe("a pod that is new", () => {
   });
 
   test("that the clock places far in the future is not new", () => {
-    expect(stateOf(withNew(-seconds(59))).kind).toBe("ready");
-    expect(stateOf(withNew(-hours(1))).kind).toBe("not-ready");
+    expect(stateOf(withNew(seconds(-59))).kind).toBe("ready");
+    expect(stateOf(withNew(hours(-1))).kind).toBe("not-ready");
   });
 });
 
