@@ -3,10 +3,10 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
+import type { CommandWords } from "../src/cli/command.ts";
 import { commands } from "../src/cli/commands.ts";
 import { exitTable } from "../src/cli/exit.ts";
-import { flagUsage, optionUsage, usageOf } from "../src/cli/help.ts";
-import type { CommandWords } from "../src/cli/words.ts";
+import { flagUsage, optionUsage, usageOf } from "../src/cli/help/help.ts";
 import { dashed, defaultWords, type Field, GROUPS, variablesOf } from "../src/config/field.ts";
 import { type FieldName, fieldNames, fieldOf } from "../src/config/fields.ts";
 import { expectedInFile } from "../src/config/schema.ts";

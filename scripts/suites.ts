@@ -74,6 +74,7 @@ export const suites: readonly Suite[] = [
   {
     name: "shells",
     run: { tests: ["test/e2e/shells"] },
+    needsExecutable: true,
     groups: ["shells"],
     testSeconds: 60,
     suiteMinutes: 5,

@@ -4,9 +4,8 @@ import { fieldByFlag, fieldOf } from "../config/fields.ts";
 import { suggestion } from "../config/nearest.ts";
 import { quoted } from "../config/value.ts";
 import { ConfigError, type ConfigIssue } from "../model/errors.ts";
-import type { Command } from "./command.ts";
+import type { Command, CommandOption, Invocation, Operand } from "./command.ts";
 import { optionNames, type OptionToken, type Token, tokensOf } from "./tokens.ts";
-import type { CommandOption, Invocation, Operand } from "./words.ts";
 
 export type Parsed =
   | {

@@ -1,8 +1,110 @@
-/** A command: its words, and what it does. */
-import type { CommandContext } from "./context.ts";
-import type { CommandWords, Invocation } from "./words.ts";
+/** What a command is: its words, which parsing, help and completion read, and what it is given to run with. */
+
+import type { Environment } from "../config/arguments.ts";
+import type { Config } from "../config/config.ts";
+import type { ConfigReader } from "../config/load.ts";
+import type { Screen } from "../report/terminal.ts";
+import type { Openers } from "./openers.ts";
+
+export interface Operand {
+  /** In capitals: `REF`. */
+  readonly name: string;
+  readonly required: boolean;
+  readonly repeated?: true;
+  readonly choices?: readonly string[];
+  /** What the shell completes. */
+  readonly completes?: "file" | "directory";
+  readonly help: string;
+}
+
+/** An option of one command, beside the flags of the table. */
+export interface CommandOption {
+  /** Without dashes. */
+  readonly name: string;
+  /** What stands for the value; `null`: a switch. */
+  readonly placeholder: string | null;
+  readonly choices?: readonly string[];
+  /** What the shell completes. */
+  readonly completes?: "file" | "directory";
+  /** An empty value means something; else it is refused as that of a script whose variable is not set. */
+  readonly mayBeEmpty?: true;
+  readonly help: string;
+}
+
+export interface CommandWords {
+  /** One word, or two where commands belong together: `keep list`. */
+  readonly name: string;
+  /** One line without a full stop. */
+  readonly summary: string;
+  /** Whole sentences, for its help and the manual. */
+  readonly doc: string;
+  readonly operands: readonly Operand[];
+  readonly options: readonly CommandOption[];
+  /** Whether it answers as a table and as JSON; else it writes text, and takes no `-o`. */
+  readonly json: boolean;
+  /** It changes nothing, on the node or in a file. A command that does obeys `dryRun` of its context. */
+  readonly readOnly: boolean;
+  /** Its text is JSON whatever was asked for. */
+  readonly alwaysJson?: true;
+}
+
+/** What stands behind the command on this command line. */
+export interface Invocation {
+  readonly operands: readonly string[];
+  /** The texts of each option that was given; a switch has none. */
+  readonly options: ReadonlyMap<string, readonly string[]>;
+  readonly output: "table" | "json";
+}
+
+/** Whether an option was given. */
+export const has = (invocation: Invocation, name: string): boolean => invocation.options.has(name);
+
+/** The text of an option, the last one where it was given again; `null`: not given. */
+export const textOf = (invocation: Invocation, name: string): string | null =>
+  invocation.options.get(name)?.at(-1) ?? null;
 
 export interface Command extends CommandWords {
   /** Resolves to the exit code; throws what `exitOf` knows. */
   readonly run: (context: CommandContext, invocation: Invocation) => Promise<number>;
+}
+
+export interface Build {
+  readonly version: string;
+  /** "" where it is not known. */
+  readonly commit: string;
+}
+
+/** The process, as main fills it. */
+export interface World {
+  /** The answer. */
+  readonly stdout: (text: string) => void;
+  /** The story. */
+  readonly stderr: (text: string) => void;
+  /** What stdout is; its width is `null` where it is no terminal. */
+  readonly screen: Screen;
+  /** Aborts on SIGINT and SIGTERM. */
+  readonly signal: AbortSignal;
+  readonly build: Build;
+  readonly reader: ConfigReader;
+  readonly open: Openers;
+}
+
+export interface CommandContext extends World {
+  readonly env: Environment;
+  /**
+   * Read at the first use, so that a command that needs none works beside a broken file; throws `ConfigError` then.
+   * Its warnings have been written to stderr.
+   */
+  readonly config: Config;
+  /**
+   * Reads flags, environment and files again, and says nothing; what is bound to the process stays as it was read first,
+   * and once it is connected, what is bound to its connection. Throws `ConfigError`.
+   */
+  readonly reload: (connected: boolean) => Config;
+  /** Whether flag or environment ask to change nothing; a file says so for `run` and `gc` alone. Throws `ConfigError`. */
+  readonly dryRun: boolean;
+  /** What this command line says over the defaults: no file and no variable of this machine. Throws `ConfigError`. */
+  readonly given: () => Config;
+  /** Every command there is, for help, completion and the manual. */
+  readonly commands: readonly CommandWords[];
 }

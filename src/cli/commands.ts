@@ -1,29 +1,26 @@
 /** The table of commands, in the order of help. Adding one is its file and its line here. */
 
-import { audit } from "./audit.ts";
 import type { Command } from "./command.ts";
-import { completion } from "./completion.ts";
-import { config } from "./config.ts";
-import { doctor } from "./doctor.ts";
-import { explain } from "./explain.ts";
-import { gc } from "./gc.ts";
-import { help } from "./help-command.ts";
-import { history } from "./history.ts";
-import { hold } from "./hold.ts";
-import { images } from "./images.ts";
-import { install } from "./install.ts";
-import { keepBaseline } from "./keep-baseline.ts";
-import { keepCheck } from "./keep-check.ts";
-import { keepList } from "./keep-list.ts";
-import { plan } from "./plan.ts";
-import { printCommands } from "./print.ts";
-import { release } from "./release.ts";
-import { report } from "./report.ts";
-import { run } from "./run.ts";
-import { snapshot } from "./snapshot.ts";
-import { status } from "./status.ts";
-import { uninstall } from "./uninstall.ts";
-import { version } from "./version.ts";
+import { audit } from "./commands/audit.ts";
+import { completion } from "./commands/completion.ts";
+import { config } from "./commands/config.ts";
+import { doctor } from "./commands/doctor.ts";
+import { explain } from "./commands/explain.ts";
+import { gc } from "./commands/gc.ts";
+import { help } from "./commands/help.ts";
+import { history } from "./commands/history.ts";
+import { hold, release } from "./commands/hold.ts";
+import { images } from "./commands/images.ts";
+import { install, uninstall } from "./commands/install.ts";
+import { plan } from "./commands/plan.ts";
+import { printCommands } from "./commands/print.ts";
+import { report } from "./commands/report.ts";
+import { run } from "./commands/run.ts";
+import { snapshot } from "./commands/snapshot.ts";
+import { status } from "./commands/status.ts";
+import { version } from "./commands/version.ts";
+import { keepBaseline } from "./keep/baseline.ts";
+import { keepCheck, keepList } from "./keep/list.ts";
 
 export const commands: readonly Command[] = [
   run,

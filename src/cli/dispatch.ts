@@ -7,11 +7,12 @@ import { type ConfigReader, loadConfig } from "../config/load.ts";
 import { ConfigError, messageOf } from "../model/errors.ts";
 import { clean } from "../report/terminal.ts";
 import { parseCommandLine } from "./args.ts";
+import type { CommandContext, World } from "./command.ts";
 import { commands } from "./commands.ts";
-import type { CommandContext, World } from "./context.ts";
+import { versionAnswer } from "./commands/version.ts";
 import { exit, exitOf } from "./exit.ts";
-import { helpOn, rootHelp } from "./help.ts";
-import { versionAnswer } from "./version.ts";
+import { completions } from "./help/complete.ts";
+import { helpOn, rootHelp } from "./help/help.ts";
 
 export async function dispatch(
   argv: readonly string[],
@@ -19,6 +20,11 @@ export async function dispatch(
   world: World,
 ): Promise<number> {
   try {
+    // Not a command of the table: only the completion scripts call it.
+    if (argv[0] === "__complete") {
+      world.stdout(completions(argv.slice(1), commands));
+      return exit.done;
+    }
     const parsed = parseCommandLine(argv, commands);
     switch (parsed.kind) {
       case "help":

@@ -1,14 +1,16 @@
-/** What commands open: the node to read, the node to collect on, and the state directory. Main fills it with the real things. */
+/** What commands open: the node to read, the node to collect on, the state directory, and the machine around them. Main fills it. */
 
 import type { Config } from "../config/config.ts";
 import type { Meter } from "../execute/meter.ts";
 import type { Engine, ReadEngine } from "../loop/ports.ts";
+import type { RuntimeErrorKind } from "../model/errors.ts";
+import type { HoldState } from "../model/hold.ts";
 import type { Ledger } from "../model/ledger.ts";
 import type { ImageCandidate } from "../model/plan.ts";
-import type { Snapshot } from "../model/snapshot.ts";
+import type { KeepRules, Snapshot } from "../model/snapshot.ts";
+import type { Duration, Instant } from "../model/time.ts";
 import type { Log } from "../report/log/log.ts";
 import type { StoreReader } from "../store/open.ts";
-import type { Tools } from "./tools.ts";
 
 /** A node that can be looked at; nothing here can remove, and no file of the state directory is created or changed. */
 export interface OpenNode {
@@ -56,3 +58,97 @@ export interface AgentRun {
   readonly reload: (connected: boolean) => Config;
   readonly signal: AbortSignal;
 }
+
+export interface Tools {
+  /** The wall clock. */
+  now(): Instant;
+  hostName(): string;
+  hold(config: Config): HoldPlaces;
+  /** The keep rules as a pass would read them now, without any runtime. Never rejects for what is wrong in them. */
+  keepRules(config: Config): Promise<KeepRules>;
+  baseline(config: Config): BaselineFile;
+  /** Throws `HostError` where the file is no archive of images. */
+  archivedImages(path: string): Promise<readonly ArchivedImage[]>;
+  /** Whole or not at all. Throws `HostError` of kind `write`. */
+  writeFile(path: string, text: string): void;
+  /** The body of an answer of the running agent. Throws `HostError` of kind `http` where none answers. */
+  askAgent(config: Config, path: string): Promise<string>;
+  machine(config: Config): Machine;
+}
+
+/** The state directory and the run directory: collection is held if either says so. */
+export interface HoldPlaces {
+  read(): HoldState;
+  /** Takes the place of a hold that is there; where it lies now and when it ends. Throws `HostError` of kind `write`. */
+  set(hold: { readonly length: Duration; readonly reason: string }): {
+    readonly path: string;
+    readonly until: Instant;
+  };
+  /** `false`: there was none. Throws `HostError` of kind `write` where one cannot be taken away. */
+  release(): boolean;
+}
+
+export interface ArchivedImage {
+  readonly id: string;
+  readonly names: readonly string[];
+}
+
+/** `baseline.list` of the keep directory, and the stamp in the state directory that says that it was made. */
+export interface BaselineFile {
+  readonly path: string;
+  /** `null`: there is none. Throws `HostError` where it cannot be read. */
+  read(): string | null;
+  /** Throws `HostError` of kind `write`. */
+  write(text: string): void;
+  /** When `--once` wrote it; `null`: not yet. */
+  stamp(): string | null;
+  /** Throws `StoreError` where the state directory cannot keep it. */
+  setStamp(text: string): void;
+}
+
+/** What `doctor` looks at; nothing here changes anything. */
+export interface Machine {
+  readonly userId: number;
+  /** "" where it cannot be read. */
+  bootId(): string;
+  /** The configured socket, or every well-known one that is there, each real one once. */
+  sockets(): Promise<readonly SocketFact[]>;
+  directory(path: string): DirectoryFact;
+  kubelet(): KubeletFact;
+}
+
+export interface KubeletFact {
+  /** Paths that say that a kubelet belongs to this node. */
+  readonly signs: readonly string[];
+  /** Its processes. */
+  readonly running: readonly number[];
+  /** What is written somewhere, by the names of its configuration; the rest is its default. */
+  readonly settings: readonly {
+    readonly field: string;
+    readonly text: string;
+    /** A file or a flag. */
+    readonly source: string;
+  }[];
+  /** Files of its that cannot be read or understood. */
+  readonly problems: readonly string[];
+}
+
+export interface SocketFact {
+  readonly endpoint: string;
+  readonly answer:
+    | { readonly kind: "runtime"; readonly name: string; readonly version: string }
+    | { readonly kind: "error"; readonly error: RuntimeErrorKind; readonly message: string };
+}
+
+export type DirectoryFact =
+  | {
+      readonly kind: "present";
+      readonly writable: boolean;
+      readonly availableBytes: bigint;
+      /** 0 where the filesystem has no limit of inodes. */
+      readonly inodes: bigint;
+      readonly inodesFree: bigint;
+    }
+  /** `creatable`: the nearest directory above it can be written. */
+  | { readonly kind: "absent"; readonly creatable: boolean }
+  | { readonly kind: "failed"; readonly message: string };

@@ -3,7 +3,7 @@ import { parseArgs } from "node:util";
 
 import { dashed } from "../config/field.ts";
 import { fieldByFlag, fieldOf } from "../config/fields.ts";
-import type { CommandOption } from "./words.ts";
+import type { CommandOption } from "./command.ts";
 
 export interface OptionToken {
   readonly kind: "option";

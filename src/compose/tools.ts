@@ -5,7 +5,7 @@ import { realpath } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
 
-import type { BaselineFile, KubeletFact, Machine, SocketFact, Tools } from "../cli/tools.ts";
+import type { BaselineFile, KubeletFact, Machine, SocketFact, Tools } from "../cli/openers.ts";
 import type { Config } from "../config/config.ts";
 import { probeEndpoint } from "../cri/discover.ts";
 import { parseEndpoint, wellKnownSockets } from "../cri/endpoint.ts";

@@ -1,7 +1,6 @@
 // A process of its own for dispatch and commands: what they write is kept, and files come from texts.
 
-import type { Command } from "../../src/cli/command.ts";
-import type { World } from "../../src/cli/context.ts";
+import type { Command, World } from "../../src/cli/command.ts";
 import { dispatch } from "../../src/cli/dispatch.ts";
 import type { Environment } from "../../src/config/arguments.ts";
 import { plainScreen, type Screen } from "../../src/report/terminal.ts";

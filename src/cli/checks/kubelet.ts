@@ -9,7 +9,7 @@ import { ConfigError } from "../../model/errors.ts";
 import type { Threshold } from "../../model/limits.ts";
 import type { Filesystem } from "../../model/snapshot.ts";
 import type { DoctorCheck } from "../../report/table/doctor.ts";
-import type { KubeletFact } from "../tools.ts";
+import type { KubeletFact } from "../openers.ts";
 import { ok, warning } from "./check.ts";
 
 export interface KubeletFacts {

@@ -4,7 +4,7 @@ import type { Ledger } from "../../model/ledger.ts";
 import { type Instant, minutes, since, toRfc3339 } from "../../model/time.ts";
 import { counted, humanBytes, humanDuration } from "../../report/bytes.ts";
 import type { DoctorCheck } from "../../report/table/doctor.ts";
-import type { DirectoryFact } from "../tools.ts";
+import type { DirectoryFact } from "../openers.ts";
 import { failed, ok, warning } from "./check.ts";
 
 export const userCheck = (userId: number): DoctorCheck =>

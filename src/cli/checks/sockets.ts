@@ -1,7 +1,7 @@
 /** Which socket answers as a container runtime, and whether it is clear which one is meant. */
 
 import type { DoctorCheck } from "../../report/table/doctor.ts";
-import type { SocketFact } from "../tools.ts";
+import type { SocketFact } from "../openers.ts";
 import { failed, ok } from "./check.ts";
 
 const NAME = "socket";

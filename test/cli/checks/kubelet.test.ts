@@ -3,7 +3,7 @@
 import { describe, expect, test } from "bun:test";
 
 import { kubeletChecks } from "../../../src/cli/checks/kubelet.ts";
-import type { KubeletFact } from "../../../src/cli/tools.ts";
+import type { KubeletFact } from "../../../src/cli/openers.ts";
 import type { Filesystem } from "../../../src/model/snapshot.ts";
 import type { DoctorCheck } from "../../../src/report/table/doctor.ts";
 import { load } from "../../config/loading.ts";

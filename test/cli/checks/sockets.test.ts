@@ -3,7 +3,7 @@
 import { expect, test } from "bun:test";
 
 import { socketCheck } from "../../../src/cli/checks/sockets.ts";
-import type { SocketFact } from "../../../src/cli/tools.ts";
+import type { SocketFact } from "../../../src/cli/openers.ts";
 
 const answering = (endpoint: string, name = "containerd"): SocketFact => ({
   endpoint,

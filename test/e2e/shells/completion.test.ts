@@ -1,26 +1,22 @@
 // The completion scripts work in the shells that they are for, and the manual page is good roff.
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { manualPage } from "../../../src/cli/man.ts";
-import { bashScript } from "../../../src/cli/shell/bash.ts";
-import { fishScript } from "../../../src/cli/shell/fish.ts";
-import { completionTable } from "../../../src/cli/shell/table.ts";
-import { zshScript } from "../../../src/cli/shell/zsh.ts";
+import { manualPage } from "../../../src/cli/help/man.ts";
 import { exampleCommands } from "../../cli/world.ts";
+import { program, runProgram } from "../../support/program.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "crigc-shells-"));
 const script = (name: string): string => join(folder, name);
 const files = join(folder, "files");
 
-beforeAll(() => {
-  const table = completionTable(exampleCommands);
-  writeFileSync(script("bash"), bashScript(table));
-  writeFileSync(script("zsh"), zshScript(table));
-  writeFileSync(script("fish"), fishScript(table));
+beforeAll(async () => {
+  for (const shell of ["bash", "zsh", "fish"])
+    writeFileSync(script(shell), (await runProgram(["completion", shell])).stdout);
+  symlinkSync(program, join(folder, "crigc"));
   mkdirSync(join(files, "folder"), { recursive: true });
   writeFileSync(join(files, "file.yaml"), "");
 });
@@ -29,18 +25,22 @@ afterAll(() => rmSync(folder, { recursive: true }));
 function run(argv: readonly string[], stdin = ""): string {
   const { exitCode, stdout, stderr } = Bun.spawnSync([...argv], {
     stdin: Buffer.from(stdin),
-    env: { ...process.env, HOME: folder },
+    env: { ...process.env, HOME: folder, PATH: `${folder}:/usr/bin:/bin` },
   });
   if (exitCode !== 0 || stderr.length > 0)
     throw new Error(`${argv.join(" ")}: ${exitCode} ${stderr.toString()}`);
   return stdout.toString();
 }
 
-/** What stands before the cursor, and what is proposed, in the order of names. */
+/** The line before the cursor, and what is proposed, in the order of names. */
 const CASES: readonly (readonly [string, string])[] = [
-  ["crigc h", "hold"],
-  ["crigc keep ", "baseline list"],
-  ["crigc keep l", "list"],
+  ["crigc ho", "hold"],
+  ["crigc keep b", "baseline"],
+  ["crigc print ", "cloud-config config daemonset openrc-script prometheus-rules systemd-unit"],
+  ["crigc help pri", "print"],
+  ["crigc help print c", "cloud-config config"],
+  ["crigc help f", "flags"],
+  ["crigc completion ", "bash fish zsh"],
   ["crigc --compat ", "kubelet none"],
   ["crigc --compat k", "kubelet"],
   [
@@ -50,10 +50,11 @@ const CASES: readonly (readonly [string, string])[] = [
   ["crigc hold --rea", "--reason"],
   ["crigc gc --rea", ""],
   ["crigc gc -o j", "json"],
-  ["crigc keep baseline --format o", "oci"],
-  ["crigc --keep keep h", "hold"],
-  ["crigc -v 3 keep l", "list"],
+  ["crigc history --kind s", "sandbox"],
+  ["crigc --keep keep ho", "hold"],
+  ["crigc -v 3 keep li", "list"],
   ["crigc --max-images ", ""],
+  ["crigc __", ""],
 ];
 
 const sorted = (words: readonly string[]): string => words.toSorted().join(" ");
@@ -67,13 +68,13 @@ describe("bash", () => {
     );
 
   test.each([...CASES, ["crigc --compat=k", "kubelet"], ["crigc --compat=", "kubelet none"]])(
-    "%s: %s",
+    "the line %s is completed with %j",
     (line, wanted) => {
       expect(proposals(line)).toBe(sorted(wanted.split(" ")));
     },
   );
 
-  test("files and directories", () => {
+  test("paths are completed behind a flag that takes one", () => {
     expect(proposals(`crigc --config ${files}/f`)).toBe(`${files}/file.yaml ${files}/folder`);
     expect(proposals(`crigc --state-dir ${files}/f`)).toBe(`${files}/folder`);
   });
@@ -88,11 +89,11 @@ describe("fish", () => {
         .map((it) => it.split("\t")[0] ?? ""),
     );
 
-  test.each(CASES)("%s: %s", (line, wanted) => {
+  test.each(CASES)("the line %s is completed with %j", (line, wanted) => {
     expect(proposals(line)).toBe(sorted(wanted.split(" ")));
   });
 
-  test("files and directories", () => {
+  test("paths are completed behind a flag that takes one", () => {
     expect(proposals(`crigc --config ${files}/f`)).toBe(`${files}/file.yaml ${files}/folder/`);
     expect(proposals(`crigc --state-dir ${files}/f`)).toBe(`${files}/folder/`);
   });
@@ -102,7 +103,7 @@ describe("zsh", () => {
   test("what is typed is completed", () => {
     const typed: readonly (readonly [string, string])[] = [
       ["crigc ho", "crigc hold "],
-      ["crigc keep l", "crigc keep list "],
+      ["crigc keep li", "crigc keep list "],
       ["crigc --compat k", "crigc --compat kubelet "],
       ["crigc --compat=k", "crigc --compat=kubelet "],
       ["crigc hold --rea", "crigc hold --reason "],

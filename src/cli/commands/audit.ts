@@ -1,0 +1,44 @@
+/** `crigc audit`: what looks leaked or inconsistent on the node. */
+
+import { printedJson } from "../../report/document/json.ts";
+import { auditDocument, auditTable } from "../../report/table/audit.ts";
+import { type Command, textOf } from "../command.ts";
+import { exit } from "../exit.ts";
+import { auditFindings } from "../read/audit-findings.ts";
+import { shownNode } from "../read/node-plan.ts";
+
+export const audit: Command = {
+  name: "audit",
+  summary: "what looks leaked or inconsistent, with commands to look closer",
+  doc: "Images without a name, images that were removed and are still listed, bytes that no image explains, containers and sandboxes that Kubernetes did not make, references that no image carries, strays among the pod logs. CRI shows one namespace of the runtime only: what other clients keep there appears as unexplained bytes. Changes nothing, and exits 0 whatever it finds.",
+  operands: [],
+  options: [
+    {
+      name: "snapshot",
+      placeholder: "FILE",
+      completes: "file",
+      help: "look through this file of crigc snapshot, offline",
+    },
+  ],
+  json: true,
+  readOnly: true,
+  run: async (context, invocation) => {
+    const prepared = await shownNode(context, {
+      purpose: { kind: "periodic" },
+      parts: { containers: "all", images: true },
+      snapshotFile: textOf(invocation, "snapshot"),
+    });
+    const { snapshot } = prepared;
+    const report = {
+      runtime: snapshot.runtime,
+      observedAt: snapshot.observedAt,
+      findings: auditFindings(prepared),
+    };
+    context.stdout(
+      invocation.output === "json"
+        ? printedJson(auditDocument(report))
+        : auditTable(report, context.screen),
+    );
+    return exit.done;
+  },
+};

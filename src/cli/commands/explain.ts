@@ -1,0 +1,54 @@
+/** `crigc explain`: the rules that apply to one image, container or sandbox, in the order they were tried. */
+
+import { printedJson } from "../../report/document/json.ts";
+import {
+  type ExplainedThing,
+  explanationDocument,
+  explanationTable,
+} from "../../report/table/explanation.ts";
+import { clean } from "../../report/terminal.ts";
+import { type Command, textOf } from "../command.ts";
+import { exit } from "../exit.ts";
+import { shownNode } from "../read/node-plan.ts";
+import { purposeOf } from "../read/parts.ts";
+import { thingsNamed } from "../read/resolve-reference.ts";
+
+export const explain: Command = {
+  name: "explain",
+  summary: "the rules that apply to one image, container or sandbox",
+  doc: "In the order in which they were tried, with the one that decided. REF is an ID or the beginning of one, or an image's tag, digest or repository, or the name of a container or pod. With --compat kubelet first seen and last used are what the ledger knows, and the decision is that of a kubelet that has just started. Exit 8 where nothing is called so.",
+  operands: [{ name: "REF", required: true, help: "an image, a container or a sandbox" }],
+  options: [
+    { name: "all-unused", placeholder: null, help: "explain what gc --all-unused would do" },
+    {
+      name: "snapshot",
+      placeholder: "FILE",
+      completes: "file",
+      help: "explain from this file of crigc snapshot, offline",
+    },
+  ],
+  json: true,
+  readOnly: true,
+  run: async (context, invocation) => {
+    const [reference = ""] = invocation.operands;
+    const prepared = await shownNode(context, {
+      purpose: purposeOf(invocation),
+      parts: { containers: "all", images: true },
+      snapshotFile: textOf(invocation, "snapshot"),
+    });
+    const things: readonly ExplainedThing[] = thingsNamed(prepared, reference);
+    const report = { reference, things, blocks: prepared.plan.images?.blocks ?? [] };
+    if (things.length === 0) {
+      context.stderr(
+        `crigc: no image, container or sandbox of this node is called ${clean(reference)}; crigc images and crigc plan list them\n`,
+      );
+      return exit.unknown;
+    }
+    context.stdout(
+      invocation.output === "json"
+        ? printedJson(explanationDocument(report))
+        : explanationTable(report, context.screen),
+    );
+    return exit.done;
+  },
+};

@@ -1,0 +1,26 @@
+/** `crigc help`: the same as `--help`, the list of all flags, and the manual page. */
+import type { Command } from "../command.ts";
+import { exit } from "../exit.ts";
+import { helpOn } from "../help/help.ts";
+import { manualPage } from "../help/man.ts";
+
+export const help: Command = {
+  name: "help",
+  summary: "help on a command, on all flags, or the manual",
+  doc: "`crigc help flags` lists every flag. `crigc help manual` writes the manual page, for `man -l -`.",
+  operands: [
+    { name: "COMMAND", required: false, repeated: true, help: "a command, flags or manual" },
+  ],
+  options: [],
+  json: false,
+  readOnly: true,
+  run: async (context, { operands }) => {
+    const topic = operands.join(" ");
+    context.stdout(
+      topic === "manual"
+        ? manualPage(context.commands, context.build)
+        : helpOn(topic, context.commands, context.screen),
+    );
+    return exit.done;
+  },
+};

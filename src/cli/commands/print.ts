@@ -1,0 +1,222 @@
+/** `crigc print …`: units, manifests and configuration as text, for images and automation. */
+import { type BinarySource, cloudConfig } from "../../install/cloud-config.ts";
+import { configTemplate } from "../../install/config-template.ts";
+import { daemonSet } from "../../install/daemonset.ts";
+import { openrcScript } from "../../install/openrc.ts";
+import { DEFAULT_BIN_DIRECTORY } from "../../install/paths.ts";
+import { DEFAULT_SOCKET, directoryOf, placesOf } from "../../install/runtime-places.ts";
+import { givenSettings } from "../../install/settings.ts";
+import { systemdUnit } from "../../install/unit.ts";
+import { ConfigError } from "../../model/errors.ts";
+import { prometheusRules } from "../../report/metrics/rules.ts";
+import {
+  type Command,
+  type CommandContext,
+  type CommandOption,
+  has,
+  type Invocation,
+  textOf,
+} from "../command.ts";
+import { exit } from "../exit.ts";
+import { bad, pathOf } from "./root-option.ts";
+
+type Printer = Pick<Command, "name" | "summary" | "doc" | "options"> & {
+  readonly text: (context: CommandContext, invocation: Invocation) => string;
+};
+
+const printing = ({ text, ...words }: Printer): Command => ({
+  ...words,
+  operands: [],
+  json: false,
+  readOnly: true,
+  run: async (context, invocation) => {
+    context.stdout(text(context, invocation));
+    return exit.done;
+  },
+});
+
+const BIN_DIR: CommandOption = {
+  name: "bin-dir",
+  placeholder: "DIR",
+  completes: "directory",
+  help: `directory of the executable (default ${DEFAULT_BIN_DIRECTORY})`,
+};
+
+const executableOf = (invocation: Invocation): string =>
+  `${pathOf(invocation, "bin-dir") ?? DEFAULT_BIN_DIRECTORY}/crigc`;
+
+const unit = printing({
+  name: "print systemd-unit",
+  summary: "the systemd unit that install writes",
+  doc: "For images that are built in another way.",
+  options: [BIN_DIR],
+  text: (_, invocation) => systemdUnit({ executable: executableOf(invocation) }),
+});
+
+const script = printing({
+  name: "print openrc-script",
+  summary: "the OpenRC script that install writes",
+  doc: "For images that are built in another way.",
+  options: [BIN_DIR],
+  text: (_, invocation) => openrcScript({ executable: executableOf(invocation) }),
+});
+
+const template = printing({
+  name: "print config",
+  summary: "the configuration file with every setting, its meaning and its default",
+  doc: "Each setting is a comment, so that the file as it is changes nothing.",
+  options: [],
+  text: () => configTemplate(),
+});
+
+const cloud = printing({
+  name: "print cloud-config",
+  summary: "a cloud-config that installs the agent on the first boot",
+  doc: "The executable comes from the machine's image (--path), from a mirror (--url with --sha256), or from an attached disk (--disk, and --path on it). Flags that stand beside it become the configuration of the machine.",
+  options: [
+    {
+      name: "path",
+      placeholder: "FILE",
+      help: "where the executable lies, in the image (default /opt/crigc/crigc) or on the disk (default /crigc)",
+    },
+    { name: "url", placeholder: "URL", help: "fetch the executable from there; needs --sha256" },
+    {
+      name: "sha256",
+      placeholder: "SUM",
+      help: "the executable's sum in SHA256SUMS: another one is not run",
+    },
+    {
+      name: "disk",
+      placeholder: "LABEL",
+      help: "label of the file system that the executable lies on",
+    },
+    {
+      name: "baseline",
+      placeholder: null,
+      help: "keep the images that are there at the first start",
+    },
+  ],
+  text: (context, invocation) =>
+    cloudConfig({
+      source: sourceOf(invocation),
+      settings: givenSettings(context.given().values),
+      baseline: has(invocation, "baseline"),
+    }),
+});
+
+function sourceOf(invocation: Invocation): BinarySource {
+  const url = textOf(invocation, "url");
+  const sha256 = textOf(invocation, "sha256");
+  const label = textOf(invocation, "disk");
+  const path = pathOf(invocation, "path");
+  if (url !== null || sha256 !== null) {
+    if (label !== null) throw bad("disk", label, "contradicts --url; give one of the two");
+    if (path !== null) throw bad("path", path, "means nothing with --url; leave it out");
+    return mirrorOf(url ?? "", sha256 ?? "");
+  }
+  if (label === null) return { kind: "image", path: path ?? "/opt/crigc/crigc" };
+  if (!/^[\w.+@-]{1,64}$/.test(label))
+    throw bad(
+      "disk",
+      label,
+      "is no label of a file system; expected letters, digits and . _ + @ -",
+    );
+  return { kind: "disk", label, path: path ?? "/crigc" };
+}
+
+function mirrorOf(url: string, sha256: string): BinarySource {
+  if (!URL.canParse(url) || !/^https?:\/\/[!-~]+$/.test(url))
+    throw bad("url", url, "is no address of a mirror; expected http:// or https://");
+  if (!/^[0-9a-f]{64}$/.test(sha256))
+    throw bad("sha256", sha256, "is no SHA-256 sum; expected 64 hex digits, as in SHA256SUMS");
+  return { kind: "mirror", url, sha256 };
+}
+
+const cluster = printing({
+  name: "print daemonset",
+  summary: "a DaemonSet that runs the agent on every node of a cluster",
+  doc: "Flags that stand beside it become arguments of the agent. The socket is that of --container-runtime-endpoint (default containerd's), and from it follows which directories of the node are shown to it.",
+  options: [
+    {
+      name: "image",
+      placeholder: "REF",
+      help: "the image that holds crigc, with its digest",
+    },
+    { name: "namespace", placeholder: "NAME", help: "namespace (default kube-system)" },
+    {
+      name: "image-store",
+      placeholder: "DIR",
+      help: "where the runtime keeps its images, if its socket is none of the known ones",
+    },
+  ],
+  text: (context, invocation) => daemonSet(daemonSetOptions(context, invocation)),
+});
+
+function daemonSetOptions(context: CommandContext, invocation: Invocation) {
+  const { values, endpoints, paths } = context.given();
+  const socket = (endpoints.runtime ?? DEFAULT_SOCKET).replace(/^unix:\/\//, "");
+  const store = pathOf(invocation, "image-store");
+  const places =
+    store === null
+      ? placesOf(socket)
+      : { socketDirectory: directoryOf(socket), imageStore: store, kubeletDirectory: null };
+  if (places === null)
+    throw bad(
+      "container-runtime-endpoint",
+      socket,
+      "is no socket whose image store is known; name it with --image-store",
+    );
+  const rootDir = paths.rootDir ?? places.kubeletDirectory;
+  return {
+    image: imageOf(invocation),
+    namespace: namespaceOf(invocation),
+    socket,
+    places,
+    paths: { ...paths, rootDir },
+    flags: [
+      ...(paths.rootDir === rootDir ? [] : [`--root-dir=${rootDir}`]),
+      ...givenSettings(values)
+        .filter(({ name }) => name !== "containerRuntimeEndpoint")
+        .flatMap(({ flags }) => flags),
+    ],
+  };
+}
+
+function imageOf(invocation: Invocation): string {
+  const image = textOf(invocation, "image");
+  if (image === null)
+    throw new ConfigError([
+      {
+        source: "crigc print daemonset",
+        text: "",
+        message:
+          "--image is missing; expected the image that holds crigc, such as registry.example/crigc@sha256:…",
+      },
+    ]);
+  if (/^[\w.:/-]+@sha256:[0-9a-f]{64}$/.test(image)) return image;
+  throw bad(
+    "image",
+    image,
+    "has no digest; expected NAME@sha256:…, so that every node runs the same",
+  );
+}
+
+function namespaceOf(invocation: Invocation): string {
+  const name = textOf(invocation, "namespace") ?? "kube-system";
+  if (/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(name)) return name;
+  throw bad(
+    "namespace",
+    name,
+    "is no name of a namespace; expected lower-case letters, digits and -",
+  );
+}
+
+const rules = printing({
+  name: "print prometheus-rules",
+  summary: "alerting and recording rules for Prometheus",
+  doc: "A file of rules, as Prometheus reads it.",
+  options: [],
+  text: () => prometheusRules(),
+});
+
+export const printCommands: readonly Command[] = [unit, script, cloud, cluster, rules, template];

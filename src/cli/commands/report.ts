@@ -1,0 +1,113 @@
+/** `crigc report`: the history and the present node as one self-contained page. */
+
+import { quoted } from "../../config/value.ts";
+import type { Prepared } from "../../loop/prepare.ts";
+import { ConfigError, HostError, messageOf, RuntimeError } from "../../model/errors.ts";
+import { hours, type Instant, instant } from "../../model/time.ts";
+import { htmlReport } from "../../report/html/page.ts";
+import { clean } from "../../report/terminal.ts";
+import { type Command, type CommandContext, type Invocation, textOf } from "../command.ts";
+import { exit, exitOf } from "../exit.ts";
+import { momentOf } from "../read/history-request.ts";
+import { planNode } from "../read/node-plan.ts";
+import { readHistory } from "../read/read-history.ts";
+
+const PERIOD = hours(24 * 7);
+/** More than the store keeps of anything. */
+const EVERYTHING = 100_000;
+
+export const report: Command = {
+  name: "report",
+  summary: "the node and its history for eyes: one self-contained HTML page",
+  doc: "The disk over time with its thresholds, what was removed and why, what is kept and by which rule, and what would go next. The page needs no network. Where the node cannot be read it is written from the history alone, and the exit is 3.",
+  operands: [],
+  options: [
+    {
+      name: "html",
+      placeholder: "FILE",
+      completes: "file",
+      help: "write the page into this file; - for stdout",
+    },
+    {
+      name: "since",
+      placeholder: "TIME",
+      help: "from this moment on: a time, a day, or how long ago (default 168h)",
+    },
+  ],
+  json: false,
+  readOnly: false,
+  run: async (context, invocation) => {
+    const path = pathOf(invocation);
+    const to = context.open.now();
+    const from = sinceOf(invocation, to);
+    const node = await nodeNow(context);
+    const page = pageOf(context, { from, to, node });
+    if (path === "-") context.stdout(page);
+    else if (context.dryRun)
+      context.stdout(`Dry run: the report would be written to ${clean(path)}.\n`);
+    else {
+      context.open.writeFile(path, page);
+      context.stdout(`The report is in ${clean(path)}.\n`);
+    }
+    if ("prepared" in node) return exit.done;
+    context.stderr(`crigc: the node is not in the report: ${clean(messageOf(node.failure))}\n`);
+    return exitOf(node.failure) ?? exit.internal;
+  },
+};
+
+function pathOf(invocation: Invocation): string {
+  const path = textOf(invocation, "html");
+  if (path !== null) return path;
+  const message = "--html is missing; expected --html FILE";
+  throw new ConfigError([{ source: "crigc report", text: "", message }]);
+}
+
+function sinceOf(invocation: Invocation, now: Instant): Instant {
+  const text = textOf(invocation, "since");
+  const since = text === null ? instant(now - PERIOD) : momentOf(text, "--since", now);
+  if (since < now) return since;
+  const message = `${quoted(text ?? "")} is not in the past; expected when the report begins`;
+  throw new ConfigError([{ source: "--since", text: text ?? "", message }]);
+}
+
+type NodeNow = { readonly prepared: Prepared } | { readonly failure: unknown };
+
+async function nodeNow(context: CommandContext): Promise<NodeNow> {
+  try {
+    const prepared = await planNode(context, {
+      purpose: { kind: "periodic" },
+      parts: { containers: "all", images: true },
+      snapshotFile: null,
+    });
+    return { prepared };
+  } catch (thrown) {
+    if (!(thrown instanceof RuntimeError) && !(thrown instanceof HostError)) throw thrown;
+    return { failure: thrown };
+  }
+}
+
+function pageOf(
+  context: CommandContext,
+  about: { readonly from: Instant; readonly to: Instant; readonly node: NodeNow },
+): string {
+  const { from, to, node } = about;
+  const { highPercent, lowPercent } = context.config.limits.images;
+  const store = context.open.state(context.config);
+  try {
+    const { report: history } = readHistory(store, { since: from, limit: EVERYTHING });
+    return htmlReport({
+      node: clean(context.open.hostName()),
+      version: context.build.version,
+      generatedAt: to,
+      period: { from, to },
+      history,
+      samples: store.samples({ since: from, limit: EVERYTHING }),
+      thresholds: { highPercent, lowPercent },
+      runtime: "prepared" in node ? node.prepared.snapshot.runtime : null,
+      plan: "prepared" in node ? node.prepared.plan : null,
+      planError: "prepared" in node ? null : messageOf(node.failure),
+    });
+  } finally {
+    store.close();
+  }
+}

@@ -1,0 +1,37 @@
+/** The option by which `install` and `uninstall` work on a tree that is not running, and paths of options. */
+import { ConfigError } from "../../model/errors.ts";
+import { type CommandOption, type Invocation, textOf } from "../command.ts";
+
+export const ROOT_OPTION: CommandOption = {
+  name: "root",
+  placeholder: "DIR",
+  completes: "directory",
+  help: "the file tree of an image that is not running (default: this system)",
+};
+
+/** "/" is the running system. A relative path is one below the working directory. */
+export function rootOf(invocation: Invocation): string {
+  const text = textOf(invocation, "root");
+  if (text === null) return "/";
+  if (text === "") throw bad("root", text, "is no directory; expected the tree of an image");
+  return text.replace(/(?!^)\/+$/, "");
+}
+
+/** An absolute path inside the tree, in its shortest form; `null`: not given. */
+export function pathOf(invocation: Invocation, name: string): string | null {
+  const text = textOf(invocation, name);
+  if (text === null) return null;
+  const path = text.replace(/(?!^)\/+$/, "");
+  // A unit file splits at blanks, and expands percent and dollar signs.
+  if (/^(\/[\w.+@-]+)+$/.test(path) && !/\/\.\.?(\/|$)/.test(path)) return path;
+  throw bad(
+    name,
+    text,
+    "is no path for it; expected an absolute one of letters, digits and the signs . _ + @ -",
+  );
+}
+
+export const bad = (option: string, text: string, message: string): ConfigError =>
+  new ConfigError([
+    { source: `--${option}`, text, message: `${JSON.stringify(text.slice(0, 60))} ${message}` },
+  ]);

@@ -1,0 +1,46 @@
+/** `crigc status`: what the running agent says of itself, over its control socket. */
+
+import type { Config } from "../../config/config.ts";
+import { ConfigError, HostError } from "../../model/errors.ts";
+import { screenQuery } from "../../report/http/routes.ts";
+import { clean } from "../../report/terminal.ts";
+import type { Command, CommandContext } from "../command.ts";
+import { exit } from "../exit.ts";
+
+export const status: Command = {
+  name: "status",
+  summary: "the running agent: thresholds, passes, filesystems, holds, errors",
+  doc: "Asks over the control socket in the run directory, and needs no runtime. Exit 8 where no agent answers.",
+  operands: [],
+  options: [],
+  json: true,
+  readOnly: true,
+  run: async (context, { output }) => {
+    const path = output === "json" ? "/status" : `/status.txt?${screenQuery(context.screen)}`;
+    try {
+      context.stdout(await context.open.askAgent(configToAsk(context), path));
+      return exit.done;
+    } catch (thrown) {
+      if (!(thrown instanceof HostError) || thrown.kind !== "http") throw thrown;
+      context.stderr(`crigc: ${clean(thrown.message)}\n`);
+      return exit.unknown;
+    }
+  },
+};
+
+/**
+ * Only the run directory is wanted. A file that is broken now is not the one that the agent runs with, and that is just
+ * when its status is looked at: then the command line alone says where it is.
+ */
+function configToAsk(context: CommandContext): Config {
+  try {
+    return context.config;
+  } catch (thrown) {
+    if (!(thrown instanceof ConfigError)) throw thrown;
+    const what = clean(thrown.message.replaceAll("\n", "; "));
+    context.stderr(
+      `crigc: the configuration cannot be used, the agent is asked all the same: ${what}\n`,
+    );
+    return context.given();
+  }
+}

@@ -1,0 +1,40 @@
+/** `crigc version`: what was built, from which commit. */
+import { readEmbedded } from "../../host/embedded.ts";
+import { legalPaths } from "../../install/legal.ts";
+import { document, printedJson } from "../../report/document/json.ts";
+import { type Build, type Command, has, type Invocation } from "../command.ts";
+import { exit } from "../exit.ts";
+
+export const version: Command = {
+  name: "version",
+  summary: "the version and the commit it was built from",
+  doc: "Needs no configuration and no runtime.",
+  operands: [],
+  options: [
+    { name: "licenses", placeholder: null, help: "what others wrote of it, with their licences" },
+    { name: "sbom", placeholder: null, help: "the bill of materials, as CycloneDX JSON" },
+  ],
+  json: true,
+  readOnly: true,
+  run: async (context, invocation) => {
+    const path = legalPathOf(invocation);
+    context.stdout(
+      path === null ? versionAnswer(context.build, invocation.output) : readEmbedded(path),
+    );
+    return exit.done;
+  },
+};
+
+function legalPathOf(invocation: Invocation): string | null {
+  if (has(invocation, "licenses")) return legalPaths.licenses;
+  return has(invocation, "sbom") ? legalPaths.sbom : null;
+}
+
+export function versionAnswer(build: Build, output: "table" | "json"): string {
+  const { version: number, commit } = build;
+  if (output === "json")
+    return printedJson(
+      document("Version", { version: number, commit: commit === "" ? null : commit }),
+    );
+  return commit === "" ? `crigc ${number}\n` : `crigc ${number} (${commit})\n`;
+}

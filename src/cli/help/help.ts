@@ -1,0 +1,189 @@
+/** Help, written from the tables: on everything, on one command, on all flags. */
+import { dashed, defaultWords, type Field, type Group, GROUPS } from "../../config/field.ts";
+import { fieldNames, fieldOf } from "../../config/fields.ts";
+import { suggestion } from "../../config/nearest.ts";
+import { quoted } from "../../config/value.ts";
+import { ConfigError } from "../../model/errors.ts";
+import { wrapped } from "../../report/table/table.ts";
+import { displayWidth, paint, type Screen } from "../../report/terminal.ts";
+import type { CommandOption, CommandWords, Operand } from "../command.ts";
+
+const WIDTH_DEFAULT = 80;
+/** Longer lines are harder to read, however wide the terminal is. */
+const WIDTH_MAX = 100;
+const TEXT_COLUMN = 32;
+
+/** `topic` is a command, the first word of several, `flags`, or "" for everything. */
+export function helpOn(topic: string, commands: readonly CommandWords[], screen: Screen): string {
+  const readable = { ...screen, width: Math.min(screen.width ?? WIDTH_DEFAULT, WIDTH_MAX) };
+  if (topic === "") return rootHelp(commands, screen);
+  if (topic === "flags") return printed(allFlags(readable), readable);
+  const command = commands.find(({ name }) => name === topic);
+  if (command !== undefined) return printed(commandHelp(command, readable), readable);
+  const family = commands.filter(({ name }) => name.startsWith(`${topic} `));
+  if (family.length > 0)
+    return printed(
+      [`Usage: crigc ${topic} COMMAND [FLAG…]`, "", ...commandList(family, readable)],
+      readable,
+    );
+  const known = ["flags", ...commands.map(({ name }) => name)];
+  const message = `there is no help on ${quoted(topic)}; expected a command or flags${suggestion(topic, known)}`;
+  throw new ConfigError([{ source: "crigc help", text: topic, message }]);
+}
+
+/** Fits one screen. */
+export function rootHelp(commands: readonly CommandWords[], screen: Screen): string {
+  const readable = { ...screen, width: Math.min(screen.width ?? WIDTH_DEFAULT, WIDTH_MAX) };
+  const lines = [
+    "Usage: crigc COMMAND [FLAG…]",
+    "",
+    ...wrapped(WHAT, readable),
+    "",
+    ...commandList(inFamilies(commands), readable),
+    "",
+    ...wrapped(MORE, readable),
+  ];
+  return printed(lines, readable);
+}
+
+const WHAT =
+  "Collects unused images, dead containers and sandboxes, and orphaned pod logs on this node.";
+const MORE = "crigc COMMAND --help says more of one; crigc help flags lists the flags of all.";
+
+const printed = (lines: readonly string[], screen: Screen): string => {
+  const text = `${lines.join("\n")}\n`;
+  return screen.unicode ? text : text.replaceAll("…", "...");
+};
+
+type Named = Pick<CommandWords, "name" | "summary">;
+
+/** What the commands of a first word are about. */
+const FAMILIES: Readonly<Record<string, string>> = {
+  keep: "the keep rules",
+  print: "units, manifests, rules and configuration, for automation",
+};
+
+/** What fits beside the longest name of a command on a terminal of 80 columns. */
+const SUMMARY_MAX = 66;
+
+/** Commands that share their first word take one line together, which names them where there is room. */
+function inFamilies(commands: readonly CommandWords[]): readonly Named[] {
+  const families = Map.groupBy(commands, ({ name }) => name.split(" ")[0] ?? name);
+  return [...families].flatMap(([first, members]): readonly Named[] => {
+    if (members.length === 1) return members;
+    const words = members.map(({ name }) => name.slice(first.length + 1));
+    const about = FAMILIES[first] ?? "several commands";
+    const summary = `${about}: ${words.join(", ")}`;
+    return [{ name: first, summary: summary.length > SUMMARY_MAX ? about : summary }];
+  });
+}
+
+function commandList(commands: readonly Named[], screen: Screen): readonly string[] {
+  const column = Math.max(...commands.map(({ name }) => name.length)) + 4;
+  return commands.flatMap(({ name, summary }) =>
+    entry({ left: name, text: summary, column }, screen),
+  );
+}
+
+function commandHelp(command: CommandWords, screen: Screen): readonly string[] {
+  const { name, summary, doc, operands, options } = command;
+  const concerned = fieldNames
+    .filter((it) => fieldOf(it).commands.includes(name) || (it === "dryRun" && !command.readOnly))
+    .map(fieldOf);
+  const ownOptions = [...options, ...(command.json ? [OUTPUT] : [])];
+  return [
+    ...wrapped(`Usage: ${usageOf(command)}`, screen),
+    "",
+    ...wrapped(`${sentence(summary)} ${doc}`.trim(), screen),
+    ...section("Operands", operands.map(operandEntry), screen),
+    ...section("Options", ownOptions.map(optionEntry), screen),
+    ...flagSections(concerned, screen),
+    "",
+    ...wrapped("Every other flag is accepted too: crigc help flags lists them.", screen),
+  ];
+}
+
+const sentence = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+
+export const OUTPUT: CommandOption = {
+  name: "output",
+  placeholder: "table|json",
+  choices: ["table", "json"],
+  help: "how to answer (default table); -o for short",
+};
+
+/** `crigc explain REF [-o table|json] [FLAG…]`. */
+export function usageOf({ name, operands, options, json }: CommandWords): string {
+  const words = [
+    ...operands.map(operandUsage),
+    ...options.map((option) => `[${optionUsage(option)}]`),
+    ...(json ? ["[-o table|json]"] : []),
+    "[FLAG…]",
+  ];
+  return ["crigc", name, ...words].join(" ");
+}
+
+function operandUsage({ name, required, repeated, choices }: Operand): string {
+  const word = `${choices === undefined ? name : choices.join("|")}${repeated === true ? "…" : ""}`;
+  return required ? word : `[${word}]`;
+}
+
+export const optionUsage = ({ name, placeholder }: CommandOption): string =>
+  placeholder === null ? dashed(name) : `${dashed(name)} ${placeholder}`;
+
+interface Entry {
+  readonly left: string;
+  readonly text: string;
+}
+
+const operandEntry = ({ name, help }: Operand): Entry => ({ left: name, text: help });
+
+const optionEntry = (option: CommandOption): Entry => ({
+  left: optionUsage(option),
+  text: option.help,
+});
+
+function allFlags(screen: Screen): readonly string[] {
+  const intro =
+    "Every command accepts every flag, and uses those that concern it. Each has an environment variable (CRIGC_MAX_IMAGES for --max-images) and a field in configuration files (crigc config names them). Defaults stand in brackets.";
+  return [...wrapped(intro, screen), ...flagSections(fieldNames.map(fieldOf), screen)];
+}
+
+function flagSections(fields: readonly Field[], screen: Screen): readonly string[] {
+  return GROUPS.flatMap((group: Group) =>
+    section(group, fields.filter((field) => field.group === group).map(flagEntry), screen),
+  );
+}
+
+/** `--compat none|kubelet`, `--max-images N`, `--dry-run`. */
+export function flagUsage({ flag, type, placeholder }: Field): string {
+  if (type.kind === "boolean") return dashed(flag);
+  return `${dashed(flag)} ${type.kind === "choice" ? type.choices.join("|") : placeholder}`;
+}
+
+function flagEntry(field: Field): Entry {
+  const also = (field.aliases ?? []).map((alias) => `; also ${dashed(alias)}`).join("");
+  return { left: flagUsage(field), text: `${field.help}${also}${bracketed(field)}` };
+}
+
+/** What goes without saying is left out. */
+function bracketed(field: Field): string {
+  const words = defaultWords(field);
+  return words === "none" || words === "false" ? "" : ` [${words}]`;
+}
+
+function section(title: string, entries: readonly Entry[], screen: Screen): readonly string[] {
+  if (entries.length === 0) return [];
+  const lines = entries.flatMap((it) => entry({ ...it, column: TEXT_COLUMN }, screen));
+  return ["", paint(screen, "bold", `${title}:`), ...lines];
+}
+
+/** The text beside the name, or below it where the name is too long. */
+function entry(of: Entry & { readonly column: number }, screen: Screen): readonly string[] {
+  const { left, text, column } = of;
+  const lines = wrapped(text, screen, " ".repeat(column));
+  const name = `  ${left}`;
+  const [first = "", ...rest] = lines;
+  if (displayWidth(name) + 2 > column) return [name, ...lines];
+  return [name.padEnd(column) + first.trimStart(), ...rest];
+}

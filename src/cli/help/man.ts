@@ -1,0 +1,94 @@
+/** The manual page, as roff, written from the tables. */
+import { dashed, defaultWords, type Field, GROUPS, variablesOf } from "../../config/field.ts";
+import { fieldNames, fieldOf } from "../../config/fields.ts";
+import type { Build, CommandWords } from "../command.ts";
+import { exitTable } from "../exit.ts";
+import { flagUsage, optionUsage, OUTPUT, usageOf } from "./help.ts";
+
+export function manualPage(commands: readonly CommandWords[], build: Build): string {
+  return [
+    `.TH CRIGC 8 "" "crigc ${escaped(build.version)}" "System administration"`,
+    ".SH NAME",
+    "crigc \\- collects unused images, dead containers, dead sandboxes and orphaned pod logs on one node",
+    ".SH SYNOPSIS",
+    ".B crigc",
+    ".I COMMAND",
+    "[\\fIFLAG\\fR...]",
+    ".SH DESCRIPTION",
+    paragraph(DESCRIPTION),
+    ".SH COMMANDS",
+    ...commands.flatMap(commandEntry),
+    ".SH FLAGS",
+    paragraph(FLAGS),
+    ...GROUPS.flatMap((group) => [
+      `.SS ${escaped(group)}`,
+      ...fieldNames
+        .filter((name) => fieldOf(name).group === group)
+        .flatMap((name) => flagEntry(name, fieldOf(name))),
+    ]),
+    ".SH EXIT STATUS",
+    ...exitEntries(),
+    ".SH FILES",
+    ...FILES.flatMap(([path, text]) => tagged(`\\fI${escaped(path)}\\fR`, text)),
+    ".SH SEE ALSO",
+    "crictl(1), systemd(1)",
+    "",
+  ].join("\n");
+}
+
+const DESCRIPTION =
+  "crigc does on one node what the kubelet's collectors do, with the kubelet's flags, over the container runtime interface: on nodes that have no kubelet, or whose kubelet cannot be tuned, or that can never pull an image again. On any doubt nothing is removed.";
+
+const FLAGS =
+  "Every command accepts every flag and uses those that concern it. A flag goes over its environment variable, that over the drop-ins, those over the configuration file, and that over the default. Durations are written as 30s, 5m or 1h30m.";
+
+const FILES: readonly (readonly [string, string])[] = [
+  ["/etc/crigc/crigc.yaml", "The configuration file."],
+  ["/etc/crigc/conf.d", "Drop-ins, merged over it in the order of their names."],
+  ["/etc/crigc/keep.d", "Keep lists: images that are never removed."],
+  ["/var/lib/crigc", "Ledger, history and hold."],
+  ["/run/crigc", "The control socket of the agent."],
+];
+
+function commandEntry(command: CommandWords): readonly string[] {
+  const options = [...command.options, ...(command.json ? [OUTPUT] : [])];
+  return [
+    ".TP",
+    `\\fB${escaped(usageOf(command))}\\fR`,
+    sentence(`${command.summary}. ${command.doc}`),
+    ...options.flatMap((option) => [
+      ".RS",
+      ...tagged(`\\fB${escaped(optionUsage(option))}\\fR`, option.help),
+      ".RE",
+    ]),
+  ];
+}
+
+function flagEntry(name: string, field: Field): readonly string[] {
+  const also = (field.aliases ?? []).map((alias) => `, \\fB${escaped(dashed(alias))}\\fR`).join("");
+  const places = [
+    `Default: ${defaultWords(field)}.`,
+    `Environment: ${variablesOf(field).join(", ")}.`,
+    ...(field.outsideFiles === true ? [] : [`Field: ${name}.`]),
+  ];
+  return tagged(
+    `\\fB${escaped(flagUsage(field))}\\fR${also}`,
+    [`${sentence(field.help)}.`, field.doc, ...places].join(" "),
+  );
+}
+
+const exitEntries = (): readonly string[] =>
+  exitTable.flatMap(({ code, when }) => tagged(`\\fB${code}\\fR`, `${when}.`));
+
+const tagged = (tag: string, text: string): readonly string[] => [".TP", tag, paragraph(text)];
+
+const paragraph = (text: string): string => guarded(escaped(text.replaceAll("`", "")));
+
+const sentence = (text: string): string =>
+  paragraph(`${text.charAt(0).toUpperCase()}${text.slice(1)}`);
+
+/** A line that starts with a dot or a quote would be a request. */
+const guarded = (text: string): string => text.replace(/^([.'])/, "\\&$1");
+
+const escaped = (text: string): string =>
+  text.replaceAll("\\", "\\e").replaceAll("-", "\\-").replaceAll("…", "...");

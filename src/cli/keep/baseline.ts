@@ -1,0 +1,197 @@
+/** `crigc keep baseline`: writes today's images, or those of archives, as a keep list, so that none of them is ever removed. */
+
+import { quoted } from "../../config/value.ts";
+import { ConfigError, type ConfigIssue, HostError } from "../../model/errors.ts";
+import { toRfc3339 } from "../../model/time.ts";
+import { keepFileHeader, parseKeepFile } from "../../policy/keep-file.ts";
+import { parseKeepPattern } from "../../policy/keep-pattern.ts";
+import { counted } from "../../report/bytes.ts";
+import { clean } from "../../report/terminal.ts";
+import { type Command, type CommandContext, has, type Invocation } from "../command.ts";
+import { exit } from "../exit.ts";
+import type { BaselineFile } from "../openers.ts";
+
+export const keepBaseline: Command = {
+  name: "keep baseline",
+  summary: "write today's images (ID and tags) as baseline.list of the keep directory",
+  doc: "Each image is named by its ID and by its tags, so it stays although a tag moves, and so does what the tag moves to. What baseline.list names already stays in it, unless --replace is given; a list that cannot be read is refused then. Where no image is listed nothing is written. With --once it is done on the first boot of a node only: a stamp in the state directory says so. While no image is listed then the exit is 3, as while no runtime answers: the service waits for the first ones, and takes what is there by then as the baseline. With --from the images of archives are written, as docker save and ctr images export make them (tar, also with gzip or zstd), and no runtime is needed.",
+  operands: [
+    {
+      name: "ARCHIVE",
+      completes: "file",
+      required: false,
+      repeated: true,
+      help: "further archives behind --from ARCHIVE",
+    },
+  ],
+  options: [
+    {
+      name: "from",
+      placeholder: "ARCHIVE",
+      completes: "file",
+      help: "write the images of this archive; may be repeated",
+    },
+    {
+      name: "once",
+      placeholder: null,
+      help: "do nothing where it was done before on this node",
+    },
+    {
+      name: "replace",
+      placeholder: null,
+      help: "forget what baseline.list names now",
+    },
+  ],
+  json: false,
+  readOnly: false,
+  run: async (context, invocation) => {
+    const archives = archivesOf(invocation);
+    const file = context.open.baseline(context.config);
+    const once = has(invocation, "once");
+    const stamp = once ? file.stamp() : null;
+    if (stamp !== null) {
+      context.stdout(`The baseline of this node was written at ${clean(stamp)}; nothing to do.\n`);
+      return exit.done;
+    }
+    const before = has(invocation, "replace") ? [] : patternsIn(file);
+    const images =
+      archives.length === 0 ? await listedImages(context) : await archived(context, archives);
+    if (images.length === 0) return nothingListed(context, { path: file.path, once });
+    write(context, { file, images, before, once });
+    return exit.done;
+  },
+};
+
+/**
+ * A stamp would leave images that are still to be loaded without protection for good; going on without one would start an
+ * agent beside them, and make a baseline of whatever was pulled by its next start. So it is waited for, as for the runtime.
+ */
+function nothingListed(
+  context: CommandContext,
+  { path, once }: { readonly path: string; readonly once: boolean },
+): number {
+  const left = `no image is listed, so ${clean(path)} is left as it is`;
+  const advice =
+    "the baseline of this node waits until there is one; where none is meant to be there, take keep baseline --once out of the service";
+  context.stderr(`crigc: ${left}${once ? `, and ${advice}` : ""}\n`);
+  return once ? exit.runtime : exit.done;
+}
+
+interface Writing {
+  readonly file: BaselineFile;
+  readonly images: readonly BaselineImage[];
+  readonly before: readonly string[];
+  readonly once: boolean;
+}
+
+function write(context: CommandContext, { file, images, before, once }: Writing): void {
+  const writtenAt = toRfc3339(context.open.now());
+  const { text, patterns, unnamed } = baselineList(images, before, writtenAt);
+  if (!context.dryRun) file.write(text);
+  for (const image of unnamed)
+    context.stderr(
+      `crigc: warning: image ${clean(image.id)} is not in the baseline: its ID is no digest, and it has no tag\n`,
+    );
+  // After the list: a stamp without one would leave the node without a baseline for good.
+  if (once && !context.dryRun) file.setStamp(writtenAt);
+  const named = images.length - unnamed.length;
+  const names = context.dryRun ? "would name" : "now names";
+  context.stdout(
+    `${context.dryRun ? "Dry run: " : ""}${clean(file.path)} ${names} ${counted(named, "image")}, by ${counted(patterns, "pattern")}.\n`,
+  );
+}
+
+/** `--from A --from B`, and what the shell makes of `--from *.tar`. */
+function archivesOf(invocation: Invocation): readonly string[] {
+  const from = invocation.options.get("from") ?? [];
+  const [first] = invocation.operands;
+  if (first !== undefined && from.length === 0) {
+    const message = `${quoted(first)} is one word too many; expected --from in front of archives`;
+    throw new ConfigError([{ source: "crigc keep baseline", text: first, message }]);
+  }
+  return [...from, ...invocation.operands];
+}
+
+/** A list that is damaged may have named more than can be read of it, so it is never silently replaced. */
+function patternsIn(file: BaselineFile): readonly string[] {
+  const text = file.read();
+  if (text === null) return [];
+  const { rules, problems } = parseKeepFile(text, file.path);
+  if (problems.length === 0) return rules.map(({ pattern }) => pattern);
+  const advice = "mend the file, or write it anew with --replace";
+  throw new ConfigError(
+    problems.map(({ source, message }): ConfigIssue => ({
+      source,
+      text: "",
+      message: `${message}; ${advice}`,
+    })),
+  );
+}
+
+async function listedImages(context: CommandContext): Promise<readonly BaselineImage[]> {
+  const node = await context.open.node(context.config, context.signal);
+  try {
+    const images = await node.engine.observe.runtime.listImages(context.signal);
+    return images.map(({ id, repoTags }) => ({ id, names: repoTags }));
+  } finally {
+    node.close();
+  }
+}
+
+/** Every archive is read before anything is written. */
+async function archived(
+  context: CommandContext,
+  paths: readonly string[],
+): Promise<readonly BaselineImage[]> {
+  const images: BaselineImage[] = [];
+  const issues: ConfigIssue[] = [];
+  for (const path of paths) {
+    try {
+      images.push(...(await context.open.archivedImages(path)));
+    } catch (thrown) {
+      if (!(thrown instanceof HostError)) throw thrown;
+      issues.push({ source: "--from", text: path, message: thrown.message });
+    }
+  }
+  if (issues.length > 0) throw new ConfigError(issues);
+  return images;
+}
+
+/** An image of the node or of an archive. */
+export interface BaselineImage {
+  readonly id: string;
+  readonly names: readonly string[];
+}
+
+export interface BaselineList {
+  readonly text: string;
+  /** How many patterns are in it. */
+  readonly patterns: number;
+  /** Images that no pattern can name: their IDs are no digests, and they have no tags. */
+  readonly unnamed: readonly BaselineImage[];
+}
+
+/** `before`: patterns that stay although today's images do not ask for them. */
+export function baselineList(
+  images: readonly BaselineImage[],
+  before: readonly string[],
+  writtenAt: string,
+): BaselineList {
+  const groups = images.map((image) => [image.id, ...image.names].filter(isPattern));
+  const today = new Set(groups.flat());
+  const stay = before.filter((pattern) => !today.has(pattern));
+  const patterns = today.size + stay.length;
+  const lines = [
+    keepFileHeader(patterns),
+    `# Written by crigc keep baseline at ${writtenAt}. None of these images is removed; edit it as you like.`,
+    ...today,
+    ...(stay.length === 0 ? [] : ["# From before:", ...stay]),
+  ];
+  return {
+    text: `${lines.join("\n")}\n`,
+    patterns,
+    unnamed: images.filter((_, at) => groups[at]?.length === 0),
+  };
+}
+
+const isPattern = (name: string): boolean => parseKeepPattern(name).kind === "valid";

@@ -1,0 +1,120 @@
+/** `crigc keep list` and `crigc keep check`: the keep rules in force, what each of them keeps, and whether they are valid. */
+
+import type { ImageLimits } from "../../model/limits.ts";
+import type { KeepProblem, Snapshot } from "../../model/snapshot.ts";
+import { imageNames, matchPattern } from "../../policy/keep-pattern.ts";
+import { compileKeepRules, keepRuleMatches } from "../../policy/keep.ts";
+import { type SandboxNames, sandboxNames } from "../../policy/sandbox-image.ts";
+import { counted } from "../../report/bytes.ts";
+import { printedJson } from "../../report/document/json.ts";
+import {
+  keepRulesDocument,
+  type KeepRulesReport,
+  keepRulesTable,
+  type Protection,
+} from "../../report/table/keep.ts";
+import { clean } from "../../report/terminal.ts";
+import { type Command, textOf } from "../command.ts";
+import { exit } from "../exit.ts";
+import { planNode } from "../read/node-plan.ts";
+
+export const keepList: Command = {
+  name: "keep list",
+  summary: "the keep rules in force and what each of them matches on this node",
+  doc: "A rule that matches nothing may be misspelt, so it is counted. Images that are kept without a rule follow: what the runtime pins, and what is known as the sandbox image, by the runtime, by configuration or by built-in patterns. Exit 2 where the rules are invalid, so that no image is removed.",
+  operands: [],
+  options: [
+    {
+      name: "snapshot",
+      placeholder: "FILE",
+      completes: "file",
+      help: "the rules of this file of crigc snapshot, offline",
+    },
+  ],
+  json: true,
+  readOnly: true,
+  run: async (context, invocation) => {
+    const { snapshot } = await planNode(context, {
+      purpose: { kind: "periodic" },
+      parts: { containers: "none", images: true },
+      snapshotFile: textOf(invocation, "snapshot"),
+    });
+    const report = matchedRules(snapshot, context.config.limits.images);
+    context.stdout(
+      invocation.output === "json"
+        ? printedJson(keepRulesDocument(report))
+        : keepRulesTable(report, context.screen),
+    );
+    return report.problems.length === 0 ? exit.done : exit.usage;
+  },
+};
+
+export function matchedRules(
+  snapshot: Snapshot,
+  limits: Pick<ImageLimits, "infraImages">,
+): KeepRulesReport {
+  const compiled = compileKeepRules(snapshot.keep.rules);
+  const matches = keepRuleMatches(compiled, snapshot.images);
+  const problems: readonly KeepProblem[] = [...snapshot.keep.problems, ...compiled.problems];
+  return {
+    rules: Array.from(matches, ([rule, images]) => ({ rule, images })),
+    protections: protectionsOf(snapshot, limits),
+    problems,
+    matched: true,
+  };
+}
+
+function protectionsOf(
+  snapshot: Snapshot,
+  limits: Pick<ImageLimits, "infraImages">,
+): readonly Protection[] {
+  const pinned = snapshot.images.filter((image) => image.pinned);
+  const named = snapshot.images.map((image) => ({ image, names: imageNames(image) }));
+  return [
+    ...(pinned.length === 0 ? [] : [{ by: "pin" as const, pattern: null, images: pinned }]),
+    ...distinct(sandboxNames(snapshot, limits.infraImages)).map(({ by, text, pattern }) => ({
+      by,
+      pattern: text,
+      images: named
+        .filter(({ names }) => matchPattern(pattern, names) !== null)
+        .map(({ image }) => image),
+    })),
+  ];
+}
+
+/** The runtime and its sandboxes mostly name the same one. */
+const distinct = ({ patterns }: SandboxNames): SandboxNames["patterns"] =>
+  patterns.filter(
+    ({ by, text }, at) => patterns.findIndex((it) => it.by === by && it.text === text) === at,
+  );
+
+export const keepCheck: Command = {
+  name: "keep check",
+  summary: "verify the keep rules: every file and line, and the flags",
+  doc: "Reads what a pass would read, without any runtime, so it can stand in the pipeline that makes a node image. Exit 2 where something is wrong: then no image would be removed. Each problem names its file and line.",
+  operands: [],
+  options: [],
+  json: true,
+  readOnly: true,
+  run: async (context, invocation) => {
+    const { rules, problems } = await context.open.keepRules(context.config);
+    const report: KeepRulesReport = {
+      rules: rules.map((rule) => ({ rule, images: [] })),
+      protections: [],
+      problems,
+      matched: false,
+    };
+    if (invocation.output === "json") context.stdout(printedJson(keepRulesDocument(report)));
+    else if (problems.length === 0) context.stdout(`${verdict(report)}\n`);
+    for (const { source, message } of problems)
+      context.stderr(`crigc: ${clean(source)}: ${clean(message)}\n`);
+    return problems.length === 0 ? exit.done : exit.usage;
+  },
+};
+
+function verdict({ rules }: KeepRulesReport): string {
+  if (rules.length === 0) return "There are no keep rules, and nothing is wrong.";
+  const places = new Set(rules.map(({ rule }) => rule.source.replace(/:\d+$/, "")));
+  const from = Array.from(places, (place) => clean(place));
+  return `${counted(rules.length, "keep rule")} in ${from.join(", ")}: all of them are valid.`;
+}

@@ -1,0 +1,169 @@
+/** What part of the history is asked for on the command line. */
+
+import { parseDuration } from "../../config/duration.ts";
+import { quoted } from "../../config/value.ts";
+import { ConfigError } from "../../model/errors.ts";
+import type { Purpose } from "../../model/plan.ts";
+import type {
+  ContainerRemoveReason,
+  ImageTrigger,
+  LogRemoveReason,
+  SandboxRemoveReason,
+  Subject,
+} from "../../model/reason.ts";
+import { fromRfc3339, type Instant, instant } from "../../model/time.ts";
+import type { Removal } from "../../store/history-rows.ts";
+import { type CommandOption, type Invocation, textOf } from "../command.ts";
+
+export interface HistoryRequest {
+  readonly since?: Instant | undefined;
+  /** Exclusive. */
+  readonly until?: Instant | undefined;
+  readonly kinds?: readonly Removal["kind"][] | undefined;
+  /** Codes of reasons or triggers. */
+  readonly reasons?: readonly string[] | undefined;
+  readonly results?: readonly Removal["result"][] | undefined;
+  /** A part of an ID or a name. */
+  readonly text?: string | undefined;
+  readonly passId?: string | undefined;
+  /** Passes, or removals where something of them is asked for. */
+  readonly limit: number;
+}
+
+const LIMIT_DEFAULT = 50;
+const LIMIT_MAX = 100_000;
+
+// Held complete by their types: a code that is new in the model does not compile until it stands here.
+const KINDS: Readonly<Record<Subject["kind"], true>> = {
+  image: true,
+  container: true,
+  sandbox: true,
+  "pod-logs": true,
+  "log-link": true,
+};
+
+type Code =
+  | ImageTrigger["kind"]
+  | ContainerRemoveReason["kind"]
+  | SandboxRemoveReason["kind"]
+  | LogRemoveReason["kind"]
+  | Purpose["kind"];
+
+const CODES: Readonly<Record<Code, true>> = {
+  space: true,
+  inodes: true,
+  budget: true,
+  count: true,
+  age: true,
+  pressure: true,
+  "all-unused": true,
+  "pod-gone": true,
+  "pod-evicted": true,
+  "pod-terminated": true,
+  "over-per-container-limit": true,
+  "over-total-limit": true,
+  superseded: true,
+  "foreign-dead": true,
+  "container-gone": true,
+  "container-exited": true,
+  periodic: true,
+};
+
+const RESULTS: Readonly<Record<Removal["result"], true>> = {
+  removed: true,
+  "already-gone": true,
+  ghost: true,
+  skipped: true,
+  failed: true,
+};
+
+export const HISTORY_OPTIONS: readonly CommandOption[] = [
+  {
+    name: "since",
+    placeholder: "TIME",
+    help: "from this moment on: a time, a day, or how long ago (36h)",
+  },
+  { name: "until", placeholder: "TIME", help: "before this moment" },
+  {
+    name: "kind",
+    placeholder: "KIND",
+    choices: Object.keys(KINDS),
+    help: "removals of this kind of thing; may be repeated",
+  },
+  {
+    name: "reason",
+    placeholder: "CODE",
+    choices: Object.keys(CODES),
+    help: "removals for this reason, or asked for by this trigger; may be repeated",
+  },
+  {
+    name: "result",
+    placeholder: "RESULT",
+    choices: Object.keys(RESULTS),
+    help: "removals that ended so; may be repeated",
+  },
+  {
+    name: "image",
+    placeholder: "TEXT",
+    help: "removals of images whose ID, tag or digest has this text in it",
+  },
+  { name: "pass", placeholder: "ID", help: "this pass alone" },
+  {
+    name: "limit",
+    placeholder: "N",
+    help: `at most so many passes, or removals where they are chosen, the newest (default ${LIMIT_DEFAULT})`,
+  },
+];
+
+/** Throws `ConfigError`. */
+export function historyRequest(invocation: Invocation, now: Instant): HistoryRequest {
+  const image = textOf(invocation, "image");
+  const kinds = chosen(invocation, "kind", KINDS);
+  if (image !== null && kinds !== undefined && !kinds.includes("image"))
+    throw refusal("--image", image, "it chooses among images, and --kind leaves them out");
+  return {
+    since: moment(invocation, "since", now),
+    until: moment(invocation, "until", now),
+    kinds: image === null ? kinds : ["image"],
+    reasons: invocation.options.get("reason"),
+    results: chosen(invocation, "result", RESULTS),
+    text: image ?? undefined,
+    passId: textOf(invocation, "pass") ?? undefined,
+    limit: limitOf(textOf(invocation, "limit")),
+  };
+}
+
+/** The parser has refused what is no choice. */
+function chosen<Word extends string>(
+  invocation: Invocation,
+  name: string,
+  choices: Readonly<Record<Word, true>>,
+): readonly Word[] | undefined {
+  const isChoice = (text: string): text is Word => Object.hasOwn(choices, text);
+  return invocation.options.get(name)?.filter(isChoice);
+}
+
+function moment(invocation: Invocation, name: string, now: Instant): Instant | undefined {
+  const text = textOf(invocation, name);
+  return text === null ? undefined : momentOf(text, `--${name}`, now);
+}
+
+function limitOf(text: string | null): number {
+  if (text === null) return LIMIT_DEFAULT;
+  const limit = /^\d{1,7}$/.test(text) ? Number(text) : 0;
+  if (limit >= 1 && limit <= LIMIT_MAX) return limit;
+  throw refusal("--limit", text, `${quoted(text)} is not a whole number from 1 to ${LIMIT_MAX}`);
+}
+
+const refusal = (source: string, text: string, message: string): ConfigError =>
+  new ConfigError([{ source, text, message }]);
+
+/** `2026-01-15T12:00:00Z`, `2026-01-15` (its beginning in UTC), or `2h` (so long before `now`). Throws `ConfigError`. */
+export function momentOf(text: string, source: string, now: Instant): Instant {
+  const time = fromRfc3339(/^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00Z` : text);
+  if (time !== null) return time;
+  const ago = parseDuration(text);
+  if (ago !== null && ago >= 0n) return instant(now - ago);
+  const message = `${quoted(text)} is no moment; expected a time such as 2026-01-15T12:00:00Z, a day such as 2026-01-15, or how long ago, such as 36h`;
+  throw new ConfigError([{ source, text, message }]);
+}

@@ -1,0 +1,79 @@
+/** The plan of this node as it is now, or of a recorded one: what plan, images, explain and a dry run are made from. */
+
+import { type Prepared, prepareRecorded } from "../../loop/prepare.ts";
+import { type ReadOnlyPass, readOnlyPass, withMemory } from "../../loop/read-only.ts";
+import type { Ledger } from "../../model/ledger.ts";
+import type { Purpose } from "../../model/plan.ts";
+import type { Parts } from "../../policy/decide.ts";
+import { clean } from "../../report/terminal.ts";
+import type { CommandContext } from "../command.ts";
+
+export interface PlanRequest {
+  readonly purpose: Purpose;
+  readonly parts: Parts;
+  /** A file of `crigc snapshot`; `null`: the node itself. */
+  readonly snapshotFile: string | null;
+}
+
+/** Rejects where the runtime, a list or a stat fails. Opens no writer. */
+export async function planNode(context: CommandContext, request: PlanRequest): Promise<Prepared> {
+  return (await openedPlan(context, request)).prepared;
+}
+
+/**
+ * The same for commands that show what is remembered. A plan under `compat: kubelet` is that of a kubelet that has just
+ * started, to which every image is new; what the ledger knows of them is shown beside it all the same.
+ */
+export async function shownNode(context: CommandContext, request: PlanRequest): Promise<Prepared> {
+  const { prepared, ledger } = await openedPlan(context, request);
+  if (ledger === null || context.config.compat === "none") return prepared;
+  context.stderr(
+    "crigc: with --compat kubelet no plan goes by what was seen before; when an image was first seen and last used is shown as the ledger knows it\n",
+  );
+  return withMemory(prepared, ledger);
+}
+
+interface Opened {
+  readonly prepared: Prepared;
+  /** What is remembered on disk; `null`: the node is a recorded one, with the memory that it was recorded with. */
+  readonly ledger: Ledger | null;
+}
+
+async function openedPlan(context: CommandContext, request: PlanRequest): Promise<Opened> {
+  const { purpose, parts, snapshotFile } = request;
+  if (snapshotFile !== null)
+    return { prepared: await recordedPlan(context, request, snapshotFile), ledger: null };
+  const node = await context.open.node(context.config, context.signal);
+  try {
+    for (const notice of node.notices) context.stderr(`crigc: ${clean(notice)}\n`);
+    const pass: ReadOnlyPass = { purpose, parts };
+    const prepared = await readOnlyPass(node.engine, pass, context.signal);
+    return { prepared, ledger: node.ledger };
+  } finally {
+    node.close();
+  }
+}
+
+async function recordedPlan(
+  context: CommandContext,
+  request: PlanRequest,
+  file: string,
+): Promise<Prepared> {
+  const { snapshot, ledger } = await context.open.recorded(file);
+  const { limits } = context.config;
+  // The rules of the node were recorded with it; those of this command line are tried out on it.
+  const { rules } = snapshot.keep;
+  const tried = context.given().keepPatterns.map((pattern) => ({ pattern, source: "--keep" }));
+  const keep = { ...snapshot.keep, rules: [...tried, ...rules] };
+  return prepareRecorded(
+    { snapshot: { ...snapshot, keep }, ledger },
+    {
+      limits,
+      purpose: request.purpose,
+      parts: request.parts,
+      hold: { kind: "none" },
+      startedAt: null,
+      pressureTargets: [],
+    },
+  );
+}

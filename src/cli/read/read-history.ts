@@ -1,0 +1,79 @@
+/** Reads the part of the history that is asked for: passes with their removals, or removals with their passes. */
+
+import { hours, type Instant, instant } from "../../model/time.ts";
+import type { HistoryReport } from "../../report/document/history.ts";
+import type { PassRow, Removal } from "../../store/history-rows.ts";
+import type { StoreReader } from "../../store/open.ts";
+import type { HistoryRequest } from "./history-request.ts";
+
+export interface HistoryRead {
+  readonly report: HistoryReport;
+  /** There is more than the limit. */
+  readonly cut: boolean;
+}
+
+/** All that the history keeps of one kind: bounds what passes bring with them. */
+const EVERYTHING = 100_000;
+/** No pass takes longer; a removal's pass began at most so long before it. */
+const PASS_LONGEST = hours(24);
+
+export function readHistory(store: StoreReader, request: HistoryRequest): HistoryRead {
+  const { kinds, reasons, results, text, passId } = request;
+  if (passId !== undefined) return ofPass(store, request, passId);
+  const chosen = [kinds, reasons, results, text].some((it) => it !== undefined);
+  return chosen ? byRemovals(store, request) : byPasses(store, request);
+}
+
+function byPasses(store: StoreReader, request: HistoryRequest): HistoryRead {
+  const { since, until, limit } = request;
+  const found = store.passes({ since, until, limit: limit + 1 });
+  const cut = found.length > limit;
+  const passes = found.slice(0, limit).toReversed();
+  // What came before the first pass that is shown belongs to passes that are not.
+  const from = cut ? (passes[0]?.startedAt ?? since) : since;
+  const range = { since: from, until, limit: EVERYTHING };
+  const removals = store.removals(range).toReversed();
+  return { report: { passes, removals, events: store.events(range).toReversed() }, cut };
+}
+
+function byRemovals(store: StoreReader, request: HistoryRequest): HistoryRead {
+  const { limit } = request;
+  const found = store.removals({ ...request, limit: limit + 1 });
+  const removals = found.slice(0, limit).toReversed();
+  const passes = passesOf(store, removals);
+  return { report: { passes, removals, events: [] }, cut: found.length > limit };
+}
+
+function passesOf(store: StoreReader, removals: readonly Removal[]): readonly PassRow[] {
+  const [first] = removals;
+  const last = removals.at(-1);
+  if (first === undefined || last === undefined) return [];
+  const ids = new Set(removals.map((removal) => removal.passId));
+  return store
+    .passes({
+      since: instant(first.at - PASS_LONGEST),
+      until: justAfter(last.at),
+      limit: EVERYTHING,
+    })
+    .filter((pass) => ids.has(pass.id))
+    .toReversed();
+}
+
+function ofPass(store: StoreReader, request: HistoryRequest, passId: string): HistoryRead {
+  const { since, until, limit } = request;
+  const range = { since, until, limit: EVERYTHING };
+  const found = store.removals({ ...request, limit: limit + 1 });
+  return {
+    report: {
+      passes: store.passes(range).filter((pass) => pass.id === passId),
+      removals: found.slice(0, limit).toReversed(),
+      events: store
+        .events(range)
+        .filter((event) => event.passId === passId)
+        .toReversed(),
+    },
+    cut: found.length > limit,
+  };
+}
+
+const justAfter = (at: Instant): Instant => instant(at + 1n);

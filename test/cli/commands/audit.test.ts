@@ -1,0 +1,262 @@
+// What the audit finds on a node, and that a healthy one gives no finding at all.
+
+import { describe, expect, test } from "bun:test";
+
+import { auditFindings } from "../../../src/cli/read/audit-findings.ts";
+import { prepareRecorded } from "../../../src/loop/prepare.ts";
+import { imageId, podUid, sandboxId } from "../../../src/model/ids.ts";
+import type { Ledger } from "../../../src/model/ledger.ts";
+import type { Image, Snapshot } from "../../../src/model/snapshot.ts";
+import { watched } from "../../../src/model/time.ts";
+import { namesText } from "../../../src/policy/image-index.ts";
+import { auditCommands } from "../../../src/report/table/audit-commands.ts";
+import type { AuditFinding } from "../../../src/report/table/audit-finding.ts";
+import {
+  aContainer,
+  aFilesystem,
+  aLedger,
+  anImage,
+  aRecord,
+  aSandbox,
+  aSnapshot,
+  defaultLimits,
+  GIB,
+  MIB,
+  NOW,
+} from "../../support/build/values.ts";
+import { openNodeOf } from "../open-node.ts";
+import { crigc } from "../world.ts";
+
+const app = anImage("app");
+/** A node on which everything has its reason: the disk is full of its images. */
+const healthy: Partial<Snapshot> = {
+  images: [app],
+  sandboxes: [aSandbox("a")],
+  containers: [aContainer("web", { imageId: app.id })],
+  filesystems: [
+    aFilesystem({ roles: ["imagefs"], availableBytes: 95n * GIB, imageUsedBytes: 200n * MIB }),
+  ],
+};
+
+/** Every image was seen a day ago, so none is kept for its youth. */
+const seen = (images: readonly Image[] = []): Ledger =>
+  aLedger({ images: new Map(images.map(({ id }) => [id, aRecord()])) });
+
+function findings(
+  change: Partial<Snapshot>,
+  ledger: Ledger = seen(change.images),
+): readonly AuditFinding[] {
+  const snapshot = aSnapshot({ ...healthy, ...change });
+  return auditFindings(
+    prepareRecorded(
+      { snapshot, ledger },
+      {
+        limits: defaultLimits,
+        purpose: { kind: "periodic" },
+        parts: { containers: "all", images: true },
+        hold: { kind: "none" },
+        startedAt: null,
+        pressureTargets: [],
+      },
+    ),
+  );
+}
+
+const digest = `registry.example/app@sha256:${"d".repeat(64)}`;
+const madeUp = `import-2026-01-31@sha256:${"d".repeat(64)}`;
+const untagged = anImage("untagged", { repoTags: [], repoDigests: [digest] });
+
+describe("the audit finds", () => {
+  test("nothing on a node where everything has its reason", () => {
+    expect(findings({})).toEqual([]);
+  });
+
+  test("images without any name, and whether something uses them", () => {
+    const bare = anImage("bare", { repoTags: ["<none>:<none>"], repoDigests: [] });
+    const used = anImage("used", { repoTags: [] });
+    const containers = [aContainer("web", { imageId: used.id })];
+    expect(findings({ images: [bare, used], containers })).toEqual([
+      { kind: "nameless-image", image: bare, inUse: false, removable: true },
+      { kind: "nameless-image", image: used, inUse: true, removable: false },
+    ]);
+  });
+
+  test("unused images whose tag was taken, and none that is used or pinned", () => {
+    expect(findings({ images: [app, untagged] })).toEqual([
+      { kind: "untagged-image", image: untagged, removable: true },
+    ]);
+    expect(findings({ images: [app, { ...untagged, pinned: true }] })).toEqual([]);
+  });
+
+  test("images that only a made-up name of an import holds", () => {
+    const imported = { ...untagged, repoDigests: [madeUp] };
+    expect(findings({ images: [app, imported] })).toEqual([
+      { kind: "made-up-name", image: imported, inUse: false, removable: true },
+    ]);
+  });
+
+  test("an image that was removed and is still listed", () => {
+    const ghost = { since: NOW, attempts: 3, retryWatched: watched(0n) };
+    const ledger = aLedger({ images: new Map([[app.id, aRecord({ ghost })]]) });
+    expect(findings({}, ledger)).toEqual([
+      { kind: "ghost-image", image: app, since: NOW, attempts: 3 },
+    ]);
+  });
+
+  test("bytes that no image explains, from a tenth of the filesystem on", () => {
+    const at = (availableBytes: bigint): readonly string[] =>
+      findings({
+        filesystems: [aFilesystem({ roles: ["imagefs"], availableBytes, imageUsedBytes: 0n })],
+      }).map(({ kind }) => kind);
+    expect(at(90n * GIB)).toEqual([]);
+    expect(at(88n * GIB)).toEqual(["unexplained-bytes"]);
+  });
+
+  test("no blobs of images among the unexplained bytes, which lie beside the snapshots that a runtime counts", () => {
+    const of = (sizeBytes: bigint): readonly string[] =>
+      findings({
+        images: [{ ...app, sizeBytes }],
+        filesystems: [
+          aFilesystem({ roles: ["imagefs"], availableBytes: 70n * GIB, imageUsedBytes: 10n * GIB }),
+        ],
+      }).map(({ kind }) => kind);
+    expect(of(9n * GIB)).toEqual(["unexplained-bytes"]);
+    expect(of(11n * GIB)).toEqual([]);
+  });
+
+  test("an image store that is larger than its images can make it", () => {
+    const storeOf = (imageUsedBytes: bigint): readonly AuditFinding[] =>
+      findings({
+        filesystems: [aFilesystem({ availableBytes: 40n * GIB, imageUsedBytes })],
+      }).filter(({ kind }) => kind === "unexplained-store-bytes");
+    // One image of 100 MiB as reported: at most five times that, and some slack.
+    expect(storeOf(700n * MIB)).toEqual([]);
+    expect(storeOf(50n * GIB)).toMatchObject([{ usedBytes: 50n * GIB, images: 1 }]);
+  });
+
+  test("what Kubernetes did not make", () => {
+    const sandbox = aSandbox("b", { podUid: podUid("") });
+    const container = aContainer("x", {
+      sandboxId: sandbox.id,
+      podUid: podUid(""),
+      imageId: app.id,
+    });
+    const change = {
+      sandboxes: [...(healthy.sandboxes ?? []), sandbox],
+      containers: [...(healthy.containers ?? []), container],
+    };
+    expect(findings(change)).toEqual([
+      { kind: "foreign-sandbox", sandbox },
+      { kind: "foreign-container", container },
+    ]);
+  });
+
+  test("containers whose sandbox is not listed", () => {
+    const container = aContainer("lost", { sandboxId: sandboxId("gone"), imageId: app.id });
+    expect(findings({ containers: [container] })).toEqual([
+      { kind: "orphan-container", container },
+    ]);
+  });
+
+  test("a container whose image the runtime does not have", () => {
+    const container = aContainer("web", { imageName: "registry.example/gone:1" });
+    const resolutions = new Map([["registry.example/gone:1", { kind: "absent" } as const]]);
+    expect(findings({ containers: [container], resolutions })).toMatchObject([
+      {
+        kind: "unresolved-reference",
+        reference: "registry.example/gone:1",
+        message: "container web (running) of pod pod-a names it, and the runtime has no such image",
+      },
+    ]);
+  });
+
+  test("an image that is in use and that the list leaves out", () => {
+    const id = imageId(`sha256:${"e".repeat(64)}`);
+    const container = aContainer("web", { imageName: "registry.example/hidden:1" });
+    const resolutions = new Map([["registry.example/hidden:1", { kind: "image", id } as const]]);
+    expect(findings({ containers: [container], resolutions })).toMatchObject([
+      { kind: "unresolved-reference", reference: id },
+    ]);
+  });
+
+  test("a use that could not be read, once", () => {
+    const container = aContainer("web", { imageName: "registry.example/gone:1" });
+    const resolutions = new Map([
+      ["registry.example/gone:1", { kind: "unknown", message: "deadline" } as const],
+    ]);
+    expect(findings({ containers: [container], resolutions })).toMatchObject([
+      { kind: "unknown-use", subject: `container ${container.id} (web)` },
+    ]);
+  });
+
+  test("entries among the pod logs that are no pod's", () => {
+    const logs = {
+      kind: "read" as const,
+      podLogsDirectory: "/var/log/pods",
+      podLogs: [],
+      strays: ["lost+found"],
+      danglingLinks: [],
+      sizeBytes: null,
+    };
+    expect(findings({ logs })).toEqual([
+      { kind: "stray-log-entry", directory: "/var/log/pods", entry: "lost+found" },
+    ]);
+  });
+
+  test("log directories that could not be read", () => {
+    const logs = { kind: "failed", message: "opening /l failed" } as const;
+    expect(findings({ logs })).toEqual([{ kind: "unread-logs", message: "opening /l failed" }]);
+  });
+});
+
+describe("commands", () => {
+  const { runtime } = aSnapshot();
+  const finding = (image = untagged, removable = true): AuditFinding => ({
+    kind: "untagged-image",
+    image,
+    removable,
+  });
+
+  test("remove only what nothing keeps", () => {
+    const words = (removable: boolean): string =>
+      auditCommands(finding(untagged, removable), runtime).join("\n");
+    expect(words(true)).toContain(` rmi ${untagged.id}`);
+    expect(words(false)).not.toContain(" rmi ");
+  });
+
+  test("no rule of this node may keep what they remove", () => {
+    const keep = {
+      rules: [{ pattern: "registry.example/app", source: "a.list:1" }],
+      problems: [],
+      directoriesRead: [],
+    };
+    expect(findings({ images: [app, untagged], keep })).toMatchObject([{ removable: false }]);
+  });
+
+  test("take whatever the runtime says as one word of the shell", () => {
+    const image = { ...untagged, id: imageId("x'; rm -rf / #") };
+    expect(auditCommands(finding(image), runtime)[0]).toEndWith(`inspecti 'x'\\''; rm -rf / #'`);
+    const option = { ...untagged, id: imageId("--all") };
+    expect(auditCommands(finding(option), runtime)[1]).toEndWith("rmi -- '--all'");
+  });
+
+  test("are of containerd only where it is containerd", () => {
+    const ghost: AuditFinding = { kind: "ghost-image", image: app, since: NOW, attempts: 1 };
+    expect(auditCommands(ghost, runtime).join("\n")).toContain("ctr --address");
+    expect(auditCommands(ghost, { ...runtime, name: "cri-o" }).join("\n")).not.toContain("ctr");
+  });
+});
+
+test("crigc audit exits 0 whatever it finds", async () => {
+  const images = [app, untagged];
+  const ledger = aLedger({
+    images: new Map(images.map((it) => [it.id, aRecord({ names: namesText(it) })])),
+  });
+  const { node, isClosed } = openNodeOf({ snapshot: { ...healthy, images }, ledger });
+  const { code, stdout } = await crigc(["audit", "-o", "json"], { open: { node } });
+  expect({ code, closed: isClosed() }).toEqual({ code: 0, closed: true });
+  expect(JSON.parse(stdout)).toMatchObject({
+    kind: "Audit",
+    findings: [{ code: "untagged-image", commands: [expect.any(String), expect.any(String)] }],
+  });
+});

@@ -1,0 +1,126 @@
+// `crigc config` says what is in force and where it was written, and checks a file alone.
+
+import { describe, expect, test } from "bun:test";
+
+import { fieldNames } from "../../../src/config/fields.ts";
+import { kubelets, ours } from "../../config/loading.ts";
+import { crigc } from "../world.ts";
+
+const FILE = "/etc/crigc/crigc.yaml";
+const files = {
+  [FILE]: ours(
+    "imageGCHighThresholdPercent: 90\nimageMinimumGCAge: 90s\nimageStoreBudget: 21474836480\n",
+  ),
+  "/etc/crigc/conf.d/10.yaml": ours("keep: [pause]\n"),
+};
+
+describe("as JSON", () => {
+  test("each value has its source and where it was written, by its name in files", async () => {
+    const env = { CRIGC_MAX_IMAGES: "7" };
+    const { code, stdout } = await crigc(
+      ["config", "-o", "json", "-v=4", "--eviction-hard", "nodefs.available<5%"],
+      { files, env },
+    );
+    expect(code).toBe(0);
+    const document = JSON.parse(stdout);
+    expect([document.apiVersion, document.kind]).toEqual(["crigc/v1", "Config"]);
+    expect(document.files).toEqual([FILE, "/etc/crigc/conf.d/10.yaml"]);
+    expect(Object.keys(document.values)).toEqual([...fieldNames]);
+    expect(document.values).toMatchObject({
+      imageGCLowThresholdPercent: { value: 80, source: "default", from: [] },
+      imageGCHighThresholdPercent: { value: 90, source: "file", from: [`${FILE}:3`] },
+      imageMinimumGCAge: { value: "1m30s", source: "file", from: [`${FILE}:4`] },
+      imageStoreBudget: { value: "20Gi", source: "file", from: [`${FILE}:5`] },
+      keep: { value: ["pause"], source: "drop-in", from: ["/etc/crigc/conf.d/10.yaml:3"] },
+      maxImages: { value: 7, source: "environment", from: ["CRIGC_MAX_IMAGES"] },
+      evictionHard: {
+        value: { "nodefs.available": "5%" },
+        source: "flag",
+        from: ["--eviction-hard"],
+      },
+      "logging.verbosity": { value: 4, source: "flag", from: ["-v"] },
+    });
+  });
+
+  test("what it prints can be written into a file and means the same", async () => {
+    const first = JSON.parse((await crigc(["config", "-o", "json"], { files })).stdout);
+    const body = Object.entries<{ value: unknown }>(first.values)
+      .filter(([name]) => !["config", "configDir"].includes(name))
+      .map(([name, { value }]) => {
+        const [outer, inner] = name.split(".");
+        return inner === undefined ? [outer, value] : null;
+      })
+      .filter((entry) => entry !== null);
+    const again = JSON.stringify({
+      apiVersion: "crigc/v1",
+      kind: "CrigcConfiguration",
+      ...Object.fromEntries(body),
+    });
+    const second = JSON.parse(
+      (await crigc(["config", "-o", "json"], { files: { [FILE]: again } })).stdout,
+    );
+    for (const name of fieldNames)
+      expect(second.values[name].value).toEqual(first.values[name].value);
+  });
+});
+
+describe("as a table", () => {
+  test("a value in force, its source and its place stand on one line", async () => {
+    const { stdout } = await crigc(["config", "--keep", "a\u001b[31m"], { files });
+    const line = (name: string): string =>
+      stdout.split("\n").find((it) => it.startsWith(`${name} `)) ?? "";
+    expect(line("imageGCHighThresholdPercent")).toMatch(new RegExp(` 90 +file ${FILE}:3$`));
+    expect(line("imageGCLowThresholdPercent")).toMatch(/ 80 +default$/);
+    expect(line("rootDir")).toMatch(/ \/var\/lib\/kubelet if it exists, else \/ +default$/);
+    expect(line("keep")).toMatch(/ pause, a\[31m +flag /);
+  });
+
+  test("it fits a narrow terminal", async () => {
+    const screen = { width: 80, colour: false, unicode: true };
+    const { stdout } = await crigc(["config"], { files, screen });
+    expect(stdout.split("\n").filter((line) => line.length > 80)).toEqual([]);
+  });
+});
+
+describe("--check", () => {
+  test("a valid file is valid whatever the node's own configuration says", async () => {
+    const around = {
+      files: { "/new.yaml": ours("maxImages: 3"), [FILE]: "broken: [" },
+      env: { CRIGC_MAX_IMAGES: "x" },
+    };
+    expect(await crigc(["config", "--check", "/new.yaml"], around)).toEqual({
+      code: 0,
+      stdout: "/new.yaml is valid\n",
+      stderr: "",
+    });
+  });
+
+  test("a wrong file is refused with every line", async () => {
+    const around = {
+      files: { "/new.yaml": ours("maxImages: none\nimageGCLowThresholdPercnt: 3") },
+    };
+    expect(await crigc(["config", "--check", "/new.yaml"], around)).toEqual({
+      code: 2,
+      stdout: "",
+      stderr:
+        'crigc: /new.yaml:3: maxImages: "none" is not a whole number of 1 or more, or off (flag --max-images)\n' +
+        'crigc: /new.yaml:4: no field is called "imageGCLowThresholdPercnt"; expected a field of CrigcConfiguration, as crigc config lists them; did you mean imageGCLowThresholdPercent?\n',
+    });
+  });
+
+  test("a file that contradicts itself is refused", async () => {
+    const around = { files: { "/new.yaml": ours("imageGCLowThresholdPercent: 95") } };
+    expect((await crigc(["config", "--check", "/new.yaml"], around)).code).toBe(2);
+  });
+
+  test("a file that is absent is refused", async () => {
+    expect((await crigc(["config", "--check", "/new.yaml"])).code).toBe(2);
+  });
+
+  test("the kubelet's file is valid, with what is not taken over as a warning", async () => {
+    const around = { files: { "/kubelet.yaml": kubelets("imageGCHighThresholdPercent: 100") } };
+    const { code, stderr } = await crigc(["config", "--check", "/kubelet.yaml"], around);
+    expect(code).toBe(0);
+    expect(stderr).toContain("imageGCHighThresholdPercent not taken over");
+  });
+});

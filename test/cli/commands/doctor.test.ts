@@ -1,0 +1,161 @@
+// doctor as a whole: which checks there are, which are skipped because of others, and the exit code.
+
+import { describe, expect, test } from "bun:test";
+
+import type { DirectoryFact, Openers, SocketFact } from "../../../src/cli/openers.ts";
+import { HostError, RuntimeError } from "../../../src/model/errors.ts";
+import { read } from "../../store/fixture.ts";
+import { aFilesystem, aLedger, anImage, aSandbox, GIB, NOW } from "../../support/build/values.ts";
+import { scratch } from "../../support/scratch.ts";
+import { openNodeOf } from "../open-node.ts";
+import { crigc } from "../world.ts";
+
+const answering: SocketFact = {
+  endpoint: "unix:///run/containerd/containerd.sock",
+  answer: { kind: "runtime", name: "containerd", version: "1.7.24" },
+};
+
+const room: DirectoryFact = {
+  kind: "present",
+  writable: true,
+  availableBytes: GIB,
+  inodes: 0n,
+  inodesFree: 0n,
+};
+
+interface Machine {
+  readonly sockets?: readonly SocketFact[];
+  readonly node?: Openers["node"];
+  readonly directory?: DirectoryFact;
+  readonly words?: readonly string[];
+  readonly files?: Readonly<Record<string, string>>;
+}
+
+const state = scratch();
+const pause = anImage("pause", { repoTags: ["registry.k8s.io/pause:3.9"] });
+
+const wellNode = (): Openers["node"] =>
+  openNodeOf({
+    snapshot: {
+      images: [pause],
+      sandboxes: [aSandbox("a")],
+      filesystems: [aFilesystem({ availableBytes: 60n * GIB })],
+      pods: { kind: "ready", source: "cri", pods: [] },
+    },
+    ledger: aLedger({ hadContainers: false }),
+  }).node;
+
+async function doctor(machine: Machine = {}) {
+  const ran = await crigc(["doctor", "-o", "json", ...(machine.words ?? [])], {
+    files: machine.files ?? {},
+    open: {
+      now: () => NOW,
+      node: machine.node ?? wellNode(),
+      state: () => read(state).reader,
+      keepRules: async () => ({ rules: [], problems: [], directoriesRead: [] }),
+      askAgent: async () => {
+        throw new HostError("http", "there is no such socket");
+      },
+      machine: () => ({
+        userId: 0,
+        bootId: () => "boot-1",
+        sockets: async () => machine.sockets ?? [answering],
+        directory: () => machine.directory ?? room,
+        kubelet: () => ({ signs: [], running: [], settings: [], problems: [] }),
+      }),
+    },
+  });
+  const document = JSON.parse(ran.stdout) as {
+    readonly kind: string;
+    readonly healthy: boolean;
+    readonly checks: readonly { readonly name: string; readonly result: string }[];
+  };
+  return {
+    ...ran,
+    document,
+    results: new Map(document.checks.map(({ name, result }) => [name, result])),
+  };
+}
+
+describe("doctor", () => {
+  test("of a node that is well exits 0", async () => {
+    const { code, document, results } = await doctor();
+    expect({ code, healthy: document.healthy, kind: document.kind }).toEqual({
+      code: 0,
+      healthy: true,
+      kind: "Doctor",
+    });
+    expect([...results].filter(([, result]) => result !== "ok")).toEqual([["agent", "warning"]]);
+    expect([...results.keys()]).toEqual([
+      "configuration",
+      "user",
+      "socket",
+      "runtime-version",
+      "lists",
+      "filesystem-imagefs-containerfs-nodefs",
+      "blocks",
+      "pod-source",
+      "owners",
+      "sandbox-image",
+      "pod-logs",
+      "state-directory",
+      "run-directory",
+      "ledger",
+      "clock",
+      "keep-rules",
+      "kubelet",
+      "agent",
+    ]);
+  });
+
+  test("where several runtimes answer exits 8, asks none of them, and looks at all the rest", async () => {
+    const { code, results } = await doctor({
+      sockets: [answering, { ...answering, endpoint: "unix:///run/crio/crio.sock" }],
+      node: async () => {
+        throw new Error("it was asked");
+      },
+    });
+    expect(code).toBe(8);
+    expect(results.get("socket")).toBe("failed");
+    expect(results.get("node")).toBe("skipped");
+    expect(results.get("clock")).toBe("ok");
+  });
+
+  test("where a list fails exits 8 with the runtime's word", async () => {
+    const { code, document } = await doctor({
+      node: async () => {
+        throw new RuntimeError("failed", "listing images failed: rpc error");
+      },
+    });
+    expect(code).toBe(8);
+    expect(document.checks.find(({ name }) => name === "node")).toMatchObject({
+      result: "failed",
+      message: "listing images failed: rpc error",
+    });
+  });
+
+  test("where a directory cannot be used exits 8", async () => {
+    const { code, results } = await doctor({
+      directory: { kind: "failed", message: "it is no directory" },
+    });
+    expect([code, results.get("state-directory")]).toEqual([8, "failed"]);
+  });
+
+  test("of a broken configuration says what is wrong, and looks at nothing by it", async () => {
+    const { code, document } = await doctor({ words: ["--image-gc-high-threshold", "101"] });
+    expect(code).toBe(8);
+    expect(document.checks).toMatchObject([
+      { name: "configuration", result: "failed", message: expect.stringContaining("101") },
+      { name: "everything-else", result: "skipped" },
+    ]);
+  });
+
+  test("shows warnings of the configuration", async () => {
+    const text = `apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+imageGCHighThresholdPercent: 100
+`;
+    const { code, results } = await doctor({ files: { "/etc/crigc/crigc.yaml": text } });
+    expect([code, results.get("configuration")]).toEqual([0, "warning"]);
+  });
+});

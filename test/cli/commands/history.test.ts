@@ -1,0 +1,198 @@
+// history on the command line, over a state directory that really has one.
+
+import { describe, expect, test } from "bun:test";
+
+import { passId } from "../../../src/model/ids.ts";
+import { hours, type Instant, instant, minutes, plus, toRfc3339 } from "../../../src/model/time.ts";
+import type { HistoryReport } from "../../../src/report/document/history.ts";
+import { read, write } from "../../store/fixture.ts";
+import { containerItem, imageItem, images, pass } from "../../store/history-fixture.ts";
+import { NOW } from "../../support/build/values.ts";
+import { scratch } from "../../support/scratch.ts";
+import { crigc } from "../world.ts";
+
+const at = (hoursAgo: number): Instant => instant(NOW - hours(hoursAgo));
+
+const directory = scratch();
+{
+  const { store } = write(directory);
+  // Two days ago: two images for space. One failed.
+  const old = at(48);
+  const items = [
+    imageItem(1, { startedAt: plus(old, minutes(1)) }),
+    imageItem(2, {
+      startedAt: plus(old, minutes(2)),
+      result: { kind: "failed", code: "Unknown", message: "it is busy" },
+    }),
+  ];
+  store.passEnded(
+    pass("old", { startedAt: old, endedAt: plus(old, minutes(3)), images: images(items) }),
+    null,
+  );
+  store.event({
+    reason: "ImageGCFailed",
+    message: "it is busy",
+    at: plus(old, minutes(4)),
+    passId: passId("old"),
+  });
+  // Five hours ago: one image under pressure.
+  const pressure = at(5);
+  const trigger = { kind: "pressure", signal: "imagefs.available" } as const;
+  const item = imageItem(3, { trigger, startedAt: plus(pressure, minutes(1)) });
+  store.passEnded(
+    pass("pressure", {
+      kind: "pressure",
+      startedAt: pressure,
+      endedAt: plus(pressure, minutes(2)),
+      images: images([item]),
+    }),
+    null,
+  );
+  // An hour ago: a container.
+  const recent = at(1);
+  store.passEnded(
+    pass("recent", {
+      kind: "container-gc",
+      startedAt: recent,
+      endedAt: plus(recent, minutes(1)),
+      containers: {
+        end: "done",
+        containers: [containerItem("web")],
+        sandboxes: [],
+        logs: [],
+        measuredFreedBytes: 5n,
+        errors: [],
+      },
+    }),
+    null,
+  );
+  store.flush();
+  store.close();
+}
+
+const run = (...words: readonly string[]) =>
+  crigc(["history", ...words], {
+    open: { now: () => NOW, state: () => read(directory).reader },
+  });
+
+async function shown(...words: readonly string[]) {
+  const { code, stdout, stderr } = await run(...words, "-o", "json");
+  expect(code).toBe(0);
+  const document = JSON.parse(stdout) as {
+    readonly passes: readonly { readonly passId: string }[];
+    readonly removals: readonly { readonly id: string; readonly at: string }[];
+    readonly events: readonly { readonly reason: string }[];
+  };
+  return {
+    stderr,
+    passes: document.passes.map((row) => row.passId),
+    removals: document.removals.map(({ id }) => id),
+    events: document.events.map(({ reason }) => reason),
+  };
+}
+
+const all = ["sha256:1", "sha256:2", "sha256:3", "c-web"];
+
+describe("history", () => {
+  test("is whole without filters, the oldest first", async () => {
+    expect(await shown()).toEqual({
+      stderr: "",
+      passes: ["old", "pressure", "recent"],
+      removals: all,
+      events: ["ImageGCFailed"],
+    });
+  });
+
+  test.each<[string, readonly string[], readonly string[], readonly string[]]>([
+    ["since a time", ["--since", "6h"], ["pressure", "recent"], ["sha256:3", "c-web"]],
+    ["until a time", ["--until", "6h"], ["old"], ["sha256:1", "sha256:2"]],
+    [
+      "between two times",
+      ["--since", toRfc3339(at(6)), "--until", toRfc3339(at(4))],
+      ["pressure"],
+      ["sha256:3"],
+    ],
+    ["of a kind", ["--kind", "container"], ["recent"], ["c-web"]],
+    [
+      "of two kinds",
+      ["--kind", "container", "--kind", "image"],
+      ["old", "pressure", "recent"],
+      all,
+    ],
+    ["by trigger", ["--reason", "pressure"], ["pressure"], ["sha256:3"]],
+    ["by reason", ["--reason", "pod-gone"], ["recent"], ["c-web"]],
+    ["by result", ["--result", "failed"], ["old"], ["sha256:2"]],
+    ["by tag, in any case", ["--image", "APP/web:3"], ["pressure"], ["sha256:3"]],
+    ["by ID", ["--image", "sha256:1"], ["old"], ["sha256:1"]],
+    ["by a text that only a container has", ["--image", "c-web"], [], []],
+    ["of one pass", ["--pass", "old"], ["old"], ["sha256:1", "sha256:2"]],
+    ["of one pass, by result", ["--pass", "old", "--result", "failed"], ["old"], ["sha256:2"]],
+  ])("%s", async (_what, words, passes, removals) => {
+    expect(await shown(...words)).toMatchObject({ passes, removals, stderr: "" });
+  });
+
+  test("of one pass has its events", async () => {
+    expect((await shown("--pass", "old")).events).toEqual(["ImageGCFailed"]);
+    expect((await shown("--pass", "recent")).events).toEqual([]);
+  });
+
+  test("of removals has no events, which are of none of them", async () => {
+    expect((await shown("--kind", "image")).events).toEqual([]);
+  });
+
+  test("that is cut keeps the newest passes, each whole, and says so", async () => {
+    expect(await shown("--limit", "2")).toEqual({
+      stderr: "crigc: only the newest 2 are shown; --limit shows more\n",
+      passes: ["pressure", "recent"],
+      removals: ["sha256:3", "c-web"],
+      events: [],
+    });
+    expect((await shown("--limit", "3")).stderr).toBe("");
+  });
+
+  test("of removals that is cut keeps the newest removals", async () => {
+    expect(await shown("--kind", "image", "--limit", "1")).toMatchObject({
+      removals: ["sha256:3"],
+      stderr: expect.stringContaining("only the newest 1"),
+    });
+  });
+
+  test("says in the table who removed an image and what that freed", async () => {
+    const { stdout } = await run("--image", "web:3");
+    expect(stdout).toContain("pressure reclaim, pressure: ");
+    expect(stdout).toMatch(
+      /image +Registry\.example\/app\/Web:3 +700 B +1000 B +pressure imagefs\.available +removed/,
+    );
+  });
+
+  test("says that there is nothing", async () => {
+    expect(await run("--since", "1m")).toEqual({
+      code: 0,
+      stdout: "Nothing is recorded for this selection.\n",
+      stderr: "",
+    });
+  });
+
+  test.each([
+    [["--limit", "0"], '--limit: "0" is not a whole number from 1 to 100000'],
+    [["--limit", "many"], '--limit: "many" is not a whole number'],
+    [["--since", "sunday"], '--since: "sunday" is no moment'],
+    [["--kind", "pod"], '"pod" is not one of image, container, sandbox, pod-logs, log-link'],
+    [["--reason", "spece"], '"spece" is not one of space'],
+    [["--image", "x", "--kind", "sandbox"], "it chooses among images, and --kind leaves them out"],
+  ])("refuses %j", async (words, message) => {
+    const { code, stdout, stderr } = await run(...words);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr).toContain(message);
+  });
+});
+
+test("rows of the store are rows of the document", () => {
+  const { reader } = read(directory);
+  const report: HistoryReport = {
+    passes: reader.passes({ limit: 10 }),
+    removals: reader.removals({ limit: 10 }),
+    events: reader.events({ limit: 10 }),
+  };
+  expect([report.passes.length, report.removals.length, report.events.length]).toEqual([3, 4, 1]);
+});

@@ -1,0 +1,121 @@
+// hold and release on the command line: what is asked of the hold's places, and what is said.
+
+import { describe, expect, test } from "bun:test";
+
+import type { HoldPlaces } from "../../../src/cli/openers.ts";
+import { HostError } from "../../../src/model/errors.ts";
+import type { HoldState } from "../../../src/model/hold.ts";
+import { fromRfc3339, instant, minutes, plus } from "../../../src/model/time.ts";
+import { crigc, type Ran } from "../world.ts";
+
+const NOW = fromRfc3339("2026-01-15T12:00:00Z") ?? instant(0n);
+
+interface Places {
+  readonly state?: HoldState;
+  readonly found?: boolean;
+  readonly path?: string;
+  readonly error?: HostError;
+}
+
+async function run(argv: readonly string[], places: Places = {}) {
+  const set: Parameters<HoldPlaces["set"]>[0][] = [];
+  let released = 0;
+  const hold = (): HoldPlaces => ({
+    read: () => places.state ?? { kind: "none" },
+    set: (request) => {
+      if (places.error !== undefined) throw places.error;
+      set.push(request);
+      return {
+        path: places.path ?? "/var/lib/crigc/hold.json",
+        until: plus(NOW, request.length),
+      };
+    },
+    release: () => {
+      released += 1;
+      return places.found ?? places.state?.kind === "held";
+    },
+  });
+  const ran: Ran = await crigc(argv, { open: { hold } });
+  return { ...ran, set, released };
+}
+
+describe("hold", () => {
+  test("holds for as long as was said, and says when it ends", async () => {
+    const { code, stdout, stderr, set } = await run(["hold", "90m", "--reason", "disk swap"]);
+    expect(set).toEqual([{ length: minutes(90), reason: "disk swap" }]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(stdout).toBe(
+      "Collection is on hold for 1h30m, until 2026-01-15T13:30:00Z (disk swap); crigc release ends it.\n",
+    );
+  });
+
+  test("needs no reason", async () => {
+    const { stdout, set } = await run(["hold", "1h"]);
+    expect(set).toEqual([{ length: minutes(60), reason: "" }]);
+    expect(stdout).not.toContain("(");
+  });
+
+  test("cleans a reason that would play with the terminal, and stores it as it is", async () => {
+    const reason = "a\u001b[2Jb";
+    const { stdout, set } = await run(["hold", "1h", "--reason", reason]);
+    expect(set[0]?.reason).toBe(reason);
+    expect(stdout).toContain("(a[2Jb)");
+  });
+
+  test.each([
+    ["0s", '"0s" is not above zero'],
+    ["forever", '"forever" is no duration'],
+    ["30", '"30" is no duration'],
+    ["2d", '"2d" is no duration'],
+  ])("refuses %s, and holds nothing", async (text, words) => {
+    const { code, stderr, set } = await run(["hold", text]);
+    expect({ code, set }).toEqual({ code: 2, set: [] });
+    expect(stderr).toContain(`crigc hold: ${words}; expected how long to hold`);
+  });
+
+  test("refuses to hold without an end", async () => {
+    const { code, stderr } = await run(["hold"]);
+    expect(code).toBe(2);
+    expect(stderr).toContain("DURATION is missing");
+  });
+
+  test("says where the hold lies if it does not outlive a reboot", async () => {
+    const { code, stderr } = await run(["hold", "1h"], { path: "/run/crigc/hold.json" });
+    expect(code).toBe(0);
+    expect(stderr).toContain("the hold lies in /run/crigc/hold.json and ends with a reboot");
+  });
+
+  test("fails where it can be written nowhere", async () => {
+    const error = new HostError("write", "writing the hold failed: the filesystem is full");
+    const { code, stdout, stderr } = await run(["hold", "1h"], { error });
+    expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+    expect(stderr).toContain("the filesystem is full");
+  });
+});
+
+describe("release", () => {
+  const held: HoldState = {
+    kind: "held",
+    until: plus(NOW, minutes(30)),
+    since: NOW,
+    reason: "disk swap",
+  };
+
+  test.each<[string, Places, string]>([
+    ["none", {}, "There was no hold.\n"],
+    [
+      "one that lasts",
+      { state: held },
+      "The hold is over: it would have lasted until 2026-01-15T12:30:00Z (disk swap).\n",
+    ],
+    ["one that was over", { found: true }, "The hold was over already.\n"],
+    [
+      "one that cannot be read",
+      { state: { ...held, until: null, reason: "it cannot be understood" } },
+      "The hold is over: it cannot be understood.\n",
+    ],
+  ])("of %s", async (_what, places, words) => {
+    const { code, stdout, released } = await run(["release"], places);
+    expect({ code, stdout, released }).toEqual({ code: 0, stdout: words, released: 1 });
+  });
+});

@@ -1,0 +1,71 @@
+// report on the command line: the page is of the node where it can be read, and of its history always.
+
+import { describe, expect, test } from "bun:test";
+
+import type { Openers } from "../../../src/cli/openers.ts";
+import { RuntimeError } from "../../../src/model/errors.ts";
+import { read } from "../../store/fixture.ts";
+import { aLedger, anImage, aRecord, NOW } from "../../support/build/values.ts";
+import { scratch } from "../../support/scratch.ts";
+import { openNodeOf } from "../open-node.ts";
+import { crigc } from "../world.ts";
+
+describe("report", () => {
+  const directory = scratch();
+  const app = anImage("app");
+
+  async function report(words: readonly string[], node: Openers["node"] = nodeOf()) {
+    const written = new Map<string, string>();
+    const ran = await crigc(["report", ...words], {
+      open: {
+        now: () => NOW,
+        hostName: () => "node-7<script>",
+        node,
+        state: () => read(directory).reader,
+        writeFile: (path, text) => void written.set(path, text),
+      },
+    });
+    return { ...ran, written };
+  }
+
+  const nodeOf = (): Openers["node"] =>
+    openNodeOf({
+      snapshot: { images: [app] },
+      ledger: aLedger({ images: new Map([[app.id, aRecord()]]) }),
+    }).node;
+
+  test("writes one page of the node into the file", async () => {
+    const { code, stdout, written } = await report(["--html", "/tmp/r.html"]);
+    expect({ code, stdout }).toEqual({ code: 0, stdout: "The report is in /tmp/r.html.\n" });
+    const page = written.get("/tmp/r.html") ?? "";
+    expect(page).toStartWith("<!doctype html>");
+    expect(page).toContain("<strong>registry.example/<wbr />app:v1</strong>");
+    expect(page).toContain("node-7&lt;script&gt;");
+    expect(page).not.toContain("node-7<script>");
+  });
+
+  test("writes to stdout for -", async () => {
+    const { stdout, written } = await report(["--html", "-"]);
+    expect(stdout).toStartWith("<!doctype html>");
+    expect(written.size).toBe(0);
+  });
+
+  test("without a runtime is made from the history, says so in the page, and exits 3", async () => {
+    const { code, stderr, written } = await report(["--html", "/r"], async () => {
+      throw new RuntimeError("absent", "there is no socket");
+    });
+    expect(code).toBe(3);
+    expect(stderr).toBe("crigc: the node is not in the report: there is no socket\n");
+    expect(written.get("/r")).toContain("The node could not be read:</strong> there is no socket");
+  });
+
+  test.each([
+    [[], "--html is missing; expected --html FILE"],
+    [["--html", ""], "--html: the value is empty"],
+    [["--html", "/r", "--since", "2030-01-01"], '"2030-01-01" is not in the past'],
+  ])("refuses %j", async (words, message) => {
+    const { code, stderr, written } = await report(words);
+    expect({ code, written: written.size }).toEqual({ code: 2, written: 0 });
+    expect(stderr).toContain(message);
+  });
+});

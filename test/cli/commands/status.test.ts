@@ -1,0 +1,44 @@
+// status on the command line: what is asked of the agent, and what is made of its answer.
+
+import { describe, expect, test } from "bun:test";
+
+import type { Openers } from "../../../src/cli/openers.ts";
+import { HostError } from "../../../src/model/errors.ts";
+import { plainScreen } from "../../../src/report/terminal.ts";
+import { crigc } from "../world.ts";
+
+describe("status", () => {
+  const asking = (answer: (path: string) => string, width: number | null = null) => {
+    const paths: string[] = [];
+    const askAgent: Openers["askAgent"] = async (_config, path) => {
+      paths.push(path);
+      return answer(path);
+    };
+    const run = (...words: readonly string[]) =>
+      crigc(["status", ...words], { open: { askAgent }, screen: { ...plainScreen, width } });
+    return { run, paths };
+  };
+
+  test("prints the agent's table, made for this screen", async () => {
+    const { run, paths } = asking(() => "crigc 1.2.3, process 7\n", 72);
+    expect(await run()).toEqual({ code: 0, stdout: "crigc 1.2.3, process 7\n", stderr: "" });
+    expect(paths).toEqual(["/status.txt?width=72&colour=0&unicode=0"]);
+  });
+
+  test("prints the agent's document as it is", async () => {
+    const { run, paths } = asking(() => '{"sizeBytes": 9223372036854775807}\n');
+    expect((await run("-o", "json")).stdout).toBe('{"sizeBytes": 9223372036854775807}\n');
+    expect(paths).toEqual(["/status"]);
+  });
+
+  test("exits 8 where no agent answers, and says why", async () => {
+    const { run } = asking(() => {
+      throw new HostError("http", "asking the agent failed: there is no such socket");
+    });
+    expect(await run()).toEqual({
+      code: 8,
+      stdout: "",
+      stderr: "crigc: asking the agent failed: there is no such socket\n",
+    });
+  });
+});

@@ -1,0 +1,89 @@
+// Help reads well at any width; the wanted texts lie beside this file.
+
+import { describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+
+import { commands } from "../../../src/cli/commands.ts";
+import { helpOn } from "../../../src/cli/help/help.ts";
+import { fieldNames, fieldOf } from "../../../src/config/fields.ts";
+import { ConfigError } from "../../../src/model/errors.ts";
+import { displayWidth, plainScreen, type Screen } from "../../../src/report/terminal.ts";
+import { exampleCommands } from "../world.ts";
+
+const golden = (name: string): string =>
+  readFileSync(join(import.meta.dir, "golden", `${name}.txt`), "utf8");
+const terminal = (width: number): Screen => ({ width, colour: false, unicode: true });
+
+test.each([
+  ["", "root"],
+  ["hold", "hold"],
+  ["keep", "keep"],
+  ["keep baseline", "keep-baseline"],
+])("help on %j is as it should be", (topic, name) => {
+  expect(helpOn(topic, exampleCommands, terminal(80))).toBe(golden(name));
+});
+
+test("help on a command shows the flags that concern it, in their groups", () => {
+  expect(helpOn("gc", exampleCommands, terminal(100))).toBe(golden("gc"));
+});
+
+test("help flags shows every flag with its default", () => {
+  const text = helpOn("flags", exampleCommands, terminal(80));
+  for (const name of fieldNames)
+    expect(text).toContain(
+      `  ${fieldOf(name).flag.length === 1 ? "-" : "--"}${fieldOf(name).flag}`,
+    );
+  expect(text).toContain("disk use at which image collection starts [85]");
+});
+
+describe.each(["", "flags", ...commands.map(({ name }) => name)].map((topic) => [topic] as const))(
+  "help on %j",
+  (topic) => {
+    test.each([40, 80, 100, 300])("fits %d columns, long names and lists aside", (width) => {
+      const lines = helpOn(topic, commands, terminal(width)).split("\n");
+      const wide = lines.filter((line) => displayWidth(line) > Math.min(width, 100));
+      expect(wide.filter((line) => line.trim().includes(" ") && !line.startsWith("  -"))).toEqual(
+        [],
+      );
+    });
+
+    test("is ASCII where the terminal is", () => {
+      // oxlint-disable-next-line no-control-regex -- they are what is looked for
+      expect(helpOn(topic, commands, plainScreen)).toMatch(/^[\u0000-\u007f]*$/);
+    });
+  },
+);
+
+test("root help gives each command one line of 80 columns, and those of one first word a line together", () => {
+  const lines = helpOn("", commands, terminal(80)).split("\n");
+  const names = new Set(commands.map(({ name }) => name.split(" ")[0]));
+  const first = lines.findIndex((line) => line.startsWith("  run "));
+  const listed = lines.slice(first, lines.indexOf("", first));
+  expect(listed.map((line) => /^ {2}(\w+) {2,}\w/.exec(line)?.[1])).toEqual([...names]);
+});
+
+test("help on print lists what can be printed", () => {
+  const text = helpOn("print", commands, terminal(80));
+  for (const { name } of commands.filter((it) => it.name.startsWith("print ")))
+    expect(text).toContain(`  ${name} `);
+});
+
+test("help on what does not exist says what does", () => {
+  expect(() => helpOn("hodl", exampleCommands, plainScreen)).toThrow(ConfigError);
+  expect(() => helpOn("hodl", exampleCommands, plainScreen)).toThrow("did you mean hold?");
+});
+
+// Of install and uninstall, which read no configuration, --dry-run is an option that means the same.
+test("no option of a command has the name of a flag, --dry-run aside", () => {
+  const flags = new Set(
+    fieldNames.flatMap((name) => [fieldOf(name).flag, ...(fieldOf(name).aliases ?? [])]),
+  );
+  const options = commands.flatMap((command) => command.options.map(({ name }) => name));
+  expect(
+    options.filter(
+      (name) =>
+        (flags.has(name) && name !== "dry-run") || ["output", "help", "version"].includes(name),
+    ),
+  ).toEqual([]);
+});

@@ -1,0 +1,99 @@
+// The text of a baseline list is one that the reader of keep files takes, and it keeps what it names.
+
+import { describe, expect, test } from "bun:test";
+
+import fc from "fast-check";
+
+import { baselineList } from "../../../src/cli/keep/baseline.ts";
+import { imageId } from "../../../src/model/ids.ts";
+import type { Image } from "../../../src/model/snapshot.ts";
+import { parseKeepFile } from "../../../src/policy/keep-file.ts";
+import { compileKeepRules, matchKeepRules } from "../../../src/policy/keep.ts";
+import { anImage } from "../../support/build/values.ts";
+
+const hex = fc.stringMatching(/^[0-9a-f]{64}$/);
+const anId = fc.oneof(
+  hex.map((digits) => `sha256:${digits}`),
+  hex,
+);
+const aTag = fc
+  .tuple(
+    fc.stringMatching(/^[a-z][a-z0-9-]{0,8}(\.example)?(:5000)?\/[a-z][a-z0-9._-]{0,10}[a-z0-9]$/),
+    fc.stringMatching(/^[A-Za-z0-9][\w.-]{0,10}$/),
+  )
+  .map(([name, tag]) => `${name}:${tag}`);
+const someImages = fc.uniqueArray(
+  fc
+    .record({ id: anId, repoTags: fc.array(aTag, { maxLength: 3 }) })
+    .map(({ id, repoTags }): Image => anImage("x", { id: imageId(id), repoTags })),
+  { selector: ({ id }) => id, maxLength: 8 },
+);
+
+const written = (images: readonly Image[], before: readonly string[] = []): string =>
+  baselineList(
+    images.map(({ id, repoTags }) => ({ id, names: repoTags })),
+    before,
+    "2026-01-15T12:00:00Z",
+  ).text;
+
+describe("a baseline list", () => {
+  test("is read without a problem, and keeps every image that it was made from", () => {
+    fc.assert(
+      fc.property(someImages, (images) => {
+        const { rules, problems } = parseKeepFile(written(images), "baseline.list");
+        expect(problems).toEqual([]);
+        const compiled = compileKeepRules(rules);
+        for (const image of images) expect(matchKeepRules(compiled, image)).not.toBeNull();
+      }),
+    );
+  });
+
+  test("keeps an image whose tag was taken from it, and what the tag is put on", () => {
+    const old = anImage("old", { repoTags: ["registry.example/app:1"] });
+    const { rules } = parseKeepFile(written([old]), "baseline.list");
+    const compiled = compileKeepRules(rules);
+    expect(matchKeepRules(compiled, { ...old, repoTags: [] })?.name).toBe(old.id);
+    expect(matchKeepRules(compiled, anImage("new", { repoTags: old.repoTags }))).not.toBeNull();
+    expect(matchKeepRules(compiled, anImage("other"))).toBeNull();
+  });
+
+  test("that was cut short anywhere behind its first line is noticed", () => {
+    const text = written([anImage("one"), anImage("two")]);
+    const start = text.indexOf("\n");
+    for (let length = start; length < text.length - 1; length += 1) {
+      const cut = text.slice(0, length);
+      const { rules, problems } = parseKeepFile(cut, "baseline.list");
+      // The last pattern may be cut into one that is another pattern, never into fewer of them.
+      expect(problems.length > 0 || rules.length === 4).toBeTrue();
+    }
+  });
+
+  test("keeps the patterns of before, each once and behind those of today", () => {
+    const image = anImage("one", { repoTags: ["registry.example/one:v1"] });
+    const text = written([image], ["registry.example/gone:1", "registry.example/one:v1"]);
+    expect(text).toBe(
+      `# crigc: 3 patterns or more
+# Written by crigc keep baseline at 2026-01-15T12:00:00Z. None of these images is removed; edit it as you like.
+${image.id}
+registry.example/one:v1
+# From before:
+registry.example/gone:1
+`,
+    );
+  });
+
+  test("leaves out what no pattern can say, and names an image that it cannot keep", () => {
+    const list = baselineList(
+      [
+        { id: "not-a digest", names: ["<none>:<none>", "line\nbreak:1", "#comment"] },
+        { id: "not-a digest either", names: ["registry.example/app:1"] },
+      ],
+      [],
+      "2026-01-15T12:00:00Z",
+    );
+    expect(list.unnamed.map(({ id }) => id)).toEqual(["not-a digest"]);
+    expect(parseKeepFile(list.text, "x").rules.map(({ pattern }) => pattern)).toEqual([
+      "registry.example/app:1",
+    ]);
+  });
+});

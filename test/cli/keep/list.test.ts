@@ -1,0 +1,271 @@
+// The keep commands: the rules with what they keep, the check of the files, and the baseline.
+
+import { describe, expect, test } from "bun:test";
+
+import type { ArchivedImage, BaselineFile } from "../../../src/cli/openers.ts";
+import { HostError, RuntimeError, StoreError } from "../../../src/model/errors.ts";
+import type { KeepRules } from "../../../src/model/snapshot.ts";
+import { parseKeepFile } from "../../../src/policy/keep-file.ts";
+import { anImage, aSandbox, aSnapshot, NOW } from "../../support/build/values.ts";
+import { openNodeOf, type SeenNode } from "../open-node.ts";
+import { crigc } from "../world.ts";
+
+const app = anImage("app");
+const pause = anImage("pause", { repoTags: ["registry.k8s.io/pause:3.9"] });
+const pinned = anImage("pinned", { pinned: true });
+
+const noRules: KeepRules = { rules: [], problems: [], directoriesRead: [] };
+const rulesOf = (text: string): KeepRules => ({
+  ...noRules,
+  ...parseKeepFile(text, "/etc/crigc/keep.d/a.list"),
+});
+
+describe("keep list", () => {
+  const list = async (keep: KeepRules, ...words: readonly string[]) => {
+    const { node, isClosed } = openNodeOf({ snapshot: { images: [app, pause, pinned], keep } });
+    const ran = await crigc(["keep", "list", ...words], { open: { node } });
+    expect(isClosed()).toBeTrue();
+    return ran;
+  };
+
+  test("says what each rule keeps, what keeps nothing, and what is kept without a rule", async () => {
+    const { code, stdout } = await list(rulesOf("registry.example/app\nregistry.example/gone\n"));
+    expect(code).toBe(0);
+    expect(stdout).toContain("registry.example/app   /etc/crigc/keep.d/a.list:1  1: ");
+    expect(stdout).toContain("nothing on this node\n\n1 rule matches no image of this node.");
+    expect(stdout).toContain("pinned in the runtime");
+    expect(stdout).toMatch(/\*\*\/pause +sandbox image, built in +1: registry.k8s.io\/pause:3.9/);
+  });
+
+  test("has rules with their images, and protections, in JSON", async () => {
+    const { stdout } = await list(rulesOf("registry.example/app\n"), "-o", "json");
+    expect(JSON.parse(stdout)).toMatchObject({
+      kind: "KeepRules",
+      valid: true,
+      rules: [{ pattern: "registry.example/app", images: [{ id: app.id }] }],
+      protections: [
+        { by: "pin", images: [{ id: pinned.id }] },
+        { by: "pattern", pattern: "**/pause", images: [{ id: pause.id }] },
+        { by: "pattern", images: [] },
+        { by: "pattern", images: [] },
+      ],
+    });
+  });
+
+  test("says whose word makes the sandbox image: the runtime's, the flag's", async () => {
+    const snapshot = {
+      images: [pause],
+      runtime: { ...aSnapshot().runtime, sandboxImages: ["a/b:1"] },
+      // Each sandbox says the same, which is one row.
+      sandboxes: [aSandbox("a")],
+      sandboxImages: new Map([[aSandbox("a").id, "a/b:1"]]),
+    };
+    const words = ["keep", "list", "-o", "json", "--pod-infra-container-image", "c/d:1"];
+    const { stdout } = await crigc(words, { open: openNodeOf({ snapshot }) });
+    expect(JSON.parse(stdout).protections.slice(0, 2)).toEqual([
+      { by: "runtime", pattern: "a/b:1", images: [] },
+      { by: "flag", pattern: "c/d:1", images: [] },
+    ]);
+  });
+
+  test("exits 2 where the rules are invalid", async () => {
+    const { code, stdout } = await list(rulesOf("a b\n"));
+    expect(code).toBe(2);
+    expect(stdout).toContain("/etc/crigc/keep.d/a.list:1: ");
+  });
+});
+
+describe("keep check", () => {
+  const check = (keep: KeepRules, ...words: readonly string[]) =>
+    crigc(["keep", "check", ...words], { open: { keepRules: async () => keep } });
+
+  test("says where valid rules are written, without any runtime", async () => {
+    expect(await check(rulesOf("nginx\nbusybox\n"))).toEqual({
+      code: 0,
+      stdout: "2 keep rules in /etc/crigc/keep.d/a.list: all of them are valid.\n",
+      stderr: "",
+    });
+  });
+
+  test("exits 2 and names file and line of everything that is wrong", async () => {
+    const { code, stdout, stderr } = await check(rulesOf("a b\nnginx\nsha256:12\n"));
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr.split("\n")).toEqual([
+      expect.stringMatching(/^crigc: \/etc\/crigc\/keep\.d\/a\.list:1: /),
+      expect.stringMatching(/^crigc: \/etc\/crigc\/keep\.d\/a\.list:3: /),
+      "",
+    ]);
+  });
+
+  test("has the problems in JSON, and nothing of matches", async () => {
+    const { code, stdout } = await check(rulesOf("nginx\na b\n"), "-o", "json");
+    expect(code).toBe(2);
+    expect(JSON.parse(stdout)).toMatchObject({
+      kind: "KeepRules",
+      valid: false,
+      problems: [{ source: "/etc/crigc/keep.d/a.list:2" }],
+      rules: [{ pattern: "nginx", images: null }],
+      protections: null,
+    });
+  });
+
+  test("says so where there are none", async () => {
+    const { code, stdout } = await check(noRules);
+    expect({ code, stdout }).toEqual({
+      code: 0,
+      stdout: "There are no keep rules, and nothing is wrong.\n",
+    });
+  });
+});
+
+interface Surroundings {
+  readonly text?: string;
+  readonly stamp?: string;
+  readonly images?: SeenNode["snapshot"];
+  readonly stampFails?: boolean;
+  readonly archives?: Readonly<Record<string, readonly ArchivedImage[]>>;
+  readonly noRuntime?: boolean;
+}
+
+async function baseline(words: readonly string[], around: Surroundings = {}) {
+  let text = around.text ?? null;
+  let stamp = around.stamp ?? null;
+  const file: BaselineFile = {
+    path: "/etc/crigc/keep.d/baseline.list",
+    read: () => text,
+    write: (next) => void (text = next),
+    stamp: () => stamp,
+    setStamp: (next) => {
+      if (around.stampFails === true) throw new StoreError("full", "the state directory is full");
+      stamp = next;
+    },
+  };
+  const { node } = openNodeOf({ snapshot: around.images ?? { images: [app, pause] } });
+  const ran = await crigc(["keep", "baseline", ...words], {
+    open: {
+      now: () => NOW,
+      baseline: () => file,
+      node:
+        around.noRuntime === true
+          ? async () => {
+              throw new RuntimeError("absent", "there is no socket");
+            }
+          : node,
+      archivedImages: async (path) => {
+        const found = around.archives?.[path];
+        if (found === undefined) throw new HostError("parse", `${path} is no archive`);
+        return found;
+      },
+    },
+  });
+  const patterns = parseKeepFile(text ?? "#\n", "x").rules.map(({ pattern }) => pattern);
+  return { ...ran, text, stamp, patterns };
+}
+
+const today = [app.id, ...app.repoTags, pause.id, ...pause.repoTags];
+
+describe("keep baseline", () => {
+  test("writes the ID and the tags of every image", async () => {
+    const { code, stdout, patterns, stamp } = await baseline([]);
+    expect({ code, stdout }).toEqual({
+      code: 0,
+      stdout: "/etc/crigc/keep.d/baseline.list now names 2 images, by 4 patterns.\n",
+    });
+    expect({ patterns, stamp }).toEqual({ patterns: today, stamp: null });
+  });
+
+  test("a second time forgets nothing", async () => {
+    const { patterns } = await baseline([], { text: "gone:1\nregistry.example/app:v1\n" });
+    expect(patterns).toEqual([...today, "gone:1"]);
+  });
+
+  test("forgets with --replace", async () => {
+    const { patterns } = await baseline(["--replace"], { text: "gone:1\n" });
+    expect(patterns).toEqual(today);
+  });
+
+  test.each(["", "a b\n", "# crigc: 9 patterns or more\nnginx\n"])(
+    "does not touch a list that is damaged (%j), and heals it with --replace",
+    async (text) => {
+      const refused = await baseline([], { text });
+      expect(refused).toMatchObject({ code: 2, text });
+      expect(refused.stderr).toContain("mend the file, or write it anew with --replace");
+      expect((await baseline(["--replace"], { text })).patterns).toEqual(today);
+    },
+  );
+
+  test("writes nothing where no image is listed", async () => {
+    const ran = await baseline([], { images: { images: [] }, text: "gone:1\n" });
+    expect(ran).toMatchObject({ code: 0, stdout: "", text: "gone:1\n", stamp: null });
+    expect(ran.stderr).toContain("no image is listed");
+  });
+
+  test("with --once fails and sets no stamp where no image is listed: they may still be loaded", async () => {
+    const ran = await baseline(["--once"], { images: { images: [] }, text: "gone:1\n" });
+    expect(ran).toMatchObject({ code: 3, stdout: "", text: "gone:1\n", stamp: null });
+    expect(ran.stderr).toContain("waits until there is one");
+  });
+
+  test("with --once writes and sets its stamp, and the next time does nothing", async () => {
+    const first = await baseline(["--once"]);
+    expect(first.stamp).toBe("2026-01-01T00:00:00Z");
+    expect(first.patterns).toEqual(today);
+    const second = await baseline(["--once"], { stamp: first.stamp ?? "" });
+    expect(second).toMatchObject({
+      code: 0,
+      text: null,
+      stdout: "The baseline of this node was written at 2026-01-01T00:00:00Z; nothing to do.\n",
+    });
+  });
+
+  test("with --once fails where the stamp cannot be kept, behind the list", async () => {
+    const ran = await baseline(["--once"], { stampFails: true });
+    expect(ran.code).toBe(1);
+    expect(ran.patterns).toEqual(today);
+  });
+
+  test("exits 3 where no runtime answers, and leaves the list as it is", async () => {
+    expect(await baseline([], { noRuntime: true, text: "gone:1\n" })).toMatchObject({
+      code: 3,
+      text: "gone:1\n",
+    });
+  });
+
+  test("says which image it cannot keep", async () => {
+    const odd = { ...app, id: pause.id, repoTags: [] };
+    const { stderr, stdout } = await baseline([], {
+      images: { images: [app, { ...odd, id: "odd!" as typeof app.id }] },
+    });
+    expect(stderr).toContain("image odd! is not in the baseline");
+    expect(stdout).toContain("now names 1 image");
+  });
+});
+
+describe("keep baseline from archives", () => {
+  const id = `sha256:${"a".repeat(64)}`;
+  const archives = {
+    "/a.tar": [{ id, names: ["app:1"] }],
+    "/b.tar": [{ id: `sha256:${"b".repeat(64)}`, names: [] }],
+  };
+
+  test.each([
+    ["each behind --from", ["--from", "/a.tar", "--from", "/b.tar"]],
+    ["as a shell expands them behind one --from", ["--from", "/a.tar", "/b.tar"]],
+  ])("needs no runtime; they come %s", async (_how, words) => {
+    const ran = await baseline(words, { archives, noRuntime: true });
+    expect(ran.code).toBe(0);
+    expect(ran.patterns).toEqual([id, "app:1", `sha256:${"b".repeat(64)}`]);
+  });
+
+  test("writes nothing where one of them cannot be read", async () => {
+    const ran = await baseline(["--from", "/a.tar", "/c.tar"], { archives });
+    expect(ran).toMatchObject({ code: 2, text: null });
+    expect(ran.stderr).toBe("crigc: --from: /c.tar is no archive\n");
+  });
+
+  test("takes no archive without --from", async () => {
+    const ran = await baseline(["/a.tar"], { archives });
+    expect(ran).toMatchObject({ code: 2, text: null });
+    expect(ran.stderr).toContain("expected --from in front of archives");
+  });
+});

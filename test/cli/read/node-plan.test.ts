@@ -1,0 +1,86 @@
+import { describe, expect, test } from "bun:test";
+
+import { emptyLedger } from "../../../src/model/ledger.ts";
+import { hours, instant, watched } from "../../../src/model/time.ts";
+import { namesText } from "../../../src/policy/image-index.ts";
+import { aLedger, anImage, aRecord, aSnapshot, NOW } from "../../support/build/values.ts";
+import { openNodeOf } from "../open-node.ts";
+import { crigc } from "../world.ts";
+
+const recorded = async () => ({
+  snapshot: aSnapshot({
+    images: [anImage("a"), anImage("b")],
+    keep: {
+      rules: [{ pattern: "registry.example/a", source: "/etc/crigc/keep.d/site.list:1" }],
+      problems: [],
+      directoriesRead: [],
+    },
+  }),
+  ledger: aLedger(),
+});
+
+test("a plan from a recorded node keeps by the rules of that node, and by those of the command line", async () => {
+  const flags = ["--snapshot", "node.json", "--all-unused", "-o", "json"];
+  const keptByRule = async (...more: readonly string[]): Promise<readonly string[]> => {
+    const { stdout } = await crigc(["plan", ...flags, ...more], { open: { recorded } });
+    const { kept } = JSON.parse(stdout).images;
+    return kept
+      .filter((it: { reason: { code: string } }) => it.reason.code === "keep-rule")
+      .map((it: { name: string }) => it.name)
+      .toSorted();
+  };
+  expect(await keptByRule()).toEqual(["registry.example/a:v1"]);
+  expect(await keptByRule("--keep", "registry.example/b")).toEqual([
+    "registry.example/a:v1",
+    "registry.example/b:v1",
+  ]);
+});
+
+describe("with --compat kubelet", () => {
+  const image = anImage("a");
+  const record = aRecord({
+    names: namesText(image),
+    firstSeenAt: instant(NOW - hours(72)),
+    lastUsedAt: instant(NOW - hours(48)),
+    firstSeenWatched: watched(0n),
+    lastUsedWatched: watched(hours(24)),
+    ghost: { since: instant(NOW - hours(1)), attempts: 2, retryWatched: watched(hours(80)) },
+  });
+  // Written five minutes ago.
+  const onDisk = aLedger({
+    watched: watched(hours(72)),
+    images: new Map([[image.id, record]]),
+  });
+  const shown = async (...words: readonly string[]) => {
+    const { node } = openNodeOf({ snapshot: { images: [image] }, ledger: emptyLedger, onDisk });
+    const flags = ["--compat", "kubelet", "--minimum-image-ttl-duration", "0s", "-o", "json"];
+    const { stdout, stderr } = await crigc([...words, ...flags], { open: { node } });
+    return { document: JSON.parse(stdout), stderr };
+  };
+  const known = { firstSeenAt: "2025-12-29T00:00:00Z", lastUsedAt: "2025-12-30T00:00:00Z" };
+
+  test("images and explain show what the ledger knows, and say that plans do not go by it", async () => {
+    const images = await shown("images");
+    expect(images.document.images).toMatchObject([known]);
+    expect(images.stderr).toContain("with --compat kubelet no plan goes by what was seen before");
+    const explained = await shown("explain", image.id, "--all-unused");
+    expect(explained.document.things).toMatchObject([
+      { ...known, verdict: "would-go", unusedForMs: (48 * 60 + 5) * 60_000 },
+    ]);
+  });
+
+  test("audit names a ghost that the ledger knows", async () => {
+    const { document } = await shown("audit");
+    expect(document.findings).toContainEqual(
+      expect.objectContaining({ code: "ghost-image", attempts: 2 }),
+    );
+  });
+
+  test("a plan is that of a kubelet that has just started: the image is new to it", async () => {
+    const { document, stderr } = await shown("plan", "--all-unused");
+    expect(document.images.candidates).toMatchObject([
+      { firstSeenAt: "2026-01-01T00:00:00Z", lastUsedAt: null, unusedForMs: 0 },
+    ]);
+    expect(stderr).toBe("");
+  });
+});
