@@ -4,13 +4,7 @@ import { HostError } from "../model/errors.ts";
 import type { LogReading, PodLogDirectory } from "../model/snapshot.ts";
 import type { Deleted } from "./delete-tree.ts";
 import { readLogs } from "./log-reader.ts";
-import {
-  type ContainerLogs,
-  entriesUsed,
-  removeContainerLogs,
-  removeLegacyLink,
-  removePodLogs,
-} from "./log-remover.ts";
+import { removeContainerLogs, removeLegacyLink, removePodLogs } from "./log-remover.ts";
 import { type LogPaths, LogRoot } from "./log-roots.ts";
 
 export interface LogReader {
@@ -19,10 +13,9 @@ export interface LogReader {
 }
 
 export interface LogDeleter {
-  removeContainerLogs(logs: ContainerLogs): Promise<Deleted>;
+  removeContainerLogs(logPath: string, podDirectoryUid: string): Promise<Deleted>;
   removeLegacyLink(entry: string): Promise<boolean>;
   removePodLogs(directory: PodLogDirectory): Promise<Deleted>;
-  entriesUsed(paths: readonly string[]): Promise<ReadonlyMap<string, string>>;
 }
 
 export function logReader(paths: LogPaths): LogReader {
@@ -43,10 +36,9 @@ export function logReader(paths: LogPaths): LogReader {
 export function logDeleter(paths: LogPaths): LogDeleter {
   const roots = rootsOf(paths);
   return {
-    removeContainerLogs: (logs) => removeContainerLogs(roots.podLogs, logs),
+    removeContainerLogs: (path, uid) => removeContainerLogs(roots.podLogs, path, uid),
     removeLegacyLink: (entry) => removeLegacyLink(roots, entry),
     removePodLogs: (directory) => removePodLogs(roots.podLogs, directory),
-    entriesUsed: (used) => entriesUsed(roots.podLogs, used),
   };
 }
 

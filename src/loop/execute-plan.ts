@@ -46,7 +46,6 @@ export async function executeContainerPlan(
       runtime: engine.observe.runtime,
       writer: engine.writer,
       logs: prepared.snapshot.logs === null ? null : engine.remover,
-      logUsers: engine.logUsers,
       hooks: engine.hooks,
       timer: engine.timer,
       measureAvailable:

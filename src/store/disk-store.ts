@@ -8,15 +8,14 @@ import type { Instant } from "../model/time.ts";
 import { moveAside } from "./broken.ts";
 import { dataVersion, openForWriting, type StatePaths } from "./connection.ts";
 import { storeError } from "./errors.ts";
-import type { HistoryRecord } from "./history-rows.ts";
-import { writeRecord } from "./history.ts";
-import { readLedger, writeLedger } from "./ledger.ts";
+import type { HistoryRecord } from "./history-records.ts";
+import { historyRow, prune, writeRow } from "./history.ts";
+import { ledgerChanges, ledgerOf } from "./ledger.ts";
 import type { StoreNotice } from "./notice.ts";
 import type { StateFiles } from "./ports.ts";
 import { type Batch, Queue } from "./queue.ts";
-import { prune } from "./retention.ts";
-import { readSetting, writeSetting } from "./setting.ts";
 import { Slot } from "./slot.ts";
+import { readLedgerRows, readSetting, writeLedgerRows, writeSetting } from "./state-rows.ts";
 
 export interface DiskStoreInput {
   readonly paths: StatePaths;
@@ -147,11 +146,12 @@ export class DiskStore {
       if (this.#isDirty) {
         const version = dataVersion(db);
         // Another process wrote since: what differs is found against what it left.
-        const previous = version === this.#version ? this.#written : readLedger(db);
-        writeLedger(db, this.#ledger, previous);
+        const previous = version === this.#version ? this.#written : ledgerOf(readLedgerRows(db));
+        writeLedgerRows(db, ledgerChanges(this.#ledger, previous));
       }
       for (const [key, value] of batch.settings) writeSetting(db, key, value);
-      for (const record of batch.records) writeRecord(db, record);
+      for (const record of batch.records)
+        writeRow(db, historyRow(record), this.#ledger.watched.toString());
       db.run("COMMIT");
     } catch (error) {
       if (db.inTransaction) db.run("ROLLBACK");
@@ -171,7 +171,7 @@ export class DiskStore {
     if (!mayWrite) return null;
     const db = openForWriting(paths, files, busyMs);
     try {
-      this.#adopt(db, readLedger(db));
+      this.#adopt(db, ledgerOf(readLedgerRows(db)));
     } catch (error) {
       db.close();
       throw error;
@@ -193,7 +193,7 @@ export class DiskStore {
     try {
       const version = dataVersion(db);
       if (version === this.#version) return;
-      const ledger = readLedger(db);
+      const ledger = ledgerOf(readLedgerRows(db));
       this.#written = ledger;
       this.#ledger = ledger;
       this.#version = version;
@@ -255,7 +255,7 @@ export class DiskStore {
     this.#isTidyDue = false;
     if (this.#db === null) return;
     try {
-      prune(this.#db, now());
+      prune(this.#db, this.#ledger.watched);
       if ((files.sizeBytes(paths.wal) ?? 0) < walBytesMax) return;
       this.#db.run("PRAGMA wal_checkpoint(TRUNCATE)");
       // The first write to an emptied log waits for the disk too: here, and not in the next pass.

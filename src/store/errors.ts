@@ -2,9 +2,8 @@
 
 import { SQLiteError } from "bun:sqlite";
 
-import { isValiError } from "valibot";
-
 import { messageOf, StoreError, type StoreErrorKind } from "../model/errors.ts";
+import { FieldError } from "./codec.ts";
 
 /** `attempt` says what was tried, on what: `opening /var/lib/crigc/crigc.db`. */
 export function storeError(attempt: string, thrown: unknown): StoreError {
@@ -28,7 +27,7 @@ const advice: Readonly<Record<StoreErrorKind, readonly string[]>> = {
 };
 
 function kindOf(thrown: unknown): StoreErrorKind {
-  if (isValiError(thrown)) return "corrupt";
+  if (thrown instanceof FieldError || thrown instanceof SyntaxError) return "corrupt";
   const code = codeOf(thrown);
   const found = kindsByCode.find(([prefix]) => code.startsWith(prefix));
   return found === undefined ? "write" : found[1];

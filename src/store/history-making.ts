@@ -13,7 +13,7 @@ import type { Pass, PassKind } from "../model/pass.ts";
 import type { Purpose } from "../model/plan.ts";
 import type { Filesystem } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";
-import type { DiskSample, PassRow, Removal } from "./history-rows.ts";
+import type { DiskSample, PassRow, Removal } from "./history-records.ts";
 
 /** What is known of a pass when it begins. */
 export interface PassStart {

@@ -1,13 +1,22 @@
-// The history in its tables: appended in the transaction of the caller, asked by time, kind, reason and name.
+// The history in the state file: appended in the transaction of the caller, asked by time, kind, reason and name, and kept within bounds.
 
 import type { Database } from "bun:sqlite";
 
 import { assertNever } from "../model/assert.ts";
 import type { Event } from "../model/event.ts";
-import type { Instant } from "../model/time.ts";
-import { bytesCell, type Cell, marks, type Query, type Row, rowsOf } from "./columns.ts";
-import type { DiskSample, HistoryRecord, PassRow, Removal } from "./history-rows.ts";
-import { eventShape, passShape, removalShape, sampleShape } from "./history-shapes.ts";
+import { hours, type Instant, type Watched } from "../model/time.ts";
+import { type Codec, text, under } from "./codec.ts";
+import { rowJson } from "./exact-json.ts";
+import {
+  type DiskSample,
+  eventCodec,
+  type HistoryRecord,
+  passCodec,
+  type PassRow,
+  type Removal,
+  removalCodec,
+  sampleCodec,
+} from "./history-records.ts";
 
 export interface HistoryQuery {
   readonly since?: Instant | undefined;
@@ -26,134 +35,118 @@ export interface RemovalQuery extends HistoryQuery {
   readonly passId?: string | undefined;
 }
 
-/** Newest first. Each removal carries the disk of its pass, before and after, where images were collected. */
+/** Newest first. */
 export function queryRemovals(db: Database, query: RemovalQuery): readonly Removal[] {
-  const where = conditions(query, "at");
+  const where = conditions("removal", query);
   addChoice(where, ["kind"], query.kinds);
-  addChoice(where, ["reason", '"trigger"'], query.reasons);
+  addChoice(where, ["reason", "trigger"], query.reasons);
   addChoice(where, ["result"], query.results);
-  if (query.passId !== undefined) add(where, "pass_id = ?", query.passId);
+  if (query.passId !== undefined) add(where, `${field("passId")} = ?`, query.passId);
   if (query.text !== undefined && query.text !== "") {
-    const text = query.text.toLowerCase();
-    add(where, "(instr(lower(subject), ?) OR instr(lower(names), ?))", text, text);
+    const part = query.text.toLowerCase();
+    const clauses = ["subject", "names"].map((name) => `instr(lower(${field(name)}), ?)`);
+    add(where, `(${clauses.join(" OR ")})`, part, part);
   }
-  return rowsOf(db, selectOf("removal", "at DESC, seq DESC", where), removalShape);
+  return found(db, where, removalCodec);
 }
 
 /** Newest first. */
-export function queryPasses(db: Database, query: HistoryQuery): readonly PassRow[] {
-  const where = conditions(query, "started_at");
-  return rowsOf(db, selectOf("pass", "started_at DESC, id DESC", where), passShape);
-}
+export const queryPasses = (db: Database, query: HistoryQuery): readonly PassRow[] =>
+  found(db, conditions("pass", query), passCodec);
 
 /** Newest first. */
-export function queryEvents(db: Database, query: HistoryQuery): readonly Event[] {
-  const where = conditions(query, "at");
-  return rowsOf(db, selectOf("event", "at DESC, seq DESC", where), eventShape);
-}
+export const queryEvents = (db: Database, query: HistoryQuery): readonly Event[] =>
+  found(db, conditions("event", query), eventCodec);
 
 /** Oldest first; the newest `limit` ones. */
-export function querySamples(db: Database, query: HistoryQuery): readonly DiskSample[] {
-  const where = conditions(query, "at");
-  const sql = selectOf("disk_sample", "at DESC, seq DESC", where);
-  return rowsOf(db, sql, sampleShape).toReversed();
+export const querySamples = (db: Database, query: HistoryQuery): readonly DiskSample[] =>
+  found(db, conditions("sample", query), sampleCodec).toReversed();
+
+/** A record as a row of the state file. */
+export interface HistoryRow {
+  readonly kind: HistoryRecord["kind"];
+  /** The same key again completes what is known of it; `null`: each is a row of its own. */
+  readonly key: string | null;
+  readonly at: string;
+  readonly document: string;
 }
 
-export function writeRecord(db: Database, record: HistoryRecord): void {
-  switch (record.kind) {
+export function historyRow(record: HistoryRecord): HistoryRow {
+  const { kind, row } = record;
+  switch (kind) {
     case "pass":
-      return writePass(db, record.row);
-    case "removal":
-      return writeRemoval(db, record.row);
+      return rowOf(kind, {
+        key: `pass ${row.id}`,
+        at: row.startedAt,
+        document: passCodec.write(row),
+      });
+    case "removal": {
+      const key = `removal ${row.passId} ${row.kind} ${row.subject}`;
+      return rowOf(kind, { key, at: row.at, document: removalCodec.write(row) });
+    }
     case "event":
-      return writeEvent(db, record.row);
+      return rowOf(kind, { key: null, at: row.at, document: eventCodec.write(row) });
     case "sample":
-      return writeSample(db, record.row);
+      return rowOf(kind, { key: null, at: row.at, document: sampleCodec.write(row) });
     default:
-      return assertNever(record);
+      return assertNever(kind);
   }
 }
 
-/** A pass again replaces its row: one that began becomes one that ended. */
-function writePass(db: Database, row: PassRow): void {
-  const cells: Row = [
-    row.id,
-    row.kind,
-    row.purpose,
-    JSON.stringify(row.signals),
-    row.startedAt,
-    row.endedAt,
-    row.dryRun ? 1n : 0n,
-    row.error,
-    row.imagesEnd,
-    row.containersEnd,
-    BigInt(row.removed),
-    BigInt(row.failed),
-    bytes(row.wantedBytes),
-    bytes(row.reportedFreedBytes),
-    bytes(row.measuredFreedBytes),
-    bytes(row.availableBeforeBytes),
-    bytes(row.availableAfterBytes),
-    bytes(row.capacityBytes),
-    JSON.stringify(row.steps, (_, value: unknown) =>
-      typeof value === "bigint" ? value.toString() : value,
-    ),
-  ];
-  db.query(`INSERT OR REPLACE INTO pass VALUES (${marks(cells.length)})`).run(...cells);
-}
+const rowOf = (
+  kind: HistoryRow["kind"],
+  of: { readonly key: string | null; readonly at: Instant; readonly document: unknown },
+): HistoryRow => ({ kind, key: of.key, at: of.at.toString(), document: rowJson(of.document) });
 
-/** The same removal again, at the end of its pass, completes what is known of it and keeps its time. */
-function writeRemoval(db: Database, row: Removal): void {
-  const cells: Row = [
-    row.passId,
-    row.kind,
-    row.subject,
-    JSON.stringify(row.names),
-    row.trigger,
-    row.signal,
-    row.reason,
-    row.result,
-    row.message,
-    bytes(row.reportedBytes),
-    bytes(row.measuredBytes),
-    row.settled,
-    row.at,
-    row.took,
-  ];
+/** A pass that began becomes one that ended; a removal is completed at the end of its pass, and keeps its time. */
+export function writeRow(db: Database, row: HistoryRow, watched: string): void {
   db.query(
-    `INSERT INTO removal VALUES (NULL, ${marks(cells.length)})
-     ON CONFLICT (pass_id, kind, subject) DO UPDATE SET
-       "trigger" = excluded."trigger", signal = excluded.signal, reason = excluded.reason,
-       result = excluded.result, message = excluded.message, reported_bytes = excluded.reported_bytes,
-       measured_bytes = excluded.measured_bytes, settled = excluded.settled, took = excluded.took`,
-  ).run(...cells);
+    `INSERT INTO history (kind, key, at, watched, document) VALUES (?, ?, ?, ?, ?)
+     ON CONFLICT (key) DO UPDATE SET document =
+       iif(kind = 'removal', json_set(excluded.document, '$.at', ${field("at")}), excluded.document)`,
+  ).run(row.kind, row.key, BigInt(row.at), BigInt(watched), row.document);
 }
 
-function writeEvent(db: Database, event: Event): void {
-  db.query("INSERT INTO event VALUES (NULL, ?, ?, ?, ?)").run(
-    event.at,
-    event.passId,
-    event.reason,
-    event.message,
-  );
+// About 90 MB at most: a removal takes some 800 bytes, the others less.
+const rowsMax: readonly (readonly [kind: HistoryRow["kind"], rows: number])[] = [
+  ["removal", 100_000],
+  ["pass", 50_000],
+  ["event", 20_000],
+  ["sample", 100_000],
+];
+const ageMax = hours(24 * 90);
+const stepRows = 500;
+
+/**
+ * Deletes at most `stepRows` rows of each kind that are too old or too many; returns how many. Age is observed time: the wall
+ * clock of a node may be wrong by years, and is corrected one day.
+ */
+export function prune(db: Database, now: Watched, bounds = rowsMax): number {
+  let deleted = 0;
+  for (const [kind, rows] of bounds)
+    deleted += db
+      .query(
+        `DELETE FROM history WHERE seq IN (
+           SELECT seq FROM (SELECT seq, watched FROM history WHERE kind = ?1 ORDER BY seq LIMIT ?2)
+           WHERE watched < ?3 OR
+             seq <= (SELECT seq FROM history WHERE kind = ?1 ORDER BY seq DESC LIMIT 1 OFFSET ?4))`,
+      )
+      .run(kind, BigInt(stepRows), now - ageMax, BigInt(rows)).changes;
+  return deleted;
 }
 
-function writeSample(db: Database, row: DiskSample): void {
-  const cells: Row = [
-    row.at,
-    row.device,
-    row.path,
-    row.mountpoint,
-    JSON.stringify(row.roles),
-    bytesCell(row.capacityBytes),
-    bytesCell(row.availableBytes),
-    bytesCell(row.inodes),
-    bytesCell(row.inodesFree),
-  ];
-  db.query(`INSERT INTO disk_sample VALUES (NULL, ${marks(cells.length)})`).run(...cells);
+const field = (name: string): string => `document ->> '$.${name}'`;
+
+function found<Value>(db: Database, where: Where, codec: Codec<Value>): readonly Value[] {
+  const sql = `SELECT document FROM history WHERE ${where.clauses.join(" AND ")}
+    ORDER BY at DESC, seq DESC LIMIT ${where.limit}`;
+  const rows: readonly unknown[] = db.query(sql).all(...where.values);
+  return rows.map((row) => codec.read(JSON.parse(documentRow.read(row))));
 }
 
-const bytes = (value: bigint | null): bigint | null => (value === null ? null : bytesCell(value));
+const documentRow = under("document", text);
+
+type Cell = string | bigint;
 
 interface Where {
   readonly clauses: string[];
@@ -161,10 +154,11 @@ interface Where {
   readonly limit: number;
 }
 
-function conditions(query: HistoryQuery, column: string): Where {
-  const where: Where = { clauses: [], values: [], limit: Math.max(0, Math.trunc(query.limit)) };
-  if (query.since !== undefined) add(where, `${column} >= ?`, query.since);
-  if (query.until !== undefined) add(where, `${column} < ?`, query.until);
+function conditions(kind: HistoryRow["kind"], query: HistoryQuery): Where {
+  const limit = Math.max(0, Math.trunc(query.limit));
+  const where: Where = { clauses: ["kind = ?"], values: [kind], limit };
+  if (query.since !== undefined) add(where, "at >= ?", query.since);
+  if (query.until !== undefined) add(where, "at < ?", query.until);
   return where;
 }
 
@@ -175,16 +169,10 @@ function add(where: Where, clause: string, ...values: readonly Cell[]): void {
 
 function addChoice(
   where: Where,
-  columns: readonly string[],
+  fields: readonly string[],
   choices: readonly string[] | undefined,
 ): void {
   if (choices === undefined) return;
-  const clauses = columns.map((column) => `${column} IN (${marks(choices.length)})`);
-  add(where, `(${clauses.join(" OR ")})`, ...columns.flatMap(() => choices));
-}
-
-function selectOf(table: string, order: string, where: Where): Query {
-  const filter = where.clauses.length === 0 ? "" : `WHERE ${where.clauses.join(" AND ")}`;
-  const sql = `SELECT * FROM ${table} ${filter} ORDER BY ${order} LIMIT ${where.limit}`;
-  return { sql, values: where.values };
+  const clauses = fields.map((name) => `${field(name)} IN (${choices.map(() => "?").join(", ")})`);
+  add(where, `(${clauses.join(" OR ")})`, ...fields.flatMap(() => choices));
 }

@@ -16,7 +16,7 @@ import {
 } from "./connection.ts";
 import { DiskStore } from "./disk-store.ts";
 import { storeError } from "./errors.ts";
-import type { DiskSample, PassRow, Removal } from "./history-rows.ts";
+import type { DiskSample, PassRow, Removal } from "./history-records.ts";
 import {
   type HistoryQuery,
   queryEvents,
@@ -25,11 +25,11 @@ import {
   querySamples,
   type RemovalQuery,
 } from "./history.ts";
-import { readLedger } from "./ledger.ts";
+import { ledgerOf } from "./ledger.ts";
 import type { StoreNotice } from "./notice.ts";
 import type { StateFiles } from "./ports.ts";
 import { Recorder } from "./recorder.ts";
-import { readSetting } from "./setting.ts";
+import { readLedgerRows, readSetting } from "./state-rows.ts";
 
 export interface StoreOptions {
   /** `--state-dir`. */
@@ -68,7 +68,7 @@ export function openStoreReader(options: Omit<StoreOptions, "now">): StoreReader
   const paths = statePaths(options.directory);
   try {
     const db = openForReading(paths, options.files);
-    return { failure: null, ...readerOf(db, paths, readLedger(db)) };
+    return { failure: null, ...readerOf(db, paths, ledgerOf(readLedgerRows(db))) };
   } catch (thrown) {
     const error = storeError(`reading ${paths.database}`, thrown);
     const next =
@@ -165,7 +165,10 @@ function tryOpen(
   let db: Database | null = null;
   try {
     db = openForWriting(paths, files, openBusyMs);
-    return { kind: "open", opened: { db, ledger: readLedger(db), mayWrite: true, failure: null } };
+    return {
+      kind: "open",
+      opened: { db, ledger: ledgerOf(readLedgerRows(db)), mayWrite: true, failure: null },
+    };
   } catch (thrown) {
     db?.close();
     const { kind: error, message } = storeError(`opening ${paths.database}`, thrown);
@@ -180,7 +183,7 @@ function tryRead(
   let db: Database | null = null;
   try {
     db = openForReading(paths, files);
-    return { kind: "read", ledger: readLedger(db) };
+    return { kind: "read", ledger: ledgerOf(readLedgerRows(db)) };
   } catch (thrown) {
     const { kind: error, message } = storeError(`reading ${paths.database}`, thrown);
     return { kind: "failed", error, message };

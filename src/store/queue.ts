@@ -1,6 +1,6 @@
 // What waits to be written: the newest ledger, settings, and records of the history, bounded.
 
-import type { HistoryRecord } from "./history-rows.ts";
+import type { HistoryRecord } from "./history-records.ts";
 
 /** At most so many records are kept while the disk refuses them; then the oldest are lost, and counted. */
 export const recordsMax = 20_000;

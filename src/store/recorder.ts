@@ -17,7 +17,7 @@ import {
   samplesOf,
   startedRow,
 } from "./history-making.ts";
-import type { HistoryRecord } from "./history-rows.ts";
+import type { HistoryRecord } from "./history-records.ts";
 
 /** Nothing here throws or waits for the disk; records go to it between the steps of a pass. */
 export class Recorder {

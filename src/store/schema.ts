@@ -3,6 +3,7 @@
 import type { Database } from "bun:sqlite";
 
 import { StoreError } from "../model/errors.ts";
+import { documents } from "./document-migration.ts";
 
 /**
  * Brings the schema up to date in one transaction. A step that was released is never changed; a new version adds a step.
@@ -40,8 +41,8 @@ export function requireKnown(db: Database, steps: readonly string[]): number {
   );
 }
 
-// Times are nanoseconds of the wall clock since 1970, `…_watched` nanoseconds of the watched clock. Bytes are 64 bits
-// without a sign: what exceeds 2^63 is stored as its two's complement.
+// The first two steps had a column for each field: times in nanoseconds of the wall clock since 1970, `…_watched` in those
+// of the watched clock, bytes of 64 bits without a sign as their two's complement.
 export const migrations: readonly string[] = [
   `
   CREATE TABLE ledger_state (
@@ -162,4 +163,5 @@ export const migrations: readonly string[] = [
   ALTER TABLE ledger_image ADD COLUMN earlier_names TEXT NOT NULL DEFAULT '[]';
   ALTER TABLE ledger_pod ADD COLUMN origin TEXT;
   `,
+  documents,
 ];

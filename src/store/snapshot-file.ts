@@ -5,9 +5,10 @@ import * as v from "valibot";
 import { messageOf, StoreError } from "../model/errors.ts";
 import type { Ledger } from "../model/ledger.ts";
 import type { Snapshot } from "../model/snapshot.ts";
+import { toRfc3339 } from "../model/time.ts";
+import { shapeOf } from "./codec.ts";
 import { exactJson, parseExactJson } from "./exact-json.ts";
-import { ledgerDocument, ledgerShape } from "./ledger-schema.ts";
-import { timeText } from "./snapshot-fields.ts";
+import { ledgerCodec } from "./ledger-document.ts";
 import { snapshotShape } from "./snapshot-schema.ts";
 
 /** A node with 30,000 containers has 20 MB. */
@@ -25,15 +26,15 @@ export function snapshotText({ snapshot, ledger }: RecordedNode): string {
     apiVersion: "crigc/v1",
     kind: "Snapshot",
     ...rest,
-    clocks: { wall: timeText(clocks.wall), uptimeNs: clocks.uptime, bootId: clocks.bootId },
-    observedAt: timeText(snapshot.observedAt),
-    containers: snapshot.containers.map((it) => ({ ...it, createdAt: timeText(it.createdAt) })),
-    sandboxes: snapshot.sandboxes.map((it) => ({ ...it, createdAt: timeText(it.createdAt) })),
+    clocks: { wall: toRfc3339(clocks.wall), uptimeNs: clocks.uptime, bootId: clocks.bootId },
+    observedAt: toRfc3339(snapshot.observedAt),
+    containers: snapshot.containers.map((it) => ({ ...it, createdAt: toRfc3339(it.createdAt) })),
+    sandboxes: snapshot.sandboxes.map((it) => ({ ...it, createdAt: toRfc3339(it.createdAt) })),
     imageVolumes: [...imageVolumes].map(([id, it]) => ({ ...it, id })),
-    containerEnds: [...containerEnds].map(([id, at]) => ({ id, finishedAt: timeText(at) })),
+    containerEnds: [...containerEnds].map(([id, at]) => ({ id, finishedAt: toRfc3339(at) })),
     resolutions: [...resolutions].map(([reference, it]) => ({ ...it, reference })),
     sandboxImages: [...sandboxImages].map(([id, name]) => ({ id, name })),
-    ledger: ledgerDocument(ledger),
+    ledger: ledgerCodec.write(ledger),
   });
 }
 
@@ -54,7 +55,7 @@ export function readSnapshotText(text: string, path: string): RecordedNode {
   if (!head.success)
     throw broken(path, 'it is no document of apiVersion "crigc/v1" and kind "Snapshot"');
   const snapshot = checked(snapshotShape, value, path);
-  const { ledger } = checked(v.object({ ledger: ledgerShape }), value, path);
+  const { ledger } = checked(v.object({ ledger: shapeOf(ledgerCodec) }), value, path);
   return { snapshot, ledger };
 }
 

@@ -10,25 +10,41 @@ import type {
   Resolution,
   Snapshot,
 } from "../model/snapshot.ts";
-import {
-  bytesField,
-  countField,
-  durationField,
-  mapField,
-  textsField,
-  timeField,
-} from "./snapshot-fields.ts";
+import { bytes, count, durationNs, shapeOf, texts, time } from "./codec.ts";
 
 const anImageId = v.pipe(v.string(), v.transform(imageId));
 const aContainerId = v.pipe(v.string(), v.transform(containerId));
 const aSandboxId = v.pipe(v.string(), v.transform(sandboxId));
 const aPodUid = v.pipe(v.string(), v.transform(podUid));
 
+const aBytes = shapeOf(bytes);
+const aCount = shapeOf(count);
+const aDurationNs = shapeOf(durationNs);
+const aTexts = shapeOf(texts);
+const aTime = shapeOf(time);
+
+/** A list in which each key stands once, as a map. */
+function mapField<Entry extends v.GenericSchema, Key extends string, Value>(
+  entry: Entry,
+  split: (entry: v.InferOutput<Entry>) => readonly [Key, Value],
+) {
+  return v.pipe(
+    v.array(entry),
+    v.rawTransform(({ dataset, addIssue, NEVER }): ReadonlyMap<Key, Value> => {
+      const entries = dataset.value.map(split);
+      const map = new Map(entries);
+      if (map.size === entries.length) return map;
+      addIssue({ message: "a key occurs twice" });
+      return NEVER;
+    }),
+  );
+}
+
 const image = v.object({
   id: anImageId,
-  repoTags: textsField,
-  repoDigests: textsField,
-  sizeBytes: bytesField,
+  repoTags: aTexts,
+  repoDigests: aTexts,
+  sizeBytes: aBytes,
   pinned: v.boolean(),
 });
 
@@ -36,7 +52,7 @@ const container = v.object({
   id: aContainerId,
   sandboxId: aSandboxId,
   name: v.string(),
-  attempt: countField,
+  attempt: aCount,
   podUid: aPodUid,
   podName: v.string(),
   podNamespace: v.string(),
@@ -44,7 +60,7 @@ const container = v.object({
   imageRef: v.string(),
   imageId: v.string(),
   state: v.picklist(["created", "running", "exited", "unknown"]),
-  createdAt: timeField,
+  createdAt: aTime,
 });
 
 const sandbox = v.object({
@@ -53,13 +69,13 @@ const sandbox = v.object({
   metadataUid: aPodUid,
   name: v.string(),
   namespace: v.string(),
-  attempt: countField,
+  attempt: aCount,
   state: v.picklist(["ready", "not-ready"]),
-  createdAt: timeField,
+  createdAt: aTime,
 });
 
 const volumes = v.variant("kind", [
-  v.object({ id: aContainerId, kind: v.literal("known"), references: textsField }),
+  v.object({ id: aContainerId, kind: v.literal("known"), references: aTexts }),
   v.object({ id: aContainerId, kind: v.literal("gone") }),
   v.object({ id: aContainerId, kind: v.literal("unsupported") }),
   v.object({ id: aContainerId, kind: v.literal("unknown"), message: v.string() }),
@@ -76,13 +92,13 @@ const filesystem = v.object({
   path: v.string(),
   mountpoint: v.string(),
   device: v.string(),
-  capacityBytes: bytesField,
-  availableBytes: bytesField,
-  inodes: bytesField,
-  inodesFree: bytesField,
-  imageUsedBytes: v.nullable(bytesField),
-  imageInodesUsed: v.optional(v.nullable(bytesField), null),
-  containerUsedBytes: v.nullable(bytesField),
+  capacityBytes: aBytes,
+  availableBytes: aBytes,
+  inodes: aBytes,
+  inodesFree: aBytes,
+  imageUsedBytes: v.nullable(aBytes),
+  imageInodesUsed: v.optional(v.nullable(aBytes), null),
+  containerUsedBytes: v.nullable(aBytes),
 });
 
 const source = v.picklist(["cri", "kubelet-dir", "kubelet-api"]);
@@ -97,7 +113,7 @@ const pods: v.GenericSchema<unknown, PodReading> = v.variant("kind", [
         origin: v.optional(v.picklist(["api", "static", "listed", "directory"]), "api"),
         finished: v.boolean(),
         evicted: v.boolean(),
-        images: textsField,
+        images: aTexts,
       }),
     ),
   }),
@@ -109,9 +125,9 @@ const logFacts = v.object({
   kind: v.optional(v.literal("read"), "read"),
   podLogsDirectory: v.string(),
   podLogs: v.array(v.object({ entry: v.string(), uid: aPodUid })),
-  strays: textsField,
+  strays: aTexts,
   danglingLinks: v.array(v.object({ entry: v.string(), containerId: v.string() })),
-  sizeBytes: v.nullable(bytesField),
+  sizeBytes: v.nullable(aBytes),
 });
 
 const logs: v.GenericSchema<unknown, LogReading> = v.variant("kind", [
@@ -122,20 +138,20 @@ const logs: v.GenericSchema<unknown, LogReading> = v.variant("kind", [
 const keep = v.object({
   rules: v.array(v.object({ pattern: v.string(), source: v.string() })),
   problems: v.array(v.object({ source: v.string(), message: v.string() })),
-  directoriesRead: textsField,
+  directoriesRead: aTexts,
 });
 
 export const snapshotShape = v.pipe(
   v.object({
-    clocks: v.object({ wall: timeField, uptimeNs: durationField, bootId: v.string() }),
-    observedAt: timeField,
+    clocks: v.object({ wall: aTime, uptimeNs: aDurationNs, bootId: v.string() }),
+    observedAt: aTime,
     runtime: v.object({
       endpoint: v.string(),
       imageEndpoint: v.string(),
       name: v.string(),
       version: v.string(),
       apiVersion: v.string(),
-      sandboxImages: textsField,
+      sandboxImages: aTexts,
     }),
     images: v.array(image),
     containers: v.array(container),
@@ -145,7 +161,7 @@ export const snapshotShape = v.pipe(
       it,
     ]),
     containerEnds: mapField(
-      v.object({ id: aContainerId, finishedAt: timeField }),
+      v.object({ id: aContainerId, finishedAt: aTime }),
       (it) => [it.id, it.finishedAt] as const,
     ),
     resolutions: mapField(resolution, ({ reference, ...it }): readonly [string, Resolution] => [

@@ -1,8 +1,9 @@
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 
-import { readLedger } from "../../src/store/ledger.ts";
+import { ledgerOf } from "../../src/store/ledger.ts";
 import { migrate, migrations } from "../../src/store/schema.ts";
+import { readLedgerRows } from "../../src/store/state-rows.ts";
 
 test("a runtime that an earlier version took for delayed is learned anew, and one it took for immediate is not", () => {
   const db = new Database(":memory:");
@@ -12,7 +13,7 @@ test("a runtime that an earlier version took for delayed is learned anew, and on
   );
   db.run("INSERT INTO ledger_state VALUES (1, 'boot', 1, 1, 1, NULL, NULL, 0, '[]')");
   migrate(db);
-  expect([...readLedger(db).releases]).toEqual([
+  expect([...ledgerOf(readLedgerRows(db)).releases]).toEqual([
     ["containerd/1.7.24", { promptRemovals: 3, lateRemovals: 0 }],
   ]);
 });

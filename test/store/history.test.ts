@@ -2,12 +2,11 @@ import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 
-import { hours, instant, plus } from "../../src/model/time.ts";
+import { instant, watched } from "../../src/model/time.ts";
 import { openInMemory } from "../../src/store/connection.ts";
-import type { RemovalQuery } from "../../src/store/history.ts";
-import { prune } from "../../src/store/retention.ts";
+import { historyRow, prune, type RemovalQuery, writeRow } from "../../src/store/history.ts";
 import { scratch } from "../support/scratch.ts";
-import { now, read, write } from "./fixture.ts";
+import { read, write } from "./fixture.ts";
 import {
   containerItem,
   filesystem,
@@ -257,9 +256,9 @@ describe("the history", () => {
     store.imageDone(idOf("p"), imageItem(1));
     store.flush();
     const db = new Database(join(directory, "crigc.db"));
-    db.run("UPDATE removal SET reason = 'novel'");
+    db.run("UPDATE history SET document = json_set(document, '$.reason', 'novel')");
     expect(read(directory).reader.removals({ limit: 1 })).toMatchObject([{ reason: "novel" }]);
-    db.run("UPDATE removal SET names = '{'");
+    db.run("UPDATE history SET document = '{'");
     const { reader, notices } = read(directory);
     expect(() => reader.removals({ limit: 1 })).toThrow(
       expect.objectContaining({ name: "StoreError" }),
@@ -270,30 +269,44 @@ describe("the history", () => {
 });
 
 describe("retention", () => {
-  const filled = () => {
+  const event = (at: bigint) =>
+    historyRow({
+      kind: "event",
+      row: { reason: "GhostImage", message: "", at: instant(at), passId: null },
+    });
+  /** Events that were recorded one by one, a nanosecond of observed time apart. */
+  const filled = (wall: (turn: number) => bigint = BigInt) => {
     const db = openInMemory();
-    db.run(
-      `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1200)
-       INSERT INTO event SELECT i, i, NULL, 'GhostImage', '' FROM n`,
-    );
+    for (let turn = 1; turn <= 1200; turn += 1) writeRow(db, event(wall(turn)), `${turn}`);
     return db;
   };
-  const count = (db: Database) => db.query("SELECT count(*), min(seq) FROM event").values()[0];
+  const counted = (db: Database) => db.query("SELECT count(*), min(seq) FROM history").values()[0];
+  const day = 24n * 3600n * 1_000_000_000n;
 
-  test("what is too old goes in small steps", () => {
+  test("what is older than 90 observed days goes in small steps", () => {
     const db = filled();
-    expect(prune(db, now)).toBe(500);
-    expect(prune(db, now)).toBe(500);
-    expect(prune(db, now)).toBe(200);
-    expect(prune(db, now)).toBe(0);
+    const later = watched(90n * day + 1201n);
+    expect(prune(db, later)).toBe(500);
+    expect(prune(db, later)).toBe(500);
+    expect(prune(db, later)).toBe(200);
+    expect(prune(db, later)).toBe(0);
   });
 
   test("what is young stays, up to the count, and the newest of it", () => {
     const db = filled();
-    const young = plus(instant(1n), hours(24 * 90));
-    expect(prune(db, young)).toBe(0);
-    expect(prune(db, young, 1000)).toBe(200);
-    expect(prune(db, young, 1000)).toBe(0);
-    expect(count(db)).toEqual([1000, 201]);
+    expect(prune(db, watched(90n * day + 1n))).toBe(0);
+    const bounds = [["event", 1000]] as const;
+    expect(prune(db, watched(1n), bounds)).toBe(200);
+    expect(prune(db, watched(1n), bounds)).toBe(0);
+    expect(counted(db)).toEqual([1000, 201]);
+  });
+
+  test.each([
+    ["in 1970", () => 0n],
+    ["in 2036", () => BigInt(Date.parse("2036-01-01T00:00:00Z")) * 1_000_000n],
+  ])("what a clock recorded that stood %s stays when the clock is right again", (_, wall) => {
+    const db = filled(wall);
+    expect(prune(db, watched(2000n))).toBe(0);
+    expect(counted(db)).toEqual([1200, 1]);
   });
 });

@@ -1,3 +1,4 @@
+import type { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
@@ -6,7 +7,8 @@ import { imageId } from "../../src/model/ids.ts";
 import { emptyLedger, type ImageRecord, type Ledger } from "../../src/model/ledger.ts";
 import { duration, instant, watched } from "../../src/model/time.ts";
 import { openInMemory } from "../../src/store/connection.ts";
-import { readLedger, writeLedger } from "../../src/store/ledger.ts";
+import { ledgerChanges, ledgerOf } from "../../src/store/ledger.ts";
+import { readLedgerRows, writeLedgerRows } from "../../src/store/state-rows.ts";
 import { aLedger } from "./arbitrary.ts";
 
 const record: ImageRecord = {
@@ -26,6 +28,15 @@ const ledgerWith = (count: number): Ledger => ({
   uptime: duration(5n),
   images: new Map(Array.from({ length: count }, (_, at) => [imageId(`sha256:${at}`), record])),
 });
+
+const readLedger = (db: Database): Ledger => ledgerOf(readLedgerRows(db));
+
+/** How many rows it took. */
+function writeLedger(db: Database, next: Ledger, previous: Ledger): number {
+  const changes = ledgerChanges(next, previous);
+  writeLedgerRows(db, changes);
+  return changes.puts.length + changes.drops.length;
+}
 
 describe("the ledger on disk", () => {
   test("a fresh file holds the empty ledger", () => {
@@ -67,14 +78,57 @@ describe("the ledger on disk", () => {
     );
   });
 
+  test("a node where every image is in use and nothing changes writes one row, however many images it has", () => {
+    const db = openInMemory();
+    const looked = (turn: bigint): Ledger => ({
+      ...ledgerWith(100),
+      observedAt: instant(turn),
+      watched: watched(turn),
+      images: new Map(
+        Array.from({ length: 100 }, (_, at) => [
+          imageId(`sha256:${at}`),
+          { ...record, lastUsedAt: instant(turn + 5n), lastUsedWatched: watched(turn) },
+        ]),
+      ),
+    });
+    writeLedger(db, looked(1n), emptyLedger);
+    expect(writeLedger(db, looked(2n), looked(1n))).toBe(1);
+    expect(readLedger(db).images.get(imageId("sha256:7"))).toMatchObject({
+      lastUsedAt: instant(7n),
+      lastUsedWatched: watched(2n),
+    });
+    // One of them is not in use at the next look: its row says when it was.
+    const images = new Map(looked(3n).images);
+    const before = looked(2n).images.get(imageId("sha256:7"));
+    if (before !== undefined) images.set(imageId("sha256:7"), before);
+    expect(writeLedger(db, { ...looked(3n), images }, looked(2n))).toBe(2);
+    expect(readLedger(db).images.get(imageId("sha256:7"))).toEqual(before);
+    expect(readLedger(db).images.get(imageId("sha256:8"))).toMatchObject({
+      lastUsedAt: instant(8n),
+    });
+  });
+
+  test("fields and kinds of rows that a later version added are passed over", () => {
+    const db = openInMemory();
+    writeLedger(db, ledgerWith(2), emptyLedger);
+    db.run("UPDATE ledger SET document = json_set(document, '$.novelty', 1)");
+    db.run("INSERT INTO ledger VALUES ('novelties', 'x', '{}')");
+    expect(readLedger(db)).toEqual(ledgerWith(2));
+    writeLedger(db, { ...ledgerWith(3), bootId: "next" }, readLedger(db));
+    expect(readLedger(db)).toEqual({ ...ledgerWith(3), bootId: "next" });
+    expect(db.query("SELECT id FROM ledger WHERE kind = 'novelties'").all()).toHaveLength(1);
+  });
+
   test.each([
-    "UPDATE ledger_image SET size_bytes = size_bytes, ghost_since = 1 WHERE id = 'sha256:1'",
-    "UPDATE ledger_state SET grace_reason = 'whim'",
-    "UPDATE ledger_state SET keep_directories = '[1]'",
-    "UPDATE ledger_state SET keep_directories = 'x'",
-    "UPDATE ledger_state SET had_containers = 7",
-    "INSERT INTO ledger_pod VALUES ('u', -1, 0, NULL, NULL)",
-    "DELETE FROM ledger_state",
+    "UPDATE ledger SET document = json_set(document, '$.ghost', json('{\"attempts\":1}')) WHERE id = 'sha256:1'",
+    "UPDATE ledger SET document = json_set(document, '$.inUse', json('true')) WHERE id = 'sha256:1'",
+    "UPDATE ledger SET document = json_remove(document, '$.sizeBytes') WHERE id = 'sha256:1'",
+    "UPDATE ledger SET document = json_set(document, '$.graceReason', 'whim') WHERE kind = 'state'",
+    "UPDATE ledger SET document = json_set(document, '$.keepDirectories', json('[1]')) WHERE kind = 'state'",
+    "UPDATE ledger SET document = 'x' WHERE kind = 'state'",
+    "UPDATE ledger SET document = json_set(document, '$.hadContainers', 7) WHERE kind = 'state'",
+    "INSERT INTO ledger VALUES ('pods', 'u', '{\"absentPasses\":-0.5,\"deadPasses\":0,\"deadSinceWatchedNs\":null}')",
+    "DELETE FROM ledger WHERE kind = 'state'",
   ])("what we cannot have written is refused: %s", (sql) => {
     const db = openInMemory();
     writeLedger(db, ledgerWith(2), emptyLedger);

@@ -72,10 +72,13 @@ describe("openStore", () => {
       "another program's",
       (path: string) => (rmSync(path), new Database(path).run("CREATE TABLE pass (x)")),
     ],
-    ["without a table", (path: string) => new Database(path).run("DROP TABLE ledger_pod")],
+    ["without a table", (path: string) => new Database(path).run("DROP TABLE ledger")],
     [
       "with an impossible row",
-      (path: string) => new Database(path).run("UPDATE ledger_state SET had_containers = 7"),
+      (path: string) =>
+        new Database(path).run(
+          "UPDATE ledger SET document = json_set(document, '$.hadContainers', 7) WHERE kind = 'state'",
+        ),
     ],
   ])("a file that is %s is put aside, loudly, and memory starts afresh", (_, spoil) => {
     const directory = written();
@@ -181,7 +184,7 @@ describe("openStore", () => {
     const directory = written(1);
     const { store, notices } = write(directory);
     const other = new Database(join(directory, "crigc.db"));
-    other.run("DROP TABLE ledger_image");
+    other.run("DROP TABLE ledger");
     other.close();
     store.saveLedger(ledgerOf(4, 2));
     expect(store.flush()).toBe(false);

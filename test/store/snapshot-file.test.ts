@@ -85,7 +85,7 @@ describe("a recorded node", () => {
         /"releases": \[[^\]]*\]/,
         `"releases": [${'{"runtime":"a","promptRemovals":1,"lateRemovals":0},'.repeat(2).slice(0, -1)}]`,
       ),
-      "ledger.releases is wrong: an entry stands twice",
+      "ledger.releases is wrong: a key occurs twice",
     ],
   ])("that is wrong is refused: %#", (changed, expected) => {
     const error = refusal(changed);

@@ -12,7 +12,7 @@ import type {
   Subject,
 } from "../../model/reason.ts";
 import { fromRfc3339, type Instant, instant } from "../../model/time.ts";
-import type { Removal } from "../../store/history-rows.ts";
+import type { Removal } from "../../store/history-records.ts";
 import { type CommandOption, type Invocation, textOf } from "../command.ts";
 
 export interface HistoryRequest {

@@ -35,7 +35,6 @@ export interface SandboxDescription {
   readonly ip?: string;
   /** What a verbose status names. */
   readonly image?: string;
-  readonly logDirectory?: string;
 }
 
 export interface ContainerDescription {

@@ -1,7 +1,7 @@
-// What the history holds: passes, removals, events and samples of the disks.
+// What the history holds, each field declared once: passes, removals, events and samples of the disks.
 
 import type { Event } from "../model/event.ts";
-import type { PassId } from "../model/ids.ts";
+import { type PassId, passId } from "../model/ids.ts";
 import type { Signal } from "../model/limits.ts";
 import type { ContainerOutcome, ImageEnd } from "../model/outcome.ts";
 import type { PassKind, Step } from "../model/pass.ts";
@@ -9,6 +9,20 @@ import type { Purpose } from "../model/plan.ts";
 import type { ImageTrigger, Subject } from "../model/reason.ts";
 import type { FilesystemRole } from "../model/snapshot.ts";
 import type { Duration, Instant } from "../model/time.ts";
+import {
+  branded,
+  bytes,
+  count,
+  durationNs,
+  flag,
+  list,
+  nullable,
+  record,
+  text,
+  texts,
+  time,
+  word,
+} from "./codec.ts";
 
 /** One thing that a pass tried to remove. A pass tries each thing once. */
 export interface Removal {
@@ -74,3 +88,68 @@ export type HistoryRecord =
   | { readonly kind: "removal"; readonly row: Removal }
   | { readonly kind: "event"; readonly row: Event }
   | { readonly kind: "sample"; readonly row: DiskSample };
+
+const step = record<Step>({
+  name: word(),
+  startedAt: time,
+  took: durationNs,
+  error: nullable(text),
+});
+
+export const passCodec = record<PassRow>({
+  id: branded(passId),
+  kind: word(),
+  purpose: word(),
+  signals: list(word<Signal>()),
+  startedAt: time,
+  endedAt: nullable(time),
+  dryRun: flag,
+  error: nullable(text),
+  imagesEnd: nullable(word<ImageEnd>()),
+  containersEnd: nullable(word<ContainerOutcome["end"]>()),
+  removed: count,
+  failed: count,
+  wantedBytes: nullable(bytes),
+  reportedFreedBytes: nullable(bytes),
+  measuredFreedBytes: nullable(bytes),
+  availableBeforeBytes: nullable(bytes),
+  availableAfterBytes: nullable(bytes),
+  capacityBytes: nullable(bytes),
+  steps: list(step),
+});
+
+export const removalCodec = record<Removal>({
+  passId: branded(passId),
+  kind: word(),
+  subject: text,
+  names: texts,
+  trigger: word(),
+  signal: nullable(word<Signal>()),
+  reason: text,
+  result: word(),
+  message: nullable(text),
+  reportedBytes: nullable(bytes),
+  measuredBytes: nullable(bytes),
+  settled: nullable(word<NonNullable<Removal["settled"]>>()),
+  at: time,
+  took: nullable(durationNs),
+});
+
+export const eventCodec = record<Event>({
+  at: time,
+  passId: nullable(branded(passId)),
+  reason: word(),
+  message: text,
+});
+
+export const sampleCodec = record<DiskSample>({
+  at: time,
+  device: text,
+  path: text,
+  mountpoint: text,
+  roles: list(word<FilesystemRole>()),
+  capacityBytes: bytes,
+  availableBytes: bytes,
+  inodes: bytes,
+  inodesFree: bytes,
+});

@@ -1,0 +1,227 @@
+// How values of the model are written as JSON and read back: each field is declared once, for the ledger, the history and the snapshot.
+
+import * as v from "valibot";
+
+import {
+  type Duration,
+  duration,
+  fromRfc3339,
+  type Instant,
+  toRfc3339,
+  type Watched,
+  watched,
+} from "../model/time.ts";
+
+export interface Codec<Value> {
+  /** Reads what `write` gave; throws `FieldError`. */
+  read(document: unknown): Value;
+  write(value: Value): unknown;
+  /** Behind the field's name in the document, where the type carries the unit in the model. */
+  readonly unit?: "Ns";
+}
+
+/** A document that we cannot have written, with the way to the field that is wrong. */
+export class FieldError extends Error {
+  override readonly name = "FieldError";
+  readonly path: readonly string[];
+  constructor(message: string, path: readonly string[] = []) {
+    super(message);
+    this.path = path;
+  }
+}
+
+/** What `read` gives; an error of it gets the step on the way to the field. */
+function at<Value>(step: string, read: () => Value): Value {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof FieldError) throw new FieldError(error.message, [step, ...error.path]);
+    throw error;
+  }
+}
+
+function scalar<Value>(
+  isOne: (document: unknown) => document is Value,
+  what: string,
+): Codec<Value> {
+  return {
+    read: (document) => {
+      if (isOne(document)) return document;
+      throw new FieldError(`${what} is expected`);
+    },
+    write: (value) => value,
+  };
+}
+
+/** Read as another one, and written as it is. */
+const brand = <Plain, Value extends Plain>(
+  codec: Codec<Plain>,
+  make: (plain: Plain) => Value,
+): Codec<Value> => ({ ...codec, read: (document) => make(codec.read(document)) });
+
+export const text = scalar((it): it is string => typeof it === "string", "a text");
+export const flag = scalar((it): it is boolean => typeof it === "boolean", "true or false");
+export const count = scalar(
+  (it): it is number => Number.isSafeInteger(it) && Number(it) >= 0,
+  "a number of things",
+);
+/** A word of a closed set; another one is refused. */
+export const oneOf = <const Word extends string>(...words: readonly Word[]): Codec<Word> =>
+  scalar((it): it is Word => words.some((word) => word === it), `one of ${words.join(", ")}`);
+/** A word that nothing is decided by, so that one which a later version added is shown as it is. */
+export const word = <Word extends string>(): Codec<Word> =>
+  scalar((it): it is Word => typeof it === "string", "a word");
+export const branded = <Value extends string>(make: (value: string) => Value): Codec<Value> =>
+  brand(text, make);
+
+/** An integer of any size; what a number of JSON does not hold exactly is written in a row as its digits. */
+function integer(isInside: (value: bigint) => boolean, what: string): Codec<bigint> {
+  const parsed = (document: unknown): bigint | null => {
+    if (typeof document === "number")
+      return Number.isSafeInteger(document) ? BigInt(document) : null;
+    if (typeof document === "bigint") return document;
+    return typeof document === "string" && /^-?\d{1,20}$/.test(document) ? BigInt(document) : null;
+  };
+  return {
+    read: (document) => {
+      const value = parsed(document);
+      if (value !== null && isInside(value)) return value;
+      throw new FieldError(`${what} is expected`);
+    },
+    write: (value) => value,
+  };
+}
+
+export const bytes = integer(
+  (value) => value >= 0n && value < 2n ** 64n,
+  "a size from 0 to 2^64-1",
+);
+const nanoseconds = integer(
+  (value) => BigInt.asIntN(64, value) === value,
+  "a number of nanoseconds within 64 bits",
+);
+export const durationNs: Codec<Duration> = { ...brand(nanoseconds, duration), unit: "Ns" };
+export const watchedNs: Codec<Watched> = { ...brand(nanoseconds, watched), unit: "Ns" };
+
+/** Times keep their nanoseconds, so that a plan from the document is the plan of the node. */
+export const time: Codec<Instant> = {
+  read: (document) => {
+    const instant = typeof document === "string" ? fromRfc3339(document) : null;
+    if (instant !== null) return instant;
+    throw new FieldError("a time like 2026-01-31T12:00:00Z is expected");
+  },
+  write: (instant) => toRfc3339(instant),
+};
+
+export const nullable = <Value>(codec: Codec<Value>): Codec<Value | null> => ({
+  ...codec,
+  read: (document) => (document === null ? null : codec.read(document)),
+  write: (value) => (value === null ? null : codec.write(value)),
+});
+
+/** A field that older documents lack. Every field that is added after a release is one. */
+export const added = <Value>(codec: Codec<Value>, missing: Value): Codec<Value> => ({
+  ...codec,
+  read: (document) => (document === undefined ? missing : codec.read(document)),
+});
+
+export const list = <Value>(codec: Codec<Value>): Codec<readonly Value[]> => ({
+  read: (document) => {
+    if (!Array.isArray(document)) throw new FieldError("a list is expected");
+    return document.map((item: unknown, index) => at(`${index}`, () => codec.read(item)));
+  },
+  write: (values) => values.map((value) => codec.write(value)),
+});
+
+export const texts = list(text);
+
+export type Fields<Value> = { readonly [Name in keyof Value]-?: Codec<Value[Name]> };
+
+/** A record by its fields. What the document has beside them is passed over. */
+export function record<Value extends object>(fields: Fields<Value>): Codec<Value> {
+  const declared = Object.entries<Codec<unknown>>(fields).map(([name, codec]) => ({
+    name,
+    inDocument: `${name}${codec.unit ?? ""}`,
+    codec,
+  }));
+  return {
+    read: (document) => {
+      if (typeof document !== "object" || document === null)
+        throw new FieldError("a record is expected");
+      const value: Record<string, unknown> = {};
+      for (const { name, inDocument, codec } of declared)
+        value[name] = at(inDocument, () => codec.read(Reflect.get(document, inDocument)));
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- `Fields` ties each field to its codec
+      return value as Value;
+    },
+    write: (value) => {
+      const document: Record<string, unknown> = {};
+      for (const { name, inDocument, codec } of declared)
+        document[inDocument] = codec.write(Reflect.get(value, name));
+      return document;
+    },
+  };
+}
+
+/** A value that is the only field of its document. */
+export const under = <Value>(name: string, codec: Codec<Value>): Codec<Value> => {
+  const whole = record<Readonly<Record<string, Value>>>({ [name]: codec });
+  return {
+    read: (document) => {
+      const { [name]: value } = whole.read(document);
+      if (value === undefined) throw new FieldError(`${name} is missing`);
+      return value;
+    },
+    write: (value) => whole.write({ [name]: value }),
+  };
+};
+
+export interface MapCodec<Key extends string, Value> extends Codec<ReadonlyMap<Key, Value>> {
+  readonly value: Codec<Value>;
+}
+
+/** A map as a list in which each key stands once, among the fields of its value. */
+export function mapBy<Key extends string, Value>(
+  keyName: string,
+  key: (text: string) => Key,
+  value: Codec<Value>,
+): MapCodec<Key, Value> {
+  const entries = list<readonly [Key, Value]>({
+    read: (document) => [key(under(keyName, text).read(document)), value.read(document)],
+    write: ([id, held]) => ({ [keyName]: id, ...Object(value.write(held)) }),
+  });
+  return {
+    value,
+    read: (document) => {
+      const read = entries.read(document);
+      const map = new Map(read);
+      if (map.size === read.length) return map;
+      throw new FieldError("a key occurs twice");
+    },
+    write: (map) => entries.write([...map]),
+  };
+}
+
+/** As a part of a shape of valibot. */
+export const shapeOf = <Value>(codec: Codec<Value>) =>
+  v.pipe(
+    v.unknown(),
+    v.rawTransform(({ dataset, addIssue, NEVER }): Value => {
+      try {
+        return codec.read(dataset.value);
+      } catch (error) {
+        if (!(error instanceof FieldError)) throw error;
+        const [first, ...rest] = error.path.map(stepOf);
+        addIssue({ message: error.message, ...(first && { path: [first, ...rest] }) });
+        return NEVER;
+      }
+    }),
+  );
+
+const stepOf = (key: string): v.IssuePathItem => ({
+  type: "unknown",
+  origin: "value",
+  input: null,
+  key,
+  value: null,
+});

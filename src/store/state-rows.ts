@@ -1,0 +1,37 @@
+// Rows of the ledger and settings in the state file, read and written as they are.
+
+import type { Database } from "bun:sqlite";
+
+import { text, under } from "./codec.ts";
+import { type LedgerChanges, type LedgerRow, STATE_KIND } from "./ledger.ts";
+
+/** The row of the ledger's state comes first. */
+export function readLedgerRows(db: Database): readonly LedgerRow[] {
+  const sql = `SELECT kind, id, document FROM ledger WHERE kind = '${STATE_KIND}'
+    UNION ALL SELECT kind, id, document FROM ledger WHERE kind <> '${STATE_KIND}'`;
+  return db
+    .query<{ kind: string; id: string; document: string }, []>(sql)
+    .all()
+    .map(({ kind, id, document }) => [kind, id, document]);
+}
+
+/** Inside a transaction of the caller. */
+export function writeLedgerRows(db: Database, { puts, drops }: LedgerChanges): void {
+  if (puts.length + drops.length === 0) return;
+  const put = db.query("INSERT OR REPLACE INTO ledger VALUES (?, ?, ?)");
+  const drop = db.query("DELETE FROM ledger WHERE kind = ? AND id = ?");
+  for (const [kind, id, document] of puts) put.run(kind, id, document);
+  for (const [kind, id] of drops) drop.run(kind, id);
+}
+
+/** Small facts by name: the stamp of `keep baseline --once`, and the like. */
+export function readSetting(db: Database, key: string): string | null {
+  const row: unknown = db.query("SELECT value FROM setting WHERE key = ?").get(key);
+  return row === null ? null : settingRow.read(row);
+}
+
+const settingRow = under("value", text);
+
+export function writeSetting(db: Database, key: string, value: string): void {
+  db.query("INSERT OR REPLACE INTO setting VALUES (?, ?)").run(key, value);
+}
