@@ -1,45 +1,73 @@
 /** Finds the listed images that a reference means: by ID, digest and tag, in every spelling. */
 import type { ImageId } from "../model/ids.ts";
 import type { Image } from "../model/snapshot.ts";
+import { byObject } from "./by-object.ts";
+import { imageNames } from "./keep-pattern.ts";
 import { parseReference, wholeDigest } from "./reference.ts";
 
 export interface ImageIndex {
-  readonly idsByKey: ReadonlyMap<string, ReadonlySet<ImageId>>;
+  /** Images by their ID, tags and digests as they are listed. */
+  readonly byText: ReadonlyMap<string, readonly ImageId[]>;
+  /** By the normal form of those that are listed in another one. */
+  readonly byNormalForm: ReadonlyMap<string, readonly ImageId[]>;
 }
 
-export function indexImages(images: readonly Image[]): ImageIndex {
-  const idsByKey = new Map<string, Set<ImageId>>();
+/** Of the same list it is made once: a list that did not change is the same array. */
+export const indexImages: (images: readonly Image[]) => ImageIndex = byObject((images) => {
+  const byText = new Map<string, readonly ImageId[]>();
+  const byNormalForm = new Map<string, readonly ImageId[]>();
   for (const image of images) {
-    for (const key of keysOfImage(image)) {
-      const ids = idsByKey.get(key) ?? new Set<ImageId>();
-      idsByKey.set(key, ids.add(image.id));
-    }
+    const own = [image.id];
+    add(byText, image.id, own);
+    for (const text of image.repoTags) add(byText, text, own);
+    for (const text of image.repoDigests) add(byText, text, own);
+    forEachNormalForm(image, (form) => add(byNormalForm, form, own));
   }
-  return { idsByKey };
+  return { byText, byNormalForm };
+});
+
+function add(ids: Map<string, readonly ImageId[]>, key: string, own: readonly ImageId[]): void {
+  const before = ids.get(key);
+  ids.set(key, before === undefined ? own : union(before, own));
 }
 
 /** Images that carry the reference; empty if none does. A digest decides before a tag, which may have moved. */
-export function listedImages(index: ImageIndex, reference: string): ReadonlySet<ImageId> {
-  for (const key of keysOfReference(reference)) {
-    const ids = index.idsByKey.get(key);
-    if (ids !== undefined) return ids;
+export function listedImages(index: ImageIndex, reference: string): readonly ImageId[] {
+  // Runtimes mostly name an image as they list it: only what is spelled otherwise has to be read.
+  const exact = index.byText.get(reference);
+  if (exact !== undefined) return exact;
+  for (const form of normalForms(reference)) {
+    const ids = union(index.byNormalForm.get(form) ?? [], index.byText.get(form) ?? []);
+    if (ids.length > 0) return ids;
   }
-  return new Set();
+  return [];
+}
+
+function union(some: readonly ImageId[], others: readonly ImageId[]): readonly ImageId[] {
+  const more = others.filter((id) => !some.includes(id));
+  return more.length === 0 ? some : [...some, ...more];
 }
 
 /** One entry for each ID: a list may name an image twice. Names are united, the last size counts. */
-export function distinctImages(images: readonly Image[], pin: "any" | "last"): readonly Image[] {
+export const distinctImages = (images: readonly Image[], pin: "any" | "last"): readonly Image[] =>
+  (pin === "any" ? withAnyPin : withLastPin)(images);
+
+const withAnyPin = byObject((images: readonly Image[]) => mergedById(images, "any"));
+const withLastPin = byObject((images: readonly Image[]) => mergedById(images, "last"));
+
+function mergedById(images: readonly Image[], pin: "any" | "last"): readonly Image[] {
   const byId = new Map<ImageId, Image>();
   for (const image of images) {
     const before = byId.get(image.id);
     byId.set(image.id, before === undefined ? image : merged(before, image, pin));
   }
-  return [...byId.values()];
+  return byId.size === images.length ? images : [...byId.values()];
 }
 
 /** Tags and digests, sorted, one a line: what `ImageRecord.names` holds. */
-export const namesText = (image: Image): string =>
-  [...new Set([...image.repoTags, ...image.repoDigests])].toSorted(byCodeUnit).join("\n");
+export const namesText: (image: Image) => string = byObject((image) =>
+  [...new Set([...image.repoTags, ...image.repoDigests])].toSorted(byCodeUnit).join("\n"),
+);
 
 function merged(before: Image, image: Image, pin: "any" | "last"): Image {
   return {
@@ -52,36 +80,31 @@ function merged(before: Image, image: Image, pin: "any" | "last"): Image {
   };
 }
 
-function keysOfImage(image: Image): readonly string[] {
-  const keys = new Set<string>([image.id, ...image.repoTags, ...image.repoDigests]);
-  const id = wholeDigest(image.id);
-  if (id !== null) keys.add(digestKey(id));
+/** Those that are not listed as they are; one may come twice. */
+function forEachNormalForm(image: Image, visit: (form: string) => void): void {
   for (const text of image.repoDigests) {
-    // Also of names that are none, such as `<none>@sha256:…`.
-    const digest = wholeDigest(text.slice(text.indexOf("@") + 1));
-    if (digest !== null) keys.add(digestKey(digest));
+    const bare = wholeDigest(text);
+    if (bare !== null && bare !== text) visit(bare);
   }
-  for (const text of image.repoTags) {
-    const reference = parseReference(text);
-    if (reference?.kind !== "name") continue;
-    keys.add(tagKey(reference.repository, reference.tag));
-    if (reference.digest !== null) keys.add(digestKey(reference.digest));
+  const { names, digests } = imageNames(image);
+  // Those of names that are none as well, such as `<none>@sha256:…`.
+  for (const { digest, text } of digests) if (digest !== text) visit(digest);
+  for (const { text, repository, listedRepository, tag, digest } of names) {
+    const isNormal = tag !== null && digest === null && repository === listedRepository;
+    if (!isNormal && (digest === null || image.repoTags.includes(text)))
+      visit(tagForm(repository, tag));
   }
-  return [...keys];
 }
 
 /** The most exact first. */
-function keysOfReference(text: string): readonly string[] {
+function normalForms(text: string): readonly string[] {
   const reference = parseReference(text);
-  if (reference === null) return [text];
-  if (reference.kind === "digest") return [text, digestKey(reference.digest)];
-  const keys = [text];
-  if (reference.digest !== null) keys.push(digestKey(reference.digest));
-  keys.push(tagKey(reference.repository, reference.tag));
-  return keys;
+  if (reference === null) return [];
+  if (reference.kind === "digest") return [reference.digest];
+  const { repository, tag, digest } = reference;
+  return digest === null ? [tagForm(repository, tag)] : [digest, tagForm(repository, tag)];
 }
 
-const digestKey = (digest: string): string => `digest ${digest}`;
-const tagKey = (repository: string, tag: string | null): string =>
-  `tag ${repository}:${tag ?? "latest"}`;
+const tagForm = (repository: string, tag: string | null): string =>
+  `${repository}:${tag ?? "latest"}`;
 const byCodeUnit = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);

@@ -1,5 +1,6 @@
 /** One keep pattern: how it is written, and which images it names. */
 import type { Image } from "../model/snapshot.ts";
+import { byObject } from "./by-object.ts";
 import { compileGlob, type Glob, globMatches } from "./glob.ts";
 import { normaliseRepository, parseReference, splitReference, wholeDigest } from "./reference.ts";
 
@@ -59,7 +60,7 @@ export interface ImageName {
   readonly digest: string | null;
 }
 
-export function imageNames(image: Image): ImageNames {
+export const imageNames: (image: Image) => ImageNames = byObject((image) => {
   const names: ImageName[] = [];
   const id = wholeDigest(image.id);
   const digests = id === null ? [] : [{ digest: id, text: image.id as string }];
@@ -72,7 +73,7 @@ export function imageNames(image: Image): ImageNames {
     names.push({ text, repository, listedRepository: splitReference(text).name, tag, digest });
   }
   return { names, digests };
-}
+});
 
 function parseNamePattern(text: string): ParsedPattern {
   const { name, tag, digest } = splitReference(text);

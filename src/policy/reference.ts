@@ -28,6 +28,19 @@ export function parseReference(text: string): Reference | null {
   };
 }
 
+/**
+ * How a runtime is asked for a reference, `null` if the text is none: by the whole name, or by a whole digest as it is
+ * spelled. A runtime takes `a` for the beginning of an ID too: it answers with somebody else's image, or not at all where
+ * there are two.
+ */
+export function fullReference(text: string): string | null {
+  const reference = parseReference(text);
+  if (reference === null) return null;
+  if (reference.kind === "digest") return text;
+  const { repository, tag, digest } = reference;
+  return digest === null ? `${repository}:${tag ?? "latest"}` : `${repository}@${digest}`;
+}
+
 /** The digest that an ID or a digest spells, with its algorithm (CRI-O leaves `sha256:` out of IDs); `null` if it is none. */
 export function wholeDigest(text: string): string | null {
   if (/^[0-9a-f]{64}$/.test(text)) return `sha256:${text}`;

@@ -1,10 +1,12 @@
 /** Which images are in use and by whom, as the union of everything that can name an image; and what could not be told. */
-import type { ContainerId, ImageId, PodUid } from "../model/ids.ts";
+import type { ContainerId, ImageId, PodUid, SandboxId } from "../model/ids.ts";
 import type { ImageUser } from "../model/reason.ts";
 import type { Container, Snapshot } from "../model/snapshot.ts";
+import { byObject } from "./by-object.ts";
 import { type ImageIndex, indexImages, listedImages } from "./image-index.ts";
 import { imageVolumesSupported } from "./image-volumes.ts";
-import { parseReference } from "./reference.ts";
+import { possibleImages } from "./possible-images.ts";
+import { fullReference } from "./reference.ts";
 
 /** The facts that say what is in use. */
 export type UsageFacts = Pick<
@@ -32,49 +34,47 @@ export interface Usage {
 }
 
 /**
- * Judges use. Containers count in every state. A reference that the runtime does not know uses nothing; one whose
- * resolution failed, or was never asked for, leaves usage unknown. Containers in `without` are left out: a plan judges
- * images as if the containers that it removes first were gone.
+ * Judges use. Containers count in every state. A reference that the runtime does not know uses nothing but what it could
+ * mean; one whose resolution failed, or was never asked for, leaves usage unknown, unless it is only a pod that names it:
+ * anybody may write that, so it uses what it could mean. Containers in `without` are left out: a plan judges images as if
+ * the containers that it removes first were gone.
  */
-export function usageOf(facts: UsageFacts, without: ReadonlySet<ContainerId> = new Set()): Usage {
+export function usageOf(facts: UsageFacts, without: ReadonlySet<ContainerId> = NONE): Usage {
+  return without.size === 0 ? wholeUsage(facts) : judgeUsage(facts, without);
+}
+
+const NONE: ReadonlySet<ContainerId> = new Set();
+
+/** A look is judged more than once: for the ledger, for the plan and for each removal. */
+const wholeUsage = byObject((facts: UsageFacts) => judgeUsage(facts, NONE));
+
+function judgeUsage(facts: UsageFacts, without: ReadonlySet<ContainerId>): Usage {
   const index = indexImages(facts.images);
+  const resolved = new Map<string, Resolved>();
   const users = new Map<ImageId, ImageUser[]>();
   const unknown: Unknown[] = [];
-  for (const claim of claimsOf(facts, without)) {
-    const found = new Set<ImageId>();
-    let unusable = 0;
-    for (const reference of claim.references) {
-      const resolved = resolve(facts, index, reference);
-      for (const id of resolved.ids) found.add(id);
-      if (resolved.kind === "failed")
-        unknown.push({ subject: claim.subject, message: resolved.message });
-      if (resolved.kind === "unusable") unusable += 1;
-    }
-    // Every word for the image is missing or none that a runtime could be asked about.
-    if (unusable === claim.references.length && claim.mustResolve) {
-      unknown.push({ subject: claim.subject, message: "names no image that can be looked up" });
-    }
-    for (const id of found) {
+  forEachClaim(facts, without, (claim) => {
+    for (const id of imagesOf(claim, { facts, index, resolved, unknown })) {
       const those = users.get(id);
       if (those === undefined) users.set(id, [claim.user]);
       else those.push(claim.user);
     }
-  }
+  });
   unknown.push(...unknownVolumes(facts, without));
   return { users, unknown };
 }
 
-/** References that no listed image carries, sorted: observation asks `ImageStatus` for those. */
+/** Names by which observation asks `ImageStatus`, sorted: full names of those that no listed image carries. */
 export function referencesToResolve(facts: Omit<UsageFacts, "resolutions">): readonly string[] {
   const index = indexImages(facts.images);
-  const wanted = new Set<string>();
-  for (const claim of claimsOf(facts, new Set())) {
-    for (const reference of claim.references) {
-      if (listedImages(index, reference).size === 0 && parseReference(reference) !== null)
-        wanted.add(reference);
-    }
-  }
-  return [...wanted].toSorted();
+  const unlisted = new Set<string>();
+  forEachClaim(facts, NONE, ({ references }) => {
+    for (const reference of references) if (!index.byText.has(reference)) unlisted.add(reference);
+  });
+  const names = [...unlisted].flatMap((reference) =>
+    listedImages(index, reference).length > 0 ? [] : (fullReference(reference) ?? []),
+  );
+  return [...new Set(names)].toSorted();
 }
 
 /** One user with all the words by which it names its image. */
@@ -88,108 +88,151 @@ interface Claim {
 
 type ClaimFacts = Omit<UsageFacts, "resolutions">;
 
-function claimsOf(facts: ClaimFacts, without: ReadonlySet<ContainerId>): readonly Claim[] {
-  const containers = facts.containers.filter((container) => !without.has(container.id));
-  return [
-    ...containers.map(containerClaim),
-    ...containers.flatMap((container) => volumeClaims(facts, container)),
-    ...sandboxClaims(facts),
-    ...podClaims(facts),
-  ];
+function forEachClaim(
+  facts: ClaimFacts,
+  without: ReadonlySet<ContainerId>,
+  visit: (claim: Claim) => void,
+): void {
+  for (const container of facts.containers) {
+    if (without.has(container.id)) continue;
+    visit(containerClaim(container));
+    const volumes = facts.imageVolumes.get(container.id);
+    if (volumes?.kind === "known")
+      for (const reference of volumes.references) visit(volumeClaim(container, reference));
+  }
+  for (const { id } of facts.sandboxes) {
+    const reference = facts.sandboxImages.get(id) ?? "";
+    if (reference !== "") visit(sandboxClaim(id, reference));
+  }
+  const { pods } = facts;
+  // Only the kubelet's own list names images; the other sources know pods by their UID alone.
+  if (pods.kind !== "ready" || pods.source !== "kubelet-api") return;
+  for (const { uid, images } of pods.pods)
+    for (const image of new Set(images)) if (image !== "") visit(podClaim(uid, image));
 }
 
-function containerClaim(container: Container): Claim {
+const containerClaim: (container: Container) => Claim = byObject((container) => {
   const { id, name, podName, state } = container;
-  const words = [container.imageId, container.imageRef, container.imageName];
+  const words = new Set([container.imageId, container.imageRef, container.imageName]);
+  words.delete("");
   return {
     user: { kind: "container", id, name, podName, state },
-    subject: subjectOf(container),
-    references: [...new Set(words.filter((word) => word !== ""))],
+    get subject() {
+      return subjectOf(container);
+    },
+    references: [...words],
     mustResolve: true,
   };
-}
+});
 
-function volumeClaims(facts: ClaimFacts, container: Container): readonly Claim[] {
-  const volumes = facts.imageVolumes.get(container.id);
-  if (volumes?.kind !== "known") return [];
+function volumeClaim(container: Container, reference: string): Claim {
   const { id, name, podName } = container;
-  return volumes.references.map((reference) => ({
+  return {
     user: { kind: "image-volume", id, name, podName },
     subject: `image volume of ${subjectOf(container)}`,
     references: [reference],
     mustResolve: true,
-  }));
+  };
 }
 
-function sandboxClaims(facts: ClaimFacts): readonly Claim[] {
-  return facts.sandboxes.flatMap(({ id }) => {
-    const reference = facts.sandboxImages.get(id) ?? "";
-    if (reference === "") return [];
-    return [
-      {
-        user: { kind: "sandbox", id },
-        subject: `sandbox ${id}`,
-        references: [reference],
-        mustResolve: false,
-      },
-    ];
-  });
-}
-
-/** Only the kubelet's own list names images; the other sources know pods by their UID alone. */
-function podClaims(facts: ClaimFacts): readonly Claim[] {
-  const { pods } = facts;
-  if (pods.kind !== "ready" || pods.source !== "kubelet-api") return [];
-  return pods.pods.flatMap(({ uid, images }) =>
-    [...new Set(images)].map((image) => podClaim(uid, image)),
-  );
-}
+const sandboxClaim = (id: SandboxId, reference: string): Claim => ({
+  user: { kind: "sandbox", id },
+  subject: `sandbox ${id}`,
+  references: [reference],
+  mustResolve: false,
+});
 
 const podClaim = (uid: PodUid, image: string): Claim => ({
   user: { kind: "pod-spec", uid },
   subject: `pod ${uid}`,
-  references: image === "" ? [] : [image],
+  references: [image],
   mustResolve: false,
 });
 
-interface Resolved {
-  readonly kind: "resolved" | "absent" | "failed" | "unusable";
-  readonly ids: Iterable<ImageId>;
-  readonly message: string;
+interface Judging {
+  readonly facts: UsageFacts;
+  readonly index: ImageIndex;
+  /** What was resolved before: many claims name the same image. */
+  readonly resolved: Map<string, Resolved>;
+  /** What could not be told is added here. */
+  readonly unknown: Unknown[];
 }
 
-function resolve(facts: UsageFacts, index: ImageIndex, reference: string): Resolved {
-  const listed = listedImages(index, reference);
-  if (listed.size > 0) return { kind: "resolved", ids: listed, message: "" };
-  const answer = facts.resolutions.get(reference);
-  if (answer === undefined) {
-    // What is no reference was never asked: no listed image can be meant by it.
-    if (parseReference(reference) === null) return { kind: "unusable", ids: [], message: "" };
-    return { kind: "failed", ids: [], message: `"${reference}" was not resolved` };
+/** The images that a claim uses. */
+function imagesOf(claim: Claim, judging: Judging): Iterable<ImageId> {
+  const { facts, unknown } = judging;
+  const resolved = claim.references.map((reference) => resolve(reference, judging));
+  const isPod = claim.user.kind === "pod-spec";
+  for (const { message } of resolved)
+    if (message !== null && !isPod) unknown.push({ subject: claim.subject, message });
+  // Every word for the image is missing or none that a runtime could be asked about.
+  if (claim.mustResolve && resolved.every(({ kind }) => kind === "unusable"))
+    unknown.push({ subject: claim.subject, message: "names no image that can be looked up" });
+  const [first] = resolved;
+  if (first !== undefined && resolved.every(({ ids }) => ids === first.ids || ids.length === 0)) {
+    if (first.ids.length > 0) return first.ids;
   }
-  switch (answer.kind) {
+  const found = new Set(resolved.flatMap(({ ids }) => ids));
+  if (found.size > 0) return found;
+  return resolved.flatMap(({ reference, message }) => [
+    ...possibleImages(facts.images, reference, { failed: message !== null, mayBeId: !isPod }),
+  ]);
+}
+
+interface Resolved {
+  /** `unusable`: no reference, so that nobody was asked: no listed image can be meant by it. */
+  readonly kind: "resolved" | "absent" | "failed" | "unusable";
+  readonly reference: string;
+  readonly ids: readonly ImageId[];
+  /** Why the resolution failed. */
+  readonly message: string | null;
+}
+
+function resolve(reference: string, { facts, index, resolved }: Judging): Resolved {
+  const before = resolved.get(reference);
+  if (before !== undefined) return before;
+  const now = resolveAnew(reference, facts, index);
+  resolved.set(reference, now);
+  return now;
+}
+
+function resolveAnew(reference: string, facts: UsageFacts, index: ImageIndex): Resolved {
+  const listed = listedImages(index, reference);
+  if (listed.length > 0) return { kind: "resolved", reference, ids: listed, message: null };
+  const name = fullReference(reference);
+  if (name === null) return { kind: "unusable", reference, ids: [], message: null };
+  const answer = facts.resolutions.get(name);
+  switch (answer?.kind) {
     case "image":
-      return { kind: "resolved", ids: [answer.id], message: "" };
+      return { kind: "resolved", reference, ids: [answer.id], message: null };
     case "absent":
-      return { kind: "absent", ids: [], message: "" };
+      return { kind: "absent", reference, ids: [], message: null };
     case "unknown":
       return {
         kind: "failed",
+        reference,
         ids: [],
         message: `"${reference}" could not be resolved: ${answer.message}`,
       };
+    case undefined:
+      return { kind: "failed", reference, ids: [], message: `"${reference}" was not resolved` };
   }
 }
 
 function unknownVolumes(facts: UsageFacts, without: ReadonlySet<ContainerId>): readonly Unknown[] {
   if (!imageVolumesSupported(facts.runtime)) return [];
-  return facts.containers.flatMap((container) => {
-    if (without.has(container.id)) return [];
+  const unknown: Unknown[] = [];
+  for (const container of facts.containers) {
+    if (without.has(container.id)) continue;
     const volumes = facts.imageVolumes.get(container.id);
-    if (volumes !== undefined && volumes.kind !== "unknown") return [];
+    if (volumes !== undefined && volumes.kind !== "unknown") continue;
     const why = volumes?.message ?? "its status was not read";
-    return [{ subject: subjectOf(container), message: `its image volumes are unknown: ${why}` }];
-  });
+    unknown.push({
+      subject: subjectOf(container),
+      message: `its image volumes are unknown: ${why}`,
+    });
+  }
+  return unknown;
 }
 
 const subjectOf = (container: Container): string => `container ${container.id} (${container.name})`;

@@ -7,6 +7,7 @@ import { referencesToResolve, usageOf } from "../../src/policy/usage.ts";
 import { aContainer, anImage, aSandbox, aSnapshot, idOf } from "../support/build/values.ts";
 
 const DIGEST = `sha256:${"d1".repeat(32)}`;
+const ELSE = `sha256:${"d2".repeat(32)}`;
 const app = anImage("app", { repoDigests: [`registry.example/app@${DIGEST}`] });
 const other = anImage("other");
 
@@ -104,6 +105,62 @@ describe("what no listed image carries is as the runtime resolves it", () => {
   test("never asked: unknown", () => {
     expect(usageOf(node({ imageName: name })).unknown).toHaveLength(1);
   });
+});
+
+describe("an image that a pod specification names is asked for by its whole name", () => {
+  const pod = (...images: readonly string[]): Partial<Snapshot> => ({
+    images: [app, other],
+    pods: {
+      kind: "ready",
+      source: "kubelet-api",
+      pods: [{ uid: podUid("u"), finished: false, evicted: false, origin: "api", images }],
+    },
+  });
+
+  test.each([
+    ["a", "docker.io/library/a:latest"],
+    ["0", "docker.io/library/0:latest"],
+    ["sha256:0123456789ab", "docker.io/library/sha256:0123456789ab"],
+    ["team/a:v1", "docker.io/team/a:v1"],
+    [`r.example/a:v1@${ELSE}`, `r.example/a@${ELSE}`],
+    [ELSE, ELSE],
+  ])("%s as %s", (image, asked) => {
+    expect(referencesToResolve(aSnapshot(pod(image)))).toEqual([asked]);
+  });
+
+  test("where the runtime has none, a short name uses what a registry to search could make of it, of its tag", () => {
+    const images = [
+      anImage("short", { repoTags: ["quay.io/team/tool:v1"] }),
+      anImage("tag", { repoTags: ["quay.io/team/tool:v2"] }),
+      anImage("longer", { repoTags: ["quay.io/team/my-tool:v1"] }),
+    ];
+    const absent = answers({ "docker.io/library/tool:v1": { kind: "absent" } });
+    expect(used(aSnapshot({ ...pod("tool:v1"), ...absent, images }))).toEqual([idOf("short")]);
+    const whole = answers({ "r.example/tool:v1": { kind: "absent" } });
+    expect(used(aSnapshot({ ...pod("r.example/tool:v1"), ...whole, images }))).toEqual([]);
+  });
+
+  test("where the runtime cannot say, it uses that name in every tag, and nothing is unknown", () => {
+    const images = [
+      anImage("one", { repoTags: ["r.example/tool:v1"] }),
+      anImage("two", { repoTags: [], repoDigests: [`r.example/tool@${DIGEST}`] }),
+      anImage("else", { repoTags: ["s.example/tool:v1"] }),
+    ];
+    const failed = answers({ "r.example/tool:v9": { kind: "unknown", message: "refused" } });
+    const snapshot = aSnapshot({ ...pod("r.example/tool:v9"), ...failed, images });
+    expect(used(snapshot)).toEqual([idOf("one"), idOf("two")].toSorted());
+    expect(usageOf(snapshot).unknown).toEqual([]);
+  });
+});
+
+test("a container whose only word is the beginning of an ID uses every image whose ID begins so", () => {
+  const snapshot = node(
+    { imageName: app.id.slice("sha256:".length, 20) },
+    answers({
+      [`docker.io/library/${app.id.slice("sha256:".length, 20)}:latest`]: { kind: "absent" },
+    }),
+  );
+  expect(used(snapshot)).toEqual([app.id]);
 });
 
 test("only what no listed image carries is asked for, sorted, and no text that is no reference", () => {

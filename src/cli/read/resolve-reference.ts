@@ -37,7 +37,7 @@ function everything({ plan }: Prepared): readonly ExplainedThing[] {
 function isExactly(prepared: Prepared, thing: ExplainedThing, reference: string): boolean {
   const image = imageOf(thing);
   if (image !== null) {
-    return listedImages(indexImages(prepared.snapshot.images), reference).has(image.id);
+    return listedImages(indexImages(prepared.snapshot.images), reference).includes(image.id);
   }
   return thing.kind === "container"
     ? [thing.planned.container.id, thing.planned.container.name].includes(reference)

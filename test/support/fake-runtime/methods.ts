@@ -12,7 +12,7 @@ import {
   sandboxStatusAnswer,
   type Speaker,
 } from "./answers.ts";
-import type { ContainerDescription } from "./describe.ts";
+import type { ContainerDescription, ImageDescription } from "./describe.ts";
 import type { NodeEvent } from "./node.ts";
 
 /** A call that the runtime refuses, by the name of its gRPC code. */
@@ -81,13 +81,25 @@ export const unaryMethods: Readonly<Record<string, Unary>> = {
     return { stdout: "", stderr: "", exit_code: await speaker.exec(id, cmd) };
   },
   ListImages: ({ node }) => ({ images: node.images.map(imageMessage) }),
-  ImageStatus: ({ node }, request) => {
-    const image = node.findImage(request.image?.image ?? "");
+  ImageStatus: (speaker, request) => {
+    const reference: string = request.image?.image ?? "";
+    const image = speaker.node.findImage(reference) ?? imageByPrefix(speaker, reference);
     return image === undefined ? {} : { image: imageMessage(image) };
   },
   RemoveImage: (speaker, request) => removeImage(speaker, request.image?.image ?? ""),
   ImageFsInfo: ({ node }) => filesystemsAnswer(node),
 };
+
+/** As containerd does it. */
+function imageByPrefix(
+  { node, traits }: FakeSpeaker,
+  prefix: string,
+): ImageDescription | undefined {
+  if (!traits.idPrefixes || !/^[0-9a-f]+$/.test(prefix)) return undefined;
+  const found = node.images.filter(({ id }) => id.replace("sha256:", "").startsWith(prefix));
+  if (found.length > 1) throw new Refusal("UNKNOWN", "ambiguous digest");
+  return found[0];
+}
 
 type ListStream = (speaker: FakeSpeaker) => {
   readonly has: boolean;

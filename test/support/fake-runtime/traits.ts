@@ -15,6 +15,8 @@ export interface Traits {
   readonly imageRefs: "id" | "digest";
   /** What `Status(verbose)` says, by key. */
   readonly statusInfo: Readonly<Record<string, string>>;
+  /** Whether `ImageStatus` takes hex digits for the beginning of an ID, and refuses those of several images. */
+  readonly idPrefixes: boolean;
   /** Whether an image that a container uses is refused (CRI-O), or removed without a word (containerd). */
   readonly refusesUsedImages: boolean;
   /** What a message may take. */
@@ -35,6 +37,7 @@ export const containerd17: Traits = {
   statusInfo: {
     config: JSON.stringify({ containerd: {}, sandboxImage: "registry.k8s.io/pause:3.8" }),
   },
+  idPrefixes: true,
   refusesUsedImages: false,
   messageLimitBytes: 16 * 1024 * 1024,
   batchSize: 500,

@@ -1,0 +1,293 @@
+// What is remembered of list entries never shows: a process that has looked before plans as one that has just begun.
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+
+import { loadSync } from "@grpc/proto-loader";
+import fc from "fast-check";
+
+import type { Channel } from "../../src/cri/channel.ts";
+import { type Codec, criCodec } from "../../src/cri/proto.ts";
+import { makeReader, type Reader } from "../../src/cri/reader.ts";
+import type { Ledger } from "../../src/model/ledger.ts";
+import type { Limits } from "../../src/model/limits.ts";
+import type { Plan } from "../../src/model/plan.ts";
+import type { Snapshot } from "../../src/model/snapshot.ts";
+import { duration, hours, instant, watched } from "../../src/model/time.ts";
+import { observe } from "../../src/observe/observe.ts";
+import { decide } from "../../src/policy/decide.ts";
+import { rememberPods } from "../../src/policy/pods.ts";
+import { remember } from "../../src/policy/remember.ts";
+import { usageOf } from "../../src/policy/usage.ts";
+import { aFilesystem, aLedger, defaultLimits, NOW } from "../support/build/values.ts";
+import type {
+  ContainerDescription,
+  ImageDescription,
+  SandboxDescription,
+} from "../support/fake-runtime/describe.ts";
+import { listStreams, unaryMethods } from "../support/fake-runtime/methods.ts";
+import { FakeNode } from "../support/fake-runtime/node.ts";
+import { containerd17, type Traits } from "../support/fake-runtime/traits.ts";
+
+const hex = (seed: string): string => new Bun.CryptoHasher("sha256").update(seed).digest("hex");
+const some = <Item>(...items: readonly Item[]) => fc.constantFrom(...items);
+const word = some("a", "b", "c");
+const minutesAgo = fc.nat(200).map((minutes) => NOW - BigInt(minutes) * 60_000_000_000n);
+
+const tag = fc.tuple(some("r.example/", "", "docker.io/library/"), word, some("", ":v1", ":v2"));
+const name = fc.oneof(
+  tag.map((parts) => parts.join("")),
+  word.map((it) => `r.example/${it}@sha256:${hex(`digest ${it}`)}`),
+  word.map((it) => `sha256:${hex(it)}`),
+);
+const image: fc.Arbitrary<ImageDescription> = fc.record({
+  id: word.map((it) => `sha256:${hex(it)}`),
+  repoTags: fc.array(
+    tag.map((parts) => parts.join("")),
+    { maxLength: 2 },
+  ),
+  repoDigests: fc.array(
+    word.map((it) => `r.example/${it}@sha256:${hex(`digest ${it}`)}`),
+    { maxLength: 1 },
+  ),
+  sizeBytes: fc.nat(3).map((count) => BigInt(count) * 1_000_000_000n),
+  pinned: some(false, false, false, true),
+});
+const labels = fc.record({
+  "io.kubernetes.pod.uid": some("uid-a", "uid-b"),
+  "io.kubernetes.pod.name": some("pod-a", "pod-b"),
+  "io.kubernetes.pod.namespace": some("shop", "bank"),
+  other: some("x", "y"),
+});
+const sandbox: fc.Arbitrary<SandboxDescription> = fc.record({
+  id: some("sandbox-a", "sandbox-b"),
+  uid: some("uid-a", "uid-b"),
+  name: some("pod-a", "pod-b"),
+  namespace: some("shop", "bank"),
+  attempt: fc.nat(2),
+  state: some("ready", "not-ready"),
+  createdAt: minutesAgo,
+  labels: fc.oneof(labels, fc.constant({})),
+  image: some("", "r.example/a:v1", "pause:3"),
+});
+const container: fc.Arbitrary<ContainerDescription> = fc.record({
+  id: some("c1", "c2", "c3", "c4"),
+  sandboxId: some("sandbox-a", "sandbox-b", "sandbox-x"),
+  name: some("app", "init"),
+  attempt: fc.nat(2),
+  state: some("created", "running", "exited", "unknown"),
+  createdAt: minutesAgo,
+  finishedAt: fc.constant(NOW),
+  image: name,
+  imageRef: fc.oneof(name, fc.constant("")),
+  imageId: fc.oneof(name, fc.constant("")),
+  imageVolumes: fc.constant([]),
+  logPath: fc.constant(""),
+  labels: fc.oneof(labels, fc.constant({})),
+});
+
+/** Changes one thing by another of its kind, field by field or whole; takes it away; or adds it. */
+type Change =
+  | { readonly kind: "image"; readonly to: ImageDescription; readonly fields: readonly string[] }
+  | {
+      readonly kind: "sandbox";
+      readonly to: SandboxDescription;
+      readonly fields: readonly string[];
+    }
+  | {
+      readonly kind: "container";
+      readonly to: ContainerDescription;
+      readonly fields: readonly string[];
+    }
+  | { readonly kind: "gone"; readonly pick: number }
+  | { readonly kind: "turned" };
+
+const fieldsOf = (thing: object) => fc.subarray(Object.keys(thing).filter((key) => key !== "id"));
+const changed = <Kind extends string, To extends object>(kind: Kind, to: fc.Arbitrary<To>) =>
+  to.chain((it) => fieldsOf(it).map((fields) => ({ kind, to: it, fields })));
+const change: fc.Arbitrary<Change> = fc.oneof(
+  { weight: 3, arbitrary: changed("image", image) },
+  { weight: 3, arbitrary: changed("sandbox", sandbox) },
+  { weight: 5, arbitrary: changed("container", container) },
+  { weight: 2, arbitrary: fc.nat(20).map((pick) => ({ kind: "gone" as const, pick })) },
+  { weight: 1, arbitrary: fc.constant({ kind: "turned" as const }) },
+);
+
+/** One that is there takes the named fields of `to`; one that is not is added whole. */
+function merged<Thing extends object>(
+  before: Thing | undefined,
+  to: Thing,
+  fields: readonly string[],
+): Thing {
+  if (before === undefined) return to;
+  const taken = Object.entries(to).filter(([field]) => fields.includes(field));
+  return { ...before, ...Object.fromEntries(taken) };
+}
+
+function apply(node: FakeNode, step: Change): void {
+  switch (step.kind) {
+    case "image": {
+      const at = node.images.findIndex(({ id }) => id === step.to.id);
+      // An ID may be listed twice.
+      if (at < 0 || step.fields.length === 0) node.images.push(step.to);
+      else node.images[at] = merged(node.images[at], step.to, step.fields);
+      return;
+    }
+    case "sandbox":
+      node.sandboxes.set(step.to.id, merged(node.sandboxes.get(step.to.id), step.to, step.fields));
+      return;
+    case "container":
+      node.containers.set(
+        step.to.id,
+        merged(node.containers.get(step.to.id), step.to, step.fields),
+      );
+      return;
+    case "gone": {
+      const ids = [...node.containers.keys(), ...node.sandboxes.keys()];
+      const place = step.pick % (ids.length + node.images.length + 1);
+      node.images.splice(place, 1);
+      node.containers.delete(ids[place - node.images.length] ?? "");
+      node.sandboxes.delete(ids[place - node.images.length] ?? "");
+      return;
+    }
+    case "turned":
+      node.images.reverse();
+      for (const map of [node.containers, node.sandboxes] as Map<string, never>[]) {
+        const entries = [...map].toReversed();
+        map.clear();
+        for (const [id, it] of entries) map.set(id, it);
+      }
+  }
+}
+
+const services = loadSync(join(import.meta.dir, "../support/fake-runtime/cri.proto"), {
+  keepCase: true,
+  longs: String,
+  defaults: true,
+});
+const written = new Map(
+  ["runtime.v1.RuntimeService", "runtime.v1.ImageService"].flatMap((service) =>
+    Object.entries(services[service] ?? {}),
+  ),
+);
+
+/** Answers as bytes, without a connection between. */
+function channelOf(node: FakeNode, codec: Codec, traits: Traits): Channel {
+  const speaker = { node, traits, exec: () => 0 };
+  const bytesOf = (method: string, answer: object): Buffer =>
+    written.get(method)?.responseSerialize(answer) ?? Buffer.alloc(0);
+  const channel: Channel = {
+    callRaw: async (method, request, { decode }) => {
+      const answer = await unaryMethods[method]?.(speaker, { filter: null, ...request });
+      return decode({ codec, method, bytes: bytesOf(method, answer ?? {}) });
+    },
+    call: async (method, request, { decode }) => {
+      const answer = await unaryMethods[method]?.(speaker, { filter: null, ...request });
+      return decode(codec.decode(method, bytesOf(method, answer ?? {})));
+    },
+    streamRaw: async (method, { onItem }) => {
+      const list = listStreams[method]?.(speaker);
+      for (const item of list?.items ?? [])
+        onItem({ codec, method, bytes: bytesOf(method, { [list?.field ?? ""]: [item] }) });
+    },
+    stream: async () => undefined,
+    close: () => undefined,
+  };
+  return channel;
+}
+
+const limits: Limits = {
+  ...defaultLimits,
+  images: {
+    ...defaultLimits.images,
+    highPercent: 50,
+    lowPercent: 10,
+    minimumAge: duration(0n),
+    keepPerRepository: 1,
+    keepLoaded: true,
+  },
+};
+
+const filesystems = [aFilesystem()];
+
+async function look(reader: Reader, ledger: Ledger): Promise<Snapshot> {
+  return observe(
+    {
+      runtime: reader,
+      disk: { filesystems: async () => filesystems, measure: async () => Promise.reject() },
+      host: {
+        clocks: () => ({ wall: NOW, uptime: hours(48), bootId: "boot-1" }),
+        keepRules: async () => ({
+          rules: [{ pattern: "r.example/c", source: "--keep" }],
+          problems: [],
+          directoriesRead: [],
+        }),
+        pods: async () => ({ kind: "none", why: "a test" }),
+        logs: async () => null,
+      },
+    },
+    { ledger, needEnds: false, logs: false },
+    new AbortController().signal,
+  );
+}
+
+function next(ledger: Ledger, snapshot: Snapshot): Ledger {
+  const view = { ...snapshot, watched: ledger.watched, limits: limits.memory };
+  const pods = rememberPods(ledger.pods, view);
+  return remember({ ledger, snapshot, usage: usageOf(snapshot), limits: limits.memory, pods });
+}
+
+/** Who uses an image is told in the order of the list, which an unchanged list keeps. */
+const inOrder = (_: string, value: unknown): unknown => {
+  if (typeof value === "bigint") return String(value);
+  const users = (value as { readonly users?: readonly object[] } | null)?.users;
+  if (!Array.isArray(users)) return value;
+  return { ...(value as object), users: users.map((it) => JSON.stringify(it)).toSorted() };
+};
+
+const planOf = (snapshot: Snapshot, ledger: Ledger): unknown =>
+  JSON.parse(JSON.stringify(decided(snapshot, ledger), inOrder));
+
+const decided = (snapshot: Snapshot, ledger: Ledger): Plan =>
+  decide({
+    snapshot,
+    ledger,
+    limits,
+    purpose: { kind: "all-unused" },
+    parts: { containers: "all", images: true },
+    hold: { kind: "none" },
+    startedAt: instant(NOW - hours(1)),
+    pressureTargets: [],
+    waitedForPods: duration(0n),
+  });
+
+test.each([false, true])(
+  "entries that change in every field that a rule reads give the plan of a fresh process (streams: %p)",
+  async (streams) => {
+    const codec = await criCodec();
+    const traits = { ...containerd17, runtimeStreams: streams, imageStreams: streams };
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.array(change, { maxLength: 3 }), { maxLength: 12 }),
+        async (looks) => {
+          const node = new FakeNode({});
+          const channel = channelOf(node, codec, traits);
+          const channels = { endpoint: "unix:///a", imageEndpoint: "unix:///a" };
+          const fresh = () => makeReader({ runtime: channel, image: channel, ...channels });
+          const remembering = fresh();
+          let ledger = aLedger({ watched: watched(hours(24)) });
+          for (const steps of looks) {
+            for (const step of steps) apply(node, step);
+            const known = await look(remembering, ledger);
+            const unknown = await look(fresh(), ledger);
+            const after = next(ledger, known);
+            expect(after).toEqual(next(ledger, unknown));
+            expect(planOf(known, after)).toEqual(planOf(unknown, after));
+            ledger = after;
+          }
+        },
+      ),
+      { numRuns: 150 },
+    );
+  },
+  30_000,
+);
