@@ -1,6 +1,6 @@
 // The hold as a file: written where it can be, read in both places, and holding wherever it cannot be understood.
 
-import { mkdirSync, readFileSync, unlinkSync } from "node:fs";
+import { lstatSync, mkdirSync, readFileSync, unlinkSync } from "node:fs";
 import { dirname, join } from "node:path";
 
 import { HostError } from "../model/errors.ts";
@@ -107,10 +107,19 @@ function stateOf(path: string, clocks: () => Clocks): HoldState {
   try {
     text = readFileSync(path, "utf8");
   } catch (error) {
-    if (isAbsent(error)) return { kind: "none" };
+    if (isAbsent(error) && !isLink(path)) return { kind: "none" };
     return unclear(path, `cannot be read: ${reasonOf(error)}`);
   }
   return judgeHold(text, path, clocks());
+}
+
+/** Somebody put the link there: that what it leads to is absent does not mean that nothing was held. */
+function isLink(path: string): boolean {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+  } catch (error) {
+    return !isAbsent(error);
+  }
 }
 
 const unclear = (path: string, what: string): HoldState => ({

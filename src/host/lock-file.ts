@@ -7,9 +7,9 @@ import {
   lstatSync,
   mkdirSync,
   openSync,
-  realpathSync,
+  readlinkSync,
 } from "node:fs";
-import { basename, dirname, join, normalize } from "node:path";
+import { dirname, join, normalize } from "node:path";
 
 import { HostError } from "../model/errors.ts";
 import { codeOf, reasonOf } from "./errno.ts";
@@ -55,17 +55,41 @@ function refusal(path: string, cause: unknown): HostError {
 
 /** 64 bits over the socket's real path, so that `/var/run/x.sock` and `unix:///run/x.sock` are one runtime. */
 export function endpointHash(endpoint: string): string {
-  const path = normalize(endpoint.replace(/^unix:(\/\/)?/, ""));
-  return new Bun.CryptoHasher("sha256").update(realPath(path)).digest("hex").slice(0, 16);
+  const path = realPath(endpoint.replace(/^unix:(\/\/)?/, ""));
+  return new Bun.CryptoHasher("sha256").update(path).digest("hex").slice(0, 16);
 }
 
-/** The socket itself may be absent while its runtime restarts; its directory then names it as well. */
+/** The kernel follows 40 links at most. */
+const MAX_LINKS = 40;
+
+/**
+ * Where the path leads, whether anything is there or not: a socket is absent while its runtime restarts, and its name has to
+ * stay the same meanwhile, through links too.
+ */
 function realPath(path: string): string {
+  let real = "/";
+  let links = 0;
+  const rest = path.split("/").toReversed();
+  for (let part = rest.pop(); part !== undefined; part = rest.pop()) {
+    const next = join(real, part);
+    const target = part === "" || part === "." || part === ".." ? null : linkTarget(next);
+    if (target === null) real = next;
+    else {
+      links += 1;
+      if (links > MAX_LINKS) return normalize(path);
+      if (target.startsWith("/")) real = "/";
+      rest.push(...target.split("/").toReversed());
+    }
+  }
+  return real;
+}
+
+/** `null`: it is no link, or is not there. */
+function linkTarget(path: string): string | null {
   try {
-    return realpathSync(path);
+    return readlinkSync(path);
   } catch {
-    const parent = dirname(path);
-    return parent === path ? path : join(realPath(parent), basename(path));
+    return null;
   }
 }
 

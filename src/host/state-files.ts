@@ -35,10 +35,16 @@ export const stateFiles = {
   names: (directory: string): readonly string[] => readdirSync(directory),
   copyAside: (paths: readonly string[]): string => {
     const directory = mkdtempSync(join(tmpdir(), "crigc-"));
-    for (const path of paths) {
-      const copy = join(directory, basename(path));
-      copyFileSync(path, copy);
-      chmodSync(copy, 0o600);
+    try {
+      for (const path of paths) {
+        const copy = join(directory, basename(path));
+        copyFileSync(path, copy);
+        chmodSync(copy, 0o600);
+      }
+    } catch (error) {
+      // A full disk must not become fuller with each attempt.
+      rmSync(directory, { recursive: true, force: true });
+      throw error;
     }
     return directory;
   },

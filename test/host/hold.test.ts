@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { readClocks } from "../../src/host/clock.ts";
@@ -86,6 +86,18 @@ describe("a hold", () => {
       expect(state.kind === "held" && state.reason).toContain(join(here.stateDir, "hold.json"));
       releaseHold(here);
       expect(readHold(here, readClocks().wall)).toEqual({ kind: "none" });
+    },
+  );
+
+  test.each(["stateDir", "runDir"] as const)(
+    "whose file in %s is a link to nothing holds until it is released",
+    (place) => {
+      const here = places();
+      mkdirSync(here[place]);
+      symlinkSync(join(here[place], "elsewhere.json"), join(here[place], "hold.json"));
+      expect(readHold(here, clocks.wall)).toMatchObject({ kind: "held", until: null });
+      expect(releaseHold(here)).toBe(true);
+      expect(readHold(here, clocks.wall)).toEqual({ kind: "none" });
     },
   );
 

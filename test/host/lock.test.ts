@@ -143,6 +143,24 @@ describe("acquireLock", () => {
     expect(new Set([...absent, ...hashes()]).size).toBe(1);
   });
 
+  test.each([
+    ["a link to it", "sockets/link.sock"],
+    ["a link to a link", "chain.sock"],
+    ["a relative link through a linked directory", "by/dir.sock"],
+    ["steps back over a linked directory", "by/../real/x.sock"],
+  ])("a socket by way of %s has one lock, while its runtime is down too", (_, way) => {
+    const directory = scratch();
+    for (const name of ["real", "sockets"]) mkdirSync(join(directory, name));
+    symlinkSync(join(directory, "real/x.sock"), join(directory, "sockets/link.sock"));
+    symlinkSync("sockets/link.sock", join(directory, "chain.sock"));
+    symlinkSync("sockets", join(directory, "by"));
+    symlinkSync("../real//x.sock", join(directory, "sockets/dir.sock"));
+    const hashes = () => ["real/x.sock", way].map((name) => endpointHash(`${directory}/${name}`));
+    const down = hashes();
+    put(directory, "real/x.sock");
+    expect(new Set([...down, ...hashes()]).size).toBe(1);
+  });
+
   test("the run directory does not move it while the system's can be written", async () => {
     const directory = scratch();
     const first = await held(placesIn(directory));

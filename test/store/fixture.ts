@@ -6,19 +6,19 @@ import { join } from "node:path";
 import { stateFiles } from "../../src/host/state-files.ts";
 import { imageId } from "../../src/model/ids.ts";
 import { emptyLedger, type Ledger } from "../../src/model/ledger.ts";
-import { duration, instant, instantFromMs, watched } from "../../src/model/time.ts";
+import { duration, type Instant, instant, instantFromMs, watched } from "../../src/model/time.ts";
 import type { StoreNotice } from "../../src/store/notice.ts";
 import { openStore, openStoreReader } from "../../src/store/open.ts";
 import type { StateFiles } from "../../src/store/ports.ts";
 
 export const now = instantFromMs(Date.parse("2026-01-02T03:04:05Z"));
 
-export function write(directory: string, files: StateFiles = stateFiles) {
+export function write(directory: string, files: StateFiles = stateFiles, at: Instant = now) {
   const notices: StoreNotice[] = [];
   const store = openStore({
     directory,
     files,
-    now: () => now,
+    now: () => at,
     notify: (notice) => notices.push(notice),
   });
   return { store, notices };

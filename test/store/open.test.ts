@@ -4,6 +4,7 @@ import {
   chmodSync,
   mkdirSync,
   readdirSync,
+  readFileSync,
   rmSync,
   statSync,
   truncateSync,
@@ -13,9 +14,10 @@ import { join } from "node:path";
 
 import { stateFiles } from "../../src/host/state-files.ts";
 import { emptyLedger } from "../../src/model/ledger.ts";
+import { hours, instant, plus } from "../../src/model/time.ts";
 import type { StateFiles } from "../../src/store/ports.ts";
 import { scratch } from "../support/scratch.ts";
-import { ledgerOf, read, write } from "./fixture.ts";
+import { ledgerOf, now, read, write } from "./fixture.ts";
 
 const isRoot = process.getuid?.() === 0;
 
@@ -86,10 +88,10 @@ describe("openStore", () => {
     const { store, notices } = write(directory);
     expect(store.ledger()).toBe(emptyLedger);
     expect(notices).toMatchObject([{ kind: "broken-moved-aside" }]);
-    expect(notices[0]?.message).toContain("crigc.db.broken-20260102T030405Z");
+    expect(notices[0]?.message).toContain("crigc.db.broken-1-20260102T030405Z");
     store.saveLedger(ledgerOf(1, 9));
     store.close();
-    expect(readdirSync(directory)).toContain("crigc.db.broken-20260102T030405Z");
+    expect(readdirSync(directory)).toContain("crigc.db.broken-1-20260102T030405Z");
     expect(read(directory).reader.ledger()).toEqual(ledgerOf(1, 9));
   });
 
@@ -102,11 +104,31 @@ describe("openStore", () => {
     write(directory).store.close();
     expect(readdirSync(directory).toSorted()).toEqual([
       "crigc.db",
+      "crigc.db.broken-1-20260102T030405Z",
       "crigc.db.broken-20250102T000000Z",
       "crigc.db.broken-20250102T000000Z-wal",
       "crigc.db.broken-20250103T000000Z",
       "crigc.db.broken-20250103T000000Z-wal",
-      "crigc.db.broken-20260102T030405Z",
+    ]);
+  });
+
+  test("files that break within a second, and under a clock that stands in 1970, are kept by the order in which they broke", () => {
+    const directory = written();
+    const clocks = [now, now, instant(0n), instant(0n), plus(now, hours(1))];
+    for (const [turn, at] of clocks.entries()) {
+      writeFileSync(join(directory, "crigc.db"), `garbage ${turn}`);
+      write(directory, stateFiles, at).store.close();
+    }
+    const kept = readdirSync(directory).filter((name) => name.includes(".broken-"));
+    expect(kept.toSorted()).toEqual([
+      "crigc.db.broken-3-19700101T000000Z",
+      "crigc.db.broken-4-19700101T000000Z",
+      "crigc.db.broken-5-20260102T040405Z",
+    ]);
+    expect(kept.toSorted().map((name) => readFileSync(join(directory, name), "utf8"))).toEqual([
+      "garbage 2",
+      "garbage 3",
+      "garbage 4",
     ]);
   });
 

@@ -4,6 +4,7 @@ import { chmodSync, copyFileSync, mkdirSync, readdirSync, rmSync, writeFileSync 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
+import { stateFiles } from "../../src/host/state-files.ts";
 import { emptyLedger } from "../../src/model/ledger.ts";
 import { scratch } from "../support/scratch.ts";
 import { ledgerOf, listing, read, write } from "./fixture.ts";
@@ -75,6 +76,21 @@ describe("openStoreReader", () => {
       notices: [],
     });
     expect(copies()).toEqual(before);
+  });
+
+  test("a copy that does not fit leaves nothing behind", () => {
+    const directory = crashed(["crigc.db", "crigc.db-wal"]);
+    const room = scratch();
+    const before = process.env["TMPDIR"];
+    process.env["TMPDIR"] = room;
+    try {
+      const missing = join(directory, "missing");
+      expect(() => stateFiles.copyAside([join(directory, "crigc.db"), missing])).toThrow("ENOENT");
+    } finally {
+      if (before === undefined) delete process.env["TMPDIR"];
+      else process.env["TMPDIR"] = before;
+    }
+    expect(readdirSync(room)).toEqual([]);
   });
 
   test("a name with characters that mean something in an address is only a name", () => {
