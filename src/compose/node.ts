@@ -3,6 +3,7 @@
 import type { OpenCollector, OpenNode } from "../cli/openers.ts";
 import type { Config } from "../config/config.ts";
 import type { CallRecord } from "../cri/channel.ts";
+import { LogUsers } from "../execute/log-users.ts";
 import { readHold } from "../host/hold.ts";
 import { sendHook } from "../host/http-hook.ts";
 import { acquireLock } from "../host/lock.ts";
@@ -90,6 +91,7 @@ export function engineOf(parts: EngineParts): Engine {
     remover: config().dryRun
       ? noRemover
       : logDeleter({ podLogsDirectory: podLogsDir, containerLogsDirectory: containerLogsDir }),
+    logUsers: new LogUsers(reader),
     hooks: { get: sendHook },
     journal: parts.journal,
     lock: passLock(parts),
@@ -165,6 +167,7 @@ const noRemover: Engine["remover"] = {
   removeContainerLogs: refuse,
   removeLegacyLink: refuse,
   removePodLogs: refuse,
+  entriesUsed: refuse,
 };
 
 function passLock(parts: EngineParts): PassLock {

@@ -19,7 +19,7 @@ import {
   type ReportedFilesystem,
 } from "./decode.ts";
 import { makeLists } from "./lists.ts";
-import { imageOfSandbox, sandboxImagesOf } from "./verbose.ts";
+import { imageOfSandbox, logDirectoryOfSandbox, sandboxImagesOf } from "./verbose.ts";
 
 export interface Reader {
   info(signal: AbortSignal): Promise<RuntimeInfo>;
@@ -30,6 +30,8 @@ export interface Reader {
   containerDetail(id: ContainerId, signal: AbortSignal): Promise<ContainerDetail | null>;
   /** The image that the sandbox's own status names; `null` where it names none or the sandbox is gone. */
   sandboxImage(id: SandboxId, signal: AbortSignal): Promise<string | null>;
+  /** Where the containers of the sandbox log to; "" where the runtime does not say, `null` where it has no such sandbox. */
+  sandboxLogDirectory(id: SandboxId, signal: AbortSignal): Promise<string | null>;
   /** `null`: the runtime has no such sandbox. */
   sandboxDetail(id: SandboxId, signal: AbortSignal): Promise<SandboxDetail | null>;
   /** `null`: the runtime has no such image. */
@@ -64,22 +66,7 @@ export function makeReader(channels: Channels): Reader {
           { about: id, signal, decode: ({ status }) => decodeDetail(status) },
         ),
       ),
-    sandboxImage: async (id, signal) =>
-      unlessNotFound(
-        runtime.call(
-          "PodSandboxStatus",
-          { pod_sandbox_id: id, verbose: true },
-          { about: id, signal, decode: ({ info }) => imageOfSandbox(info) },
-        ),
-      ),
-    sandboxDetail: async (id, signal) =>
-      unlessNotFound(
-        runtime.call(
-          "PodSandboxStatus",
-          { pod_sandbox_id: id, verbose: false },
-          { about: id, signal, decode: ({ status }) => decodeSandboxDetail(id, status) },
-        ),
-      ),
+    ...sandboxReader(runtime),
     imageStatus: async (reference, signal) =>
       unlessNotFound(
         image.call(
@@ -103,6 +90,38 @@ export function makeReader(channels: Channels): Reader {
             containers: it.container_filesystems.map(decodeFilesystem),
           }),
         },
+      ),
+  };
+}
+
+function sandboxReader(
+  runtime: Channel,
+): Pick<Reader, "sandboxImage" | "sandboxLogDirectory" | "sandboxDetail"> {
+  const status = (id: SandboxId, verbose: boolean) => ({ pod_sandbox_id: id, verbose });
+  return {
+    sandboxImage: async (id, signal) =>
+      unlessNotFound(
+        runtime.call("PodSandboxStatus", status(id, true), {
+          about: id,
+          signal,
+          decode: ({ info }) => imageOfSandbox(info),
+        }),
+      ),
+    sandboxLogDirectory: async (id, signal) =>
+      unlessNotFound(
+        runtime.call("PodSandboxStatus", status(id, true), {
+          about: id,
+          signal,
+          decode: ({ info }) => logDirectoryOfSandbox(info),
+        }),
+      ),
+    sandboxDetail: async (id, signal) =>
+      unlessNotFound(
+        runtime.call("PodSandboxStatus", status(id, false), {
+          about: id,
+          signal,
+          decode: (answer) => decodeSandboxDetail(id, answer.status),
+        }),
       ),
   };
 }

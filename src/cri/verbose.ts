@@ -1,4 +1,4 @@
-/** Finds image names in the JSON documents of verbose answers, whose shape every runtime makes up for itself. */
+/** Finds image names and log directories in the JSON documents of verbose answers, whose shape every runtime makes up for itself. */
 
 type Info = Readonly<Record<string, string>>;
 
@@ -16,6 +16,22 @@ export function imageOfSandbox(info: Info): string | null {
   const image = isRecord(document) ? document["image"] : undefined;
   return typeof image === "string" && image !== "" ? image : null;
 }
+
+/**
+ * Where the containers of a sandbox log to: `config.log_directory` on containerd, and the directory of the sandbox's own log in
+ * an annotation on CRI-O. "" where the runtime does not say.
+ */
+export function logDirectoryOfSandbox(info: Info): string {
+  const document = parsed(info["info"] ?? "");
+  const directory = at(document, ["config", "log_directory"]);
+  if (typeof directory === "string" && directory !== "") return directory;
+  const log = at(document, ["runtimeSpec", "annotations", "io.kubernetes.cri-o.LogPath"]);
+  const slash = typeof log === "string" ? log.lastIndexOf("/") : -1;
+  return typeof log === "string" && slash > 0 ? log.slice(0, slash) : "";
+}
+
+const at = (document: unknown, keys: readonly string[]): unknown =>
+  keys.reduce((value, key) => (isRecord(value) ? value[key] : undefined), document);
 
 const sandboxImageKeys: ReadonlySet<string> = new Set([
   "sandboximage",

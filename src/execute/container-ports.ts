@@ -5,6 +5,7 @@ import type { ContainerPlan } from "../model/plan.ts";
 import type { Container, Sandbox } from "../model/snapshot.ts";
 import type { Duration } from "../model/time.ts";
 import type { RuntimeReader } from "../observe/ports.ts";
+import type { LogUsers } from "./log-users.ts";
 import type { HookCaller, LogRemover, RuntimeWriter, Timer } from "./ports.ts";
 
 export interface ContainerPorts {
@@ -15,6 +16,7 @@ export interface ContainerPorts {
   readonly writer: Omit<RuntimeWriter, "removeImage">;
   /** `null`: the node has no log directory, so no log is touched. */
   readonly logs: LogRemover | null;
+  readonly logUsers: LogUsers;
   readonly hooks: HookCaller;
   readonly timer: Timer;
   /** Available bytes of the filesystem that holds the containers; `null`: not measured. */

@@ -7,7 +7,7 @@ import type { PlannedContainer } from "../model/plan.ts";
 import type { ContainerRemoveReason } from "../model/reason.ts";
 import type { Container, ContainerDetail } from "../model/snapshot.ts";
 import type { ContainerPorts } from "./container-ports.ts";
-import type { LogRemover } from "./ports.ts";
+import type { LogUser } from "./log-users.ts";
 import { stopGracefully } from "./pre-stop.ts";
 
 const POD_UID = "io.kubernetes.pod.uid";
@@ -27,6 +27,7 @@ export interface Removed {
 export async function removeContainer(
   removal: ContainerRemoval,
   ports: ContainerPorts,
+  logUsers: () => Promise<readonly LogUser[]>,
 ): Promise<Removed> {
   const { planned } = removal;
   const { container } = planned;
@@ -61,7 +62,7 @@ export async function removeContainer(
   } catch (thrown) {
     return ended(failed("remove", thrown), stopFirst, note);
   }
-  const logs = await removeLogs(container, detail, ports.logs);
+  const logs = await removeLogs(container, detail, { logs: ports.logs, logUsers });
   const result: RemovalResult = { kind: "removed" };
   return { item: { ...removal, ...logs, result, stopped: stopFirst }, note };
 }
@@ -87,16 +88,21 @@ type LogFields = Pick<ContainerItem, "logFiles" | "logBytes" | "logError">;
 async function removeLogs(
   container: Container,
   detail: ContainerDetail,
-  logs: LogRemover | null,
+  {
+    logs,
+    logUsers,
+  }: Pick<ContainerPorts, "logs"> & { readonly logUsers: () => Promise<readonly LogUser[]> },
 ): Promise<LogFields> {
   // A container without log settings has no path, and one that Kubernetes did not make has no directory here.
-  const owned = logs !== null && container.podUid !== "";
-  if (!owned) return { logFiles: [], logBytes: 0n, logError: null };
+  if (logs === null || container.podUid === "")
+    return { logFiles: [], logBytes: 0n, logError: null };
   const errors: string[] = [];
   let files: Pick<LogFields, "logFiles" | "logBytes"> = { logFiles: [], logBytes: 0n };
   if (detail.logPath !== "") {
     try {
-      const removed = await logs.removeContainerLogs(detail.logPath, container.podUid);
+      const others = pathsOfOthers(container, await logUsers());
+      const { podUid } = container;
+      const removed = await logs.removeContainerLogs({ path: detail.logPath, podUid, others });
       files = { logFiles: removed.names, logBytes: removed.bytes };
     } catch (thrown) {
       errors.push(messageOf(thrown));
@@ -111,6 +117,16 @@ async function removeLogs(
     }
   }
   return { ...files, logError: errors.length === 0 ? null : errors.join("; ") };
+}
+
+/** Throws where the log of another container that may lie beside this one's is not known. */
+function pathsOfOthers({ id, podUid }: Container, users: readonly LogUser[]): readonly string[] {
+  return users.flatMap(({ id: user, name, use }) => {
+    if (user === id) return [];
+    if (use.kind === "path") return [use.path];
+    if (use.kind === "pod" && use.uid !== podUid) return [];
+    throw new Error(`its log is kept, because the status of ${name} could not be read`);
+  });
 }
 
 /** By the labels of the status, as the kubelet made it; `null` where one is missing. */

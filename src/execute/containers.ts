@@ -7,7 +7,8 @@ import type { ContainerPlan } from "../model/plan.ts";
 import { unreadLogs } from "../policy/logs.ts";
 import type { ContainerOptions, ContainerPorts, FreshLists } from "./container-ports.ts";
 import { removeContainer } from "./container-removal.ts";
-import { judgeLink, removeLink, removePodLogs } from "./log-removal.ts";
+import { DirectoryUse, judgeLink, removeLink, removePodLogs } from "./log-removal.ts";
+import type { LogUser } from "./log-users.ts";
 import { Pace } from "./pace.ts";
 import { removeSandbox } from "./sandbox-removal.ts";
 
@@ -44,7 +45,9 @@ class Walk {
   readonly #errors: string[];
   /** By the newest lists. */
   #current: ContainerPlan;
-  #lists: FreshLists = { containers: [], sandboxes: [] };
+  #lists: FreshLists;
+  /** Removed since the lists were made. */
+  readonly #removed = new Set<string>();
   #vetoes: ReadonlyMap<ContainerId, string> = new Map();
   /** IDs of sandboxes and entries of log directories that go. */
   #going: ReadonlySet<string> = new Set();
@@ -57,6 +60,10 @@ class Walk {
     this.#options = options;
     this.#pace = new Pace({ ...options, timer: ports.timer });
     this.#current = plan;
+    this.#lists = {
+      containers: plan.containers.map(({ container }) => container),
+      sandboxes: plan.sandboxes.map(({ sandbox }) => sandbox),
+    };
     this.#errors = [...unreadLogs(plan)];
     this.#decidedNs = ports.timer.monotonicNs();
   }
@@ -95,7 +102,10 @@ class Walk {
         this.#addContainer(skippedItem({ planned, reason }, veto() ?? ""));
         continue;
       }
-      const { item, note } = await removeContainer({ planned, reason }, this.#ports);
+      const { item, note } = await removeContainer({ planned, reason }, this.#ports, () =>
+        this.#containersThatLog(),
+      );
+      if (item.result.kind === "removed") this.#removed.add(planned.container.id);
       if (note !== null) this.#errors.push(note);
       this.#addContainer(item);
     }
@@ -111,6 +121,7 @@ class Walk {
       if (decision.kind === "keep") continue;
       if (!(await this.#mayBegin(() => this.#going.has(sandbox.id)))) continue;
       const item = await removeSandbox(sandbox, decision.reason, this.#ports);
+      if (item.result.kind === "removed") this.#removed.add(sandbox.id);
       this.#sandboxes.push(item);
       this.#options.done?.(item);
     }
@@ -119,13 +130,31 @@ class Walk {
   async #removePodLogs(): Promise<void> {
     const { logs } = this.#ports;
     if (logs === null) return;
+    const use = new DirectoryUse(logs, async () => [
+      ...(await this.#containersThatLog()),
+      ...(await this.#sandboxesThatLog()),
+    ]);
     for (const { directory, decision } of this.#current.podLogs) {
       if (decision.kind === "keep") continue;
       if (!(await this.#mayBegin(() => this.#going.has(directory.entry)))) continue;
-      const item = await removePodLogs(directory, decision.reason, logs);
+      const item = await removePodLogs(directory, decision.reason, { logs, use });
       this.#logs.push(item);
       this.#options.done?.(item);
     }
+  }
+
+  async #containersThatLog(): Promise<readonly LogUser[]> {
+    const { logUsers } = this.#ports;
+    return this.#stillThere(await logUsers.ofContainers(this.#lists, this.#options.signal));
+  }
+
+  async #sandboxesThatLog(): Promise<readonly LogUser[]> {
+    const { logUsers } = this.#ports;
+    return this.#stillThere(await logUsers.ofSandboxes(this.#lists, this.#options.signal));
+  }
+
+  #stillThere(users: readonly LogUser[]): readonly LogUser[] {
+    return users.filter(({ id }) => !this.#removed.has(id));
   }
 
   /** A link takes no space worth a limit, and there may be thousands: only the wish to stop ends this. */
@@ -176,6 +205,7 @@ class Walk {
     });
     const [containers, sandboxes] = lists;
     this.#lists = { containers, sandboxes };
+    this.#ports.logUsers.forget(this.#lists);
     this.#current = decideAgain(this.#lists);
     this.#vetoes = vetoesOf(this.#current);
     this.#going = goingOf(this.#current, containers);

@@ -7,21 +7,57 @@ import type { LogItem } from "../model/outcome.ts";
 import type { LogRemoveReason } from "../model/reason.ts";
 import type { Container, DanglingLogLink, PodLogDirectory } from "../model/snapshot.ts";
 import type { RuntimeReader } from "../observe/ports.ts";
+import type { LogUser } from "./log-users.ts";
 import type { LogRemover } from "./ports.ts";
 
-/** Never rejects. */
+/** Never rejects. A directory that somebody listed uses by its path stays, whichever pod its name says. */
 export async function removePodLogs(
   directory: PodLogDirectory,
   reason: LogRemoveReason,
-  logs: LogRemover,
+  { logs, use }: { readonly logs: LogRemover; readonly use: DirectoryUse },
 ): Promise<LogItem> {
-  const item = { kind: "pod-logs", entry: directory.entry, reason } as const;
+  const item = { kind: "pod-logs", entry: directory.entry, reason, bytes: 0n } as const;
   try {
+    const what = await use.of(directory);
+    if (what !== null) return { ...item, result: { kind: "skipped", what } };
     const { bytes } = await logs.removePodLogs(directory);
     return { ...item, result: { kind: "removed" }, bytes };
   } catch (thrown) {
-    const result = { kind: "failed", step: "remove", message: messageOf(thrown) } as const;
-    return { ...item, result, bytes: 0n };
+    return { ...item, result: { kind: "failed", step: "remove", message: messageOf(thrown) } };
+  }
+}
+
+/** Who uses which log directory, in one pass: each path is resolved once. */
+export class DirectoryUse {
+  readonly #logs: Pick<LogRemover, "entriesUsed">;
+  readonly #users: () => Promise<readonly LogUser[]>;
+  readonly #resolved = new Set<string>();
+  readonly #userOfEntry = new Map<string, string>();
+
+  constructor(logs: Pick<LogRemover, "entriesUsed">, users: () => Promise<readonly LogUser[]>) {
+    this.#logs = logs;
+    this.#users = users;
+  }
+
+  /** Why the directory stays; `null`: nobody uses it. Throws where that cannot be told. */
+  async of({ entry, uid }: PodLogDirectory): Promise<string | null> {
+    const users = await this.#users();
+    const unknown = users.find(
+      ({ use }) => use.kind === "anywhere" || (use.kind === "pod" && use.uid === uid),
+    );
+    if (unknown !== undefined) return `the status of ${unknown.name} could not be read`;
+    await this.#resolve(users);
+    const user = this.#userOfEntry.get(entry);
+    return user === undefined ? null : `${user} logs to it`;
+  }
+
+  async #resolve(users: readonly LogUser[]): Promise<void> {
+    const names = new Map<string, string>();
+    for (const { name, use } of users)
+      if (use.kind === "path" && !this.#resolved.has(use.path)) names.set(use.path, name);
+    for (const [entry, path] of await this.#logs.entriesUsed([...names.keys()]))
+      this.#userOfEntry.set(entry, names.get(path) ?? "");
+    for (const path of names.keys()) this.#resolved.add(path);
   }
 }
 

@@ -20,14 +20,24 @@ export interface RemovedFiles {
   readonly bytes: bigint;
 }
 
+export interface ContainerLogs {
+  readonly path: string;
+  /** Of the pod in whose directory the path has to lie. */
+  readonly podUid: string;
+  /** Paths that other containers write to: these, and what rotation makes of them, stay. */
+  readonly others: readonly string[];
+}
+
 /** Deletion of log files, bound to the log roots and blind to links below them. Throws `HostError`. */
 export interface LogRemover {
-  /** `<logPath>` and `<logPath>.*` of one container, if they lie in the pod's own directory; otherwise nothing, and an error of kind `refused`. */
-  removeContainerLogs(logPath: string, podDirectoryUid: string): Promise<RemovedFiles>;
+  /** `<path>` and `<path>.*` of one container, if they lie in the pod's own directory; otherwise nothing, and an error of kind `refused`. */
+  removeContainerLogs(logs: ContainerLogs): Promise<RemovedFiles>;
   /** The legacy link of a container, by its exact name. */
   removeLegacyLink(entry: string): Promise<boolean>;
   /** A removed pod's whole directory. */
   removePodLogs(directory: PodLogDirectory): Promise<RemovedFiles>;
+  /** The entries of the log directory below which paths lead, by their text and by links on their way, each with one of the paths. */
+  entriesUsed(paths: readonly string[]): Promise<ReadonlyMap<string, string>>;
 }
 
 /** The HTTP request of a recorded pre-stop handler. */

@@ -9,11 +9,17 @@ import { codeOf, reasonOf } from "./errno.ts";
 import { leadsBelow } from "./log-reader.ts";
 import type { LogRoot } from "./log-roots.ts";
 
-/** `<logPath>` and `<logPath>.*`, which is what rotation makes of it; nothing else that begins alike. */
+export interface ContainerLogs {
+  readonly path: string;
+  readonly podUid: string;
+  /** Paths that other containers write to: these and what rotation makes of them stay. */
+  readonly others: readonly string[];
+}
+
+/** `<path>` and `<path>.*`, which is what rotation makes of it; nothing else that begins alike. */
 export async function removeContainerLogs(
   podLogs: LogRoot,
-  logPath: string,
-  podUid: string,
+  { path: logPath, podUid, others }: ContainerLogs,
 ): Promise<Deleted> {
   const deleted: Deleted = { names: [], bytes: 0n };
   await inRoot(podLogs, `deleting the log ${JSON.stringify(logPath)}`, async (root) => {
@@ -26,8 +32,9 @@ export async function removeContainerLogs(
     if (podUid === "" || podUidOfLogDirectory(entry) !== podUid) {
       throw refused(logPath, `it does not lie in the directory of pod ${JSON.stringify(podUid)}`);
     }
+    const kept = await namesIn(podLogs, [entry, ...directories], others);
     await descend(root, [entry, ...directories], (directory) =>
-      removeFiles(directory, file, deleted),
+      removeFiles(directory, { file, kept }, deleted),
     );
   });
   return deleted;
@@ -44,6 +51,24 @@ export async function removePodLogs(podLogs: LogRoot, pod: PodLogDirectory): Pro
       ignoreAbsent(deleteTree(root, entry)),
     )) ?? none
   );
+}
+
+const RESOLVED_AT_ONCE = 32;
+
+/** The entries of the log directory below which the paths lead, each with one of these paths. */
+export async function entriesUsed(
+  root: LogRoot,
+  paths: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const used = new Map<string, string>();
+  const waiting = paths.values();
+  const worker = async (): Promise<void> => {
+    for (const path of waiting)
+      for (const [entry] of await root.placesOf(path))
+        if (entry !== undefined) used.set(entry, path);
+  };
+  await Promise.all(Array.from({ length: RESOLVED_AT_ONCE }, worker));
+  return used;
 }
 
 /** `false` where there is no such link. A file of that name, and a link that leads elsewhere, are refused. */
@@ -84,9 +109,34 @@ async function descend(
   });
 }
 
-async function removeFiles(directory: Directory, file: string, deleted: Deleted): Promise<void> {
+/** The files in one directory that the paths name, however they lead there. */
+async function namesIn(
+  root: LogRoot,
+  directory: readonly string[],
+  paths: readonly string[],
+): Promise<readonly string[]> {
+  const here = directory.join("/");
+  const names: string[] = [];
+  for (const path of paths) {
+    for (const parts of await root.placesOf(path)) {
+      const name = parts.at(-1);
+      if (name !== undefined && parts.slice(0, -1).join("/") === here) names.push(name);
+    }
+  }
+  return names;
+}
+
+const isLogOf = (file: string, name: string): boolean =>
+  name === file || name.startsWith(`${file}.`);
+
+async function removeFiles(
+  directory: Directory,
+  { file, kept }: { readonly file: string; readonly kept: readonly string[] },
+  deleted: Deleted,
+): Promise<void> {
   for (const { name, kind } of await directory.entries()) {
-    if (kind === "directory" || !(name === file || name.startsWith(`${file}.`))) continue;
+    if (kind === "directory" || !isLogOf(file, name)) continue;
+    if (kept.some((other) => isLogOf(other, name))) continue;
     const facts = await ignoreAbsent(directory.facts(name));
     if (facts === undefined || facts.kind === "directory") continue;
     await ignoreAbsent(directory.unlink(name));

@@ -1,7 +1,7 @@
 // The two log directories, resolved once: what they are then is what they stay, and no link below them is followed.
 
 import { realpath } from "node:fs/promises";
-import { resolve } from "node:path";
+import { basename, dirname, normalize, resolve } from "node:path";
 
 import { HostError } from "../model/errors.ts";
 import { Directory } from "./directory.ts";
@@ -41,6 +41,34 @@ export class LogRoot {
           cause: error,
         },
       );
+    }
+  }
+
+  /**
+   * Where a path leads below this directory: by its text, and by the links on its way. Both count, as a link may be another
+   * one the next moment. Throws `HostError` where that cannot be told.
+   */
+  async placesOf(path: string): Promise<readonly (readonly string[])[]> {
+    if (!path.startsWith("/")) return [];
+    this.#resolved ??= await this.#realPath(this.given);
+    const directory = await this.#realPath(dirname(path));
+    const file = directory === null ? null : await this.#realPath(path);
+    const named = directory === null ? null : `${directory}/${basename(path)}`;
+    return [normalize(path), named, file].flatMap((each) => {
+      const parts = each === null ? null : this.below(each);
+      return parts === null ? [] : [parts];
+    });
+  }
+
+  /** `null` where nothing is there. */
+  async #realPath(path: string): Promise<string | null> {
+    try {
+      return await realpath(path);
+    } catch (error) {
+      if (["ENOENT", "ENOTDIR"].includes(codeOf(error))) return null;
+      throw new HostError("read", `resolving the log path ${path} failed: ${reasonOf(error)}`, {
+        cause: error,
+      });
     }
   }
 

@@ -4,7 +4,13 @@ import { HostError } from "../model/errors.ts";
 import type { LogReading, PodLogDirectory } from "../model/snapshot.ts";
 import type { Deleted } from "./delete-tree.ts";
 import { readLogs } from "./log-reader.ts";
-import { removeContainerLogs, removeLegacyLink, removePodLogs } from "./log-remover.ts";
+import {
+  type ContainerLogs,
+  entriesUsed,
+  removeContainerLogs,
+  removeLegacyLink,
+  removePodLogs,
+} from "./log-remover.ts";
 import { type LogPaths, LogRoot } from "./log-roots.ts";
 
 export interface LogReader {
@@ -13,9 +19,10 @@ export interface LogReader {
 }
 
 export interface LogDeleter {
-  removeContainerLogs(logPath: string, podDirectoryUid: string): Promise<Deleted>;
+  removeContainerLogs(logs: ContainerLogs): Promise<Deleted>;
   removeLegacyLink(entry: string): Promise<boolean>;
   removePodLogs(directory: PodLogDirectory): Promise<Deleted>;
+  entriesUsed(paths: readonly string[]): Promise<ReadonlyMap<string, string>>;
 }
 
 export function logReader(paths: LogPaths): LogReader {
@@ -36,9 +43,10 @@ export function logReader(paths: LogPaths): LogReader {
 export function logDeleter(paths: LogPaths): LogDeleter {
   const roots = rootsOf(paths);
   return {
-    removeContainerLogs: (path, uid) => removeContainerLogs(roots.podLogs, path, uid),
+    removeContainerLogs: (logs) => removeContainerLogs(roots.podLogs, logs),
     removeLegacyLink: (entry) => removeLegacyLink(roots, entry),
     removePodLogs: (directory) => removePodLogs(roots.podLogs, directory),
+    entriesUsed: (used) => entriesUsed(roots.podLogs, used),
   };
 }
 

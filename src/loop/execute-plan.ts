@@ -46,6 +46,7 @@ export async function executeContainerPlan(
       runtime: engine.observe.runtime,
       writer: engine.writer,
       logs: prepared.snapshot.logs === null ? null : engine.remover,
+      logUsers: engine.logUsers,
       hooks: engine.hooks,
       timer: engine.timer,
       measureAvailable:

@@ -1,5 +1,6 @@
 /** What passes and loops need beside observation and execution: memory, record, lock, hold. Narrow, and given by the composition root. */
 
+import type { LogUsers } from "../execute/log-users.ts";
 import type { HookCaller, LogRemover, RuntimeWriter, Timer } from "../execute/ports.ts";
 import type { Event } from "../model/event.ts";
 import type { HoldState } from "../model/hold.ts";
@@ -93,6 +94,8 @@ export interface ReadEngine {
 export interface Engine extends ReadEngine {
   readonly writer: RuntimeWriter;
   readonly remover: LogRemover;
+  /** Who logs where; remembered from pass to pass. */
+  readonly logUsers: LogUsers;
   /** Pre-stop requests to pods. */
   readonly hooks: HookCaller;
   readonly journal: Journal;

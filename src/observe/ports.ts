@@ -38,6 +38,8 @@ export interface RuntimeReader {
   containerDetail(id: ContainerId, signal: AbortSignal): Promise<ContainerDetail | null>;
   /** `null`: the runtime has no such sandbox. */
   sandboxDetail(id: SandboxId, signal: AbortSignal): Promise<SandboxDetail | null>;
+  /** Where the containers of the sandbox log to; "" where the runtime does not say, `null` where it has no such sandbox. */
+  sandboxLogDirectory(id: SandboxId, signal: AbortSignal): Promise<string | null>;
   /** The image that the sandbox's own status names; `null` where it names none or the sandbox is gone. */
   sandboxImage(id: SandboxId, signal: AbortSignal): Promise<string | null>;
   /** `null`: the runtime has no such image. */

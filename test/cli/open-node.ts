@@ -36,6 +36,7 @@ export function openNodeOf(seen: SeenNode = {}): OpenedNode {
             listSandboxes: async () => snapshot.sandboxes,
             containerDetail: async () => null,
             sandboxDetail: async () => null,
+            sandboxLogDirectory: async () => null,
             sandboxImage: async (id) => snapshot.sandboxImages.get(id) ?? null,
             imageStatus: async () => null,
             reportedFilesystems: async () => ({ images: [], containers: [] }),

@@ -81,7 +81,11 @@ test("48: of several logs in a directory, only one and its rotations go", async 
   ]) {
     writeFileSync(join(directory, name), "");
   }
-  await deleter().removeContainerLogs(join(directory, "test-log-3"), "uid-a");
+  await deleter().removeContainerLogs({
+    path: join(directory, "test-log-3"),
+    podUid: "uid-a",
+    others: [],
+  });
   expect(readdirSync(directory).toSorted()).toEqual([
     "test-log-1",
     "test-log-2",

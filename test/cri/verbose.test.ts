@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 
-import { imageOfSandbox, sandboxImagesOf } from "../../src/cri/verbose.ts";
+import { imageOfSandbox, logDirectoryOfSandbox, sandboxImagesOf } from "../../src/cri/verbose.ts";
 
 const info = (entries: Readonly<Record<string, unknown>>): Readonly<Record<string, string>> =>
   Object.fromEntries(
@@ -72,5 +72,21 @@ describe("the image of a sandbox", () => {
     ["{", null],
   ])("from %s is %p", (text, image) => {
     expect(imageOfSandbox(info({ info: text }))).toBe(image);
+  });
+});
+
+describe("the log directory of a sandbox", () => {
+  test.each<[string, string, string]>([
+    ["containerd", '{"config":{"log_directory":"/var/log/pods/a_b_c"}}', "/var/log/pods/a_b_c"],
+    [
+      "CRI-O",
+      '{"runtimeSpec":{"annotations":{"io.kubernetes.cri-o.LogPath":"/var/log/pods/a_b_c/9.log"}}}',
+      "/var/log/pods/a_b_c",
+    ],
+    ["a runtime that names none", '{"config":{"log_directory":""}}', ""],
+    ["a runtime that names no path", '{"config":{"log_directory":7}}', ""],
+    ["a runtime that answers with no JSON", "{", ""],
+  ])("is read from the answer of %s", (_, text, directory) => {
+    expect(logDirectoryOfSandbox(info({ info: text }))).toBe(directory);
   });
 });

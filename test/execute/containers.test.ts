@@ -2,7 +2,8 @@ import { describe, expect, test } from "bun:test";
 
 import type { ContainerOptions, ContainerPorts } from "../../src/execute/container-ports.ts";
 import { collectContainers } from "../../src/execute/containers.ts";
-import { containerId, podUid } from "../../src/model/ids.ts";
+import { LogUsers } from "../../src/execute/log-users.ts";
+import { containerId, podUid, sandboxId } from "../../src/model/ids.ts";
 import { containerLogLink } from "../../src/model/log-names.ts";
 import type { ContainerOutcome } from "../../src/model/outcome.ts";
 import type { Container, LogFacts, LogReading, Sandbox } from "../../src/model/snapshot.ts";
@@ -76,7 +77,12 @@ describe("a container", () => {
       "stop-sandbox",
       "remove-sandbox",
     ]);
-    expect(node.calls[1]).toEqual({ kind: "remove-logs", path: logPath, uid: "uid-a" });
+    expect(node.calls[1]).toEqual({
+      kind: "remove-logs",
+      path: logPath,
+      uid: "uid-a",
+      others: [],
+    });
     expect(node.called("remove-link")).toEqual([`pod-a_default_c-${one.id}.log`]);
     expect(outcome.containers[0]).toMatchObject({
       result: { kind: "removed" },
@@ -90,6 +96,42 @@ describe("a container", () => {
     const { node } = await collect({ containers: [one] });
     expect(node.called("remove-logs")).toEqual([]);
   });
+
+  test("is removed, and the log that a running container of its pod shares with it is named to stay", async () => {
+    const logPath = "/var/log/pods/default_pod-a_uid-a/c/0.log";
+    const running = dead("a", "other", { state: "running" });
+    const { node } = await collect({
+      containers: [one, running],
+      node: { details: new Map([one, running].map(({ id }) => [id, { logPath }])) },
+    });
+    expect(node.called("remove-container")).toEqual([one.id]);
+    expect(node.calls.find(({ kind }) => kind === "remove-logs")).toMatchObject({
+      others: [logPath],
+    });
+  });
+
+  test.each([
+    ["of its pod", dead("a", "other", { state: "running" }), "kept"],
+    ["that Kubernetes did not make", dead("b", "other", { podUid: podUid("") }), "kept"],
+    ["of another pod", dead("b", "other"), "deleted"],
+  ])(
+    "is removed, and while the status of a container %s fails its log is %s",
+    async (_, other, log) => {
+      const logPath = "/var/log/pods/default_pod-a_uid-a/c/0.log";
+      const { node, outcome } = await collect({
+        containers: [one, other],
+        node: {
+          details: new Map([[one.id, { logPath }]]),
+          fails: new Set([`status ${other.id}`]),
+        },
+      });
+      expect(node.called("remove-container")).toEqual([one.id]);
+      expect(node.called("remove-logs")).toEqual(log === "kept" ? [] : [logPath]);
+      expect(outcome.containers[0]?.logError).toEqual(
+        log === "kept" ? expect.stringContaining(`status of container ${other.id}`) : null,
+      );
+    },
+  );
 
   test("that Kubernetes did not make has no log here, whatever path it names", async () => {
     const foreign = { ...one, podUid: podUid("") };
@@ -273,6 +315,69 @@ describe("a log directory", () => {
     expect(outcome.logs).toMatchObject([
       { kind: "pod-logs", entry: "default_pod-a_uid-a", bytes: 4096n },
     ]);
+  });
+
+  const usedBy = (change: Partial<Container>) => dead("b", "c", { state: "running", ...change });
+
+  test.each([
+    ["a running container of another pod", usedBy({})],
+    ["a dead container of another pod", usedBy({ state: "exited" })],
+    ["a running container that Kubernetes did not make", usedBy({ podUid: podUid("") })],
+  ])("that %s logs to stays, and the result names it", async (_, container) => {
+    const logPath = "/var/log/pods/default_pod-a_uid-a/c/0.log";
+    const { node, outcome } = await collect({
+      containers: [container],
+      logs,
+      node: { details: new Map([[container.id, { logPath }]]) },
+    });
+    expect(node.called("remove-pod-logs")).toEqual([]);
+    const what = `container ${container.id} logs to it`;
+    expect(outcome.logs).toMatchObject([{ result: { kind: "skipped", what } }]);
+  });
+
+  test("that a sandbox without containers names as its log directory stays", async () => {
+    const other = sandboxOf("b");
+    const { node, outcome } = await collect({
+      sandboxes: [other],
+      logs,
+      node: { logDirectories: new Map([[other.id, "/var/log/pods/default_pod-a_uid-a"]]) },
+    });
+    expect(node.called("remove-pod-logs")).toEqual([]);
+    const what = `sandbox ${other.id} logs to it`;
+    expect(outcome.logs).toMatchObject([{ result: { kind: "skipped", what } }]);
+  });
+
+  test.each([
+    ["made by Kubernetes for another pod", {}, ["default_pod-a_uid-a"]],
+    ["not made by Kubernetes", { podUid: podUid("") }, []],
+    ["of its own pod", { podUid: podUid("uid-a") }, []],
+  ])(
+    "goes or stays where the status of a running container fails: one %s",
+    async (_, change, gone) => {
+      const container = usedBy({ sandboxId: sandboxId("sandbox-not-listed"), ...change });
+      const { node } = await collect({
+        containers: [container],
+        logs,
+        node: { fails: new Set([`status ${container.id}`]) },
+      });
+      expect(node.called("remove-pod-logs")).toEqual([...gone]);
+    },
+  );
+
+  test("asks for the status of a container that is listed again only once", async () => {
+    const container = usedBy({});
+    const node = new FakeNode({ containers: [container], sandboxes: [] });
+    const asked: string[] = [];
+    const logUsers = new LogUsers({
+      ...node.reader,
+      containerDetail: async (id, signal) => {
+        asked.push(id);
+        return node.reader.containerDetail(id, signal);
+      },
+    });
+    for (let pass = 0; pass < 2; pass += 1)
+      await collect({ containers: [container], logs, ports: { logUsers } });
+    expect(asked).toEqual([container.id]);
   });
 
   test("that cannot be deleted is a failed item", async () => {

@@ -119,6 +119,27 @@ describe("reading", () => {
   });
 });
 
+describe("the entries of the log directory that paths use", () => {
+  test("are those that they lead to by their text and by links, and no others", async () => {
+    write(join(pods, podA, "c", "0.log"));
+    write(join(pods, "default_other_uid-b", "c", "0.log"));
+    symlinkSync(join(pods, podA), join(top, "by-link"));
+    symlinkSync(join(pods, "default_other_uid-b", "c"), join(pods, podA, "linked"));
+    const used = await deleter.entriesUsed([
+      join(top, "by-link", "c", "0.log"),
+      join(pods, podA, "linked", "0.log"),
+      join(pods, "default_absent_uid-c", "c", "0.log"),
+      join(top, "elsewhere", "0.log"),
+      `${pods}/${podA}/../default_dots_uid-d/c/0.log`,
+      "default_relative_uid-e/0.log",
+      "",
+    ]);
+    expect([...used.keys()].toSorted()).toEqual(
+      ["default_absent_uid-c", podA, "default_dots_uid-d", "default_other_uid-b"].toSorted(),
+    );
+  });
+});
+
 describe("the logs of a container", () => {
   test("are its file and the rotations of it, and nothing that begins alike", async () => {
     const directory = join(pods, podA, "c");
@@ -126,7 +147,11 @@ describe("the logs of a container", () => {
     for (const name of ["0.log.20060102-150405", "0.log.20060102-150405.gz", "0.log.tmp"])
       write(join(directory, name));
     for (const name of ["0.log-old", "00.log", "1.log", "0xlog.a"]) write(join(directory, name));
-    const { names, bytes } = await deleter.removeContainerLogs(log, "uid-a");
+    const { names, bytes } = await deleter.removeContainerLogs({
+      path: log,
+      podUid: "uid-a",
+      others: [],
+    });
     expect([...names].toSorted()).toEqual([
       "0.log",
       "0.log.20060102-150405",
@@ -137,6 +162,47 @@ describe("the logs of a container", () => {
     expect(bytes).toBeGreaterThanOrEqual(10_000n);
   });
 
+  test.each([
+    ["of the same path", "0.log", "0.log", ["0.log", "0.log.1", "0.log.1.gz", "0.log.2"]],
+    ["of a path like a rotation", "0.log", "0.log.1", ["0.log.1", "0.log.1.gz"]],
+    [
+      "whose rotation has that path",
+      "0.log.1",
+      "0.log",
+      ["0.log", "0.log.1", "0.log.1.gz", "0.log.2"],
+    ],
+    ["of another path", "0.log", "1.log", []],
+  ])("stay where they are another container's, %s", async (_, name, other, left) => {
+    const directory = join(pods, podA, "c");
+    for (const each of ["0.log", "0.log.1", "0.log.1.gz", "0.log.2"]) write(join(directory, each));
+    const others = [join(directory, other), join(pods, podA, "d", name), "", "relative/0.log"];
+    await deleter.removeContainerLogs({ path: join(directory, name), podUid: "uid-a", others });
+    expect(readdirSync(directory).toSorted()).toEqual([...left]);
+  });
+
+  test.each([
+    [
+      "a linked directory",
+      () => symlinkSync(join(pods, podA, "c"), join(pods, podA, "d")),
+      "d/0.log",
+    ],
+    [
+      "a linked file",
+      () => {
+        mkdirSync(join(pods, podA, "d"));
+        symlinkSync("../c/0.log", join(pods, podA, "d", "1.log"));
+      },
+      "d/1.log",
+    ],
+    ["a path with dots", () => undefined, "d/../c/0.log"],
+  ])("stay where another container reaches them by %s", async (_, prepare, other) => {
+    const log = write(join(pods, podA, "c", "0.log"));
+    prepare();
+    const others = [`${pods}/${podA}/${other}`];
+    await deleter.removeContainerLogs({ path: log, podUid: "uid-a", others });
+    expect(existsSync(log)).toBe(true);
+  });
+
   test("are found by the resolved path too, where the root is given by a link", async () => {
     const real = write(join(pods, podA, "c", "0.log"));
     symlinkSync(pods, join(top, "by-link"));
@@ -144,10 +210,14 @@ describe("the logs of a container", () => {
       podLogsDirectory: join(top, "by-link"),
       containerLogsDirectory: links,
     });
-    await byLink.removeContainerLogs(join(top, "by-link", podA, "c", "0.log"), "uid-a");
+    await byLink.removeContainerLogs({
+      path: join(top, "by-link", podA, "c", "0.log"),
+      podUid: "uid-a",
+      others: [],
+    });
     expect(existsSync(real)).toBe(false);
     write(real);
-    await byLink.removeContainerLogs(real, "uid-a");
+    await byLink.removeContainerLogs({ path: real, podUid: "uid-a", others: [] });
     expect(existsSync(real)).toBe(false);
   });
 
@@ -155,19 +225,31 @@ describe("the logs of a container", () => {
     const precious = outside();
     mkdirSync(join(pods, podA, "c"), { recursive: true });
     symlinkSync(precious, join(pods, podA, "c", "0.log"));
-    await deleter.removeContainerLogs(join(pods, podA, "c", "0.log"), "uid-a");
+    await deleter.removeContainerLogs({
+      path: join(pods, podA, "c", "0.log"),
+      podUid: "uid-a",
+      others: [],
+    });
     expect(existsSync(precious)).toBe(true);
     expect(readdirSync(join(pods, podA, "c"))).toEqual([]);
   });
 
   test("keep a directory whose name matches", async () => {
     const kept = write(join(pods, podA, "c", "0.log.d", "file"));
-    await deleter.removeContainerLogs(join(pods, podA, "c", "0.log"), "uid-a");
+    await deleter.removeContainerLogs({
+      path: join(pods, podA, "c", "0.log"),
+      podUid: "uid-a",
+      others: [],
+    });
     expect(existsSync(kept)).toBe(true);
   });
 
   test("that are gone already are no failure", async () => {
-    const gone = await deleter.removeContainerLogs(join(pods, podA, "c", "0.log"), "uid-a");
+    const gone = await deleter.removeContainerLogs({
+      path: join(pods, podA, "c", "0.log"),
+      podUid: "uid-a",
+      others: [],
+    });
     expect(gone.names).toEqual([]);
   });
 
@@ -185,7 +267,9 @@ describe("the logs of a container", () => {
     ["a path with a NUL", () => `${pods}/${podA}/c/0.log\0`],
   ])("refuses %s", async (_, path) => {
     outside();
-    expect(await failureOf(deleter.removeContainerLogs(path(), "uid-a"))).toMatchObject({
+    expect(
+      await failureOf(deleter.removeContainerLogs({ path: path(), podUid: "uid-a", others: [] })),
+    ).toMatchObject({
       kind: "refused",
     });
     expect(existsSync(join(top, "outside", "precious"))).toBe(true);
@@ -209,7 +293,11 @@ describe("the logs of a container", () => {
     const precious = outside();
     mkdirSync(join(pods, podA));
     link();
-    expect(await failureOf(deleter.removeContainerLogs(join(pods, path), "uid-a"))).toMatchObject({
+    expect(
+      await failureOf(
+        deleter.removeContainerLogs({ path: join(pods, path), podUid: "uid-a", others: [] }),
+      ),
+    ).toMatchObject({
       kind: "write",
     });
     expect(existsSync(precious)).toBe(true);
@@ -240,7 +328,11 @@ describe("the directory of a pod", () => {
       };
       await Promise.allSettled([
         deleter.removePodLogs(pod(podA, "uid-a")),
-        deleter.removeContainerLogs(join(pods, podA, "b", "precious"), "uid-a"),
+        deleter.removeContainerLogs({
+          path: join(pods, podA, "b", "precious"),
+          podUid: "uid-a",
+          others: [],
+        }),
         ...["a", "b", "c"].map(swap),
       ]);
       expect(existsSync(precious)).toBe(true);
@@ -367,7 +459,9 @@ describe.skipIf(process.getuid?.() !== 0)("what is mounted in a log directory (n
     outside();
     await onMount(options, async () => {
       const log = join(pods, podA, "c", "0.log");
-      const failure = await failureOf(deleter.removeContainerLogs(log, "uid-a"));
+      const failure = await failureOf(
+        deleter.removeContainerLogs({ path: log, podUid: "uid-a", others: [] }),
+      );
       expect(failure).toMatchObject({ kind: "refused" });
     });
   });

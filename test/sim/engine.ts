@@ -1,5 +1,6 @@
 // The ports of an agent on a simulated node: calls take time, fail while the runtime is away, and are counted.
 
+import { LogUsers } from "../../src/execute/log-users.ts";
 import type { Engine, EventFeed, Seen } from "../../src/loop/ports.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
 import type { Event } from "../../src/model/event.ts";
@@ -142,7 +143,9 @@ export function simEngine(ports: SimPorts): Engine {
       removeContainerLogs: async () => ({ names: [], bytes: 0n }),
       removeLegacyLink: async () => false,
       removePodLogs: async () => ({ names: [], bytes: 0n }),
+      entriesUsed: async () => new Map(),
     },
+    logUsers: new LogUsers(readerOf(ports, call)),
     hooks: { get: async () => 200 },
     journal: {
       passStarted: ({ kind }) => {
@@ -213,6 +216,10 @@ function readerOf({ node, record }: SimPorts, call: Call): Engine["observe"]["ru
     sandboxImage: async () => {
       await call();
       return null;
+    },
+    sandboxLogDirectory: async () => {
+      await call();
+      return "";
     },
     imageStatus: async (reference) => {
       await call();

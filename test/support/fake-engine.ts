@@ -1,5 +1,6 @@
 /** An engine whose world is in memory: what passes and loops are run on in tests. */
 
+import { LogUsers } from "../../src/execute/log-users.ts";
 import type { Engine, Journal, Seen } from "../../src/loop/ports.ts";
 import { volatileMemory } from "../../src/loop/ports.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
@@ -143,6 +144,10 @@ function engineOf(world: FakeWorld, record: Record_): Engine {
           if (sandbox === undefined || lie === "absent") return null;
           return { id, state: sandbox.state, address: "" };
         },
+        sandboxLogDirectory: async (id) => {
+          await call("PodSandboxStatus", id);
+          return "";
+        },
         sandboxImage: async (id) => {
           await call("PodSandboxStatus", id);
           return null;
@@ -225,11 +230,17 @@ function engineOf(world: FakeWorld, record: Record_): Engine {
     remover: {
       removeContainerLogs: async () => ({ names: [], bytes: 0n }),
       removeLegacyLink: async () => false,
+      entriesUsed: async () => new Map(),
       removePodLogs: async ({ entry }) => {
         record.writes.push(`remove logs ${entry}`);
         return { names: [], bytes: 0n };
       },
     },
+    // Nothing is listed that logs: what is done with logs is tested in execute and with the executable.
+    logUsers: new LogUsers({
+      containerDetail: async () => null,
+      sandboxLogDirectory: async () => null,
+    }),
     hooks: { get: async () => 200 },
     journal: journalOf(record),
     lock: { acquire: async () => (world.lockIsFree ? () => undefined : null) },

@@ -1,4 +1,5 @@
 import type { ContainerPorts } from "../../src/execute/container-ports.ts";
+import { LogUsers } from "../../src/execute/log-users.ts";
 import type { HookRequest, LogRemover, RemovedFiles } from "../../src/execute/ports.ts";
 /** A node in memory that records every call that changes it: what the executor's ports are in tests. */
 import { RuntimeError } from "../../src/model/errors.ts";
@@ -15,7 +16,12 @@ export type NodeCall =
     }
   | { readonly kind: "remove-container" | "stop-sandbox" | "remove-sandbox"; readonly id: string }
   | { readonly kind: "get"; readonly request: HookRequest }
-  | { readonly kind: "remove-logs"; readonly path: string; readonly uid: string }
+  | {
+      readonly kind: "remove-logs";
+      readonly path: string;
+      readonly uid: string;
+      readonly others: readonly string[];
+    }
   | { readonly kind: "remove-link" | "remove-pod-logs"; readonly entry: string };
 
 export interface FakeNodeState {
@@ -26,6 +32,8 @@ export interface FakeNodeState {
   /** Calls that fail, as `KIND ID`; `list` fails both lists, `status ID` a status. */
   readonly fails?: ReadonlySet<string>;
   readonly address?: string;
+  /** Log directories that sandboxes' own status names. */
+  readonly logDirectories?: ReadonlyMap<string, string>;
   /** Nanoseconds that each call takes on the fake clock. */
   readonly callNs?: bigint;
 }
@@ -71,6 +79,14 @@ export class FakeNode {
     },
   };
 
+  readonly reader: ConstructorParameters<typeof LogUsers>[0] = {
+    containerDetail: (id, signal) => this.runtime.containerDetail(id, signal),
+    sandboxLogDirectory: async (id) => {
+      this.#fail(`directory ${id}`);
+      return this.#state.logDirectories?.get(id) ?? "";
+    },
+  };
+
   readonly writer: ContainerPorts["writer"] = {
     stopContainer: async (id, graceSeconds) => {
       this.#call({ kind: "stop-container", id, graceSeconds });
@@ -93,8 +109,8 @@ export class FakeNode {
   };
 
   readonly logs: LogRemover = {
-    removeContainerLogs: async (path, uid): Promise<RemovedFiles> => {
-      this.#call({ kind: "remove-logs", path, uid });
+    removeContainerLogs: async ({ path, podUid, others }): Promise<RemovedFiles> => {
+      this.#call({ kind: "remove-logs", path, uid: podUid, others });
       return { names: [path], bytes: 4096n };
     },
     removeLegacyLink: async (entry) => {
@@ -105,6 +121,8 @@ export class FakeNode {
       this.#call({ kind: "remove-pod-logs", entry });
       return { names: [entry], bytes: 4096n };
     },
+    // As if every log lay below /var/log/pods, with no link on its way.
+    entriesUsed: async (paths) => new Map(paths.map((path) => [path.split("/")[4] ?? "", path])),
   };
 
   ports(change: Partial<ContainerPorts> = {}): ContainerPorts {
@@ -112,6 +130,7 @@ export class FakeNode {
       runtime: this.runtime,
       writer: this.writer,
       logs: this.logs,
+      logUsers: new LogUsers(this.reader),
       hooks: {
         get: async (request) => {
           this.#call({ kind: "get", request });

@@ -49,7 +49,12 @@ function sandboxMetadata(sandbox: SandboxDescription): {
 }
 
 export function sandboxStatusAnswer(sandbox: SandboxDescription, verbose: boolean): object {
-  const info = { pid: 4321, image: sandbox.image, runtimeType: "io.containerd.runc.v2" };
+  const info = {
+    pid: 4321,
+    image: sandbox.image,
+    runtimeType: "io.containerd.runc.v2",
+    config: { log_directory: sandbox.logDirectory },
+  };
   return {
     status: { ...sandboxMessage(sandbox), network: { ip: sandbox.ip ?? "10.0.0.7" } },
     info: verbose ? { info: JSON.stringify(info) } : {},

@@ -35,6 +35,7 @@ export interface SandboxDescription {
   readonly ip?: string;
   /** What a verbose status names. */
   readonly image?: string;
+  readonly logDirectory?: string;
 }
 
 export interface ContainerDescription {
