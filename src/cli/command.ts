@@ -3,6 +3,7 @@
 import type { Environment } from "../config/arguments.ts";
 import type { Config } from "../config/config.ts";
 import type { ConfigReader } from "../config/load.ts";
+import type { Look } from "../config/look.ts";
 import type { Screen } from "../report/terminal.ts";
 import type { Openers } from "./openers.ts";
 
@@ -96,11 +97,8 @@ export interface CommandContext extends World {
    * Its warnings have been written to stderr.
    */
   readonly config: Config;
-  /**
-   * Reads flags, environment and files again, and says nothing; what is bound to the process stays as it was read first,
-   * and once it is connected, what is bound to its connection. Throws `ConfigError`.
-   */
-  readonly reload: (connected: boolean) => Config;
+  /** Reads flags, environment and files anew; nothing is written to stderr. */
+  readonly look: () => Look;
   /** Whether flag or environment ask to change nothing; a file says so for `run` and `gc` alone. Throws `ConfigError`. */
   readonly dryRun: boolean;
   /** What this command line says over the defaults: no file and no variable of this machine. Throws `ConfigError`. */

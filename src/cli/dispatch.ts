@@ -4,6 +4,7 @@ import type { Config } from "../config/config.ts";
 import { variablesOf } from "../config/field.ts";
 import { fieldOf } from "../config/fields.ts";
 import { type ConfigReader, loadConfig } from "../config/load.ts";
+import { type Look, lookAt } from "../config/look.ts";
 import { ConfigError, messageOf } from "../model/errors.ts";
 import { clean } from "../report/terminal.ts";
 import { parseCommandLine } from "./args.ts";
@@ -46,15 +47,12 @@ export async function dispatch(
 }
 
 function contextOf(world: World, env: Environment, flags: readonly FlagText[]): CommandContext {
+  const look = (): Look => lookAt({ flags, env, reader: world.reader });
   let loaded: Config | null = null;
-  const reload = (connected: boolean): Config => {
-    loaded = loadConfig({ flags, env, reader: world.reader, running: loaded, connected });
-    return loaded;
-  };
   return {
     ...world,
     env,
-    reload,
+    look,
     given: () => loadConfig({ flags: flags.filter(isSetting), env: {}, reader: noFiles }),
     commands,
     get dryRun(): boolean {
@@ -65,9 +63,9 @@ function contextOf(world: World, env: Environment, flags: readonly FlagText[]): 
     },
     get config(): Config {
       if (loaded !== null) return loaded;
-      const read = reload(false);
-      for (const warning of read.warnings) world.stderr(`crigc: warning: ${clean(warning)}\n`);
-      return read;
+      loaded = look().load();
+      for (const warning of loaded.warnings) world.stderr(`crigc: warning: ${clean(warning)}\n`);
+      return loaded;
     },
   };
 }

@@ -1,6 +1,7 @@
 /** What commands open: the node to read, the node to collect on, the state directory, and the machine around them. Main fills it. */
 
 import type { Config } from "../config/config.ts";
+import type { Look } from "../config/look.ts";
 import type { Meter } from "../execute/meter.ts";
 import type { Engine, ReadEngine } from "../loop/ports.ts";
 import type { RuntimeErrorKind } from "../model/errors.ts";
@@ -53,9 +54,9 @@ export interface Openers extends Tools {
 }
 
 export interface AgentRun {
-  readonly config: Config;
-  /** `connected`: whether the runtime was reached, which binds the agent to its sockets. Throws `ConfigError`. */
-  readonly reload: (connected: boolean) => Config;
+  readonly first: { readonly config: Config; readonly look: Look };
+  /** Reads flags, environment and files again. */
+  readonly look: () => Look;
   readonly signal: AbortSignal;
 }
 

@@ -45,10 +45,11 @@ class RunningAgent {
   constructor(run: AgentRun, world: AgentWorld) {
     this.#run = run;
     this.#world = world;
-    this.#log = world.logOf(run.config);
+    this.#log = world.logOf(run.first.config);
     this.#live = liveConfig({
-      first: run.config,
-      read: () => run.reload(this.#reached),
+      first: run.first,
+      look: run.look,
+      connected: () => this.#reached,
       reloaded: (config) => this.#reloaded(config),
       rejected: (message) =>
         this.#log.error(
@@ -67,7 +68,8 @@ class RunningAgent {
   }
 
   async run(): Promise<number> {
-    const { config, signal } = this.#run;
+    const { signal } = this.#run;
+    const { config } = this.#run.first;
     this.#log.info(
       0,
       `crigc ${this.#world.build.version} starts${config.dryRun ? ", as a dry run: nothing is removed" : ""}`,

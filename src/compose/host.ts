@@ -7,6 +7,8 @@ import { readKeepRules } from "../host/keep-files.ts";
 import { type Kubelet, readKubelet } from "../host/kubelet-settings.ts";
 import { logReader } from "../host/logs.ts";
 import { readPods } from "../host/pods.ts";
+import { steadyKeepRules } from "../host/steady-keep-rules.ts";
+import { timer } from "../host/timer.ts";
 import { toMs } from "../model/time.ts";
 import type { HostReader } from "../observe/ports.ts";
 import { parseKeepFile } from "../policy/keep-file.ts";
@@ -40,7 +42,10 @@ export async function hostOf(
     disk: diskOf(rootDirectory()),
     reader: {
       clocks: () => readClocks(),
-      keepRules: (known) => keepRulesOf(config(), known),
+      keepRules: steadyKeepRules(
+        (known) => keepRulesOf(config(), known),
+        () => timer.monotonicNs(),
+      ),
       pods: (signal) => readPods(podSource(config(), rootDirectory()), signal),
       logs: () => logs.read(),
     },

@@ -1,86 +1,79 @@
-/** The configuration in force: reloaded on SIGHUP and when a file of it changes, after it has validated; else the last good one stays. */
-
-import { readdirSync, statSync } from "node:fs";
-import { join } from "node:path";
+/** The configuration in force: read again on SIGHUP, and when what is written has changed, has come to rest, and keeps no less. */
 
 import type { Config } from "../config/config.ts";
+import type { Look } from "../config/look.ts";
+import { loosenings } from "../config/loosening.ts";
 import { messageOf } from "../model/errors.ts";
 
-/** How often the files are looked at: a stat of each, which costs nothing that can be measured. */
+/** How often the files are read: a page or two each time. */
 const LOOK_MS = 2_000;
 
 export interface LiveConfig {
   readonly current: () => Config;
-  /** Why the last reload was refused; `null`: what is written is in force. */
+  /** Why what is written is not in force; `null`: it is. */
   readonly refused: () => string | null;
-  /** Reads everything again now; what SIGHUP asks for. */
+  /** Takes what is written now, whatever it keeps less; what SIGHUP asks for. */
   readonly reload: () => void;
   readonly stop: () => void;
 }
 
 export interface LiveConfigOptions {
-  readonly first: Config;
-  /** Throws `ConfigError` where what is written is wrong. */
-  readonly read: () => Config;
+  readonly first: { readonly config: Config; readonly look: Look };
+  readonly look: () => Look;
+  /** Whether what a connection binds is bound. */
+  readonly connected: () => boolean;
   /** Told after each reload that took. */
   readonly reloaded: (config: Config) => void;
-  /** Told of each refusal once. */
+  /** Told once of each content that is not taken. */
   readonly rejected: (message: string) => void;
-  /** How often the files are looked at; default 2 s. */
+  /** How often the files are read; default 2 s. */
   readonly lookMs?: number;
 }
 
 export function liveConfig(options: LiveConfigOptions): LiveConfig {
-  let current = options.first;
+  let { config: current, look: inForce } = options.first;
   let refused: string | null = null;
-  let seen = stampsOf(current);
-  const reload = (): void => {
-    seen = stampsOf(current);
+  /** What the last look found, where it is not in force. */
+  let pending: string | null = null;
+  /** What was found twice, and was not taken. */
+  let rejected: string | null = null;
+  const reject = (found: Look, message: string): void => {
+    rejected = found.print;
+    if (message !== refused) options.rejected(message);
+    refused = message;
+  };
+  const take = (found: Look, isAsked: boolean): void => {
     try {
-      const next = options.read();
+      const next = found.load({ running: current, connected: options.connected() });
+      const less = isAsked
+        ? []
+        : loosenings({ config: current, text: inForce.text }, { config: next, text: found.text });
+      if (less.length > 0) {
+        reject(found, `${less.join("; ")}: send SIGHUP or restart the agent to accept that`);
+        return;
+      }
       current = next;
+      inForce = found;
       refused = null;
-      seen = stampsOf(next);
+      rejected = null;
       options.reloaded(next);
     } catch (thrown) {
-      const message = messageOf(thrown);
-      if (message !== refused) options.rejected(message);
-      refused = message;
+      reject(found, messageOf(thrown));
     }
   };
   const watching = setInterval(() => {
-    if (stampsOf(current) !== seen) reload();
+    const found = options.look();
+    const settled = found.print === pending;
+    pending = found.print;
+    if (found.print === inForce.print) {
+      refused = null;
+      rejected = null;
+    } else if (settled && found.print !== rejected) take(found, false);
   }, options.lookMs ?? LOOK_MS);
   return {
     current: () => current,
     refused: () => refused,
-    reload,
+    reload: () => take(options.look(), true),
     stop: () => clearInterval(watching),
   };
-}
-
-/** Time, size and identity of every file that counts, so that a replaced one is noticed as well as a changed one. */
-const stampsOf = (config: Config): string => config.watched.flatMap(stampsAt).join("\n");
-
-/** A directory does not change when a file in it is written in place, so its files are looked at one by one. */
-function stampsAt(path: string): readonly string[] {
-  return [path, ...namesIn(path).map((name) => join(path, name))].map(stampOf);
-}
-
-/** None for a file, and for a directory that cannot be listed, which the reload says. */
-function namesIn(directory: string): readonly string[] {
-  try {
-    return readdirSync(directory).toSorted();
-  } catch {
-    return [];
-  }
-}
-
-function stampOf(path: string): string {
-  try {
-    const { mtimeNs, size, ino, mode } = statSync(path, { bigint: true });
-    return `${path} ${mtimeNs} ${size} ${ino} ${mode}`;
-  } catch (thrown) {
-    return `${path} ${messageOf(thrown)}`;
-  }
 }

@@ -51,8 +51,6 @@ export interface Config {
   readonly dryRun: boolean;
   /** Every file that was read, in the order in which they were merged. */
   readonly files: readonly string[];
-  /** Where a file would count if it appeared or changed: watched by the agent. */
-  readonly watched: readonly string[];
   /** By the names of configuration files. */
   readonly values: Readonly<Record<FieldName, Sourced>>;
   /** Of a configuration that was read again: fields whose written value waits for the next start of the process. */
@@ -64,7 +62,6 @@ export interface ConfigParts {
   readonly merged: Merged;
   readonly validated: Validated;
   readonly files: readonly string[];
-  readonly watched: readonly string[];
   readonly waiting: readonly FieldName[];
   readonly warnings: readonly string[];
 }
@@ -86,7 +83,6 @@ export function configOf(parts: ConfigParts): Config {
     compat: values.compat,
     dryRun: values.dryRun,
     files: parts.files,
-    watched: parts.watched,
     values: withImplied(parts.merged, values),
     waiting: parts.waiting,
     warnings: [...parts.warnings, ...parts.validated.warnings],

@@ -1,7 +1,7 @@
 /** Takes a configuration document apart: its kind, and its entries by the names of the table with their lines. */
 import type { ConfigIssue } from "../model/errors.ts";
 import { fieldNames, fieldOf, isFieldName } from "./fields.ts";
-import { keyLines } from "./lines.ts";
+import { type KeyLine, keysIn } from "./lines.ts";
 import { described } from "./schema.ts";
 
 export type DocumentKind = "CrigcConfiguration" | "KubeletConfiguration";
@@ -32,8 +32,14 @@ const GROUPED: ReadonlySet<string> = new Set(
   fieldNames.filter((name) => name.includes(".")).map((name) => name.split(".")[0] ?? name),
 );
 
-/** `content` is what the parser made of `text`, which is only searched for lines. */
-export function takenApart(path: string, text: string, content: unknown): ConfigDocument {
+export interface ParsedText {
+  readonly path: string;
+  readonly text: string;
+  /** What the parser made of the text. */
+  readonly content: unknown;
+}
+
+export function parseDocument({ path, text, content }: ParsedText): ConfigDocument {
   if (!isMap(content)) {
     const found =
       content === null || content === undefined ? "it is empty" : `it is ${described(content)}`;
@@ -43,7 +49,7 @@ export function takenApart(path: string, text: string, content: unknown): Config
       message: `the file holds no single map of settings: ${found}; ${EXPECTED_KINDS}`,
     });
   }
-  const keys = keyLines(text);
+  const { found: keys, refused } = keysIn(text);
   const lineOf = new Map(keys.map(({ path: key, line }) => [key, line]));
   const kind = kindOf(content);
   if (kind === null) {
@@ -63,7 +69,33 @@ export function takenApart(path: string, text: string, content: unknown): Config
         line: lineOf.get(entry.name) ?? lineOf.get(name) ?? null,
       })),
     );
-  return { kind, entries, issues: repeated(path, keys) };
+  const notation = refused.map(({ line, what }) => ({
+    source: at(path, line),
+    text: what,
+    message: `${what} is not accepted, because it can replace a setting that is written elsewhere; write each value where it belongs`,
+  }));
+  if (notation.length > 0) return { kind: null, entries: [], issues: notation };
+  return { kind, entries, issues: [...hiddenKeys(path, content, keys), ...repeated(path, keys)] };
+}
+
+/** A key that the parser saw and the text does not show might be there twice. */
+function hiddenKeys(
+  path: string,
+  content: Readonly<Record<string, unknown>>,
+  keys: readonly KeyLine[],
+): readonly ConfigIssue[] {
+  const shown = new Set(keys.map((key) => key.path));
+  return Object.entries(content)
+    .flatMap(([name, value]) => [
+      name,
+      ...(isMap(value) ? Object.keys(value).map((inner) => `${name}.${inner}`) : []),
+    ])
+    .filter((name) => isOurs(name) && !shown.has(name))
+    .map((name) => ({
+      source: path,
+      text: name,
+      message: `cannot find where ${name} is written; write it as a plain key on a line of its own`,
+    }));
 }
 
 /** A map within the file as the names of the table; one whose settings are all comments says nothing of any. */
@@ -88,10 +120,7 @@ function kindOf(content: Readonly<Record<string, unknown>>): DocumentKind | null
 }
 
 /** The parser lets the last of two equal keys win without a word. */
-function repeated(
-  path: string,
-  keys: readonly { readonly path: string; readonly line: number }[],
-): readonly ConfigIssue[] {
+function repeated(path: string, keys: readonly KeyLine[]): readonly ConfigIssue[] {
   const first = new Map<string, number>();
   const issues: ConfigIssue[] = [];
   for (const { path: key, line } of keys) {
@@ -101,7 +130,7 @@ function repeated(
       issues.push({
         source: at(path, line),
         text: key,
-        message: `${key} stands twice, first on line ${before}; expected it once`,
+        message: `${key} is set twice, first on line ${before}; remove one of them`,
       });
   }
   return issues;
@@ -109,7 +138,7 @@ function repeated(
 
 const isOurs = (key: string): boolean => {
   const outer = key.split(".")[0] ?? key;
-  if (isFieldName(key)) return true;
+  if (isFieldName(key) || GROUPED.has(key) || key === "kind" || key === "apiVersion") return true;
   return isFieldName(outer) && fieldOf(outer).type.kind === "statements";
 };
 

@@ -3,15 +3,14 @@ import { closeSync, openSync, readdirSync, readSync, statSync } from "node:fs";
 
 import { ConfigError, type ConfigIssue, messageOf } from "../model/errors.ts";
 import { type Environment, environmentLayer, flagLayer, type FlagText } from "./arguments.ts";
+import { boundToProcess, type Running } from "./bound.ts";
 import { type Config, configOf } from "./config.ts";
-import { takenApart } from "./document.ts";
-import { type FieldName, fieldOf, namedInFull } from "./fields.ts";
+import { parseDocument } from "./document.ts";
 import { fileLayer } from "./file-layer.ts";
 import { fromKubelet } from "./kubelet.ts";
-import { bareValues, type Merged, merged, type Sourced } from "./merge.ts";
+import { bareValues, merged, type Sourced } from "./merge.ts";
 import { emptyLayer, joined, type Layer } from "./setting.ts";
-import { type Validated, validated } from "./validate.ts";
-import { printedText } from "./value.ts";
+import { validated } from "./validate.ts";
 
 export interface ConfigReader {
   /** `null`: there is no such file. Throws with the system's words, and for files that are too large or not regular. */
@@ -20,97 +19,62 @@ export interface ConfigReader {
   readonly names: (path: string) => readonly string[] | null;
 }
 
-export interface ConfigInput {
+export interface ConfigInput extends Running {
   readonly flags: readonly FlagText[];
   readonly env: Environment;
   readonly reader: ConfigReader;
-  /** Of a process that reads its configuration again: what it has in force. What is bound to the process stays as it is there. */
-  readonly running?: Config | null;
-  /** Whether that process has reached its runtime; while it has not, nothing is bound to the sockets. Default true. */
-  readonly connected?: boolean;
 }
-
-/** Taken once, when the runtime answers. */
-const BOUND_BY_CONNECTION = [
-  "containerRuntimeEndpoint",
-  "imageServiceEndpoint",
-  "runtimeRequestTimeout",
-] as const satisfies readonly FieldName[];
-
-/** Directories, addresses and modes that a process takes once, at its start. */
-const BOUND_BY_START = [
-  "podLogsDir",
-  "containerLogsDir",
-  "rootDir",
-  "stateDir",
-  "runDir",
-  "metricsBindAddress",
-  "compat",
-  "dryRun",
-] as const satisfies readonly FieldName[];
 
 export const DEFAULT_FILE = "/etc/crigc/crigc.yaml";
 export const DEFAULT_DIRECTORY = "/etc/crigc/conf.d";
 
 /** Throws `ConfigError` with everything that is wrong, not only the first thing. */
 export function loadConfig(input: ConfigInput): Config {
-  const given = joined([environmentLayer(input.env), flagLayer(input.flags)]);
-  const naming = merged(given.settings);
-  const { config: named, configDir: namedDirectory } = bareValues(naming);
-  const file = named ?? DEFAULT_FILE;
-  const directory = namedDirectory ?? DEFAULT_DIRECTORY;
-  const base = readFile(input.reader, {
-    path: file,
-    kind: "file",
-    required: named !== null,
-    namedBy: namedByOf(naming.config),
-  });
-  const dropIns = readDirectory(input.reader, {
-    path: directory,
-    required: namedDirectory !== null,
-    namedBy: namedByOf(naming.configDir),
-  });
+  const { given, file, directory } = placesOf(input);
+  const base = readFile(input.reader, file);
+  const dropIns = readDirectory(input.reader, directory);
   const all = joined([base.layer, ...dropIns.map(({ layer }) => layer), given]);
   if (all.issues.length > 0) throw new ConfigError(all.issues);
 
   const written = merged(all.settings);
   const checked = validated(written);
   if (checked.issues.length > 0) throw new ConfigError(checked.issues);
-  const { together, waiting } = bound(written, input);
+  const { together, validated: inForce, waiting } = boundToProcess(checked, written, input);
   return configOf({
     merged: together,
-    validated: waiting.length === 0 ? checked : validatedWith(together, waiting),
+    validated: inForce,
     waiting,
     files: [base, ...dropIns].filter(({ present }) => present).map(({ path }) => path),
-    watched: [file, directory],
     warnings: all.warnings,
   });
 }
 
-interface Bound {
-  readonly together: Merged;
-  /** Fields whose written value waits for the next start. */
-  readonly waiting: readonly FieldName[];
+interface Places {
+  /** What flags and environment say. */
+  readonly given: Layer;
+  readonly file: Wanted;
+  readonly directory: WantedDirectory;
 }
 
-function bound(written: Merged, { running = null, connected = true }: ConfigInput): Bound {
-  if (running === null) return { together: written, waiting: [] };
-  const fields = [...(connected ? BOUND_BY_CONNECTION : []), ...BOUND_BY_START];
-  const textOf = (name: FieldName, all: Merged): string =>
-    printedText(fieldOf(name).type, all[name].value);
-  const waiting = fields.filter((name) => textOf(name, written) !== textOf(name, running.values));
-  const stay = Object.fromEntries(waiting.map((name) => [name, running.values[name]]));
-  return { together: { ...written, ...stay }, waiting };
-}
-
-/** What is written is valid by itself, and may still not go together with what the process began with. */
-function validatedWith(together: Merged, waiting: readonly FieldName[]): Validated {
-  const checked = validated(together);
-  if (checked.issues.length === 0) return checked;
-  const why = `${waiting.map(namedInFull).join(", ")} would take effect at the next start only: restart the agent`;
-  throw new ConfigError(
-    checked.issues.map((issue) => ({ ...issue, message: `${issue.message}; ${why}` })),
-  );
+/** Which file and which directory count: flags and variables name them. */
+export function placesOf({ flags, env }: Pick<ConfigInput, "flags" | "env">): Places {
+  const given = joined([environmentLayer(env), flagLayer(flags)]);
+  const naming = merged(given.settings);
+  const { config: file, configDir: directory } = bareValues(naming);
+  return {
+    given,
+    file: {
+      path: file ?? DEFAULT_FILE,
+      kind: "file",
+      required: file !== null,
+      namedBy: namedByOf(naming.config),
+    },
+    directory: {
+      path: directory ?? DEFAULT_DIRECTORY,
+      required: directory !== null,
+      namedBy: namedByOf(naming.configDir),
+    },
+  };
 }
 
 interface FileRead {
@@ -152,9 +116,9 @@ function readFile(reader: ConfigReader, { path, kind, required, namedBy }: Wante
       return failed(`could not read the configuration file${namedBy}: it does not exist`);
     return { path, present: false, layer: emptyLayer };
   }
-  const content = parsed(text);
+  const content = parsedYaml(text);
   if ("fault" in content) return failed(content.fault);
-  const document = takenApart(path, text, content.value);
+  const document = parseDocument({ path, text, content: content.value });
   if (document.kind === null)
     return { path, present: true, layer: { ...emptyLayer, issues: document.issues } };
   const { entries, warnings } =
@@ -173,7 +137,9 @@ function readFile(reader: ConfigReader, { path, kind, required, namedBy }: Wante
   };
 }
 
-const DROP_IN = /\.(?:yaml|yml|json|conf)$/;
+/** A hidden file is none: an editor's copy, or the insides of a mounted ConfigMap. */
+export const isDropIn = (name: string): boolean =>
+  /\.(?:yaml|yml|json|conf)$/.test(name) && !name.startsWith(".");
 
 function readDirectory(
   reader: ConfigReader,
@@ -189,7 +155,7 @@ function readDirectory(
         ? failed(`could not read the directory of drop-ins${namedBy}: it does not exist`)
         : [];
     return names
-      .filter((name) => DROP_IN.test(name) && !name.startsWith("."))
+      .filter(isDropIn)
       .toSorted(byBytes)
       .map((name) =>
         readFile(reader, { path: `${path}/${name}`, kind: "drop-in", required: true, namedBy: "" }),
@@ -207,7 +173,7 @@ const issueLayer = (source: string, message: string): Layer => {
 };
 
 /** The parser itself refuses aliases that expand without end, and throws a RangeError where its stack would run over. */
-function parsed(text: string): { readonly value: unknown } | { readonly fault: string } {
+function parsedYaml(text: string): { readonly value: unknown } | { readonly fault: string } {
   try {
     return { value: Bun.YAML.parse(text) };
   } catch (thrown) {

@@ -130,7 +130,7 @@ describe("precedence", () => {
       [`${DROP_INS}/99.yaml.bak`]: "not ours",
       [`${DROP_INS}/.hidden.yaml`]: "not ours",
     };
-    expect(seen({ files }, "maxImages")).toEqual([20, "drop-in", [`${DROP_INS}/20.json`]]);
+    expect(seen({ files }, "maxImages")).toEqual([20, "drop-in", [`${DROP_INS}/20.json:1`]]);
     expect(load({ files }).files).toEqual([
       `${DROP_INS}/10.conf`,
       `${DROP_INS}/20.json`,

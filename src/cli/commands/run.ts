@@ -10,11 +10,10 @@ export const run: Command = {
   options: [],
   json: false,
   readOnly: false,
-  // The agent says the warnings of its configuration itself, in its log.
-  run: (context) =>
-    context.open.agent({
-      config: context.reload(false),
-      reload: context.reload,
-      signal: context.signal,
-    }),
+  run: (context) => {
+    const look = context.look();
+    // The agent says the warnings of its configuration itself, in its log.
+    const first = { config: look.load(), look };
+    return context.open.agent({ first, look: context.look, signal: context.signal });
+  },
 };

@@ -83,6 +83,28 @@ describe("a configuration file that changes under a running agent", () => {
     expect((await status(it)).configurationError).toBeNull();
   });
 
+  test("and loses its keep rules removes no image that they kept, until SIGHUP asks for it", async () => {
+    await using it = await startNode({ node: { images: images(5) }, flags });
+    const keep = { keep: ["r.example/**"] };
+    it.configure({ maxImages: 4, ...keep });
+    await using agent = it.start("run");
+    await firstPass(it);
+    // As a writer leaves it that was interrupted at the end of a line.
+    it.configure({ maxImages: 4 });
+    await agent.untilSaid("keep (--keep) loses r.example/**");
+    expect((await status(it)).configurationError).toContain("send SIGHUP");
+    const passes = it.runtime.callsOf("ListImages").length;
+    await until(
+      "more passes ran",
+      5_000,
+      () => it.runtime.callsOf("ListImages").length > passes + 2,
+    );
+    expect(it.removedImages()).toEqual([]);
+    agent.signal("SIGHUP");
+    await until("one image went", 5_000, () => it.removedImages().length === 1);
+    expect((await status(it)).configurationError).toBeNull();
+  });
+
   test("counts at once after SIGHUP", async () => {
     await using it = await startNode({ node: { images: images(3) }, flags });
     await using agent = it.start("run");
