@@ -1,7 +1,7 @@
-/** How an image is called for people: its first tag, else a shortened digest, else its ID. */
+/** Names for people: of images, containers and sandboxes. */
 
 import type { ImageId } from "../model/ids.ts";
-import type { Image } from "../model/snapshot.ts";
+import type { Container, Image, Sandbox } from "../model/snapshot.ts";
 import { clean } from "./terminal.ts";
 
 const HEX_SHOWN = 12;
@@ -21,3 +21,11 @@ export function shortId(id: ImageId | string): string {
   const colon = text.indexOf(":");
   return text.slice(0, colon + 1 + HEX_SHOWN);
 }
+
+export const containerName = (container: Container): string =>
+  container.podName === ""
+    ? clean(container.name)
+    : clean(`${container.podNamespace}/${container.podName}/${container.name}`);
+
+export const sandboxName = (sandbox: Sandbox): string =>
+  clean(sandbox.namespace === "" ? sandbox.name : `${sandbox.namespace}/${sandbox.name}`);

@@ -1,5 +1,7 @@
 /** What a terminal may be sent: text without control characters, its width in columns, and colours where they are wanted. */
 
+import { MISLEADING } from "../model/exact-json.ts";
+
 /** Where text is going. */
 export interface Screen {
   /** Columns; `null`: not a terminal, so that nothing is shortened for a reader that is a program. */
@@ -39,12 +41,6 @@ export type Colour = keyof typeof COLOURS;
 export const paint = (screen: Screen, colour: Colour, text: string): string =>
   screen.colour && text !== "" ? `\u001b[${COLOURS[colour]}m${text}\u001b[0m` : text;
 
-/**
- * DEL, C1, line and paragraph separators, marks that reverse or isolate the reading direction, characters without
- * width and the byte order mark: a terminal that is sent one may show what is not there. None of them is a line end.
- */
-export const MISLEADING =
-  /[\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]/g;
 // oxlint-disable-next-line no-control-regex -- they are what is looked for
 const C0 = /[\u0000-\u001f]/g;
 

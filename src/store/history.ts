@@ -4,9 +4,9 @@ import type { Database } from "bun:sqlite";
 
 import { assertNever } from "../model/assert.ts";
 import type { Event } from "../model/event.ts";
+import { rowJson } from "../model/exact-json.ts";
 import { hours, type Instant, type Watched } from "../model/time.ts";
 import { type Codec, text, under } from "./codec.ts";
-import { rowJson } from "./exact-json.ts";
 import {
   type DiskSample,
   eventCodec,

@@ -1,9 +1,9 @@
 // The ledger as rows, one for each entry of its maps: read whole, written by what changed.
 
 import { StoreError } from "../model/errors.ts";
+import { rowJson } from "../model/exact-json.ts";
 import { emptyLedger, type ImageRecord, type Ledger } from "../model/ledger.ts";
 import type { Codec } from "./codec.ts";
-import { rowJson } from "./exact-json.ts";
 import {
   imageRow,
   type LastUse,

@@ -3,11 +3,11 @@
 import * as v from "valibot";
 
 import { messageOf, StoreError } from "../model/errors.ts";
+import { exactJson, parseExactJson } from "../model/exact-json.ts";
 import type { Ledger } from "../model/ledger.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import { toRfc3339 } from "../model/time.ts";
 import { shapeOf } from "./codec.ts";
-import { exactJson, parseExactJson } from "./exact-json.ts";
 import { ledgerCodec } from "./ledger-document.ts";
 import { snapshotShape } from "./snapshot-schema.ts";
 
@@ -22,7 +22,7 @@ export interface RecordedNode {
 /** Fields are only ever added. Clock readings stand in `…Ns`, whole, where reports round to `…Ms`. */
 export function snapshotText({ snapshot, ledger }: RecordedNode): string {
   const { clocks, imageVolumes, containerEnds, resolutions, sandboxImages, ...rest } = snapshot;
-  return exactJson({
+  const document = {
     apiVersion: "crigc/v1",
     kind: "Snapshot",
     ...rest,
@@ -35,7 +35,8 @@ export function snapshotText({ snapshot, ledger }: RecordedNode): string {
     resolutions: [...resolutions].map(([reference, it]) => ({ ...it, reference })),
     sandboxImages: [...sandboxImages].map(([id, name]) => ({ id, name })),
     ledger: ledgerCodec.write(ledger),
-  });
+  };
+  return `${exactJson(document, 1)}\n`;
 }
 
 /** Throws `StoreError` of kind `corrupt`, naming the first field that is wrong. `path` is for messages. */

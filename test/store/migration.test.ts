@@ -4,11 +4,11 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { readHistory } from "../../src/cli/read/read-history.ts";
+import { exactJson, parseExactJson } from "../../src/model/exact-json.ts";
 import { emptyLedger } from "../../src/model/ledger.ts";
 import { instant } from "../../src/model/time.ts";
 import { historyDocument } from "../../src/report/document/history.ts";
 import { openInMemory } from "../../src/store/connection.ts";
-import { exactJson, parseExactJson } from "../../src/store/exact-json.ts";
 import { querySamples } from "../../src/store/history.ts";
 import { ledgerCodec } from "../../src/store/ledger-document.ts";
 import { ledgerOf } from "../../src/store/ledger.ts";

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 
 import { StoreError } from "../../src/model/errors.ts";
-import { exactJson, parseExactJson } from "../../src/store/exact-json.ts";
+import { exactJson, parseExactJson } from "../../src/model/exact-json.ts";
 import { readSnapshotText, snapshotText } from "../../src/store/snapshot-file.ts";
 import { noLogs } from "../support/build/pods.ts";
 import { aSnapshot } from "./arbitrary-snapshot.ts";
@@ -108,17 +108,4 @@ describe("a recorded node", () => {
     expect(readSnapshotText(large, "x").snapshot.images).toHaveLength(20_000);
     expect(performance.now() - startedMs).toBeLessThan(1000);
   });
-});
-
-test("exact JSON gives integers back as they were, and other numbers as JSON does", () => {
-  fc.assert(
-    fc.property(fc.bigInt(), fc.double({ noNaN: true, noDefaultInfinity: true }), (big, float) => {
-      const read = parseExactJson(exactJson({ big, float })) as {
-        big: number | bigint;
-        float: number;
-      };
-      expect(BigInt(read.big)).toBe(big);
-      if (!Number.isInteger(float)) expect(read.float).toBe(float);
-    }),
-  );
 });

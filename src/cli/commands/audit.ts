@@ -1,10 +1,11 @@
 /** `crigc audit`: what looks leaked or inconsistent on the node. */
 
+import { auditFindings } from "../../policy/audit.ts";
+import { auditDocument } from "../../report/document/audit.ts";
 import { printedJson } from "../../report/document/json.ts";
-import { auditDocument, auditTable } from "../../report/table/audit.ts";
+import { auditTable } from "../../report/table/audit.ts";
 import { type Command, textOf } from "../command.ts";
 import { exit } from "../exit.ts";
-import { auditFindings } from "../read/audit-findings.ts";
 import { shownNode } from "../read/node-plan.ts";
 
 export const audit: Command = {

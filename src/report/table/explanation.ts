@@ -25,9 +25,8 @@ import {
   plannedSandboxJson,
 } from "../document/plan.ts";
 import { imageBlock, imageKeep, imageTrigger } from "../image-reasons.ts";
-import { imageName } from "../names.ts";
+import { containerName, imageName, sandboxName } from "../names.ts";
 import { capitalised, clean, paint, type Screen } from "../terminal.ts";
-import { containerName, sandboxName } from "./plan-containers.ts";
 import { text } from "./plan.ts";
 import { wrapped } from "./table.ts";
 

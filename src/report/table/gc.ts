@@ -12,7 +12,7 @@ import { since } from "../../model/time.ts";
 import { counted, humanBytes, humanDuration, usedPercent } from "../bytes.ts";
 import { containerRemove, logRemove, sandboxRemove } from "../container-reasons.ts";
 import { imageBlock, triggerCode } from "../image-reasons.ts";
-import { imageName } from "../names.ts";
+import { containerName, imageName, sandboxName } from "../names.ts";
 import {
   containerEndWords,
   eventTitle,
@@ -23,7 +23,7 @@ import {
   removalResultWords,
 } from "../pass-words.ts";
 import { clean, paint, type Screen } from "../terminal.ts";
-import { containerName, containerPlanLines, sandboxName } from "./plan-containers.ts";
+import { containerPlanLines } from "./plan-containers.ts";
 import { imagePlanLines } from "./plan-images.ts";
 import { text } from "./plan.ts";
 import { type Column, tableLines, wrapped } from "./table.ts";

@@ -1,7 +1,6 @@
 /** The container half of a plan for people: dead containers, sandboxes and pod logs, what would go and what stays. */
 
 import type { ContainerPlan, Decision } from "../../model/plan.ts";
-import type { Container, Sandbox } from "../../model/snapshot.ts";
 import { counted } from "../bytes.ts";
 import {
   containerKeep,
@@ -14,7 +13,7 @@ import {
   sandboxRemove,
 } from "../container-reasons.ts";
 import { imageBlock } from "../image-reasons.ts";
-import { shortId } from "../names.ts";
+import { containerName, sandboxName, shortId } from "../names.ts";
 import type { Reasons } from "../reasons.ts";
 import { capitalised, clean, paint, type Screen } from "../terminal.ts";
 import { grouped, groupLines } from "./groups.ts";
@@ -158,11 +157,3 @@ function strayLines(plan: ContainerPlan, screen: Screen): readonly string[] {
   const lines = [...links, ...strays].flatMap((line) => wrapped(line, screen));
   return lines.length === 0 ? [] : ["", ...lines];
 }
-
-export const containerName = (container: Container): string =>
-  container.podName === ""
-    ? clean(container.name)
-    : clean(`${container.podNamespace}/${container.podName}/${container.name}`);
-
-export const sandboxName = (sandbox: Sandbox): string =>
-  clean(sandbox.namespace === "" ? sandbox.name : `${sandbox.namespace}/${sandbox.name}`);

@@ -2,7 +2,9 @@
 
 import { describe, expect, test } from "bun:test";
 
+import type { AuditFinding } from "../../../src/model/audit.ts";
 import { minutes, plus, seconds } from "../../../src/model/time.ts";
+import { auditDocument } from "../../../src/report/document/audit.ts";
 import {
   historyDocument,
   type PassRow,
@@ -10,8 +12,7 @@ import {
 } from "../../../src/report/document/history.ts";
 import { type JsonObject, toJson } from "../../../src/report/document/json.ts";
 import { statusDocument, type StatusReport } from "../../../src/report/document/status.ts";
-import type { AuditFinding } from "../../../src/report/table/audit-finding.ts";
-import { auditDocument, auditTable } from "../../../src/report/table/audit.ts";
+import { auditTable } from "../../../src/report/table/audit.ts";
 import { doctorDocument, doctorTable } from "../../../src/report/table/doctor.ts";
 import { explanationDocument, explanationTable } from "../../../src/report/table/explanation.ts";
 import { historyTable } from "../../../src/report/table/history.ts";
@@ -325,11 +326,9 @@ describe("audit", () => {
   test("says each finding and what to do about it", () => {
     const text = auditTable({ runtime, observedAt: NOW, findings }, plainScreen);
     expect(text).toContain(
-      "  image sha256:000100010001 of 117.0 MiB has neither tag nor digest, and is in use.",
+      "  image sha256:000100010001 (117.0 MiB) has neither tag nor digest and is in use.",
     );
-    expect(text).toContain(
-      "is still listed after 2 removals that the runtime called a success or did not answer in time, the first at 2026-01-15T12:00:00.25Z.",
-    );
+    expect(text).toContain("is still listed after 2 removals since 2026-01-15T12:00:00.25Z.");
     expect(text).toContain("  8.0 GiB on /data belong to no image, container or pod log");
     expect(text.split("What to do:")).toHaveLength(findings.length + 1);
   });

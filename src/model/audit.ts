@@ -1,8 +1,8 @@
 /** What `crigc audit` may find: things that look leaked or inconsistent, as plain data. */
 
-import type { DiskBreakdown } from "../../model/plan.ts";
-import type { Container, Image, Sandbox } from "../../model/snapshot.ts";
-import type { Instant } from "../../model/time.ts";
+import type { DiskBreakdown } from "./plan.ts";
+import type { Container, Image, Sandbox } from "./snapshot.ts";
+import type { Instant } from "./time.ts";
 
 /** `removable`: no use, pin or rule keeps the image, so that removing it by hand does no harm. */
 export type AuditFinding =

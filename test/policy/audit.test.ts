@@ -2,15 +2,17 @@
 
 import { describe, expect, test } from "bun:test";
 
-import { auditFindings } from "../../../src/cli/read/audit-findings.ts";
-import { prepareRecorded } from "../../../src/loop/prepare.ts";
-import { imageId, podUid, sandboxId } from "../../../src/model/ids.ts";
-import type { Ledger } from "../../../src/model/ledger.ts";
-import type { Image, Snapshot } from "../../../src/model/snapshot.ts";
-import { watched } from "../../../src/model/time.ts";
-import { namesText } from "../../../src/policy/image-index.ts";
-import { auditCommands } from "../../../src/report/table/audit-commands.ts";
-import type { AuditFinding } from "../../../src/report/table/audit-finding.ts";
+import { prepareRecorded } from "../../src/loop/prepare.ts";
+import type { AuditFinding } from "../../src/model/audit.ts";
+import { imageId, podUid, sandboxId } from "../../src/model/ids.ts";
+import type { Ledger } from "../../src/model/ledger.ts";
+import type { Image, Snapshot } from "../../src/model/snapshot.ts";
+import { watched } from "../../src/model/time.ts";
+import { auditFindings } from "../../src/policy/audit.ts";
+import { namesText } from "../../src/policy/image-index.ts";
+import { auditCommands } from "../../src/report/document/audit.ts";
+import { openNodeOf } from "../cli/open-node.ts";
+import { crigc } from "../cli/world.ts";
 import {
   aContainer,
   aFilesystem,
@@ -23,9 +25,7 @@ import {
   GIB,
   MIB,
   NOW,
-} from "../../support/build/values.ts";
-import { openNodeOf } from "../open-node.ts";
-import { crigc } from "../world.ts";
+} from "../support/build/values.ts";
 
 const app = anImage("app");
 /** A node on which everything has its reason: the disk is full of its images. */

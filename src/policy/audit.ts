@@ -1,22 +1,25 @@
 /** Looks through a node for what seems leaked or inconsistent. Nothing here decides on a removal. */
 
-import type { Prepared } from "../../loop/prepare.ts";
-import type { ImageId } from "../../model/ids.ts";
-import type { Ledger } from "../../model/ledger.ts";
-import type { DiskBreakdown } from "../../model/plan.ts";
-import type { ImageKeepReason } from "../../model/reason.ts";
-import type { Filesystem, Image, Snapshot } from "../../model/snapshot.ts";
-import { boundBytes, breakdownOf, reportedBytes } from "../../policy/futility.ts";
-import { ownership } from "../../policy/ownership.ts";
-import { isImportName, repositoryOf } from "../../policy/reference.ts";
-import { type Usage, usageOf } from "../../policy/usage.ts";
-import type { AuditFinding } from "../../report/table/audit-finding.ts";
+import type { AuditFinding } from "../model/audit.ts";
+import type { ImageId } from "../model/ids.ts";
+import type { Ledger } from "../model/ledger.ts";
+import type { DiskBreakdown, Plan } from "../model/plan.ts";
+import type { ImageKeepReason } from "../model/reason.ts";
+import type { Filesystem, Image, Snapshot } from "../model/snapshot.ts";
+import { boundBytes, breakdownOf, reportedBytes } from "./futility.ts";
+import { ownership } from "./ownership.ts";
+import { isImportName, repositoryOf } from "./reference.ts";
+import { type Usage, usageOf } from "./usage.ts";
 
 export function auditFindings({
   snapshot,
   ledger,
   plan,
-}: Pick<Prepared, "snapshot" | "ledger" | "plan">): readonly AuditFinding[] {
+}: {
+  readonly snapshot: Snapshot;
+  readonly ledger: Ledger;
+  readonly plan: Plan;
+}): readonly AuditFinding[] {
   const usage = usageOf(snapshot);
   const kept = new Set(
     (plan.images?.kept ?? [])

@@ -1,0 +1,49 @@
+/** JSON with exact integers, which is safe to print: a size may exceed what a number holds, and a name may hold anything. */
+
+declare global {
+  interface JSON {
+    /** Text that is written as it is; lib.esnext does not know it yet. */
+    rawJSON(text: string): unknown;
+  }
+}
+
+/**
+ * DEL, C1, line and paragraph separators, marks that reverse or isolate the reading direction, characters without
+ * width and the byte order mark: a terminal that is sent one may show what is not there. None of them is a line end.
+ */
+export const MISLEADING =
+  /[\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
+
+/** `indent` 0 gives one line. Misleading characters are escaped, so nothing is lost. */
+export const exactJson = (value: unknown, indent = 0): string =>
+  (JSON.stringify(value, (_field, held: unknown) => exact(held), indent) ?? "null").replace(
+    MISLEADING,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+
+function exact(held: unknown): unknown {
+  if (typeof held === "bigint") return JSON.rawJSON(held.toString());
+  if (held instanceof Map || held instanceof Set)
+    throw new TypeError("a Map or Set reached a JSON document");
+  return held;
+}
+
+/** On one line, for a row of the state file: what a number does not hold exactly is a string of digits, so that any reader of JSON reads it. */
+export const rowJson = (value: unknown): string =>
+  JSON.stringify(value, (_, held: unknown) => {
+    if (typeof held !== "bigint") return held;
+    const number = Number(held);
+    return Number.isSafeInteger(number) ? number : held.toString();
+  });
+
+/** Integers that a number cannot hold become bigint. Throws `SyntaxError`. */
+export function parseExactJson(text: string): unknown {
+  // What exceeds 2^53 has sixteen digits; looking at each value takes several times as long as reading the text.
+  if (!/\d{16}/.test(text)) return JSON.parse(text);
+  const revive = (_: string, held: unknown, context?: { readonly source?: string }): unknown => {
+    if (typeof held !== "number" || Number.isSafeInteger(held)) return held;
+    const source = context?.source ?? "";
+    return /^-?\d+$/.test(source) ? BigInt(source) : held;
+  };
+  return JSON.parse(text, revive);
+}

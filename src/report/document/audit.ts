@@ -1,0 +1,214 @@
+/** Document `Audit`: what looks leaked or inconsistent. Each kind of finding is declared once: its sentence, advice, data and commands. */
+
+import type { AuditFinding } from "../../model/audit.ts";
+import type { Image, RuntimeInfo } from "../../model/snapshot.ts";
+import { type Instant, toRfc3339 } from "../../model/time.ts";
+import { counted, humanBytes } from "../bytes.ts";
+import { logsErrorWords } from "../container-reasons.ts";
+import { containerName, imageName, sandboxName, shortId } from "../names.ts";
+import { breakdownWords } from "../pass-words.ts";
+import { clean } from "../terminal.ts";
+import { document, type JsonObject, timeOf } from "./json.ts";
+import { breakdownJson, containerJson, imageJson, runtimeJson, sandboxJson } from "./snapshot.ts";
+
+export interface AuditReport {
+  readonly runtime: RuntimeInfo;
+  readonly observedAt: Instant;
+  readonly findings: readonly AuditFinding[];
+}
+
+export const auditDocument = (report: AuditReport): JsonObject =>
+  document("Audit", {
+    observedAt: timeOf(report.observedAt),
+    runtime: runtimeJson(report.runtime),
+    findings: report.findings.map((finding) => ({
+      code: finding.kind,
+      text: findingWords(finding),
+      advice: adviceWords(finding.kind),
+      commands: auditCommands(finding, report.runtime),
+      ...entryOf(finding).data(finding),
+    })),
+  });
+
+export const findingWords = (finding: AuditFinding): string => entryOf(finding).text(finding);
+export const adviceWords = (kind: AuditFinding["kind"]): string => FINDINGS[kind].advice;
+
+/** To look closer, or to remove what nothing keeps; fit to be copied into a shell. */
+export const auditCommands = (finding: AuditFinding, runtime: RuntimeInfo): readonly string[] =>
+  entryOf(finding).commands(finding, toolsOf(runtime));
+
+interface Entry<Finding> {
+  /** Without its full stop. */
+  text(finding: Finding): string;
+  readonly advice: string;
+  data(finding: Finding): JsonObject;
+  commands(finding: Finding, tools: Tools): readonly string[];
+}
+
+type Findings = {
+  readonly [Kind in AuditFinding["kind"]]: Entry<Extract<AuditFinding, { kind: Kind }>>;
+};
+
+const entryOf = ({ kind }: AuditFinding): Entry<AuditFinding> => FINDINGS[kind];
+
+const COLLECTED = "GC treats it like any other image";
+
+const FINDINGS: Findings = {
+  "nameless-image": {
+    text: ({ image, inUse }) =>
+      `image ${shortId(image.id)} (${humanBytes(image.sizeBytes)}) has neither tag nor digest${inUse ? " and is in use" : ""}`,
+    advice: `an interrupted pull or a moved tag left it behind; ${COLLECTED}`,
+    data: ({ image, inUse, removable }) => ({ image: imageJson(image), inUse, removable }),
+    commands: (finding, tools) => tools.forImage(finding),
+  },
+  "ghost-image": {
+    text: ({ image, attempts, since }) =>
+      `image ${imageName(image)} is still listed after ${counted(attempts, "removal")} since ${toRfc3339(since)}`,
+    advice:
+      "search the runtime's log for the image ID; something that CRI does not show may hold the image, and restarting the runtime often frees it",
+    data: ({ image, since, attempts }) => ({
+      image: imageJson(image),
+      since: timeOf(since),
+      attempts,
+    }),
+    commands: ({ image }, tools) => [
+      tools.inspectImage(image.id),
+      ...tools.ctr.map(
+        (it) => `${it} images ls | grep ${quoted(image.id.replace(/^sha256:/, ""))}`,
+      ),
+    ],
+  },
+  "unexplained-bytes": {
+    text: ({ filesystem, breakdown }) =>
+      `${humanBytes(breakdown.otherBytes)} on ${clean(filesystem)} belong to no image, container or pod log (${breakdownWords(breakdown)})`,
+    advice:
+      "search that filesystem for other data: build caches, images in other namespaces of the runtime, volumes, deleted files that are still open",
+    data: ({ filesystem, breakdown }) => ({ filesystem, breakdown: breakdownJson(breakdown) }),
+    commands: ({ filesystem }, tools) => [
+      `du -xhd2 ${quoted(filesystem)} | sort -h | tail -n 20`,
+      `lsof +L1 ${quoted(filesystem)}`,
+      ...tools.namespaces,
+    ],
+  },
+  "untagged-image": {
+    text: ({ image }) =>
+      `image ${imageName(image)} (${humanBytes(image.sizeBytes)}) has no tag and is unused`,
+    advice: `nothing, if pods name images by digest; otherwise a moved tag left it behind, and ${COLLECTED}`,
+    data: ({ image, removable }) => ({ image: imageJson(image), removable }),
+    commands: (finding, tools) => tools.forImage(finding),
+  },
+  "made-up-name": {
+    text: ({ image, inUse }) =>
+      `image ${shortId(image.id)} (${humanBytes(image.sizeBytes)}) has only the name that the runtime made up on import (${clean(image.repoDigests[0] ?? "")})${inUse ? " and is in use" : ""}`,
+    advice:
+      "no pod can refer to it: import the archive again without --digests, or with the name that pods use",
+    data: ({ image, inUse, removable }) => ({ image: imageJson(image), inUse, removable }),
+    commands: (finding, tools) => tools.forImage(finding),
+  },
+  "unexplained-store-bytes": {
+    text: ({ filesystem, usedBytes, reportedBytes, images }) =>
+      `the runtime's image store on ${clean(filesystem)} uses ${humanBytes(usedBytes)}, more than ${counted(images, "image")} (${humanBytes(reportedBytes)}) can explain`,
+    advice:
+      "snapshots or blobs without an image remain, from interrupted pulls or in another namespace of the runtime; restart the runtime to collect them; never prune content by hand, it breaks later pulls",
+    data: ({ filesystem, usedBytes, reportedBytes, images }) => ({
+      filesystem,
+      usedBytes,
+      reportedBytes,
+      images,
+    }),
+    commands: (_finding, tools) => [
+      ...tools.ctr.flatMap((it) => [`${it} snapshots usage`, `${it} leases ls`]),
+      ...tools.namespaces,
+    ],
+  },
+  "orphan-container": {
+    text: ({ container }) =>
+      `container ${containerName(container)} (${shortId(container.id)}) belongs to a sandbox that is not listed (${shortId(container.sandboxId)})`,
+    advice:
+      "GC removes it like any dead container once its pod is deleted; if it is running, the runtime left it behind",
+    data: ({ container }) => ({ container: containerJson(container) }),
+    commands: ({ container }, tools) => [tools.inspect(container.id)],
+  },
+  "unknown-use": {
+    text: ({ subject, message }) =>
+      `cannot tell what ${clean(subject)} uses, so no image is removed: ${clean(message)}`,
+    advice: "check what the runtime reports; restarting the runtime often helps",
+    data: ({ subject, message }) => ({ subject, message }),
+    commands: (_finding, tools) => [`${tools.crictl} ps --all`, `${tools.images} images`],
+  },
+  "foreign-container": {
+    text: ({ container }) =>
+      `container ${containerName(container)} (${shortId(container.id)}) was not created by Kubernetes`,
+    advice: "crigc keeps it; remove it with the tool that created it, or set collectForeign",
+    data: ({ container }) => ({ container: containerJson(container) }),
+    commands: ({ container }, tools) => [tools.inspect(container.id)],
+  },
+  "foreign-sandbox": {
+    text: ({ sandbox }) =>
+      `sandbox ${sandboxName(sandbox)} (${shortId(sandbox.id)}) was not created by Kubernetes`,
+    advice: "crigc keeps it; remove it with the tool that created it, or set collectForeign",
+    data: ({ sandbox }) => ({ sandbox: sandboxJson(sandbox) }),
+    commands: ({ sandbox }, tools) => [`${tools.crictl} inspectp ${quoted(sandbox.id)}`],
+  },
+  "stray-log-entry": {
+    text: ({ directory, entry }) =>
+      `${clean(entry)} in ${clean(directory)} is not a pod log directory`,
+    advice: "crigc keeps it; delete it by hand if nothing needs it",
+    data: ({ directory, entry }) => ({ directory, entry }),
+    commands: ({ directory, entry }) => [`ls -lad ${quoted(`${directory}/${entry}`)}`],
+  },
+  "unread-logs": {
+    text: ({ message }) => logsErrorWords(message),
+    advice: "check what is at the path of that directory; log GC resumes once it can be read",
+    data: ({ message }) => ({ message }),
+    commands: () => [],
+  },
+  "unresolved-reference": {
+    text: ({ reference, message }) =>
+      `no image has the name ${clean(reference)}, which a container refers to: ${clean(message)}`,
+    advice: "nothing, if the container is about to be removed; another program removed its image",
+    data: ({ reference, message }) => ({ reference, message }),
+    commands: ({ reference }, tools) => [tools.inspectImage(reference)],
+  },
+};
+
+interface Tools {
+  readonly crictl: string;
+  readonly images: string;
+  /** containerd's own client; no other runtime has one that sees behind CRI. */
+  readonly ctr: readonly string[];
+  readonly namespaces: readonly string[];
+  inspect(id: string): string;
+  inspectImage(name: string): string;
+  /** Inspects, and removes what no use, pin or rule keeps. */
+  forImage(finding: { readonly image: Image; readonly removable: boolean }): readonly string[];
+}
+
+function toolsOf(runtime: RuntimeInfo): Tools {
+  const crictl = `crictl --runtime-endpoint ${quoted(runtime.endpoint)}`;
+  const images = `crictl --image-endpoint ${quoted(runtime.imageEndpoint)}`;
+  const ctr =
+    runtime.name === "containerd"
+      ? [`ctr --address ${quoted(runtime.endpoint.replace(/^unix:\/\//, ""))}`]
+      : [];
+  const inspectImage = (name: string): string => `${images} inspecti ${quoted(name)}`;
+  return {
+    crictl,
+    images,
+    ctr: ctr.map((it) => `${it} --namespace k8s.io`),
+    namespaces: ctr.map((it) => `${it} namespaces ls`),
+    inspect: (id) => `${crictl} inspect ${quoted(id)}`,
+    inspectImage,
+    forImage: ({ image, removable }) => [
+      inspectImage(image.id),
+      ...(removable ? [`${images} rmi ${quoted(image.id)}`] : []),
+    ],
+  };
+}
+
+/** One word of a shell, whatever is in it, since names come from the runtime; behind `--` where it would be taken for a flag. */
+function quoted(text: string): string {
+  if (/^[\w./:@=+][\w./:@=+-]*$/.test(text)) return text;
+  const word = `'${text.replaceAll("'", `'\\''`)}'`;
+  return text.startsWith("-") ? `-- ${word}` : word;
+}

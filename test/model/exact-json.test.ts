@@ -1,0 +1,31 @@
+// JSON with exact integers: what is read is what was written, and a terminal that is sent it cannot be misled.
+
+import { expect, test } from "bun:test";
+
+import fc from "fast-check";
+
+import { exactJson, parseExactJson } from "../../src/model/exact-json.ts";
+import { clean } from "../../src/report/terminal.ts";
+
+test("exact JSON gives integers back as they were, and other numbers as JSON does", () => {
+  fc.assert(
+    fc.property(fc.bigInt(), fc.double({ noNaN: true, noDefaultInfinity: true }), (big, float) => {
+      const read = parseExactJson(exactJson({ big, float })) as {
+        big: number | bigint;
+        float: number;
+      };
+      expect(BigInt(read.big)).toBe(big);
+      if (!Number.isInteger(float)) expect(read.float).toBe(float);
+    }),
+  );
+});
+
+test.each([0x7f, 0x9b, 0xad, 0x61c, 0x200b, 0x202e, 0x2066, 0x206a, 0xfeff, 0xfff9])(
+  "character %d, which misleads a terminal, is escaped in JSON, and text that is printed loses it",
+  (code) => {
+    const name = `a${String.fromCharCode(code)}b`;
+    expect(exactJson({ name })).toBe(`{"name":"a\\u${code.toString(16).padStart(4, "0")}b"}`);
+    expect(parseExactJson(exactJson({ name }))).toEqual({ name });
+    expect(clean(name)).toBe("ab");
+  },
+);
