@@ -1,6 +1,6 @@
 /** Removes one container: looks again, stops it where nobody knows that it is dead, removes it, then its logs. */
 
-import { messageOf } from "../model/errors.ts";
+import { failureCode, messageOf } from "../model/errors.ts";
 import { containerLogLink } from "../model/log-names.ts";
 import type { ContainerItem, RemovalResult } from "../model/outcome.ts";
 import type { PlannedContainer } from "../model/plan.ts";
@@ -71,6 +71,7 @@ const failed = (step: string, thrown: unknown): RemovalResult => ({
   kind: "failed",
   step,
   message: messageOf(thrown),
+  code: failureCode(thrown),
 });
 
 /** Why the container is not the one that was decided on any more; `null`: it is. */

@@ -1,6 +1,6 @@
 /** Walks an image plan: looks again before each removal, removes, measures, and stops as soon as enough is free. */
 
-import { HostError, messageOf, RuntimeError } from "../model/errors.ts";
+import { failureCode, HostError, messageOf } from "../model/errors.ts";
 import type { ImageEnd, ImageItem, ImageOutcome, ImageResult } from "../model/outcome.ts";
 import type { ImageCandidate, ImagePlan, ImageTarget } from "../model/plan.ts";
 import type { ImageTrigger } from "../model/reason.ts";
@@ -293,6 +293,6 @@ function failedResult(thrown: unknown): ImageResult {
   return {
     kind: "failed",
     message: messageOf(thrown),
-    code: thrown instanceof RuntimeError ? thrown.kind : "failed",
+    code: failureCode(thrown),
   };
 }

@@ -1,9 +1,9 @@
 /** Removes the log directories of pods that are gone, and links to logs of containers that are. */
 
-import { messageOf } from "../model/errors.ts";
+import { failureCode, messageOf } from "../model/errors.ts";
 import { containerId } from "../model/ids.ts";
 import { containerLogLink, isWholeContainerId } from "../model/log-names.ts";
-import type { LogItem } from "../model/outcome.ts";
+import type { LogItem, RemovalResult } from "../model/outcome.ts";
 import type { LogRemoveReason } from "../model/reason.ts";
 import type { Container, DanglingLogLink, PodLogDirectory } from "../model/snapshot.ts";
 import type { RuntimeReader } from "../observe/ports.ts";
@@ -23,7 +23,7 @@ export async function removePodLogs(
     const { bytes } = await logs.removePodLogs(directory);
     return { ...item, result: { kind: "removed" }, bytes };
   } catch (thrown) {
-    return { ...item, result: { kind: "failed", step: "remove", message: messageOf(thrown) } };
+    return { ...item, result: failed(thrown) };
   }
 }
 
@@ -95,6 +95,13 @@ export async function removeLink(
     const removed = await logs.removeLegacyLink(link.entry);
     return { ...item, result: removed ? { kind: "removed" } : { kind: "already-gone" } };
   } catch (thrown) {
-    return { ...item, result: { kind: "failed", step: "remove", message: messageOf(thrown) } };
+    return { ...item, result: failed(thrown) };
   }
 }
+
+const failed = (thrown: unknown): RemovalResult => ({
+  kind: "failed",
+  step: "remove",
+  message: messageOf(thrown),
+  code: failureCode(thrown),
+});

@@ -1,6 +1,6 @@
 /** Removes one sandbox: looks again, stops it, removes it. */
 
-import { messageOf } from "../model/errors.ts";
+import { failureCode, messageOf } from "../model/errors.ts";
 import type { RemovalResult, SandboxItem } from "../model/outcome.ts";
 import type { SandboxRemoveReason } from "../model/reason.ts";
 import type { Sandbox } from "../model/snapshot.ts";
@@ -30,6 +30,6 @@ async function remove(
     await writer.removeSandbox(id);
     return { kind: "removed" };
   } catch (thrown) {
-    return { kind: "failed", step, message: messageOf(thrown) };
+    return { kind: "failed", step, message: messageOf(thrown), code: failureCode(thrown) };
   }
 }

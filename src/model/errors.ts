@@ -46,6 +46,12 @@ export class HostError extends Error {
   }
 }
 
+/** Why something outside failed, for a caller, a metric or a document; `failed`: no kind says more. */
+export type FailureCode = RuntimeErrorKind | HostErrorKind;
+
+export const failureCode = (thrown: unknown): FailureCode =>
+  thrown instanceof RuntimeError || thrown instanceof HostError ? thrown.kind : "failed";
+
 /** One thing that is wrong with the configuration. `source` is where it was written: a flag, a file with its line, a variable. */
 export interface ConfigIssue {
   readonly source: string;

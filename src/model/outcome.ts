@@ -1,5 +1,6 @@
 /** What came of a plan: one outcome for each thing that was tried, and how the pass ended. */
 
+import type { FailureCode } from "./errors.ts";
 import type { ImageCandidate, PlannedContainer } from "./plan.ts";
 import type {
   ContainerRemoveReason,
@@ -23,7 +24,7 @@ export type ImageResult =
   | { readonly kind: "ghost" }
   /** Not tried: facts changed after the plan was made. */
   | { readonly kind: "skipped"; readonly reason: ImageKeepReason }
-  | { readonly kind: "failed"; readonly message: string; readonly code: string };
+  | { readonly kind: "failed"; readonly message: string; readonly code: FailureCode };
 
 export interface ImageItem {
   readonly candidate: ImageCandidate;
@@ -74,7 +75,12 @@ export type RemovalResult =
   /** Gone before we came: as good as removed. */
   | { readonly kind: "already-gone" }
   | { readonly kind: "skipped"; readonly what: string }
-  | { readonly kind: "failed"; readonly step: string; readonly message: string };
+  | {
+      readonly kind: "failed";
+      readonly step: string;
+      readonly message: string;
+      readonly code: FailureCode;
+    };
 
 export interface ContainerItem {
   readonly planned: PlannedContainer;

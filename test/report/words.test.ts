@@ -129,7 +129,7 @@ test("text of the runtime cannot bring control characters into a sentence", () =
     imageBlock.text({ kind: "usage-unknown", unknown: [{ subject: evil, message: evil }] }),
     containerKeep.text({ kind: "end-unknown", message: evil }),
     logKeep.text({ kind: "unreadable", message: evil }),
-    imageResultWords({ kind: "failed", message: evil, code: "1" }),
+    imageResultWords({ kind: "failed", message: evil, code: "failed" }),
     invalidDiskCapacityWords(evil),
     imageName(image(1, { repoTags: [evil] })),
     shortId(evil),

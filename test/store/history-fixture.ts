@@ -94,7 +94,7 @@ export const sandboxItem: SandboxItem = {
     createdAt: instant(0n),
   },
   reason: { kind: "superseded" },
-  result: { kind: "failed", step: "stop", message: "it is busy" },
+  result: { kind: "failed", step: "stop", message: "it is busy", code: "failed" },
 };
 
 export const logItem: LogItem = {

@@ -241,7 +241,7 @@ describe("the history", () => {
       store.imageDone(idOf("p"), imageItem(1));
       store.imageDone(
         idOf("p"),
-        imageItem(2, { result: { kind: "failed", message: "busy", code: "INTERNAL" } }),
+        imageItem(2, { result: { kind: "failed", message: "busy", code: "failed" } }),
       );
       store.imageDone(idOf("p"), imageItem(3, { trigger: { kind: "age" } }));
       store.containerDone(idOf("p"), containerItem("a"), instant(9n));

@@ -119,7 +119,7 @@ function countThings(metrics: MetricRegistry, pass: Pass): void {
   ): void => {
     const { result, reason } = it;
     if (result.kind === "failed")
-      metrics.add("crigc_removal_failures_total", 1, [kind, result.step]);
+      metrics.add("crigc_removal_failures_total", 1, [kind, result.code]);
     else if (result.kind === "skipped")
       metrics.add("crigc_removal_skipped_total", 1, [kind, "changed"]);
     else metrics.add("crigc_removed_total", 1, [kind, pass.purpose.kind, reason.kind]);

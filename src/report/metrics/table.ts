@@ -75,7 +75,7 @@ export const METRICS = {
     "reason",
   ),
   crigc_removal_failures_total: counter(
-    "Removals that failed, by the runtime's code or the step that failed.",
+    "Removals that failed, by cause: deadline, unreachable, refused, failed and so on, the same for every kind.",
     "kind",
     "cause",
   ),

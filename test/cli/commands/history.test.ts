@@ -22,7 +22,7 @@ const directory = scratch();
     imageItem(1, { startedAt: plus(old, minutes(1)) }),
     imageItem(2, {
       startedAt: plus(old, minutes(2)),
-      result: { kind: "failed", code: "Unknown", message: "it is busy" },
+      result: { kind: "failed", code: "failed", message: "it is busy" },
     }),
   ];
   store.passEnded(

@@ -308,7 +308,7 @@ describe("a pass in the log", () => {
   });
 
   test("folds a removal that fails in every pass", () => {
-    const item = removedImage(1, { result: { kind: "failed", message: "busy", code: "9" } });
+    const item = removedImage(1, { result: { kind: "failed", message: "busy", code: "failed" } });
     const { log, lines } = recorded();
     for (let i = 0; i < 5; i += 1)
       logPass(log, pass({ images: imageOutcome({ items: [item] }), containers: null }));

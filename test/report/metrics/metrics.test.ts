@@ -2,6 +2,8 @@
 
 import { describe, expect, test } from "bun:test";
 
+import { removeSandbox } from "../../../src/execute/sandbox-removal.ts";
+import { failureCode, RuntimeError } from "../../../src/model/errors.ts";
 import type { Pass } from "../../../src/model/pass.ts";
 import { minutes } from "../../../src/model/time.ts";
 import {
@@ -23,6 +25,7 @@ import {
   pass,
   removedImage,
   runtime,
+  sandbox,
 } from "../build.ts";
 
 const fresh = (): Metrics => createMetrics({ version: "0.1.0", commit: "abc", startedAt: NOW });
@@ -82,15 +85,37 @@ describe("a pass", () => {
       expect([series, valueOf(metrics, series)]).toEqual([series, value]);
   });
 
+  test("a removal that misses its deadline has the cause deadline, of an image as of a sandbox", async () => {
+    const metrics = fresh();
+    const late = new RuntimeError("deadline", "StopPodSandbox did not answer in time");
+    const failing = {
+      runtime: { sandboxDetail: async () => ({ state: "not-ready" }) },
+      writer: { stopSandbox: () => Promise.reject(late) },
+    } as unknown as Parameters<typeof removeSandbox>[2];
+    const sandboxes = [await removeSandbox(sandbox(1), { kind: "pod-gone" }, failing)];
+    const result = { kind: "failed", message: late.message, code: failureCode(late) } as const;
+    metrics.observePass(
+      pass({
+        images: imageOutcome({ items: [removedImage(1, { result })] }),
+        containers: containerOutcome({ containers: [], sandboxes, logs: [] }),
+      }),
+    );
+    for (const kind of ["image", "sandbox"])
+      expect([
+        kind,
+        valueOf(metrics, `crigc_removal_failures_total{kind="${kind}",cause="deadline"}`),
+      ]).toEqual([kind, 1]);
+  });
+
   test("counts failures by cause, skips by reason, and ghosts", () => {
     const metrics = fresh();
     const items = [
-      removedImage(1, { result: { kind: "failed", message: "x", code: "UNAVAILABLE" } }),
+      removedImage(1, { result: { kind: "failed", message: "x", code: "unreachable" } }),
       removedImage(2, { result: { kind: "ghost" } }),
       removedImage(3, { result: { kind: "skipped", reason: { kind: "in-use", users: [] } } }),
     ];
     metrics.observePass(pass({ images: imageOutcome({ items }), containers: null }));
-    expect(valueOf(metrics, 'crigc_removal_failures_total{kind="image",cause="UNAVAILABLE"}')).toBe(
+    expect(valueOf(metrics, 'crigc_removal_failures_total{kind="image",cause="unreachable"}')).toBe(
       1,
     );
     expect(valueOf(metrics, 'crigc_removal_skipped_total{kind="image",reason="in-use"}')).toBe(1);
@@ -258,7 +283,7 @@ describe("the table of metrics", () => {
     const metrics = fresh();
     const items = [
       removedImage(1),
-      removedImage(2, { result: { kind: "failed", message: "x", code: "9" } }),
+      removedImage(2, { result: { kind: "failed", message: "x", code: "failed" } }),
       removedImage(3, { result: { kind: "skipped", reason: { kind: "pinned" } } }),
     ];
     const blocked = imagePlan({ blocks: [{ kind: "pods-unknown", message: "x" }] });

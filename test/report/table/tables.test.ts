@@ -171,7 +171,7 @@ describe("a pass", () => {
 
   test("tells a removal that failed", () => {
     const failed = removedImage(1, {
-      result: { kind: "failed", message: "image is in use", code: "9" },
+      result: { kind: "failed", message: "image is in use", code: "failed" },
     });
     const text = gcTable(pass({ images: imageOutcome({ items: [failed] }) }), plainScreen);
     expect(text).toContain("0 images removed of 4.0 GiB wanted, 1 removal failed.");
