@@ -170,7 +170,9 @@ async function guarded<Result>(guard: Guard, run: () => Promise<Result>): Promis
     return result;
   } catch (thrown) {
     const aborted = signal?.aborted ?? false;
-    record(aborted ? "CANCELLED" : codeName(thrown));
+    // A stream without an end of its own ends well when we have listened for long enough.
+    const aborting = deadlineMs === null ? "OK" : "CANCELLED";
+    record(aborted ? aborting : codeName(thrown));
     const attempt: Attempt = { method, about, endpoint: options.endpoint, deadlineMs, aborted };
     throw toRuntimeError(thrown, attempt);
   }

@@ -136,6 +136,8 @@ export interface ImagePlan {
   readonly futility: readonly Futility[];
   /** The percentages in force where the disk was judged. */
   readonly usage: readonly DiskUsage[];
+  /** Whether a pass goes by the disk, measured after each removal, or by reported sizes, as the kubelet does. */
+  readonly accounting: "measured" | "reported";
   /** Things to say beside the plan: a clamp of figures, a flag that has no effect here. */
   readonly notes: readonly string[];
 }

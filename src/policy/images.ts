@@ -52,6 +52,7 @@ export function decideImages(input: DecideImages): ImagePlan {
     blocks,
     futility: asks.futility,
     usage: asks.disks.usage,
+    accounting: input.limits.accounting,
     notes: notesOf(input, asks),
   };
 }

@@ -4,7 +4,7 @@ import { assertNever } from "../model/assert.ts";
 import type { EventReason } from "../model/event.ts";
 import type { ContainerOutcome, ImageEnd, ImageResult, RemovalResult } from "../model/outcome.ts";
 import type { PassKind } from "../model/pass.ts";
-import type { DiskBreakdown, ImageTarget, Purpose } from "../model/plan.ts";
+import type { DiskBreakdown, ImagePlan, ImageTarget, Purpose } from "../model/plan.ts";
 import { counted, humanBytes, usedPercent } from "./bytes.ts";
 import { imageKeep, imageTrigger } from "./image-reasons.ts";
 import { clean } from "./terminal.ts";
@@ -165,6 +165,12 @@ export function breakdownWords(it: DiskBreakdown): string {
   ];
   return `of ${humanBytes(it.capacityBytes - it.availableBytes)} used: ${parts.join(", ")}`;
 }
+
+/** By what a pass knows when to stop. */
+export const stopWords = (accounting: ImagePlan["accounting"]): string =>
+  accounting === "measured"
+    ? "the disk is measured after each removal"
+    : "reported sizes are added up";
 
 /** A target of a pass as an imperative: what to free, and why. */
 export function targetWords(target: ImageTarget): string {

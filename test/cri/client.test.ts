@@ -295,6 +295,22 @@ describe("events", () => {
     await until(async () => fake.node.listeners.size === 0);
   });
 
+  test.each(["yes", "ended"] as const)(
+    "that end as they should count as a call that went well (%s)",
+    async (events) => {
+      await using connection = await connected({ traits: { events } });
+      const { fake, runtime, records } = connection;
+      const abort = new AbortController();
+      const watching = runtime.watchEvents(() => undefined, abort.signal);
+      if (events === "yes") await until(async () => fake.node.listeners.size === 1);
+      if (events === "yes") abort.abort();
+      await watching;
+      expect(records.map(({ method, code }) => [method, code])).toEqual([
+        ["GetContainerEvents", "OK"],
+      ]);
+    },
+  );
+
   test.each(["unimplemented", "ended"] as const)(
     "are given up quietly where the runtime has none (%s)",
     async (events) => {

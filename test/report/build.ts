@@ -207,6 +207,7 @@ export const imagePlan = (differences: Partial<ImagePlan> = {}): ImagePlan => ({
   blocks: [],
   futility: [],
   usage: [usage()],
+  accounting: "measured",
   notes: [],
   ...differences,
 });

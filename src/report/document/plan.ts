@@ -64,6 +64,7 @@ function imagePlanJson(plan: ImagePlan): JsonObject {
     targets: plan.targets.map(targetJson),
     usage: plan.usage.map(usageJson),
     futility: plan.futility.map(futilityJson),
+    accounting: plan.accounting,
     notes: plan.notes,
     expectedRemovals: plan.candidates.filter((it) => it.expected).length,
     expectedFreedBytes: plan.candidates

@@ -5,7 +5,7 @@ import { counted, humanBytes, humanDuration } from "../bytes.ts";
 import { logsErrorWords, podSourceWords } from "../container-reasons.ts";
 import { imageBlock, imageKeep, imageTrigger } from "../image-reasons.ts";
 import { imageName } from "../names.ts";
-import { breakdownWords, targetWords } from "../pass-words.ts";
+import { breakdownWords, stopWords, targetWords } from "../pass-words.ts";
 import { capitalised } from "../terminal.ts";
 import { breakable, type Html, html } from "./text.ts";
 
@@ -54,7 +54,7 @@ export function nextSection(plan: ImagePlan): Html {
                 </tr>
               </thead>
               <tbody>
-                ${shown.map((it, index) => [index === expected ? stopRow(expected) : null, candidateRow(it, index + 1)])}
+                ${shown.map((it, index) => [index === expected ? stopRow(plan, expected) : null, candidateRow(it, index + 1)])}
               </tbody>
             </table>
             ${more(plan.candidates.length - shown.length)}`
@@ -62,10 +62,10 @@ export function nextSection(plan: ImagePlan): Html {
   </section>`;
 }
 
-const stopRow = (expected: number): Html =>
+const stopRow = (plan: ImagePlan, expected: number): Html =>
   html`<tr class="stop">
     <td colspan="5">
-      ${expected === 0 ? "Nothing goes now; the order if it came to that:" : "Estimated stop: the disk is measured after each removal"}
+      ${expected === 0 ? "Nothing goes now; the order if it came to that:" : `Estimated stop: ${stopWords(plan.accounting)}`}
     </td>
   </tr>`;
 

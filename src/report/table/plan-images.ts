@@ -5,7 +5,7 @@ import { type Instant, toRfc3339 } from "../../model/time.ts";
 import { counted, humanBytes, humanDuration } from "../bytes.ts";
 import { imageBlock, imageKeep, triggerCode } from "../image-reasons.ts";
 import { imageName } from "../names.ts";
-import { breakdownWords, targetWords } from "../pass-words.ts";
+import { breakdownWords, stopWords, targetWords } from "../pass-words.ts";
 import { clean, paint, type Screen } from "../terminal.ts";
 import { usageLines } from "./disk.ts";
 import { grouped, groupLines } from "./groups.ts";
@@ -108,8 +108,7 @@ const dayOf = (at: Instant): string => toRfc3339(at).slice(0, 10);
 function stopLine(plan: ImagePlan, expected: number, screen: Screen): string {
   const dash = screen.unicode ? "─" : "-";
   const text = expected === 0 ? "nothing goes now" : "estimated stop";
-  const rest =
-    expected === 0 || plan.targets.length === 0 ? "" : "; the disk is measured after each removal";
+  const rest = expected === 0 || plan.targets.length === 0 ? "" : `; ${stopWords(plan.accounting)}`;
   return paint(screen, "cyan", `${dash.repeat(4)} ${text}${rest} ${dash.repeat(4)}`);
 }
 

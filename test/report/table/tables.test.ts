@@ -57,6 +57,12 @@ wanted:
     );
   });
 
+  test("a plan that adds up reported sizes, as the kubelet does, does not speak of measuring the disk", () => {
+    const text = shown({ images: imagePlan({ accounting: "reported" }) });
+    expect(text).toContain("estimated stop; reported sizes are added up");
+    expect(text).not.toContain("measured");
+  });
+
   test("says first, and in words, what stops it", () => {
     const lines = shown({
       images: imagePlan({

@@ -207,6 +207,7 @@ export function anImagePlan(
     blocks: [],
     futility: [],
     usage: [],
+    accounting: "measured",
     notes: [],
     ...change,
   };
