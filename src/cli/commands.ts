@@ -6,7 +6,7 @@ import { completion } from "./commands/completion.ts";
 import { config } from "./commands/config.ts";
 import { doctor } from "./commands/doctor.ts";
 import { explain } from "./commands/explain.ts";
-import { gc } from "./commands/gc.ts";
+import { gc, rm } from "./commands/gc.ts";
 import { help } from "./commands/help.ts";
 import { history } from "./commands/history.ts";
 import { hold, release } from "./commands/hold.ts";
@@ -26,6 +26,7 @@ export const commands: readonly Command[] = [
   run,
   gc,
   plan,
+  rm,
   explain,
   images,
   status,

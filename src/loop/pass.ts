@@ -11,6 +11,7 @@ import { type Duration, duration, type Instant, toMs } from "../model/time.ts";
 import { POD_START_WAIT, podPause } from "../policy/blocks.ts";
 import type { Parts } from "../policy/decide.ts";
 import { unreadLogs } from "../policy/logs.ts";
+import { remainingPurpose } from "../policy/selection.ts";
 import type { Announcer } from "./announcer.ts";
 import type { Barren } from "./barren.ts";
 import { seenOf } from "./detect.ts";
@@ -157,7 +158,8 @@ class Running {
     if (!waits && !collected(this.#containers)) return first;
     const targets = (await retarget?.()) ?? [];
     if (retarget !== undefined && targets.length === 0) return null;
-    const again = await this.#prepare({ containers: "none", images: true }, targets);
+    const purpose = remainingPurpose(this.#request.purpose, first.plan.images);
+    const again = await this.#prepare({ containers: "none", images: true }, targets, purpose);
     const images = again.plan.images;
     if (images === null) return null;
     const planned = new Set(first.plan.images?.candidates.map((candidate) => candidate.image.id));
@@ -168,8 +170,12 @@ class Running {
     return { ...again, plan };
   }
 
-  async #prepare(parts: Parts, pressureTargets: readonly ImageTarget[]): Promise<Prepared> {
-    const { purpose, dryRun, barren } = this.#request;
+  async #prepare(
+    parts: Parts,
+    pressureTargets: readonly ImageTarget[],
+    purpose: Purpose = this.#request.purpose,
+  ): Promise<Prepared> {
+    const { dryRun, barren } = this.#request;
     for (;;) {
       const prepared = await prepare(
         this.#engine,

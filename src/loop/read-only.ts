@@ -1,9 +1,16 @@
 /** The plan of a node for commands that only look. */
 
-import type { Ledger } from "../model/ledger.ts";
+import type { ImageRecord, Ledger } from "../model/ledger.ts";
 import type { ImagePlan, Purpose } from "../model/plan.ts";
-import { duration, instantFromMs, instantToMs } from "../model/time.ts";
-import type { Parts } from "../policy/decide.ts";
+import {
+  type Duration,
+  duration,
+  instant,
+  instantFromMs,
+  instantToMs,
+  watched as watchedAt,
+} from "../model/time.ts";
+import { decide, type Parts } from "../policy/decide.ts";
 import { unusedFor } from "../policy/rank.ts";
 import { remember } from "../policy/remember.ts";
 import { usageOf } from "../policy/usage.ts";
@@ -32,6 +39,24 @@ export async function readOnlyPass(
     remembers: false,
   };
   return prepare(engine, request, { steps, signal });
+}
+
+/** The plan as it would be had every image been first seen so much earlier: what a new ledger waits for. */
+export function assumingSeen(prepared: Prepared, span: Duration): Prepared {
+  const { ledger, decided } = prepared;
+  const { watched: now, graceUntil } = ledger;
+  const earlier = (record: ImageRecord): ImageRecord => ({
+    ...record,
+    firstSeenAt: instant(record.firstSeenAt - span),
+    firstSeenWatched: watchedAt(record.firstSeenWatched - span),
+  });
+  const assumed: Ledger = {
+    ...ledger,
+    images: new Map([...ledger.images].map(([id, record]) => [id, earlier(record)])),
+    graceUntil: graceUntil === null || graceUntil - span <= now ? null : graceUntil,
+  };
+  const again = { ...decided, ledger: assumed };
+  return { ...prepared, ledger: assumed, plan: decide(again), decided: again };
 }
 
 /**

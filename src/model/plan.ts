@@ -13,6 +13,7 @@ import type {
   SandboxKeepReason,
   SandboxRemoveReason,
 } from "./reason.ts";
+import type { Selection } from "./selection.ts";
 import type {
   Container,
   DanglingLogLink,
@@ -27,8 +28,8 @@ import type { Duration, Instant } from "./time.ts";
 export type Purpose =
   /** Thresholds, ages, budgets: what the periodic loops do. */
   | { readonly kind: "periodic" }
-  /** Every unused image that no rule protects, whatever the disk says. */
-  | { readonly kind: "all-unused" }
+  /** Every unused image that no rule protects, whatever the disk says; `only`: of those that are selected by hand. */
+  | { readonly kind: "all-unused"; readonly only?: Selection }
   /** Until the pressure on these signals is gone. */
   | { readonly kind: "pressure"; readonly signals: readonly Signal[] };
 

@@ -22,6 +22,10 @@ export type ImageUser =
   | { readonly kind: "pod-spec"; readonly uid: PodUid }
   | { readonly kind: "sandbox"; readonly id: SandboxId };
 
+export interface NotSelected {
+  readonly kind: "not-selected";
+}
+
 /** Why an image is kept. */
 export type ImageKeepReason =
   | { readonly kind: "in-use"; readonly users: readonly ImageUser[] }
@@ -51,6 +55,8 @@ export type ImageKeepReason =
   /** Removed before, answered with success, and still listed: not tried again yet. */
   | { readonly kind: "ghost"; readonly since: Instant; readonly attempts: number }
   | { readonly kind: "too-young"; readonly age: Duration; readonly minimumAge: Duration }
+  /** The removal by hand was limited to others. */
+  | NotSelected
   /** Used at or after the instant of the pass (`compat: kubelet`). */
   | { readonly kind: "just-used" }
   /** No trigger asks for images. */
@@ -117,6 +123,7 @@ export type ContainerKeepReason =
   /** The newest instance of its name in a living pod, while none of that name runs. */
   | { readonly kind: "newest-of-name" }
   | { readonly kind: "within-limits" }
+  | NotSelected
   | { readonly kind: "source-not-ready"; readonly message: string }
   /** When it ended could not be read. */
   | { readonly kind: "end-unknown"; readonly message: string }
@@ -135,6 +142,7 @@ export type SandboxKeepReason =
   | { readonly kind: "ready" }
   | { readonly kind: "has-containers"; readonly containers: readonly ContainerId[] }
   | { readonly kind: "newest-of-pod" }
+  | NotSelected
   | { readonly kind: "foreign" }
   | { readonly kind: "source-not-ready"; readonly message: string }
   | { readonly kind: "blocked"; readonly block: ImageBlock["kind"] }
@@ -151,6 +159,7 @@ export type LogKeepReason =
   | { readonly kind: "pod-known" }
   | { readonly kind: "pod-not-gone-yet" }
   | { readonly kind: "stray" }
+  | NotSelected
   | { readonly kind: "source-not-ready"; readonly message: string }
   | { readonly kind: "container-not-gone"; readonly state: string }
   | { readonly kind: "unreadable"; readonly message: string }

@@ -14,6 +14,7 @@ import { decideContainers, decideContainersAgain } from "./containers.ts";
 import { decideImages } from "./images.ts";
 import { podSourceForImages, type PodView } from "./pod-source.ts";
 import { judgePods, type PodJudgement } from "./pods.ts";
+import { selectedContainers, selectionOf } from "./selection.ts";
 
 /** Which halves of the node a plan is for. `logs`: only what pods that are gone left in the log directories. */
 export interface Parts {
@@ -54,6 +55,7 @@ export function decide(input: Decide): Plan {
         podSource: listSource(input),
         waitedForPods: input.waitedForPods,
         purpose: input.purpose,
+        selection: selectionOf(input.purpose),
         pressureTargets: input.pressureTargets,
         ...(input.barren === undefined ? {} : { barren: input.barren }),
         startedAt: input.startedAt,
@@ -69,10 +71,7 @@ export function decideOnFreshLists(
   lists: Pick<Snapshot, "containers" | "sandboxes">,
 ): ContainerPlan {
   const pods = podsOf({ ...input, snapshot: { ...input.snapshot, ...lists } });
-  return limitedTo(
-    input.parts,
-    decideContainersAgain(containerInput(input, pods), { ...lists, pods }),
-  );
+  return limitedTo(input, decideContainersAgain(containerInput(input, pods), { ...lists, pods }));
 }
 
 const podsOf = (input: Decide): PodJudgement => judgePods(input.ledger.pods, podView(input));
@@ -93,7 +92,7 @@ export const listSource = (
 ): PodSourceState | null => podSourceForImages(podView(input), input.ledger.pods);
 
 const containerPlan = (input: Decide, pods: PodJudgement): ContainerPlan =>
-  limitedTo(input.parts, decideContainers(containerInput(input, pods)));
+  limitedTo(input, decideContainers(containerInput(input, pods)));
 
 function containerInput(input: Decide, pods: PodJudgement): ContainerInput {
   const { snapshot, limits, purpose } = input;
@@ -111,8 +110,11 @@ function containerInput(input: Decide, pods: PodJudgement): ContainerInput {
 const stillThere = ({ containers, imageVolumes }: Snapshot): Snapshot["containers"] =>
   containers.filter(({ id }) => imageVolumes.get(id)?.kind !== "gone");
 
-const limitedTo = ({ containers }: Parts, plan: ContainerPlan): ContainerPlan =>
-  containers === "logs" ? { ...plan, containers: [], sandboxes: [] } : plan;
+function limitedTo({ parts, purpose }: Decide, plan: ContainerPlan): ContainerPlan {
+  const selection = selectionOf(purpose);
+  const selected = selection === null ? plan : selectedContainers(plan, selection);
+  return parts.containers === "logs" ? { ...selected, containers: [], sandboxes: [] } : selected;
+}
 
 /** What holds back containers as well as images. */
 function standing({ ledger, limits, hold }: Decide): readonly ImageBlock[] {

@@ -4,6 +4,7 @@ import type { ImageRecord, Ledger } from "../model/ledger.ts";
 import type { ImageLimits } from "../model/limits.ts";
 import type { PodSourceState } from "../model/plan.ts";
 import type { ImageBlock } from "../model/reason.ts";
+import type { Selection } from "../model/selection.ts";
 import type { Image, Snapshot } from "../model/snapshot.ts";
 import type { Duration, Instant } from "../model/time.ts";
 import { standingBlocks } from "./blocks.ts";
@@ -13,6 +14,7 @@ import type { ProtectionContext } from "./protect.ts";
 import { compareImages, type Ranked } from "./rank.ts";
 import { repositoryPlaces } from "./repositories.ts";
 import { sandboxNames } from "./sandbox-image.ts";
+import { selectedImages } from "./selection.ts";
 import { type Usage, usageOf } from "./usage.ts";
 
 export interface Hold {
@@ -31,6 +33,8 @@ export interface JudgeImages {
   readonly without: ReadonlySet<ContainerId>;
   /** Whether the pod source may be believed, where that was judged; `null`: the reading itself is all there is. */
   readonly podSource: PodSourceState | null;
+  /** What a removal by hand is limited to; none by default. */
+  readonly selection?: Selection | null;
   /** How long this pass has already waited for starting pods; 0 at first. */
   readonly waitedForPods: Duration;
 }
@@ -59,6 +63,10 @@ export function judgeImages(input: JudgeImages): Judgement {
     tags: new Set(snapshot.images.flatMap(({ repoTags }) => repoTags)),
     sandbox: sandboxNames(snapshot, limits.infraImages),
     places: limits.keepPerRepository > 0 ? repositoryPlaces(images, limits.compat) : new Map(),
+    selected:
+      (input.selection ?? null) === null
+        ? null
+        : selectedImages(images, input.selection ?? [], { snapshot, watched: ledger.watched }),
     now: snapshot.clocks.wall,
     watched: ledger.watched,
   };

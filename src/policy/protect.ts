@@ -20,6 +20,8 @@ export interface ProtectionContext {
   readonly tags: ReadonlySet<string>;
   readonly sandbox: SandboxNames;
   readonly places: ReadonlyMap<ImageId, RepositoryPlace>;
+  /** What a removal by hand is limited to; `null`: nothing limits it. */
+  readonly selected: ReadonlySet<ImageId> | null;
   readonly now: Instant;
   readonly watched: Watched;
 }
@@ -42,6 +44,12 @@ interface Rule {
 }
 
 const RULES: readonly Rule[] = [
+  {
+    code: "not-selected",
+    applies: ({ image }, { selected }) =>
+      selected?.has(image.id) === false ? { kind: "not-selected" } : null,
+    only: ({ selected }) => selected !== null,
+  },
   { code: "in-use", applies: inUse },
   { code: "pinned", applies: ({ image }) => (image.pinned ? { kind: "pinned" } : null) },
   {

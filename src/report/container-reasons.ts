@@ -18,6 +18,7 @@ import { clean } from "./terminal.ts";
 
 /** Reasons that containers, sandboxes and logs have in common. */
 const SHARED = {
+  "not-selected": { title: "not selected" },
   foreign: { title: "not created by Kubernetes" },
   "source-not-ready": {
     title: "cannot tell whether its pod was deleted",

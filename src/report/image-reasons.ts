@@ -46,6 +46,7 @@ export const imageKeep = reasons<ImageKeepReason>({
       `first seen ${humanDuration(age)} ago; the minimum age is ${humanDuration(minimumAge)}`,
     data: ({ age, minimumAge }) => ({ ageMs: msOf(age), minimumAgeMs: msOf(minimumAge) }),
   },
+  "not-selected": { title: "not selected" },
   "just-used": { title: "just used", text: () => "used at the time of this pass" },
   "no-trigger": {
     title: "unused, no threshold exceeded",

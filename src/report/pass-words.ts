@@ -123,7 +123,7 @@ export function purposeWords(purpose: Purpose): string {
     case "periodic":
       return "thresholds, ages and limits";
     case "all-unused":
-      return "all unused";
+      return purpose.only === undefined ? "all unused" : "selected by hand";
     case "pressure":
       return `disk pressure (${purpose.signals.join(", ")})`;
     default:

@@ -115,7 +115,9 @@ test("rules are tried in order and the deciding one is last", () => {
   ]);
   const all = protection({ limits: { keepLoaded: true, keepPerRepository: 0 } }).tried;
   expect(all).toEqual(
-    PROTECTION_ORDER.filter((code) => code !== "keep-per-repository" && code !== "just-used"),
+    PROTECTION_ORDER.filter(
+      (code) => !["not-selected", "keep-per-repository", "just-used"].includes(code),
+    ),
   );
 });
 

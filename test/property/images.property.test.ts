@@ -4,6 +4,7 @@ import fc from "fast-check";
 
 import { containerId } from "../../src/model/ids.ts";
 import type { ImagePlan } from "../../src/model/plan.ts";
+import type { Criterion } from "../../src/model/selection.ts";
 import type { Snapshot } from "../../src/model/snapshot.ts";
 import { minutes } from "../../src/model/time.ts";
 import { type DecideImages, decideImages } from "../../src/policy/images.ts";
@@ -201,4 +202,42 @@ test("a pass that waits for nothing but a hold plans nothing until the hold is o
     }),
     { numRuns: 300 },
   );
+});
+
+test("a selection by hand removes nothing that a pass without it would keep, and nothing that it does not select", () => {
+  const criterion: fc.Arbitrary<Criterion> = fc.oneof(
+    fc.constantFrom<Criterion>(
+      { kind: "untagged" },
+      { kind: "namespace", name: "default" },
+      { kind: "reference", pattern: "registry.example/**" },
+      { kind: "reference", pattern: "**/team/*" },
+      { kind: "reference", pattern: "not [ valid" },
+    ),
+    fc
+      .bigInt({ min: 0n, max: 4n << 30n })
+      .map((bytes): Criterion => ({ kind: "larger-than", bytes })),
+    fc
+      .integer({ min: 0, max: 60 })
+      .map((n): Criterion => ({ kind: "unused-for", span: minutes(n) })),
+  );
+  let planned = 0;
+  fc.assert(
+    fc.property(randomNode, fc.array(criterion, { maxLength: 3 }), ({ input }, selection) => {
+      const purpose = { kind: "all-unused" } as const;
+      const free = new Set(ids(decideImages({ ...input, purpose })));
+      const plan = decideImages({ ...input, purpose, selection });
+      planned += plan.candidates.length;
+      for (const { image, unusedFor } of plan.candidates) {
+        expect(free.has(image.id)).toBeTrue();
+        if (selection.some(({ kind }) => kind === "untagged")) expect(image.repoTags).toEqual([]);
+        const sizes = selection.flatMap((one) => (one.kind === "larger-than" ? [one.bytes] : []));
+        if (sizes.length > 0) expect(sizes.some((bytes) => image.sizeBytes > bytes)).toBeTrue();
+        const spans = selection.flatMap((one) => (one.kind === "unused-for" ? [one.span] : []));
+        if (spans.length > 0) expect(spans.some((span) => unusedFor >= span)).toBeTrue();
+      }
+      if (selection.length === 0) expect(plan.candidates).toEqual([]);
+    }),
+    RUNS,
+  );
+  expect(planned).toBeGreaterThan(100);
 });

@@ -7,10 +7,9 @@ import {
   explanationTable,
 } from "../../report/table/explanation.ts";
 import { clean } from "../../report/terminal.ts";
-import { type Command, textOf } from "../command.ts";
+import { type Command, has, textOf } from "../command.ts";
 import { exit } from "../exit.ts";
 import { shownNode } from "../read/node-plan.ts";
-import { purposeOf } from "../read/parts.ts";
 import { thingsNamed } from "../read/resolve-reference.ts";
 
 export const explain: Command = {
@@ -32,7 +31,7 @@ export const explain: Command = {
   run: async (context, invocation) => {
     const [reference = ""] = invocation.operands;
     const prepared = await shownNode(context, {
-      purpose: purposeOf(invocation),
+      purpose: { kind: has(invocation, "all-unused") ? "all-unused" : "periodic" },
       parts: { containers: "all", images: true },
       snapshotFile: textOf(invocation, "snapshot"),
     });

@@ -1,58 +1,138 @@
-/** `crigc gc`: one pass now, a report, then the exit. */
+/** `crigc gc` and `crigc rm`: one pass now, a report, then the exit. */
 
 import type { Config } from "../../config/config.ts";
 import { Announcer } from "../../loop/announcer.ts";
 import { runPass } from "../../loop/pass.ts";
+import type { Pass } from "../../model/pass.ts";
+import type { KeptImage } from "../../model/plan.ts";
 import { toMs } from "../../model/time.ts";
 import { gcDocument } from "../../report/document/gc.ts";
 import { printedJson } from "../../report/document/json.ts";
+import { imageKeep } from "../../report/image-reasons.ts";
+import { imageName } from "../../report/names.ts";
 import { gcTable } from "../../report/table/gc.ts";
-import type { Command } from "../command.ts";
+import { tableLines } from "../../report/table/table.ts";
+import { clean } from "../../report/terminal.ts";
+import type { Command, CommandContext, Invocation } from "../command.ts";
+import { exit } from "../exit.ts";
+import type { OpenCollector } from "../openers.ts";
 import { passExit } from "../pass-exit.ts";
-import { PARTS_OPTIONS, partsOf, purposeOf } from "../read/parts.ts";
+import {
+  FORCE_YOUNG,
+  forced,
+  imageNamed,
+  type Selected,
+  selectedBy,
+  SELECTION_OPTIONS,
+} from "../read/selection.ts";
 
 export const gc: Command = {
   name: "gc",
-  summary: "one pass now: containers, sandboxes, logs, then images",
-  doc: "Reports what it did, and exits. Waits for a pass that another process runs, for as long as --runtime-request-timeout. The maximum age of images counts watched time, which only the agent gathers steadily: gc alone adds at most twice the detection period each time it runs. For --boot-grace after a boot nothing is removed: exit 4 then where something was wanted, and the report says how long it lasts.",
+  summary: "run one pass now: containers, sandboxes, logs, then images",
+  doc: "Prints a report and exits. Waits for a pass of another process for up to --runtime-request-timeout. With --filter it removes the unused images that the filters select, regardless of disk usage; every rule that keeps an image still keeps it. The maximum age counts observed time, which only the agent gathers steadily: each gc alone adds at most twice the detection period. For --boot-grace after a boot nothing is removed, and the report says until when (exit 4).",
   operands: [],
-  options: PARTS_OPTIONS,
+  options: SELECTION_OPTIONS,
   json: true,
   readOnly: false,
-  run: async (context, invocation) => {
-    const { config } = context;
-    const collector = await context.open.collector(config, context.signal);
-    try {
-      for (const notice of [...ageNotices(config), ...collector.notices])
-        collector.log.warning(notice);
-      const parts = partsOf(invocation);
-      const end = await runPass(
-        collector.engine,
-        {
-          kind: "gc",
-          purpose: purposeOf(invocation),
-          ...parts,
-          dryRun: config.dryRun,
-          lockWaitMs: toMs(config.requestTimeout),
-          now: () => collector.engine.observe.host.clocks().wall,
-          random: () => Math.floor(Math.random() * 2 ** 24),
-          announcer: new Announcer(collector.engine.journal),
-          starting: (candidate, meter) => collector.starting(candidate, meter),
-        },
-        context.signal,
-      );
-      const { pass } = end;
-      context.stdout(
-        invocation.output === "json"
-          ? printedJson(gcDocument(pass))
-          : gcTable(pass, context.screen),
-      );
-      return passExit(pass, end);
-    } finally {
-      await collector.close();
-    }
-  },
+  run: (context, invocation) =>
+    collecting(context, forced(context.config, invocation), async (collector) => {
+      for (const notice of ageNotices(context.config)) collector.log.warning(notice);
+      return pass({ context, invocation, collector }, selectedBy(invocation));
+    }),
 };
+
+export const rm: Command = {
+  name: "rm",
+  summary: "remove the named images, if no rule keeps them",
+  doc: "REF is an ID or the beginning of one, a tag or a digest; an image goes with all its names. The same pass as gc, limited to these images and regardless of disk usage: every rule that keeps an image still keeps it, and the report names the rule (exit 5; exit 4 if an image is only too young). If a REF matches nothing, nothing is removed (exit 8).",
+  operands: [{ name: "REF", required: true, repeated: true, help: "an image" }],
+  options: [FORCE_YOUNG],
+  json: true,
+  readOnly: false,
+  run: (context, invocation) =>
+    collecting(context, forced(context.config, invocation), async (collector) => {
+      const images = await collector.engine.observe.runtime.listImages(context.signal);
+      const named = invocation.operands.map((text) => ({ text, id: imageNamed(images, text) }));
+      const unknown = named.filter(({ id }) => id === null);
+      for (const { text } of unknown)
+        context.stderr(`crigc: unknown image ${clean(text)}; crigc images lists the images\n`);
+      if (unknown.length > 0) return exit.unknown;
+      const only = named.flatMap(({ id }) => (id === null ? [] : [{ kind: "id" as const, id }]));
+      const parts = { containers: "none", images: true } as const;
+      return pass(
+        { context, invocation, collector },
+        { purpose: { kind: "all-unused", only }, parts },
+      );
+    }),
+};
+
+/** Under `config`, whose collector is closed at the end. */
+async function collecting(
+  context: CommandContext,
+  config: Config,
+  work: (collector: OpenCollector) => Promise<number>,
+): Promise<number> {
+  const collector = await context.open.collector(config, context.signal);
+  try {
+    for (const notice of collector.notices) collector.log.warning(notice);
+    return await work(collector);
+  } finally {
+    await collector.close();
+  }
+}
+
+interface Collecting {
+  readonly context: CommandContext;
+  readonly invocation: Invocation;
+  readonly collector: OpenCollector;
+}
+
+/** Runs the pass, prints its report, and returns its exit code. */
+async function pass(
+  { context, invocation, collector }: Collecting,
+  { purpose, parts }: Selected,
+): Promise<number> {
+  const { config, screen } = context;
+  const end = await runPass(
+    collector.engine,
+    {
+      kind: "gc",
+      purpose,
+      ...parts,
+      dryRun: config.dryRun,
+      lockWaitMs: toMs(config.requestTimeout),
+      now: () => collector.engine.observe.host.clocks().wall,
+      random: () => Math.floor(Math.random() * 2 ** 24),
+      announcer: new Announcer(collector.engine.journal),
+      starting: (candidate, meter) => collector.starting(candidate, meter),
+    },
+    context.signal,
+  );
+  const refused = refusals(end.pass);
+  if (invocation.output === "json") context.stdout(printedJson(gcDocument(end.pass)));
+  else {
+    context.stdout(gcTable(end.pass, screen));
+    if (refused.length > 0) {
+      const rows = refused.map(({ image, reason }) => [imageName(image), imageKeep.text(reason)]);
+      context.stdout(`${tableLines(REFUSAL_COLUMNS, rows, screen).join("\n")}\n`);
+    }
+  }
+  const code = passExit(end.pass, end);
+  const isNamed = purpose.kind === "all-unused" && purpose.only?.[0]?.kind === "id";
+  if (code !== exit.done || !isNamed || refused.length === 0) return code;
+  return refused.every(({ reason }) => reason.kind === "too-young") ? exit.shortfall : exit.partial;
+}
+
+const REFUSAL_COLUMNS = [
+  { title: "KEPT", minimumWidth: 16, cut: "middle" },
+  { title: "WHY", minimumWidth: 16 },
+] as const;
+
+/** Images that were selected, and that a rule keeps. */
+const refusals = ({ purpose, plan }: Pass): readonly KeptImage[] =>
+  purpose.kind === "all-unused" && purpose.only !== undefined
+    ? (plan.images?.kept ?? []).filter(({ reason }) => reason.kind !== "not-selected")
+    : [];
 
 /** What a single pass does with a maximum age. */
 function ageNotices({ limits, compat }: Config): readonly string[] {

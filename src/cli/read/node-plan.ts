@@ -1,9 +1,11 @@
 /** The plan of this node as it is now, or of a recorded one: what plan, images, explain and a dry run are made from. */
 
+import type { Config } from "../../config/config.ts";
 import { type Prepared, prepareRecorded } from "../../loop/prepare.ts";
-import { type ReadOnlyPass, readOnlyPass, withMemory } from "../../loop/read-only.ts";
+import { assumingSeen, type ReadOnlyPass, readOnlyPass, withMemory } from "../../loop/read-only.ts";
 import type { Ledger } from "../../model/ledger.ts";
 import type { Purpose } from "../../model/plan.ts";
+import type { Duration } from "../../model/time.ts";
 import type { Parts } from "../../policy/decide.ts";
 import { clean } from "../../report/terminal.ts";
 import type { CommandContext } from "../command.ts";
@@ -11,6 +13,10 @@ import type { CommandContext } from "../command.ts";
 export interface PlanRequest {
   readonly purpose: Purpose;
   readonly parts: Parts;
+  /** Instead of that of the context. */
+  readonly config?: Config;
+  /** Plans as if every image had been first seen so much earlier. */
+  readonly assumeSeen?: Duration | null;
   /** A file of `crigc snapshot`; `null`: the node itself. */
   readonly snapshotFile: string | null;
 }
@@ -40,14 +46,16 @@ interface Opened {
 }
 
 async function openedPlan(context: CommandContext, request: PlanRequest): Promise<Opened> {
-  const { purpose, parts, snapshotFile } = request;
+  const { purpose, parts, snapshotFile, assumeSeen = null } = request;
+  const assumed = (prepared: Prepared): Prepared =>
+    assumeSeen === null ? prepared : assumingSeen(prepared, assumeSeen);
   if (snapshotFile !== null)
-    return { prepared: await recordedPlan(context, request, snapshotFile), ledger: null };
-  const node = await context.open.node(context.config, context.signal);
+    return { prepared: assumed(await recordedPlan(context, request, snapshotFile)), ledger: null };
+  const node = await context.open.node(request.config ?? context.config, context.signal);
   try {
     for (const notice of node.notices) context.stderr(`crigc: ${clean(notice)}\n`);
     const pass: ReadOnlyPass = { purpose, parts };
-    const prepared = await readOnlyPass(node.engine, pass, context.signal);
+    const prepared = assumed(await readOnlyPass(node.engine, pass, context.signal));
     return { prepared, ledger: node.ledger };
   } finally {
     node.close();
@@ -60,7 +68,7 @@ async function recordedPlan(
   file: string,
 ): Promise<Prepared> {
   const { snapshot, ledger } = await context.open.recorded(file);
-  const { limits } = context.config;
+  const { limits } = request.config ?? context.config;
   // The rules of the node were recorded with it; those of this command line are tried out on it.
   const { rules } = snapshot.keep;
   const tried = context.given().keepPatterns.map((pattern) => ({ pattern, source: "--keep" }));

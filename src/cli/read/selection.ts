@@ -1,0 +1,137 @@
+/** The options by which `gc`, `plan` and `rm` are limited to a part of the node, or widened to everything unused. */
+
+import type { Config } from "../../config/config.ts";
+import { parseDuration } from "../../config/duration.ts";
+import { suggestion } from "../../config/nearest.ts";
+import { parseQuantity } from "../../config/quantity.ts";
+import { quoted } from "../../config/value.ts";
+import { ConfigError } from "../../model/errors.ts";
+import type { ImageId } from "../../model/ids.ts";
+import type { Purpose } from "../../model/plan.ts";
+import type { Criterion, Selection } from "../../model/selection.ts";
+import type { Image } from "../../model/snapshot.ts";
+import { duration } from "../../model/time.ts";
+import type { Parts } from "../../policy/decide.ts";
+import { indexImages, listedImages } from "../../policy/image-index.ts";
+import { parseKeepPattern } from "../../policy/keep-pattern.ts";
+import { type CommandOption, has, type Invocation } from "../command.ts";
+
+export const FORCE_YOUNG: CommandOption = {
+  name: "force-young",
+  placeholder: null,
+  help: "remove images younger than the minimum age, too",
+};
+
+export const FILTER: CommandOption = {
+  name: "filter",
+  placeholder: "KEY=VALUE",
+  help: "only these: reference=GLOB, unused-for=30d, untagged, larger-than=1Gi, namespace=NAME; repeatable",
+};
+
+export const SELECTION_OPTIONS: readonly CommandOption[] = [
+  { name: "images", placeholder: null, help: "images only (add --containers for both)" },
+  {
+    name: "containers",
+    placeholder: null,
+    help: "containers, sandboxes and pod logs only (add --images for both)",
+  },
+  {
+    name: "all-unused",
+    placeholder: null,
+    help: "remove everything unused that no rule keeps, regardless of disk usage",
+  },
+  FILTER,
+  FORCE_YOUNG,
+];
+
+export interface Selected {
+  readonly purpose: Purpose;
+  readonly parts: Parts;
+}
+
+/** What is chosen by a filter goes regardless of disk usage; containers only if a filter names their namespace. */
+export function selectedBy(invocation: Invocation): Selected {
+  const only = criteriaOf(invocation.options.get("filter") ?? []);
+  const images = has(invocation, "images");
+  const containers = has(invocation, "containers");
+  const inNamespace = only.some(({ kind }) => kind === "namespace");
+  if (only.length > 0 && containers && !inNamespace)
+    throw refusal("--containers", "", "a filter selects containers by namespace=NAME only");
+  const both = images === containers && (only.length === 0 || inNamespace);
+  const parts: Parts = {
+    containers: both || containers ? "all" : "none",
+    images: both || images || !containers,
+  };
+  if (only.length > 0) return { purpose: { kind: "all-unused", only }, parts };
+  return { purpose: { kind: has(invocation, "all-unused") ? "all-unused" : "periodic" }, parts };
+}
+
+const CRITERIA: Readonly<Record<string, (value: string) => Criterion | string>> = {
+  reference: (pattern) => {
+    const parsed = parseKeepPattern(pattern);
+    return parsed.kind === "valid" ? { kind: "reference", pattern } : parsed.message;
+  },
+  "unused-for": (text) => {
+    const span = parseDuration(text);
+    return span !== null && span >= 0n
+      ? { kind: "unused-for", span }
+      : `invalid duration ${quoted(text)}: use 90m, 24h or 30d`;
+  },
+  untagged: (text) =>
+    text === "" || text === "true" ? { kind: "untagged" } : "untagged takes no value",
+  "larger-than": (text) => {
+    const bytes = parseQuantity(text);
+    return bytes !== null && bytes >= 0n
+      ? { kind: "larger-than", bytes }
+      : `invalid size ${quoted(text)}: use 500Mi or 1Gi`;
+  },
+  namespace: (name) =>
+    name === "" ? "the namespace is empty; use namespace=NAME" : { kind: "namespace", name },
+};
+
+/** Throws `ConfigError`. */
+export function criteriaOf(texts: readonly string[]): Selection {
+  return texts.map((text) => {
+    const [, key = "", value = ""] = /^([^=]*)=?(.*)$/s.exec(text) ?? [];
+    const read = Object.hasOwn(CRITERIA, key) ? CRITERIA[key] : undefined;
+    const keys = Object.keys(CRITERIA);
+    const criterion =
+      read === undefined
+        ? `unknown filter ${quoted(key)}: use ${keys.join(", ")}${suggestion(key, keys)}`
+        : read(value);
+    if (typeof criterion === "string") throw refusal("--filter", text, criterion);
+    return criterion;
+  });
+}
+
+/** A shorter beginning of an ID would name too much by accident. */
+const ID_PREFIX_MIN = 6;
+
+/** The image that is named: by its ID or the beginning of one, a tag or a digest. Throws `ConfigError` if several are. */
+export function imageNamed(images: readonly Image[], reference: string): ImageId | null {
+  const exact = listedImages(indexImages(images), reference);
+  const start = reference.replace(/^sha256:/, "");
+  const isStart = /^[0-9a-f]+$/.test(start) && start.length >= ID_PREFIX_MIN;
+  const found = new Set(
+    exact.length > 0 || !isStart
+      ? exact
+      : images.map(({ id }) => id).filter((id) => id.replace(/^sha256:/, "").startsWith(start)),
+  );
+  if (found.size > 1)
+    throw refusal(
+      "crigc rm",
+      reference,
+      `${quoted(reference)} names ${found.size} images: ${[...found].join(", ")}; use one of these IDs`,
+    );
+  return [...found][0] ?? null;
+}
+
+/** The limits with which this command line decides. */
+export function forced(config: Config, invocation: Invocation): Config {
+  if (!has(invocation, "force-young")) return config;
+  const images = { ...config.limits.images, minimumAge: duration(0n) };
+  return { ...config, limits: { ...config.limits, images } };
+}
+
+const refusal = (source: string, text: string, message: string): ConfigError =>
+  new ConfigError([{ source, text, message }]);

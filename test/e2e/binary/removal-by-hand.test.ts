@@ -1,0 +1,176 @@
+// crigc rm and gc --filter: what a person chooses goes with every check of a pass, and what a rule keeps stays.
+import { describe, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+import { hours, minutes } from "../../../src/model/time.ts";
+import { imageIdOf, type NodeDescription } from "../../support/fake-runtime/describe.ts";
+import { startNode, type TestNode } from "./node.ts";
+import { observedFor } from "./watched.ts";
+
+const image = (name: string, sizeBytes: number, more: object = {}) => ({
+  id: imageIdOf(name),
+  repoTags: [`r.example/${name}:1`],
+  sizeBytes,
+  ...more,
+});
+const node: NodeDescription = {
+  images: [
+    image("used", 1_000_000),
+    image("kept", 2_000_000),
+    image("pinned", 3_000_000, { pinned: true }),
+    image("small", 4_000_000, { repoTags: ["r.example/small:1", "r.example/small:latest"] }),
+    image("large", 5_000_000_000),
+    image("nameless", 6_000_000, { repoTags: [] }),
+    image("batch", 7_000_000),
+  ],
+  sandboxes: [
+    { id: "web", namespace: "shop", uid: "uid-web" },
+    { id: "job", namespace: "batch", uid: "uid-job", state: "not-ready" },
+  ],
+  containers: [
+    { id: "front", sandboxId: "web", image: "r.example/used:1", name: "front", attempt: 1 },
+    { id: "old", sandboxId: "web", image: "r.example/used:1", name: "front", state: "exited" },
+    { id: "done", sandboxId: "job", image: "r.example/batch:1", name: "job", state: "exited" },
+    {
+      id: "again",
+      sandboxId: "job",
+      image: "r.example/used:1",
+      name: "job",
+      attempt: 1,
+      state: "exited",
+    },
+  ],
+};
+
+async function seenFor(span: Parameters<typeof observedFor>[1]): Promise<TestNode> {
+  const it = await startNode({ node, flags: ["--space-accounting=reported"] });
+  writeFileSync(join(it.keepDir, "site.list"), "r.example/kept\n");
+  await it.crigc("gc", "--images");
+  observedFor(it.stateDir, span);
+  return it;
+}
+const names = (it: TestNode): readonly string[] =>
+  it.removedImages().map((id) => {
+    const found = node.images?.find((one) => one.id === id);
+    return found?.repoTags?.[0] ?? "nameless";
+  });
+
+describe("crigc rm", () => {
+  test.each([
+    ["a tag", "r.example/small:1"],
+    ["another tag of the image", "r.example/small:latest"],
+    ["an ID", imageIdOf("small")],
+    ["the beginning of an ID", imageIdOf("small").slice(7, 19)],
+  ])(
+    "removes the image that %s names, and no other, although no threshold is exceeded",
+    async (_, reference) => {
+      await using it = await seenFor(minutes(3));
+      const { exitCode, stdout } = await it.within({}, "rm", reference);
+      expect(exitCode).toBe(0);
+      expect(it.removedImages()).toEqual([imageIdOf("small")]);
+      expect(stdout).toContain("1 image removed");
+      const history = await it.crigc("history");
+      expect(history.stdout).toContain("r.example/small");
+    },
+  );
+
+  test("keeps an image below the minimum age until --force-young is given", async () => {
+    await using it = await startNode({ node, flags: ["--space-accounting=reported"] });
+    const young = await it.within({}, "rm", "r.example/small:1");
+    expect(young.exitCode).toBe(4);
+    expect(young.stdout).toContain("the minimum age is 2m");
+    expect(it.changes()).toEqual([]);
+    const forced = await it.within({}, "rm", "--force-young", "r.example/small:1");
+    expect(forced.exitCode).toBe(0);
+    expect(names(it)).toEqual(["r.example/small:1"]);
+  });
+
+  test("overrides no other rule with --force-young", async () => {
+    await using it = await seenFor(minutes(3));
+    const all = ["used", "kept", "pinned"].map((name) => `r.example/${name}:1`);
+    const { exitCode } = await it.within({}, "rm", "--force-young", ...all);
+    expect(exitCode).toBe(5);
+    expect(it.removedImages()).toEqual([]);
+  });
+
+  test("removes nothing if one of the names is unknown", async () => {
+    await using it = await seenFor(minutes(3));
+    const { exitCode, stderr } = await it.within({}, "rm", "r.example/small:1", "r.example/nope:1");
+    expect(exitCode).toBe(8);
+    expect(stderr).toContain("unknown image r.example/nope:1");
+    expect(it.changes()).toEqual([]);
+  });
+
+  test("waits for a hold, and changes nothing with --dry-run", async () => {
+    await using it = await seenFor(minutes(3));
+    const dry = await it.within({}, "rm", "r.example/small:1", "--dry-run");
+    expect(dry).toMatchObject({ exitCode: 0 });
+    await it.crigc("hold", "1h");
+    const held = await it.within({}, "rm", "r.example/small:1");
+    expect(held.exitCode).toBe(7);
+    expect(it.changes()).toEqual([]);
+  });
+
+  test("removes nothing while the keep rules are invalid", async () => {
+    await using it = await seenFor(minutes(3));
+    writeFileSync(join(it.keepDir, "broken.list"), "");
+    const { exitCode } = await it.within({}, "rm", "r.example/small:1");
+    expect(exitCode).toBe(2);
+    expect(it.changes()).toEqual([]);
+  });
+});
+
+describe("crigc gc --filter", () => {
+  const sorted = (it: TestNode): readonly string[] => names(it).toSorted();
+
+  test.each([
+    ["reference=r.example/*", ["r.example/large:1", "r.example/small:1"]],
+    ["untagged", ["nameless"]],
+    ["larger-than=1Gi", ["r.example/large:1"]],
+    ["unused-for=2m", ["nameless", "r.example/large:1", "r.example/small:1"]],
+    ["unused-for=2h", []],
+  ])("%s removes the images that it selects and no rule keeps", async (filter, expected) => {
+    await using it = await seenFor(minutes(3));
+    const { exitCode } = await it.crigc("gc", "--filter", filter);
+    expect(exitCode).toBe(0);
+    expect(sorted(it)).toEqual(expected);
+    expect(it.changes().every((method) => method === "RemoveImage")).toBe(true);
+  });
+
+  test("counts observed time in days", async () => {
+    await using it = await seenFor(hours(31 * 24));
+    await it.crigc("gc", "--filter", "unused-for=720h", "--filter", "larger-than=1Gi");
+    expect(sorted(it)).toEqual(["r.example/large:1"]);
+  });
+
+  test("of a namespace removes its dead containers and their images, and nothing of another", async () => {
+    await using it = await seenFor(minutes(3));
+    await it.crigc("gc", "--filter", "namespace=batch");
+    expect([...it.runtime.node.containers.keys()].toSorted()).toEqual(["again", "front", "old"]);
+    expect(sorted(it)).toEqual(["r.example/batch:1"]);
+  });
+
+  test.each([
+    ["untaged", 'unknown filter "untaged"'],
+    ["unused-for=5 fortnights", 'invalid duration "5 fortnights"'],
+    ["larger-than=big", 'invalid size "big"'],
+    ["reference=", ""],
+  ])("refuses %s, and says what it takes", async (filter, said) => {
+    await using it = await seenFor(minutes(3));
+    const { exitCode, stderr } = await it.crigc("gc", "--filter", filter);
+    expect(exitCode).toBe(2);
+    expect(stderr).toContain(said);
+    expect(it.changes()).toEqual([]);
+  });
+});
+
+test("plan --assume-seen plans as if a new ledger had known all images for as long", async () => {
+  await using it = await startNode({ node, flags: ["--space-accounting=reported"] });
+  const plan = async (...words: readonly string[]): Promise<number> =>
+    (await it.json(["plan", "--all-unused", "--images", ...words])).images.candidates.length;
+  expect(await plan()).toBe(0);
+  expect(await plan("--assume-seen=1m")).toBe(0);
+  expect(await plan("--assume-seen=5m")).toBe(4);
+  expect(it.changes()).toEqual([]);
+});
