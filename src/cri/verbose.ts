@@ -10,11 +10,17 @@ export function sandboxImagesOf(info: Info): readonly string[] {
   return [...found];
 }
 
-/** `image` at the top of a sandbox's "info" on containerd and CRI-O. */
+/**
+ * `image` at the top of a sandbox's "info" on containerd and CRI-O. CRI-O that drops the pause container leaves it out: the
+ * name then stands in an annotation of the sandbox's runtime specification alone.
+ */
 export function imageOfSandbox(info: Info): string | null {
   const document = parsed(info["info"] ?? "");
-  const image = isRecord(document) ? document["image"] : undefined;
-  return typeof image === "string" && image !== "" ? image : null;
+  const names = [
+    at(document, ["image"]),
+    at(document, ["runtimeSpec", "annotations", "io.kubernetes.cri-o.ImageName"]),
+  ];
+  return names.find((name): name is string => typeof name === "string" && name !== "") ?? null;
 }
 
 /**

@@ -8,7 +8,11 @@ import type { Instant } from "../model/time.ts";
 import { mapBounded } from "./concurrency.ts";
 import type { RuntimeReader } from "./ports.ts";
 
-/** Calls under way at once: enough to hide a socket's latency, few enough not to crowd out a kubelet. */
+/**
+ * Calls under way at once: enough to hide a socket's latency, few enough not to crowd out a kubelet. On containerd 2.1 and two
+ * cores a ContainerStatus takes 0.65 ms with 1 at once, 0.37 with 2, 0.30 with 4, and 0.29 to 0.35 with 8 to 64; a
+ * PodSandboxStatus 1.28, 0.81, 0.73, and 0.69 to 0.59.
+ */
 const CONCURRENCY = 16;
 
 export interface ContainerDetails {

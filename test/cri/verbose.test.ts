@@ -67,6 +67,13 @@ describe("the image of a sandbox", () => {
     ['{"pid":1,"image":"registry.k8s.io/pause:3.9"}', "registry.k8s.io/pause:3.9"],
     ['{"pid":1,"image":""}', null],
     ['{"config":{"image":"x"}}', null],
+    ['{"image":"","runtimeSpec":{"annotations":{"io.kubernetes.cri-o.ImageName":"x:1"}}}', "x:1"],
+    [
+      '{"image":"y:1","runtimeSpec":{"annotations":{"io.kubernetes.cri-o.ImageName":"x:1"}}}',
+      "y:1",
+    ],
+    ['{"runtimeSpec":{"annotations":{"io.kubernetes.cri-o.ImageName":7}}}', null],
+    ['{"runtimeSpec":null}', null],
     ['["image"]', null],
     ["null", null],
     ["{", null],

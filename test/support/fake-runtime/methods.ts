@@ -47,11 +47,11 @@ export const unaryMethods: Readonly<Record<string, Unary>> = {
     info: verbose ? traits.statusInfo : {},
   }),
   ListPodSandbox: (speaker, { filter }) => ({ items: listSandboxes(speaker, filter) }),
-  PodSandboxStatus: ({ node }, request) => {
+  PodSandboxStatus: ({ node, traits }, request) => {
     const sandbox = node.sandboxes.get(request.pod_sandbox_id);
     if (sandbox === undefined)
       throw new Refusal("NOT_FOUND", `sandbox "${request.pod_sandbox_id}": not found`);
-    return sandboxStatusAnswer(sandbox, request.verbose);
+    return sandboxStatusAnswer(sandbox, request.verbose ? traits.sandboxImageIn : null);
   },
   StopPodSandbox: ({ node }, request) => {
     node.stopSandbox(request.pod_sandbox_id);

@@ -17,6 +17,8 @@ export interface Traits {
   readonly statusInfo: Readonly<Record<string, string>>;
   /** Whether `ImageStatus` takes hex digits for the beginning of an ID, and refuses those of several images. */
   readonly idPrefixes: boolean;
+  /** Where a verbose sandbox status names the image: CRI-O without pause containers has it in an annotation alone. */
+  readonly sandboxImageIn: "image" | "annotation";
   /** Whether an image that a container uses is refused (CRI-O), or removed without a word (containerd). */
   readonly refusesUsedImages: boolean;
   /** What a message may take. */
@@ -38,6 +40,7 @@ export const containerd17: Traits = {
     config: JSON.stringify({ containerd: {}, sandboxImage: "registry.k8s.io/pause:3.8" }),
   },
   idPrefixes: true,
+  sandboxImageIn: "image",
   refusesUsedImages: false,
   messageLimitBytes: 16 * 1024 * 1024,
   batchSize: 500,

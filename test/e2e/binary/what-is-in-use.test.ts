@@ -1,0 +1,133 @@
+// What names an image in a way of its own: pods in anybody's words, sandboxes of CRI-O, more containers than a message holds.
+import { expect, test } from "bun:test";
+import { hostname } from "node:os";
+
+import { makeCertificate } from "../../support/certificate.ts";
+import { aPod, startFakeKubelet } from "../../support/fake-kubelet.ts";
+import {
+  type ContainerDescription,
+  hexId,
+  imageIdOf,
+  kubernetesLabels,
+} from "../../support/fake-runtime/describe.ts";
+import { put } from "../../support/scratch.ts";
+import { startNode } from "./node.ts";
+
+const ca = makeCertificate({ name: "ca", authority: true });
+const serving = makeCertificate({ name: "node", dnsNames: [hostname().toLowerCase()], issuer: ca });
+
+test("pods whose images are beginnings of IDs stop no collection and protect no image of others", async () => {
+  // Two IDs begin with `a`, and one with `0`, as those pods have it.
+  const images = [1, 2].map((index) => ({
+    id: `sha256:a${hexId(index).slice(1)}`,
+    repoTags: [`r.example/unused:${index}`],
+    sizeBytes: 1_000_000,
+  }));
+  const zero = { id: `sha256:0${hexId(3).slice(1)}`, repoTags: ["r.example/zero:1"] };
+  const named = { id: imageIdOf("named"), repoTags: ["docker.io/library/busybox:latest"] };
+  const short = { id: imageIdOf("short"), repoTags: ["quay.io/team/tool:v1"] };
+  await using kubelet = await startFakeKubelet(serving);
+  kubelet.answer = {
+    kind: "pods",
+    pods: [
+      aPod("uid-a", {
+        status: { phase: "Pending" },
+        spec: {
+          containers: ["a", "0", "busybox", "tool:v1", "R.example/UPPER"].map((image, index) => ({
+            name: `c${index}`,
+            image,
+          })),
+        },
+      }),
+    ],
+  };
+  await using node = await startNode({
+    node: {
+      images: [...images, zero, named, short].map((it) => ({ sizeBytes: 1_000_000, ...it })),
+    },
+    traits: { idPrefixes: true },
+    flags: ["--minimum-image-ttl-duration=0s", "--space-accounting=reported"],
+  });
+  put(node.home, "root/pods/uid-a/etc-hosts");
+  const flags = [
+    "--pod-source=kubelet-api",
+    `--kubelet-endpoint=${kubelet.endpoint}`,
+    `--kubelet-ca-file=${put(node.home, "ca.crt", ca.certificate)}`,
+    `--kubelet-token-file=${put(node.home, "token", "secret")}`,
+  ];
+  const { exitCode, stderr } = await node.crigc("gc", "--images", "--all-unused", ...flags);
+  expect({ exitCode, stderr }).toMatchObject({ exitCode: 0 });
+  expect(node.removedImages().toSorted()).toEqual([...images, zero].map(({ id }) => id).toSorted());
+});
+
+test("a former pause image that only an annotation of CRI-O names stays for the sandboxes that run on it", async () => {
+  const names = ["former", "unused"] as const;
+  await using node = await startNode({
+    node: {
+      images: names.map((name) => ({
+        id: imageIdOf(name),
+        repoTags: [`r.example/infra/${name}:1`],
+        sizeBytes: 1_000_000,
+      })),
+      sandboxes: [{ id: hexId("sandbox"), image: "r.example/infra/former:1" }],
+      containers: [{ id: hexId("c"), sandboxId: hexId("sandbox"), image: "r.example/app:1" }],
+    },
+    traits: { name: "cri-o", version: "1.37.0", sandboxImageIn: "annotation" },
+    flags: ["--minimum-image-ttl-duration=0s", "--space-accounting=reported"],
+  });
+  expect(await node.crigc("gc", "--images", "--all-unused")).toMatchObject({ exitCode: 0 });
+  expect(node.removedImages()).toEqual([imageIdOf("unused")]);
+});
+
+test("40,000 dead containers behind a limit of 16 MiB are drained while others begin and end", async () => {
+  const sandbox = (index: number) => hexId(`sandbox ${index % 100}`);
+  const labels = (index: number) => ({
+    ...kubernetesLabels({
+      uid: `uid-${index % 100}`,
+      name: `pod-${index % 100}`,
+      namespace: "shop",
+    }),
+    "io.kubernetes.container.name": "app",
+    padding: "x".repeat(300),
+  });
+  const dead = (index: number): ContainerDescription => ({
+    id: hexId(`container ${index}`),
+    sandboxId: sandbox(index),
+    name: "app",
+    attempt: index,
+    image: imageIdOf("app"),
+    state: "exited",
+    labels: labels(index),
+  });
+  await using node = await startNode({
+    node: {
+      images: [{ id: imageIdOf("app"), repoTags: ["r.example/app:1"], sizeBytes: 1_000_000 }],
+      sandboxes: Array.from({ length: 100 }, (_, index) => ({
+        id: sandbox(index),
+        uid: `uid-${index}`,
+        name: `pod-${index}`,
+        namespace: "shop",
+      })),
+      containers: Array.from({ length: 40_000 }, (_, index) => dead(index)),
+    },
+    flags: ["--max-removals-per-pass=1000"],
+  });
+  const { runtime } = node;
+  let begun = 0;
+  runtime.before("RemoveContainer", () => {
+    begun += 1;
+    if (begun % 10 !== 0) return;
+    const id = hexId(`container ${40_000 + begun}`);
+    runtime.node.addContainer({ ...dead(40_000 + begun), state: "running" });
+    if (begun % 20 === 0) runtime.node.setContainerState(id, "exited");
+  });
+  const { exitCode, stderr } = await node.crigc("gc", "--containers");
+  expect({ exitCode, stderr }).toMatchObject({ exitCode: 0 });
+  const removed = runtime
+    .callsOf("RemoveContainer")
+    .map(({ request }) => Object.values(request)[0]);
+  expect(new Set(removed).size).toBe(1_000);
+  expect(runtime.node.containers.size).toBe(40_000 - 1_000 + 100);
+  const running = [...runtime.node.containers.values()].filter(({ state }) => state === "running");
+  expect(running).toHaveLength(50);
+}, 60_000);
