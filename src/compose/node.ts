@@ -4,19 +4,14 @@ import type { OpenCollector, OpenNode } from "../cli/openers.ts";
 import type { Config } from "../config/config.ts";
 import type { CallRecord } from "../cri/channel.ts";
 import { LogUsers } from "../execute/log-users.ts";
+import type { LedgerMemory } from "../execute/ports.ts";
 import { readHold } from "../host/hold.ts";
 import { sendHook } from "../host/http-hook.ts";
 import { acquireLock } from "../host/lock.ts";
 import { logDeleter } from "../host/logs.ts";
 import { stateFiles } from "../host/state-files.ts";
 import { timer } from "../host/timer.ts";
-import {
-  type Engine,
-  type Journal,
-  type Memory,
-  type PassLock,
-  volatileMemory,
-} from "../loop/ports.ts";
+import { type Engine, type Journal, type PassLock, volatileMemory } from "../loop/ports.ts";
 import { AssertionError } from "../model/assert.ts";
 import { HostError } from "../model/errors.ts";
 import { emptyLedger, type Ledger } from "../model/ledger.ts";
@@ -101,7 +96,7 @@ export function engineOf(parts: EngineParts): Engine {
 
 /** What is remembered, and who records; a dry run has no recorder and remembers for itself alone. */
 export interface OpenState {
-  readonly memory: Memory;
+  readonly memory: LedgerMemory;
   readonly recorder: Recorder | null;
 }
 
@@ -119,7 +114,7 @@ export function openState(
     return { memory: volatileMemory(ledger), recorder: null };
   }
   const recorder = openStore({ directory, files: stateFiles, now, notify });
-  const memory: Memory =
+  const memory: LedgerMemory =
     config.compat === "kubelet"
       ? forgetfulMemory(recorder)
       : { current: () => recorder.ledger(), replace: (next) => recorder.saveLedger(next) };
@@ -132,7 +127,7 @@ export function openState(
  */
 const forgotten = ({ keepDirectories }: Ledger): Ledger => ({ ...emptyLedger, keepDirectories });
 
-function forgetfulMemory(recorder: Pick<Recorder, "ledger" | "saveLedger">): Memory {
+function forgetfulMemory(recorder: Pick<Recorder, "ledger" | "saveLedger">): LedgerMemory {
   const memory = volatileMemory(forgotten(recorder.ledger()));
   return {
     current: () => memory.current(),

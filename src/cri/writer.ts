@@ -4,7 +4,8 @@ import type { ContainerId, ImageId, SandboxId } from "../model/ids.ts";
 import type { Channel } from "./channel.ts";
 
 export interface Writer {
-  removeImage(id: ImageId): Promise<void>;
+  /** `name`: asks for it by this name, which has to mean the image, and not by its ID. */
+  removeImage(id: ImageId, name?: string): Promise<void>;
   /** The deadline is the configured one plus `graceSeconds`. */
   stopContainer(id: ContainerId, graceSeconds: number): Promise<void>;
   removeContainer(id: ContainerId): Promise<void>;
@@ -18,8 +19,8 @@ const done = (): undefined => undefined;
 
 export function makeWriter(runtime: Channel, image: Channel): Writer {
   return {
-    removeImage: async (id) =>
-      orGone(image.call("RemoveImage", { image: { image: id } }, { about: id, decode: done })),
+    removeImage: async (id, name = id) =>
+      orGone(image.call("RemoveImage", { image: { image: name } }, { about: name, decode: done })),
     stopContainer: async (id, graceSeconds) =>
       orGone(
         runtime.call(

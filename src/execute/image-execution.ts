@@ -1,46 +1,46 @@
 /** What the walk over an image plan is given, and what it returns. */
 
-import type { ReleaseRecord } from "../model/ledger.ts";
-import type { ImageLimits } from "../model/limits.ts";
+import type { HoldState } from "../model/hold.ts";
+import type { ImageId } from "../model/ids.ts";
+import type { Ledger, ReleaseRecord } from "../model/ledger.ts";
+import type { ImageLimits, MemoryLimits } from "../model/limits.ts";
 import type { ImageItem, ImageOutcome } from "../model/outcome.ts";
-import type { ImageCandidate, ImagePlan } from "../model/plan.ts";
-import type { ImageKeepReason } from "../model/reason.ts";
-import type { RuntimeInfo, Snapshot } from "../model/snapshot.ts";
+import type { ImageCandidate, ImagePlan, Purpose } from "../model/plan.ts";
+import type { Snapshot } from "../model/snapshot.ts";
 import type { Duration, Instant } from "../model/time.ts";
 import type { DiskReader, RuntimeReader } from "../observe/ports.ts";
-import type { Meter, Place } from "./meter.ts";
-import type { RuntimeWriter, Timer } from "./ports.ts";
+import type { Meter } from "./meter.ts";
+import type { LedgerMemory, RuntimeWriter, Timer } from "./ports.ts";
 
-/** What the walk asks of the rest of the program. */
+/** The node as it was listed within the last second. */
+export interface FreshLists {
+  /** The plan's with new lists; the same object as long as it serves. */
+  readonly snapshot: Snapshot;
+  /** Images of the plan's snapshot that were missing from a list of this pass. */
+  readonly missed: ReadonlySet<ImageId>;
+}
+
 export interface ImageExecution {
   readonly plan: ImagePlan;
+  /** What the plan was decided from. */
+  readonly snapshot: Snapshot;
+  readonly ledger: Ledger;
   readonly limits: ImageLimits;
-  /** The filesystem that holds the images, with what the runtime says they take there; `null` where it is not known. */
-  readonly store: (Place & { readonly usedBytes: bigint | null }) | null;
-  /** Whether images lie on more filesystems than one, so that a removal may gain nothing where it is full. */
-  readonly severalStores: boolean;
+  readonly memoryLimits: MemoryLimits;
+  readonly purpose: Purpose;
   /** How long this pass has waited for starting pods already. */
   readonly waitedForPods: Duration;
-  /** Images listed when the plan was made, each once. */
-  readonly imageCount: number;
-  readonly runtimeInfo: Pick<RuntimeInfo, "name" | "version">;
-  /** What was learned of how it frees space. */
-  readonly release: ReleaseRecord;
-  readonly runtime: Pick<RuntimeReader, "listImages">;
+  readonly runtime: Pick<RuntimeReader, "imageStatus">;
   readonly writer: Pick<RuntimeWriter, "removeImage">;
   readonly disk: Pick<DiskReader, "measure">;
   readonly timer: Timer;
   readonly now: () => Instant;
-  /** The node as listed just now (at most a second ago); rejects where a list fails. */
-  readonly look: (signal: AbortSignal) => Promise<Snapshot>;
-  /** Why the candidate may not go after all, by the fresh facts; `null`: it may. `waited`: for starting pods, in this pass in all. */
-  readonly reconsider: (
-    candidate: ImageCandidate,
-    fresh: Snapshot,
-    waited: Duration,
-  ) => ImageKeepReason | null;
-  /** Whether what is left can still bring relief, after so much was gained. */
-  readonly stillUseful: (rest: readonly ImageCandidate[], meter: Meter) => boolean;
+  /** What is remembered as of now, with what another process and other loops saw since the plan was made. */
+  readonly memory: LedgerMemory;
+  /** Who holds collection back means the pass that runs, too. */
+  readonly hold: () => HoldState;
+  /** Rejects where a list fails. */
+  readonly lists: (signal: AbortSignal) => Promise<FreshLists>;
   /** Told of each item as soon as it is done. */
   readonly done: (item: ImageItem) => void;
   /** Told before each removal. */
@@ -49,5 +49,6 @@ export interface ImageExecution {
 
 export interface ImageExecuted {
   readonly outcome: ImageOutcome;
+  /** What is known by now of how the runtime frees space. */
   readonly release: ReleaseRecord;
 }

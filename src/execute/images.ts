@@ -1,56 +1,74 @@
-/** Walks an image plan: looks again before each removal, removes, measures, and stops as soon as enough is free. */
+/** Walks an image plan: lists again before a removal, removes, measures, and stops as soon as enough is free. */
 
 import { failureCode, HostError, messageOf } from "../model/errors.ts";
-import type { ImageEnd, ImageItem, ImageOutcome, ImageResult } from "../model/outcome.ts";
+import type { ImageEnd, ImageItem, ImageResult } from "../model/outcome.ts";
 import type { ImageCandidate, ImagePlan, ImageTarget } from "../model/plan.ts";
 import type { ImageTrigger } from "../model/reason.ts";
-import type { Image, Snapshot } from "../model/snapshot.ts";
-import { type Duration, duration, toMs } from "../model/time.ts";
-import { podPause, podStarting } from "../policy/blocks.ts";
-import type { ImageExecuted, ImageExecution } from "./image-execution.ts";
+import type { Filesystem, Image, Snapshot } from "../model/snapshot.ts";
+import { duration } from "../model/time.ts";
+import { distinctImages } from "../policy/image-index.ts";
+import { imageUseOf } from "../policy/image-use.ts";
+import { type Progress, targetsMet } from "../policy/progress.ts";
+import { targetReach } from "../policy/reach.ts";
+import { storeFilesystem } from "../policy/targets.ts";
+import { FreshJudgement } from "./fresh-judgement.ts";
+import type { FreshLists, ImageExecuted, ImageExecution } from "./image-execution.ts";
+import { type ImageRemoved, removeImage } from "./image-removal.ts";
 import { Meter } from "./meter.ts";
-import { type Progress, targetsMet } from "./progress.ts";
+import { Pace } from "./pace.ts";
 import { Settler } from "./settler.ts";
 import { Stall } from "./stall.ts";
 
 /** A local filesystem answers in microseconds; after this a look counts as old. */
 const MEASURE_NS_MAX = 250_000_000n;
 const MEASURE_ATTEMPTS = 3;
+
 /** Executes the plan. Never rejects: whatever goes wrong is in the outcome. An abort finishes the removal in flight. */
 export async function executeImages(
   execution: ImageExecution,
   signal: AbortSignal,
 ): Promise<ImageExecuted> {
-  const walk = new Walk(execution, signal);
-  const end = await walk.run();
-  return walk.executed(end);
+  const removals = new ImageRemovals(execution, signal);
+  const end = await removals.run();
+  return removals.executed(end);
 }
 
-class Walk {
+class ImageRemovals {
   readonly #execution: ImageExecution;
   readonly #signal: AbortSignal;
   readonly #meter: Meter;
+  readonly #settler: Settler;
+  readonly #judgement: FreshJudgement;
+  readonly #pace: Pace;
+  readonly #stall = new Stall();
+  readonly #canReachTargets: (progress: Progress) => boolean;
   readonly #items: ImageItem[] = [];
   readonly #ghosts: Image[] = [];
   #error: string | null = null;
-  #calls = 0;
-  readonly #settler: Settler;
-  readonly #stall = new Stall();
-  #waited: Duration;
+  /** The lists by which images were counted. */
+  #counted: Snapshot;
 
   constructor(execution: ImageExecution, signal: AbortSignal) {
+    const { plan, limits, snapshot, timer, disk } = execution;
     this.#execution = execution;
     this.#signal = signal;
-    this.#waited = execution.waitedForPods;
+    this.#counted = snapshot;
+    const store = storeFilesystem(snapshot);
     this.#meter = new Meter({
-      disk: execution.disk,
-      targets: execution.plan.targets,
-      store: execution.store,
-      storeBytes: execution.store?.usedBytes ?? null,
-      imageCount: execution.imageCount,
-      accounting: execution.limits.accounting,
+      disk,
+      targets: plan.targets,
+      store,
+      storeBytes: store === null ? null : imageUseOf(store, snapshot).bytes,
+      imageCount: distinctImages(snapshot.images, "any").length,
+      accounting: limits.accounting,
     });
     this.#settler = new Settler(execution, { meter: this.#meter, signal });
+    this.#judgement = new FreshJudgement(execution, signal);
+    this.#pace = new Pace({ ...limits, timer, signal });
+    this.#canReachTargets =
+      limits.whenFutile === "collect"
+        ? () => true
+        : targetReach({ ...execution, targets: plan.targets });
   }
 
   async run(): Promise<ImageEnd> {
@@ -90,10 +108,10 @@ class Walk {
     // What went for its age was not waited for, and its space counts.
     if (this.#settler.release() === "delayed" && this.#items.length > 0 && this.#mayWait())
       await this.#settler.settle(this.#meter.totals().reportedFreedBytes, true);
-    for (const [index, candidate] of candidates.entries()) {
+    for (const candidate of candidates) {
       const reached = this.#reached();
       if (reached !== null) return reached;
-      if (!this.#execution.stillUseful(candidates.slice(index), this.#meter)) return "futile";
+      if (!this.#canReachTargets(this.#progress())) return "futile";
       const trigger = candidate.triggers[0] ?? { kind: "space" };
       const end = await this.#step(candidate, trigger);
       if (end !== null) return end;
@@ -105,7 +123,8 @@ class Walk {
 
   /** Whether removals may gain nothing for ever where it is full; what else asks (a count, a budget) is not about a disk. */
   #mayGainElsewhere(): boolean {
-    const { plan, severalStores } = this.#execution;
+    const { plan, snapshot } = this.#execution;
+    const severalStores = snapshot.filesystems.filter(holdsImages).length > 1;
     return plan.targets.every(isOfDisk) && (severalStores || this.#meter.measuresSeveral());
   }
 
@@ -113,23 +132,28 @@ class Walk {
     return targetsMet(this.#execution.plan.targets, this.#progress());
   }
 
+  #progress(): Progress {
+    return this.#meter.progress(this.#settler.release());
+  }
+
+  /** Only space on a disk is worth waiting for: a count is there at once, and a budget goes by what is told of the removal. */
+  #mayWait(): boolean {
+    const ofDisks = this.#execution.plan.targets.filter(isOfDisk);
+    return ofDisks.length > 0 && targetsMet(ofDisks, this.#progress()) === null;
+  }
+
   /** One candidate: `null` to go on with the next. */
   async #step(candidate: ImageCandidate, trigger: ImageTrigger): Promise<ImageEnd | null> {
-    const { limits, timer } = this.#execution;
-    if (this.#signal.aborted) return "stopped";
-    if (limits.maximumRemovals !== null && this.#calls >= limits.maximumRemovals)
-      return "removal-limit";
-    if (this.#calls > 0 && limits.removalInterval > 0n) {
-      await timer.sleep(Number(limits.removalInterval / 1_000_000n), this.#signal);
-      if (this.#signal.aborted) return "stopped";
-    }
-    const fresh = await this.#lookAndMeasure();
+    const { timer } = this.#execution;
+    const leave = await this.#pace.allows();
+    if (leave !== "go") return leave;
+    const fresh = await this.#listAndMeasure();
     if (this.#signal.aborted) return "stopped";
     const relieved = this.#relievedMeanwhile(trigger);
     if (relieved !== null) return relieved;
     const startedAt = this.#execution.now();
     const startNs = timer.monotonicNs();
-    const keep = this.#execution.reconsider(candidate, fresh, this.#waited);
+    const keep = this.#judgement.recheck(candidate, fresh);
     const result: ImageResult =
       keep === null ? await this.#remove(candidate, trigger) : { kind: "skipped", reason: keep };
     const item: ImageItem = {
@@ -149,17 +173,18 @@ class Walk {
       : null;
   }
 
-  /** Others may have made room while this pass waited, paused or looked. */
+  /** Others may have made room while this pass waited, paused or listed. */
   #relievedMeanwhile(trigger: ImageTrigger): ImageEnd | null {
     const measured = this.#execution.limits.accounting === "measured";
     return measured && trigger.kind !== "age" ? this.#reached() : null;
   }
 
-  /** Measured after the look, so that nothing lies between them and the removal; a measurement that hung makes the look too old. */
-  async #lookAndMeasure(): Promise<Snapshot> {
+  /** Measured after the lists, so that nothing lies between them and the removal; a measurement that hung makes the lists too old. */
+  async #listAndMeasure(): Promise<FreshLists> {
     const { timer } = this.#execution;
     for (let attempt = 1; ; attempt += 1) {
-      const fresh = await this.#look();
+      const fresh = await this.#judgement.lists();
+      this.#count(fresh.snapshot);
       const startNs = timer.monotonicNs();
       await this.#meter.beforeRemoval();
       if (timer.monotonicNs() - startNs < MEASURE_NS_MAX) return fresh;
@@ -171,107 +196,70 @@ class Walk {
     }
   }
 
-  /** Fresh facts, and patience with pods that are only just starting: they may pull what no container uses yet. */
-  async #look(): Promise<Snapshot> {
-    const { look, timer } = this.#execution;
-    for (;;) {
-      const fresh = await look(this.#signal);
-      const starting = podStarting({ snapshot: fresh, waitedForPods: this.#waited });
-      if (starting.length === 0 || this.#signal.aborted) return fresh;
-      const pause = podPause(this.#waited);
-      await timer.sleep(toMs(pause), this.#signal);
-      this.#waited = duration(this.#waited + pause);
-    }
+  #count(snapshot: Snapshot): void {
+    if (snapshot === this.#counted) return;
+    this.#counted = snapshot;
+    this.#meter.listed(distinctImages(snapshot.images, "any").length);
   }
 
   async #remove(candidate: ImageCandidate, trigger: ImageTrigger): Promise<ImageResult> {
     const { image } = candidate;
     this.#execution.starting?.(candidate, this.#meter);
-    this.#calls += 1;
-    let failure: unknown = null;
+    this.#pace.count();
+    const removed = await removeImage(this.#execution, candidate);
     try {
-      await this.#execution.writer.removeImage(image.id);
-    } catch (thrown) {
-      failure = thrown;
-    }
-    try {
-      return await this.#verify(image, { trigger, failure });
+      return await this.#resultOf(image, removed, trigger);
     } catch (thrown) {
       // What the runtime did is recorded whatever happens; what came of it can no longer be seen, so the pass ends.
       this.#error = messageOf(thrown);
-      return failure === null ? unseen(image) : failedResult(failure);
+      return unseen(image);
     }
   }
 
-  /** The runtime's answer is no proof, in either direction: the list is. */
-  async #verify(image: Image, { trigger, failure }: Answered): Promise<ImageResult> {
-    const images = await this.#execution.runtime.listImages(new AbortController().signal);
-    const ids = new Set(images.map(({ id }) => id));
-    this.#meter.listed(ids.size);
-    const listed = ids.has(image.id);
-    this.#stall.noteAnswer(listed ? failure : null);
-    this.#error = this.#stall.unanswered();
-    if (listed && failure !== null) return failedResult(failure);
-    if (!listed) return await this.#credit(image, trigger);
-    this.#ghosts.push(image);
-    await this.#meter.afterGhost();
-    return { kind: "ghost" };
+  async #resultOf(
+    image: Image,
+    removed: ImageRemoved,
+    trigger: ImageTrigger,
+  ): Promise<ImageResult> {
+    this.#stall.noteAnswer(removed.kind === "failed" && removed.isUnanswered);
+    switch (removed.kind) {
+      case "gone":
+        return await this.#credit(image, trigger);
+      case "ghost":
+        this.#ghosts.push(image);
+        await this.#meter.afterGhost();
+        return { kind: "ghost" };
+      case "failed":
+        this.#error = this.#stall.unanswered();
+        return failedResult(removed.failure);
+      case "unseen":
+        this.#error = removed.message;
+        return removed.failure === null ? unseen(image) : failedResult(removed.failure);
+    }
   }
 
   async #credit(image: Image, trigger: ImageTrigger): Promise<ImageResult> {
-    if (this.#execution.limits.accounting === "reported") {
-      const measuredBytes = await this.#meter.afterRemoval(image.sizeBytes);
-      return {
-        kind: "removed",
-        reportedBytes: image.sizeBytes,
-        measuredBytes,
-        settled: "not-waited",
-      };
-    }
-    const settled = await this.#settler.settle(
-      image.sizeBytes,
-      trigger.kind !== "age" && this.#mayWait(),
-    );
-    const gained = await this.#meter.afterRemoval(image.sizeBytes);
+    await this.#meter.gainedNow();
+    const settled =
+      this.#execution.limits.accounting === "reported"
+        ? "not-waited"
+        : await this.#settler.settle(image.sizeBytes, trigger.kind !== "age" && this.#mayWait());
+    const measuredBytes = this.#meter.credit(image.sizeBytes);
     this.#stall.noteGain(this.#meter.gainedOnTargets());
-    return {
-      kind: "removed",
-      reportedBytes: image.sizeBytes,
-      measuredBytes: gained,
-      settled,
-    };
-  }
-
-  /** Only space on a disk is worth waiting for: a count is there at once, and a budget goes by what is told of the removal. */
-  #mayWait(): boolean {
-    const ofDisks = this.#execution.plan.targets.filter(isOfDisk);
-    return ofDisks.length > 0 && targetsMet(ofDisks, this.#progress()) === null;
-  }
-
-  #progress(): Progress {
-    return this.#meter.progress(this.#settler.release());
+    return { kind: "removed", reportedBytes: image.sizeBytes, measuredBytes, settled };
   }
 
   executed(end: ImageEnd): ImageExecuted {
-    const outcome: ImageOutcome = {
-      end,
-      items: this.#items,
-      ghosts: this.#ghosts,
-      error: this.#error,
-      ...this.#meter.totals(),
-    };
-    return { outcome, release: this.#settler.learned };
+    const totals = this.#meter.totals();
+    const told = { end, items: this.#items, ghosts: this.#ghosts, error: this.#error };
+    return { outcome: { ...told, ...totals }, release: this.#settler.learned };
   }
-}
-
-interface Answered {
-  readonly trigger: ImageTrigger;
-  /** What the call threw; `null`: it was answered with success. */
-  readonly failure: unknown;
 }
 
 const isOfDisk = ({ kind }: ImageTarget): boolean =>
   kind === "available-bytes" || kind === "free-inodes";
+
+const holdsImages = ({ roles }: Filesystem): boolean => roles.includes("imagefs");
 
 const isAged = (candidate: ImageCandidate): boolean =>
   candidate.triggers.some((trigger) => trigger.kind === "age");

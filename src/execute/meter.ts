@@ -3,8 +3,8 @@
 import type { ImageTarget } from "../model/plan.ts";
 import type { DiskReader, DiskReading } from "../observe/ports.ts";
 import { BYTES_PER_REPORTED_BYTE } from "../policy/futility.ts";
+import type { Progress } from "../policy/progress.ts";
 import type { SpaceRelease } from "../policy/release.ts";
-import type { Progress } from "./progress.ts";
 
 /** A filesystem by its device, and a path on it that is measured. */
 export interface Place {
@@ -97,12 +97,24 @@ export class Meter {
   /** What has appeared on the store's filesystem, or the target's, since before the removal; the larger of the two. */
   async gainedNow(): Promise<bigint> {
     await this.#read();
-    return this.#largestGain();
+    return this.gained();
   }
 
-  /** Credits the removal and returns what it gained on the filesystem that is over; never below 0. */
-  async afterRemoval(reportedBytes: bigint): Promise<bigint> {
-    await this.#read();
+  /** The same as it was measured last. */
+  gained(): bigint {
+    let largest = 0n;
+    for (const [device, reading] of this.#readings) {
+      const earlier = this.#beforeRemoval?.get(device);
+      if (earlier === undefined) continue;
+      const gained = reading.availableBytes - earlier.availableBytes;
+      if (gained > largest) largest = gained;
+    }
+    return largest;
+  }
+
+  /** Credits the removal with what was measured last, and returns what it gained on the filesystem that is over; never below 0. */
+  credit(reportedBytes: bigint): bigint {
+    this.#imageCount -= 1;
     this.#reportedBytes += reportedBytes;
     this.#reportedTotal += reportedBytes;
     this.#removed += 1;
@@ -129,7 +141,7 @@ export class Meter {
     return gains.reduce((sum, gain) => sum + (gain?.bytes ?? 0n) + (gain?.inodes ?? 0n), 0n);
   }
 
-  /** How many images the runtime lists after a removal. */
+  /** How many images the runtime lists, each once. */
   listed(imageCount: number): void {
     this.#imageCount = imageCount;
   }
@@ -199,17 +211,6 @@ export class Meter {
       });
     }
     this.#beforeRemoval = this.#readings;
-  }
-
-  #largestGain(): bigint {
-    let largest = 0n;
-    for (const [device, reading] of this.#readings) {
-      const earlier = this.#beforeRemoval?.get(device);
-      if (earlier === undefined) continue;
-      const gained = reading.availableBytes - earlier.availableBytes;
-      if (gained > largest) largest = gained;
-    }
-    return largest;
   }
 
   async #read(): Promise<void> {

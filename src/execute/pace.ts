@@ -22,13 +22,22 @@ export class Pace {
 
   /** Asked before each removal, which it counts when it lets it go. */
   async next(): Promise<Leave> {
+    const leave = await this.allows();
+    if (leave === "go") this.count();
+    return leave;
+  }
+
+  /** The same for a removal that may not come about; `count` is told of it when it does. */
+  async allows(): Promise<Leave> {
     const { maximumRemovals, removalInterval, timer, signal } = this.#options;
     if (signal.aborted) return "stopped";
     if (maximumRemovals !== null && this.#removals >= maximumRemovals) return "removal-limit";
     if (this.#removals > 0 && removalInterval > 0n)
       await timer.sleep(toMs(removalInterval), signal);
-    if (signal.aborted) return "stopped";
+    return signal.aborted ? "stopped" : "go";
+  }
+
+  count(): void {
     this.#removals += 1;
-    return "go";
   }
 }

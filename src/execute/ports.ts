@@ -1,11 +1,13 @@
 /** What execution needs of the world beside observation: the calls that remove. Only `gc` and `run` are given it. */
 
 import type { ContainerId, ImageId, SandboxId } from "../model/ids.ts";
+import type { Ledger } from "../model/ledger.ts";
 import type { PodLogDirectory } from "../model/snapshot.ts";
 
 /** The runtime, written. Every call has a deadline and throws `RuntimeError`; a thing that is already gone is a success. */
 export interface RuntimeWriter {
-  removeImage(id: ImageId): Promise<void>;
+  /** `name`: asks for it by this name, which has to mean the image, and not by its ID. */
+  removeImage(id: ImageId, name?: string): Promise<void>;
   /** The deadline is the configured one plus `graceSeconds`. */
   stopContainer(id: ContainerId, graceSeconds: number): Promise<void>;
   removeContainer(id: ContainerId): Promise<void>;
@@ -55,6 +57,13 @@ export interface HookRequest {
 export interface HookCaller {
   /** Resolves with the status of the answer, whatever it is; redirects are not followed. */
   get(request: HookRequest): Promise<number>;
+}
+
+/** The ledger, in memory; keeping it on disk never delays the caller and never fails it. */
+export interface LedgerMemory {
+  /** The newest ledger; takes in what another process wrote since. */
+  current(): Ledger;
+  replace(next: Ledger): void;
 }
 
 /** Time that passes: injected, so that tests need not wait. */

@@ -1,6 +1,6 @@
 /** Waits for space that a runtime frees with a delay, and watches a runtime of which it is not known yet whether it does. */
 
-import type { ReleaseSign, SpaceRelease } from "../policy/release.ts";
+import { type ReleaseSign, type SpaceRelease, TELLING_BYTES } from "../policy/release.ts";
 import type { Timer } from "./ports.ts";
 
 /** Longest wait for one removal. */
@@ -12,8 +12,6 @@ const SECOND_WATCH_MS = 2_000;
 /** Space that appears with a delay appears together: once a telling part came, this long without more means that it is all. */
 const QUIET_MS = 1_000;
 const TELLING_SHARE = 8n;
-/** Below this a gain cannot be told from what other programs do to the disk, so nothing is learned and nothing waited for. */
-export const TELLING_BYTES = 65_536n;
 const FIRST_PAUSE_MS = 20;
 const LONGEST_PAUSE_MS = 250;
 
@@ -36,21 +34,22 @@ export interface SettleInput {
   /** Whether the pass still needs space; one for age, count or everything unused never waits. */
   readonly mayWait: boolean;
   readonly budgetMs: number;
-  /** Measures what has appeared since before the removal; its errors go to the caller. */
-  readonly gainedBytes: () => Promise<bigint>;
+  /** What was there when the removal was answered, against before it. */
+  readonly gainedBytes: bigint;
+  /** Measures the same again; its errors go to the caller. */
+  readonly measure: () => Promise<bigint>;
   readonly timer: Timer;
 }
 
 /** Waits only where the runtime is not known to be immediate: up to 5 s, never past `budgetMs`. */
 export async function settle(input: SettleInput, signal: AbortSignal): Promise<Settling> {
-  const { release, reportedBytes, gainedBytes } = input;
+  const { release, reportedBytes, gainedBytes: gained } = input;
   const expected = input.expectedGainBytes ?? reportedBytes / 2n;
-  const gained = await gainedBytes();
   if (expected < TELLING_BYTES) return { settled: "not-waited", sign: null, waitedMs: 0 };
   if (gained >= expected) return { settled: "at-once", sign: "there-at-once", waitedMs: 0 };
   if (release === "immediate" || !input.mayWait)
     return { settled: "not-waited", sign: null, waitedMs: 0 };
-  const { risen, isWhole, waitedMs } = await watch(input, { gained, expected }, signal);
+  const { risen, isWhole, waitedMs } = await watch(input, expected, signal);
   if (risen >= TELLING_BYTES) return { settled: "afterwards", sign: "more-followed", waitedMs };
   // A watch that was cut short has shown nothing.
   const sign = gained >= TELLING_BYTES ? "none-followed" : "nothing-seen";
@@ -68,19 +67,15 @@ interface Watched {
   readonly waitedMs: number;
 }
 
-async function watch(
-  input: SettleInput,
-  from: { readonly gained: bigint; readonly expected: bigint },
-  signal: AbortSignal,
-): Promise<Watched> {
-  const { timer, gainedBytes, release, signsBefore, budgetMs } = input;
+async function watch(input: SettleInput, expected: bigint, signal: AbortSignal): Promise<Watched> {
+  const { timer, measure, release, signsBefore, budgetMs } = input;
   const startNs = timer.monotonicNs();
   const waited = (): number => Number((timer.monotonicNs() - startNs) / 1_000_000n);
   const wholeMs = release === "unknown" && signsBefore > 0 ? SECOND_WATCH_MS : SETTLE_REMOVAL_MS;
   const longestMs = Math.min(wholeMs, budgetMs);
-  const share = from.expected / TELLING_SHARE;
+  const share = expected / TELLING_SHARE;
   const telling = share > TELLING_BYTES ? share : TELLING_BYTES;
-  let lowest = from.gained;
+  let lowest = input.gainedBytes;
   let risen = 0n;
   let roseMs = Infinity;
   for (
@@ -89,13 +84,13 @@ async function watch(
     pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)
   ) {
     await timer.sleep(Math.min(pauseMs, Math.max(1, longestMs - waited())), signal);
-    const gained = await gainedBytes();
+    const gained = await measure();
     if (gained < lowest) lowest = gained;
     if (gained - lowest > risen) {
       risen = gained - lowest;
       if (risen >= telling) roseMs = waited();
     }
-    const isEnough = risen >= telling && (gained >= from.expected || risen >= from.expected);
+    const isEnough = risen >= telling && (gained >= expected || risen >= expected);
     if (isEnough || waited() - roseMs >= QUIET_MS) break;
   }
   return { risen, isWhole: !signal.aborted && longestMs === wholeMs, waitedMs: waited() };

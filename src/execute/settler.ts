@@ -1,7 +1,13 @@
 /** Settles the removals of one pass: what is learned of the runtime on the way, and how long the pass has waited. */
 
 import type { ReleaseRecord } from "../model/ledger.ts";
-import { learnRelease, type SpaceRelease, spaceReleaseOf } from "../policy/release.ts";
+import {
+  learnRelease,
+  noRelease,
+  releaseKey,
+  type SpaceRelease,
+  spaceReleaseOf,
+} from "../policy/release.ts";
 import type { ImageExecution } from "./image-execution.ts";
 import type { Meter } from "./meter.ts";
 import { settle, SETTLE_PASS_MS, type Settled } from "./settle.ts";
@@ -9,23 +15,24 @@ import { settle, SETTLE_PASS_MS, type Settled } from "./settle.ts";
 export class Settler {
   /** What is known by now of how the runtime frees space. */
   learned: ReleaseRecord;
-  readonly #execution: Pick<ImageExecution, "runtimeInfo" | "timer">;
+  readonly #execution: Pick<ImageExecution, "snapshot" | "timer">;
   readonly #meter: Meter;
   readonly #signal: AbortSignal;
   #waitedMs = 0;
 
   constructor(
-    execution: Pick<ImageExecution, "runtimeInfo" | "release" | "timer">,
+    execution: Pick<ImageExecution, "snapshot" | "ledger" | "timer">,
     pass: { readonly meter: Meter; readonly signal: AbortSignal },
   ) {
-    this.learned = execution.release;
+    const { ledger, snapshot } = execution;
+    this.learned = ledger.releases.get(releaseKey(snapshot.runtime)) ?? noRelease;
     this.#execution = execution;
     this.#meter = pass.meter;
     this.#signal = pass.signal;
   }
 
   release(): SpaceRelease {
-    return spaceReleaseOf(this.#execution.runtimeInfo, this.learned);
+    return spaceReleaseOf(this.#execution.snapshot.runtime, this.learned);
   }
 
   /** Whether this pass has waited for a delayed runtime as long as it may. */
@@ -43,7 +50,8 @@ export class Settler {
         expectedGainBytes: null,
         mayWait,
         budgetMs: SETTLE_PASS_MS - this.#waitedMs,
-        gainedBytes: () => this.#meter.gainedNow(),
+        gainedBytes: this.#meter.gained(),
+        measure: () => this.#meter.gainedNow(),
         timer: this.#execution.timer,
       },
       this.#signal,

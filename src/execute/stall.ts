@@ -1,6 +1,6 @@
 /** Tells a pass that makes no headway from one that merely is slow, so that it ends before it has removed everything in vain. */
 
-import { RuntimeError, type RuntimeErrorKind } from "../model/errors.ts";
+import type { RuntimeErrorKind } from "../model/errors.ts";
 
 /** Gains of nothing in a row, on a device that is over while others hold images too, that end the pass. */
 const REMOVALS_WITHOUT_GAIN = 3;
@@ -28,10 +28,9 @@ export class Stall {
     return this.#withoutGain >= REMOVALS_WITHOUT_GAIN;
   }
 
-  /** Takes in how a removal was answered whose image is still listed; `null`: it is not, or the runtime called it a success. */
-  noteAnswer(failure: unknown): void {
-    const unanswered = failure instanceof RuntimeError && isUnanswered(failure.kind);
-    this.#unanswered = unanswered ? this.#unanswered + 1 : 0;
+  /** Takes in whether a removal may still be under way. */
+  noteAnswer(mayBeUnderWay: boolean): void {
+    this.#unanswered = mayBeUnderWay ? this.#unanswered + 1 : 0;
   }
 
   /** Why no more should be asked for; `null`: nothing speaks against it. To ask for ever more would take more than is needed. */

@@ -4,7 +4,7 @@ import { assertNever } from "../model/assert.ts";
 import type { ImageOutcome } from "../model/outcome.ts";
 import type { Pass } from "../model/pass.ts";
 import type { ImageBlock } from "../model/reason.ts";
-import { imageBlock } from "../report/image-reasons.ts";
+import { imageBlock, imageKeep } from "../report/image-reasons.ts";
 
 /** Why a pass counts as failed; `null`: it came to a good end, which a futile one is too. */
 export function failureOf(pass: Pass): string | null {
@@ -49,8 +49,11 @@ function imageFailure(pass: Pass, images: ImageOutcome): string | null {
 function blockFailure(pass: Pass): string | null {
   const planned = (pass.plan.images?.blocks ?? []).find(({ kind }) => isFailure(kind));
   if (planned !== undefined) return imageBlock.text(planned);
-  const met = blocksOf(pass).find(isFailure);
-  return met === undefined ? null : `no image may be removed: ${met}`;
+  for (const { result } of pass.images?.items ?? []) {
+    if (result.kind !== "skipped" || result.reason.kind !== "blocked") continue;
+    if (isFailure(result.reason.block)) return imageKeep.text(result.reason);
+  }
+  return null;
 }
 
 const isFailure = (kind: ImageBlock["kind"]): boolean =>

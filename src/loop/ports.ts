@@ -1,7 +1,13 @@
 /** What passes and loops need beside observation and execution: memory, record, lock, hold. Narrow, and given by the composition root. */
 
 import type { LogUsers } from "../execute/log-users.ts";
-import type { HookCaller, LogRemover, RuntimeWriter, Timer } from "../execute/ports.ts";
+import type {
+  HookCaller,
+  LedgerMemory,
+  LogRemover,
+  RuntimeWriter,
+  Timer,
+} from "../execute/ports.ts";
 import type { Event } from "../model/event.ts";
 import type { HoldState } from "../model/hold.ts";
 import type { PassId } from "../model/ids.ts";
@@ -14,15 +20,8 @@ import type { Instant } from "../model/time.ts";
 import type { ObservePorts } from "../observe/observe.ts";
 import type { Verbosity } from "../report/log/log.ts";
 
-/** The ledger, in memory; keeping it on disk never delays the caller and never fails it. */
-export interface Memory {
-  /** The newest ledger; takes in what another process wrote since. */
-  current(): Ledger;
-  replace(next: Ledger): void;
-}
-
 /** A memory that forgets with the process: what `compat: kubelet`, `plan` and a broken disk use. */
-export function volatileMemory(first: Ledger): Memory {
+export function volatileMemory(first: Ledger): LedgerMemory {
   let ledger = first;
   return {
     current: () => ledger,
@@ -82,7 +81,7 @@ export interface EventSource {
 /** What is needed to observe and decide: nothing here can remove. */
 export interface ReadEngine {
   readonly observe: ObservePorts;
-  readonly memory: Memory;
+  readonly memory: LedgerMemory;
   readonly timer: Timer;
   readonly limits: () => Limits;
   readonly hold: () => HoldState;

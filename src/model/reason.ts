@@ -61,8 +61,8 @@ export type ImageKeepReason =
   | { readonly kind: "just-used" }
   /** No trigger asks for images. */
   | { readonly kind: "no-trigger" }
-  /** A trigger asks, and a reason that stands in `blocks` of the plan stops the whole pass. */
-  | { readonly kind: "blocked"; readonly block: ImageBlock["kind"] }
+  /** A trigger asks, and a reason that stands in `blocks` of the plan stops the whole pass. `detail`: where it came up only then. */
+  | { readonly kind: "blocked"; readonly block: ImageBlock["kind"]; readonly detail?: string }
   /** Its removal was not planned when the pass began, or facts changed before its turn came. */
   | { readonly kind: "changed"; readonly what: string };
 

@@ -97,6 +97,7 @@ function judgeTarget(ask: Ask, { images, usage }: Judgement, target: ImageTarget
   if (filesystem === undefined) return { target, futility: null };
   const facts = {
     images: images.map(({ image }) => image),
+    filesystems: snapshot.filesystems,
     logs: snapshot.logs,
     users: usage.users,
   };

@@ -7,6 +7,7 @@ import type { DiskBreakdown, Plan } from "../model/plan.ts";
 import type { ImageKeepReason } from "../model/reason.ts";
 import type { Filesystem, Image, Snapshot } from "../model/snapshot.ts";
 import { boundBytes, breakdownOf, reportedBytes } from "./futility.ts";
+import { imageUseOf } from "./image-use.ts";
 import { ownership } from "./ownership.ts";
 import { isImportName, repositoryOf } from "./reference.ts";
 import { type Usage, usageOf } from "./usage.ts";
@@ -79,7 +80,7 @@ function diskFindings(snapshot: Snapshot): readonly AuditFinding[] {
   return snapshot.filesystems
     .filter(({ roles }) => roles.includes("imagefs") || roles.includes("containerfs"))
     .flatMap((filesystem): readonly AuditFinding[] => {
-      const breakdown = withBlobs(breakdownOf(filesystem, snapshot), filesystem, snapshot.images);
+      const breakdown = withBlobs(breakdownOf(filesystem, snapshot), filesystem, snapshot);
       const { path, capacityBytes, imageUsedBytes, roles } = filesystem;
       const unexplained = breakdown.otherBytes * 100n > capacityBytes * UNEXPLAINED_PERCENT;
       const listed = reportedBytes(snapshot.images);
@@ -110,11 +111,11 @@ function diskFindings(snapshot: Snapshot): readonly AuditFinding[] {
 /** containerd's used bytes are its snapshots: the compressed blobs, whose sizes it reports, lie beside them. */
 function withBlobs(
   breakdown: DiskBreakdown,
-  { imageUsedBytes }: Filesystem,
-  images: readonly Image[],
+  filesystem: Filesystem,
+  snapshot: Snapshot,
 ): DiskBreakdown {
-  const blobs = reportedBytes(images);
-  if (imageUsedBytes === null || imageUsedBytes === 0n) return breakdown;
+  const blobs = reportedBytes(snapshot.images);
+  if (imageUseOf(filesystem, snapshot).bytes === null) return breakdown;
   const explained = blobs < breakdown.otherBytes ? blobs : breakdown.otherBytes;
   return {
     ...breakdown,

@@ -74,22 +74,19 @@ export function decideOnFreshLists(
   return limitedTo(input, decideContainersAgain(containerInput(input, pods), { ...lists, pods }));
 }
 
+type ListFacts = Pick<Decide, "snapshot" | "ledger"> & { readonly limits: Pick<Limits, "memory"> };
+
 const podsOf = (input: Decide): PodJudgement => judgePods(input.ledger.pods, podView(input));
 
-const podView = ({
-  snapshot,
-  ledger,
-  limits,
-}: Pick<Decide, "snapshot" | "ledger" | "limits">): PodView => ({
+const podView = ({ snapshot, ledger, limits }: ListFacts): PodView => ({
   ...snapshot,
   watched: ledger.watched,
   limits: limits.memory,
 });
 
 /** Whether the kubelet's list of pods may be believed, whose images count as used; `null`: there is no such list. */
-export const listSource = (
-  input: Pick<Decide, "snapshot" | "ledger" | "limits">,
-): PodSourceState | null => podSourceForImages(podView(input), input.ledger.pods);
+export const listSource = (input: ListFacts): PodSourceState | null =>
+  podSourceForImages(podView(input), input.ledger.pods);
 
 const containerPlan = (input: Decide, pods: PodJudgement): ContainerPlan =>
   limitedTo(input, decideContainers(containerInput(input, pods)));

@@ -3,6 +3,7 @@ import type { ImageId } from "../model/ids.ts";
 import type { DiskBreakdown, Futility, ImageTarget } from "../model/plan.ts";
 import type { ImageUser } from "../model/reason.ts";
 import { type Filesystem, type Image, logFactsOf, type Snapshot } from "../model/snapshot.ts";
+import { imageUseOf } from "./image-use.ts";
 
 /** How many times its reported size an image can take on disk: runtimes report compressed sizes, 1.05 to 4 times was measured. */
 export const BYTES_PER_REPORTED_BYTE = 5n;
@@ -10,7 +11,7 @@ export const BYTES_PER_REPORTED_BYTE = 5n;
 export type SpaceTarget = Extract<ImageTarget, { readonly kind: "available-bytes" }>;
 
 export interface Bound {
-  /** `used_bytes` of the image filesystem; `null` or 0: not told. */
+  /** `used_bytes` of the image filesystem; `null`: no figure. */
   readonly imageUsedBytes: bigint | null;
   /** Reported sizes of all images that nothing uses, added up. */
   readonly unusedReportedBytes: bigint;
@@ -18,13 +19,13 @@ export interface Bound {
 
 /** The most that removing every unused image could free. */
 export function boundBytes({ imageUsedBytes, unusedReportedBytes }: Bound): bigint {
-  return imageUsedBytes === null || imageUsedBytes <= 0n
+  return imageUsedBytes === null
     ? BYTES_PER_REPORTED_BYTE * unusedReportedBytes
     : imageUsedBytes + unusedReportedBytes;
 }
 
 /** What a bound is made from. */
-export type FutilityFacts = Pick<Snapshot, "images" | "logs"> & {
+export type FutilityFacts = Pick<Snapshot, "images" | "filesystems" | "logs"> & {
   readonly users: ReadonlyMap<ImageId, readonly ImageUser[]>;
 };
 
@@ -36,7 +37,7 @@ export function futilityOf(
 ): Futility {
   const unused = facts.images.filter(({ id }) => !facts.users.has(id));
   const bound = boundBytes({
-    imageUsedBytes: filesystem.imageUsedBytes,
+    imageUsedBytes: imageUseOf(filesystem, facts).bytes,
     unusedReportedBytes: reportedBytes(unused),
   });
   const needed = atLeastZero(target.relievedBytes - filesystem.availableBytes);
@@ -64,27 +65,26 @@ export interface Remaining {
 /** Judges again after a removal: whether what is left could still end what the target stands for. */
 export function stillUseful(remaining: Remaining): boolean {
   const { imageUsedBytes, gainedBytes } = remaining;
-  const told = imageUsedBytes !== null && imageUsedBytes > 0n;
-  const bound = told
-    ? atLeastZero(imageUsedBytes - gainedBytes) + remaining.unusedReportedBytes
-    : boundBytes({ imageUsedBytes: null, unusedReportedBytes: remaining.unusedReportedBytes });
+  const bound = boundBytes({
+    imageUsedBytes: imageUsedBytes === null ? null : atLeastZero(imageUsedBytes - gainedBytes),
+    unusedReportedBytes: remaining.unusedReportedBytes,
+  });
   return remaining.availableBytes + bound >= remaining.target.relievedBytes;
 }
 
 /** What fills the disk, as far as it can be told; the parts never add up to more than is used. */
 export function breakdownOf(
   filesystem: Filesystem,
-  facts: Pick<Snapshot, "images" | "logs">,
+  facts: Pick<Snapshot, "images" | "filesystems" | "logs">,
 ): DiskBreakdown {
-  const { capacityBytes, availableBytes, imageUsedBytes, containerUsedBytes, roles } = filesystem;
+  const { capacityBytes, availableBytes, containerUsedBytes, roles } = filesystem;
   let unexplained = atLeastZero(capacityBytes - availableBytes);
   const share = (bytes: bigint): bigint => {
     const part = bytes < 0n ? 0n : bytes < unexplained ? bytes : unexplained;
     unexplained -= part;
     return part;
   };
-  const told = imageUsedBytes !== null && imageUsedBytes > 0n;
-  const imagesBytes = share(told ? imageUsedBytes : reportedBytes(facts.images));
+  const imagesBytes = share(imageUseOf(filesystem, facts).bytes ?? reportedBytes(facts.images));
   const containersBytes = containerUsedBytes === null ? null : share(containerUsedBytes);
   // Pod logs lie on the node's own filesystem.
   const logs = roles.includes("nodefs") ? (logFactsOf(facts.logs)?.sizeBytes ?? null) : null;

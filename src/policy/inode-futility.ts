@@ -3,6 +3,7 @@
 import type { Futility, ImageTarget } from "../model/plan.ts";
 import type { Filesystem } from "../model/snapshot.ts";
 import { breakdownOf, type FutilityFacts } from "./futility.ts";
+import { imageUseOf } from "./image-use.ts";
 
 /** Of an image beside its layers' files: blobs, directories, metadata, which `inodes_used` leaves out on containerd. */
 const INODES_BESIDE_LAYERS = 32n;
@@ -16,8 +17,8 @@ export function inodeFutilityOf(
   facts: FutilityFacts,
 ): Futility | null {
   const unused = facts.images.filter(({ id }) => !facts.users.has(id)).length;
-  const used = filesystem.imageInodesUsed ?? 0n;
-  if (used <= 0n) return null;
+  const used = imageUseOf(filesystem, facts).inodes;
+  if (used === null) return null;
   const bound = inodeBound(used, unused);
   const missing = target.relievedInodes - filesystem.inodesFree;
   const needed = missing > 0n ? missing : 0n;
@@ -46,7 +47,7 @@ export interface InodesRemaining {
 /** Judges again after a removal. */
 export function inodesStillUseful(remaining: InodesRemaining): boolean {
   const { imageInodesUsed: used, gainedInodes } = remaining;
-  if (used === null || used <= 0n) return true;
+  if (used === null) return true;
   const left = used > gainedInodes ? used - gainedInodes : 0n;
   const bound = inodeBound(left, remaining.unusedImages);
   return remaining.inodesFree + bound >= remaining.target.relievedInodes;

@@ -16,6 +16,9 @@ export type ReleaseSign =
   /** More space appeared than was there when the call returned. */
   | "more-followed";
 
+/** Below this a gain cannot be told from what other programs do to the disk. */
+export const TELLING_BYTES = 65_536n;
+
 /** Nothing is known of the version yet. */
 export const noRelease: ReleaseRecord = { promptRemovals: 0, lateRemovals: 0 };
 
@@ -55,6 +58,10 @@ export function spaceReleaseOf(
   if (record.promptRemovals >= IMMEDIATE_SIGNS) return "immediate";
   return record.lateRemovals >= DELAYED_SIGNS ? "delayed" : "unknown";
 }
+
+/** Under which a runtime's record stands in the ledger. */
+export const releaseKey = ({ name, version }: Pick<RuntimeInfo, "name" | "version">): string =>
+  `${name}/${version}`;
 
 /** The record after one more removal. What was learned of a delay is given up as soon as a removal shows none. */
 export function learnRelease(record: ReleaseRecord, sign: ReleaseSign): ReleaseRecord {

@@ -1,10 +1,17 @@
 /** What is remembered after an observation: the next ledger, from the one before and what was seen. */
 import type { ContainerId, ImageId, PodUid, SandboxId } from "../model/ids.ts";
-import type { ContainerRecord, ImageRecord, Ledger, PodRecord } from "../model/ledger.ts";
+import type {
+  ContainerRecord,
+  ImageRecord,
+  Ledger,
+  PodRecord,
+  ReleaseRecord,
+} from "../model/ledger.ts";
 import type { MemoryLimits } from "../model/limits.ts";
-import type { Image, Snapshot } from "../model/snapshot.ts";
+import type { Image, RuntimeInfo, Snapshot } from "../model/snapshot.ts";
 import { duration, type Watched, watched } from "../model/time.ts";
 import { distinctImages, namesText } from "./image-index.ts";
+import { releaseKey } from "./release.ts";
 import type { Usage } from "./usage.ts";
 import { watch } from "./watch.ts";
 
@@ -95,6 +102,16 @@ export function rememberGhost(
   };
   return { ...ledger, images: new Map(ledger.images).set(image.id, { ...record, ghost }) };
 }
+
+/** What a pass learned of how the runtime frees space. */
+export const rememberRelease = (
+  ledger: Ledger,
+  runtime: RuntimeInfo,
+  release: ReleaseRecord,
+): Ledger => ({
+  ...ledger,
+  releases: new Map(ledger.releases).set(releaseKey(runtime), release),
+});
 
 type Grace = Pick<Ledger, "graceUntil" | "graceReason">;
 const NO_GRACE: Grace = { graceUntil: null, graceReason: null };

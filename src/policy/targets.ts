@@ -5,6 +5,7 @@ import type { ImageBlock } from "../model/reason.ts";
 import type { Filesystem, Snapshot } from "../model/snapshot.ts";
 import { reportedBytes } from "./futility.ts";
 import { distinctImages } from "./image-index.ts";
+import { imageUseOf } from "./image-use.ts";
 import { checkedInodes, checkedSpace, shortageOf, usedPercent } from "./space.ts";
 
 export interface DiskJudgement {
@@ -58,12 +59,18 @@ export function storeTargets(snapshot: Snapshot, limits: ImageLimits): readonly 
 
 /** What the image store takes: the runtime's figure, or the reported sizes where it gives none. */
 export function storeBytes(snapshot: Pick<Snapshot, "filesystems" | "images">): bigint {
-  const told = snapshot.filesystems.reduce(
-    (sum, { imageUsedBytes }) => sum + (imageUsedBytes ?? 0n),
+  const reported = snapshot.filesystems.reduce(
+    (sum, filesystem) => sum + (imageUseOf(filesystem, snapshot).bytes ?? 0n),
     0n,
   );
-  return told > 0n ? told : reportedBytes(distinctImages(snapshot.images, "any"));
+  return reported > 0n ? reported : reportedBytes(distinctImages(snapshot.images, "any"));
 }
+
+/** The filesystem that holds the images; `null`: the runtime names none. */
+export const storeFilesystem = ({
+  filesystems,
+}: Pick<Snapshot, "filesystems">): Filesystem | null =>
+  filesystems.find(({ roles }) => roles.includes("imagefs")) ?? null;
 
 /** Whether a threshold on space is in force: 100 without a maximum age is how the kubelet's image GC is switched off. */
 export const watchesSpace = ({ highPercent, maximumAge }: ImageLimits): boolean =>

@@ -54,7 +54,8 @@ export const imageKeep = reasons<ImageKeepReason>({
   },
   blocked: {
     title: "unused, removal is blocked",
-    text: ({ block }) => `unused; image removal is blocked: ${imageBlock.title(block)}`,
+    text: ({ block, detail }) =>
+      `unused; image removal is blocked: ${imageBlock.title(block)}${detail === undefined ? "" : ` (${clean(detail)})`}`,
   },
   changed: {
     title: "changed since the plan",

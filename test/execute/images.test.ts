@@ -1,20 +1,27 @@
 // The measured walk: it ends where the disk says so, credits only what was seen, and never trusts an answer alone.
 import { describe, expect, test } from "bun:test";
 
-import type { ImageExecution } from "../../src/execute/image-execution.ts";
+import type { FreshLists, ImageExecution } from "../../src/execute/image-execution.ts";
 import { executeImages } from "../../src/execute/images.ts";
+import { volatileMemory } from "../../src/loop/ports.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
+import type { HoldState } from "../../src/model/hold.ts";
 import type { ImageId } from "../../src/model/ids.ts";
 import type { ImageTarget } from "../../src/model/plan.ts";
-import type { Image } from "../../src/model/snapshot.ts";
+import type { Image, Snapshot } from "../../src/model/snapshot.ts";
 import { duration, seconds } from "../../src/model/time.ts";
+import { imageKeep } from "../../src/report/image-reasons.ts";
 import {
   aCandidate,
   aContainer,
+  aFilesystem,
+  aLedger,
+  anImage,
   anImagePlan,
   aSandbox,
   aSnapshot,
   defaultImageLimits,
+  defaultLimits,
   MIB,
   NOW,
   spaceTarget,
@@ -40,8 +47,22 @@ interface Behaviour {
   /** Bytes that another program writes before each removal. */
   readonly writes?: bigint;
   readonly beforeLook?: (world: World) => void;
+  /** What the node lists beside the images, or in place of them. */
+  readonly node?: () => Partial<Snapshot>;
   readonly execution?: Partial<ImageExecution>;
 }
+
+const STORE = aFilesystem({ path: "/var/lib/containerd", imageUsedBytes: null });
+const listsOf = (node: Partial<Snapshot>): FreshLists => ({
+  snapshot: aSnapshot(node),
+  missed: new Set(),
+});
+
+/** A ledger that knows how the runtime of these tests frees space. */
+const knowing = (promptRemovals: number) =>
+  aLedger({ releases: new Map([["containerd/1.7.24", { promptRemovals, lateRemovals: 0 }]]) });
+
+const defaults = { ...defaultImageLimits, minimumAge: duration(0n) };
 
 const nameOf = (image: Image): string => /\/(.+):/.exec(image.repoTags[0] ?? "")?.[1] ?? "";
 
@@ -71,16 +92,19 @@ function worldOf(names: readonly string[], available: bigint, behaviour: Behavio
     if (behaviour.lateMs === undefined) world.available += bytes;
     else world.pending.push({ atMs: world.clockMs + behaviour.lateMs, bytes });
   };
+  const images = (): readonly Image[] => [...world.listed.values()];
+  const ledger = aLedger();
   const execution = (target: bigint, change: Partial<ImageExecution> = {}): ImageExecution => ({
     plan: anImagePlan(candidates, { targets: [spaceTarget(target, target - available)] }),
-    limits: defaultImageLimits,
-    store: { device: "8:1", path: "/var/lib/containerd", usedBytes: null },
-    severalStores: false,
+    snapshot: aSnapshot({ images: images(), filesystems: [STORE] }),
+    ledger,
+    limits: { ...defaults, whenFutile: "collect" },
+    memoryLimits: defaultLimits.memory,
+    purpose: { kind: "periodic" },
     waitedForPods: duration(0n),
-    imageCount: candidates.length,
-    runtimeInfo: { name: "containerd", version: "2.1.9" },
-    release: { promptRemovals: 0, lateRemovals: 0 },
-    runtime: { listImages: async () => [...world.listed.values()] },
+    runtime: { imageStatus: async (id) => images().find((image) => image.id === id) ?? null },
+    memory: volatileMemory(ledger),
+    hold: () => ({ kind: "none" }),
     writer: { removeImage },
     disk: {
       measure: async () => {
@@ -100,13 +124,11 @@ function worldOf(names: readonly string[], available: bigint, behaviour: Behavio
       },
     },
     now: () => NOW,
-    look: async () => {
+    lists: async () => {
       world.available -= behaviour.writes ?? 0n;
       behaviour.beforeLook?.(world);
-      return aSnapshot({ images: [...world.listed.values()] });
+      return listsOf({ images: images(), ...behaviour.node?.() });
     },
-    reconsider: () => null,
-    stillUseful: () => true,
     done: () => undefined,
     ...behaviour.execution,
     ...change,
@@ -154,8 +176,9 @@ describe("the measured walk", () => {
   test("on a runtime known to free space with a delay, leaves the rest to the next pass after a minute of waiting", async () => {
     const names = Array.from({ length: 20 }, (_, index) => `i${index}`);
     const { world, execution } = worldOf(names, 1_000n * MIB, { lateMs: 10_000_000 });
-    const runtimeInfo = { name: "containerd", version: "2.0.3" };
-    const outcome = await run(execution(2_000n * MIB, { runtimeInfo }));
+    const base = execution(2_000n * MIB);
+    const runtime = { ...base.snapshot.runtime, version: "2.0.3" };
+    const outcome = await run({ ...base, snapshot: { ...base.snapshot, runtime } });
     expect(outcome.end).toBe("settle-exhausted");
     expect(world.removals).toHaveLength(12);
     expect(world.clockMs).toBeLessThanOrEqual(60_100);
@@ -166,9 +189,7 @@ describe("the measured walk", () => {
     const { world, execution } = worldOf(names, 1_000n * MIB, {
       frees: (name) => (name === "e" ? 400n * MIB : 0n),
     });
-    const outcome = await run(
-      execution(1_300n * MIB, { release: { promptRemovals: 3, lateRemovals: 0 } }),
-    );
+    const outcome = await run(execution(1_300n * MIB, { ledger: knowing(3) }));
     expect(outcome.end).toBe("target-reached");
     expect(world.removals).toEqual(names);
     expect(world.clockMs).toBe(0);
@@ -253,11 +274,11 @@ describe("the measured walk", () => {
   });
 
   test("a failed look ends the pass: what is in use is no longer known", async () => {
-    const look = async () => {
+    const lists = async () => {
       throw new RuntimeError("unreachable", "the runtime went away");
     };
     const { world, execution } = worldOf(["a"], 1_000n * MIB);
-    const outcome = await run(execution(1_100n * MIB, { look }));
+    const outcome = await run(execution(1_100n * MIB, { lists }));
     expect(outcome).toMatchObject({
       end: "observation-failed",
       error: "the runtime went away",
@@ -268,10 +289,10 @@ describe("the measured walk", () => {
 
   test("a removal whose outcome can no longer be seen is recorded all the same, and the pass ends", async () => {
     const { world, execution } = worldOf(["a", "b"], 1_000n * MIB);
-    const listImages = async () => {
+    const imageStatus = async () => {
       throw new RuntimeError("unreachable", "the runtime went away");
     };
-    const outcome = await run(execution(1_900n * MIB, { runtime: { listImages } }));
+    const outcome = await run(execution(1_900n * MIB, { runtime: { imageStatus } }));
     expect(outcome).toMatchObject({ end: "observation-failed", error: "the runtime went away" });
     expect(outcome.items.map((item) => item.result)).toMatchObject([
       { kind: "removed", measuredBytes: 0n, settled: "not-seen" },
@@ -298,21 +319,20 @@ describe("the measured walk", () => {
   });
 
   test("what facts protect after the plan was made is skipped and never passed to RemoveImage", async () => {
-    const { world, execution } = worldOf(["a", "b"], 1_000n * MIB);
-    const outcome = await run(
-      execution(1_100n * MIB, {
-        reconsider: (candidate) => (nameOf(candidate.image) === "a" ? { kind: "pinned" } : null),
-      }),
-    );
+    const { world, execution } = worldOf(["a", "b"], 1_000n * MIB, {
+      node: () => ({ images: [anImage("a", { pinned: true }), anImage("b")] }),
+    });
+    const outcome = await run(execution(1_100n * MIB));
     expect(outcome.items[0]?.result).toEqual({ kind: "skipped", reason: { kind: "pinned" } });
     expect(world.removals).toEqual(["b"]);
   });
 
   test("ends as futile as soon as what is left could not help any more", async () => {
-    const { world, execution } = worldOf(["a", "b", "c"], 1_000n * MIB);
-    const outcome = await run(execution(1_900n * MIB, { stillUseful: (rest) => rest.length > 2 }));
+    const { world, execution } = worldOf(["a", "b", "c"], 1_000n * MIB, { frees: () => 10n * MIB });
+    // By the bound an image frees five times its 100 MiB: the last one alone no longer does.
+    const outcome = await run(execution(1_900n * MIB, { ledger: knowing(3), limits: defaults }));
     expect(outcome.end).toBe("futile");
-    expect(world.removals).toEqual(["a"]);
+    expect(world.removals).toEqual(["a", "b"]);
   });
 
   test("nothing is removed while the disk has enough already", async () => {
@@ -323,7 +343,7 @@ describe("the measured walk", () => {
 
   test("a removal limit ends the pass, and an abort ends it after the removal in flight", async () => {
     const limited = worldOf(["a", "b", "c"], 1_000n * MIB);
-    const limits = { ...defaultImageLimits, maximumRemovals: 1 };
+    const limits = { ...defaults, maximumRemovals: 1 };
     expect((await run(limited.execution(1_900n * MIB, { limits }))).end).toBe("removal-limit");
     expect(limited.world.removals).toEqual(["a"]);
     const stopped = worldOf(["a", "b", "c"], 1_000n * MIB);
@@ -340,8 +360,9 @@ describe("the measured walk", () => {
     });
     const outcome = await run(
       execution(1_900n * MIB, {
-        store: { device: "8:2", path: "/elsewhere", usedBytes: null },
-        release: { promptRemovals: 3, lateRemovals: 0 },
+        snapshot: aSnapshot({ filesystems: [{ ...STORE, device: "8:2", path: "/elsewhere" }] }),
+        ledger: knowing(3),
+        limits: { ...defaults, whenFutile: "collect" },
       }),
     );
     expect(outcome.end).toBe("no-gain");
@@ -351,7 +372,7 @@ describe("the measured walk", () => {
 
 describe("accounting as reported", () => {
   const limits = {
-    ...defaultImageLimits,
+    ...defaults,
     accounting: "reported" as const,
     compat: "kubelet" as const,
   };
@@ -379,24 +400,22 @@ describe("a pod that is starting", () => {
 
   test("is waited for until it has its container, and then its image is in use", async () => {
     let looks = 0;
-    const { world, execution } = worldOf(["a"], 1_000n * MIB);
-    const look = async () => {
-      looks += 1;
-      const containers = looks < 4 ? [] : [aContainer("c", { sandboxId: sandbox.id })];
-      return aSnapshot({ images: [...world.listed.values()], sandboxes: [sandbox], containers });
-    };
-    const reconsider: ImageExecution["reconsider"] = (_, fresh) =>
-      fresh.containers.length > 0 ? { kind: "in-use", users: [] } : null;
-    const outcome = await run(execution(1_100n * MIB, { look, reconsider }));
+    const { world, execution } = worldOf(["a"], 1_000n * MIB, {
+      node: () => {
+        looks += 1;
+        const its = { sandboxId: sandbox.id, imageId: anImage("a").id };
+        return { sandboxes: [sandbox], containers: looks < 4 ? [] : [aContainer("c", its)] };
+      },
+    });
+    const outcome = await run(execution(1_100n * MIB));
     expect(outcome.items.map((item) => item.result.kind)).toEqual(["skipped"]);
     expect(world.removals).toEqual([]);
   });
 
   test("is waited for two minutes at most", async () => {
-    const { world, execution } = worldOf(["a"], 1_000n * MIB);
-    const look = async () =>
-      aSnapshot({ images: [...world.listed.values()], sandboxes: [sandbox] });
-    expect((await run(execution(1_100n * MIB, { look }))).end).toBe("target-reached");
+    const node = () => ({ sandboxes: [sandbox] });
+    const { world, execution } = worldOf(["a"], 1_000n * MIB, { node });
+    expect((await run(execution(1_100n * MIB))).end).toBe("target-reached");
     expect(world.clockMs).toBe(120_000);
   });
 });
@@ -450,13 +469,14 @@ describe("what a pass credits itself with", () => {
 });
 
 describe("images on several filesystems", () => {
-  const prompt = { promptRemovals: 3, lateRemovals: 0 };
+  const ledger = knowing(3);
 
   test("three that gain nothing where it is full end the pass, even where the full one is the store's own", async () => {
     const { world, execution } = worldOf(["a", "b", "c", "d", "e"], 1_000n * MIB, {
       frees: () => 0n,
     });
-    const outcome = await run(execution(1_900n * MIB, { severalStores: true, release: prompt }));
+    const snapshot = aSnapshot({ filesystems: [STORE, { ...STORE, device: "8:2" }] });
+    const outcome = await run(execution(1_900n * MIB, { snapshot, ledger }));
     expect(outcome.end).toBe("no-gain");
     expect(world.removals).toHaveLength(3);
   });
@@ -465,47 +485,59 @@ describe("images on several filesystems", () => {
     const { world, execution } = worldOf(["a", "b", "c", "d", "e"], 1_000n * MIB, {
       frees: (name) => (name === "e" ? 900n * MIB : 0n),
     });
-    expect((await run(execution(1_900n * MIB, { release: prompt }))).end).toBe("target-reached");
+    expect((await run(execution(1_900n * MIB, { ledger }))).end).toBe("target-reached");
     expect(world.removals).toHaveLength(5);
   });
 });
 
 test("an image that is listed twice counts once towards the number of images", async () => {
-  const { world, execution } = worldOf(["a", "b", "c", "d"], 1_000n * MIB);
-  const twice = async () => [...world.listed.values()].flatMap((image) => [image, image]);
+  const { world, execution } = worldOf(["a", "b", "c", "d"], 1_000n * MIB, {
+    node: () => ({
+      images: ["a", "b", "c", "d"].flatMap((name) => [anImage(name), anImage(name)]),
+    }),
+  });
   const target: ImageTarget = {
     kind: "image-count",
     trigger: { kind: "count" },
     maximumImages: 3,
     wantedImages: 1,
   };
-  const given = execution(1_000n * MIB, { runtime: { listImages: twice } });
+  const given = execution(1_000n * MIB);
   const outcome = await run({ ...given, plan: { ...given.plan, targets: [target] } });
   expect(outcome.end).toBe("target-reached");
   expect(world.removals).toEqual(["a"]);
 });
 
-test.each(["on-hold", "usage-unknown"] as const)(
-  "%s in the middle of a pass ends it before the next removal",
-  async (block) => {
-    const { world, execution } = worldOf(["a", "b", "c"], 1_000n * MIB);
-    let asked = 0;
-    const outcome = await run(
-      execution(1_900n * MIB, {
-        // It lasts for one look only: the pass has ended by the next one.
-        reconsider: () => ((asked += 1) === 2 ? { kind: "blocked", block } : null),
-      }),
-    );
-    expect(outcome.end).toBe("blocked");
-    expect(world.removals).toEqual(["a"]);
-    expect(outcome.items).toHaveLength(2);
-  },
-);
+test("a hold that begins in the middle of a pass ends it before the next removal", async () => {
+  const { world, execution } = worldOf(["a", "b", "c"], 1_000n * MIB);
+  let asked = 0;
+  const hold = (): HoldState =>
+    (asked += 1) === 2 ? { kind: "held", until: null, since: null, reason: "" } : { kind: "none" };
+  const outcome = await run(execution(1_900n * MIB, { hold }));
+  expect(outcome.end).toBe("blocked");
+  expect(world.removals).toEqual(["a"]);
+  expect(outcome.items).toHaveLength(2);
+});
+
+test("a use that cannot be told in the middle of a pass ends it, and names container and reference", async () => {
+  let looks = 0;
+  const stranger = aContainer("web", { imageName: "registry.example/unknown:1", imageRef: "" });
+  const { world, execution } = worldOf(["a", "b", "c"], 1_000n * MIB, {
+    node: () => ((looks += 1) === 2 ? { containers: [stranger] } : {}),
+  });
+  const outcome = await run(execution(1_900n * MIB));
+  expect(outcome.end).toBe("blocked");
+  expect(world.removals).toEqual(["a"]);
+  const result = outcome.items[1]?.result;
+  const reason = result?.kind === "skipped" ? imageKeep.text(result.reason) : "";
+  expect(reason).toContain("registry.example/unknown:1");
+  expect(reason).toContain("web");
+});
 
 test("a pass that has waited for starting pods already waits no longer than two minutes in all", async () => {
-  const { world, execution } = worldOf(["a"], 1_000n * MIB);
   const sandbox = aSandbox("new", { createdAt: NOW });
-  const look = async () => aSnapshot({ images: [...world.listed.values()], sandboxes: [sandbox] });
-  await run(execution(1_100n * MIB, { look, waitedForPods: seconds(90) }));
+  const node = () => ({ sandboxes: [sandbox] });
+  const { world, execution } = worldOf(["a"], 1_000n * MIB, { node });
+  await run(execution(1_100n * MIB, { waitedForPods: seconds(90) }));
   expect(world.clockMs).toBe(30_000);
 });

@@ -1,19 +1,22 @@
 // Waiting for space: once per version of a runtime where nothing is known of it, and only for space on a disk.
 import { describe, expect, test } from "bun:test";
 
-import type { ImageExecution } from "../../src/execute/image-execution.ts";
 import { executeImages } from "../../src/execute/images.ts";
+import { volatileMemory } from "../../src/loop/ports.ts";
 import type { ImageId } from "../../src/model/ids.ts";
 import type { ReleaseRecord } from "../../src/model/ledger.ts";
 import type { ImageTarget } from "../../src/model/plan.ts";
+import type { RuntimeInfo } from "../../src/model/snapshot.ts";
 import { duration } from "../../src/model/time.ts";
-import { noRelease, spaceReleaseOf } from "../../src/policy/release.ts";
+import { noRelease, releaseKey, spaceReleaseOf } from "../../src/policy/release.ts";
 import {
   aCandidate,
   aFilesystem,
+  aLedger,
   anImagePlan,
   aSnapshot,
   defaultImageLimits,
+  defaultLimits,
   MIB,
   NOW,
   spaceTarget,
@@ -23,7 +26,7 @@ import { familyImages, unsharedBytes } from "../support/families.ts";
 const CONTAINERD = { name: "containerd", version: "2.1.9" };
 
 interface Setting {
-  readonly runtimeInfo?: ImageExecution["runtimeInfo"];
+  readonly runtimeInfo?: Pick<RuntimeInfo, "name" | "version">;
   readonly release?: ReleaseRecord;
   readonly targets?: readonly ImageTarget[];
   readonly storeBytes?: bigint;
@@ -58,17 +61,29 @@ async function passOver(setting: Setting = {}) {
     sleep: async (ms: number) => void (clockMs += ms),
   };
   const targets = setting.targets ?? [spaceTarget(begun + 20n * MIB, 20n * MIB)];
+  const images = [...listed.values()];
+  const filesystems = [aFilesystem({ path: "/", imageUsedBytes: setting.storeBytes ?? null })];
+  const about = setting.runtimeInfo ?? CONTAINERD;
+  const snapshot = aSnapshot({
+    images,
+    filesystems,
+    runtime: { ...aSnapshot().runtime, ...about },
+  });
+  const ledger = aLedger({
+    releases: new Map([[releaseKey(about), setting.release ?? noRelease]]),
+  });
   const { outcome, release } = await executeImages(
     {
       plan: anImagePlan(candidates, { targets }),
-      limits: defaultImageLimits,
-      store: { device: "8:1", path: "/", usedBytes: setting.storeBytes ?? null },
-      severalStores: false,
+      limits: { ...defaultImageLimits, minimumAge: duration(0n), whenFutile: "collect" },
+      memoryLimits: defaultLimits.memory,
+      purpose: { kind: "periodic" },
       waitedForPods: duration(0n),
-      imageCount: candidates.length,
-      runtimeInfo: setting.runtimeInfo ?? CONTAINERD,
-      release: setting.release ?? noRelease,
-      runtime: { listImages: async () => [...listed.values()] },
+      snapshot,
+      ledger,
+      memory: volatileMemory(ledger),
+      hold: () => ({ kind: "none" }),
+      runtime: { imageStatus: async (id) => listed.get(id as ImageId) ?? null },
       writer: {
         removeImage: async (id) => {
           listed.delete(id);
@@ -83,9 +98,10 @@ async function passOver(setting: Setting = {}) {
       },
       timer,
       now: () => NOW,
-      look: async () => aSnapshot({ images: [...listed.values()] }),
-      reconsider: () => null,
-      stillUseful: () => true,
+      lists: async () => ({
+        snapshot: { ...snapshot, images: [...listed.values()] },
+        missed: new Set(),
+      }),
       done: () => undefined,
     },
     new AbortController().signal,

@@ -209,7 +209,7 @@ describe("a pass", () => {
     const fake = aNode();
     const known: boolean[] = [];
     fake.world.before = (method) => {
-      if (method === "ListImages" && fake.writes.length === 1)
+      if (method === "ImageStatus" && fake.writes.length === 1)
         known.push(fake.engine.memory.current().images.has(idOf("a")));
     };
     await run(fake, ALL);
@@ -230,8 +230,8 @@ describe("an image that is removed and does not go", () => {
         writer: {
           ...writer,
           // The runtime says yes and does nothing.
-          removeImage: async (id) => {
-            if (id === idOf("a")) fake.writes.push(`RemoveImage ${id}`);
+          removeImage: async (id, name = id) => {
+            if (id === idOf("a")) fake.writes.push(`RemoveImage ${name}`);
             else await writer.removeImage(id);
           },
         },
@@ -287,12 +287,12 @@ describe("what is remembered of an image while its removal is under way", () => 
     let asked = false;
     let after: ImageRecord | undefined = known;
     fake.world.before = (method, id) => {
-      if (method === "RemoveImage" && id === idOf("a")) {
+      if (id === idOf("a") && method === "RemoveImage") {
         const { memory } = fake.engine;
         const images = new Map(memory.current().images).set(idOf("a"), known);
         memory.replace({ ...memory.current(), images });
         asked = true;
-      } else if (asked && method === "ListImages") {
+      } else if (asked && method === "RemoveImage") {
         after = fake.world.ledger.images.get(idOf("a"));
         asked = false;
       }

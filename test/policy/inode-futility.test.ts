@@ -17,7 +17,12 @@ const target: InodeTarget = {
   wantedInodes: 90_000n,
   relievedInodes: 50_000n,
 };
-const facts = { images: [anImage("a"), anImage("b")], logs: null, users: new Map() };
+const facts = {
+  images: [anImage("a"), anImage("b")],
+  filesystems: [],
+  logs: null,
+  users: new Map(),
+};
 const short = (change: Partial<Filesystem> = {}) => aFilesystem({ inodesFree: 10_000n, ...change });
 
 describe("a filesystem that is short of inodes", () => {

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 
 import type { Snapshot } from "../../src/model/snapshot.ts";
 import { instant, minutes, seconds } from "../../src/model/time.ts";
-import { recheckImage } from "../../src/policy/recheck.ts";
+import { recheckImages } from "../../src/policy/recheck.ts";
 import { aContainer, aFilesystem, anImage, aSandbox, GIB, NOW } from "../support/build/values.ts";
 import { inputOf, type Node, planOf } from "./judging.ts";
 
@@ -14,7 +14,7 @@ function again(fresh: Partial<Snapshot>, node: Node = {}): unknown {
   const candidate = planOf(whole).candidates.find(({ image }) => image.id === app.id);
   if (candidate === undefined) throw new Error("the image under test is no candidate of its plan");
   const input = inputOf(whole);
-  return recheckImage(candidate, { ...input, snapshot: { ...input.snapshot, ...fresh } });
+  return recheckImages({ ...input, snapshot: { ...input.snapshot, ...fresh } })(candidate);
 }
 
 test("on the same facts the candidate may go", () => {
@@ -42,7 +42,11 @@ describe("what changed since the plan stops its removal", () => {
 
   test("a container whose image cannot be told", () => {
     const containers = [aContainer("new", { imageName: "registry.example/gone:1" })];
-    expect(again({ containers })).toEqual({ kind: "blocked", block: "usage-unknown" });
+    expect(again({ containers })).toEqual({
+      kind: "blocked",
+      block: "usage-unknown",
+      detail: expect.stringContaining("registry.example/gone:1"),
+    });
   });
 });
 

@@ -8,7 +8,7 @@ import type { Criterion } from "../../src/model/selection.ts";
 import type { Snapshot } from "../../src/model/snapshot.ts";
 import { minutes } from "../../src/model/time.ts";
 import { type DecideImages, decideImages } from "../../src/policy/images.ts";
-import { recheckImage } from "../../src/policy/recheck.ts";
+import { recheckImages } from "../../src/policy/recheck.ts";
 import { aContainer } from "../support/build/values.ts";
 import { randomNode } from "./image-node.ts";
 
@@ -183,9 +183,9 @@ test("a candidate that a container came to use is not removed, any other still i
         containers: [...containers, container],
         imageVolumes: new Map(imageVolumes).set(container.id, { kind: "known", references: [] }),
       });
-      expect(recheckImage(first, fresh)?.kind).toBe("in-use");
+      expect(recheckImages(fresh)(first)?.kind).toBe("in-use");
       if (second !== undefined && input.limits.keepPerRepository === 0)
-        expect(recheckImage(second, fresh)).toBeNull();
+        expect(recheckImages(fresh)(second)).toBeNull();
     }),
     RUNS,
   );

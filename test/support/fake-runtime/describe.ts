@@ -14,6 +14,8 @@ export interface ImageDescription {
   /** As reported; the sum of the layers by default. */
   readonly sizeBytes?: number | bigint;
   readonly pinned?: boolean;
+  /** An OCI artifact on CRI-O: its removal by ID answers OK and does nothing; by a name it goes. */
+  readonly artifact?: boolean;
   /** Layers with the same ID are shared. By default one of its own, of `sizeBytes`. */
   readonly layers?: readonly LayerDescription[];
 }

@@ -76,6 +76,7 @@ export class FakeNode {
     const image = this.findImage(reference);
     if (image === undefined) return false;
     if (this.ghosts.has(image.id)) return true;
+    if (image.artifact === true && reference === image.id) return true;
     for (let at = this.images.length - 1; at >= 0; at -= 1) {
       const candidate = this.images[at];
       if (candidate?.id !== image.id) continue;

@@ -45,3 +45,13 @@ export const containerd17: Traits = {
   messageLimitBytes: 16 * 1024 * 1024,
   batchSize: 500,
 };
+
+/** Where CRI-O 1.37 differs. Its `ImageFsInfo` measures a directory of metadata: a test gives the node such a figure. */
+export const crio137: Partial<Traits> = {
+  name: "cri-o",
+  version: "1.37.0",
+  imageIds: true,
+  imageRefs: "digest",
+  statusInfo: { config: "" },
+  refusesUsedImages: true,
+};

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 
-import { makeLook } from "../../src/loop/look.ts";
+import { freshLists } from "../../src/loop/fresh-lists.ts";
 import type { EventFeed } from "../../src/loop/ports.ts";
 import type { ContainerId } from "../../src/model/ids.ts";
 import type { Container, Image } from "../../src/model/snapshot.ts";
@@ -46,14 +46,18 @@ function lookAt(setting: Setting = {}) {
   };
   const events: EventFeed = { announcedSince: setting.announced ?? (() => []) };
   const first = aSnapshot({ images: setting.planned ?? [] });
-  const look = makeLook({
+  const said: string[] = [];
+  const fresh = freshLists({
+    say: (message) => void said.push(message),
     observe: { runtime, host: observe.host },
     events,
     timer,
     first: { ...first, runtime: { ...first.runtime, version: setting.version ?? "1.7.24" } },
   });
+  const look = async (signal: AbortSignal) => (await fresh(signal)).snapshot;
+  const missed = async () => [...(await fresh(never)).missed];
   const lists = (): number => fake.calls.filter((call) => call === "ListContainers").length;
-  return { ...fake, look, lists, timer };
+  return { ...fake, look, missed, lists, said, timer };
 }
 
 describe("how old a look may be", () => {
@@ -63,27 +67,19 @@ describe("how old a look may be", () => {
     expect(lists()).toBe(1);
   });
 
-  test("lists that cost little are taken again for each removal", async () => {
+  test("lists serve for less than a second, and then the node is listed again", async () => {
     const { look, lists, timer } = lookAt({ takes: { ListContainers: 2 } });
-    await look(never);
-    await timer.sleep(5, never);
-    await look(never);
-    expect(lists()).toBe(2);
-  });
-
-  test("costly lists serve again for as long as they took, and never for more than a second", async () => {
-    const { look, lists, timer } = lookAt({ takes: { ListContainers: 30_000 } });
-    await look(never);
+    const first = await look(never);
     await timer.sleep(700, never);
-    await look(never);
+    expect(await look(never)).toBe(first);
     expect(lists()).toBe(1);
-    await timer.sleep(100, never);
-    await look(never);
+    await timer.sleep(50, never);
+    expect(await look(never)).not.toBe(first);
     expect(lists()).toBe(2);
   });
 
   test("where asking about one container took longer than a second, containers are listed once more", async () => {
-    const { look, lists, world } = lookAt({
+    const { look, lists, world, said } = lookAt({
       version: "2.1.0",
       takes: { ContainerStatus: 1_500 },
       containers: [aContainer("new")],
@@ -91,19 +87,22 @@ describe("how old a look may be", () => {
     const seen = await look(never);
     expect(lists()).toBe(2);
     expect(seen.containers).toEqual(world.containers);
+    expect(said).toEqual([]);
   });
 
-  test("a node that cannot be looked at within a second gives no look at all", async () => {
-    let count = 0;
-    const { look, lists } = lookAt({
-      version: "2.1.0",
-      takes: { ContainerStatus: 1_500 },
-      // Each list has one more container whose status takes its time.
-      beforeList: (world) => world.containers.push(aContainer(`c${(count += 1)}`)),
-    });
-    const thrown = await look(never).catch((error: unknown) => error);
-    expect(String(thrown)).toContain("within a second");
-    expect(lists()).toBeLessThan(10);
+  test("a node whose lists take three seconds is collected on lists up to a second older than that, and the pass says so once", async () => {
+    const { look, lists, said, timer } = lookAt({ takes: { ListContainers: 3_000 } });
+    await look(never);
+    expect(lists()).toBe(2);
+    expect(said).toHaveLength(1);
+    expect(said[0]).toContain("3.0 s");
+    await timer.sleep(700, never);
+    await look(never);
+    expect(lists()).toBe(2);
+    await timer.sleep(100, never);
+    await look(never);
+    expect(lists()).toBe(3);
+    expect(said).toHaveLength(1);
   });
 });
 
@@ -119,22 +118,27 @@ describe("a pass that lasts", () => {
     expect((await look(never)).keep.rules).toEqual(rules);
   });
 
-  test("takes an image that went and came back for another one than was planned", async () => {
+  test("lists an image that went and came back, and knows it for another one than was planned", async () => {
     const image = anImage("a");
-    const { look, world } = lookAt({ planned: [image] });
-    const ids = async () => (await look(never)).images.map(({ id }) => id);
-    expect(await ids()).toEqual([image.id]);
+    const { look, missed, world, timer } = lookAt({ planned: [image] });
+    const seen = async () => {
+      await timer.sleep(1_000, never);
+      const { images } = await look(never);
+      return { listed: images.map(({ id }) => id), missed: await missed() };
+    };
+    expect(await seen()).toEqual({ listed: [image.id], missed: [] });
     world.images = [];
-    expect(await ids()).toEqual([]);
+    expect(await seen()).toEqual({ listed: [], missed: [image.id] });
     world.images = [image];
-    expect(await ids()).toEqual([]);
+    expect(await seen()).toEqual({ listed: [image.id], missed: [image.id] });
   });
 });
 
 test("a list of containers that is suddenly empty is no list to remove an image on", async () => {
-  const { look, world } = lookAt({ containers: [aContainer("c")] });
+  const { look, world, timer } = lookAt({ containers: [aContainer("c")] });
   await look(never);
   world.containers = [];
+  await timer.sleep(1_000, never);
   const thrown = await look(never).catch((error: unknown) => error);
   expect(String(thrown)).toContain("named none where it named 1 a moment ago");
 });

@@ -2,8 +2,7 @@
 
 import { assertNever } from "../model/assert.ts";
 import type { ImageTarget } from "../model/plan.ts";
-import type { SpaceRelease } from "../policy/release.ts";
-import { TELLING_BYTES } from "./settle.ts";
+import { type SpaceRelease, TELLING_BYTES } from "./release.ts";
 
 /** What was measured after the latest removal, and what the pass gained since its start; maps are by device. */
 export interface Progress {

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 
-import { type Progress, targetsMet } from "../../src/execute/progress.ts";
+import { type Progress, targetsMet } from "../../src/policy/progress.ts";
 import { spaceTarget } from "../support/build/values.ts";
 
 const progress = (available: bigint, gained: bigint): Progress => ({

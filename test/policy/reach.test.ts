@@ -1,20 +1,10 @@
 import { expect, test } from "bun:test";
 
 import { Meter } from "../../src/execute/meter.ts";
-import { usefulness } from "../../src/loop/usefulness.ts";
 import type { ImageTarget, Purpose } from "../../src/model/plan.ts";
 import type { Image } from "../../src/model/snapshot.ts";
-import { duration } from "../../src/model/time.ts";
-import {
-  aFilesystem,
-  aLedger,
-  anImage,
-  anImagePlan,
-  aSnapshot,
-  defaultLimits,
-  GIB,
-  spaceTarget,
-} from "../support/build/values.ts";
+import { targetReach } from "../../src/policy/reach.ts";
+import { aFilesystem, anImage, aSnapshot, GIB, spaceTarget } from "../support/build/values.ts";
 
 /** On a disk of 100 GiB with 3 GiB available and images of 8 GiB: 10 GiB can be reached, 15 GiB cannot. */
 const milder = spaceTarget(10n * GIB, 7n * GIB);
@@ -29,21 +19,7 @@ async function isUseful(
   images: readonly Image[] = [],
 ): Promise<boolean> {
   const snapshot = aSnapshot({ filesystems: [filesystem], images });
-  const stillUseful = usefulness({
-    snapshot,
-    plan: { containers: null, images: anImagePlan([], { targets }) },
-    decided: {
-      snapshot,
-      ledger: aLedger(),
-      limits: defaultLimits,
-      purpose,
-      parts: { containers: "none", images: true },
-      hold: { kind: "none" },
-      startedAt: null,
-      pressureTargets: targets,
-      waitedForPods: duration(0n),
-    },
-  });
+  const canReach = targetReach({ snapshot, purpose, targets });
   const meter = new Meter({
     disk: { measure: async () => filesystem },
     targets,
@@ -53,7 +29,7 @@ async function isUseful(
     accounting: "measured",
   });
   await meter.start();
-  return stillUseful([], meter);
+  return canReach(meter.progress());
 }
 
 test("the pressure on a disk ends with the last of its thresholds, so all of them have to be in reach", async () => {

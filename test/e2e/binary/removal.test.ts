@@ -1,0 +1,101 @@
+// What a removal costs and what it relies on: its own calls, lists at most a second old, and the runtime's word on the image.
+import { describe, expect, test } from "bun:test";
+
+import { type ImageDescription, imageIdOf } from "../../support/fake-runtime/describe.ts";
+import { crio137 } from "../../support/fake-runtime/traits.ts";
+import { familyImages } from "../../support/families.ts";
+import { type Json, startNode, type TestNode } from "./node.ts";
+
+const flags = ["--minimum-image-ttl-duration=0s"];
+const image = (name: string, change: Partial<ImageDescription> = {}): ImageDescription => ({
+  id: imageIdOf(name),
+  repoTags: [`r.example/${name}:1`],
+  repoDigests: [`r.example/${name}@${imageIdOf(`digest of ${name}`)}`],
+  sizeBytes: 1_000_000,
+  ...change,
+});
+const resultOf = (report: Json, name: string): Json =>
+  report.images.items.find((item: Json) => item.id === imageIdOf(name))?.result;
+const removedNames = (it: TestNode): readonly string[] => it.removedImages();
+
+test("a pass makes one RemoveImage and one ImageStatus for each image, and lists the node once a second", async () => {
+  const images = familyImages({ families: 20, images: 600, baseBytes: 9, ownBytes: 1 });
+  await using it = await startNode({ node: { images }, flags });
+  const report = await it.json(["gc", "--images", "--all-unused"]);
+  expect(report.images.items).toHaveLength(600);
+  expect(it.runtime.callsOf("RemoveImage")).toHaveLength(600);
+  expect(it.runtime.callsOf("ImageStatus")).toHaveLength(600);
+  for (const list of ["ListImages", "ListContainers", "ListPodSandbox"])
+    expect(it.runtime.callsOf(list).length).toBeLessThanOrEqual(2 + report.tookMs / 750);
+});
+
+test("where a list takes three seconds, images are removed all the same, and the log says how old the lists are", async () => {
+  const images = ["a", "b", "c"].map((name) => image(name));
+  await using it = await startNode({ node: { images }, flags });
+  it.runtime.fail("ListContainers", { kind: "delay", ms: 3_000 });
+  const { stdout, stderr } = await it.crigc("gc", "--images", "--all-unused", "-o", "json");
+  expect(JSON.parse(stdout).images).toMatchObject({ end: "candidates-exhausted", error: null });
+  expect(removedNames(it)).toHaveLength(3);
+  expect(stderr).toContain("listing the node takes 3.0 s");
+}, 30_000);
+
+describe("an OCI artifact, whose removal by ID does nothing,", () => {
+  test("is removed by its tag", async () => {
+    const images = [image("artifact", { artifact: true }), image("other")];
+    await using it = await startNode({ node: { images }, traits: crio137, flags });
+    const report = await it.json(["gc", "--images", "--all-unused"]);
+    expect(resultOf(report, "artifact")).toMatchObject({ kind: "removed" });
+    expect(removedNames(it)).toContain("r.example/artifact:1");
+    expect(it.runtime.node.images).toEqual([]);
+  });
+
+  test("is a ghost where its names mean another image by then, which stays", async () => {
+    const tag = "r.example/artifact:1";
+    const artifact = image("artifact", { artifact: true, repoDigests: [] });
+    await using it = await startNode({ node: { images: [artifact] }, traits: crio137, flags });
+    const moved = image("moved", { repoTags: [tag] });
+    it.runtime.before("RemoveImage", () => {
+      if (it.runtime.node.findImage(moved.id) === undefined) {
+        it.runtime.node.images.unshift(moved);
+      }
+    });
+    const report = await it.json(["gc", "--images", "--all-unused"], 5);
+    expect(resultOf(report, "artifact")).toMatchObject({ kind: "ghost" });
+    expect(removedNames(it)).toEqual([artifact.id]);
+    expect(it.runtime.node.findImage(moved.id)).toBeDefined();
+  });
+});
+
+test("an image that is pulled again in the middle of a pass and used at once stays, and the others go", async () => {
+  const images = ["again", ...Array.from({ length: 5 }, (_, index) => `other-${index}`)].map(
+    (name, index) => image(name, { sizeBytes: 1_000_000 - index }),
+  );
+  const sandboxes = [{ id: "pod", uid: "uid" }];
+  await using it = await startNode({ node: { images, sandboxes }, traits: crio137, flags });
+  const { node } = it.runtime;
+  // Gone when the node is listed before the first removal, back and in use when it is listed again.
+  let lists = 0;
+  it.runtime.before("ListImages", () => {
+    lists += 1;
+    if (lists === 2) node.removeImage(imageIdOf("again"));
+    if (lists !== 3) return;
+    node.addImage(image("again"));
+    node.addContainer({ id: "new", sandboxId: "pod", image: imageIdOf("again") });
+  });
+  const report = await it.json(["gc", "--images", "--all-unused", "--removal-interval=300ms"]);
+  expect(lists).toBeGreaterThan(2);
+  expect(report.images).toMatchObject({ end: "candidates-exhausted", error: null });
+  expect(removedNames(it)).toHaveLength(5);
+  expect(node.findImage(imageIdOf("again"))).toBeDefined();
+});
+
+test("on CRI-O a budget goes by the reported sizes, since its ImageFsInfo measures a directory of metadata", async () => {
+  const images = Array.from({ length: 8 }, (_, index) =>
+    image(`i${index}`, { sizeBytes: 32_000_000 }),
+  );
+  const imageFilesystems = [{ mountpoint: "/", usedBytes: 65_000, inodesUsed: 12 }];
+  await using it = await startNode({ node: { images, imageFilesystems }, traits: crio137, flags });
+  const report = await it.json(["gc", "--images", "--image-store-budget=128M"]);
+  expect(report.images).toMatchObject({ end: "target-reached", reportedFreedBytes: 128_000_000 });
+  expect(removedNames(it)).toHaveLength(4);
+});
