@@ -185,6 +185,7 @@ export class AgentFace {
       })),
       hold: status.hold,
       bootGrace: status.bootGrace,
+      podSource: status.podSource,
       ledgerOnDisk: status.ledgerError === null,
       configurationInForce: status.configurationError === null,
     });
@@ -211,6 +212,7 @@ export class AgentFace {
       configurationError: refusedReload(),
       hold: attached?.engine.hold() ?? { kind: "none" },
       bootGrace: attached === null ? null : graceOf(attached),
+      podSource: state?.lastPasses.get("container-gc")?.plan.containers?.podSource ?? null,
       loops: state?.loops ?? [],
       lastPasses: [...(state?.lastPasses.values() ?? [])],
       filesystems: (state?.filesystems ?? []).map((filesystem) => ({

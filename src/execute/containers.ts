@@ -4,7 +4,7 @@ import { messageOf } from "../model/errors.ts";
 import type { ContainerId } from "../model/ids.ts";
 import type { ContainerItem, ContainerOutcome, LogItem, SandboxItem } from "../model/outcome.ts";
 import type { ContainerPlan } from "../model/plan.ts";
-import { unreadLogs } from "../policy/logs.ts";
+import { unjudged } from "../policy/containers.ts";
 import type { ContainerOptions, ContainerPorts, FreshLists } from "./container-ports.ts";
 import { removeContainer } from "./container-removal.ts";
 import { DirectoryUse, judgeLink, removeLink, removePodLogs } from "./log-removal.ts";
@@ -64,7 +64,7 @@ class Walk {
       containers: plan.containers.map(({ container }) => container),
       sandboxes: plan.sandboxes.map(({ sandbox }) => sandbox),
     };
-    this.#errors = [...unreadLogs(plan)];
+    this.#errors = [...unjudged(plan)];
     this.#decidedNs = ports.timer.monotonicNs();
   }
 

@@ -10,8 +10,12 @@ import { imageBlock, imageKeep } from "../report/image-reasons.ts";
 export function failureOf(pass: Pass): string | null {
   if (pass.error !== null) return pass.error;
   const { images, containers } = pass;
-  if (containers !== null && containers.errors.length > 0) return containers.errors.join("; ");
-  return images === null ? null : imageFailure(pass, images);
+  const ofImages = images === null ? null : imageFailure(pass, images);
+  // Where images ended the pressure, it was ended.
+  if (ofImages !== null || (pass.kind === "pressure" && images !== null)) return ofImages;
+  return containers === null || containers.errors.length === 0
+    ? null
+    : containers.errors.join("; ");
 }
 
 function imageFailure(pass: Pass, images: ImageOutcome): string | null {

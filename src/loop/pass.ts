@@ -9,8 +9,8 @@ import type { Pass, PassKind } from "../model/pass.ts";
 import type { ContainerPlan, ImageCandidate, ImageTarget, Plan, Purpose } from "../model/plan.ts";
 import { type Duration, duration, type Instant, toMs } from "../model/time.ts";
 import { POD_START_WAIT, podPause } from "../policy/blocks.ts";
+import { unjudged } from "../policy/containers.ts";
 import type { Parts } from "../policy/decide.ts";
-import { unreadLogs } from "../policy/logs.ts";
 import { remainingPurpose } from "../policy/selection.ts";
 import type { Announcer } from "./announcer.ts";
 import type { Barren } from "./barren.ts";
@@ -265,7 +265,7 @@ const dryContainers = (plan: ContainerPlan): ContainerOutcome => ({
   sandboxes: [],
   logs: [],
   measuredFreedBytes: null,
-  errors: unreadLogs(plan),
+  errors: unjudged(plan),
 });
 
 function dryImages(plan: Plan): ImageOutcome {

@@ -15,6 +15,19 @@ export function decideContainers(input: ContainerInput): ContainerPlan {
   return decide(input, leftBy);
 }
 
+/** What a plan could not judge, so that it keeps what it might have removed: a pass says it, and counts as failed. */
+export function unjudged({
+  logsError,
+  podSource,
+}: Pick<ContainerPlan, "logsError" | "podSource">): readonly string[] {
+  return [
+    ...(podSource.kind === "not-ready"
+      ? [`the pod source ${podSource.source} is not ready: ${podSource.why}`]
+      : []),
+    ...(logsError === null ? [] : [`logs stay, because they could not be read: ${logsError}`]),
+  ];
+}
+
 /** What has changed since the plan was made. */
 export interface FreshFacts extends Listed {
   readonly pods: PodJudgement;

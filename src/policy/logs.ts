@@ -2,7 +2,7 @@
 
 import type { PodUid } from "../model/ids.ts";
 import { podUidOfOldLogDirectory } from "../model/log-names.ts";
-import type { ContainerPlan, Decision, PlannedPodLogs } from "../model/plan.ts";
+import type { Decision, PlannedPodLogs } from "../model/plan.ts";
 import type { LogKeepReason, LogRemoveReason } from "../model/reason.ts";
 import { logFactsOf, type PodLogDirectory } from "../model/snapshot.ts";
 import type { ContainerInput } from "./container-input.ts";
@@ -17,10 +17,6 @@ export function planPodLogs(input: ContainerInput): readonly PlannedPodLogs[] {
     }),
   );
 }
-
-/** What has to be said of a pass whose logs could not be judged; nothing where they were. */
-export const unreadLogs = ({ logsError }: Pick<ContainerPlan, "logsError">): readonly string[] =>
-  logsError === null ? [] : [`logs stay, because they could not be read: ${logsError}`];
 
 /** Entries of the log directory that no decision concerns. */
 export function strayEntries(input: ContainerInput): readonly string[] {

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 
 import { failureOf } from "../../src/loop/pass-failure.ts";
 import type { ImageBlock } from "../../src/model/reason.ts";
-import { imageOutcome, imagePlan, pass } from "../report/build.ts";
+import { containerOutcome, imageOutcome, imagePlan, pass } from "../report/build.ts";
 
 const blockedBy = (...blocks: readonly ImageBlock[]) =>
   pass({
@@ -29,4 +29,12 @@ test.each([
 
 test("a hold alone is no failure", () => {
   expect(failureOf(blockedBy(held))).toBeNull();
+});
+
+test("a pod source that is not ready fails a pass over containers, and no pass that ended the pressure by images", () => {
+  const errors = ["the pod source kubelet-dir is not ready: it does not exist"];
+  const containers = containerOutcome({ errors });
+  expect(failureOf(pass({ kind: "container-gc", images: null, containers }))).toBe(errors.join());
+  const images = imageOutcome({ end: "target-reached", items: [] });
+  expect(failureOf(pass({ kind: "pressure", images, containers }))).toBeNull();
 });

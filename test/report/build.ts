@@ -331,6 +331,7 @@ export const status = (differences: Partial<StatusReport> = {}): StatusReport =>
   configurationError: null,
   hold: { kind: "none" },
   bootGrace: null,
+  podSource: null,
   loops: [
     {
       name: "image-gc",

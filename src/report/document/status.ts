@@ -3,6 +3,7 @@
 import type { Event } from "../../model/event.ts";
 import type { HoldState } from "../../model/hold.ts";
 import type { Pass } from "../../model/pass.ts";
+import type { PodSourceState } from "../../model/plan.ts";
 import type { MeasuredFilesystem, RuntimeInfo } from "../../model/snapshot.ts";
 import type { Duration, Instant } from "../../model/time.ts";
 import { passSummary } from "../log/pass.ts";
@@ -65,6 +66,8 @@ export interface StatusReport {
   readonly hold: HoldState;
   /** What is left of the time in which nothing is removed after a boot; `null`: none. */
   readonly bootGrace: Duration | null;
+  /** Whether pods are known, as of the last pass over containers; `null`: there was none. */
+  readonly podSource: PodSourceState | null;
   readonly loops: readonly LoopStatus[];
   /** The latest of each kind. */
   readonly lastPasses: readonly Pass[];
@@ -92,6 +95,7 @@ export const statusDocument = (report: StatusReport): JsonObject =>
     configurationError: report.configurationError,
     hold: holdJson(report.hold),
     bootGraceMs: report.bootGrace === null ? null : msOf(report.bootGrace),
+    podSource: report.podSource === null ? null : { ...report.podSource },
     loops: report.loops.map(loopJson),
     lastPasses: report.lastPasses.map(passJson),
     filesystems: report.filesystems.map((it) => ({

@@ -3,6 +3,7 @@
 import type { EventReason } from "../../model/event.ts";
 import type { HoldState } from "../../model/hold.ts";
 import type { Pass } from "../../model/pass.ts";
+import type { PodSourceState } from "../../model/plan.ts";
 import type { MeasuredFilesystem, RuntimeInfo } from "../../model/snapshot.ts";
 import { type Duration, type Instant, instantToMs, toMs } from "../../model/time.ts";
 import { countPass, passOutcome } from "./pass.ts";
@@ -33,6 +34,8 @@ export interface NodeFigures {
   readonly hold: HoldState;
   /** `null`: no grace runs. */
   readonly bootGrace: Duration | null;
+  /** `null`: no pass has looked at containers yet. */
+  readonly podSource: PodSourceState | null;
   readonly ledgerOnDisk: boolean;
   /** Whether the configuration as it is written is in force. */
   readonly configurationInForce: boolean;
@@ -127,6 +130,13 @@ function setNode(registry: MetricRegistry, node: NodeFigures): void {
   registry.set(
     "crigc_boot_grace_remaining_seconds",
     node.bootGrace === null ? 0 : toMs(node.bootGrace) / 1000,
+  );
+  const { podSource } = node;
+  registry.replace(
+    "crigc_pod_source_ready",
+    podSource === null || podSource.kind === "none"
+      ? []
+      : [[[podSource.source], flag(podSource.kind === "ready")]],
   );
   registry.set("crigc_ledger_up", flag(node.ledgerOnDisk));
   registry.set("crigc_config_reload_success", flag(node.configurationInForce));

@@ -37,8 +37,10 @@ export function countPass(metrics: MetricRegistry, pass: Pass): void {
 
 export function passOutcome(pass: Pass): PassOutcome {
   const ends = [pass.images?.end, pass.containers?.end];
-  const logsError = pass.plan.containers?.logsError ?? null;
-  if (pass.error !== null || logsError !== null || ends.includes("observation-failed"))
+  const { containers } = pass.plan;
+  const unread = containers?.logsError ?? null;
+  const unready = containers?.podSource.kind === "not-ready";
+  if (pass.error !== null || unread !== null || unready || ends.includes("observation-failed"))
     return "failed";
   if (pass.dryRun) return "dry-run";
   if (ends.includes("stopped")) return "stopped";

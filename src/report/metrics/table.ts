@@ -135,6 +135,11 @@ export const METRICS = {
     "Watched time that is left after a boot before anything is removed.",
   ),
 
+  crigc_pod_source_ready: gauge(
+    "1 if the pod source could be believed in the last pass over containers, 0 if it is not ready.",
+    "source",
+  ),
+
   crigc_runtime_up: gauge("1 if the runtime answered last."),
   crigc_runtime_info: gauge("1, with the runtime's name and version.", "name", "version"),
   crigc_cri_calls_total: counter(

@@ -3,6 +3,7 @@
 import type { HoldState } from "../../model/hold.ts";
 import { duration, type Instant, seconds, since, toRfc3339 } from "../../model/time.ts";
 import { counted, humanBytes, humanDuration, usedPercent } from "../bytes.ts";
+import { podSourceWords } from "../container-reasons.ts";
 import { type Json, toJson } from "../document/json.ts";
 import type {
   FilesystemStatus,
@@ -12,7 +13,7 @@ import type {
 } from "../document/status.ts";
 import { passSummary } from "../log/pass.ts";
 import { eventTitle } from "../pass-words.ts";
-import { clean, paint, type Screen } from "../terminal.ts";
+import { capitalised, clean, paint, type Screen } from "../terminal.ts";
 import { diskBar } from "./bar.ts";
 import { figuresLine } from "./disk.ts";
 import { text } from "./plan.ts";
@@ -86,6 +87,9 @@ function troubleLines(report: StatusReport, screen: Screen): readonly string[] {
     ...(report.ledgerError === null
       ? []
       : [`The ledger is not kept on disk: ${clean(report.ledgerError)}`]),
+    ...(report.podSource?.kind === "not-ready"
+      ? [capitalised(podSourceWords(report.podSource))]
+      : []),
     ...holdWords(report.hold),
     ...(report.bootGrace === null
       ? []

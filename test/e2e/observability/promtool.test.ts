@@ -45,6 +45,7 @@ test("promtool check metrics has nothing to say", async () => {
     signals: [{ signal: "imagefs.available", met: true }],
     hold: { kind: "none" },
     bootGrace: null,
+    podSource: { kind: "ready", source: "cri" },
     ledgerOnDisk: true,
     configurationInForce: true,
   });

@@ -41,6 +41,7 @@ const node = (differences: Partial<NodeFigures> = {}): NodeFigures => ({
   signals: [{ signal: "imagefs.available", met: true }],
   hold: { kind: "none" },
   bootGrace: minutes(2),
+  podSource: { kind: "ready", source: "kubelet-dir" },
   ledgerOnDisk: true,
   configurationInForce: true,
   ...differences,
@@ -195,6 +196,18 @@ describe("the node", () => {
     metrics.setNode(node());
     metrics.setNode(node({ filesystems: [measured({ mountpoint: "/other" })] }));
     expect(metrics.expose()).not.toContain('mountpoint="/var/lib/containerd"');
+  });
+
+  test("says whether the pod source could be believed, and nothing of one that is not asked", () => {
+    const metrics = fresh();
+    metrics.setNode(node());
+    expect(valueOf(metrics, 'crigc_pod_source_ready{source="kubelet-dir"}')).toBe(1);
+    const podSource = { kind: "not-ready", source: "kubelet-api", why: "x" } as const;
+    metrics.setNode(node({ podSource }));
+    expect(valueOf(metrics, 'crigc_pod_source_ready{source="kubelet-api"}')).toBe(0);
+    expect(valueOf(metrics, 'crigc_pod_source_ready{source="kubelet-dir"}')).toBeNull();
+    metrics.setNode(node({ podSource: { kind: "none", why: "x" } }));
+    expect(metrics.expose()).not.toContain("crigc_pod_source_ready{");
   });
 
   test("says a hold with its end", () => {

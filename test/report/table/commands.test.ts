@@ -478,6 +478,10 @@ describe("status", () => {
     ],
     ["After the boot the node is only watched for another 2m.", { bootGrace: minutes(2) }],
     [
+      "Pod source kubelet-api is not ready: status 500.",
+      { podSource: { kind: "not-ready", source: "kubelet-api", why: "status 500" } },
+    ],
+    [
       "Disk pressure: imagefs.available at / is 1.0 GiB, below 2.0 GiB.",
       {
         underPressure: true,

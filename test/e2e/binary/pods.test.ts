@@ -1,0 +1,232 @@
+import { Database } from "bun:sqlite";
+// What the executable believes of pods: a kubelet that has not heard of them, a source that fails, a ledger that was lost.
+import { describe, expect, test } from "bun:test";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+import { makeCertificate } from "../../support/certificate.ts";
+import { until } from "../../support/containerd/until.ts";
+import { aPod, type FakeKubelet, startFakeKubelet } from "../../support/fake-kubelet.ts";
+import { hexId, imageIdOf, type NodeDescription } from "../../support/fake-runtime/describe.ts";
+import { put } from "../../support/scratch.ts";
+import { type Json, startNode, type TestNode } from "./node.ts";
+
+const STATIC = "0123456789abcdef0123456789abcdef";
+const DONE = "11111111-2222-4333-8444-555555555555";
+const PENDING = "66666666-7777-4888-8999-aaaaaaaaaaaa";
+
+/** A static pod runs, a job of the API server has ended, and the image of a pod that waits is there already. */
+const node: NodeDescription = {
+  images: [
+    { id: imageIdOf("etcd"), repoTags: ["r.example/etcd:1"], sizeBytes: 3_000_000 },
+    { id: imageIdOf("job"), repoTags: ["r.example/job:1"], sizeBytes: 2_000_000 },
+    { id: imageIdOf("next"), repoTags: ["r.example/next:1"], sizeBytes: 1_000_000 },
+  ],
+  sandboxes: [
+    { id: hexId("etcd"), uid: STATIC, name: "etcd" },
+    { id: hexId("job"), uid: DONE, name: "job", state: "not-ready" },
+  ],
+  containers: [
+    { id: hexId("c-etcd"), sandboxId: hexId("etcd"), image: "r.example/etcd:1" },
+    { id: hexId("c-job"), sandboxId: hexId("job"), image: "r.example/job:1", state: "exited" },
+  ],
+};
+
+const from = (source: string) => ({ "kubernetes.io/config.source": source });
+const staticPod = aPod(STATIC, {
+  annotations: { ...from("file"), "kubernetes.io/config.hash": STATIC },
+  spec: { containers: [{ image: "r.example/etcd:1" }] },
+});
+const jobPod = aPod(DONE, {
+  annotations: from("api"),
+  spec: { containers: [{ image: "r.example/job:1" }] },
+  status: { phase: "Succeeded" },
+});
+const pendingPod = aPod(PENDING, {
+  annotations: from("api"),
+  spec: { containers: [{ image: "r.example/next:1" }] },
+  status: { phase: "Pending" },
+});
+
+const serving = makeCertificate({ name: "kubelet", dnsNames: ["localhost"], authority: true });
+
+interface Cluster extends AsyncDisposable {
+  readonly it: TestNode;
+  readonly kubelet: FakeKubelet;
+}
+
+async function start(): Promise<Cluster> {
+  const kubelet = await startFakeKubelet(serving);
+  const it = await startNode({
+    node,
+    flags: ["--minimum-image-ttl-duration=0s", "--boot-grace=0s", "--space-accounting=reported"],
+  });
+  writeFileSync(join(it.home, "kubelet.crt"), serving.certificate);
+  it.configure({
+    kubeletEndpoint: kubelet.endpoint,
+    kubeletCAFile: join(it.home, "kubelet.crt"),
+  });
+  for (const uid of [STATIC, DONE, PENDING]) podDirectory(it, uid);
+  put(it.podLogsDir, `default_job_${DONE}/main/0.log`);
+  return {
+    it,
+    kubelet,
+    async [Symbol.asyncDispose]() {
+      await it[Symbol.asyncDispose]();
+      await kubelet[Symbol.asyncDispose]();
+    },
+  };
+}
+
+const podDirectory = (it: TestNode, uid: string): string => {
+  const path = join(it.home, "root", "pods", uid);
+  mkdirSync(path, { recursive: true });
+  return path;
+};
+const gc = (it: TestNode) => it.crigc("gc", "--pod-source=kubelet-api", "--max-images=1");
+
+describe("a kubelet that restarted while its API server was down", () => {
+  test("lists static pods alone, and nothing is removed, neither containers nor images", async () => {
+    await using cluster = await start();
+    const { it, kubelet } = cluster;
+    kubelet.answer = { kind: "pods", pods: [staticPod, jobPod, pendingPod] };
+    await gc(it);
+    kubelet.answer = { kind: "pods", pods: [staticPod] };
+    for (const _ of [1, 2, 3]) {
+      const { exitCode, stderr, stdout } = await gc(it);
+      expect(exitCode).toBe(3);
+      expect(stdout + stderr).toContain("may not have heard from its API server");
+    }
+    const plan = await it.json(["plan", "--pod-source=kubelet-api", "--max-images=1"], 3);
+    expect(plan.images.blocks).toMatchObject([{ code: "pods-incomplete" }]);
+    expect(plan.podSource ?? plan.containers.podSource).toMatchObject({ kind: "not-ready" });
+    expect(it.changes()).toEqual([]);
+  });
+
+  test("is believed again once it has heard, and what was deleted meanwhile goes, two passes later", async () => {
+    await using cluster = await start();
+    const { it, kubelet } = cluster;
+    kubelet.answer = { kind: "pods", pods: [staticPod] };
+    await gc(it);
+    kubelet.answer = { kind: "pods", pods: [staticPod, pendingPod] };
+    await gc(it);
+    expect(it.changes()).toEqual([]);
+    rmSync(podDirectory(it, DONE), { recursive: true });
+    await gc(it);
+    await gc(it);
+    expect(it.changes()).toEqual([
+      "RemoveContainer",
+      "StopPodSandbox",
+      "RemovePodSandbox",
+      "RemoveImage",
+    ]);
+    expect(it.removedImages()).toEqual([imageIdOf("job")]);
+  });
+
+  test("keeps a pod whose directory is there although the kubelet does not list it", async () => {
+    await using cluster = await start();
+    const { it, kubelet } = cluster;
+    kubelet.answer = { kind: "pods", pods: [staticPod, pendingPod] };
+    for (const _ of [1, 2, 3]) await gc(it);
+    expect(it.changes()).toEqual([]);
+  });
+});
+
+test("an agent whose pod source fails says it once, and shows it in status, its loop, metrics and an event", async () => {
+  await using it = await startNode({
+    node,
+    flags: ["--container-gc-period=100ms", "--boot-grace=0s", "--logging-format=json"],
+  });
+  await using agent = it.start("run", "--pod-source=kubelet-dir");
+  const failures = () => loopOf("container-gc").then((loop) => loop?.consecutiveFailures ?? 0);
+  const ask = (path: string) =>
+    fetch(`http://agent${path}`, { unix: join(it.runDir, "crigc.sock") });
+  const loopOf = async (name: string): Promise<Json> =>
+    (
+      await ask("/status")
+        .then((answer) => answer.json() as Promise<Json>)
+        .catch(() => null)
+    )?.loops.find((loop: Json) => loop.name === name);
+  await until("five passes failed", 10_000, async () => (await failures()) >= 5);
+  const status = await it.json(["status"]);
+  expect(status.podSource).toMatchObject({ kind: "not-ready", source: "kubelet-dir" });
+  expect((await it.crigc("status")).stdout).toContain("Pod source kubelet-dir is not ready");
+  expect((await loopOf("container-gc")).lastError).toContain("root/pods");
+  expect(status.events.map(({ reason }: Json) => reason)).toContain("ContainerGCFailed");
+  const metrics = await (await ask("/metrics")).text();
+  expect(metrics).toContain('crigc_pod_source_ready{source="kubelet-dir"} 0');
+  expect(metrics).toMatch(/crigc_pass_consecutive_failures\{kind="container-gc"\} (?:[5-9]|\d\d)/);
+  expect((await ask("/readyz")).status).toBe(200);
+  const lines = agent
+    .said()
+    .split("\n")
+    .filter((line) => line.includes("pod source kubelet-dir") && !line.includes('"event"'));
+  expect(lines.length).toBeLessThanOrEqual(4);
+  podDirectory(it, STATIC);
+  podDirectory(it, DONE);
+  await until("the loop is well again", 5_000, async () => (await failures()) === 0);
+});
+
+describe("a ledger that was lost on a machine that has only just booted", () => {
+  const flags = [
+    "--minimum-image-ttl-duration=0s",
+    "--boot-grace=87600h",
+    "--space-accounting=reported",
+  ];
+  const lost: readonly (readonly [string, (database: string) => void])[] = [
+    ["empty", () => undefined],
+    ["broken", (database) => writeFileSync(database, "no database at all ".repeat(500))],
+    [
+      "written by a newer version",
+      (database) => {
+        const db = new Database(database, { create: true });
+        db.run("PRAGMA user_version = 99");
+        db.close();
+      },
+    ],
+  ];
+  test.each(lost)("%s: nothing is removed, and crigc says why", async (_, lose) => {
+    await using it = await startNode({ node, flags });
+    mkdirSync(it.stateDir, { recursive: true });
+    lose(join(it.stateDir, "crigc.db"));
+    const { exitCode, stdout, stderr } = await it.crigc("gc", "--all-unused");
+    expect({ exitCode, changes: it.changes() }).toEqual({ exitCode: 4, changes: [] });
+    expect(stdout + stderr).toContain("the node booted");
+  });
+
+  test("where the grace is shorter than the machine is up, the unused image goes", async () => {
+    await using it = await startNode({ node, flags });
+    expect(await it.crigc("gc", "--all-unused", "--boot-grace=1s")).toMatchObject({ exitCode: 0 });
+    expect(it.removedImages()).toContain(imageIdOf("next"));
+  });
+});
+
+test("a keep rule keeps an image whose tag has moved, by the names that it had before", async () => {
+  await using it = await startNode({
+    node: {
+      images: [
+        {
+          id: imageIdOf("one"),
+          repoTags: ["localhost:5000/base:v1"],
+          repoDigests: [`localhost:5000/base@${imageIdOf("d1")}`],
+          sizeBytes: 1_000,
+        },
+        { id: imageIdOf("other"), repoTags: ["r.example/other:1"], sizeBytes: 1_000 },
+      ],
+    },
+    flags: ["--minimum-image-ttl-duration=0s", "--boot-grace=0s", "--keep=localhost:5000/base"],
+  });
+  await it.crigc("gc");
+  it.runtime.node.removeImage(imageIdOf("one"));
+  // As CRI-O lists it once another image has the tag: cut at the first colon.
+  it.runtime.node.addImage({
+    id: imageIdOf("one"),
+    repoDigests: [`localhost@${imageIdOf("d1")}`],
+    sizeBytes: 1_000,
+  });
+  await it.crigc("gc");
+  expect((await it.crigc("gc", "--all-unused")).exitCode).toBe(0);
+  expect(it.removedImages()).toEqual([imageIdOf("other")]);
+  const explained = await it.crigc("explain", imageIdOf("one"));
+  expect(explained.stdout).toContain("an earlier name of the image");
+});
