@@ -6,6 +6,7 @@ import { defaultRootDirectory, type Disk, diskOf } from "../host/disk.ts";
 import { readKeepRules } from "../host/keep-files.ts";
 import { type Kubelet, readKubelet } from "../host/kubelet-settings.ts";
 import { logReader } from "../host/logs.ts";
+import { MANIFEST_DIRECTORIES } from "../host/manifests.ts";
 import { readPods } from "../host/pods.ts";
 import { steadyKeepRules } from "../host/steady-keep-rules.ts";
 import { timer } from "../host/timer.ts";
@@ -22,7 +23,8 @@ export interface Host {
 /** `config` is asked anew each time, so that a reloaded configuration counts from the next pass on. */
 export async function hostOf(
   config: () => Config,
-  kubeletOfNode: () => Pick<Kubelet, "rootDirectory"> = readKubelet,
+  kubeletOfNode: () => Pick<Kubelet, "rootDirectory"> &
+    Partial<Pick<Kubelet, "staticPodPath">> = readKubelet,
 ): Promise<Host> {
   const first = config();
   const atStart = first.paths.rootDir ?? (await defaultRootDirectory());
@@ -46,7 +48,11 @@ export async function hostOf(
         (known) => keepRulesOf(config(), known),
         () => timer.monotonicNs(),
       ),
-      pods: (signal) => readPods(podSource(config(), rootDirectory()), signal),
+      pods: (signal) => {
+        const named = kubeletOfNode().staticPodPath?.path;
+        const manifestPaths = named === undefined ? MANIFEST_DIRECTORIES : [named];
+        return readPods({ ...podSource(config(), rootDirectory()), manifestPaths }, signal);
+      },
       logs: () => logs.read(),
     },
   };

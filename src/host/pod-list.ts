@@ -28,7 +28,7 @@ function podFrom(item: unknown, index: number): readonly PodRecordSeen[] {
   const seen = {
     finished: failed || status["phase"] === "Succeeded",
     evicted: failed && status["reason"] === "Evicted",
-    images: imagesOf(fields(pod["spec"]) ?? {}),
+    images: podImages(pod),
   };
   const others = staticUids
     .map((key) => annotations[key])
@@ -51,8 +51,9 @@ function originOf(source: unknown): PodRecordSeen["origin"] {
   return source === "file" || source === "http" ? "static" : "listed";
 }
 
-/** Of init, main and debug containers, and of image volumes. */
-function imagesOf(spec: Fields): readonly string[] {
+/** What a pod's specification names: images of init, main and debug containers, and of image volumes. */
+export function podImages(pod: unknown): readonly string[] {
+  const spec = fields(fields(pod)?.["spec"]) ?? {};
   const containers = ["initContainers", "containers", "ephemeralContainers"]
     .flatMap((key) => list(spec[key]))
     .map((container) => fields(container)?.["image"]);

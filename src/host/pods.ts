@@ -8,6 +8,7 @@ import { podUid } from "../model/ids.ts";
 import type { PodReading, PodRecordSeen, PodSource } from "../model/snapshot.ts";
 import { codeOf, reasonOf } from "./errno.ts";
 import { type KubeletOptions, kubeletPods } from "./kubelet-api.ts";
+import { readManifests } from "./manifests.ts";
 import { kubeletSigns } from "./sign-of-kubelet.ts";
 
 export interface PodSourceOptions {
@@ -18,6 +19,8 @@ export interface PodSourceOptions {
   /** Where signs of a kubelet are looked for; default "/". */
   readonly nodeRoot?: string;
   readonly kubelet: KubeletOptions;
+  /** Files, or directories of them, from which the kubelet runs static pods. */
+  readonly manifestPaths?: readonly string[];
 }
 
 /** Never rejects: a source that fails is a reading of kind `failed`. Decided anew each time, since kubelets come and go. */
@@ -25,6 +28,14 @@ export async function readPods(
   options: PodSourceOptions,
   signal: AbortSignal,
 ): Promise<PodReading> {
+  const [reading, manifests] = await Promise.all([
+    readSource(options, signal),
+    readManifests(options.manifestPaths ?? []),
+  ]);
+  return manifests.length === 0 ? reading : { ...reading, manifests };
+}
+
+async function readSource(options: PodSourceOptions, signal: AbortSignal): Promise<PodReading> {
   const chosen = options.source === "auto" ? await automatic(options) : options.source;
   if (typeof chosen !== "string") return chosen;
   switch (chosen) {

@@ -20,6 +20,8 @@ export type ImageUser =
       readonly podName: string;
     }
   | { readonly kind: "pod-spec"; readonly uid: PodUid }
+  /** The manifest at this path; `invalid`: it is not a pod, and its text names the image. */
+  | { readonly kind: "static-pod"; readonly path: string; readonly invalid: boolean }
   | { readonly kind: "sandbox"; readonly id: SandboxId };
 
 export interface NotSelected {

@@ -132,12 +132,25 @@ export interface MeasuredFilesystem extends Filesystem {
   readonly measuredAt: Instant;
 }
 
-/** Facts of who the pods of this node are, from the source in force, as read; judged in policy. */
-export type PodReading =
+/** The pods of this node as the source in force knows them, and the manifests of static pods beside it; judged in policy. */
+export type PodReading = (
   | { readonly kind: "ready"; readonly source: PodSource; readonly pods: readonly PodRecordSeen[] }
-  /** Where no source says who is gone, nobody is. */
+  /** Without a source no pod counts as deleted. */
   | { readonly kind: "none"; readonly why: string }
-  | { readonly kind: "failed"; readonly source: PodSource; readonly message: string };
+  | { readonly kind: "failed"; readonly source: PodSource; readonly message: string }
+) & { readonly manifests?: readonly Manifest[] };
+
+/** A file from which the kubelet runs a static pod. */
+export interface Manifest {
+  readonly path: string;
+  /** Every image that it names. */
+  readonly images: readonly string[];
+  /**
+   * `invalid`: it is not a pod, as while somebody writes it, and its images are what its text names. `unreadable`: why it
+   * could not be read at all.
+   */
+  readonly fault: { readonly kind: "invalid" | "unreadable"; readonly message: string } | null;
+}
 
 export type PodSource = "cri" | "kubelet-dir" | "kubelet-api";
 

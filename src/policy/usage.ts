@@ -1,7 +1,7 @@
 /** Which images are in use and by whom, as the union of everything that can name an image; and what could not be told. */
 import type { ContainerId, ImageId, PodUid, SandboxId } from "../model/ids.ts";
 import type { ImageUser } from "../model/reason.ts";
-import type { Container, Snapshot } from "../model/snapshot.ts";
+import type { Container, Manifest, Snapshot } from "../model/snapshot.ts";
 import { byObject } from "./by-object.ts";
 import { type ImageIndex, indexImages, listedImages } from "./image-index.ts";
 import { imageVolumesSupported } from "./image-volumes.ts";
@@ -60,7 +60,7 @@ function judgeUsage(facts: UsageFacts, without: ReadonlySet<ContainerId>): Usage
       else those.push(claim.user);
     }
   });
-  unknown.push(...unknownVolumes(facts, without));
+  unknown.push(...unknownVolumes(facts, without), ...unreadManifests(facts));
   return { users, unknown };
 }
 
@@ -105,6 +105,8 @@ function forEachClaim(
     if (reference !== "") visit(sandboxClaim(id, reference));
   }
   const { pods } = facts;
+  for (const manifest of pods.manifests ?? [])
+    for (const image of manifest.images) visit(manifestClaim(manifest, image));
   // Only the kubelet's own list names images; the other sources know pods by their UID alone.
   if (pods.kind !== "ready" || pods.source !== "kubelet-api") return;
   for (const { uid, images } of pods.pods)
@@ -149,6 +151,13 @@ const podClaim = (uid: PodUid, image: string): Claim => ({
   mustResolve: false,
 });
 
+const manifestClaim = ({ path, fault }: Manifest, image: string): Claim => ({
+  user: { kind: "static-pod", path, invalid: fault !== null },
+  subject: `static pod ${path}`,
+  references: [image],
+  mustResolve: false,
+});
+
 interface Judging {
   readonly facts: UsageFacts;
   readonly index: ImageIndex;
@@ -162,7 +171,7 @@ interface Judging {
 function imagesOf(claim: Claim, judging: Judging): Iterable<ImageId> {
   const { facts, unknown } = judging;
   const resolved = claim.references.map((reference) => resolve(reference, judging));
-  const isPod = claim.user.kind === "pod-spec";
+  const isPod = claim.user.kind === "pod-spec" || claim.user.kind === "static-pod";
   for (const { message } of resolved)
     if (message !== null && !isPod) unknown.push({ subject: claim.subject, message });
   // Every word for the image is missing or none that a runtime could be asked about.
@@ -234,5 +243,13 @@ function unknownVolumes(facts: UsageFacts, without: ReadonlySet<ContainerId>): r
   }
   return unknown;
 }
+
+/** What the kubelet is about to run from a file that cannot be read, nobody knows. */
+const unreadManifests = ({ pods }: ClaimFacts): readonly Unknown[] =>
+  (pods.manifests ?? []).flatMap(({ path, fault }) =>
+    fault?.kind === "unreadable"
+      ? [{ subject: `static pod ${path}`, message: `cannot read its manifest: ${fault.message}` }]
+      : [],
+  );
 
 const subjectOf = (container: Container): string => `container ${container.id} (${container.name})`;

@@ -181,6 +181,8 @@ export function userWords(user: ImageUser): string {
       return `container ${containerOf(user)} as a volume`;
     case "pod-spec":
       return `the spec of pod ${clean(user.uid)}`;
+    case "static-pod":
+      return `static pod ${clean(user.path)}${user.invalid ? " (invalid manifest, read as text)" : ""}`;
     case "sandbox":
       return `sandbox ${shortId(user.id)}`;
     default:
@@ -196,6 +198,8 @@ export function userName(user: ImageUser): string {
       return containerOf(user);
     case "pod-spec":
       return `pod ${clean(user.uid)}`;
+    case "static-pod":
+      return `static pod ${clean(user.path.slice(user.path.lastIndexOf("/") + 1))}`;
     case "sandbox":
       return `sandbox ${shortId(user.id)}`;
     default:
@@ -216,6 +220,7 @@ export function userJson(user: ImageUser): JsonObject {
     case "image-volume":
       return { kind: user.kind, id: user.id, name: user.name, podName: user.podName };
     case "pod-spec":
+    case "static-pod":
     case "sandbox":
       return { ...user };
     default:

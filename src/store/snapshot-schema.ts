@@ -103,6 +103,20 @@ const filesystem = v.object({
 
 const source = v.picklist(["cri", "kubelet-dir", "kubelet-api"]);
 
+const manifests = {
+  manifests: v.exactOptional(
+    v.array(
+      v.object({
+        path: v.string(),
+        images: aTexts,
+        fault: v.nullable(
+          v.object({ kind: v.picklist(["invalid", "unreadable"]), message: v.string() }),
+        ),
+      }),
+    ),
+  ),
+};
+
 const pods: v.GenericSchema<unknown, PodReading> = v.variant("kind", [
   v.object({
     kind: v.literal("ready"),
@@ -116,9 +130,10 @@ const pods: v.GenericSchema<unknown, PodReading> = v.variant("kind", [
         images: aTexts,
       }),
     ),
+    ...manifests,
   }),
-  v.object({ kind: v.literal("none"), why: v.string() }),
-  v.object({ kind: v.literal("failed"), source, message: v.string() }),
+  v.object({ kind: v.literal("none"), why: v.string(), ...manifests }),
+  v.object({ kind: v.literal("failed"), source, message: v.string(), ...manifests }),
 ]);
 
 const logFacts = v.object({

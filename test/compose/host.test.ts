@@ -37,3 +37,16 @@ test("a root directory of our own configuration wins over what the kubelet was t
   );
   expect(await podsIn(host)).toMatchObject({ pods: [{ uid: "uid-ours" }] });
 });
+
+test("manifests of static pods are read from where the kubelet was told, whatever the pod source", async () => {
+  const root = scratch();
+  put(root, "etcd.yaml", "spec: {containers: [{image: r.example/etcd:3}]}");
+  const host = await hostOf(
+    () => load({ flags: [["pod-source", "none"]] }),
+    () => ({ rootDirectory: null, staticPodPath: { path: root, source: "staticPodPath" } }),
+  );
+  expect(await podsIn(host)).toMatchObject({
+    kind: "none",
+    manifests: [{ images: ["r.example/etcd:3"], fault: null }],
+  });
+});

@@ -245,6 +245,34 @@ describe("pods and sandboxes", () => {
     ]);
   });
 
+  test("an image that a static pod's manifest names is in use, whatever the pod source", () => {
+    const manifest = { path: "/m/etcd.yaml", images: ["registry.example/other:v1"], fault: null };
+    const pods: Snapshot["pods"] = { kind: "none", why: "x", manifests: [manifest] };
+    const snapshot = aSnapshot({ images: [app, other], pods });
+    expect(usageOf(snapshot)).toEqual({
+      users: new Map([[other.id, [{ kind: "static-pod", path: "/m/etcd.yaml", invalid: false }]]]),
+      unknown: [],
+    });
+  });
+
+  test("a manifest that cannot be read leaves use unknown, and one that is not a pod does not", () => {
+    const faulty = (kind: "invalid" | "unreadable") =>
+      usageOf(
+        aSnapshot({
+          images: [app],
+          pods: {
+            kind: "none",
+            why: "x",
+            manifests: [{ path: "/m/a", images: [], fault: { kind, message: "EIO" } }],
+          },
+        }),
+      ).unknown;
+    expect(faulty("unreadable")).toEqual([
+      { subject: "static pod /m/a", message: "cannot read its manifest: EIO" },
+    ]);
+    expect(faulty("invalid")).toEqual([]);
+  });
+
   const pods = (source: "kubelet-api" | "kubelet-dir"): Snapshot["pods"] => ({
     kind: "ready",
     source,

@@ -97,6 +97,22 @@ const pods = fc.oneof(
     ),
   }),
   fc.record({ kind: kind("none"), why: text }),
+  fc.record({
+    kind: kind("none"),
+    why: text,
+    manifests: some(
+      fc.record({
+        path: text,
+        images: texts,
+        fault: nullable(
+          fc.record({
+            kind: fc.constantFrom("invalid" as const, "unreadable" as const),
+            message: text,
+          }),
+        ),
+      }),
+    ),
+  }),
   fc.record({ kind: kind("failed"), source, message: text }),
 );
 
