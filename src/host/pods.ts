@@ -28,11 +28,11 @@ export async function readPods(
   options: PodSourceOptions,
   signal: AbortSignal,
 ): Promise<PodReading> {
-  const [reading, manifests] = await Promise.all([
+  const [pods, manifests] = await Promise.all([
     readSource(options, signal),
     readManifests(options.manifestPaths ?? []),
   ]);
-  return manifests.length === 0 ? reading : { ...reading, manifests };
+  return manifests.length === 0 ? pods : { ...pods, manifests };
 }
 
 async function readSource(options: PodSourceOptions, signal: AbortSignal): Promise<PodReading> {
