@@ -4,6 +4,7 @@ import type { Command } from "./command.ts";
 import { audit } from "./commands/audit.ts";
 import { completion } from "./commands/completion.ts";
 import { config } from "./commands/config.ts";
+import { df } from "./commands/df.ts";
 import { doctor } from "./commands/doctor.ts";
 import { explain } from "./commands/explain.ts";
 import { gc, rm } from "./commands/gc.ts";
@@ -29,6 +30,7 @@ export const commands: readonly Command[] = [
   rm,
   explain,
   images,
+  df,
   status,
   history,
   report,

@@ -4,6 +4,7 @@ import type { Config } from "../config/config.ts";
 import type { Look } from "../config/look.ts";
 import type { Meter } from "../execute/meter.ts";
 import type { Engine, ReadEngine } from "../loop/ports.ts";
+import type { DirectoryWalk } from "../model/disk-usage.ts";
 import type { RuntimeErrorKind } from "../model/errors.ts";
 import type { HoldState } from "../model/hold.ts";
 import type { Ledger } from "../model/ledger.ts";
@@ -75,6 +76,16 @@ export interface Tools {
   /** The body of an answer of the running agent. Throws `HostError` of kind `http` where none answers. */
   askAgent(config: Config, path: string): Promise<string>;
   machine(config: Config): Machine;
+  /** What lies below a directory on its filesystem, as far as it can be seen in time; never rejects. */
+  walkDirectories(
+    root: string,
+    options: {
+      readonly withinMs: number;
+      readonly apart: readonly string[];
+      readonly most: number;
+    },
+    signal: AbortSignal,
+  ): Promise<DirectoryWalk>;
 }
 
 /** The state directory and the run directory: collection is held if either says so. */

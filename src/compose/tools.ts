@@ -16,6 +16,7 @@ import { directoryFact } from "../host/directory-fact.ts";
 import { codeOf, reasonOf } from "../host/errno.ts";
 import { readHold, releaseHold, writeHold } from "../host/hold.ts";
 import { readKubelet } from "../host/kubelet-settings.ts";
+import { walkDirectories } from "../host/largest-directories.ts";
 import { kubeletSigns } from "../host/sign-of-kubelet.ts";
 import { stateFiles } from "../host/state-files.ts";
 import { writeWholeFile } from "../host/whole-file.ts";
@@ -54,6 +55,7 @@ export function toolsOf(world: ToolsWorld): Tools {
     askAgent: ({ paths }, path) =>
       askAgent({ socketPath: join(paths.runDir, CONTROL_SOCKET), path, timeoutMs: ANSWER_MS }),
     machine: (config) => machineOf(config, world),
+    walkDirectories,
   };
 }
 

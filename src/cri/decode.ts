@@ -1,5 +1,13 @@
 /** Translates the runtime's answers into the model, and refuses those that would have to be guessed at. */
-import { containerId, imageId, podUid, type SandboxId, sandboxId } from "../model/ids.ts";
+import type { WritableLayers } from "../model/disk-usage.ts";
+import {
+  type ContainerId,
+  containerId,
+  imageId,
+  podUid,
+  type SandboxId,
+  sandboxId,
+} from "../model/ids.ts";
 import type {
   Container,
   ContainerDetail,
@@ -16,6 +24,7 @@ import type {
   Answers,
   ContainerList,
   ContainerMessage,
+  ContainerStatsMessage,
   ContainerStatusMessage,
   FilesystemUsageMessage,
   ImageList,
@@ -127,6 +136,17 @@ export function decodeFilesystem(usage: FilesystemUsageMessage): ReportedFilesys
     usedBytes: integer(usage.used_bytes),
     inodesUsed: integer(usage.inodes_used),
   };
+}
+
+/** What containers wrote; one without an ID or a figure is left out. */
+export function decodeWritableLayers(stats: readonly ContainerStatsMessage[]): WritableLayers {
+  const layers = new Map<ContainerId, bigint>();
+  for (const { attributes, writable_layer: layer } of stats) {
+    const bytes = integer(layer?.used_bytes ?? null);
+    if (attributes !== null && attributes.id !== "" && bytes !== null)
+      layers.set(containerId(attributes.id), bytes);
+  }
+  return layers;
 }
 
 /** A value that the runtime may leave out. */

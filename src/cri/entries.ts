@@ -1,5 +1,6 @@
 /** Remembers what the entries of a list were decoded to, so that a list costs what changed since the last one. */
 import type { RawAnswer } from "./channel.ts";
+import { digestOf } from "./digest.ts";
 import type { Answers, ListMethod } from "./messages.ts";
 import { cutEntries } from "./wire.ts";
 
@@ -62,14 +63,6 @@ function stringPool(): Shared {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion
     return (there ?? text) as Text;
   };
-}
-
-const buffer = Buffer.alloc(32);
-
-/** As text of one byte a character, for a map. */
-function digestOf(bytes: Buffer): string {
-  Bun.SHA256.hash(bytes, buffer);
-  return buffer.toString("latin1");
 }
 
 /** In any order; of an ID that is listed twice the order counts. */

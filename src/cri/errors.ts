@@ -141,6 +141,7 @@ const deeds: Readonly<Record<UnaryMethod | StreamMethod, string>> = {
   ListContainers: "list the containers",
   StreamContainers: "list the containers",
   ContainerStatus: "read the status of container",
+  ListContainerStats: "list the statistics of containers",
   StopContainer: "stop container",
   RemoveContainer: "remove container",
   ExecSync: "run the pre-stop command in container",

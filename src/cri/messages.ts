@@ -68,6 +68,11 @@ export type FilesystemUsageMessage = {
   readonly inodes_used: { readonly value: Long } | null;
 };
 
+export type ContainerStatsMessage = {
+  readonly attributes: { readonly id: string } | null;
+  readonly writable_layer: FilesystemUsageMessage | null;
+};
+
 export type ContainerEventMessage = {
   readonly container_id: string;
   readonly container_event_type: EnumNumber;
@@ -116,6 +121,10 @@ export type UnaryMethods = {
     readonly request: ForContainer;
     readonly response: { readonly status: ContainerStatusMessage | null };
   };
+  readonly ListContainerStats: {
+    readonly request: Empty;
+    readonly response: { readonly stats: readonly ContainerStatsMessage[] };
+  };
   readonly StopContainer: {
     readonly request: ForContainer & { readonly timeout: number };
     readonly response: Empty;
@@ -130,8 +139,8 @@ export type UnaryMethods = {
     readonly response: { readonly images: readonly ImageMessage[] };
   };
   readonly ImageStatus: {
-    readonly request: { readonly image: ImageSpecMessage };
-    readonly response: { readonly image: ImageMessage | null };
+    readonly request: { readonly image: ImageSpecMessage; readonly verbose?: boolean };
+    readonly response: Info & { readonly image: ImageMessage | null };
   };
   readonly RemoveImage: {
     readonly request: { readonly image: ImageSpecMessage };

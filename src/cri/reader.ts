@@ -1,10 +1,12 @@
 /** The calls that read: what observation needs of the runtime, and nothing that could change it. */
-import { RuntimeError } from "../model/errors.ts";
-import type { ContainerId, SandboxId } from "../model/ids.ts";
+import type { WritableLayers } from "../model/disk-usage.ts";
+import { RuntimeError, type RuntimeErrorKind } from "../model/errors.ts";
+import type { ContainerId, ImageId, SandboxId } from "../model/ids.ts";
 import type {
   Container,
   ContainerDetail,
   Image,
+  ImageOrigin,
   RuntimeInfo,
   Sandbox,
   SandboxDetail,
@@ -16,8 +18,10 @@ import {
   decodeImage,
   decodeSandboxDetail,
   decodeVersion,
+  decodeWritableLayers,
   type ReportedFilesystem,
 } from "./decode.ts";
+import { imageOrigin } from "./image-layers.ts";
 import { makeLists } from "./lists.ts";
 import { imageOfSandbox, logDirectoryOfSandbox, sandboxImagesOf } from "./verbose.ts";
 
@@ -36,6 +40,10 @@ export interface Reader {
   sandboxDetail(id: SandboxId, signal: AbortSignal): Promise<SandboxDetail | null>;
   /** `null`: the runtime has no such image. */
   imageStatus(reference: string, signal: AbortSignal): Promise<Image | null>;
+  /** What containers wrote over their images; `null`: the runtime does not report it. */
+  writableLayers(signal: AbortSignal): Promise<WritableLayers | null>;
+  /** What the image with exactly this ID was made from; `null`: the runtime has no such image. */
+  imageOrigin(id: ImageId, signal: AbortSignal): Promise<ImageOrigin | null>;
   reportedFilesystems(signal: AbortSignal): Promise<{
     readonly images: readonly ReportedFilesystem[];
     readonly containers: readonly ReportedFilesystem[];
@@ -79,6 +87,8 @@ export function makeReader(channels: Channels): Reader {
           },
         ),
       ),
+    writableLayers: async (signal) => writableLayers(runtime, signal),
+    imageOrigin: async (id, signal) => originOf(image, id, signal),
     reportedFilesystems: async (signal) =>
       image.call(
         "ImageFsInfo",
@@ -139,11 +149,49 @@ async function runtimeInfo(channels: Channels, signal: AbortSignal): Promise<Run
   return { endpoint, imageEndpoint, ...version, sandboxImages };
 }
 
-async function unlessNotFound<Result>(asked: Promise<Result>): Promise<Result | null> {
+const writableLayers = async (
+  runtime: Channel,
+  signal: AbortSignal,
+): Promise<WritableLayers | null> =>
+  unless(
+    "unimplemented",
+    runtime.call(
+      "ListContainerStats",
+      {},
+      { signal, decode: ({ stats }) => decodeWritableLayers(stats) },
+    ),
+  );
+
+const originOf = async (
+  image: Channel,
+  id: ImageId,
+  signal: AbortSignal,
+): Promise<ImageOrigin | null> =>
+  unlessNotFound(
+    image.call(
+      "ImageStatus",
+      { image: { image: id }, verbose: true },
+      {
+        about: id,
+        signal,
+        // What is found by another ID, such as a prefix of it, says nothing of this image.
+        decode: (it) => (it.image?.id === id ? imageOrigin(it.info) : null),
+      },
+    ),
+  );
+
+const unlessNotFound = async <Result>(asked: Promise<Result>): Promise<Result | null> =>
+  unless("not-found", asked);
+
+/** `null` where the call fails in this way. */
+async function unless<Result>(
+  kind: RuntimeErrorKind,
+  asked: Promise<Result>,
+): Promise<Result | null> {
   try {
     return await asked;
   } catch (thrown) {
-    if (thrown instanceof RuntimeError && thrown.kind === "not-found") return null;
+    if (thrown instanceof RuntimeError && thrown.kind === kind) return null;
     throw thrown;
   }
 }

@@ -1,6 +1,7 @@
 /** Walks an image plan: lists again before a removal, removes, measures, and stops as soon as enough is free. */
 
 import { failureCode, HostError, messageOf } from "../model/errors.ts";
+import type { ImageId } from "../model/ids.ts";
 import type { ImageEnd, ImageItem, ImageResult } from "../model/outcome.ts";
 import type { ImageCandidate, ImagePlan, ImageTarget } from "../model/plan.ts";
 import type { ImageTrigger } from "../model/reason.ts";
@@ -8,6 +9,7 @@ import type { Filesystem, Image, Snapshot } from "../model/snapshot.ts";
 import { duration } from "../model/time.ts";
 import { distinctImages } from "../policy/image-index.ts";
 import { imageUseOf } from "../policy/image-use.ts";
+import { childStillThere } from "../policy/layer-order.ts";
 import { type Progress, targetsMet } from "../policy/progress.ts";
 import { targetReach } from "../policy/reach.ts";
 import { storeFilesystem } from "../policy/targets.ts";
@@ -16,7 +18,7 @@ import type { FreshLists, ImageExecuted, ImageExecution } from "./image-executio
 import { type ImageRemoved, removeImage } from "./image-removal.ts";
 import { Meter } from "./meter.ts";
 import { Pace } from "./pace.ts";
-import { Settler } from "./settler.ts";
+import { expectedGain, Settler } from "./settler.ts";
 import { Stall } from "./stall.ts";
 
 /** A local filesystem answers in microseconds; after this a look counts as old. */
@@ -44,6 +46,7 @@ class ImageRemovals {
   readonly #canReachTargets: (progress: Progress) => boolean;
   readonly #items: ImageItem[] = [];
   readonly #ghosts: Image[] = [];
+  readonly #removed = new Set<ImageId>();
   #error: string | null = null;
   /** The lists by which images were counted. */
   #counted: Snapshot;
@@ -107,7 +110,7 @@ class ImageRemovals {
     }
     // What went for its age was not waited for, and its space counts.
     if (this.#settler.release() === "delayed" && this.#items.length > 0 && this.#mayWait())
-      await this.#settler.settle(this.#meter.totals().reportedFreedBytes, true);
+      await this.#settler.settle(this.#meter.totals().reportedFreedBytes, null, true);
     for (const candidate of candidates) {
       const reached = this.#reached();
       if (reached !== null) return reached;
@@ -153,7 +156,9 @@ class ImageRemovals {
     if (relieved !== null) return relieved;
     const startedAt = this.#execution.now();
     const startNs = timer.monotonicNs();
-    const keep = this.#judgement.recheck(candidate, fresh);
+    const keep =
+      this.#judgement.recheck(candidate, fresh) ??
+      childStillThere(candidate, this.#removed, fresh.snapshot.images);
     const result: ImageResult =
       keep === null ? await this.#remove(candidate, trigger) : { kind: "skipped", reason: keep };
     const item: ImageItem = {
@@ -164,6 +169,7 @@ class ImageRemovals {
       took: duration(timer.monotonicNs() - startNs),
     };
     this.#items.push(item);
+    if (result.kind === "removed") this.#removed.add(candidate.image.id);
     this.#execution.done(item);
     if (this.#error !== null) return "observation-failed";
     // What stops one image stops all of this pass: a hold that began, a use that could not be read.
@@ -208,7 +214,7 @@ class ImageRemovals {
     this.#pace.count();
     const removed = await removeImage(this.#execution, candidate);
     try {
-      return await this.#resultOf(image, removed, trigger);
+      return await this.#resultOf(candidate, removed, trigger);
     } catch (thrown) {
       // What the runtime did is recorded whatever happens; what came of it can no longer be seen, so the pass ends.
       this.#error = messageOf(thrown);
@@ -217,14 +223,15 @@ class ImageRemovals {
   }
 
   async #resultOf(
-    image: Image,
+    candidate: ImageCandidate,
     removed: ImageRemoved,
     trigger: ImageTrigger,
   ): Promise<ImageResult> {
+    const { image } = candidate;
     this.#stall.noteAnswer(removed.kind === "failed" && removed.isUnanswered);
     switch (removed.kind) {
       case "gone":
-        return await this.#credit(image, trigger);
+        return await this.#credit(candidate, trigger);
       case "ghost":
         this.#ghosts.push(image);
         await this.#meter.afterGhost();
@@ -238,12 +245,14 @@ class ImageRemovals {
     }
   }
 
-  async #credit(image: Image, trigger: ImageTrigger): Promise<ImageResult> {
+  async #credit(candidate: ImageCandidate, trigger: ImageTrigger): Promise<ImageResult> {
+    const { image } = candidate;
+    const mayWait = trigger.kind !== "age" && this.#mayWait();
     await this.#meter.gainedNow();
     const settled =
       this.#execution.limits.accounting === "reported"
         ? "not-waited"
-        : await this.#settler.settle(image.sizeBytes, trigger.kind !== "age" && this.#mayWait());
+        : await this.#settler.settle(image.sizeBytes, expectedGain(candidate), mayWait);
     const measuredBytes = this.#meter.credit(image.sizeBytes);
     this.#stall.noteGain(this.#meter.gainedOnTargets());
     return { kind: "removed", reportedBytes: image.sizeBytes, measuredBytes, settled };

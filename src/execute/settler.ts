@@ -1,6 +1,7 @@
 /** Settles the removals of one pass: what is learned of the runtime on the way, and how long the pass has waited. */
 
 import type { ReleaseRecord } from "../model/ledger.ts";
+import type { ImageCandidate } from "../model/plan.ts";
 import {
   learnRelease,
   noRelease,
@@ -40,14 +41,18 @@ export class Settler {
     return this.release() === "delayed" && this.#waitedMs >= SETTLE_PASS_MS;
   }
 
-  async settle(reportedBytes: bigint, mayWait: boolean): Promise<Settled> {
+  /** `expectedGainBytes`: what layers let expect of the removal at least; `null`: not known. */
+  async settle(
+    reportedBytes: bigint,
+    expectedGainBytes: bigint | null,
+    mayWait: boolean,
+  ): Promise<Settled> {
     const { settled, sign, waitedMs } = await settle(
       {
         release: this.release(),
         signsBefore: this.learned.promptRemovals,
         reportedBytes,
-        // Nothing here knows the layers of an image yet.
-        expectedGainBytes: null,
+        expectedGainBytes,
         mayWait,
         budgetMs: SETTLE_PASS_MS - this.#waitedMs,
         gainedBytes: this.#meter.gained(),
@@ -61,3 +66,7 @@ export class Settler {
     return settled;
   }
 }
+
+/** What layers let expect. Files take whole blocks, and the runtime's own database grows: three quarters of it are proof enough. */
+export const expectedGain = ({ frees }: ImageCandidate): bigint | null =>
+  frees === undefined ? null : (frees.lowerBytes * 3n) / 4n;

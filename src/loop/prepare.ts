@@ -40,7 +40,9 @@ export async function prepare(
 ): Promise<Prepared> {
   const { steps, signal } = run;
   const logs = request.parts.containers !== "none";
-  const snapshot = await steps.run("observe", () => look(engine, { logs }, signal));
+  // Where everything unused goes layers have no say; under pressure nothing is asked that a removal would have to wait for.
+  const origins = request.parts.images && request.purpose.kind === "periodic";
+  const snapshot = await steps.run("observe", () => look(engine, { logs, origins }, signal));
   const ledger = await steps.run("remember", () => rememberNode(engine, snapshot, request));
   const decided: Decide = {
     snapshot,

@@ -13,8 +13,12 @@ export type PodUid = Brand<string, "PodUid">;
 /** One pass of the collector, for logs, history and reports: `YYYYMMDDTHHMMSSZ-xxxxxx`. */
 export type PassId = Brand<string, "PassId">;
 
+/** A chain of layers by its last one: the diff ID of the first layer, then `sha256("CHAIN DIFF")` for each next; `sha256:` and 64 hex digits. */
+export type ChainId = Brand<string, "ChainId">;
+
 export const imageId = (text: string): ImageId => text as ImageId;
 export const containerId = (text: string): ContainerId => text as ContainerId;
 export const sandboxId = (text: string): SandboxId => text as SandboxId;
 export const podUid = (text: string): PodUid => text as PodUid;
+export const chainId = (text: string): ChainId => text as ChainId;
 export const passId = (text: string): PassId => text as PassId;

@@ -1,6 +1,6 @@
 /** What is remembered between observations. `remember` in policy makes the next one; the store keeps it on disk. */
 
-import type { ContainerId, ImageId, PodUid, SandboxId } from "./ids.ts";
+import type { ChainId, ContainerId, ImageId, PodUid, SandboxId } from "./ids.ts";
 import type { Duration, Instant, Watched } from "./time.ts";
 
 export interface ImageRecord {
@@ -52,6 +52,21 @@ export interface ReleaseRecord {
   readonly lateRemovals: number;
 }
 
+/** What an image was made from, read once: it never changes for an image ID. */
+export interface OriginRecord {
+  /** The chain that ends with its last layer; `null`: its status named no layers. */
+  readonly chain: ChainId | null;
+  readonly builtAt: Instant | null;
+}
+
+/** Some layers on top of a chain that another run has; images that share layers share runs. */
+export interface LayerRun {
+  /** `null`: the run begins with a first layer. */
+  readonly below: ChainId | null;
+  /** From the first to the last, by which the run is known. */
+  readonly chain: readonly ChainId[];
+}
+
 export interface Ledger {
   /** Boot under which it was last written; "" in a fresh one. */
   readonly bootId: string;
@@ -70,6 +85,9 @@ export interface Ledger {
   readonly pods: ReadonlyMap<PodUid, PodRecord>;
   /** The image that a sandbox's own status names, read once; "" where it names none. */
   readonly sandboxImages: ReadonlyMap<SandboxId, string>;
+  readonly origins: ReadonlyMap<ImageId, OriginRecord>;
+  /** By the last chain of the run. */
+  readonly layers: ReadonlyMap<ChainId, LayerRun>;
   /** By `NAME/VERSION` of the runtime. */
   readonly releases: ReadonlyMap<string, ReleaseRecord>;
   /** Keep directories from which rules were once read. */
@@ -89,6 +107,8 @@ export const emptyLedger: Ledger = {
   containers: new Map(),
   pods: new Map(),
   sandboxImages: new Map(),
+  origins: new Map(),
+  layers: new Map(),
   releases: new Map(),
   keepDirectories: [],
 };

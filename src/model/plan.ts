@@ -1,5 +1,6 @@
 /** A plan: what would be removed, in which order, and why everything else stays. A value; making it changes nothing. */
 
+import type { ImageId } from "./ids.ts";
 import type { ImageRecord } from "./ledger.ts";
 import type { Signal } from "./limits.ts";
 import type {
@@ -71,6 +72,13 @@ export type ImageTarget =
   /** No target: every candidate goes. */
   | { readonly kind: "everything"; readonly trigger: ImageTrigger };
 
+/** An amount that is not known exactly; `lowerBytes <= estimateBytes <= upperBytes`, in the unit of the runtime's reported sizes. */
+export interface Bounds {
+  readonly lowerBytes: bigint;
+  readonly estimateBytes: bigint;
+  readonly upperBytes: bigint;
+}
+
 /** An image that no rule protects, at its place in the order of removal. */
 export interface ImageCandidate {
   readonly image: Image;
@@ -79,8 +87,12 @@ export interface ImageCandidate {
   readonly triggers: readonly ImageTrigger[];
   /** Watched time since the later of first seen and last used. */
   readonly unusedFor: Duration;
-  /** Whether the estimate (reported sizes added up) reaches as far as this image. */
+  /** Whether the estimate (what layers let expect, else reported sizes, added up) reaches as far as this image. */
   readonly expected: boolean;
+  /** What its removal frees once those before it are gone; absent: its layers are not known, or do not count. */
+  readonly frees?: Bounds;
+  /** Candidates before it that have all of its layers: while one of them is still there, its removal frees nothing. */
+  readonly follows?: readonly ImageId[];
   /** Codes of the rules that were tried, in order; none of them keeps it. */
   readonly tried: readonly ImageKeepReason["kind"][];
 }

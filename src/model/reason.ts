@@ -54,6 +54,12 @@ export type ImageKeepReason =
       readonly place: number;
       readonly limit: number;
     }
+  /** Images that stay have all of its layers, so that its removal would free nothing. */
+  | {
+      readonly kind: "shares-all-layers";
+      /** The first few of them. */
+      readonly images: readonly { readonly id: ImageId; readonly name: string }[];
+    }
   /** Removed before, answered with success, and still listed: not tried again yet. */
   | { readonly kind: "ghost"; readonly since: Instant; readonly attempts: number }
   | { readonly kind: "too-young"; readonly age: Duration; readonly minimumAge: Duration }

@@ -1,6 +1,6 @@
 /** What was seen on the node at one moment: plain facts, no judgement. */
 
-import type { ContainerId, ImageId, PodUid, SandboxId } from "./ids.ts";
+import type { ChainId, ContainerId, ImageId, PodUid, SandboxId } from "./ids.ts";
 import type { Duration, Instant } from "./time.ts";
 
 /** An image as the runtime lists it. */
@@ -11,6 +11,14 @@ export interface Image {
   /** As reported: compressed on some runtimes, and layers that images share count in each. */
   readonly sizeBytes: bigint;
   readonly pinned: boolean;
+}
+
+/** What an image was made from, as its verbose status says; it never changes for an image ID. */
+export interface ImageOrigin {
+  /** From the first layer to the last; `null` where the runtime does not say. */
+  readonly chain: readonly ChainId[] | null;
+  /** When the image was built; `null` where the runtime does not say. */
+  readonly builtAt: Instant | null;
 }
 
 export type ContainerState = "created" | "running" | "exited" | "unknown";
@@ -252,6 +260,8 @@ export interface Snapshot {
   readonly resolutions: ReadonlyMap<string, Resolution>;
   /** Images that sandboxes' own status names, by sandbox. */
   readonly sandboxImages: ReadonlyMap<SandboxId, string>;
+  /** What images that were not known yet were made from; absent where it was not asked for or could not be read. */
+  readonly origins: ReadonlyMap<ImageId, ImageOrigin>;
   readonly filesystems: readonly Filesystem[];
   readonly pods: PodReading;
   /** `null`: there is no directory of pod logs, or it was not asked for. */

@@ -1,12 +1,14 @@
 /** Gathers one snapshot of the node: every list whole, or an error and no snapshot at all. */
 
 import { messageOf } from "../model/errors.ts";
+import type { ImageId } from "../model/ids.ts";
 import type { Ledger } from "../model/ledger.ts";
-import type { Container, Resolution, Snapshot } from "../model/snapshot.ts";
+import type { Container, ImageOrigin, Resolution, Snapshot } from "../model/snapshot.ts";
 import { imageVolumesSupported } from "../policy/image-volumes.ts";
 import { referencesToResolve } from "../policy/usage.ts";
 import { mapBounded } from "./concurrency.ts";
 import { readContainerDetails, readSandboxImages } from "./detail.ts";
+import { readOrigins } from "./origins.ts";
 import type { DiskReader, HostReader, RuntimeReader } from "./ports.ts";
 
 export interface ObservePorts {
@@ -21,6 +23,8 @@ export interface ObserveRequest {
   readonly needEnds: boolean;
   /** Whether the log directories are read too. */
   readonly logs: boolean;
+  /** Whether the layers of images that are not known yet are read. */
+  readonly origins: boolean;
   /** Containers that events told of since the lists, so that their images count as used. */
   readonly announced?: readonly Container[];
 }
@@ -51,10 +55,13 @@ export async function observe(
   const containers = withAnnounced(listed, request.announced ?? []);
   const need = { volumes: imageVolumesSupported(info), ends: request.needEnds };
   const known = request.ledger;
-  const [details, sandboxImages, filesystems] = await Promise.all([
+  const [details, sandboxImages, filesystems, origins] = await Promise.all([
     readContainerDetails(runtime, { containers, known, need }, signal),
     readSandboxImages(runtime, { sandboxes, known }, signal),
     disk.filesystems(reported),
+    request.origins
+      ? readOrigins(runtime, { images, known: known.origins }, signal)
+      : new Map<ImageId, ImageOrigin>(),
   ]);
   const pods = await host.pods(signal);
   const facts = {
@@ -73,6 +80,7 @@ export async function observe(
     observedAt: host.clocks().wall,
     containerEnds: details.ends,
     resolutions,
+    origins,
     filesystems,
     logs,
     keep,

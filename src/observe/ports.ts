@@ -1,12 +1,14 @@
 /** What observation needs of the world: reading only, so that a command that observes is unable to remove. */
 
-import type { ContainerId, SandboxId } from "../model/ids.ts";
+import type { WritableLayers } from "../model/disk-usage.ts";
+import type { ContainerId, ImageId, SandboxId } from "../model/ids.ts";
 import type {
   Clocks,
   Container,
   ContainerDetail,
   Filesystem,
   Image,
+  ImageOrigin,
   KeepRules,
   LogReading,
   PodReading,
@@ -44,6 +46,10 @@ export interface RuntimeReader {
   sandboxImage(id: SandboxId, signal: AbortSignal): Promise<string | null>;
   /** `null`: the runtime has no such image. */
   imageStatus(reference: string, signal: AbortSignal): Promise<Image | null>;
+  /** What containers wrote over their images; `null`: the runtime does not report it. */
+  writableLayers(signal: AbortSignal): Promise<WritableLayers | null>;
+  /** What the image with exactly this ID was made from; `null`: the runtime has no such image. */
+  imageOrigin(id: ImageId, signal: AbortSignal): Promise<ImageOrigin | null>;
   reportedFilesystems(signal: AbortSignal): Promise<ReportedFilesystems>;
 }
 

@@ -1,4 +1,4 @@
-/** Where a pass is expected to stop: reported sizes added up until every target is met. */
+/** Where a pass is expected to stop: what each removal is expected to free, added up until every target is met. */
 import type { ImageLimits } from "../model/limits.ts";
 import type { ImageCandidate, ImageTarget } from "../model/plan.ts";
 
@@ -26,11 +26,15 @@ export function estimate(
     const expected =
       index < room && (forAge || first || !targets.every((target) => isMet(target, sum)));
     if (expected && !(forAge && separate)) {
-      sum = { bytes: sum.bytes + candidate.image.sizeBytes, images: sum.images + 1 };
+      sum = { bytes: sum.bytes + expectedBytes(candidate), images: sum.images + 1 };
     }
     return { ...candidate, expected };
   });
 }
+
+/** What layers let expect, else what the runtime reports. */
+const expectedBytes = ({ frees, image }: ImageCandidate): bigint =>
+  frees?.estimateBytes ?? image.sizeBytes;
 
 interface Estimate {
   readonly bytes: bigint;

@@ -7,6 +7,8 @@ import { isPastMaximumAge } from "./age.ts";
 import { type Asked, asked, distinctTriggers, futileBlocks } from "./ask.ts";
 import { estimate } from "./estimate.ts";
 import { type JudgeImages, judgeImages, type Judgement } from "./judge.ts";
+import { type Choice as LayerChoice, layersCount, orderByLayers } from "./layer-order.ts";
+import { forestOf } from "./origins.ts";
 import { protectionOf } from "./protect.ts";
 import { type Ranked, unusedFor } from "./rank.ts";
 import { watchesSpace } from "./targets.ts";
@@ -38,7 +40,15 @@ export function decideImages(input: DecideImages): ImagePlan {
     ...asks.blocks,
     ...(idle ? futileBlocks(asks.futility) : []),
   ];
-  const choice = choose({ judgement, asks, aged, blocks, compat: input.limits.compat });
+  const chosen = choose({ judgement, asks, aged, blocks, compat: input.limits.compat });
+  const choice =
+    chosen.candidates.length > 0 && layersCount(input.limits, input.purpose, asks.targets)
+      ? orderByLayers(
+          chosen,
+          forestOf(input.snapshot.images, input.ledger),
+          distinctTriggers(asks.targets),
+        )
+      : chosen;
   return {
     purpose: input.purpose.kind,
     now: input.snapshot.clocks.wall,
@@ -78,10 +88,7 @@ interface Choice {
   readonly compat: DecideImages["limits"]["compat"];
 }
 
-function choose(choice: Choice): {
-  readonly candidates: readonly ImageCandidate[];
-  readonly kept: readonly KeptImage[];
-} {
+function choose(choice: Choice): LayerChoice {
   const { images, context } = choice.judgement;
   const forAge: ImageCandidate[] = [];
   const others: ImageCandidate[] = [];

@@ -54,7 +54,7 @@ export function judgeImages(input: JudgeImages): Judgement {
   const keep = compileKeepRules(snapshot.keep.rules);
   const images = distinctImages(snapshot.images, limits.compat === "kubelet" ? "last" : "any")
     .map((image) => ({ image, record: recordOf(input, image) }))
-    .toSorted(compareImages(limits.compat));
+    .toSorted(compareImages(limits.compat, ledger.origins));
   const context: ProtectionContext = {
     limits,
     users: usage.users,

@@ -76,8 +76,11 @@ const RULES: readonly Rule[] = [
   },
 ];
 
-/** Every code in the order of evaluation, for documentation. */
-export const PROTECTION_ORDER: readonly ImageKeepReason["kind"][] = RULES.map(({ code }) => code);
+/** Every code in the order of evaluation, for documentation; layers are judged last, for all candidates together. */
+export const PROTECTION_ORDER: readonly ImageKeepReason["kind"][] = [
+  ...RULES.map(({ code }) => code),
+  "shares-all-layers",
+];
 
 export function protectionOf(
   subject: Ranked,

@@ -1,5 +1,5 @@
 /** The order of removal: a total order, so that the same node always gives the same plan. */
-import type { ImageRecord } from "../model/ledger.ts";
+import type { ImageRecord, Ledger } from "../model/ledger.ts";
 import type { Compat } from "../model/limits.ts";
 import type { Image } from "../model/snapshot.ts";
 import { type Duration, duration, type Instant, type Watched } from "../model/time.ts";
@@ -9,11 +9,20 @@ export interface Ranked {
   readonly record: ImageRecord;
 }
 
-/** Last used (never comes first), first seen, larger first, then ID. */
-export function compareImages(compat: Compat): (a: Ranked, b: Ranked) => number {
+/**
+ * The order of removal. Unused for longest first: since the later of last used and first seen, so that what was staged
+ * yesterday does not go before what nobody used for weeks; then first seen, build date (an unknown one last), larger first, ID.
+ * The kubelet's: last used (never comes first), first seen, larger first, ID.
+ */
+export function compareImages(
+  compat: Compat,
+  origins: Ledger["origins"],
+): (a: Ranked, b: Ranked) => number {
+  const bySizeAndId = (a: Ranked, b: Ranked) => compareSizes(b, a) || compareIds(a, b);
   // The watched clock does not jump; the kubelet knows only the wall clock.
-  const byTime = compat === "kubelet" ? compareWall : compareWatched;
-  return (a, b) => byTime(a.record, b.record) || compareSizes(b, a) || compareIds(a, b);
+  if (compat === "kubelet") return (a, b) => compareWall(a.record, b.record) || bySizeAndId(a, b);
+  return (a, b) =>
+    compareWatched(a.record, b.record) || compareBuilt(origins, a, b) || bySizeAndId(a, b);
 }
 
 /** The later of first seen and last used, by the watched clock: since then the image is unused. */
@@ -44,8 +53,21 @@ export function compareTimes(a: bigint | null, b: bigint | null): number {
 }
 
 const compareWatched = (a: ImageRecord, b: ImageRecord): number =>
-  compareTimes(a.lastUsedWatched, b.lastUsedWatched) ||
+  compareTimes(unusedSince(a), unusedSince(b)) ||
   compareTimes(a.firstSeenWatched, b.firstSeenWatched);
+
+function compareBuilt(origins: Ledger["origins"], a: Ranked, b: Ranked): number {
+  const [one, other] = [builtAt(origins, a), builtAt(origins, b)];
+  if (one === other) return 0;
+  if (one === null || other === null) return one === null ? 1 : -1;
+  return one < other ? -1 : 1;
+}
+
+/** Reproducible builds carry the beginning of all time: that says nothing. */
+function builtAt(origins: Ledger["origins"], { image }: Ranked): Instant | null {
+  const built = origins.get(image.id)?.builtAt ?? null;
+  return built === null || built <= 0n ? null : built;
+}
 
 const compareWall = (a: ImageRecord, b: ImageRecord): number =>
   compareTimes(a.lastUsedAt, b.lastUsedAt) || compareTimes(a.firstSeenAt, b.firstSeenAt);

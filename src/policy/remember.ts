@@ -11,6 +11,7 @@ import type { MemoryLimits } from "../model/limits.ts";
 import type { Image, RuntimeInfo, Snapshot } from "../model/snapshot.ts";
 import { duration, type Watched, watched } from "../model/time.ts";
 import { distinctImages, namesText } from "./image-index.ts";
+import { rememberOrigins } from "./origins.ts";
 import { releaseKey } from "./release.ts";
 import type { Usage } from "./usage.ts";
 import { watch } from "./watch.ts";
@@ -42,6 +43,7 @@ export function remember(input: Remember): Ledger {
     containers: containerRecords(ledger, snapshot),
     pods: input.pods,
     sandboxImages: sandboxImages(ledger, snapshot),
+    ...rememberOrigins(ledger, snapshot.images, snapshot.origins),
     releases: ledger.releases,
     keepDirectories: union(ledger.keepDirectories, snapshot.keep.directoriesRead),
   };

@@ -34,6 +34,12 @@ export const imageKeep = reasons<ImageKeepReason>({
     text: ({ repository, place, limit }) =>
       `number ${place} of the ${limit} most recently used images of ${clean(repository)}`,
   },
+  "shares-all-layers": {
+    title: "layers all in use by kept images",
+    text: ({ images }) =>
+      `removing it would free nothing: ${images.map(({ name }) => clean(name)).join(", ")} ${images.length === 1 ? "has" : "have"} all of its layers`,
+    data: ({ images }) => ({ images }),
+  },
   ghost: {
     title: "ghost: removed but still listed",
     text: ({ since, attempts }) =>

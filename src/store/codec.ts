@@ -2,6 +2,7 @@
 
 import * as v from "valibot";
 
+import { type ChainId, chainId } from "../model/ids.ts";
 import {
   type Duration,
   duration,
@@ -134,6 +135,27 @@ export const list = <Value>(codec: Codec<Value>): Codec<readonly Value[]> => ({
 });
 
 export const texts = list(text);
+
+const DIGEST_BYTES = 32;
+const DIGEST = /^sha256:[0-9a-f]{64}$/;
+
+/** Chains of layers, packed: a node has many, and each is a digest. */
+export const chains: Codec<readonly ChainId[]> = {
+  read: (document) => {
+    const packed = typeof document === "string" ? Buffer.from(document, "base64") : null;
+    if (packed === null || packed.length === 0 || packed.length % DIGEST_BYTES !== 0)
+      throw new FieldError("digests in base64 are expected");
+    return Array.from({ length: packed.length / DIGEST_BYTES }, (_, index) => {
+      const from = index * DIGEST_BYTES;
+      return chainId(`sha256:${packed.toString("hex", from, from + DIGEST_BYTES)}`);
+    });
+  },
+  write: (values) => {
+    if (!values.every((chain) => DIGEST.test(chain)))
+      throw new FieldError("SHA-256 digests are expected");
+    return Buffer.from(values.map((chain) => chain.slice(7)).join(""), "hex").toString("base64");
+  },
+};
 
 export type Fields<Value> = { readonly [Name in keyof Value]-?: Codec<Value[Name]> };
 

@@ -1,17 +1,21 @@
 // How the ledger is written: each field is declared here once, for the state file and for a recorded node.
 
-import { containerId, imageId, podUid, sandboxId } from "../model/ids.ts";
+import { chainId, containerId, imageId, podUid, sandboxId } from "../model/ids.ts";
 import type {
   ContainerRecord,
   ImageRecord,
+  LayerRun,
   Ledger,
+  OriginRecord,
   PodRecord,
   ReleaseRecord,
 } from "../model/ledger.ts";
 import type { Instant, Watched } from "../model/time.ts";
 import {
   added,
+  branded,
   bytes,
+  chains,
   type Codec,
   count,
   durationNs,
@@ -52,12 +56,20 @@ const pod = record<PodRecord>({
 
 const release = record<ReleaseRecord>({ promptRemovals: count, lateRemovals: count });
 
+const aChain = branded(chainId);
+
+const origin = record<OriginRecord>({ chain: nullable(aChain), builtAt: nullable(time) });
+
+const layerRun = record<LayerRun>({ below: nullable(aChain), chain: chains });
+
 /** The maps of the ledger, each entry a row of its own in the state file. */
 export const ledgerMaps = {
   images: mapBy("id", imageId, record<ImageRecord>(imageFields)),
   containers: mapBy("id", containerId, container),
   pods: mapBy("uid", podUid, pod),
   sandboxImages: mapBy("id", sandboxId, under("name", text)),
+  origins: mapBy("id", imageId, origin),
+  layers: mapBy("last", chainId, layerRun),
   releases: mapBy("runtime", (runtime) => runtime, release),
 } as const;
 
@@ -93,4 +105,9 @@ export const imageRow = record<ImageRecord & { readonly inUse: boolean }>({
 });
 
 /** The whole, as a recorded node has it. */
-export const ledgerCodec: Codec<Ledger> = record<Ledger>({ ...stateFields, ...ledgerMaps });
+export const ledgerCodec: Codec<Ledger> = record<Ledger>({
+  ...stateFields,
+  ...ledgerMaps,
+  origins: added(ledgerMaps.origins, new Map()),
+  layers: added(ledgerMaps.layers, new Map()),
+});

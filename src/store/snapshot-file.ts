@@ -21,7 +21,9 @@ export interface RecordedNode {
 
 /** Fields are only ever added. Clock readings stand in `…Ns`, whole, where reports round to `…Ms`. */
 export function snapshotText({ snapshot, ledger }: RecordedNode): string {
-  const { clocks, imageVolumes, containerEnds, resolutions, sandboxImages, ...rest } = snapshot;
+  const { clocks, imageVolumes, containerEnds, resolutions, sandboxImages, ...others } = snapshot;
+  // What was read of images is in the ledger.
+  const { origins: _, ...rest } = others;
   const document = {
     apiVersion: "crigc/v1",
     kind: "Snapshot",

@@ -194,6 +194,8 @@ export const snapshotShape = v.pipe(
   }),
   v.transform(({ clocks, ...rest }): Snapshot => ({
     ...rest,
+    // What was read of images is in the ledger that was recorded with them.
+    origins: new Map(),
     clocks: { wall: clocks.wall, uptime: clocks.uptimeNs, bootId: clocks.bootId },
   })),
 );

@@ -39,6 +39,8 @@ export function openNodeOf(seen: SeenNode = {}): OpenedNode {
             sandboxLogDirectory: async () => null,
             sandboxImage: async (id) => snapshot.sandboxImages.get(id) ?? null,
             imageStatus: async () => null,
+            imageOrigin: async () => null,
+            writableLayers: async () => null,
             reportedFilesystems: async () => ({ images: [], containers: [] }),
           },
           disk: {

@@ -7,9 +7,9 @@ import { join } from "node:path";
 import { openRuntime } from "../../src/cri/client.ts";
 import type { RuntimeWriter } from "../../src/execute/ports.ts";
 import { containerId, imageId, sandboxId } from "../../src/model/ids.ts";
-import { seconds } from "../../src/model/time.ts";
+import { fromRfc3339, seconds } from "../../src/model/time.ts";
 import type { RuntimeReader } from "../../src/observe/ports.ts";
-import { imageIdOf, type NodeDescription } from "../support/fake-runtime/describe.ts";
+import { hexId, imageIdOf, type NodeDescription } from "../support/fake-runtime/describe.ts";
 import { startFakeRuntime } from "../support/fake-runtime/server.ts";
 import { connected } from "./connection.ts";
 
@@ -94,6 +94,27 @@ describe("reading", () => {
       apiVersion: "v1",
       sandboxImages: ["registry.k8s.io/pause:3.8"],
     });
+  });
+
+  test("gives the layers of an image by its whole ID, and of an artifact that it has none", async () => {
+    const layers = ["base", "app"].map((id) => ({ id, bytes: 1000 }));
+    const images = [
+      { id: imageIdOf(1), layers, builtAt: "2026-02-03T04:05:06Z" },
+      { id: imageIdOf(2), repoTags: ["docker.io/library/chart:1"], isArtifact: true },
+    ];
+    await using connection = await connected({ node: { images } });
+    const { runtime, signal } = connection;
+    const origin = await runtime.reader.imageOrigin(imageId(imageIdOf(1)), signal);
+    const [first, second] = layers.map(({ id }) => `sha256:${hexId(id)}`);
+    const chain = new Bun.CryptoHasher("sha256").update(`${first} ${second}`).digest("hex");
+    expect(origin?.chain as readonly string[]).toEqual([first ?? "", `sha256:${chain}`]);
+    expect(origin?.builtAt).toBe(fromRfc3339("2026-02-03T04:05:06Z"));
+    const artifact = await runtime.reader.imageOrigin(imageId(imageIdOf(2)), signal);
+    expect(artifact).toEqual({ chain: null, builtAt: null });
+    expect(await runtime.reader.imageOrigin(imageId(imageIdOf(3)), signal)).toBeNull();
+    // Found by its tag, and not the image that was asked about.
+    const byTag = imageId("docker.io/library/chart:1");
+    expect(await runtime.reader.imageOrigin(byTag, signal)).toBeNull();
   });
 
   test("gives null for what the runtime does not know", async () => {

@@ -84,7 +84,8 @@ const answers: Answers = {
   },
   ListImages: { images: [image] },
   StreamImages: { images: [image] },
-  ImageStatus: { image },
+  ListContainerStats: { stats: [{ attributes: { id: "id" }, writable_layer: usage }] },
+  ImageStatus: { image, info: { info: "{}" } },
   RemoveImage: {},
   ImageFsInfo: { image_filesystems: [usage], container_filesystems: [usage] },
 };
@@ -104,7 +105,8 @@ const requests: Requests = {
   RemoveContainer: { container_id: "id" },
   ExecSync: { container_id: "id", cmd: ["true"], timeout: 1 },
   ListImages: {},
-  ImageStatus: { image: { image: "image" } },
+  ListContainerStats: {},
+  ImageStatus: { image: { image: "image" }, verbose: true },
   RemoveImage: { image: { image: "image" } },
   ImageFsInfo: {},
 };

@@ -116,7 +116,8 @@ test("rules are tried in order and the deciding one is last", () => {
   const all = protection({ limits: { keepLoaded: true, keepPerRepository: 0 } }).tried;
   expect(all).toEqual(
     PROTECTION_ORDER.filter(
-      (code) => !["not-selected", "keep-per-repository", "just-used"].includes(code),
+      (code) =>
+        !["not-selected", "keep-per-repository", "just-used", "shares-all-layers"].includes(code),
     ),
   );
 });

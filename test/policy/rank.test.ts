@@ -10,14 +10,22 @@ interface Row {
   readonly name: string;
   readonly record: Partial<ImageRecord>;
   readonly sizeBytes?: bigint;
+  readonly builtAt?: bigint;
 }
 
 function ordered(rows: readonly Row[], compat: "none" | "kubelet" = "none"): readonly string[] {
+  const origins = new Map(
+    rows.flatMap(({ name, builtAt }) =>
+      builtAt === undefined
+        ? []
+        : [[anImage(name).id, { chain: null, builtAt: instant(builtAt) }] as const],
+    ),
+  );
   const ranked = rows.map(({ name, record, sizeBytes }) => ({
     image: anImage(name, sizeBytes === undefined ? {} : { sizeBytes }),
     record: aRecord(record),
   }));
-  return words(ranked.toSorted(compareImages(compat)));
+  return words(ranked.toSorted(compareImages(compat, origins)));
 }
 
 const used = (at: bigint): Partial<ImageRecord> => ({
@@ -30,25 +38,59 @@ const seen = (at: bigint): Partial<ImageRecord> => ({
 });
 
 describe("the order of removal", () => {
-  test("what was never used comes before what was, that by its last use", () => {
-    expect(
-      ordered([
-        { name: "late", record: used(9n) },
-        { name: "never", record: {} },
-        { name: "early", record: used(3n) },
-      ]),
-    ).toEqual(["never", "early", "late"]);
+  const life = (seenAt: bigint, usedAt: bigint | null): Partial<ImageRecord> => ({
+    ...seen(seenAt),
+    ...(usedAt === null ? {} : used(usedAt)),
   });
 
-  test("then what was seen first, then the larger, then by ID", () => {
-    expect(
-      ordered([
-        { name: "d", record: seen(2n), sizeBytes: 1n },
-        { name: "c", record: seen(2n), sizeBytes: 1n },
-        { name: "b", record: seen(2n), sizeBytes: 5n },
-        { name: "a", record: seen(1n), sizeBytes: 1n },
-      ]),
-    ).toEqual(["a", "b", "c", "d"]);
+  test("the image that was unused for longest comes first, whether it was ever used or not", () => {
+    const rows = [
+      { name: "staged-yesterday", record: life(13n, null) },
+      { name: "used-until-today", record: life(1n, 14n) },
+      { name: "unused-for-weeks", record: life(1n, 2n) },
+      { name: "staged-weeks-ago", record: life(3n, null) },
+    ];
+    expect(ordered(rows)).toEqual([
+      "unused-for-weeks",
+      "staged-weeks-ago",
+      "staged-yesterday",
+      "used-until-today",
+    ]);
+  });
+
+  test("with compat kubelet, images that were never used come before all that were, these by their last use", () => {
+    const rows = [
+      { name: "staged-yesterday", record: life(13n, null) },
+      { name: "used-until-today", record: life(1n, 14n) },
+      { name: "unused-for-weeks", record: life(1n, 2n) },
+      { name: "staged-weeks-ago", record: life(3n, null) },
+    ];
+    expect(ordered(rows, "kubelet")).toEqual([
+      "staged-weeks-ago",
+      "staged-yesterday",
+      "unused-for-weeks",
+      "used-until-today",
+    ]);
+  });
+
+  test("images unused for equally long go by first seen, build date, size and ID", () => {
+    const rows = [
+      { name: "f", record: life(2n, 5n) },
+      { name: "d", record: life(1n, 5n), sizeBytes: 1n },
+      { name: "c", record: life(1n, 5n), sizeBytes: 1n },
+      { name: "b", record: life(1n, 5n), sizeBytes: 9n, builtAt: 8n },
+      { name: "a", record: life(1n, 5n), sizeBytes: 1n, builtAt: 7n },
+      { name: "e", record: life(1n, 5n), sizeBytes: 5n },
+    ];
+    expect(ordered(rows)).toEqual(["a", "b", "e", "c", "d", "f"]);
+  });
+
+  test("a build date of 1970, as reproducible builds have it, counts as unknown", () => {
+    const rows = [
+      { name: "b", record: life(1n, null), builtAt: 0n },
+      { name: "a", record: life(1n, null), builtAt: 5n },
+    ];
+    expect(ordered(rows)).toEqual(["a", "b"]);
   });
 
   test("the watched clock orders, which does not jump; the kubelet has the wall clock alone", () => {

@@ -225,7 +225,7 @@ async function look(reader: Reader, ledger: Ledger): Promise<Snapshot> {
         logs: async () => null,
       },
     },
-    { ledger, needEnds: false, logs: false },
+    { ledger, needEnds: false, logs: false, origins: false },
     new AbortController().signal,
   );
 }

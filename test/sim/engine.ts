@@ -225,6 +225,11 @@ function readerOf({ node, record }: SimPorts, call: Call): Engine["observe"]["ru
       await call();
       return [...node.images.values()].find(({ image }) => image.id === reference)?.image ?? null;
     },
+    writableLayers: async () => null,
+    imageOrigin: async () => {
+      await call();
+      return { chain: null, builtAt: null };
+    },
     reportedFilesystems: async () => {
       await call();
       return { images: [], containers: [] };

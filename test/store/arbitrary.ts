@@ -2,7 +2,7 @@
 
 import fc from "fast-check";
 
-import { containerId, imageId, podUid, sandboxId } from "../../src/model/ids.ts";
+import { chainId, containerId, imageId, podUid, sandboxId } from "../../src/model/ids.ts";
 import type { Ledger } from "../../src/model/ledger.ts";
 import { duration, instant, watched } from "../../src/model/time.ts";
 
@@ -33,6 +33,10 @@ const imageRecord = fc.record({
   ghost: nullable(fc.record({ since: anInstant, attempts: count, retryWatched: aWatched })),
 });
 
+const aChain = fc
+  .uint8Array({ minLength: 32, maxLength: 32 })
+  .map((bytes) => chainId(`sha256:${bytes.toHex()}`));
+
 export const aLedger: fc.Arbitrary<Ledger> = fc.record({
   bootId: text,
   observedAt: nullable(anInstant),
@@ -56,6 +60,14 @@ export const aLedger: fc.Arbitrary<Ledger> = fc.record({
     }),
   ),
   sandboxImages: mapOf(key.map(sandboxId), text),
+  origins: mapOf(
+    key.map(imageId),
+    fc.record({ chain: nullable(aChain), builtAt: nullable(anInstant) }),
+  ),
+  layers: mapOf(
+    aChain,
+    fc.record({ below: nullable(aChain), chain: fc.array(aChain, { minLength: 1 }) }),
+  ),
   releases: mapOf(key, fc.record({ promptRemovals: count, lateRemovals: count })),
   keepDirectories: fc.array(text),
 });

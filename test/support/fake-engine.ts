@@ -159,6 +159,12 @@ function engineOf(world: FakeWorld, record: Record_): Engine {
             null
           );
         },
+        writableLayers: async () => null,
+        imageOrigin: async (id) => {
+          const lie = await call("ImageStatus", id);
+          const listed = world.images.some((one) => one.id === id) && lie !== "absent";
+          return listed ? { chain: null, builtAt: null } : null;
+        },
         reportedFilesystems: async () => {
           await call("ImageFsInfo");
           return { images: [], containers: [] };

@@ -1,5 +1,9 @@
 /** `crigc explain`: the rules that apply to one image, container or sandbox, in the order they were tried. */
 
+import type { Prepared } from "../../loop/prepare.ts";
+import type { ImageLayers } from "../../model/disk-usage.ts";
+import type { ImageId } from "../../model/ids.ts";
+import { forestOf } from "../../policy/origins.ts";
 import { printedJson } from "../../report/document/json.ts";
 import {
   type ExplainedThing,
@@ -36,7 +40,12 @@ export const explain: Command = {
       snapshotFile: textOf(invocation, "snapshot"),
     });
     const things: readonly ExplainedThing[] = thingsNamed(prepared, reference);
-    const report = { reference, things, blocks: prepared.plan.images?.blocks ?? [] };
+    const report = {
+      reference,
+      things,
+      layers: layersOf(prepared, things),
+      blocks: prepared.plan.images?.blocks ?? [],
+    };
     if (things.length === 0) {
       context.stderr(
         `crigc: no image, container or sandbox of this node is called ${clean(reference)}; crigc images and crigc plan list them\n`,
@@ -51,3 +60,25 @@ export const explain: Command = {
     return exit.done;
   },
 };
+
+/** Layers of the images among what was found. */
+function layersOf(
+  { snapshot, ledger }: Prepared,
+  things: readonly ExplainedThing[],
+): ReadonlyMap<ImageId, ImageLayers> {
+  const forest = forestOf(snapshot.images, ledger);
+  const ids = things.flatMap((thing) =>
+    thing.kind === "kept-image"
+      ? [thing.kept.image.id]
+      : thing.kind === "candidate-image"
+        ? [thing.candidate.image.id]
+        : [],
+  );
+  return new Map(
+    ids.flatMap((id) => {
+      const chain = forest.chainOf(id);
+      const frees = forest.removals().remove(id);
+      return chain === null || frees === null ? [] : [[id, { chain, frees }] as const];
+    }),
+  );
+}

@@ -17,6 +17,7 @@ export type DocumentKind =
   | "Status"
   | "Explanation"
   | "ImageList"
+  | "DiskUsage"
   | "History"
   | "Audit"
   | "Snapshot"

@@ -69,7 +69,7 @@ function imagePlanJson(plan: ImagePlan): JsonObject {
     expectedRemovals: plan.candidates.filter((it) => it.expected).length,
     expectedFreedBytes: plan.candidates
       .filter((it) => it.expected)
-      .reduce((sum, it) => sum + it.image.sizeBytes, 0n),
+      .reduce((sum, it) => sum + expectedBytes(it), 0n),
     candidates: plan.candidates.map((it, index) => candidateJson(it, index + 1)),
     kept: plan.kept.map(keptJson),
   };
@@ -83,7 +83,14 @@ export const candidateJson = (candidate: ImageCandidate, place: number): JsonObj
   unusedForMs: msOf(candidate.unusedFor),
   triggers: candidate.triggers.map(imageTrigger.json),
   expected: candidate.expected,
+  freesBytes: candidate.frees?.estimateBytes,
+  freesAtLeastBytes: candidate.frees?.lowerBytes,
+  freesAtMostBytes: candidate.frees?.upperBytes,
 });
+
+/** What its layers let expect of a removal, else the reported size. */
+export const expectedBytes = ({ frees, image }: ImageCandidate): bigint =>
+  frees?.estimateBytes ?? image.sizeBytes;
 
 export const keptJson = (kept: KeptImage): JsonObject => ({
   ...imageJson(kept.image),

@@ -1,6 +1,8 @@
 /** Document `Explanation` and what `crigc explain` prints: one thing, the verdict on it, and the rules in the order they were tried. */
 
 import { assertNever } from "../../model/assert.ts";
+import type { ImageLayers } from "../../model/disk-usage.ts";
+import type { ImageId } from "../../model/ids.ts";
 import type {
   ImageCandidate,
   KeptImage,
@@ -27,6 +29,7 @@ import {
 import { imageBlock, imageKeep, imageTrigger } from "../image-reasons.ts";
 import { containerName, imageName, sandboxName } from "../names.ts";
 import { capitalised, clean, paint, type Screen } from "../terminal.ts";
+import { layerLines, layersJson } from "./layers.ts";
 import { text } from "./plan.ts";
 import { wrapped } from "./table.ts";
 
@@ -47,6 +50,8 @@ export interface ExplanationReport {
   readonly reference: string;
   /** Everything that the reference names; more than one where it is ambiguous. */
   readonly things: readonly ExplainedThing[];
+  /** Of the images among them whose layers are known. */
+  readonly layers: ReadonlyMap<ImageId, ImageLayers>;
   /** What stops every removal now, whatever the rules say. */
   readonly blocks: readonly ImageBlock[];
 }
@@ -62,6 +67,7 @@ export const explanationDocument = (report: ExplanationReport): JsonObject =>
       verdict: verdictOf(thing),
       text: verdictWords(thing),
       ...thingJson(thing),
+      layers: layersJson(layersOf(report, thing)),
     })),
   });
 
@@ -72,8 +78,17 @@ export function explanationTable(report: ExplanationReport, screen: Screen): str
   return text([
     ...blocks.map((line) => paint(screen, "red", line)),
     "",
-    ...report.things.flatMap((thing) => [...thingLines(thing, screen), ""]),
+    ...report.things.flatMap((thing) => [
+      ...thingLines(thing, screen),
+      ...layerLines(layersOf(report, thing), screen),
+      "",
+    ]),
   ]);
+}
+
+function layersOf({ layers }: ExplanationReport, thing: ExplainedThing): ImageLayers | null {
+  if (thing.kind === "candidate-image") return layers.get(thing.candidate.image.id) ?? null;
+  return thing.kind === "kept-image" ? (layers.get(thing.kept.image.id) ?? null) : null;
 }
 
 const thingKind = (thing: ExplainedThing): string =>

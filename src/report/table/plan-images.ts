@@ -3,6 +3,7 @@
 import type { ImageCandidate, ImagePlan } from "../../model/plan.ts";
 import { type Instant, toRfc3339 } from "../../model/time.ts";
 import { counted, humanBytes, humanDuration } from "../bytes.ts";
+import { expectedBytes } from "../document/plan.ts";
 import { imageBlock, imageKeep, triggerCode } from "../image-reasons.ts";
 import { imageName } from "../names.ts";
 import { breakdownWords, stopWords, targetWords } from "../pass-words.ts";
@@ -22,6 +23,11 @@ const COLUMNS: readonly Column[] = [
   { title: "LAST USED" },
   { title: "WHY", minimumWidth: 8 },
 ];
+
+/** What layers let expect, where they are known of any candidate. */
+const FREES: Column = { title: "FREES", align: "right" };
+/** Where it stands: after the size. */
+const FREES_AT = 3;
 
 export function imagePlanLines(plan: ImagePlan, screen: Screen): readonly string[] {
   return [
@@ -65,9 +71,13 @@ function candidateLines(plan: ImagePlan, screen: Screen): readonly string[] {
   const expected = plan.candidates.filter((it) => it.expected).length;
   const next = screen.width === null ? plan.candidates.length : expected + NEXT_SHOWN;
   const shown = plan.candidates.slice(0, next);
+  const knowsLayers = shown.some(({ frees }) => frees !== undefined);
   const [title = "", ...rows] = tableLines(
-    COLUMNS,
-    shown.map((it, index) => candidateRow(it, index + 1)),
+    knowsLayers ? COLUMNS.toSpliced(FREES_AT, 0, FREES) : COLUMNS,
+    shown.map((it, index) => {
+      const row = candidateRow(it, index + 1);
+      return knowsLayers ? row.toSpliced(FREES_AT, 0, freesWords(it)) : row;
+    }),
     screen,
   );
   return [
@@ -85,9 +95,7 @@ function headline(plan: ImagePlan, expected: number): string {
   const total = plan.candidates.length + plan.kept.length;
   if (expected === 0)
     return `None of ${counted(total, "image")} would go now; this is the order if it came to that:`;
-  const bytes = plan.candidates
-    .slice(0, expected)
-    .reduce((sum, it) => sum + it.image.sizeBytes, 0n);
+  const bytes = plan.candidates.slice(0, expected).reduce((sum, it) => sum + expectedBytes(it), 0n);
   const enough = plan.targets.every(
     (it) => it.kind !== "available-bytes" || it.wantedBytes <= bytes,
   );
@@ -102,6 +110,9 @@ const candidateRow = (candidate: ImageCandidate, place: number): readonly string
   candidate.record.lastUsedAt === null ? "never" : dayOf(candidate.record.lastUsedAt),
   candidate.triggers.map(triggerCode).join(", ") || "-",
 ];
+
+const freesWords = ({ frees }: ImageCandidate): string =>
+  frees === undefined ? "-" : humanBytes(frees.estimateBytes);
 
 const dayOf = (at: Instant): string => toRfc3339(at).slice(0, 10);
 

@@ -50,7 +50,12 @@ describe("explain", () => {
 
   test("says why an image is kept, and marks the rule that decides", () => {
     const text = explanationTable(
-      { reference: "x", blocks: [], things: [{ kind: "kept-image", kept: plan.kept[2]! }] },
+      {
+        reference: "x",
+        layers: new Map(),
+        blocks: [],
+        things: [{ kind: "kept-image", kept: plan.kept[2]! }],
+      },
       plainScreen,
     );
     expect(text).toContain(
@@ -75,6 +80,7 @@ describe("explain", () => {
   test.each(candidates)("says the place of a candidate %s", (_what, expected, words) => {
     const text = explanationTable(
       {
+        layers: new Map(),
         reference: "x",
         blocks: [],
         things: [
@@ -95,6 +101,7 @@ describe("explain", () => {
   test("says first what stops every removal", () => {
     const text = explanationTable(
       {
+        layers: new Map(),
         reference: "x",
         blocks: [{ kind: "on-hold", until: null, reason: "" }],
         things: [{ kind: "container", planned: removedContainer(1) }],
@@ -110,6 +117,7 @@ describe("explain", () => {
   test("has the verdict, the reason and the rules in JSON", () => {
     const document = parsed(
       explanationDocument({
+        layers: new Map(),
         reference: "x",
         blocks: [],
         things: [{ kind: "kept-image", kept: kept(1, { kind: "pinned" }) }],

@@ -123,6 +123,7 @@ export function aSnapshot(change: Partial<Snapshot> = {}): Snapshot {
     ),
     containerEnds: new Map(),
     resolutions: new Map(),
+    origins: new Map(),
     sandboxImages: new Map(),
     filesystems: [aFilesystem()],
     pods: { kind: "none", why: "a test" },

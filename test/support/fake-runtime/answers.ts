@@ -2,12 +2,13 @@
 import {
   type ContainerDescription,
   type FilesystemDescription,
+  hexId,
   type ImageDescription,
   kubernetesLabels,
   nanoseconds,
   type SandboxDescription,
 } from "./describe.ts";
-import { type FakeNode, reportedBytes } from "./node.ts";
+import { type FakeNode, layersOf, reportedBytes } from "./node.ts";
 import type { Traits } from "./traits.ts";
 
 const defaultTime = "2026-01-01T00:00:00Z";
@@ -24,6 +25,17 @@ export function imageMessage(image: ImageDescription): object {
     spec: { image: image.id },
     pinned: image.pinned ?? false,
   };
+}
+
+/** What a verbose status says of an image: its layers by their diff IDs, first to last. */
+export function imageInfo(image: ImageDescription): Readonly<Record<string, string>> {
+  if (image.isArtifact === true) return {};
+  const diffIds = layersOf(image).map(({ id }) => `sha256:${hexId(id)}`);
+  const imageSpec = {
+    ...(image.builtAt === undefined ? {} : { created: image.builtAt }),
+    rootfs: { type: "layers", diff_ids: diffIds },
+  };
+  return { info: JSON.stringify({ imageSpec }) };
 }
 
 export function sandboxMessage(sandbox: SandboxDescription): object {

@@ -18,6 +18,10 @@ export interface ImageDescription {
   readonly artifact?: boolean;
   /** Layers with the same ID are shared. By default one of its own, of `sizeBytes`. */
   readonly layers?: readonly LayerDescription[];
+  /** When it was built, RFC 3339; absent: its verbose status does not say. */
+  readonly builtAt?: string;
+  /** An OCI artifact: its verbose status names no layers. */
+  readonly isArtifact?: boolean;
 }
 
 /** RFC 3339, or nanoseconds since 1970 as text or bigint. */
@@ -59,6 +63,8 @@ export interface ContainerDescription {
   /** By default those that Kubernetes sets, from the sandbox. */
   readonly labels?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
+  /** What it wrote over its image; absent: its statistics do not say. */
+  readonly writableBytes?: number;
 }
 
 export interface FilesystemDescription {

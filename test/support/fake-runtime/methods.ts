@@ -6,6 +6,7 @@ import {
   containerStates,
   containerStatusMessage,
   filesystemsAnswer,
+  imageInfo,
   imageMessage,
   sandboxMessage,
   sandboxStates,
@@ -74,6 +75,14 @@ export const unaryMethods: Readonly<Record<string, Unary>> = {
     node.removeContainer(request.container_id);
     return {};
   },
+  ListContainerStats: ({ node }) => ({
+    stats: [...node.containers.values()].map(({ id, writableBytes }) => ({
+      attributes: { id },
+      ...(writableBytes === undefined
+        ? {}
+        : { writable_layer: { used_bytes: { value: writableBytes } } }),
+    })),
+  }),
   ExecSync: async (speaker, { container_id: id, cmd }) => {
     const container = knownContainer(speaker, id);
     if ((container.state ?? "running") !== "running")
@@ -84,7 +93,10 @@ export const unaryMethods: Readonly<Record<string, Unary>> = {
   ImageStatus: (speaker, request) => {
     const reference: string = request.image?.image ?? "";
     const image = speaker.node.findImage(reference) ?? imageByPrefix(speaker, reference);
-    return image === undefined ? {} : { image: imageMessage(image) };
+    if (image === undefined) return {};
+    return request.verbose === true
+      ? { image: imageMessage(image), info: imageInfo(image) }
+      : { image: imageMessage(image) };
   },
   RemoveImage: (speaker, request) => removeImage(speaker, request.image?.image ?? ""),
   ImageFsInfo: ({ node }) => filesystemsAnswer(node),

@@ -1,0 +1,147 @@
+/** `crigc df`: what fills the filesystem of the images. */
+
+import type { Prepared } from "../../loop/prepare.ts";
+import type { DirectorySize, DirectoryWalk, WritableLayers } from "../../model/disk-usage.ts";
+import { messageOf, RuntimeError } from "../../model/errors.ts";
+import { type Filesystem, logFactsOf, type Snapshot } from "../../model/snapshot.ts";
+import { imageUsage } from "../../policy/disk-usage.ts";
+import { forestOf } from "../../policy/origins.ts";
+import { printedJson } from "../../report/document/json.ts";
+import {
+  diskUsageDocument,
+  type DiskUsageReport,
+  diskUsageTable,
+  type View,
+} from "../../report/table/disk-usage.ts";
+import { clean } from "../../report/terminal.ts";
+import { type Command, type CommandContext, textOf } from "../command.ts";
+import { exit } from "../exit.ts";
+import { shownNode } from "../read/node-plan.ts";
+
+const VIEWS: readonly View[] = ["repository", "namespace", "family"];
+/** For all that is walked together; what is not seen by then is left out, and the table says so. */
+const LOGS_WITHIN_MS = 2_000;
+const REST_WITHIN_MS = 3_000;
+const DIRECTORIES_MAX = 10;
+
+export const df: Command = {
+  name: "df",
+  summary: "disk usage of images, containers, pod logs and the rest",
+  doc: "Shows which images take space, and what their removal would free: images in use, kept by each rule, and removable; then by repository, by namespace of the pods that use them, or by the base that they share. UNIQUE is what only these images have, SHARED what others have, too; both are estimates from the layers that the runtime reports. Then what else fills the filesystem: what containers wrote, pod logs, and the largest directories found within a few seconds. Changes nothing.",
+  operands: [],
+  options: [
+    {
+      name: "by",
+      placeholder: "VIEW",
+      choices: VIEWS,
+      help: "group images by repository, namespace or family [repository]",
+    },
+    {
+      name: "snapshot",
+      placeholder: "FILE",
+      completes: "file",
+      help: "show the images of this file of crigc snapshot, offline",
+    },
+  ],
+  json: true,
+  readOnly: true,
+  run: async (context, invocation) => {
+    const snapshotFile = textOf(invocation, "snapshot");
+    const prepared = await shownNode(context, {
+      purpose: { kind: "periodic" },
+      parts: { containers: snapshotFile === null ? "all" : "none", images: true },
+      snapshotFile,
+    });
+    const report: DiskUsageReport = {
+      ...imagesOf(prepared),
+      ...(snapshotFile === null ? await besideImages(context, prepared.snapshot) : NOTHING_BESIDE),
+    };
+    const view = VIEWS.find((one) => one === textOf(invocation, "by")) ?? "repository";
+    context.stdout(
+      invocation.output === "json"
+        ? printedJson(diskUsageDocument(report))
+        : diskUsageTable(report, view, context.screen),
+    );
+    return exit.done;
+  },
+};
+
+type Beside = Pick<DiskUsageReport, "writableLayers" | "podLogs" | "rest">;
+
+/** A recorded node has none of it. */
+const NOTHING_BESIDE: Beside = { writableLayers: null, podLogs: null, rest: null };
+
+function imagesOf({ plan, snapshot, ledger }: Prepared): Omit<DiskUsageReport, keyof Beside> {
+  const images = plan.images ?? { candidates: [], kept: [], usage: [] };
+  const forest = forestOf(snapshot.images, ledger);
+  return {
+    observedAt: snapshot.observedAt,
+    disks: images.usage,
+    images: imageUsage({ plan: images, snapshot, forest }),
+    imagesWithoutLayers: snapshot.images.filter(({ id }) => !forest.has(id)).length,
+    measuredPerEstimated: null,
+    containers: snapshot.containers,
+  };
+}
+
+async function besideImages(context: CommandContext, snapshot: Snapshot): Promise<Beside> {
+  const imagefs = snapshot.filesystems.find(({ roles }) => roles.includes("imagefs"));
+  const logs = logFactsOf(snapshot.logs);
+  const [writableLayers, podLogs, rest] = await Promise.all([
+    writableLayersOf(context),
+    logs === null ? null : sizesOfLogs(context, logs),
+    imagefs === undefined ? null : restOf(context, imagefs, logs?.podLogsDirectory ?? null),
+  ]);
+  return { writableLayers, podLogs, rest };
+}
+
+/** One figure of several: without it the others are shown all the same. */
+async function writableLayersOf(context: CommandContext): Promise<WritableLayers | null> {
+  const node = await context.open.node(context.config, context.signal);
+  try {
+    return await node.engine.observe.runtime.writableLayers(context.signal);
+  } catch (thrown) {
+    if (!(thrown instanceof RuntimeError)) throw thrown;
+    context.stderr(`crigc: ${clean(messageOf(thrown))}\n`);
+    return null;
+  } finally {
+    node.close();
+  }
+}
+
+async function sizesOfLogs(
+  context: CommandContext,
+  logs: {
+    readonly podLogsDirectory: string;
+    readonly podLogs: readonly { readonly entry: string }[];
+  },
+): Promise<readonly DirectorySize[]> {
+  const endsAt = performance.now() + LOGS_WITHIN_MS;
+  const sizes: DirectorySize[] = [];
+  for (const { entry } of logs.podLogs) {
+    const path = `${logs.podLogsDirectory}/${entry}`;
+    const withinMs = Math.max(0, endsAt - performance.now());
+    const options = { withinMs, apart: [], most: 0 };
+    const walk = await context.open.walkDirectories(path, options, context.signal);
+    sizes.push({ path, bytes: walk.bytes });
+  }
+  return sizes.toSorted((one, other) =>
+    one.bytes === other.bytes ? 0 : one.bytes < other.bytes ? 1 : -1,
+  );
+}
+
+/** Without the runtime's own directory and without pod logs, which have figures of their own. */
+function restOf(
+  context: CommandContext,
+  { path, mountpoint }: Filesystem,
+  podLogsDirectory: string | null,
+): Promise<DirectoryWalk> {
+  const above = path.slice(0, path.lastIndexOf("/"));
+  const store = above === "" || above === mountpoint ? path : above;
+  const options = {
+    withinMs: REST_WITHIN_MS,
+    apart: [store, ...(podLogsDirectory === null ? [] : [podLogsDirectory])],
+    most: DIRECTORIES_MAX,
+  };
+  return context.open.walkDirectories(mountpoint, options, context.signal);
+}

@@ -1,0 +1,63 @@
+/** What takes space on the filesystem of the images: images by their layers, and what else lies there. */
+
+import type { ChainId, ContainerId } from "./ids.ts";
+import type { Bounds } from "./plan.ts";
+import type { Instant } from "./time.ts";
+
+/** What a directory and everything below it on the same filesystem takes. */
+export interface DirectorySize {
+  readonly path: string;
+  readonly bytes: bigint;
+}
+
+export interface DirectoryWalk {
+  /** `false`: time ran out, so there may be more. */
+  readonly complete: boolean;
+  /** Largest first; none lies within another. */
+  readonly directories: readonly DirectorySize[];
+  /** What was seen in all. */
+  readonly bytes: bigint;
+}
+
+/** What the writable layers of containers take, as the runtime reports it; a container that it does not name is absent. */
+export type WritableLayers = ReadonlyMap<ContainerId, bigint>;
+
+/** Some images together. */
+export interface ImageShare {
+  /** A repository, a namespace, a family by its smallest image, or a state; `null`: none of these is known. */
+  readonly name: string | null;
+  readonly images: number;
+  /** Sizes as the runtime reports them, added up: layers that several have count in each. */
+  readonly reportedBytes: bigint;
+  /** What no other image has, so that removing all of these would free it. In the unit of reported sizes. */
+  readonly unique: Bounds;
+  /** What these images take and others need, too. */
+  readonly shared: Bounds;
+  /** The latest use of any of them; `null`: never seen in use. */
+  readonly lastUsedAt: Instant | null;
+}
+
+export interface ImageUsage {
+  readonly total: ImageShare;
+  /** Named by `ImageState`. */
+  readonly byState: readonly ImageShare[];
+  readonly byRepository: readonly ImageShare[];
+  /** An image that pods of two namespaces use is in both. */
+  readonly byNamespace: readonly ImageShare[];
+  readonly byFamily: readonly ImageShare[];
+}
+
+/** A layer of an image's chain. */
+export interface ChainLayer {
+  readonly chain: ChainId;
+  /** How many images have this layer with all layers before it. */
+  readonly through: number;
+  /** What the layers up to this one take together. */
+  readonly path: Bounds;
+}
+
+/** An image's layers, and what its removal alone would free. */
+export interface ImageLayers {
+  readonly chain: readonly ChainLayer[];
+  readonly frees: Bounds;
+}

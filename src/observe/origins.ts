@@ -1,0 +1,29 @@
+/** What a list does not say of images: their layers and build date, read once for an image ID. */
+
+import type { ImageId } from "../model/ids.ts";
+import type { Ledger } from "../model/ledger.ts";
+import type { Image, ImageOrigin } from "../model/snapshot.ts";
+import { mapBounded } from "./concurrency.ts";
+import type { RuntimeReader } from "./ports.ts";
+
+/** Calls under way at once. */
+const CONCURRENCY = 16;
+
+/** Asks for the images that are not known yet. A call that fails leaves its image unknown until the next look. */
+export async function readOrigins(
+  runtime: RuntimeReader,
+  input: { readonly images: readonly Image[]; readonly known: Ledger["origins"] },
+  signal: AbortSignal,
+): Promise<ReadonlyMap<ImageId, ImageOrigin>> {
+  const origins = new Map<ImageId, ImageOrigin>();
+  const unknown = new Set(input.images.map(({ id }) => id).filter((id) => !input.known.has(id)));
+  await mapBounded([...unknown], CONCURRENCY, async (id) => {
+    try {
+      const origin = await runtime.imageOrigin(id, signal);
+      if (origin !== null) origins.set(id, origin);
+    } catch (thrown) {
+      if (signal.aborted) throw thrown;
+    }
+  });
+  return origins;
+}

@@ -1,0 +1,237 @@
+/** Document `DiskUsage` and what `crigc df` prints: what fills the disk, image by image and beside the images. */
+
+import type {
+  DirectorySize,
+  DirectoryWalk,
+  ImageShare,
+  ImageUsage,
+  WritableLayers,
+} from "../../model/disk-usage.ts";
+import type { ContainerId } from "../../model/ids.ts";
+import type { DiskUsage } from "../../model/plan.ts";
+import type { Container } from "../../model/snapshot.ts";
+import { type Instant, toRfc3339 } from "../../model/time.ts";
+import { counted, humanBytes } from "../bytes.ts";
+import { document, type JsonObject, timeOf } from "../document/json.ts";
+import { imageKeep } from "../image-reasons.ts";
+import { clean, paint, type Screen } from "../terminal.ts";
+import { usageLines } from "./disk.ts";
+import { text } from "./plan.ts";
+import { type Column, tableLines, wrapped } from "./table.ts";
+
+export type View = "repository" | "namespace" | "family";
+
+export interface DiskUsageReport {
+  readonly observedAt: Instant;
+  /** The filesystems that images lie on. */
+  readonly disks: readonly DiskUsage[];
+  readonly images: ImageUsage;
+  /** Images whose layers are not known: each counts as if it shared nothing. */
+  readonly imagesWithoutLayers: number;
+  /** Measured bytes for each byte of the estimate, learned from removals; `null`: not learned yet. */
+  readonly measuredPerEstimated: number | null;
+  readonly containers: readonly Container[];
+  /** `null`: the runtime does not report them. */
+  readonly writableLayers: WritableLayers | null;
+  /** Directories of pods' logs; `null`: they could not be read. */
+  readonly podLogs: readonly DirectorySize[] | null;
+  /** What else lies on the filesystem of the images. */
+  readonly rest: DirectoryWalk | null;
+}
+
+const VIEWS: Readonly<Record<View, { readonly title: string; readonly unknown: string }>> = {
+  repository: { title: "REPOSITORY", unknown: "(untagged)" },
+  namespace: { title: "NAMESPACE", unknown: "(not in use by a pod)" },
+  family: { title: "BASE", unknown: "(layers not known)" },
+};
+/** Rows of one table on a terminal; the document has all. */
+const ROWS_MAX = 20;
+
+export const diskUsageDocument = (report: DiskUsageReport): JsonObject =>
+  document("DiskUsage", {
+    observedAt: timeOf(report.observedAt),
+    filesystems: report.disks.map(({ filesystem, usedPercent, highPercent, lowPercent }) => ({
+      path: filesystem.path,
+      mountpoint: filesystem.mountpoint,
+      roles: filesystem.roles,
+      capacityBytes: filesystem.capacityBytes,
+      availableBytes: filesystem.availableBytes,
+      usedBytes: filesystem.capacityBytes - filesystem.availableBytes,
+      usedPercent,
+      highPercent,
+      lowPercent,
+    })),
+    images: {
+      ...shareJson(report.images.total),
+      withoutLayers: report.imagesWithoutLayers,
+      measuredPerEstimated: report.measuredPerEstimated,
+      byState: report.images.byState.map(shareJson),
+      byRepository: report.images.byRepository.map(shareJson),
+      byNamespace: report.images.byNamespace.map(shareJson),
+      byFamily: report.images.byFamily.map(shareJson),
+    },
+    containers:
+      report.writableLayers === null
+        ? null
+        : largestContainers(report, report.writableLayers).map(({ container, bytes }) => ({
+            id: container.id,
+            name: container.name,
+            podName: container.podName,
+            podNamespace: container.podNamespace,
+            writableBytes: bytes,
+          })),
+    podLogs: report.podLogs?.map(directoryJson) ?? null,
+    rest:
+      report.rest === null
+        ? null
+        : {
+            complete: report.rest.complete,
+            bytes: report.rest.bytes,
+            directories: report.rest.directories.map(directoryJson),
+          },
+  });
+
+const shareJson = (row: ImageShare): JsonObject => ({
+  name: row.name,
+  images: row.images,
+  reportedBytes: row.reportedBytes,
+  uniqueBytes: row.unique.estimateBytes,
+  uniqueAtLeastBytes: row.unique.lowerBytes,
+  uniqueAtMostBytes: row.unique.upperBytes,
+  sharedBytes: row.shared.estimateBytes,
+  lastUsedAt: timeOf(row.lastUsedAt),
+});
+
+const directoryJson = ({ path, bytes }: DirectorySize): JsonObject => ({ path, bytes });
+
+export function diskUsageTable(report: DiskUsageReport, view: View, screen: Screen): string {
+  const { images } = report;
+  const rows = {
+    repository: images.byRepository,
+    namespace: images.byNamespace,
+    family: images.byFamily,
+  };
+  return text([
+    ...report.disks.flatMap((disk) => usageLines(disk, screen)),
+    "",
+    ...shareTable(
+      "IMAGES",
+      [...images.byState.map(stateRow), { ...images.total, name: "all" }],
+      screen,
+    ),
+    "",
+    ...shareTable(
+      VIEWS[view].title,
+      rows[view].map((row) => ({ ...row, name: row.name ?? VIEWS[view].unknown })),
+      screen,
+    ),
+    "",
+    ...besideImages(report, screen),
+    ...notes(report, screen),
+  ]);
+}
+
+const stateRow = (row: ImageShare): ImageShare => ({
+  ...row,
+  name: imageKeep.title(row.name ?? ""),
+});
+
+const SHARE_COLUMNS: readonly Column[] = [
+  { title: "IMAGES", align: "right" },
+  { title: "UNIQUE", align: "right" },
+  { title: "SHARED", align: "right" },
+  { title: "REPORTED", align: "right" },
+  { title: "LAST USED" },
+];
+
+function shareTable(title: string, rows: readonly ImageShare[], screen: Screen): readonly string[] {
+  const shown = rows.slice(0, ROWS_MAX);
+  const lines = tableLines(
+    [{ title, minimumWidth: 16, cut: "middle" }, ...SHARE_COLUMNS],
+    shown.map((row) => [
+      clean(row.name ?? ""),
+      String(row.images),
+      humanBytes(row.unique.estimateBytes),
+      humanBytes(row.shared.estimateBytes),
+      humanBytes(row.reportedBytes),
+      row.lastUsedAt === null ? "never" : toRfc3339(row.lastUsedAt).slice(0, 10),
+    ]),
+    screen,
+  );
+  return [...lines, ...moreLine(rows.length - shown.length)];
+}
+
+const moreLine = (more: number): readonly string[] =>
+  more > 0 ? [`${counted(more, "more row")}; -o json has all`] : [];
+
+interface Weighed {
+  readonly name: string;
+  readonly bytes: bigint;
+}
+
+function besideImages(report: DiskUsageReport, screen: Screen): readonly string[] {
+  const { writableLayers, podLogs, rest } = report;
+  const containers = writableLayers === null ? null : largestContainers(report, writableLayers);
+  return [
+    paint(screen, "bold", "Beside images"),
+    ...weighed(
+      "container layers",
+      containers?.map(({ container, bytes }) => ({ name: containerName(container), bytes })) ??
+        "the runtime does not report them",
+    ),
+    ...weighed(
+      "pod logs",
+      podLogs?.map(({ path, bytes }) => ({ name: path, bytes })) ?? "could not be read",
+    ),
+    ...(rest === null
+      ? []
+      : weighed(
+          rest.complete ? "other directories" : "other directories seen in time",
+          rest.directories.map(({ path, bytes }) => ({ name: path, bytes })),
+        )),
+  ];
+}
+
+const SHOWN_OF_EACH = 5;
+
+function weighed(title: string, items: readonly Weighed[] | string): readonly string[] {
+  if (typeof items === "string") return [`  ${title}: ${items}`];
+  const sum = items.reduce((total, { bytes }) => total + bytes, 0n);
+  const shown = items.filter(({ bytes }) => bytes > 0n).slice(0, SHOWN_OF_EACH);
+  return [
+    `  ${title}: ${humanBytes(sum)}`,
+    ...shown.map(({ name, bytes }) => `    ${humanBytes(bytes).padStart(10)}  ${clean(name)}`),
+  ];
+}
+
+function notes(report: DiskUsageReport, screen: Screen): readonly string[] {
+  const { imagesWithoutLayers, measuredPerEstimated } = report;
+  const lines = [
+    "UNIQUE is what only these images have; SHARED is what they have in common with others. Both are estimates in the runtime's sizes.",
+    ...(measuredPerEstimated === null
+      ? []
+      : [`On this node a removal frees ${measuredPerEstimated.toFixed(2)} times its estimate.`]),
+    ...(imagesWithoutLayers === 0
+      ? []
+      : [
+          `The layers of ${counted(imagesWithoutLayers, "image")} are not known; each counts as if it shared nothing.`,
+        ]),
+  ];
+  return ["", ...lines.flatMap((line) => wrapped(line, screen))];
+}
+
+function largestContainers(
+  { containers }: DiskUsageReport,
+  layers: WritableLayers,
+): readonly { readonly container: Container; readonly bytes: bigint }[] {
+  const byId = new Map<ContainerId, Container>(containers.map((one) => [one.id, one]));
+  return [...layers]
+    .flatMap(([id, bytes]) => {
+      const container = byId.get(id);
+      return container === undefined ? [] : [{ container, bytes }];
+    })
+    .toSorted((one, other) => (one.bytes === other.bytes ? 0 : one.bytes < other.bytes ? 1 : -1));
+}
+
+const containerName = ({ name, podName, podNamespace }: Container): string =>
+  podName === "" ? name : `${podNamespace}/${podName}/${name}`;

@@ -1,0 +1,197 @@
+import { describe, expect, test } from "bun:test";
+
+import fc from "fast-check";
+
+import { type ChainId, chainId, type ImageId, imageId } from "../../src/model/ids.ts";
+import { basesAfterChildren } from "../../src/policy/layer-order.ts";
+import { type LayeredImage, LayerForest } from "../../src/policy/layers.ts";
+
+/** An image by the layers of a small pool, so that prefixes are often shared; `config` is what its size counts beside them. */
+interface Recipe {
+  readonly layers: readonly number[];
+  readonly config: number;
+}
+
+const CONFIG_MOST = 32 * 1024;
+
+const recipes = fc.array(
+  fc.record({
+    layers: fc.array(fc.integer({ min: 0, max: 2 }), { minLength: 1, maxLength: 6 }),
+    config: fc.integer({ min: 0, max: CONFIG_MOST }),
+  }),
+  { minLength: 1, maxLength: 14 },
+);
+/** The size of a layer depends on its whole chain; large and small ones mix. */
+const sizes = fc.func(
+  fc.oneof(fc.integer({ min: 0, max: 2000 }), fc.integer({ min: 0, max: 1e9 })),
+);
+
+const chainsOf = ({ layers }: Recipe): readonly ChainId[] =>
+  layers.map((_, index) => chainId(layers.slice(0, index + 1).join("/")));
+
+interface Layered extends LayeredImage {
+  /** From the first layer to the last. */
+  readonly layers: readonly ChainId[];
+}
+
+interface World {
+  readonly images: readonly Layered[];
+  readonly forest: LayerForest;
+  readonly layerBytes: (chain: ChainId) => bigint;
+  readonly configBytes: ReadonlyMap<ImageId, bigint>;
+}
+
+function worldOf(made: readonly Recipe[], sizeOf: (chain: string) => number): World {
+  const layerBytes = (chain: ChainId): bigint => BigInt(sizeOf(chain));
+  const configBytes = new Map<ImageId, bigint>();
+  const images = made.map((recipe, index) => {
+    const chain = chainsOf(recipe);
+    const id = imageId(`image-${index}`);
+    configBytes.set(id, BigInt(recipe.config));
+    const sizeBytes = chain.reduce((sum, one) => sum + layerBytes(one), BigInt(recipe.config));
+    return { id, layers: chain, chain: lastOf(chain), sizeBytes };
+  });
+  const parents = new Map(
+    images.flatMap(({ layers }) => layers.map((one, at) => [one, layers[at - 1] ?? null])),
+  );
+  return { images, forest: new LayerForest(images, parents), layerBytes, configBytes };
+}
+
+/** What really lies on the disk, as sets: each layer once, each configuration once. */
+function diskBytes(world: World, there: readonly Layered[]): bigint {
+  const stored = new Set(there.flatMap(({ layers }) => layers));
+  const ofLayers = [...stored].reduce((sum, chain) => sum + world.layerBytes(chain), 0n);
+  return there.reduce((sum, { id }) => sum + (world.configBytes.get(id) ?? 0n), ofLayers);
+}
+
+const shuffled = (seed: number, images: readonly Layered[]): readonly Layered[] =>
+  images.toSorted((a, b) => mixed(seed, a.id) - mixed(seed, b.id));
+
+const mixed = (seed: number, id: string): number => Number(Bun.hash(`${seed} ${id}`) & 0xffffffn);
+
+describe("the forest of layers", () => {
+  test("for random images and layer sizes, what each removal frees lies within its bounds, in any order", () => {
+    fc.assert(
+      fc.property(recipes, sizes, fc.integer(), (made, sizeOf, seed) => {
+        const world = worldOf(made, sizeOf);
+        const removals = world.forest.removals();
+        let there = world.images;
+        for (const image of shuffled(seed, world.images)) {
+          const before = diskBytes(world, there);
+          there = there.filter(({ id }) => id !== image.id);
+          const freed = before - diskBytes(world, there);
+          const bounds = removals.remove(image.id);
+          if (bounds === null) throw new Error("its layers are known");
+          expect(bounds.lowerBytes).toBeLessThanOrEqual(freed);
+          expect(bounds.upperBytes).toBeGreaterThanOrEqual(freed);
+          expect(bounds.lowerBytes).toBeLessThanOrEqual(bounds.estimateBytes);
+          expect(bounds.estimateBytes).toBeLessThanOrEqual(bounds.upperBytes);
+        }
+        expect(there).toEqual([]);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test("for random layer sizes, the bounds of every path of a chain contain its real size and count the images through it", () => {
+    fc.assert(
+      fc.property(recipes, sizes, (made, sizeOf) => {
+        const world = worldOf(made, sizeOf);
+        for (const image of world.images) {
+          let bytes = 0n;
+          for (const [index, layer] of (world.forest.chainOf(image.id) ?? []).entries()) {
+            const chain = image.layers[index];
+            if (chain === undefined) throw new Error("a chain is as long as the image's");
+            bytes += world.layerBytes(chain);
+            expect(layer.chain).toBe(chain);
+            expect(layer.path.lowerBytes).toBeLessThanOrEqual(bytes);
+            expect(layer.path.upperBytes).toBeGreaterThanOrEqual(bytes);
+            expect(layer.through).toBe(
+              world.images.filter((other) => other.layers.includes(chain)).length,
+            );
+          }
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test("an image shares all its layers with exactly those images whose chain begins with its own", () => {
+    fc.assert(
+      fc.property(recipes, sizes, (made, sizeOf) => {
+        const { images, forest } = worldOf(made, sizeOf);
+        for (const image of images) {
+          const expected = images
+            .filter(({ id, layers }) => id !== image.id && layers.includes(image.chain))
+            .map(({ id }) => id);
+          expect(new Set(forest.sharers(image.id, 100))).toEqual(new Set(expected));
+          expect(forest.sharers(image.id, 1).length).toBe(Math.min(1, expected.length));
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
+
+describe("the order of removal by layers", () => {
+  const subset = fc.func(fc.boolean());
+
+  test("an image stays exactly where an image that is no candidate has all of its layers", () => {
+    fc.assert(
+      fc.property(recipes, sizes, subset, (made, sizeOf, isCandidate) => {
+        const { images, forest } = worldOf(made, sizeOf);
+        const candidates = images.filter(({ id }) => isCandidate(id)).map((image) => ({ image }));
+        const kept = images.filter(({ id }) => !isCandidate(id));
+        const order = basesAfterChildren(forest, candidates);
+        const expected = candidates.filter(({ image }) =>
+          kept.some(({ layers }) => layers.includes(image.chain)),
+        );
+        expect(new Set(order.staying)).toEqual(new Set(expected));
+        expect(order.staying.length + order.candidates.length).toBe(candidates.length);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test("no image comes before one that has more layers on top of its own, and every other pair keeps its order or follows a child", () => {
+    fc.assert(
+      fc.property(recipes, sizes, (made, sizeOf) => {
+        const { images, forest } = worldOf(made, sizeOf);
+        const candidates = images.map((image) => ({ image }));
+        const order = basesAfterChildren(forest, candidates).candidates;
+        for (const [index, { image }] of order.entries()) {
+          const later = order.slice(index + 1).map((one) => one.image);
+          const longer = later.filter(
+            ({ layers }) => layers.length > image.layers.length && layers.includes(image.chain),
+          );
+          expect(longer).toEqual([]);
+          // Whoever goes before an image that was due earlier has no reason but that image's own children.
+          for (const other of later) {
+            if (images.indexOf(other) > images.indexOf(image)) continue;
+            const last = Math.max(
+              ...images.flatMap(({ layers }, place) =>
+                layers.includes(other.chain) ? [place] : [],
+              ),
+            );
+            expect(last).toBeGreaterThanOrEqual(images.indexOf(image));
+          }
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test("images whose layers are not known keep their place", () => {
+    const candidates = ["c", "a", "b"].map((name) => ({ image: { id: imageId(name) } }));
+    expect(basesAfterChildren(new LayerForest([], new Map()), candidates)).toEqual({
+      candidates,
+      staying: [],
+    });
+  });
+});
+
+function lastOf(chain: readonly ChainId[]): ChainId {
+  const last = chain[chain.length - 1];
+  if (last === undefined) throw new Error("a chain has layers");
+  return last;
+}
