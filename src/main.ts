@@ -3,6 +3,7 @@
 import { dispatch } from "./cli/dispatch.ts";
 import { exit } from "./cli/exit.ts";
 import { openersOf } from "./compose/openers.ts";
+import { runStateProcess, STATE_PROCESS } from "./compose/state-process.ts";
 import { systemdOf } from "./compose/systemd.ts";
 import { diskReader } from "./config/load.ts";
 import { codeOf, reasonOf } from "./host/errno.ts";
@@ -20,6 +21,17 @@ const build = {
 
 /** How long a reader may take after we were told to stop. */
 const READER_PATIENCE_MS = 5_000;
+
+const isCompiled = import.meta.path.startsWith("/$bunfs/");
+/** The executable itself, even where another one lies at its path by now. */
+const program = isCompiled ? ["/proc/self/exe"] : [process.execPath, import.meta.path];
+
+if (process.argv[2] === STATE_PROCESS) {
+  // Whoever collects ends it, by closing its input; what is under way is written before.
+  for (const name of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(name, () => undefined);
+  await runStateProcess(process.argv[3] ?? "");
+  process.exit(0);
+}
 
 const stop = new AbortController();
 for (const name of ["SIGTERM", "SIGINT"] as const) process.on(name, () => stop.abort());
@@ -42,7 +54,7 @@ const code = await dispatch(process.argv.slice(2), process.env, {
   reader: diskReader,
   open: openersOf({
     build,
-    self: { pid: process.pid, userId: process.getuid?.() ?? 0 },
+    self: { pid: process.pid, userId: process.getuid?.() ?? 0, program },
     systemd: systemdOf(process.env, process.pid),
     stderr: (text) => stderr.write(text),
     errorScreen: screenOf({

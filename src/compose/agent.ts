@@ -91,7 +91,7 @@ class RunningAgent {
     const { self, systemd } = this.#world;
     const host = await hostOf(this.#live.current);
     const now = () => host.reader.clocks().wall;
-    const state: OpenState = openState(this.#live.current(), now, (notice) =>
+    const state: OpenState = await openState(this.#live.current(), self, (notice) =>
       this.#log.warning(notice.message),
     );
     this.#closers.push(() => state.recorder?.close());

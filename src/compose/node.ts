@@ -22,11 +22,14 @@ import type { Recorder } from "../store/recorder.ts";
 import { eventSource } from "./events.ts";
 import { type Host, hostOf } from "./host.ts";
 import { connect, type Connected } from "./runtime.ts";
+import { processChannel } from "./state-process.ts";
 
 /** Facts of the process that opening needs. */
 export interface Process {
   readonly pid: number;
   readonly userId: number;
+  /** What starts this program again: the executable, or Bun and the entry point. */
+  readonly program: readonly string[];
 }
 
 /** Where holds and locks are looked for beside the directories of the configuration. */
@@ -101,11 +104,11 @@ export interface OpenState {
 }
 
 /** The kubelet forgets with its process; we remember on disk, and under its rules leave there what still holds. */
-export function openState(
+export async function openState(
   config: Config,
-  now: () => Instant,
+  { program }: Pick<Process, "program">,
   notify: (notice: StoreNotice) => void,
-): OpenState {
+): Promise<OpenState> {
   const directory = config.paths.stateDir;
   if (config.dryRun) {
     const reader = openStoreReader({ directory, files: stateFiles, notify });
@@ -113,7 +116,8 @@ export function openState(
     reader.close();
     return { memory: volatileMemory(ledger), recorder: null };
   }
-  const recorder = openStore({ directory, files: stateFiles, now, notify });
+  const channel = processChannel({ program, directory });
+  const recorder = await openStore({ channel, directory, notify });
   const memory: LedgerMemory =
     config.compat === "kubelet"
       ? forgetfulMemory(recorder)
@@ -180,7 +184,10 @@ function passLock(parts: EngineParts): PassLock {
       );
       if (attempt.kind === "aborted")
         throw new HostError("lock", "waiting for the lock was given up: asked to stop");
-      return attempt.kind === "acquired" ? () => attempt.lock.release() : null;
+      if (attempt.kind !== "acquired") return null;
+      // What the pass before ours left, whoever made it.
+      await parts.state.recorder?.refresh();
+      return () => attempt.lock.release();
     },
   };
 }
@@ -210,8 +217,7 @@ export async function openCollector(config: Config, parts: CollectorParts): Prom
   const notices: string[] = [];
   // The log comes after the recorder, and what is wrong with the disk may show before and after.
   let told = (message: string): void => void notices.push(message);
-  const now = () => host.reader.clocks().wall;
-  const state = openState(config, now, (notice) => told(notice.message));
+  const state = await openState(config, parts.self, (notice) => told(notice.message));
   const { journal, log, ended } = parts.journalOf(state.recorder);
   told = (message) => log.warning(message);
   const engine = engineOf({
@@ -231,7 +237,7 @@ export async function openCollector(config: Config, parts: CollectorParts): Prom
     starting: parts.starting,
     close: async () => {
       connected.runtime.close();
-      state.recorder?.close();
+      await state.recorder?.close();
       await ended();
       log.flush();
     },

@@ -22,7 +22,8 @@ import { stateFiles } from "../host/state-files.ts";
 import { writeWholeFile } from "../host/whole-file.ts";
 import { HostError, RuntimeError, StoreError } from "../model/errors.ts";
 import { askAgent } from "../report/http/client.ts";
-import { openStore, openStoreReader, type StoreReader } from "../store/open.ts";
+import { openStoreReader, type StoreReader } from "../store/open.ts";
+import { StateFile } from "../store/state-file.ts";
 import { CONTROL_SOCKET } from "./agent-face.ts";
 import { keepRulesOf } from "./host.ts";
 
@@ -81,20 +82,17 @@ function baselineOf(config: Config, world: ToolsWorld): BaselineFile {
       return stamp;
     },
     setStamp: (text) => {
-      const store = openStore({
+      const file = new StateFile({
         directory: config.paths.stateDir,
         files: stateFiles,
         now: () => readClocks().wall,
-        notify: ({ message }) => world.notify(message),
       });
-      store.setSetting(STAMP, text);
-      const kept = store.flush();
-      const failure = store.failure();
-      store.close();
-      if (!kept)
+      const failure = file.setSetting(STAMP, text);
+      file.close();
+      if (failure !== null)
         throw new StoreError(
           "write",
-          `keeping the stamp of keep baseline --once in ${config.paths.stateDir} failed: ${failure ?? "it cannot be written"}; the list is written, and would be written again on the next boot`,
+          `keeping the stamp of keep baseline --once in ${config.paths.stateDir} failed: ${failure}; the list is written, and would be written again on the next boot`,
         );
     },
   };

@@ -71,7 +71,8 @@ export class ConfigError extends Error {
   }
 }
 
-export type StoreErrorKind = "corrupt" | "unreadable" | "newer" | "full" | "busy" | "write";
+export type StoreErrorKind =
+  "corrupt" | "unreadable" | "newer" | "full" | "busy" | "hanging" | "write";
 
 /** The ledger and history on disk. */
 export class StoreError extends Error {

@@ -119,11 +119,3 @@ const openUri = (uri: string): Database =>
   new Database(uri, constants.SQLITE_OPEN_READONLY | constants.SQLITE_OPEN_URI);
 
 const uriOf = (path: string): string => `file:${path.split("/").map(encodeURIComponent).join("/")}`;
-
-/** Changes when another connection has written. */
-export function dataVersion(db: Database): number {
-  const row: unknown = db.query("PRAGMA data_version").get();
-  return row !== null && typeof row === "object" && "data_version" in row
-    ? Number(row.data_version)
-    : -1;
-}

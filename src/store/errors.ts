@@ -23,6 +23,7 @@ const advice: Readonly<Record<StoreErrorKind, readonly string[]>> = {
   newer: ["use the version of crigc that wrote it, or name another --state-dir"],
   full: ["make room on the disk of the state directory"],
   busy: ["see whether another program has the file open"],
+  hanging: ["check the disk of the state directory"],
   write: ["check that the state directory can be written"],
 };
 

@@ -157,7 +157,7 @@ const rowImage = (image: ImageRecord, last: LastUse | null) =>
     : { ...image, inUse: false };
 
 /** Plain data, compared by value; what is the same object is not looked into. */
-function isEqual(one: unknown, other: unknown): boolean {
+export function isEqual(one: unknown, other: unknown): boolean {
   if (one === other) return true;
   if (typeof one !== "object" || typeof other !== "object") return false;
   if (one === null || other === null) return false;

@@ -1,4 +1,4 @@
-// What the store tells whoever opened it: each line is said once, when it happens.
+// What the store reports to whoever opened it, once when it begins and once when it is over.
 
 import type { StoreErrorKind } from "../model/errors.ts";
 
@@ -8,4 +8,51 @@ export interface StoreNotice {
   /** `null` where nothing failed. */
   readonly error: StoreErrorKind | null;
   readonly message: string;
+}
+
+/** What is wrong with the disk at present, told when it begins and when it is over. */
+export class Failures {
+  readonly #directory: string;
+  readonly #notify: (notice: StoreNotice) => void;
+  #last: StoreErrorKind | null = null;
+
+  constructor(directory: string, notify: (notice: StoreNotice) => void) {
+    this.#directory = directory;
+    this.#notify = notify;
+  }
+
+  /** `null` where all is well. */
+  get last(): StoreErrorKind | null {
+    return this.#last;
+  }
+
+  failed(
+    kind: StoreNotice["kind"],
+    { error, message }: { readonly error: StoreErrorKind; readonly message: string },
+  ): void {
+    if (this.#last !== error) this.#notify({ kind, error, message });
+    this.#last = error;
+  }
+
+  hangs(): void {
+    const message = `the disk of ${this.#directory} does not answer; what is new stays in memory until it does`;
+    this.failed("write-failed", { error: "hanging", message });
+  }
+
+  /** `lost`: records that had to go meanwhile. */
+  recovered(lost: number): void {
+    if (this.#last !== null)
+      this.#notify({
+        kind: "write-recovered",
+        error: null,
+        message: `writing the ledger in ${this.#directory} works again, and what was kept in memory is on disk`,
+      });
+    this.#last = null;
+    if (lost > 0)
+      this.#notify({
+        kind: "records-lost",
+        error: null,
+        message: `${lost} records of the history were lost while ${this.#directory} could not be written`,
+      });
+  }
 }

@@ -1,4 +1,4 @@
-// What waits to be written: the newest ledger, settings, and records of the history, bounded.
+// What waits to be written beside the ledger: settings, and records of the history, bounded.
 
 import type { HistoryRecord } from "./history-records.ts";
 
@@ -18,33 +18,33 @@ export class Queue {
 
   add(...records: readonly HistoryRecord[]): void {
     this.#records.push(...records);
-    const tooMany = this.#records.length - recordsMax;
-    if (tooMany <= 0) return;
-    this.#records = this.#records.slice(tooMany);
-    this.#lost += tooMany;
+    this.#dropOldest();
   }
 
   set(key: string, value: string): void {
     this.#settings.set(key, value);
   }
 
-  setting(key: string): string | null {
-    return this.#settings.get(key) ?? null;
+  hasSetting(key: string): boolean {
+    return this.#settings.has(key);
   }
 
   get isEmpty(): boolean {
     return this.#records.length === 0 && this.#settings.size === 0;
   }
 
-  /** What goes into the next transaction; it stays here until `written` is told. */
-  batch(): Batch {
-    return { settings: new Map(this.#settings), records: this.#records.slice(0, batchRecords) };
+  /** What goes into the next transaction; it comes back with `putBack` where it was not written. */
+  take(): Batch {
+    const batch = { settings: this.#settings, records: this.#records.slice(0, batchRecords) };
+    this.#settings = new Map();
+    this.#records = this.#records.slice(batchRecords);
+    return batch;
   }
 
-  /** The batch is on disk. Nothing may have been added since it was taken. */
-  written(batch: Batch): void {
-    this.#settings = new Map();
-    this.#records = this.#records.slice(batch.records.length);
+  putBack({ settings, records }: Batch): void {
+    this.#settings = new Map([...settings, ...this.#settings]);
+    this.#records = [...records, ...this.#records];
+    this.#dropOldest();
   }
 
   /** How many records were lost since the last call. */
@@ -52,5 +52,12 @@ export class Queue {
     const lost = this.#lost;
     this.#lost = 0;
     return lost;
+  }
+
+  #dropOldest(): void {
+    const tooMany = this.#records.length - recordsMax;
+    if (tooMany <= 0) return;
+    this.#records = this.#records.slice(tooMany);
+    this.#lost += tooMany;
   }
 }

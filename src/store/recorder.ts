@@ -7,7 +7,6 @@ import type { ContainerItem, ImageItem, LogItem, SandboxItem } from "../model/ou
 import type { Pass } from "../model/pass.ts";
 import type { Filesystem } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";
-import type { DiskStore } from "./disk-store.ts";
 import {
   containerRemoval,
   imageRemoval,
@@ -18,32 +17,33 @@ import {
   startedRow,
 } from "./history-making.ts";
 import type { HistoryRecord } from "./history-records.ts";
+import type { Store } from "./store.ts";
 
 /** Nothing here throws or waits for the disk; records go to it between the steps of a pass. */
 export class Recorder {
-  readonly #disk: DiskStore;
+  readonly #store: Store;
   /** The pass that runs, and whether its row was asked for. */
   #current: { readonly start: PassStart; isRecorded: boolean } | null = null;
 
-  constructor(disk: DiskStore) {
-    this.#disk = disk;
+  constructor(store: Store) {
+    this.#store = store;
   }
 
-  /** The newest ledger, with what another process wrote since. */
+  /** The newest ledger that is known. */
   ledger(): Ledger {
-    return this.#disk.ledger();
+    return this.#store.ledger();
   }
 
   saveLedger(ledger: Ledger): void {
-    this.#disk.saveLedger(ledger);
+    this.#store.saveLedger(ledger);
   }
 
   setting(key: string): string | null {
-    return this.#disk.setting(key);
+    return this.#store.setting(key);
   }
 
   setSetting(key: string, value: string): void {
-    this.#disk.setSetting(key, value);
+    this.#store.setSetting(key, value);
   }
 
   passStarted(start: PassStart): void {
@@ -66,10 +66,10 @@ export class Recorder {
   /** Completes what was told during the pass. `filesystems`: as the pass saw them, `null` where it saw none. */
   passEnded(pass: Pass, filesystems: readonly Filesystem[] | null): void {
     this.#current = null;
-    this.#disk.tidyNext();
+    this.#store.tidyNext();
     const isOfDisk = pass.images !== null || pass.kind === "pressure";
     const samples = isOfDisk ? samplesOf(pass.startedAt, filesystems ?? []) : [];
-    this.#disk.record(...samples.map((row): HistoryRecord => ({ kind: "sample", row })));
+    this.#store.record(...samples.map((row): HistoryRecord => ({ kind: "sample", row })));
     if (!isWorthKeeping(pass)) return;
     const context = { passId: pass.id, purpose: pass.purpose, at: pass.endedAt };
     const { images, containers } = pass;
@@ -80,7 +80,7 @@ export class Recorder {
         : [...containers.containers, ...containers.sandboxes, ...containers.logs]
       ).map((item) => containerRemoval(context, item)),
     ];
-    this.#disk.record(
+    this.#store.record(
       { kind: "pass", row: passRow(pass) },
       ...removals.map((row): HistoryRecord => ({ kind: "removal", row })),
     );
@@ -88,29 +88,35 @@ export class Recorder {
 
   /** Every event, of a pass or of none: only those that are news are told. */
   event(row: Event): void {
-    this.#disk.record({ kind: "event", row });
+    this.#store.record({ kind: "event", row });
   }
 
-  /** Writes all that waits, now; says whether it is on disk. */
-  flush(): boolean {
-    return this.#disk.flush();
+  /** Takes in what another process wrote, for a bounded time. */
+  refresh(): Promise<void> {
+    return this.#store.refresh();
+  }
+
+  /** Writes all that waits, and says whether it is on disk: as long as the disk takes. */
+  flush(): Promise<boolean> {
+    return this.#store.flush();
   }
 
   /** Why nothing can be written at present; `null` where all is well. */
   failure(): string | null {
-    return this.#disk.failure();
+    return this.#store.failure();
   }
 
-  close(): void {
-    this.#disk.close();
+  /** Writes all that waits, for a bounded time. */
+  close(): Promise<void> {
+    return this.#store.close();
   }
 
   #removal(passId: PassId, record: HistoryRecord): void {
     const current = this.#current;
     if (current !== null && current.start.id === passId && !current.isRecorded) {
       current.isRecorded = true;
-      this.#disk.record({ kind: "pass", row: startedRow(current.start) });
+      this.#store.record({ kind: "pass", row: startedRow(current.start) });
     }
-    this.#disk.record(record);
+    this.#store.record(record);
   }
 }

@@ -25,7 +25,11 @@ async function opened(flags: readonly FlagText[] = []): Promise<Opened> {
   let stderr = "";
   const openers = openersOf({
     build: { version: "1.2.3", commit: "" },
-    self: { pid: 1, userId: 0 },
+    self: {
+      pid: 1,
+      userId: 0,
+      program: [process.execPath, join(import.meta.dir, "../../src/main.ts")],
+    },
     systemd: systemdOf({}, 1),
     stderr: (text) => void (stderr += text),
     errorScreen: plainScreen,

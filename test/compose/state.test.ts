@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { join } from "node:path";
 
 import { openState } from "../../src/compose/node.ts";
 import type { Config } from "../../src/config/config.ts";
@@ -27,7 +28,7 @@ function configOf(stateDir: string, ...flags: readonly ("--compat" | "--dry-run"
 const open = (config: Config) =>
   openState(
     config,
-    () => NOW,
+    { program: [process.execPath, join(import.meta.dir, "../../src/main.ts")] },
     () => undefined,
   );
 
@@ -39,43 +40,43 @@ function onDisk(directory: string) {
 }
 
 /** A state directory in which our own agent has left its memory. */
-function remembered(): string {
+async function remembered(): Promise<string> {
   const directory = scratch();
-  const { memory, recorder } = open(configOf(directory));
+  const { memory, recorder } = await open(configOf(directory));
   const images = new Map([[anImage("a").id, aRecord()]]);
   memory.replace(aLedger({ images, keepDirectories: [KEEP] }));
-  recorder?.close();
+  await recorder?.close();
   return directory;
 }
 
 for (const flags of [["--compat"], ["--compat", "--dry-run"]] as const)
-  test(`with ${flags.join(" and ")} everything is forgotten but where keep rules once were`, () => {
-    const { memory, recorder } = open(configOf(remembered(), ...flags));
+  test(`with ${flags.join(" and ")} everything is forgotten but where keep rules once were`, async () => {
+    const { memory, recorder } = await open(configOf(await remembered(), ...flags));
     expect(memory.current()).toEqual({ ...emptyLedger, keepDirectories: [KEEP] });
-    recorder?.close();
+    await recorder?.close();
   });
 
-test("as a kubelet nothing is kept on disk but where keep rules were read, and what was remembered there stays", () => {
-  const directory = remembered();
+test("as a kubelet nothing is kept on disk but where keep rules were read, and what was remembered there stays", async () => {
+  const directory = await remembered();
   const before = onDisk(directory);
-  const { memory, recorder } = open(configOf(directory, "--compat"));
+  const { memory, recorder } = await open(configOf(directory, "--compat"));
   const images = new Map([
     [anImage("a").id, aRecord({ firstSeenAt: NOW })],
     [anImage("new").id, aRecord()],
   ]);
   memory.replace(aLedger({ images, keepDirectories: [KEEP, "/srv/keep"] }));
   expect(memory.current().keepDirectories).toEqual([KEEP, "/srv/keep"]);
-  recorder?.close();
+  await recorder?.close();
   expect(onDisk(directory)).toEqual({ ...before, keepDirectories: [KEEP, "/srv/keep"] });
 });
 
 test.each([
   ["is gone", new Map()],
   ["has other names", new Map([[anImage("a").id, aRecord({ names: "another" })]])],
-])("as a kubelet an image that %s is forgotten on disk too", (_, images) => {
-  const directory = remembered();
-  const { memory, recorder } = open(configOf(directory, "--compat"));
+])("as a kubelet an image that %s is forgotten on disk too", async (_, images) => {
+  const directory = await remembered();
+  const { memory, recorder } = await open(configOf(directory, "--compat"));
   memory.replace(aLedger({ images }));
-  recorder?.close();
+  await recorder?.close();
   expect(onDisk(directory).images.size).toBe(0);
 });

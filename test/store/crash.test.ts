@@ -37,9 +37,9 @@ describe("SIGKILL at any instant", () => {
         Array.from({ length: seen }, (_, at) => seen - at),
       );
       reader.close();
-      const next = write(directory);
+      const next = await write(directory);
       expect(next.store.ledger()).toEqual(ledgerOf(200 + (seen % 50), seen));
-      next.store.close();
+      await next.store.close();
       expect([...notices, ...next.notices]).toEqual([]);
       expect(readdirSync(directory)).toEqual(["crigc.db"]);
     },

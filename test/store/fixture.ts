@@ -10,15 +10,17 @@ import { duration, type Instant, instant, instantFromMs, watched } from "../../s
 import type { StoreNotice } from "../../src/store/notice.ts";
 import { openStore, openStoreReader } from "../../src/store/open.ts";
 import type { StateFiles } from "../../src/store/ports.ts";
+import { directChannel } from "../../src/store/state-file.ts";
 
 export const now = instantFromMs(Date.parse("2026-01-02T03:04:05Z"));
 
-export function write(directory: string, files: StateFiles = stateFiles, at: Instant = now) {
+/** As `gc` and `run` open it, but for the process of its own that writes the file there. */
+export async function write(directory: string, files: StateFiles = stateFiles, at: Instant = now) {
   const notices: StoreNotice[] = [];
-  const store = openStore({
+  const channel = directChannel({ directory, files, now: () => at });
+  const store = await openStore({
+    channel,
     directory,
-    files,
-    now: () => at,
     notify: (notice) => notices.push(notice),
   });
   return { store, notices };

@@ -30,17 +30,17 @@ function fill(directory: string): () => void {
 
 describe.skipIf(!isRoot)("a full disk (these tests mount one, and need root)", () => {
   test("is said once, stops nobody, and nothing is lost once there is room", () =>
-    onSmallDisk((directory) => {
+    onSmallDisk(async (directory) => {
       const state = join(directory, "state");
-      const { store, notices } = write(state);
+      const { store, notices } = await write(state);
       store.saveLedger(ledgerOf(10, 1));
-      expect(store.flush()).toBe(true);
+      expect(await store.flush()).toBe(true);
       const makeRoom = fill(directory);
       // More than what is left in the pages that the file already has.
       for (let turn = 2; turn <= 60; turn += 1) {
         store.saveLedger(ledgerOf(300, turn));
         store.imageDone(idOf("p"), imageItem(turn));
-        store.flush();
+        await store.flush();
       }
       expect(store.ledger()).toEqual(ledgerOf(300, 60));
       expect(store.failure()).toBe("full");
@@ -48,44 +48,44 @@ describe.skipIf(!isRoot)("a full disk (these tests mount one, and need root)", (
       // A reader still sees what was whole before.
       expect(read(state).reader.ledger().images.size).toBeGreaterThanOrEqual(10);
       makeRoom();
-      expect(store.flush()).toBe(true);
+      expect(await store.flush()).toBe(true);
       expect(notices.map((it) => it.kind)).toEqual(["write-failed", "write-recovered"]);
-      store.close();
+      await store.close();
       const { reader } = read(state);
       expect(reader.ledger()).toEqual(ledgerOf(300, 60));
       expect(reader.removals({ limit: 100 })).toHaveLength(59);
     }));
 
   test("at the start leaves what was known before, and is written to later", () =>
-    onSmallDisk((directory) => {
+    onSmallDisk(async (directory) => {
       const state = join(directory, "state");
-      const first = write(state);
+      const first = await write(state);
       first.store.saveLedger(ledgerOf(10, 1));
-      first.store.close();
+      await first.store.close();
       const makeRoom = fill(directory);
-      const { store, notices } = write(state);
+      const { store, notices } = await write(state);
       expect(notices.map((it) => it.kind)).toEqual(["memory-only"]);
       expect(store.ledger()).toEqual(ledgerOf(10, 1));
       store.saveLedger(ledgerOf(10, 2));
-      expect(store.flush()).toBe(false);
+      expect(await store.flush()).toBe(false);
       makeRoom();
-      expect(store.flush()).toBe(true);
+      expect(await store.flush()).toBe(true);
       expect(notices.map((it) => it.kind)).toEqual(["memory-only", "write-recovered"]);
-      store.close();
+      await store.close();
       expect(read(state).reader.ledger()).toEqual(ledgerOf(10, 2));
     }));
 
   test("without any state directory yet leaves memory, until there is room for one", () =>
-    onSmallDisk((directory) => {
+    onSmallDisk(async (directory) => {
       const state = join(directory, "state");
       const makeRoom = fill(directory);
-      const { store, notices } = write(state);
+      const { store, notices } = await write(state);
       store.saveLedger(ledgerOf(10, 2));
-      store.flush();
+      await store.flush();
       expect(notices.map((it) => it.kind)).toEqual(["memory-only"]);
       makeRoom();
-      expect(store.flush()).toBe(true);
-      store.close();
+      expect(await store.flush()).toBe(true);
+      await store.close();
       expect(read(state).reader.ledger()).toEqual(ledgerOf(10, 2));
     }));
 
@@ -93,7 +93,7 @@ describe.skipIf(!isRoot)("a full disk (these tests mount one, and need root)", (
     onSmallDisk(async (directory) => {
       const state = join(directory, "state");
       const makeRoom = fill(directory);
-      const { store, notices } = write(state);
+      const { store, notices } = await write(state);
       store.saveLedger(ledgerOf(10, 2));
       await Bun.sleep(5);
       makeRoom();
@@ -101,6 +101,6 @@ describe.skipIf(!isRoot)("a full disk (these tests mount one, and need root)", (
       while (notices.at(-1)?.kind !== "write-recovered" && performance.now() < deadlineMs)
         await Bun.sleep(20);
       expect(notices.map((it) => it.kind)).toEqual(["memory-only", "write-recovered"]);
-      store.close();
+      await store.close();
     }));
 });

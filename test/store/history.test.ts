@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { instant, watched } from "../../src/model/time.ts";
 import { openInMemory } from "../../src/store/connection.ts";
 import { historyRow, prune, type RemovalQuery, writeRow } from "../../src/store/history.ts";
+import type { Recorder } from "../../src/store/recorder.ts";
 import { scratch } from "../support/scratch.ts";
 import { read, write } from "./fixture.ts";
 import {
@@ -19,11 +20,11 @@ import {
 } from "./history-fixture.ts";
 
 /** What is in the history after a recorder did this. */
-function after(act: (store: ReturnType<typeof write>["store"]) => void) {
+async function after(act: (store: Recorder) => unknown) {
   const directory = scratch();
-  const { store } = write(directory);
-  act(store);
-  store.close();
+  const { store } = await write(directory);
+  await act(store);
+  await store.close();
   return read(directory).reader;
 }
 
@@ -35,12 +36,12 @@ const start = (id: string) => ({
 });
 
 describe("the history", () => {
-  test("a removal is there as soon as it is over, with the pass that it belongs to", () => {
+  test("a removal is there as soon as it is over, with the pass that it belongs to", async () => {
     const directory = scratch();
-    const { store } = write(directory);
+    const { store } = await write(directory);
     store.passStarted(start("p"));
     store.imageDone(idOf("p"), imageItem(1));
-    store.flush();
+    await store.flush();
     const { reader } = read(directory);
     expect(reader.removals({ limit: 10 })).toEqual([
       {
@@ -61,12 +62,12 @@ describe("the history", () => {
       },
     ]);
     expect(reader.passes({ limit: 10 })).toMatchObject([{ id: idOf("p"), endedAt: null }]);
-    store.close();
+    await store.close();
   });
 
-  test("a pass that is cut short says what it was for", () => {
+  test("a pass that is cut short says what it was for", async () => {
     const purpose = { kind: "pressure", signals: ["imagefs.available"] } as const;
-    const reader = after((store) => {
+    const reader = await after(async (store) => {
       store.passStarted({ ...start("p"), kind: "pressure", purpose });
       store.containerDone(idOf("p"), containerItem("a"), instant(110n));
     });
@@ -78,11 +79,11 @@ describe("the history", () => {
     ]);
   });
 
-  test("the end of the pass completes its row and what was told before, once", () => {
-    const reader = after((store) => {
+  test("the end of the pass completes its row and what was told before, once", async () => {
+    const reader = await after(async (store) => {
       store.passStarted(start("p"));
       store.imageDone(idOf("p"), imageItem(1));
-      store.flush();
+      await store.flush();
       const late = imageItem(1, {
         startedAt: instant(50n),
         result: {
@@ -133,9 +134,9 @@ describe("the history", () => {
     ]);
   });
 
-  test("containers, sandboxes and logs carry reason, trigger and what went wrong", () => {
+  test("containers, sandboxes and logs carry reason, trigger and what went wrong", async () => {
     const purpose = { kind: "pressure", signals: ["nodefs.available"] } as const;
-    const reader = after((store) => {
+    const reader = await after(async (store) => {
       store.passStarted({ ...start("p"), kind: "pressure", purpose });
       store.containerDone(idOf("p"), containerItem("a"), instant(110n));
       const containers = {
@@ -198,8 +199,8 @@ describe("the history", () => {
     ]);
   });
 
-  test("a frequent pass that found nothing to do leaves no row; one that failed does", () => {
-    const reader = after((store) => {
+  test("a frequent pass that found nothing to do leaves no row; one that failed does", async () => {
+    const reader = await after(async (store) => {
       store.passStarted({ ...start("quiet"), kind: "container-gc" });
       store.passEnded(pass("quiet", { kind: "container-gc" }), [filesystem]);
       store.passEnded(pass("failed", { kind: "container-gc", error: "no" }), null);
@@ -210,9 +211,9 @@ describe("the history", () => {
     expect(reader.samples({ limit: 9 })).toEqual([]);
   });
 
-  test("events are kept in their order", () => {
+  test("events are kept in their order", async () => {
     const event = { reason: "GhostImage" as const, message: "still there", at: instant(1n) };
-    const reader = after((store) => {
+    const reader = await after(async (store) => {
       store.event({ ...event, passId: null });
       store.event({ ...event, passId: idOf("p"), at: instant(2n) });
     });
@@ -236,8 +237,8 @@ describe("the history", () => {
     ["what is no pattern", { text: "%" }, []],
     ["no kind at all", { kinds: [] }, []],
   ];
-  test.each(queries)("is asked by %s", (_, query, expected) => {
-    const reader = after((store) => {
+  test.each(queries)("is asked by %s", async (_, query, expected) => {
+    const reader = await after(async (store) => {
       store.imageDone(idOf("p"), imageItem(1));
       store.imageDone(
         idOf("p"),
@@ -250,11 +251,11 @@ describe("the history", () => {
     expect(reader.removals({ ...query, limit: 1 })).toHaveLength(Math.min(1, expected.length));
   });
 
-  test("a word that a later version added is shown, and a row that is broken is an error of the query alone", () => {
+  test("a word that a later version added is shown, and a row that is broken is an error of the query alone", async () => {
     const directory = scratch();
-    const { store } = write(directory);
+    const { store } = await write(directory);
     store.imageDone(idOf("p"), imageItem(1));
-    store.flush();
+    await store.flush();
     const db = new Database(join(directory, "crigc.db"));
     db.run("UPDATE history SET document = json_set(document, '$.reason', 'novel')");
     expect(read(directory).reader.removals({ limit: 1 })).toMatchObject([{ reason: "novel" }]);
@@ -264,7 +265,7 @@ describe("the history", () => {
       expect.objectContaining({ name: "StoreError" }),
     );
     expect(notices).toEqual([]);
-    store.close();
+    await store.close();
   });
 });
 

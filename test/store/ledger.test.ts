@@ -56,7 +56,7 @@ describe("the ledger on disk", () => {
         }
         db.close();
       }),
-      { numRuns: 300 },
+      { numRuns: 100 },
     );
   });
 

@@ -56,15 +56,15 @@ describe("a state file with a column for each field, written by commit 321cd60",
     expect(readFileSync(join(directory, "crigc.db")).equals(before)).toBe(true);
   });
 
-  test("is migrated by the first writer, which keeps all that it holds and writes on from there", () => {
+  test("is migrated by the first writer, which keeps all that it holds and writes on from there", async () => {
     const directory = stateDirectory();
-    const first = write(directory);
-    first.store.close();
+    const first = await write(directory);
+    await first.store.close();
     expectAllKnown(directory);
-    const next = write(directory);
+    const next = await write(directory);
     const images = new Map([...next.store.ledger().images].slice(1));
     next.store.saveLedger({ ...next.store.ledger(), images });
-    next.store.close();
+    await next.store.close();
     expect(read(directory).reader.ledger().images).toEqual(images);
     expect([...first.notices, ...next.notices]).toEqual([]);
   });

@@ -22,14 +22,16 @@ function seen(directory: string) {
 }
 
 /** What a killed writer leaves: the files as they are while it runs. */
-function crashed(names: readonly string[] = ["crigc.db", "crigc.db-wal", "crigc.db-shm"]): string {
+async function crashed(
+  names: readonly string[] = ["crigc.db", "crigc.db-wal", "crigc.db-shm"],
+): Promise<string> {
   const live = scratch();
   const directory = scratch();
-  const { store } = write(live);
+  const { store } = await write(live);
   store.saveLedger(ledgerOf(3, 4));
-  store.flush();
+  await store.flush();
   for (const name of names) copyFileSync(join(live, name), join(directory, name));
-  store.close();
+  await store.close();
   return directory;
 }
 
@@ -44,42 +46,42 @@ describe("openStoreReader", () => {
     expect(readdirSync(join(directory, ".."))).toEqual([]);
   });
 
-  test("reads what a writer that ended left, and changes no file", () => {
+  test("reads what a writer that ended left, and changes no file", async () => {
     const directory = scratch();
-    const { store } = write(directory);
+    const { store } = await write(directory);
     store.saveLedger(ledgerOf(3, 4));
-    store.close();
+    await store.close();
     expect(seen(directory)).toEqual({ ledger: ledgerOf(3, 4), notices: [] });
   });
 
-  test("reads beside a running writer, and changes no file", () => {
+  test("reads beside a running writer, and changes no file", async () => {
     const directory = scratch();
-    const { store } = write(directory);
+    const { store } = await write(directory);
     expect(seen(directory)).toEqual({ ledger: emptyLedger, notices: [] });
     for (const turn of [1, 2, 3]) {
       store.saveLedger(ledgerOf(3, turn));
-      store.flush();
+      await store.flush();
       expect(seen(directory)).toEqual({ ledger: ledgerOf(3, turn), notices: [] });
     }
-    store.close();
+    await store.close();
   });
 
-  test("reads what a killed writer left in its log, and changes no file", () => {
-    expect(seen(crashed())).toEqual({ ledger: ledgerOf(3, 4), notices: [] });
+  test("reads what a killed writer left in its log, and changes no file", async () => {
+    expect(seen(await crashed())).toEqual({ ledger: ledgerOf(3, 4), notices: [] });
   });
 
-  test("reads a log whose index is gone from a copy, and leaves no copy behind", () => {
+  test("reads a log whose index is gone from a copy, and leaves no copy behind", async () => {
     const copies = () => readdirSync(tmpdir()).filter((name) => /^crigc-\w{6}$/.test(name));
     const before = copies();
-    expect(seen(crashed(["crigc.db", "crigc.db-wal"]))).toEqual({
+    expect(seen(await crashed(["crigc.db", "crigc.db-wal"]))).toEqual({
       ledger: ledgerOf(3, 4),
       notices: [],
     });
     expect(copies()).toEqual(before);
   });
 
-  test("a copy that does not fit leaves nothing behind", () => {
-    const directory = crashed(["crigc.db", "crigc.db-wal"]);
+  test("a copy that does not fit leaves nothing behind", async () => {
+    const directory = await crashed(["crigc.db", "crigc.db-wal"]);
     const room = scratch();
     const before = process.env["TMPDIR"];
     process.env["TMPDIR"] = room;
@@ -93,12 +95,12 @@ describe("openStoreReader", () => {
     expect(readdirSync(room)).toEqual([]);
   });
 
-  test("a name with characters that mean something in an address is only a name", () => {
+  test("a name with characters that mean something in an address is only a name", async () => {
     const directory = join(scratch(), "a ?b#c%20&mode=memory");
     mkdirSync(directory);
-    const { store } = write(directory);
+    const { store } = await write(directory);
     store.saveLedger(ledgerOf(3, 4));
-    store.close();
+    await store.close();
     expect(seen(directory).ledger).toEqual(ledgerOf(3, 4));
   });
 
@@ -110,9 +112,9 @@ describe("openStoreReader", () => {
     expect(notices).toMatchObject([{ kind: "memory-only", error: "corrupt" }]);
   });
 
-  test("the file of a later version is said and left as it is", () => {
+  test("the file of a later version is said and left as it is", async () => {
     const directory = scratch();
-    write(directory).store.close();
+    await (await write(directory)).store.close();
     const db = new Database(join(directory, "crigc.db"));
     db.run("PRAGMA user_version = 99");
     db.run("PRAGMA wal_checkpoint(TRUNCATE)");
@@ -131,40 +133,40 @@ describe("openStoreReader", () => {
     const { ledger, notices } = seen(directory);
     expect(ledger.pods.size).toBe(1);
     expect(notices).toEqual([]);
-    const { store } = write(directory);
+    const { store } = await write(directory);
     expect(store.ledger()).toEqual(ledger);
-    store.close();
+    await store.close();
     expect(seen(directory).ledger).toEqual(ledger);
   });
 
   test.skipIf(process.getuid?.() !== 0).each([
     ["after a killed writer", crashed],
     ["after one that ended", () => crashed(["crigc.db"])],
-  ])("reads a read-only mount %s, and so does a writer (needs root)", (_, make) => {
-    const directory = make();
+  ])("reads a read-only mount %s, and so does a writer (needs root)", async (_, make) => {
+    const directory = await make();
     expect(Bun.spawnSync(["mount", "--bind", directory, directory]).exitCode).toBe(0);
     try {
       Bun.spawnSync(["mount", "-o", "remount,bind,ro", directory]);
       expect(() => chmodSync(join(directory, "crigc.db"), 0o600)).toThrow();
       expect(seen(directory).notices).toEqual([]);
-      const { store, notices } = write(directory);
+      const { store, notices } = await write(directory);
       expect(notices).toMatchObject([{ kind: "memory-only" }]);
       expect(store.ledger()).toEqual(read(directory).reader.ledger());
-      store.close();
+      await store.close();
     } finally {
       Bun.spawnSync(["umount", "-l", directory]);
     }
   });
 });
 
-test("readers beside a writer that ends and starts again always see a whole ledger", () => {
+test("readers beside a writer that ends and starts again always see a whole ledger", async () => {
   const directory = scratch();
   for (let turn = 0; turn < 30; turn += 1) {
-    const { store } = write(directory);
+    const { store } = await write(directory);
     store.saveLedger(ledgerOf(20, turn));
-    if (turn % 3 === 0) store.flush();
+    if (turn % 3 === 0) await store.flush();
     expect(seen(directory).notices).toEqual([]);
-    store.close();
+    await store.close();
     expect(seen(directory).ledger).toEqual(ledgerOf(20, turn));
   }
   rmSync(directory, { recursive: true });

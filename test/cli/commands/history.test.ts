@@ -15,7 +15,7 @@ const at = (hoursAgo: number): Instant => instant(NOW - hours(hoursAgo));
 
 const directory = scratch();
 {
-  const { store } = write(directory);
+  const { store } = await write(directory);
   // Two days ago: two images for space. One failed.
   const old = at(48);
   const items = [
@@ -66,8 +66,8 @@ const directory = scratch();
     }),
     null,
   );
-  store.flush();
-  store.close();
+  await store.flush();
+  await store.close();
 }
 
 const run = (...words: readonly string[]) =>

@@ -248,7 +248,7 @@ describe("explain", () => {
     });
     writeFileSync(join(it.keepDir, "site.list"), "# ours\nr.example/kept\n");
     await it.crigc("gc", "--images");
-    observedFor(it.stateDir, minutes(3));
+    await observedFor(it.stateDir, minutes(3));
     return it;
   };
   const budget = "--image-store-budget=19M";

@@ -20,7 +20,7 @@ const flags = ["--space-accounting=reported"];
 async function remembered(): Promise<TestNode> {
   const it = await startNode({ node: { images }, flags });
   expect(await it.crigc("gc", "--images")).toMatchObject({ exitCode: 0 });
-  observedFor(it.stateDir, minutes(3));
+  await observedFor(it.stateDir, minutes(3));
   return it;
 }
 const database = (it: TestNode): string => {
@@ -76,7 +76,7 @@ describe("a ledger", () => {
       expect(gc.stderr).toContain(".broken-");
       expect(it.removedImages()).toEqual([]);
       expect(readdirSync(it.stateDir).some((name) => name.includes(".broken-"))).toBe(true);
-      observedFor(it.stateDir, minutes(3));
+      await observedFor(it.stateDir, minutes(3));
       await it.crigc("gc", "--all-unused");
       expect(it.removedImages()).toHaveLength(3);
     },

@@ -47,7 +47,7 @@ async function seenFor(span: Parameters<typeof observedFor>[1]): Promise<TestNod
   const it = await startNode({ node, flags: ["--space-accounting=reported"] });
   writeFileSync(join(it.keepDir, "site.list"), "r.example/kept\n");
   await it.crigc("gc", "--images");
-  observedFor(it.stateDir, span);
+  await observedFor(it.stateDir, span);
   return it;
 }
 const names = (it: TestNode): readonly string[] =>

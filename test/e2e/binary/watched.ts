@@ -2,19 +2,23 @@
 import { stateFiles } from "../../../src/host/state-files.ts";
 import { type Duration, instantFromMs, watched } from "../../../src/model/time.ts";
 import { openStore } from "../../../src/store/open.ts";
+import { directChannel } from "../../../src/store/state-file.ts";
 
 /** Leaves the ledger as it would be had the node been observed for so much longer. */
-export function observedFor(stateDir: string, time: Duration): void {
-  const store = openStore({
+export async function observedFor(stateDir: string, time: Duration): Promise<void> {
+  const store = await openStore({
+    channel: directChannel({
+      directory: stateDir,
+      files: stateFiles,
+      now: () => instantFromMs(Date.now()),
+    }),
     directory: stateDir,
-    files: stateFiles,
-    now: () => instantFromMs(Date.now()),
     notify: ({ message }) => {
       throw new Error(message);
     },
   });
   const ledger = store.ledger();
   store.saveLedger({ ...ledger, watched: watched(ledger.watched + time) });
-  if (!store.flush()) throw new Error(`the ledger in ${stateDir} was not written`);
-  store.close();
+  if (!(await store.flush())) throw new Error(`the ledger in ${stateDir} was not written`);
+  await store.close();
 }

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 
 import { recordsMax } from "../../src/store/queue.ts";
-import { Slot } from "../../src/store/slot.ts";
+import { WriteThrottle } from "../../src/store/write-throttle.ts";
 import { scratch } from "../support/scratch.ts";
 import { ledgerOf, listing, now, read, write } from "./fixture.ts";
 import { idOf, imageItem, pass } from "./history-fixture.ts";
@@ -17,52 +17,52 @@ async function until(isTrue: () => boolean): Promise<void> {
 }
 
 describe("writing", () => {
-  test("waits for its slot: the caller's own step touches no file", async () => {
+  test("waits for its throttle: the caller's own step touches no file", async () => {
     const directory = scratch();
-    const { store } = write(directory);
+    const { store } = await write(directory);
     const before = listing(directory);
     store.saveLedger(ledgerOf(500, 1));
     for (let turn = 0; turn < 100; turn += 1) store.imageDone(idOf("p"), imageItem(turn));
     expect(listing(directory)).toEqual(before);
     await until(() => read(directory).reader.removals({ limit: 200 }).length === 100);
     expect(read(directory).reader.ledger()).toEqual(ledgerOf(500, 1));
-    store.close();
+    await store.close();
   });
 
-  test("a file that another program holds is waited for briefly, and written later", () => {
+  test("a file that another program holds is waited for briefly, and written later", async () => {
     const directory = scratch();
-    const { store, notices } = write(directory);
+    const { store, notices } = await write(directory);
     const other = new Database(join(directory, "crigc.db"));
     other.run("BEGIN IMMEDIATE");
     store.saveLedger(ledgerOf(2, 1));
     const startedMs = performance.now();
-    expect(store.flush()).toBe(false);
+    expect(await store.flush()).toBe(false);
     expect(performance.now() - startedMs).toBeLessThan(1000);
     expect(notices).toMatchObject([{ kind: "write-failed", error: "busy" }]);
     other.run("COMMIT");
     other.close();
-    expect(store.flush()).toBe(true);
-    store.close();
+    expect(await store.flush()).toBe(true);
+    await store.close();
     expect(read(directory).reader.ledger()).toEqual(ledgerOf(2, 1));
   });
 
-  test("what waits is bounded: the oldest records go, and are counted when writing works again", () => {
+  test("what waits is bounded: the oldest records go, and are counted when writing works again", async () => {
     const directory = scratch();
-    const { store, notices } = write(directory);
+    const { store, notices } = await write(directory);
     const other = new Database(join(directory, "crigc.db"));
     other.run("BEGIN IMMEDIATE");
     for (let turn = 0; turn < recordsMax + 7; turn += 1)
       store.imageDone(idOf("p"), imageItem(turn));
-    expect(store.flush()).toBe(false);
+    expect(await store.flush()).toBe(false);
     other.close();
-    expect(store.flush()).toBe(true);
+    expect(await store.flush()).toBe(true);
     expect(notices.map((it) => it.kind)).toEqual([
       "write-failed",
       "write-recovered",
       "records-lost",
     ]);
     expect(notices.at(-1)?.message).toStartWith("7 records");
-    store.close();
+    await store.close();
     const kept = read(directory).reader.removals({ limit: recordsMax * 2 });
     expect(kept).toHaveLength(recordsMax);
     expect(kept.at(-1)?.subject).toBe("sha256:7");
@@ -70,45 +70,48 @@ describe("writing", () => {
 
   test("the log of what was written is folded into the file after a pass", async () => {
     const directory = scratch();
-    const { store } = write(directory);
+    const { store } = await write(directory);
     const wal = join(directory, "crigc.db-wal");
     for (let turn = 1; Bun.file(wal).size < 5 * 1024 * 1024; turn += 1) {
-      store.saveLedger(ledgerOf(3000, turn));
-      store.flush();
+      const images = new Map(
+        [...ledgerOf(3000).images].map(([id, it]) => [id, { ...it, names: `turn ${turn}` }]),
+      );
+      store.saveLedger({ ...ledgerOf(0, turn), images });
+      await store.flush();
     }
     store.passEnded(pass("p", { startedAt: now }), null);
     await until(() => Bun.file(wal).size < 1024 * 1024);
     expect(read(directory).reader.passes({ limit: 9 })).toHaveLength(1);
-    store.close();
+    await store.close();
   });
 });
 
-describe("a slot", () => {
+describe("a throttle", () => {
   test("is shared by all who ask before it comes", async () => {
     let writes = 0;
-    const slot = new Slot(() => (writes += 1));
-    for (let ask = 0; ask < 100; ask += 1) slot.ask();
+    const throttle = new WriteThrottle(() => (writes += 1));
+    for (let ask = 0; ask < 100; ask += 1) throttle.ask();
     expect(writes).toBe(0);
     await until(() => writes > 0);
-    slot.ask();
+    throttle.ask();
     await until(() => writes > 1);
     expect(writes).toBe(2);
   });
 
   test("comes late after a slow write, and later after each refusal", async () => {
     const timesMs: number[] = [];
-    const slot = new Slot(() => timesMs.push(performance.now()));
-    slot.succeeded(120);
+    const throttle = new WriteThrottle(() => timesMs.push(performance.now()));
+    throttle.succeeded(120);
     const startedMs = performance.now();
-    slot.ask();
+    throttle.ask();
     await until(() => timesMs.length === 1);
     expect((timesMs[0] ?? 0) - startedMs).toBeGreaterThanOrEqual(1000);
-    slot.succeeded(90);
-    slot.ask();
+    throttle.succeeded(90);
+    throttle.ask();
     await until(() => timesMs.length === 2);
     expect((timesMs[1] ?? 0) - (timesMs[0] ?? 0)).toBeLessThan(500);
-    slot.failed();
-    slot.ask();
+    throttle.failed();
+    throttle.ask();
     await until(() => timesMs.length === 3);
     expect((timesMs[2] ?? 0) - (timesMs[1] ?? 0)).toBeGreaterThanOrEqual(900);
   });

@@ -1,4 +1,4 @@
-// When the store may write: in slots of its own, rare on a slow disk, and later again after each refusal.
+// When the store may write: as soon as asked, rarely on a slow disk, and later after each refusal.
 
 // A write goes to the page cache: one that takes so long waited for the disk, and not only for its turn of the processor.
 const slowMs = 100;
@@ -8,7 +8,7 @@ const restMaxMs = 30_000;
 const retryFirstMs = 1_000;
 const retryMaxMs = 60_000;
 
-export class Slot {
+export class WriteThrottle {
   readonly #write: () => void;
   #timer: ReturnType<typeof setTimeout> | null = null;
   #notBeforeMs = 0;
@@ -18,7 +18,7 @@ export class Slot {
     this.#write = write;
   }
 
-  /** Asks for a slot; calls between now and then share it. It does not keep a process alive by itself. */
+  /** Asks to write; calls between now and then share one write. It does not keep a process alive by itself. */
   ask(): void {
     if (this.#timer !== null) return;
     const waitMs = Math.max(0, this.#notBeforeMs - performance.now());

@@ -1,0 +1,294 @@
+// Ledger, settings and records as `gc` and `run` know them: in memory at once, and on disk as soon as the disk takes them.
+
+import type { StoreErrorKind } from "../model/errors.ts";
+import { emptyLedger, type Ledger } from "../model/ledger.ts";
+import { storeError } from "./errors.ts";
+import type { HistoryRecord } from "./history-records.ts";
+import { historyRow } from "./history.ts";
+import { type LedgerChanges, ledgerChanges, LedgerReading } from "./ledger.ts";
+import { mergeLedgers } from "./merge.ts";
+import { Failures, type StoreNotice } from "./notice.ts";
+import { type Batch, Queue } from "./queue.ts";
+import type { StateChannel, StateReply, StateRequest, StateWrite } from "./state-file.ts";
+import { WriteThrottle } from "./write-throttle.ts";
+
+export interface StoreOptions {
+  readonly channel: StateChannel;
+  /** `--state-dir`, for messages. */
+  readonly directory: string;
+  /** Told of everything that the operator should hear of, at once and once. */
+  readonly notify: (notice: StoreNotice) => void;
+}
+
+/** A disk that takes longer does not answer, and nobody waits for it any more. */
+const HANGING_MS = 2_000;
+/** How long a pass waits for what another process wrote. */
+const REFRESH_MS = 500;
+const CLOSE_MS = 2_000;
+/** Batches of one flush, and answers in between that change what has to be written. */
+const MAX_TURNS = 100;
+
+type Answer =
+  | Exclude<StateReply, { kind: "read" }>
+  | (Extract<StateReply, { kind: "read" }> & { readonly ledger: Ledger });
+
+/** Only what returns a promise waits, for a bounded time but for `flush`; nothing throws or rejects. */
+export class Store {
+  readonly #options: StoreOptions;
+  readonly #queue = new Queue();
+  readonly #throttle = new WriteThrottle(() => void this.#flushInTurn());
+  readonly #settings = new Map<string, string>();
+  #ledger: Ledger = emptyLedger;
+  /** What the file holds at `#revision`. */
+  #base: Ledger = emptyLedger;
+  #revision = "";
+  /** Requests follow one another. */
+  #last: Promise<unknown> = Promise.resolve();
+  /** The ledger of the write that is under way. */
+  #sent: Ledger | null = null;
+  #isFlushing = false;
+  #isHanging = false;
+  /** False where the file belongs to a later version: then the disk is left alone for good. */
+  #mayWrite = true;
+  #isTidyDue = false;
+  readonly #failures: Failures;
+
+  constructor(options: StoreOptions) {
+    this.#options = options;
+    this.#failures = new Failures(options.directory, options.notify);
+  }
+
+  /** Reads what is known. What comes too late is taken in when it comes. */
+  async open(): Promise<void> {
+    await within(
+      HANGING_MS + REFRESH_MS,
+      this.#next(() => this.#read()),
+    );
+    if (this.#mayWrite && this.failure() === null)
+      await within(
+        REFRESH_MS,
+        this.#next(() => this.#makeReady()),
+      );
+  }
+
+  ledger(): Ledger {
+    return this.#ledger;
+  }
+
+  saveLedger(ledger: Ledger): void {
+    this.#ledger = ledger;
+    this.#throttle.ask();
+  }
+
+  record(...records: readonly HistoryRecord[]): void {
+    if (!this.#mayWrite) return;
+    this.#queue.add(...records);
+    this.#throttle.ask();
+  }
+
+  setting(key: string): string | null {
+    return this.#settings.get(key) ?? null;
+  }
+
+  setSetting(key: string, value: string): void {
+    this.#settings.set(key, value);
+    this.#queue.set(key, value);
+    this.#throttle.ask();
+  }
+
+  /** A pass is over: the next write may also fold and prune. */
+  tidyNext(): void {
+    this.#isTidyDue = true;
+    this.#throttle.ask();
+  }
+
+  /** Takes in what another process wrote. */
+  async refresh(): Promise<void> {
+    // One question is enough for a disk that does not answer.
+    if (this.#isHanging || !this.#mayWrite) return;
+    await within(
+      REFRESH_MS,
+      this.#next(() => this.#refresh()),
+    );
+  }
+
+  /** Writes all that waits, and says whether it is on disk: as long as the disk takes. */
+  flush(): Promise<boolean> {
+    return this.#next(() => this.#flush());
+  }
+
+  /** The last refusal, while it lasts. */
+  failure(): StoreErrorKind | null {
+    return this.#failures.last;
+  }
+
+  async close(): Promise<void> {
+    this.#throttle.stop();
+    const isFlushed = await within(CLOSE_MS, this.flush());
+    const last = isFlushed || !this.#mayWrite ? null : this.#remainder();
+    this.#mayWrite = false;
+    await within(REFRESH_MS, this.#options.channel.close(last));
+  }
+
+  /** What no request before it has, for a disk that answers only when we are gone. */
+  #remainder(): StateWrite {
+    const sent = this.#sent ?? this.#base;
+    return { ...this.#writeOf(ledgerChanges(this.#ledger, sent), this.#queue.take()), known: null };
+  }
+
+  #next<Result>(step: () => Promise<Result>): Promise<Result> {
+    const next = this.#last.then(step);
+    this.#last = next;
+    return next;
+  }
+
+  async #read(): Promise<void> {
+    const answer = await this.#ask({ kind: "read" });
+    if (answer.kind === "failed") {
+      this.#mayWrite = answer.error !== "newer";
+      const next = this.#mayWrite
+        ? "nothing is known from before, and what is new stays in memory until it can be written"
+        : "nothing is written there, and what is new lasts as long as this process";
+      this.#failures.failed("memory-only", { ...answer, message: `${answer.message}; ${next}` });
+    } else this.#takeIn(answer, "every image counts as new");
+  }
+
+  async #makeReady(): Promise<void> {
+    const answer = await this.#ask({ kind: "open" });
+    if (answer.kind === "failed")
+      this.#failures.failed("memory-only", {
+        ...answer,
+        message: `${answer.message}; what was there was read, and what is new stays in memory until it can be written`,
+      });
+    else this.#takeIn(answer, "every image counts as new");
+  }
+
+  async #refresh(): Promise<void> {
+    const answer = await this.#ask({ kind: "refresh", known: this.#revision });
+    if (answer.kind !== "failed") this.#takeIn(answer, "what is in memory is written anew");
+  }
+
+  async #flushInTurn(): Promise<void> {
+    if (this.#isFlushing) return;
+    this.#isFlushing = true;
+    const isDone = await this.flush();
+    this.#isFlushing = false;
+    if (!isDone && this.#mayWrite) this.#throttle.ask();
+  }
+
+  async #flush(): Promise<boolean> {
+    for (let turn = 0; turn < MAX_TURNS && this.#mayWrite; turn += 1) {
+      if (this.#ledger === this.#base && this.#queue.isEmpty && !this.#isTidyDue) return true;
+      if (!(await this.#writeBatch())) return false;
+    }
+    return false;
+  }
+
+  async #writeBatch(): Promise<boolean> {
+    const ledger = this.#ledger;
+    const batch = this.#queue.take();
+    const startedMs = performance.now();
+    const write = this.#writeOf(ledgerChanges(ledger, this.#base), batch);
+    this.#sent = ledger;
+    const answer = await this.#ask(write);
+    this.#sent = null;
+    const isWritten =
+      answer.kind !== "failed" && !(answer.kind === "fresh" && answer.moved !== null);
+    if (!isWritten) this.#queue.putBack(batch);
+    if (answer.kind === "failed") {
+      this.#throttle.failed();
+      const message = `${answer.message}; what cannot be written is kept in memory and tried again`;
+      this.#failures.failed("write-failed", { ...answer, message });
+      return false;
+    }
+    if (answer.kind === "done") this.#base = ledger;
+    this.#takeIn(answer, "what is in memory is written anew");
+    if (!isWritten) {
+      // Not at once: a disk that breaks each file would be filled with them.
+      this.#throttle.failed();
+      return false;
+    }
+    if (write.tidy) this.#isTidyDue = false;
+    this.#throttle.succeeded(performance.now() - startedMs);
+    this.#failures.recovered(this.#queue.takeLost());
+    return true;
+  }
+
+  #writeOf(changes: LedgerChanges, batch: Batch): StateWrite {
+    return {
+      kind: "write",
+      known: this.#revision,
+      changes,
+      settings: [...batch.settings],
+      records: batch.records.map(historyRow),
+      watched: this.#ledger.watched.toString(),
+      tidy: this.#isTidyDue,
+    };
+  }
+
+  /** `then`: what becomes of it where the file was broken. */
+  #takeIn(answer: Exclude<Answer, { kind: "failed" }>, then: string): void {
+    if (answer.kind === "fresh") {
+      this.#base = emptyLedger;
+      this.#revision = "";
+      const { moved } = answer;
+      if (moved === null) return;
+      const message = `${moved}, and ${then}`;
+      this.#options.notify({ kind: "broken-moved-aside", error: "corrupt", message });
+      return;
+    }
+    this.#revision = answer.revision;
+    if (answer.kind === "done") return;
+    const theirs = answer.ledger;
+    this.#ledger =
+      this.#ledger === this.#base
+        ? theirs
+        : mergeLedgers({ base: this.#base, ours: this.#ledger, theirs });
+    this.#base = theirs;
+    for (const [key, value] of answer.settings)
+      if (!this.#queue.hasSetting(key)) this.#settings.set(key, value);
+  }
+
+  async #ask(request: StateRequest): Promise<Answer> {
+    const { channel, directory } = this.#options;
+    const reading = new LedgerReading();
+    let wrong: unknown = null;
+    const hanging = setTimeout(() => {
+      this.#isHanging = true;
+      this.#failures.hangs();
+    }, HANGING_MS);
+    hanging.unref();
+    try {
+      const reply = await channel.ask(request, (rows) => {
+        try {
+          if (wrong === null) reading.add(rows);
+        } catch (error) {
+          wrong = error;
+        }
+      });
+      if (wrong !== null) {
+        const { message } = storeError(`reading the ledger in ${directory}`, wrong);
+        const aside = await channel.ask({ kind: "put-aside", message }, () => undefined);
+        if (aside.kind !== "read") return aside;
+      }
+      return reply.kind === "read" ? { ...reply, ledger: reading.ledger() } : reply;
+    } catch (error) {
+      const { kind, message } = storeError(`asking for the ledger in ${directory}`, error);
+      return { kind: "failed", error: kind, message };
+    } finally {
+      clearTimeout(hanging);
+      this.#isHanging = false;
+    }
+  }
+}
+
+/** Waits no longer, and says whether it is done; the work goes on by itself. */
+async function within(ms: number, work: Promise<unknown>): Promise<boolean> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const patience = new Promise<boolean>((resolve) => {
+    timer = setTimeout(() => resolve(false), ms);
+  });
+  const isDone = await Promise.race([work.then(() => true), patience]);
+  clearTimeout(timer);
+  return isDone;
+}

@@ -1,0 +1,65 @@
+import { expect, test } from "bun:test";
+
+import fc from "fast-check";
+
+import { imageId, podUid } from "../../src/model/ids.ts";
+import { emptyLedger, type Ledger } from "../../src/model/ledger.ts";
+import { watched } from "../../src/model/time.ts";
+import { mergeLedgers } from "../../src/store/merge.ts";
+import { aLedger } from "./arbitrary.ts";
+
+const sets = (ledger: Ledger) => ({ ...ledger, keepDirectories: new Set(ledger.keepDirectories) });
+
+test("what only one of two processes changed counts as it made it", () => {
+  fc.assert(
+    fc.property(aLedger, aLedger, (base, changed) => {
+      const later = {
+        ...changed,
+        watched: watched(base.watched + 1n),
+        graceUntil: base.graceUntil,
+        graceReason: base.graceReason,
+        keepDirectories: [...new Set([...base.keepDirectories, ...changed.keepDirectories])],
+      };
+      expect(sets(mergeLedgers({ base, ours: later, theirs: base }))).toEqual(sets(later));
+      expect(sets(mergeLedgers({ base, ours: base, theirs: later }))).toEqual(sets(later));
+    }),
+    { numRuns: 200 },
+  );
+});
+
+test("of two processes that changed one ledger, no image comes out older than either made it, and none that one saw go stays", () => {
+  fc.assert(
+    fc.property(aLedger, aLedger, aLedger, (base, ours, theirs) => {
+      const merged = mergeLedgers({ base, ours, theirs });
+      for (const id of base.images.keys())
+        if (!ours.images.has(id) || !theirs.images.has(id))
+          expect(merged.images.has(id)).toBe(false);
+      for (const [id, record] of merged.images) {
+        const own = ours.images.get(id);
+        const other = theirs.images.get(id);
+        const before = base.images.get(id);
+        if (own === undefined || other === undefined || before !== undefined) continue;
+        for (const one of [own, other]) {
+          expect(record.firstSeenWatched >= one.firstSeenWatched).toBe(true);
+          expect((record.lastUsedWatched ?? -1n) >= (one.lastUsedWatched ?? -1n)).toBe(true);
+        }
+      }
+    }),
+    { numRuns: 200 },
+  );
+});
+
+test("a pod that one process saw in its source is not absent for two passes because another one did not", () => {
+  const pods = (absentPasses: number): Ledger => ({
+    ...emptyLedger,
+    pods: new Map([
+      [
+        podUid("u"),
+        { absentPasses, deadPasses: absentPasses, deadSinceWatched: null, origin: null },
+      ],
+    ]),
+  });
+  const merged = mergeLedgers({ base: pods(1), ours: pods(2), theirs: pods(0) });
+  expect(merged.pods.get(podUid("u"))).toMatchObject({ absentPasses: 0, deadPasses: 0 });
+  expect(merged.images.has(imageId("a"))).toBe(false);
+});
