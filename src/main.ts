@@ -7,7 +7,9 @@ import { runStateProcess, STATE_PROCESS } from "./compose/state-process.ts";
 import { systemdOf } from "./compose/systemd.ts";
 import { diskReader } from "./config/load.ts";
 import { codeOf, reasonOf } from "./host/errno.ts";
+import { kubeletOfNode } from "./host/kubelet-settings.ts";
 import { Output } from "./host/output.ts";
+import { timer } from "./host/timer.ts";
 import { screenOf } from "./report/terminal.ts";
 
 // Filled in by the build; a run from the sources has neither.
@@ -51,7 +53,7 @@ const code = await dispatch(process.argv.slice(2), process.env, {
   screen,
   signal: stop.signal,
   build,
-  reader: diskReader,
+  reader: { ...diskReader, kubelet: kubeletOfNode(() => timer.monotonicNs()) },
   open: openersOf({
     build,
     self: { pid: process.pid, userId: process.getuid?.() ?? 0, program },

@@ -3,6 +3,7 @@ import { closeSync, openSync, readdirSync, readSync, statSync } from "node:fs";
 
 import { ConfigError, type ConfigIssue, messageOf } from "../model/errors.ts";
 import { type Environment, environmentLayer, flagLayer, type FlagText } from "./arguments.ts";
+import { besideKubelet, type KubeletOnNode } from "./beside-kubelet.ts";
 import { boundToProcess, type Running } from "./bound.ts";
 import { type Config, configOf } from "./config.ts";
 import { parseDocument } from "./document.ts";
@@ -17,6 +18,8 @@ export interface ConfigReader {
   readonly file: (path: string) => string | null;
   /** The names in a directory; `null`: there is none. */
   readonly names: (path: string) => readonly string[] | null;
+  /** The kubelet of this node; `null` or absent: there is none. */
+  readonly kubelet?: () => KubeletOnNode | null;
 }
 
 export interface ConfigInput extends Running {
@@ -36,7 +39,7 @@ export function loadConfig(input: ConfigInput): Config {
   const all = joined([base.layer, ...dropIns.map(({ layer }) => layer), given]);
   if (all.issues.length > 0) throw new ConfigError(all.issues);
 
-  const written = merged(all.settings);
+  const written = besideKubelet(merged(all.settings), input.reader.kubelet?.() ?? null);
   const checked = validated(written);
   if (checked.issues.length > 0) throw new ConfigError(checked.issues);
   const { together, validated: inForce, waiting } = boundToProcess(checked, written, input);

@@ -20,12 +20,14 @@ export function lookAt(input: Pick<ConfigInput, "flags" | "env" | "reader">): Lo
     ...(names.value ?? []).filter(isDropIn).map((name) => `${directory.path}/${name}`),
   ];
   const texts = new Map(paths.map((path) => [path, tried(() => input.reader.file(path))]));
+  const kubelet = input.reader.kubelet?.() ?? null;
   const reader: ConfigReader = {
+    kubelet: () => kubelet,
     names: () => valueOf(names),
     file: (path) => valueOf(texts.get(path) ?? tried(() => input.reader.file(path))),
   };
   return {
-    print: JSON.stringify([names, ...texts]),
+    print: JSON.stringify([kubelet, names, ...texts]),
     text: (path) => texts.get(path)?.value ?? null,
     load: (about) => loadConfig({ ...input, ...about, reader }),
   };

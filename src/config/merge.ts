@@ -7,7 +7,8 @@ import { parseText, statementsFrom } from "./value.ts";
 
 export interface Sourced {
   readonly value: FieldValue;
-  readonly source: SourceKind;
+  /** `kubelet`: a default that follows the kubelet of this node. */
+  readonly source: SourceKind | "kubelet";
   /** Where it was written, every place of a list or map that adds up; empty for a default. */
   readonly from: readonly string[];
 }

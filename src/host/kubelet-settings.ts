@@ -19,6 +19,8 @@ export interface KubeletPath {
 
 export interface Kubelet {
   readonly processes: readonly KubeletProcess[];
+  /** It runs, or is configured here. */
+  readonly isHere: boolean;
   /** Only what is written somewhere; the rest is the kubelet's default. A flag wins over drop-ins, and those over the file. */
   readonly settings: readonly KubeletSetting[];
   /** `--root-dir`; `null`: not given, so that it is `/var/lib/kubelet`. */
@@ -56,6 +58,7 @@ export function readKubelet({ proc = "/proc", root = "/" }: KubeletPlaces = {}):
   };
   return {
     processes,
+    isHere: processes.length > 0 || written.base !== null || flags.size > 0,
     settings: flagOfField.flatMap(([field, flag]) => given(field, flag) ?? []),
     rootDirectory: pathOf(given("rootDirectory", "root-dir")),
     staticPodPath: pathOf(given("staticPodPath", "pod-manifest-path")),
@@ -173,4 +176,24 @@ function textOf(value: unknown, between: "<" | "="): string | null {
   return Object.entries(value)
     .map(([signal, amount]) => `${signal}${between}${String(amount)}`)
     .join(",");
+}
+
+/** Processes come and go slowly, and to look through them all costs milliseconds. */
+const CACHED_NS = 60_000_000_000n;
+
+/** What counts of it for a configuration, at most a minute old; `null`: this node has no kubelet. `nowNs` is a clock that does not jump. */
+export function kubeletOfNode(
+  nowNs: () => bigint,
+  read: () => Kubelet = readKubelet,
+): () => Pick<Kubelet, "settings"> | null {
+  let cached: { readonly atNs: bigint; readonly value: Pick<Kubelet, "settings"> | null } | null =
+    null;
+  return () => {
+    const now = nowNs();
+    if (cached === null || now - cached.atNs > CACHED_NS) {
+      const { isHere, settings } = read();
+      cached = { atNs: now, value: isHere ? { settings } : null };
+    }
+    return cached.value;
+  };
 }

@@ -18,7 +18,7 @@ import { Mutex } from "./mutex.ts";
 import { failureOf } from "./pass-failure.ts";
 import { type PassRequest, runPass } from "./pass.ts";
 import type { Engine, Seen } from "./ports.ts";
-import { checkPressure } from "./pressure-check.ts";
+import { checkPressure, pressurePauseMs } from "./pressure-check.ts";
 import { repeat } from "./schedule.ts";
 
 /** Milliseconds between the end of one run and the start of the next. */
@@ -115,7 +115,10 @@ export class Agent {
     return repeat(
       {
         timer: this.#options.engine.timer,
-        periodMs: () => this.#options.periods()[name],
+        periodMs: () => {
+          const periodMs = this.#options.periods()[name];
+          return name === "pressure" ? pressurePauseMs(periodMs, this.#state.pressure) : periodMs;
+        },
         interruption: () => this.#reload.signal,
         scheduled: (inMs) =>
           this.#change(name, { nextAt: instantFromMs(instantToMs(this.#options.now()) + inMs) }),

@@ -47,6 +47,8 @@ export interface PressureVerdict {
   readonly condition: boolean;
   /** What may be removed for the thresholds that are due, all of them together. */
   readonly reclaim: Reclaim;
+  /** When the nearest threshold could be crossed, at the fastest; Infinity where none can, or one is due. */
+  readonly soonestCrossingMs: number;
   /** Where image removal may stop; only for signals that let images go. */
   readonly targets: readonly ImageTarget[];
 }
@@ -82,8 +84,34 @@ export function judgePressure(input: PressureInput): PressureVerdict {
       images: reclaims.some((one) => one.images),
       logs: reclaims.some((one) => one.logs),
     },
+    soonestCrossingMs: soonestCrossingMs(input, thresholds, due),
     targets: due.filter((_, index) => reclaims[index]?.images === true).map(targetOf),
   };
+}
+
+/** The fastest that a disk is taken to fill. */
+const FILL_BYTES_A_SECOND = 1024 ** 3;
+const FILL_INODES_A_SECOND = 50_000;
+
+/** While one is due each check is followed by a pass, and the kubelet's eviction manager has one pace only. */
+function soonestCrossingMs(
+  input: PressureInput,
+  thresholds: readonly Threshold[],
+  due: readonly MetThreshold[],
+): number {
+  if (due.length > 0 || input.compat === "kubelet") return Infinity;
+  const waits = thresholds.flatMap((threshold) =>
+    filesystemsOf(roleOf(threshold.signal), input.filesystems).flatMap((filesystem) => {
+      const observed = observationOf(threshold.signal, filesystem);
+      if (observed === null) return [];
+      const distance = observed.available - resolveAmount(threshold.amount, observed.capacity);
+      const aSecond = threshold.signal.endsWith(".inodesFree")
+        ? FILL_INODES_A_SECOND
+        : FILL_BYTES_A_SECOND;
+      return [Math.max(0, Math.ceil((Number(distance) * 1000) / aSecond))];
+    }),
+  );
+  return Math.min(...waits);
 }
 
 /**

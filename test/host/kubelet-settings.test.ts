@@ -121,6 +121,7 @@ describe("the settings of a kubelet", () => {
   test("are none on a node without one", () => {
     expect(readKubelet({ proc: nobody, root: scratch() })).toEqual({
       processes: [],
+      isHere: false,
       settings: [],
       rootDirectory: null,
       staticPodPath: null,

@@ -80,32 +80,47 @@ function collectionChecks(theirs: Config): readonly DoctorCheck[] {
   ];
 }
 
-/** Eviction that comes before collection evicts pods for space that unused images take. */
+/** The kubelet evicts pods for space that unused images take, unless crigc frees it first. */
 function evictionChecks(theirs: Config, facts: KubeletFacts): readonly DoctorCheck[] {
-  const high = facts.ours.limits.images.highPercent;
-  const nearest = theirs.limits.pressure.thresholds
-    .filter((it) => signalsOf(facts.imageFilesystem).includes(it.signal))
-    .flatMap((threshold) => {
-      const percent = percentOf(threshold, facts.imageFilesystem);
-      return percent === null ? [] : [{ threshold, percent }];
-    })
-    .toSorted((one, other) => other.percent - one.percent)[0];
-  if (nearest === undefined || nearest.percent < 100 - high)
-    return [
-      ok("kubelet-eviction", `crigc starts at ${high}%, before the kubelet evicts for images`),
-    ];
-  const met = Math.round((100 - nearest.percent) * 10) / 10;
+  const nearest = nearestOf(theirs, facts.imageFilesystem);
+  const first = nearestOf(facts.ours, facts.imageFilesystem);
+  if (nearest === null)
+    return [ok("kubelet-eviction", "the kubelet evicts no pod for space that images take")];
+  const evicts = `the kubelet evicts pods when ${wordsOf(nearest)}`;
+  if (first !== null && first.percent > nearest.percent)
+    return [ok("kubelet-eviction", `crigc frees space when ${wordsOf(first)}, before ${evicts}`)];
   return [
     warning(
       "kubelet-eviction",
-      `the kubelet evicts for ${nearest.threshold.signal} at ${met}% used, and crigc starts at ${high}%: pods may go, and every unused image, before crigc has freed anything`,
-      `set --image-gc-high-threshold to ${Math.max(1, Math.floor(met) - MARGIN_PERCENT)} or less`,
+      `${evicts}; crigc frees space at once only when ${first === null ? "--eviction-hard says so, which is off" : wordsOf(first)}: pods may be evicted, and every unused image removed by the kubelet, before crigc has freed anything`,
+      `leave --eviction-hard out, whose default lies above the kubelet's, or set ${nearest.threshold.signal}<${Math.min(99, Math.ceil(nearest.percent) + MARGIN_PERCENT)}%`,
     ),
   ];
 }
 
-/** Room for what is written between two looks. */
+/** Room for what is written between two checks. */
 const MARGIN_PERCENT = 5;
+
+interface Nearest {
+  readonly threshold: Threshold;
+  /** Of the filesystem, that has to be free. */
+  readonly percent: number;
+}
+
+const wordsOf = ({ threshold, percent }: Nearest): string =>
+  `less than ${Math.round(percent * 10) / 10}% is free (${threshold.signal})`;
+
+/** The threshold on the filesystem of the images that is crossed first while it fills. */
+function nearestOf(config: Config, filesystem: Filesystem | null): Nearest | null {
+  const signals = signalsOf(filesystem);
+  const found = config.limits.pressure.thresholds
+    .filter((it) => signals.includes(it.signal))
+    .flatMap((threshold) => {
+      const percent = percentOf(threshold, filesystem);
+      return percent === null ? [] : [{ threshold, percent }];
+    });
+  return found.toSorted((one, other) => other.percent - one.percent)[0] ?? null;
+}
 
 const signalsOf = (filesystem: Filesystem | null): readonly Threshold["signal"][] =>
   filesystem?.roles.includes("nodefs") === true

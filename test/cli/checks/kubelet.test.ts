@@ -110,25 +110,35 @@ describe("the kubelet's own image collection", () => {
 });
 
 describe("eviction", () => {
-  test("at the kubelet's defaults comes with our default, which is said with what to set", () => {
-    expect(eviction({})).toEqual({
+  const oursAt = (text: string) => [["eviction-hard", text]] as const;
+
+  test("of the kubelet comes after ours where ours lies above it", () => {
+    expect(eviction({ ours: oursAt("imagefs.available<20%") })).toEqual({
       name: "kubelet-eviction",
-      result: "warning",
+      result: "ok",
       message:
-        "the kubelet evicts for imagefs.available at 85% used, and crigc starts at 85%: pods may go, and every unused image, before crigc has freed anything",
-      advice: "set --image-gc-high-threshold to 80 or less",
+        "crigc frees space when less than 20% is free (imagefs.available), before the kubelet evicts pods when less than 15% is free (imagefs.available)",
+      advice: null,
     });
   });
 
-  test.each([
-    [84, "ok"],
-    [85, "warning"],
-  ])("is looked at from our high threshold: %d%% is %s", (high, result) => {
+  test.each(["imagefs.available<2%", "imagefs.available<15%", "nodefs.inodesFree<5%"])(
+    "of the kubelet comes first where ours is %s",
+    (text) => {
+      expect(eviction({ ours: oursAt(text) })).toMatchObject({
+        result: "warning",
+        message: expect.stringContaining("the kubelet evicts pods when less than 15% is free"),
+        advice: expect.stringContaining("set imagefs.available<20%"),
+      });
+    },
+  );
+
+  test("has nothing to do with the threshold of the periodic passes", () => {
     const ours = [
-      ["image-gc-high-threshold", String(high)],
-      ["image-gc-low-threshold", "70"],
+      ["image-gc-high-threshold", "50"],
+      ["image-gc-low-threshold", "40"],
     ] as const;
-    expect(eviction({ ours })?.result).toBe(result as "ok");
+    expect(eviction({ ours })?.result).toBe("warning");
   });
 
   test("of a signal that its configuration leaves out does not count", () => {
@@ -142,7 +152,7 @@ describe("eviction", () => {
       eviction({ settings, filesystem: aFilesystem({ capacityBytes }) });
     expect(of(100n * GIB)).toMatchObject({
       result: "warning",
-      message: expect.stringContaining("80% used"),
+      message: expect.stringContaining("less than 20% is free"),
     });
     expect(of(1000n * GIB)?.result).toBe("ok");
     expect(eviction({ settings, filesystem: null })?.result).toBe("ok");
@@ -161,6 +171,6 @@ describe("eviction", () => {
       evictionSoft: "imagefs.available<25%",
       evictionSoftGracePeriod: "imagefs.available=1m",
     };
-    expect(eviction({ settings })?.message).toContain("at 75% used");
+    expect(eviction({ settings })?.message).toContain("less than 25% is free");
   });
 });

@@ -1,6 +1,6 @@
 // What gc frees is what the disk says: shared layers, sizes that lie, a runtime that frees late, images that stay.
 import { describe, expect, test } from "bun:test";
-import { writeFileSync } from "node:fs";
+import { appendFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { until } from "../../support/containerd/until.ts";
@@ -245,6 +245,29 @@ describe.skipIf(diskObstacle !== null)("an agent under disk pressure", () => {
     expect(it.removedImages()).toHaveLength(1);
     const { removals } = await it.json(["history"]);
     expect(removals).toMatchObject([{ trigger: "pressure", signal: "imagefs.available" }]);
+  });
+
+  test("removes its first image within two seconds of the crossing while 100 MB/s are written, with the default period", async () => {
+    await using disk = await smallDisk(1000 * MiB);
+    const images = names(8, "own").map((name) => image(name, [layer(name, 40)]));
+    const store = { directory: join(disk.directory, "store") };
+    await using it = await startNode({ node: { images }, store, flags });
+    await using agent = it.start(
+      "run",
+      "--image-gc-high-threshold=99",
+      "--image-gc-low-threshold=98",
+      "--eviction-hard=imagefs.available<15%",
+    );
+    await agent.untilSaid("the runtime answers");
+    await until("it has looked", 10_000, () => it.runtime.callsOf("ImageFsInfo").length > 0);
+    let crossedAt = 0;
+    await until("an image is removed", 15_000, async () => {
+      appendFileSync(join(disk.directory, "grows"), Buffer.alloc(10 * MiB));
+      if (crossedAt === 0 && disk.usedPercent() > 85) crossedAt = performance.now();
+      await Bun.sleep(90);
+      return it.removedImages().length > 0;
+    });
+    expect(performance.now() - crossedAt).toBeLessThan(2_000);
   });
 
   test("removes none where no image fills the disk, and says so once", async () => {

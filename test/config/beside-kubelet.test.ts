@@ -1,0 +1,105 @@
+import { describe, expect, test } from "bun:test";
+
+import type { KubeletOnNode } from "../../src/config/beside-kubelet.ts";
+import type { Config } from "../../src/config/config.ts";
+import { loadConfig } from "../../src/config/load.ts";
+import { lookAt } from "../../src/config/look.ts";
+import { FILE, ours, readerOf } from "./loading.ts";
+
+const SOURCE = "/var/lib/kubelet/config.yaml";
+
+const kubelet = (settings: Readonly<Record<string, string>>): KubeletOnNode => ({
+  settings: Object.entries(settings).map(([field, text]) => ({ field, text, source: SOURCE })),
+});
+
+const load = (found: KubeletOnNode | null, body = ""): Config =>
+  loadConfig({
+    flags: [],
+    env: {},
+    reader: { ...readerOf({ [FILE]: ours(body) }), kubelet: () => found },
+  });
+
+const hard = (config: Config) => config.values.evictionHard;
+
+describe("our default eviction thresholds", () => {
+  test("are the kubelet's defaults where there is no kubelet", () => {
+    expect(hard(load(null))).toMatchObject({
+      source: "default",
+      value: { "imagefs.available": "15%" },
+    });
+  });
+
+  test("lie five points above those of a kubelet with its defaults, and say so", () => {
+    expect(hard(load(kubelet({})))).toEqual({
+      value: {
+        "nodefs.available": "15%",
+        "nodefs.inodesFree": "10%",
+        "imagefs.available": "20%",
+        "imagefs.inodesFree": "10%",
+      },
+      source: "kubelet",
+      from: ["above the kubelet's (its defaults)"],
+    });
+  });
+
+  test("lie above those that the kubelet has, hard and soft", () => {
+    const config = load(
+      kubelet({
+        evictionHard: "imagefs.available<10%,nodefs.available<2%",
+        evictionSoft: "imagefs.available<25%",
+        evictionSoftGracePeriod: "imagefs.available=1m",
+      }),
+    );
+    expect(hard(config)).toMatchObject({
+      value: { "imagefs.available": "30%", "nodefs.available": "10%" },
+      from: [`above the kubelet's (${SOURCE})`],
+    });
+    const images = config.limits.pressure.thresholds.find(
+      (it) => it.signal === "imagefs.available",
+    );
+    expect(images?.amount).toEqual({ kind: "fraction", value: Math.fround(0.3) });
+  });
+
+  test.each([
+    ["imagefs.available<4Gi", "5Gi"],
+    ["imagefs.available<80Gi", "100Gi"],
+    ["imagefs.available<98%", "99%"],
+  ])("beside %s are %s", (text, above) => {
+    expect(hard(load(kubelet({ evictionHard: text }))).value).toMatchObject({
+      "imagefs.available": above,
+    });
+  });
+
+  test("of signals that the kubelet does not watch stay as they are", () => {
+    const { value } = hard(load(kubelet({ evictionHard: "memory.available<100Mi" })));
+    expect(value).toMatchObject({ "imagefs.available": "15%", "nodefs.available": "10%" });
+  });
+
+  test("beside one whose settings cannot be understood lie above its defaults", () => {
+    const { value } = hard(load(kubelet({ evictionHard: "imagefs.available<lots" })));
+    expect(value).toMatchObject({ "imagefs.available": "20%" });
+  });
+
+  test("give way to what the operator says, and to the kubelet's own under its rules", () => {
+    const body = "evictionHard: {imagefs.available: 2%}\n";
+    expect(hard(load(kubelet({}), body))).toMatchObject({
+      source: "file",
+      value: { "imagefs.available": "2%" },
+    });
+    expect(hard(load(kubelet({}), "compat: kubelet\n"))).toMatchObject({
+      source: "default",
+      value: { "imagefs.available": "15%" },
+    });
+  });
+});
+
+test("a kubelet that is told something else makes another look, so that a running agent follows it", () => {
+  let found: KubeletOnNode | null = null;
+  const look = () =>
+    lookAt({ flags: [], env: {}, reader: { ...readerOf({}), kubelet: () => found } });
+  const before = look();
+  found = kubelet({ evictionHard: "imagefs.available<30%" });
+  const after = look();
+  expect(after.print).not.toBe(before.print);
+  expect(hard(after.load()).value).toMatchObject({ "imagefs.available": "35%" });
+});
