@@ -53,7 +53,7 @@ function contextOf(world: World, env: Environment, flags: readonly FlagText[]): 
     ...world,
     env,
     look,
-    given: () => loadConfig({ flags: flags.filter(isSetting), env: {}, reader: noFiles }),
+    given: () => loadConfig({ flags, env: {}, reader: namedAlone(flags, world.reader) }),
     commands,
     get dryRun(): boolean {
       const asked = flags.filter(({ name }) => name === "dryRun");
@@ -72,8 +72,19 @@ function contextOf(world: World, env: Environment, flags: readonly FlagText[]): 
 
 const noFiles: ConfigReader = { file: () => null, names: () => null };
 
-/** Which files are read is no setting of what the files hold. */
-const isSetting = ({ name }: FlagText): boolean => name !== "config" && name !== "configDir";
+/** The files that the command line names, and none of those that count by themselves. */
+function namedAlone(flags: readonly FlagText[], reader: ConfigReader): ConfigReader {
+  const named = (name: FlagText["name"]): string | undefined =>
+    flags.findLast((flag) => flag.name === name)?.text;
+  const [file, directory] = [named("config"), named("configDir")];
+  return {
+    file: (path) =>
+      path === file || (directory !== undefined && path.startsWith(`${directory}/`))
+        ? reader.file(path)
+        : null,
+    names: (path) => (path === directory ? reader.names(path) : null),
+  };
+}
 
 /** One line for each thing that is wrong; a bug of ours comes with its stack. */
 function storyOf(thrown: unknown): string {

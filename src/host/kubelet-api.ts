@@ -137,7 +137,7 @@ export function pinned(pem: string): ReadonlySet<string> {
 function refusal(url: URL, status: number): HostError {
   const denied = status === 401 || status === 403;
   const advice = denied
-    ? "give an identity that may get nodes/proxy, with --kubelet-token-file or --kubelet-client-cert and --kubelet-client-key"
+    ? "give an identity that may get nodes/pods (nodes/proxy before Kubernetes 1.33), with --kubelet-token-file or --kubelet-client-cert and --kubelet-client-key"
     : "look at the kubelet's log";
   return new HostError("http", `GET ${url.href} was answered with status ${status}; ${advice}`);
 }

@@ -57,7 +57,7 @@ function yaml(
   value: Printed,
 ): readonly string[] {
   const [outer = "", inner] = place.name.split(".");
-  const text = value === null ? '"off"' : JSON.stringify(value);
+  const text = value === null ? absent(fieldOf(place.name)) : JSON.stringify(value);
   if (inner !== undefined) {
     const opened = place.before?.startsWith(`${outer}.`) === true;
     return [...(opened ? [] : [`${outer}:`]), `  ${inner}: ${text}`];
@@ -66,6 +66,12 @@ function yaml(
     return [`${outer}: ${text}`];
   const lines = Object.entries(value).map(([key, held]) => `  ${key}: ${JSON.stringify(held)}`);
   return lines.length === 0 ? [`${outer}: {}`] : [`${outer}:`, ...lines];
+}
+
+/** "off" only of what can be switched off: an endpoint that is not named is looked for. */
+function absent({ type, defaultWords = "off" }: Field): string {
+  const text = type.kind === "endpoint" || type.kind === "path" ? '""' : '"off"';
+  return defaultWords === "off" ? text : `${text} # ${defaultWords}`;
 }
 
 const WIDTH = 118;

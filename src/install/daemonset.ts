@@ -1,6 +1,8 @@
-/** A DaemonSet that runs the agent on every node of a cluster: host paths and no right beside them, no access to the API. */
-import type { Paths } from "../config/config.ts";
+/** A DaemonSet that runs the agent on every node of a cluster: host paths, and no access to the API unless the kubelet's is its pod source. */
+import type { Config, Paths } from "../config/config.ts";
+import { type KubeletAccess, kubeletAccess } from "./kubelet-access.ts";
 import type { RuntimePlaces } from "./runtime-places.ts";
+import type { GivenSetting } from "./settings.ts";
 
 export interface DaemonSetOptions {
   /** With a digest, so that every node runs the same. */
@@ -9,20 +11,26 @@ export interface DaemonSetOptions {
   /** Path of the runtime's socket on the node. */
   readonly socket: string;
   readonly places: RuntimePlaces;
-  /** As the agent is told by its flags: each has to be the node's own directory. */
+  /** As the agent has it. Each directory has to be the node's own. */
+  readonly config: Config;
   readonly paths: Paths;
-  /** Further arguments of `run`. */
-  readonly flags: readonly string[];
+  readonly settings: readonly GivenSetting[];
 }
 
-export const daemonSet = (options: DaemonSetOptions): string =>
-  [
+export function daemonSet(options: DaemonSetOptions): string {
+  const rootDir = options.paths.rootDir ?? DEFAULT_KUBELET_DIRECTORY;
+  const access = kubeletAccess(options.config, options.namespace, rootDir);
+  return [
+    access.documents,
     head(options.namespace),
-    podSpec(options),
-    container(options),
+    podSpec(options, access),
+    container(options, access),
     mounts(options),
+    access.mounts,
     volumes(options),
+    access.volumes,
   ].join("");
+}
 
 const head = (
   namespace: string,
@@ -45,10 +53,8 @@ spec:
       labels: {app.kubernetes.io/name: crigc}
 `;
 
-const podSpec = ({ image }: DaemonSetOptions): string => `    spec:
-      # It speaks to the runtime's socket and to nothing else.
-      automountServiceAccountToken: false
-      enableServiceLinks: false
+const podSpec = ({ image }: DaemonSetOptions, access: KubeletAccess): string => `    spec:
+${access.podSpec}      enableServiceLinks: false
       hostNetwork: false
       hostPID: false
       hostIPC: false
@@ -67,9 +73,17 @@ const podSpec = ({ image }: DaemonSetOptions): string => `    spec:
           imagePullPolicy: IfNotPresent
 `;
 
-const container = ({ socket, flags }: DaemonSetOptions): string => `          command: [crigc]
-          args:
-${["run", `--container-runtime-endpoint=unix://${socket}`, ...flags].map((it) => `            - ${JSON.stringify(it)}\n`).join("")}          # Root on the node's files that root owns, without any of root's capabilities.
+const container = (options: DaemonSetOptions, access: KubeletAccess): string => {
+  const { flags, variables } = placedSettings(options.settings);
+  return `          command: [crigc]
+          args: ${JSON.stringify(["run", ...flags])}
+          # In the environment, so that "kubectl exec POD -- crigc doctor" is told the same as the agent.
+          env:
+${[["CRIGC_CONTAINER_RUNTIME_ENDPOINT", `unix://${options.socket}`], ...variables]
+  .map(([name, text]) => `            - {name: ${name}, value: ${JSON.stringify(text)}}\n`)
+  .join(
+    "",
+  )}${access.environment}${portsOf(options.config)}          # Root on the node's files that root owns, without any of root's capabilities.
           securityContext:
             privileged: false
             allowPrivilegeEscalation: false
@@ -87,6 +101,26 @@ ${["run", `--container-runtime-endpoint=unix://${socket}`, ...flags].map((it) =>
             timeoutSeconds: 10
             failureThreshold: 5
 `;
+};
+
+/** A text of a list that a variable would split stays a flag. */
+function placedSettings(settings: readonly GivenSetting[]) {
+  const isSplit = ({ texts }: GivenSetting): boolean =>
+    texts.length > 1 && texts.some((text) => /[,\s]/.test(text));
+  return {
+    flags: settings.filter(isSplit).flatMap(({ flags }) => flags),
+    variables: settings
+      .filter((setting) => !isSplit(setting))
+      .map(({ variable, texts }) => [variable, texts.join(",").replaceAll("$", "$$$$")] as const),
+  };
+}
+
+function portsOf({ metricsBindAddress }: Config): string {
+  const port = metricsBindAddress?.slice(metricsBindAddress.lastIndexOf(":") + 1);
+  return port === undefined
+    ? ""
+    : `          ports:\n            - {name: metrics, containerPort: ${port}}\n`;
+}
 
 const DEFAULT_KUBELET_DIRECTORY = "/var/lib/kubelet";
 /** Of the lock that every crigc of the node takes, wherever its control socket is. */

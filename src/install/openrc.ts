@@ -3,17 +3,22 @@
 export interface ScriptOptions {
   /** Absolute path of the executable. */
   readonly executable: string;
+  /** Of `run`. */
+  readonly flags?: readonly string[];
 }
 
 /** supervise-daemon starts it again when it ends; what it says goes to the system log. */
-export const openrcScript = ({ executable }: ScriptOptions): string => `#!/sbin/openrc-run
+export const openrcScript = ({
+  executable,
+  flags = [],
+}: ScriptOptions): string => `#!/sbin/openrc-run
 # Written by "crigc install", which replaces it on an upgrade. Settings go to /etc/crigc/crigc.yaml.
 
 name="crigc"
 description="Collector of unused images, dead containers and orphaned pod logs"
 supervisor="supervise-daemon"
 command="${executable}"
-command_args="run"
+command_args="${["run", ...flags.map(quoted)].join(" ")}"
 pidfile="/run/crigc.pid"
 respawn_delay=10
 respawn_max=0
@@ -53,3 +58,9 @@ reload() {
 export const openrcSettings = `# Written by "crigc install --baseline".
 crigc_baseline=yes
 `;
+
+/** One word for the shell, within double quotes that it is read from twice. */
+const quoted = (word: string): string =>
+  /^[\w@:,./=+-]+$/.test(word)
+    ? word
+    : `'${word.replaceAll("'", "'\\''")}'`.replace(/["$`\\]/g, "\\$&");

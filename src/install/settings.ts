@@ -1,5 +1,5 @@
 /** The settings that stood behind `crigc print …`, as a configuration document and as flags, so that what is printed holds them. */
-import { dashed } from "../config/field.ts";
+import { dashed, variablesOf } from "../config/field.ts";
 import { fieldNames, fieldOf } from "../config/fields.ts";
 import type { Merged } from "../config/merge.ts";
 import { type Printed, printed, printedText } from "../config/value.ts";
@@ -10,19 +10,26 @@ export interface GivenSetting {
   readonly value: Printed;
   /** `--image-gc-high-threshold=70`; of a list one for each text. */
   readonly flags: readonly string[];
+  /** `CRIGC_IMAGE_GC_HIGH_THRESHOLD`. */
+  readonly variable: string;
+  /** As a flag or variable has it; of a list one for each text. */
+  readonly texts: readonly string[];
 }
 
-/** Only what this command line says: files and variables of this machine belong to it, not to another one. */
+/** Only what this command line says, itself or in the files that it names: what else this machine has belongs to it alone. */
 export function givenSettings(values: Merged): readonly GivenSetting[] {
   return fieldNames
-    .filter((name) => values[name].source === "flag" && fieldOf(name).outsideFiles !== true)
+    .filter((name) => GIVEN.includes(values[name].source) && fieldOf(name).outsideFiles !== true)
     .map((name) => {
-      const { type, flag } = fieldOf(name);
-      const value = printed(type, values[name].value);
-      const texts = Array.isArray(value) ? value : [printedText(type, values[name].value)];
-      return { name, value, flags: texts.map((text) => `${dashed(flag)}=${text}`) };
+      const field = fieldOf(name);
+      const value = printed(field.type, values[name].value);
+      const texts = Array.isArray(value) ? value : [printedText(field.type, values[name].value)];
+      const flags = texts.map((text) => `${dashed(field.flag)}=${text}`);
+      return { name, value, flags, variable: variablesOf(field)[0] ?? "", texts };
     });
 }
+
+const GIVEN: readonly string[] = ["flag", "file", "drop-in"];
 
 /** A whole configuration file, in JSON's notation for the values, which YAML reads. */
 export function settingsDocument(settings: readonly GivenSetting[]): string {

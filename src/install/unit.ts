@@ -3,12 +3,24 @@
 export interface UnitOptions {
   /** Absolute path of the executable. */
   readonly executable: string;
+  /** Of `run`. */
+  readonly flags?: readonly string[];
+  /** Directories that are written beside the usual ones. */
+  readonly writable?: readonly string[];
 }
 
 /** Admins change it with drop-ins (`systemctl edit crigc`), which an upgrade leaves alone. */
-export function systemdUnit({ executable }: UnitOptions): string {
-  return [HEAD, service(executable), PRIORITY, HARDENING, INSTALL].join("\n");
+export function systemdUnit({ executable, flags = [], writable = [] }: UnitOptions): string {
+  const places = writable.map((path) => `ReadWritePaths=${quoted(`-${path}`)}\n`).join("");
+  const start = [executable, "run", ...flags.map(quoted)].join(" ");
+  return [HEAD, service(start), PRIORITY, `${HARDENING}${places}`, INSTALL].join("\n");
 }
+
+/** One word for systemd, which expands % and $. */
+const quoted = (word: string): string =>
+  /^[\w@:,./=<*+-]+$/.test(word)
+    ? word
+    : `"${word.replace(/["\\]/g, "\\$&").replaceAll("%", "%%").replaceAll("$", "$$$$")}"`;
 
 /** Until the list is written nothing is collected: a failing step keeps the agent from starting, and is tried again. */
 export const baselineDropIn = ({
@@ -28,10 +40,10 @@ After=rke2-server.service rke2-agent.service k0scontroller.service k0sworker.ser
 StartLimitIntervalSec=0
 `;
 
-const service = (executable: string): string => `[Service]
+const service = (start: string): string => `[Service]
 Type=notify
 NotifyAccess=main
-ExecStart=${executable} run
+ExecStart=${start}
 ExecReload=/bin/kill -HUP $MAINPID
 Restart=always
 RestartSec=10s

@@ -151,7 +151,7 @@ describe("a kubelet that does not answer as it should is a failed reading", () =
     [
       "401",
       { kind: "text", status: 401, body: podList([pod]) },
-      /status 401; give an identity that may get nodes\/proxy/,
+      /status 401; give an identity that may get nodes\/pods/,
     ],
     ["403", { kind: "text", status: 403, body: "" }, /status 403; give an identity/],
     [

@@ -33,6 +33,11 @@ describe("the configuration template", () => {
     expect(shown.filter((name) => values[name].source !== "file")).toEqual([]);
   });
 
+  test("an endpoint that is looked for is not shown as switched off", () => {
+    expect(template).toContain('#containerRuntimeEndpoint: "" # the one socket that answers\n');
+    expect(template).toContain('#maxImages: "off"\n');
+  });
+
   test("no line is too wide to be read in a terminal", () => {
     expect(template.split("\n").filter((line) => line.length > 130)).toEqual([]);
   });

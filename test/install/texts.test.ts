@@ -6,6 +6,7 @@ import { type BinarySource, cloudConfig } from "../../src/install/cloud-config.t
 import { daemonSet } from "../../src/install/daemonset.ts";
 import { openrcScript } from "../../src/install/openrc.ts";
 import { placesOf } from "../../src/install/runtime-places.ts";
+import { givenSettings } from "../../src/install/settings.ts";
 import { systemdUnit } from "../../src/install/unit.ts";
 import { load } from "../config/loading.ts";
 
@@ -29,6 +30,13 @@ describe("the systemd unit", () => {
     expect(lines).toContain(line);
   });
 
+  test("passes settings to the agent as systemd reads words, and lets it write where they lead", () => {
+    const flags = ["--max-images=40", '--keep=a b"%$'];
+    const text = systemdUnit({ executable, flags, writable: ["/data/crigc"] });
+    expect(text).toContain('ExecStart=/opt/bin/crigc run --max-images=40 "--keep=a b\\"%%$$"\n');
+    expect(text).toContain("\nReadWritePaths=-/data/crigc\n");
+  });
+
   test.each([
     "MemoryDenyWriteExecute",
     "ProcSubset",
@@ -46,6 +54,14 @@ describe("the OpenRC script", () => {
     expect(script).toStartWith("#!/sbin/openrc-run\n");
     expect(script).toContain('command="/opt/bin/crigc"');
     expect(Bun.spawnSync(["sh", "-n"], { stdin: Buffer.from(script) }).exitCode).toBe(0);
+  });
+
+  test("passes settings to the agent as one word each, through both readings of its words", () => {
+    const flags = ["--max-images=40", `--keep=a b'"$x\\`];
+    const script = openrcScript({ executable, flags });
+    const line = script.split("\n").find((it) => it.startsWith("command_args="));
+    const shown = Bun.spawnSync(["sh", "-c", `${line}\neval "printf '%s|' $command_args"`]);
+    expect(shown.stdout.toString()).toBe(`run|${flags.join("|")}|`);
   });
 });
 
@@ -86,12 +102,12 @@ describe("the cloud-config", () => {
 
   test("settings become a drop-in that is a whole configuration", () => {
     const settings = [
-      { name: "imageGCHighThresholdPercent", value: 70, flags: [] },
-      { name: "logging.format", value: "json", flags: [] },
-      { name: "logging.verbosity", value: 3, flags: [] },
-      { name: "evictionHard", value: { "nodefs.available": "5%" }, flags: [] },
-      { name: "maxImages", value: null, flags: [] },
-    ];
+      { name: "imageGCHighThresholdPercent", value: 70 },
+      { name: "logging.format", value: "json" },
+      { name: "logging.verbosity", value: 3 },
+      { name: "evictionHard", value: { "nodefs.available": "5%" } },
+      { name: "maxImages", value: null },
+    ].map((setting) => ({ ...setting, flags: [], variable: "", texts: [] }));
     const text = cloudConfig({ source: { kind: "image", path: "/x" }, settings, baseline: false });
     const [file] = (Bun.YAML.parse(text) as CloudConfig).write_files ?? [];
     expect(file?.path).toBe("/etc/crigc/conf.d/50-cloud-config.yaml");
@@ -113,6 +129,7 @@ type PodSpec = {
   readonly hostPID: boolean;
   readonly containers: readonly {
     readonly args: readonly string[];
+    readonly env: readonly { readonly name: string; readonly value: string }[];
     readonly securityContext: Readonly<Record<string, unknown>>;
     readonly volumeMounts: readonly Mount[];
   }[];
@@ -131,8 +148,9 @@ describe("the DaemonSet", () => {
     namespace: "kube-system",
     socket,
     places,
+    config: load({}),
     paths: load({}).paths,
-    flags: ["--image-gc-high-threshold=70"],
+    settings: givenSettings(load({ flags: [["image-gc-high-threshold", "90"]] }).values),
   });
   const manifest = Bun.YAML.parse(text) as { spec: { template: { spec: PodSpec } } };
   const pod = manifest.spec.template.spec;
@@ -169,11 +187,14 @@ describe("the DaemonSet", () => {
     ]);
   });
 
-  test("the agent gets the socket and the flags that were given", () => {
-    expect(container?.args).toEqual([
-      "run",
-      "--container-runtime-endpoint=unix:///run/k3s/containerd/containerd.sock",
-      "--image-gc-high-threshold=70",
+  test("the agent and every command in its pod get the socket and the settings that were given", () => {
+    expect(container?.args).toEqual(["run"]);
+    expect(container?.env).toEqual([
+      {
+        name: "CRIGC_CONTAINER_RUNTIME_ENDPOINT",
+        value: "unix:///run/k3s/containerd/containerd.sock",
+      },
+      { name: "CRIGC_IMAGE_GC_HIGH_THRESHOLD", value: "90" },
     ]);
     expect(container?.volumeMounts[1]?.mountPath).toBe("/var/lib/rancher");
   });

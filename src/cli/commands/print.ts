@@ -1,4 +1,5 @@
 /** `crigc print …`: units, manifests and configuration as text, for images and automation. */
+import type { Config, Paths } from "../../config/config.ts";
 import { type BinarySource, cloudConfig } from "../../install/cloud-config.ts";
 import { configTemplate } from "../../install/config-template.ts";
 import { daemonSet } from "../../install/daemonset.ts";
@@ -9,19 +10,14 @@ import { givenSettings } from "../../install/settings.ts";
 import { systemdUnit } from "../../install/unit.ts";
 import { ConfigError } from "../../model/errors.ts";
 import { prometheusRules } from "../../report/metrics/rules.ts";
-import {
-  type Command,
-  type CommandContext,
-  type CommandOption,
-  has,
-  type Invocation,
-  textOf,
-} from "../command.ts";
+import { clean } from "../../report/terminal.ts";
+import { type Command, type CommandOption, has, type Invocation, textOf } from "../command.ts";
 import { exit } from "../exit.ts";
 import { bad, pathOf } from "./root-option.ts";
 
 type Printer = Pick<Command, "name" | "summary" | "doc" | "options"> & {
-  readonly text: (context: CommandContext, invocation: Invocation) => string;
+  /** `given`: what the command line says, itself or in the files that it names. */
+  readonly text: (given: Config, invocation: Invocation) => string;
 };
 
 const printing = ({ text, ...words }: Printer): Command => ({
@@ -30,7 +26,9 @@ const printing = ({ text, ...words }: Printer): Command => ({
   json: false,
   readOnly: true,
   run: async (context, invocation) => {
-    context.stdout(text(context, invocation));
+    const given = context.given();
+    for (const warning of given.warnings) context.stderr(`crigc: warning: ${clean(warning)}\n`);
+    context.stdout(text(given, invocation));
     return exit.done;
   },
 });
@@ -48,18 +46,33 @@ const executableOf = (invocation: Invocation): string =>
 const unit = printing({
   name: "print systemd-unit",
   summary: "the systemd unit that install writes",
-  doc: "For images that are built in another way.",
+  doc: "For images that are built in another way. Flags beside it, and what the files hold that --config and --config-dir name, become flags of the agent.",
   options: [BIN_DIR],
-  text: (_, invocation) => systemdUnit({ executable: executableOf(invocation) }),
+  text: (given, invocation) =>
+    systemdUnit({
+      executable: executableOf(invocation),
+      flags: givenSettings(given.values).flatMap(({ flags }) => flags),
+      writable: movedDirectories(given.paths),
+    }),
 });
 
 const script = printing({
   name: "print openrc-script",
   summary: "the OpenRC script that install writes",
-  doc: "For images that are built in another way.",
+  doc: "For images that are built in another way. Flags beside it, and what the files hold that --config and --config-dir name, become flags of the agent.",
   options: [BIN_DIR],
-  text: (_, invocation) => openrcScript({ executable: executableOf(invocation) }),
+  text: (given, invocation) =>
+    openrcScript({
+      executable: executableOf(invocation),
+      flags: givenSettings(given.values).flatMap(({ flags }) => flags),
+    }),
 });
+
+/** What the agent writes, where the unit does not allow it anyhow. */
+const movedDirectories = (paths: Paths): readonly string[] =>
+  [paths.stateDir, paths.runDir, paths.podLogsDir, paths.containerLogsDir].filter(
+    (path) => !/^\/(?:var\/log|var\/lib\/crigc|run\/crigc)(?:\/|$)/.test(path),
+  );
 
 const template = printing({
   name: "print config",
@@ -72,7 +85,7 @@ const template = printing({
 const cloud = printing({
   name: "print cloud-config",
   summary: "a cloud-config that installs the agent on the first boot",
-  doc: "The executable comes from the machine's image (--path), from a mirror (--url with --sha256), or from an attached disk (--disk, and --path on it). Flags that stand beside it become the configuration of the machine.",
+  doc: "The executable comes from the machine's image (--path), from a mirror (--url with --sha256), or from an attached disk (--disk, and --path on it). Flags beside it, and what the files hold that --config and --config-dir name, become the configuration of the machine.",
   options: [
     {
       name: "path",
@@ -96,10 +109,10 @@ const cloud = printing({
       help: "keep the images that are there at the first start",
     },
   ],
-  text: (context, invocation) =>
+  text: (given, invocation) =>
     cloudConfig({
       source: sourceOf(invocation),
-      settings: givenSettings(context.given().values),
+      settings: givenSettings(given.values),
       baseline: has(invocation, "baseline"),
     }),
 });
@@ -135,7 +148,7 @@ function mirrorOf(url: string, sha256: string): BinarySource {
 const cluster = printing({
   name: "print daemonset",
   summary: "a DaemonSet that runs the agent on every node of a cluster",
-  doc: "Flags that stand beside it become arguments of the agent. The socket is that of --container-runtime-endpoint (default containerd's), and from it follows which directories of the node are shown to it.",
+  doc: "Flags beside it, and what the files hold that --config and --config-dir name, become environment variables of the agent, so that a command in its pod is told the same. The socket is that of --container-runtime-endpoint (default containerd's), and from it follows which directories of the node are shown to it.",
   options: [
     {
       name: "image",
@@ -149,11 +162,11 @@ const cluster = printing({
       help: "where the runtime keeps its images, if its socket is none of the known ones",
     },
   ],
-  text: (context, invocation) => daemonSet(daemonSetOptions(context, invocation)),
+  text: (given, invocation) => daemonSet(daemonSetOptions(given, invocation)),
 });
 
-function daemonSetOptions(context: CommandContext, invocation: Invocation) {
-  const { values, endpoints, paths } = context.given();
+function daemonSetOptions(given: Config, invocation: Invocation) {
+  const { values, endpoints, paths } = given;
   const socket = (endpoints.runtime ?? DEFAULT_SOCKET).replace(/^unix:\/\//, "");
   const store = pathOf(invocation, "image-store");
   const places =
@@ -167,18 +180,17 @@ function daemonSetOptions(context: CommandContext, invocation: Invocation) {
       "is no socket whose image store is known; name it with --image-store",
     );
   const rootDir = paths.rootDir ?? places.kubeletDirectory;
+  const moved = { ...values, rootDir: { value: rootDir, source: "flag", from: [] } } as const;
   return {
     image: imageOf(invocation),
     namespace: namespaceOf(invocation),
     socket,
     places,
+    config: given,
     paths: { ...paths, rootDir },
-    flags: [
-      ...(paths.rootDir === rootDir ? [] : [`--root-dir=${rootDir}`]),
-      ...givenSettings(values)
-        .filter(({ name }) => name !== "containerRuntimeEndpoint")
-        .flatMap(({ flags }) => flags),
-    ],
+    settings: givenSettings(rootDir === null ? values : moved).filter(
+      ({ name }) => name !== "containerRuntimeEndpoint",
+    ),
   };
 }
 

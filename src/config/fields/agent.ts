@@ -107,7 +107,7 @@ export const paceFields = {
     group: "Pace",
     placeholder: "DURATION",
     help: "time between two checks of the disks",
-    doc: "One statfs a filesystem; the runtime is asked nothing while there is no pressure.",
+    doc: "One statfs a filesystem; the runtime is asked nothing while there is no pressure. Checks come sooner, down to every 500 ms, the nearer a threshold is.",
     commands: ["run"],
   },
   bootGrace: {

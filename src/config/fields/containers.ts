@@ -64,7 +64,7 @@ export const containerFields = {
     group: "Containers and pods",
     placeholder: "URL",
     help: "the kubelet, for the pod source kubelet-api",
-    doc: "The identity needs `nodes/proxy`. The read-only port is allowed as `http://`.",
+    doc: "The identity may `get` `nodes/pods`, or `nodes/proxy` before Kubernetes 1.33. The read-only port is allowed as `http://`.",
     commands: PODS,
   },
   kubeletCAFile: {

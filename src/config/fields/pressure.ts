@@ -10,7 +10,7 @@ export const pressureFields = {
     group: "Disk pressure",
     placeholder: "SIGNAL<VALUE,…",
     help: "thresholds below which space is reclaimed at once",
-    doc: "Signals are `nodefs`, `imagefs` and `containerfs`, each `.available` and `.inodesFree`; a value is a quantity or a percentage, and `0%` or `100%` drops the threshold. What is given replaces the whole default. A memory or pid signal is accepted with a warning that it is not ours.",
+    doc: "Signals are `nodefs`, `imagefs` and `containerfs`, each `.available` and `.inodesFree`; a value is a quantity or a percentage, and `0%` or `100%` drops the threshold. What is given replaces the whole default. Beside a kubelet the default lies 5 percent of the filesystem above the kubelet's own thresholds, so that space is free before it evicts; `crigc config` shows it with the source `kubelet`. A memory or pid signal is accepted with a warning that it is not ours.",
     commands: ["run"],
     kubelet: true,
   },

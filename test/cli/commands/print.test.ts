@@ -3,7 +3,12 @@
 import { describe, expect, test } from "bun:test";
 
 import { legalPaths } from "../../../src/install/legal.ts";
+import { ours } from "../../config/loading.ts";
 import { crigc } from "../world.ts";
+
+/** A manifest, as the test looks into it. */
+// oxlint-disable-next-line typescript/no-explicit-any
+type Json = any;
 
 const sum = "c".repeat(64);
 const image = `registry.lan/crigc@sha256:${sum}`;
@@ -60,7 +65,7 @@ describe("print", () => {
     expect(stdout).not.toContain("imageGCPeriod");
   });
 
-  test("flags beside a DaemonSet become arguments of the agent", async () => {
+  test("flags beside a DaemonSet become variables of its container", async () => {
     const argv = [
       "print",
       "daemonset",
@@ -73,9 +78,90 @@ describe("print", () => {
       "--image-minimum-gc-age=5m",
     ];
     const { stdout } = await crigc(argv);
-    for (const flag of ["--keep=a/**", "--keep=b", "--minimum-image-ttl-duration=5m"]) {
-      expect(stdout).toContain(`- "${flag}"\n`);
-    }
+    expect(stdout).toContain('- {name: CRIGC_KEEP, value: "a/**,b"}\n');
+    expect(stdout).toContain('- {name: CRIGC_MINIMUM_IMAGE_TTL_DURATION, value: "5m"}\n');
+  });
+
+  const printed = [
+    ["systemd-unit", "ExecStart=/usr/local/bin/crigc run --max-images=41 --image-gc-period=7m"],
+    ["openrc-script", 'command_args="run --max-images=41 --image-gc-period=7m"'],
+    ["cloud-config", 'imageGCPeriod: "7m"'],
+    ["daemonset", '{name: CRIGC_MAX_IMAGES, value: "41"}'],
+  ] as const;
+  const needed = (topic: string) => (topic === "daemonset" ? ["--image", image] : []);
+
+  test.each(printed)("%s holds what the named files say", async (topic, words) => {
+    const files = {
+      "/site/crigc.yaml": ours("maxImages: 40\nimageGCPeriod: 7m\n"),
+      "/site/conf.d/10.yaml": ours("maxImages: 41\n"),
+      "/etc/crigc/crigc.yaml": ours("maxImages: 1\n"),
+    };
+    const argv = ["print", topic, ...needed(topic), "--config=/site/crigc.yaml"];
+    const { code, stdout } = await crigc([...argv, "--config-dir=/site/conf.d"], { files });
+    expect(code).toBe(0);
+    expect(stdout).toContain(words);
+  });
+
+  test.each(printed)("%s is refused where a named file does not exist", async (topic) => {
+    const argv = ["print", topic, ...needed(topic), "--config=/site/crigc.yaml"];
+    const { code, stdout, stderr } = await crigc(argv);
+    expect([code, stdout]).toEqual([2, ""]);
+    expect(stderr).toContain("/site/crigc.yaml: could not read the configuration file");
+  });
+
+  test("a DaemonSet whose pod source is the kubelet's API can reach it, and may", async () => {
+    const argv = ["print", "daemonset", "--image", image, "--pod-source", "kubelet-api"];
+    const { stdout } = await crigc(argv);
+    const documents = stdout.split("\n---\n").map((text) => Bun.YAML.parse(text) as Json);
+    const [account, role, binding, daemonSet] = documents;
+    expect(documents.map(({ kind }) => kind)).toEqual([
+      "ServiceAccount",
+      "ClusterRole",
+      "ClusterRoleBinding",
+      "DaemonSet",
+    ]);
+    expect(role.rules).toEqual([{ apiGroups: [""], resources: ["nodes/pods"], verbs: ["get"] }]);
+    expect(binding.roleRef.name).toBe(role.metadata.name);
+    expect(binding.subjects[0]).toMatchObject({ ...account.metadata, kind: "ServiceAccount" });
+    const pod = daemonSet.spec.template.spec;
+    expect(pod.serviceAccountName).toBe(account.metadata.name);
+    const [container] = pod.containers;
+    const variables = Object.fromEntries(
+      container.env.map(({ name, value, valueFrom }: Json) => [name, value ?? valueFrom]),
+    );
+    expect(variables).toMatchObject({
+      HOST_IP: { fieldRef: { fieldPath: "status.hostIP" } },
+      CRIGC_KUBELET_ENDPOINT: "https://$(HOST_IP):10250",
+      CRIGC_KUBELET_TOKEN_FILE: "/var/run/secrets/crigc/token",
+      CRIGC_KUBELET_CA_FILE: "/var/lib/kubelet/pki/kubelet.crt",
+      CRIGC_POD_SOURCE: "kubelet-api",
+    });
+    const names = Object.keys(variables);
+    expect(names.indexOf("HOST_IP")).toBeLessThan(names.indexOf("CRIGC_KUBELET_ENDPOINT"));
+    expect(container.volumeMounts.map(({ name }: Json) => name)).toEqual(
+      pod.volumes.map(({ name }: Json) => name),
+    );
+    expect(pod.volumes.at(-1).projected.sources[0].serviceAccountToken.path).toBe("token");
+  });
+
+  test("credentials that were named for a DaemonSet's agent are left as they are", async () => {
+    const argv = ["print", "daemonset", "--image", image, "--pod-source", "kubelet-api"];
+    const { stdout } = await crigc([
+      ...argv,
+      "--kubelet-token-file=/etc/crigc/token",
+      "--kubelet-ca-file=/etc/crigc/ca.crt",
+      "--kubelet-endpoint=https://node:10250",
+    ]);
+    expect(stdout).toContain('{name: CRIGC_KUBELET_ENDPOINT, value: "https://node:10250"}');
+    for (const name of ["ENDPOINT", "TOKEN_FILE", "CA_FILE"])
+      expect(stdout.split(`CRIGC_KUBELET_${name}`)).toHaveLength(2);
+  });
+
+  test("a DaemonSet names the port of its metrics where they are on", async () => {
+    const argv = ["print", "daemonset", "--image", image];
+    const on = await crigc([...argv, "--metrics-bind-address=0.0.0.0:9419"]);
+    expect(on.stdout).toContain("- {name: metrics, containerPort: 9419}\n");
+    expect((await crigc(argv)).stdout).not.toContain("containerPort");
   });
 
   /** Host paths by volume, and where each is mounted. */
@@ -86,7 +172,7 @@ describe("print", () => {
         template: {
           spec: {
             containers: readonly {
-              args: readonly string[];
+              env: readonly { name: string; value: string }[];
               volumeMounts: readonly { name: string; mountPath: string; readOnly?: boolean }[];
             }[];
             volumes: readonly { name: string; hostPath: { path: string } }[];
@@ -98,7 +184,8 @@ describe("print", () => {
     const [container] = containers;
     const mounted = container?.volumeMounts.map(({ name, mountPath }) => [name, mountPath]);
     expect(mounted).toEqual(volumes.map(({ name, hostPath }) => [name, hostPath.path]));
-    return { args: container?.args ?? [], mounts: Object.fromEntries(mounted ?? []) };
+    const variables = container?.env.map(({ name, value }) => `${name}=${value}`);
+    return { variables: variables ?? [], mounts: Object.fromEntries(mounted ?? []) };
   }
 
   test.each([
@@ -109,8 +196,8 @@ describe("print", () => {
     ["--pod-logs-dir", "/data/pods", "pod-logs"],
     ["--container-logs-dir", "/data/containers", "container-logs"],
   ])("%s of a DaemonSet's agent is a directory of the node", async (flag, path, volume) => {
-    const { args, mounts } = await mountsOf(flag, path);
-    expect(args).toContain(`${flag}=${path}`);
+    const { variables, mounts } = await mountsOf(flag, path);
+    expect(variables).toContain(`CRIGC${flag.slice(1).toUpperCase().replaceAll("-", "_")}=${path}`);
     expect(mounts).toMatchObject({
       [volume]: path,
       run: "/run/crigc",
@@ -122,11 +209,13 @@ describe("print", () => {
     ["/run/k0s/containerd.sock", "/var/lib/k0s/kubelet"],
     ["/var/snap/microk8s/common/run/containerd.sock", "/var/snap/microk8s/common/var/lib/kubelet"],
   ])("beside %s a DaemonSet's agent looks for the kubelet in %s", async (socket, path) => {
-    const { args, mounts } = await mountsOf("--container-runtime-endpoint", socket);
-    expect(args).toContain(`--root-dir=${path}`);
+    const { variables, mounts } = await mountsOf("--container-runtime-endpoint", socket);
+    expect(variables).toContain(`CRIGC_ROOT_DIR=${path}`);
     expect(mounts).toMatchObject({ kubelet: path });
     const named = await mountsOf("--container-runtime-endpoint", socket, "--root-dir", "/x");
-    expect(named.args.filter((it) => it.startsWith("--root-dir"))).toEqual(["--root-dir=/x"]);
+    expect(named.variables.filter((it) => it.startsWith("CRIGC_ROOT_DIR"))).toEqual([
+      "CRIGC_ROOT_DIR=/x",
+    ]);
   });
 
   test.each(["systemd-unit", "openrc-script", "config", "prometheus-rules"])(
