@@ -57,6 +57,19 @@ export interface Invocation {
   readonly output: "table" | "json";
 }
 
+/** Of commands whose table may be long. */
+export const ALL_OPTION: CommandOption = {
+  name: "all",
+  placeholder: null,
+  help: "list every row of a long table",
+};
+
+/** Where the table of a command goes, with `--all` as it was given. */
+export const screenFor = (
+  { screen }: Pick<World, "screen">,
+  { options }: Pick<Invocation, "options">,
+): Screen => (options.has(ALL_OPTION.name) ? { ...screen, all: true } : screen);
+
 /** Whether an option was given. */
 export const has = (invocation: Invocation, name: string): boolean => invocation.options.has(name);
 

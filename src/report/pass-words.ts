@@ -3,10 +3,11 @@
 import { assertNever } from "../model/assert.ts";
 import type { EventReason } from "../model/event.ts";
 import type { ContainerOutcome, ImageEnd, ImageResult, RemovalResult } from "../model/outcome.ts";
-import type { PassKind } from "../model/pass.ts";
+import type { Pass, PassKind } from "../model/pass.ts";
 import type { DiskBreakdown, ImagePlan, ImageTarget, Purpose } from "../model/plan.ts";
-import { counted, humanBytes, usedPercent } from "./bytes.ts";
-import { imageKeep, imageTrigger } from "./image-reasons.ts";
+import { duration } from "../model/time.ts";
+import { counted, humanBytes, humanDuration, usedPercent } from "./bytes.ts";
+import { imageBlock, imageKeep, imageTrigger } from "./image-reasons.ts";
 import { clean } from "./terminal.ts";
 
 const IMAGE_ENDS: Readonly<Record<ImageEnd, string>> = {
@@ -56,8 +57,39 @@ const EVENT_TITLES: Readonly<Record<EventReason, string>> = {
 const known = (words: Readonly<Record<string, string>>, word: string): string | undefined =>
   Object.hasOwn(words, word) ? words[word] : undefined;
 
-/** How the image half of a pass ended. */
-export const imageEndWords = (end: ImageEnd, purpose: string): string => endWords(end, purpose);
+/** How the image half of a pass ended, and why no more was freed; "": it had none. */
+export function imagePassWords({ images, plan, purpose }: Pass): string {
+  if (images === null) return "";
+  const blocks = plan.images?.blocks ?? [];
+  if (images.end === "blocked" && blocks.length > 0) return blocks.map(imageBlock.text).join("; ");
+  const young = plan.images === null ? "" : youngWords(plan.images);
+  const words = endWords(images.end, purpose.kind);
+  return images.end === "candidates-exhausted" && young !== "" ? `${words}; ${young}` : words;
+}
+
+/** The same of the container half. */
+export function containerPassWords({ containers, plan }: Pass): string {
+  if (containers === null) return "";
+  const blocks = plan.containers?.blocks ?? [];
+  return containers.end === "blocked" && blocks.length > 0
+    ? blocks.map(imageBlock.text).join("; ")
+    : containerEndWords(containers.end);
+}
+
+/** `39 images (4.1 GiB) become removable in 1m48s`, of images that are merely too young; "": there are none. */
+export function youngWords({ kept }: ImagePlan): string {
+  const young = kept.flatMap(({ image, reason }) =>
+    reason.kind === "too-young"
+      ? [{ sizeBytes: image.sizeBytes, left: reason.minimumAge - reason.age }]
+      : [],
+  );
+  if (young.length === 0) return "";
+  const bytes = young.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0n);
+  const last = young.reduce((most, { left }) => (left > most ? left : most), 0n);
+  const become = young.length === 1 ? "becomes" : "become";
+  const together = young.every(({ left }) => left === last);
+  return `${counted(young.length, "image")} (${humanBytes(bytes)}) ${become} removable ${together ? "in" : "within"} ${humanDuration(duration(last))}`;
+}
 
 /** How the container half of a pass ended; a word of a later version stands for itself. */
 export const containerEndWords = (end: string): string => known(CONTAINER_ENDS, end) ?? clean(end);

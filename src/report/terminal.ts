@@ -9,6 +9,8 @@ export interface Screen {
   readonly colour: boolean;
   /** Whether block characters and dashes may be used, else ASCII. */
   readonly unicode: boolean;
+  /** `--all`: every row of a long table; else the ones that matter, and how many more there are. */
+  readonly all?: true;
 }
 
 export interface ScreenFacts {

@@ -4,7 +4,7 @@ import { auditFindings } from "../../policy/audit.ts";
 import { auditDocument } from "../../report/document/audit.ts";
 import { printedJson } from "../../report/document/json.ts";
 import { auditTable } from "../../report/table/audit.ts";
-import { type Command, textOf } from "../command.ts";
+import { ALL_OPTION, type Command, screenFor, textOf } from "../command.ts";
 import { exit } from "../exit.ts";
 import { shownNode } from "../read/node-plan.ts";
 
@@ -14,6 +14,7 @@ export const audit: Command = {
   doc: "Images without a name, images that were removed and are still listed, bytes that no image explains, containers and sandboxes that Kubernetes did not make, references that no image carries, strays among the pod logs. CRI shows one namespace of the runtime only: what other clients keep there appears as unexplained bytes. Changes nothing, and exits 0 whatever it finds.",
   operands: [],
   options: [
+    ALL_OPTION,
     {
       name: "snapshot",
       placeholder: "FILE",
@@ -38,7 +39,7 @@ export const audit: Command = {
     context.stdout(
       invocation.output === "json"
         ? printedJson(auditDocument(report))
-        : auditTable(report, context.screen),
+        : auditTable(report, screenFor(context, invocation)),
     );
     return exit.done;
   },

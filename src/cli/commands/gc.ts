@@ -13,7 +13,13 @@ import { imageName } from "../../report/names.ts";
 import { gcTable } from "../../report/table/gc.ts";
 import { tableLines } from "../../report/table/table.ts";
 import { clean } from "../../report/terminal.ts";
-import type { Command, CommandContext, Invocation } from "../command.ts";
+import {
+  ALL_OPTION,
+  type Command,
+  type CommandContext,
+  type Invocation,
+  screenFor,
+} from "../command.ts";
 import { exit } from "../exit.ts";
 import type { OpenCollector } from "../openers.ts";
 import { passExit } from "../pass-exit.ts";
@@ -31,7 +37,7 @@ export const gc: Command = {
   summary: "run one pass now: containers, sandboxes, logs, then images",
   doc: "Prints a report and exits. Waits for a pass of another process for up to --runtime-request-timeout. With --filter it removes the unused images that the filters select, regardless of disk usage; every rule that keeps an image still keeps it. The maximum age counts observed time, which only the agent gathers steadily: each gc alone adds at most twice the detection period. For --boot-grace after a boot nothing is removed, and the report says until when (exit 4).",
   operands: [],
-  options: SELECTION_OPTIONS,
+  options: [...SELECTION_OPTIONS, ALL_OPTION],
   json: true,
   readOnly: false,
   run: (context, invocation) =>
@@ -46,7 +52,7 @@ export const rm: Command = {
   summary: "remove the named images, if no rule keeps them",
   doc: "REF is an ID or the beginning of one, a tag or a digest; an image goes with all its names. The same pass as gc, limited to these images and regardless of disk usage: every rule that keeps an image still keeps it, and the report names the rule (exit 5; exit 4 if an image is only too young). If a REF matches nothing, nothing is removed (exit 8).",
   operands: [{ name: "REF", required: true, repeated: true, help: "an image" }],
-  options: [FORCE_YOUNG],
+  options: [FORCE_YOUNG, ALL_OPTION],
   json: true,
   readOnly: false,
   run: (context, invocation) =>
@@ -92,7 +98,8 @@ async function pass(
   { context, invocation, collector }: Collecting,
   { purpose, parts }: Selected,
 ): Promise<number> {
-  const { config, screen } = context;
+  const { config } = context;
+  const screen = screenFor(context, invocation);
   const end = await runPass(
     collector.engine,
     {

@@ -3,7 +3,7 @@
 import { historyDocument } from "../../report/document/history.ts";
 import { printedJson } from "../../report/document/json.ts";
 import { historyTable } from "../../report/table/history.ts";
-import type { Command } from "../command.ts";
+import { ALL_OPTION, type Command, screenFor } from "../command.ts";
 import { exit } from "../exit.ts";
 import { HISTORY_OPTIONS, historyRequest } from "../read/history-request.ts";
 import { readHistory } from "../read/read-history.ts";
@@ -13,7 +13,7 @@ export const history: Command = {
   summary: "what was removed, when, why, and what it freed",
   doc: "Passes with what each removed (freed as reported and as measured), and warnings between them, the oldest first. With --kind, --reason, --result or --image only such removals are shown, each under its pass. Reads the state directory alone, beside a running agent too.",
   operands: [],
-  options: HISTORY_OPTIONS,
+  options: [...HISTORY_OPTIONS, ALL_OPTION],
   json: true,
   readOnly: true,
   run: async (context, invocation) => {
@@ -28,7 +28,7 @@ export const history: Command = {
       context.stdout(
         invocation.output === "json"
           ? printedJson(historyDocument(report))
-          : historyTable(report, context.screen),
+          : historyTable(report, screenFor(context, invocation)),
       );
       return exit.done;
     } finally {

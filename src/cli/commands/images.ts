@@ -2,7 +2,7 @@
 
 import { printedJson } from "../../report/document/json.ts";
 import { entriesOf, imageListDocument, imageListTable } from "../../report/table/images.ts";
-import { type Command, textOf } from "../command.ts";
+import { ALL_OPTION, type Command, screenFor, textOf } from "../command.ts";
 import { exit } from "../exit.ts";
 import { shownNode } from "../read/node-plan.ts";
 
@@ -12,6 +12,7 @@ export const images: Command = {
   doc: "Looks at the node itself, and takes what is remembered from the ledger, with --compat kubelet too, where plans forget it. Changes nothing.",
   operands: [],
   options: [
+    ALL_OPTION,
     {
       name: "snapshot",
       placeholder: "FILE",
@@ -32,7 +33,7 @@ export const images: Command = {
     context.stdout(
       invocation.output === "json"
         ? printedJson(imageListDocument(report))
-        : imageListTable(report, context.screen),
+        : imageListTable(report, screenFor(context, invocation)),
     );
     return exit.done;
   },

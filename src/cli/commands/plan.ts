@@ -7,7 +7,7 @@ import type { Duration } from "../../model/time.ts";
 import { printedJson } from "../../report/document/json.ts";
 import { planDocument } from "../../report/document/plan.ts";
 import { planTable } from "../../report/table/plan.ts";
-import { type Command, type Invocation, textOf } from "../command.ts";
+import { ALL_OPTION, type Command, type Invocation, screenFor, textOf } from "../command.ts";
 import { exit } from "../exit.ts";
 import { planExit } from "../pass-exit.ts";
 import { planNode } from "../read/node-plan.ts";
@@ -20,6 +20,7 @@ export const plan: Command = {
   operands: [],
   options: [
     ...SELECTION_OPTIONS,
+    ALL_OPTION,
     {
       name: "assume-seen",
       placeholder: "DURATION",
@@ -50,7 +51,7 @@ export const plan: Command = {
     context.stdout(
       invocation.output === "json"
         ? printedJson(planDocument(report))
-        : planTable(report, context.screen),
+        : planTable(report, screenFor(context, invocation)),
     );
     return planExit(prepared.plan) ?? exit.done;
   },

@@ -16,8 +16,8 @@ import { containerRemove, logRemove, sandboxRemove } from "../container-reasons.
 import { imageKeep, imageTrigger } from "../image-reasons.ts";
 import { imageName } from "../names.ts";
 import {
-  containerEndWords,
-  imageEndWords,
+  containerPassWords,
+  imagePassWords,
   imageResultWords,
   removalResultWords,
 } from "../pass-words.ts";
@@ -29,8 +29,8 @@ export const gcDocument = (pass: Pass): JsonObject =>
   document("GcReport", {
     ...passHeadJson(pass),
     error: pass.error,
-    images: pass.images === null ? null : imageOutcomeJson(pass.images, pass.purpose.kind),
-    containers: pass.containers === null ? null : containerOutcomeJson(pass.containers),
+    images: pass.images === null ? null : imageOutcomeJson(pass.images, pass),
+    containers: pass.containers === null ? null : containerOutcomeJson(pass.containers, pass),
     events: pass.events.map(eventJson),
     steps: pass.steps.map(stepJson),
     plan: planBody(pass.plan),
@@ -55,10 +55,10 @@ export const stepJson = (step: Step): JsonObject => ({
   error: step.error,
 });
 
-function imageOutcomeJson(outcome: ImageOutcome, purpose: string): JsonObject {
+function imageOutcomeJson(outcome: ImageOutcome, pass: Pass): JsonObject {
   return {
     end: outcome.end,
-    endText: imageEndWords(outcome.end, purpose),
+    endText: imagePassWords(pass),
     wantedBytes: outcome.wantedBytes,
     reportedFreedBytes: outcome.reportedFreedBytes,
     measuredFreedBytes: outcome.measuredFreedBytes,
@@ -97,9 +97,9 @@ function imageResultJson(result: ImageResult): JsonObject {
   return base;
 }
 
-const containerOutcomeJson = (outcome: ContainerOutcome): JsonObject => ({
+const containerOutcomeJson = (outcome: ContainerOutcome, pass: Pass): JsonObject => ({
   end: outcome.end,
-  endText: containerEndWords(outcome.end),
+  endText: containerPassWords(pass),
   measuredFreedBytes: outcome.measuredFreedBytes,
   errors: outcome.errors,
   containers: outcome.containers.map(containerItemJson),

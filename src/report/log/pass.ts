@@ -9,7 +9,13 @@ import { stepJson } from "../document/gc.ts";
 import { type JsonObject, msOf } from "../document/json.ts";
 import { imageBlock, imageKeep } from "../image-reasons.ts";
 import { imageName } from "../names.ts";
-import { containerEndWords, imageEndWords, passTitle } from "../pass-words.ts";
+import {
+  containerEndWords,
+  containerPassWords,
+  endWords,
+  imagePassWords,
+  passTitle,
+} from "../pass-words.ts";
 import { capitalised } from "../terminal.ts";
 import type { Log } from "./log.ts";
 
@@ -59,7 +65,7 @@ function idleSummary({ kind, containers, images, purpose, plan }: Pass): string 
       : [`containers: ${containerEndWords(containers.end)}${why(plan.containers?.blocks)}`]),
     ...(images === null
       ? []
-      : [`images: ${imageEndWords(images.end, purpose.kind)}${why(plan.images?.blocks)}`]),
+      : [`images: ${endWords(images.end, purpose.kind)}${why(plan.images?.blocks)}`]),
   ];
   return `${capitalised(passTitle(kind))} found nothing to remove (${ends.join("; ")})`;
 }
@@ -81,11 +87,7 @@ export function passSummary(pass: Pass): string {
 function imageParts(pass: Pass): readonly string[] {
   const outcome = pass.images;
   if (outcome === null) return [];
-  const block = pass.plan.images?.blocks[0];
-  const end =
-    outcome.end === "blocked" && block !== undefined
-      ? imageBlock.text(block)
-      : imageEndWords(outcome.end, pass.purpose.kind);
+  const end = imagePassWords(pass);
   const removed = outcome.items.filter((it) => it.result.kind === "removed").length;
   if (removed === 0) return [end];
   // What was freed is what the filesystem says; the runtime's figures are named where they promised something else.
@@ -107,12 +109,7 @@ function containerParts(pass: Pass): readonly string[] {
   ];
   if (gone.length > 0) return [`${gone.join(", ")} removed`];
   if (outcome.end === "done") return ["no container had to go"];
-  const block = pass.plan.containers?.blocks[0];
-  return [
-    outcome.end === "blocked" && block !== undefined
-      ? imageBlock.text(block)
-      : containerEndWords(outcome.end),
-  ];
+  return [containerPassWords(pass)];
 }
 
 const some = (count: number, one: string, many: string): readonly string[] =>

@@ -3,6 +3,7 @@
 import { counted } from "../bytes.ts";
 import { adviceWords, auditCommands, type AuditReport, findingWords } from "../document/audit.ts";
 import { clean, paint, type Screen } from "../terminal.ts";
+import { hiddenLines, shortened } from "./groups.ts";
 import { nodeLine, text } from "./plan.ts";
 import { wrapped } from "./table.ts";
 
@@ -14,7 +15,10 @@ export function auditTable(report: AuditReport, screen: Screen): string {
     ...head,
     ...Array.from(kinds).flatMap(([kind, findings]) => [
       paint(screen, "bold", `${counted(findings.length, "finding")}: ${kind}`),
-      ...findings.flatMap((it) => wrapped(`${findingWords(it)}.`, screen, "  ")),
+      ...shortened(findings, screen).shown.flatMap((it) =>
+        wrapped(`${findingWords(it)}.`, screen, "  "),
+      ),
+      ...hiddenLines(shortened(findings, screen).hidden, () => kind, screen),
       ...wrapped(`What to do: ${adviceWords(kind)}.`, screen, "  ").map((line) =>
         paint(screen, "dim", line),
       ),

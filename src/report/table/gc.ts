@@ -11,18 +11,19 @@ import type { Pass } from "../../model/pass.ts";
 import { since } from "../../model/time.ts";
 import { counted, humanBytes, humanDuration, usedPercent } from "../bytes.ts";
 import { containerRemove, logRemove, sandboxRemove } from "../container-reasons.ts";
-import { imageBlock, triggerCode } from "../image-reasons.ts";
+import { triggerCode } from "../image-reasons.ts";
 import { containerName, imageName, sandboxName } from "../names.ts";
 import {
-  containerEndWords,
+  containerPassWords,
   eventTitle,
-  imageEndWords,
+  imagePassWords,
   imageResultWords,
   passTitle,
   purposeWords,
   removalResultWords,
 } from "../pass-words.ts";
 import { clean, paint, type Screen } from "../terminal.ts";
+import { hiddenLines, shortened } from "./groups.ts";
 import { containerPlanLines } from "./plan-containers.ts";
 import { imagePlanLines } from "./plan-images.ts";
 import { text } from "./plan.ts";
@@ -37,7 +38,7 @@ const IMAGE_COLUMNS: readonly Column[] = [
   { title: "RESULT", minimumWidth: 16 },
 ];
 
-const THING_COLUMNS: readonly Column[] = [
+const CONTAINER_COLUMNS: readonly Column[] = [
   { title: "KIND" },
   { title: "NAME", minimumWidth: 16, cut: "middle" },
   { title: "WHY", minimumWidth: 12 },
@@ -67,18 +68,17 @@ function headLines(pass: Pass, screen: Screen): readonly string[] {
 }
 
 function imageLines(pass: Pass, outcome: ImageOutcome, screen: Screen): readonly string[] {
-  const blocks = pass.plan.images?.blocks ?? [];
-  const why =
-    outcome.end === "blocked" && blocks.length > 0
-      ? blocks.map(imageBlock.text).join("; ")
-      : imageEndWords(outcome.end, pass.purpose.kind);
   const error = outcome.error === null ? "" : ` (${clean(outcome.error)})`;
+  const { shown, hidden } = shortened(
+    outcome.items,
+    screen,
+    ({ result }) => result.kind !== "removed",
+  );
   return [
-    ...wrapped(`Images: ${why}${error}.`, screen),
+    ...wrapped(`Images: ${imagePassWords(pass)}${error}.`, screen),
     ...wrapped(freedSentence(outcome), screen),
-    ...(outcome.items.length === 0
-      ? []
-      : tableLines(IMAGE_COLUMNS, outcome.items.map(imageRow), screen)),
+    ...(outcome.items.length === 0 ? [] : tableLines(IMAGE_COLUMNS, shown.map(imageRow), screen)),
+    ...hiddenLines(hidden, (it) => `${it.result.kind}: ${triggerCode(it.trigger)}`, screen),
     "",
   ];
 }
@@ -135,17 +135,15 @@ const resultTitle = (result: ImageResult): string =>
 
 function containerLines(pass: Pass, outcome: ContainerOutcome, screen: Screen): readonly string[] {
   const rows = containerRows(outcome);
-  const blocks = pass.plan.containers?.blocks ?? [];
-  const why =
-    outcome.end === "blocked" && blocks.length > 0
-      ? blocks.map(imageBlock.text).join("; ")
-      : containerEndWords(outcome.end);
+  const { shown, hidden } = shortened(rows, screen, ({ result }) => !isGone(result));
+  const cells = shown.map(({ kind, name, why, words }) => [kind, name, why, words]);
   return [
     ...wrapped(
-      `Containers: ${rows.length === 0 && outcome.end === "done" ? "nothing had to go" : `${why}. ${containerCounts(outcome)}`}.`,
+      `Containers: ${rows.length === 0 && outcome.end === "done" ? "nothing to remove" : `${containerPassWords(pass)}. ${containerCounts(outcome)}`}.`,
       screen,
     ),
-    ...(rows.length === 0 ? [] : tableLines(THING_COLUMNS, rows, screen)),
+    ...(cells.length === 0 ? [] : tableLines(CONTAINER_COLUMNS, cells, screen)),
+    ...hiddenLines(hidden, ({ kind, result, why }) => `${kind} ${result.kind}: ${why}`, screen),
     ...outcome.errors.flatMap((error) => wrapped(`Not done: ${clean(error)}.`, screen)),
     "",
   ];
@@ -163,27 +161,40 @@ function containerCounts(outcome: ContainerOutcome): string {
 }
 
 const gone = (items: readonly { readonly result: RemovalResult }[]): number =>
-  items.filter((it) => it.result.kind === "removed" || it.result.kind === "already-gone").length;
+  items.filter((it) => isGone(it.result)).length;
 
-const containerRows = (outcome: ContainerOutcome): readonly (readonly string[])[] => [
-  ...outcome.containers.map((it) => [
-    "container",
-    containerName(it.planned.container),
-    containerRemove.text(it.reason),
-    removalResultWords(it.result) + (it.logError === null ? "" : `, logs: ${clean(it.logError)}`),
-  ]),
-  ...outcome.sandboxes.map((it) => [
-    "sandbox",
-    sandboxName(it.sandbox),
-    sandboxRemove.text(it.reason),
-    removalResultWords(it.result),
-  ]),
-  ...outcome.logs.map((it) => [
-    it.kind === "pod-logs" ? "pod logs" : "log link",
-    clean(it.entry),
-    logRemove.text(it.reason),
-    removalResultWords(it.result),
-  ]),
+const isGone = ({ kind }: RemovalResult): boolean => kind === "removed" || kind === "already-gone";
+
+interface ContainerRow {
+  readonly kind: string;
+  readonly name: string;
+  readonly why: string;
+  readonly result: RemovalResult;
+  readonly words: string;
+}
+
+const containerRows = (outcome: ContainerOutcome): readonly ContainerRow[] => [
+  ...outcome.containers.map(({ planned, reason, result, logError }) => ({
+    kind: "container",
+    name: containerName(planned.container),
+    why: containerRemove.text(reason),
+    result,
+    words: removalResultWords(result) + (logError === null ? "" : `, logs: ${clean(logError)}`),
+  })),
+  ...outcome.sandboxes.map(({ sandbox, reason, result }) => ({
+    kind: "sandbox",
+    name: sandboxName(sandbox),
+    why: sandboxRemove.text(reason),
+    result,
+    words: removalResultWords(result),
+  })),
+  ...outcome.logs.map(({ kind, entry, reason, result }) => ({
+    kind: kind === "pod-logs" ? "pod logs" : "log link",
+    name: clean(entry),
+    why: logRemove.text(reason),
+    result,
+    words: removalResultWords(result),
+  })),
 ];
 
 const eventLines = (pass: Pass, screen: Screen): readonly string[] =>

@@ -1,6 +1,54 @@
-/** Kept things in groups: how many share a reason, and the names of some. */
+/** Tables that would be long: the rows that matter, and groups with counts and some names for the rest. */
 
+import { counted } from "../bytes.ts";
 import { cutFor, displayWidth, fitted, paint, type Screen } from "../terminal.ts";
+import { wrapped } from "./table.ts";
+
+/** Rows of a table without `--all`. */
+const ROWS_SHOWN = 50;
+/** Names of a group where no width limits them. */
+const NAMES_SHOWN = 10;
+
+export interface Shortened<Item> {
+  readonly shown: readonly Item[];
+  readonly hidden: readonly Item[];
+}
+
+/** Of many items those that matter, then the first ones, all in their order. */
+export function shortened<Item>(
+  items: readonly Item[],
+  screen: Screen,
+  matters: (item: Item) => boolean = () => false,
+): Shortened<Item> {
+  if (screen.all === true || items.length <= ROWS_SHOWN) return { shown: items, hidden: [] };
+  const first = new Set(
+    [...items.keys()]
+      .toSorted((one, other) => weight(items[one]) - weight(items[other]) || one - other)
+      .slice(0, ROWS_SHOWN),
+  );
+  function weight(item: Item | undefined): number {
+    return item !== undefined && matters(item) ? 0 : 1;
+  }
+  return {
+    shown: items.filter((_, index) => first.has(index)),
+    hidden: items.filter((_, index) => !first.has(index)),
+  };
+}
+
+/** How many rows are hidden, how to see them, and what they have in common. */
+export function hiddenLines<Item>(
+  hidden: readonly Item[],
+  titleOf: (item: Item) => string,
+  screen: Screen,
+): readonly string[] {
+  if (hidden.length === 0) return [];
+  const groups = grouped(hidden, titleOf, () => "");
+  const digits = String(groups[0]?.names.length ?? 0).length;
+  return [
+    `${counted(hidden.length, "more row", "more rows")} (list them with --all or -o json):`,
+    ...groups.map(({ title, names }) => `  ${String(names.length).padStart(digits)}  ${title}`),
+  ].map((line) => paint(screen, "dim", line));
+}
 
 export interface Group {
   readonly title: string;
@@ -8,36 +56,32 @@ export interface Group {
 }
 
 /** By title, the largest group first, equal ones by title. */
-export function grouped<Thing>(
-  things: readonly Thing[],
-  titleOf: (thing: Thing) => string,
-  nameOf: (thing: Thing) => string,
+export function grouped<Item>(
+  items: readonly Item[],
+  titleOf: (item: Item) => string,
+  nameOf: (item: Item) => string,
 ): readonly Group[] {
-  const names = new Map<string, string[]>();
-  for (const thing of things) {
-    const title = titleOf(thing);
-    const known = names.get(title);
-    if (known === undefined) names.set(title, [nameOf(thing)]);
-    else known.push(nameOf(thing));
-  }
-  return Array.from(names, ([title, members]) => ({ title, names: members })).toSorted(
-    (one, other) => other.names.length - one.names.length || compared(one.title, other.title),
+  return Array.from(Map.groupBy(items, titleOf), ([title, members]) => ({
+    title,
+    names: members.map(nameOf),
+  })).toSorted(
+    (one, other) => other.names.length - one.names.length || (one.title < other.title ? -1 : 1),
   );
 }
 
-const compared = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);
-
-/** `  14  in use: redis:7, app:1.2, … 12 more`, as many names as fit; all of them where there is no terminal. */
+/** `  14  in use: redis:7, app:1.2, 12 more`, as many names as fit; with `--all` every one. */
 export function groupLines(groups: readonly Group[], screen: Screen): readonly string[] {
   const digits = Math.max(2, ...groups.map((group) => String(group.names.length).length));
-  return groups.map((group) => {
+  return groups.flatMap((group) => {
     const head = `  ${String(group.names.length).padStart(digits)}  ${group.title}: `;
-    return head + paint(screen, "dim", namesThatFit(group.names, head, screen));
+    if (screen.all !== true)
+      return [head + paint(screen, "dim", namesThatFit(group.names, head, screen))];
+    return wrapped(head.trimStart() + group.names.join(", "), screen, "  ");
   });
 }
 
 function namesThatFit(names: readonly string[], head: string, screen: Screen): string {
-  if (screen.width === null) return names.join(", ");
+  if (screen.width === null) return someNames(names);
   const room = screen.width - displayWidth(head);
   let text = "";
   for (const [index, name] of names.entries()) {
@@ -50,3 +94,8 @@ function namesThatFit(names: readonly string[], head: string, screen: Screen): s
   }
   return text;
 }
+
+const someNames = (names: readonly string[]): string =>
+  names.length <= NAMES_SHOWN
+    ? names.join(", ")
+    : `${names.slice(0, NAMES_SHOWN).join(", ")}, ${names.length - NAMES_SHOWN} more`;

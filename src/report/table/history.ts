@@ -7,6 +7,7 @@ import type { HistoryReport, PassRow, RemovalRow } from "../document/history.ts"
 import { shortId } from "../names.ts";
 import { containerEndWords, endWords, eventTitle, passTitle } from "../pass-words.ts";
 import { clean, paint, type Screen } from "../terminal.ts";
+import { hiddenLines, shortened } from "./groups.ts";
 import { text } from "./plan.ts";
 import { type Column, tableLines, wrapped } from "./table.ts";
 
@@ -43,15 +44,15 @@ export function historyTable(report: HistoryReport, screen: Screen): string {
           paint(
             screen,
             "dim",
-            `${counted(idle, "pass", "passes")} with nothing to do not shown (-o json has them).`,
+            `${counted(idle, "pass", "passes")} with nothing to do (list them with --all or -o json).`,
           ),
         ]),
   ]);
 }
 
-/** Most passes find nothing to do; on a terminal they would hide the others. */
+/** Most passes find nothing to do and would hide the others. */
 const isIdle = (pass: PassRow, screen: Screen): boolean =>
-  screen.width !== null &&
+  screen.all !== true &&
   pass.imagesEnd === "nothing-to-do" &&
   pass.error === null &&
   pass.endedAt !== null &&
@@ -110,10 +111,16 @@ function freed(pass: PassRow): readonly string[] {
     : [];
 }
 
-const removalLines = (rows: readonly RemovalRow[], screen: Screen): readonly string[] =>
-  rows.length === 0
-    ? []
-    : tableLines(COLUMNS, rows.map(removalRow), indented(screen)).map((line) => `  ${line}`);
+function removalLines(rows: readonly RemovalRow[], screen: Screen): readonly string[] {
+  if (rows.length === 0) return [];
+  const { shown, hidden } = shortened(rows, screen, ({ result }) => !GONE.includes(result));
+  return [
+    ...tableLines(COLUMNS, shown.map(removalRow), indented(screen)),
+    ...hiddenLines(hidden, ({ kind, reason, result }) => `${kind} ${result}: ${reason}`, screen),
+  ].map((line) => `  ${line}`);
+}
+
+const GONE = ["removed", "already-gone"];
 
 const indented = (screen: Screen): Screen => ({
   ...screen,

@@ -11,6 +11,7 @@ import { imageJson, recordJson } from "../document/snapshot.ts";
 import { imageKeep, userJson, userName, userWords } from "../image-reasons.ts";
 import { imageName } from "../names.ts";
 import type { Screen } from "../terminal.ts";
+import { hiddenLines, shortened } from "./groups.ts";
 import { text } from "./plan.ts";
 import { type Column, tableLines } from "./table.ts";
 
@@ -78,12 +79,14 @@ const COLUMNS: readonly Column[] = [
 
 export function imageListTable(report: ImageListReport, screen: Screen): string {
   const total = report.entries.reduce((sum, it) => sum + it.image.sizeBytes, 0n);
+  const { shown, hidden } = shortened(report.entries, screen);
   return text([
     ...tableLines(
       COLUMNS,
-      report.entries.map((it) => entryRow(it, screen)),
+      shown.map((it) => entryRow(it, screen)),
       screen,
     ),
+    ...hiddenLines(hidden, keptTitle, screen),
     "",
     `${counted(report.entries.length, "image")}, ${humanBytes(total)} by the runtime's figures`,
   ]);
@@ -119,6 +122,9 @@ function keptBy(entry: ImageListEntry, screen: Screen): string {
   if (entry.reason === null) return entry.place === null ? "-" : `nothing (${entry.place}. to go)`;
   return screen.width === null ? imageKeep.text(entry.reason) : imageKeep.title(entry.reason.kind);
 }
+
+const keptTitle = ({ reason, place }: ImageListEntry): string =>
+  reason === null ? (place === null ? "smaller" : "candidate") : imageKeep.title(reason.kind);
 
 const largestFirst = (entries: readonly ImageListEntry[]): readonly ImageListEntry[] =>
   entries.toSorted((one, other) => {

@@ -16,7 +16,7 @@ import { imageBlock } from "../image-reasons.ts";
 import { containerName, sandboxName, shortId } from "../names.ts";
 import type { Reasons } from "../reasons.ts";
 import { capitalised, clean, paint, type Screen } from "../terminal.ts";
-import { grouped, groupLines } from "./groups.ts";
+import { grouped, groupLines, hiddenLines, shortened } from "./groups.ts";
 import { type Column, tableLines, wrapped } from "./table.ts";
 
 const COLUMNS: readonly Column[] = [
@@ -63,6 +63,7 @@ function half(it: Half, screen: Screen): readonly string[] {
   const total = it.removed.length + it.kept.length;
   if (total === 0) return [];
   const title = `${it.removed.length === 0 ? "None" : it.removed.length} of ${counted(total, it.one, it.many)} would go${it.removed.length === 0 ? "." : ":"}`;
+  const { shown, hidden } = shortened(it.removed, screen);
   const groups = grouped(
     it.kept,
     (kept) => kept.title,
@@ -71,7 +72,8 @@ function half(it: Half, screen: Screen): readonly string[] {
   return [
     "",
     title,
-    ...(it.removed.length === 0 ? [] : tableLines(it.columns, it.removed, screen)),
+    ...(it.removed.length === 0 ? [] : tableLines(it.columns, shown, screen)),
+    ...hiddenLines(hidden, (row) => row.at(-1) ?? "", screen),
     ...(groups.length === 0 ? [] : ["Kept:", ...groupLines(groups, screen)]),
   ];
 }

@@ -6,10 +6,10 @@ import { counted, humanBytes, humanDuration } from "../bytes.ts";
 import { expectedBytes } from "../document/plan.ts";
 import { imageBlock, imageKeep, triggerCode } from "../image-reasons.ts";
 import { imageName } from "../names.ts";
-import { breakdownWords, stopWords, targetWords } from "../pass-words.ts";
+import { breakdownWords, stopWords, targetWords, youngWords } from "../pass-words.ts";
 import { clean, paint, type Screen } from "../terminal.ts";
 import { usageLines } from "./disk.ts";
-import { grouped, groupLines } from "./groups.ts";
+import { grouped, groupLines, shortened } from "./groups.ts";
 import { type Column, tableLines, wrapped } from "./table.ts";
 
 /** Candidates behind the estimated stop that are shown on a terminal. */
@@ -54,7 +54,12 @@ function wantedLines(plan: ImagePlan, screen: Screen): readonly string[] {
     // What asks in vain has been named with the block.
     return plan.triggers.length > 0 ? [] : ["Nothing asks for image removal now.", ""];
   }
-  return [...plan.targets.flatMap((it) => wrapped(`Wanted: ${targetWords(it)}.`, screen)), ""];
+  const young = isShort(plan) ? youngWords(plan) : "";
+  return [
+    ...plan.targets.flatMap((it) => wrapped(`Wanted: ${targetWords(it)}.`, screen)),
+    ...(young === "" ? [] : wrapped(`${young}.`, screen)),
+    "",
+  ];
 }
 
 function futilityLines(plan: ImagePlan, screen: Screen): readonly string[] {
@@ -68,41 +73,62 @@ function futilityLines(plan: ImagePlan, screen: Screen): readonly string[] {
 
 function candidateLines(plan: ImagePlan, screen: Screen): readonly string[] {
   if (plan.candidates.length === 0) return [];
-  const expected = plan.candidates.filter((it) => it.expected).length;
-  const next = screen.width === null ? plan.candidates.length : expected + NEXT_SHOWN;
-  const shown = plan.candidates.slice(0, next);
-  const knowsLayers = shown.some(({ frees }) => frees !== undefined);
+  const placed = plan.candidates.map((candidate, index) => ({ candidate, place: index + 1 }));
+  const expected = placed.filter(({ candidate }) => candidate.expected).length;
+  const next = screen.width === null || screen.all === true ? placed.length : expected + NEXT_SHOWN;
+  const { shown, hidden } = shortened(
+    placed.slice(0, next),
+    screen,
+    ({ place }) => place > expected - NEXT_SHOWN && place <= expected + NEXT_SHOWN,
+  );
+  const knowsLayers = shown.some(({ candidate }) => candidate.frees !== undefined);
   const [title = "", ...rows] = tableLines(
     knowsLayers ? COLUMNS.toSpliced(FREES_AT, 0, FREES) : COLUMNS,
-    shown.map((it, index) => {
-      const row = candidateRow(it, index + 1);
-      return knowsLayers ? row.toSpliced(FREES_AT, 0, freesWords(it)) : row;
+    shown.map((it) => {
+      const row = candidateRow(it);
+      return knowsLayers ? row.toSpliced(FREES_AT, 0, freesWords(it.candidate)) : row;
     }),
     screen,
   );
+  const before = shown.filter(({ place }) => place <= expected).length;
+  const gap = shown.findIndex(({ place }, index) => place !== index + 1);
+  const cut = gap < 0 || gap > before ? before : gap;
+  const between = hidden.filter(({ place }) => place <= expected).length;
   return [
     ...wrapped(headline(plan, expected), screen),
     title,
-    ...rows.slice(0, expected),
-    ...(shown.length > expected ? [stopLine(plan, expected, screen)] : []),
-    ...rows.slice(expected).map((row) => paint(screen, "dim", row)),
-    ...hiddenLine(plan.candidates.length - shown.length, screen),
+    ...rows.slice(0, cut),
+    ...hiddenLine(between, "between", screen),
+    ...rows.slice(cut, before),
+    ...(shown.length > before ? [stopLine(plan, expected, screen)] : []),
+    ...rows.slice(before).map((row) => paint(screen, "dim", row)),
+    ...hiddenLine(placed.length - shown.length - between, "behind them", screen),
     "",
   ];
+}
+
+interface Placed {
+  readonly candidate: ImageCandidate;
+  /** In the order of removal, from 1. */
+  readonly place: number;
 }
 
 function headline(plan: ImagePlan, expected: number): string {
   const total = plan.candidates.length + plan.kept.length;
   if (expected === 0)
     return `None of ${counted(total, "image")} would go now; this is the order if it came to that:`;
-  const bytes = plan.candidates.slice(0, expected).reduce((sum, it) => sum + expectedBytes(it), 0n);
-  const enough = plan.targets.every(
-    (it) => it.kind !== "available-bytes" || it.wantedBytes <= bytes,
-  );
-  return `${expected} of ${counted(total, "image")} would go, in this order, about ${humanBytes(bytes)} by the runtime's figures${enough ? "" : ", which is less than wanted"}:`;
+  return `${expected} of ${counted(total, "image")} would go, in this order, about ${humanBytes(plannedBytes(plan))} by the runtime's figures${isShort(plan) ? ", which is less than wanted" : ""}:`;
 }
 
-const candidateRow = (candidate: ImageCandidate, place: number): readonly string[] => [
+const plannedBytes = ({ candidates }: ImagePlan): bigint =>
+  candidates.reduce((sum, it) => (it.expected ? sum + expectedBytes(it) : sum), 0n);
+
+/** By the runtime's figures; the disk decides in the pass. */
+const isShort = (plan: ImagePlan): boolean =>
+  plan.targets.some((it) => it.kind === "available-bytes" && it.wantedBytes > plannedBytes(plan)) ||
+  plan.candidates.length === 0;
+
+const candidateRow = ({ candidate, place }: Placed): readonly string[] => [
   String(place),
   imageName(candidate.image),
   humanBytes(candidate.image.sizeBytes),
@@ -123,10 +149,10 @@ function stopLine(plan: ImagePlan, expected: number, screen: Screen): string {
   return paint(screen, "cyan", `${dash.repeat(4)} ${text}${rest} ${dash.repeat(4)}`);
 }
 
-const hiddenLine = (count: number, screen: Screen): readonly string[] =>
+const hiddenLine = (count: number, where: string, screen: Screen): readonly string[] =>
   count === 0
     ? []
-    : [paint(screen, "dim", `and ${count} more behind them (-o json lists every one)`)];
+    : [paint(screen, "dim", `${count} more ${where} (list them with --all or -o json)`)];
 
 function keptLines(plan: ImagePlan, screen: Screen): readonly string[] {
   if (plan.kept.length === 0) return [];

@@ -139,6 +139,44 @@ describe.skipIf(diskObstacle !== null)("gc of images that share layers with thei
   }, 30_000);
 });
 
+test.skipIf(diskObstacle !== null)(
+  "gc on a full disk with a new ledger says how many images become removable and when, and exits with 4",
+  async () => {
+    await using disk = await smallDisk(capacityBytes);
+    const images = names(9, "fresh").map((name) => image(name, [layer(name, 10)]));
+    const store = { directory: join(disk.directory, "store") };
+    await using it = await startNode({ node: { images }, store });
+    const { exitCode, stdout } = await it.crigc("gc", "--images", ...thresholds);
+    expect(exitCode).toBe(4);
+    expect(stdout).toMatch(
+      /^Images: no candidates left, target not reached; 9 images \(90\.0 MiB\) become removable in (2m|1m\d\ds)\.$/m,
+    );
+    const plan = await it.crigc("plan", "--images", ...thresholds);
+    expect(plan.stdout).toMatch(/^9 images \(90\.0 MiB\) become removable in (2m|1m\d\d?s)\.$/m);
+  },
+);
+
+test.skipIf(diskObstacle !== null)(
+  "gc that removes 120 images prints fewer than 80 lines, and every image with --all",
+  async () => {
+    await using disk = await smallDisk(capacityBytes);
+    const images = names(120, "many").map((name) => image(name, [layer(name, 0.125)]));
+    const store = { directory: join(disk.directory, "store") };
+    for (const [words, lines] of [
+      [[], 80],
+      [["--all"], 140],
+    ] as const) {
+      await using it = await startNode({ node: { images }, store, flags });
+      const { stdout } = await it.crigc("gc", "--images", "--all-unused", ...words);
+      expect(it.removedImages()).toHaveLength(120);
+      expect(stdout.split("\n").length).toBeLessThan(lines);
+      expect(stdout.split("\n").length > 120).toBe(words.length > 0);
+      if (words.length === 0) expect(stdout).toContain("70 more rows (list them with --all");
+    }
+  },
+  30_000,
+);
+
 const lateRemovals = (ledger: Json): number =>
   (ledger.releases as Json[]).reduce((sum, release) => sum + release.lateRemovals, 0);
 

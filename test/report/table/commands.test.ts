@@ -249,12 +249,14 @@ describe("history", () => {
     expect(text).toContain("registry.example/team/app:1");
   });
 
-  test("hides passes with nothing to do on a terminal, and counts them", () => {
+  test("history hides passes with nothing to do and counts them; --all lists them", () => {
     const idle = passRow({ imagesEnd: "nothing-to-do", removed: 0 });
     const rows = { passes: [passRow(), idle, idle], removals: [], events: [] };
     const text = historyTable(rows, terminal);
-    expect(text).toEndWith("\n2 passes with nothing to do not shown (-o json has them).\n");
-    expect(historyTable(rows, plainScreen).match(/no threshold exceeded/g)).toHaveLength(2);
+    expect(text).toEndWith("\n2 passes with nothing to do (list them with --all or -o json).\n");
+    expect(historyTable(rows, plainScreen)).not.toContain("no threshold exceeded");
+    const all = historyTable(rows, { ...plainScreen, all: true });
+    expect(all.match(/no threshold exceeded/g)).toHaveLength(2);
   });
 
   test.each(["all-unused", "pressure"] as const)(

@@ -3,6 +3,9 @@
 import { describe, expect, test } from "bun:test";
 
 import type { Plan } from "../../../src/model/plan.ts";
+import { minutes, seconds } from "../../../src/model/time.ts";
+import { gcDocument } from "../../../src/report/document/gc.ts";
+import { passSummary } from "../../../src/report/log/pass.ts";
 import { gcTable } from "../../../src/report/table/gc.ts";
 import { planTable } from "../../../src/report/table/plan.ts";
 import { displayWidth, plainScreen, type Screen } from "../../../src/report/terminal.ts";
@@ -17,6 +20,7 @@ import {
   kept,
   NOW,
   pass,
+  removedContainer,
   removedImage,
   runtime,
   terminal,
@@ -39,6 +43,7 @@ describe("a plan", () => {
 
 Wanted: free 4.0 GiB on /var/lib/containerd (to 10.0 GiB available): disk usage over the high
 threshold.
+1 image (491.0 MiB) becomes removable in 1m20s.
 
 2 of 7 images would go, in this order, about 251.0 MiB by the runtime's figures, which is less than
 wanted:
@@ -119,15 +124,51 @@ wanted:
     const text = shown({ images: imagePlan({ candidates }) });
     expect(text).toContain("app-8:1.8");
     expect(text).not.toContain("app-9:1.9");
-    expect(text).toContain("and 12 more behind them");
+    expect(text).toContain("12 more behind them (list them with --all or -o json)");
   });
 
-  test("where there is no terminal names every candidate and every kept image", () => {
-    const candidates = Array.from({ length: 20 }, (_, index) => candidate(index + 1));
-    const keeps = Array.from({ length: 30 }, (_, index) => kept(100 + index, { kind: "pinned" }));
-    const text = shown({ images: imagePlan({ candidates, kept: keeps }) }, plainScreen);
-    for (const it of [...candidates, ...keeps]) expect(text).toContain(it.image.repoTags[0]!);
+  test("a plan of 40 candidates names each of them where there is no terminal", () => {
+    const candidates = Array.from({ length: 40 }, (_, index) => candidate(index + 1));
+    const text = shown({ images: imagePlan({ candidates }) }, plainScreen);
+    for (const it of candidates) expect(text).toContain(` ${it.image.repoTags[0]!} `);
   });
+
+  test("a group of 30 kept images names ten of them where there is no terminal, and all with --all", () => {
+    const keeps = Array.from({ length: 30 }, (_, index) => kept(100 + index, { kind: "pinned" }));
+    const images = imagePlan({ kept: keeps });
+    const named = (screen: Screen): number =>
+      keeps.filter((it) => shown({ images }, screen).includes(it.image.repoTags[0]!)).length;
+    expect([named(plainScreen), named({ ...plainScreen, all: true })]).toEqual([10, 30]);
+  });
+
+  test.each([terminal, plainScreen])(
+    "a plan of 5,000 candidates shows the first ones, those around the stop and how many lie between (%j)",
+    (screen) => {
+      const candidates = Array.from({ length: 5000 }, (_, index) =>
+        candidate(index + 1, { expected: index < 4000, image: image((index % 9000) + 1) }),
+      );
+      const text = shown({ images: imagePlan({ candidates }) }, screen);
+      const places = text.split("\n").flatMap((line) => /^ *(\d+)  registry/.exec(line)?.[1] ?? []);
+      expect(places.map(Number)).toEqual([
+        ...Array.from({ length: places.length - 10 }, (_, index) => index + 1),
+        3996,
+        3997,
+        3998,
+        3999,
+        4000,
+        4001,
+        4002,
+        4003,
+        4004,
+        4005,
+      ]);
+      expect(places.length).toBeLessThanOrEqual(51);
+      expect(text).toContain(`${4000 - (places.length - 5)} more between (list them with --all`);
+      expect(text).toContain("995 more behind them (list them with --all");
+      const all = shown({ images: imagePlan({ candidates }) }, { ...screen, all: true });
+      expect(all.split("\n").length).toBeGreaterThan(5000);
+    },
+  );
 
   test("no line is wider than the terminal", () => {
     for (const width of [60, 72, 80, 132]) {
@@ -189,6 +230,51 @@ describe("a pass", () => {
     const text = gcTable(pass({ containers }), plainScreen);
     expect(text).toContain("1 container, 1 sandbox, 1 log entry removed");
     expect(text).toContain("Not done: logs stay, because of x.");
+  });
+
+  test("a pass over 5,500 containers prints under 10 kB: failures, the first rows, and counts by reason", () => {
+    const containers = Array.from({ length: 5500 }, (_, index) => ({
+      planned: removedContainer(index),
+      reason: { kind: "pod-gone" } as const,
+      result:
+        index === 5000
+          ? ({ kind: "failed", step: "remove", message: "device busy", code: "failed" } as const)
+          : ({ kind: "removed" } as const),
+      stopped: false,
+      logFiles: [],
+      logBytes: 0n,
+      logError: null,
+    }));
+    const large = pass({ containers: containerOutcome({ containers }), images: null });
+    const text = gcTable(large, plainScreen);
+    expect(text.length).toBeLessThan(10_000);
+    expect(text).toContain("failed to remove: device busy");
+    expect(text).toContain(
+      "5452 more rows (list them with --all or -o json):\n  5450  container removed: dead, its pod was deleted\n",
+    );
+    const all = gcTable(large, { ...plainScreen, all: true });
+    expect(all.match(/ removed\n/g)?.length).toBe(5501);
+  });
+
+  test("a pass that runs out of candidates says how many images become removable, and when", () => {
+    const young = [1, 2].map((seed) =>
+      kept(seed, { kind: "too-young", age: seconds(12), minimumAge: minutes(2) }),
+    );
+    const short = pass({
+      containers: null,
+      plan: { containers: null, images: imagePlan({ candidates: [], kept: young }) },
+      images: imageOutcome({ end: "candidates-exhausted", items: [] }),
+    });
+    const words = "target not reached; 2 images (251.0 MiB) become removable in 1m48s";
+    expect(gcTable(short, plainScreen)).toContain(`Images: no candidates left, ${words}.`);
+    expect(passSummary(short)).toContain(words);
+    expect(gcDocument(short)["images"]).toMatchObject({
+      end: "candidates-exhausted",
+      endText: expect.stringContaining(words),
+    });
+    expect(planTable({ plan: short.plan, runtime, observedAt: NOW }, plainScreen)).toContain(
+      "\n2 images (251.0 MiB) become removable in 1m48s.\n",
+    );
   });
 
   test("says what blocked it rather than that it was blocked", () => {
