@@ -4,7 +4,7 @@ import { HostError } from "../model/errors.ts";
 import { podUid } from "../model/ids.ts";
 import type { PodRecordSeen } from "../model/snapshot.ts";
 
-/** The body of `/pods`. Throws `HostError` of kind `parse`: half a list would make living pods look gone. */
+/** The body of `/pods`. Throws `HostError` of kind `parse`: half a list would make living pods look deleted. */
 export function readPodList(body: string): readonly PodRecordSeen[] {
   const list = fields(parse(body));
   if (list === null || list["kind"] !== "PodList") throw noPodList("it is not a PodList");

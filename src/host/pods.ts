@@ -1,4 +1,4 @@
-// Reads who the pods of this node are, from the source that is in force; what it means is judged elsewhere.
+// Reads the pods of this node from the pod source in force; policy judges what it means.
 
 import { lstat, readdir } from "node:fs/promises";
 import { join } from "node:path";

@@ -151,9 +151,18 @@ export interface ImagePlan {
   readonly usage: readonly DiskUsage[];
   /** Whether a pass goes by the disk, measured after each removal, or by reported sizes, as the kubelet does. */
   readonly accounting: "measured" | "reported";
-  /** Things to say beside the plan: a clamp of figures, a flag that has no effect here. */
-  readonly notes: readonly string[];
+  readonly notes: readonly PlanNote[];
 }
+
+/** What is to be said beside a plan. */
+export type PlanNote =
+  /** The filesystem reports more available than its capacity. */
+  | { readonly kind: "clamped"; readonly path: string }
+  | { readonly kind: "removal-limit"; readonly limit: number }
+  /** A high threshold of 100 without a maximum age. */
+  | { readonly kind: "space-off" }
+  /** `waits`: as the kubelet's, it removes nothing before an agent has run for as long. */
+  | { readonly kind: "maximum-age-needs-agent"; readonly waits: boolean };
 
 export interface DiskUsage {
   readonly filesystem: Filesystem;
@@ -204,7 +213,7 @@ export interface ContainerPlan {
   readonly logsError: string | null;
   /** Not empty: nothing at all is removed, for these reasons. */
   readonly blocks: readonly ImageBlock[];
-  /** Who says that a pod is gone, and whether it may be believed now. */
+  /** The pod source, and whether it may be believed now. */
   readonly podSource: PodSourceState;
 }
 

@@ -4,6 +4,7 @@ import type { ContainerPlan, Decision, PlannedContainer } from "../model/plan.ts
 import type { ImageBlock } from "../model/reason.ts";
 import { logFactsOf, type Snapshot } from "../model/snapshot.ts";
 import type { ContainerInput } from "./container-input.ts";
+import { ruleSet } from "./container-rules.ts";
 import { planDeadContainers } from "./dead-containers.ts";
 import { planPodLogs, strayEntries } from "./logs.ts";
 import type { Listed } from "./ownership.ts";
@@ -57,7 +58,8 @@ function decide(
   const podLogs = unlessBlocked(planPodLogs(input), blocks);
   // Links are judged by the runtime alone, and still a source that is not ready stops them: nothing at all is removed then.
   const sweep =
-    blocks.length === 0 && (input.limits.compat === "kubelet" || pods.state.kind !== "not-ready");
+    blocks.length === 0 &&
+    (ruleSet(input.limits.compat).sweepsLinksAlways || pods.state.kind !== "not-ready");
   return {
     purpose: input.purpose,
     now: input.now,

@@ -16,7 +16,7 @@ import { podSourceForImages, type PodView } from "./pod-source.ts";
 import { judgePods, type PodJudgement } from "./pods.ts";
 import { selectedContainers, selectionOf } from "./selection.ts";
 
-/** Which halves of the node a plan is for. `logs`: only what pods that are gone left in the log directories. */
+/** Which halves of the node a plan is for. `logs`: only what deleted pods left in the log directories. */
 export interface Parts {
   readonly containers: "all" | "logs" | "none";
   readonly images: boolean;

@@ -1,6 +1,13 @@
 /** The plan for images: what asks for removal, which images may go and in which order, and why all others stay. */
 import type { ImageId } from "../model/ids.ts";
-import type { ImageCandidate, ImagePlan, ImageTarget, KeptImage, Purpose } from "../model/plan.ts";
+import type {
+  ImageCandidate,
+  ImagePlan,
+  ImageTarget,
+  KeptImage,
+  PlanNote,
+  Purpose,
+} from "../model/plan.ts";
 import type { ImageBlock, ImageKeepReason, ImageTrigger } from "../model/reason.ts";
 import type { Instant } from "../model/time.ts";
 import { isPastMaximumAge } from "./age.ts";
@@ -149,26 +156,18 @@ function unprotectedReason({ asks, aged, blocks }: Choice): ImageKeepReason {
     : { kind: "blocked", block: first.kind };
 }
 
-function notesOf(input: DecideImages, asks: Asked): readonly string[] {
-  const { limits, purpose, startedAt } = input;
-  const notes = [...asks.disks.notes];
-  if (limits.maximumRemovals !== null) {
-    notes.push(
-      `at most ${limits.maximumRemovals} things are removed in one pass; the rest is left to the next`,
-    );
-  }
-  if (purpose.kind !== "periodic") return notes;
-  if (limits.compat === "none" && !watchesSpace(limits)) {
-    notes.push(
-      "the high threshold of 100 without a maximum age switches collection by disk use off",
-    );
-  }
-  if (limits.maximumAge > 0n && startedAt === null) {
-    notes.push(
-      limits.compat === "kubelet"
-        ? "the maximum age needs an agent that has run for as long: it removes nothing in this pass"
-        : "the maximum age counts the time in which somebody watched the node: without a running agent it hardly grows",
-    );
-  }
-  return notes;
+function notesOf({ limits, purpose, startedAt }: DecideImages, asks: Asked): readonly PlanNote[] {
+  const { maximumRemovals, compat } = limits;
+  const periodic = purpose.kind === "periodic";
+  const kubelet = compat === "kubelet";
+  return [
+    ...asks.disks.notes,
+    ...(maximumRemovals === null
+      ? []
+      : [{ kind: "removal-limit" as const, limit: maximumRemovals }]),
+    ...(periodic && !kubelet && !watchesSpace(limits) ? [{ kind: "space-off" as const }] : []),
+    ...(periodic && limits.maximumAge > 0n && startedAt === null
+      ? [{ kind: "maximum-age-needs-agent" as const, waits: kubelet }]
+      : []),
+  ];
 }

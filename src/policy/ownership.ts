@@ -39,6 +39,15 @@ export function ownership(listed: Listed, compat: Compat): Ownership {
   };
 }
 
+/** Owners of everything that the runtime lists, the same pod as often as it has something. */
+export function listedOwners(listed: Listed, compat: Compat): readonly Owner[] {
+  const owners = ownership(listed, compat);
+  return [
+    ...listed.sandboxes.map((sandbox) => owners.ofSandbox(sandbox)),
+    ...listed.containers.map((container) => owners.ofContainer(container)),
+  ];
+}
+
 function sandboxOwner(sandbox: Sandbox): Owner {
   if (sandbox.podUid !== "") return { uid: sandbox.podUid, foreign: false };
   return { uid: foreignUid(sandbox.metadataUid, sandbox.id), foreign: true };

@@ -6,7 +6,7 @@ import type { MemoryLimits } from "../model/limits.ts";
 import type { PodSourceState } from "../model/plan.ts";
 import { logFactsOf, type LogReading, type PodReading } from "../model/snapshot.ts";
 import { type Instant, minutes, since, type Watched, watchedSince } from "../model/time.ts";
-import { type Listed, livingKubernetesPods, ownership } from "./ownership.ts";
+import { type Listed, listedOwners, livingKubernetesPods } from "./ownership.ts";
 
 /** What pods are judged from. A `Snapshot` gives all but the clock and the limits. */
 export interface PodView extends Listed {
@@ -151,13 +151,8 @@ function lacksAllThatLeftSomething(view: Doubted): string | null {
 }
 
 /** Pods of Kubernetes that the runtime has. */
-function kubernetesPods(view: Listed): readonly PodUid[] {
-  const owners = ownership(view, "none");
-  return [
-    ...view.sandboxes.map((sandbox) => owners.ofSandbox(sandbox)),
-    ...view.containers.map((container) => owners.ofContainer(container)),
-  ].flatMap(({ uid, foreign }) => (foreign ? [] : [uid]));
-}
+const kubernetesPods = (view: Listed): readonly PodUid[] =>
+  listedOwners(view, "none").flatMap(({ uid, foreign }) => (foreign ? [] : [uid]));
 
 const SHOWN_MAX = 3;
 

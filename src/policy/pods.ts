@@ -1,11 +1,11 @@
-/** Who is gone: judged from what the source of pods said, what evidently lives, and what is remembered of each pod. */
+/** Which pods are deleted or terminated: judged from the pod source, from what evidently lives, and from the ledger. */
 import { assertNever } from "../model/assert.ts";
 import type { PodUid } from "../model/ids.ts";
 import type { PodRecord } from "../model/ledger.ts";
 import type { PodSourceState } from "../model/plan.ts";
 import { logFactsOf, type PodRecordSeen, type PodSource } from "../model/snapshot.ts";
 import { watchedSince } from "../model/time.ts";
-import { livingPods, ownership } from "./ownership.ts";
+import { listedOwners, livingPods } from "./ownership.ts";
 import { knownUids, podSourceState, type PodView } from "./pod-source.ts";
 
 /** In how many passes in a row a pod has to be absent, or dead, before it counts as such; more are not counted. */
@@ -15,11 +15,11 @@ export interface PodJudgement {
   readonly state: PodSourceState;
   /** Its containers, sandboxes and logs go: the kubelet's "content should be removed". */
   readonly shouldRemoveContent: (uid: PodUid) => "pod-gone" | "pod-evicted" | null;
-  /** It ended, or is gone: reclaim takes its containers and sandboxes. */
+  /** It is terminated or deleted: reclaim removes its containers and sandboxes. */
   readonly hasEnded: (uid: PodUid) => boolean;
   /** What Kubernetes did not make, dead in two passes in a row: of this no source knows. */
   readonly foreignDead: (uid: PodUid) => boolean;
-  /** Nothing speaks for it, and it is not gone yet. */
+  /** Nothing knows it any more, and it does not count as deleted yet. */
   readonly mayBeDeleted: (uid: PodUid) => boolean;
 }
 
@@ -34,7 +34,7 @@ export function rememberPods(
   const source = believedSource(podSourceState(view, previous), view);
   const known = knownUids(view.pods);
   const living = livingPods(view, view.limits.compat);
-  const ran = runtimePods(view);
+  const ran = new Set(listedOwners(view, view.limits.compat).map(({ uid }) => uid));
   const here = new Set([...ran, ...(logFactsOf(view.logs)?.podLogs ?? []).map(({ uid }) => uid)]);
   const listed = new Map(
     podsOfKubeletApi(view).flatMap(({ uid, origin }) =>
@@ -85,15 +85,7 @@ const podsOfKubeletApi = ({ pods }: PodView): readonly PodRecordSeen[] =>
 
 const oneMore = (count: number | undefined): number => Math.min((count ?? 0) + 1, PASSES);
 
-function runtimePods(view: PodView): ReadonlySet<PodUid> {
-  const owners = ownership(view, view.limits.compat);
-  return new Set([
-    ...view.sandboxes.map((sandbox) => owners.ofSandbox(sandbox).uid),
-    ...view.containers.map((container) => owners.ofContainer(container).uid),
-  ]);
-}
-
-/** The source that may be believed now; `null`: nobody says who is gone. */
+/** The source that may be believed now; `null`: no pod counts as deleted. */
 function believedSource(state: PodSourceState, view: PodView): PodSource | null {
   return state.kind === "ready" && view.pods.kind === "ready" ? view.pods.source : null;
 }

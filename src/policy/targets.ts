@@ -1,6 +1,6 @@
 /** What asks for image removal in a periodic pass, and down to what: space, inodes, a budget, a count. */
 import type { ImageLimits } from "../model/limits.ts";
-import type { DiskUsage, ImageTarget } from "../model/plan.ts";
+import type { DiskUsage, ImageTarget, PlanNote } from "../model/plan.ts";
 import type { ImageBlock } from "../model/reason.ts";
 import type { Filesystem, Snapshot } from "../model/snapshot.ts";
 import { reportedBytes } from "./futility.ts";
@@ -14,7 +14,7 @@ export interface DiskJudgement {
   readonly blocks: readonly ImageBlock[];
   /** Targets of the thresholds that are met, each with its trigger. */
   readonly targets: readonly ImageTarget[];
-  readonly notes: readonly string[];
+  readonly notes: readonly PlanNote[];
 }
 
 /** Judges every image filesystem; the kubelet looks at the first alone. */
@@ -122,9 +122,7 @@ function judgeDisk(filesystem: Filesystem, limits: ImageLimits): DiskJudgement {
     highPercent,
     lowPercent,
   };
-  const notes = checked.clamped
-    ? [`more is available at ${path} than its capacity: taken as empty`]
-    : [];
+  const notes = checked.clamped ? [{ kind: "clamped" as const, path }] : [];
   return { usage: [usage], blocks: [], targets, notes };
 }
 

@@ -15,7 +15,7 @@ export type Topology = "single" | "dedicated" | "split";
 export interface Reclaim {
   readonly containers: boolean;
   readonly images: boolean;
-  /** Logs of pods that are gone, which lie on the node's own filesystem. */
+  /** Logs of deleted pods, which lie on the node's own filesystem. */
   readonly logs: boolean;
 }
 

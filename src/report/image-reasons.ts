@@ -1,6 +1,7 @@
 /** The reasons about images, each declared once: why one is kept, what triggers removal, and what blocks it. */
 
 import { assertNever } from "../model/assert.ts";
+import type { PlanNote } from "../model/plan.ts";
 import type { ImageBlock, ImageKeepReason, ImageTrigger, ImageUser } from "../model/reason.ts";
 import { type Instant, toRfc3339 } from "../model/time.ts";
 import { counted, humanBytes, humanDuration } from "./bytes.ts";
@@ -149,6 +150,30 @@ export const imageBlock = reasons<ImageBlock>({
       boundInodes: inodes?.bound,
       neededInodes: inodes?.needed,
     }),
+  },
+});
+
+export const planNote = reasons<PlanNote>({
+  clamped: {
+    title: "more available than the capacity",
+    text: ({ path }) =>
+      `${clean(path)} reports more available than its capacity; crigc takes it as empty`,
+  },
+  "removal-limit": {
+    title: "maximum removals per pass",
+    text: ({ limit }) => `at most ${counted(limit, "removal")} per pass; the next pass goes on`,
+  },
+  "space-off": {
+    title: "no collection by disk usage",
+    text: () =>
+      "the high threshold of 100 without a maximum age switches collection by disk usage off",
+  },
+  "maximum-age-needs-agent": {
+    title: "the maximum age needs an agent",
+    text: ({ waits }) =>
+      waits
+        ? "the maximum age needs an agent that has run for as long: it removes nothing in this pass"
+        : "the maximum age counts observed time: without a running agent it hardly grows",
   },
 });
 

@@ -88,7 +88,7 @@ describe("the limit of removals in one pass", () => {
     const fake = fakeEngine(crowded(3));
     const { plan } = await gc(fake, { dryRun: true });
     expect(plan.images?.candidates.map(({ expected }) => expected)).toEqual([true, false, false]);
-    expect(plan.images?.notes.join()).toContain("at most 3 things");
+    expect(plan.images?.notes).toEqual([{ kind: "removal-limit", limit: 3 }]);
   });
 
   test("does not exist where none is set", async () => {

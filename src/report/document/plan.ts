@@ -23,7 +23,7 @@ import {
   sandboxKeep,
   sandboxRemove,
 } from "../container-reasons.ts";
-import { imageBlock, imageKeep, imageTrigger } from "../image-reasons.ts";
+import { imageBlock, imageKeep, imageTrigger, planNote } from "../image-reasons.ts";
 import { document, type JsonObject, msOf, timeOf } from "./json.ts";
 import {
   breakdownJson,
@@ -65,7 +65,7 @@ function imagePlanJson(plan: ImagePlan): JsonObject {
     usage: plan.usage.map(usageJson),
     futility: plan.futility.map(futilityJson),
     accounting: plan.accounting,
-    notes: plan.notes,
+    notes: plan.notes.map(planNote.text),
     expectedRemovals: plan.candidates.filter((it) => it.expected).length,
     expectedFreedBytes: plan.candidates
       .filter((it) => it.expected)

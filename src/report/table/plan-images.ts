@@ -4,7 +4,7 @@ import type { ImageCandidate, ImagePlan } from "../../model/plan.ts";
 import { type Instant, toRfc3339 } from "../../model/time.ts";
 import { counted, humanBytes, humanDuration } from "../bytes.ts";
 import { expectedBytes } from "../document/plan.ts";
-import { imageBlock, imageKeep, triggerCode } from "../image-reasons.ts";
+import { imageBlock, imageKeep, planNote, triggerCode } from "../image-reasons.ts";
 import { imageName } from "../names.ts";
 import { breakdownWords, stopWords, targetWords, youngWords } from "../pass-words.ts";
 import { clean, paint, type Screen } from "../terminal.ts";
@@ -37,7 +37,7 @@ export function imagePlanLines(plan: ImagePlan, screen: Screen): readonly string
     ...futilityLines(plan, screen),
     ...candidateLines(plan, screen),
     ...keptLines(plan, screen),
-    ...plan.notes.flatMap((note) => wrapped(`Note: ${clean(note)}`, screen)),
+    ...plan.notes.flatMap((note) => wrapped(`Note: ${planNote.text(note)}`, screen)),
   ];
 }
 
