@@ -1,0 +1,303 @@
+// A node with a kubelet and an API server that fail, restart and forget, told apart from what really is: for properties of pods.
+
+import { containerId, podUid } from "../../src/model/ids.ts";
+import { emptyLedger, type Ledger } from "../../src/model/ledger.ts";
+import type { Limits } from "../../src/model/limits.ts";
+import type { Plan, Purpose } from "../../src/model/plan.ts";
+import type {
+  Container,
+  Image,
+  PodReading,
+  PodRecordSeen,
+  Sandbox,
+  Snapshot,
+} from "../../src/model/snapshot.ts";
+import { duration, hours, instant, minutes, seconds } from "../../src/model/time.ts";
+import { decide } from "../../src/policy/decide.ts";
+import { rememberPods } from "../../src/policy/pods.ts";
+import { remember } from "../../src/policy/remember.ts";
+import { usageOf } from "../../src/policy/usage.ts";
+import { noLogs } from "../support/build/pods.ts";
+import {
+  aContainer,
+  anImage,
+  aSandbox,
+  aSnapshot,
+  defaultLimits,
+  idOf,
+  NOW,
+} from "../support/build/values.ts";
+
+export type Source = "kubelet-dir" | "kubelet-api";
+
+interface Pod {
+  readonly uid: string;
+  readonly isStatic: boolean;
+  phase: "pending" | "running" | "completed";
+}
+
+const limits: Limits = {
+  ...defaultLimits,
+  images: { ...defaultLimits.images, minimumAge: duration(0n) },
+};
+
+/** What a crigc that runs beside this kubelet decided wrongly; empty: nothing. */
+export class KubeletNode {
+  /** Pods that exist, whoever knows of them. */
+  readonly #pods = new Map<string, Pod>();
+  readonly #directories = new Set<string>();
+  readonly #logs = new Set<string>();
+  #sandboxes: Sandbox[] = [];
+  #containers: Container[] = [];
+  #images: Image[] = [];
+  #ledger: Ledger = emptyLedger;
+  /** What the directory has that crigc looks into, where the kubelet has left it for another; `null`: it is the kubelet's. */
+  #stale: ReadonlySet<string> | null = null;
+  #apiAnswers = true;
+  /** Since its last start the kubelet has heard from the API server. */
+  #heard = true;
+  #kubeletRuns = true;
+  #wallNs = 0n;
+  #uptimeNs: bigint = hours(1);
+  #boots = 1;
+  #count = 0;
+  readonly source: Source;
+
+  constructor(source: Source) {
+    this.source = source;
+  }
+
+  add(isStatic: boolean): void {
+    if (!isStatic && !this.#hears()) return;
+    this.#count += 1;
+    const number = String(this.#count).padStart(2, "0");
+    const uid = isStatic ? number.repeat(16) : `uid-${number}`;
+    this.#pods.set(uid, { uid, isStatic, phase: "pending" });
+    this.#images.push(anImage(uid));
+    this.#directories.add(uid);
+  }
+
+  start(at: number): void {
+    const pod = this.#at(at);
+    if (pod === undefined || pod.phase === "completed" || !this.#knows(pod)) return;
+    pod.phase = "running";
+    this.#logs.add(pod.uid);
+    this.#count += 1;
+    const createdAt = this.#wall();
+    const change = { podUid: podUid(pod.uid), metadataUid: podUid(pod.uid), createdAt };
+    const sandbox = aSandbox(`${pod.uid}-${this.#count}`, change);
+    this.#stop(pod.uid);
+    this.#sandboxes.push(sandbox);
+    this.#containers.push(
+      aContainer("app", {
+        id: containerId(`c-${this.#count}`),
+        sandboxId: sandbox.id,
+        podUid: podUid(pod.uid),
+        imageId: idOf(pod.uid),
+        createdAt,
+      }),
+    );
+  }
+
+  complete(at: number): void {
+    const pod = this.#at(at);
+    if (pod?.phase !== "running" || pod.isStatic) return;
+    pod.phase = "completed";
+    this.#stop(pod.uid);
+  }
+
+  /** A deletion reaches the kubelet only through the API server, a manifest that is gone at once. */
+  delete(at: number): void {
+    const pod = this.#at(at);
+    if (pod === undefined || (!pod.isStatic && !this.#hears())) return;
+    this.#pods.delete(pod.uid);
+    this.#stop(pod.uid);
+    this.#clear();
+  }
+
+  apiServer(answers: boolean): void {
+    this.#apiAnswers = answers;
+    this.#heard ||= answers && this.#kubeletRuns;
+    this.#clear();
+  }
+
+  kubelet(runs: boolean): void {
+    if (runs && !this.#kubeletRuns) this.#heard = this.#apiAnswers;
+    this.#kubeletRuns = runs;
+    this.#clear();
+  }
+
+  /** Static pods have the same UID, and so the same directory, in the old place and in the new one. */
+  leaveDirectory(left: boolean, withStatic: boolean): void {
+    const statics = [...this.#pods.values()].filter(({ isStatic }) => isStatic && withStatic);
+    this.#stale = left ? new Set(statics.map(({ uid }) => uid)) : null;
+  }
+
+  reboot(): void {
+    for (const uid of this.#pods.keys()) this.#stop(uid);
+    for (const pod of this.#pods.values()) if (pod.phase === "running") pod.phase = "pending";
+    this.kubelet(false);
+    this.kubelet(true);
+    this.#boots += 1;
+    this.#uptimeNs = seconds(10);
+  }
+
+  loseLedger(): void {
+    this.#ledger = emptyLedger;
+  }
+
+  wait(span: bigint): void {
+    this.#wallNs += span;
+    this.#uptimeNs += span;
+  }
+
+  turnClock(span: bigint): void {
+    this.#wallNs += span;
+  }
+
+  /** One pass; what it removes is removed. Returns what should have been kept. */
+  pass(purpose: Purpose["kind"] = "periodic"): readonly string[] {
+    const snapshot = this.#observed();
+    const view = { snapshot, limits: limits.memory };
+    const seen = remember({
+      ...view,
+      ledger: this.#ledger,
+      usage: usageOf(snapshot),
+      pods: this.#ledger.pods,
+    });
+    const pods = rememberPods(this.#ledger.pods, {
+      ...snapshot,
+      watched: seen.watched,
+      limits: limits.memory,
+    });
+    this.#ledger = { ...seen, pods };
+    const plan = decide({
+      snapshot,
+      ledger: this.#ledger,
+      limits,
+      purpose: purpose === "all-unused" ? { kind: purpose } : { kind: "periodic" },
+      parts: { containers: "all", images: true },
+      hold: { kind: "none" },
+      startedAt: null,
+      pressureTargets: [],
+      waitedForPods: minutes(2),
+    });
+    const faults = this.#faults(plan);
+    this.#apply(plan);
+    return faults;
+  }
+
+  /** What deleted pods left. */
+  leftovers(): readonly string[] {
+    return [
+      ...this.#containers.map((one) => String(one.podUid)),
+      ...this.#sandboxes.map((one) => String(one.podUid)),
+      ...this.#logs,
+    ].filter((uid) => !this.#pods.has(uid));
+  }
+
+  hasLivingPod(): boolean {
+    return this.#sandboxes.some(({ state }) => state === "ready");
+  }
+
+  #at = (at: number): Pod | undefined =>
+    [...this.#pods.values()][at % Math.max(1, this.#pods.size)];
+  #hears = (): boolean => this.#apiAnswers && this.#kubeletRuns;
+  #knows = (pod: Pod): boolean => this.#kubeletRuns && (pod.isStatic || this.#heard);
+  #wall = () => instant(NOW + this.#wallNs);
+
+  #stop(uid: string): void {
+    this.#sandboxes = this.#sandboxes.map((one) =>
+      one.podUid === uid ? { ...one, state: "not-ready" } : one,
+    );
+    this.#containers = this.#containers.map((one) =>
+      one.podUid === uid ? { ...one, state: "exited" } : one,
+    );
+  }
+
+  /** The kubelet removes directories of pods that it does not know, once it has heard of all. */
+  #clear(): void {
+    if (!this.#kubeletRuns || !this.#heard) return;
+    for (const uid of this.#directories) if (!this.#pods.has(uid)) this.#directories.delete(uid);
+  }
+
+  #observed(): Snapshot {
+    const createdAt = new Map(this.#containers.map((one) => [one.id, one.createdAt]));
+    return aSnapshot({
+      clocks: {
+        wall: this.#wall(),
+        uptime: duration(this.#uptimeNs),
+        bootId: `boot-${this.#boots}`,
+      },
+      observedAt: this.#wall(),
+      images: this.#images,
+      containers: this.#containers,
+      sandboxes: this.#sandboxes,
+      containerEnds: createdAt,
+      pods: this.#reading(),
+      logs: {
+        ...noLogs,
+        podLogs: [...this.#logs].map((uid) => ({ entry: `ns_pod_${uid}`, uid: podUid(uid) })),
+      },
+    });
+  }
+
+  #reading(): PodReading {
+    const directories = [...(this.#stale ?? this.#directories)].map((uid) =>
+      this.#seen(uid, "directory"),
+    );
+    if (this.source === "kubelet-dir")
+      return { kind: "ready", source: this.source, pods: directories };
+    if (!this.#kubeletRuns)
+      return { kind: "failed", source: this.source, message: "connection refused" };
+    const listed = [...this.#pods.values()]
+      .filter((pod) => this.#knows(pod))
+      .map((pod) => this.#seen(pod.uid, pod.isStatic ? "static" : "api"));
+    const uids = new Set(listed.map(({ uid }) => uid));
+    return {
+      kind: "ready",
+      source: this.source,
+      pods: [...listed, ...directories.filter(({ uid }) => !uids.has(uid))],
+    };
+  }
+
+  #seen(uid: string, origin: PodRecordSeen["origin"]): PodRecordSeen {
+    const finished = origin === "api" && this.#pods.get(uid)?.phase === "completed";
+    const images = origin === "directory" ? [] : [`registry.example/${uid}:v1`];
+    return { uid: podUid(uid), origin, finished, evicted: false, images };
+  }
+
+  #faults(plan: Plan): readonly string[] {
+    const faults: string[] = [];
+    const wrong = (uid: string, what: string): void => {
+      if (this.#pods.has(uid)) faults.push(`${what} of ${uid}, which exists`);
+    };
+    for (const { container, decision } of plan.containers?.containers ?? [])
+      if (decision.kind === "remove" && decision.reason.kind === "pod-gone")
+        wrong(container.podUid, "a container");
+    for (const { sandbox, decision } of plan.containers?.sandboxes ?? [])
+      if (decision.kind === "remove" && decision.reason.kind === "pod-gone")
+        wrong(sandbox.podUid, "a sandbox");
+    for (const { directory, decision } of plan.containers?.podLogs ?? [])
+      if (decision.kind === "remove") wrong(directory.uid, "logs");
+    const goingImages = new Set((plan.images?.candidates ?? []).map(({ image }) => image.id));
+    const named = this.source === "kubelet-api" ? [...this.#pods.keys()] : [];
+    for (const uid of named) if (goingImages.has(idOf(uid))) wrong(uid, "the image");
+    return faults;
+  }
+
+  #apply(plan: Plan): void {
+    const gone = new Set<string>();
+    for (const { container, decision } of plan.containers?.containers ?? [])
+      if (decision.kind === "remove") gone.add(container.id);
+    for (const { sandbox, decision } of plan.containers?.sandboxes ?? [])
+      if (decision.kind === "remove") gone.add(sandbox.id);
+    for (const { directory, decision } of plan.containers?.podLogs ?? [])
+      if (decision.kind === "remove") this.#logs.delete(directory.uid);
+    this.#containers = this.#containers.filter(({ id }) => !gone.has(id));
+    this.#sandboxes = this.#sandboxes.filter(({ id }) => !gone.has(id));
+    this.#images = this.#images.filter(
+      ({ id }) => !(plan.images?.candidates ?? []).some(({ image }) => image.id === id),
+    );
+  }
+}
