@@ -21,7 +21,8 @@ import { snapshot } from "./commands/snapshot.ts";
 import { status } from "./commands/status.ts";
 import { version } from "./commands/version.ts";
 import { keepBaseline } from "./keep/baseline.ts";
-import { keepCheck, keepList } from "./keep/list.ts";
+import { keepAdd, keepRemove } from "./keep/edit.ts";
+import { keepCheck, keepList, keepTest } from "./keep/list.ts";
 
 export const commands: readonly Command[] = [
   run,
@@ -40,6 +41,9 @@ export const commands: readonly Command[] = [
   release,
   keepList,
   keepCheck,
+  keepAdd,
+  keepRemove,
+  keepTest,
   keepBaseline,
   doctor,
   config,

@@ -62,13 +62,19 @@ export interface AgentRun {
 }
 
 export interface Tools {
+  readonly userId: number;
   /** The wall clock. */
   now(): Instant;
   hostName(): string;
   hold(config: Config): HoldPlaces;
   /** The keep rules as a pass would read them now, without any runtime. Never rejects for what is wrong in them. */
   keepRules(config: Config): Promise<KeepRules>;
-  baseline(config: Config): BaselineFile;
+  /** A file of the keep directory. */
+  keepFile(config: Config, name: string): KeepFile;
+  /** When `keep baseline --once` wrote its list; `null`: not yet. */
+  stamp(config: Config): string | null;
+  /** Throws `StoreError` where the state directory cannot keep it. */
+  setStamp(config: Config, text: string): void;
   /** Throws `HostError` where the file is no archive of images. */
   archivedImages(path: string): Promise<readonly ArchivedImage[]>;
   /** Whole or not at all. Throws `HostError` of kind `write`. */
@@ -105,22 +111,16 @@ export interface ArchivedImage {
   readonly names: readonly string[];
 }
 
-/** `baseline.list` of the keep directory, and the stamp in the state directory that says that it was made. */
-export interface BaselineFile {
+export interface KeepFile {
   readonly path: string;
   /** `null`: there is none. Throws `HostError` where it cannot be read. */
   read(): string | null;
-  /** Throws `HostError` of kind `write`. */
+  /** Whole or not at all. Throws `HostError` of kind `write`. */
   write(text: string): void;
-  /** When `--once` wrote it; `null`: not yet. */
-  stamp(): string | null;
-  /** Throws `StoreError` where the state directory cannot keep it. */
-  setStamp(text: string): void;
 }
 
 /** What `doctor` looks at; nothing here changes anything. */
 export interface Machine {
-  readonly userId: number;
   /** "" where it cannot be read. */
   bootId(): string;
   /** The configured socket, or every well-known one that is there, each real one once. */

@@ -5,7 +5,7 @@ import { realpath } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
 
-import type { BaselineFile, KubeletFact, Machine, SocketFact, Tools } from "../cli/openers.ts";
+import type { KeepFile, KubeletFact, Machine, SocketFact, Tools } from "../cli/openers.ts";
 import type { Config } from "../config/config.ts";
 import { probeEndpoint } from "../cri/discover.ts";
 import { parseEndpoint, wellKnownSockets } from "../cri/endpoint.ts";
@@ -50,12 +50,15 @@ export function toolsOf(world: ToolsWorld): Tools {
       store.close();
       return keepRulesOf(config, keepDirectories);
     },
-    baseline: (config) => baselineOf(config, world),
+    userId: world.userId,
+    keepFile,
+    stamp: (config) => stampOf(config, world),
+    setStamp,
     archivedImages,
     writeFile: writeAnswerFile,
     askAgent: ({ paths }, path) =>
       askAgent({ socketPath: join(paths.runDir, CONTROL_SOCKET), path, timeoutMs: ANSWER_MS }),
-    machine: (config) => machineOf(config, world),
+    machine: machineOf,
     walkDirectories,
   };
 }
@@ -69,33 +72,32 @@ const stateOf = ({ paths }: Config, { notify }: ToolsWorld): StoreReader =>
 
 const STAMP = "keep-baseline-written-at";
 
-function baselineOf(config: Config, world: ToolsWorld): BaselineFile {
-  const path = join(config.paths.keepDir, "baseline.list");
-  return {
-    path,
-    read: () => textOf(path),
-    write: (text) => writeWholeFile(path, text),
-    stamp: () => {
-      const store = stateOf(config, world);
-      const stamp = store.setting(STAMP);
-      store.close();
-      return stamp;
-    },
-    setStamp: (text) => {
-      const file = new StateFile({
-        directory: config.paths.stateDir,
-        files: stateFiles,
-        now: () => readClocks().wall,
-      });
-      const failure = file.setSetting(STAMP, text);
-      file.close();
-      if (failure !== null)
-        throw new StoreError(
-          "write",
-          `keeping the stamp of keep baseline --once in ${config.paths.stateDir} failed: ${failure}; the list is written, and would be written again on the next boot`,
-        );
-    },
-  };
+function keepFile({ paths }: Config, name: string): KeepFile {
+  const path = join(paths.keepDir, name);
+  return { path, read: () => textOf(path), write: (text) => writeWholeFile(path, text) };
+}
+
+function stampOf(config: Config, world: ToolsWorld): string | null {
+  const store = stateOf(config, world);
+  const stamp = store.setting(STAMP);
+  store.close();
+  return stamp;
+}
+
+function setStamp(config: Config, text: string): void {
+  const { stateDir } = config.paths;
+  const file = new StateFile({
+    directory: stateDir,
+    files: stateFiles,
+    now: () => readClocks().wall,
+  });
+  const failure = file.setSetting(STAMP, text);
+  file.close();
+  if (failure !== null)
+    throw new StoreError(
+      "write",
+      `keeping the stamp of keep baseline --once in ${stateDir} failed: ${failure}; the list is written, and would be written again on the next boot`,
+    );
 }
 
 function textOf(path: string): string | null {
@@ -107,9 +109,8 @@ function textOf(path: string): string | null {
   }
 }
 
-function machineOf(config: Config, world: ToolsWorld): Machine {
+function machineOf(config: Config): Machine {
   return {
-    userId: world.userId,
     bootId: () => readClocks().bootId,
     sockets: () => socketFacts(config.endpoints.runtime),
     directory: directoryFact,

@@ -6,22 +6,14 @@ import { printedJson } from "../../report/document/json.ts";
 import { auditTable } from "../../report/table/audit.ts";
 import { ALL_OPTION, type Command, screenFor, textOf } from "../command.ts";
 import { exit } from "../exit.ts";
-import { shownNode } from "../read/node-plan.ts";
+import { shownNode, SNAPSHOT } from "../read/node-plan.ts";
 
 export const audit: Command = {
   name: "audit",
   summary: "what looks leaked or inconsistent, with commands to look closer",
   doc: "Images without a name, images that were removed and are still listed, bytes that no image explains, containers and sandboxes that Kubernetes did not make, references that no image carries, strays among the pod logs. CRI shows one namespace of the runtime only: what other clients keep there appears as unexplained bytes. Changes nothing, and exits 0 whatever it finds.",
   operands: [],
-  options: [
-    ALL_OPTION,
-    {
-      name: "snapshot",
-      placeholder: "FILE",
-      completes: "file",
-      help: "look through this file of crigc snapshot, offline",
-    },
-  ],
+  options: [ALL_OPTION, SNAPSHOT],
   json: true,
   readOnly: true,
   run: async (context, invocation) => {

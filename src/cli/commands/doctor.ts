@@ -49,7 +49,7 @@ async function examine(context: CommandContext): Promise<readonly DoctorCheck[]>
   const node = looked !== null && "prepared" in looked ? looked.prepared : null;
   return [
     config.check,
-    userCheck(machine.userId),
+    userCheck(context.open.userId),
     socket,
     ...nodeResults(looked, config.config),
     ...memoryChecks(context, { config: config.config, notices: looked?.notices ?? [] }),
@@ -135,6 +135,7 @@ function memoryChecks(
   const machine = context.open.machine(config);
   const store = context.open.state(config);
   const ledger = store.ledger();
+  const unread = store.failure === null ? [] : [`the ledger cannot be read (${store.failure})`];
   store.close();
   return [
     directoryCheck(
@@ -145,7 +146,7 @@ function memoryChecks(
       { name: "run-directory", path: runDir, flag: "--run-dir" },
       machine.directory(runDir),
     ),
-    ledgerCheck(ledger, notices),
+    ledgerCheck(ledger, notices.length > 0 ? notices : unread),
     clockCheck({ now: context.open.now(), bootId: machine.bootId(), ledger }),
   ];
 }

@@ -13,7 +13,7 @@ import {
 import { clean } from "../../report/terminal.ts";
 import { type Command, has, textOf } from "../command.ts";
 import { exit } from "../exit.ts";
-import { shownNode } from "../read/node-plan.ts";
+import { shownNode, SNAPSHOT } from "../read/node-plan.ts";
 import { thingsNamed } from "../read/resolve-reference.ts";
 
 export const explain: Command = {
@@ -23,12 +23,7 @@ export const explain: Command = {
   operands: [{ name: "REF", required: true, help: "an image, a container or a sandbox" }],
   options: [
     { name: "all-unused", placeholder: null, help: "explain what gc --all-unused would do" },
-    {
-      name: "snapshot",
-      placeholder: "FILE",
-      completes: "file",
-      help: "explain from this file of crigc snapshot, offline",
-    },
+    SNAPSHOT,
   ],
   json: true,
   readOnly: true,

@@ -4,22 +4,14 @@ import { printedJson } from "../../report/document/json.ts";
 import { entriesOf, imageListDocument, imageListTable } from "../../report/table/images.ts";
 import { ALL_OPTION, type Command, screenFor, textOf } from "../command.ts";
 import { exit } from "../exit.ts";
-import { shownNode } from "../read/node-plan.ts";
+import { shownNode, SNAPSHOT } from "../read/node-plan.ts";
 
 export const images: Command = {
   name: "images",
   summary: "images with size, first seen, last used, in use by, kept by",
   doc: "Looks at the node itself, and takes what is remembered from the ledger, with --compat kubelet too, where plans forget it. Changes nothing.",
   operands: [],
-  options: [
-    ALL_OPTION,
-    {
-      name: "snapshot",
-      placeholder: "FILE",
-      completes: "file",
-      help: "list the images of this file of crigc snapshot, offline",
-    },
-  ],
+  options: [ALL_OPTION, SNAPSHOT],
   json: true,
   readOnly: true,
   run: async (context, invocation) => {

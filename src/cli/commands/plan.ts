@@ -10,7 +10,7 @@ import { planTable } from "../../report/table/plan.ts";
 import { ALL_OPTION, type Command, type Invocation, screenFor, textOf } from "../command.ts";
 import { exit } from "../exit.ts";
 import { planExit } from "../pass-exit.ts";
-import { planNode } from "../read/node-plan.ts";
+import { planNode, SNAPSHOT } from "../read/node-plan.ts";
 import { forced, selectedBy, SELECTION_OPTIONS } from "../read/selection.ts";
 
 export const plan: Command = {
@@ -26,12 +26,7 @@ export const plan: Command = {
       placeholder: "DURATION",
       help: "plan as if every image had been first seen this much earlier",
     },
-    {
-      name: "snapshot",
-      placeholder: "FILE",
-      completes: "file",
-      help: "plan from this file of crigc snapshot, offline",
-    },
+    SNAPSHOT,
   ],
   json: true,
   readOnly: true,

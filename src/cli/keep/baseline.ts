@@ -9,7 +9,7 @@ import { counted } from "../../report/bytes.ts";
 import { clean } from "../../report/terminal.ts";
 import { type Command, type CommandContext, has, type Invocation } from "../command.ts";
 import { exit } from "../exit.ts";
-import type { BaselineFile } from "../openers.ts";
+import type { KeepFile } from "../openers.ts";
 
 export const keepBaseline: Command = {
   name: "keep baseline",
@@ -46,9 +46,9 @@ export const keepBaseline: Command = {
   readOnly: false,
   run: async (context, invocation) => {
     const archives = archivesOf(invocation);
-    const file = context.open.baseline(context.config);
+    const file = context.open.keepFile(context.config, "baseline.list");
     const once = has(invocation, "once");
-    const stamp = once ? file.stamp() : null;
+    const stamp = once ? context.open.stamp(context.config) : null;
     if (stamp !== null) {
       context.stdout(`The baseline of this node was written at ${clean(stamp)}; nothing to do.\n`);
       return exit.done;
@@ -78,7 +78,7 @@ function nothingListed(
 }
 
 interface Writing {
-  readonly file: BaselineFile;
+  readonly file: KeepFile;
   readonly images: readonly BaselineImage[];
   readonly before: readonly string[];
   readonly once: boolean;
@@ -93,7 +93,7 @@ function write(context: CommandContext, { file, images, before, once }: Writing)
       `crigc: warning: image ${clean(image.id)} is not in the baseline: its ID is no digest, and it has no tag\n`,
     );
   // After the list: a stamp without one would leave the node without a baseline for good.
-  if (once && !context.dryRun) file.setStamp(writtenAt);
+  if (once && !context.dryRun) context.open.setStamp(context.config, writtenAt);
   const named = images.length - unnamed.length;
   const names = context.dryRun ? "would name" : "now names";
   context.stdout(
@@ -113,7 +113,7 @@ function archivesOf(invocation: Invocation): readonly string[] {
 }
 
 /** A list that is damaged may have named more than can be read of it, so it is never silently replaced. */
-function patternsIn(file: BaselineFile): readonly string[] {
+function patternsIn(file: KeepFile): readonly string[] {
   const text = file.read();
   if (text === null) return [];
   const { rules, problems } = parseKeepFile(text, file.path);

@@ -1,5 +1,6 @@
 /** `crigc keep list` and `crigc keep check`: the keep rules in force, what each of them keeps, and whether they are valid. */
 
+import { ConfigError } from "../../model/errors.ts";
 import type { ImageLimits } from "../../model/limits.ts";
 import type { KeepProblem, Snapshot } from "../../model/snapshot.ts";
 import { imageNames, matchPattern } from "../../policy/keep-pattern.ts";
@@ -7,30 +8,26 @@ import { compileKeepRules, keepRuleMatches } from "../../policy/keep.ts";
 import { type SandboxNames, sandboxNames } from "../../policy/sandbox-image.ts";
 import { counted } from "../../report/bytes.ts";
 import { printedJson } from "../../report/document/json.ts";
+import { imageKeep } from "../../report/image-reasons.ts";
+import { imageName } from "../../report/names.ts";
 import {
   keepRulesDocument,
   type KeepRulesReport,
   keepRulesTable,
   type Protection,
 } from "../../report/table/keep.ts";
+import { tableLines } from "../../report/table/table.ts";
 import { clean } from "../../report/terminal.ts";
 import { type Command, textOf } from "../command.ts";
 import { exit } from "../exit.ts";
-import { planNode } from "../read/node-plan.ts";
+import { planNode, SNAPSHOT } from "../read/node-plan.ts";
 
 export const keepList: Command = {
   name: "keep list",
   summary: "the keep rules in force and what each of them matches on this node",
   doc: "A rule that matches nothing may be misspelt, so it is counted. Images that are kept without a rule follow: what the runtime pins, and what is known as the sandbox image, by the runtime, by configuration or by built-in patterns. Exit 2 where the rules are invalid, so that no image is removed.",
   operands: [],
-  options: [
-    {
-      name: "snapshot",
-      placeholder: "FILE",
-      completes: "file",
-      help: "the rules of this file of crigc snapshot, offline",
-    },
-  ],
+  options: [SNAPSHOT],
   json: true,
   readOnly: true,
   run: async (context, invocation) => {
@@ -48,6 +45,59 @@ export const keepList: Command = {
     return report.problems.length === 0 ? exit.done : exit.usage;
   },
 };
+
+export const keepTest: Command = {
+  name: "keep test",
+  summary: "show which images a keep pattern or reference matches today",
+  doc: "Lists the images of this node that the pattern would keep, and what keeps each of them now. Changes nothing. Exits 8 if it matches no image.",
+  operands: [{ name: "PATTERN", required: true, help: "a keep pattern or an image reference" }],
+  options: [SNAPSHOT],
+  json: true,
+  readOnly: true,
+  run: async (context, invocation) => {
+    const [pattern = ""] = invocation.operands;
+    const { snapshot, plan } = await planNode(context, {
+      purpose: { kind: "all-unused" },
+      parts: { containers: "none", images: true },
+      snapshotFile: textOf(invocation, "snapshot"),
+    });
+    const compiled = compileKeepRules([{ pattern, source: "crigc keep test" }]);
+    const [problem] = compiled.problems;
+    if (problem !== undefined) {
+      const { message } = problem;
+      throw new ConfigError([
+        { source: "crigc keep test", text: pattern, message: `invalid pattern: ${message}` },
+      ]);
+    }
+    const matches = Array.from(keepRuleMatches(compiled, snapshot.images), ([rule, images]) => ({
+      rule,
+      images,
+    }));
+    const images = matches.flatMap((match) => match.images);
+    if (invocation.output === "json")
+      context.stdout(
+        printedJson(
+          keepRulesDocument({ rules: matches, protections: [], problems: [], matched: true }),
+        ),
+      );
+    else {
+      const keptBy = new Map(plan.images?.kept.map(({ image, reason }) => [image.id, reason]));
+      const rows = images.map((image) => {
+        const reason = keptBy.get(image.id);
+        return [imageName(image), reason === undefined ? "nothing" : imageKeep.text(reason)];
+      });
+      context.stdout(`${clean(pattern)} matches ${counted(images.length, "image")}.\n`);
+      if (rows.length > 0)
+        context.stdout(`${tableLines(TEST_COLUMNS, rows, context.screen).join("\n")}\n`);
+    }
+    return images.length > 0 ? exit.done : exit.unknown;
+  },
+};
+
+const TEST_COLUMNS = [
+  { title: "IMAGE", minimumWidth: 16, cut: "middle" },
+  { title: "KEPT NOW BY", minimumWidth: 16 },
+] as const;
 
 export function matchedRules(
   snapshot: Snapshot,

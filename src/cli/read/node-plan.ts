@@ -8,7 +8,14 @@ import type { Purpose } from "../../model/plan.ts";
 import type { Duration } from "../../model/time.ts";
 import type { Parts } from "../../policy/decide.ts";
 import { clean } from "../../report/terminal.ts";
-import type { CommandContext } from "../command.ts";
+import type { CommandContext, CommandOption } from "../command.ts";
+
+export const SNAPSHOT: CommandOption = {
+  name: "snapshot",
+  placeholder: "FILE",
+  completes: "file",
+  help: "read this file of crigc snapshot instead of the node",
+};
 
 export interface PlanRequest {
   readonly purpose: Purpose;

@@ -1,6 +1,8 @@
 // doctor as a whole: which checks there are, which are skipped because of others, and the exit code.
 
 import { describe, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 
 import type { DirectoryFact, Openers, SocketFact } from "../../../src/cli/openers.ts";
 import { HostError, RuntimeError } from "../../../src/model/errors.ts";
@@ -29,6 +31,8 @@ interface Machine {
   readonly directory?: DirectoryFact;
   readonly words?: readonly string[];
   readonly files?: Readonly<Record<string, string>>;
+  /** A state directory. */
+  readonly state?: string;
 }
 
 const state = scratch();
@@ -50,14 +54,14 @@ async function doctor(machine: Machine = {}) {
     files: machine.files ?? {},
     open: {
       now: () => NOW,
+      userId: 0,
       node: machine.node ?? wellNode(),
-      state: () => read(state).reader,
+      state: () => read(machine.state ?? state).reader,
       keepRules: async () => ({ rules: [], problems: [], directoriesRead: [] }),
       askAgent: async () => {
         throw new HostError("http", "there is no such socket");
       },
       machine: () => ({
-        userId: 0,
         bootId: () => "boot-1",
         sockets: async () => machine.sockets ?? [answering],
         directory: () => machine.directory ?? room,
@@ -119,6 +123,14 @@ describe("doctor", () => {
     expect(results.get("socket")).toBe("failed");
     expect(results.get("node")).toBe("skipped");
     expect(results.get("clock")).toBe("ok");
+  });
+
+  test("warns of a ledger that cannot be read although no runtime was asked for a plan", async () => {
+    const broken = scratch();
+    writeFileSync(join(broken, "crigc.db"), "no database at all\n".repeat(500));
+    const { results } = await doctor({ sockets: [], state: broken });
+    expect(results.get("node")).toBe("skipped");
+    expect(results.get("ledger")).toBe("warning");
   });
 
   test("where a list fails exits 8 with the runtime's word", async () => {

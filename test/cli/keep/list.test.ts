@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 
-import type { ArchivedImage, BaselineFile } from "../../../src/cli/openers.ts";
+import type { ArchivedImage, KeepFile } from "../../../src/cli/openers.ts";
 import { HostError, RuntimeError, StoreError } from "../../../src/model/errors.ts";
 import type { KeepRules } from "../../../src/model/snapshot.ts";
 import { parseKeepFile } from "../../../src/policy/keep-file.ts";
@@ -18,6 +18,36 @@ const noRules: KeepRules = { rules: [], problems: [], directoriesRead: [] };
 const rulesOf = (text: string): KeepRules => ({
   ...noRules,
   ...parseKeepFile(text, "/etc/crigc/keep.d/a.list"),
+});
+
+describe("keep test", () => {
+  const tried = async (...words: readonly string[]) => {
+    const { node } = openNodeOf({
+      snapshot: { images: [app, pinned], keep: rulesOf("registry.example/app\n") },
+    });
+    return crigc(["keep", "test", ...words], { open: { node } });
+  };
+
+  test("lists what a pattern matches and what keeps each image now", async () => {
+    const { code, stdout } = await tried("registry.example/*");
+    expect(code).toBe(0);
+    expect(stdout).toContain("registry.example/* matches 2 images.");
+    expect(stdout).toMatch(/app.* keep rule registry.example\/app/);
+    expect(stdout).toMatch(/pinned.* pinned in the runtime/);
+  });
+
+  test("exits 8 if the pattern matches no image, and 2 if it is invalid", async () => {
+    expect(await tried("registry.example/gone")).toMatchObject({ code: 8 });
+    expect(await tried("not valid")).toMatchObject({ code: 2 });
+  });
+
+  test("names the matched images in JSON", async () => {
+    const { stdout } = await tried("registry.example/app", "-o", "json");
+    expect(JSON.parse(stdout)).toMatchObject({
+      kind: "KeepRules",
+      rules: [{ pattern: "registry.example/app", images: [{ id: app.id }] }],
+    });
+  });
 });
 
 describe("keep list", () => {
@@ -130,21 +160,21 @@ interface Surroundings {
 async function baseline(words: readonly string[], around: Surroundings = {}) {
   let text = around.text ?? null;
   let stamp = around.stamp ?? null;
-  const file: BaselineFile = {
+  const file: KeepFile = {
     path: "/etc/crigc/keep.d/baseline.list",
     read: () => text,
     write: (next) => void (text = next),
-    stamp: () => stamp,
-    setStamp: (next) => {
-      if (around.stampFails === true) throw new StoreError("full", "the state directory is full");
-      stamp = next;
-    },
   };
   const { node } = openNodeOf({ snapshot: around.images ?? { images: [app, pause] } });
   const ran = await crigc(["keep", "baseline", ...words], {
     open: {
       now: () => NOW,
-      baseline: () => file,
+      keepFile: () => file,
+      stamp: () => stamp,
+      setStamp: (_, next) => {
+        if (around.stampFails === true) throw new StoreError("full", "the state directory is full");
+        stamp = next;
+      },
       node:
         around.noRuntime === true
           ? async () => {

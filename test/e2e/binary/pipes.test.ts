@@ -123,6 +123,10 @@ describe("a reader that leaves early", () => {
 const OPERANDS: Readonly<Record<string, string | null>> = {
   run: null,
   gc: "--dry-run",
+  rm: `--dry-run ${imageIdOf(0)}`,
+  "keep add": "r.example/kept",
+  "keep remove": "r.example/kept",
+  "keep test": "registry.example/team/**",
   explain: imageIdOf(0),
   status: null,
   report: "--html -",

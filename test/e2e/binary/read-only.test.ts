@@ -106,6 +106,10 @@ describe("with --dry-run", () => {
     install: ["--root", join(home, "tree"), "--init=systemd", "--baseline"],
     uninstall: ["--root", join(home, "tree"), "--purge"],
     "keep baseline": ["--once", "--replace"],
+    "keep add": ["r.example/used"],
+    "keep remove": ["r.example/listed"],
+    "keep test": ["r.example/used"],
+    rm: [imageIdOf("unused")],
     "print daemonset": [`--image=r.example/crigc@${imageIdOf("crigc")}`, "--image-store=/images"],
     completion: ["bash"],
   });
@@ -116,6 +120,7 @@ describe("with --dry-run", () => {
     await it.crigc("install", "--root", join(it.home, "tree"), "--init=none");
     await it.crigc("gc", "--images");
     await it.crigc("hold", "2h");
+    await it.within({}, "keep", "add", "r.example/listed");
     const before = stateOf(it.home);
     const wrong: Record<string, string> = {};
     for (const { name } of commands.filter((command) => command.name !== "run")) {

@@ -1,0 +1,83 @@
+// keep add and keep remove: one file, which says who added a pattern and when, and is never damaged further.
+
+import { expect, test } from "bun:test";
+
+import { parseKeepFile } from "../../../src/policy/keep-file.ts";
+import { NOW } from "../../support/build/values.ts";
+import { crigc } from "../world.ts";
+
+const path = "/etc/crigc/keep.d/crigc.list";
+
+async function keep(words: readonly string[], before: string | null = null, env = {}) {
+  let text = before;
+  const ran = await crigc(["keep", ...words], {
+    env,
+    open: {
+      now: () => NOW,
+      userId: 0,
+      keepFile: () => ({ path, read: () => text, write: (next) => void (text = next) }),
+    },
+  });
+  const patterns = parseKeepFile(text ?? "#", path).rules.map(({ pattern }) => pattern);
+  return { ...ran, text, patterns };
+}
+
+test("a pattern that is added stands in the file with who added it and when", async () => {
+  const added = await keep(["add", "nginx", "registry.example/**"], null, { SUDO_USER: "anna" });
+  expect(added).toMatchObject({ code: 0, patterns: ["nginx", "registry.example/**"] });
+  expect(added.text).toMatch(/# added by anna at 20\d\d-\d\d-\d\dT[\d:.]+Z\nnginx\n/);
+  expect(parseKeepFile(added.text ?? "", path).problems).toEqual([]);
+});
+
+test("a pattern is added once, and what stands in the file stays, comments too", async () => {
+  const first = await keep(["add", "nginx"], "# ours\nredis # the cache\n");
+  expect(first.patterns).toEqual(["redis", "nginx"]);
+  const second = await keep(["add", "nginx", "nginx"], first.text);
+  expect(second.text).toBe(first.text);
+  expect(second.text).toContain("# ours\nredis # the cache\n");
+});
+
+test("a pattern that is removed goes with its comment, and nothing else does", async () => {
+  const three = await keep(["add", "a/one", "a/two", "a/three"]);
+  const two = await keep(["remove", "a/two"], three.text);
+  expect(two).toMatchObject({ code: 0, patterns: ["a/one", "a/three"] });
+  expect(two.text?.match(/# added by/g)).toHaveLength(2);
+  const none = await keep(["remove", "a/one", "a/three"], two.text);
+  expect(none).toMatchObject({ code: 0, patterns: [] });
+  expect(none.text).not.toBe("");
+  expect(parseKeepFile(none.text ?? "", path).problems).toEqual([]);
+});
+
+test("a file that was cut short after keep add is noticed", async () => {
+  const { text } = await keep(["add", "a/one", "a/two"]);
+  const cut = (text ?? "").slice(0, -8);
+  expect(parseKeepFile(cut, path).problems).not.toEqual([]);
+  const refused = await keep(["add", "a/three"], cut);
+  expect(refused).toMatchObject({ code: 2, text: cut });
+  expect(refused.stderr).toContain("repair");
+});
+
+test("an invalid pattern adds nothing, not even the valid ones beside it", async () => {
+  const refused = await keep(["add", "nginx", "not valid"]);
+  expect(refused).toMatchObject({ code: 2, text: null });
+  expect(refused.stderr).toContain("invalid pattern");
+});
+
+test("removing a pattern that is not in the file changes nothing and exits 8", async () => {
+  const { text } = await keep(["add", "a/one"]);
+  const refused = await keep(["remove", "a/one", "a/two"], text);
+  expect(refused).toMatchObject({ code: 8, text });
+  expect(refused.stderr).toContain("pattern a/two not found");
+});
+
+test("a dry run writes nothing and says what it would be", async () => {
+  const dry = await keep(["add", "nginx", "--dry-run"]);
+  expect(dry).toMatchObject({ code: 0, text: null });
+  expect(dry.stdout).toContain("1 pattern added");
+});
+
+test("a user name that could not stand in a comment is replaced by the user's number", async () => {
+  const { text } = await keep(["add", "nginx"], null, { SUDO_USER: "x\nr.example/**" });
+  expect(text).toContain("# added by user 0 at");
+  expect(parseKeepFile(text ?? "", path).rules).toHaveLength(1);
+});
