@@ -10,7 +10,7 @@ import { duration } from "../model/time.ts";
 import { distinctImages } from "../policy/image-index.ts";
 import { imageUseOf } from "../policy/image-use.ts";
 import { childStillThere } from "../policy/layer-order.ts";
-import { type Progress, targetsMet } from "../policy/progress.ts";
+import { metAfterAll, type Progress, targetsMet } from "../policy/progress.ts";
 import { targetReach } from "../policy/reach.ts";
 import { storeFilesystem } from "../policy/targets.ts";
 import { FreshJudgement } from "./fresh-judgement.ts";
@@ -48,6 +48,8 @@ class ImageRemovals {
   readonly #ghosts: Image[] = [];
   readonly #removed = new Set<ImageId>();
   #error: string | null = null;
+  /** The plan's; with sizes as reported, as the disk asks for them after removals for age. */
+  #targets: readonly ImageTarget[];
   /** The lists by which images were counted. */
   #counted: Snapshot;
 
@@ -56,6 +58,7 @@ class ImageRemovals {
     this.#execution = execution;
     this.#signal = signal;
     this.#counted = snapshot;
+    this.#targets = plan.targets;
     const store = storeFilesystem(snapshot);
     this.#meter = new Meter({
       disk,
@@ -106,7 +109,8 @@ class ImageRemovals {
       return this.#items.length > 0 ? "target-reached" : "nothing-to-do";
     if (limits.accounting === "reported") {
       this.#meter.countForTargets();
-      if (this.#items.length > 0 && !(await this.#meter.stillAsks())) return "target-reached";
+      if (this.#items.length > 0) this.#targets = await this.#meter.targetsNow();
+      if (this.#targets.length === 0) return "target-reached";
     }
     // What went for its age was not waited for, and its space counts.
     if (this.#settler.release() === "delayed" && this.#items.length > 0 && this.#mayWait())
@@ -121,7 +125,7 @@ class ImageRemovals {
       if (this.#mayGainElsewhere() && this.#stall.gainsNothing())
         return this.#reached() ?? "no-gain";
     }
-    return this.#reached() ?? "candidates-exhausted";
+    return metAfterAll(this.#targets, this.#progress()) ?? "candidates-exhausted";
   }
 
   /** Whether removals may gain nothing for ever where it is full; what else asks (a count, a budget) is not about a disk. */
@@ -132,7 +136,7 @@ class ImageRemovals {
   }
 
   #reached(): ImageEnd | null {
-    return targetsMet(this.#execution.plan.targets, this.#progress());
+    return targetsMet(this.#targets, this.#progress());
   }
 
   #progress(): Progress {
@@ -141,7 +145,7 @@ class ImageRemovals {
 
   /** Only space on a disk is worth waiting for: a count is there at once, and a budget goes by what is told of the removal. */
   #mayWait(): boolean {
-    const ofDisks = this.#execution.plan.targets.filter(isOfDisk);
+    const ofDisks = this.#targets.filter(isOfDisk);
     return ofDisks.length > 0 && targetsMet(ofDisks, this.#progress()) === null;
   }
 

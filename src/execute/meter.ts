@@ -78,14 +78,22 @@ export class Meter {
     this.#removed = 0;
   }
 
-  /** Whether the disk, read again after removals for age, still asks; the kubelet reads it only then. */
-  async stillAsks(): Promise<boolean> {
+  /**
+   * The targets as the disk asks for them now, read again after removals for age, as the kubelet does; empty: it no longer asks.
+   */
+  async targetsNow(): Promise<readonly ImageTarget[]> {
     await this.#read();
-    return this.#input.targets.some(
-      (target) =>
-        target.kind !== "available-bytes" ||
-        (this.#readings.get(target.device)?.availableBytes ?? 0n) < target.relievedBytes,
-    );
+    const targets = this.#input.targets.flatMap((target): readonly ImageTarget[] => {
+      if (target.kind !== "available-bytes") return [target];
+      const reading = this.#readings.get(target.device);
+      if (reading === undefined) return [target];
+      const { availableBytes, capacityBytes } = reading;
+      const available = availableBytes < capacityBytes ? availableBytes : capacityBytes;
+      if (available >= target.relievedBytes) return [];
+      return [{ ...target, wantedBytes: target.availableBytes - available }];
+    });
+    this.#wantedBytes = wantedOf(targets);
+    return targets;
   }
 
   async beforeRemoval(): Promise<void> {

@@ -33,6 +33,10 @@ export function targetsMet(targets: readonly ImageTarget[], progress: Progress):
   );
 }
 
+/** The same where no candidate is left: with sizes as reported nothing had to go where nothing was wanted. */
+export const metAfterAll = (targets: readonly ImageTarget[], progress: Progress): Met | null =>
+  targetsMet(targets, { ...progress, removed: Math.max(1, progress.removed) });
+
 function targetMet(target: ImageTarget, progress: Progress): Met | null {
   switch (target.kind) {
     case "available-bytes":

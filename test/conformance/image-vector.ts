@@ -29,6 +29,8 @@ export interface ImageVector {
     readonly maximumAgeMs: number;
   };
   readonly filesystem: { readonly capacityBytes: number; readonly availableBytes: number };
+  /** Whether the disk shows at once what was removed; by default it stays as it is. */
+  readonly isStatFresh?: boolean;
   readonly images: readonly {
     readonly id: string;
     readonly repoTags: readonly string[];
@@ -74,8 +76,8 @@ export async function effectOf(vector: ImageVector): Promise<ImageEffect> {
       availableBytes: BigInt(vector.filesystem.availableBytes),
     }),
     refuses: new Set(vector.images.filter((one) => one.removeFails === true).map((one) => one.id)),
-    // The disk of a vector stays as it is: the kubelet went by sizes.
-    freed: () => 0n,
+    // The kubelet goes by sizes; the disk it reads once more, after removals for age.
+    freed: ({ sizeBytes }) => (vector.isStatFresh === true ? sizeBytes : 0n),
     wall: time(vector.now),
     startedAt: time(vector.agentStartedAt),
     limits: limitsOf(vector),
