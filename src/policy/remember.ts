@@ -1,5 +1,6 @@
 /** What is remembered after an observation: the next ledger, from the one before and what was seen. */
 import type { ContainerId, ImageId, PodUid, SandboxId } from "../model/ids.ts";
+import { withEntry, withoutKey } from "../model/layered-map.ts";
 import type {
   ContainerRecord,
   ImageRecord,
@@ -51,16 +52,16 @@ export function remember(input: Remember): Ledger {
 
 /** Ends the records of images that were removed, so that one that comes back is new. */
 export function forgetImages(ledger: Ledger, removed: Iterable<ImageId>): Ledger {
-  const images = new Map(ledger.images);
-  for (const id of removed) images.delete(id);
-  return { ...ledger, images };
+  let { images } = ledger;
+  for (const id of removed) images = withoutKey(images, id);
+  return images === ledger.images ? ledger : { ...ledger, images };
 }
 
 /** Ends the records of images that a whole list does not name; the same ledger where it names all of them. */
 export function forgetUnlisted(ledger: Ledger, listed: readonly Pick<Image, "id">[]): Ledger {
   const there = new Set(listed.map(({ id }) => id));
-  const gone = [...ledger.images.keys()].filter((id) => !there.has(id));
-  return gone.length === 0 ? ledger : forgetImages(ledger, gone);
+  const images = new Map([...ledger.images].filter(([id]) => there.has(id)));
+  return images.size === ledger.images.size ? ledger : { ...ledger, images };
 }
 
 /** Takes a record back that was forgotten for a removal that was refused; under other names it is another image by now. */
@@ -71,7 +72,7 @@ export function recallImage(ledger: Ledger, id: ImageId, before: ImageRecord): L
     since === undefined || since.lastUsedAt === null
       ? before
       : { ...before, lastUsedAt: since.lastUsedAt, lastUsedWatched: since.lastUsedWatched };
-  return { ...ledger, images: new Map(ledger.images).set(id, record) };
+  return { ...ledger, images: withEntry(ledger.images, id, record) };
 }
 
 /** Containers that we removed ourselves did not vanish: no grace begins because of them. */
@@ -102,7 +103,7 @@ export function rememberGhost(
     attempts,
     retryWatched: watched(ledger.watched + BigInt(pauseHours) * NS_PER_HOUR),
   };
-  return { ...ledger, images: new Map(ledger.images).set(image.id, { ...record, ghost }) };
+  return { ...ledger, images: withEntry(ledger.images, image.id, { ...record, ghost }) };
 }
 
 /** What a pass learned of how the runtime frees space. */

@@ -2,6 +2,7 @@
 
 import { StoreError } from "../model/errors.ts";
 import { rowJson } from "../model/exact-json.ts";
+import { changedKeys } from "../model/layered-map.ts";
 import { emptyLedger, type ImageRecord, type Ledger } from "../model/ledger.ts";
 import type { Codec } from "./codec.ts";
 import {
@@ -90,6 +91,8 @@ export function ledgerChanges(next: Ledger, previous: Ledger): LedgerChanges {
     kind: "images",
     after: next.images,
     before: previous.images,
+    // Which images were in use at the last look stands in the state: with another look every row may change.
+    only: isEqual(lastUse, lastUseBefore) ? changedKeys(next.images, previous.images) : null,
     isSame: (after, before) => {
       const inUse = isLast(after, lastUse);
       if (inUse !== isLast(before, lastUseBefore)) return false;
@@ -103,6 +106,7 @@ export function ledgerChanges(next: Ledger, previous: Ledger): LedgerChanges {
         kind,
         after: next[kind],
         before: previous[kind],
+        only: null,
         isSame: isEqual,
         document: (value) => codecs[kind].value.write(value),
       });
@@ -118,18 +122,31 @@ interface MapChange<Value> {
   readonly kind: MapName;
   readonly after: ReadonlyMap<string, Value>;
   readonly before: ReadonlyMap<string, Value>;
+  /** Keys under which the maps may differ; `null`: every one. */
+  readonly only: Iterable<string> | null;
   readonly isSame: (after: Value, before: Value) => boolean;
   readonly document: (value: Value) => unknown;
 }
 
 function addChanges<Value>({ puts, drops }: MutableChanges, change: MapChange<Value>): void {
   const { kind, after, before, isSame, document } = change;
-  for (const [id, value] of after) {
+  for (const [id, value] of change.only === null ? after : entriesOf(after, change.only)) {
     const known = before.get(id);
     if (known === undefined || !isSame(value, known))
       puts.push([kind, id, rowJson(document(value))]);
   }
-  for (const id of before.keys()) if (!after.has(id)) drops.push([kind, id]);
+  for (const id of change.only ?? before.keys())
+    if (before.has(id) && !after.has(id)) drops.push([kind, id]);
+}
+
+function* entriesOf<Value>(
+  map: ReadonlyMap<string, Value>,
+  keys: Iterable<string>,
+): Iterable<readonly [string, Value]> {
+  for (const key of keys) {
+    const value = map.get(key);
+    if (value !== undefined) yield [key, value];
+  }
 }
 
 const stateText = (ledger: Ledger, lastUse: LastUse | null): string =>

@@ -1,0 +1,84 @@
+/** A map of which each version shares what did not change: one entry more or less does not copy ten thousand. */
+
+/** Versions differ from their base in so many entries at most; the next one is a base of its own. */
+const OVERLAY_MAX = 128;
+const GONE = Symbol("gone");
+
+type Overlay<K, V> = ReadonlyMap<K, V | typeof GONE>;
+
+/** `map` with the entry, which stays as it is. */
+export const withEntry = <K, V>(map: ReadonlyMap<K, V>, key: K, value: V): ReadonlyMap<K, V> =>
+  changed(map, key, value);
+
+/** `map` without the key; the same map where it is not there. */
+export const withoutKey = <K, V>(map: ReadonlyMap<K, V>, key: K): ReadonlyMap<K, V> =>
+  map.has(key) ? changed(map, key, GONE) : map;
+
+/** Keys under which two versions may differ; `null`: they share no base, so every key may. */
+export function changedKeys<K, V>(
+  one: ReadonlyMap<K, V>,
+  other: ReadonlyMap<K, V>,
+): Iterable<K> | null {
+  const [a, b] = [layersOf(one), layersOf(other)];
+  return a.base === b.base ? new Set([...a.overlay.keys(), ...b.overlay.keys()]) : null;
+}
+
+interface Layers<K, V> {
+  readonly base: ReadonlyMap<K, V>;
+  readonly overlay: Overlay<K, V>;
+}
+
+const layersOf = <K, V>(map: ReadonlyMap<K, V>): Layers<K, V> =>
+  map instanceof LayeredMap ? map.layers : { base: map, overlay: new Map() };
+
+function changed<K, V>(map: ReadonlyMap<K, V>, key: K, value: V | typeof GONE): ReadonlyMap<K, V> {
+  const { base, overlay } = layersOf(map);
+  const layered = new LayeredMap({ base, overlay: new Map(overlay).set(key, value) });
+  return layered.layers.overlay.size <= OVERLAY_MAX ? layered : new Map(layered);
+}
+
+class LayeredMap<K, V> implements ReadonlyMap<K, V> {
+  readonly layers: Layers<K, V>;
+  readonly size: number;
+
+  constructor(layers: Layers<K, V>) {
+    this.layers = layers;
+    let { size } = layers.base;
+    for (const [key, value] of layers.overlay)
+      size += Number(value !== GONE) - Number(layers.base.has(key));
+    this.size = size;
+  }
+
+  get(key: K): V | undefined {
+    const own = this.layers.overlay.get(key);
+    if (own === undefined) return this.layers.base.get(key);
+    return own === GONE ? undefined : own;
+  }
+
+  has(key: K): boolean {
+    const own = this.layers.overlay.get(key);
+    return own === undefined ? this.layers.base.has(key) : own !== GONE;
+  }
+
+  *entries(): MapIterator<[K, V]> {
+    const { base, overlay } = this.layers;
+    for (const entry of base) if (!overlay.has(entry[0])) yield entry;
+    for (const [key, value] of overlay) if (value !== GONE) yield [key, value];
+  }
+
+  *keys(): MapIterator<K> {
+    for (const [key] of this.entries()) yield key;
+  }
+
+  *values(): MapIterator<V> {
+    for (const [, value] of this.entries()) yield value;
+  }
+
+  forEach(visit: (value: V, key: K, map: ReadonlyMap<K, V>) => void): void {
+    for (const [key, value] of this.entries()) visit(value, key, this);
+  }
+
+  [Symbol.iterator](): MapIterator<[K, V]> {
+    return this.entries();
+  }
+}
