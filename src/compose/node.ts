@@ -3,6 +3,7 @@
 import type { OpenCollector, OpenNode } from "../cli/openers.ts";
 import type { Config } from "../config/config.ts";
 import type { CallRecord } from "../cri/channel.ts";
+import { Backoff } from "../execute/backoff.ts";
 import { LogUsers } from "../execute/log-users.ts";
 import type { LedgerMemory } from "../execute/ports.ts";
 import { readHold } from "../host/hold.ts";
@@ -89,7 +90,8 @@ export function engineOf(parts: EngineParts): Engine {
     remover: config().dryRun
       ? noRemover
       : logDeleter({ podLogsDirectory: podLogsDir, containerLogsDirectory: containerLogsDir }),
-    logUsers: new LogUsers(reader),
+    logUsers: new LogUsers(reader, timer),
+    backoff: new Backoff(timer),
     hooks: { get: sendHook },
     journal: parts.journal,
     lock: passLock(parts),
@@ -166,7 +168,7 @@ const noRemover: Engine["remover"] = {
   removeContainerLogs: refuse,
   removeLegacyLink: refuse,
   removePodLogs: refuse,
-  entriesUsed: refuse,
+  placesOf: refuse,
 };
 
 function passLock(parts: EngineParts): PassLock {

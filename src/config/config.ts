@@ -1,6 +1,6 @@
 /** The configuration that everything else works with: typed, in the units of the model, with each value's source. */
 import type { Compat, Limits } from "../model/limits.ts";
-import { type Duration, duration } from "../model/time.ts";
+import { type Duration, duration, hours } from "../model/time.ts";
 import type { FieldName, Values } from "./fields.ts";
 import type { Merged, Sourced } from "./merge.ts";
 import type { Validated } from "./validate.ts";
@@ -69,7 +69,7 @@ export interface ConfigParts {
 export function configOf(parts: ConfigParts): Config {
   const { values } = parts.validated;
   return {
-    limits: limitsOf(parts.validated),
+    limits: limitsOf(parts.validated, parts.merged),
     endpoints: { runtime: values.containerRuntimeEndpoint, image: values.imageServiceEndpoint },
     requestTimeout: values.runtimeRequestTimeout,
     periods: periodsOf(values),
@@ -89,7 +89,7 @@ export function configOf(parts: ConfigParts): Config {
   };
 }
 
-function limitsOf({ values, thresholds }: Validated): Limits {
+function limitsOf({ values, thresholds }: Validated, merged: Merged): Limits {
   const { compat } = values;
   const asKubelet = compat === "kubelet";
   return {
@@ -115,6 +115,10 @@ function limitsOf({ values, thresholds }: Validated): Limits {
       minimumAge: values.minimumContainerTTLDuration,
       maximumPerPodContainer: values.maximumDeadContainersPerContainer,
       maximumContainers: values.maximumDeadContainers,
+      stopGraceMax:
+        asKubelet && !isGiven(merged.maxStopGracePeriod)
+          ? KUBELET_GRACE
+          : values.maxStopGracePeriod,
       collectForeign: asKubelet || values.collectForeign,
       compat,
     },
@@ -130,6 +134,11 @@ function limitsOf({ values, thresholds }: Validated): Limits {
     },
   };
 }
+
+/** The kubelet has no limit; a longer one would hold up collection for longer than anybody can mean. */
+const KUBELET_GRACE = hours(24);
+
+const isGiven = ({ source }: Sourced): boolean => source !== "default";
 
 /** The distance of the defaults for bytes. */
 const INODE_DISTANCE_PERCENT = 5;
@@ -150,6 +159,9 @@ function withImplied(merged: Merged, values: Values): Merged {
     whenFutile: { value: "collect", source, from },
     bootGrace: { value: 0n, source, from },
     collectForeign: { value: true, source, from },
+    ...(isGiven(merged.maxStopGracePeriod)
+      ? {}
+      : { maxStopGracePeriod: { value: KUBELET_GRACE, source, from } }),
   };
 }
 

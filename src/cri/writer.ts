@@ -6,13 +6,17 @@ import type { Channel } from "./channel.ts";
 export interface Writer {
   /** `name`: asks for it by this name, which has to mean the image, and not by its ID. */
   removeImage(id: ImageId, name?: string): Promise<void>;
-  /** The deadline is the configured one plus `graceSeconds`. */
-  stopContainer(id: ContainerId, graceSeconds: number): Promise<void>;
+  /** The deadline is the configured one plus `graceSeconds`. Given up when `signal` aborts. */
+  stopContainer(id: ContainerId, graceSeconds: number, signal: AbortSignal): Promise<void>;
   removeContainer(id: ContainerId): Promise<void>;
-  stopSandbox(id: SandboxId): Promise<void>;
+  stopSandbox(id: SandboxId, signal: AbortSignal): Promise<void>;
   removeSandbox(id: SandboxId): Promise<void>;
   /** Runs a pre-stop command in a container; resolves with its exit code. */
-  execSync(id: ContainerId, command: readonly string[], timeoutSeconds: number): Promise<number>;
+  execSync(
+    id: ContainerId,
+    command: { readonly words: readonly string[]; readonly timeoutSeconds: number },
+    signal: AbortSignal,
+  ): Promise<number>;
 }
 
 const done = (): undefined => undefined;
@@ -21,25 +25,27 @@ export function makeWriter(runtime: Channel, image: Channel): Writer {
   return {
     removeImage: async (id, name = id) =>
       orGone(image.call("RemoveImage", { image: { image: name } }, { about: name, decode: done })),
-    stopContainer: async (id, graceSeconds) =>
+    stopContainer: async (id, graceSeconds, signal) =>
       orGone(
         runtime.call(
           "StopContainer",
           { container_id: id, timeout: graceSeconds },
-          { about: id, extraMs: graceSeconds * 1000, decode: done },
+          { about: id, extraMs: graceSeconds * 1000, signal, decode: done },
         ),
       ),
     removeContainer: async (id) =>
       orGone(runtime.call("RemoveContainer", { container_id: id }, { about: id, decode: done })),
-    stopSandbox: async (id) =>
-      orGone(runtime.call("StopPodSandbox", { pod_sandbox_id: id }, { about: id, decode: done })),
+    stopSandbox: async (id, signal) =>
+      orGone(
+        runtime.call("StopPodSandbox", { pod_sandbox_id: id }, { about: id, signal, decode: done }),
+      ),
     removeSandbox: async (id) =>
       orGone(runtime.call("RemovePodSandbox", { pod_sandbox_id: id }, { about: id, decode: done })),
-    execSync: async (id, command, timeoutSeconds) =>
+    execSync: async (id, { words, timeoutSeconds }, signal) =>
       runtime.call(
         "ExecSync",
-        { container_id: id, cmd: command, timeout: timeoutSeconds },
-        { about: id, extraMs: timeoutSeconds * 1000, decode: (it) => it.exit_code },
+        { container_id: id, cmd: words, timeout: timeoutSeconds },
+        { about: id, extraMs: timeoutSeconds * 1000, signal, decode: (it) => it.exit_code },
       ),
   };
 }

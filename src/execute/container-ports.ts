@@ -5,6 +5,7 @@ import type { ContainerPlan } from "../model/plan.ts";
 import type { Container, Sandbox } from "../model/snapshot.ts";
 import type { Duration } from "../model/time.ts";
 import type { RuntimeReader } from "../observe/ports.ts";
+import type { Backoff } from "./backoff.ts";
 import type { LogUsers } from "./log-users.ts";
 import type { HookCaller, LogRemover, RuntimeWriter, Timer } from "./ports.ts";
 
@@ -16,7 +17,9 @@ export interface ContainerPorts {
   readonly writer: Omit<RuntimeWriter, "removeImage">;
   /** `null`: the node has no log directory, so no log is touched. */
   readonly logs: LogRemover | null;
+  /** What lasts from pass to pass, in one process. */
   readonly logUsers: LogUsers;
+  readonly backoff: Backoff;
   readonly hooks: HookCaller;
   readonly timer: Timer;
   /** Available bytes of the filesystem that holds the containers; `null`: not measured. */
@@ -35,6 +38,12 @@ export interface ContainerOptions {
   /** Containers, sandboxes and log directories together; `null`: no limit. */
   readonly maximumRemovals: number | null;
   readonly removalInterval: Duration;
+  /** The longest grace period that a container is given which has to be stopped. */
+  readonly stopGraceMax: Duration;
+  /** One after another and in the order of the plan, as the kubelet does. */
+  readonly inOrder: boolean;
+  /** When the lists of the plan were asked for, by the monotonic clock. */
+  readonly listedNs: bigint;
   /** Told of each item as soon as it is done. */
   readonly done?: (item: ContainerItem | SandboxItem | LogItem) => void;
 }

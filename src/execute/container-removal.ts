@@ -7,8 +7,8 @@ import type { PlannedContainer } from "../model/plan.ts";
 import type { ContainerRemoveReason } from "../model/reason.ts";
 import type { Container, ContainerDetail } from "../model/snapshot.ts";
 import type { ContainerPorts } from "./container-ports.ts";
-import type { LogUser } from "./log-users.ts";
 import { stopGracefully } from "./pre-stop.ts";
+import { wasUnanswered } from "./stall.ts";
 
 const POD_UID = "io.kubernetes.pod.uid";
 
@@ -21,13 +21,22 @@ export interface Removed {
   readonly item: ContainerItem;
   /** Worth saying, although the container went. */
   readonly note: string | null;
+  /** A call was not answered in time, and may still be under way. */
+  readonly unanswered: boolean;
 }
 
-/** Never rejects: what fails is the item's result. What has begun is finished, whatever is asked meanwhile. */
+export interface RemovalPorts extends ContainerPorts {
+  readonly graceMaxSeconds: number;
+  /** Gives up a status and a stop; a removal that was asked for is awaited. */
+  readonly signal: AbortSignal;
+  /** The names of files that other containers write to, beside this container's log. */
+  readonly namesBeside: (container: Container, path: string) => Promise<readonly string[]>;
+}
+
+/** Never rejects: what fails is the item's result. */
 export async function removeContainer(
   removal: ContainerRemoval,
-  ports: ContainerPorts,
-  logUsers: () => Promise<readonly LogUser[]>,
+  ports: RemovalPorts,
 ): Promise<Removed> {
   const { planned } = removal;
   const { container } = planned;
@@ -35,13 +44,23 @@ export async function removeContainer(
   const ended = (result: RemovalResult, stopped = false, note: string | null = null): Removed => ({
     item: { ...removal, ...notTouched, result, stopped },
     note,
+    unanswered: false,
   });
+  const failed = (step: string, thrown: unknown, stopped = false): Removed => ({
+    ...ended(
+      { kind: "failed", step, message: messageOf(thrown), code: failureCode(thrown) },
+      stopped,
+    ),
+    unanswered: wasUnanswered(thrown),
+  });
+  const givenUp = (thrown: unknown, step: string): Removed =>
+    ports.signal.aborted ? { ...ended(GIVEN_UP), unanswered: true } : failed(step, thrown);
 
   let detail: ContainerDetail | null;
   try {
-    detail = await ports.runtime.containerDetail(container.id, new AbortController().signal);
+    detail = await ports.runtime.containerDetail(container.id, ports.signal);
   } catch (thrown) {
-    return ended(failed("status", thrown));
+    return givenUp(thrown, "status");
   }
   if (detail === null) return ended({ kind: "already-gone" });
   const what = changed(container, detail);
@@ -52,27 +71,23 @@ export async function removeContainer(
   if (stopFirst) {
     try {
       const { handlerError } = await stopGracefully(container, detail, ports);
+      if (ports.signal.aborted) return { ...ended(GIVEN_UP), unanswered: true };
       note = handlerError === null ? null : `container ${container.id}: ${handlerError}`;
     } catch (thrown) {
-      return ended(failed("stop", thrown));
+      return givenUp(thrown, "stop");
     }
   }
   try {
     await ports.writer.removeContainer(container.id);
   } catch (thrown) {
-    return ended(failed("remove", thrown), stopFirst, note);
+    return { ...failed("remove", thrown, stopFirst), note };
   }
-  const logs = await removeLogs(container, detail, { logs: ports.logs, logUsers });
+  const logs = await removeLogs(container, detail, ports);
   const result: RemovalResult = { kind: "removed" };
-  return { item: { ...removal, ...logs, result, stopped: stopFirst }, note };
+  return { item: { ...removal, ...logs, result, stopped: stopFirst }, note, unanswered: false };
 }
 
-const failed = (step: string, thrown: unknown): RemovalResult => ({
-  kind: "failed",
-  step,
-  message: messageOf(thrown),
-  code: failureCode(thrown),
-});
+export const GIVEN_UP: RemovalResult = { kind: "skipped", what: "the pass was asked to stop" };
 
 /** Why the container is not the one that was decided on any more; `null`: it is. */
 function changed(container: Container, detail: ContainerDetail): string | null {
@@ -89,10 +104,7 @@ type LogFields = Pick<ContainerItem, "logFiles" | "logBytes" | "logError">;
 async function removeLogs(
   container: Container,
   detail: ContainerDetail,
-  {
-    logs,
-    logUsers,
-  }: Pick<ContainerPorts, "logs"> & { readonly logUsers: () => Promise<readonly LogUser[]> },
+  { logs, namesBeside }: Pick<RemovalPorts, "logs" | "namesBeside">,
 ): Promise<LogFields> {
   // A container without log settings has no path, and one that Kubernetes did not make has no directory here.
   if (logs === null || container.podUid === "")
@@ -101,9 +113,9 @@ async function removeLogs(
   let files: Pick<LogFields, "logFiles" | "logBytes"> = { logFiles: [], logBytes: 0n };
   if (detail.logPath !== "") {
     try {
-      const others = pathsOfOthers(container, await logUsers());
-      const { podUid } = container;
-      const removed = await logs.removeContainerLogs({ path: detail.logPath, podUid, others });
+      const { logPath: path } = detail;
+      const kept = await namesBeside(container, path);
+      const removed = await logs.removeContainerLogs({ path, podUid: container.podUid, kept });
       files = { logFiles: removed.names, logBytes: removed.bytes };
     } catch (thrown) {
       errors.push(messageOf(thrown));
@@ -118,16 +130,6 @@ async function removeLogs(
     }
   }
   return { ...files, logError: errors.length === 0 ? null : errors.join("; ") };
-}
-
-/** Throws where the log of another container that may lie beside this one's is not known. */
-function pathsOfOthers({ id, podUid }: Container, users: readonly LogUser[]): readonly string[] {
-  return users.flatMap(({ id: user, name, use }) => {
-    if (user === id) return [];
-    if (use.kind === "path") return [use.path];
-    if (use.kind === "pod" && use.uid !== podUid) return [];
-    throw new Error(`its log is kept, because the status of ${name} could not be read`);
-  });
 }
 
 /** By the labels of the status, as the kubelet made it; `null` where one is missing. */

@@ -1,19 +1,25 @@
-/** Walks a container plan: containers, then sandboxes on fresh lists, then the logs that nobody has any more. */
+/** Executes a container plan: containers, then sandboxes, then the logs that nobody has any more, all by fresh lists. */
 
 import { messageOf } from "../model/errors.ts";
-import type { ContainerId } from "../model/ids.ts";
 import type { ContainerItem, ContainerOutcome, LogItem, SandboxItem } from "../model/outcome.ts";
-import type { ContainerPlan } from "../model/plan.ts";
+import type { ContainerPlan, PlannedContainer } from "../model/plan.ts";
+import { toMs } from "../model/time.ts";
 import { unjudged } from "../policy/containers.ts";
-import type { ContainerOptions, ContainerPorts, FreshLists } from "./container-ports.ts";
-import { removeContainer } from "./container-removal.ts";
-import { DirectoryUse, judgeLink, removeLink, removePodLogs } from "./log-removal.ts";
-import type { LogUser } from "./log-users.ts";
+import type { ContainerOptions, ContainerPorts } from "./container-ports.ts";
+import { type ContainerRemoval, removeContainer } from "./container-removal.ts";
+import { Ended } from "./ended.ts";
+import { FreshPlan } from "./fresh-plan.ts";
+import { containerOfLink, linkReason, removeLink, removePodLogs } from "./log-removal.ts";
+import { LogUse } from "./log-use.ts";
 import { Pace } from "./pace.ts";
 import { removeSandbox } from "./sandbox-removal.ts";
+import { type Answer, Stage } from "./stage.ts";
+import { wasUnanswered } from "./stall.ts";
 
-/** Removals and pauses that take longer than this together are decided on anew, by fresh lists. */
-const LISTS_VALID_NS = 10_000_000_000n;
+/** Pods whose containers or sandboxes are removed side by side. More than two, so that two calls that hang stop nobody else. */
+const LANES = 4;
+/** Stops may take the longest grace period so many times in one pass. */
+const STOPS_IN_SUCCESSION_MAX = 4;
 
 /** Never rejects. A removal that fails is recorded and the next one goes on; a list that fails ends the pass. */
 export async function collectContainers(
@@ -21,51 +27,40 @@ export async function collectContainers(
   ports: ContainerPorts,
   options: ContainerOptions,
 ): Promise<ContainerOutcome> {
-  return await new Walk(plan, ports, options).run();
+  return await new ContainerPass(plan, ports, options).run();
 }
 
-/** Ends the walk early, from wherever it is. */
-class Ended extends Error {
-  override readonly name = "Ended";
-  readonly end: ContainerOutcome["end"];
-  constructor(end: ContainerOutcome["end"]) {
-    super(end);
-    this.end = end;
-  }
-}
-
-class Walk {
+class ContainerPass {
   readonly #plan: ContainerPlan;
   readonly #ports: ContainerPorts;
   readonly #options: ContainerOptions;
   readonly #pace: Pace;
+  readonly #fresh: FreshPlan;
+  readonly #logUse: LogUse | null;
+  readonly #lanes: number;
   readonly #containers: ContainerItem[] = [];
   readonly #sandboxes: SandboxItem[] = [];
   readonly #logs: LogItem[] = [];
   readonly #errors: string[];
-  /** By the newest lists. */
-  #current: ContainerPlan;
-  #lists: FreshLists;
-  /** Removed since the lists were made. */
+  /** IDs of what was removed. */
   readonly #removed = new Set<string>();
-  #vetoes: ReadonlyMap<ContainerId, string> = new Map();
-  /** IDs of sandboxes and entries of log directories that go. */
-  #going: ReadonlySet<string> = new Set();
-  #decidedNs: bigint;
+  #stoppingNs = 0n;
 
-  constructor(plan: ContainerPlan, ports: ContainerPorts, options: ContainerOptions) {
-    this.#plan = plan;
+  constructor(plan: ContainerPlan, given: ContainerPorts, options: ContainerOptions) {
     // What is not known of the directories is not known of the files in them either.
-    this.#ports = plan.logsError === null ? ports : { ...ports, logs: null };
+    const ports = plan.logsError === null ? given : { ...given, logs: null };
+    this.#plan = plan;
+    this.#ports = ports;
     this.#options = options;
     this.#pace = new Pace({ ...options, timer: ports.timer });
-    this.#current = plan;
-    this.#lists = {
-      containers: plan.containers.map(({ container }) => container),
-      sandboxes: plan.sandboxes.map(({ sandbox }) => sandbox),
-    };
+    this.#fresh = new FreshPlan(plan, ports, options);
+    const { logs, logUsers: users } = ports;
+    this.#logUse =
+      logs === null ? null : new LogUse({ users, logs }, this.#removed, options.signal);
+    // Whoever asks for a pace, or for part of the plan, gets it in its order.
+    const inOrder = options.inOrder || options.maximumRemovals !== null;
+    this.#lanes = inOrder || options.removalInterval > 0n ? 1 : LANES;
     this.#errors = [...unjudged(plan)];
-    this.#decidedNs = ports.timer.monotonicNs();
   }
 
   async run(): Promise<ContainerOutcome> {
@@ -82,33 +77,59 @@ class Walk {
   async #walk(): Promise<ContainerOutcome["end"]> {
     try {
       await this.#removeContainers();
-      await this.#decideAgain();
+      await this.#fresh.decideAgain();
+      this.#forgetUnlisted();
       await this.#removeSandboxes();
       await this.#removePodLogs();
       await this.#removeLinks();
       return "done";
     } catch (thrown) {
-      if (thrown instanceof Ended) return thrown.end;
-      throw thrown;
+      if (!(thrown instanceof Ended)) throw thrown;
+      if (thrown.message !== "") this.#errors.push(thrown.message);
+      return thrown.end;
     }
   }
 
   async #removeContainers(): Promise<void> {
-    for (const planned of this.#plan.containers) {
-      if (planned.decision.kind === "keep") continue;
-      const { reason } = planned.decision;
-      const veto = (): string | undefined => this.#vetoes.get(planned.container.id);
-      if (!(await this.#mayBegin(() => veto() === undefined))) {
-        this.#addContainer(skippedItem({ planned, reason }, veto() ?? ""));
-        continue;
+    const going = this.#plan.containers.flatMap((planned) =>
+      planned.decision.kind === "remove" ? [{ planned, reason: planned.decision.reason }] : [],
+    );
+    const podOf = ({ planned: { container } }: ContainerRemoval): string =>
+      container.podUid === "" ? container.sandboxId : container.podUid;
+    await this.#stage("containers", this.#inLanes(going, podOf), async (removal, stage) => {
+      const { id } = removal.planned.container;
+      const why = (): string | undefined =>
+        stage.leftAlone(id) ?? this.#fresh.veto(id) ?? this.#tooLong(removal.planned);
+      if (!(await this.#mayBegin(() => why() === undefined))) {
+        this.#addContainer(skippedItem(removal, why() ?? ""));
+        return "answered";
       }
-      const { item, note } = await removeContainer({ planned, reason }, this.#ports, () =>
-        this.#containersThatLog(),
-      );
-      if (item.result.kind === "removed") this.#removed.add(planned.container.id);
+      const startNs = this.#ports.timer.monotonicNs();
+      const { item, note, unanswered } = await removeContainer(removal, this.#removalPorts());
+      if (removal.planned.stopFirst) this.#stoppingNs += this.#ports.timer.monotonicNs() - startNs;
+      if (item.result.kind === "removed") this.#removed.add(id);
       if (note !== null) this.#errors.push(note);
       this.#addContainer(item);
-    }
+      return stage.note(id, unanswered);
+    });
+  }
+
+  #removalPorts() {
+    const { signal, stopGraceMax } = this.#options;
+    return {
+      ...this.#ports,
+      signal,
+      graceMaxSeconds: toMs(stopGraceMax) / 1000,
+      namesBeside: async (container: PlannedContainer["container"], path: string) =>
+        (await this.#logUse?.namesBeside(container, path, this.#fresh.lists())) ?? [],
+    };
+  }
+
+  /** Stops of many containers take long even where each is short, and the next pass goes on with them. */
+  #tooLong({ stopFirst }: PlannedContainer): string | undefined {
+    const longestNs = this.#options.stopGraceMax * BigInt(STOPS_IN_SUCCESSION_MAX);
+    if (!stopFirst || this.#stoppingNs <= longestNs) return undefined;
+    return "it has to be stopped first, and the stops of this pass took too long already";
   }
 
   #addContainer(item: ContainerItem): void {
@@ -117,99 +138,97 @@ class Walk {
   }
 
   async #removeSandboxes(): Promise<void> {
-    for (const { sandbox, decision } of this.#current.sandboxes) {
-      if (decision.kind === "keep") continue;
-      if (!(await this.#mayBegin(() => this.#going.has(sandbox.id)))) continue;
-      const item = await removeSandbox(sandbox, decision.reason, this.#ports);
+    const going = this.#fresh
+      .plan()
+      .sandboxes.flatMap(({ sandbox, decision }) =>
+        decision.kind === "remove" ? [{ sandbox, reason: decision.reason }] : [],
+      );
+    const groups = this.#inLanes(going, ({ sandbox }) => sandbox.id);
+    await this.#stage("sandboxes", groups, async ({ sandbox, reason }, stage) => {
+      const goes = (): boolean => this.#fresh.goes(sandbox.id);
+      if (stage.leftAlone(sandbox.id) !== undefined || !(await this.#mayBegin(goes)))
+        return "answered";
+      const { signal } = this.#options;
+      const { item, unanswered } = await removeSandbox(sandbox, reason, { ...this.#ports, signal });
       if (item.result.kind === "removed") this.#removed.add(sandbox.id);
       this.#sandboxes.push(item);
       this.#options.done?.(item);
-    }
+      return stage.note(sandbox.id, unanswered);
+    });
   }
 
   async #removePodLogs(): Promise<void> {
     const { logs } = this.#ports;
-    if (logs === null) return;
-    const use = new DirectoryUse(logs, async () => [
-      ...(await this.#containersThatLog()),
-      ...(await this.#sandboxesThatLog()),
-    ]);
-    for (const { directory, decision } of this.#current.podLogs) {
+    const use = this.#logUse;
+    if (logs === null || use === null) return;
+    for (const { directory, decision } of this.#fresh.plan().podLogs) {
       if (decision.kind === "keep") continue;
-      if (!(await this.#mayBegin(() => this.#going.has(directory.entry)))) continue;
-      const item = await removePodLogs(directory, decision.reason, { logs, use });
-      this.#logs.push(item);
-      this.#options.done?.(item);
+      if (!(await this.#mayBegin(() => this.#fresh.goes(directory.entry)))) continue;
+      const userOf = () => use.userOf(directory, this.#fresh.lists());
+      this.#addLog(await removePodLogs(directory, decision.reason, { logs, userOf }));
     }
   }
 
-  async #containersThatLog(): Promise<readonly LogUser[]> {
-    const { logUsers } = this.#ports;
-    return this.#stillThere(await logUsers.ofContainers(this.#lists, this.#options.signal));
-  }
-
-  async #sandboxesThatLog(): Promise<readonly LogUser[]> {
-    const { logUsers } = this.#ports;
-    return this.#stillThere(await logUsers.ofSandboxes(this.#lists, this.#options.signal));
-  }
-
-  #stillThere(users: readonly LogUser[]): readonly LogUser[] {
-    return users.filter(({ id }) => !this.#removed.has(id));
+  #addLog(item: LogItem): void {
+    this.#logs.push(item);
+    this.#options.done?.(item);
   }
 
   /** A link takes no space worth a limit, and there may be thousands: only the wish to stop ends this. */
   async #removeLinks(): Promise<void> {
     const { logs, runtime } = this.#ports;
+    const { signal } = this.#options;
     if (logs === null) return;
-    for (const { link } of this.#current.links) {
-      if (this.#options.signal.aborted) throw new Ended("stopped");
-      await this.#stayFresh();
-      if (this.#current.links.length === 0) return;
+    const links = this.#fresh.plan().links.map(({ link }) => link);
+    await this.#stage("log links", [links], async (link, stage): Promise<Answer> => {
+      if (signal.aborted) throw new Ended("stopped");
+      await this.#fresh.stayFresh();
+      const id = containerOfLink(link, this.#fresh.lists().containers);
+      const gone = this.#fresh.plan().links.length === 0 || id === null;
+      if (gone || stage.leftAlone(id) !== undefined) return "answered";
       try {
-        const reason = await judgeLink(link, this.#lists.containers, runtime);
-        if (reason === null) continue;
-        const item = await removeLink(link, reason, logs);
-        this.#logs.push(item);
-        this.#options.done?.(item);
+        const reason = linkReason(id, await runtime.containerDetail(id, signal));
+        if (reason !== null) this.#addLog(await removeLink(link, reason, logs));
+        return stage.note(id, false);
       } catch (thrown) {
+        if (signal.aborted) throw new Ended("stopped");
         this.#errors.push(`log link ${link.entry} stays: ${messageOf(thrown)}`);
+        return stage.note(id, wasUnanswered(thrown));
       }
-    }
+    });
+  }
+
+  /** One lane holds everything, in its order. */
+  #inLanes<T>(items: readonly T[], groupOf: (item: T) => string): readonly (readonly T[])[] {
+    return this.#lanes === 1 ? [items] : [...Map.groupBy(items, groupOf).values()];
+  }
+
+  async #stage<T>(
+    name: string,
+    groups: readonly (readonly T[])[],
+    work: (item: T, stage: Stage) => Promise<Answer>,
+  ): Promise<void> {
+    const stage = new Stage(name, this.#ports.backoff);
+    await stage.run(groups, this.#lanes, (item) => work(item, stage));
+    const error = stage.error();
+    if (error !== null) this.#errors.push(error);
   }
 
   /** Whether it still goes, by lists that are not too old; also after the pause, which may have been a long one. */
   async #mayBegin(goes: () => boolean): Promise<boolean> {
-    await this.#stayFresh();
+    await this.#fresh.stayFresh();
     if (!goes()) return false;
     const leave = await this.#pace.next();
     if (leave !== "go") throw new Ended(leave);
-    await this.#stayFresh();
+    await this.#fresh.stayFresh();
     return goes();
   }
 
-  async #stayFresh(): Promise<void> {
-    if (this.#ports.timer.monotonicNs() - this.#decidedNs > LISTS_VALID_NS)
-      await this.#decideAgain();
-  }
-
-  async #decideAgain(): Promise<void> {
-    const { runtime, timer } = this.#ports;
-    const { signal, decideAgain } = this.#options;
-    const lists = await Promise.all([
-      runtime.listContainers(signal),
-      runtime.listSandboxes(signal),
-    ]).catch((thrown: unknown) => {
-      if (signal.aborted) throw new Ended("stopped");
-      this.#errors.push(`the rest stays, because it was not listed again: ${messageOf(thrown)}`);
-      throw new Ended("observation-failed");
-    });
-    const [containers, sandboxes] = lists;
-    this.#lists = { containers, sandboxes };
-    this.#ports.logUsers.forget(this.#lists);
-    this.#current = decideAgain(this.#lists);
-    this.#vetoes = vetoesOf(this.#current);
-    this.#going = goingOf(this.#current, containers);
-    this.#decidedNs = timer.monotonicNs();
+  #forgetUnlisted(): void {
+    const lists = this.#fresh.lists();
+    const ids = new Set<string>([...lists.containers, ...lists.sandboxes].map(({ id }) => id));
+    this.#ports.logUsers.retain(ids);
+    this.#ports.backoff.retain(ids);
   }
 
   async #available(): Promise<bigint | null> {
@@ -237,36 +256,6 @@ class Walk {
 function nothingToDo({ containers, sandboxes, podLogs, links }: ContainerPlan): boolean {
   const planned = [...containers, ...sandboxes, ...podLogs];
   return links.length === 0 && planned.every(({ decision }) => decision.kind === "keep");
-}
-
-/**
- * Why the newer decision forbids what the plan asked for. That the limits are met by now is no reason: they are met by
- * the removals of this very pass.
- */
-function vetoesOf(current: ContainerPlan): ReadonlyMap<ContainerId, string> {
-  const vetoes = new Map<ContainerId, string>();
-  for (const { container, decision } of current.containers) {
-    if (decision.kind === "keep" && decision.reason.kind !== "within-limits") {
-      vetoes.set(container.id, `it is kept now: ${decision.reason.kind}`);
-    }
-  }
-  return vetoes;
-}
-
-/** Whoever decided: a sandbox with a container in it is not torn down, or its container would go with it. */
-function goingOf(
-  { sandboxes, podLogs }: ContainerPlan,
-  containers: FreshLists["containers"],
-): ReadonlySet<string> {
-  const held = new Set(containers.map((container) => container.sandboxId));
-  const going = sandboxes.filter(
-    ({ sandbox, decision }) => decision.kind === "remove" && !held.has(sandbox.id),
-  );
-  const logs = podLogs.filter(({ decision }) => decision.kind === "remove");
-  return new Set([
-    ...going.map(({ sandbox }): string => sandbox.id),
-    ...logs.map(({ directory }) => directory.entry),
-  ]);
 }
 
 function skippedItem(

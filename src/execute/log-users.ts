@@ -1,38 +1,49 @@
 /** Which logs the listed containers and sandboxes write to, by their own status: asked once each, because it never changes. */
 
-import { RuntimeError } from "../model/errors.ts";
 import type { ContainerId, PodUid, SandboxId } from "../model/ids.ts";
 import type { Container, Sandbox } from "../model/snapshot.ts";
 import { mapBounded } from "../observe/concurrency.ts";
 import type { RuntimeReader } from "../observe/ports.ts";
 import { type Listed, ownership } from "../policy/ownership.ts";
-import { isUnanswered } from "./stall.ts";
+import type { Timer } from "./ports.ts";
+import { wasUnanswered } from "./stall.ts";
 
 /** Statuses under way at once. */
 const CONCURRENCY = 16;
 /** Statuses that are not answered in time before the rest counts as unknown. */
 const UNANSWERED_MAX = 2;
+/** A status that could not be read is not asked for again so soon. */
+const RETRY_NS = 60_000_000_000n;
 
 /** A container or a sandbox with what it writes to. */
 export interface LogUser {
   readonly id: ContainerId | SandboxId;
   /** `container ID` */
   readonly name: string;
+  /** By its label; "" where Kubernetes did not make it, or where its labels contradict its sandbox's. */
+  readonly podUid: PodUid | "";
   readonly use:
     | { readonly kind: "path"; readonly path: string }
     /** Its status could not be read, and Kubernetes made it: its logs lie in its own pod's directory. */
-    | { readonly kind: "pod"; readonly uid: PodUid }
+    | { readonly kind: "pod" }
     /** Its status could not be read, and it may write anywhere. */
     | { readonly kind: "anywhere" };
 }
 
 export class LogUsers {
   readonly #runtime: Pick<RuntimeReader, "containerDetail" | "sandboxLogDirectory">;
+  readonly #timer: Pick<Timer, "monotonicNs">;
   /** "": none. */
   readonly #paths = new Map<ContainerId | SandboxId, string>();
+  /** Since when a status is not known, although it was asked for. */
+  readonly #failedNs = new Map<ContainerId | SandboxId, bigint>();
 
-  constructor(runtime: Pick<RuntimeReader, "containerDetail" | "sandboxLogDirectory">) {
+  constructor(
+    runtime: Pick<RuntimeReader, "containerDetail" | "sandboxLogDirectory">,
+    timer: Pick<Timer, "monotonicNs">,
+  ) {
     this.#runtime = runtime;
+    this.#timer = timer;
   }
 
   async ofContainers(listed: Listed, signal: AbortSignal): Promise<readonly LogUser[]> {
@@ -60,9 +71,9 @@ export class LogUsers {
   }
 
   /** Forgets what is no longer listed. */
-  forget(listed: Listed): void {
-    const ids = new Set<string>([...listed.containers, ...listed.sandboxes].map(({ id }) => id));
-    for (const id of this.#paths.keys()) if (!ids.has(id)) this.#paths.delete(id);
+  retain(ids: ReadonlySet<string>): void {
+    for (const known of [this.#paths, this.#failedNs])
+      for (const id of known.keys()) if (!ids.has(id)) known.delete(id);
   }
 
   async #pathOf({ id }: Container, signal: AbortSignal): Promise<string | null> {
@@ -73,27 +84,39 @@ export class LogUsers {
   }
 
   async #users(entries: readonly Entry[]): Promise<readonly LogUser[]> {
-    // Where the runtime hangs, those of which nothing else can be assumed were asked.
-    const toAsk = entries
-      .filter(({ id }) => !this.#paths.has(id))
-      .toSorted((one, other) => Number(other.foreign) - Number(one.foreign));
     const gone = new Set<string>();
-    let unanswered = 0;
-    await mapBounded(toAsk, CONCURRENCY, async ({ id, read }) => {
-      if (unanswered >= UNANSWERED_MAX) return;
-      try {
-        const path = await read();
-        if (path === null) gone.add(id);
-        else this.#paths.set(id, path);
-      } catch (thrown) {
-        if (thrown instanceof RuntimeError && isUnanswered(thrown.kind)) unanswered += 1;
-      }
-    });
+    await this.#ask(entries, gone);
     return entries.flatMap(({ id, name, uid, foreign }): readonly LogUser[] => {
       const path = this.#paths.get(id);
       if (path === "" || gone.has(id)) return [];
-      if (path !== undefined) return [{ id, name, use: { kind: "path", path } }];
-      return [{ id, name, use: foreign ? { kind: "anywhere" } : { kind: "pod", uid } }];
+      const podUid = foreign ? "" : uid;
+      if (path !== undefined) return [{ id, name, podUid, use: { kind: "path", path } }];
+      return [{ id, name, podUid, use: { kind: foreign ? "anywhere" : "pod" } }];
+    });
+  }
+
+  async #ask(entries: readonly Entry[], gone: Set<string>): Promise<void> {
+    const nowNs = this.#timer.monotonicNs();
+    const failedLately = (id: Entry["id"]): boolean => {
+      const failedNs = this.#failedNs.get(id);
+      return failedNs !== undefined && nowNs - failedNs < RETRY_NS;
+    };
+    // Where the runtime hangs, those of which nothing else can be assumed were asked.
+    const toAsk = entries
+      .filter(({ id }) => !this.#paths.has(id) && !failedLately(id))
+      .toSorted((one, other) => Number(other.foreign) - Number(one.foreign));
+    let unanswered = 0;
+    await mapBounded(toAsk, CONCURRENCY, async ({ id, read }) => {
+      try {
+        if (unanswered >= UNANSWERED_MAX) throw new Error("the runtime does not answer");
+        const path = await read();
+        if (path === null) gone.add(id);
+        else this.#paths.set(id, path);
+        this.#failedNs.delete(id);
+      } catch (thrown) {
+        this.#failedNs.set(id, this.#timer.monotonicNs());
+        if (wasUnanswered(thrown)) unanswered += 1;
+      }
     });
   }
 }

@@ -8,13 +8,18 @@ import type { PodLogDirectory } from "../model/snapshot.ts";
 export interface RuntimeWriter {
   /** `name`: asks for it by this name, which has to mean the image, and not by its ID. */
   removeImage(id: ImageId, name?: string): Promise<void>;
-  /** The deadline is the configured one plus `graceSeconds`. */
-  stopContainer(id: ContainerId, graceSeconds: number): Promise<void>;
+  /** The deadline is the configured one plus `graceSeconds`. Given up when `signal` aborts. */
+  stopContainer(id: ContainerId, graceSeconds: number, signal: AbortSignal): Promise<void>;
   removeContainer(id: ContainerId): Promise<void>;
-  stopSandbox(id: SandboxId): Promise<void>;
+  stopSandbox(id: SandboxId, signal: AbortSignal): Promise<void>;
   removeSandbox(id: SandboxId): Promise<void>;
   /** Runs a pre-stop command in a container; resolves with its exit code. */
-  execSync(id: ContainerId, command: readonly string[], timeoutSeconds: number): Promise<number>;
+  execSync(id: ContainerId, command: PreStopCommand, signal: AbortSignal): Promise<number>;
+}
+
+export interface PreStopCommand {
+  readonly words: readonly string[];
+  readonly timeoutSeconds: number;
 }
 
 export interface RemovedFiles {
@@ -26,8 +31,14 @@ export interface ContainerLogs {
   readonly path: string;
   /** Of the pod in whose directory the path has to lie. */
   readonly podUid: string;
-  /** Paths that other containers write to: these, and what rotation makes of them, stay. */
-  readonly others: readonly string[];
+  /** Files in its directory that others write to: these, and what rotation makes of them, stay. */
+  readonly kept: readonly string[];
+}
+
+export interface UsedLog {
+  readonly path: string;
+  /** "": no directory is expected. */
+  readonly podUid: string;
 }
 
 /** Deletion of log files, bound to the log roots and blind to links below them. Throws `HostError`. */
@@ -38,8 +49,11 @@ export interface LogRemover {
   removeLegacyLink(entry: string): Promise<boolean>;
   /** A removed pod's whole directory. */
   removePodLogs(directory: PodLogDirectory): Promise<RemovedFiles>;
-  /** The entries of the log directory below which paths lead, by their text and by links on their way, each with one of the paths. */
-  entriesUsed(paths: readonly string[]): Promise<ReadonlyMap<string, string>>;
+  /**
+   * Where logs lie below the log directory, relative to it: by the text of the path, and by links on its way unless it lies in
+   * the directory of the named pod.
+   */
+  placesOf(logs: readonly UsedLog[]): Promise<readonly (readonly string[])[]>;
 }
 
 /** The HTTP request of a recorded pre-stop handler. */
@@ -56,7 +70,7 @@ export interface HookRequest {
 /** Calls pods, not the world: certificates of pods are not verified, as the kubelet does not. Throws `HostError` of kind `http`. */
 export interface HookCaller {
   /** Resolves with the status of the answer, whatever it is; redirects are not followed. */
-  get(request: HookRequest): Promise<number>;
+  get(request: HookRequest, signal: AbortSignal): Promise<number>;
 }
 
 /** The ledger, in memory; keeping it on disk never delays the caller and never fails it. */

@@ -7,8 +7,6 @@ import { type Handler, handlerPort, readHandler } from "./pre-stop-handler.ts";
 
 /** A container always gets so long, whatever is recorded and however long the handler took. */
 const GRACE_MIN_SECONDS = 2;
-/** A recorded grace period that exceeds a day would hold up collection for longer than anybody can mean. */
-const GRACE_MAX_SECONDS = 86_400;
 const NS_PER_SECOND = 1_000_000_000n;
 
 export interface StopResult {
@@ -16,27 +14,38 @@ export interface StopResult {
   readonly handlerError: string | null;
 }
 
+export interface StopPorts extends Pick<ContainerPorts, "runtime" | "writer" | "hooks" | "timer"> {
+  /** What a longer grace period is cut to. */
+  readonly graceMaxSeconds: number;
+  /** Gives up the handler and the stop. */
+  readonly signal: AbortSignal;
+}
+
 /** Runs the handler, then stops the container with what is left of its grace period. Throws where the stop fails. */
 export async function stopGracefully(
   container: Container,
   detail: ContainerDetail,
-  ports: Pick<ContainerPorts, "runtime" | "writer" | "hooks" | "timer">,
+  ports: StopPorts,
 ): Promise<StopResult> {
-  const graceSeconds = recordedGraceSeconds(detail.annotations);
+  const graceSeconds = graceSecondsOf(detail.annotations, ports.graceMaxSeconds);
   const startNs = ports.timer.monotonicNs();
   const handlerError =
     graceSeconds > 0 ? await runPreStop({ container, detail, graceSeconds }, ports) : null;
+  ports.signal.throwIfAborted();
   const spentSeconds = Number((ports.timer.monotonicNs() - startNs) / NS_PER_SECOND);
   const leftSeconds = Math.max(GRACE_MIN_SECONDS, graceSeconds - spentSeconds);
-  await ports.writer.stopContainer(container.id, leftSeconds);
+  await ports.writer.stopContainer(container.id, leftSeconds, ports.signal);
   return { handlerError };
 }
 
-export function recordedGraceSeconds(annotations: ContainerDetail["annotations"]): number {
+export function graceSecondsOf(
+  annotations: ContainerDetail["annotations"],
+  maxSeconds: number,
+): number {
   const recorded =
     wholeSeconds(annotations["io.kubernetes.pod.deletionGracePeriod"]) ??
     wholeSeconds(annotations["io.kubernetes.pod.terminationGracePeriod"]);
-  return Math.min(recorded ?? GRACE_MIN_SECONDS, GRACE_MAX_SECONDS);
+  return Math.min(recorded ?? GRACE_MIN_SECONDS, maxSeconds);
 }
 
 function wholeSeconds(text: string | undefined): number | null {
@@ -50,10 +59,7 @@ interface PreStop {
 }
 
 /** For as long as the grace period lasts, then no longer waited for. */
-async function runPreStop(
-  stop: PreStop,
-  ports: Pick<ContainerPorts, "runtime" | "writer" | "hooks" | "timer">,
-): Promise<string | null> {
+async function runPreStop(stop: PreStop, ports: StopPorts): Promise<string | null> {
   const recorded = stop.detail.annotations["io.kubernetes.container.preStopHandler"] ?? "";
   if (recorded === "") return null;
   const handler = readHandler(recorded);
@@ -62,7 +68,7 @@ async function runPreStop(
   }
   if (handler.kind === "sleep") {
     const seconds = Math.min(handler.seconds, stop.graceSeconds);
-    await ports.timer.sleep(seconds * 1000, new AbortController().signal);
+    await ports.timer.sleep(seconds * 1000, ports.signal);
     return null;
   }
   const expiry = new AbortController();
@@ -81,21 +87,23 @@ async function runPreStop(
 async function run(
   handler: Exclude<Handler, { readonly kind: "sleep" }>,
   { container, detail, graceSeconds }: PreStop,
-  ports: Pick<ContainerPorts, "runtime" | "writer" | "hooks" | "timer">,
+  ports: StopPorts,
 ): Promise<void> {
-  const never = new AbortController().signal;
+  const { signal } = ports;
   if (handler.kind === "exec") {
-    const code = await ports.writer.execSync(container.id, handler.command, graceSeconds);
+    const command = { words: handler.command, timeoutSeconds: graceSeconds };
+    const code = await ports.writer.execSync(container.id, command, signal);
     if (code !== 0) throw new Error(`its command ended with code ${code}`);
     return;
   }
   const host =
     handler.host !== ""
       ? handler.host
-      : ((await ports.runtime.sandboxDetail(container.sandboxId, never))?.address ?? "");
+      : ((await ports.runtime.sandboxDetail(container.sandboxId, signal))?.address ?? "");
   if (host === "") throw new Error("the pod has no address to send its request to");
   const port = handlerPort(handler.port, detail.annotations);
   if (port === null) throw new Error(`the container has no port ${handler.port}`);
   const { scheme, path, headers } = handler;
-  await ports.hooks.get({ scheme, host, port, path, headers, timeoutMs: graceSeconds * 1000 });
+  const timeoutMs = graceSeconds * 1000;
+  await ports.hooks.get({ scheme, host, port, path, headers, timeoutMs }, signal);
 }

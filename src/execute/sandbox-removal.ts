@@ -5,31 +5,46 @@ import type { RemovalResult, SandboxItem } from "../model/outcome.ts";
 import type { SandboxRemoveReason } from "../model/reason.ts";
 import type { Sandbox } from "../model/snapshot.ts";
 import type { ContainerPorts } from "./container-ports.ts";
+import { GIVEN_UP } from "./container-removal.ts";
+import { wasUnanswered } from "./stall.ts";
+
+export interface RemovedSandbox {
+  readonly item: SandboxItem;
+  /** A call was not answered in time, and may still be under way. */
+  readonly unanswered: boolean;
+}
+
+interface SandboxPorts extends Pick<ContainerPorts, "runtime" | "writer"> {
+  /** Gives up a status and a stop; a removal that was asked for is awaited. */
+  readonly signal: AbortSignal;
+}
 
 /** Never rejects. One that cannot be stopped is not removed: what holds it would be torn out from under it. */
 export async function removeSandbox(
   sandbox: Sandbox,
   reason: SandboxRemoveReason,
-  ports: Pick<ContainerPorts, "runtime" | "writer">,
-): Promise<SandboxItem> {
-  return { sandbox, reason, result: await remove(sandbox, ports) };
-}
-
-async function remove(
-  { id }: Sandbox,
-  { runtime, writer }: Pick<ContainerPorts, "runtime" | "writer">,
-): Promise<RemovalResult> {
+  ports: SandboxPorts,
+): Promise<RemovedSandbox> {
+  const { id } = sandbox;
+  const { runtime, writer, signal } = ports;
+  const ended = (result: RemovalResult, unanswered = false): RemovedSandbox => ({
+    item: { sandbox, reason, result },
+    unanswered,
+  });
   let step = "status";
   try {
-    const detail = await runtime.sandboxDetail(id, new AbortController().signal);
-    if (detail === null) return { kind: "already-gone" };
-    if (detail.state === "ready") return { kind: "skipped", what: "it is ready now" };
+    const detail = await runtime.sandboxDetail(id, signal);
+    if (detail === null) return ended({ kind: "already-gone" });
+    if (detail.state === "ready") return ended({ kind: "skipped", what: "it is ready now" });
     step = "stop";
-    await writer.stopSandbox(id);
+    await writer.stopSandbox(id, signal);
     step = "remove";
     await writer.removeSandbox(id);
-    return { kind: "removed" };
+    return ended({ kind: "removed" });
   } catch (thrown) {
-    return { kind: "failed", step, message: messageOf(thrown), code: failureCode(thrown) };
+    if (step !== "remove" && signal.aborted) return ended(GIVEN_UP, true);
+    const message = messageOf(thrown);
+    const failed = { kind: "failed", step, message, code: failureCode(thrown) } as const;
+    return ended(failed, wasUnanswered(thrown));
   }
 }

@@ -1,6 +1,6 @@
 /** Tells a pass that makes no headway from one that merely is slow, so that it ends before it has removed everything in vain. */
 
-import type { RuntimeErrorKind } from "../model/errors.ts";
+import { RuntimeError, type RuntimeErrorKind } from "../model/errors.ts";
 
 /** Gains of nothing in a row, on a device that is over while others hold images too, that end the pass. */
 const REMOVALS_WITHOUT_GAIN = 3;
@@ -11,6 +11,9 @@ const UNANSWERED: readonly RuntimeErrorKind[] = ["deadline", "unreachable", "can
 
 /** Whether a removal that failed so may still be under way. */
 export const isUnanswered = (code: string): boolean => UNANSWERED.some((kind) => kind === code);
+
+export const wasUnanswered = (thrown: unknown): boolean =>
+  thrown instanceof RuntimeError && isUnanswered(thrown.kind);
 
 export class Stall {
   #gained = 0n;

@@ -17,7 +17,7 @@ export interface HookGet {
 const BYTES_MAX = 64 * 1024;
 
 /** Resolves with the status, whatever it is. Throws `HostError` of kind `http`. */
-export async function sendHook(hook: HookGet): Promise<number> {
+export async function sendHook(hook: HookGet, signal: AbortSignal): Promise<number> {
   const host = hook.host.includes(":") && !hook.host.startsWith("[") ? `[${hook.host}]` : hook.host;
   const text = `${hook.scheme}://${host}:${hook.port}${hook.path}`;
   if (!URL.canParse(text)) {
@@ -32,7 +32,7 @@ export async function sendHook(hook: HookGet): Promise<number> {
     tls: { verify: false },
     timeoutMs: hook.timeoutMs,
     bytesMax: BYTES_MAX,
-    signal: new AbortController().signal,
+    signal,
   });
   return answer.status;
 }

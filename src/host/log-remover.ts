@@ -12,14 +12,14 @@ import type { LogRoot } from "./log-roots.ts";
 export interface ContainerLogs {
   readonly path: string;
   readonly podUid: string;
-  /** Paths that other containers write to: these and what rotation makes of them stay. */
-  readonly others: readonly string[];
+  /** Files in its directory that others write to: these and what rotation makes of them stay. */
+  readonly kept: readonly string[];
 }
 
 /** `<path>` and `<path>.*`, which is what rotation makes of it; nothing else that begins alike. */
 export async function removeContainerLogs(
   podLogs: LogRoot,
-  { path: logPath, podUid, others }: ContainerLogs,
+  { path: logPath, podUid, kept }: ContainerLogs,
 ): Promise<Deleted> {
   const deleted: Deleted = { names: [], bytes: 0n };
   await inRoot(podLogs, `deleting the log ${JSON.stringify(logPath)}`, async (root) => {
@@ -32,7 +32,6 @@ export async function removeContainerLogs(
     if (podUid === "" || podUidOfLogDirectory(entry) !== podUid) {
       throw refused(logPath, `it does not lie in the directory of pod ${JSON.stringify(podUid)}`);
     }
-    const kept = await namesIn(podLogs, [entry, ...directories], others);
     await descend(root, [entry, ...directories], (directory) =>
       removeFiles(directory, { file, kept }, deleted),
     );
@@ -55,20 +54,26 @@ export async function removePodLogs(podLogs: LogRoot, pod: PodLogDirectory): Pro
 
 const RESOLVED_AT_ONCE = 32;
 
-/** The entries of the log directory below which the paths lead, each with one of these paths. */
-export async function entriesUsed(
+/**
+ * Where logs lie below the log directory, relative to it: by the text of the path and by the links on its way. That of a path
+ * in the directory of the named pod, where the kubelet puts it, is its text alone.
+ */
+export async function placesOf(
   root: LogRoot,
-  paths: readonly string[],
-): Promise<ReadonlyMap<string, string>> {
-  const used = new Map<string, string>();
-  const waiting = paths.values();
+  logs: readonly { readonly path: string; readonly podUid: string }[],
+): Promise<readonly (readonly string[])[]> {
+  const places: (readonly string[])[] = [];
+  const waiting = logs.entries();
   const worker = async (): Promise<void> => {
-    for (const path of waiting)
-      for (const [entry] of await root.placesOf(path))
-        if (entry !== undefined) used.set(entry, path);
+    for (const [index, { path, podUid }] of waiting) {
+      const parts = root.below(path);
+      const usual = podUid !== "" && podUidOfLogDirectory(parts?.[0] ?? "") === podUid;
+      const found = usual && parts !== null ? [parts] : await root.placesOf(path);
+      places[index] = [...new Set(found.map((each) => each.join("/")))];
+    }
   };
   await Promise.all(Array.from({ length: RESOLVED_AT_ONCE }, worker));
-  return used;
+  return places;
 }
 
 /** `false` where there is no such link. A file of that name, and a link that leads elsewhere, are refused. */
@@ -107,23 +112,6 @@ async function descend(
     }
     await descend(directory, rest, act);
   });
-}
-
-/** The files in one directory that the paths name, however they lead there. */
-async function namesIn(
-  root: LogRoot,
-  directory: readonly string[],
-  paths: readonly string[],
-): Promise<readonly string[]> {
-  const here = directory.join("/");
-  const names: string[] = [];
-  for (const path of paths) {
-    for (const parts of await root.placesOf(path)) {
-      const name = parts.at(-1);
-      if (name !== undefined && parts.slice(0, -1).join("/") === here) names.push(name);
-    }
-  }
-  return names;
 }
 
 const isLogOf = (file: string, name: string): boolean =>

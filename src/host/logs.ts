@@ -6,7 +6,7 @@ import type { Deleted } from "./delete-tree.ts";
 import { readLogs } from "./log-reader.ts";
 import {
   type ContainerLogs,
-  entriesUsed,
+  placesOf,
   removeContainerLogs,
   removeLegacyLink,
   removePodLogs,
@@ -22,7 +22,9 @@ export interface LogDeleter {
   removeContainerLogs(logs: ContainerLogs): Promise<Deleted>;
   removeLegacyLink(entry: string): Promise<boolean>;
   removePodLogs(directory: PodLogDirectory): Promise<Deleted>;
-  entriesUsed(paths: readonly string[]): Promise<ReadonlyMap<string, string>>;
+  placesOf(
+    logs: readonly { readonly path: string; readonly podUid: string }[],
+  ): Promise<readonly (readonly string[])[]>;
 }
 
 export function logReader(paths: LogPaths): LogReader {
@@ -46,7 +48,7 @@ export function logDeleter(paths: LogPaths): LogDeleter {
     removeContainerLogs: (logs) => removeContainerLogs(roots.podLogs, logs),
     removeLegacyLink: (entry) => removeLegacyLink(roots, entry),
     removePodLogs: (directory) => removePodLogs(roots.podLogs, directory),
-    entriesUsed: (used) => entriesUsed(roots.podLogs, used),
+    placesOf: (used) => placesOf(roots.podLogs, used),
   };
 }
 

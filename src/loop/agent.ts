@@ -60,6 +60,8 @@ export class Agent {
   #state: AgentState;
   #pressure: PressureState = noPressure;
   #reload = new AbortController();
+  /** Ends a pass over containers that runs while pressure is due. */
+  #yield = new AbortController();
 
   constructor(options: AgentOptions) {
     const { observe } = options.engine;
@@ -190,12 +192,18 @@ export class Agent {
     signal: AbortSignal,
   ): Promise<string | null> {
     const { engine, lockWaitMs, dryRun, now, random } = this.#options;
+    if (request.kind === "pressure") {
+      this.#yield.abort();
+      this.#yield = new AbortController();
+    }
     const common = { now, random, announcer: this.#announcer, barren: this.#barren };
     const ended = await this.#mutex.run(async () => {
       // Asked to stop while another pass ran: this one does not begin.
       if (signal.aborted) return null;
       const rest = { dryRun: dryRun(), lockWaitMs: lockWaitMs() };
-      return runPass(engine, { ...request, ...common, ...rest }, signal);
+      const stop =
+        request.kind === "container-gc" ? AbortSignal.any([signal, this.#yield.signal]) : signal;
+      return runPass(engine, { ...request, ...common, ...rest }, stop);
     });
     if (ended === null) return null;
     this.#notePass(ended.pass);

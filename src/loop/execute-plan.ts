@@ -22,6 +22,8 @@ export interface ExecuteRun {
   readonly now: () => Instant;
   readonly signal: AbortSignal;
   readonly starting?: ((candidate: ImageCandidate, meter: Meter) => void) | undefined;
+  /** Called after each container, sandbox and log. */
+  readonly containerDone?: () => void;
 }
 
 export async function executeContainerPlan(
@@ -31,7 +33,7 @@ export async function executeContainerPlan(
 ): Promise<ContainerOutcome> {
   const plan = prepared.plan.containers;
   if (plan === null) throw new Error("a container plan is executed only where there is one");
-  const { images } = prepared.decided.limits;
+  const { images, containers } = prepared.decided.limits;
   const place = containerFilesystem(prepared.snapshot);
   const outcome = await collectContainers(
     plan,
@@ -40,6 +42,7 @@ export async function executeContainerPlan(
       writer: engine.writer,
       logs: prepared.snapshot.logs === null ? null : engine.remover,
       logUsers: engine.logUsers,
+      backoff: engine.backoff,
       hooks: engine.hooks,
       timer: engine.timer,
       measureAvailable:
@@ -51,9 +54,15 @@ export async function executeContainerPlan(
       signal: run.signal,
       decideAgain: (lists) =>
         decideOnFreshLists({ ...prepared.decided, hold: engine.hold() }, lists),
+      stopGraceMax: containers.stopGraceMax,
+      inOrder: containers.compat === "kubelet",
+      listedNs: prepared.listedNs,
       maximumRemovals: images.maximumRemovals,
       removalInterval: images.removalInterval,
-      done: (item) => engine.journal.containerDone(run.id, item),
+      done: (item) => {
+        run.containerDone?.();
+        engine.journal.containerDone(run.id, item);
+      },
     },
   );
   const removed = outcome.containers.filter((item) => item.result.kind === "removed").length;

@@ -6,15 +6,15 @@ import type { Event } from "../model/event.ts";
 import type { PassId } from "../model/ids.ts";
 import type { ContainerOutcome, ImageOutcome } from "../model/outcome.ts";
 import type { Pass, PassKind } from "../model/pass.ts";
-import type { ContainerPlan, ImageCandidate, ImageTarget, Plan, Purpose } from "../model/plan.ts";
+import type { ImageCandidate, ImageTarget, Plan, Purpose } from "../model/plan.ts";
 import { type Duration, duration, type Instant, toMs } from "../model/time.ts";
-import { POD_START_WAIT, podPause } from "../policy/blocks.ts";
-import { unjudged } from "../policy/containers.ts";
+import { POD_START_WAIT, podPause, waitsForPods } from "../policy/blocks.ts";
 import type { Parts } from "../policy/decide.ts";
 import { remainingPurpose } from "../policy/selection.ts";
 import type { Announcer } from "./announcer.ts";
 import type { Barren } from "./barren.ts";
 import { seenOf } from "./detect.ts";
+import { dryContainers, dryImages } from "./dry-run.ts";
 import { executeContainerPlan, executeImagePlan } from "./execute-plan.ts";
 import { imageEvents } from "./pass-events.ts";
 import { makePassId } from "./pass-id.ts";
@@ -52,6 +52,11 @@ export interface PassEnd {
   readonly failure: unknown;
 }
 
+/** How long images wait for containers under pressure. */
+const HEAD_START_MS = 2_000;
+/** How long after the images containers may do nothing before they are left to the next pass. */
+const HANGING_MS = 5_000;
+
 const NO_PLAN: Plan = { containers: null, images: null };
 
 /** Runs one pass. Never rejects: what went wrong is in the result and in the journal. */
@@ -78,6 +83,8 @@ class Running {
   #waitedForPods: Duration = duration(0n);
   #plan: Plan = NO_PLAN;
   #containers: ContainerOutcome | null = null;
+  /** Items of that part that are done, whatever came of them. */
+  #containersDone = 0;
   #images: ImageOutcome | null = null;
 
   constructor(engine: Engine, request: PassRequest, signal: AbortSignal) {
@@ -123,12 +130,47 @@ class Running {
       this.#images = first.plan.images === null ? null : dryImages(first.plan);
       return;
     }
-    if (first.plan.containers !== null) {
-      this.#containers = await this.#steps.run("execute", () =>
-        executeContainerPlan(this.#engine, first, this.#run()),
-      );
+    const enough = new AbortController();
+    const ended = new AbortController();
+    const collecting = this.#collectContainers(first, enough.signal).finally(() => ended.abort());
+    try {
+      const soonest = AbortSignal.any([this.#signal, ended.signal]);
+      await (this.#imagesWaitBriefly(first)
+        ? this.#engine.timer.sleep(HEAD_START_MS, soonest)
+        : collecting);
+      if (first.plan.images !== null && !this.#signal.aborted) await this.#collectImages(first);
+      await this.#untilHanging(ended.signal);
+    } finally {
+      // What hangs must not keep the next pass waiting.
+      enough.abort();
+      await collecting;
     }
-    if (first.plan.images !== null && !this.#signal.aborted) await this.#collectImages(first);
+  }
+
+  /** Until the containers' part has ended, or has not done anything for a while. */
+  async #untilHanging(ended: AbortSignal): Promise<void> {
+    const { timer } = this.#engine;
+    for (let before = -1; before !== this.#containersDone && !ended.aborted;) {
+      before = this.#containersDone;
+      await timer.sleep(HANGING_MS, AbortSignal.any([ended, this.#signal]));
+    }
+  }
+
+  async #collectContainers(first: Prepared, enough: AbortSignal): Promise<void> {
+    if (first.plan.containers === null) return;
+    const signal = AbortSignal.any([this.#signal, enough]);
+    const run = { ...this.#run(), signal, containerDone: () => (this.#containersDone += 1) };
+    this.#containers = await this.#steps.run("execute", () =>
+      executeContainerPlan(this.#engine, first, run),
+    );
+  }
+
+  /** Under pressure images go beside containers that take long: one that hangs would fill the disk. */
+  #imagesWaitBriefly({ plan }: Prepared): boolean {
+    const { compat, maximumRemovals } = this.#engine.limits().images;
+    const underPressure = this.#request.purpose.kind === "pressure" && compat === "none";
+    // A limit of removals counts both, so that they follow one another.
+    return underPressure && plan.images !== null && maximumRemovals === null;
   }
 
   async #collectImages(first: Prepared): Promise<void> {
@@ -245,45 +287,6 @@ class Running {
   }
 }
 
-/** Whether nothing stands in the way of images but pods that are only just starting, and there is something to remove. */
-function waitsForPods(plan: Plan): boolean {
-  const blocks = plan.images?.blocks ?? [];
-  return (
-    blocks.length > 0 &&
-    blocks.every((block) => block.kind === "pod-starting") &&
-    plan.images?.triggers.length !== 0
-  );
-}
-
 const collected = (outcome: ContainerOutcome | null): boolean =>
   outcome !== null &&
   [...outcome.containers, ...outcome.sandboxes].some((item) => item.result.kind !== "skipped");
-
-const dryContainers = (plan: ContainerPlan): ContainerOutcome => ({
-  end: "dry-run",
-  containers: [],
-  sandboxes: [],
-  logs: [],
-  measuredFreedBytes: null,
-  errors: unjudged(plan),
-});
-
-function dryImages(plan: Plan): ImageOutcome {
-  const wanted = (plan.images?.targets ?? []).flatMap((target) =>
-    "wantedBytes" in target ? [target.wantedBytes] : [],
-  );
-  const [usage] = plan.images?.usage ?? [];
-  const available = usage?.filesystem.availableBytes ?? null;
-  return {
-    end: "dry-run",
-    items: [],
-    wantedBytes: wanted[0] ?? null,
-    reportedFreedBytes: 0n,
-    measuredFreedBytes: 0n,
-    availableBefore: available,
-    availableAfter: available,
-    capacityBytes: usage?.filesystem.capacityBytes ?? null,
-    error: null,
-    ghosts: [],
-  };
-}

@@ -1,5 +1,6 @@
 /** What passes and loops need beside observation and execution: memory, record, lock, hold. Narrow, and given by the composition root. */
 
+import type { Backoff } from "../execute/backoff.ts";
 import type { LogUsers } from "../execute/log-users.ts";
 import type {
   HookCaller,
@@ -95,6 +96,8 @@ export interface Engine extends ReadEngine {
   readonly remover: LogRemover;
   /** Who logs where; remembered from pass to pass. */
   readonly logUsers: LogUsers;
+  /** What did not answer lately; remembered from pass to pass. */
+  readonly backoff: Backoff;
   /** Pre-stop requests to pods. */
   readonly hooks: HookCaller;
   readonly journal: Journal;

@@ -28,6 +28,8 @@ export interface Prepared {
   /** As remembered after the snapshot. */
   readonly ledger: Ledger;
   readonly plan: Plan;
+  /** When the lists of the snapshot were asked for, by the monotonic clock. */
+  readonly listedNs: bigint;
   /** What the plan was decided from, for deciding again. */
   readonly decided: Decide;
 }
@@ -40,6 +42,7 @@ export async function prepare(
 ): Promise<Prepared> {
   const { steps, signal } = run;
   const logs = request.parts.containers !== "none";
+  const listedNs = engine.timer.monotonicNs();
   // Where everything unused goes layers have no say; under pressure nothing is asked that a removal would have to wait for.
   const origins = request.parts.images && request.purpose.kind === "periodic";
   const snapshot = await steps.run("observe", () => look(engine, { logs, origins }, signal));
@@ -57,7 +60,7 @@ export async function prepare(
     waitedForPods: request.waitedForPods,
   };
   const plan = await steps.run("decide", () => decide(decided));
-  return { snapshot, ledger, plan, decided };
+  return { snapshot, ledger, plan, decided, listedNs };
 }
 
 /** What an offline plan starts from: a recorded node instead of an observation. */
@@ -66,7 +69,7 @@ export function prepareRecorded(
   input: Omit<Decide, "snapshot" | "ledger" | "waitedForPods">,
 ): Prepared {
   const decided: Decide = { ...input, ...recorded, waitedForPods: duration(0n) };
-  return { ...recorded, plan: decide(decided), decided };
+  return { ...recorded, plan: decide(decided), decided, listedNs: 0n };
 }
 
 /**

@@ -42,6 +42,8 @@ export interface ContainerLimits {
   readonly maximumPerPodContainer: number;
   /** Dead instances kept on the node; negative: no limit. */
   readonly maximumContainers: number;
+  /** The longest grace period of a container that has to be stopped before it is removed. */
+  readonly stopGraceMax: Duration;
   readonly collectForeign: boolean;
   readonly compat: Compat;
 }

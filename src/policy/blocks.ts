@@ -1,7 +1,7 @@
 /** Reasons for which no image at all is removed, whatever asks for it; the state of the disk aside. */
 import type { Ledger } from "../model/ledger.ts";
 import type { ImageLimits } from "../model/limits.ts";
-import type { PodSourceState } from "../model/plan.ts";
+import type { Plan, PodSourceState } from "../model/plan.ts";
 import type { ImageBlock } from "../model/reason.ts";
 import type { KeepProblem, Snapshot } from "../model/snapshot.ts";
 import {
@@ -110,4 +110,14 @@ export function podStarting({
   if (starting.length === 0 || patience <= 0n) return [];
   const remaining = duration(left < patience ? left : patience);
   return [{ kind: "pod-starting", sandboxes: starting.map(({ id }) => id).toSorted(), remaining }];
+}
+
+/** Whether nothing stands in the way of images but pods that are only just starting, and there is something to remove. */
+export function waitsForPods(plan: Plan): boolean {
+  const blocks = plan.images?.blocks ?? [];
+  return (
+    blocks.length > 0 &&
+    blocks.every((block) => block.kind === "pod-starting") &&
+    plan.images?.triggers.length !== 0
+  );
 }

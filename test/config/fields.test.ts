@@ -21,7 +21,7 @@ const FLAGS =
   eviction-soft eviction-soft-grace-period eviction-minimum-reclaim eviction-pressure-transition-period
   pod-infra-container-image config config-dir keep keep-dir keep-loaded keep-per-repository image-store-budget
   max-images image-gc-inode-high-threshold image-gc-inode-low-threshold pod-source kubelet-endpoint kubelet-ca-file
-  kubelet-client-cert kubelet-client-key kubelet-token-file dead-pod-ttl boot-grace collect-foreign pod-logs-dir
+  kubelet-client-cert kubelet-client-key kubelet-token-file dead-pod-ttl max-stop-grace-period boot-grace collect-foreign pod-logs-dir
   container-logs-dir root-dir space-accounting max-removals-per-pass removal-interval when-futile compat
   image-gc-period image-detection-period image-cache-period container-gc-period pressure-period state-dir run-dir
   metrics-bind-address event-hook logging-format v dry-run`
@@ -47,6 +47,7 @@ const DEFAULTS: readonly (readonly [FieldName, string])[] = [
   ["kubeletEndpoint", "https://127.0.0.1:10250"],
   ["keepLoaded", "false"],
   ["deadPodTTL", "24h"],
+  ["maxStopGracePeriod", "30s"],
   ["bootGrace", "5m"],
   ["collectForeign", "false"],
   ["podLogsDir", "/var/log/pods"],

@@ -49,6 +49,7 @@ export const SAMPLES: readonly Sample[] = [
   sample("minimumContainerTTLDuration", "10s", "10s"),
   sample("maximumDeadContainersPerContainer", "-1", -1),
   sample("maximumDeadContainers", "100", 100),
+  sample("maxStopGracePeriod", "1m", "1m"),
   sample("collectForeign", "1", true),
   sample("podSource", "kubelet-api", "kubelet-api"),
   sample("kubeletEndpoint", "http://127.0.0.1:10255", "http://127.0.0.1:10255"),

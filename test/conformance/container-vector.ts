@@ -2,7 +2,13 @@
 import { collectContainers } from "../../src/execute/containers.ts";
 import { containerId, podUid, sandboxId } from "../../src/model/ids.ts";
 import type { Container, ContainerState, Sandbox } from "../../src/model/snapshot.ts";
-import { duration, durationFromMs, fromRfc3339, type Instant } from "../../src/model/time.ts";
+import {
+  duration,
+  durationFromMs,
+  fromRfc3339,
+  type Instant,
+  seconds,
+} from "../../src/model/time.ts";
 import type { ContainerInput } from "../../src/policy/container-input.ts";
 import { decideContainers, decideContainersAgain } from "../../src/policy/containers.ts";
 import type { PodJudgement } from "../../src/policy/pods.ts";
@@ -73,6 +79,7 @@ export async function effectOf(vector: ContainerVector): Promise<ContainerEffect
       minimumAge: durationFromMs(vector.policy.minimumAgeMs),
       maximumPerPodContainer: vector.policy.maxPerPodContainer,
       maximumContainers: vector.policy.maxContainers,
+      stopGraceMax: seconds(30),
       collectForeign: false,
       compat: "kubelet",
     },
@@ -84,6 +91,9 @@ export async function effectOf(vector: ContainerVector): Promise<ContainerEffect
     signal: new AbortController().signal,
     decideAgain: (lists) => decideContainersAgain(input, { ...lists, pods }),
     maximumRemovals: null,
+    stopGraceMax: seconds(30),
+    inOrder: true,
+    listedNs: 0n,
     removalInterval: duration(0n),
   });
   return {

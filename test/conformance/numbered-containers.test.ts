@@ -4,7 +4,7 @@ import { describe, expect, test } from "bun:test";
 import { podUid } from "../../src/model/ids.ts";
 import type { ContainerLimits } from "../../src/model/limits.ts";
 import type { Container, Sandbox } from "../../src/model/snapshot.ts";
-import { duration, hours, type Instant, instant, minutes } from "../../src/model/time.ts";
+import { duration, hours, type Instant, instant, minutes, seconds } from "../../src/model/time.ts";
 import type { ContainerInput } from "../../src/policy/container-input.ts";
 import { decideContainersAgain } from "../../src/policy/containers.ts";
 import {
@@ -29,6 +29,7 @@ const limitsOf = (minimumAge: bigint, perContainer: number, total: number): Cont
   minimumAge: duration(minimumAge),
   maximumPerPodContainer: perContainer,
   maximumContainers: total,
+  stopGraceMax: seconds(30),
 });
 const usual = limitsOf(hours(1), 2, 6);
 

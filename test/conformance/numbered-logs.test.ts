@@ -16,7 +16,7 @@ import { collectContainers } from "../../src/execute/containers.ts";
 import { logDeleter } from "../../src/host/logs.ts";
 import { podUid } from "../../src/model/ids.ts";
 import { containerIdOfLogLink, containerLogLink } from "../../src/model/log-names.ts";
-import { duration } from "../../src/model/time.ts";
+import { duration, seconds } from "../../src/model/time.ts";
 import { decideContainersAgain } from "../../src/policy/containers.ts";
 import { containerLimits, dead, inputOf, judged, planOf } from "../support/build/pods.ts";
 import { FakeNode } from "../support/fake-node.ts";
@@ -59,6 +59,9 @@ test("47: the log of a container, its rotation and its link go, and the containe
     signal: new AbortController().signal,
     decideAgain: (lists) => decideContainersAgain(input, { ...lists, pods: input.pods }),
     maximumRemovals: null,
+    stopGraceMax: seconds(30),
+    inOrder: true,
+    listedNs: 0n,
     removalInterval: duration(0n),
   });
 
@@ -84,7 +87,7 @@ test("48: of several logs in a directory, only one and its rotations go", async 
   await deleter().removeContainerLogs({
     path: join(directory, "test-log-3"),
     podUid: "uid-a",
-    others: [],
+    kept: [],
   });
   expect(readdirSync(directory).toSorted()).toEqual([
     "test-log-1",

@@ -147,10 +147,16 @@ describe("writing", () => {
     const { fake, runtime } = connection;
     const writer: RuntimeWriter = runtime.writer;
     fake.node.setContainerState("container", "running");
-    expect(await writer.execSync(containerId("container"), ["sh", "-c", "exit 42"], 5)).toBe(42);
-    await writer.stopContainer(containerId("container"), 30);
+    expect(
+      await writer.execSync(
+        containerId("container"),
+        { words: ["sh", "-c", "exit 42"], timeoutSeconds: 5 },
+        new AbortController().signal,
+      ),
+    ).toBe(42);
+    await writer.stopContainer(containerId("container"), 30, new AbortController().signal);
     await writer.removeContainer(containerId("container"));
-    await writer.stopSandbox(sandboxId("sandbox"));
+    await writer.stopSandbox(sandboxId("sandbox"), new AbortController().signal);
     await writer.removeSandbox(sandboxId("sandbox"));
     await writer.removeImage(imageId(imageIdOf(1)));
     expect(fake.node.containers.size + fake.node.sandboxes.size + fake.node.images.length).toBe(0);
@@ -169,9 +175,9 @@ describe("writing", () => {
     const { fake, runtime } = connection;
     fake.fail("*", { kind: "error", code: "NOT_FOUND" });
     await runtime.writer.removeImage(imageId("a"));
-    await runtime.writer.stopContainer(containerId("a"), 0);
+    await runtime.writer.stopContainer(containerId("a"), 0, new AbortController().signal);
     await runtime.writer.removeContainer(containerId("a"));
-    await runtime.writer.stopSandbox(sandboxId("a"));
+    await runtime.writer.stopSandbox(sandboxId("a"), new AbortController().signal);
     await runtime.writer.removeSandbox(sandboxId("a"));
     expect(fake.calls).toHaveLength(5);
   });

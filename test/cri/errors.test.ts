@@ -158,11 +158,15 @@ describe("a call that needs longer", () => {
     await using connection = await connected({ timeoutSeconds: 0.2 });
     const { fake, runtime } = connection;
     fake.fail("StopContainer", { kind: "delay", ms: 400 });
-    await runtime.writer.stopContainer(containerId("a"), 30);
+    await runtime.writer.stopContainer(containerId("a"), 30, new AbortController().signal);
     expect(fake.callsOf("StopContainer")[0]?.request).toEqual({ container_id: "a", timeout: "30" });
-    expect((await failureOf(runtime.writer.stopContainer(containerId("a"), 0))).kind).toBe(
-      "deadline",
-    );
+    expect(
+      (
+        await failureOf(
+          runtime.writer.stopContainer(containerId("a"), 0, new AbortController().signal),
+        )
+      ).kind,
+    ).toBe("deadline");
   });
 });
 

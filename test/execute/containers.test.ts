@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import type { ContainerOptions, ContainerPorts } from "../../src/execute/container-ports.ts";
 import { collectContainers } from "../../src/execute/containers.ts";
 import { LogUsers } from "../../src/execute/log-users.ts";
+import { RuntimeError } from "../../src/model/errors.ts";
 import { containerId, podUid, sandboxId } from "../../src/model/ids.ts";
 import { containerLogLink } from "../../src/model/log-names.ts";
 import type { ContainerOutcome } from "../../src/model/outcome.ts";
@@ -48,6 +49,9 @@ async function collect(
     signal: new AbortController().signal,
     decideAgain: (lists) => decideContainersAgain(input, { ...lists, pods: input.pods }),
     maximumRemovals: null,
+    stopGraceMax: seconds(30),
+    inOrder: false,
+    listedNs: 0n,
     removalInterval: duration(0n),
     ...scene.options,
   });
@@ -81,7 +85,7 @@ describe("a container", () => {
       kind: "remove-logs",
       path: logPath,
       uid: "uid-a",
-      others: [],
+      kept: [],
     });
     expect(node.called("remove-link")).toEqual([`pod-a_default_c-${one.id}.log`]);
     expect(outcome.containers[0]).toMatchObject({
@@ -106,7 +110,7 @@ describe("a container", () => {
     });
     expect(node.called("remove-container")).toEqual([one.id]);
     expect(node.calls.find(({ kind }) => kind === "remove-logs")).toMatchObject({
-      others: [logPath],
+      kept: ["0.log"],
     });
   });
 
@@ -303,6 +307,116 @@ describe("a sandbox", () => {
   });
 });
 
+describe("where the runtime does not answer", () => {
+  const sandboxes = Array.from({ length: 12 }, (_, index) =>
+    sandboxOf("a", { id: sandboxId(`sandbox-${index}`), state: "not-ready" }),
+  );
+  const silent = new Set(sandboxes.slice(0, 2).map(({ id }) => `stop-sandbox ${id}`));
+
+  test("a stage ends after two calls, the outcome says so, and the next pass leaves these alone", async () => {
+    const ports = new FakeNode({ containers: [], sandboxes: [] }).ports();
+    const { backoff } = ports;
+    const first = await collect({ sandboxes, node: { silent }, ports: { backoff } });
+    expect(first.node.called("stop-sandbox").length).toBeLessThanOrEqual(5);
+    expect(first.outcome.errors).toEqual([
+      expect.stringMatching(/^sandboxes: \d calls were not answered in time; the rest is left/),
+    ]);
+    const second = await collect({ sandboxes, node: { silent }, ports: { backoff } });
+    expect(second.node.called("remove-sandbox")).toHaveLength(10);
+    expect(second.outcome.errors).toEqual([]);
+  });
+
+  test("for two pods, the others are collected in the same pass all the same", async () => {
+    const hanging = new Set(sandboxes.slice(0, 2).map(({ id }) => id));
+    const held = Promise.withResolvers<never>();
+    const { node } = await collect({
+      sandboxes,
+      ports: {
+        writer: {
+          ...new FakeNode({ containers: [], sandboxes: [] }).writer,
+          stopSandbox: async (id) => {
+            if (hanging.has(id)) return await held.promise;
+            if (id === sandboxes.at(-1)?.id)
+              setImmediate(() => held.reject(new RuntimeError("deadline", "no answer")));
+          },
+          removeSandbox: async (id) => void removed.push(id),
+        },
+      },
+    });
+    expect(removed).toHaveLength(10);
+    expect(node.lists).toBe(1);
+  });
+  const removed: string[] = [];
+
+  test("for the status of a container, its log is kept and the next container goes", async () => {
+    const { node, outcome } = await collect({
+      containers: [one, two],
+      node: { silent: new Set([`status ${one.id}`]) },
+    });
+    expect(node.called("remove-container")).toEqual([two.id]);
+    expect(outcome.containers[0]?.result).toMatchObject({ kind: "failed", step: "status" });
+  });
+});
+
+describe("a container that has to be stopped", () => {
+  const unknown = (name: string): Container => dead("a", name, { state: "unknown" });
+  const annotations = { "io.kubernetes.pod.terminationGracePeriod": "86400" };
+
+  test("gets a grace period of at most the maximum", async () => {
+    const container = unknown("c");
+    const { node } = await collect({
+      containers: [container],
+      node: { details: new Map([[container.id, { annotations }]]) },
+    });
+    expect(node.calls[0]).toMatchObject({ kind: "stop-container", graceSeconds: 30 });
+  });
+
+  test("is given up when the pass is asked to stop, and stays", async () => {
+    const container = unknown("c");
+    const handler = { sleep: { seconds: 3600 } };
+    const details = new Map([
+      [
+        container.id,
+        {
+          annotations: {
+            ...annotations,
+            "io.kubernetes.container.preStopHandler": JSON.stringify(handler),
+          },
+        },
+      ],
+    ]);
+    const stop = new AbortController();
+    const { node, outcome } = await collect({
+      containers: [container],
+      node: { details },
+      options: { signal: stop.signal },
+      ports: {
+        timer: {
+          monotonicNs: () => 0n,
+          sleep: async (_, signal) => {
+            stop.abort();
+            expect(signal.aborted).toBe(true);
+          },
+        },
+      },
+    });
+    expect(node.calls).toEqual([]);
+    expect(outcome.end).toBe("stopped");
+    expect(outcome.containers[0]?.result).toMatchObject({ kind: "skipped" });
+  });
+
+  test("is left to the next pass where the stops of this one took minutes already", async () => {
+    const containers = Array.from({ length: 9 }, (_, index) => unknown(`c${index}`));
+    const { node, outcome } = await collect({
+      containers,
+      node: { callNs: 20_000_000_000n },
+      options: { inOrder: true },
+    });
+    expect(node.called("stop-container")).toHaveLength(3);
+    expect(resultsOf(outcome).filter((kind) => kind === "skipped")).toHaveLength(6);
+  });
+});
+
 describe("a log directory", () => {
   const logs: LogFacts = {
     ...noLogs,
@@ -368,13 +482,11 @@ describe("a log directory", () => {
     const container = usedBy({});
     const node = new FakeNode({ containers: [container], sandboxes: [] });
     const asked: string[] = [];
-    const logUsers = new LogUsers({
-      ...node.reader,
-      containerDetail: async (id, signal) => {
-        asked.push(id);
-        return node.reader.containerDetail(id, signal);
-      },
-    });
+    const containerDetail: typeof node.reader.containerDetail = async (id, signal) => {
+      asked.push(id);
+      return node.reader.containerDetail(id, signal);
+    };
+    const logUsers = new LogUsers({ ...node.reader, containerDetail }, { monotonicNs: () => 0n });
     for (let pass = 0; pass < 2; pass += 1)
       await collect({ containers: [container], logs, ports: { logUsers } });
     expect(asked).toEqual([container.id]);

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 
 import type { ContainerPorts } from "../../src/execute/container-ports.ts";
 import { handlerPort, readHandler } from "../../src/execute/pre-stop-handler.ts";
-import { recordedGraceSeconds, stopGracefully } from "../../src/execute/pre-stop.ts";
+import { graceSecondsOf, stopGracefully } from "../../src/execute/pre-stop.ts";
 import type { ContainerDetail } from "../../src/model/snapshot.ts";
 import { dead } from "../support/build/pods.ts";
 import { FakeNode, type NodeCall } from "../support/fake-node.ts";
@@ -19,6 +19,8 @@ async function stop(
     readonly address?: string;
     readonly fails?: readonly string[];
     readonly ports?: Partial<ContainerPorts>;
+    readonly graceMaxSeconds?: number;
+    readonly signal?: AbortSignal;
   } = {},
 ): Promise<{ readonly calls: readonly NodeCall[]; readonly error: string | null }> {
   const node = new FakeNode({
@@ -36,7 +38,11 @@ async function stop(
     labels: {},
     annotations,
   };
-  const { handlerError } = await stopGracefully(container, detail, node.ports(change.ports));
+  const { handlerError } = await stopGracefully(container, detail, {
+    ...node.ports(change.ports),
+    graceMaxSeconds: change.graceMaxSeconds ?? 86_400,
+    signal: change.signal ?? new AbortController().signal,
+  });
   return { calls: node.calls, error: handlerError };
 }
 
@@ -66,7 +72,7 @@ describe("the grace period", () => {
     [{ [GRACE]: "-1" }, 2],
     [{ [GRACE]: "99999999" }, 86_400],
   ])("of %j is %d s", (annotations: Readonly<Record<string, string>>, expected) => {
-    expect(recordedGraceSeconds(annotations)).toBe(expected);
+    expect(graceSecondsOf(annotations, 86_400)).toBe(expected);
   });
 
   test("is never less than 2 s at the stop", async () => {

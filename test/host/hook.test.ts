@@ -123,7 +123,7 @@ describe("the event hook", () => {
        touch "${directory}/three"`,
     );
     for (let event = 0; event < 60; event += 1) hook.send(path, "{}");
-    await hook.close();
+    await hook.close(30_000);
     expect(existsSync(join(directory, "three"))).toBe(false);
     expect(failures).toEqual([expect.stringContaining("8 events were not given")]);
     hook.send(path, "{}");

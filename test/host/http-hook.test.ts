@@ -1,8 +1,11 @@
 import { describe, expect, test } from "bun:test";
 
-import { type HookGet, sendHook } from "../../src/host/http-hook.ts";
+import { type HookGet, sendHook as sendHookUntil } from "../../src/host/http-hook.ts";
 import { makeCertificate } from "../support/certificate.ts";
 import { failureOf } from "../support/failure.ts";
+
+const sendHook = (hook: HookGet, signal = new AbortController().signal): Promise<number> =>
+  sendHookUntil(hook, signal);
 
 const hookOf = (port: number | undefined, change: Partial<HookGet> = {}): HookGet => ({
   scheme: "http",
@@ -65,6 +68,18 @@ describe("the request of a pre-stop handler", () => {
     });
     expect(await failureOf(sendHook(hookOf(server.port, { timeoutMs: 100 })))).toMatchObject({
       message: expect.stringContaining("no whole answer within 100 ms"),
+    });
+  });
+
+  test("ends when it is given up", async () => {
+    using server = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      fetch: () => new Promise(() => {}),
+    });
+    const hook = hookOf(server.port, { timeoutMs: 60_000 });
+    expect(await failureOf(sendHook(hook, AbortSignal.timeout(50)))).toMatchObject({
+      name: "HostError",
     });
   });
 

@@ -119,24 +119,43 @@ describe("reading", () => {
   });
 });
 
-describe("the entries of the log directory that paths use", () => {
-  test("are those that they lead to by their text and by links, and no others", async () => {
+describe("the places of logs in the log directory", () => {
+  const places = async (path: string, uid = "") =>
+    (await deleter.placesOf([{ path, podUid: uid }])).flat();
+
+  test("are those that their paths lead to, by text and by links", async () => {
     write(join(pods, podA, "c", "0.log"));
     write(join(pods, "default_other_uid-b", "c", "0.log"));
     symlinkSync(join(pods, podA), join(top, "by-link"));
     symlinkSync(join(pods, "default_other_uid-b", "c"), join(pods, podA, "linked"));
-    const used = await deleter.entriesUsed([
-      join(top, "by-link", "c", "0.log"),
-      join(pods, podA, "linked", "0.log"),
-      join(pods, "default_absent_uid-c", "c", "0.log"),
-      join(top, "elsewhere", "0.log"),
-      `${pods}/${podA}/../default_dots_uid-d/c/0.log`,
-      "default_relative_uid-e/0.log",
-      "",
+    symlinkSync("0.log", join(pods, podA, "c", "1.log"));
+    expect(await places(join(top, "by-link", "c", "0.log"))).toEqual([`${podA}/c/0.log`]);
+    expect(await places(join(pods, podA, "linked", "0.log"))).toEqual([
+      `${podA}/linked/0.log`,
+      "default_other_uid-b/c/0.log",
     ]);
-    expect([...used.keys()].toSorted()).toEqual(
-      ["default_absent_uid-c", podA, "default_dots_uid-d", "default_other_uid-b"].toSorted(),
-    );
+    expect(await places(join(pods, podA, "c", "1.log"))).toEqual([
+      `${podA}/c/1.log`,
+      `${podA}/c/0.log`,
+    ]);
+    expect(await places(`${pods}/${podA}/../default_dots_uid-d/c/0.log`)).toEqual([
+      "default_dots_uid-d/c/0.log",
+    ]);
+    expect(await places(join(pods, "default_absent_uid-c", "c", "0.log"))).toEqual([
+      "default_absent_uid-c/c/0.log",
+    ]);
+  });
+
+  test("are none for paths that lead elsewhere", async () => {
+    for (const path of [join(top, "elsewhere", "0.log"), "relative/0.log", "", "/", pods])
+      expect(await places(path)).toEqual([]);
+  });
+
+  test("in the directory of their own pod are those of the text alone", async () => {
+    symlinkSync(top, join(pods, "linked"));
+    mkdirSync(join(pods, podA));
+    symlinkSync("../default_other_uid-b", join(pods, podA, "c"));
+    expect(await places(join(pods, podA, "c", "0.log"), "uid-a")).toEqual([`${podA}/c/0.log`]);
   });
 });
 
@@ -150,7 +169,7 @@ describe("the logs of a container", () => {
     const { names, bytes } = await deleter.removeContainerLogs({
       path: log,
       podUid: "uid-a",
-      others: [],
+      kept: [],
     });
     expect([...names].toSorted()).toEqual([
       "0.log",
@@ -175,32 +194,16 @@ describe("the logs of a container", () => {
   ])("stay where they are another container's, %s", async (_, name, other, left) => {
     const directory = join(pods, podA, "c");
     for (const each of ["0.log", "0.log.1", "0.log.1.gz", "0.log.2"]) write(join(directory, each));
-    const others = [join(directory, other), join(pods, podA, "d", name), "", "relative/0.log"];
-    await deleter.removeContainerLogs({ path: join(directory, name), podUid: "uid-a", others });
-    expect(readdirSync(directory).toSorted()).toEqual([...left]);
-  });
-
-  test.each([
-    [
-      "a linked directory",
-      () => symlinkSync(join(pods, podA, "c"), join(pods, podA, "d")),
-      "d/0.log",
-    ],
-    [
-      "a linked file",
-      () => {
-        mkdirSync(join(pods, podA, "d"));
-        symlinkSync("../c/0.log", join(pods, podA, "d", "1.log"));
-      },
-      "d/1.log",
-    ],
-    ["a path with dots", () => undefined, "d/../c/0.log"],
-  ])("stay where another container reaches them by %s", async (_, prepare, other) => {
-    const log = write(join(pods, podA, "c", "0.log"));
-    prepare();
-    const others = [`${pods}/${podA}/${other}`];
-    await deleter.removeContainerLogs({ path: log, podUid: "uid-a", others });
-    expect(existsSync(log)).toBe(true);
+    // Where a rotation's path is asked for, the file of the other begins alike.
+    await deleter.removeContainerLogs({
+      path: join(directory, name),
+      podUid: "uid-a",
+      kept: [other],
+    });
+    const kept = readdirSync(directory).toSorted();
+    expect(kept).toEqual(
+      name === "0.log.1" ? ["0.log", "0.log.1", "0.log.1.gz", "0.log.2"] : [...left],
+    );
   });
 
   test("are found by the resolved path too, where the root is given by a link", async () => {
@@ -213,11 +216,11 @@ describe("the logs of a container", () => {
     await byLink.removeContainerLogs({
       path: join(top, "by-link", podA, "c", "0.log"),
       podUid: "uid-a",
-      others: [],
+      kept: [],
     });
     expect(existsSync(real)).toBe(false);
     write(real);
-    await byLink.removeContainerLogs({ path: real, podUid: "uid-a", others: [] });
+    await byLink.removeContainerLogs({ path: real, podUid: "uid-a", kept: [] });
     expect(existsSync(real)).toBe(false);
   });
 
@@ -228,7 +231,7 @@ describe("the logs of a container", () => {
     await deleter.removeContainerLogs({
       path: join(pods, podA, "c", "0.log"),
       podUid: "uid-a",
-      others: [],
+      kept: [],
     });
     expect(existsSync(precious)).toBe(true);
     expect(readdirSync(join(pods, podA, "c"))).toEqual([]);
@@ -239,7 +242,7 @@ describe("the logs of a container", () => {
     await deleter.removeContainerLogs({
       path: join(pods, podA, "c", "0.log"),
       podUid: "uid-a",
-      others: [],
+      kept: [],
     });
     expect(existsSync(kept)).toBe(true);
   });
@@ -248,7 +251,7 @@ describe("the logs of a container", () => {
     const gone = await deleter.removeContainerLogs({
       path: join(pods, podA, "c", "0.log"),
       podUid: "uid-a",
-      others: [],
+      kept: [],
     });
     expect(gone.names).toEqual([]);
   });
@@ -268,7 +271,7 @@ describe("the logs of a container", () => {
   ])("refuses %s", async (_, path) => {
     outside();
     expect(
-      await failureOf(deleter.removeContainerLogs({ path: path(), podUid: "uid-a", others: [] })),
+      await failureOf(deleter.removeContainerLogs({ path: path(), podUid: "uid-a", kept: [] })),
     ).toMatchObject({
       kind: "refused",
     });
@@ -295,7 +298,7 @@ describe("the logs of a container", () => {
     link();
     expect(
       await failureOf(
-        deleter.removeContainerLogs({ path: join(pods, path), podUid: "uid-a", others: [] }),
+        deleter.removeContainerLogs({ path: join(pods, path), podUid: "uid-a", kept: [] }),
       ),
     ).toMatchObject({
       kind: "write",
@@ -331,7 +334,7 @@ describe("the directory of a pod", () => {
         deleter.removeContainerLogs({
           path: join(pods, podA, "b", "precious"),
           podUid: "uid-a",
-          others: [],
+          kept: [],
         }),
         ...["a", "b", "c"].map(swap),
       ]);
@@ -460,7 +463,7 @@ describe.skipIf(process.getuid?.() !== 0)("what is mounted in a log directory (n
     await onMount(options, async () => {
       const log = join(pods, podA, "c", "0.log");
       const failure = await failureOf(
-        deleter.removeContainerLogs({ path: log, podUid: "uid-a", others: [] }),
+        deleter.removeContainerLogs({ path: log, podUid: "uid-a", kept: [] }),
       );
       expect(failure).toMatchObject({ kind: "refused" });
     });

@@ -255,6 +255,13 @@ describe("of every walk", () => {
       callNs: seconds(fault.callSeconds),
     });
     let removedRunning = 0;
+    const looked = new Set<string>();
+    const { runtime } = node;
+    const containerDetail: typeof runtime.containerDetail = async (id, signal) => {
+      const detail = await runtime.containerDetail(id, signal);
+      looked.add(id);
+      return detail;
+    };
     node.before = (call) => {
       if (call.kind === "remove-container" && node.containers.get(call.id)?.state === "running")
         removedRunning += 1;
@@ -262,18 +269,25 @@ describe("of every walk", () => {
         const id = `c${index}`;
         const container = node.containers.get(id);
         // Between the look and the call nothing can help: what starts is another than the one of this call.
-        const other = !("id" in call) || call.id !== id;
+        const other = (!("id" in call) || call.id !== id) && !looked.has(id);
         if (at === node.calls.length && other && container !== undefined) {
           node.containers.set(id, { ...container, state: "running" });
         }
       }
     };
-    await collectContainers(decideContainers(input), node.ports(), {
-      signal: new AbortController().signal,
-      decideAgain: (lists) => decideContainersAgain(input, { ...lists, pods: input.pods }),
-      maximumRemovals: null,
-      removalInterval: duration(0n),
-    });
+    await collectContainers(
+      decideContainers(input),
+      node.ports({ runtime: { ...runtime, containerDetail } }),
+      {
+        signal: new AbortController().signal,
+        decideAgain: (lists) => decideContainersAgain(input, { ...lists, pods: input.pods }),
+        maximumRemovals: null,
+        stopGraceMax: seconds(30),
+        inOrder: false,
+        listedNs: 0n,
+        removalInterval: duration(0n),
+      },
+    );
     return { node, removedRunning };
   }
 

@@ -1,5 +1,6 @@
 // The ports of an agent on a simulated node: calls take time, fail while the runtime is away, and are counted.
 
+import { Backoff } from "../../src/execute/backoff.ts";
 import { LogUsers } from "../../src/execute/log-users.ts";
 import type { Engine, EventFeed, Seen } from "../../src/loop/ports.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
@@ -143,9 +144,10 @@ export function simEngine(ports: SimPorts): Engine {
       removeContainerLogs: async () => ({ names: [], bytes: 0n }),
       removeLegacyLink: async () => false,
       removePodLogs: async () => ({ names: [], bytes: 0n }),
-      entriesUsed: async () => new Map(),
+      placesOf: async () => [],
     },
-    logUsers: new LogUsers(readerOf(ports, call)),
+    logUsers: new LogUsers(readerOf(ports, call), clock),
+    backoff: new Backoff(clock),
     hooks: { get: async () => 200 },
     journal: {
       passStarted: ({ kind }) => {

@@ -1,5 +1,6 @@
 /** An engine whose world is in memory: what passes and loops are run on in tests. */
 
+import { Backoff } from "../../src/execute/backoff.ts";
 import { LogUsers } from "../../src/execute/log-users.ts";
 import type { Engine, Journal, Seen } from "../../src/loop/ports.ts";
 import { volatileMemory } from "../../src/loop/ports.ts";
@@ -196,7 +197,10 @@ function engineOf(world: FakeWorld, record: Record_): Engine {
     },
     timer: {
       monotonicNs: () => (monotonicNs += 1_000n),
-      sleep: async (ms) => {
+      sleep: async (ms, signal) => {
+        // Passes only when nothing else is left to do.
+        await new Promise((resolve) => void setImmediate(resolve));
+        if (signal.aborted) return;
         const ns = BigInt(Math.round(ms * 1e6));
         monotonicNs += ns;
         world.uptime += ns;
@@ -236,17 +240,18 @@ function engineOf(world: FakeWorld, record: Record_): Engine {
     remover: {
       removeContainerLogs: async () => ({ names: [], bytes: 0n }),
       removeLegacyLink: async () => false,
-      entriesUsed: async () => new Map(),
+      placesOf: async () => [],
       removePodLogs: async ({ entry }) => {
         record.writes.push(`remove logs ${entry}`);
         return { names: [], bytes: 0n };
       },
     },
     // Nothing is listed that logs: what is done with logs is tested in execute and with the executable.
-    logUsers: new LogUsers({
-      containerDetail: async () => null,
-      sandboxLogDirectory: async () => null,
-    }),
+    logUsers: new LogUsers(
+      { containerDetail: async () => null, sandboxLogDirectory: async () => null },
+      { monotonicNs: () => monotonicNs },
+    ),
+    backoff: new Backoff({ monotonicNs: () => monotonicNs }),
     hooks: { get: async () => 200 },
     journal: journalOf(record),
     lock: { acquire: async () => (world.lockIsFree ? () => undefined : null) },

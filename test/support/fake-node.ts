@@ -1,3 +1,4 @@
+import { Backoff } from "../../src/execute/backoff.ts";
 import type { ContainerPorts } from "../../src/execute/container-ports.ts";
 import { LogUsers } from "../../src/execute/log-users.ts";
 import type { HookRequest, LogRemover, RemovedFiles } from "../../src/execute/ports.ts";
@@ -20,7 +21,7 @@ export type NodeCall =
       readonly kind: "remove-logs";
       readonly path: string;
       readonly uid: string;
-      readonly others: readonly string[];
+      readonly kept: readonly string[];
     }
   | { readonly kind: "remove-link" | "remove-pod-logs"; readonly entry: string };
 
@@ -31,6 +32,8 @@ export interface FakeNodeState {
   readonly details?: ReadonlyMap<string, Partial<ContainerDetail>>;
   /** Calls that fail, as `KIND ID`; `list` fails both lists, `status ID` a status. */
   readonly fails?: ReadonlySet<string>;
+  /** Calls, in the same form, that are not answered in time. */
+  readonly silent?: ReadonlySet<string>;
   readonly address?: string;
   /** Log directories that sandboxes' own status names. */
   readonly logDirectories?: ReadonlyMap<string, string>;
@@ -102,15 +105,15 @@ export class FakeNode {
       this.#call({ kind: "remove-sandbox", id });
       this.sandboxes.delete(id);
     },
-    execSync: async (id, command, timeoutSeconds) => {
+    execSync: async (id, { words: command, timeoutSeconds }) => {
       this.#call({ kind: "exec", id, command, timeoutSeconds });
       return 0;
     },
   };
 
   readonly logs: LogRemover = {
-    removeContainerLogs: async ({ path, podUid, others }): Promise<RemovedFiles> => {
-      this.#call({ kind: "remove-logs", path, uid: podUid, others });
+    removeContainerLogs: async ({ path, podUid, kept }): Promise<RemovedFiles> => {
+      this.#call({ kind: "remove-logs", path, uid: podUid, kept });
       return { names: [path], bytes: 4096n };
     },
     removeLegacyLink: async (entry) => {
@@ -122,7 +125,7 @@ export class FakeNode {
       return { names: [entry], bytes: 4096n };
     },
     // As if every log lay below /var/log/pods, with no link on its way.
-    entriesUsed: async (paths) => new Map(paths.map((path) => [path.split("/")[4] ?? "", path])),
+    placesOf: async (logs) => logs.map(({ path }) => [path.replace("/var/log/pods/", "")]),
   };
 
   ports(change: Partial<ContainerPorts> = {}): ContainerPorts {
@@ -130,7 +133,8 @@ export class FakeNode {
       runtime: this.runtime,
       writer: this.writer,
       logs: this.logs,
-      logUsers: new LogUsers(this.reader),
+      logUsers: new LogUsers(this.reader, { monotonicNs: () => this.#ns }),
+      backoff: new Backoff({ monotonicNs: () => this.#ns }),
       hooks: {
         get: async (request) => {
           this.#call({ kind: "get", request });
@@ -174,6 +178,8 @@ export class FakeNode {
   }
 
   #fail(what: string): void {
+    if (this.#state.silent?.has(what) === true)
+      throw new RuntimeError("deadline", `${what}: no answer`);
     if (this.#state.fails?.has(what) === true) throw new RuntimeError("failed", `${what}: refused`);
   }
 }

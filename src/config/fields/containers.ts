@@ -1,6 +1,6 @@
 /** Flags of dead containers, sandboxes, and of who says that a pod is gone. */
 import type { Field } from "../field.ts";
-import { DECIDING, PODS } from "./commands.ts";
+import { DECIDING, PODS, REMOVING } from "./commands.ts";
 
 const COUNT = { kind: "integer", minimum: -2_147_483_648, maximum: 2_147_483_647 } as const;
 
@@ -36,6 +36,16 @@ export const containerFields = {
     doc: "Shared evenly among the containers that have dead instances.",
     unit: "containers",
     commands: DECIDING,
+  },
+  maxStopGracePeriod: {
+    flag: "max-stop-grace-period",
+    type: { kind: "duration", minimum: "2s" },
+    default: "30s",
+    group: "Containers and pods",
+    placeholder: "DURATION",
+    help: "maximum grace period of a container that crigc stops",
+    doc: "Only containers of deleted pods whose state the runtime does not know are stopped before they are removed, with their pre-stop handler. A longer grace period recorded by the kubelet is cut to this, so that no container holds up collection. With `--compat kubelet` the default is 24h.",
+    commands: REMOVING,
   },
   collectForeign: {
     flag: "collect-foreign",

@@ -142,11 +142,17 @@ describe.each([...releases])("the client, of containerd %s", (release) => {
     const pod = await runPod(node, { name: "to-go" });
     const { id } = await startContainer(node, pod, { name: "app", image: app });
     const { writer, reader } = runtime;
-    expect(await writer.execSync(containerId(id), ["/bin/sh", "-c", "exit 7"], 10)).toBe(7);
+    expect(
+      await writer.execSync(
+        containerId(id),
+        { words: ["/bin/sh", "-c", "exit 7"], timeoutSeconds: 10 },
+        signal,
+      ),
+    ).toBe(7);
     for (let round = 0; round < 2; round += 1) {
-      await writer.stopContainer(containerId(id), 1);
+      await writer.stopContainer(containerId(id), 1, signal);
       await writer.removeContainer(containerId(id));
-      await writer.stopSandbox(sandboxId(pod.sandboxId));
+      await writer.stopSandbox(sandboxId(pod.sandboxId), signal);
       await writer.removeSandbox(sandboxId(pod.sandboxId));
     }
     expect(await reader.containerDetail(containerId(id), signal)).toBeNull();

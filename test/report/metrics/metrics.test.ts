@@ -92,8 +92,10 @@ describe("a pass", () => {
     const failing = {
       runtime: { sandboxDetail: async () => ({ state: "not-ready" }) },
       writer: { stopSandbox: () => Promise.reject(late) },
+      signal: new AbortController().signal,
     } as unknown as Parameters<typeof removeSandbox>[2];
-    const sandboxes = [await removeSandbox(sandbox(1), { kind: "pod-gone" }, failing)];
+    const { item } = await removeSandbox(sandbox(1), { kind: "pod-gone" }, failing);
+    const sandboxes = [item];
     const result = { kind: "failed", message: late.message, code: failureCode(late) } as const;
     metrics.observePass(
       pass({

@@ -11,6 +11,7 @@ import {
   type Instant,
   instant,
   minutes,
+  seconds,
   watched,
 } from "../../../src/model/time.ts";
 import type { ContainerInput } from "../../../src/policy/container-input.ts";
@@ -47,6 +48,7 @@ export const containerLimits: ContainerLimits = {
   minimumAge: duration(0n),
   maximumPerPodContainer: 1,
   maximumContainers: -1,
+  stopGraceMax: seconds(30),
   collectForeign: false,
   compat: "none",
 };

@@ -18,6 +18,7 @@ import {
   type Instant,
   instant,
   minutes,
+  seconds,
   watched,
 } from "../../../src/model/time.ts";
 
@@ -170,6 +171,7 @@ export const defaultLimits: Limits = {
     minimumAge: duration(0n),
     maximumPerPodContainer: 1,
     maximumContainers: -1,
+    stopGraceMax: seconds(30),
     collectForeign: false,
     compat: "none",
   },

@@ -1,0 +1,104 @@
+// A runtime of which single calls hang: what else there is to do is done, and being asked to stop is heard.
+import { describe, expect, test } from "bun:test";
+
+import { until } from "../../support/containerd/until.ts";
+import { hexId, imageIdOf, type SandboxDescription } from "../../support/fake-runtime/describe.ts";
+import { startNode } from "./node.ts";
+
+const flags = [
+  "--boot-grace=0s",
+  "--dead-pod-ttl=0s",
+  "--minimum-image-ttl-duration=0s",
+  "--image-gc-high-threshold=99",
+  "--image-gc-low-threshold=98",
+  "--when-futile=collect",
+  "--runtime-request-timeout=5s",
+  "--image-gc-period=1h",
+  "--image-detection-period=200ms",
+  "--container-gc-period=200ms",
+  "--pressure-period=200ms",
+];
+const noPressure = "--eviction-hard=nodefs.available<0%";
+
+const deadSandboxes: readonly SandboxDescription[] = Array.from({ length: 12 }, (_, index) => ({
+  id: hexId(`sandbox ${index}`),
+  uid: `uid-${index}`,
+  state: "not-ready",
+}));
+
+describe("12 sandboxes whose stop hangs", () => {
+  test("do not delay the removal of images under pressure by more than a few seconds", async () => {
+    await using node = await startNode({ node: { sandboxes: deadSandboxes }, flags });
+    node.runtime.fail("StopPodSandbox", { kind: "hang" });
+    await using agent = node.start("run", "--eviction-hard=imagefs.available<99%");
+    const hangs = () => node.runtime.callsOf("StopPodSandbox").length > 0;
+    await until("a sandbox is being stopped", 15_000, hangs);
+    node.runtime.node.addImage({ id: imageIdOf(1), repoTags: ["r.example/a:1"], sizeBytes: 1000 });
+    await until("the image was removed", 8_000, () => node.removedImages().length > 0);
+    expect(agent.exitCode()).toBeNull();
+  }, 30_000);
+
+  test("end the stage of the pass after one deadline, and the pass says so", async () => {
+    await using node = await startNode({
+      node: { sandboxes: deadSandboxes },
+      flags: [...flags, "--runtime-request-timeout=1s", noPressure],
+    });
+    await node.crigc("gc", "--containers");
+    node.runtime.fail("StopPodSandbox", { kind: "hang" });
+    const { tookMs, stderr, stdout } = await node.crigc("gc", "--containers");
+    expect(tookMs).toBeLessThan(4_000);
+    expect(node.runtime.callsOf("StopPodSandbox").length).toBeLessThanOrEqual(4);
+    expect(`${stdout}${stderr}`).toContain("were not answered in time");
+  });
+});
+
+describe("a container of unknown state that is stopped", () => {
+  const pod = { id: hexId("pod"), uid: "uid-pod", state: "not-ready" } as const;
+  const container = {
+    id: hexId("container"),
+    sandboxId: pod.id,
+    image: "r.example/a:1",
+    state: "unknown",
+    annotations: {
+      "io.kubernetes.pod.terminationGracePeriod": "86400",
+      "io.kubernetes.container.preStopHandler": JSON.stringify({ exec: { command: ["drain"] } }),
+    },
+  } as const;
+
+  test.each(["ExecSync", "StopContainer"])(
+    "does not keep the agent from ending on SIGTERM while %s hangs",
+    async (method) => {
+      await using node = await startNode({
+        node: { sandboxes: [pod], containers: [container] },
+        flags: [...flags, noPressure],
+      });
+      node.runtime.fail(method, { kind: "hang" });
+      await using agent = node.start("run");
+      const hangs = () => node.runtime.callsOf(method).length > 0;
+      await until(`${method} was called`, 15_000, hangs);
+      const startedMs = performance.now();
+      expect(await agent.stop()).toBe(0);
+      expect(performance.now() - startedMs).toBeLessThan(3_000);
+      expect(node.changes()).not.toContain("RemoveContainer");
+    },
+    30_000,
+  );
+
+  test("gets 30 s at most, and with --compat kubelet what is recorded", async () => {
+    for (const [words, timeout] of [
+      [[], "30"],
+      [["--max-stop-grace-period=1m"], "60"],
+      [["--compat=kubelet", "--maximum-dead-containers-per-container=0"], "86400"],
+    ] as const) {
+      await using node = await startNode({
+        node: { sandboxes: [pod], containers: [container] },
+        flags: ["--boot-grace=0s", "--dead-pod-ttl=0s", noPressure],
+      });
+      if (words[0]?.startsWith("--compat") !== true) await node.crigc("gc", "--containers");
+      await node.crigc("gc", "--containers", ...words);
+      expect(node.runtime.callsOf("StopContainer").map(({ request }) => request)).toEqual([
+        { container_id: container.id, timeout },
+      ]);
+    }
+  }, 30_000);
+});
