@@ -49,7 +49,6 @@ export class AgentFace {
   #attached: Attached | null = null;
   #events: readonly Event[] = [];
   #connectError: string | null = null;
-  #lastProgress: Instant;
 
   constructor(options: FaceOptions) {
     this.#options = options;
@@ -59,7 +58,6 @@ export class AgentFace {
       () => options.config().eventHook,
       (message) => options.log().warning(message),
     );
-    this.#lastProgress = options.startedAt;
   }
 
   /** Opens the control socket, and the metrics address where one is named. What cannot be opened is said, and the agent goes on without. */
@@ -84,16 +82,13 @@ export class AgentFace {
 
   unreachable(message: string): void {
     this.#connectError = message;
-    this.#lastProgress = now();
   }
 
   call(call: CallRecord): void {
-    this.#lastProgress = now();
     this.#metrics.observeCall(call);
   }
 
   passEnded(pass: Pass, _seen: Seen | null): void {
-    this.#lastProgress = now();
     this.#metrics.observePass(pass);
   }
 
@@ -135,11 +130,7 @@ export class AgentFace {
 
   #health() {
     const patienceMs = 2 * toMs(this.#options.config().requestTimeout) + 120_000;
-    return healthOf(this.#attached?.agent.state() ?? null, {
-      now: now(),
-      lastProgress: this.#lastProgress,
-      patienceMs,
-    });
+    return healthOf(this.#attached?.agent.state() ?? null, patienceMs);
   }
 
   #providers(): HttpProviders {

@@ -4,6 +4,7 @@ import type { Pass } from "../model/pass.ts";
 import type { Image, MeasuredFilesystem } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";
 import type { PressureVerdict } from "../policy/pressure.ts";
+import type { Stalled } from "./loop-progress.ts";
 import type { Seen } from "./ports.ts";
 
 export type LoopName = "image-cache" | "image-detection" | "image-gc" | "container-gc" | "pressure";
@@ -19,6 +20,8 @@ export interface LoopState {
   /** `null`: the last run went well, or there was none. */
   readonly lastError: string | null;
   readonly consecutiveFailures: number;
+  /** `null`: it pauses on time, waits for another loop's pass, or has just made progress. */
+  readonly stalled: Stalled | null;
 }
 
 export interface AgentState {
@@ -37,3 +40,11 @@ export interface AgentState {
   /** Why the runtime does not answer; `null`: it does. */
   readonly runtimeError: string | null;
 }
+
+export const ofEachLoop = <T>(of: (name: LoopName) => T): Record<LoopName, T> => ({
+  "image-cache": of("image-cache"),
+  "image-detection": of("image-detection"),
+  "image-gc": of("image-gc"),
+  "container-gc": of("container-gc"),
+  pressure: of("pressure"),
+});

@@ -1,24 +1,23 @@
 /** The agent: five loops over one engine, one pass at a time, until it is told to stop. */
 
 import { messageOf, RuntimeError } from "../model/errors.ts";
-import type { Compat, Signal } from "../model/limits.ts";
 import type { Pass } from "../model/pass.ts";
-import type { ImageTarget } from "../model/plan.ts";
 import { type Instant, instantFromMs, instantToMs } from "../model/time.ts";
 import { noPressure, type PressureState, type PressureVerdict } from "../policy/pressure.ts";
 import { collectsImages } from "../policy/targets.ts";
-import type { AgentState, LoopName, LoopState } from "./agent-state.ts";
+import { type AgentState, type LoopName, type LoopState, ofEachLoop } from "./agent-state.ts";
 import { Announcer } from "./announcer.ts";
 import { Barren } from "./barren.ts";
 import { detect } from "./detect.ts";
 import { FailureRule } from "./failure-rule.ts";
 import { forgetGone, largestFirst } from "./image-cache.ts";
+import { LoopProgress, noting } from "./loop-progress.ts";
 import { Measurements } from "./measurements.ts";
 import { Mutex } from "./mutex.ts";
 import { failureOf } from "./pass-failure.ts";
 import { type PassRequest, runPass } from "./pass.ts";
 import type { Engine, Seen } from "./ports.ts";
-import { checkPressure, pressurePauseMs } from "./pressure-check.ts";
+import { checkPressure, pressurePauseMs, reclaimTargets } from "./pressure-check.ts";
 import { repeat } from "./schedule.ts";
 
 /** Milliseconds between the end of one run and the start of the next. */
@@ -35,28 +34,17 @@ export interface AgentOptions {
   readonly random: () => number;
 }
 
-const LOOPS: readonly LoopName[] = [
-  "image-cache",
-  "image-detection",
-  "image-gc",
-  "container-gc",
-  "pressure",
-];
-
 export class Agent {
   readonly #options: AgentOptions;
   readonly #mutex = new Mutex();
   readonly #barren = new Barren();
   readonly #measurements: Measurements;
   readonly #announcer: Announcer;
-  readonly #rules: Readonly<Record<LoopName, FailureRule>> = {
-    "image-cache": new FailureRule(),
-    "image-detection": new FailureRule(),
-    "image-gc": new FailureRule(),
-    "container-gc": new FailureRule(),
-    pressure: new FailureRule(),
-  };
-  readonly #loops: Record<LoopName, LoopState>;
+  readonly #rules: Readonly<Record<LoopName, FailureRule>> = ofEachLoop(() => new FailureRule());
+  readonly #loops: Record<LoopName, Omit<LoopState, "stalled">>;
+  readonly #progress: Readonly<Record<LoopName, LoopProgress>>;
+  /** Each loop's own, so that it is seen which of them makes progress. */
+  readonly #engines: Readonly<Record<LoopName, Engine>>;
   #state: AgentState;
   #pressure: PressureState = noPressure;
   #reload = new AbortController();
@@ -68,6 +56,10 @@ export class Agent {
     this.#measurements = new Measurements(options.now);
     const disk = this.#measurements.noting(observe.disk);
     this.#options = { ...options, engine: { ...options.engine, observe: { ...observe, disk } } };
+    const { timer } = options.engine;
+    this.#progress = ofEachLoop(() => new LoopProgress(timer));
+    const { engine } = this.#options;
+    this.#engines = ofEachLoop((name) => noting(engine, this.#progress[name]));
     this.#announcer = new Announcer(options.engine.journal);
     this.#state = {
       startedAt: options.now(),
@@ -81,13 +73,7 @@ export class Agent {
       runtimeAnsweredAt: null,
       runtimeError: null,
     };
-    this.#loops = {
-      "image-cache": this.#firstState("image-cache"),
-      "image-detection": this.#firstState("image-detection"),
-      "image-gc": this.#firstState("image-gc"),
-      "container-gc": this.#firstState("container-gc"),
-      pressure: this.#firstState("pressure"),
-    };
+    this.#loops = ofEachLoop((name) => this.#firstState(name));
   }
 
   state(): AgentState {
@@ -96,6 +82,7 @@ export class Agent {
       ...loop,
       periodMs: periods[loop.name],
       enabled: this.#enabled(loop.name),
+      stalled: this.#progress[loop.name].stalled(),
     }));
     const filesystems = this.#measurements.newest(this.#state.seen);
     return { ...this.#state, loops, filesystems };
@@ -110,7 +97,7 @@ export class Agent {
 
   /** Runs until `signal` aborts; the removal in flight is finished first. */
   async run(signal: AbortSignal): Promise<void> {
-    await Promise.all(LOOPS.map((name) => this.#loop(name, signal)));
+    await Promise.all(Object.values(ofEachLoop((name) => this.#loop(name, signal))));
   }
 
   #loop(name: LoopName, signal: AbortSignal): Promise<void> {
@@ -122,8 +109,10 @@ export class Agent {
           return name === "pressure" ? pressurePauseMs(periodMs, this.#state.pressure) : periodMs;
         },
         interruption: () => this.#reload.signal,
-        scheduled: (inMs) =>
-          this.#change(name, { nextAt: instantFromMs(instantToMs(this.#options.now()) + inMs) }),
+        scheduled: (inMs) => {
+          this.#progress[name].pauses(inMs);
+          this.#change(name, { nextAt: instantFromMs(instantToMs(this.#options.now()) + inMs) });
+        },
         run: (stop) => this.#runOnce(name, stop),
       },
       signal,
@@ -132,6 +121,7 @@ export class Agent {
 
   async #runOnce(name: LoopName, signal: AbortSignal): Promise<void> {
     if (!this.#enabled(name)) return;
+    this.#progress[name].works();
     this.#change(name, { lastStartedAt: this.#options.now(), nextAt: null });
     let error: string | null;
     try {
@@ -157,8 +147,8 @@ export class Agent {
       case "image-cache":
         return this.#refreshCache(signal);
       case "image-detection":
-        return this.#mutex.run(async () => {
-          this.#noteSeen(await detect(this.#options.engine, signal));
+        return this.#inTurn(name, async (engine) => {
+          this.#noteSeen(await detect(engine, signal));
           return null;
         });
       case "image-gc":
@@ -178,8 +168,18 @@ export class Agent {
     }
   }
 
+  /** Runs while no other loop does anything of the kind. */
+  #inTurn<T>(name: LoopName, work: (engine: Engine) => Promise<T>): Promise<T> {
+    this.#progress[name].waits();
+    return this.#mutex.run(async () => {
+      this.#progress[name].works();
+      return work(this.#engines[name]);
+    });
+  }
+
   async #refreshCache(signal: AbortSignal): Promise<null> {
-    const { engine, now } = this.#options;
+    const { now } = this.#options;
+    const engine = this.#engines["image-cache"];
     const images = await engine.observe.runtime.listImages(signal);
     this.#state = { ...this.#state, images: largestFirst(images), cachedAt: now() };
     this.#noteAnswer();
@@ -188,16 +188,18 @@ export class Agent {
   }
 
   async #pass(
-    request: Pick<PassRequest, "kind" | "purpose" | "containers" | "images" | "retarget">,
+    request: Pick<PassRequest, "purpose" | "containers" | "images" | "retarget"> & {
+      readonly kind: Exclude<PassRequest["kind"], "gc">;
+    },
     signal: AbortSignal,
   ): Promise<string | null> {
-    const { engine, lockWaitMs, dryRun, now, random } = this.#options;
+    const { lockWaitMs, dryRun, now, random } = this.#options;
     if (request.kind === "pressure") {
       this.#yield.abort();
       this.#yield = new AbortController();
     }
     const common = { now, random, announcer: this.#announcer, barren: this.#barren };
-    const ended = await this.#mutex.run(async () => {
+    const ended = await this.#inTurn(request.kind, async (engine) => {
       // Asked to stop while another pass ran: this one does not begin.
       if (signal.aborted) return null;
       const rest = { dryRun: dryRun(), lockWaitMs: lockWaitMs() };
@@ -214,7 +216,7 @@ export class Agent {
 
   /** A check costs one statfs for each filesystem; the runtime is asked only once a threshold is due. */
   async #relievePressure(signal: AbortSignal): Promise<string | null> {
-    const { engine } = this.#options;
+    const engine = this.#engines.pressure;
     const check = async (): Promise<PressureVerdict | null> => {
       const filesystems = this.#state.seen?.filesystems ?? [];
       if (filesystems.length === 0) return null;
@@ -276,7 +278,7 @@ export class Agent {
     this.#loops[name] = { ...this.#loops[name], ...change };
   }
 
-  #firstState(name: LoopName): LoopState {
+  #firstState(name: LoopName): Omit<LoopState, "stalled"> {
     return {
       name,
       periodMs: this.#options.periods()[name],
@@ -288,14 +290,4 @@ export class Agent {
       consecutiveFailures: 0,
     };
   }
-}
-
-/** Down to where images go: until the pressure is gone; the kubelet removes all that is unused, whatever containers gave back. */
-function reclaimTargets(
-  compat: Compat,
-  signals: readonly Signal[],
-  verdict: PressureVerdict | null,
-): readonly ImageTarget[] {
-  if (compat === "none") return verdict?.targets ?? [];
-  return signals.map((signal) => ({ kind: "everything", trigger: { kind: "pressure", signal } }));
 }

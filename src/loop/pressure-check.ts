@@ -1,5 +1,7 @@
 /** One check of the disks: a statfs for each filesystem that the last observation found, and nothing else. */
 
+import type { Compat, Signal } from "../model/limits.ts";
+import type { ImageTarget } from "../model/plan.ts";
 import type { Filesystem } from "../model/snapshot.ts";
 import { judgePressure, type PressureState, type PressureVerdict } from "../policy/pressure.ts";
 import type { ReadEngine } from "./ports.ts";
@@ -32,3 +34,13 @@ const SOONEST_MS = 500;
 /** The pause before the next check: shorter the nearer a threshold is; before the first observation there is nothing to wait for. */
 export const pressurePauseMs = (periodMs: number, verdict: PressureVerdict | null): number =>
   Math.min(periodMs, Math.max(SOONEST_MS, verdict?.soonestCrossingMs ?? 0));
+
+/** Down to where images go: until the pressure is gone; the kubelet removes all that is unused, whatever containers gave back. */
+export function reclaimTargets(
+  compat: Compat,
+  signals: readonly Signal[],
+  verdict: PressureVerdict | null,
+): readonly ImageTarget[] {
+  if (compat === "none") return verdict?.targets ?? [];
+  return signals.map((signal) => ({ kind: "everything", trigger: { kind: "pressure", signal } }));
+}

@@ -1,6 +1,6 @@
 /** What a list does not say of containers and sandboxes: read once each, then taken from the ledger. */
 
-import { messageOf } from "../model/errors.ts";
+import { messageOf, RuntimeError } from "../model/errors.ts";
 import type { ContainerId, SandboxId } from "../model/ids.ts";
 import type { Ledger } from "../model/ledger.ts";
 import type { Container, ImageVolumes, Sandbox } from "../model/snapshot.ts";
@@ -59,8 +59,10 @@ export async function readContainerDetails(
     const endMissing = need.ends && container.state === "exited" && endKnown === null;
     if ((need.volumes && volumesKnown === null) || endMissing) toAsk.set(container.id, container);
   }
+  const silence = new Silence();
   await mapBounded([...toAsk.values()], CONCURRENCY, async (container) => {
     try {
+      silence.throwIfLasting();
       const detail = await runtime.containerDetail(container.id, signal);
       if (detail === null) {
         volumes.set(container.id, { kind: "gone" });
@@ -71,6 +73,7 @@ export async function readContainerDetails(
         ends.set(container.id, detail.finishedAt);
     } catch (thrown) {
       if (signal.aborted) throw thrown;
+      silence.note(thrown);
       if (!volumes.has(container.id))
         volumes.set(container.id, { kind: "unknown", message: messageOf(thrown) });
     }
@@ -94,12 +97,31 @@ export async function readSandboxImages(
     if (known === undefined) toAsk.push(sandbox);
     else images.set(sandbox.id, known);
   }
+  const silence = new Silence();
   await mapBounded(toAsk, CONCURRENCY, async (sandbox) => {
     try {
+      silence.throwIfLasting();
       images.set(sandbox.id, (await runtime.sandboxImage(sandbox.id, signal)) ?? "");
     } catch (thrown) {
       if (signal.aborted) throw thrown;
+      silence.note(thrown);
     }
   });
   return images;
+}
+
+/** Statuses without an answer after which no more are asked for: each would take its whole deadline. */
+const UNANSWERED_MAX = 2;
+
+class Silence {
+  #unanswered = 0;
+
+  note(thrown: unknown): void {
+    if (thrown instanceof RuntimeError && thrown.kind === "deadline") this.#unanswered += 1;
+  }
+
+  throwIfLasting(): void {
+    if (this.#unanswered < UNANSWERED_MAX) return;
+    throw new Error(`not asked for, because ${this.#unanswered} others were not answered in time`);
+  }
 }

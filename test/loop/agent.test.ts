@@ -2,6 +2,8 @@
 
 import { describe, expect, test } from "bun:test";
 
+import { healthOf } from "../../src/compose/health.ts";
+import { hours } from "../../src/model/time.ts";
 import { aRelease, available, imageOf } from "../sim/node.ts";
 import { HOUR, MINUTE, SECOND, simLimits, Simulation } from "../sim/simulation.ts";
 import { MIB } from "../support/build/values.ts";
@@ -129,6 +131,49 @@ describe("the loops", () => {
       if (earlier !== undefined) expect(from >= earlier.to).toBeTrue();
     }
     expect(sim.record.removals.length).toBeGreaterThan(10);
+  });
+});
+
+describe("health", () => {
+  const PATIENCE_MS = 6 * MINUTE;
+  const problems = (sim: Simulation) =>
+    healthOf(sim.agent.state(), PATIENCE_MS).flatMap(({ name, problem }) =>
+      problem === null ? [] : [`${name}: ${problem}`],
+    );
+
+  test("of a loop whose removal hangs is lost, although the image list is refreshed beside it", async () => {
+    const sim = aNode(60);
+    sim.start();
+    await sim.run(5 * MINUTE);
+    sim.weather.removalsHang = true;
+    fill(sim, 5_000);
+    await sim.run(5 * MINUTE + SECOND);
+    expect(sim.record.removals).toHaveLength(1);
+    expect(problems(sim)).toEqual([]);
+    const before = sim.agent.state().cachedAt ?? 0n;
+    await sim.run(7 * MINUTE);
+    expect(sim.agent.state().cachedAt ?? 0n).toBeGreaterThan(before);
+    expect(problems(sim)).toEqual([expect.stringMatching(/: no progress for \d+ s$/)]);
+  });
+
+  test("is kept through a pass that takes an hour and goes on removing, and by loops that wait for it", async () => {
+    const sim = aNode(60, { weather: { latencyMs: 60_000 } });
+    sim.start();
+    await sim.run(30 * MINUTE);
+    fill(sim, 100);
+    for (let minute = 0; minute < 90; minute += 1) {
+      await sim.run(MINUTE);
+      expect(problems(sim)).toEqual([]);
+    }
+    expect(sim.record.removals.length).toBeGreaterThan(10);
+  });
+
+  test("is kept when the time of day jumps by a day", async () => {
+    const sim = aNode();
+    sim.start();
+    await sim.run(2 * MINUTE);
+    sim.node.wallOffset += hours(24);
+    expect(problems(sim)).toEqual([]);
   });
 });
 

@@ -24,6 +24,8 @@ export interface Weather {
   /** Of a hundred removals, so many are refused; and so many are answered too late, and done all the same. */
   refusedPercent: number;
   tooLatePercent: number;
+  /** No removal is ever answered, not even by its deadline. */
+  removalsHang: boolean;
   hold: HoldState;
   keep: KeepRules;
   limits: Limits;
@@ -251,6 +253,7 @@ function writerOf(ports: SimPorts, call: Call): Engine["writer"] {
       const fault = judge(id);
       if (fault !== null) record.violations.push(`${id} was removed: ${fault}`);
       await call();
+      if (weather.removalsHang) await never;
       const dice = random.next() * 100;
       if (dice < weather.refusedPercent) {
         record.surplus = surplusBefore;

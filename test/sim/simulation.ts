@@ -80,6 +80,7 @@ export class Simulation {
       latencyMs: 0,
       refusedPercent: 0,
       tooLatePercent: 0,
+      removalsHang: false,
       hold: { kind: "none" },
       keep: { rules: [], problems: [], directoriesRead: [] },
       limits: simLimits,

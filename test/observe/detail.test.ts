@@ -1,0 +1,55 @@
+import { describe, expect, test } from "bun:test";
+
+import { RuntimeError } from "../../src/model/errors.ts";
+import { containerId, sandboxId } from "../../src/model/ids.ts";
+import { readContainerDetails, readSandboxImages } from "../../src/observe/detail.ts";
+import type { RuntimeReader } from "../../src/observe/ports.ts";
+import { aContainer, aSandbox } from "../support/build/values.ts";
+
+const { signal } = new AbortController();
+const known = { containers: new Map(), sandboxImages: new Map() };
+
+/** Calls are answered with what is given, or after a turn with no answer. */
+function runtimeThat(hangs: boolean) {
+  const asked: string[] = [];
+  const answer = async (id: string): Promise<null> => {
+    asked.push(id);
+    await new Promise((resolve) => void setImmediate(resolve));
+    if (hangs) throw new RuntimeError("deadline", "no answer in time");
+    return null;
+  };
+  const runtime = { containerDetail: answer, sandboxImage: answer } as unknown as RuntimeReader;
+  return { asked, runtime };
+}
+
+describe("a runtime that does not answer for the status", () => {
+  test("of containers is not asked for the status of all of them, and the volumes of all are unknown", async () => {
+    const containers = Array.from({ length: 100 }, (_, index) =>
+      aContainer(`c${index}`, { id: containerId(`c${index}`) }),
+    );
+    const { asked, runtime } = runtimeThat(true);
+    const need = { volumes: true, ends: false };
+    const { volumes } = await readContainerDetails(runtime, { containers, known, need }, signal);
+    expect(asked.length).toBeLessThanOrEqual(17);
+    expect([...volumes.values()].filter(({ kind }) => kind === "unknown")).toHaveLength(100);
+  });
+
+  test("of sandboxes is not asked for the status of all of them, and the observation goes on", async () => {
+    const sandboxes = Array.from({ length: 100 }, (_, index) =>
+      aSandbox(`s${index}`, { id: sandboxId(`s${index}`) }),
+    );
+    const { asked, runtime } = runtimeThat(true);
+    expect((await readSandboxImages(runtime, { sandboxes, known }, signal)).size).toBe(0);
+    expect(asked.length).toBeLessThanOrEqual(17);
+  });
+
+  test("but answers that containers are gone is asked for all of them", async () => {
+    const containers = Array.from({ length: 100 }, (_, index) =>
+      aContainer(`c${index}`, { id: containerId(`c${index}`) }),
+    );
+    const { asked, runtime } = runtimeThat(false);
+    const need = { volumes: true, ends: false };
+    await readContainerDetails(runtime, { containers, known, need }, signal);
+    expect(asked).toHaveLength(100);
+  });
+});
