@@ -11,6 +11,7 @@ import type { ImageCandidate } from "../model/plan.ts";
 import type { Filesystem, Snapshot } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";
 import { decideOnFreshLists } from "../policy/decide.ts";
+import { gainOf, rememberGain } from "../policy/gain.ts";
 import { expectContainers, rememberRelease } from "../policy/remember.ts";
 import { storeFilesystem } from "../policy/targets.ts";
 import { freshLists } from "./fresh-lists.ts";
@@ -115,7 +116,13 @@ export async function executeImagePlan(
     listening.abort(),
   );
   if (outcome.items.length > 0)
-    engine.memory.replace(rememberRelease(engine.memory.current(), snapshot.runtime, release));
+    engine.memory.replace(
+      rememberGain(rememberRelease(engine.memory.current(), snapshot.runtime, release), {
+        runtime: snapshot.runtime,
+        gain: gainOf(prepared.ledger, snapshot.runtime),
+        items: outcome.items,
+      }),
+    );
   return outcome;
 }
 

@@ -52,6 +52,14 @@ export interface ReleaseRecord {
   readonly lateRemovals: number;
 }
 
+/** What removals on one version of a runtime freed, beside what layers let expect. */
+export interface GainRecord {
+  readonly removals: number;
+  /** In the unit of reported sizes. */
+  readonly estimatedBytes: bigint;
+  readonly measuredBytes: bigint;
+}
+
 /** What an image was made from, read once: it never changes for an image ID. */
 export interface OriginRecord {
   /** The chain that ends with its last layer; `null`: its status named no layers. */
@@ -89,6 +97,8 @@ export interface Ledger {
   /** By the last chain of the run. */
   readonly layers: ReadonlyMap<ChainId, LayerRun>;
   /** By `NAME/VERSION` of the runtime. */
+  readonly gains: ReadonlyMap<string, GainRecord>;
+  /** By `NAME/VERSION` of the runtime. */
   readonly releases: ReadonlyMap<string, ReleaseRecord>;
   /** Keep directories from which rules were once read. */
   readonly keepDirectories: readonly string[];
@@ -109,6 +119,7 @@ export const emptyLedger: Ledger = {
   sandboxImages: new Map(),
   origins: new Map(),
   layers: new Map(),
+  gains: new Map(),
   releases: new Map(),
   keepDirectories: [],
 };

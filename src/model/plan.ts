@@ -89,7 +89,7 @@ export interface ImageCandidate {
   readonly unusedFor: Duration;
   /** Whether the estimate (what layers let expect, else reported sizes, added up) reaches as far as this image. */
   readonly expected: boolean;
-  /** What its removal frees once those before it are gone; absent: its layers are not known, or do not count. */
+  /** What its removal frees once those before it are gone, scaled to the disk where that was learned; absent: its layers are not known, or do not count. */
   readonly frees?: Bounds;
   /** Candidates before it that have all of its layers: while one of them is still there, its removal frees nothing. */
   readonly follows?: readonly ImageId[];

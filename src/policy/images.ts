@@ -13,6 +13,7 @@ import type { Instant } from "../model/time.ts";
 import { isPastMaximumAge } from "./age.ts";
 import { type Asked, asked, distinctTriggers, futileBlocks } from "./ask.ts";
 import { estimate } from "./estimate.ts";
+import { gainOf } from "./gain.ts";
 import { type JudgeImages, judgeImages, type Judgement } from "./judge.ts";
 import { type Choice as LayerChoice, layersCount, orderByLayers } from "./layer-order.ts";
 import { forestOf } from "./origins.ts";
@@ -52,7 +53,10 @@ export function decideImages(input: DecideImages): ImagePlan {
     chosen.candidates.length > 0 && layersCount(input.limits, input.purpose, asks.targets)
       ? orderByLayers(
           chosen,
-          forestOf(input.snapshot.images, input.ledger),
+          {
+            forest: forestOf(input.snapshot.images, input.ledger),
+            gain: gainOf(input.ledger, input.snapshot.runtime),
+          },
           distinctTriggers(asks.targets),
         )
       : chosen;

@@ -3,6 +3,7 @@ import type { ImageId } from "../model/ids.ts";
 import type { ImageCandidate, ImageTarget, KeptImage, Purpose } from "../model/plan.ts";
 import type { ImageKeepReason, ImageTrigger } from "../model/reason.ts";
 import type { Image } from "../model/snapshot.ts";
+import { type Gain, scaled } from "./gain.ts";
 import type { LayerForest } from "./layers.ts";
 import type { ProtectionContext } from "./protect.ts";
 
@@ -34,7 +35,7 @@ export const layersCount = (
 /** Applies layers to a choice; `triggers` are those of the targets, for what was to go for its age and has to wait for a child. */
 export function orderByLayers(
   choice: Choice,
-  forest: LayerForest,
+  { forest, gain }: { readonly forest: LayerForest; readonly gain: Gain | null },
   triggers: readonly ImageTrigger[],
 ): Choice {
   const order = basesAfterChildren(forest, choice.candidates);
@@ -57,7 +58,12 @@ export function orderByLayers(
     before.add(id);
     if (frees === null) return candidate;
     const tried: ImageCandidate["tried"] = [...candidate.tried, "shares-all-layers"];
-    return { ...candidate, tried, frees, ...(follows.length === 0 ? {} : { follows }) };
+    return {
+      ...candidate,
+      tried,
+      frees: scaled(frees, gain),
+      ...(follows.length === 0 ? {} : { follows }),
+    };
   });
   const staying = order.staying.map((candidate): KeptImage => {
     const { image, record, tried } = candidate;

@@ -45,6 +45,7 @@ export function remember(input: Remember): Ledger {
     pods: input.pods,
     sandboxImages: sandboxImages(ledger, snapshot),
     ...rememberOrigins(ledger, snapshot.images, snapshot.origins),
+    gains: ledger.gains,
     releases: ledger.releases,
     keepDirectories: union(ledger.keepDirectories, snapshot.keep.directoriesRead),
   };

@@ -3,6 +3,7 @@
 import { chainId, containerId, imageId, podUid, sandboxId } from "../model/ids.ts";
 import type {
   ContainerRecord,
+  GainRecord,
   ImageRecord,
   LayerRun,
   Ledger,
@@ -56,6 +57,8 @@ const pod = record<PodRecord>({
 
 const release = record<ReleaseRecord>({ promptRemovals: count, lateRemovals: count });
 
+const gain = record<GainRecord>({ removals: count, estimatedBytes: bytes, measuredBytes: bytes });
+
 const aChain = branded(chainId);
 
 const origin = record<OriginRecord>({ chain: nullable(aChain), builtAt: nullable(time) });
@@ -68,6 +71,7 @@ export const ledgerMaps = {
   containers: mapBy("id", containerId, container),
   pods: mapBy("uid", podUid, pod),
   sandboxImages: mapBy("id", sandboxId, under("name", text)),
+  gains: mapBy("runtime", (runtime) => runtime, gain),
   origins: mapBy("id", imageId, origin),
   layers: mapBy("last", chainId, layerRun),
   releases: mapBy("runtime", (runtime) => runtime, release),
@@ -108,6 +112,7 @@ export const imageRow = record<ImageRecord & { readonly inUse: boolean }>({
 export const ledgerCodec: Codec<Ledger> = record<Ledger>({
   ...stateFields,
   ...ledgerMaps,
+  gains: added(ledgerMaps.gains, new Map()),
   origins: added(ledgerMaps.origins, new Map()),
   layers: added(ledgerMaps.layers, new Map()),
 });

@@ -60,6 +60,10 @@ export const aLedger: fc.Arbitrary<Ledger> = fc.record({
     }),
   ),
   sandboxImages: mapOf(key.map(sandboxId), text),
+  gains: mapOf(
+    key,
+    fc.record({ removals: count, estimatedBytes: someBytes, measuredBytes: someBytes }),
+  ),
   origins: mapOf(
     key.map(imageId),
     fc.record({ chain: nullable(aChain), builtAt: nullable(anInstant) }),

@@ -5,6 +5,7 @@ import type { DirectorySize, DirectoryWalk, WritableLayers } from "../../model/d
 import { messageOf, RuntimeError } from "../../model/errors.ts";
 import { type Filesystem, logFactsOf, type Snapshot } from "../../model/snapshot.ts";
 import { imageUsage } from "../../policy/disk-usage.ts";
+import { gainOf } from "../../policy/gain.ts";
 import { forestOf } from "../../policy/origins.ts";
 import { printedJson } from "../../report/document/json.ts";
 import {
@@ -74,12 +75,13 @@ const NOTHING_BESIDE: Beside = { writableLayers: null, podLogs: null, rest: null
 function imagesOf({ plan, snapshot, ledger }: Prepared): Omit<DiskUsageReport, keyof Beside> {
   const images = plan.images ?? { candidates: [], kept: [], usage: [] };
   const forest = forestOf(snapshot.images, ledger);
+  const gain = gainOf(ledger, snapshot.runtime);
   return {
     observedAt: snapshot.observedAt,
     disks: images.usage,
     images: imageUsage({ plan: images, snapshot, forest }),
     imagesWithoutLayers: snapshot.images.filter(({ id }) => !forest.has(id)).length,
-    measuredPerEstimated: null,
+    measuredPerEstimated: gain === null ? null : Number(gain) / 1000,
     containers: snapshot.containers,
   };
 }

@@ -23,6 +23,8 @@ export interface KeptEntry extends ImageEntry {
 
 export interface CandidateEntry extends ImageEntry {
   readonly place: number;
+  /** Absent where its layers are not known. */
+  readonly freesBytes?: number;
   readonly triggers: readonly Coded[];
   readonly expected: boolean;
 }
