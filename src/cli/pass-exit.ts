@@ -5,16 +5,15 @@ import { assertNever } from "../model/assert.ts";
 import type { Pass } from "../model/pass.ts";
 import type { Plan } from "../model/plan.ts";
 import type { ImageBlock } from "../model/reason.ts";
-import { unjudged } from "../policy/containers.ts";
 import { exit, exitOf } from "./exit.ts";
 
 /**
- * What a plan alone says: rules that are wrong, usage that is unknown, a disk whose figures cannot be right, a pod source
- * that is not ready, logs that could not be read; `null`: nothing is wrong.
+ * What a plan alone says: rules that are wrong, usage that is unknown, a disk whose figures cannot be right, logs that
+ * could not be read; `null`: nothing is wrong.
  */
 export const planExit = (plan: Plan): number | null =>
   faultsExit(blocksOf({ plan, images: null })) ??
-  (plan.containers === null || unjudged(plan.containers).length === 0 ? null : exit.runtime);
+  (plan.containers === null || plan.containers.logsError === null ? null : exit.runtime);
 
 const faultsExit = (kinds: readonly ImageBlock["kind"][]): number | null =>
   kinds.map(faultExit).find((code) => code !== null) ?? null;
@@ -33,7 +32,9 @@ export function passExit(
   const fault = faultsExit(blocks);
   if (fault !== null) return fault;
   if (pass.images?.end === "observation-failed") return exit.runtime;
-  if (pass.containers !== null && pass.containers.errors.length > 0) return exit.runtime;
+  // A pod source that is not ready is in the report; keeping what it could not judge is not a failure of the command.
+  const unready = pass.plan.containers?.podSource.kind === "not-ready" ? 1 : 0;
+  if (pass.containers !== null && pass.containers.errors.length > unready) return exit.runtime;
   if (someFailed(pass)) return exit.partial;
   return fellShort(pass) ? exit.shortfall : exit.done;
 }

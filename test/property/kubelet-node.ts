@@ -61,7 +61,7 @@ export class KubeletNode {
   #uptimeNs: bigint = hours(1);
   #boots = 1;
   #count = 0;
-  readonly source: Source;
+  source: Source;
 
   constructor(source: Source) {
     this.source = source;

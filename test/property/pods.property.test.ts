@@ -44,6 +44,15 @@ const step: fc.Arbitrary<readonly [string, Step]> = fc.oneof(
         ] as const,
     ),
   fc.constant(["reboot", (it: KubeletNode) => it.reboot()] as const),
+  fc.constantFrom<Source>("kubelet-api", "kubelet-dir").map(
+    (source) =>
+      [
+        `source ${source}`,
+        (it: KubeletNode) => {
+          it.source = source;
+        },
+      ] as const,
+  ),
   fc.constant(["lose ledger", (it: KubeletNode) => it.loseLedger()] as const),
   fc
     .constantFrom(seconds(1), minutes(1), minutes(10), hours(30))
