@@ -7,12 +7,8 @@ import { readClocks } from "../host/clock.ts";
 import { stateFiles } from "../host/state-files.ts";
 import { HostError } from "../model/errors.ts";
 import type { LedgerRow } from "../store/ledger.ts";
-import {
-  type StateChannel,
-  StateFile,
-  type StateReply,
-  type StateRequest,
-} from "../store/state-file.ts";
+import { StateFile } from "../store/state-file.ts";
+import type { StateChannel, StateReply, StateRequest } from "../store/state-request.ts";
 
 /** The word by which the executable is started as that process; not for people. */
 export const STATE_PROCESS = "__state";
@@ -25,18 +21,19 @@ type Line =
 export async function runStateProcess(directory: string): Promise<void> {
   const file = new StateFile({ directory, files: stateFiles, now: () => readClocks().wall });
   const out = Bun.stdout.writer();
-  const tell = (line: Line): void => void out.write(`${JSON.stringify(line)}\n`);
+  // Whoever asked may be gone: what it left to be written is written all the same.
+  const tell = async (line: Line): Promise<void> => {
+    try {
+      await out.write(`${JSON.stringify(line)}\n`);
+      await out.flush();
+    } catch {}
+  };
   for await (const text of linesOf(Bun.stdin.stream())) {
     // Both ends are this program, of the same build; the last line is cut off where whoever wrote it was killed.
     const request = requestOf(text);
     if (request === null) break;
-    const reply = file.handle(request, (rows) => tell({ kind: "rows", rows }));
-    tell({ kind: "reply", reply });
-    try {
-      await out.flush();
-    } catch {
-      // Whoever asked is gone, and what it left to be written is written all the same.
-    }
+    const reply = file.handle(request, (rows) => void tell({ kind: "rows", rows }));
+    await tell({ kind: "reply", reply });
   }
   file.close();
 }
@@ -67,9 +64,16 @@ export function processChannel(options: StateProcessOptions): StateChannel {
   };
 }
 
+interface Asked {
+  readonly onRows: (rows: readonly LedgerRow[]) => void;
+  readonly resolve: (reply: StateReply) => void;
+  readonly reject: (error: HostError) => void;
+}
+
 class StateChild {
-  readonly #lines: AsyncIterator<string>;
   readonly #input: { write(text: string): unknown; flush(): unknown; end(): unknown };
+  /** Answers come in the order of the requests. */
+  #asked: Asked[] = [];
   hasEnded = false;
 
   constructor({ program, directory }: StateProcessOptions) {
@@ -78,35 +82,36 @@ class StateChild {
       stdio: ["pipe", "pipe", "ignore"],
       cwd: "/",
       env: {},
-      onExit: () => {
-        this.hasEnded = true;
-      },
     });
     child.unref();
     this.#input = child.stdin;
-    this.#lines = linesOf(child.stdout)[Symbol.asyncIterator]();
+    void this.#listen(child.stdout);
   }
 
-  async ask(
-    request: StateRequest,
-    onRows: (rows: readonly LedgerRow[]) => void,
-  ): Promise<StateReply> {
-    this.#input.write(`${JSON.stringify(request)}\n`);
-    this.#input.flush();
-    for (;;) {
-      const { done, value } = await this.#lines.next();
-      if (done === true) break;
-      const line: Line = JSON.parse(value);
-      if (line.kind === "reply") return line.reply;
-      onRows(line.rows);
+  ask(request: StateRequest, onRows: (rows: readonly LedgerRow[]) => void): Promise<StateReply> {
+    return new Promise((resolve, reject) => {
+      this.#asked.push({ onRows, resolve, reject });
+      this.#input.write(`${JSON.stringify(request)}\n`);
+      this.#input.flush();
+    });
+  }
+
+  async end(last: readonly StateRequest[]): Promise<void> {
+    for (const request of last) this.#input.write(`${JSON.stringify(request)}\n`);
+    await this.#input.end();
+  }
+
+  async #listen(output: AsyncIterable<Uint8Array>): Promise<void> {
+    for await (const text of linesOf(output)) {
+      const line: Line = JSON.parse(text);
+      if (line.kind === "rows") this.#asked[0]?.onRows(line.rows);
+      else this.#asked.shift()?.resolve(line.reply);
     }
     this.hasEnded = true;
-    throw new HostError("read", "the process that keeps the ledger ended");
-  }
-
-  async end(last: StateRequest | null): Promise<void> {
-    if (last !== null) this.#input.write(`${JSON.stringify(last)}\n`);
-    await this.#input.end();
+    const unanswered = this.#asked;
+    this.#asked = [];
+    for (const { reject } of unanswered)
+      reject(new HostError("read", "the process that keeps the ledger ended"));
   }
 }
 

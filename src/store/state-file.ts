@@ -8,9 +8,16 @@ import { type Instant, watched } from "../model/time.ts";
 import { moveAside } from "./broken.ts";
 import { openForReading, openForWriting, type StatePaths, statePaths } from "./connection.ts";
 import { storeError } from "./errors.ts";
-import { type HistoryRow, prune, writeRow } from "./history.ts";
-import type { LedgerChanges, LedgerRow } from "./ledger.ts";
+import { prune, writeRow } from "./history.ts";
+import type { LedgerRow } from "./ledger.ts";
 import type { StateFiles } from "./ports.ts";
+import type {
+  StateAppend,
+  StateChannel,
+  StateReply,
+  StateRequest,
+  StateWrite,
+} from "./state-request.ts";
 import {
   readLedgerRows,
   readSettings,
@@ -18,50 +25,6 @@ import {
   writeLedgerRows,
   writeSetting,
 } from "./state-rows.ts";
-
-/** One at a time, in their order. */
-export type StateRequest =
-  /** All that is known, without writing anything. */
-  | { readonly kind: "read" }
-  /** Makes the file ready to be written. */
-  | { readonly kind: "open" }
-  /** What other processes wrote since the revision that is known. */
-  | { readonly kind: "refresh"; readonly known: string }
-  | StateWrite
-  /** What was read makes no sense. */
-  | { readonly kind: "put-aside"; readonly message: string };
-
-export interface StateWrite {
-  readonly kind: "write";
-  /** The revision from which `changes` lead on; `null`: the one that the answer before had. */
-  readonly known: string | null;
-  readonly changes: LedgerChanges;
-  readonly settings: readonly (readonly [key: string, value: string])[];
-  readonly records: readonly HistoryRow[];
-  /** Observed time, as digits. */
-  readonly watched: string;
-  /** A pass is over: the log may be folded, and the history pruned. */
-  readonly tidy: boolean;
-}
-
-export type StateReply =
-  | { readonly kind: "done"; readonly revision: string }
-  /** Another process wrote the ledger: its rows went before, and `changes` were left out. Records and settings are written. */
-  | {
-      readonly kind: "read";
-      readonly revision: string;
-      readonly settings: readonly (readonly [key: string, value: string])[];
-    }
-  /** There is a new file, in which nothing is: `moved` says what became of the one before, if there was any. */
-  | { readonly kind: "fresh"; readonly moved: string | null }
-  | { readonly kind: "failed"; readonly error: StoreErrorKind; readonly message: string };
-
-/** Takes requests to the state file, here or in another process. Rejects only where there is no way to it. */
-export interface StateChannel {
-  ask(request: StateRequest, onRows: (rows: readonly LedgerRow[]) => void): Promise<StateReply>;
-  /** `last` is written once the disk takes it, with nobody there to hear of it. */
-  close(last: StateWrite | null): Promise<void>;
-}
 
 export interface StateFileOptions {
   /** `--state-dir`. */
@@ -77,7 +40,7 @@ export function directChannel(options: StateFileOptions): StateChannel {
   return {
     ask: async (request, onRows) => file.handle(request, onRows),
     close: async (last) => {
-      if (last !== null) file.handle(last, () => undefined);
+      for (const request of last) file.handle(request, () => undefined);
       file.close();
     },
   };
@@ -88,6 +51,7 @@ const verbs: Readonly<Record<StateRequest["kind"], string>> = {
   open: "opening",
   refresh: "reading",
   write: "writing",
+  append: "writing",
   "put-aside": "moving aside",
 };
 
@@ -105,6 +69,8 @@ export class StateFile {
   #identity: string | null = null;
   /** The revision of the last answer; `null`: what was asked for was not done. */
   #told: string | null = null;
+  /** The last append failed. */
+  #refusal: StateReply | null = null;
 
   constructor(options: StateFileOptions) {
     this.#options = options;
@@ -114,7 +80,8 @@ export class StateFile {
   /** Never throws. */
   handle(request: StateRequest, onRows: (rows: readonly LedgerRow[]) => void): StateReply {
     const reply = this.#reply(request, onRows);
-    this.#told = reply.kind === "done" || reply.kind === "read" ? reply.revision : null;
+    if (request.kind !== "append")
+      this.#told = reply.kind === "done" || reply.kind === "read" ? reply.revision : null;
     return reply;
   }
 
@@ -129,6 +96,8 @@ export class StateFile {
           return this.#refresh(request.known, onRows);
         case "write":
           return this.#write(request, onRows);
+        case "append":
+          return this.#append(request);
         case "put-aside":
           return this.#putAside(request.message);
         default:
@@ -143,9 +112,8 @@ export class StateFile {
   setSetting(key: string, value: string): string | null {
     const reply = this.handle(
       {
-        kind: "write",
-        known: "",
-        changes: { puts: [], drops: [] },
+        kind: "append",
+        isFirst: true,
         settings: [[key, value]],
         records: [],
         watched: "0",
@@ -190,23 +158,34 @@ export class StateFile {
 
   #write(request: StateWrite, onRows: (rows: readonly LedgerRow[]) => void): StateReply {
     const db = this.#connected();
-    db.run("BEGIN IMMEDIATE");
-    let reply: StateReply;
-    try {
+    return inTransaction(db, () => {
       const revision = revisionOf(db);
-      const isKnown = revision === (request.known ?? this.#told);
-      if (isKnown) writeLedgerRows(db, request.changes);
-      for (const [key, value] of request.settings) writeSetting(db, key, value);
-      for (const row of request.records) writeRow(db, row, request.watched);
-      if (isKnown) reply = { kind: "done", revision: revisionOf(db) };
-      else reply = revision === "" ? { kind: "fresh", moved: null } : this.#tell(db, onRows);
-      db.run("COMMIT");
+      if (revision === (request.known ?? this.#told)) {
+        writeLedgerRows(db, request.changes);
+        return { kind: "done", revision: revisionOf(db) };
+      }
+      return revision === "" ? { kind: "fresh", moved: null } : this.#tell(db, onRows);
+    });
+  }
+
+  #append(request: StateAppend): StateReply {
+    if (this.#refusal !== null && !request.isFirst) return this.#refusal;
+    try {
+      const db = this.#connected();
+      inTransaction(db, () => {
+        for (const [key, value] of request.settings) writeSetting(db, key, value);
+        for (const row of request.records) writeRow(db, row, request.watched);
+      });
+      if (request.tidy) this.#tidy(db, request.watched);
+      this.#refusal = null;
+      return { kind: "done", revision: "" };
     } catch (error) {
-      if (db.inTransaction) db.run("ROLLBACK");
-      throw error;
+      const reply = this.#failed(request, error);
+      const message = reply.kind === "fresh" ? (reply.moved ?? "") : "";
+      this.#refusal =
+        reply.kind === "failed" ? reply : { kind: "failed", error: "corrupt", message };
+      return reply;
     }
-    if (request.tidy) this.#tidy(db, request.watched);
-    return reply;
   }
 
   #tidy(db: Database, observed: string): void {
@@ -266,5 +245,17 @@ export class StateFile {
       // Its file is gone or broken, and whoever asked knows what is in it.
     }
     this.#db = null;
+  }
+}
+
+function inTransaction<Result>(db: Database, work: () => Result): Result {
+  db.run("BEGIN IMMEDIATE");
+  try {
+    const result = work();
+    db.run("COMMIT");
+    return result;
+  } catch (error) {
+    if (db.inTransaction) db.run("ROLLBACK");
+    throw error;
   }
 }

@@ -4,12 +4,11 @@ import type { StoreErrorKind } from "../model/errors.ts";
 import { emptyLedger, type Ledger } from "../model/ledger.ts";
 import { storeError } from "./errors.ts";
 import type { HistoryRecord } from "./history-records.ts";
-import { historyRow } from "./history.ts";
-import { type LedgerChanges, ledgerChanges, LedgerReading } from "./ledger.ts";
+import { ledgerChanges, LedgerReading } from "./ledger.ts";
 import { mergeLedgers } from "./merge.ts";
 import { Failures, type StoreNotice } from "./notice.ts";
-import { type Batch, Queue } from "./queue.ts";
-import type { StateChannel, StateReply, StateRequest, StateWrite } from "./state-file.ts";
+import { RecordSender } from "./record-sender.ts";
+import type { StateChannel, StateReply, StateRequest } from "./state-request.ts";
 import { WriteThrottle } from "./write-throttle.ts";
 
 export interface StoreOptions {
@@ -35,8 +34,8 @@ type Answer =
 /** Only what returns a promise waits, for a bounded time but for `flush`; nothing throws or rejects. */
 export class Store {
   readonly #options: StoreOptions;
-  readonly #queue = new Queue();
-  readonly #throttle = new WriteThrottle(() => void this.#flushInTurn());
+  readonly #throttle = new WriteThrottle(() => this.#writeNow());
+  readonly #records: RecordSender;
   readonly #settings = new Map<string, string>();
   #ledger: Ledger = emptyLedger;
   /** What the file holds at `#revision`. */
@@ -50,12 +49,21 @@ export class Store {
   #isHanging = false;
   /** False where the file belongs to a later version: then the disk is left alone for good. */
   #mayWrite = true;
-  #isTidyDue = false;
   readonly #failures: Failures;
 
   constructor(options: StoreOptions) {
     this.#options = options;
     this.#failures = new Failures(options.directory, options.notify);
+    this.#records = new RecordSender({
+      ask: async (request) => {
+        const answer = await this.#ask(request);
+        if (answer.kind === "fresh") this.#takeIn(answer, "what is in memory is written anew");
+        return answer.kind === "read" ? { kind: "fresh", moved: null } : answer;
+      },
+      watched: () => this.#ledger.watched.toString(),
+      succeeded: (lost) => this.#written(lost),
+      failed: (why) => this.#refused(why),
+    });
   }
 
   /** Reads what is known. What comes too late is taken in when it comes. */
@@ -82,7 +90,7 @@ export class Store {
 
   record(...records: readonly HistoryRecord[]): void {
     if (!this.#mayWrite) return;
-    this.#queue.add(...records);
+    this.#records.add(...records);
     this.#throttle.ask();
   }
 
@@ -92,13 +100,13 @@ export class Store {
 
   setSetting(key: string, value: string): void {
     this.#settings.set(key, value);
-    this.#queue.set(key, value);
+    this.#records.set(key, value);
     this.#throttle.ask();
   }
 
   /** A pass is over: the next write may also fold and prune. */
   tidyNext(): void {
-    this.#isTidyDue = true;
+    this.#records.tidyNext();
     this.#throttle.ask();
   }
 
@@ -125,15 +133,15 @@ export class Store {
   async close(): Promise<void> {
     this.#throttle.stop();
     const isFlushed = await within(CLOSE_MS, this.flush());
-    const last = isFlushed || !this.#mayWrite ? null : this.#remainder();
+    const last = isFlushed || !this.#mayWrite ? [] : this.#remainder();
     this.#mayWrite = false;
     await within(REFRESH_MS, this.#options.channel.close(last));
   }
 
   /** What no request before it has, for a disk that answers only when we are gone. */
-  #remainder(): StateWrite {
-    const sent = this.#sent ?? this.#base;
-    return { ...this.#writeOf(ledgerChanges(this.#ledger, sent), this.#queue.take()), known: null };
+  #remainder(): readonly StateRequest[] {
+    const changes = ledgerChanges(this.#ledger, this.#sent ?? this.#base);
+    return [this.#records.next().request, { kind: "write", known: null, changes }];
   }
 
   #next<Result>(step: () => Promise<Result>): Promise<Result> {
@@ -168,8 +176,13 @@ export class Store {
     if (answer.kind !== "failed") this.#takeIn(answer, "what is in memory is written anew");
   }
 
+  #writeNow(): void {
+    if (!this.#mayWrite) return;
+    this.#records.send();
+    if (!this.#isFlushing) void this.#flushInTurn();
+  }
+
   async #flushInTurn(): Promise<void> {
-    if (this.#isFlushing) return;
     this.#isFlushing = true;
     const isDone = await this.flush();
     this.#isFlushing = false;
@@ -178,52 +191,44 @@ export class Store {
 
   async #flush(): Promise<boolean> {
     for (let turn = 0; turn < MAX_TURNS && this.#mayWrite; turn += 1) {
-      if (this.#ledger === this.#base && this.#queue.isEmpty && !this.#isTidyDue) return true;
-      if (!(await this.#writeBatch())) return false;
+      this.#records.send();
+      if (this.#ledger === this.#base && this.#records.isIdle) return true;
+      const isWritten = this.#ledger === this.#base || (await this.#writeLedger());
+      if (!(await this.#records.settled()) || !isWritten) return false;
     }
     return false;
   }
 
-  async #writeBatch(): Promise<boolean> {
+  async #writeLedger(): Promise<boolean> {
     const ledger = this.#ledger;
-    const batch = this.#queue.take();
-    const startedMs = performance.now();
-    const write = this.#writeOf(ledgerChanges(ledger, this.#base), batch);
+    const changes = ledgerChanges(ledger, this.#base);
     this.#sent = ledger;
-    const answer = await this.#ask(write);
+    const answer = await this.#ask({ kind: "write", known: this.#revision, changes });
     this.#sent = null;
-    const isWritten =
-      answer.kind !== "failed" && !(answer.kind === "fresh" && answer.moved !== null);
-    if (!isWritten) this.#queue.putBack(batch);
     if (answer.kind === "failed") {
-      this.#throttle.failed();
-      const message = `${answer.message}; what cannot be written is kept in memory and tried again`;
-      this.#failures.failed("write-failed", { ...answer, message });
+      this.#refused(answer);
       return false;
     }
     if (answer.kind === "done") this.#base = ledger;
     this.#takeIn(answer, "what is in memory is written anew");
-    if (!isWritten) {
-      // Not at once: a disk that breaks each file would be filled with them.
+    // Not at once: a disk that breaks each file would be filled with them.
+    if (answer.kind === "fresh" && answer.moved !== null) {
       this.#throttle.failed();
       return false;
     }
-    if (write.tidy) this.#isTidyDue = false;
-    this.#throttle.succeeded(performance.now() - startedMs);
-    this.#failures.recovered(this.#queue.takeLost());
+    this.#written(0);
     return true;
   }
 
-  #writeOf(changes: LedgerChanges, batch: Batch): StateWrite {
-    return {
-      kind: "write",
-      known: this.#revision,
-      changes,
-      settings: [...batch.settings],
-      records: batch.records.map(historyRow),
-      watched: this.#ledger.watched.toString(),
-      tidy: this.#isTidyDue,
-    };
+  #written(lost: number): void {
+    this.#throttle.succeeded();
+    this.#failures.recovered(lost);
+  }
+
+  #refused({ error, message }: { readonly error: StoreErrorKind; readonly message: string }): void {
+    this.#throttle.failed();
+    const next = "what cannot be written is kept in memory and tried again";
+    this.#failures.failed("write-failed", { error, message: `${message}; ${next}` });
   }
 
   /** `then`: what becomes of it where the file was broken. */
@@ -246,7 +251,7 @@ export class Store {
         : mergeLedgers({ base: this.#base, ours: this.#ledger, theirs });
     this.#base = theirs;
     for (const [key, value] of answer.settings)
-      if (!this.#queue.hasSetting(key)) this.#settings.set(key, value);
+      if (!this.#records.hasSetting(key)) this.#settings.set(key, value);
   }
 
   async #ask(request: StateRequest): Promise<Answer> {

@@ -1,10 +1,5 @@
-// When the store may write: as soon as asked, rarely on a slow disk, and later after each refusal.
+// When the store may write: as soon as it is asked to, and later after each refusal.
 
-// A write goes to the page cache: one that takes so long waited for the disk, and not only for its turn of the processor.
-const slowMs = 100;
-/** On a slow disk one part in ten of the time goes into writing. */
-const restFactor = 9;
-const restMaxMs = 30_000;
 const retryFirstMs = 1_000;
 const retryMaxMs = 60_000;
 
@@ -29,10 +24,9 @@ export class WriteThrottle {
     this.#timer.unref();
   }
 
-  succeeded(tookMs: number): void {
+  succeeded(): void {
     this.#retryMs = retryFirstMs;
-    const restMs = tookMs > slowMs ? Math.min(tookMs * restFactor, restMaxMs) : 0;
-    this.#notBeforeMs = performance.now() + restMs;
+    this.#notBeforeMs = 0;
   }
 
   failed(): void {
