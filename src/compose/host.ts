@@ -30,9 +30,9 @@ export async function hostOf(
   const atStart = first.paths.rootDir ?? (await defaultRootDirectory());
   let ofKubelet: string | null = null;
   /** What a kubelet was told outlives it here: while it restarts, a directory that it left long ago says nothing of its pods. */
-  const rootDirectory = (): string => {
+  const rootDirectory = (kubelet: ReturnType<typeof kubeletOfNode>): string => {
     if (first.paths.rootDir !== null) return first.paths.rootDir;
-    ofKubelet = kubeletOfNode().rootDirectory?.path ?? ofKubelet;
+    ofKubelet = kubelet.rootDirectory?.path ?? ofKubelet;
     return ofKubelet ?? atStart;
   };
   const { podLogsDir, containerLogsDir } = first.paths;
@@ -41,7 +41,7 @@ export async function hostOf(
     containerLogsDirectory: containerLogsDir,
   });
   return {
-    disk: diskOf(rootDirectory()),
+    disk: diskOf(rootDirectory(kubeletOfNode())),
     reader: {
       clocks: () => readClocks(),
       keepRules: steadyKeepRules(
@@ -49,9 +49,10 @@ export async function hostOf(
         () => timer.monotonicNs(),
       ),
       pods: (signal) => {
-        const named = kubeletOfNode().staticPodPath?.path;
+        const kubelet = kubeletOfNode();
+        const named = kubelet.staticPodPath?.path;
         const manifestPaths = named === undefined ? MANIFEST_DIRECTORIES : [named];
-        return readPods({ ...podSource(config(), rootDirectory()), manifestPaths }, signal);
+        return readPods({ ...podSource(config(), rootDirectory(kubelet)), manifestPaths }, signal);
       },
       logs: () => logs.read(),
     },

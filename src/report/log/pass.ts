@@ -5,6 +5,7 @@ import type { Pass } from "../../model/pass.ts";
 import type { ImageBlock } from "../../model/reason.ts";
 import { since } from "../../model/time.ts";
 import { counted, humanBytes, humanDuration, usedPercent } from "../bytes.ts";
+import { podSourceWords } from "../container-reasons.ts";
 import { stepJson } from "../document/gc.ts";
 import { type JsonObject, msOf } from "../document/json.ts";
 import { imageBlock, imageKeep } from "../image-reasons.ts";
@@ -36,6 +37,13 @@ function logSummary(log: Log, pass: Pass): void {
     log.failure(topic, `${capitalised(passTitle(pass.kind))} failed: ${failed}`, fields);
     return;
   }
+  // The agent says once why that loop failed.
+  if (
+    pass.kind === "container-gc" &&
+    !didSomething(pass) &&
+    (pass.containers?.errors ?? []).length > 0
+  )
+    return;
   if (pass.kind === "pressure" && !didSomething(pass)) {
     // Every ten seconds for as long as the pressure lasts: without its figures it is the same line, which is counted.
     log.recurring(topic, idleSummary(pass), fields);
@@ -108,6 +116,8 @@ function containerParts(pass: Pass): readonly string[] {
     ...some(removed(outcome.logs), "log entry", "log entries"),
   ];
   if (gone.length > 0) return [`${gone.join(", ")} removed`];
+  const podSource = pass.plan.containers?.podSource;
+  if (podSource?.kind === "not-ready") return [podSourceWords(podSource)];
   if (outcome.end === "done") return ["no container had to go"];
   return [containerPassWords(pass)];
 }

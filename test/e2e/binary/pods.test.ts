@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 // What the executable believes of pods: a kubelet that has not heard of them, a source that fails, a ledger that was lost.
-import { describe, expect, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -10,6 +10,8 @@ import { aPod, type FakeKubelet, startFakeKubelet } from "../../support/fake-kub
 import { hexId, imageIdOf, type NodeDescription } from "../../support/fake-runtime/describe.ts";
 import { put } from "../../support/scratch.ts";
 import { type Json, startNode, type TestNode } from "./node.ts";
+
+setDefaultTimeout(30_000);
 
 const STATIC = "0123456789abcdef0123456789abcdef";
 const DONE = "11111111-2222-4333-8444-555555555555";
@@ -162,6 +164,7 @@ test("an agent whose pod source fails says it once, and shows it in status, its 
     .split("\n")
     .filter((line) => line.includes("pod source kubelet-dir") && !line.includes('"event"'));
   expect(lines.length).toBeLessThanOrEqual(4);
+  expect(agent.said()).not.toContain("no container had to go");
   podDirectory(it, STATIC);
   podDirectory(it, DONE);
   await until("the loop is well again", 5_000, async () => (await failures()) === 0);
