@@ -2,7 +2,7 @@
 
 import type { Config } from "../config/config.ts";
 import { readClocks } from "../host/clock.ts";
-import { defaultRootDirectory, type Disk, diskOf } from "../host/disk.ts";
+import { defaultRootDirectory, diskOf } from "../host/disk.ts";
 import { readKeepRules } from "../host/keep-files.ts";
 import { type Kubelet, readKubelet } from "../host/kubelet-settings.ts";
 import { logReader } from "../host/logs.ts";
@@ -10,13 +10,13 @@ import { MANIFEST_DIRECTORIES } from "../host/manifests.ts";
 import { readPods } from "../host/pods.ts";
 import { steadyKeepRules } from "../host/steady-keep-rules.ts";
 import { timer } from "../host/timer.ts";
+import type { DiskReader, HostReader } from "../model/ports.ts";
 import { toMs } from "../model/time.ts";
-import type { HostReader } from "../observe/ports.ts";
 import { parseKeepFile } from "../policy/keep-file.ts";
 import { parseKeepPattern } from "../policy/keep-pattern.ts";
 
 export interface Host {
-  readonly disk: Disk;
+  readonly disk: DiskReader;
   readonly reader: HostReader;
 }
 

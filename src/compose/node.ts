@@ -5,7 +5,6 @@ import type { Config } from "../config/config.ts";
 import type { CallRecord } from "../cri/channel.ts";
 import { Backoff } from "../execute/backoff.ts";
 import { LogUsers } from "../execute/log-users.ts";
-import type { LedgerMemory } from "../execute/ports.ts";
 import { readHold } from "../host/hold.ts";
 import { sendHook } from "../host/http-hook.ts";
 import { acquireLock } from "../host/lock.ts";
@@ -16,6 +15,7 @@ import { type Engine, type Journal, type PassLock, volatileMemory } from "../loo
 import { AssertionError } from "../model/assert.ts";
 import { HostError } from "../model/errors.ts";
 import { emptyLedger, type Ledger } from "../model/ledger.ts";
+import type { LedgerMemory } from "../model/ports.ts";
 import type { Instant } from "../model/time.ts";
 import type { StoreNotice } from "../store/notice.ts";
 import { openStore, openStoreReader } from "../store/open.ts";

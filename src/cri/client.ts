@@ -1,9 +1,10 @@
 /** A container runtime: what reads it, what changes it and what watches it, as three things that are handed out apart. */
+import type { RuntimeReader, RuntimeWriter } from "../model/ports.ts";
 import { type Duration, toMs } from "../model/time.ts";
 import { type CallRecord, openChannel } from "./channel.ts";
 import { type ContainerEvent, watchContainerEvents } from "./events.ts";
-import { makeReader, type Reader } from "./reader.ts";
-import { makeWriter, type Writer } from "./writer.ts";
+import { makeReader } from "./reader.ts";
+import { makeWriter } from "./writer.ts";
 
 export interface RuntimeOptions {
   /** `unix:///…`, as `parseEndpoint` gives it. */
@@ -16,8 +17,8 @@ export interface RuntimeOptions {
 }
 
 export interface Runtime {
-  readonly reader: Reader;
-  readonly writer: Writer;
+  readonly reader: RuntimeReader;
+  readonly writer: RuntimeWriter;
   /** Resolves when `signal` aborts, when the runtime ends the stream, and at once where it has no events. */
   watchEvents(onEvent: (event: ContainerEvent) => void, signal: AbortSignal): Promise<void>;
   close(): void;

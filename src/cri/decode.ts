@@ -1,4 +1,5 @@
 /** Translates the runtime's answers into the model, and refuses those that would have to be guessed at. */
+
 import type { WritableLayers } from "../model/disk-usage.ts";
 import {
   type ContainerId,
@@ -8,6 +9,7 @@ import {
   type SandboxId,
   sandboxId,
 } from "../model/ids.ts";
+import type { ReportedFilesystem } from "../model/ports.ts";
 import type {
   Container,
   ContainerDetail,
@@ -121,13 +123,6 @@ export function decodeDetail(status: ContainerStatusMessage | null): ContainerDe
 export function imagesOf(status: ContainerStatusMessage): readonly string[] {
   const names = [status.image_id, status.image_ref, status.image?.image ?? ""];
   return [...names, ...imageVolumes(status)].filter((name) => name !== "");
-}
-
-/** An entry of `ImageFsInfo`. */
-export interface ReportedFilesystem {
-  readonly path: string;
-  readonly usedBytes: bigint | null;
-  readonly inodesUsed: bigint | null;
 }
 
 export function decodeFilesystem(usage: FilesystemUsageMessage): ReportedFilesystem {

@@ -1,16 +1,10 @@
 /** The calls that read: what observation needs of the runtime, and nothing that could change it. */
+
 import type { WritableLayers } from "../model/disk-usage.ts";
 import { RuntimeError, type RuntimeErrorKind } from "../model/errors.ts";
-import type { ContainerId, ImageId, SandboxId } from "../model/ids.ts";
-import type {
-  Container,
-  ContainerDetail,
-  Image,
-  ImageOrigin,
-  RuntimeInfo,
-  Sandbox,
-  SandboxDetail,
-} from "../model/snapshot.ts";
+import type { ImageId, SandboxId } from "../model/ids.ts";
+import type { RuntimeReader } from "../model/ports.ts";
+import type { ImageOrigin, RuntimeInfo } from "../model/snapshot.ts";
 import type { Channel } from "./channel.ts";
 import {
   decodeDetail,
@@ -19,36 +13,10 @@ import {
   decodeSandboxDetail,
   decodeVersion,
   decodeWritableLayers,
-  type ReportedFilesystem,
 } from "./decode.ts";
 import { imageOrigin } from "./image-layers.ts";
 import { makeLists } from "./lists.ts";
 import { imageOfSandbox, logDirectoryOfSandbox, sandboxImagesOf } from "./verbose.ts";
-
-export interface Reader {
-  info(signal: AbortSignal): Promise<RuntimeInfo>;
-  listImages(signal: AbortSignal): Promise<readonly Image[]>;
-  listContainers(signal: AbortSignal): Promise<readonly Container[]>;
-  listSandboxes(signal: AbortSignal): Promise<readonly Sandbox[]>;
-  /** `null`: the runtime has no such container. */
-  containerDetail(id: ContainerId, signal: AbortSignal): Promise<ContainerDetail | null>;
-  /** The image that the sandbox's own status names; `null` where it names none or the sandbox is gone. */
-  sandboxImage(id: SandboxId, signal: AbortSignal): Promise<string | null>;
-  /** Where the containers of the sandbox log to; "" where the runtime does not say, `null` where it has no such sandbox. */
-  sandboxLogDirectory(id: SandboxId, signal: AbortSignal): Promise<string | null>;
-  /** `null`: the runtime has no such sandbox. */
-  sandboxDetail(id: SandboxId, signal: AbortSignal): Promise<SandboxDetail | null>;
-  /** `null`: the runtime has no such image. */
-  imageStatus(reference: string, signal: AbortSignal): Promise<Image | null>;
-  /** What containers wrote over their images; `null`: the runtime does not report it. */
-  writableLayers(signal: AbortSignal): Promise<WritableLayers | null>;
-  /** What the image with exactly this ID was made from; `null`: the runtime has no such image. */
-  imageOrigin(id: ImageId, signal: AbortSignal): Promise<ImageOrigin | null>;
-  reportedFilesystems(signal: AbortSignal): Promise<{
-    readonly images: readonly ReportedFilesystem[];
-    readonly containers: readonly ReportedFilesystem[];
-  }>;
-}
 
 /** Two channels to two endpoints, or twice the same one. */
 export interface Channels {
@@ -58,7 +26,7 @@ export interface Channels {
   readonly imageEndpoint: string;
 }
 
-export function makeReader(channels: Channels): Reader {
+export function makeReader(channels: Channels): RuntimeReader {
   const { runtime, image } = channels;
   const lists = makeLists(runtime, image);
   return {
@@ -106,7 +74,7 @@ export function makeReader(channels: Channels): Reader {
 
 function sandboxReader(
   runtime: Channel,
-): Pick<Reader, "sandboxImage" | "sandboxLogDirectory" | "sandboxDetail"> {
+): Pick<RuntimeReader, "sandboxImage" | "sandboxLogDirectory" | "sandboxDetail"> {
   const status = (id: SandboxId, verbose: boolean) => ({ pod_sandbox_id: id, verbose });
   return {
     sandboxImage: async (id, signal) =>

@@ -1,27 +1,12 @@
 /** The calls that change the node; what is already gone is a success, as CRI asks of runtimes themselves. */
-import { RuntimeError } from "../model/errors.ts";
-import type { ContainerId, ImageId, SandboxId } from "../model/ids.ts";
-import type { Channel } from "./channel.ts";
 
-export interface Writer {
-  /** `name`: asks for it by this name, which has to mean the image, and not by its ID. */
-  removeImage(id: ImageId, name?: string): Promise<void>;
-  /** The deadline is the configured one plus `graceSeconds`. Given up when `signal` aborts. */
-  stopContainer(id: ContainerId, graceSeconds: number, signal: AbortSignal): Promise<void>;
-  removeContainer(id: ContainerId): Promise<void>;
-  stopSandbox(id: SandboxId, signal: AbortSignal): Promise<void>;
-  removeSandbox(id: SandboxId): Promise<void>;
-  /** Runs a pre-stop command in a container; resolves with its exit code. */
-  execSync(
-    id: ContainerId,
-    command: { readonly words: readonly string[]; readonly timeoutSeconds: number },
-    signal: AbortSignal,
-  ): Promise<number>;
-}
+import { RuntimeError } from "../model/errors.ts";
+import type { RuntimeWriter } from "../model/ports.ts";
+import type { Channel } from "./channel.ts";
 
 const done = (): undefined => undefined;
 
-export function makeWriter(runtime: Channel, image: Channel): Writer {
+export function makeWriter(runtime: Channel, image: Channel): RuntimeWriter {
   return {
     removeImage: async (id, name = id) =>
       orGone(image.call("RemoveImage", { image: { image: name } }, { about: name, decode: done })),

@@ -1,6 +1,6 @@
 /** Containers and sandboxes that did not answer in time: left alone for a while, longer each time. */
 
-import type { Timer } from "./ports.ts";
+import type { Timer } from "../model/ports.ts";
 
 /** More than a pass takes that waits for deadlines of two minutes. */
 const FIRST_MS = 5 * 60_000;

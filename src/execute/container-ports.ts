@@ -2,12 +2,17 @@
 
 import type { ContainerItem, LogItem, SandboxItem } from "../model/outcome.ts";
 import type { ContainerPlan } from "../model/plan.ts";
+import type {
+  HookCaller,
+  LogRemover,
+  RuntimeReader,
+  RuntimeWriter,
+  Timer,
+} from "../model/ports.ts";
 import type { Container, Sandbox } from "../model/snapshot.ts";
 import type { Duration } from "../model/time.ts";
-import type { RuntimeReader } from "../observe/ports.ts";
 import type { Backoff } from "./backoff.ts";
 import type { LogUsers } from "./log-users.ts";
-import type { HookCaller, LogRemover, RuntimeWriter, Timer } from "./ports.ts";
 
 export interface ContainerPorts {
   readonly runtime: Pick<

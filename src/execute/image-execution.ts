@@ -6,11 +6,16 @@ import type { Ledger, ReleaseRecord } from "../model/ledger.ts";
 import type { ImageLimits, MemoryLimits } from "../model/limits.ts";
 import type { ImageItem, ImageOutcome } from "../model/outcome.ts";
 import type { ImageCandidate, ImagePlan, Purpose } from "../model/plan.ts";
+import type {
+  DiskReader,
+  LedgerMemory,
+  RuntimeReader,
+  RuntimeWriter,
+  Timer,
+} from "../model/ports.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import type { Duration, Instant } from "../model/time.ts";
-import type { DiskReader, RuntimeReader } from "../observe/ports.ts";
 import type { Meter } from "./meter.ts";
-import type { LedgerMemory, RuntimeWriter, Timer } from "./ports.ts";
 
 /** The node as it was listed within the last second. */
 export interface FreshLists {

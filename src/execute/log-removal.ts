@@ -4,6 +4,7 @@ import { failureCode, messageOf } from "../model/errors.ts";
 import { containerId } from "../model/ids.ts";
 import { containerLogLink, isWholeContainerId } from "../model/log-names.ts";
 import type { LogItem, RemovalResult } from "../model/outcome.ts";
+import type { LogRemover } from "../model/ports.ts";
 import type { LogRemoveReason } from "../model/reason.ts";
 import type {
   Container,
@@ -11,7 +12,6 @@ import type {
   DanglingLogLink,
   PodLogDirectory,
 } from "../model/snapshot.ts";
-import type { LogRemover } from "./ports.ts";
 
 /** Never rejects. A directory that somebody listed uses by its path stays, whichever pod its name says. */
 export async function removePodLogs(

@@ -1,9 +1,9 @@
 /** Which files and directories of the log directory are in use, in one pass: who logs where, with each path resolved once. */
 
+import type { LogRemover, UsedLog } from "../model/ports.ts";
 import type { Container, PodLogDirectory } from "../model/snapshot.ts";
 import type { Listed } from "../policy/ownership.ts";
 import type { LogUser, LogUsers } from "./log-users.ts";
-import type { LogRemover, UsedLog } from "./ports.ts";
 
 export class LogUse {
   readonly #users: LogUsers;

@@ -1,11 +1,10 @@
 /** Which logs the listed containers and sandboxes write to, by their own status: asked once each, because it never changes. */
 
 import type { ContainerId, PodUid, SandboxId } from "../model/ids.ts";
+import type { RuntimeReader, Timer } from "../model/ports.ts";
 import type { Container, Sandbox } from "../model/snapshot.ts";
 import { mapBounded } from "../observe/concurrency.ts";
-import type { RuntimeReader } from "../observe/ports.ts";
 import { type Listed, ownership } from "../policy/ownership.ts";
-import type { Timer } from "./ports.ts";
 import { wasUnanswered } from "./stall.ts";
 
 /** Statuses under way at once. */

@@ -1,7 +1,7 @@
 /** Measures the filesystems while images go: what is free, what each removal gained, what all of them gained. */
 
 import type { ImageTarget } from "../model/plan.ts";
-import type { DiskReader, DiskReading } from "../observe/ports.ts";
+import type { DiskReader, DiskReading } from "../model/ports.ts";
 import { BYTES_PER_REPORTED_BYTE } from "../policy/futility.ts";
 import type { Progress } from "../policy/progress.ts";
 import type { SpaceRelease } from "../policy/release.ts";

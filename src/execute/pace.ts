@@ -1,7 +1,7 @@
 /** How fast a pass may remove: a limit of removals, a pause between two, and the wish to stop. */
 
+import type { Timer } from "../model/ports.ts";
 import { type Duration, toMs } from "../model/time.ts";
-import type { Timer } from "./ports.ts";
 
 export type Leave = "go" | "stopped" | "removal-limit";
 

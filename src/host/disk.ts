@@ -4,40 +4,17 @@ import { constants } from "node:fs";
 import { open, readFile, stat, statfs } from "node:fs/promises";
 
 import { HostError } from "../model/errors.ts";
+import type { DiskReader, DiskReading, ReportedFilesystems } from "../model/ports.ts";
 import type { Filesystem, FilesystemRole } from "../model/snapshot.ts";
 import { Questions } from "./deadline.ts";
 import { reasonOf } from "./errno.ts";
 import { findMount } from "./mountinfo.ts";
 
-/** As observation declares them in observe/ports.ts. */
-interface ReportedFilesystem {
-  readonly path: string;
-  readonly usedBytes: bigint | null;
-  readonly inodesUsed: bigint | null;
-}
-
-interface ReportedFilesystems {
-  readonly images: readonly ReportedFilesystem[];
-  readonly containers: readonly ReportedFilesystem[];
-}
-
-interface DiskReading {
-  readonly capacityBytes: bigint;
-  readonly availableBytes: bigint;
-  readonly inodes: bigint;
-  readonly inodesFree: bigint;
-}
-
-export interface Disk {
-  filesystems(reported: ReportedFilesystems): Promise<readonly Filesystem[]>;
-  measure(path: string): Promise<DiskReading>;
-}
-
 /** A local filesystem answers in microseconds; a network one that hangs must not hold a pass for ever. */
 const answerWithinMs = 10_000;
 
 /** `rootDirectory`: the kubelet's, which makes its filesystem `nodefs`. */
-export function diskOf(rootDirectory: string): Disk {
+export function diskOf(rootDirectory: string): DiskReader {
   return {
     measure,
     filesystems: async (reported) => {

@@ -2,19 +2,13 @@
 
 import { HostError } from "../model/errors.ts";
 import { podUidOfLogDirectory, podUidOfOldLogDirectory } from "../model/log-names.ts";
+import type { ContainerLogs } from "../model/ports.ts";
 import type { PodLogDirectory } from "../model/snapshot.ts";
 import { type Deleted, deleteTree, ignoreAbsent } from "./delete-tree.ts";
 import { type Directory, withDirectory } from "./directory.ts";
 import { codeOf, reasonOf } from "./errno.ts";
 import { leadsBelow } from "./log-reader.ts";
 import type { LogRoot } from "./log-roots.ts";
-
-export interface ContainerLogs {
-  readonly path: string;
-  readonly podUid: string;
-  /** Files in its directory that others write to: these and what rotation makes of them stay. */
-  readonly kept: readonly string[];
-}
 
 /** `<path>` and `<path>.*`, which is what rotation makes of it; nothing else that begins alike. */
 export async function removeContainerLogs(

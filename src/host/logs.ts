@@ -1,30 +1,15 @@
 // The node's log directories: who reads them gets a reader, and only who may remove gets the remover.
 
 import { HostError } from "../model/errors.ts";
-import type { LogReading, PodLogDirectory } from "../model/snapshot.ts";
-import type { Deleted } from "./delete-tree.ts";
+import type { LogRemover } from "../model/ports.ts";
+import type { LogReading } from "../model/snapshot.ts";
 import { readLogs } from "./log-reader.ts";
-import {
-  type ContainerLogs,
-  placesOf,
-  removeContainerLogs,
-  removeLegacyLink,
-  removePodLogs,
-} from "./log-remover.ts";
+import { placesOf, removeContainerLogs, removeLegacyLink, removePodLogs } from "./log-remover.ts";
 import { type LogPaths, LogRoot } from "./log-roots.ts";
 
 export interface LogReader {
   /** `null` where there is no pod log directory; kind `failed` where one of the two cannot be read. */
   read(): Promise<LogReading | null>;
-}
-
-export interface LogDeleter {
-  removeContainerLogs(logs: ContainerLogs): Promise<Deleted>;
-  removeLegacyLink(entry: string): Promise<boolean>;
-  removePodLogs(directory: PodLogDirectory): Promise<Deleted>;
-  placesOf(
-    logs: readonly { readonly path: string; readonly podUid: string }[],
-  ): Promise<readonly (readonly string[])[]>;
 }
 
 export function logReader(paths: LogPaths): LogReader {
@@ -42,7 +27,7 @@ export function logReader(paths: LogPaths): LogReader {
 }
 
 /** Each method throws `HostError`, of kind `refused` where the name or path is not what it may touch. */
-export function logDeleter(paths: LogPaths): LogDeleter {
+export function logDeleter(paths: LogPaths): LogRemover {
   const roots = rootsOf(paths);
   return {
     removeContainerLogs: (logs) => removeContainerLogs(roots.podLogs, logs),

@@ -1,11 +1,6 @@
 // Time that passes, for whoever waits: the real one.
 
-export interface Timer {
-  /** Monotonic nanoseconds. */
-  monotonicNs(): bigint;
-  /** Resolves after `ms`, or at once when `signal` aborts. */
-  sleep(ms: number, signal: AbortSignal): Promise<void>;
-}
+import type { Timer } from "../model/ports.ts";
 
 /** What `setTimeout` counts to, some 25 days: whatever is longer it takes for a millisecond. */
 const LONGEST_MS = 2 ** 31 - 1;

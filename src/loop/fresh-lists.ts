@@ -1,9 +1,9 @@
 /** The node as it is listed just before a removal: at most a second old, with what events told of since. */
 
 import type { FreshLists } from "../execute/image-execution.ts";
-import type { Timer } from "../execute/ports.ts";
 import { RuntimeError } from "../model/errors.ts";
 import type { ImageId } from "../model/ids.ts";
+import type { Timer } from "../model/ports.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import { type ObservePorts, refresh } from "../observe/observe.ts";
 import type { EventFeed } from "./ports.ts";

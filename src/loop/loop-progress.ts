@@ -1,7 +1,7 @@
 /** What a loop does by the monotonic clock, which no change of the time of day moves: the ground of health. */
 
-import type { Timer } from "../execute/ports.ts";
 import { wasUnanswered } from "../execute/stall.ts";
+import type { Timer } from "../model/ports.ts";
 import type { Engine } from "./ports.ts";
 
 /** A loop that does nothing when it should; `null` in its place: it is well. */

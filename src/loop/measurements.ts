@@ -1,8 +1,8 @@
 /** The newest measurement of each filesystem, whoever asked for it: what the agent shows of the disks costs no call of its own. */
 
+import type { DiskReader, DiskReading } from "../model/ports.ts";
 import type { MeasuredFilesystem } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";
-import type { DiskReader, DiskReading } from "../observe/ports.ts";
 import type { Seen } from "./ports.ts";
 
 interface Measurement {

@@ -2,13 +2,6 @@
 
 import type { Backoff } from "../execute/backoff.ts";
 import type { LogUsers } from "../execute/log-users.ts";
-import type {
-  HookCaller,
-  LedgerMemory,
-  LogRemover,
-  RuntimeWriter,
-  Timer,
-} from "../execute/ports.ts";
 import type { Event } from "../model/event.ts";
 import type { HoldState } from "../model/hold.ts";
 import type { PassId } from "../model/ids.ts";
@@ -16,6 +9,7 @@ import type { Ledger } from "../model/ledger.ts";
 import type { Limits } from "../model/limits.ts";
 import type { ContainerItem, ImageItem, LogItem, SandboxItem } from "../model/outcome.ts";
 import type { Pass } from "../model/pass.ts";
+import type { HookCaller, LedgerMemory, LogRemover, RuntimeWriter, Timer } from "../model/ports.ts";
 import type { Container, Filesystem, RuntimeInfo } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";
 import type { ObservePorts } from "../observe/observe.ts";

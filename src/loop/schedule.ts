@@ -1,6 +1,6 @@
 /** Runs a thing again and again: at once, then each time its period has passed since the last run ended. */
 
-import type { Timer } from "../execute/ports.ts";
+import type { Timer } from "../model/ports.ts";
 
 export interface Repeating {
   /** Read before each pause, so that a reloaded period counts from the next one on. */

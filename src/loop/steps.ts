@@ -1,8 +1,8 @@
 /** Times the steps of a pass, as spans that the log and the history carry. */
 
-import type { Timer } from "../execute/ports.ts";
 import { messageOf } from "../model/errors.ts";
 import type { Step } from "../model/pass.ts";
+import type { Timer } from "../model/ports.ts";
 import { duration, type Instant } from "../model/time.ts";
 
 export class Steps {

@@ -3,10 +3,10 @@
 import { messageOf, RuntimeError } from "../model/errors.ts";
 import type { ContainerId, SandboxId } from "../model/ids.ts";
 import type { Ledger } from "../model/ledger.ts";
+import type { RuntimeReader } from "../model/ports.ts";
 import type { Container, ImageVolumes, Sandbox } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";
 import { mapBounded } from "./concurrency.ts";
-import type { RuntimeReader } from "./ports.ts";
 
 /**
  * Calls under way at once: enough to hide a socket's latency, few enough not to crowd out a kubelet. On containerd 2.1 and two

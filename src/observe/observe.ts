@@ -3,13 +3,13 @@
 import { messageOf } from "../model/errors.ts";
 import type { ImageId } from "../model/ids.ts";
 import type { Ledger } from "../model/ledger.ts";
+import type { DiskReader, HostReader, RuntimeReader } from "../model/ports.ts";
 import type { Container, ImageOrigin, Resolution, Snapshot } from "../model/snapshot.ts";
 import { imageVolumesSupported } from "../policy/image-volumes.ts";
 import { referencesToResolve } from "../policy/usage.ts";
 import { mapBounded } from "./concurrency.ts";
 import { readContainerDetails, readSandboxImages } from "./detail.ts";
 import { readOrigins } from "./origins.ts";
-import type { DiskReader, HostReader, RuntimeReader } from "./ports.ts";
 
 export interface ObservePorts {
   readonly runtime: RuntimeReader;

@@ -2,9 +2,9 @@
 
 import type { ImageId } from "../model/ids.ts";
 import type { Ledger } from "../model/ledger.ts";
+import type { RuntimeReader } from "../model/ports.ts";
 import type { Image, ImageOrigin } from "../model/snapshot.ts";
 import { mapBounded } from "./concurrency.ts";
-import type { RuntimeReader } from "./ports.ts";
 
 /** Calls under way at once. */
 const CONCURRENCY = 16;

@@ -5,10 +5,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { openRuntime } from "../../src/cri/client.ts";
-import type { RuntimeWriter } from "../../src/execute/ports.ts";
 import { containerId, imageId, sandboxId } from "../../src/model/ids.ts";
+import type { RuntimeReader, RuntimeWriter } from "../../src/model/ports.ts";
 import { fromRfc3339, seconds } from "../../src/model/time.ts";
-import type { RuntimeReader } from "../../src/observe/ports.ts";
 import { hexId, imageIdOf, type NodeDescription } from "../support/fake-runtime/describe.ts";
 import { startFakeRuntime } from "../support/fake-runtime/server.ts";
 import { connected } from "./connection.ts";

@@ -1,8 +1,8 @@
 // What an answer does not say is an error, never a guess.
 import { describe, expect, test } from "bun:test";
 
-import type { Reader } from "../../src/cri/reader.ts";
 import { containerId, sandboxId } from "../../src/model/ids.ts";
+import type { RuntimeReader } from "../../src/model/ports.ts";
 import type { FakeRuntime } from "../support/fake-runtime/server.ts";
 import { connected } from "./connection.ts";
 
@@ -21,7 +21,7 @@ const edited =
     return { ...answer, [field]: Array.isArray(value) ? [changed] : changed };
   };
 
-type Ask = (reader: Reader, signal: AbortSignal) => Promise<unknown>;
+type Ask = (reader: RuntimeReader, signal: AbortSignal) => Promise<unknown>;
 
 const images: Ask = async (reader, signal) => reader.listImages(signal);
 const containers: Ask = async (reader, signal) => reader.listContainers(signal);

@@ -1,13 +1,14 @@
 import { describe, expect, test } from "bun:test";
 
-import { type HookGet, sendHook as sendHookUntil } from "../../src/host/http-hook.ts";
+import { sendHook as sendHookUntil } from "../../src/host/http-hook.ts";
+import type { HookRequest } from "../../src/model/ports.ts";
 import { makeCertificate } from "../support/certificate.ts";
 import { failureOf } from "../support/failure.ts";
 
-const sendHook = (hook: HookGet, signal = new AbortController().signal): Promise<number> =>
+const sendHook = (hook: HookRequest, signal = new AbortController().signal): Promise<number> =>
   sendHookUntil(hook, signal);
 
-const hookOf = (port: number | undefined, change: Partial<HookGet> = {}): HookGet => ({
+const hookOf = (port: number | undefined, change: Partial<HookRequest> = {}): HookRequest => ({
   scheme: "http",
   host: "127.0.0.1",
   port: port ?? 0,

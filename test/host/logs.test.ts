@@ -13,8 +13,9 @@ import { rename, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { type LogDeleter, logDeleter, type LogReader, logReader } from "../../src/host/logs.ts";
+import { logDeleter, type LogReader, logReader } from "../../src/host/logs.ts";
 import { podUid } from "../../src/model/ids.ts";
+import type { LogRemover } from "../../src/model/ports.ts";
 import type { LogFacts } from "../../src/model/snapshot.ts";
 import { hexId } from "../support/build/pods.ts";
 import { failureOf } from "../support/failure.ts";
@@ -23,7 +24,7 @@ let top: string;
 let pods: string;
 let links: string;
 let reader: LogReader;
-let deleter: LogDeleter;
+let deleter: LogRemover;
 
 beforeEach(() => {
   top = mkdtempSync(join(tmpdir(), "crigc-logs-"));

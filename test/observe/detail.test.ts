@@ -2,8 +2,8 @@ import { describe, expect, test } from "bun:test";
 
 import { RuntimeError } from "../../src/model/errors.ts";
 import { containerId, sandboxId } from "../../src/model/ids.ts";
+import type { RuntimeReader } from "../../src/model/ports.ts";
 import { readContainerDetails, readSandboxImages } from "../../src/observe/detail.ts";
-import type { RuntimeReader } from "../../src/observe/ports.ts";
 import { aContainer, aSandbox } from "../support/build/values.ts";
 
 const { signal } = new AbortController();

@@ -7,10 +7,11 @@ import fc from "fast-check";
 
 import type { Channel } from "../../src/cri/channel.ts";
 import { type Codec, criCodec } from "../../src/cri/proto.ts";
-import { makeReader, type Reader } from "../../src/cri/reader.ts";
+import { makeReader } from "../../src/cri/reader.ts";
 import type { Ledger } from "../../src/model/ledger.ts";
 import type { Limits } from "../../src/model/limits.ts";
 import type { Plan } from "../../src/model/plan.ts";
+import type { RuntimeReader } from "../../src/model/ports.ts";
 import type { Snapshot } from "../../src/model/snapshot.ts";
 import { duration, hours, instant, watched } from "../../src/model/time.ts";
 import { observe } from "../../src/observe/observe.ts";
@@ -209,7 +210,7 @@ const limits: Limits = {
 
 const filesystems = [aFilesystem()];
 
-async function look(reader: Reader, ledger: Ledger): Promise<Snapshot> {
+async function look(reader: RuntimeReader, ledger: Ledger): Promise<Snapshot> {
   return observe(
     {
       runtime: reader,

@@ -1,6 +1,6 @@
 // Time that passes only when nothing else is left to do: sleepers are woken one by one, in order of their time.
 
-import type { Timer } from "../../src/execute/ports.ts";
+import type { Timer } from "../../src/model/ports.ts";
 
 interface Sleeper {
   readonly atNs: bigint;

@@ -1,10 +1,10 @@
 import { Backoff } from "../../src/execute/backoff.ts";
 import type { ContainerPorts } from "../../src/execute/container-ports.ts";
 import { LogUsers } from "../../src/execute/log-users.ts";
-import type { HookRequest, LogRemover, RemovedFiles } from "../../src/execute/ports.ts";
 /** A node in memory that records every call that changes it: what the executor's ports are in tests. */
 import { RuntimeError } from "../../src/model/errors.ts";
 import type { ContainerId, SandboxId } from "../../src/model/ids.ts";
+import type { HookRequest, LogRemover, RemovedFiles } from "../../src/model/ports.ts";
 import type { Container, ContainerDetail, Sandbox } from "../../src/model/snapshot.ts";
 
 export type NodeCall =
