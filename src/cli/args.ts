@@ -1,10 +1,18 @@
 /** Reads a command line against the tables: which command, with what, and with which flags. */
 import type { FlagText } from "../config/arguments.ts";
 import { fieldByFlag, fieldOf } from "../config/fields.ts";
-import { suggestion } from "../config/nearest.ts";
+import { nearest, suggestion } from "../config/nearest.ts";
 import { quoted } from "../config/value.ts";
 import { ConfigError, type ConfigIssue } from "../model/errors.ts";
-import type { Command, CommandOption, Invocation, Operand } from "./command.ts";
+import {
+  type Command,
+  type CommandOption,
+  type Format,
+  formatsOf,
+  type Invocation,
+  LIST_FORMATS,
+  type Operand,
+} from "./command.ts";
 import { optionNames, type OptionToken, type Token, tokensOf } from "./tokens.ts";
 
 export type Parsed =
@@ -32,7 +40,7 @@ export function parseCommandLine(argv: readonly string[], commands: readonly Com
   if (asked("help")) return { kind: "help", topic: command?.name ?? words.join(" ") };
   const read = readOptions(tokens, command?.options ?? anyOptions);
   if (command === null && asked("version"))
-    return { kind: "version", output: outputOf(read.output) };
+    return { kind: "version", output: outputOf(read.output) === "json" ? "json" : "table" };
   if (command === null && tokens.length === 0) return { kind: "nothing" };
   const operands = wordsOf(tokens).slice(command?.name.split(" ").length ?? 0);
   const issues = [
@@ -42,7 +50,7 @@ export function parseCommandLine(argv: readonly string[], commands: readonly Com
       : operandIssues(command, operands)
     ).filter(({ text }) => text === "" || read.issues.length === 0),
     ...read.issues,
-    ...(command === null || read.output !== "json" ? [] : jsonIssues(command)),
+    ...(command === null ? [] : formatIssues(command, outputOf(read.output))),
   ];
   if (command === null || issues.length > 0) throw new ConfigError(issues);
   const invocation = { operands, options: read.options, output: outputOf(read.output) };
@@ -97,8 +105,9 @@ function readOption(token: OptionToken, known: readonly CommandOption[]): Option
   if (name === "output") return readOutput(token);
   const field = fieldByFlag.get(name);
   if (field === undefined) {
-    const message = `there is no such flag; crigc help flags lists them${suggestion(asLong(written), optionNames(known))}`;
-    return issueOf(written, written, message);
+    const near = suggestion(asLong(written), optionNames(known));
+    const next = near === "" ? "; crigc help flags lists all flags" : near;
+    return issueOf("crigc", written, `unknown flag ${written}${next}`);
   }
   if (text === null && fieldOf(field).type.kind === "boolean")
     return { kind: "flag", flag: { name: field, written, text: "true" } };
@@ -117,37 +126,50 @@ function readOwn(own: CommandOption, token: OptionToken): OptionRead {
   if (own.placeholder === null) {
     if (text === null || text === "true") return { kind: "option", texts: [] };
     if (text === "false") return { kind: "nothing" };
-    return issueOf(written, text, `${quoted(text)} is not true or false`);
+    return issueOf(written, text, `invalid value ${quoted(text)}: use true or false`);
   }
   if (text === null || isForgotten(token)) return missing(token, own.placeholder);
   if (text === "" && own.mayBeEmpty !== true)
-    return issueOf(written, text, `the value is empty; expected ${own.placeholder}`);
+    return issueOf(written, text, `empty value; expected ${own.placeholder}`);
   if (own.choices !== undefined && !own.choices.includes(text))
-    return issueOf(written, text, `${quoted(text)} is not one of ${own.choices.join(", ")}`);
+    return issueOf(written, text, `invalid value ${quoted(text)}: use ${own.choices.join(", ")}`);
   return { kind: "option", texts: [text] };
 }
 
 function readOutput(token: OptionToken): OptionRead {
   const { written, text } = token;
-  if (text === "table" || text === "json") return { kind: "output", text };
   if (text === null) return missing(token, "table or json");
-  return issueOf(written, text, `${quoted(text)} is not one of table, json`);
+  if (LIST_FORMATS.some((format) => format === text)) return { kind: "output", text };
+  return issueOf(written, text, `unknown output format ${quoted(text)}; use table or json`);
 }
 
-const outputOf = (text: string | null): "table" | "json" => (text === "json" ? "json" : "table");
+const outputOf = (text: string | null): Format =>
+  LIST_FORMATS.find((format) => format === text) ?? "table";
 
 const missing = ({ written }: OptionToken, placeholder: string): OptionRead =>
-  issueOf(written, written, `a value is missing; expected ${placeholder} behind it`);
+  issueOf(written, written, `missing value; expected ${placeholder}`);
 
 const issueOf = (source: string, text: string, message: string): OptionRead => ({
   kind: "issue",
   issue: { source, text, message },
 });
 
-const jsonIssues = ({ name, json, alwaysJson }: Command): readonly ConfigIssue[] =>
-  json || alwaysJson === true
-    ? []
-    : [{ source: "-o", text: "json", message: `${name} writes text only; leave it out` }];
+function formatIssues(command: Command, output: Format): readonly ConfigIssue[] {
+  const formats = formatsOf(command);
+  if (output === "table" || formats.includes(output)) return [];
+  if (output === "json" && command.alwaysJson === true) return [];
+  const message =
+    formats.length === 0
+      ? `crigc ${command.name} prints text only; leave -o out`
+      : `crigc ${command.name} has no output format ${output}; use ${formats.join(" or ")}`;
+  return [{ source: "-o", text: output, message }];
+}
+
+/** "": nothing known is near. */
+function meant(text: string, names: readonly string[]): string {
+  const name = nearest(text, names);
+  return name === null ? "" : `; did you mean ${quoted(name)}?`;
+}
 
 function unknownCommand(
   words: readonly string[],
@@ -155,24 +177,25 @@ function unknownCommand(
 ): readonly ConfigIssue[] {
   const [first, second] = words;
   if (first === undefined)
-    return [{ source: "crigc", text: "", message: "no command was given; crigc help lists them" }];
+    return [{ source: "crigc", text: "", message: "missing command; crigc help lists them" }];
   const family = commands.filter(({ name }) => name.startsWith(`${first} `));
   if (family.length > 0) {
     const names = family.map(({ name }) => name.slice(first.length + 1));
     const what =
-      second === undefined ? "nothing stands behind it" : `${quoted(second)} is not known there`;
+      second === undefined
+        ? `missing subcommand: ${names.join(", ")}`
+        : `unknown subcommand ${quoted(second)}${meant(second, names) || `; use ${names.join(", ")}`}`;
     return [
       {
         source: `crigc ${first}`,
         text: second ?? "",
-        message: `${what}; expected one of ${names.join(", ")}`,
+        message: what,
       },
     ];
   }
-  const message = `${quoted(first)} is no command; crigc help lists them${suggestion(
-    first,
-    commands.map(({ name }) => name),
-  )}`;
+  const known = commands.map(({ name }) => name);
+  const next = meant(first, known) || "; crigc help lists the commands";
+  const message = `unknown command ${quoted(first)}${next}`;
   return [{ source: "crigc", text: first, message }];
 }
 
@@ -189,17 +212,17 @@ function operandIssues(command: Command, given: readonly string[]): readonly Con
         {
           source,
           text,
-          message: `${quoted(text)} is one word too many; expected ${usage(operands)}`,
+          message: `unexpected argument ${quoted(text)}`,
         },
       ];
     if (text.trim() === "")
-      return [{ source, text, message: `${operand.name} is empty; expected ${expected(operand)}` }];
+      return [{ source, text, message: `empty ${operand.name}; expected ${expected(operand)}` }];
     if (operand.choices === undefined || operand.choices.includes(text)) return [];
     return [
       {
         source,
         text,
-        message: `${quoted(text)} is not one of ${operand.choices.join(", ")}${suggestion(text, operand.choices)}`,
+        message: `invalid ${operand.name} ${quoted(text)}${meant(text, operand.choices) || `; use ${operand.choices.join(", ")}`}`,
       },
     ];
   });
@@ -207,7 +230,7 @@ function operandIssues(command: Command, given: readonly string[]): readonly Con
     ...absent.map((operand) => ({
       source,
       text: "",
-      message: `${operand.name} is missing; expected ${expected(operand)}`,
+      message: `missing ${operand.name}: ${expected(operand)}`,
     })),
     ...wrong,
   ];
@@ -218,6 +241,3 @@ const expected = ({ choices, help }: Operand): string =>
 
 const repeatedOf = (operands: readonly Operand[]): Operand | null =>
   operands.find(({ repeated }) => repeated) ?? null;
-
-const usage = (operands: readonly Operand[]): string =>
-  operands.length === 0 ? "none" : operands.map(({ name }) => name).join(" ");

@@ -43,6 +43,8 @@ export interface CommandWords {
   readonly options: readonly CommandOption[];
   /** Whether it answers as a table and as JSON; else it writes text, and takes no `-o`. */
   readonly json: boolean;
+  /** Its answer is a list, which is printed in more formats. */
+  readonly list?: true;
   /** It changes nothing, on the node or in a file. A command that does obeys `dryRun` of its context. */
   readonly readOnly: boolean;
   /** Its text is JSON whatever was asked for. */
@@ -54,7 +56,7 @@ export interface Invocation {
   readonly operands: readonly string[];
   /** The texts of each option that was given; a switch has none. */
   readonly options: ReadonlyMap<string, readonly string[]>;
-  readonly output: "table" | "json";
+  readonly output: Format;
 }
 
 /** Of commands whose table may be long. */
@@ -69,6 +71,14 @@ export const screenFor = (
   { screen }: Pick<World, "screen">,
   { options }: Pick<Invocation, "options">,
 ): Screen => (options.has(ALL_OPTION.name) ? { ...screen, all: true } : screen);
+
+/** How an answer may be printed: `wide` is a table that nothing is cut in, `name` a name a line. */
+export const LIST_FORMATS = ["table", "wide", "json", "yaml", "name"] as const;
+export type Format = (typeof LIST_FORMATS)[number];
+
+/** What `-o` of a command takes; empty: it prints text, and takes none. */
+export const formatsOf = ({ json, list }: CommandWords): readonly Format[] =>
+  list === true ? LIST_FORMATS : json ? ["table", "json"] : [];
 
 /** Whether an option was given. */
 export const has = (invocation: Invocation, name: string): boolean => invocation.options.has(name);

@@ -42,12 +42,13 @@ export function tokensOf(
   });
   const known = optionNames(options);
   const wrong = new Set<number>();
+  const letters = new Set([...SHORT, ...options.map(({ name }) => name)]);
   return tokens.flatMap((token): readonly Token[] => {
     if (token.kind === "option-terminator" || wrong.has(token.index)) return [];
     if (token.kind === "positional") return [{ kind: "word", text: token.value }];
     const { name, rawName, value } = token;
     const written = (argv[token.index] ?? rawName).replace(/=.*$/s, "");
-    if (isMisspelt(written, known)) {
+    if (isMisspelt(written, { known, letters })) {
       wrong.add(token.index);
       return [{ kind: "option", name: "", written, text: null, apart: false }];
     }
@@ -59,9 +60,12 @@ export function tokensOf(
 }
 
 /** `-config` would be read as letters: `-c`, and `-o` with a value. */
-function isMisspelt(written: string, known: readonly string[]): boolean {
+function isMisspelt(
+  written: string,
+  { known, letters }: { readonly known: readonly string[]; readonly letters: ReadonlySet<string> },
+): boolean {
   if (written.startsWith("--")) return false;
-  return !SHORT.has(written.charAt(1)) || known.includes(`-${written}`);
+  return !letters.has(written.charAt(1)) || known.includes(`-${written}`);
 }
 
 function shapes(options: readonly CommandOption[]): Record<string, Shape> {
@@ -69,10 +73,10 @@ function shapes(options: readonly CommandOption[]): Record<string, Shape> {
     const type = fieldOf(name).type.kind === "boolean" ? "boolean" : "string";
     return [flag, flag.length === 1 ? { type, short: flag } : { type }];
   });
-  const own = options.map(({ name, placeholder }): readonly [string, Shape] => [
-    name,
-    { type: placeholder === null ? "boolean" : "string" },
-  ]);
+  const own = options.map(({ name, placeholder }): readonly [string, Shape] => {
+    const type = placeholder === null ? "boolean" : "string";
+    return [name, name.length === 1 ? { type, short: name } : { type }];
+  });
   return { ...Object.fromEntries(flags), ...Object.fromEntries(own), ...COMMON };
 }
 

@@ -11,6 +11,8 @@ export interface Screen {
   readonly unicode: boolean;
   /** `--all`: every row of a long table; else the ones that matter, and how many more there are. */
   readonly all?: true;
+  /** `-o wide`: columns that a table has no room for otherwise. */
+  readonly wide?: true;
 }
 
 export interface ScreenFacts {

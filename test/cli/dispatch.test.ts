@@ -28,8 +28,8 @@ describe("answers and stories", () => {
       code: 2,
       stdout: "",
       stderr:
-        "crigc: --max-image: there is no such flag; crigc help flags lists them; did you mean --max-images?\n" +
-        "crigc: --keep: a value is missing; expected GLOB behind it\n",
+        "crigc: unknown flag --max-image; did you mean --max-images?\n" +
+        "crigc: --keep: missing value; expected GLOB\n",
     });
   });
 

@@ -1,20 +1,27 @@
 /** `crigc history`: what was removed, when, why, and what it freed. */
 
-import { historyDocument } from "../../report/document/history.ts";
-import { printedJson } from "../../report/document/json.ts";
-import { historyTable } from "../../report/table/history.ts";
-import { ALL_OPTION, type Command, screenFor } from "../command.ts";
+import {
+  historyDocument,
+  type HistoryReport,
+  type PassRow,
+} from "../../report/document/history.ts";
+import { type HistoryOrder, historyTable } from "../../report/table/history.ts";
+import { ALL_OPTION, type Command, textOf } from "../command.ts";
 import { exit } from "../exit.ts";
-import { HISTORY_OPTIONS, historyRequest } from "../read/history-request.ts";
+import { HISTORY_OPTIONS, type HistoryRequest, historyRequest } from "../read/history-request.ts";
+import { LIST_OPTIONS, printListing, sortOption } from "../read/listing.ts";
 import { readHistory } from "../read/read-history.ts";
+
+const ORDERS: readonly HistoryOrder[] = ["time", "newest", "freed"];
 
 export const history: Command = {
   name: "history",
-  summary: "what was removed, when, why, and what it freed",
-  doc: "Passes with what each removed (freed as reported and as measured), and warnings between them, the oldest first. With --kind, --reason, --result or --image only such removals are shown, each under its pass. Reads the state directory alone, beside a running agent too.",
+  summary: "show what was removed, when, why, and what it freed",
+  doc: "Lists passes with their removals (freed as reported and as measured), and warnings between them, oldest first. With --kind, --reason, --result or --image it lists only such removals, each under its pass. With -q and -o name it prints passes, or removals if filtered. Reads the state directory only, also while an agent is running.",
   operands: [],
-  options: [...HISTORY_OPTIONS, ALL_OPTION],
+  options: [...HISTORY_OPTIONS, ...LIST_OPTIONS, sortOption(ORDERS), ALL_OPTION],
   json: true,
+  list: true,
   readOnly: true,
   run: async (context, invocation) => {
     const request = historyRequest(invocation, context.open.now());
@@ -25,14 +32,46 @@ export const history: Command = {
       const { report, cut } = readHistory(store, request);
       if (cut)
         context.stderr(`crigc: only the newest ${request.limit} are shown; --limit shows more\n`);
-      context.stdout(
-        invocation.output === "json"
-          ? printedJson(historyDocument(report))
-          : historyTable(report, screenFor(context, invocation)),
-      );
+      const order = ORDERS.find((key) => key === textOf(invocation, "sort")) ?? "time";
+      const sorted = sortedHistory(report, order);
+      const isFiltered = sorted.events.length === 0 && hasFilter(request);
+      printListing(context, invocation, {
+        document: () => historyDocument(sorted),
+        table: (screen) => historyTable(sorted, screen, order),
+        rows: isFiltered
+          ? sorted.removals.map(({ subject, names }) => ({
+              id: subject,
+              name: names[0] ?? subject,
+            }))
+          : sorted.passes.map(({ id }) => ({ id, name: id })),
+      });
       return exit.done;
     } finally {
       store.close();
     }
   },
 };
+
+const hasFilter = ({ kinds, reasons, results, text }: HistoryRequest): boolean =>
+  [kinds, reasons, results, text].some((it) => it !== undefined);
+
+/** As it was read, the oldest first, unless asked otherwise. */
+function sortedHistory(report: HistoryReport, key: HistoryOrder): HistoryReport {
+  if (key === "newest")
+    return {
+      passes: report.passes.toReversed(),
+      removals: report.removals.toReversed(),
+      events: report.events.toReversed(),
+    };
+  if (key !== "freed") return report;
+  return {
+    passes: report.passes.toSorted((one, other) => compared(freedBy(other), freedBy(one))),
+    removals: report.removals.toSorted((one, other) => compared(freedOf(other), freedOf(one))),
+    events: report.events,
+  };
+}
+
+const freedBy = (pass: PassRow): bigint => pass.measuredFreedBytes ?? pass.reportedFreedBytes ?? 0n;
+const freedOf = (row: HistoryReport["removals"][number]): bigint =>
+  row.measuredBytes ?? row.reportedBytes ?? 0n;
+const compared = (one: bigint, other: bigint): number => (one < other ? -1 : one > other ? 1 : 0);

@@ -1,32 +1,76 @@
 /** `crigc images`: every image with its size, when it was first seen and last used, what uses it and what keeps it. */
 
-import { printedJson } from "../../report/document/json.ts";
-import { entriesOf, imageListDocument, imageListTable } from "../../report/table/images.ts";
-import { ALL_OPTION, type Command, screenFor, textOf } from "../command.ts";
+import { selectedImages } from "../../policy/selection.ts";
+import { imageName } from "../../report/names.ts";
+import {
+  entriesOf,
+  imageListDocument,
+  type ImageListEntry,
+  imageListTable,
+} from "../../report/table/images.ts";
+import { ALL_OPTION, type Command, textOf } from "../command.ts";
 import { exit } from "../exit.ts";
+import { LIST_OPTIONS, printListing, sortOption } from "../read/listing.ts";
 import { shownNode, SNAPSHOT } from "../read/node-plan.ts";
+import { criteriaOf, FILTER } from "../read/selection.ts";
 
 export const images: Command = {
   name: "images",
-  summary: "images with size, first seen, last used, in use by, kept by",
-  doc: "Looks at the node itself, and takes what is remembered from the ledger, with --compat kubelet too, where plans forget it. Changes nothing.",
+  summary: "list images with size, first seen, last used, in use by, kept by",
+  doc: "Reads the node, and the ledger for what was seen before (with --compat kubelet, too, whose plans ignore it). Changes nothing.",
   operands: [],
-  options: [ALL_OPTION, SNAPSHOT],
+  options: [
+    ...LIST_OPTIONS,
+    sortOption(["size", "name", "first-seen", "last-used"]),
+    FILTER,
+    ALL_OPTION,
+    SNAPSHOT,
+  ],
   json: true,
+  list: true,
   readOnly: true,
   run: async (context, invocation) => {
-    const { plan, snapshot } = await shownNode(context, {
+    const { plan, snapshot, ledger } = await shownNode(context, {
       purpose: { kind: "periodic" },
       parts: { containers: "none", images: true },
       snapshotFile: textOf(invocation, "snapshot"),
     });
-    const entries = plan.images === null ? [] : entriesOf(plan.images);
+    const selection = criteriaOf(invocation.options.get("filter") ?? []);
+    const all = plan.images === null ? [] : entriesOf(plan.images);
+    const ranked = all.flatMap(({ image, record }) => (record === null ? [] : [{ image, record }]));
+    const selected = selectedImages(ranked, selection, { snapshot, watched: ledger.watched });
+    const compare = ORDERS[textOf(invocation, "sort") ?? "size"];
+    const chosen = selection.length === 0 ? all : all.filter(({ image }) => selected.has(image.id));
+    const entries = compare === undefined ? chosen : chosen.toSorted(compare);
     const report = { observedAt: snapshot.observedAt, entries };
-    context.stdout(
-      invocation.output === "json"
-        ? printedJson(imageListDocument(report))
-        : imageListTable(report, screenFor(context, invocation)),
-    );
+    printListing(context, invocation, {
+      document: () => imageListDocument(report),
+      table: (screen) => imageListTable(report, screen),
+      rows: entries.map(({ image }) => ({ id: image.id, name: imageName(image) })),
+    });
     return exit.done;
   },
 };
+
+/** The largest first is the order in which they come; never used comes before used long ago. */
+const ORDERS: Readonly<
+  Record<string, ((one: ImageListEntry, other: ImageListEntry) => number) | undefined>
+> = {
+  name: (one, other) => compared(imageName(one.image), imageName(other.image)),
+  "first-seen": (one, other) => compared(one.record?.firstSeenAt, other.record?.firstSeenAt),
+  "last-used": (one, other) => compared(lastUse(one), lastUse(other)),
+};
+
+const lastUse = ({ reason, record }: ImageListEntry): bigint | undefined =>
+  reason?.kind === "in-use" ? MAX : (record?.lastUsedAt ?? undefined);
+
+const MAX = 2n ** 63n;
+
+function compared<Value extends bigint | string>(
+  one: Value | undefined,
+  other: Value | undefined,
+): number {
+  if (one === other) return 0;
+  if (one === undefined) return -1;
+  return other !== undefined && one < other ? -1 : 1;
+}

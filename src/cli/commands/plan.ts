@@ -4,22 +4,26 @@ import { parseDuration } from "../../config/duration.ts";
 import { quoted } from "../../config/value.ts";
 import { ConfigError } from "../../model/errors.ts";
 import type { Duration } from "../../model/time.ts";
-import { printedJson } from "../../report/document/json.ts";
 import { planDocument } from "../../report/document/plan.ts";
+import { imageName } from "../../report/names.ts";
+import type { CandidateOrder } from "../../report/table/plan-images.ts";
 import { planTable } from "../../report/table/plan.ts";
-import { ALL_OPTION, type Command, type Invocation, screenFor, textOf } from "../command.ts";
+import { ALL_OPTION, type Command, type Invocation, textOf } from "../command.ts";
 import { exit } from "../exit.ts";
 import { planExit } from "../pass-exit.ts";
+import { LIST_OPTIONS, printListing, sortOption } from "../read/listing.ts";
 import { planNode, SNAPSHOT } from "../read/node-plan.ts";
 import { forced, selectedBy, SELECTION_OPTIONS } from "../read/selection.ts";
 
 export const plan: Command = {
   name: "plan",
-  summary: "what gc would do now and why each thing is kept or removed",
-  doc: "Shows the candidates in the order of removal, the target and the estimated stop. gc removes a prefix of that order, its length by measurement, and nothing outside it. Changes nothing. With --snapshot the plan is made from a recorded node, without any runtime.",
+  summary: "show what gc would do now, and why each item is kept or removed",
+  doc: "Lists the candidates in the order of removal, the target and the estimated stop. gc removes a prefix of that order (its length depends on measurement) and nothing outside it. Changes nothing. With --snapshot the plan is made from a recorded node, offline. With -q and -o name it prints the candidates only.",
   operands: [],
   options: [
     ...SELECTION_OPTIONS,
+    ...LIST_OPTIONS,
+    sortOption(["order", "size", "name", "unused"]),
     ALL_OPTION,
     {
       name: "assume-seen",
@@ -29,6 +33,7 @@ export const plan: Command = {
     SNAPSHOT,
   ],
   json: true,
+  list: true,
   readOnly: true,
   run: async (context, invocation) => {
     const prepared = await planNode(context, {
@@ -43,13 +48,29 @@ export const plan: Command = {
       runtime: snapshot.runtime,
       observedAt: snapshot.observedAt,
     };
-    context.stdout(
-      invocation.output === "json"
-        ? printedJson(planDocument(report))
-        : planTable(report, screenFor(context, invocation)),
-    );
+    const order = ORDERS[textOf(invocation, "sort") ?? "order"];
+    const candidates = (prepared.plan.images?.candidates ?? []).map((candidate, index) => ({
+      candidate,
+      place: index + 1,
+    }));
+    const sorted = order === undefined ? candidates : candidates.toSorted(order);
+    printListing(context, invocation, {
+      document: () => planDocument(report),
+      table: (screen) => planTable(report, screen, order),
+      rows: sorted.map(({ candidate: { image } }) => ({ id: image.id, name: imageName(image) })),
+    });
     return planExit(prepared.plan) ?? exit.done;
   },
+};
+
+const ORDERS: Readonly<Record<string, CandidateOrder | undefined>> = {
+  size: (one, other) =>
+    Number(other.candidate.image.sizeBytes - one.candidate.image.sizeBytes) ||
+    one.place - other.place,
+  name: (one, other) =>
+    imageName(one.candidate.image) < imageName(other.candidate.image) ? -1 : 1,
+  unused: (one, other) =>
+    Number(other.candidate.unusedFor - one.candidate.unusedFor) || one.place - other.place,
 };
 
 function assumedSpan(invocation: Invocation): Duration | null {

@@ -2,7 +2,7 @@
 import { readEmbedded } from "../../host/embedded.ts";
 import { legalPaths } from "../../install/legal.ts";
 import { document, printedJson } from "../../report/document/json.ts";
-import { type Build, type Command, has, type Invocation } from "../command.ts";
+import { type Build, type Command, type Format, has, type Invocation } from "../command.ts";
 import { exit } from "../exit.ts";
 
 export const version: Command = {
@@ -30,7 +30,7 @@ function legalPathOf(invocation: Invocation): string | null {
   return has(invocation, "sbom") ? legalPaths.sbom : null;
 }
 
-export function versionAnswer(build: Build, output: "table" | "json"): string {
+export function versionAnswer(build: Build, output: Format): string {
   const { version: number, commit } = build;
   if (output === "json")
     return printedJson(

@@ -2,7 +2,7 @@
 import { dashed } from "../../config/field.ts";
 import { fieldByFlag, fieldOf } from "../../config/fields.ts";
 import type { CommandOption, CommandWords, Operand } from "../command.ts";
-import { OUTPUT } from "./help.ts";
+import { outputOptions } from "./help.ts";
 
 /** A word and what it means; or the shell is to propose paths. */
 type Proposal = { readonly word: string; readonly help: string } | "files" | "directories";
@@ -59,7 +59,9 @@ const flagOf = (
 ): Flag | undefined => flagsOf(given, commands).find((flag) => flag.word === word);
 
 function flagsOf(given: readonly string[], commands: readonly CommandWords[]): readonly Flag[] {
-  const own = commandOf(given, commands)?.options ?? [];
+  const command = commandOf(given, commands);
+  const own = command?.options ?? [];
+  const output = command === undefined ? [] : outputOptions(command).map(ofOption);
   return [
     ...own.map(ofOption),
     ...[...fieldByFlag].map(([flag, name]): Flag => {
@@ -71,8 +73,8 @@ function flagsOf(given: readonly string[], commands: readonly CommandWords[]): r
       if (type.kind !== "path") return { word, help, values: [] };
       return { word, help, values: [type.of === "file" ? "files" : "directories"] };
     }),
-    ofOption(OUTPUT),
-    { ...ofOption(OUTPUT), word: "-o" },
+    ...output,
+    ...output.map((flag) => ({ ...flag, word: "-o" })),
     { word: "--help", help: "help on the command", values: null },
   ];
 }

@@ -6,7 +6,7 @@ import { quoted } from "../../config/value.ts";
 import { ConfigError } from "../../model/errors.ts";
 import { wrapped } from "../../report/table/table.ts";
 import { displayWidth, paint, type Screen } from "../../report/terminal.ts";
-import type { CommandOption, CommandWords, Operand } from "../command.ts";
+import { type CommandOption, type CommandWords, formatsOf, type Operand } from "../command.ts";
 
 const WIDTH_DEFAULT = 80;
 /** Longer lines are harder to read, however wide the terminal is. */
@@ -27,7 +27,7 @@ export function helpOn(topic: string, commands: readonly CommandWords[], screen:
       readable,
     );
   const known = ["flags", ...commands.map(({ name }) => name)];
-  const message = `there is no help on ${quoted(topic)}; expected a command or flags${suggestion(topic, known)}`;
+  const message = `no help on ${quoted(topic)}${suggestion(topic, known) || "; use a command or flags"}`;
   throw new ConfigError([{ source: "crigc help", text: topic, message }]);
 }
 
@@ -47,8 +47,8 @@ export function rootHelp(commands: readonly CommandWords[], screen: Screen): str
 }
 
 const WHAT =
-  "Collects unused images, dead containers and sandboxes, and orphaned pod logs on this node.";
-const MORE = "crigc COMMAND --help says more of one; crigc help flags lists the flags of all.";
+  "Garbage-collects unused images, dead containers, dead sandboxes and orphaned pod logs on this node.";
+const MORE = "crigc COMMAND --help explains a command; crigc help flags lists all flags.";
 
 const printed = (lines: readonly string[], screen: Screen): string => {
   const text = `${lines.join("\n")}\n`;
@@ -90,7 +90,7 @@ function commandHelp(command: CommandWords, screen: Screen): readonly string[] {
   const concerned = fieldNames
     .filter((it) => fieldOf(it).commands.includes(name) || (it === "dryRun" && !command.readOnly))
     .map(fieldOf);
-  const ownOptions = [...options, ...(command.json ? [OUTPUT] : [])];
+  const ownOptions = [...options, ...outputOptions(command)];
   return [
     ...wrapped(`Usage: ${usageOf(command)}`, screen),
     "",
@@ -105,19 +105,22 @@ function commandHelp(command: CommandWords, screen: Screen): readonly string[] {
 
 const sentence = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 
-export const OUTPUT: CommandOption = {
-  name: "output",
-  placeholder: "table|json",
-  choices: ["table", "json"],
-  help: "how to answer (default table); -o for short",
-};
+/** `-o`, where the command has a choice of formats. */
+export function outputOptions(command: CommandWords): readonly CommandOption[] {
+  const choices = formatsOf(command);
+  if (choices.length === 0) return [];
+  const placeholder = choices.join("|");
+  return [{ name: "output", placeholder, choices, help: "output format [table]; short: -o" }];
+}
 
 /** `crigc explain REF [-o table|json] [FLAG…]`. */
-export function usageOf({ name, operands, options, json }: CommandWords): string {
+export function usageOf(command: CommandWords): string {
+  const { name, operands, options } = command;
+  const formats = formatsOf(command);
   const words = [
     ...operands.map(operandUsage),
     ...options.map((option) => `[${optionUsage(option)}]`),
-    ...(json ? ["[-o table|json]"] : []),
+    ...(formats.length > 0 ? [`[-o ${formats.join("|")}]`] : []),
     "[FLAG…]",
   ];
   return ["crigc", name, ...words].join(" ");

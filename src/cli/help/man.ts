@@ -3,7 +3,7 @@ import { dashed, defaultWords, type Field, GROUPS, variablesOf } from "../../con
 import { fieldNames, fieldOf } from "../../config/fields.ts";
 import type { Build, CommandWords } from "../command.ts";
 import { exitTable } from "../exit.ts";
-import { flagUsage, optionUsage, OUTPUT, usageOf } from "./help.ts";
+import { flagUsage, optionUsage, outputOptions, usageOf } from "./help.ts";
 
 export function manualPage(commands: readonly CommandWords[], build: Build): string {
   return [
@@ -51,7 +51,7 @@ const FILES: readonly (readonly [string, string])[] = [
 ];
 
 function commandEntry(command: CommandWords): readonly string[] {
-  const options = [...command.options, ...(command.json ? [OUTPUT] : [])];
+  const options = [...command.options, ...outputOptions(command)];
   return [
     ".TP",
     `\\fB${escaped(usageOf(command))}\\fR`,

@@ -81,46 +81,75 @@ export const HISTORY_OPTIONS: readonly CommandOption[] = [
   {
     name: "since",
     placeholder: "TIME",
-    help: "from this moment on: a time, a day, or how long ago (36h)",
+    help: "from this time on: a time, a day, or how long ago (36h)",
   },
-  { name: "until", placeholder: "TIME", help: "before this moment" },
+  { name: "until", placeholder: "TIME", help: "before this time" },
   {
     name: "kind",
     placeholder: "KIND",
     choices: Object.keys(KINDS),
-    help: "removals of this kind of thing; may be repeated",
+    help: "removals of this kind; repeatable",
   },
   {
     name: "reason",
     placeholder: "CODE",
     choices: Object.keys(CODES),
-    help: "removals for this reason, or asked for by this trigger; may be repeated",
+    help: "removals for this reason or trigger; repeatable",
   },
   {
     name: "result",
     placeholder: "RESULT",
     choices: Object.keys(RESULTS),
-    help: "removals that ended so; may be repeated",
+    help: "filter by result; repeatable",
   },
   {
     name: "image",
     placeholder: "TEXT",
-    help: "removals of images whose ID, tag or digest has this text in it",
+    help: "removals of images whose ID, tag or digest contains TEXT",
   },
-  { name: "pass", placeholder: "ID", help: "this pass alone" },
+  { name: "pass", placeholder: "ID", help: "this pass only" },
+  {
+    name: "filter",
+    placeholder: "KEY=VALUE",
+    help: "the same as an option: kind, reason, result, image or pass; repeatable",
+  },
   {
     name: "limit",
     placeholder: "N",
-    help: `at most so many passes, or removals where they are chosen, the newest (default ${LIMIT_DEFAULT})`,
+    help: `newest N passes (removals, if filtered) [${LIMIT_DEFAULT}]`,
   },
 ];
 
+/** `--filter kind=image` says what `--kind image` says. */
+const FILTERS = ["kind", "reason", "result", "image", "pass"] as const;
+
+function withFilters(invocation: Invocation): Invocation {
+  const options = new Map(invocation.options);
+  for (const text of invocation.options.get("filter") ?? []) {
+    const [, key = "", value = ""] = /^([^=]*)=?(.*)$/s.exec(text) ?? [];
+    const option = FILTERS.some((it) => it === key)
+      ? HISTORY_OPTIONS.find(({ name }) => name === key)
+      : undefined;
+    if (option === undefined)
+      throw refusal("--filter", text, `unknown filter ${quoted(key)}: use ${FILTERS.join(", ")}`);
+    if (value === "" || option.choices?.includes(value) === false)
+      throw refusal(
+        "--filter",
+        text,
+        `${key} cannot be ${quoted(value)}: use ${option.choices?.join(", ") ?? option.placeholder ?? ""}`,
+      );
+    options.set(key, [...(options.get(key) ?? []), value]);
+  }
+  return { ...invocation, options };
+}
+
 /** Throws `ConfigError`. */
-export function historyRequest(invocation: Invocation, now: Instant): HistoryRequest {
+export function historyRequest(given: Invocation, now: Instant): HistoryRequest {
+  const invocation = withFilters(given);
   const image = textOf(invocation, "image");
   const kinds = chosen(invocation, "kind", KINDS);
   if (image !== null && kinds !== undefined && !kinds.includes("image"))
-    throw refusal("--image", image, "it chooses among images, and --kind leaves them out");
+    throw refusal("--image", image, "--image selects images, and --kind excludes them");
   return {
     since: moment(invocation, "since", now),
     until: moment(invocation, "until", now),
@@ -152,7 +181,7 @@ function limitOf(text: string | null): number {
   if (text === null) return LIMIT_DEFAULT;
   const limit = /^\d{1,7}$/.test(text) ? Number(text) : 0;
   if (limit >= 1 && limit <= LIMIT_MAX) return limit;
-  throw refusal("--limit", text, `${quoted(text)} is not a whole number from 1 to ${LIMIT_MAX}`);
+  throw refusal("--limit", text, `invalid number ${quoted(text)}: use 1 to ${LIMIT_MAX}`);
 }
 
 const refusal = (source: string, text: string, message: string): ConfigError =>
@@ -164,6 +193,6 @@ export function momentOf(text: string, source: string, now: Instant): Instant {
   if (time !== null) return time;
   const ago = parseDuration(text);
   if (ago !== null && ago >= 0n) return instant(now - ago);
-  const message = `${quoted(text)} is no moment; expected a time such as 2026-01-15T12:00:00Z, a day such as 2026-01-15, or how long ago, such as 36h`;
+  const message = `invalid time ${quoted(text)}: use 2026-01-15T12:00:00Z, 2026-01-15 or 36h (ago)`;
   throw new ConfigError([{ source, text, message }]);
 }

@@ -76,7 +76,10 @@ export function groupLines(groups: readonly Group[], screen: Screen): readonly s
     const head = `  ${String(group.names.length).padStart(digits)}  ${group.title}: `;
     if (screen.all !== true)
       return [head + paint(screen, "dim", namesThatFit(group.names, head, screen))];
-    return wrapped(head.trimStart() + group.names.join(", "), screen, "  ");
+    // In a pipe a line each, for grep and for whoever reads it.
+    return screen.width === null
+      ? [head.trimEnd(), ...group.names.map((name) => `      ${name}`)]
+      : wrapped(head.trimStart() + group.names.join(", "), screen, "  ");
   });
 }
 

@@ -20,7 +20,14 @@ const COLUMNS: readonly Column[] = [
   { title: "RESULT", minimumWidth: 8 },
 ];
 
-export function historyTable(report: HistoryReport, screen: Screen): string {
+/** `freed`: passes are in their order already, and events follow; else both go by time. */
+export type HistoryOrder = "time" | "newest" | "freed";
+
+export function historyTable(
+  report: HistoryReport,
+  screen: Screen,
+  order: HistoryOrder = "time",
+): string {
   if (report.passes.length + report.removals.length + report.events.length === 0)
     return "Nothing is recorded for this selection.\n";
   const shown = report.passes.filter((pass) => !isIdle(pass, screen));
@@ -34,7 +41,10 @@ export function historyTable(report: HistoryReport, screen: Screen): string {
     })),
     ...report.events.map((event) => ({ at: event.at, lines: eventLines(event, screen) })),
     ...strayEntries(strays, screen),
-  ].toSorted((one, other) => (one.at < other.at ? -1 : one.at > other.at ? 1 : 0));
+  ];
+  if (order !== "freed")
+    entries.sort((one, other) => (one.at < other.at ? -1 : one.at > other.at ? 1 : 0));
+  if (order === "newest") entries.reverse();
   return text([
     ...entries.flatMap((entry) => entry.lines),
     "",

@@ -4,13 +4,13 @@ import type { ImageRecord } from "../../model/ledger.ts";
 import type { ImagePlan } from "../../model/plan.ts";
 import type { ImageKeepReason } from "../../model/reason.ts";
 import type { Image } from "../../model/snapshot.ts";
-import { type Instant, toRfc3339 } from "../../model/time.ts";
-import { counted, humanBytes } from "../bytes.ts";
+import { type Instant, since, toRfc3339 } from "../../model/time.ts";
+import { counted, humanBytes, humanDuration } from "../bytes.ts";
 import { document, type JsonObject, timeOf } from "../document/json.ts";
 import { imageJson, recordJson } from "../document/snapshot.ts";
 import { imageKeep, userJson, userName, userWords } from "../image-reasons.ts";
 import { imageName } from "../names.ts";
-import type { Screen } from "../terminal.ts";
+import { clean, type Screen } from "../terminal.ts";
 import { hiddenLines, shortened } from "./groups.ts";
 import { text } from "./plan.ts";
 import { type Column, tableLines } from "./table.ts";
@@ -70,20 +70,24 @@ const entryJson = (entry: ImageListEntry): JsonObject => ({
 
 const COLUMNS: readonly Column[] = [
   { title: "IMAGE", minimumWidth: 16, cut: "middle" },
+  { title: "ID" },
   { title: "SIZE", align: "right" },
-  { title: "FIRST SEEN" },
-  { title: "LAST USED" },
+  { title: "FIRST SEEN", minimumWidth: 5 },
+  { title: "LAST USED", minimumWidth: 5 },
   { title: "IN USE BY", minimumWidth: 9 },
   { title: "KEPT BY", minimumWidth: 9 },
 ];
+/** What crigc rm takes, and crictl. */
+const ID_SHOWN = 12;
+const NAMES: Column = { title: "NAMES" };
 
 export function imageListTable(report: ImageListReport, screen: Screen): string {
   const total = report.entries.reduce((sum, it) => sum + it.image.sizeBytes, 0n);
   const { shown, hidden } = shortened(report.entries, screen);
   return text([
     ...tableLines(
-      COLUMNS,
-      shown.map((it) => entryRow(it, screen)),
+      screen.wide === true ? [...COLUMNS, NAMES] : COLUMNS,
+      shown.map((it) => entryRow(it, report.observedAt, screen)),
       screen,
     ),
     ...hiddenLines(hidden, keptTitle, screen),
@@ -92,21 +96,35 @@ export function imageListTable(report: ImageListReport, screen: Screen): string 
   ]);
 }
 
-const entryRow = (entry: ImageListEntry, screen: Screen): readonly string[] => [
-  imageName(entry.image),
-  humanBytes(entry.image.sizeBytes),
-  entry.record === null ? "-" : toRfc3339(entry.record.firstSeenAt).slice(0, 10),
-  lastUsed(entry),
-  usedBy(entry, screen),
-  keptBy(entry, screen),
-];
+function entryRow(entry: ImageListEntry, now: Instant, screen: Screen): readonly string[] {
+  const { image, record } = entry;
+  const isWide = screen.wide === true;
+  return [
+    imageName(image),
+    isWide
+      ? clean(image.id)
+      : clean(image.id)
+          .replace(/^sha256:/, "")
+          .slice(0, ID_SHOWN),
+    humanBytes(image.sizeBytes),
+    record === null ? "-" : timeShown(record.firstSeenAt, now, screen),
+    lastUsed(entry, now, screen),
+    usedBy(entry, screen),
+    keptBy(entry, screen),
+    ...(isWide ? [[...image.repoTags, ...image.repoDigests].map(clean).join(",") || "-"] : []),
+  ];
+}
 
-function lastUsed(entry: ImageListEntry): string {
-  if (entry.reason?.kind === "in-use") return "now";
-  if (entry.record === null) return "-";
-  return entry.record.lastUsedAt === null
-    ? "never"
-    : toRfc3339(entry.record.lastUsedAt).slice(0, 10);
+/** How long ago in one unit, as on any terminal; the day where a program reads it. */
+function timeShown(at: Instant, now: Instant, screen: Screen): string {
+  if (screen.width === null) return toRfc3339(at).slice(0, 10);
+  return /^-?[^a-z]*[a-z]+/.exec(humanDuration(since(now, at)))?.[0] ?? "-";
+}
+
+function lastUsed({ reason, record }: ImageListEntry, now: Instant, screen: Screen): string {
+  if (reason?.kind === "in-use") return "now";
+  if (record === null) return "-";
+  return record.lastUsedAt === null ? "never" : timeShown(record.lastUsedAt, now, screen);
 }
 
 function usedBy(entry: ImageListEntry, screen: Screen): string {

@@ -29,13 +29,18 @@ const FREES: Column = { title: "FREES", align: "right" };
 /** Where it stands: after the size. */
 const FREES_AT = 3;
 
-export function imagePlanLines(plan: ImagePlan, screen: Screen): readonly string[] {
+/** `sorted`: instead of the order of removal. */
+export function imagePlanLines(
+  plan: ImagePlan,
+  screen: Screen,
+  sorted?: CandidateOrder,
+): readonly string[] {
   return [
     ...blockLines(plan, screen),
     ...plan.usage.flatMap((usage) => [...usageLines(usage, screen), ""]),
     ...wantedLines(plan, screen),
     ...futilityLines(plan, screen),
-    ...candidateLines(plan, screen),
+    ...candidateLines(plan, screen, sorted),
     ...keptLines(plan, screen),
     ...plan.notes.flatMap((note) => wrapped(`Note: ${planNote.text(note)}`, screen)),
   ];
@@ -71,9 +76,14 @@ function futilityLines(plan: ImagePlan, screen: Screen): readonly string[] {
   return lines.length === 0 ? [] : [...lines, ""];
 }
 
-function candidateLines(plan: ImagePlan, screen: Screen): readonly string[] {
+function candidateLines(
+  plan: ImagePlan,
+  screen: Screen,
+  sorted: CandidateOrder | undefined,
+): readonly string[] {
   if (plan.candidates.length === 0) return [];
   const placed = plan.candidates.map((candidate, index) => ({ candidate, place: index + 1 }));
+  if (sorted !== undefined) return sortedLines(plan, placed.toSorted(sorted), screen);
   const expected = placed.filter(({ candidate }) => candidate.expected).length;
   const next = screen.width === null || screen.all === true ? placed.length : expected + NEXT_SHOWN;
   const { shown, hidden } = shortened(
@@ -81,15 +91,7 @@ function candidateLines(plan: ImagePlan, screen: Screen): readonly string[] {
     screen,
     ({ place }) => place > expected - NEXT_SHOWN && place <= expected + NEXT_SHOWN,
   );
-  const knowsLayers = shown.some(({ candidate }) => candidate.frees !== undefined);
-  const [title = "", ...rows] = tableLines(
-    knowsLayers ? COLUMNS.toSpliced(FREES_AT, 0, FREES) : COLUMNS,
-    shown.map((it) => {
-      const row = candidateRow(it);
-      return knowsLayers ? row.toSpliced(FREES_AT, 0, freesWords(it.candidate)) : row;
-    }),
-    screen,
-  );
+  const [title = "", ...rows] = rowLines(shown, screen);
   const before = shown.filter(({ place }) => place <= expected).length;
   const gap = shown.findIndex(({ place }, index) => place !== index + 1);
   const cut = gap < 0 || gap > before ? before : gap;
@@ -106,6 +108,44 @@ function candidateLines(plan: ImagePlan, screen: Screen): readonly string[] {
     "",
   ];
 }
+
+/** In another order than that of removal, in which there is no stop to show. */
+function sortedLines(
+  plan: ImagePlan,
+  placed: readonly Placed[],
+  screen: Screen,
+): readonly string[] {
+  const expected = placed.filter(({ candidate }) => candidate.expected).length;
+  const { shown, hidden } = shortened(placed, screen);
+  return [
+    ...wrapped(headline(plan, expected), screen),
+    ...rowLines(shown, screen),
+    ...hiddenLine(hidden.length, "behind them", screen),
+    "",
+  ];
+}
+
+/** The titles first. */
+function rowLines(shown: readonly Placed[], screen: Screen): readonly string[] {
+  const knowsLayers = shown.some(({ candidate }) => candidate.frees !== undefined);
+  const isWide = screen.wide === true;
+  return tableLines(
+    [
+      ...(knowsLayers ? COLUMNS.toSpliced(FREES_AT, 0, FREES) : COLUMNS),
+      ...(isWide ? [{ title: "ID" }] : []),
+    ],
+    shown.map((it) => {
+      const row = candidateRow(it);
+      return [
+        ...(knowsLayers ? row.toSpliced(FREES_AT, 0, freesWords(it.candidate)) : row),
+        ...(isWide ? [clean(it.candidate.image.id)] : []),
+      ];
+    }),
+    screen,
+  );
+}
+
+export type CandidateOrder = (one: Placed, other: Placed) => number;
 
 interface Placed {
   readonly candidate: ImageCandidate;

@@ -50,7 +50,10 @@ function fittedWidths(
   return shrunk(columns, widths, room);
 }
 
-/** Takes columns of width from the widest that may give, until the whole fits or none may give any more. */
+/**
+ * Takes columns of width from the widest that may give, until the whole fits or none may give any more. What is cut in the
+ * middle is a name, which is what a reader looks for: it gives last.
+ */
 function shrunk(
   columns: readonly Column[],
   natural: readonly number[],
@@ -58,16 +61,18 @@ function shrunk(
 ): readonly number[] {
   const widths = [...natural];
   let excess = widths.reduce((sum, width) => sum + width, 0) - room;
-  while (excess > 0) {
-    let widest = -1;
-    columns.forEach((column, index) => {
-      const width = widths[index] ?? 0;
-      if (column.minimumWidth === undefined || width <= column.minimumWidth) return;
-      if (widest < 0 || width > (widths[widest] ?? 0)) widest = index;
-    });
-    if (widest < 0) break;
-    widths[widest] = (widths[widest] ?? 0) - 1;
-    excess -= 1;
+  for (const areNames of [false, true]) {
+    const giving = columns.flatMap(({ minimumWidth = Infinity, cut }, index) =>
+      (cut === "middle") === areNames ? [{ minimumWidth, index }] : [],
+    );
+    while (excess > 0) {
+      const [widest] = giving
+        .filter(({ minimumWidth, index }) => (widths[index] ?? 0) > minimumWidth)
+        .toSorted((one, other) => (widths[other.index] ?? 0) - (widths[one.index] ?? 0));
+      if (widest === undefined) break;
+      widths[widest.index] = (widths[widest.index] ?? 0) - 1;
+      excess -= 1;
+    }
   }
   return widths;
 }

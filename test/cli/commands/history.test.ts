@@ -174,12 +174,12 @@ describe("history", () => {
   });
 
   test.each([
-    [["--limit", "0"], '--limit: "0" is not a whole number from 1 to 100000'],
-    [["--limit", "many"], '--limit: "many" is not a whole number'],
-    [["--since", "sunday"], '--since: "sunday" is no moment'],
-    [["--kind", "pod"], '"pod" is not one of image, container, sandbox, pod-logs, log-link'],
-    [["--reason", "spece"], '"spece" is not one of space'],
-    [["--image", "x", "--kind", "sandbox"], "it chooses among images, and --kind leaves them out"],
+    [["--limit", "0"], '--limit: invalid number "0": use 1 to 100000'],
+    [["--limit", "many"], '--limit: invalid number "many"'],
+    [["--since", "sunday"], '--since: invalid time "sunday"'],
+    [["--kind", "pod"], 'invalid value "pod": use image, container, sandbox, pod-logs, log-link'],
+    [["--reason", "spece"], 'invalid value "spece": use space'],
+    [["--image", "x", "--kind", "sandbox"], "--image selects images, and --kind excludes them"],
   ])("refuses %j", async (words, message) => {
     const { code, stdout, stderr } = await run(...words);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });

@@ -76,7 +76,7 @@ describe("hold", () => {
   test("refuses to hold without an end", async () => {
     const { code, stderr } = await run(["hold"]);
     expect(code).toBe(2);
-    expect(stderr).toContain("DURATION is missing");
+    expect(stderr).toContain("missing DURATION");
   });
 
   test("says where the hold lies if it does not outlive a reboot", async () => {

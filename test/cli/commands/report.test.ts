@@ -61,7 +61,7 @@ describe("report", () => {
 
   test.each([
     [[], "--html is missing; expected --html FILE"],
-    [["--html", ""], "--html: the value is empty"],
+    [["--html", ""], "--html: empty value"],
     [["--html", "/r", "--since", "2030-01-01"], '"2030-01-01" is not in the past'],
   ])("refuses %j", async (words, message) => {
     const { code, stderr, written } = await report(words);

@@ -24,6 +24,6 @@ test.each(["", "yesterday", "2026-01-32T00:00:00Z", "2026-01-15 12:00", "-2h", "
   (text) => {
     const moment = (): unknown => momentOf(text, "--since", NOW);
     expect(moment).toThrow(ConfigError);
-    expect(moment).toThrow(`--since: "${text}" is no moment; expected a time such as`);
+    expect(moment).toThrow(`--since: invalid time "${text}": use`);
   },
 );

@@ -141,12 +141,22 @@ describe("explain", () => {
 
 describe("images", () => {
   test("are listed by size, with who uses them and what keeps them", () => {
-    const text = imageListTable({ observedAt: NOW, entries: entriesOf(imagePlan()) }, terminal);
+    const report = { observedAt: NOW, entries: entriesOf(imagePlan()) };
+    const text = imageListTable(report, { ...terminal, width: 120 });
     const lines = text.split("\n");
-    expect(lines[1]).toMatch(/app-23:1\.23 +491\.0 MiB .* too young$/);
+    expect(lines[1]).toMatch(/app-23:1\.23 +001700170017 +491\.0 MiB .* too young$/);
     expect(text).toMatch(/app-20:1\.20 .* now +shop-0\/web +in use\n/);
     expect(text).toMatch(/app-1:1\.1 .* nothing \(1\. to go\)\n/);
     expect(text).toEndWith("\n7 images, 2.2 GiB by the runtime's figures\n");
+  });
+
+  test("on a narrow terminal lose words of their reasons before letters of their names", () => {
+    const report = { observedAt: NOW, entries: entriesOf(imagePlan()) };
+    const natural = imageListTable(report, { ...terminal, width: 120 }).split("\n")[1] ?? "";
+    const [name = ""] = natural.split(/ {2,}/);
+    const narrow = imageListTable(report, { ...terminal, width: 104 });
+    expect(narrow).toContain(name);
+    expect(narrow).toMatch(/nothing \(?…/);
   });
 
   test("have users and the keeping rule in JSON", () => {

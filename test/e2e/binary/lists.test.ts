@@ -1,0 +1,138 @@
+// The lists of images, plan and history: IDs alone, sorted, filtered, uncut, wide, as YAML and as names.
+import { describe, expect, test } from "bun:test";
+
+import { minutes } from "../../../src/model/time.ts";
+import { imageIdOf } from "../../support/fake-runtime/describe.ts";
+import { startNode, type TestNode } from "./node.ts";
+import { observedFor } from "./watched.ts";
+
+const long = `registry.example/${"very-".repeat(20)}long/application`;
+const images = [
+  { id: imageIdOf("b"), repoTags: ["r.example/b:1"], sizeBytes: 2_000 },
+  { id: imageIdOf("a"), repoTags: ["r.example/a:1", "r.example/a:stable"], sizeBytes: 1_000 },
+  { id: imageIdOf("c"), repoTags: [`${long}:1`], sizeBytes: 3_000 },
+  { id: imageIdOf("d"), repoTags: [], sizeBytes: 4_000 },
+];
+const sizes = ["d", "c", "b", "a"].map(imageIdOf);
+
+async function known(): Promise<TestNode> {
+  const it = await startNode({ node: { images }, flags: ["--space-accounting=reported"] });
+  await it.crigc("gc", "--images");
+  await observedFor(it.stateDir, minutes(3));
+  return it;
+}
+async function lines(it: TestNode, ...words: readonly string[]): Promise<readonly string[]> {
+  const { stdout, stderr, exitCode } = await it.within({}, ...words);
+  if (exitCode !== 0) throw new Error(`exit ${exitCode}: ${stderr}`);
+  return stdout.trimEnd().split("\n");
+}
+
+describe("crigc images", () => {
+  test("prints IDs alone with -q, the largest first, or as --sort says", async () => {
+    await using it = await known();
+    expect(await lines(it, "images", "-q")).toEqual(sizes);
+    const byName = await lines(it, "images", "-q", "--sort", "name");
+    expect(byName.indexOf(imageIdOf("a"))).toBeLessThan(byName.indexOf(imageIdOf("b")));
+  });
+
+  test("prints names alone with -o name, and every name and the whole ID with -o wide", async () => {
+    await using it = await known();
+    expect(
+      await lines(it, "images", "-o", "name", "--sort=name", "--filter=reference=r.example/*"),
+    ).toEqual(["r.example/a:1", "r.example/b:1"]);
+    const wide = (await lines(it, "images", "-o", "wide")).join("\n");
+    expect(wide).toContain("r.example/a:1,r.example/a:stable");
+    expect(wide).toContain(imageIdOf("a"));
+    expect(wide).toContain(`${long}:1`);
+  });
+
+  test("prints the same document as YAML and as JSON", async () => {
+    await using it = await known();
+    const { stdout } = await it.within({}, "images", "-o", "yaml");
+    const json = await it.json(["images"]);
+    const read = Bun.YAML.parse(stdout) as { readonly observedAt: string };
+    expect({ ...read, observedAt: "" }).toEqual({ ...json, observedAt: "" });
+  });
+
+  test("lists only what the filters select", async () => {
+    await using it = await known();
+    expect(await lines(it, "images", "-q", "--filter", "untagged")).toEqual([imageIdOf("d")]);
+    expect(
+      await lines(it, "images", "-q", "--filter", "larger-than=1500", "--filter", "unused-for=2m"),
+    ).toEqual(sizes.slice(0, 3));
+  });
+
+  test("has an ID column with what crigc rm takes", async () => {
+    await using it = await known();
+    const [title = "", first = ""] = await lines(it, "images");
+    expect(title).toMatch(/^IMAGE +ID +SIZE/);
+    const id = /[0-9a-f]{12}/.exec(first.slice(title.indexOf("ID")))?.[0] ?? "";
+    const { exitCode } = await it.within({}, "rm", id);
+    expect(exitCode).toBe(0);
+    expect(it.removedImages()).toEqual([imageIdOf("d")]);
+  });
+});
+
+describe("crigc plan", () => {
+  test("prints the candidates alone with -q, in the order of removal or as --sort says", async () => {
+    await using it = await known();
+    const order = (await it.json(["plan", "--all-unused"])).images.candidates.map(
+      (candidate: { readonly id: string }) => candidate.id,
+    );
+    expect(await lines(it, "plan", "--all-unused", "-q")).toEqual(order);
+    expect(await lines(it, "plan", "--all-unused", "-q", "--sort", "size")).toEqual(sizes);
+    const table = await lines(it, "plan", "--all-unused", "--sort", "name", "-o", "wide");
+    expect(table.some((line) => line.includes(imageIdOf("a")))).toBe(true);
+  });
+});
+
+describe("crigc history", () => {
+  test("prints passes, or filtered removals, by ID, and the newest first where asked", async () => {
+    await using it = await known();
+    await it.within({}, "rm", imageIdOf("a"));
+    await it.within({}, "rm", imageIdOf("b"));
+    const removed = await lines(it, "history", "-q", "--filter", "kind=image");
+    expect(removed).toEqual([imageIdOf("a"), imageIdOf("b")]);
+    const newest = await lines(it, "history", "-q", "--kind=image", "--sort=newest");
+    expect(newest).toEqual(removed.toReversed());
+    expect(await lines(it, "history", "-o", "name", "--filter=image=r.example/b")).toEqual([
+      "r.example/b:1",
+    ]);
+    const passes = await lines(it, "history", "-q");
+    expect(passes.length).toBeGreaterThanOrEqual(2);
+    expect(await lines(it, "history", "-q", "--sort", "newest")).toEqual(passes.toReversed());
+  });
+
+  test("refuses a filter that it does not know", async () => {
+    await using it = await known();
+    const { exitCode, stderr } = await it.within({}, "history", "--filter", "colour=red");
+    expect(exitCode).toBe(2);
+    expect(stderr).toContain('unknown filter "colour": use kind, reason, result, image, pass');
+  });
+});
+
+test("a format of lists is refused by a command that prints no list", async () => {
+  await using it = await known();
+  const { exitCode, stderr } = await it.within({}, "doctor", "-o", "wide");
+  expect(exitCode).toBe(2);
+  expect(stderr).toContain("crigc doctor has no output format wide; use table or json");
+});
+
+test("tables in a pipe have no line that nobody can read, with 500 images", async () => {
+  const many = Array.from({ length: 500 }, (_, index) => ({
+    id: imageIdOf(index),
+    repoTags: [`registry.example/team/application-${index}:v${index}`],
+    sizeBytes: 1_000 + index,
+  }));
+  await using it = await startNode({ node: { images: many } });
+  for (const words of [
+    ["plan"],
+    ["plan", "--all"],
+    ["images"],
+    ["images", "--all"],
+    ["gc", "--dry-run"],
+  ]) {
+    const longest = Math.max(...(await lines(it, ...words)).map((line) => line.length));
+    expect(longest).toBeLessThan(1_000);
+  }
+});
