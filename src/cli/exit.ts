@@ -19,25 +19,25 @@ export const exitTable: readonly { readonly code: number; readonly when: string 
   { code: exit.internal, when: "internal error, or the result could not be written" },
   {
     code: exit.usage,
-    when: "bad usage, configuration or keep rules; several runtimes answer and none was named",
+    when: "invalid usage, configuration or keep rules; several runtimes answer and none was specified",
   },
   {
     code: exit.runtime,
-    when: "runtime unreachable, too old, or a list or stat failed, capacity 0; where only the log directories could not be read, the rest was done",
+    when: "runtime unreachable or too old, a list or stat failed, or capacity 0; log directories unreadable (the rest was done)",
   },
   {
     code: exit.shortfall,
-    when: "not enough could be freed, it would be futile, or it has to wait, as after a boot",
+    when: "too little could be freed, or futile; images still too young, or in the grace period after a boot",
   },
   { code: exit.partial, when: "some removals failed, the rest was done" },
   {
     code: exit.busy,
-    when: "a second run, or gc waited for another pass longer than --runtime-request-timeout",
+    when: "a second run, or gc waited longer than --runtime-request-timeout for another pass",
   },
   { code: exit.held, when: "on hold" },
   {
     code: exit.unknown,
-    when: "REF unknown (explain), no agent (status), a check failed (doctor)",
+    when: "unknown REF (explain, rm), no agent (status), a failed check (doctor)",
   },
 ];
 

@@ -14,10 +14,9 @@ export function agentCheck(
   version: string,
 ): DoctorCheck {
   if (status.kind === "none")
-    return warning(NAME, `nothing is collected but by crigc gc: ${status.why}`, null);
+    return warning(NAME, `no agent answers; only crigc gc removes anything (${status.why})`, null);
   const document = parsed(status.text);
-  if (document === null)
-    return failed(NAME, "what answers at the control socket is no crigc", null);
+  if (document === null) return failed(NAME, "another program answers at the control socket", null);
   const textOf = (field: string): string | null => {
     const value = document[field];
     return typeof value === "string" ? value : null;
@@ -30,22 +29,22 @@ export function agentCheck(
   if (troubles.length > 0)
     return failed(
       NAME,
-      `it runs (${who}), and is not well: ${troubles.join("; ")}`,
-      "crigc status says more",
+      `running (${who}), with errors: ${troubles.join("; ")}`,
+      "crigc status shows details",
     );
   if (textOf("version") !== version)
     return warning(
       NAME,
-      `it runs (${who}), and this is version ${version}`,
+      `running (${who}); this crigc is version ${version}`,
       "restart the agent after an upgrade",
     );
-  return ok(NAME, `it runs (${who})${document["dryRun"] === true ? ", as a dry run" : ""}`);
+  return ok(NAME, `running (${who})${document["dryRun"] === true ? ", as a dry run" : ""}`);
 }
 
 const TROUBLES: readonly (readonly [field: string, words: string])[] = [
-  ["runtimeError", "the runtime does not answer it"],
+  ["runtimeError", "the runtime does not answer"],
   ["configurationError", "a changed configuration was refused"],
-  ["ledgerError", "its memory is not kept on disk"],
+  ["ledgerError", "the ledger is not saved"],
 ];
 
 function parsed(text: string): Readonly<Record<string, unknown>> | null {

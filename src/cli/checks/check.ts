@@ -27,6 +27,6 @@ export const failed = (name: string, message: string, advice: string | null): Do
 export const skipped = (name: string, because: string): DoctorCheck => ({
   name,
   result: "skipped",
-  message: `not looked at, because ${because}`,
+  message: `not checked: ${because}`,
   advice: null,
 });

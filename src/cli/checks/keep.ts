@@ -17,17 +17,17 @@ export function keepCheckOf(keep: KeepRules, images: readonly Image[] | null): D
     const more = problems.length === 1 ? "" : `, and ${problems.length - 1} more`;
     return failed(
       NAME,
-      `they are invalid, so no image is removed: ${first.source}: ${first.message}${more}`,
-      "crigc keep check lists everything that is wrong",
+      `invalid, so no image is removed: ${first.source}: ${first.message}${more}`,
+      "crigc keep check lists all errors",
     );
   }
-  if (keep.rules.length === 0) return ok(NAME, "there are none");
+  if (keep.rules.length === 0) return ok(NAME, "none");
   const idle = images === null ? [] : unmatchedKeepRules(compiled, images);
-  const rules = `${counted(keep.rules.length, "rule is", "rules are")} valid`;
+  const rules = counted(keep.rules.length, "valid rule");
   if (idle.length === 0) return ok(NAME, rules);
   return warning(
     NAME,
-    `${rules}, and ${counted(idle.length, "of them keeps", "of them keep")} nothing on this node`,
-    "crigc keep list shows which: misspelt, or of images that are not here",
+    `${rules}, ${idle.length} of which ${idle.length === 1 ? "matches" : "match"} nothing on this node`,
+    "crigc keep list shows which; check their spelling",
   );
 }

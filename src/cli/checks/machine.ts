@@ -9,11 +9,11 @@ import { failed, ok, warning } from "./check.ts";
 
 export const userCheck = (userId: number): DoctorCheck =>
   userId === 0
-    ? ok("user", "this runs as root")
+    ? ok("user", "running as root")
     : warning(
         "user",
-        `this runs as user ${userId}, who may see less than the agent does, and may not remove pod logs`,
-        "run it as root",
+        `running as user ${userId}, who may see less than the agent and cannot delete pod logs`,
+        "run as root (sudo crigc …)",
       );
 
 /** Below this a database of our size may not be written whole. */
@@ -24,14 +24,14 @@ export function directoryCheck(
   fact: DirectoryFact,
 ): DoctorCheck {
   const { name, path, flag } = about;
-  const elsewhere = `name another one with ${flag}`;
+  const elsewhere = `set another directory with ${flag}`;
   switch (fact.kind) {
     case "failed":
       return failed(name, `${path} cannot be used: ${fact.message}`, elsewhere);
     case "absent":
       return fact.creatable
-        ? ok(name, `${path} is not there yet, and can be made`)
-        : failed(name, `${path} is not there, and cannot be made`, elsewhere);
+        ? ok(name, `${path} does not exist yet; crigc will create it`)
+        : failed(name, `${path} does not exist and cannot be created`, elsewhere);
     case "present":
       break;
   }
@@ -40,16 +40,16 @@ export function directoryCheck(
   if (fact.availableBytes < ROOM_BYTES)
     return warning(
       name,
-      `${path} has only ${room} left: memory may not be kept`,
-      "make room on its disk",
+      `${path} is nearly full (${room} left): ledger and holds may not be saved`,
+      "free space on its filesystem",
     );
   if (fact.inodes > 0n && fact.inodesFree === 0n)
     return warning(
       name,
-      `${path} has no inode left: memory may not be kept`,
-      "make room on its disk",
+      `${path} has no inodes left: ledger and holds may not be saved`,
+      "free space on its filesystem",
     );
-  return ok(name, `${path} can be written and has ${room} left`);
+  return ok(name, `${path} is writable, ${room} left`);
 }
 
 /** What no clock of a node that runs this can say: the day before it was written. */
@@ -66,31 +66,31 @@ export function clockCheck(facts: {
   if (new Date(Number(now / 1_000_000n)).getUTCFullYear() < EARLIEST_YEAR)
     return warning(
       "clock",
-      `the clock says ${shown}: the history gets wrong times; ages count watched time and are right`,
+      `the clock says ${shown}: times in the history are wrong; ages count observed time and are right`,
       "set the clock, for example by NTP",
     );
   const ahead = ledger.observedAt === null ? null : since(ledger.observedAt, now);
   if (ahead !== null && ahead > SLACK)
     return warning(
       "clock",
-      `the ledger was last written ${humanDuration(ahead)} in the future: the clock was set back since; ages count watched time and are right`,
-      "see whether the clock is right now",
+      `the ledger was last written ${humanDuration(ahead)} in the future: the clock was set back since; ages count observed time and are right`,
+      "check the clock",
     );
   if (bootId === "")
     return warning(
       "clock",
-      "the kernel does not say which boot this is, so a reboot is told by the time since the boot alone",
-      "mount /proc whole",
+      "cannot read the boot ID; crigc detects a reboot by uptime only",
+      "mount /proc without restrictions",
     );
-  return ok("clock", `it says ${shown}, later than all that is remembered`);
+  return ok("clock", `the clock says ${shown}, later than the ledger`);
 }
 
 export function ledgerCheck(ledger: Ledger, notices: readonly string[]): DoctorCheck {
   if (notices.length > 0) return warning("ledger", notices.join("; "), null);
   return ledger.observedAt === null
-    ? ok("ledger", "nothing is remembered yet: every image counts as new")
+    ? ok("ledger", "empty: every image counts as new")
     : ok(
         "ledger",
-        `${counted(ledger.images.size, "image")} remembered, last seen at ${toRfc3339(ledger.observedAt)}`,
+        `${counted(ledger.images.size, "image")} recorded, last observed at ${toRfc3339(ledger.observedAt)}`,
       );
 }

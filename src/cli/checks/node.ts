@@ -42,8 +42,8 @@ function filesystemCheck(filesystem: Filesystem, limits: ImageLimits): DoctorChe
   if (capacityBytes === 0n)
     return failed(
       name,
-      `${where} reports a capacity of 0 bytes, so its use cannot be judged and nothing is removed for it`,
-      "see what is mounted there",
+      `${where} reports a capacity of 0 bytes, so its usage is unknown and nothing is removed for it`,
+      "check what is mounted there",
     );
   const used = usedPercent(capacityBytes, availableBytes);
   const figures = `${where} is ${used}% full, ${humanBytes(availableBytes)} of ${humanBytes(capacityBytes)} available`;
@@ -51,7 +51,7 @@ function filesystemCheck(filesystem: Filesystem, limits: ImageLimits): DoctorChe
   return warning(
     name,
     `${figures}, at or over the high threshold of ${limits.highPercent}%`,
-    "crigc plan shows what would go, crigc gc collects now",
+    "crigc plan shows what would be removed; crigc gc removes it now",
   );
 }
 
@@ -59,7 +59,7 @@ function filesystemCheck(filesystem: Filesystem, limits: ImageLimits): DoctorChe
 function blockChecks(plan: ImagePlan): readonly DoctorCheck[] {
   const checks = plan.blocks.flatMap(blockCheck);
   return checks.length === 0 && plan.blocks.length === 0
-    ? [ok("blocks", "nothing keeps collection from its work")]
+    ? [ok("blocks", "nothing blocks removal")]
     : checks;
 }
 
@@ -83,7 +83,7 @@ function blockCheck(block: ImageBlock): readonly DoctorCheck[] {
         failed(
           name,
           imageBlock.text(block),
-          "see what the runtime says; nothing is removed until it is known",
+          "check the runtime; nothing is removed until this is known",
         ),
       ];
     default:
@@ -95,17 +95,17 @@ function podSourceCheck(state: PodSourceState): DoctorCheck {
   const name = "pod-source";
   switch (state.kind) {
     case "ready":
-      return ok(name, `${state.source} says which pods are gone`);
+      return ok(name, `${state.source} detects deleted pods`);
     case "none":
       return warning(
         name,
-        `nobody says which pods are gone, so containers of pods go only by their limits: ${state.why}`,
-        "name a source with --pod-source",
+        `no pod source: dead containers are removed only by their limits (${state.why})`,
+        "set --pod-source",
       );
     case "not-ready":
       return failed(
         name,
-        `${state.source} cannot be believed, so no container, sandbox or log is removed: ${state.why}`,
+        `${state.source} is not ready, so no container, sandbox or log is removed: ${state.why}`,
         "see whether --pod-source and --root-dir are those of this node's kubelet",
       );
     default:
@@ -120,15 +120,14 @@ function ownerCheck(snapshot: Snapshot, limits: Limits): DoctorCheck {
   const all = snapshot.containers.length + snapshot.sandboxes.length;
   const foreign = containers + sandboxes;
   const words = `${counted(containers, "container")} and ${counted(sandboxes, "sandbox", "sandboxes")}`;
-  if (foreign === 0) return ok("owners", "nothing on the node is foreign to Kubernetes");
+  if (foreign === 0) return ok("owners", "all containers and sandboxes were created by Kubernetes");
   if (limits.containers.collectForeign)
-    return ok("owners", `${words} were not made by Kubernetes, and are collected all the same`);
-  if (foreign < all)
-    return ok("owners", `${words} were not made by Kubernetes, and are left alone`);
+    return ok("owners", `${words} not created by Kubernetes; they are collected, too`);
+  if (foreign < all) return ok("owners", `${words} not created by Kubernetes; they are left alone`);
   return warning(
     "owners",
-    `everything on the node is foreign: none of its ${words} was made by Kubernetes, so all of them are left alone and only images are collected`,
-    "set --collect-foreign if crigc is to collect the dead ones",
+    `everything on the node is foreign: none of its ${words} was created by Kubernetes, so only images are collected`,
+    "set --collect-foreign to collect dead ones",
   );
 }
 
@@ -137,37 +136,26 @@ function sandboxImageCheck(snapshot: Snapshot, limits: ImageLimits): DoctorCheck
   const kept = snapshot.images.filter((image) => sandboxImageReason(names, image) !== null);
   const pinned = snapshot.images.filter((image) => image.pinned).length;
   if (kept.length > 0)
-    return ok(
-      "sandbox-image",
-      `${counted(kept.length, "image")} is known as sandbox image and kept`,
-    );
+    return ok("sandbox-image", `${counted(kept.length, "image")} kept as sandbox image`);
   if (pinned > 0)
-    return ok(
-      "sandbox-image",
-      `none is known by name, and the runtime pins ${counted(pinned, "image")}`,
-    );
+    return ok("sandbox-image", `none known by name; the runtime pins ${counted(pinned, "image")}`);
   if (snapshot.sandboxes.length === 0)
-    return ok("sandbox-image", "none is there, and no sandbox needs one so far");
+    return ok("sandbox-image", "none, and no sandbox needs one yet");
   return warning(
     "sandbox-image",
-    "no image is known as the sandbox image, and the runtime pins none: it could be collected, and without it no pod starts",
-    "name it with --pod-infra-container-image, or in a keep list",
+    "no image is known as the sandbox image, and the runtime pins none: it could be removed, and no pod starts without it",
+    "set --pod-infra-container-image, or add a keep rule",
   );
 }
 
 function logCheck({ logs }: Snapshot): DoctorCheck {
-  if (logs === null)
-    return ok("pod-logs", "there is no directory of pod logs, so there is nothing to clean");
+  if (logs === null) return ok("pod-logs", "no pod log directory, so nothing to clean");
   if (logs.kind === "failed")
-    return failed(
-      "pod-logs",
-      logsErrorWords(logs.message),
-      "see what lies in the place of the directory that is named",
-    );
+    return failed("pod-logs", logsErrorWords(logs.message), "check that path");
   const strays =
     logs.strays.length === 0
       ? ""
-      : `; ${counted(logs.strays.length, "entry is", "entries are")} no pod's and left alone`;
+      : `; ${counted(logs.strays.length, "other entry", "other entries")} left alone`;
   return ok(
     "pod-logs",
     `${logs.podLogsDirectory} has the logs of ${counted(logs.podLogs.length, "pod")}${strays}`,

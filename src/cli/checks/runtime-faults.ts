@@ -19,7 +19,7 @@ const FAULTS: readonly Fault[] = [
     runtime: "containerd",
     from: [2, 0, 0],
     until: [2, 0, 5],
-    what: "containerd 2.0.0 to 2.0.4 gives space back long after it calls a removal done: crigc measures and waits, and a kubelet beside it does not and removes too much",
+    what: "containerd 2.0.0 to 2.0.4 frees space long after a removal returns: crigc measures and waits; a kubelet does not and removes too much",
     advice: "update containerd to 2.0.5, 2.1 or later",
   },
 ];
@@ -28,5 +28,5 @@ export function runtimeCheck(runtime: Pick<RuntimeInfo, "name" | "version">): Do
   const { name, version } = runtime;
   const fault = FAULTS.find((it) => it.runtime === name && isVersionWithin(version, it));
   if (fault !== undefined) return warning("runtime-version", fault.what, fault.advice);
-  return ok("runtime-version", `nothing is known against ${name} ${version}`);
+  return ok("runtime-version", `no known faults in ${name} ${version}`);
 }

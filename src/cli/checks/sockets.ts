@@ -12,11 +12,11 @@ export function socketCheck(facts: readonly SocketFact[], named: string | null):
 }
 
 function namedCheck([first, ...others]: readonly SocketFact[]): DoctorCheck {
-  if (first === undefined) return failed(NAME, "the configured socket was not looked at", null);
+  if (first === undefined) return failed(NAME, "the configured socket was not checked", null);
   const { answer } = first;
   if (answer.kind === "error") return failed(NAME, answer.message, null);
   const beside = others.filter((it) => it.answer.kind === "runtime");
-  const also = beside.length === 0 ? "" : `; beside it ${beside.map(wordsOf).join(" and ")}`;
+  const also = beside.length === 0 ? "" : `; also ${beside.map(wordsOf).join(" and ")}`;
   return ok(NAME, `${wordsOf(first)}, as configured${also}`);
 }
 
@@ -26,16 +26,16 @@ function foundCheck(facts: readonly SocketFact[]): DoctorCheck {
   if (answering.length > 1)
     return failed(
       NAME,
-      `several runtimes answer, so run and gc refuse: ${answering.map(wordsOf).join(" and ")}`,
-      "name one with --container-runtime-endpoint; Docker's own containerd has no images of pods",
+      `several runtimes answer, so run and gc refuse to run: ${answering.map(wordsOf).join(" and ")}`,
+      "specify one with --container-runtime-endpoint; Docker's own containerd has no pod images",
     );
   if (only !== undefined) return ok(NAME, wordsOf(only));
   const errors = facts.flatMap(({ answer }) => (answer.kind === "error" ? [answer] : []));
   if (errors.length === 0)
     return failed(
       NAME,
-      "no runtime has a socket at a well-known place",
-      "start the runtime, or name its socket with --container-runtime-endpoint",
+      "none of the known sockets exists",
+      "start the runtime, or specify its socket with --container-runtime-endpoint",
     );
   return failed(NAME, errors.map(({ message }) => message).join("; "), null);
 }

@@ -10,8 +10,8 @@ import { shownNode, SNAPSHOT } from "../read/node-plan.ts";
 
 export const audit: Command = {
   name: "audit",
-  summary: "what looks leaked or inconsistent, with commands to look closer",
-  doc: "Images without a name, images that were removed and are still listed, bytes that no image explains, containers and sandboxes that Kubernetes did not make, references that no image carries, strays among the pod logs. CRI shows one namespace of the runtime only: what other clients keep there appears as unexplained bytes. Changes nothing, and exits 0 whatever it finds.",
+  summary: "report what looks leaked or inconsistent",
+  doc: "Finds images without a name, images that were removed but are still listed, filesystem usage that no image explains, containers and sandboxes not created by Kubernetes, references to missing images, and stray entries among the pod logs, with commands to look closer. CRI shows one namespace of the runtime only, so images of other clients appear as unexplained usage. Changes nothing; exits 0 whatever it finds.",
   operands: [],
   options: [ALL_OPTION, SNAPSHOT],
   json: true,

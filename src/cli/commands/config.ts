@@ -12,15 +12,15 @@ import { exit } from "../exit.ts";
 
 export const config: Command = {
   name: "config",
-  summary: "the effective configuration, each value with its source",
-  doc: "The source of a value is default, file, drop-in, environment or flag, and where exactly it was written. With --check one file is read alone, over the defaults, and nothing else happens: exit 0 if it is valid, 2 if not.",
+  summary: "show the effective configuration, each value with its source",
+  doc: "The source of a value is default, file, drop-in, environment or flag, with the place where it was set. With --check it reads that file alone, over the defaults, and exits 0 if it is valid, 2 if not.",
   operands: [],
   options: [
     {
       name: "check",
       placeholder: "FILE",
       completes: "file",
-      help: "check this file alone and say what is wrong with it",
+      help: "check this file only and report its errors",
     },
   ],
   json: true,

@@ -23,8 +23,8 @@ import { exit } from "../exit.ts";
 
 export const doctor: Command = {
   name: "doctor",
-  summary: "check runtime, filesystems, directories, clock, kubelet, agent",
-  doc: "Sockets, keep rules and ledger too. Each check is ok, a warning, failed, or skipped because of another one, with what to do about it. Changes nothing. Exit 8 where a check failed; warnings do not count.",
+  summary: "check runtime, filesystems, directories, clock, kubelet and agent",
+  doc: "Also checks sockets, keep rules and the ledger. Each check is ok, a warning, failed, or skipped because another one failed, and says what to do. Changes nothing. Exits 8 if a check failed; warnings do not count.",
   operands: [],
   options: [],
   json: true,
@@ -41,7 +41,7 @@ export const doctor: Command = {
 async function examine(context: CommandContext): Promise<readonly DoctorCheck[]> {
   const config = configured(context);
   if (!("config" in config))
-    return [config.check, skipped("everything-else", "it needs the configuration")];
+    return [config.check, skipped("everything-else", "the configuration is invalid")];
   const machine = context.open.machine(config.config);
   const sockets = await machine.sockets();
   const socket = socketCheck(sockets, config.config.endpoints.runtime);
@@ -75,15 +75,15 @@ function configured(context: CommandContext): Configured {
   try {
     const { config } = context;
     const from =
-      config.files.length === 0 ? "there is no file" : `read from ${config.files.join(", ")}`;
+      config.files.length === 0 ? "no configuration file" : `read from ${config.files.join(", ")}`;
     const [first] = config.warnings;
     const check =
       first === undefined
-        ? ok(name, `it is valid; ${from}`)
+        ? ok(name, `valid; ${from}`)
         : warning(
             name,
-            `it is valid; ${config.warnings.join("; ")}`,
-            "crigc config shows what is in force",
+            `valid; ${config.warnings.join("; ")}`,
+            "crigc config shows the values in force",
           );
     return { config, check };
   } catch (thrown) {
@@ -119,11 +119,9 @@ async function look(context: CommandContext, config: Config): Promise<Looked> {
 }
 
 function nodeResults(looked: Looked | null, config: Config): readonly DoctorCheck[] {
-  if (looked === null) return [skipped("node", "no runtime is clear to be asked")];
+  if (looked === null) return [skipped("node", "no usable container runtime found")];
   if ("error" in looked)
-    return [
-      failed("node", looked.error, "nothing is collected while a list or a measurement fails"),
-    ];
+    return [failed("node", looked.error, "nothing is removed until this works")];
   return nodeChecks(looked.prepared, config.limits);
 }
 
@@ -135,7 +133,7 @@ function memoryChecks(
   const machine = context.open.machine(config);
   const store = context.open.state(config);
   const ledger = store.ledger();
-  const unread = store.failure === null ? [] : [`the ledger cannot be read (${store.failure})`];
+  const unread = store.failure === null ? [] : [`cannot be read (${store.failure})`];
   store.close();
   return [
     directoryCheck(

@@ -1,4 +1,4 @@
-/** `crigc explain`: the rules that apply to one image, container or sandbox, in the order they were tried. */
+/** `crigc explain`: show the rules that apply to one image, container or sandbox, in the order they were tried. */
 
 import type { Prepared } from "../../loop/prepare.ts";
 import type { ImageLayers } from "../../model/disk-usage.ts";
@@ -18,8 +18,8 @@ import { thingsNamed } from "../read/resolve-reference.ts";
 
 export const explain: Command = {
   name: "explain",
-  summary: "the rules that apply to one image, container or sandbox",
-  doc: "In the order in which they were tried, with the one that decided. REF is an ID or the beginning of one, or an image's tag, digest or repository, or the name of a container or pod. With --compat kubelet first seen and last used are what the ledger knows, and the decision is that of a kubelet that has just started. Exit 8 where nothing is called so.",
+  summary: "show the rules that apply to one image, container or sandbox",
+  doc: "In the order in which they were tried, with the one that decided. REF is an ID or the beginning of one, or an image's tag, digest or repository, or the name of a container or pod. With --compat kubelet first seen and last used are what the ledger knows, and the decision is that of a kubelet that has just started. Exits 8 if REF matches nothing.",
   operands: [{ name: "REF", required: true, help: "an image, a container or a sandbox" }],
   options: [
     { name: "all-unused", placeholder: null, help: "explain what gc --all-unused would do" },

@@ -6,8 +6,8 @@ import { manualPage } from "../help/man.ts";
 
 export const help: Command = {
   name: "help",
-  summary: "help on a command, on all flags, or the manual",
-  doc: "`crigc help flags` lists every flag. `crigc help manual` writes the manual page, for `man -l -`.",
+  summary: "show help on a command or all flags, or the manual page",
+  doc: "`crigc help flags` lists every flag; `crigc help manual` prints the manual page, for `man -l -`.",
   operands: [
     { name: "COMMAND", required: false, repeated: true, help: "a command, flags or manual" },
   ],

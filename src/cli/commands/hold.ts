@@ -12,15 +12,15 @@ import { exit } from "../exit.ts";
 
 export const hold: Command = {
   name: "hold",
-  summary: "pause collection for a while: passes, gc and pressure reclaim",
-  doc: "The hold lies in the state directory, or in the run directory where that cannot be written, and outlives restarts and, in the state directory, reboots. It always ends by itself; a new hold takes the place of the old one. A removal that is under way is finished. gc answers with exit 7 while it lasts.",
-  operands: [{ name: "DURATION", required: true, help: "how long, such as 90m or 2h30m" }],
+  summary: "pause garbage collection for a while",
+  doc: "Pauses periodic passes, gc and pressure reclaim. The hold is stored in the state directory (or in the run directory if that cannot be written) and survives restarts and, in the state directory, reboots. It always expires; a new hold replaces the old one. A removal in flight is finished. While it lasts, gc exits 7.",
+  operands: [{ name: "DURATION", required: true, help: "how long, such as 90m, 2h30m or 1d" }],
   options: [
     {
       name: "reason",
       placeholder: "TEXT",
       mayBeEmpty: true,
-      help: "why, for status and for who finds it",
+      help: "reason, shown in status",
     },
   ],
   json: false,
@@ -34,18 +34,18 @@ export const hold: Command = {
     if (context.dryRun) {
       const until = toRfc3339(plus(context.open.now(), span));
       context.stdout(
-        `Dry run: collection would be on hold for ${humanDuration(span)}, until ${until}${why}.\n`,
+        `Dry run: garbage collection would be on hold for ${humanDuration(span)}, until ${until}${why}.\n`,
       );
       return exit.done;
     }
     const { path, until } = places.set({ length: span, reason });
     context.stdout(
-      `Collection is on hold for ${humanDuration(span)}, until ${toRfc3339(until)}${why}; crigc release ends it.\n`,
+      `Garbage collection is on hold for ${humanDuration(span)}, until ${toRfc3339(until)}${why}; crigc release ends it.\n`,
     );
     const { stateDir } = context.config.paths;
     if (!path.startsWith(`${stateDir}/`))
       context.stderr(
-        `crigc: ${clean(stateDir)} cannot be written, so the hold lies in ${clean(path)} and ends with a reboot\n`,
+        `crigc: ${clean(stateDir)} cannot be written; the hold is stored in ${clean(path)} and ends with a reboot\n`,
       );
     return exit.done;
   },
@@ -54,15 +54,14 @@ export const hold: Command = {
 function spanOf(text: string): Duration {
   const span = parseDuration(text);
   if (span !== null && span > 0n) return span;
-  const what = span === null ? "is no duration" : "is not above zero";
-  const message = `${quoted(text)} ${what}; expected how long to hold, such as 90m or 2h30m`;
+  const message = `invalid duration ${quoted(text)}: use 90m, 2h30m or 1d${span === null ? "" : ", above zero"}`;
   throw new ConfigError([{ source: "crigc hold", text, message }]);
 }
 
 export const release: Command = {
   name: "release",
-  summary: "end a hold: collection goes on with the next pass",
-  doc: "Takes the hold away from the state directory and from the run directory, also one that cannot be read. Without a hold nothing happens.",
+  summary: "end a hold: collection resumes with the next pass",
+  doc: "Removes the hold from the state directory and the run directory, also one that cannot be read. Does nothing without a hold.",
   operands: [],
   options: [],
   json: false,
@@ -78,15 +77,15 @@ export const release: Command = {
 const dryAnswer = (before: HoldState): string =>
   before.kind === "held"
     ? `Dry run: the hold would end: ${wordsOf(before)}.\n`
-    : "Dry run: there is no hold.\n";
+    : "Dry run: no hold found.\n";
 
 function answer(before: HoldState, found: boolean): string {
-  if (before.kind === "held") return `The hold is over: ${wordsOf(before)}.\n`;
-  return found ? "The hold was over already.\n" : "There was no hold.\n";
+  if (before.kind === "held") return `Hold ended: ${wordsOf(before)}.\n`;
+  return found ? "The hold had expired.\n" : "No hold found.\n";
 }
 
 function wordsOf({ until, reason }: Extract<HoldState, { kind: "held" }>): string {
-  if (until === null) return clean(reason) || "it had no end";
+  if (until === null) return clean(reason) || "it had no expiry";
   const end = `it would have lasted until ${toRfc3339(until)}`;
   return reason === "" ? end : `${end} (${clean(reason)})`;
 }

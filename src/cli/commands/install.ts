@@ -12,8 +12,8 @@ import { pathOf, ROOT_OPTION, rootOf } from "./root-option.ts";
 
 export const install: Command = {
   name: "install",
-  summary: "put executable, service, configuration and keep directory in place",
-  doc: "Copies itself, and writes the service of systemd or OpenRC and enables it. Nothing is started unless --start asks for it; an agent that runs is started anew by a new executable. Configuration, keep rules and what was remembered stay as they are over an upgrade, and a second call changes nothing. With --root everything goes into the file tree of an image that is not running, by that tree's own links, and nothing outside it is touched. --dry-run says what would be done.",
+  summary: "install the executable, service, configuration and keep directory",
+  doc: "Copies itself, writes the systemd or OpenRC service and enables it. Starts nothing without --start; a new executable restarts a running agent. An upgrade keeps configuration, keep rules, ledger and history, and a second call changes nothing. With --root everything goes into the file tree of a node image, following that tree's own links, and nothing outside it is touched. --dry-run lists the steps.",
   operands: [],
   options: [
     ROOT_OPTION,
@@ -21,26 +21,26 @@ export const install: Command = {
       name: "bin-dir",
       placeholder: "DIR",
       completes: "directory",
-      help: `directory for the executable (default ${DEFAULT_BIN_DIRECTORY})`,
+      help: `directory for the executable [${DEFAULT_BIN_DIRECTORY}]`,
     },
     {
       name: "executable",
       placeholder: "FILE",
       completes: "file",
-      help: "install this build instead of the running one, as for another processor",
+      help: "executable to install instead of this one, such as for another processor",
     },
     {
       name: "init",
       placeholder: "NAME",
       choices: inits,
-      help: "the init system, where it cannot be told from the tree; none: the start is left to you",
+      help: "init system, if it cannot be detected; none: write no service",
     },
     {
       name: "baseline",
       placeholder: null,
-      help: "at the first start, before anything is collected, write the images that are there into the keep rules",
+      help: "write the images present at the first start into the keep rules",
     },
-    { name: "start", placeholder: null, help: "start the agent too, if the init system runs" },
+    { name: "start", placeholder: null, help: "also start the agent" },
   ],
   json: false,
   readOnly: false,
@@ -60,7 +60,7 @@ export const install: Command = {
       (step) => context.stdout(`${clean(stepWords(step))}\n`),
     );
     if (dryRun) sayPlanned(context, steps);
-    else if (steps.length === 0) context.stdout("everything is in place already\n");
+    else if (steps.length === 0) context.stdout("already installed; nothing to do\n");
     return exit.done;
   },
 };
@@ -74,21 +74,21 @@ function initOf(invocation: Invocation): Init | null {
 }
 
 export function sayPlanned(context: CommandContext, steps: readonly Step[]): void {
-  if (steps.length === 0) context.stdout("there would be nothing to do\n");
+  if (steps.length === 0) context.stdout("nothing to do\n");
   for (const step of steps) context.stdout(`would ${clean(stepWords(step))}\n`);
 }
 
 export const uninstall: Command = {
   name: "uninstall",
-  summary: "take out what install put in place",
-  doc: "Stops the service where it runs, and removes service and executable. Configuration, keep rules and what was remembered stay, but for --purge, which leaves the tree as it was. --dry-run says what would be done.",
+  summary: "remove what install put in place",
+  doc: "Stops the service and removes the service and the executable. Configuration, keep rules, ledger and history stay unless --purge is given. --dry-run lists the steps.",
   operands: [],
   options: [
     ROOT_OPTION,
     {
       name: "purge",
       placeholder: null,
-      help: "configuration, keep rules, ledger and history too",
+      help: "also remove configuration, keep rules, ledger and history",
     },
   ],
   json: false,

@@ -37,7 +37,7 @@ const BIN_DIR: CommandOption = {
   name: "bin-dir",
   placeholder: "DIR",
   completes: "directory",
-  help: `directory of the executable (default ${DEFAULT_BIN_DIRECTORY})`,
+  help: `directory of the executable [${DEFAULT_BIN_DIRECTORY}]`,
 };
 
 const executableOf = (invocation: Invocation): string =>
@@ -45,8 +45,8 @@ const executableOf = (invocation: Invocation): string =>
 
 const unit = printing({
   name: "print systemd-unit",
-  summary: "the systemd unit that install writes",
-  doc: "For images that are built in another way. Flags beside it, and what the files hold that --config and --config-dir name, become flags of the agent.",
+  summary: "print the systemd unit that install writes",
+  doc: "For node images that are built without crigc install. Flags beside it, and what the files hold that --config and --config-dir name, become flags of the agent.",
   options: [BIN_DIR],
   text: (given, invocation) =>
     systemdUnit({
@@ -58,8 +58,8 @@ const unit = printing({
 
 const script = printing({
   name: "print openrc-script",
-  summary: "the OpenRC script that install writes",
-  doc: "For images that are built in another way. Flags beside it, and what the files hold that --config and --config-dir name, become flags of the agent.",
+  summary: "print the OpenRC script that install writes",
+  doc: "For node images that are built without crigc install. Flags beside it, and what the files hold that --config and --config-dir name, become flags of the agent.",
   options: [BIN_DIR],
   text: (given, invocation) =>
     openrcScript({
@@ -76,15 +76,15 @@ const movedDirectories = (paths: Paths): readonly string[] =>
 
 const template = printing({
   name: "print config",
-  summary: "the configuration file with every setting, its meaning and its default",
-  doc: "Each setting is a comment, so that the file as it is changes nothing.",
+  summary: "print a configuration file with every setting and its default",
+  doc: "Every setting is commented out, so the file changes nothing until edited.",
   options: [],
   text: () => configTemplate(),
 });
 
 const cloud = printing({
   name: "print cloud-config",
-  summary: "a cloud-config that installs the agent on the first boot",
+  summary: "print a cloud-config that installs the agent on the first boot",
   doc: "The executable comes from the machine's image (--path), from a mirror (--url with --sha256), or from an attached disk (--disk, and --path on it). Flags beside it, and what the files hold that --config and --config-dir name, become the configuration of the machine.",
   options: [
     {
@@ -92,21 +92,21 @@ const cloud = printing({
       placeholder: "FILE",
       help: "where the executable lies, in the image (default /opt/crigc/crigc) or on the disk (default /crigc)",
     },
-    { name: "url", placeholder: "URL", help: "fetch the executable from there; needs --sha256" },
+    { name: "url", placeholder: "URL", help: "URL to fetch the executable from; needs --sha256" },
     {
       name: "sha256",
       placeholder: "SUM",
-      help: "the executable's sum in SHA256SUMS: another one is not run",
+      help: "SHA-256 sum of the executable, as in SHA256SUMS",
     },
     {
       name: "disk",
       placeholder: "LABEL",
-      help: "label of the file system that the executable lies on",
+      help: "label of the filesystem with the executable",
     },
     {
       name: "baseline",
       placeholder: null,
-      help: "keep the images that are there at the first start",
+      help: "keep the images present at the first start",
     },
   ],
   text: (given, invocation) =>
@@ -124,36 +124,32 @@ function sourceOf(invocation: Invocation): BinarySource {
   const path = pathOf(invocation, "path");
   if (url !== null || sha256 !== null) {
     if (label !== null) throw bad("disk", label, "contradicts --url; give one of the two");
-    if (path !== null) throw bad("path", path, "means nothing with --url; leave it out");
+    if (path !== null) throw bad("path", path, "has no effect with --url; leave it out");
     return mirrorOf(url ?? "", sha256 ?? "");
   }
   if (label === null) return { kind: "image", path: path ?? "/opt/crigc/crigc" };
   if (!/^[\w.+@-]{1,64}$/.test(label))
-    throw bad(
-      "disk",
-      label,
-      "is no label of a file system; expected letters, digits and . _ + @ -",
-    );
+    throw bad("disk", label, "is not a filesystem label: use letters, digits and . _ + @ -");
   return { kind: "disk", label, path: path ?? "/crigc" };
 }
 
 function mirrorOf(url: string, sha256: string): BinarySource {
   if (!URL.canParse(url) || !/^https?:\/\/[!-~]+$/.test(url))
-    throw bad("url", url, "is no address of a mirror; expected http:// or https://");
+    throw bad("url", url, "is not a URL: use http:// or https://");
   if (!/^[0-9a-f]{64}$/.test(sha256))
-    throw bad("sha256", sha256, "is no SHA-256 sum; expected 64 hex digits, as in SHA256SUMS");
+    throw bad("sha256", sha256, "is not a SHA-256 sum: use 64 hex digits, as in SHA256SUMS");
   return { kind: "mirror", url, sha256 };
 }
 
 const cluster = printing({
   name: "print daemonset",
-  summary: "a DaemonSet that runs the agent on every node of a cluster",
+  summary: "print a DaemonSet that runs the agent on every node of a cluster",
   doc: "Flags beside it, and what the files hold that --config and --config-dir name, become environment variables of the agent, so that a command in its pod is told the same. The socket is that of --container-runtime-endpoint (default containerd's), and from it follows which directories of the node are shown to it.",
   options: [
     {
       name: "image",
       placeholder: "REF",
-      help: "the image that holds crigc, with its digest",
+      help: "image that contains crigc, with its digest",
     },
     { name: "namespace", placeholder: "NAME", help: "namespace (default kube-system)" },
     {
@@ -216,17 +212,13 @@ function imageOf(invocation: Invocation): string {
 function namespaceOf(invocation: Invocation): string {
   const name = textOf(invocation, "namespace") ?? "kube-system";
   if (/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(name)) return name;
-  throw bad(
-    "namespace",
-    name,
-    "is no name of a namespace; expected lower-case letters, digits and -",
-  );
+  throw bad("namespace", name, "is not a namespace: use lower-case letters, digits and -");
 }
 
 const rules = printing({
   name: "print prometheus-rules",
-  summary: "alerting and recording rules for Prometheus",
-  doc: "A file of rules, as Prometheus reads it.",
+  summary: "print alerting and recording rules for Prometheus",
+  doc: "A rule file for Prometheus.",
   options: [],
   text: () => prometheusRules(),
 });

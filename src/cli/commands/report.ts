@@ -18,20 +18,20 @@ const EVERYTHING = 100_000;
 
 export const report: Command = {
   name: "report",
-  summary: "the node and its history for eyes: one self-contained HTML page",
-  doc: "The disk over time with its thresholds, what was removed and why, what is kept and by which rule, and what would go next. The page needs no network. Where the node cannot be read it is written from the history alone, and the exit is 3.",
+  summary: "write a self-contained HTML report of the node and its history",
+  doc: "Shows disk usage over time with its thresholds, what was removed and why, what is kept and by which rule, and what would be removed next. The page needs no network. If the node cannot be read, the report comes from the history alone (exit 3).",
   operands: [],
   options: [
     {
       name: "html",
       placeholder: "FILE",
       completes: "file",
-      help: "write the page into this file; - for stdout",
+      help: "file to write the report to; - for stdout",
     },
     {
       name: "since",
       placeholder: "TIME",
-      help: "from this moment on: a time, a day, or how long ago (default 168h)",
+      help: "from this time on: a time, a day, or how long ago [168h]",
     },
   ],
   json: false,
@@ -43,14 +43,15 @@ export const report: Command = {
     const node = await nodeNow(context);
     const page = pageOf(context, { from, to, node });
     if (path === "-") context.stdout(page);
-    else if (context.dryRun)
-      context.stdout(`Dry run: the report would be written to ${clean(path)}.\n`);
+    else if (context.dryRun) context.stdout(`Dry run: would write the report to ${clean(path)}.\n`);
     else {
       context.open.writeFile(path, page);
-      context.stdout(`The report is in ${clean(path)}.\n`);
+      context.stdout(`Report written to ${clean(path)}.\n`);
     }
     if ("prepared" in node) return exit.done;
-    context.stderr(`crigc: the node is not in the report: ${clean(messageOf(node.failure))}\n`);
+    context.stderr(
+      `crigc: the report does not include the node: ${clean(messageOf(node.failure))}\n`,
+    );
     return exitOf(node.failure) ?? exit.internal;
   },
 };
@@ -58,7 +59,7 @@ export const report: Command = {
 function pathOf(invocation: Invocation): string {
   const path = textOf(invocation, "html");
   if (path !== null) return path;
-  const message = "--html is missing; expected --html FILE";
+  const message = "missing --html FILE";
   throw new ConfigError([{ source: "crigc report", text: "", message }]);
 }
 
@@ -66,7 +67,7 @@ function sinceOf(invocation: Invocation, now: Instant): Instant {
   const text = textOf(invocation, "since");
   const since = text === null ? instant(now - PERIOD) : momentOf(text, "--since", now);
   if (since < now) return since;
-  const message = `${quoted(text ?? "")} is not in the past; expected when the report begins`;
+  const message = `${quoted(text ?? "")} is not in the past; use when the report begins`;
   throw new ConfigError([{ source: "--since", text: text ?? "", message }]);
 }
 

@@ -6,14 +6,14 @@ export const ROOT_OPTION: CommandOption = {
   name: "root",
   placeholder: "DIR",
   completes: "directory",
-  help: "the file tree of an image that is not running (default: this system)",
+  help: "file tree of a node image [this system]",
 };
 
 /** "/" is the running system. A relative path is one below the working directory. */
 export function rootOf(invocation: Invocation): string {
   const text = textOf(invocation, "root");
   if (text === null) return "/";
-  if (text === "") throw bad("root", text, "is no directory; expected the tree of an image");
+  if (text === "") throw bad("root", text, "is not a directory; use the file tree of a node image");
   return text.replace(/(?!^)\/+$/, "");
 }
 
@@ -27,7 +27,7 @@ export function pathOf(invocation: Invocation, name: string): string | null {
   throw bad(
     name,
     text,
-    "is no path for it; expected an absolute one of letters, digits and the signs . _ + @ -",
+    "is not a valid path: use an absolute path of letters, digits and . _ + @ -",
   );
 }
 

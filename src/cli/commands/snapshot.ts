@@ -6,8 +6,8 @@ import { planNode } from "../read/node-plan.ts";
 
 export const snapshot: Command = {
   name: "snapshot",
-  summary: "the node as one JSON document, for plan --snapshot and bug reports",
-  doc: "Names of images, containers and pods are in it, and what is remembered of them; no content of any container or log is. Changes nothing.",
+  summary: "write the node as one JSON document, for plan and bug reports",
+  doc: "Contains the names of images, containers and pods, and their ledger records; no content of containers or logs. Changes nothing.",
   operands: [],
   options: [],
   json: false,

@@ -9,8 +9,8 @@ import { exit } from "../exit.ts";
 
 export const status: Command = {
   name: "status",
-  summary: "the running agent: thresholds, passes, filesystems, holds, errors",
-  doc: "Asks over the control socket in the run directory, and needs no runtime. Exit 8 where no agent answers.",
+  summary: "show the running agent: thresholds, passes, filesystems, errors",
+  doc: "Reads the control socket in the run directory; needs no runtime. Exits 8 if no agent answers.",
   operands: [],
   options: [],
   json: true,
@@ -38,9 +38,7 @@ function configToAsk(context: CommandContext): Config {
   } catch (thrown) {
     if (!(thrown instanceof ConfigError)) throw thrown;
     const what = clean(thrown.message.replaceAll("\n", "; "));
-    context.stderr(
-      `crigc: the configuration cannot be used, the agent is asked all the same: ${what}\n`,
-    );
+    context.stderr(`crigc: invalid configuration; asking the agent anyway: ${what}\n`);
     return context.given();
   }
 }

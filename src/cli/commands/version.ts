@@ -7,12 +7,12 @@ import { exit } from "../exit.ts";
 
 export const version: Command = {
   name: "version",
-  summary: "the version and the commit it was built from",
+  summary: "print the version and the commit it was built from",
   doc: "Needs no configuration and no runtime.",
   operands: [],
   options: [
-    { name: "licenses", placeholder: null, help: "what others wrote of it, with their licences" },
-    { name: "sbom", placeholder: null, help: "the bill of materials, as CycloneDX JSON" },
+    { name: "licenses", placeholder: null, help: "third-party components with their licences" },
+    { name: "sbom", placeholder: null, help: "software bill of materials, as CycloneDX JSON" },
   ],
   json: true,
   readOnly: true,

@@ -59,8 +59,8 @@ type Named = Pick<CommandWords, "name" | "summary">;
 
 /** What the commands of a first word are about. */
 const FAMILIES: Readonly<Record<string, string>> = {
-  keep: "the keep rules",
-  print: "units, manifests, rules and configuration, for automation",
+  keep: "manage the keep rules",
+  print: "print units, manifests, rules and configuration",
 };
 
 /** What fits beside the longest name of a command on a terminal of 80 columns. */
@@ -72,7 +72,7 @@ function inFamilies(commands: readonly CommandWords[]): readonly Named[] {
   return [...families].flatMap(([first, members]): readonly Named[] => {
     if (members.length === 1) return members;
     const words = members.map(({ name }) => name.slice(first.length + 1));
-    const about = FAMILIES[first] ?? "several commands";
+    const about = FAMILIES[first] ?? "commands";
     const summary = `${about}: ${words.join(", ")}`;
     return [{ name: first, summary: summary.length > SUMMARY_MAX ? about : summary }];
   });

@@ -13,15 +13,15 @@ import type { KeepFile } from "../openers.ts";
 
 export const keepBaseline: Command = {
   name: "keep baseline",
-  summary: "write today's images (ID and tags) as baseline.list of the keep directory",
-  doc: "Each image is named by its ID and by its tags, so it stays although a tag moves, and so does what the tag moves to. What baseline.list names already stays in it, unless --replace is given; a list that cannot be read is refused then. Where no image is listed nothing is written. With --once it is done on the first boot of a node only: a stamp in the state directory says so. While no image is listed then the exit is 3, as while no runtime answers: the service waits for the first ones, and takes what is there by then as the baseline. With --from the images of archives are written, as docker save and ctr images export make them (tar, also with gzip or zstd), and no runtime is needed.",
+  summary: "write today's images to baseline.list in the keep directory",
+  doc: "Each image is listed by its ID and its tags, so it is kept when a tag moves, and so is what the tag moves to. Existing entries of baseline.list are kept unless --replace is given; without it, a list that cannot be read is refused. If the runtime lists no image, nothing is written. With --once it runs on the first boot of a node only, recorded by a stamp in the state directory; while the runtime lists no image it then exits 3, so that the service waits for the first ones. With --from it writes the images of archives made by docker save or ctr images export (tar, also gzip or zstd) and needs no runtime.",
   operands: [
     {
       name: "ARCHIVE",
       completes: "file",
       required: false,
       repeated: true,
-      help: "further archives behind --from ARCHIVE",
+      help: "more archives after --from ARCHIVE",
     },
   ],
   options: [
@@ -29,17 +29,17 @@ export const keepBaseline: Command = {
       name: "from",
       placeholder: "ARCHIVE",
       completes: "file",
-      help: "write the images of this archive; may be repeated",
+      help: "use the images of this archive; repeatable",
     },
     {
       name: "once",
       placeholder: null,
-      help: "do nothing where it was done before on this node",
+      help: "do nothing if it was done before on this node",
     },
     {
       name: "replace",
       placeholder: null,
-      help: "forget what baseline.list names now",
+      help: "drop the existing entries of baseline.list",
     },
   ],
   json: false,
@@ -50,7 +50,7 @@ export const keepBaseline: Command = {
     const once = has(invocation, "once");
     const stamp = once ? context.open.stamp(context.config) : null;
     if (stamp !== null) {
-      context.stdout(`The baseline of this node was written at ${clean(stamp)}; nothing to do.\n`);
+      context.stdout(`Baseline already written at ${clean(stamp)}; nothing to do.\n`);
       return exit.done;
     }
     const before = has(invocation, "replace") ? [] : patternsIn(file);
@@ -70,9 +70,9 @@ function nothingListed(
   context: CommandContext,
   { path, once }: { readonly path: string; readonly once: boolean },
 ): number {
-  const left = `no image is listed, so ${clean(path)} is left as it is`;
+  const left = `the runtime lists no image; ${clean(path)} is unchanged`;
   const advice =
-    "the baseline of this node waits until there is one; where none is meant to be there, take keep baseline --once out of the service";
+    "the baseline waits for the first image; remove keep baseline --once from the service if the node has none";
   context.stderr(`crigc: ${left}${once ? `, and ${advice}` : ""}\n`);
   return once ? exit.runtime : exit.done;
 }
@@ -90,7 +90,7 @@ function write(context: CommandContext, { file, images, before, once }: Writing)
   if (!context.dryRun) file.write(text);
   for (const image of unnamed)
     context.stderr(
-      `crigc: warning: image ${clean(image.id)} is not in the baseline: its ID is no digest, and it has no tag\n`,
+      `crigc: warning: image ${clean(image.id)} is not in the baseline: its ID is not a digest and it has no tag\n`,
     );
   // After the list: a stamp without one would leave the node without a baseline for good.
   if (once && !context.dryRun) context.open.setStamp(context.config, writtenAt);
@@ -106,7 +106,7 @@ function archivesOf(invocation: Invocation): readonly string[] {
   const from = invocation.options.get("from") ?? [];
   const [first] = invocation.operands;
   if (first !== undefined && from.length === 0) {
-    const message = `${quoted(first)} is one word too many; expected --from in front of archives`;
+    const message = `${quoted(first)} is unexpected; use --from ARCHIVE`;
     throw new ConfigError([{ source: "crigc keep baseline", text: first, message }]);
   }
   return [...from, ...invocation.operands];
@@ -118,7 +118,7 @@ function patternsIn(file: KeepFile): readonly string[] {
   if (text === null) return [];
   const { rules, problems } = parseKeepFile(text, file.path);
   if (problems.length === 0) return rules.map(({ pattern }) => pattern);
-  const advice = "mend the file, or write it anew with --replace";
+  const advice = "repair the file, or replace it with --replace";
   throw new ConfigError(
     problems.map(({ source, message }): ConfigIssue => ({
       source,

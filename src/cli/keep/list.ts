@@ -24,8 +24,8 @@ import { planNode, SNAPSHOT } from "../read/node-plan.ts";
 
 export const keepList: Command = {
   name: "keep list",
-  summary: "the keep rules in force and what each of them matches on this node",
-  doc: "A rule that matches nothing may be misspelt, so it is counted. Images that are kept without a rule follow: what the runtime pins, and what is known as the sandbox image, by the runtime, by configuration or by built-in patterns. Exit 2 where the rules are invalid, so that no image is removed.",
+  summary: "list the keep rules in force and what each matches on this node",
+  doc: "Rules that match nothing are counted: they may be misspelt. Then it lists images that are kept without a rule: pinned by the runtime, or known as the sandbox image by the runtime, the configuration or built-in patterns. Exits 2 if the rules are invalid, in which case no image is removed.",
   operands: [],
   options: [SNAPSHOT],
   json: true,
@@ -140,8 +140,8 @@ const distinct = ({ patterns }: SandboxNames): SandboxNames["patterns"] =>
 
 export const keepCheck: Command = {
   name: "keep check",
-  summary: "verify the keep rules: every file and line, and the flags",
-  doc: "Reads what a pass would read, without any runtime, so it can stand in the pipeline that makes a node image. Exit 2 where something is wrong: then no image would be removed. Each problem names its file and line.",
+  summary: "verify the keep rules in files and flags",
+  doc: "Reads what a pass would read and needs no runtime, so it can run in the pipeline that builds a node image. Exits 2 if the rules are invalid (then no image would be removed); each problem names its file and line.",
   operands: [],
   options: [],
   json: true,
@@ -163,8 +163,8 @@ export const keepCheck: Command = {
 };
 
 function verdict({ rules }: KeepRulesReport): string {
-  if (rules.length === 0) return "There are no keep rules, and nothing is wrong.";
+  if (rules.length === 0) return "No keep rules found.";
   const places = new Set(rules.map(({ rule }) => rule.source.replace(/:\d+$/, "")));
   const from = Array.from(places, (place) => clean(place));
-  return `${counted(rules.length, "keep rule")} in ${from.join(", ")}: all of them are valid.`;
+  return `${counted(rules.length, "keep rule")} in ${from.join(", ")}: all valid.`;
 }

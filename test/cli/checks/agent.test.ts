@@ -25,13 +25,13 @@ const well = {
 };
 
 test.each<[string, object | string, string, string]>([
-  ["that is well", well, "ok", "it runs (process 7, version 1.2.3)"],
+  ["that is well", well, "ok", "running (process 7, version 1.2.3)"],
   ["that runs dry", { ...well, dryRun: true }, "ok", ", as a dry run"],
   [
     "whose runtime is away",
     { ...well, runtimeError: "no socket" },
     "failed",
-    "the runtime does not answer it: no socket",
+    "the runtime does not answer: no socket",
   ],
   [
     "whose configuration was refused",
@@ -39,10 +39,10 @@ test.each<[string, object | string, string, string]>([
     "failed",
     "a changed configuration was refused: crigc.yaml:3: x",
   ],
-  ["of another version", { ...well, version: "1.2.2" }, "warning", "this is version 1.2.3"],
-  ["that is none: no JSON", "hello", "failed", "no crigc"],
-  ["that is none: another document", { kind: "Plan" }, "failed", "no crigc"],
-  ["that is none: null", "null", "failed", "no crigc"],
+  ["of another version", { ...well, version: "1.2.2" }, "warning", "this crigc is version 1.2.3"],
+  ["that is none: no JSON", "hello", "failed", "another program answers"],
+  ["that is none: another document", { kind: "Plan" }, "failed", "another program answers"],
+  ["that is none: null", "null", "failed", "another program answers"],
 ])("an agent %s", (_what, document, result, message) => {
   expect(check(document)).toMatchObject({ result, message: expect.stringContaining(message) });
 });
@@ -50,6 +50,6 @@ test.each<[string, object | string, string, string]>([
 test("no agent is a warning, for gc may be run by a timer", () => {
   expect(agentCheck({ kind: "none", why: "there is no such socket" }, "1.2.3")).toMatchObject({
     result: "warning",
-    message: "nothing is collected but by crigc gc: there is no such socket",
+    message: "no agent answers; only crigc gc removes anything (there is no such socket)",
   });
 });

@@ -24,7 +24,7 @@ const present: Extract<DirectoryFact, { kind: "present" }> = {
 
 describe("a directory", () => {
   test.each<[string, DirectoryFact, string, string]>([
-    ["with room", present, "ok", "/var/lib/crigc can be written and has 1.0 GiB left"],
+    ["with room", present, "ok", "/var/lib/crigc is writable, 1.0 GiB left"],
     [
       "that is read-only",
       { ...present, writable: false },
@@ -35,27 +35,27 @@ describe("a directory", () => {
       "on a full disk",
       { ...present, availableBytes: 4096n },
       "warning",
-      "/var/lib/crigc has only 4.0 KiB left",
+      "/var/lib/crigc is nearly full (4.0 KiB left)",
     ],
     [
       "without inodes",
       { ...present, inodesFree: 0n },
       "warning",
-      "/var/lib/crigc has no inode left",
+      "/var/lib/crigc has no inodes left",
     ],
-    [
-      "without a limit of inodes",
-      { ...present, inodes: 0n, inodesFree: 0n },
-      "ok",
-      "can be written",
-    ],
+    ["without a limit of inodes", { ...present, inodes: 0n, inodesFree: 0n }, "ok", "is writable"],
     [
       "that can be made",
       { kind: "absent", creatable: true },
       "ok",
-      "is not there yet, and can be made",
+      "does not exist yet; crigc will create it",
     ],
-    ["that cannot be made", { kind: "absent", creatable: false }, "failed", "and cannot be made"],
+    [
+      "that cannot be made",
+      { kind: "absent", creatable: false },
+      "failed",
+      "and cannot be created",
+    ],
     [
       "that is a file",
       { kind: "failed", message: "it is no directory" },
@@ -112,7 +112,7 @@ test("notices of the state directory are warnings", () => {
   });
   expect(ledgerCheck(aLedger(), []).result).toBe("ok");
   expect(ledgerCheck({ ...emptyLedger, uptime: duration(0n) }, []).message).toContain(
-    "nothing is remembered yet",
+    "empty: every image counts as new",
   );
 });
 

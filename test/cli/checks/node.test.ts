@@ -109,8 +109,8 @@ describe("owners", () => {
       name: "owners",
       result: "warning",
       message:
-        "everything on the node is foreign: none of its 1 container and 1 sandbox was made by Kubernetes, so all of them are left alone and only images are collected",
-      advice: "set --collect-foreign if crigc is to collect the dead ones",
+        "everything on the node is foreign: none of its 1 container and 1 sandbox was created by Kubernetes, so only images are collected",
+      advice: "set --collect-foreign to collect dead ones",
     });
   });
 
@@ -119,7 +119,7 @@ describe("owners", () => {
     const containers = [...(calm.containers ?? []), other];
     expect(checks({ containers }).get("owners")).toMatchObject({
       result: "ok",
-      message: "1 container and 0 sandboxes were not made by Kubernetes, and are left alone",
+      message: "1 container and 0 sandboxes not created by Kubernetes; they are left alone",
     });
   });
 
@@ -165,7 +165,7 @@ test("the pod logs are counted, with what is no pod's", () => {
     sizeBytes: null,
   };
   expect(checks({ logs }).get("pod-logs")?.message).toBe(
-    "/var/log/pods has the logs of 1 pod; 1 entry is no pod's and left alone",
+    "/var/log/pods has the logs of 1 pod; 1 other entry left alone",
   );
 });
 
@@ -185,19 +185,19 @@ describe("keep rules", () => {
   });
 
   test.each<[string, KeepRules, string, string]>([
-    ["none", rules(), "ok", "there are none"],
-    ["that keep something", rules("registry.example/app"), "ok", "1 rule is valid"],
+    ["none", rules(), "ok", "none"],
+    ["that keep something", rules("registry.example/app"), "ok", "1 valid rule"],
     [
       "of which one keeps nothing",
       rules("registry.example/app", "gone"),
       "warning",
-      "2 rules are valid, and 1 of them keeps nothing on this node",
+      "2 valid rules, 1 of which matches nothing on this node",
     ],
     [
       "that are wrong",
       { ...rules(), problems: [{ source: "a.list:3", message: "it is no name" }] },
       "failed",
-      "they are invalid, so no image is removed: a.list:3: it is no name",
+      "invalid, so no image is removed: a.list:3: it is no name",
     ],
   ])("%s", (_what, keep, result, message) => {
     expect(keepCheckOf(keep, [app])).toMatchObject({ result, message });

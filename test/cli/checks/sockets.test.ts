@@ -36,9 +36,9 @@ test.each<[string, readonly SocketFact[], string | null, string, string]>([
     [answering(A), answering(B, "cri-o")],
     null,
     "failed",
-    `several runtimes answer, so run and gc refuse: ${A} answers (containerd 1.7.24) and ${B} answers (cri-o 1.7.24)`,
+    `several runtimes answer, so run and gc refuse to run: ${A} answers (containerd 1.7.24) and ${B} answers (cri-o 1.7.24)`,
   ],
-  ["no socket at all", [], null, "failed", "no runtime has a socket at a well-known place"],
+  ["no socket at all", [], null, "failed", "none of the known sockets exists"],
   [
     "one that may not be opened",
     [silent(A)],
@@ -58,7 +58,7 @@ test.each<[string, readonly SocketFact[], string | null, string, string]>([
     [answering(A), answering(B)],
     A,
     "ok",
-    `${A} answers (containerd 1.7.24), as configured; beside it ${B} answers (containerd 1.7.24)`,
+    `${A} answers (containerd 1.7.24), as configured; also ${B} answers (containerd 1.7.24)`,
   ],
   [
     "another instead of the configured one",

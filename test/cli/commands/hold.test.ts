@@ -45,7 +45,7 @@ describe("hold", () => {
     expect(set).toEqual([{ length: minutes(90), reason: "disk swap" }]);
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(stdout).toBe(
-      "Collection is on hold for 1h30m, until 2026-01-15T13:30:00Z (disk swap); crigc release ends it.\n",
+      "Garbage collection is on hold for 1h30m, until 2026-01-15T13:30:00Z (disk swap); crigc release ends it.\n",
     );
   });
 
@@ -63,14 +63,13 @@ describe("hold", () => {
   });
 
   test.each([
-    ["0s", '"0s" is not above zero'],
-    ["forever", '"forever" is no duration'],
-    ["30", '"30" is no duration'],
-    ["2d", '"2d" is no duration'],
+    ["0s", 'invalid duration "0s": use 90m, 2h30m or 1d, above zero'],
+    ["forever", 'invalid duration "forever"'],
+    ["30", 'invalid duration "30": use 90m'],
   ])("refuses %s, and holds nothing", async (text, words) => {
     const { code, stderr, set } = await run(["hold", text]);
     expect({ code, set }).toEqual({ code: 2, set: [] });
-    expect(stderr).toContain(`crigc hold: ${words}; expected how long to hold`);
+    expect(stderr).toContain(`crigc hold: ${words}`);
   });
 
   test("refuses to hold without an end", async () => {
@@ -82,7 +81,7 @@ describe("hold", () => {
   test("says where the hold lies if it does not outlive a reboot", async () => {
     const { code, stderr } = await run(["hold", "1h"], { path: "/run/crigc/hold.json" });
     expect(code).toBe(0);
-    expect(stderr).toContain("the hold lies in /run/crigc/hold.json and ends with a reboot");
+    expect(stderr).toContain("the hold is stored in /run/crigc/hold.json and ends with a reboot");
   });
 
   test("fails where it can be written nowhere", async () => {
@@ -102,17 +101,17 @@ describe("release", () => {
   };
 
   test.each<[string, Places, string]>([
-    ["none", {}, "There was no hold.\n"],
+    ["none", {}, "No hold found.\n"],
     [
       "one that lasts",
       { state: held },
-      "The hold is over: it would have lasted until 2026-01-15T12:30:00Z (disk swap).\n",
+      "Hold ended: it would have lasted until 2026-01-15T12:30:00Z (disk swap).\n",
     ],
-    ["one that was over", { found: true }, "The hold was over already.\n"],
+    ["one that was over", { found: true }, "The hold had expired.\n"],
     [
       "one that cannot be read",
       { state: { ...held, until: null, reason: "it cannot be understood" } },
-      "The hold is over: it cannot be understood.\n",
+      "Hold ended: it cannot be understood.\n",
     ],
   ])("of %s", async (_what, places, words) => {
     const { code, stdout, released } = await run(["release"], places);

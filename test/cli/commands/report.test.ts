@@ -36,7 +36,7 @@ describe("report", () => {
 
   test("writes one page of the node into the file", async () => {
     const { code, stdout, written } = await report(["--html", "/tmp/r.html"]);
-    expect({ code, stdout }).toEqual({ code: 0, stdout: "The report is in /tmp/r.html.\n" });
+    expect({ code, stdout }).toEqual({ code: 0, stdout: "Report written to /tmp/r.html.\n" });
     const page = written.get("/tmp/r.html") ?? "";
     expect(page).toStartWith("<!doctype html>");
     expect(page).toContain("<strong>registry.example/<wbr />app:v1</strong>");
@@ -55,12 +55,12 @@ describe("report", () => {
       throw new RuntimeError("absent", "there is no socket");
     });
     expect(code).toBe(3);
-    expect(stderr).toBe("crigc: the node is not in the report: there is no socket\n");
+    expect(stderr).toBe("crigc: the report does not include the node: there is no socket\n");
     expect(written.get("/r")).toContain("The node could not be read:</strong> there is no socket");
   });
 
   test.each([
-    [[], "--html is missing; expected --html FILE"],
+    [[], "missing --html FILE"],
     [["--html", ""], "--html: empty value"],
     [["--html", "/r", "--since", "2030-01-01"], '"2030-01-01" is not in the past'],
   ])("refuses %j", async (words, message) => {

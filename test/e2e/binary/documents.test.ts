@@ -31,6 +31,9 @@ const documents: readonly (readonly [kind: string, words: readonly string[]])[] 
   ["Explanation", ["explain", "web", "-o", "json"]],
   ["Explanation", ["explain", "old-pod", "-o", "json"]],
   ["ImageList", ["images", "-o", "json"]],
+  ["DiskUsage", ["df", "-o", "json"]],
+  ["GcReport", ["rm", imageIdOf("used"), "-o", "json"]],
+  ["KeepRules", ["keep", "test", "r.example/*", "-o", "json"]],
   ["History", ["history", "-o", "json"]],
   ["Audit", ["audit", "-o", "json"]],
   ["Snapshot", ["snapshot"]],
@@ -60,7 +63,7 @@ test("every command that has no JSON says so, instead of answering a program in 
     const [command = "", ...rest] = [...name.split(" "), ...words];
     const { exitCode, stdout, stderr } = await it.crigc(command, ...rest, "-o", "json");
     expect({ name, exitCode, stdout }).toEqual({ name, exitCode: 2, stdout: "" });
-    expect(stderr).toContain(`${name} writes text only`);
+    expect(stderr).toContain(`${name} prints text only`);
   }
 });
 

@@ -23,12 +23,12 @@ describe("hold", () => {
     await using it = await startNode({ node, flags });
     const held = await it.crigc("hold", "1h", "--reason", "upgrade");
     expect(held).toMatchObject({ exitCode: 0, stderr: "" });
-    expect(held.stdout).toMatch(/^Collection is on hold for 1h, until .*Z \(upgrade\); /);
+    expect(held.stdout).toMatch(/^Garbage collection is on hold for 1h, until .*Z \(upgrade\); /);
     const stopped = await it.crigc("gc", "--all-unused");
     expect(stopped.exitCode).toBe(7);
     expect(stopped.stdout).toContain("upgrade");
     expect(it.changes()).toEqual([]);
-    expect((await it.crigc("release")).stdout).toContain("The hold is over: it would have lasted");
+    expect((await it.crigc("release")).stdout).toContain("Hold ended: it would have lasted");
     expect(await it.crigc("gc", "--all-unused")).toMatchObject({ exitCode: 0 });
     expect(it.removedImages()).toHaveLength(2);
   });
@@ -90,7 +90,7 @@ describe("keep baseline", () => {
     const list = join(it.keepDir, "baseline.list");
     const empty = await it.crigc("keep", "baseline", "--once");
     expect(empty).toMatchObject({ exitCode: 3, stdout: "" });
-    expect(empty.stderr).toContain("no image is listed");
+    expect(empty.stderr).toContain("lists no image");
     expect(existsSync(list)).toBeFalse();
     it.runtime.node.addImage(unused);
     expect(await it.crigc("keep", "baseline", "--once")).toMatchObject({ exitCode: 0 });

@@ -98,7 +98,11 @@ describe("a Debian that is not running", () => {
   test("a second installation changes nothing, one with --baseline adds its drop-in, which verifies too", async () => {
     const now = treeOf(root);
     const again = await crigc("install", `--root=${root}`);
-    expect(again).toEqual({ exitCode: 0, stdout: "everything is in place already\n", stderr: "" });
+    expect(again).toEqual({
+      exitCode: 0,
+      stdout: "already installed; nothing to do\n",
+      stderr: "",
+    });
     expect(changesOf(now, treeOf(root))).toEqual({});
     await crigc("install", `--root=${root}`, "--baseline");
     const verified = await inside("systemd-analyze", "verify", "/etc/systemd/system/crigc.service");
