@@ -11,11 +11,14 @@ export function readPodList(body: string): readonly PodRecordSeen[] {
   // The kubelet writes null where it has no pods.
   const items = list["items"] ?? ("items" in list ? [] : null);
   if (!Array.isArray(items)) throw noPodList("it has no list of items");
-  return items.flatMap((item, index) => podFrom(item, index));
+  const pods = items.map((item, index) => podFrom(item, index));
+  const own = new Set(pods.map(([{ uid }]) => uid));
+  // What a pod says of another that is listed itself, anybody may have written.
+  return pods.flatMap(([pod, ...others]) => [pod, ...others.filter(({ uid }) => !own.has(uid))]);
 }
 
 /** A static pod is known by its own UID and by that of its mirror: either may be on a container's label. */
-function podFrom(item: unknown, index: number): readonly PodRecordSeen[] {
+function podFrom(item: unknown, index: number): readonly [PodRecordSeen, ...PodRecordSeen[]] {
   const pod = fields(item);
   const metadata = fields(pod?.["metadata"]);
   const uid = metadata?.["uid"];
@@ -25,20 +28,24 @@ function podFrom(item: unknown, index: number): readonly PodRecordSeen[] {
   const status = fields(pod["status"]) ?? {};
   const failed = status["phase"] === "Failed";
   const annotations = fields(metadata?.["annotations"]) ?? {};
-  const seen = {
-    finished: failed || status["phase"] === "Succeeded",
-    evicted: failed && status["reason"] === "Evicted",
-    images: podImages(pod),
-  };
+  const images = podImages(pod);
   const others = staticUids
     .map((key) => annotations[key])
     .filter((other) => typeof other === "string" && other !== "" && other !== uid);
   return [
-    { uid: podUid(uid), origin: originOf(annotations["kubernetes.io/config.source"]), ...seen },
-    ...new Set(others).values().map((other) => ({
+    {
+      uid: podUid(uid),
+      origin: originOf(annotations["kubernetes.io/config.source"]),
+      finished: failed || status["phase"] === "Succeeded",
+      evicted: failed && status["reason"] === "Evicted",
+      images,
+    },
+    ...[...new Set(others)].map((other): PodRecordSeen => ({
       uid: podUid(String(other)),
-      origin: "static" as const,
-      ...seen,
+      origin: "static",
+      finished: false,
+      evicted: false,
+      images,
     })),
   ];
 }

@@ -46,8 +46,9 @@ export function rememberPods(
     const before = previous.get(uid);
     // A pass in which the source cannot be believed interrupts the row.
     const absent = source !== null && source !== "cri" && !known.has(uid) && !living.has(uid);
-    // One that was never here is not dead while the kubelet lists it.
-    const dead = !living.has(uid) && (here.has(uid) || !listed.has(uid));
+    // One that was never here is dead only where the kubelet answers and does not list it.
+    const dead =
+      !living.has(uid) && (here.has(uid) || (view.pods.kind === "ready" && !listed.has(uid)));
     const origin = listed.get(uid) ?? before?.origin ?? null;
     const pending = origin === "pending" || (origin === "api" && before?.origin !== "api");
     next.set(uid, {

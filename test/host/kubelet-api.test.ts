@@ -116,6 +116,33 @@ describe("the kubelet's list of pods", () => {
     ]);
   });
 
+  test("believes no pod's annotations about another pod: it is listed itself, or it is only known", async () => {
+    const forged = (uid: string) => ({
+      annotations: {
+        "kubernetes.io/config.source": "api",
+        "kubernetes.io/config.mirror": uid,
+      },
+      status: { phase: "Failed", reason: "Evicted" },
+    });
+    kubelet.answer = {
+      kind: "pods",
+      pods: [
+        aPod("uid-victim", { annotations: { "kubernetes.io/config.source": "api" } }),
+        aPod("uid-x", forged("uid-victim")),
+        aPod("uid-y", forged("uid-unlisted")),
+      ],
+    };
+    const pods = await kubeletPods(options, signal);
+    expect(
+      pods.map(({ uid, origin, finished, evicted }) => [String(uid), origin, finished, evicted]),
+    ).toEqual([
+      ["uid-victim", "api", false, false],
+      ["uid-x", "api", true, true],
+      ["uid-y", "api", true, true],
+      ["uid-unlisted", "static", false, false],
+    ]);
+  });
+
   test("is joined with the directories of pods that it does not name", async () => {
     const root = join(directory, "another-root");
     for (const uid of ["uid-a", "uid-b"]) mkdirSync(join(root, "pods", uid), { recursive: true });

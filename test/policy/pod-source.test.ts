@@ -143,6 +143,20 @@ describe("a node whose last pod of the API server was deleted", () => {
     expect(rememberPods(records, at(cleared, hours(25))).has(podUid("uid-p"))).toBe(false);
   });
 
+  test("does not count the time in which the kubelet did not answer", () => {
+    const pending = viewOf(
+      { sandboxes: [staticPod] },
+      list(seen(HASH, "static"), seen("uid-p", "api")),
+    );
+    const silent = viewOf(
+      { sandboxes: [staticPod] },
+      { kind: "failed", source: "kubelet-api", message: "connection refused" },
+    );
+    const views = [pending, silent, at(silent, hours(30)), at(cleared, hours(31))];
+    expect(after(...views).judgement.state.kind).toBe("not-ready");
+    expect(after(...views, at(cleared, hours(55))).judgement.state.kind).toBe("ready");
+  });
+
   test("is not held up by logs that a deleted pod left", () => {
     const logs = { ...noLogs, podLogs: [{ entry: "default_c_uid-c", uid: podUid("uid-c") }] };
     const view = viewOf({ sandboxes: [staticPod], logs }, alone);
