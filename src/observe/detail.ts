@@ -4,7 +4,7 @@ import { messageOf, RuntimeError } from "../model/errors.ts";
 import type { ContainerId, SandboxId } from "../model/ids.ts";
 import type { Ledger } from "../model/ledger.ts";
 import type { RuntimeReader } from "../model/ports.ts";
-import type { Container, ImageVolumes, Sandbox } from "../model/snapshot.ts";
+import type { Container, ImageVolumes, Sandbox, Snapshot } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";
 import { mapBounded } from "./concurrency.ts";
 
@@ -29,9 +29,37 @@ export interface DetailNeed {
 
 /** What is already known: the ledger's records, or an earlier snapshot of the same pass. */
 export interface DetailKnowledge {
-  readonly containers: Ledger["containers"];
-  readonly sandboxImages: Ledger["sandboxImages"];
+  /** `null`: not known. */
+  readonly volumesOf: (id: ContainerId) => ImageVolumes | null;
+  readonly endOf: (id: ContainerId) => Instant | null;
+  readonly sandboxImages: ReadonlyMap<SandboxId, string>;
 }
+
+export const knowledgeOfLedger = (ledger: Ledger): DetailKnowledge => ({
+  volumesOf: (id) => {
+    const references = ledger.containers.get(id)?.imageVolumes ?? null;
+    return references === null ? null : knownVolumes(references);
+  },
+  endOf: (id) => ledger.containers.get(id)?.finishedAt ?? null,
+  sandboxImages: ledger.sandboxImages,
+});
+
+/** The ends are those of the pass: a look in the middle of it needs none. */
+export const knowledgeOfSnapshot = (snapshot: Snapshot): DetailKnowledge => ({
+  volumesOf: (id) => {
+    const volumes = snapshot.imageVolumes.get(id);
+    return volumes?.kind === "known" ? volumes : null;
+  },
+  endOf: () => null,
+  sandboxImages: snapshot.sandboxImages,
+});
+
+/** Nearly every container has none: one object for all of them. */
+const NO_VOLUMES: ImageVolumes = { kind: "known", references: [] };
+const UNSUPPORTED: ImageVolumes = { kind: "unsupported" };
+
+const knownVolumes = (references: readonly string[]): ImageVolumes =>
+  references.length === 0 ? NO_VOLUMES : { kind: "known", references };
 
 /** Asks the runtime for the containers of which something needed is not known yet. A failed call leaves that container unknown. */
 export async function readContainerDetails(
@@ -49,13 +77,11 @@ export async function readContainerDetails(
   // By ID: a container that events announced stands there once for each reference that it names.
   const toAsk = new Map<ContainerId, Container>();
   for (const container of input.containers) {
-    const record = known.containers.get(container.id);
-    const volumesKnown = record?.imageVolumes ?? null;
-    if (volumesKnown !== null)
-      volumes.set(container.id, { kind: "known", references: volumesKnown });
-    else if (!need.volumes) volumes.set(container.id, { kind: "unsupported" });
-    const endKnown = record?.finishedAt ?? null;
-    if (endKnown !== null && container.state === "exited") ends.set(container.id, endKnown);
+    const volumesKnown = known.volumesOf(container.id);
+    if (volumesKnown !== null) volumes.set(container.id, volumesKnown);
+    else if (!need.volumes) volumes.set(container.id, UNSUPPORTED);
+    const endKnown = container.state === "exited" ? known.endOf(container.id) : null;
+    if (endKnown !== null) ends.set(container.id, endKnown);
     const endMissing = need.ends && container.state === "exited" && endKnown === null;
     if ((need.volumes && volumesKnown === null) || endMissing) toAsk.set(container.id, container);
   }
@@ -68,7 +94,7 @@ export async function readContainerDetails(
         volumes.set(container.id, { kind: "gone" });
         return;
       }
-      volumes.set(container.id, { kind: "known", references: detail.imageVolumes });
+      volumes.set(container.id, knownVolumes(detail.imageVolumes));
       if (container.state === "exited" && detail.finishedAt !== null)
         ends.set(container.id, detail.finishedAt);
     } catch (thrown) {

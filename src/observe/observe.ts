@@ -4,11 +4,23 @@ import { messageOf } from "../model/errors.ts";
 import type { ImageId } from "../model/ids.ts";
 import type { Ledger } from "../model/ledger.ts";
 import type { DiskReader, HostReader, RuntimeReader } from "../model/ports.ts";
-import type { Container, ImageOrigin, Resolution, Snapshot } from "../model/snapshot.ts";
+import type {
+  Container,
+  Image,
+  ImageOrigin,
+  Resolution,
+  Sandbox,
+  Snapshot,
+} from "../model/snapshot.ts";
 import { imageVolumesSupported } from "../policy/image-volumes.ts";
 import { referencesToResolve } from "../policy/usage.ts";
 import { mapBounded } from "./concurrency.ts";
-import { readContainerDetails, readSandboxImages } from "./detail.ts";
+import {
+  knowledgeOfLedger,
+  knowledgeOfSnapshot,
+  readContainerDetails,
+  readSandboxImages,
+} from "./detail.ts";
 import { readOrigins } from "./origins.ts";
 
 export interface ObservePorts {
@@ -43,24 +55,23 @@ export async function observe(
 ): Promise<Snapshot> {
   const { runtime, disk, host } = ports;
   const clocks = host.clocks();
-  const [info, images, listed, sandboxes, reported, logs, keep] = await Promise.all([
+  const [info, lists, reported, logs, keep] = await Promise.all([
     runtime.info(signal),
-    runtime.listImages(signal),
-    runtime.listContainers(signal),
-    runtime.listSandboxes(signal),
+    readLists(runtime, signal),
     runtime.reportedFilesystems(signal),
     request.logs ? host.logs() : Promise.resolve(null),
     host.keepRules(request.ledger.keepDirectories),
   ]);
+  const { images, listed, sandboxes } = lists;
   const containers = withAnnounced(listed, request.announced ?? []);
   const need = { volumes: imageVolumesSupported(info), ends: request.needEnds };
-  const known = request.ledger;
+  const known = knowledgeOfLedger(request.ledger);
   const [details, sandboxImages, filesystems, origins] = await Promise.all([
     readContainerDetails(runtime, { containers, known, need }, signal),
     readSandboxImages(runtime, { sandboxes, known }, signal),
     disk.filesystems(reported),
     request.origins
-      ? readOrigins(runtime, { images, known: known.origins }, signal)
+      ? readOrigins(runtime, { images, known: request.ledger.origins }, signal)
       : new Map<ImageId, ImageOrigin>(),
   ]);
   const pods = await host.pods(signal);
@@ -90,7 +101,7 @@ export async function observe(
 /**
  * Lists again what can have changed since `previous`, within one pass: images, containers, sandboxes, and what they refer to.
  * Disks, logs, pods and keep rules are those of the pass, and so are its clocks: nothing grows old while a pass runs.
- * Containers come last, because they are what the freshness of a look is about; `announced` is read when they were listed.
+ * `announced` is read when the containers were listed.
  */
 export async function refresh(
   ports: Pick<ObservePorts, "runtime" | "host">,
@@ -99,14 +110,10 @@ export async function refresh(
 ): Promise<Snapshot> {
   const { runtime, host } = ports;
   const { previous } = input;
-  const [images, sandboxes] = await Promise.all([
-    runtime.listImages(signal),
-    runtime.listSandboxes(signal),
-  ]);
-  const listed = await runtime.listContainers(signal);
+  const { images, listed, sandboxes } = await readLists(runtime, signal);
   const observedAt = host.clocks().wall;
   const containers = withAnnounced(listed, input.announced());
-  const known = knowledgeOf(previous);
+  const known = knowledgeOfSnapshot(previous);
   const need = { volumes: imageVolumesSupported(previous.runtime), ends: false };
   const [details, sandboxImages] = await Promise.all([
     readContainerDetails(runtime, { containers, known, need }, signal),
@@ -125,6 +132,24 @@ export async function refresh(
   return { ...previous, ...facts, observedAt, resolutions };
 }
 
+/**
+ * One after another: the answers of a large node take more memory than anything else, and a runtime answers them no faster
+ * at once. Containers come last, because they are what the freshness of a look is about.
+ */
+async function readLists(
+  runtime: RuntimeReader,
+  signal: AbortSignal,
+): Promise<{
+  readonly images: readonly Image[];
+  readonly listed: readonly Container[];
+  readonly sandboxes: readonly Sandbox[];
+}> {
+  const images = await runtime.listImages(signal);
+  const sandboxes = await runtime.listSandboxes(signal);
+  const listed = await runtime.listContainers(signal);
+  return { images, listed, sandboxes };
+}
+
 /** Announced containers only add uses: one that the list knows is taken from the list. */
 function withAnnounced(
   listed: readonly Container[],
@@ -133,18 +158,6 @@ function withAnnounced(
   if (announced.length === 0) return listed;
   const ids = new Set(listed.map((container) => container.id));
   return [...listed, ...announced.filter((container) => !ids.has(container.id))];
-}
-
-function knowledgeOf(snapshot: Snapshot): Pick<Ledger, "containers" | "sandboxImages"> {
-  const containers = new Map<
-    Container["id"],
-    { imageVolumes: readonly string[] | null; finishedAt: null }
-  >();
-  for (const [id, volumes] of snapshot.imageVolumes) {
-    if (volumes.kind === "known")
-      containers.set(id, { imageVolumes: volumes.references, finishedAt: null });
-  }
-  return { containers, sandboxImages: snapshot.sandboxImages };
 }
 
 async function resolveReferences(

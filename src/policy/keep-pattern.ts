@@ -1,6 +1,5 @@
 /** One keep pattern: how it is written, and which images it names. */
 import type { Image } from "../model/snapshot.ts";
-import { byObject } from "./by-object.ts";
 import { compileGlob, type Glob, globMatches } from "./glob.ts";
 import { normaliseRepository, parseReference, splitReference, wholeDigest } from "./reference.ts";
 
@@ -60,7 +59,15 @@ export interface ImageName {
   readonly digest: string | null;
 }
 
-export const imageNames: (image: Image) => ImageNames = byObject((image) => {
+let last: { readonly image: Image; readonly names: ImageNames } | null = null;
+
+/** The last answer is remembered, for rules that ask one after another; of a whole node's they would take 1 kB each. */
+export function imageNames(image: Image): ImageNames {
+  if (last?.image !== image) last = { image, names: namesIn(image) };
+  return last.names;
+}
+
+function namesIn(image: Image): ImageNames {
   const names: ImageName[] = [];
   const id = wholeDigest(image.id);
   const digests = id === null ? [] : [{ digest: id, text: image.id as string }];
@@ -73,7 +80,7 @@ export const imageNames: (image: Image) => ImageNames = byObject((image) => {
     names.push({ text, repository, listedRepository: splitReference(text).name, tag, digest });
   }
   return { names, digests };
-});
+}
 
 function parseNamePattern(text: string): ParsedPattern {
   const { name, tag, digest } = splitReference(text);

@@ -49,12 +49,12 @@ const NONE: ReadonlySet<ContainerId> = new Set();
 const wholeUsage = byObject((facts: UsageFacts) => judgeUsage(facts, NONE));
 
 function judgeUsage(facts: UsageFacts, without: ReadonlySet<ContainerId>): Usage {
-  const index = indexImages(facts.images);
-  const resolved = new Map<string, Resolved>();
   const users = new Map<ImageId, ImageUser[]>();
   const unknown: Unknown[] = [];
+  const index = indexImages(facts.images);
+  const judging = { facts, index, resolved: new Map(), possible: new Map(), unknown };
   forEachClaim(facts, without, (claim) => {
-    for (const id of imagesOf(claim, { facts, index, resolved, unknown })) {
+    for (const id of listedAlone(claim.references, index) ?? imagesOf(claim, judging)) {
       const those = users.get(id);
       if (those === undefined) users.set(id, [claim.user]);
       else those.push(claim.user);
@@ -63,6 +63,13 @@ function judgeUsage(facts: UsageFacts, without: ReadonlySet<ContainerId>): Usage
   unknown.push(...unknownVolumes(facts, without), ...unreadManifests(facts));
   return { users, unknown };
 }
+
+/** What nearly every claim says: one name of an image as it is listed. */
+const listedAlone = (
+  references: readonly string[],
+  { byText }: ImageIndex,
+): readonly ImageId[] | undefined =>
+  references.length === 1 ? byText.get(references[0] ?? "") : undefined;
 
 /** Names by which observation asks `ImageStatus`, sorted: full names of those that no listed image carries. */
 export function referencesToResolve(facts: Omit<UsageFacts, "resolutions">): readonly string[] {
@@ -80,7 +87,7 @@ export function referencesToResolve(facts: Omit<UsageFacts, "resolutions">): rea
 /** One user with all the words by which it names its image. */
 interface Claim {
   readonly user: ImageUser;
-  readonly subject: string;
+  readonly subject: () => string;
   readonly references: readonly string[];
   /** A container certainly has an image; a sandbox may have none. */
   readonly mustResolve: boolean;
@@ -113,25 +120,25 @@ function forEachClaim(
     for (const image of new Set(images)) if (image !== "") visit(podClaim(uid, image));
 }
 
-const containerClaim: (container: Container) => Claim = byObject((container) => {
-  const { id, name, podName, state } = container;
-  const words = new Set([container.imageId, container.imageRef, container.imageName]);
-  words.delete("");
+function containerClaim(container: Container): Claim {
+  const { id, name, podName, state, imageId, imageRef, imageName } = container;
+  const references = imageId === "" ? [] : [imageId];
+  if (imageRef !== "" && imageRef !== imageId) references.push(imageRef);
+  if (imageName !== "" && imageName !== imageRef && imageName !== imageId)
+    references.push(imageName);
   return {
     user: { kind: "container", id, name, podName, state },
-    get subject() {
-      return subjectOf(container);
-    },
-    references: [...words],
+    subject: () => subjectOf(container),
+    references,
     mustResolve: true,
   };
-});
+}
 
 function volumeClaim(container: Container, reference: string): Claim {
   const { id, name, podName } = container;
   return {
     user: { kind: "image-volume", id, name, podName },
-    subject: `image volume of ${subjectOf(container)}`,
+    subject: () => `image volume of ${subjectOf(container)}`,
     references: [reference],
     mustResolve: true,
   };
@@ -139,14 +146,14 @@ function volumeClaim(container: Container, reference: string): Claim {
 
 const sandboxClaim = (id: SandboxId, reference: string): Claim => ({
   user: { kind: "sandbox", id },
-  subject: `sandbox ${id}`,
+  subject: () => `sandbox ${id}`,
   references: [reference],
   mustResolve: false,
 });
 
 const podClaim = (uid: PodUid, image: string): Claim => ({
   user: { kind: "pod-spec", uid },
-  subject: `pod ${uid}`,
+  subject: () => `pod ${uid}`,
   references: [image],
   mustResolve: false,
 });
@@ -163,29 +170,43 @@ interface Judging {
   readonly index: ImageIndex;
   /** What was resolved before: many claims name the same image. */
   readonly resolved: Map<string, Resolved>;
+  readonly possible: Map<Resolved, ReadonlySet<ImageId>>;
   /** What could not be told is added here. */
   readonly unknown: Unknown[];
 }
 
 /** The images that a claim uses. */
 function imagesOf(claim: Claim, judging: Judging): Iterable<ImageId> {
-  const { facts, unknown } = judging;
+  const { unknown } = judging;
   const resolved = claim.references.map((reference) => resolve(reference, judging));
   const isPod = claim.user.kind === "pod-spec" || claim.user.kind === "static-pod";
   for (const { message } of resolved)
-    if (message !== null && !isPod) unknown.push({ subject: claim.subject, message });
+    if (message !== null && !isPod) unknown.push({ subject: claim.subject(), message });
   // Every word for the image is missing or none that a runtime could be asked about.
   if (claim.mustResolve && resolved.every(({ kind }) => kind === "unusable"))
-    unknown.push({ subject: claim.subject, message: "names no image that can be looked up" });
+    unknown.push({ subject: claim.subject(), message: "names no image that can be looked up" });
   const [first] = resolved;
   if (first !== undefined && resolved.every(({ ids }) => ids === first.ids || ids.length === 0)) {
     if (first.ids.length > 0) return first.ids;
   }
   const found = new Set(resolved.flatMap(({ ids }) => ids));
   if (found.size > 0) return found;
-  return resolved.flatMap(({ reference, message }) => [
-    ...possibleImages(facts.images, reference, { failed: message !== null, mayBeId: !isPod }),
-  ]);
+  return resolved.flatMap((one) => [...couldMean(one, isPod, judging)]);
+}
+
+/** Of pods and others apart: a pod never writes the beginning of an ID. */
+function couldMean(
+  resolved: Resolved,
+  isPod: boolean,
+  { facts, possible }: Judging,
+): ReadonlySet<ImageId> {
+  const before = isPod ? undefined : possible.get(resolved);
+  if (before !== undefined) return before;
+  const { reference, message } = resolved;
+  const doubt = { failed: message !== null, mayBeId: !isPod };
+  const images = possibleImages(facts.images, reference, doubt);
+  if (!isPod) possible.set(resolved, images);
+  return images;
 }
 
 interface Resolved {

@@ -2,12 +2,17 @@ import { describe, expect, test } from "bun:test";
 
 import { RuntimeError } from "../../src/model/errors.ts";
 import { containerId, sandboxId } from "../../src/model/ids.ts";
+import { emptyLedger } from "../../src/model/ledger.ts";
 import type { RuntimeReader } from "../../src/model/ports.ts";
-import { readContainerDetails, readSandboxImages } from "../../src/observe/detail.ts";
+import {
+  knowledgeOfLedger,
+  readContainerDetails,
+  readSandboxImages,
+} from "../../src/observe/detail.ts";
 import { aContainer, aSandbox } from "../support/build/values.ts";
 
 const { signal } = new AbortController();
-const known = { containers: new Map(), sandboxImages: new Map() };
+const known = knowledgeOfLedger(emptyLedger);
 
 /** Calls are answered with what is given, or after a turn with no answer. */
 function runtimeThat(hangs: boolean) {
