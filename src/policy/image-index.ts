@@ -21,7 +21,7 @@ export const indexImages: (images: readonly Image[]) => ImageIndex = byObject((i
     add(byText, image.id, own);
     for (const text of image.repoTags) add(byText, text, own);
     for (const text of image.repoDigests) add(byText, text, own);
-    forEachNormalForm(image, (form) => add(byNormalForm, form, own));
+    for (const form of otherForms(image)) add(byNormalForm, form, own);
   }
   return { byText, byNormalForm };
 });
@@ -80,21 +80,23 @@ function merged(before: Image, image: Image, pin: "any" | "last"): Image {
   };
 }
 
-/** Those that are not listed as they are; one may come twice. */
-function forEachNormalForm(image: Image, visit: (form: string) => void): void {
+/** Normal forms that are not listed as they are. */
+const otherForms = byObject((image: Image): readonly string[] => {
+  const forms = new Set<string>();
   for (const text of image.repoDigests) {
     const bare = wholeDigest(text);
-    if (bare !== null && bare !== text) visit(bare);
+    if (bare !== null && bare !== text) forms.add(bare);
   }
   const { names, digests } = imageNames(image);
   // Those of names that are none as well, such as `<none>@sha256:…`.
-  for (const { digest, text } of digests) if (digest !== text) visit(digest);
+  for (const { digest, text } of digests) if (digest !== text) forms.add(digest);
   for (const { text, repository, listedRepository, tag, digest } of names) {
     const isNormal = tag !== null && digest === null && repository === listedRepository;
     if (!isNormal && (digest === null || image.repoTags.includes(text)))
-      visit(tagForm(repository, tag));
+      forms.add(tagForm(repository, tag));
   }
-}
+  return [...forms];
+});
 
 /** The most exact first. */
 function normalForms(text: string): readonly string[] {

@@ -23,9 +23,10 @@ export function possibleImages(
 ): ReadonlySet<ImageId> {
   const found = new Set<ImageId>();
   const reference = parseReference(text);
-  if (reference?.kind === "name") {
-    const { name } = splitReference(text);
-    const isShort = reference.repository !== name;
+  const { name } = splitReference(text);
+  const isShort = reference?.kind === "name" && reference.repository !== name;
+  // Of a whole name that the runtime has not, every image that carries it would have been found in the list.
+  if (reference?.kind === "name" && (isShort || failed)) {
     for (const [id, listed] of namesByEnd(images).get(endOf(reference.repository)) ?? []) {
       const { repository, tag, digest } = listed;
       const ends =

@@ -186,7 +186,9 @@ function containerRecords(
     const imageVolumes =
       volumes?.kind === "known" ? volumes.references : (before?.imageVolumes ?? null);
     const finishedAt = snapshot.containerEnds.get(id) ?? before?.finishedAt ?? null;
-    if (imageVolumes !== null || finishedAt !== null) records.set(id, { imageVolumes, finishedAt });
+    if (imageVolumes === null && finishedAt === null) continue;
+    const isSame = before?.imageVolumes === imageVolumes && before.finishedAt === finishedAt;
+    records.set(id, isSame ? before : { imageVolumes, finishedAt });
   }
   return records;
 }

@@ -160,7 +160,7 @@ const podClaim = (uid: PodUid, image: string): Claim => ({
 
 const manifestClaim = ({ path, fault }: Manifest, image: string): Claim => ({
   user: { kind: "static-pod", path, invalid: fault !== null },
-  subject: `static pod ${path}`,
+  subject: () => `static pod ${path}`,
   references: [image],
   mustResolve: false,
 });

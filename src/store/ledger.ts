@@ -96,6 +96,7 @@ export function ledgerChanges(next: Ledger, previous: Ledger): LedgerChanges {
     isSame: (after, before) => {
       const inUse = isLast(after, lastUse);
       if (inUse !== isLast(before, lastUseBefore)) return false;
+      if (after === before) return true;
       return isEqual(after, inUse ? { ...before, ...timesOf(after) } : before);
     },
     document: (image) => imageRow.write(rowImage(image, lastUse)),
