@@ -7,9 +7,18 @@ import { parseArgs } from "node:util";
 
 import { judge } from "./bench-parts/figures.ts";
 import { measureIdle } from "./bench-parts/idle.ts";
+import { LargeBench, type LargeResult } from "./bench-parts/large.ts";
 import { machineLines } from "./bench-parts/machine.ts";
 import { type Command, measureRuns, undisturbed } from "./bench-parts/runs.ts";
-import { figureLines, idleLines, runLines } from "./bench-parts/tables.ts";
+import {
+  agentLines,
+  figureLines,
+  growthLines,
+  idleLines,
+  largeLines,
+  megabytes,
+  runLines,
+} from "./bench-parts/tables.ts";
 import { buildPrograms, NodeUnderTest } from "./bench-parts/world.ts";
 
 const { values } = parseArgs({
@@ -17,11 +26,17 @@ const { values } = parseArgs({
     check: { type: "boolean", default: false },
     rounds: { type: "string", default: "21" },
     "idle-seconds": { type: "string", default: "60" },
+    sizes: { type: "string", default: "100,1000,10000,20000" },
+    soak: { type: "string" },
     executable: { type: "string" },
   },
 });
 const rounds = wholeNumber("rounds", values.rounds);
 const idleSeconds = wholeNumber("idle-seconds", values["idle-seconds"]);
+const sizes = values.sizes.split(",").map((size) => wholeNumber("sizes", size));
+const soakPasses = values.soak === undefined ? null : wholeNumber("soak", values.soak);
+/** At which the agent is watched; the figures to reach are of this size. */
+const agentSize = 10_000;
 
 const scratch = mkdtempSync(join(tmpdir(), "crigc-bench-"));
 const nodes: NodeUnderTest[] = [];
@@ -54,7 +69,32 @@ async function main(): Promise<number> {
   console.log(`\n${idleLines(idle).join("\n")}`);
   const figures = judge({ line: runs.line, plan: runs.plan, idle });
   console.log(`\n${figureLines(figures).join("\n")}`);
+  await measureLarge(programs.crigc);
   return values.check && figures.some(({ missed }) => missed) ? 1 : 0;
+}
+
+async function measureLarge(program: string): Promise<void> {
+  let before: LargeResult | null = null;
+  for (const images of sizes) {
+    const bench = await LargeBench.start({ directory: scratch, program, images });
+    try {
+      const result = await bench.run();
+      console.log(`\n${largeLines(result).join("\n")}`);
+      if (before !== null) console.log(`\n${growthLines(before, result).join("\n")}`);
+      before = result;
+      if (images === agentSize)
+        console.log(`\n${agentLines(images, await bench.agent(idleSeconds)).join("\n")}`);
+      if (soakPasses !== null && images === sizes.at(-1)) {
+        const [early, late] = await bench.soak(soakPasses);
+        const more = ((late / early - 1) * 100).toFixed(1);
+        console.log(
+          `\n${soakPasses} passes of the agent: ${megabytes(early)} after a tenth of them, ${megabytes(late)} at the end (${more} % more)`,
+        );
+      }
+    } finally {
+      await bench.stop();
+    }
+  }
 }
 
 async function startNode(

@@ -2,6 +2,7 @@
 
 import type { Figure } from "./figures.ts";
 import type { Idle } from "./idle.ts";
+import type { AgentResult, LargeResult } from "./large.ts";
 import { median, type Runs, spread } from "./runs.ts";
 
 export type Measured = Readonly<
@@ -32,6 +33,56 @@ export function runLines(measured: Measured): readonly string[] {
     }),
   ];
 }
+
+export function largeLines({ images, listBytes, listsMs, runs }: LargeResult): readonly string[] {
+  return [
+    row(`${images} images, ${images * 2} containers, ${images / 2} sandboxes`, [
+      "wall",
+      "pass",
+      "processor",
+      "peak",
+      "calls",
+      "bare",
+      "ratio",
+    ]),
+    ...runs.map(({ name, wallMs, passMs, processorMs, peakBytes, calls, bareMs }) =>
+      row(name, [
+        milliseconds(wallMs),
+        passMs === null ? "" : milliseconds(passMs),
+        milliseconds(processorMs),
+        megabytes(peakBytes),
+        String(Object.values(calls).reduce((sum, count) => sum + count, 0)),
+        milliseconds(bareMs),
+        ((passMs ?? wallMs) / bareMs).toFixed(1),
+      ]),
+    ),
+    `one set of lists: ${megabytes(listBytes)}, bare ${milliseconds(listsMs)}`,
+  ];
+}
+
+/** With n times the images so many times the time: n to the power of this. */
+export function growthLines(smaller: LargeResult, larger: LargeResult): readonly string[] {
+  const times = larger.images / smaller.images;
+  return [
+    row(`growth from ${smaller.images} to ${larger.images} images`, ["times", "exponent"]),
+    ...smaller.runs.flatMap((run, index) => {
+      const other = larger.runs[index];
+      if (other === undefined) return [];
+      const grown = (other.passMs ?? other.wallMs) / (run.passMs ?? run.wallMs);
+      return [
+        row(run.name.replace(/,? \d+.*$/, ""), [
+          grown.toFixed(1),
+          (Math.log(grown) / Math.log(times)).toFixed(2),
+        ]),
+      ];
+    }),
+  ];
+}
+
+export const agentLines = (images: number, agent: AgentResult): readonly string[] => [
+  `crigc run, ${images} images, idle for ${agent.seconds} s: ${(agent.idleShare * 100).toFixed(2)} % of a core, ${megabytes(agent.residentBytes)} resident, ${megabytes(agent.peakBytes)} at its highest`,
+  `crigc run, ${images} images, ${agent.passes} passes that find nothing: ${milliseconds(agent.passProcessorMs)} of processor time each`,
+];
 
 const row = (title: string, cells: readonly string[]): string =>
   `${title.padEnd(52)}${cells.map((cell) => cell.padStart(11)).join("")}`;

@@ -1,0 +1,294 @@
+// Large nodes: what passes cost beside the bare cost of their calls, and how that grows with the node.
+
+import { mkdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+
+import type { BareCost, BareStep } from "./bare.ts";
+import { type LargeNode, largeNode } from "./large-node.ts";
+import type { ToRuntime } from "./large-runtime.ts";
+import { alive, usageOf } from "./process.ts";
+
+export interface Measured {
+  readonly name: string;
+  readonly wallMs: number;
+  /** As the pass itself counts, without the start of the program; `null`: the command is no pass. */
+  readonly passMs: number | null;
+  readonly processorMs: number;
+  readonly peakBytes: number;
+  /** By method, those that were made. */
+  readonly calls: Readonly<Record<string, number>>;
+  /** What the same work costs bare. */
+  readonly bareMs: number;
+}
+
+export interface LargeResult {
+  readonly images: number;
+  readonly listBytes: number;
+  readonly listsMs: number;
+  readonly runs: readonly Measured[];
+}
+
+export interface AgentResult {
+  readonly seconds: number;
+  /** Of one core. */
+  readonly idleShare: number;
+  readonly residentBytes: number;
+  readonly peakBytes: number;
+  /** With a pass each second. */
+  readonly passes: number;
+  readonly passProcessorMs: number;
+}
+
+/** By then the first passes have ended, and what they left has been given back. */
+const settlingMs = 45_000;
+
+/** Of the images, one in so many goes in a pass that removes. */
+const removedShare = 0.08;
+/** Best of what was measured: more at once is no faster on two cores. */
+const atOnceChoices = [8, 16, 32];
+
+export class LargeBench {
+  readonly #directory: string;
+  readonly #program: string;
+  readonly #images: number;
+  readonly #node: LargeNode;
+  readonly #runtime: Bun.Subprocess<"ignore", "inherit", "inherit">;
+  #answered: (message: { readonly calls: Record<string, number> }) => void = () => undefined;
+
+  private constructor(
+    of: { readonly directory: string; readonly program: string; readonly images: number },
+    listening: () => void,
+  ) {
+    this.#program = of.program;
+    this.#images = of.images;
+    this.#directory = join(of.directory, `large-${of.images}`);
+    this.#node = largeNode(of.images);
+    for (const name of ["logs", "links", "root", "keep"])
+      mkdirSync(this.#at(name), { recursive: true });
+    const main = join(import.meta.dir, "large-runtime.ts");
+    this.#runtime = Bun.spawn(
+      [process.execPath, main, this.#at("cri.sock"), String(of.images), this.#directory],
+      {
+        stdio: ["ignore", "inherit", "inherit"],
+        ipc: (message: { kind: string; calls: Record<string, number> }) =>
+          message.kind === "listening" ? listening() : this.#answered(message),
+      },
+    );
+  }
+
+  static async start(of: {
+    readonly directory: string;
+    readonly program: string;
+    readonly images: number;
+  }): Promise<LargeBench> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const bench = new LargeBench(of, resolve);
+    await promise;
+    return bench;
+  }
+
+  async stop(): Promise<void> {
+    this.#runtime.kill("SIGTERM");
+    await this.#runtime.exited;
+    rmSync(this.#directory, { recursive: true, force: true });
+  }
+
+  async run(): Promise<LargeResult> {
+    const removed = Math.round(this.#images * removedShare);
+    const bare = await this.#bareCosts(removed);
+    const { listsMs } = bare;
+    const images = ["gc", "--images", `--max-images=${this.#images - removed}`];
+    const runs = [
+      await this.#measure("first plan, nothing known", ["plan"], bare.statusesMs + listsMs),
+      // Fills the ledger.
+      await this.#measure("first pass, nothing known", ["gc"], bare.statusesMs + listsMs, {
+        keepsContainers: true,
+      }),
+      await this.#measure("plan with a ledger", ["plan"], listsMs),
+      await this.#measure("pass that finds nothing", ["gc", "--images"], listsMs),
+      await this.#measure(`image pass, ${removed} removals`, images, listsMs + bare.removalsMs),
+      await this.#measure(
+        `container pass, ${bare.deadContainers} containers`,
+        ["gc", "--containers"],
+        listsMs + bare.containersMs,
+      ),
+    ];
+    return { images: this.#images, listBytes: bare.listBytes, listsMs, runs };
+  }
+
+  /** The agent on a ledger that knows the node, with nothing to do. */
+  async agent(seconds: number): Promise<AgentResult> {
+    const idle = await this.#runAgent([], seconds);
+    const busy = await this.#runAgent(
+      [`--max-images=${this.#images}`, "--image-gc-period=1s"],
+      seconds,
+    );
+    return {
+      seconds,
+      idleShare: idle.processorMs / (seconds * 1000),
+      residentBytes: idle.residentBytes,
+      peakBytes: idle.peakBytes,
+      passes: busy.passes,
+      passProcessorMs: (busy.processorMs - idle.processorMs) / busy.passes,
+    };
+  }
+
+  /** Memory after the first tenth of the passes and at the end of them, one pass a second. */
+  async soak(passes: number): Promise<readonly [number, number]> {
+    const child = this.#startAgent([
+      `--max-images=${this.#images}`,
+      "--image-gc-period=1s",
+      "--container-gc-period=1s",
+    ]);
+    try {
+      await alive(child, (passes * 1000) / 10);
+      const early = usageOf(child.pid).residentBytes;
+      await alive(child, (passes * 1000 * 9) / 10);
+      return [early, usageOf(child.pid).residentBytes];
+    } finally {
+      child.kill("SIGTERM");
+      await child.exited;
+    }
+  }
+
+  async #runAgent(
+    words: readonly string[],
+    seconds: number,
+  ): Promise<ReturnType<typeof usageOf> & { readonly passes: number }> {
+    const child = this.#startAgent(words);
+    try {
+      await alive(child, settlingMs);
+      await this.#tell("reset");
+      const before = usageOf(child.pid);
+      await alive(child, seconds * 1000);
+      const after = usageOf(child.pid);
+      const { ListContainers: passes = 0 } = await this.#tell("calls");
+      return { ...after, processorMs: after.processorMs - before.processorMs, passes };
+    } finally {
+      child.kill("SIGTERM");
+      await child.exited;
+    }
+  }
+
+  #startAgent(words: readonly string[]): Bun.Subprocess<"ignore", "ignore", "ignore"> {
+    const command = [this.#program, "run", ...this.#flags({ keepsContainers: true }), ...words];
+    return Bun.spawn(command, { stdio: ["ignore", "ignore", "ignore"] });
+  }
+
+  async #measure(
+    name: string,
+    words: readonly string[],
+    bareMs: number,
+    how: { readonly keepsContainers?: boolean } = {},
+  ): Promise<Measured> {
+    await this.#tell("reset");
+    const startedAt = performance.now();
+    const child = Bun.spawn([this.#program, ...words, "-o", "json", ...this.#flags(how)], {
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    const [output, errors] = await Promise.all([child.stdout.text(), child.stderr.text()]);
+    const exitCode = await child.exited;
+    const wallMs = performance.now() - startedAt;
+    if (exitCode !== 0)
+      throw new Error(`crigc ${words.join(" ")} ended with ${exitCode}: ${errors}`);
+    const usage = child.resourceUsage();
+    const took = (JSON.parse(output) as { readonly tookMs?: number }).tookMs;
+    return {
+      name,
+      wallMs,
+      passMs: took ?? null,
+      processorMs: Number(usage?.cpuTime.total ?? 0) / 1000,
+      peakBytes: usage?.maxRSS ?? 0,
+      calls: await this.#tell("calls"),
+      bareMs,
+    };
+  }
+
+  async #bareCosts(removed: number): Promise<{
+    readonly listsMs: number;
+    readonly listBytes: number;
+    readonly statusesMs: number;
+    readonly removalsMs: number;
+    readonly containersMs: number;
+    readonly deadContainers: number;
+  }> {
+    await this.#tell("reset");
+    const { containers, sandboxes, images } = this.#node;
+    const idsOf = (messages: readonly { readonly id: string }[]) => messages.map(({ id }) => id);
+    const lists = {
+      methods: ["ListImages", "ListContainers", "ListPodSandbox"],
+      ids: [""],
+      atOnce: 1,
+    };
+    const statuses = atOnceChoices.flatMap((atOnce): BareStep[] => [
+      { methods: ["ContainerStatus"], ids: idsOf(containers), atOnce },
+      { methods: ["PodSandboxStatus"], ids: idsOf(sandboxes), atOnce },
+    ]);
+    const dead = idsOf(containers.filter(({ state }) => state === 2)).filter(
+      (_, index) => index % 3 < 2,
+    );
+    const old = idsOf(sandboxes.filter(({ state }) => state === 1));
+    const steps: readonly BareStep[] = [
+      ...Array.from({ length: 5 }, () => lists),
+      ...statuses,
+      { methods: ["RemoveImage", "ImageStatus"], ids: idsOf(images.slice(-removed)), atOnce: 1 },
+      { methods: ["ContainerStatus", "RemoveContainer"], ids: dead, atOnce: 1 },
+      { methods: ["StopPodSandbox", "RemovePodSandbox"], ids: old, atOnce: 1 },
+    ];
+    const costs = await this.#bare(steps);
+    const wall = (index: number): number => costs.at(index)?.wallMs ?? Number.NaN;
+    const walls = costs.slice(0, 5).map(({ wallMs }) => wallMs);
+    return {
+      // The first also opens the connection.
+      listsMs: Math.min(...walls.slice(1)),
+      listBytes: costs[1]?.bytes ?? 0,
+      statusesMs: Math.min(
+        ...atOnceChoices.map((_, index) => wall(5 + 2 * index) + wall(6 + 2 * index)),
+      ),
+      removalsMs: wall(-3),
+      containersMs: wall(-2) + wall(-1),
+      deadContainers: dead.length,
+    };
+  }
+
+  async #bare(steps: readonly BareStep[]): Promise<readonly BareCost[]> {
+    const child = Bun.spawn(
+      [process.execPath, join(import.meta.dir, "bare.ts"), this.#at("cri.sock")],
+      { stdio: [new Blob([JSON.stringify(steps)]), "pipe", "inherit"] },
+    );
+    const output = await child.stdout.text();
+    if ((await child.exited) !== 0) throw new Error("the bare calls failed");
+    return JSON.parse(output) as readonly BareCost[];
+  }
+
+  async #tell(kind: ToRuntime["kind"]): Promise<Readonly<Record<string, number>>> {
+    const { promise, resolve } = Promise.withResolvers<Record<string, number>>();
+    this.#answered = ({ calls }) => resolve({ ...calls });
+    this.#runtime.send({ kind });
+    return promise;
+  }
+
+  #at(name: string): string {
+    return join(this.#directory, name);
+  }
+
+  /** No image has to go, however full the disk is that this runs on. */
+  #flags({ keepsContainers = false }: { readonly keepsContainers?: boolean }): readonly string[] {
+    return Object.entries({
+      "container-runtime-endpoint": this.#at("cri.sock"),
+      "state-dir": this.#at("state"),
+      "run-dir": this.#at("run"),
+      "pod-logs-dir": this.#at("logs"),
+      "container-logs-dir": this.#at("links"),
+      "root-dir": this.#at("root"),
+      "keep-dir": this.#at("keep"),
+      "pod-source": "cri",
+      "boot-grace": "0s",
+      "minimum-image-ttl-duration": "0s",
+      "image-gc-high-threshold": "100",
+      "image-gc-low-threshold": "99",
+      "eviction-hard": "nodefs.available<1Mi,imagefs.available<1Mi",
+      ...(keepsContainers ? { "maximum-dead-containers-per-container": "-1" } : {}),
+    }).map(([name, value]) => `--${name}=${value}`);
+  }
+}
