@@ -69,14 +69,14 @@ async function main(): Promise<number> {
   console.log(`\n${idleLines(idle).join("\n")}`);
   const figures = judge({ line: runs.line, plan: runs.plan, idle });
   console.log(`\n${figureLines(figures).join("\n")}`);
-  await measureLarge(programs.crigc);
+  await measureLarge(programs.crigc, priority);
   return values.check && figures.some(({ missed }) => missed) ? 1 : 0;
 }
 
-async function measureLarge(program: string): Promise<void> {
+async function measureLarge(program: string, priority: Command): Promise<void> {
   let before: LargeResult | null = null;
   for (const images of sizes) {
-    const bench = await LargeBench.start({ directory: scratch, program, images });
+    const bench = await LargeBench.start({ directory: scratch, program, images, priority });
     try {
       const result = await bench.run();
       console.log(`\n${largeLines(result).join("\n")}`);

@@ -34,7 +34,7 @@ export function runLines(measured: Measured): readonly string[] {
   ];
 }
 
-export function largeLines({ images, listBytes, listsMs, runs }: LargeResult): readonly string[] {
+export function largeLines({ images, lists, runs }: LargeResult): readonly string[] {
   return [
     row(`${images} images, ${images * 2} containers, ${images / 2} sandboxes`, [
       "wall",
@@ -44,19 +44,22 @@ export function largeLines({ images, listBytes, listsMs, runs }: LargeResult): r
       "calls",
       "bare",
       "ratio",
+      "cpu ratio",
     ]),
-    ...runs.map(({ name, wallMs, passMs, processorMs, peakBytes, calls, bareMs }) =>
-      row(name, [
-        milliseconds(wallMs),
-        passMs === null ? "" : milliseconds(passMs),
-        milliseconds(processorMs),
-        megabytes(peakBytes),
-        String(Object.values(calls).reduce((sum, count) => sum + count, 0)),
-        milliseconds(bareMs),
-        ((passMs ?? wallMs) / bareMs).toFixed(1),
-      ]),
+    ...runs.map(
+      ({ name, wallMs, passMs, processorMs, peakBytes, calls, bareMs, bareProcessorMs }) =>
+        row(name, [
+          milliseconds(wallMs),
+          passMs === null ? "" : milliseconds(passMs),
+          milliseconds(processorMs),
+          megabytes(peakBytes),
+          String(Object.values(calls).reduce((sum, count) => sum + count, 0)),
+          milliseconds(bareMs),
+          ((passMs ?? wallMs) / bareMs).toFixed(1),
+          (processorMs / bareProcessorMs).toFixed(1),
+        ]),
     ),
-    `one set of lists: ${megabytes(listBytes)}, bare ${milliseconds(listsMs)}`,
+    `one set of lists, bare: ${megabytes(lists.bytes)}, ${milliseconds(lists.wallMs)}, processor ${milliseconds(lists.processorMs)}`,
   ];
 }
 

@@ -12,12 +12,6 @@ export interface EntryMemory<M extends ListMethod, Item> {
   list(ask: (itemsOf: ItemsOf<M, Item>) => Promise<readonly Item[]>): Promise<readonly Item[]>;
 }
 
-/**
- * What the answer and its decoding leave behind is several times what stays, and the collector, which counts on all of the
- * machine's memory, would leave it for long: after so many new entries it runs at once, for some 20 ms.
- */
-const LARGE = 2_000;
-
 /** Gives back an equal string that is there already. */
 export type Shared = <Text extends string>(text: Text) => Text;
 
@@ -40,11 +34,9 @@ export function entryMemory<M extends ListMethod, Item extends { readonly id: st
       const before = known;
       const met = new Map<string, Item>();
       const shared = stringPool();
-      let fresh = 0;
       const itemOf = ({ codec, method }: RawAnswer<M>, bytes: Buffer): Item => {
         const digest = digestOf(bytes);
         const there = met.get(digest) ?? before.get(digest);
-        if (there === undefined) fresh += 1;
         const item = there ?? decode(codec.decode(method, bytes), shared);
         met.set(digest, item);
         return item;
@@ -55,7 +47,6 @@ export function entryMemory<M extends ListMethod, Item extends { readonly id: st
         ),
       );
       known = met;
-      if (fresh >= LARGE) Bun.gc(true);
       if (!hasSameItems(last, items)) last = items;
       return last;
     },
