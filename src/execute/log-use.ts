@@ -2,7 +2,7 @@
 
 import type { LogRemover, UsedLog } from "../model/ports.ts";
 import type { Container, PodLogDirectory } from "../model/snapshot.ts";
-import type { Listed } from "../policy/ownership.ts";
+import { type Listed, ownership } from "../policy/ownership.ts";
 import type { LogUser, LogUsers } from "./log-users.ts";
 
 export class LogUse {
@@ -13,8 +13,8 @@ export class LogUse {
   readonly #signal: AbortSignal;
   /** By path. */
   readonly #places = new Map<string, readonly string[]>();
-  #containers: { readonly listed: Listed; readonly index: Promise<Index> } | null = null;
-  #all: { readonly listed: Listed; readonly index: Promise<Index> } | null = null;
+  #near: { readonly listed: Listed; readonly neighbours: Neighbours } | null = null;
+  #directories: { readonly listed: Listed; readonly index: Promise<Index> } | null = null;
 
   constructor(
     ports: { readonly users: LogUsers; readonly logs: Pick<LogRemover, "placesOf"> },
@@ -28,42 +28,37 @@ export class LogUse {
   }
 
   /**
-   * The names of files that other containers write to in the directory of this container's log. Throws where the log of one
-   * that may lie there is not known.
+   * The names of files that other containers write to in the directory of this container's log: those of its pod, and those
+   * that Kubernetes did not make. Throws where the log of one is not known.
    */
   async namesBeside(
     container: Container,
     path: string,
     listed: Listed,
   ): Promise<readonly string[]> {
-    if (this.#containers?.listed !== listed)
-      this.#containers = { listed, index: this.#indexOf(listed, "containers") };
-    const { unknown, byDirectory, byPod } = await this.#containers.index;
-    const isOther = ({ id }: LogUser): boolean => id !== container.id && !this.#removed.has(id);
-    const doubt = unknown.find(
-      (user) => isOther(user) && (user.use.kind !== "pod" || user.podUid === container.podUid),
-    );
+    if (this.#near?.listed !== listed) this.#near = { listed, neighbours: neighboursIn(listed) };
+    const others = this.#near
+      .neighbours(container)
+      .filter(({ id }) => id !== container.id && !this.#removed.has(id));
+    const users = await this.#users.ofContainers(others, listed, this.#signal);
+    const doubt = users.find(({ use }) => use.kind !== "path");
     if (doubt !== undefined)
       throw new Error(`its log is kept, because the status of ${doubt.name} could not be read`);
-    const [own = []] = await this.#logs.placesOf([{ path, podUid: "" }]);
-    const directories = new Set(own.map(directoryOf));
-    const inDirectory = [...directories].flatMap((directory) => byDirectory.get(directory) ?? []);
-    // A link within a pod's directory leads to it most likely.
-    const siblings = (byPod.get(container.podUid) ?? []).filter(isOther);
-    const linked = await this.#logs.placesOf(
-      siblings.map(({ path: of }) => ({ path: of, podUid: "" })),
+    const [own = [], ...places] = await this.#placesOf(
+      [path, ...users.flatMap(({ use }) => (use.kind === "path" ? [use.path] : []))].map(
+        (each) => ({ path: each, podUid: "" }),
+      ),
     );
-    const places = [
-      ...inDirectory.filter(({ user }) => isOther(user)).map(({ place }) => place),
-      ...linked.flat().filter((place) => directories.has(directoryOf(place))),
-    ];
-    return [...new Set(places.map((place) => place.slice(place.lastIndexOf("/") + 1)))];
+    const directories = new Set(own.map(directoryOf));
+    const beside = places.flat().filter((place) => directories.has(directoryOf(place)));
+    return [...new Set(beside.map((place) => place.slice(place.lastIndexOf("/") + 1)))];
   }
 
   /** Who uses the directory; `null`: nobody. */
   async userOf({ entry, uid }: PodLogDirectory, listed: Listed): Promise<string | null> {
-    if (this.#all?.listed !== listed) this.#all = { listed, index: this.#indexOf(listed, "all") };
-    const { unknown, byEntry } = await this.#all.index;
+    if (this.#directories?.listed !== listed)
+      this.#directories = { listed, index: this.#indexOf(listed) };
+    const { unknown, byEntry } = await this.#directories.index;
     const isThere = ({ id }: LogUser): boolean => !this.#removed.has(id);
     const doubt = unknown.find(
       (user) => isThere(user) && (user.use.kind !== "pod" || user.podUid === uid),
@@ -73,25 +68,25 @@ export class LogUse {
     return user === undefined ? null : `${user.name} logs to it`;
   }
 
-  async #indexOf(listed: Listed, of: "containers" | "all"): Promise<Index> {
+  async #indexOf(listed: Listed): Promise<Index> {
     const users = [
-      ...(await this.#users.ofContainers(listed, this.#signal)),
-      ...(of === "all" ? await this.#users.ofSandboxes(listed, this.#signal) : []),
+      ...(await this.#users.ofContainers(listed.containers, listed, this.#signal)),
+      ...(await this.#users.ofSandboxes(listed, this.#signal)),
     ];
     const logging = users.flatMap((user) =>
       user.use.kind === "path" ? [{ ...user, path: user.use.path }] : [],
     );
     const places = await this.#placesOf(logging);
-    const found = logging.flatMap((user, index) =>
-      (places[index] ?? []).map((place) => ({ user, place })),
-    );
-    const byEntry = Map.groupBy(found, ({ place }) => place.split("/", 1)[0] ?? "");
-    return {
-      unknown: users.filter(({ use }) => use.kind !== "path"),
-      byDirectory: Map.groupBy(found, ({ place }) => directoryOf(place)),
-      byEntry: new Map([...byEntry].map(([entry, uses]) => [entry, uses.map(({ user }) => user)])),
-      byPod: Map.groupBy(logging, ({ podUid }) => podUid),
-    };
+    const byEntry = new Map<string, LogUser[]>();
+    for (const [index, user] of logging.entries()) {
+      for (const place of places[index] ?? []) {
+        const entry = place.split("/", 1)[0] ?? "";
+        const others = byEntry.get(entry);
+        if (others === undefined) byEntry.set(entry, [user]);
+        else others.push(user);
+      }
+    }
+    return { unknown: users.filter(({ use }) => use.kind !== "path"), byEntry };
   }
 
   async #placesOf(logs: readonly UsedLog[]): Promise<readonly (readonly string[])[]> {
@@ -105,12 +100,22 @@ export class LogUse {
 
 interface Index {
   readonly unknown: readonly LogUser[];
-  readonly byDirectory: ReadonlyMap<
-    string,
-    readonly { readonly user: LogUser; readonly place: string }[]
-  >;
+  /** By entry of the log directory. */
   readonly byEntry: ReadonlyMap<string, readonly LogUser[]>;
-  readonly byPod: ReadonlyMap<string, readonly (LogUser & UsedLog)[]>;
+}
+
+/** The containers that may log beside one: those of its pod or sandbox, and those that may log anywhere. */
+type Neighbours = (container: Container) => readonly Container[];
+
+function neighboursIn(listed: Listed): Neighbours {
+  const { containers } = listed;
+  const owners = ownership(listed, "none");
+  const byPod = Map.groupBy(containers, ({ podUid }) => podUid);
+  const bySandbox = Map.groupBy(containers, ({ sandboxId }) => sandboxId);
+  const foreign = containers.filter((container) => owners.ofContainer(container).foreign);
+  return ({ podUid, sandboxId }) => [
+    ...new Set([...(byPod.get(podUid) ?? []), ...(bySandbox.get(sandboxId) ?? []), ...foreign]),
+  ];
 }
 
 const directoryOf = (place: string): string => place.slice(0, Math.max(0, place.lastIndexOf("/")));

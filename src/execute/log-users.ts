@@ -4,7 +4,7 @@ import type { ContainerId, PodUid, SandboxId } from "../model/ids.ts";
 import type { RuntimeReader, Timer } from "../model/ports.ts";
 import type { Container, Sandbox } from "../model/snapshot.ts";
 import { mapBounded } from "../observe/concurrency.ts";
-import { type Listed, ownership } from "../policy/ownership.ts";
+import { type Listed, type Ownership, ownership } from "../policy/ownership.ts";
 import { wasUnanswered } from "./stall.ts";
 
 /** Statuses under way at once. */
@@ -37,6 +37,8 @@ export class LogUsers {
   /** Since when a status is not known, although it was asked for. */
   readonly #failedNs = new Map<ContainerId | SandboxId, bigint>();
 
+  #owners: { readonly listed: Listed; readonly owners: Ownership } | null = null;
+
   constructor(
     runtime: Pick<RuntimeReader, "containerDetail" | "sandboxLogDirectory">,
     timer: Pick<Timer, "monotonicNs">,
@@ -45,9 +47,14 @@ export class LogUsers {
     this.#timer = timer;
   }
 
-  async ofContainers(listed: Listed, signal: AbortSignal): Promise<readonly LogUser[]> {
-    const owners = ownership(listed, "none");
-    const entries = listed.containers.map((container) => ({
+  /** Of some of the listed containers. */
+  async ofContainers(
+    containers: readonly Container[],
+    listed: Listed,
+    signal: AbortSignal,
+  ): Promise<readonly LogUser[]> {
+    const owners = this.#ownersIn(listed);
+    const entries = containers.map((container) => ({
       ...named("container", container),
       foreign: owners.ofContainer(container).foreign,
       read: () => this.#pathOf(container, signal),
@@ -57,7 +64,7 @@ export class LogUsers {
 
   /** Of sandboxes whose runtime says so. */
   async ofSandboxes(listed: Listed, signal: AbortSignal): Promise<readonly LogUser[]> {
-    const owners = ownership(listed, "none");
+    const owners = this.#ownersIn(listed);
     const entries = listed.sandboxes.map((sandbox) => ({
       ...named("sandbox", sandbox),
       foreign: owners.ofSandbox(sandbox).foreign,
@@ -71,8 +78,16 @@ export class LogUsers {
 
   /** Forgets what is no longer listed. */
   retain(ids: ReadonlySet<string>): void {
+    this.#owners = null;
     for (const known of [this.#paths, this.#failedNs])
       for (const id of known.keys()) if (!ids.has(id)) known.delete(id);
+  }
+
+  /** Asked for each container of one list, made once for it. */
+  #ownersIn(listed: Listed): Ownership {
+    if (this.#owners?.listed !== listed)
+      this.#owners = { listed, owners: ownership(listed, "none") };
+    return this.#owners.owners;
   }
 
   async #pathOf({ id }: Container, signal: AbortSignal): Promise<string | null> {

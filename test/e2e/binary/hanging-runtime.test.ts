@@ -34,7 +34,7 @@ describe("12 sandboxes whose stop hangs", () => {
     const hangs = () => node.runtime.callsOf("StopPodSandbox").length > 0;
     await until("a sandbox is being stopped", 15_000, hangs);
     node.runtime.node.addImage({ id: imageIdOf(1), repoTags: ["r.example/a:1"], sizeBytes: 1000 });
-    await until("the image was removed", 8_000, () => node.removedImages().length > 0);
+    await until("the image was removed", 20_000, () => node.removedImages().length > 0);
     expect(agent.exitCode()).toBeNull();
   }, 30_000);
 

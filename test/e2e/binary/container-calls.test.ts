@@ -1,0 +1,56 @@
+// What a pass over containers asks of the runtime: its removals, and nothing that grows with the rest of the node.
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+
+import { type ContainerDescription, hexId } from "../../support/fake-runtime/describe.ts";
+import { startNode } from "./node.ts";
+
+/** Pods with one running and one dead container of the same name; some pods are gone, each with two dead ones. */
+async function callsOf(pods: number, gone: number): Promise<Readonly<Record<string, number>>> {
+  await using node = await startNode({
+    flags: ["--boot-grace=0s", "--dead-pod-ttl=0s", "--maximum-dead-containers-per-container=0"],
+  });
+  const logOf = (pod: number, name: string): string =>
+    join(node.podLogsDir, `default_pod-${pod}_uid-${pod}`, "main", name);
+  for (let pod = 0; pod < pods; pod += 1) {
+    const isGone = pod < gone;
+    const sandboxId = hexId(`sandbox ${pod}`);
+    const state = isGone ? "not-ready" : "ready";
+    node.runtime.node.addSandbox({ id: sandboxId, uid: `uid-${pod}`, name: `pod-${pod}`, state });
+    const container = { sandboxId, image: "r.example/a:1", name: "main" };
+    const add = (attempt: number, change: Partial<ContainerDescription>): void =>
+      node.runtime.node.addContainer({
+        ...container,
+        id: hexId(`container ${pod}/${attempt}`),
+        attempt,
+        logPath: logOf(pod, `${attempt}.log`),
+        ...change,
+      });
+    add(0, { state: "exited" });
+    add(1, { state: isGone ? "exited" : "running" });
+  }
+  // Pods are gone only after two passes that saw them dead.
+  await node.crigc("gc", "--containers", "--dry-run");
+  await node.crigc("gc", "--containers", "--max-removals-per-pass=1");
+  const before = node.runtime.calls.length;
+  await node.crigc("gc", "--containers");
+  const calls: Record<string, number> = {};
+  for (const { method } of node.runtime.calls.slice(before))
+    calls[method] = (calls[method] ?? 0) + 1;
+  return calls;
+}
+
+test("a pass over containers asks for one status a removal and for those of the same pods, whatever else the node holds", async () => {
+  const calls = await callsOf(60, 20);
+  // One of the 80 dead ones went in the pass before.
+  expect(calls).toMatchObject({
+    RemoveContainer: 79,
+    StopPodSandbox: 20,
+    RemovePodSandbox: 20,
+    PodSandboxStatus: 20,
+  });
+  // Its own, and those of the others in its pod, each once: 40 that run and 39 or 40 that are dead.
+  expect(calls["ContainerStatus"]).toBeLessThanOrEqual(79 + 120);
+  // At the start, for each second that it took, and between containers and sandboxes.
+  expect(calls["ListContainers"]).toBeLessThanOrEqual(2 + 10);
+}, 60_000);
