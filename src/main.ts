@@ -6,10 +6,10 @@ import { openersOf } from "./compose/openers.ts";
 import { runStateProcess, STATE_PROCESS } from "./compose/state-process.ts";
 import { systemdOf } from "./compose/systemd.ts";
 import { diskReader } from "./config/load.ts";
-import { codeOf, reasonOf } from "./host/errno.ts";
-import { kubeletOfNode } from "./host/kubelet-settings.ts";
-import { Output } from "./host/output.ts";
-import { timer } from "./host/timer.ts";
+import { codeOf, reasonOf } from "./host/files/errno.ts";
+import { kubeletOfNode } from "./host/kubelet/settings.ts";
+import { Output } from "./host/process/output.ts";
+import { timer } from "./host/time/timer.ts";
 import { screenOf } from "./report/terminal.ts";
 
 // Filled in by the build; a run from the sources has neither.

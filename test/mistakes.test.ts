@@ -6,7 +6,7 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 
 import { probeEndpoint } from "../src/cri/discover.ts";
-import { acquireLock } from "../src/host/lock.ts";
+import { acquireLock } from "../src/host/state/lock.ts";
 import { Announcer } from "../src/loop/announcer.ts";
 import { failureOf } from "../src/loop/pass-failure.ts";
 import { runPass } from "../src/loop/pass.ts";

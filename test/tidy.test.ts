@@ -169,7 +169,7 @@ describe("style", () => {
   test.each([
     ["src/cli/gc.ts", "process.exit(1);"],
     ["src/cli/gc.ts", 'const x = process["env"];'],
-    ["src/host/hook.ts", "Bun.env;"],
+    ["src/host/process/hook.ts", "Bun.env;"],
     ["src/config/merge.ts", "import.meta.env;"],
     ["src/loop/agent.ts", 'console.log("x");'],
     ["src/policy/rank.ts", "Date.now();"],
@@ -184,7 +184,7 @@ describe("style", () => {
     ["src/report/log/log.ts", "console.error(line);"],
     ["src/cli/gc.ts", 'const text = "process.exit"; // console.log'],
     ["src/cli/gc.ts", "child.process.id;"],
-    ["src/host/clock.ts", "Date.now();"],
+    ["src/host/time/clock.ts", "Date.now();"],
   ])("in %s, %s is allowed", (path, text) => {
     expect(forbiddenGlobals(files({ [path]: text }))).toEqual([]);
   });

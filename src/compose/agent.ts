@@ -3,19 +3,19 @@
 import { exit } from "../cli/exit.ts";
 import type { AgentRun } from "../cli/openers.ts";
 import type { Config } from "../config/config.ts";
-import { acquireLock, type Lock } from "../host/lock.ts";
-import { timer } from "../host/timer.ts";
+import { acquireLock, type Lock } from "../host/state/lock.ts";
+import { timer } from "../host/time/timer.ts";
 import { Agent } from "../loop/agent.ts";
 import { ConfigError, messageOf, RuntimeError } from "../model/errors.ts";
 import { instantFromMs, toMs } from "../model/time.ts";
 import type { Log } from "../report/log/log.ts";
-import { AgentFace } from "./agent-face.ts";
 import type { AgentWorld } from "./agent-world.ts";
 import { hostOf } from "./host.ts";
 import { journalOf } from "./journal.ts";
 import { engineOf, lockPlaces, type OpenState, openState } from "./node.ts";
 import { type LiveConfig, liveConfig } from "./reload.ts";
 import { connect, type Connected } from "./runtime.ts";
+import { StatusServer } from "./status-server.ts";
 
 const RETRY_FIRST_MS = 1_000;
 const RETRY_LONGEST_MS = 30_000;
@@ -34,7 +34,7 @@ class RunningAgent {
   readonly #run: AgentRun;
   readonly #world: AgentWorld;
   readonly #live: LiveConfig;
-  readonly #face: AgentFace;
+  readonly #statusServer: StatusServer;
   readonly #closers: (() => void | Promise<void>)[] = [];
   #log: Log;
   #agent: Agent | null = null;
@@ -56,7 +56,7 @@ class RunningAgent {
           `the configuration was not reloaded, the last good one stays in force: ${message}`,
         ),
     });
-    this.#face = new AgentFace({
+    this.#statusServer = new StatusServer({
       config: this.#live.current,
       refusedReload: this.#live.refused,
       log: () => this.#log,
@@ -99,8 +99,8 @@ class RunningAgent {
       log: () => this.#log,
       recorder: state.recorder,
       now,
-      onPass: (pass, seen) => this.#face.passEnded(pass, seen),
-      onEvent: (event) => this.#face.event(event),
+      onPass: (pass, seen) => this.#statusServer.passEnded(pass, seen),
+      onEvent: (event) => this.#statusServer.event(event),
     });
     const engine = engineOf({
       config: this.#live.current,
@@ -121,7 +121,7 @@ class RunningAgent {
       random: () => Math.floor(Math.random() * 2 ** 24),
     });
     this.#agent = agent;
-    this.#face.attach({ agent, engine, recorder: state.recorder });
+    this.#statusServer.attach({ agent, engine, recorder: state.recorder });
     systemd.ready(`watching ${connected.endpoint}`);
     await agent.run(signal);
     systemd.stopping();
@@ -135,14 +135,16 @@ class RunningAgent {
    */
   async #connected(): Promise<Connected | null> {
     const { signal } = this.#run;
-    await this.#face.listen();
-    this.#closers.push(() => this.#face.close());
+    await this.#statusServer.listen();
+    this.#closers.push(() => this.#statusServer.close());
     let pauseMs = RETRY_FIRST_MS;
     while (!signal.aborted) {
       const wake = new AbortController();
       this.#wake = wake;
       try {
-        const connected = await connect(this.#live.current(), (call) => this.#face.call(call));
+        const connected = await connect(this.#live.current(), (call) =>
+          this.#statusServer.call(call),
+        );
         if (wake.signal.aborted) {
           // What answered may no longer be what is meant.
           connected.runtime.close();
@@ -155,7 +157,7 @@ class RunningAgent {
       } catch (thrown) {
         if (wake.signal.aborted) continue;
         if (isHopeless(thrown)) throw thrown;
-        this.#face.unreachable(messageOf(thrown));
+        this.#statusServer.unreachable(messageOf(thrown));
         this.#log.failure("connect", `${messageOf(thrown)}; trying again in ${pauseMs / 1000} s`);
         // The agent is up, and the boot of a node must not wait for a runtime that may never come; readyz tells the rest.
         this.#world.systemd.ready(`waiting for the runtime: ${messageOf(thrown)}`);
@@ -202,9 +204,9 @@ class RunningAgent {
     if (systemd.watchdogMs === null) return undefined;
     return setInterval(() => {
       // A loop that hangs must not be kept alive by a timer that does not.
-      if (!this.#face.isAlive()) return;
+      if (!this.#statusServer.isAlive()) return;
       systemd.alive();
-      systemd.status(this.#face.statusLine());
+      systemd.status(this.#statusServer.statusLine());
     }, systemd.watchdogMs);
   }
 

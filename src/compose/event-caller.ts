@@ -1,6 +1,6 @@
 /** Gives each event to the operator's executable, where one is configured. */
 
-import { EventHook } from "../host/hook.ts";
+import { EventHook } from "../host/process/hook.ts";
 import type { Event } from "../model/event.ts";
 import { document, toJson } from "../report/document/json.ts";
 import { eventJson } from "../report/document/snapshot.ts";

@@ -1,15 +1,15 @@
 /** The machine as observation reads it, put together from the configuration. */
 
 import type { Config } from "../config/config.ts";
-import { readClocks } from "../host/clock.ts";
-import { defaultRootDirectory, diskOf } from "../host/disk.ts";
-import { readKeepRules } from "../host/keep-files.ts";
-import { type Kubelet, readKubelet } from "../host/kubelet-settings.ts";
-import { logReader } from "../host/logs.ts";
-import { MANIFEST_DIRECTORIES } from "../host/manifests.ts";
-import { readPods } from "../host/pods.ts";
-import { steadyKeepRules } from "../host/steady-keep-rules.ts";
-import { timer } from "../host/timer.ts";
+import { defaultRootDirectory, diskOf } from "../host/disk/disk.ts";
+import { readKeepRules } from "../host/keep/keep-files.ts";
+import { steadyKeepRules } from "../host/keep/steady-keep-rules.ts";
+import { MANIFEST_DIRECTORIES } from "../host/kubelet/manifests.ts";
+import { readPods } from "../host/kubelet/pods.ts";
+import { type Kubelet, readKubelet } from "../host/kubelet/settings.ts";
+import { logReader } from "../host/logs/logs.ts";
+import { readClocks } from "../host/time/clock.ts";
+import { timer } from "../host/time/timer.ts";
 import type { DiskReader, HostReader } from "../model/ports.ts";
 import { toMs } from "../model/time.ts";
 import { parseKeepFile } from "../policy/keep-file.ts";

@@ -4,8 +4,8 @@ import { createReadStream } from "node:fs";
 
 import type { Openers, RecordedNode } from "../cli/openers.ts";
 import type { Config } from "../config/config.ts";
-import { reasonOf } from "../host/errno.ts";
-import { stateFiles } from "../host/state-files.ts";
+import { reasonOf } from "../host/files/errno.ts";
+import { stateFiles } from "../host/state/state-files.ts";
 import { ConfigError, StoreError } from "../model/errors.ts";
 import { instantFromMs } from "../model/time.ts";
 import { createLog, type Log } from "../report/log/log.ts";

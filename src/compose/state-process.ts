@@ -3,8 +3,8 @@
  * calls it, and a thread that waits for a disk that hangs cannot even be ended. Requests and replies are lines of JSON.
  */
 
-import { readClocks } from "../host/clock.ts";
-import { stateFiles } from "../host/state-files.ts";
+import { stateFiles } from "../host/state/state-files.ts";
+import { readClocks } from "../host/time/clock.ts";
 import { HostError } from "../model/errors.ts";
 import type { LedgerRow } from "../store/ledger.ts";
 import { StateFile } from "../store/state-file.ts";

@@ -1,6 +1,6 @@
 /** What systemd is told: that we are ready, what we are doing, and that we are alive. */
 
-import { sendDatagram } from "../host/libc.ts";
+import { sendDatagram } from "../host/process/libc.ts";
 
 export interface Systemd {
   ready(status: string): void;

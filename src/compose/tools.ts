@@ -9,23 +9,23 @@ import type { KeepFile, KubeletFact, Machine, SocketFact, Tools } from "../cli/o
 import type { Config } from "../config/config.ts";
 import { probeEndpoint } from "../cri/discover.ts";
 import { parseEndpoint, wellKnownSockets } from "../cri/endpoint.ts";
-import { writeAnswerFile } from "../host/answer-file.ts";
-import { archivedImages } from "../host/archived-images.ts";
-import { readClocks } from "../host/clock.ts";
-import { directoryFact } from "../host/directory-fact.ts";
-import { codeOf, reasonOf } from "../host/errno.ts";
-import { readHold, releaseHold, writeHold } from "../host/hold.ts";
-import { readKubelet } from "../host/kubelet-settings.ts";
-import { walkDirectories } from "../host/largest-directories.ts";
-import { kubeletSigns } from "../host/sign-of-kubelet.ts";
-import { stateFiles } from "../host/state-files.ts";
-import { writeWholeFile } from "../host/whole-file.ts";
+import { archivedImages } from "../host/archive/archived-images.ts";
+import { directoryFact } from "../host/disk/directory-fact.ts";
+import { walkDirectories } from "../host/disk/largest-directories.ts";
+import { writeAnswerFile } from "../host/files/answer-file.ts";
+import { codeOf, reasonOf } from "../host/files/errno.ts";
+import { writeWholeFile } from "../host/files/whole-file.ts";
+import { readKubelet } from "../host/kubelet/settings.ts";
+import { kubeletSigns } from "../host/kubelet/sign.ts";
+import { readHold, releaseHold, writeHold } from "../host/state/hold.ts";
+import { stateFiles } from "../host/state/state-files.ts";
+import { readClocks } from "../host/time/clock.ts";
 import { HostError, RuntimeError, StoreError } from "../model/errors.ts";
 import { askAgent } from "../report/http/client.ts";
 import { openStoreReader, type StoreReader } from "../store/open.ts";
 import { StateFile } from "../store/state-file.ts";
-import { CONTROL_SOCKET } from "./agent-face.ts";
 import { keepRulesOf } from "./host.ts";
+import { CONTROL_SOCKET } from "./status-server.ts";
 
 export interface ToolsWorld {
   readonly userId: number;

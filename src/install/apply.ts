@@ -1,6 +1,7 @@
 /** Carries out a plan on a tree, one step after another; the first failure ends it, and the same plan can be made again. */
-import { runCommand } from "../host/command.ts";
-import type { RootedTree } from "../host/rooted-tree.ts";
+
+import type { RootedTree } from "../host/files/rooted-tree.ts";
+import { runCommand } from "../host/process/command.ts";
 import { assertNever } from "../model/assert.ts";
 import type { Step } from "./step.ts";
 

@@ -1,5 +1,6 @@
 /** What lies in a tree at the paths that concern an installation, gathered before anything is decided. */
-import type { Found, RootedTree } from "../host/rooted-tree.ts";
+
+import type { Found, RootedTree } from "../host/files/rooted-tree.ts";
 import { type Manifest, parseManifest } from "./manifest.ts";
 import { installed, parentsOf } from "./paths.ts";
 

@@ -1,5 +1,6 @@
 /** Which init system a tree has, and whether it is the one that runs. */
-import type { RootedTree } from "../host/rooted-tree.ts";
+
+import type { RootedTree } from "../host/files/rooted-tree.ts";
 import { HostError } from "../model/errors.ts";
 import type { Init } from "./manifest.ts";
 

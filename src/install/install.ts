@@ -1,7 +1,8 @@
 /** `crigc install`: puts executable, service, configuration and keep directory into a tree. */
-import { isElf, loaderOf } from "../host/elf.ts";
-import { RootedTree } from "../host/rooted-tree.ts";
-import { sha256OfFile } from "../host/sha256.ts";
+
+import { sha256OfFile } from "../host/archive/sha256.ts";
+import { isElf, loaderOf } from "../host/files/elf.ts";
+import { RootedTree } from "../host/files/rooted-tree.ts";
 import { HostError } from "../model/errors.ts";
 import { apply } from "./apply.ts";
 import { factsOf, manifestIn } from "./facts.ts";

@@ -1,5 +1,6 @@
 /** Decides what an installation does to a tree, from what was found there. */
-import { sha256OfText } from "../host/sha256.ts";
+
+import { sha256OfText } from "../host/archive/sha256.ts";
 import { assertNever } from "../model/assert.ts";
 import { HostError } from "../model/errors.ts";
 import type { Fact, Facts } from "./facts.ts";

@@ -1,5 +1,6 @@
 /** `crigc uninstall`: takes out what `install` put in place; with `purge` the configuration and what was remembered too. */
-import { RootedTree } from "../host/rooted-tree.ts";
+
+import { RootedTree } from "../host/files/rooted-tree.ts";
 import { apply } from "./apply.ts";
 import { factsOf, manifestIn } from "./facts.ts";
 import { isRunning } from "./init.ts";

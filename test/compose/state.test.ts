@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { openState } from "../../src/compose/node.ts";
 import type { Config } from "../../src/config/config.ts";
 import { loadConfig } from "../../src/config/load.ts";
-import { stateFiles } from "../../src/host/state-files.ts";
+import { stateFiles } from "../../src/host/state/state-files.ts";
 import { emptyLedger } from "../../src/model/ledger.ts";
 import { openStoreReader } from "../../src/store/open.ts";
 import { aLedger, anImage, aRecord, NOW } from "../support/build/values.ts";

@@ -1,4 +1,5 @@
 // The kubelet's own unit tests of container logs, by their numbers 47 to 49, on real files.
+
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import {
   existsSync,
@@ -13,7 +14,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { collectContainers } from "../../src/execute/containers.ts";
-import { logDeleter } from "../../src/host/logs.ts";
+import { logDeleter } from "../../src/host/logs/logs.ts";
 import { podUid } from "../../src/model/ids.ts";
 import { containerIdOfLogLink, containerLogLink } from "../../src/model/log-names.ts";
 import { duration, seconds } from "../../src/model/time.ts";

@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 
 import fc from "fast-check";
 
-import { RootedTree } from "../../src/host/rooted-tree.ts";
+import { RootedTree } from "../../src/host/files/rooted-tree.ts";
 import { install } from "../../src/install/install.ts";
 import { uninstall } from "../../src/install/uninstall.ts";
 import { HostError } from "../../src/model/errors.ts";

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 
-import { sha256OfText } from "../../src/host/sha256.ts";
+import { sha256OfText } from "../../src/host/archive/sha256.ts";
 import type { Fact } from "../../src/install/facts.ts";
 import type { Manifest } from "../../src/install/manifest.ts";
 import { installPlan, type InstallRequest } from "../../src/install/plan.ts";

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 
-import { timer } from "../../src/host/timer.ts";
+import { timer } from "../../src/host/time/timer.ts";
 import { repeat } from "../../src/loop/schedule.ts";
 import { SimClock } from "../sim/clock.ts";
 

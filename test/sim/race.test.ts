@@ -5,8 +5,8 @@ import { afterAll, describe, expect, test } from "bun:test";
 
 import { eventSource } from "../../src/compose/events.ts";
 import { openRuntime } from "../../src/cri/client.ts";
-import { diskOf } from "../../src/host/disk.ts";
-import { timer } from "../../src/host/timer.ts";
+import { diskOf } from "../../src/host/disk/disk.ts";
+import { timer } from "../../src/host/time/timer.ts";
 import { Announcer } from "../../src/loop/announcer.ts";
 import { runPass } from "../../src/loop/pass.ts";
 import type { Engine } from "../../src/loop/ports.ts";

@@ -3,7 +3,7 @@
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 
-import { stateFiles } from "../../src/host/state-files.ts";
+import { stateFiles } from "../../src/host/state/state-files.ts";
 import { imageId } from "../../src/model/ids.ts";
 import { emptyLedger, type Ledger } from "../../src/model/ledger.ts";
 import { duration, type Instant, instant, instantFromMs, watched } from "../../src/model/time.ts";

@@ -12,7 +12,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 
-import { stateFiles } from "../../src/host/state-files.ts";
+import { stateFiles } from "../../src/host/state/state-files.ts";
 import { emptyLedger, type Ledger } from "../../src/model/ledger.ts";
 import { hours, instant, plus, watched } from "../../src/model/time.ts";
 import type { StateFiles } from "../../src/store/ports.ts";

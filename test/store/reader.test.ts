@@ -4,7 +4,7 @@ import { chmodSync, copyFileSync, mkdirSync, readdirSync, rmSync, writeFileSync 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { stateFiles } from "../../src/host/state-files.ts";
+import { stateFiles } from "../../src/host/state/state-files.ts";
 import { emptyLedger } from "../../src/model/ledger.ts";
 import { scratch } from "../support/scratch.ts";
 import { ledgerOf, listing, read, write } from "./fixture.ts";

@@ -1,5 +1,6 @@
 /** `crigc version`: what was built, from which commit. */
-import { readEmbedded } from "../../host/embedded.ts";
+
+import { readEmbedded } from "../../host/files/embedded.ts";
 import { legalPaths } from "../../install/legal.ts";
 import { document, printedJson } from "../../report/document/json.ts";
 import { type Build, type Command, type Format, has, type Invocation } from "../command.ts";

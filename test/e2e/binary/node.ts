@@ -1,9 +1,10 @@
 // A node for the executable: the fake runtime on a socket, and every directory that is read or written in one place.
+
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { endpointHash } from "../../../src/host/lock-file.ts";
+import { endpointHash } from "../../../src/host/state/lock-file.ts";
 import type { NodeDescription } from "../../support/fake-runtime/describe.ts";
 import {
   type FakeRuntime,

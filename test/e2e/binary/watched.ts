@@ -1,5 +1,6 @@
 // Lets time pass for a node's images without waiting for it.
-import { stateFiles } from "../../../src/host/state-files.ts";
+
+import { stateFiles } from "../../../src/host/state/state-files.ts";
 import { type Duration, instantFromMs, watched } from "../../../src/model/time.ts";
 import { openStore } from "../../../src/store/open.ts";
 import { directChannel } from "../../../src/store/state-file.ts";

@@ -1,0 +1,246 @@
+/** What the agent shows of itself: status, health and metrics, on the control socket and on the metrics address. */
+
+import { valuesOf } from "../cli/config-values.ts";
+import type { Config } from "../config/config.ts";
+import type { CallRecord } from "../cri/channel.ts";
+import { kindOf, prepare, remove, restrict } from "../host/files/socket-files.ts";
+import { processFigures } from "../host/process/figures.ts";
+import type { AgentState } from "../loop/agent-state.ts";
+import type { Agent } from "../loop/agent.ts";
+import type { Engine, Seen } from "../loop/ports.ts";
+import { messageOf } from "../model/errors.ts";
+import type { Event } from "../model/event.ts";
+import type { Pass } from "../model/pass.ts";
+import { type Duration, type Instant, instantFromMs, toMs, watchedSince } from "../model/time.ts";
+import type { StatusReport } from "../report/document/status.ts";
+import type { HttpProviders } from "../report/http/routes.ts";
+import { type HttpServer, serveAddress, serveSocket } from "../report/http/server.ts";
+import type { Log } from "../report/log/log.ts";
+import { createMetrics, type Metrics } from "../report/metrics/metrics.ts";
+import { unjudged } from "../report/table/images.ts";
+import type { Recorder } from "../store/recorder.ts";
+import type { AgentWorld } from "./agent-world.ts";
+import { type EventCaller, eventCaller } from "./event-caller.ts";
+import { healthOf, readinessOf } from "./health.ts";
+
+/** The latest events that status shows. */
+const EVENTS_MAX = 50;
+export const CONTROL_SOCKET = "crigc.sock";
+
+interface Attached {
+  readonly agent: Agent;
+  readonly engine: Engine;
+  readonly recorder: Recorder | null;
+}
+
+export interface StatusServerOptions {
+  readonly config: () => Config;
+  readonly refusedReload: () => string | null;
+  readonly log: () => Log;
+  readonly world: AgentWorld;
+  readonly startedAt: Instant;
+}
+
+export class StatusServer {
+  readonly #options: StatusServerOptions;
+  readonly #metrics: Metrics;
+  readonly #hook: EventCaller;
+  readonly #servers: HttpServer[] = [];
+  #attached: Attached | null = null;
+  #events: readonly Event[] = [];
+  #connectError: string | null = null;
+
+  constructor(options: StatusServerOptions) {
+    this.#options = options;
+    const { version, commit } = options.world.build;
+    this.#metrics = createMetrics({ version, commit, startedAt: options.startedAt });
+    this.#hook = eventCaller(
+      () => options.config().eventHook,
+      (message) => options.log().warning(message),
+    );
+  }
+
+  /** Opens the control socket, and the metrics address where one is named. What cannot be opened is said, and the agent goes on without. */
+  async listen(): Promise<void> {
+    const { paths, metricsBindAddress } = this.#options.config();
+    const http = {
+      providers: this.#providers(),
+      onError: (message: string) => this.#options.log().recurring("http", message),
+    };
+    await this.#serve(async () => {
+      const path = prepare(paths.runDir, CONTROL_SOCKET);
+      return serveSocket(path, { kindOf, remove, restrict }, http);
+    });
+    if (metricsBindAddress !== null)
+      await this.#serve(async () => serveAddress(addressOf(metricsBindAddress), http));
+  }
+
+  attach(attached: Attached): void {
+    this.#attached = attached;
+    this.#connectError = null;
+  }
+
+  unreachable(message: string): void {
+    this.#connectError = message;
+  }
+
+  call(call: CallRecord): void {
+    this.#metrics.observeCall(call);
+  }
+
+  passEnded(pass: Pass, _seen: Seen | null): void {
+    this.#metrics.observePass(pass);
+  }
+
+  event(event: Event): void {
+    this.#metrics.observeEvent(event.reason);
+    this.#events = [...this.#events, event].slice(-EVENTS_MAX);
+    this.#hook.call(event);
+  }
+
+  isAlive(): boolean {
+    return this.#health().every((check) => check.problem === null);
+  }
+
+  /** One line for `systemctl status`. */
+  statusLine(): string {
+    const state = this.#attached?.agent.state();
+    if (state === undefined || state.runtimeError !== null)
+      return `the runtime does not answer: ${state?.runtimeError ?? this.#connectError ?? "not asked yet"}`;
+    const [filesystem] = state.filesystems.filter((one) => one.roles.includes("imagefs"));
+    const percent =
+      filesystem === undefined || filesystem.capacityBytes === 0n
+        ? ""
+        : `, ${100n - (100n * filesystem.availableBytes) / filesystem.capacityBytes}% of ${filesystem.mountpoint} used`;
+    return `${state.images.length} images${percent}${state.pressure?.condition === true ? ", disk pressure" : ""}`;
+  }
+
+  async close(): Promise<void> {
+    for (const server of this.#servers) await server.close();
+    await this.#hook.close();
+  }
+
+  async #serve(open: () => Promise<HttpServer>): Promise<void> {
+    try {
+      this.#servers.push(await open());
+    } catch (thrown) {
+      this.#options.log().error(`${messageOf(thrown)}; the agent goes on without it`);
+    }
+  }
+
+  #health() {
+    const patienceMs = 2 * toMs(this.#options.config().requestTimeout) + 120_000;
+    return healthOf(this.#attached?.agent.state() ?? null, patienceMs);
+  }
+
+  #providers(): HttpProviders {
+    return {
+      metrics: () => {
+        this.#feedMetrics();
+        return this.#metrics.expose();
+      },
+      health: () => this.#health(),
+      readiness: () =>
+        readinessOf(this.#attached?.agent.state() ?? null, {
+          connectError: this.#connectError,
+          ledgerError: this.#attached?.recorder?.failure() ?? null,
+        }),
+      status: () => this.#status(),
+      images: () => {
+        const state = this.#attached?.agent.state();
+        return {
+          observedAt: state?.cachedAt ?? this.#options.startedAt,
+          entries: unjudged(state?.images ?? []),
+        };
+      },
+    };
+  }
+
+  #feedMetrics(): void {
+    const status = this.#status();
+    const { limits } = this.#options.config();
+    const met = new Set(
+      (this.#attached?.agent.state().pressure?.met ?? []).map((one) => one.threshold.signal),
+    );
+    this.#metrics.setNode({
+      runtime: status.runtime,
+      runtimeAnswers: status.runtimeError === null && status.runtime !== null,
+      filesystems: status.filesystems.map((one) => one.filesystem),
+      thresholds: { highPercent: limits.images.highPercent, lowPercent: limits.images.lowPercent },
+      images: status.images,
+      deadContainers: status.deadContainers,
+      underPressure: status.underPressure,
+      signals: [...new Set(limits.pressure.thresholds.map((one) => one.signal))].map((signal) => ({
+        signal,
+        met: met.has(signal),
+      })),
+      hold: status.hold,
+      bootGrace: status.bootGrace,
+      podSource: status.podSource,
+      ledgerOnDisk: status.ledgerError === null,
+      configurationInForce: status.configurationError === null,
+    });
+    this.#metrics.setProcess(processFigures());
+  }
+
+  #status(): StatusReport {
+    const { world, config, refusedReload, startedAt } = this.#options;
+    const attached = this.#attached;
+    const state: AgentState | null = attached?.agent.state() ?? null;
+    const { limits, dryRun } = config();
+    const seen = state?.seen ?? null;
+    const sizeBytes = (state?.images ?? []).reduce((sum, image) => sum + image.sizeBytes, 0n);
+    return {
+      version: world.build.version,
+      pid: world.self.pid,
+      now: now(),
+      startedAt,
+      dryRun,
+      runtime: seen?.runtime ?? null,
+      runtimeError: state?.runtimeError ?? this.#connectError,
+      runtimeAnsweredAt: state?.runtimeAnsweredAt ?? null,
+      ledgerError: attached?.recorder?.failure() ?? null,
+      configurationError: refusedReload(),
+      hold: attached?.engine.hold() ?? { kind: "none" },
+      bootGrace: attached === null ? null : graceOf(attached),
+      podSource: state?.lastPasses.get("container-gc")?.plan.containers?.podSource ?? null,
+      loops: state?.loops ?? [],
+      lastPasses: [...(state?.lastPasses.values() ?? [])],
+      filesystems: (state?.filesystems ?? []).map((filesystem) => ({
+        filesystem,
+        thresholds: filesystem.roles.includes("imagefs")
+          ? { lowPercent: limits.images.lowPercent, highPercent: limits.images.highPercent }
+          : null,
+      })),
+      underPressure: state?.pressure?.condition ?? false,
+      pressure: (state?.pressure?.met ?? []).map((one) => ({
+        signal: one.threshold.signal,
+        mountpoint: one.filesystem.mountpoint,
+        available: one.available,
+        limit: one.limit,
+        due: state?.pressure?.due.includes(one) ?? false,
+      })),
+      images:
+        state === null || state.cachedAt === null
+          ? null
+          : { count: state.images.length, sizeBytes },
+      deadContainers: seen?.deadContainers ?? null,
+      events: this.#events,
+      values: valuesOf(config()),
+    };
+  }
+}
+
+const now = (): Instant => instantFromMs(Date.now());
+
+function graceOf({ engine }: Attached): Duration | null {
+  const { graceUntil, watched } = engine.memory.current();
+  return graceUntil === null || watched >= graceUntil ? null : watchedSince(graceUntil, watched);
+}
+
+/** `127.0.0.1:9419`, `[::1]:9419` or `:9419`, as configuration has checked it. */
+function addressOf(text: string): { readonly host: string; readonly port: number } {
+  const at = text.lastIndexOf(":");
+  const host = text.slice(0, at).replace(/^\[|\]$/g, "");
+  return { host: host === "" ? "0.0.0.0" : host, port: Number(text.slice(at + 1)) };
+}

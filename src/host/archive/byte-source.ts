@@ -1,0 +1,128 @@
+/** Reads a file front to back, decompressed where it is compressed; what is skipped of a plain file is not read at all. */
+
+import { createReadStream } from "node:fs";
+import { type FileHandle, open } from "node:fs/promises";
+import { createGunzip, createZstdDecompress } from "node:zlib";
+
+import { HostError } from "../../model/errors.ts";
+import { reasonOf } from "../files/errno.ts";
+
+export interface ByteSource {
+  /** Fewer bytes than asked for only at the end. */
+  take(count: number): Promise<Uint8Array>;
+  /** `false`: the file ends before. */
+  skip(count: number): Promise<boolean>;
+  close(): Promise<void>;
+}
+
+/** By the first bytes, whatever the name says. Throws `HostError` of kind `read`, or `parse` for a compression that is not known. */
+export async function openBytes(path: string): Promise<ByteSource> {
+  const file = await asked(path, () => open(path, "r"));
+  try {
+    const start = await asked(path, () => readAt(file, 0, MAGIC_BYTES));
+    const packing = packingOf(start);
+    if (packing === "none") return await plainSource(path, file);
+    await file.close();
+    if (packing !== "gzip" && packing !== "zstd")
+      throw new HostError(
+        "parse",
+        `reading ${path} failed: it is compressed with ${packing}, which is not read here; decompress it first`,
+      );
+    return streamSource(path, packing);
+  } catch (error) {
+    await file.close().catch(() => undefined);
+    throw error;
+  }
+}
+
+const MAGIC_BYTES = 6;
+const MAGICS: readonly (readonly [string, readonly number[]])[] = [
+  ["gzip", [0x1f, 0x8b]],
+  ["zstd", [0x28, 0xb5, 0x2f, 0xfd]],
+  ["xz", [0xfd, 0x37, 0x7a, 0x58, 0x5a]],
+  ["bzip2", [0x42, 0x5a, 0x68]],
+  ["lz4", [0x04, 0x22, 0x4d, 0x18]],
+];
+
+const packingOf = (start: Uint8Array): string =>
+  MAGICS.find(([, magic]) => magic.every((byte, at) => start[at] === byte))?.[0] ?? "none";
+
+async function plainSource(path: string, file: FileHandle): Promise<ByteSource> {
+  const { size } = await asked(path, () => file.stat());
+  let at = 0;
+  return {
+    take: async (count) => {
+      const bytes = await asked(path, () => readAt(file, at, count));
+      at += bytes.length;
+      return bytes;
+    },
+    skip: async (count) => {
+      at += count;
+      return at <= size;
+    },
+    close: () => file.close(),
+  };
+}
+
+async function readAt(file: FileHandle, position: number, count: number): Promise<Uint8Array> {
+  const bytes = new Uint8Array(count);
+  let length = 0;
+  while (length < count) {
+    const { bytesRead } = await file.read(bytes, length, count - length, position + length);
+    if (bytesRead === 0) break;
+    length += bytesRead;
+  }
+  return bytes.subarray(0, length);
+}
+
+function streamSource(path: string, packing: "gzip" | "zstd"): ByteSource {
+  const file = createReadStream(path);
+  const unpacked = file.pipe(packing === "gzip" ? createGunzip() : createZstdDecompress());
+  file.on("error", (error) => unpacked.destroy(error));
+  const chunks = unpacked[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>;
+  let rest: Uint8Array = new Uint8Array(0);
+  /** Hands out what is there, at most `count` bytes; nothing: the end. */
+  const some = async (count: number): Promise<Uint8Array> => {
+    while (rest.length === 0) {
+      const next = await asked(path, () => chunks.next());
+      if (next.done === true) return rest;
+      rest = next.value;
+    }
+    const piece = rest.subarray(0, count);
+    rest = rest.subarray(piece.length);
+    return piece;
+  };
+  return {
+    take: async (count) => {
+      const bytes = new Uint8Array(count);
+      let length = 0;
+      while (length < count) {
+        const piece = await some(count - length);
+        if (piece.length === 0) break;
+        bytes.set(piece, length);
+        length += piece.length;
+      }
+      return bytes.subarray(0, length);
+    },
+    skip: async (count) => {
+      for (let left = count; left > 0;) {
+        const piece = await some(left);
+        if (piece.length === 0) return false;
+        left -= piece.length;
+      }
+      return true;
+    },
+    close: async () => {
+      unpacked.destroy();
+      file.destroy();
+    },
+  };
+}
+
+async function asked<T>(path: string, question: () => Promise<T>): Promise<T> {
+  try {
+    return await question();
+  } catch (error) {
+    throw new HostError("read", `reading ${path} failed: ${reasonOf(error)}`, { cause: error });
+  }
+}

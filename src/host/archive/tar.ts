@@ -1,0 +1,163 @@
+/** Picks small files out of a tar archive of any size, with a bound on everything that is kept. */
+
+import { HostError } from "../../model/errors.ts";
+import { type ByteSource, openBytes } from "./byte-source.ts";
+
+export interface Picked {
+  /** Whether a file of this name is wanted; names have no `./` in front. */
+  readonly wanted: (name: string) => boolean;
+  /** A larger file is passed over. */
+  readonly fileBytesMax: number;
+  /** All together. */
+  readonly bytesMax: number;
+}
+
+/** Throws `HostError`: `read` where the file cannot be read, `parse` where it is no whole tar archive. */
+export async function pickFromTar(
+  path: string,
+  picked: Picked,
+): Promise<ReadonlyMap<string, Uint8Array>> {
+  const source = await openBytes(path);
+  try {
+    return await pick(new Walk(path, source), picked);
+  } finally {
+    await source.close();
+  }
+}
+
+async function pick(walk: Walk, picked: Picked): Promise<ReadonlyMap<string, Uint8Array>> {
+  const found = new Map<string, Uint8Array>();
+  let keptBytes = 0;
+  for (let entry = await walk.next(); entry !== null; entry = await walk.next()) {
+    const { name, sizeBytes, isFile } = entry;
+    if (!isFile || sizeBytes > picked.fileBytesMax || !picked.wanted(name)) {
+      await walk.skip(sizeBytes);
+      continue;
+    }
+    keptBytes += sizeBytes;
+    if (keptBytes > picked.bytesMax)
+      throw walk.failure(`its lists of images take more than ${picked.bytesMax} bytes`);
+    found.set(name, await walk.content(sizeBytes));
+  }
+  return found;
+}
+
+interface Entry {
+  readonly name: string;
+  readonly sizeBytes: number;
+  readonly isFile: boolean;
+}
+
+const BLOCK = 512;
+/** Names and extended headers; longer ones are made by nobody. */
+const HEADER_BYTES_MAX = 64 * 1024;
+const ENTRIES_MAX = 1_000_000;
+
+/** What the headers before an entry say of it. */
+interface Extended {
+  readonly name: string | null;
+  readonly sizeBytes: number | null;
+}
+
+const nothingSaid: Extended = { name: null, sizeBytes: null };
+
+class Walk {
+  readonly #path: string;
+  readonly #source: ByteSource;
+  #entries = 0;
+
+  constructor(path: string, source: ByteSource) {
+    this.#path = path;
+    this.#source = source;
+  }
+
+  /** The next entry, its content not read yet; `null`: the archive ends. */
+  async next(): Promise<Entry | null> {
+    let extended = nothingSaid;
+    for (;;) {
+      const header = await this.#source.take(BLOCK);
+      if (header.length === 0 && this.#entries > 0) return null;
+      if (header.length < BLOCK) throw this.failure("it ends too early, or is no tar archive");
+      if (header.every((byte) => byte === 0)) return null;
+      if (!hasChecksum(header)) throw this.failure("it is no tar archive");
+      this.#entries += 1;
+      if (this.#entries > ENTRIES_MAX) throw this.failure(`it has over ${ENTRIES_MAX} entries`);
+      const type = String.fromCharCode(header[156] ?? 0);
+      const sizeBytes = extended.sizeBytes ?? numberIn(header, 124, 12);
+      if (!Number.isSafeInteger(sizeBytes) || sizeBytes < 0)
+        throw this.failure("it has an entry without a size");
+      if (!"LKxg".includes(type)) return entryOf(header, { type, sizeBytes, extended });
+      if (sizeBytes > HEADER_BYTES_MAX) throw this.failure("it has a header that is too long");
+      const text = textOf(await this.content(sizeBytes));
+      if (type === "L") extended = { ...extended, name: text.replace(/\0.*$/s, "") };
+      if (type === "x") extended = { ...extended, ...extendedOf(text) };
+    }
+  }
+
+  async content(sizeBytes: number): Promise<Uint8Array> {
+    const bytes = await this.#source.take(sizeBytes);
+    if (bytes.length < sizeBytes) throw this.failure("it ends in the middle of a file");
+    await this.skip(0, paddingOf(sizeBytes));
+    return bytes;
+  }
+
+  async skip(sizeBytes: number, padding = paddingOf(sizeBytes)): Promise<void> {
+    if (!(await this.#source.skip(sizeBytes + padding)))
+      throw this.failure("it ends in the middle of a file");
+  }
+
+  failure(what: string): HostError {
+    return new HostError(
+      "parse",
+      `reading the archive ${this.#path} failed: ${what}; make it anew, with docker save or ctr images export`,
+    );
+  }
+}
+
+const paddingOf = (sizeBytes: number): number => (BLOCK - (sizeBytes % BLOCK)) % BLOCK;
+
+function entryOf(
+  header: Uint8Array,
+  facts: { readonly type: string; readonly sizeBytes: number; readonly extended: Extended },
+): Entry {
+  const { type, sizeBytes, extended } = facts;
+  // The field before names is only a prefix in archives of the POSIX kind.
+  const prefix = fieldIn(header, 257, 6) === "ustar" ? fieldIn(header, 345, 155) : "";
+  const own = fieldIn(header, 0, 100);
+  const name = extended.name ?? (prefix === "" ? own : `${prefix}/${own}`);
+  const isFile = type === "0" || type === "\0" || type === "7";
+  // Links and directories have no content, whatever their size says.
+  const isEmpty = "123456".includes(type);
+  return { name: name.replace(/^(?:\.?\/)+/, ""), sizeBytes: isEmpty ? 0 : sizeBytes, isFile };
+}
+
+/** Records of `LENGTH KEY=VALUE\n`; only the name and the size matter here. */
+function extendedOf(text: string): Partial<Extended> {
+  const name = /(?:^|\n)\d+ path=([^\n]*)\n/.exec(text)?.[1];
+  const size = /(?:^|\n)\d+ size=(\d{1,15})\n/.exec(text)?.[1];
+  return {
+    ...(name === undefined ? {} : { name }),
+    ...(size === undefined ? {} : { sizeBytes: Number(size) }),
+  };
+}
+
+/** The sum of the header's bytes, its own field read as spaces. */
+function hasChecksum(header: Uint8Array): boolean {
+  const sum = header.reduce((total, byte, at) => total + (at >= 148 && at < 156 ? 0x20 : byte), 0);
+  return sum === numberIn(header, 148, 8);
+}
+
+/** Octal text, or the binary form in which sizes of 8 GiB and more are written. */
+function numberIn(header: Uint8Array, offset: number, length: number): number {
+  const field = header.subarray(offset, offset + length);
+  if (((field[0] ?? 0) & 0x80) === 0) {
+    const text = textOf(field).replaceAll(/[\0 ]/g, "");
+    return /^[0-7]*$/.test(text) ? Number.parseInt(`0${text}`, 8) : Number.NaN;
+  }
+  return field.subarray(1).reduce((total, byte) => total * 256 + byte, (field[0] ?? 0) & 0x3f);
+}
+
+const fieldIn = (header: Uint8Array, offset: number, length: number): string =>
+  textOf(header.subarray(offset, offset + length)).replace(/\0.*$/s, "");
+
+const textOf = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);

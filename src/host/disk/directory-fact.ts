@@ -1,0 +1,54 @@
+/** Whether a directory is there, can be written and has room, found out without writing to it. */
+
+import { accessSync, constants, statfsSync, statSync } from "node:fs";
+import { dirname } from "node:path";
+
+import { codeOf, reasonOf } from "../files/errno.ts";
+
+export type DirectoryFact =
+  | {
+      readonly kind: "present";
+      readonly writable: boolean;
+      readonly availableBytes: bigint;
+      /** 0 where the filesystem has no limit of inodes. */
+      readonly inodes: bigint;
+      readonly inodesFree: bigint;
+    }
+  /** `creatable`: the nearest directory above it can be written. */
+  | { readonly kind: "absent"; readonly creatable: boolean }
+  | { readonly kind: "failed"; readonly message: string };
+
+export function directoryFact(path: string): DirectoryFact {
+  try {
+    if (!statSync(path).isDirectory()) return { kind: "failed", message: "it is no directory" };
+    const fs = statfsSync(path, { bigint: true });
+    return {
+      kind: "present",
+      writable: isWritable(path),
+      availableBytes: fs.bavail * (fs.frsize > 0n ? fs.frsize : fs.bsize),
+      inodes: fs.files,
+      inodesFree: fs.ffree,
+    };
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return { kind: "absent", creatable: isCreatable(path) };
+    return { kind: "failed", message: reasonOf(error) };
+  }
+}
+
+function isCreatable(path: string): boolean {
+  for (let above = dirname(path); ; above = dirname(above)) {
+    const found = statSync(above, { throwIfNoEntry: false });
+    if (found !== undefined) return found.isDirectory() && isWritable(above);
+    if (above === dirname(above)) return false;
+  }
+}
+
+/** The kernel's own word, which a filesystem that is mounted read-only refuses to root as well. */
+function isWritable(path: string): boolean {
+  try {
+    accessSync(path, constants.W_OK | constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}

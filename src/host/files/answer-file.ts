@@ -1,0 +1,46 @@
+/** Writes an answer into the file that a command line names: no directory is made for it, and a device or a pipe stays what it is. */
+
+import { existsSync, realpathSync, type Stats, statSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+
+import { HostError } from "../../model/errors.ts";
+import { reasonOf } from "./errno.ts";
+import { writeWholeFile } from "./whole-file.ts";
+
+/** Replaces a regular file whole, where a link leads to. Throws `HostError` of kind `write`. */
+export function writeAnswerFile(path: string, text: string): void {
+  const existing = found(path);
+  if (existing === undefined) {
+    // A directory that is not there is a slip of the pen more often than a wish.
+    if (!existsSync(dirname(path)))
+      throw new HostError(
+        "write",
+        `writing ${path} failed: there is no directory ${dirname(path)}`,
+      );
+    writeWholeFile(path, text);
+  } else if (existing.isFile()) {
+    writeWholeFile(realpathSync(path), text);
+  } else {
+    writeInto(path, text);
+  }
+}
+
+function found(path: string): Stats | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false });
+  } catch (error) {
+    throw failed(path, error);
+  }
+}
+
+/** A rename would put a file in the place of /dev/null, or of whatever else this is. */
+function writeInto(path: string, text: string): void {
+  try {
+    writeFileSync(path, text);
+  } catch (error) {
+    throw failed(path, error);
+  }
+}
+
+const failed = (path: string, error: unknown): HostError =>
+  new HostError("write", `writing ${path} failed: ${reasonOf(error)}`, { cause: error });

@@ -1,0 +1,243 @@
+// Files below a root directory as the system inside it would see them: absolute links resolve inside, and no path leads out.
+
+import { randomBytes } from "node:crypto";
+import { constants, createReadStream, createWriteStream } from "node:fs";
+import { lstat, mkdir, open, readlink, rename, rm, stat, symlink } from "node:fs/promises";
+import { pipeline } from "node:stream/promises";
+
+import { HostError } from "../../model/errors.ts";
+import { sha256OfFile } from "../archive/sha256.ts";
+import { Directory } from "./directory.ts";
+import { codeOf, reasonOf } from "./errno.ts";
+
+export type Found =
+  | { readonly kind: "absent" | "directory" | "other" }
+  | { readonly kind: "file"; readonly sha256: string; readonly mode: number }
+  | { readonly kind: "link"; readonly target: string };
+
+/** As many as the kernel follows. */
+const LINKS_MAX = 40;
+/** Text files that we write ourselves are smaller. */
+const TEXT_BYTES_MAX = 1024 * 1024;
+
+/**
+ * Every path is absolute, as inside the root. Parents are opened one by one without following links, and a link among
+ * them is followed by its text, so that a hostile link leads nowhere but into the root. The last component is never followed.
+ */
+export class RootedTree {
+  readonly #root: string;
+
+  /** The root itself may be reached through links. */
+  constructor(root: string) {
+    this.#root = root;
+  }
+
+  /** Whether the root itself is a directory. */
+  async isThere(): Promise<boolean> {
+    try {
+      return (await stat(this.#root)).isDirectory();
+    } catch (error) {
+      if (["ENOENT", "ENOTDIR"].includes(codeOf(error))) return false;
+      throw new HostError("read", `could not read ${this.#root}: ${reasonOf(error)}`, {
+        cause: error,
+      });
+    }
+  }
+
+  async look(path: string): Promise<Found> {
+    try {
+      return await this.#at(path, "reading", async (parent, name) => lookAt(parent.pathOf(name)));
+    } catch (error) {
+      if (error instanceof HostError && codeOf(error.cause) === "ENOENT") return { kind: "absent" };
+      throw error;
+    }
+  }
+
+  /** Of a regular file; `null` where it is none, or larger than anything that we write. */
+  async readText(path: string): Promise<string | null> {
+    if ((await this.look(path)).kind !== "file") return null;
+    return await this.#at(path, "reading", async (parent, name) => {
+      const file = await open(parent.pathOf(name), READING);
+      try {
+        const { size } = await file.stat();
+        return size > TEXT_BYTES_MAX ? null : await file.readFile("utf8");
+      } finally {
+        await file.close();
+      }
+    });
+  }
+
+  async makeDirectory(path: string, mode: number): Promise<void> {
+    await this.#at(path, "making the directory", async (parent, name) => {
+      await mkdir(parent.pathOf(name), { mode });
+      await setMode(parent.pathOf(name), constants.O_DIRECTORY, mode);
+    });
+  }
+
+  async writeText(path: string, text: string, mode: number): Promise<void> {
+    await this.#replace(path, mode, async (fresh) => {
+      const file = await open(fresh, WRITING, 0o600);
+      try {
+        await file.writeFile(text);
+        await file.sync();
+      } finally {
+        await file.close();
+      }
+    });
+  }
+
+  /** `from` is a path outside, of this process. */
+  async copyIn(path: string, from: string, mode: number): Promise<void> {
+    await this.#replace(path, mode, async (fresh) => {
+      await pipeline(
+        createReadStream(from),
+        createWriteStream(fresh, { flags: "wx", mode: 0o600, flush: true }),
+      );
+    });
+  }
+
+  async link(path: string, target: string): Promise<void> {
+    await this.#at(path, "making the link", async (parent, name) => {
+      const fresh = freshName(name);
+      await symlink(target, parent.pathOf(fresh));
+      await rename(parent.pathOf(fresh), parent.pathOf(name));
+    });
+  }
+
+  async move(path: string, to: string): Promise<void> {
+    await this.#at(path, "moving", async (parent, name) =>
+      this.#at(to, "moving to", async (newParent, newName) =>
+        rename(parent.pathOf(name), newParent.pathOf(newName)),
+      ),
+    );
+  }
+
+  /** A file or a link. */
+  async remove(path: string): Promise<void> {
+    await this.#at(path, "removing", async (parent, name) => parent.unlink(name));
+  }
+
+  /** Says whether it was empty and is gone. */
+  async removeIfEmpty(path: string): Promise<boolean> {
+    return await this.#at(path, "removing the directory", async (parent, name) => {
+      try {
+        await parent.removeDirectory(name);
+        return true;
+      } catch (error) {
+        if (["ENOTEMPTY", "EEXIST"].includes(codeOf(error))) return false;
+        throw error;
+      }
+    });
+  }
+
+  /** A directory with everything in it; links in it are removed, not followed. */
+  async removeTree(path: string): Promise<void> {
+    await this.#at(path, "removing everything in", async (parent, name) =>
+      rm(parent.pathOf(name), { recursive: true }),
+    );
+  }
+
+  /** Written beside and renamed, so that there is the old one or the new one, whatever happens between. */
+  async #replace(
+    path: string,
+    mode: number,
+    write: (fresh: string) => Promise<void>,
+  ): Promise<void> {
+    await this.#at(path, "writing", async (parent, name) => {
+      const fresh = parent.pathOf(freshName(name));
+      try {
+        await write(fresh);
+        await setMode(fresh, 0, mode);
+        await rename(fresh, parent.pathOf(name));
+      } catch (error) {
+        await rm(fresh, { force: true });
+        throw error;
+      }
+    });
+  }
+
+  async #at<T>(
+    path: string,
+    what: string,
+    use: (parent: Directory, name: string) => Promise<T>,
+  ): Promise<T> {
+    const stack: Directory[] = [];
+    try {
+      stack.push(await Directory.open(`${this.#root}/.`));
+      const { parent, name } = await descend(stack, path);
+      return await use(parent, name);
+    } catch (error) {
+      if (error instanceof HostError) throw error;
+      throw new HostError(
+        "write",
+        `${what} ${path} in ${this.#root} failed: ${reasonOf(error)}; put that right, then try again`,
+        { cause: error },
+      );
+    } finally {
+      for (const directory of stack) await directory.close();
+    }
+  }
+}
+
+/** Opens the parents of the last component. `stack` holds the root, and then the way to where we are. */
+async function descend(
+  stack: Directory[],
+  path: string,
+): Promise<{ readonly parent: Directory; readonly name: string }> {
+  const pending = path.split("/").filter((component) => component !== "");
+  const name = pending.pop();
+  if (name === undefined) throw new RangeError(`${path} names no entry of a directory`);
+  let links = 0;
+  for (;;) {
+    const here = topOf(stack);
+    const component = pending.shift();
+    if (component === undefined) return { parent: here, name };
+    if (component === "" || component === ".") continue;
+    if (component === "..") {
+      // The root's parent is the root.
+      await closeAbove(stack, Math.max(1, stack.length - 1));
+    } else if ((await here.facts(component)).kind === "link") {
+      links += 1;
+      if (links > LINKS_MAX) throw new RangeError("more than 40 symbolic links follow each other");
+      const target = await readlink(here.pathOf(component));
+      if (target.startsWith("/")) await closeAbove(stack, 1);
+      pending.unshift(...target.split("/"));
+    } else {
+      stack.push(await here.openBelow(component));
+    }
+  }
+}
+
+async function closeAbove(stack: Directory[], length: number): Promise<void> {
+  while (stack.length > length) await stack.pop()?.close();
+}
+
+function topOf(stack: readonly Directory[]): Directory {
+  const top = stack.at(-1);
+  if (top === undefined) throw new RangeError("the root is not open");
+  return top;
+}
+
+async function lookAt(path: string): Promise<Found> {
+  const found = await lstat(path);
+  if (found.isSymbolicLink()) return { kind: "link", target: await readlink(path) };
+  if (found.isDirectory()) return { kind: "directory" };
+  if (!found.isFile()) return { kind: "other" };
+  return { kind: "file", mode: found.mode & 0o7777, sha256: await sha256OfFile(path) };
+}
+
+// Not blocking, should somebody put a pipe in the file's place after it was looked at.
+const READING = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+const WRITING = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
+
+/** Whatever the process's mask says. */
+async function setMode(path: string, flags: number, mode: number): Promise<void> {
+  const opened = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | flags);
+  try {
+    await opened.chmod(mode);
+  } finally {
+    await opened.close();
+  }
+}
+
+const freshName = (name: string): string => `.${name}.${randomBytes(6).toString("hex")}`;

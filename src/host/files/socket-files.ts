@@ -1,0 +1,37 @@
+// The control socket's file and the directory that it lies in.
+
+import { chmodSync, lstatSync, mkdirSync, unlinkSync } from "node:fs";
+import { join } from "node:path";
+
+import { HostError } from "../../model/errors.ts";
+import { reasonOf } from "./errno.ts";
+
+/** Makes the run directory where it is absent, and returns the socket's path. Throws `HostError` of kind `write`. */
+export function prepare(runDirectory: string, name: string): string {
+  try {
+    mkdirSync(runDirectory, { recursive: true, mode: 0o755 });
+  } catch (error) {
+    throw new HostError(
+      "write",
+      `making the run directory ${runDirectory} failed: ${reasonOf(error)}; name another one with --run-dir`,
+      { cause: error },
+    );
+  }
+  return join(runDirectory, name);
+}
+
+/** What stands at the path, links not followed. */
+export function kindOf(path: string): "absent" | "socket" | "other" {
+  const found = lstatSync(path, { throwIfNoEntry: false });
+  if (found === undefined) return "absent";
+  return found.isSocket() ? "socket" : "other";
+}
+
+export function remove(path: string): void {
+  unlinkSync(path);
+}
+
+/** Leaves the socket to its owner. */
+export function restrict(path: string): void {
+  chmodSync(path, 0o600);
+}

@@ -1,0 +1,65 @@
+/** Writes a file whole or not at all: whoever reads it, even after a crash, finds the old content or the new one. */
+
+import { randomBytes } from "node:crypto";
+import {
+  closeSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from "node:fs";
+import { basename, dirname, join } from "node:path";
+
+import { HostError } from "../../model/errors.ts";
+import { asRoot, reasonOf } from "./errno.ts";
+
+/** Makes the directories above it. A file that is there keeps its mode; `mode` is for a new one. Throws `HostError` of kind `write`. */
+export function writeWholeFile(path: string, text: string, mode = 0o644): void {
+  // A dotfile beside it: keep directories pass over those, and a rename stays within one filesystem.
+  const draft = join(dirname(path), `.${basename(path)}.${randomBytes(6).toString("hex")}`);
+  try {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o755 });
+    const existing = statSync(path, { throwIfNoEntry: false });
+    write(draft, text, existing === undefined ? mode : existing.mode & 0o777);
+    renameSync(draft, path);
+    syncDirectory(dirname(path));
+  } catch (error) {
+    dropped(draft);
+    throw new HostError(
+      "write",
+      `writing ${path} failed: ${reasonOf(error)}${asRoot(error)}; what was there before is unchanged`,
+      { cause: error },
+    );
+  }
+}
+
+/** There is none where its directory cannot be entered, and what is told is why it could not be written. */
+function dropped(draft: string): void {
+  try {
+    rmSync(draft, { force: true });
+  } catch {}
+}
+
+function write(path: string, text: string, mode: number): void {
+  const file = openSync(path, "wx", mode);
+  try {
+    const bytes = new TextEncoder().encode(text);
+    for (let offset = 0; offset < bytes.length;)
+      offset += writeSync(file, bytes, offset, bytes.length - offset);
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+}
+
+function syncDirectory(path: string): void {
+  const directory = openSync(path, "r");
+  try {
+    fsyncSync(directory);
+  } finally {
+    closeSync(directory);
+  }
+}

@@ -1,0 +1,123 @@
+// One bounded GET: a deadline over the whole exchange, a limit of bytes, no redirect, and no proxy.
+
+import { request as requestHttp } from "node:http";
+import { request as requestHttps, type RequestOptions } from "node:https";
+import type { PeerCertificate } from "node:tls";
+
+import { HostError } from "../../model/errors.ts";
+import { codeOf, reasonOf } from "../files/errno.ts";
+
+export interface GetRequest {
+  readonly url: URL;
+  readonly headers: Readonly<Record<string, string>>;
+  /** For `https:` only. */
+  readonly tls: {
+    readonly ca?: string;
+    readonly cert?: string;
+    readonly key?: string;
+    /** Only false where the other side is a pod. */
+    readonly verify: boolean;
+    /** Asked when the chain is already proven. */
+    readonly checkName?: (certificate: PeerCertificate) => Error | undefined;
+  };
+  readonly timeoutMs: number;
+  readonly bytesMax: number;
+  readonly signal: AbortSignal;
+}
+
+export interface GetAnswer {
+  readonly status: number;
+  readonly body: string;
+}
+
+/**
+ * Throws `HostError` of kind `http`. By node:http and not by fetch, which obeys proxy variables of the environment:
+ * a request to the node itself, with a credential in it, has no business there.
+ */
+export async function httpGet(get: GetRequest): Promise<GetAnswer> {
+  const deadline = AbortSignal.timeout(get.timeoutMs);
+  const signal = AbortSignal.any([get.signal, deadline]);
+  try {
+    return await exchange(get, signal);
+  } catch (error) {
+    if (error instanceof HostError) throw error;
+    const why = deadline.aborted ? `no whole answer within ${get.timeoutMs} ms` : said(error);
+    throw new HostError("http", `GET ${get.url.href} failed: ${why}`, { cause: error });
+  }
+}
+
+function said(error: unknown): string {
+  const code = codeOf(error);
+  const reason = reasonOf(error);
+  return code === "" || reason.includes(code) ? reason : `${reason} (${code})`;
+}
+
+function exchange(get: GetRequest, signal: AbortSignal): Promise<GetAnswer> {
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) return reject(abortError(signal));
+    const call = (get.url.protocol === "https:" ? requestHttps : requestHttp)(
+      get.url,
+      optionsOf(get),
+      (response) => {
+        const chunks: Buffer[] = [];
+        let bytes = 0;
+        response.on("data", (chunk: Buffer) => {
+          bytes += chunk.length;
+          if (bytes > get.bytesMax) {
+            reject(tooLarge(get));
+            call.destroy();
+            return;
+          }
+          chunks.push(chunk);
+        });
+        response.on("error", reject);
+        response.on("aborted", () => reject(new Error("the answer was cut off")));
+        response.on("end", () => {
+          if (!response.complete) return reject(new Error("the answer was cut off"));
+          resolve({
+            status: response.statusCode ?? 0,
+            body: Buffer.concat(chunks).toString("utf8"),
+          });
+        });
+      },
+    );
+    const abort = (): void => {
+      reject(abortError(signal));
+      call.destroy();
+    };
+    signal.addEventListener("abort", abort, { once: true });
+    call.on("close", () => signal.removeEventListener("abort", abort));
+    call.on("error", reject);
+    call.end();
+  });
+}
+
+function optionsOf({ headers, tls }: GetRequest): RequestOptions {
+  return {
+    method: "GET",
+    headers,
+    // No connection is kept: one exchange a pass, and an old one would keep an old identity.
+    agent: false,
+    rejectUnauthorized: tls.verify,
+    ...(tls.ca === undefined ? {} : { ca: tls.ca }),
+    ...(tls.cert === undefined ? {} : { cert: tls.cert }),
+    ...(tls.key === undefined ? {} : { key: tls.key }),
+    ...(tls.checkName === undefined ? {} : { checkServerIdentity: nameCheck(tls.checkName) }),
+  };
+}
+
+const nameCheck =
+  (check: (certificate: PeerCertificate) => Error | undefined) =>
+  (_: string, certificate: PeerCertificate): Error | undefined =>
+    check(certificate);
+
+function tooLarge({ url, bytesMax }: GetRequest): HostError {
+  return new HostError(
+    "http",
+    `GET ${url.href} failed: the answer has more than ${bytesMax} bytes`,
+  );
+}
+
+function abortError(signal: AbortSignal): Error {
+  return signal.reason instanceof Error ? signal.reason : new Error("it was given up");
+}

@@ -1,0 +1,29 @@
+// Sends the HTTP request of a pod's recorded pre-stop handler.
+
+import { HostError } from "../../model/errors.ts";
+import type { HookRequest } from "../../model/ports.ts";
+import { httpGet } from "./get.ts";
+
+/** What a handler answers is not read; this is for one that never ends to answer. */
+const BYTES_MAX = 64 * 1024;
+
+/** Resolves with the status, whatever it is. Throws `HostError` of kind `http`. */
+export async function sendHook(hook: HookRequest, signal: AbortSignal): Promise<number> {
+  const host = hook.host.includes(":") && !hook.host.startsWith("[") ? `[${hook.host}]` : hook.host;
+  const text = `${hook.scheme}://${host}:${hook.port}${hook.path}`;
+  if (!URL.canParse(text)) {
+    throw new HostError(
+      "http",
+      `the recorded pre-stop handler names no valid URL: ${JSON.stringify(text)}`,
+    );
+  }
+  const answer = await httpGet({
+    url: new URL(text),
+    headers: Object.fromEntries(hook.headers.map(({ name, value }) => [name, value])),
+    tls: { verify: false },
+    timeoutMs: hook.timeoutMs,
+    bytesMax: BYTES_MAX,
+    signal,
+  });
+  return answer.status;
+}

@@ -1,0 +1,170 @@
+// Reads the keep rules anew for each pass: flags and the files of the keep directory; what is wrong becomes a problem, never an error.
+
+import { constants } from "node:fs";
+import { open, readdir, stat } from "node:fs/promises";
+import { join } from "node:path";
+
+import type { KeepProblem, KeepRule, KeepRules } from "../../model/snapshot.ts";
+import { codeOf, reasonOf } from "../files/errno.ts";
+
+export interface KeepRulesRequest {
+  /** `--keep-dir`, or its default. */
+  readonly directory: string;
+  /** Whether the operator named the directory: then it has to exist. */
+  readonly isNamed: boolean;
+  /** `--keep`, as given. */
+  readonly patterns: readonly string[];
+  /** Directories from which rules were read before: one of them has to exist as well. */
+  readonly known: readonly string[];
+  readonly parseFile: (
+    text: string,
+    source: string,
+  ) => { readonly rules: readonly KeepRule[]; readonly problems: readonly KeepProblem[] };
+  readonly parsePattern: (
+    text: string,
+  ) => { readonly kind: "valid" } | { readonly kind: "invalid"; readonly message: string };
+}
+
+/** A list of images has some hundred lines; what is beyond these bounds is no list. */
+const fileBytesMax = 4 * 1024 * 1024;
+const filesMax = 1000;
+
+export async function readKeepRules(request: KeepRulesRequest): Promise<KeepRules> {
+  const flags = rulesOfFlags(request);
+  const files = await rulesOfDirectory(request);
+  return {
+    rules: [...flags.rules, ...files.rules],
+    problems: [...flags.problems, ...files.problems],
+    directoriesRead: files.rules.length > 0 ? [request.directory] : [],
+  };
+}
+
+interface Found {
+  readonly rules: readonly KeepRule[];
+  readonly problems: readonly KeepProblem[];
+}
+
+function rulesOfFlags({ patterns, parsePattern }: KeepRulesRequest): Found {
+  const rules: KeepRule[] = [];
+  const problems: KeepProblem[] = [];
+  for (const pattern of patterns) {
+    const parsed = parsePattern(pattern);
+    if (parsed.kind === "valid") rules.push({ pattern, source: "--keep" });
+    else problems.push({ source: "--keep", message: parsed.message });
+  }
+  return { rules, problems };
+}
+
+async function rulesOfDirectory(request: KeepRulesRequest): Promise<Found> {
+  const { directory } = request;
+  let names: readonly string[];
+  try {
+    names = (await readdir(directory)).filter((name) => !isAside(name)).toSorted();
+  } catch (error) {
+    return { rules: [], problems: directoryProblems(request, error) };
+  }
+  if (names.length > filesMax) {
+    const message = `the directory has ${names.length} files and at most ${filesMax} are read: merge them`;
+    return { rules: [], problems: [{ source: directory, message }] };
+  }
+  const found = await Promise.all(names.map((name) => rulesOfFile(request, name)));
+  return {
+    rules: found.flatMap((it) => it.rules),
+    problems: found.flatMap((it) => it.problems),
+  };
+}
+
+/** An absent default directory has no rules, unless there were some in it before. */
+function directoryProblems(request: KeepRulesRequest, error: unknown): readonly KeepProblem[] {
+  const { directory, isNamed, known } = request;
+  const source = directory;
+  if (codeOf(error) !== "ENOENT")
+    return [{ source, message: `the directory cannot be read: ${reasonOf(error)}` }];
+  if (isNamed)
+    return [{ source, message: "the directory that --keep-dir names does not exist: create it" }];
+  if (known.includes(directory)) {
+    const message =
+      "the directory is gone, and there were keep rules in it: restore it, or create it empty if they are no longer wanted";
+    return [{ source, message }];
+  }
+  return [];
+}
+
+async function rulesOfFile(request: KeepRulesRequest, name: string): Promise<Found> {
+  const path = join(request.directory, name);
+  const problem = (message: string): Found => ({
+    rules: [],
+    problems: [{ source: path, message }],
+  });
+  try {
+    if (!name.endsWith(".list"))
+      return problem(
+        (await stat(path)).isDirectory()
+          ? "a directory is not read: put its lists into the keep directory itself"
+          : "only files that end in .list are read: rename it, or put it elsewhere",
+      );
+    const text = await readBounded(path);
+    return text.kind === "text" ? request.parseFile(text.text, path) : problem(text.message);
+  } catch (error) {
+    return problem(`the file cannot be read: ${reasonOf(error)}`);
+  }
+}
+
+type Text =
+  | { readonly kind: "text"; readonly text: string }
+  | { readonly kind: "refused"; readonly message: string };
+
+async function readBounded(path: string): Promise<Text> {
+  // A pipe that nobody writes to would be waited for.
+  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  try {
+    const { size } = await file.stat();
+    if (!(await file.stat()).isFile())
+      return { kind: "refused", message: "it is no regular file: put a list in its place" };
+    if (size > fileBytesMax) {
+      const message = `the file has ${size} bytes and at most ${fileBytesMax} are read: split it`;
+      return { kind: "refused", message };
+    }
+    return decoded(await file.readFile());
+  } finally {
+    await file.close();
+  }
+}
+
+function decoded(bytes: Uint8Array): Text {
+  try {
+    // The mark of byte order is left for the parser, which knows what it means.
+    const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+    return { kind: "text", text: decoder.decode(bytes) };
+  } catch {
+    return { kind: "refused", message: "the file is not UTF-8 text: write it anew" };
+  }
+}
+
+// Copies that editors and package managers leave beside a file: no list, and no mistake either.
+const asideEndings = [
+  "~",
+  ".bak",
+  ".orig",
+  ".swp",
+  ".swo",
+  ".dpkg-old",
+  ".dpkg-dist",
+  ".dpkg-new",
+  ".dpkg-tmp",
+  ".dpkg-bak",
+  ".ucf-old",
+  ".ucf-new",
+  ".ucf-dist",
+  ".rpmnew",
+  ".rpmsave",
+  ".rpmorig",
+  ".apk-new",
+  ".pacnew",
+  ".pacsave",
+] as const;
+
+const isAside = (name: string): boolean =>
+  name.startsWith(".") ||
+  (name.startsWith("#") && name.endsWith("#")) ||
+  asideEndings.some((ending) => name.endsWith(ending));

@@ -1,0 +1,143 @@
+// Asks the kubelet for the pods of this node, over its own API.
+
+import { X509Certificate } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { hostname } from "node:os";
+import { checkServerIdentity, type PeerCertificate } from "node:tls";
+
+import { HostError } from "../../model/errors.ts";
+import type { PodRecordSeen } from "../../model/snapshot.ts";
+import { reasonOf } from "../files/errno.ts";
+import { type GetRequest, httpGet } from "../http/get.ts";
+import { readPodList } from "./pod-list.ts";
+
+export interface KubeletOptions {
+  /** `https://127.0.0.1:10250`, or `http://…` for the read-only port. */
+  readonly endpoint: string;
+  /** PEM; `null` only over `http:`. */
+  readonly caFile: string | null;
+  readonly clientCertFile: string | null;
+  readonly clientKeyFile: string | null;
+  readonly tokenFile: string | null;
+  readonly timeoutMs: number;
+}
+
+/** 500 pods of 30 kB are 15 MB. */
+const BYTES_MAX = 64 * 1024 * 1024;
+
+/** Throws `HostError`. Files are read on every call, since credentials rotate. */
+export async function kubeletPods(
+  options: KubeletOptions,
+  signal: AbortSignal,
+): Promise<readonly PodRecordSeen[]> {
+  const url = urlOf(options.endpoint);
+  const secure = url.protocol === "https:";
+  const answer = await httpGet({
+    url,
+    headers: { accept: "application/json", ...(secure ? await authorization(options) : {}) },
+    tls: secure ? await tlsOf(options, url.hostname) : { verify: true },
+    timeoutMs: options.timeoutMs,
+    bytesMax: BYTES_MAX,
+    signal,
+  });
+  if (answer.status !== 200) throw refusal(url, answer.status);
+  return readPodList(answer.body);
+}
+
+function urlOf(endpoint: string): URL {
+  const url = URL.canParse(endpoint) ? new URL(endpoint) : null;
+  if (url === null || !["http:", "https:"].includes(url.protocol)) {
+    throw new HostError(
+      "refused",
+      `the kubelet's endpoint ${JSON.stringify(endpoint)} is not a URL of https: or http:; give one such as https://127.0.0.1:10250`,
+    );
+  }
+  return new URL("/pods", url);
+}
+
+/** Never over `http:`, where everybody could read it. */
+async function authorization({
+  tokenFile,
+}: KubeletOptions): Promise<Readonly<Record<string, string>>> {
+  if (tokenFile === null) return {};
+  const token = (await textOf(tokenFile, "the token")).trim();
+  return { authorization: `Bearer ${token}` };
+}
+
+/**
+ * The certificate is verified always. On most nodes the kubelet signs its own: then that very file is what to trust,
+ * and there is no safe substitute for it, because any program of the node may listen on the port of a kubelet that is
+ * down, and its word would delete.
+ */
+async function tlsOf(options: KubeletOptions, host: string): Promise<GetRequest["tls"]> {
+  const { caFile, clientCertFile, clientKeyFile } = options;
+  if (caFile === null) {
+    throw new HostError(
+      "refused",
+      "the kubelet was not asked, because nothing says which certificate it may have; name it with --kubelet-ca-file " +
+        "(the cluster's CA if it signs serving certificates, else /var/lib/kubelet/pki/kubelet.crt)",
+    );
+  }
+  const ca = await textOf(caFile, "the kubelet's CA");
+  return {
+    verify: true,
+    ca,
+    checkName: (certificate) => nameFault(host, pinned(ca), certificate),
+    ...(clientCertFile === null
+      ? {}
+      : { cert: await textOf(clientCertFile, "the client certificate") }),
+    ...(clientKeyFile === null ? {} : { key: await textOf(clientKeyFile, "the client key") }),
+  };
+}
+
+async function textOf(path: string, what: string): Promise<string> {
+  try {
+    return await readFile(path, "utf8");
+  } catch (error) {
+    throw new HostError("read", `reading ${what} from ${path} failed: ${reasonOf(error)}`, {
+      cause: error,
+    });
+  }
+}
+
+const loopback: readonly string[] = ["127.0.0.1", "localhost", "[::1]"];
+
+/**
+ * A kubelet's certificate names the node, and we reach it by the loopback address: there the node's own name counts too.
+ * A certificate that the CA file holds itself needs no name.
+ */
+export function nameFault(
+  host: string,
+  pins: ReadonlySet<string>,
+  certificate: PeerCertificate,
+): Error | undefined {
+  if (pins.has(certificate.fingerprint256)) return undefined;
+  const names = loopback.includes(host)
+    ? [bare(host), "localhost", hostname().toLowerCase()]
+    : [bare(host)];
+  const faults = names.map((name) => checkServerIdentity(name, certificate));
+  return faults.includes(undefined) ? undefined : faults[0];
+}
+
+const bare = (host: string): string => host.replace(/^\[(.*)\]$/, "$1");
+
+/** Fingerprints of the certificates in a PEM file; what is no certificate in it pins nothing. */
+export function pinned(pem: string): ReadonlySet<string> {
+  const blocks = pem.match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g) ?? [];
+  const prints = blocks.flatMap((block) => {
+    try {
+      return [new X509Certificate(block).fingerprint256];
+    } catch {
+      return [];
+    }
+  });
+  return new Set(prints);
+}
+
+function refusal(url: URL, status: number): HostError {
+  const denied = status === 401 || status === 403;
+  const advice = denied
+    ? "give an identity that may get nodes/pods (nodes/proxy before Kubernetes 1.33), with --kubelet-token-file or --kubelet-client-cert and --kubelet-client-key"
+    : "look at the kubelet's log";
+  return new HostError("http", `GET ${url.href} was answered with status ${status}; ${advice}`);
+}

@@ -1,0 +1,206 @@
+// The kubelet's flags: those of its process, and those that files of the node hold for one that hides them or does not run.
+
+import { lstatSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+
+import { codeOf, reasonOf } from "../files/errno.ts";
+import { dashed, flagsIn, type KubeletProcess } from "./process.ts";
+
+export interface KubeletFlag {
+  readonly text: string;
+  /** `--root-dir`, or the file that holds it. */
+  readonly source: string;
+}
+
+export interface KubeletFlags {
+  readonly flags: ReadonlyMap<string, KubeletFlag>;
+  /** Files that exist and cannot be read or understood. */
+  readonly problems: readonly string[];
+}
+
+/**
+ * A process's own flags win. A plain kubelet was told everything on its command line; k3s, rke2 and MicroK8s read the
+ * rest from files, and without any process the files of the node say what the next one will be told.
+ */
+export function kubeletFlags(running: readonly KubeletProcess[], root: string): KubeletFlags {
+  const [first] = running;
+  const files = new Files(root);
+  const written = writtenFor(first ?? null, files);
+  const own = [...(first?.flags ?? [])].map(
+    ([name, text]) => [name, { text, source: `--${name}` }] as const,
+  );
+  return { flags: new Map([...written, ...own]), problems: files.problems };
+}
+
+type Flags = ReadonlyMap<string, KubeletFlag>;
+
+const none: Flags = new Map();
+
+function writtenFor(running: KubeletProcess | null, files: Files): Flags {
+  switch (running?.program) {
+    case undefined:
+      return (
+        [microK8s(files, null), rancher(files, "k3s", null), rancher(files, "rke2", null)].find(
+          ({ size }) => size > 0,
+        ) ?? unitFlags(files)
+      );
+    case "k3s":
+    case "rke2":
+      return rancher(files, running.program, sourced(running.programFlags, "flag"));
+    case "kubelite":
+      return microK8s(files, running.programFlags.get("kubelet-args-file") ?? null);
+    default:
+      return none;
+  }
+}
+
+const sourced = (flags: ReadonlyMap<string, string>, source: string): Flags =>
+  new Map([...flags].map(([name, text]) => [name, { text, source }]));
+
+/** Arguments one a line, with the variables of the snap. */
+function microK8s(files: Files, named: string | null): Flags {
+  const path = named ?? "/var/snap/microk8s/current/args/kubelet";
+  const text = files.text(path)?.replaceAll(
+    /\$\{?(SNAP_DATA|SNAP_COMMON|SNAP)\}?/g,
+    (_, name: string) =>
+      ({
+        SNAP_DATA: "/var/snap/microk8s/current",
+        SNAP_COMMON: "/var/snap/microk8s/common",
+        SNAP: "/snap/microk8s/current",
+      })[name] ?? "",
+  );
+  return sourced(flagsIn(wordsOf(text ?? "")), path);
+}
+
+/** Of an environment file, a unit or a list of arguments: comments left out, quotes and assignments taken off. */
+const wordsOf = (text: string): readonly string[] =>
+  text
+    .split("\n")
+    .filter((line) => !/^\s*[#;]/.test(line))
+    .flatMap((line) => line.replace(/^\s*(?:Environment=)?"?\w+=(?=["']?-)/, "").split(/\s+/))
+    .map((word) => word.replace(/^["']+/, "").replace(/["'\\]+$/, ""))
+    .filter((word) => word !== "");
+
+const unitDirectories = [
+  "/usr/lib/systemd/system",
+  "/lib/systemd/system",
+  "/usr/local/lib/systemd/system",
+  "/run/systemd/system",
+  "/etc/systemd/system",
+] as const;
+
+const environmentFiles = [
+  "/var/lib/kubelet/kubeadm-flags.env",
+  "/etc/default/kubelet",
+  "/etc/sysconfig/kubelet",
+] as const;
+
+/** What systemd would start, in about its order: a later file's flag wins. */
+function unitFlags(files: Files): Flags {
+  const units = unitDirectories.flatMap((directory) => [
+    `${directory}/kubelet.service`,
+    ...files
+      .names(`${directory}/kubelet.service.d`)
+      .filter((name) => name.endsWith(".conf"))
+      .map((name) => `${directory}/kubelet.service.d/${name}`),
+  ]);
+  return new Map(
+    [...units, ...environmentFiles].flatMap((path) => [
+      ...sourced(flagsIn(wordsOf(files.text(path) ?? "")), path),
+    ]),
+  );
+}
+
+/** `kubelet-arg` of the configuration file and its drop-ins, over what the distribution itself passes. `own`: null where it does not run. */
+function rancher(files: Files, product: "k3s" | "rke2", own: Flags | null): Flags {
+  const path = own?.get("config")?.text ?? `/etc/rancher/${product}/config.yaml`;
+  const documents = [
+    path,
+    ...files
+      .names(`${path}.d`)
+      .filter((name) => /\.ya?ml$/.test(name))
+      .map((name) => `${path}.d/${name}`),
+  ].flatMap((source) => {
+    const values = files.document(source);
+    return values === null ? [] : [{ source, values }];
+  });
+  if (documents.length === 0 && own === null) return none;
+  let passed: readonly (readonly [string, KubeletFlag])[] = [];
+  let data = own?.get("data-dir")?.text ?? null;
+  for (const { source, values } of documents) {
+    data = own?.get("data-dir")?.text ?? textOf(values["data-dir"]) ?? data;
+    const added = [...sourced(flagsIn(listOf(values["kubelet-arg+"]).map(dashed)), source)];
+    const replaced = values["kubelet-arg"];
+    passed =
+      replaced === undefined
+        ? [...passed, ...added]
+        : [...sourced(flagsIn(listOf(replaced).map(dashed)), source), ...added];
+  }
+  const dropIns = `${data ?? `/var/lib/rancher/${product}`}/agent/etc/kubelet.conf.d`;
+  const usual = files.names(dropIns).length === 0 ? [] : [["config-dir", dropIns] as const];
+  return new Map([...sourced(new Map(usual), product), ...passed]);
+}
+
+const textOf = (value: unknown): string | null => (typeof value === "string" ? value : null);
+
+const listOf = (value: unknown): readonly string[] =>
+  (Array.isArray(value) ? value : [value]).filter((it) => typeof it === "string");
+
+const fileBytesMax = 1024 * 1024;
+
+/** Files of the node, below a root; what exists and cannot be read becomes a problem. */
+export class Files {
+  readonly problems: string[] = [];
+  readonly #root: string;
+
+  constructor(root: string) {
+    this.#root = root;
+  }
+
+  /** `null`: it does not exist, or cannot be read. */
+  text(path: string): string | null {
+    return this.#tried(path, () => this.#read(path));
+  }
+
+  /** A map in YAML or JSON. */
+  document(path: string): Readonly<Record<string, unknown>> | null {
+    return this.#tried(path, () => {
+      const value: unknown = Bun.YAML.parse(this.#read(path));
+      if (isMap(value)) return value;
+      throw new Error("it is not a configuration");
+    });
+  }
+
+  /** In the order of their bytes; empty where there is no such directory. */
+  names(path: string): readonly string[] {
+    return this.#tried(path, () => readdirSync(join(this.#root, path)).toSorted(byBytes)) ?? [];
+  }
+
+  /** Links are not followed, as the kubelet does not. */
+  isDirectory(path: string): boolean {
+    return this.#tried(path, () => lstatSync(join(this.#root, path)).isDirectory()) ?? false;
+  }
+
+  #read(path: string): string {
+    const full = join(this.#root, path);
+    const found = statSync(full);
+    if (!found.isFile()) throw new Error("it is not a regular file");
+    if (found.size > fileBytesMax) throw new Error("it is too large");
+    return readFileSync(full, "utf8");
+  }
+
+  #tried<T>(path: string, read: () => T): T | null {
+    try {
+      return read();
+    } catch (error) {
+      if (!["ENOENT", "ENOTDIR"].includes(codeOf(error)))
+        this.problems.push(`cannot read the kubelet's configuration ${path}: ${reasonOf(error)}`);
+      return null;
+    }
+  }
+}
+
+export const isMap = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  value !== null && typeof value === "object" && !Array.isArray(value);
+
+const byBytes = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);

@@ -1,0 +1,87 @@
+// Reads the manifests of static pods as the kubelet does: every file of the directory that is not hidden, whatever its name ends in.
+
+import { readdir, readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
+
+import type { Manifest } from "../../model/snapshot.ts";
+import { codeOf, reasonOf } from "../files/errno.ts";
+import { podImages } from "./pod-list.ts";
+
+/** The directories of kubeadm, RKE2 and k3s, where nothing says which one the kubelet was told. */
+export const MANIFEST_DIRECTORIES = [
+  "/etc/kubernetes/manifests",
+  "/var/lib/rancher/rke2/agent/pod-manifests",
+  "/var/lib/rancher/k3s/agent/pod-manifests",
+] as const;
+
+/** The kubelet reads no more of a file, and runs none that is larger. */
+const BYTES_MAX = 10 * 1024 * 1024;
+/** A node has a handful. */
+const FILES_MAX = 1_000;
+
+/** `paths` are directories, or a file; what does not exist has no pods. Never rejects. */
+export async function readManifests(paths: readonly string[]): Promise<readonly Manifest[]> {
+  const found = await Promise.all(paths.map(filesAt));
+  const read = await Promise.all(found.flat().map(manifestAt));
+  return read.filter((manifest) => manifest !== null);
+}
+
+type Found = { readonly path: string; readonly fault?: string };
+
+async function filesAt(path: string): Promise<readonly Found[]> {
+  try {
+    if (!(await stat(path)).isDirectory()) return [{ path }];
+    const names = (await readdir(path)).filter((name) => !name.startsWith("."));
+    return names
+      .toSorted()
+      .slice(0, FILES_MAX)
+      .map((name) => ({ path: join(path, name) }));
+  } catch (error) {
+    return isAbsent(error) ? [] : [{ path, fault: reasonOf(error) }];
+  }
+}
+
+/** `null`: it is gone by now, leads nowhere, or is nothing that a kubelet would run. */
+async function manifestAt({ path, fault }: Found): Promise<Manifest | null> {
+  if (fault !== undefined) return unreadable(path, fault);
+  try {
+    const found = await stat(path);
+    if (!found.isFile() || found.size > BYTES_MAX) return null;
+    return manifestOf(path, await readFile(path, "utf8"));
+  } catch (error) {
+    return isAbsent(error) ? null : unreadable(path, reasonOf(error));
+  }
+}
+
+const isAbsent = (error: unknown): boolean =>
+  ["ENOENT", "ENOTDIR", "ELOOP"].includes(codeOf(error));
+
+const unreadable = (path: string, message: string): Manifest => ({
+  path,
+  images: [],
+  fault: { kind: "unreadable", message },
+});
+
+/** A file that is half written, or an editor's copy of one, still names images: they stay until it is a pod, or gone. */
+function manifestOf(path: string, text: string): Manifest {
+  try {
+    const value: unknown = Bun.YAML.parse(text);
+    const images = (Array.isArray(value) ? value : [value]).flatMap((pod) => podImages(pod));
+    if (images.length > 0) return { path, images: [...new Set(images)], fault: null };
+  } catch (error) {
+    return invalid(path, text, reasonOf(error));
+  }
+  return invalid(path, text, "it is not a pod");
+}
+
+const invalid = (path: string, text: string, message: string): Manifest => ({
+  path,
+  images: [
+    ...new Set(
+      [...text.matchAll(/\b(?:image|reference)["']?\s*:\s*["']?([^\s"',{}[\]#]+)/g)].flatMap(
+        ([, image]) => image ?? [],
+      ),
+    ),
+  ],
+  fault: { kind: "invalid", message },
+});

@@ -1,0 +1,95 @@
+// Reads the kubelet's list of pods: whole and well-formed, or not at all.
+
+import { HostError } from "../../model/errors.ts";
+import { podUid } from "../../model/ids.ts";
+import type { PodRecordSeen } from "../../model/snapshot.ts";
+
+/** The body of `/pods`. Throws `HostError` of kind `parse`: half a list would make living pods look deleted. */
+export function readPodList(body: string): readonly PodRecordSeen[] {
+  const list = fields(parse(body));
+  if (list === null || list["kind"] !== "PodList") throw noPodList("it is not a PodList");
+  // The kubelet writes null where it has no pods.
+  const items = list["items"] ?? ("items" in list ? [] : null);
+  if (!Array.isArray(items)) throw noPodList("it has no list of items");
+  const pods = items.map((item, index) => podFrom(item, index));
+  const own = new Set(pods.map(([{ uid }]) => uid));
+  // What a pod says of another that is listed itself, anybody may have written.
+  return pods.flatMap(([pod, ...others]) => [pod, ...others.filter(({ uid }) => !own.has(uid))]);
+}
+
+/** A static pod is known by its own UID and by that of its mirror: either may be on a container's label. */
+function podFrom(item: unknown, index: number): readonly [PodRecordSeen, ...PodRecordSeen[]] {
+  const pod = fields(item);
+  const metadata = fields(pod?.["metadata"]);
+  const uid = metadata?.["uid"];
+  if (pod === null || typeof uid !== "string" || uid === "") {
+    throw noPodList(`item ${index} has no metadata.uid`);
+  }
+  const status = fields(pod["status"]) ?? {};
+  const failed = status["phase"] === "Failed";
+  const annotations = fields(metadata?.["annotations"]) ?? {};
+  const images = podImages(pod);
+  const others = staticUids
+    .map((key) => annotations[key])
+    .filter((other) => typeof other === "string" && other !== "" && other !== uid);
+  return [
+    {
+      uid: podUid(uid),
+      origin: originOf(annotations["kubernetes.io/config.source"]),
+      finished: failed || status["phase"] === "Succeeded",
+      evicted: failed && status["reason"] === "Evicted",
+      images,
+    },
+    ...[...new Set(others)].map((other): PodRecordSeen => ({
+      uid: podUid(String(other)),
+      origin: "static",
+      finished: false,
+      evicted: false,
+      images,
+    })),
+  ];
+}
+
+const staticUids = ["kubernetes.io/config.hash", "kubernetes.io/config.mirror"] as const;
+
+/** The kubelet notes on each pod where it has it from: its API server, a file, or an address that serves manifests. */
+function originOf(source: unknown): PodRecordSeen["origin"] {
+  if (source === "api") return "api";
+  return source === "file" || source === "http" ? "static" : "listed";
+}
+
+/** What a pod's specification names: images of init, main and debug containers, and of image volumes. */
+export function podImages(pod: unknown): readonly string[] {
+  const spec = fields(fields(pod)?.["spec"]) ?? {};
+  const containers = ["initContainers", "containers", "ephemeralContainers"]
+    .flatMap((key) => list(spec[key]))
+    .map((container) => fields(container)?.["image"]);
+  const volumes = list(spec["volumes"]).map(
+    (volume) => fields(fields(volume)?.["image"])?.["reference"],
+  );
+  const names = [...containers, ...volumes].filter((name) => typeof name === "string");
+  return [...new Set(names)].filter((name) => name !== "");
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+function fields(value: unknown): Fields | null {
+  return isFields(value) ? value : null;
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
+
+function parse(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch (error) {
+    throw noPodList("it is not JSON", error);
+  }
+}
+
+const noPodList = (why: string, cause?: unknown): HostError =>
+  new HostError("parse", `the kubelet's answer was not understood: ${why}`, { cause });

@@ -1,0 +1,124 @@
+// Reads the pods of this node from the pod source in force; policy judges what it means.
+
+import { lstat, readdir } from "node:fs/promises";
+import { join } from "node:path";
+
+import { HostError, messageOf } from "../../model/errors.ts";
+import { podUid } from "../../model/ids.ts";
+import type { PodReading, PodRecordSeen, PodSource } from "../../model/snapshot.ts";
+import { codeOf, reasonOf } from "../files/errno.ts";
+import { type KubeletOptions, kubeletPods } from "./api.ts";
+import { readManifests } from "./manifests.ts";
+import { kubeletSigns } from "./sign.ts";
+
+export interface PodSourceOptions {
+  /** `--pod-source` */
+  readonly source: "auto" | PodSource | "none";
+  /** `--root-dir`: the kubelet's; "/" on a node that has none. */
+  readonly rootDirectory: string;
+  /** Where signs of a kubelet are looked for; default "/". */
+  readonly nodeRoot?: string;
+  readonly kubelet: KubeletOptions;
+  /** Files, or directories of them, from which the kubelet runs static pods. */
+  readonly manifestPaths?: readonly string[];
+}
+
+/** Never rejects: a source that fails is a reading of kind `failed`. Decided anew each time, since kubelets come and go. */
+export async function readPods(
+  options: PodSourceOptions,
+  signal: AbortSignal,
+): Promise<PodReading> {
+  const [pods, manifests] = await Promise.all([
+    readSource(options, signal),
+    readManifests(options.manifestPaths ?? []),
+  ]);
+  return manifests.length === 0 ? pods : { ...pods, manifests };
+}
+
+async function readSource(options: PodSourceOptions, signal: AbortSignal): Promise<PodReading> {
+  const chosen = options.source === "auto" ? await automatic(options) : options.source;
+  if (typeof chosen !== "string") return chosen;
+  switch (chosen) {
+    case "none":
+      return { kind: "none", why: "it is configured so" };
+    case "cri":
+      return { kind: "ready", source: "cri", pods: [] };
+    case "kubelet-dir":
+      return await reading("kubelet-dir", () => directoryPods(join(options.rootDirectory, "pods")));
+    case "kubelet-api":
+      return await reading("kubelet-api", () => listedPods(options, signal));
+  }
+}
+
+/**
+ * What the kubelet lists, and what only a directory knows: a kubelet that has not heard from its API server lists few pods
+ * and has all of their directories. So a pod is absent only where both lack it.
+ */
+async function listedPods(
+  { kubelet, rootDirectory }: PodSourceOptions,
+  signal: AbortSignal,
+): Promise<readonly PodRecordSeen[]> {
+  const [listed, directories] = await Promise.all([
+    kubeletPods(kubelet, signal),
+    directoryPods(join(rootDirectory, "pods")),
+  ]);
+  const uids = new Set(listed.map(({ uid }) => uid));
+  return [...listed, ...directories.filter(({ uid }) => !uids.has(uid))];
+}
+
+/** The kubelet's directory where there is one; the runtime alone only where nothing at all hints at a kubelet. */
+async function automatic(options: PodSourceOptions): Promise<"kubelet-dir" | "cri" | PodReading> {
+  const { rootDirectory, nodeRoot = "/" } = options;
+  // Without a kubelet the root directory is that of the node, and /pods in it would be anybody's.
+  const ofKubelet = rootDirectory !== "/";
+  if (ofKubelet && (await mayExist(join(rootDirectory, "pods")))) return "kubelet-dir";
+  const signs = ofKubelet ? kubeletSigns(nodeRoot, rootDirectory) : kubeletSigns(nodeRoot);
+  if (signs.length === 0) return "cri";
+  const why = `${signs[0]} hints at a kubelet, and ${join(rootDirectory, "pods")} does not exist; choose with --pod-source`;
+  return { kind: "none", why };
+}
+
+async function mayExist(path: string): Promise<boolean> {
+  try {
+    await lstat(path);
+    return true;
+  } catch (error) {
+    return codeOf(error) !== "ENOENT" && codeOf(error) !== "ENOTDIR";
+  }
+}
+
+async function reading(
+  source: PodSource,
+  read: () => Promise<readonly PodRecordSeen[]>,
+): Promise<PodReading> {
+  try {
+    return { kind: "ready", source, pods: await read() };
+  } catch (error) {
+    return { kind: "failed", source, message: messageOf(error) };
+  }
+}
+
+/**
+ * Each entry of `ROOT/pods` is named by a UID. Any plain name is taken for one, because a name too many only keeps
+ * something, and one too few would delete it; what cannot be a UID (`lost+found`, a hidden file) is not.
+ */
+async function directoryPods(path: string): Promise<readonly PodRecordSeen[]> {
+  try {
+    const names = await readdir(path);
+    return names
+      .filter((name) => /^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(name))
+      .map((name) => ({
+        uid: podUid(name),
+        origin: "directory",
+        finished: false,
+        evicted: false,
+        images: [],
+      }));
+  } catch (error) {
+    throw new HostError(
+      "read",
+      `reading the pods of the kubelet from ${path} failed: ${reasonOf(error)}; name the kubelet's directory with --root-dir, or choose another --pod-source`,
+      { cause: error },
+    );
+  }
+}

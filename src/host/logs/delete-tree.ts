@@ -1,0 +1,81 @@
+// Deletes a directory with all that is in it, by handles: no link is followed, nothing that is mounted below is entered.
+
+import { HostError } from "../../model/errors.ts";
+import { type Directory, withDirectory } from "../files/directory.ts";
+import { codeOf } from "../files/errno.ts";
+
+/** The kubelet's layout is two levels deep; this is for what containers may have put there. */
+const DEPTH_MAX = 32;
+/** A directory with more entries is no log directory. */
+const ENTRIES_MAX = 1_000_000;
+
+export interface Deleted {
+  /** Relative to the directory's parent; directories are not listed. */
+  readonly names: string[];
+  bytes: bigint;
+}
+
+/** Throws where something cannot be deleted; what was deleted before that is gone. */
+export async function deleteTree(parent: Directory, name: string): Promise<Deleted> {
+  const deleted: Deleted = { names: [], bytes: 0n };
+  await deleteDirectory({ parent, name, path: name, depth: 0 }, deleted);
+  return deleted;
+}
+
+interface Place {
+  readonly parent: Directory;
+  readonly name: string;
+  readonly path: string;
+  readonly depth: number;
+}
+
+async function deleteDirectory(place: Place, deleted: Deleted): Promise<void> {
+  const { parent, name, path, depth } = place;
+  if (depth > DEPTH_MAX) {
+    throw refused(path, `it is more than ${DEPTH_MAX} directories deep`);
+  }
+  await withDirectory(parent.openBelow(name), async (directory) => {
+    if (!(await directory.isOnMountOf(parent))) {
+      throw refused(path, "something is mounted there");
+    }
+    for (const entry of await directory.entries()) {
+      const below: Place = {
+        parent: directory,
+        name: entry.name,
+        path: `${path}/${entry.name}`,
+        depth: depth + 1,
+      };
+      await (entry.kind === "directory"
+        ? deleteDirectory(below, deleted)
+        : deleteEntry(below, deleted));
+    }
+  });
+  await ignoreAbsent(parent.removeDirectory(name));
+}
+
+async function deleteEntry({ parent, name, path }: Place, deleted: Deleted): Promise<void> {
+  if (deleted.names.length >= ENTRIES_MAX) {
+    throw refused(path, `more than ${ENTRIES_MAX} entries were deleted already`);
+  }
+  const facts = await ignoreAbsent(parent.facts(name));
+  if (facts === undefined) return;
+  await ignoreAbsent(parent.unlink(name));
+  deleted.names.push(path);
+  deleted.bytes += facts.bytes;
+}
+
+/** What is gone already is what we want. */
+export async function ignoreAbsent<T>(action: Promise<T>): Promise<T | undefined> {
+  try {
+    return await action;
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
+const refused = (path: string, why: string): HostError =>
+  new HostError(
+    "refused",
+    `deleting ${path} of the pod logs was refused because ${why}; look at it and delete it by hand`,
+  );

@@ -1,0 +1,45 @@
+// The node's log directories: who reads them gets a reader, and only who may remove gets the remover.
+
+import { HostError } from "../../model/errors.ts";
+import type { LogRemover } from "../../model/ports.ts";
+import type { LogReading } from "../../model/snapshot.ts";
+import { readLogs } from "./reader.ts";
+import { placesOf, removeContainerLogs, removeLegacyLink, removePodLogs } from "./remover.ts";
+import { type LogPaths, LogRoot } from "./roots.ts";
+
+export interface LogReader {
+  /** `null` where there is no pod log directory; kind `failed` where one of the two cannot be read. */
+  read(): Promise<LogReading | null>;
+}
+
+export function logReader(paths: LogPaths): LogReader {
+  const { podLogs, containerLogs } = rootsOf(paths);
+  return {
+    read: async () => {
+      try {
+        return await readLogs(podLogs, containerLogs);
+      } catch (thrown) {
+        if (!(thrown instanceof HostError)) throw thrown;
+        return { kind: "failed", message: thrown.message };
+      }
+    },
+  };
+}
+
+/** Each method throws `HostError`, of kind `refused` where the name or path is not what it may touch. */
+export function logDeleter(paths: LogPaths): LogRemover {
+  const roots = rootsOf(paths);
+  return {
+    removeContainerLogs: (logs) => removeContainerLogs(roots.podLogs, logs),
+    removeLegacyLink: (entry) => removeLegacyLink(roots, entry),
+    removePodLogs: (directory) => removePodLogs(roots.podLogs, directory),
+    placesOf: (used) => placesOf(roots.podLogs, used),
+  };
+}
+
+const rootsOf = (
+  paths: LogPaths,
+): { readonly podLogs: LogRoot; readonly containerLogs: LogRoot } => ({
+  podLogs: new LogRoot(paths.podLogsDirectory),
+  containerLogs: new LogRoot(paths.containerLogsDirectory),
+});

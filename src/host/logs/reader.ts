@@ -1,0 +1,107 @@
+// Reads what lies in the log directories: one listing each, no file is opened and no tree is walked.
+
+import { readlink, stat } from "node:fs/promises";
+import { dirname, resolve } from "node:path";
+
+import { HostError } from "../../model/errors.ts";
+import { containerIdOfLogLink, podUidOfLogDirectory } from "../../model/log-names.ts";
+import type { DanglingLogLink, LogFacts, PodLogDirectory } from "../../model/snapshot.ts";
+import { type Directory, type Entry, withDirectory } from "../files/directory.ts";
+import { codeOf, reasonOf } from "../files/errno.ts";
+import { type LogRoot, logRootAdvice } from "./roots.ts";
+
+/** `null` where there is no pod log directory; throws `HostError` where one cannot be read. */
+export async function readLogs(podLogs: LogRoot, containerLogs: LogRoot): Promise<LogFacts | null> {
+  const entries = await entriesOf(podLogs);
+  if (entries === null) return null;
+  return {
+    kind: "read",
+    podLogsDirectory: podLogs.given,
+    ...sorted(entries),
+    danglingLinks: await danglingLinks(podLogs, containerLogs),
+    sizeBytes: null,
+  };
+}
+
+async function entriesOf(root: LogRoot): Promise<readonly Entry[] | null> {
+  const opened = await root.open();
+  if (opened === null) return null;
+  return await withDirectory(Promise.resolve(opened), async (directory) =>
+    byName(await listed(directory, root)),
+  );
+}
+
+async function listed(directory: Directory, root: LogRoot): Promise<readonly Entry[]> {
+  try {
+    return await directory.entries();
+  } catch (error) {
+    throw new HostError(
+      "read",
+      `listing the log directory ${root.given} failed: ${reasonOf(error)}; ${logRootAdvice}`,
+      {
+        cause: error,
+      },
+    );
+  }
+}
+
+/** Pods' directories, and everything else: files, links, `lost+found`, directories of other programs. */
+function sorted(entries: readonly Entry[]): Pick<LogFacts, "podLogs" | "strays"> {
+  const podLogs: PodLogDirectory[] = [];
+  const strays: string[] = [];
+  for (const { name, kind } of entries) {
+    const uid = kind === "directory" ? podUidOfLogDirectory(name) : null;
+    if (uid === null) strays.push(name);
+    else podLogs.push({ entry: name, uid });
+  }
+  return { podLogs, strays };
+}
+
+async function danglingLinks(
+  podLogs: LogRoot,
+  containerLogs: LogRoot,
+): Promise<readonly DanglingLogLink[]> {
+  const opened = await containerLogs.open();
+  if (opened === null) return [];
+  return await withDirectory(Promise.resolve(opened), async (directory) => {
+    const found: DanglingLogLink[] = [];
+    for (const { name, kind } of byName(await listed(directory, containerLogs))) {
+      const containerId = kind === "link" ? containerIdOfLogLink(name) : null;
+      if (containerId === null) continue;
+      // Almost every link leads somewhere: one look is all that it costs.
+      if (!(await leadsNowhere(directory, name))) continue;
+      if (await leadsBelow(directory, name, { containerLogs, podLogs })) {
+        found.push({ entry: name, containerId });
+      }
+    }
+    return found;
+  });
+}
+
+/** Whether the link was made for a pod's log: one that points elsewhere is another program's, and none of our business. */
+export async function leadsBelow(
+  directory: Directory,
+  name: string,
+  roots: { readonly containerLogs: LogRoot; readonly podLogs: LogRoot },
+): Promise<boolean> {
+  try {
+    const target = await readlink(directory.pathOf(name));
+    const path = resolve(dirname(`${roots.containerLogs.given}/${name}`), target);
+    return roots.podLogs.below(path) !== null;
+  } catch {
+    return false;
+  }
+}
+
+/** By the target's absence alone; a target that cannot be looked at may be there. */
+async function leadsNowhere(directory: Directory, name: string): Promise<boolean> {
+  try {
+    await stat(directory.pathOf(name));
+    return false;
+  } catch (error) {
+    return codeOf(error) === "ENOENT";
+  }
+}
+
+const byName = (entries: readonly Entry[]): readonly Entry[] =>
+  entries.toSorted((one, other) => (one.name < other.name ? -1 : 1));

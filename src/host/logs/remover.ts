@@ -1,0 +1,151 @@
+// Deletes log files, directories and links, bound to the log directories; everything that is in doubt is refused.
+
+import { HostError } from "../../model/errors.ts";
+import { podUidOfLogDirectory, podUidOfOldLogDirectory } from "../../model/log-names.ts";
+import type { ContainerLogs } from "../../model/ports.ts";
+import type { PodLogDirectory } from "../../model/snapshot.ts";
+import { type Directory, withDirectory } from "../files/directory.ts";
+import { codeOf, reasonOf } from "../files/errno.ts";
+import { type Deleted, deleteTree, ignoreAbsent } from "./delete-tree.ts";
+import { leadsBelow } from "./reader.ts";
+import type { LogRoot } from "./roots.ts";
+
+/** `<path>` and `<path>.*`, which is what rotation makes of it; nothing else that begins alike. */
+export async function removeContainerLogs(
+  podLogs: LogRoot,
+  { path: logPath, podUid, kept }: ContainerLogs,
+): Promise<Deleted> {
+  const deleted: Deleted = { names: [], bytes: 0n };
+  await inRoot(podLogs, `deleting the log ${JSON.stringify(logPath)}`, async (root) => {
+    const parts = podLogs.below(logPath);
+    const file = parts?.at(-1);
+    if (parts === null || file === undefined) {
+      throw refused(logPath, `it does not lie below ${podLogs.given}`);
+    }
+    const [entry = "", ...directories] = parts.slice(0, -1);
+    if (podUid === "" || podUidOfLogDirectory(entry) !== podUid) {
+      throw refused(logPath, `it does not lie in the directory of pod ${JSON.stringify(podUid)}`);
+    }
+    await descend(root, [entry, ...directories], (directory) =>
+      removeFiles(directory, { file, kept }, deleted),
+    );
+  });
+  return deleted;
+}
+
+export async function removePodLogs(podLogs: LogRoot, pod: PodLogDirectory): Promise<Deleted> {
+  const { entry, uid } = pod;
+  const named = podUidOfLogDirectory(entry) ?? podUidOfOldLogDirectory(entry);
+  if (named !== uid || uid === "")
+    throw refused(entry, "it is not the name of that pod's directory");
+  const none: Deleted = { names: [], bytes: 0n };
+  return (
+    (await inRoot(podLogs, `deleting the log directory ${entry}`, async (root) =>
+      ignoreAbsent(deleteTree(root, entry)),
+    )) ?? none
+  );
+}
+
+const RESOLVED_AT_ONCE = 32;
+
+/**
+ * Where logs lie below the log directory, relative to it: by the text of the path and by the links on its way. That of a path
+ * in the directory of the named pod, where the kubelet puts it, is its text alone.
+ */
+export async function placesOf(
+  root: LogRoot,
+  logs: readonly { readonly path: string; readonly podUid: string }[],
+): Promise<readonly (readonly string[])[]> {
+  const places: (readonly string[])[] = [];
+  const waiting = logs.entries();
+  const worker = async (): Promise<void> => {
+    for (const [index, { path, podUid }] of waiting) {
+      const parts = root.below(path);
+      const usual = podUid !== "" && podUidOfLogDirectory(parts?.[0] ?? "") === podUid;
+      const found = usual && parts !== null ? [parts] : await root.placesOf(path);
+      places[index] = [...new Set(found.map((each) => each.join("/")))];
+    }
+  };
+  await Promise.all(Array.from({ length: RESOLVED_AT_ONCE }, worker));
+  return places;
+}
+
+/** `false` where there is no such link. A file of that name, and a link that leads elsewhere, are refused. */
+export async function removeLegacyLink(
+  roots: { readonly podLogs: LogRoot; readonly containerLogs: LogRoot },
+  entry: string,
+): Promise<boolean> {
+  const { podLogs, containerLogs } = roots;
+  const removed = await inRoot(
+    containerLogs,
+    `deleting the log link ${entry}`,
+    async (directory) => {
+      const facts = await ignoreAbsent(directory.facts(entry));
+      if (facts === undefined) return false;
+      if (facts.kind !== "link") throw refused(entry, "it is not a link");
+      if (!(await leadsBelow(directory, entry, roots))) {
+        throw refused(entry, `it does not lead below ${podLogs.given}`);
+      }
+      await directory.unlink(entry);
+      return true;
+    },
+  );
+  return removed ?? false;
+}
+
+/** Opens each directory from its parent's handle, and only where nothing is mounted on it. */
+async function descend(
+  from: Directory,
+  [name, ...rest]: readonly string[],
+  act: (directory: Directory) => Promise<void>,
+): Promise<void> {
+  if (name === undefined) return await act(from);
+  await withDirectory(from.openBelow(name), async (directory) => {
+    if (!(await directory.isOnMountOf(from))) {
+      throw refused(name, "something is mounted there");
+    }
+    await descend(directory, rest, act);
+  });
+}
+
+const isLogOf = (file: string, name: string): boolean =>
+  name === file || name.startsWith(`${file}.`);
+
+async function removeFiles(
+  directory: Directory,
+  { file, kept }: { readonly file: string; readonly kept: readonly string[] },
+  deleted: Deleted,
+): Promise<void> {
+  for (const { name, kind } of await directory.entries()) {
+    if (kind === "directory" || !isLogOf(file, name)) continue;
+    if (kept.some((other) => isLogOf(other, name))) continue;
+    const facts = await ignoreAbsent(directory.facts(name));
+    if (facts === undefined || facts.kind === "directory") continue;
+    await ignoreAbsent(directory.unlink(name));
+    deleted.names.push(name);
+    deleted.bytes += facts.bytes;
+  }
+}
+
+/** `undefined` where the root is absent; foreign errors become ours here. */
+async function inRoot<T>(
+  root: LogRoot,
+  doing: string,
+  act: (directory: Directory) => Promise<T>,
+): Promise<T | undefined> {
+  const opened = await root.open();
+  if (opened === null) return undefined;
+  try {
+    return await withDirectory(Promise.resolve(opened), act);
+  } catch (error) {
+    if (error instanceof HostError) throw error;
+    // A path whose directory is gone has nothing left to delete.
+    if (codeOf(error) === "ENOENT") return undefined;
+    throw new HostError("write", `${doing} below ${root.given} failed: ${reasonOf(error)}`, {
+      cause: error,
+    });
+  }
+}
+
+const refused = (what: string, why: string): HostError =>
+  new HostError("refused", `deleting ${JSON.stringify(what)} was refused because ${why}; it stays`);

@@ -1,0 +1,85 @@
+// The two log directories, resolved once: what they are then is what they stay, and no link below them is followed.
+
+import { realpath } from "node:fs/promises";
+import { basename, dirname, normalize, resolve } from "node:path";
+
+import { HostError } from "../../model/errors.ts";
+import { Directory } from "../files/directory.ts";
+import { codeOf, reasonOf } from "../files/errno.ts";
+
+export interface LogPaths {
+  /** `--pod-logs-dir` */
+  readonly podLogsDirectory: string;
+  /** `--container-logs-dir`: links to logs, by the kubelet's old layout. */
+  readonly containerLogsDirectory: string;
+}
+
+/** What to do where one of them cannot be read. */
+export const logRootAdvice =
+  "make it a directory that can be read, or name the right one with --pod-logs-dir or --container-logs-dir";
+
+export class LogRoot {
+  /** As it was given; paths of the runtime are spelled so. */
+  readonly given: string;
+  #resolved: string | null = null;
+
+  constructor(path: string) {
+    this.given = resolve(path);
+  }
+
+  /** `null` while it does not exist. */
+  async open(): Promise<Directory | null> {
+    try {
+      this.#resolved ??= await realpath(this.given);
+      return await Directory.open(this.#resolved);
+    } catch (error) {
+      if (codeOf(error) === "ENOENT") return null;
+      throw new HostError(
+        "read",
+        `opening the log directory ${this.given} failed: ${reasonOf(error)}; ${logRootAdvice}`,
+        {
+          cause: error,
+        },
+      );
+    }
+  }
+
+  /**
+   * Where a path leads below this directory: by its text, and by the links on its way. Both count, as a link may be another
+   * one the next moment. Throws `HostError` where that cannot be told.
+   */
+  async placesOf(path: string): Promise<readonly (readonly string[])[]> {
+    if (!path.startsWith("/")) return [];
+    this.#resolved ??= await this.#realPath(this.given);
+    const directory = await this.#realPath(dirname(path));
+    const file = directory === null ? null : await this.#realPath(path);
+    const named = directory === null ? null : `${directory}/${basename(path)}`;
+    return [normalize(path), named, file].flatMap((each) => {
+      const parts = each === null ? null : this.below(each);
+      return parts === null ? [] : [parts];
+    });
+  }
+
+  /** `null` where nothing is there. */
+  async #realPath(path: string): Promise<string | null> {
+    try {
+      return await realpath(path);
+    } catch (error) {
+      if (["ENOENT", "ENOTDIR"].includes(codeOf(error))) return null;
+      throw new HostError("read", `resolving the log path ${path} failed: ${reasonOf(error)}`, {
+        cause: error,
+      });
+    }
+  }
+
+  /** The components of a path below this directory, however it is spelled; `null` for any other path. */
+  below(path: string): readonly string[] | null {
+    for (const root of [this.given, this.#resolved]) {
+      if (root === null || !path.startsWith(`${root}/`)) continue;
+      const parts = path.slice(root.length + 1).split("/");
+      const plain = parts.every((part) => part !== "" && part !== "." && part !== "..");
+      return plain && !path.includes("\0") ? parts : null;
+    }
+    return null;
+  }
+}

@@ -1,0 +1,101 @@
+// Runs the operator's event hook: each event as JSON on its stdin, a bounded time each, a bounded number at once.
+
+import { killProcessGroup } from "./group.ts";
+
+const atOnceMax = 2;
+const waitingMax = 50;
+const defaultLimitMs = 10_000;
+/** Who waits for the end, such as a service manager, is not kept waiting by a hook that hangs. */
+const patienceAtEndMs = 2_000;
+
+interface Call {
+  readonly executable: string;
+  readonly text: string;
+}
+
+/** A hook that fails, hangs or is missing is told of and changes nothing else. */
+export class EventHook {
+  readonly #failed: (message: string) => void;
+  readonly #limitMs: number;
+  #waiting: Call[] = [];
+  readonly #running = new Set<Promise<void>>();
+  readonly #children = new Set<Bun.Subprocess>();
+  #dropped = 0;
+  #isClosed = false;
+  #isHurried = false;
+
+  constructor(failed: (message: string) => void, limitMs: number = defaultLimitMs) {
+    this.#failed = failed;
+    this.#limitMs = limitMs;
+  }
+
+  /** Returns at once. Beyond the bound of those that wait, the oldest is dropped. */
+  send(executable: string, text: string): void {
+    if (this.#isClosed) return;
+    this.#waiting.push({ executable, text });
+    if (this.#waiting.length > waitingMax) {
+      this.#waiting.shift();
+      this.#dropped += 1;
+    }
+    this.#next();
+  }
+
+  /** Takes no more events and resolves when those that were sent are through, or after `patienceMs` for all of them. */
+  async close(patienceMs: number = patienceAtEndMs): Promise<void> {
+    this.#isClosed = true;
+    const enough = setTimeout(() => {
+      this.#isHurried = true;
+      this.#dropped += this.#waiting.splice(0).length;
+      for (const child of this.#children) killProcessGroup(child);
+    }, patienceMs);
+    // Each turn ends at least one of a bounded number of calls.
+    while (this.#running.size > 0) await Promise.race(this.#running);
+    clearTimeout(enough);
+  }
+
+  #next(): void {
+    while (this.#running.size < atOnceMax) {
+      const call = this.#waiting.shift();
+      if (call === undefined) break;
+      const running: Promise<void> = this.#run(call).then(() => {
+        this.#running.delete(running);
+        this.#next();
+      });
+      this.#running.add(running);
+    }
+    if (this.#dropped === 0 || this.#waiting.length > 0) return;
+    this.#failed(`${this.#dropped} events were not given to the event hook: it takes too long`);
+    this.#dropped = 0;
+  }
+
+  /** Never rejects. */
+  async #run({ executable, text }: Call): Promise<void> {
+    try {
+      const child = Bun.spawn([executable], {
+        stdin: new Blob([text]),
+        stdout: "ignore",
+        stderr: "ignore",
+        // A process group of its own, so that what the hook started ends with it.
+        detached: true,
+      });
+      this.#children.add(child);
+      const tooLong = setTimeout(() => killProcessGroup(child), this.#limitMs);
+      const exitCode = await child.exited;
+      clearTimeout(tooLong);
+      this.#children.delete(child);
+      if (child.signalCode === "SIGKILL")
+        this.#failed(
+          `the event hook ${executable} was killed ${this.#isHurried ? "when crigc ended" : `after ${this.#limitMs} ms`}, with everything it started: make it faster, or let it start its work in the background and return`,
+        );
+      else if (exitCode !== 0)
+        this.#failed(
+          `the event hook ${executable} failed with exit code ${exitCode}: run it by hand`,
+        );
+    } catch (error) {
+      const what = error instanceof Error ? error.message : String(error);
+      this.#failed(
+        `starting the event hook ${executable} failed: ${what}; check that it can be run`,
+      );
+    }
+  }
+}

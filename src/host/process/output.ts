@@ -1,0 +1,83 @@
+/** Standard output and standard error, written whole; the first failure of each is kept for whoever must tell of it. */
+
+import { fstatSync, writeSync } from "node:fs";
+import { isatty } from "node:tty";
+
+import { codeOf } from "../files/errno.ts";
+
+/** How long a file that answers "try again" is tried. No disk does; a device may. */
+const RETRY_MS = 5_000;
+const RETRY_PAUSE_MS = 10;
+
+type OutputStream = NodeJS.WriteStream & { readonly fd: number };
+
+export class Output {
+  readonly #stream: OutputStream;
+  readonly #isFile: boolean;
+  #failure: unknown = null;
+
+  constructor(stream: OutputStream) {
+    this.#stream = stream;
+    this.#isFile = isFile(stream.fd);
+    stream.on("error", (error: unknown) => this.#note(error));
+  }
+
+  /** The first error of a write, once it has happened; `null`: none so far. */
+  get failure(): unknown {
+    return this.#failure;
+  }
+
+  /** Never throws, and a later write is tried although an earlier one failed: a log goes on once its disk has room. */
+  write(text: string): void {
+    if (!this.#isFile) {
+      this.#stream.write(text, (error) => this.#note(error ?? null));
+      return;
+    }
+    try {
+      writeWhole(this.#stream.fd, Buffer.from(text));
+    } catch (error) {
+      this.#note(error);
+    }
+  }
+
+  /** Resolves when a pipe has taken everything: leaving earlier would cut off all that is beyond its 64 KiB. */
+  close(): Promise<void> {
+    return this.#isFile
+      ? Promise.resolve()
+      : new Promise((resolve) => {
+          this.#stream.end(() => resolve());
+        });
+  }
+
+  #note(error: unknown): void {
+    this.#failure ??= error;
+  }
+}
+
+/**
+ * Bun's stream on a file that takes nothing more (a full disk, /dev/full) loses the error of one write and tries the
+ * others for ever. Pipes, sockets and terminals go through it all the same: their readers may be slow, and waiting for
+ * one must not stop the agent.
+ */
+function isFile(fd: number): boolean {
+  try {
+    const stats = fstatSync(fd);
+    return !stats.isFIFO() && !stats.isSocket() && !isatty(fd);
+  } catch {
+    return true;
+  }
+}
+
+function writeWhole(fd: number, bytes: Uint8Array): void {
+  const giveUpAt = performance.now() + RETRY_MS;
+  let at = 0;
+  while (at < bytes.length) {
+    try {
+      at += writeSync(fd, bytes, at);
+    } catch (error) {
+      const again = codeOf(error) === "EINTR" || codeOf(error) === "EAGAIN";
+      if (!again || performance.now() > giveUpAt) throw error;
+      Bun.sleepSync(RETRY_PAUSE_MS);
+    }
+  }
+}

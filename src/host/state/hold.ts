@@ -1,0 +1,186 @@
+// The hold as a file: written where it can be, read in both places, and holding wherever it cannot be understood.
+
+import { lstatSync, mkdirSync, readFileSync, unlinkSync } from "node:fs";
+import { dirname, join } from "node:path";
+
+import { HostError } from "../../model/errors.ts";
+import type { HoldState } from "../../model/hold.ts";
+import type { Clocks } from "../../model/snapshot.ts";
+import { type Duration, fromRfc3339, type Instant, plus, toRfc3339 } from "../../model/time.ts";
+import { asRoot, codeOf, reasonOf } from "../files/errno.ts";
+import { writeWholeFile } from "../files/whole-file.ts";
+import { readClocks } from "../time/clock.ts";
+
+export interface HoldPlaces {
+  readonly stateDir: string;
+  /** Used where the state directory cannot be written. */
+  readonly runDir: string;
+}
+
+export interface HoldRequest {
+  readonly length: Duration;
+  readonly reason: string;
+  /** Who holds, for people: `root, crigc hold`. */
+  readonly by: string;
+}
+
+/** Replaces any hold; returns its file and its end. Throws `HostError` of kind `write` where neither place takes it. */
+export function writeHold(
+  places: HoldPlaces,
+  request: HoldRequest,
+  clocks: Clocks = readClocks(),
+): { readonly path: string; readonly until: Instant } {
+  const until = plus(clocks.wall, request.length);
+  const text = `${JSON.stringify(
+    {
+      apiVersion: "crigc/v1",
+      kind: "Hold",
+      since: toRfc3339(clocks.wall),
+      until: toRfc3339(until),
+      reason: request.reason,
+      by: request.by,
+      bootId: clocks.bootId,
+      untilUptimeMs: Number((clocks.uptime + request.length) / 1_000_000n),
+    },
+    null,
+    2,
+  )}\n`;
+  const [first, second] = pathsOf(places);
+  try {
+    return { path: written(first, text), until };
+  } catch (error) {
+    if (first === second) throw error;
+    return { path: written(second, text), until };
+  }
+}
+
+/** The hold in force, if any. Never throws: a file that cannot be read or understood holds until it is removed. */
+export function readHold(places: HoldPlaces, now: Instant): HoldState {
+  const clocks = (): Clocks => ({ ...readClocks(), wall: now });
+  const states = pathsOf(places).map((path) => stateOf(path, clocks));
+  return states.reduce(longer);
+}
+
+/** Removes the hold from both places and says whether there was one. Throws `HostError` of kind `write`. */
+export function releaseHold(places: HoldPlaces): boolean {
+  let found = false;
+  for (const path of new Set(pathsOf(places))) {
+    try {
+      unlinkSync(path);
+      found = true;
+    } catch (error) {
+      if (isAbsent(error)) continue;
+      throw new HostError(
+        "write",
+        `releasing the hold ${path} failed: ${reasonOf(error)}${asRoot(error) || "; remove the file"}`,
+        { cause: error },
+      );
+    }
+  }
+  return found;
+}
+
+const pathsOf = (places: HoldPlaces): readonly [string, string] => [
+  join(places.stateDir, "hold.json"),
+  join(places.runDir, "hold.json"),
+];
+
+function written(path: string, text: string): string {
+  try {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  } catch (error) {
+    throw new HostError(
+      "write",
+      `writing the hold ${path} failed: ${reasonOf(error)}${asRoot(error) || "; name a directory with --state-dir or --run-dir"}`,
+      { cause: error },
+    );
+  }
+  writeWholeFile(path, text);
+  return path;
+}
+
+/** A directory on the way that is none has no hold in it. */
+const isAbsent = (error: unknown): boolean => ["ENOENT", "ENOTDIR"].includes(codeOf(error));
+
+function stateOf(path: string, clocks: () => Clocks): HoldState {
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (error) {
+    if (isAbsent(error) && !isLink(path)) return { kind: "none" };
+    return unclear(path, `cannot be read: ${reasonOf(error)}`);
+  }
+  return judgeHold(text, path, clocks());
+}
+
+/** Somebody put the link there: that what it leads to is absent does not mean that nothing was held. */
+function isLink(path: string): boolean {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+  } catch (error) {
+    return !isAbsent(error);
+  }
+}
+
+const unclear = (path: string, what: string): HoldState => ({
+  kind: "held",
+  until: null,
+  since: null,
+  reason: `the hold ${path} ${what}; it holds until crigc release`,
+});
+
+/** Whether what the file says still holds. */
+export function judgeHold(text: string, path: string, clocks: Clocks): HoldState {
+  const file = parsed(text);
+  if (file === null) return unclear(path, "cannot be understood");
+  return isOver(file, clocks)
+    ? { kind: "none" }
+    : { kind: "held", until: file.until, since: file.since, reason: file.reason };
+}
+
+interface HoldFile {
+  readonly since: Instant;
+  readonly until: Instant;
+  readonly reason: string;
+  readonly bootId: string;
+  readonly untilUptimeMs: number;
+}
+
+/**
+ * Under the boot that it was written under, a hold ends by the time since the boot, which no change of the wall clock
+ * moves; after a reboot the wall clock is all there is, and one that was set back makes the hold last longer.
+ */
+function isOver(file: HoldFile, clocks: Clocks): boolean {
+  if (file.bootId !== "" && file.bootId === clocks.bootId)
+    return Number(clocks.uptime / 1_000_000n) >= file.untilUptimeMs;
+  return clocks.wall >= file.until;
+}
+
+function parsed(text: string): HoldFile | null {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return null;
+  }
+  if (value === null || typeof value !== "object") return null;
+  const since = "since" in value ? timeOf(value.since) : null;
+  const until = "until" in value ? timeOf(value.until) : null;
+  const reason = "reason" in value ? value.reason : "";
+  const bootId = "bootId" in value ? value.bootId : "";
+  const untilUptimeMs = "untilUptimeMs" in value ? value.untilUptimeMs : 0;
+  if (since === null || until === null || typeof reason !== "string") return null;
+  if (typeof bootId !== "string" || !Number.isSafeInteger(untilUptimeMs)) return null;
+  return { since, until, reason, bootId, untilUptimeMs: Number(untilUptimeMs) };
+}
+
+const timeOf = (value: unknown): Instant | null =>
+  typeof value === "string" ? fromRfc3339(value) : null;
+
+/** Of two holds the one that lasts longer; one without an end lasts longest. */
+function longer(one: HoldState, other: HoldState): HoldState {
+  if (one.kind === "none") return other;
+  if (other.kind === "none") return one;
+  if (one.until === null || other.until === null) return one.until === null ? one : other;
+  return one.until >= other.until ? one : other;
+}

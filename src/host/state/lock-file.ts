@@ -1,0 +1,158 @@
+// Where a lock's file lies, and opening it safely: one for each runtime, the same for every process of the node.
+
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readlinkSync,
+} from "node:fs";
+import { dirname, join, normalize } from "node:path";
+
+import { HostError } from "../../model/errors.ts";
+import { codeOf, reasonOf } from "../files/errno.ts";
+
+export interface LockPlaces {
+  /** `/run`; another one in tests. */
+  readonly systemRun: string;
+  /** `--run-dir`, used only where the system's own cannot be written. */
+  readonly runDirectory: string;
+  /** The user who runs us; lock files and their directory belong to it or to root. */
+  readonly userId: number;
+}
+
+interface LockFile {
+  readonly fd: number;
+  readonly path: string;
+}
+
+export function openLockFile(
+  about: { readonly name: string; readonly endpoint: string },
+  places: LockPlaces,
+): LockFile {
+  const file = `${about.name}-${endpointHash(about.endpoint)}.lock`;
+  const shared = join(places.systemRun, "crigc", "locks", file);
+  const opened = openIn(shared, places.userId);
+  if (opened.kind === "open") return { fd: opened.fd, path: shared };
+  // A directory that was tampered with, or root's lock of this very runtime, closed to us: one elsewhere excludes nobody.
+  if (opened.error instanceof HostError || mayExist(shared)) throw refusal(shared, opened.error);
+  const own = join(places.runDirectory, "locks", file);
+  const fallback = openIn(own, places.userId);
+  if (fallback.kind === "open") return { fd: fallback.fd, path: own };
+  throw refusal(own, fallback.error);
+}
+
+function refusal(path: string, cause: unknown): HostError {
+  if (cause instanceof HostError) return cause;
+  return new HostError(
+    "refused",
+    `opening the lock ${path} failed: ${reasonOf(cause)}; run as the user that runs the agent, or name a directory with --run-dir`,
+    { cause },
+  );
+}
+
+/** 64 bits over the socket's real path, so that `/var/run/x.sock` and `unix:///run/x.sock` are one runtime. */
+export function endpointHash(endpoint: string): string {
+  const path = realPath(endpoint.replace(/^unix:(\/\/)?/, ""));
+  return new Bun.CryptoHasher("sha256").update(path).digest("hex").slice(0, 16);
+}
+
+/** The kernel follows 40 links at most. */
+const MAX_LINKS = 40;
+
+/**
+ * Where the path leads, whether anything is there or not: a socket is absent while its runtime restarts, and its name has to
+ * stay the same meanwhile, through links too.
+ */
+function realPath(path: string): string {
+  let real = "/";
+  let links = 0;
+  const rest = path.split("/").toReversed();
+  for (let part = rest.pop(); part !== undefined; part = rest.pop()) {
+    const next = join(real, part);
+    const target = part === "" || part === "." || part === ".." ? null : linkTarget(next);
+    if (target === null) real = next;
+    else {
+      links += 1;
+      if (links > MAX_LINKS) return normalize(path);
+      if (target.startsWith("/")) real = "/";
+      rest.push(...target.split("/").toReversed());
+    }
+  }
+  return real;
+}
+
+/** `null`: it is no link, or is not there. */
+function linkTarget(path: string): string | null {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return null;
+  }
+}
+
+type Opening =
+  | { readonly kind: "open"; readonly fd: number }
+  | { readonly kind: "closed"; readonly error: unknown };
+
+function openIn(path: string, userId: number): Opening {
+  try {
+    const directory = dirname(path);
+    // Others may look a lock up by name, so that they learn that it exists; its content is closed to them.
+    mkdirSync(dirname(directory), { recursive: true, mode: 0o755 });
+    makeDirectory(directory);
+    requireOurs(directory, userId);
+    return { kind: "open", fd: openRegular(path, userId) };
+  } catch (error) {
+    return { kind: "closed", error };
+  }
+}
+
+function makeDirectory(path: string): void {
+  try {
+    mkdirSync(path, { mode: 0o711 });
+  } catch (error) {
+    if (codeOf(error) !== "EEXIST" && lstatSync(path, { throwIfNoEntry: false }) === undefined)
+      throw error;
+  }
+}
+
+/** Nobody else may have put the directory there, or be able to put links and files into it. */
+function requireOurs(directory: string, userId: number): void {
+  const found = lstatSync(directory);
+  const wrong = !found.isDirectory()
+    ? "it is no directory"
+    : found.uid !== userId && found.uid !== 0
+      ? `it belongs to user ${found.uid}`
+      : (found.mode & 0o022) !== 0
+        ? "others may write into it"
+        : null;
+  if (wrong !== null)
+    throw new HostError(
+      "refused",
+      `using the lock directory ${directory} was refused: ${wrong}; remove it, or name another one with --run-dir`,
+    );
+}
+
+/** Closed on exec by Bun's own opening, so that no child keeps the lock. */
+function openRegular(path: string, userId: number): number {
+  const fd = openSync(path, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, 0o600);
+  const found = fstatSync(fd);
+  if (found.isFile() && (found.uid === userId || found.uid === 0)) return fd;
+  closeSync(fd);
+  throw new HostError(
+    "refused",
+    `using the lock ${path} was refused: it is no regular file of ours; remove it`,
+  );
+}
+
+/** True also where it cannot be told. */
+function mayExist(path: string): boolean {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+  } catch {
+    return true;
+  }
+}

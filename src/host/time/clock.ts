@@ -1,0 +1,43 @@
+// The machine's clocks: the wall's, the time since the boot, and which boot it is.
+
+import { readFileSync } from "node:fs";
+
+import { HostError } from "../../model/errors.ts";
+import type { Clocks } from "../../model/snapshot.ts";
+import { type Duration, duration, instantFromMs } from "../../model/time.ts";
+import { bootTimeNs } from "../process/libc.ts";
+
+/** `proc`: where /proc is mounted. */
+export function readClocks(proc = "/proc"): Clocks {
+  return { wall: instantFromMs(Date.now()), uptime: uptime(proc), bootId: bootId(proc) };
+}
+
+/**
+ * The kernel fills /proc/uptime from CLOCK_BOOTTIME, so that suspended time counts; hundredths of a second are enough.
+ * Where /proc shows processes only (systemd's ProcSubset=pid), the clock is asked for directly.
+ */
+function uptime(proc: string): Duration {
+  const match = /^(\d+)\.(\d\d) /.exec(readOrEmpty(`${proc}/uptime`));
+  if (match !== null) return duration(BigInt(`${match[1]}${match[2]}`) * 10_000_000n);
+  const ns = bootTimeNs();
+  if (ns === null)
+    throw new HostError(
+      "read",
+      `reading the time since the boot failed: ${proc}/uptime cannot be read and CLOCK_BOOTTIME is not available; mount /proc`,
+    );
+  return duration(ns);
+}
+
+/** "" where it cannot be read: then the time since the boot has to tell boots apart. */
+function bootId(proc: string): string {
+  const text = readOrEmpty(`${proc}/sys/kernel/random/boot_id`).trim();
+  return /^[0-9a-f-]{32,36}$/.test(text) ? text : "";
+}
+
+function readOrEmpty(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return "";
+  }
+}

@@ -1,0 +1,62 @@
+// The walk that explains a full disk: bounded, and blind to links and other filesystems.
+
+import { expect, test } from "bun:test";
+import { linkSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+import { walkDirectories } from "../../../src/host/disk/largest-directories.ts";
+import { scratch } from "../../support/scratch.ts";
+
+const KIB = 1024;
+const signal = new AbortController().signal;
+const options = { withinMs: 5000, apart: [], most: 10 };
+
+function write(root: string, path: string, kib: number): void {
+  const whole = join(root, path);
+  mkdirSync(join(whole, ".."), { recursive: true });
+  writeFileSync(whole, new Uint8Array(kib * KIB).fill(1));
+}
+
+test("the largest directories come first, and one that others within it explain gives way to them", async () => {
+  const root = scratch();
+  write(root, "var/lib/models/big", 2000);
+  write(root, "var/lib/models/more", 1000);
+  write(root, "home/file", 500);
+  write(root, "home/user/small", 8);
+  const walk = await walkDirectories(root, options, signal);
+  expect(walk.complete).toBe(true);
+  expect(walk.directories.map(({ path }) => path.slice(root.length))).toEqual([
+    "/var/lib/models",
+    "/home",
+  ]);
+  const [first] = walk.directories;
+  expect(first?.bytes).toBeGreaterThanOrEqual(3000n * 1024n);
+  expect(walk.bytes).toBeGreaterThanOrEqual(3508n * 1024n);
+});
+
+test("links count nothing, a file with two names counts once, and what is somebody else's figure is left out", async () => {
+  const root = scratch();
+  write(root, "data/file", 1000);
+  write(root, "images/layer", 4000);
+  linkSync(join(root, "data/file"), join(root, "data/again"));
+  symlinkSync("/usr", join(root, "data/usr"));
+  const apart = [join(root, "images")];
+  const walk = await walkDirectories(root, { ...options, apart }, signal);
+  expect(walk.bytes).toBeGreaterThanOrEqual(1000n * 1024n);
+  expect(walk.bytes).toBeLessThan(1100n * 1024n);
+});
+
+test("without time the walk ends at once and says that it is not complete", async () => {
+  const root = scratch();
+  write(root, "data/file", 1);
+  expect(await walkDirectories(root, { ...options, withinMs: 0 }, signal)).toEqual({
+    complete: false,
+    directories: [],
+    bytes: 0n,
+  });
+});
+
+test("a directory that does not exist is not complete", async () => {
+  const walk = await walkDirectories(join(scratch(), "gone"), options, signal);
+  expect(walk).toEqual({ complete: false, directories: [], bytes: 0n });
+});

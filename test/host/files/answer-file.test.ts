@@ -1,0 +1,51 @@
+// The file that a command line names for an answer.
+
+import { expect, test } from "bun:test";
+import { existsSync, lstatSync, readFileSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
+
+import { writeAnswerFile } from "../../../src/host/files/answer-file.ts";
+import { HostError } from "../../../src/model/errors.ts";
+import { put, scratch } from "../../support/scratch.ts";
+
+const directory = scratch();
+
+test("a regular file is made, and replaced", () => {
+  const path = join(directory, "report.html");
+  for (const text of ["a longer one", "new"]) {
+    writeAnswerFile(path, text);
+    expect(readFileSync(path, "utf8")).toBe(text);
+  }
+});
+
+test("a link stays one, and the file behind it is written", () => {
+  const target = put(directory, "target.html", "old");
+  const link = join(directory, "link.html");
+  symlinkSync(target, link);
+  writeAnswerFile(link, "new");
+  expect(lstatSync(link).isSymbolicLink()).toBeTrue();
+  expect(readFileSync(target, "utf8")).toBe("new");
+});
+
+test("a device is written into and not replaced", () => {
+  // A link to it: a mistake would replace the link, and not the tester's device.
+  const link = join(directory, "null");
+  symlinkSync("/dev/null", link);
+  writeAnswerFile(link, "page");
+  expect(lstatSync(link).isSymbolicLink()).toBeTrue();
+});
+
+test("no directory is made for it, and one is not written", () => {
+  const path = join(directory, "absent/report.html");
+  expect(() => writeAnswerFile(path, "page")).toThrow(HostError);
+  expect(() => writeAnswerFile(path, "page")).toThrow(
+    `there is no directory ${join(directory, "absent")}`,
+  );
+  expect(existsSync(join(directory, "absent"))).toBeFalse();
+  expect(() => writeAnswerFile(directory, "page")).toThrow("it is a directory");
+});
+
+test("a path that cannot even be looked at is said so", () => {
+  const path = join(put(directory, "file", ""), "report.html");
+  expect(() => writeAnswerFile(path, "page")).toThrow(HostError);
+});

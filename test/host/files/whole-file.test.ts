@@ -1,0 +1,34 @@
+// A file that is written whole or not at all.
+
+import { expect, test } from "bun:test";
+import { mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+
+import { writeWholeFile } from "../../../src/host/files/whole-file.ts";
+import { HostError } from "../../../src/model/errors.ts";
+import { put, scratch } from "../../support/scratch.ts";
+
+const directory = scratch();
+
+test("a new file comes with the directories above it, and nothing else is left there", () => {
+  const path = join(directory, "etc/crigc/keep.d/baseline.list");
+  writeWholeFile(path, "nginx\n", 0o640);
+  expect(readFileSync(path, "utf8")).toBe("nginx\n");
+  expect(statSync(path).mode & 0o777).toBe(0o640);
+  expect(readdirSync(join(path, ".."))).toEqual(["baseline.list"]);
+});
+
+test("a file that is there is replaced and keeps its mode", () => {
+  const path = put(directory, "kept/a.list", "old and longer\n", 0o600);
+  writeWholeFile(path, "new\n");
+  expect(readFileSync(path, "utf8")).toBe("new\n");
+  expect(statSync(path).mode & 0o777).toBe(0o600);
+});
+
+test("what cannot be written leaves no draft behind and says what stands in the way", () => {
+  mkdirSync(join(directory, "taken/a.list/inside"), { recursive: true });
+  const write = (): void => writeWholeFile(join(directory, "taken/a.list"), "x\n");
+  expect(write).toThrow(HostError);
+  expect(write).toThrow(`writing ${join(directory, "taken/a.list")} failed: `);
+  expect(readdirSync(join(directory, "taken"))).toEqual(["a.list"]);
+});

@@ -1,0 +1,288 @@
+import { describe, expect, test } from "bun:test";
+import { symlinkSync } from "node:fs";
+import { join } from "node:path";
+
+import { kubeletProcesses } from "../../../src/host/kubelet/process.ts";
+import { type Kubelet, readKubelet } from "../../../src/host/kubelet/settings.ts";
+import { put, scratch } from "../../support/scratch.ts";
+
+interface Command {
+  readonly words: readonly string[];
+  /** Default: the program's name. */
+  readonly comm?: string;
+  readonly pids?: string;
+}
+
+function procWith(...commands: readonly (readonly string[] | Command)[]): string {
+  const proc = scratch();
+  put(proc, "uptime", "1 1");
+  for (const [at, it] of commands.entries()) {
+    const { words, comm, pids = "1" } = "words" in it ? it : { words: it };
+    const name = words[0]?.split("/").at(-1) ?? "";
+    put(proc, `${100 + at}/comm`, `${(comm ?? name).slice(0, 15)}\n`);
+    put(proc, `${100 + at}/status`, `Name:\t${name}\nNSpid:\t${pids}\n`);
+    put(proc, `${100 + at}/cmdline`, words.map((word) => `${word}\0`).join(""));
+  }
+  return proc;
+}
+
+describe("kubeletProcesses", () => {
+  test("finds a kubelet among others, with its flags in both spellings", () => {
+    const proc = procWith(
+      ["/usr/bin/bash", "-c", "kubelet"],
+      [
+        "/usr/bin/kubelet",
+        "--config=/etc/k.yaml",
+        "--image-gc-high-threshold",
+        "70",
+        "--v=2",
+        "--help",
+      ],
+      [],
+    );
+    expect(kubeletProcesses(proc)).toEqual([
+      expect.objectContaining({
+        pid: 101,
+        program: "kubelet",
+        flags: new Map([
+          ["config", "/etc/k.yaml"],
+          ["image-gc-high-threshold", "70"],
+          ["v", "2"],
+          ["help", ""],
+        ]),
+      }),
+    ]);
+  });
+
+  test("finds what k3s passes on to its own, and not the flags of k3s itself", () => {
+    const proc = procWith({
+      words: [
+        "/usr/local/bin/k3s server --config=/etc/k3s.yaml --kubelet-arg=image-gc-high-threshold=60",
+      ],
+      comm: "k3s-server",
+    });
+    expect(kubeletProcesses(proc)[0]?.flags).toEqual(new Map([["image-gc-high-threshold", "60"]]));
+  });
+
+  test("puts the kubelet before the program that started it", () => {
+    const proc = procWith(
+      ["/usr/local/bin/rke2", "agent"],
+      ["/var/lib/rancher/rke2/bin/kubelet", "--root-dir=/data/kubelet"],
+    );
+    expect(kubeletProcesses(proc).map(({ program }) => program)).toEqual(["kubelet", "rke2"]);
+  });
+
+  test("leaves out a kubelet of a node inside this one, whose paths are not this node's", () => {
+    const proc = procWith({ words: ["/usr/bin/kubelet"], pids: "4711\t12" });
+    expect(kubeletProcesses(proc)).toEqual([]);
+  });
+
+  test("reads the command line of no other program, because that may hang", () => {
+    const proc = procWith({ words: ["/usr/bin/kubelet"], comm: "postgres" });
+    expect(kubeletProcesses(proc)).toEqual([]);
+  });
+
+  test("is empty where processes cannot be seen", () => {
+    expect(kubeletProcesses("/does/not/exist")).toEqual([]);
+  });
+
+  test("finds a process of that name on this machine", async () => {
+    const program = join(scratch(), "kubelet");
+    symlinkSync(process.execPath, program);
+    const script = "console.log('up'); setTimeout(() => 0, 30_000)";
+    const child = Bun.spawn([program, "-e", script, "--v=7"], {
+      stdout: "pipe",
+    });
+    try {
+      await child.stdout.getReader().read();
+      const found = kubeletProcesses().find(({ pid }) => pid === child.pid);
+      expect(found?.flags.get("v")).toBe("7");
+    } finally {
+      child.kill();
+    }
+  });
+});
+
+const config = `kind: KubeletConfiguration
+imageGCHighThresholdPercent: 90
+imageMinimumGCAge: 5m
+evictionHard:
+  nodefs.available: 10%
+  imagefs.available: 5Gi
+`;
+
+const settingsOf = ({ settings }: Kubelet): Readonly<Record<string, readonly [string, string]>> =>
+  Object.fromEntries(settings.map(({ field, text, source }) => [field, [text, source]]));
+
+const kubelet = (...words: readonly string[]): string => procWith(["/usr/bin/kubelet", ...words]);
+const nobody = "/does/not/exist";
+
+describe("the settings of a kubelet", () => {
+  test("are none on a node without one", () => {
+    expect(readKubelet({ proc: nobody, root: scratch() })).toEqual({
+      processes: [],
+      isHere: false,
+      settings: [],
+      rootDirectory: null,
+      staticPodPath: null,
+      problems: [],
+    });
+  });
+
+  test("are those of the well-known file", () => {
+    const root = scratch();
+    put(root, "var/lib/kubelet/config.yaml", config);
+    const source = "/var/lib/kubelet/config.yaml";
+    const found = readKubelet({ proc: nobody, root });
+    expect(settingsOf(found)).toEqual({
+      imageGCHighThresholdPercent: ["90", source],
+      imageMinimumGCAge: ["5m", source],
+      evictionHard: ["nodefs.available<10%,imagefs.available<5Gi", source],
+    });
+    expect(found.problems).toEqual([]);
+  });
+
+  test("are those of the file that the running one names, and a flag wins", () => {
+    const root = scratch();
+    put(root, "var/lib/kubelet/config.yaml", "imageGCHighThresholdPercent: 1");
+    put(root, "etc/k.yaml", config);
+    const proc = kubelet("--config=/etc/k.yaml", "--image-gc-high-threshold=70");
+    expect(settingsOf(readKubelet({ proc, root }))).toMatchObject({
+      imageGCHighThresholdPercent: ["70", "--image-gc-high-threshold"],
+      imageMinimumGCAge: ["5m", "/etc/k.yaml"],
+    });
+  });
+
+  test("have maps of signals as flags spell them", () => {
+    const root = scratch();
+    const soft =
+      "evictionSoft:\n  imagefs.available: 20%\nevictionSoftGracePeriod:\n  imagefs.available: 1m\n";
+    put(root, "var/lib/kubelet/config.yaml", soft);
+    const { settings } = readKubelet({ proc: nobody, root });
+    expect(settings.map(({ text }) => text)).toEqual([
+      "imagefs.available<20%",
+      "imagefs.available=1m",
+    ]);
+  });
+
+  test("name where its root directory and its static pods are", () => {
+    const root = scratch();
+    put(root, "etc/k.yaml", "staticPodPath: /etc/kubernetes/manifests\n");
+    const proc = kubelet("--config=/etc/k.yaml", "--root-dir", "/data/kubelet");
+    expect(readKubelet({ proc, root })).toMatchObject({
+      rootDirectory: { path: "/data/kubelet", source: "--root-dir" },
+      staticPodPath: { path: "/etc/kubernetes/manifests", source: "/etc/k.yaml" },
+    });
+  });
+
+  test.each(["{", "- a", ""])("report a file that is no configuration: %j", (text) => {
+    const root = scratch();
+    put(root, "var/lib/kubelet/config.yaml", text);
+    const { settings, problems } = readKubelet({ proc: nobody, root });
+    expect(settings).toEqual([]);
+    expect(problems).toHaveLength(1);
+    expect(problems[0]).toContain("/var/lib/kubelet/config.yaml");
+  });
+
+  test("report a file that the running one names and that does not exist", () => {
+    const { problems } = readKubelet({ proc: kubelet("--config=/etc/k.yaml"), root: scratch() });
+    expect(problems).toEqual(["the kubelet's configuration /etc/k.yaml does not exist"]);
+  });
+});
+
+describe("drop-ins of a kubelet's --config-dir", () => {
+  const proc = kubelet("--config=/etc/k.yaml", "--config-dir=/etc/k.d");
+
+  test("are merged over the file in the order of their names, maps by key", () => {
+    const root = scratch();
+    put(root, "etc/k.yaml", config);
+    put(root, "etc/k.d/20-b.conf", "imageGCHighThresholdPercent: 71\n");
+    put(
+      root,
+      "etc/k.d/10-a.conf",
+      "imageGCHighThresholdPercent: 60\nevictionHard: {imagefs.available: 20%}\n",
+    );
+    put(root, "etc/k.d/30-ignored.yaml", "imageGCHighThresholdPercent: 1\n");
+    expect(settingsOf(readKubelet({ proc, root }))).toEqual({
+      imageGCHighThresholdPercent: ["71", "/etc/k.d/20-b.conf"],
+      imageMinimumGCAge: ["5m", "/etc/k.yaml"],
+      evictionHard: ["nodefs.available<10%,imagefs.available<20%", "/etc/k.d/10-a.conf"],
+    });
+  });
+
+  test("take a value back by null, and patch the default thresholds where the file has none", () => {
+    const root = scratch();
+    put(root, "etc/k.yaml", "imageGCHighThresholdPercent: 90\n");
+    put(
+      root,
+      "etc/k.d/10-a.conf",
+      "imageGCHighThresholdPercent: null\nevictionHard: {imagefs.available: 20%}\n",
+    );
+    const found = settingsOf(readKubelet({ proc, root }));
+    expect(found["imageGCHighThresholdPercent"]).toBeUndefined();
+    expect(found["evictionHard"]?.[0]).toBe(
+      "memory.available<100Mi,nodefs.available<10%,nodefs.inodesFree<5%,imagefs.available<20%,imagefs.inodesFree<5%",
+    );
+  });
+
+  test("in directories below are read too, as the kubelet does", () => {
+    const root = scratch();
+    put(root, "etc/k.yaml", config);
+    put(root, "etc/k.d/10-team/a.conf", "imageGCHighThresholdPercent: 71\n");
+    expect(settingsOf(readKubelet({ proc, root }))["imageGCHighThresholdPercent"]?.[0]).toBe("71");
+  });
+});
+
+describe("the kubelet's flags in files", () => {
+  const flagged = (root: string, proc = nobody) => readKubelet({ proc, root });
+
+  test.each([
+    ["etc/default/kubelet", 'KUBELET_EXTRA_ARGS="--root-dir=/data/kubelet --v=2"\n'],
+    ["var/lib/kubelet/kubeadm-flags.env", 'KUBELET_KUBEADM_ARGS="--v=2 --root-dir=/data/kubelet"'],
+    [
+      "etc/systemd/system/kubelet.service.d/20-site.conf",
+      "[Service]\n# --root-dir=/old\nExecStart=/usr/bin/kubelet \\\n  --root-dir=/data/kubelet \\\n",
+    ],
+  ])("are found in %s while it does not run", (name, text) => {
+    const root = scratch();
+    put(root, name, text);
+    expect(flagged(root).rootDirectory).toEqual({ path: "/data/kubelet", source: `/${name}` });
+  });
+
+  test("of k3s are the kubelet-arg of its configuration and of its drop-ins", () => {
+    const root = scratch();
+    put(root, "etc/rancher/k3s/config.yaml", "kubelet-arg:\n- image-gc-high-threshold=70\n");
+    put(
+      root,
+      "etc/rancher/k3s/config.yaml.d/10.yaml",
+      'kubelet-arg+: ["root-dir=/data/kubelet"]\n',
+    );
+    const proc = procWith({ words: ["/usr/local/bin/k3s server"], comm: "k3s-server" });
+    const found = flagged(root, proc);
+    expect(settingsOf(found)["imageGCHighThresholdPercent"]).toEqual([
+      "70",
+      "/etc/rancher/k3s/config.yaml",
+    ]);
+    expect(found.rootDirectory?.path).toBe("/data/kubelet");
+  });
+
+  test("of k3s include the drop-ins that it writes itself", () => {
+    const root = scratch();
+    const dropIn = "var/lib/rancher/k3s/agent/etc/kubelet.conf.d/00-k3s-defaults.conf";
+    put(root, dropIn, "evictionHard: {imagefs.available: 5%, nodefs.available: 5%}\n");
+    const proc = procWith({ words: ["/usr/local/bin/k3s server"], comm: "k3s-server" });
+    expect(settingsOf(flagged(root, proc))["evictionHard"]?.[0]).toContain("imagefs.available<5%");
+  });
+
+  test("of MicroK8s are those of its file of arguments, with the variables of the snap", () => {
+    const root = scratch();
+    put(
+      root,
+      "var/snap/microk8s/current/args/kubelet",
+      "--root-dir=${SNAP_COMMON}/var/lib/kubelet\n# --eviction-hard=x\n--eviction-hard=imagefs.available<2Gi\n",
+    );
+    const found = flagged(root);
+    expect(found.rootDirectory?.path).toBe("/var/snap/microk8s/common/var/lib/kubelet");
+    expect(settingsOf(found)["evictionHard"]?.[0]).toBe("imagefs.available<2Gi");
+  });
+});

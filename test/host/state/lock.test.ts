@@ -1,0 +1,238 @@
+import { describe, expect, test } from "bun:test";
+import {
+  chmodSync,
+  mkdirSync,
+  readdirSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+} from "node:fs";
+import { join } from "node:path";
+
+import { endpointHash, type LockPlaces } from "../../../src/host/state/lock-file.ts";
+import { acquireLock, type LockAttempt, type LockRequest } from "../../../src/host/state/lock.ts";
+import { HostError } from "../../../src/model/errors.ts";
+import { put, scratch } from "../../support/scratch.ts";
+
+const userId = process.getuid?.() ?? 0;
+const placesIn = (directory: string): LockPlaces => ({
+  systemRun: join(directory, "run"),
+  runDirectory: join(directory, "own"),
+  userId,
+});
+
+function lock(places: LockPlaces, change: Partial<LockRequest> = {}): Promise<LockAttempt> {
+  return acquireLock(
+    {
+      name: "pass",
+      endpoint: "unix:///run/x.sock",
+      holder: "a test",
+      waitMs: 0,
+      signal: new AbortController().signal,
+      ...change,
+    },
+    places,
+  );
+}
+
+async function held(places: LockPlaces, change: Partial<LockRequest> = {}) {
+  const attempt = await lock(places, change);
+  if (attempt.kind !== "acquired") throw new Error(`not acquired: ${attempt.kind}`);
+  return attempt.lock;
+}
+
+async function holderProcess(places: LockPlaces) {
+  const request = { name: "pass", endpoint: "unix:///run/x.sock", holder: "the other", waitMs: 0 };
+  const child = Bun.spawn(
+    [
+      process.execPath,
+      join(import.meta.dir, "lock-holder.ts"),
+      JSON.stringify({ request, places }),
+    ],
+    { stdout: "pipe", stderr: "inherit" },
+  );
+  const { value } = await child.stdout.getReader().read();
+  return { child, said: new TextDecoder().decode(value).trim() };
+}
+
+describe("acquireLock", () => {
+  test("a second holder waits no longer than it was told, and learns who holds it", async () => {
+    const places = placesIn(scratch());
+    const first = await held(places);
+    expect(await lock(places, { waitMs: 60 })).toEqual({
+      kind: "held",
+      holder: "a test",
+      path: first.path,
+    });
+    first.release();
+    first.release();
+    (await held(places)).release();
+  });
+
+  test("whoever waits gets the lock when it is released", async () => {
+    const places = placesIn(scratch());
+    const first = await held(places);
+    const second = lock(places, { waitMs: 10_000 });
+    first.release();
+    const attempt = await second;
+    expect(attempt.kind).toBe("acquired");
+    if (attempt.kind === "acquired") attempt.lock.release();
+  });
+
+  test("whoever waits leaves when told to", async () => {
+    const places = placesIn(scratch());
+    const first = await held(places);
+    const controller = new AbortController();
+    const second = lock(places, { waitMs: 60_000, signal: controller.signal });
+    controller.abort();
+    expect(await second).toEqual({ kind: "aborted" });
+    first.release();
+  });
+
+  test("another process is excluded, and a killed one leaves nothing behind", async () => {
+    const places = placesIn(scratch());
+    const { child, said } = await holderProcess(places);
+    expect(said).toBe("acquired");
+    expect(await lock(places)).toMatchObject({ kind: "held", holder: "the other" });
+    child.kill("SIGKILL");
+    await child.exited;
+    (await held(places)).release();
+  });
+
+  test("a child of the holder does not keep the lock", async () => {
+    const places = placesIn(scratch());
+    const first = await held(places);
+    const child = Bun.spawn(["sleep", "60"]);
+    // Between its fork and its exec the child has everything that we have.
+    for (let tries = 0; readlinkSync(`/proc/${child.pid}/exe`) === process.execPath; tries += 1) {
+      if (tries > 1000) throw new Error("the child never became another program");
+      await Bun.sleep(1);
+    }
+    const open = readdirSync(`/proc/${child.pid}/fd`).map((fd) =>
+      targetOf(`/proc/${child.pid}/fd/${fd}`),
+    );
+    expect(open).not.toContain(first.path);
+    first.release();
+    (await held(places)).release();
+    child.kill();
+    await child.exited;
+  });
+
+  test("runtimes and purposes do not exclude each other", async () => {
+    const places = placesIn(scratch());
+    const locks = [
+      await held(places),
+      await held(places, { endpoint: "unix:///run/y.sock" }),
+      await held(places, { name: "agent" }),
+    ];
+    for (const it of locks) it.release();
+  });
+
+  test("two ways to one socket are one runtime, whether it is up or not", () => {
+    const directory = scratch();
+    mkdirSync(join(directory, "real"));
+    symlinkSync(join(directory, "real"), join(directory, "link"));
+    const hashes = () => [
+      endpointHash(join(directory, "real/x.sock")),
+      endpointHash(`unix://${directory}/link/x.sock`),
+      endpointHash(`unix:${directory}/real/../link/x.sock`),
+    ];
+    const absent = hashes();
+    put(directory, "real/x.sock");
+    expect(new Set([...absent, ...hashes()]).size).toBe(1);
+  });
+
+  test.each([
+    ["a link to it", "sockets/link.sock"],
+    ["a link to a link", "chain.sock"],
+    ["a relative link through a linked directory", "by/dir.sock"],
+    ["steps back over a linked directory", "by/../real/x.sock"],
+  ])("a socket by way of %s has one lock, while its runtime is down too", (_, way) => {
+    const directory = scratch();
+    for (const name of ["real", "sockets"]) mkdirSync(join(directory, name));
+    symlinkSync(join(directory, "real/x.sock"), join(directory, "sockets/link.sock"));
+    symlinkSync("sockets/link.sock", join(directory, "chain.sock"));
+    symlinkSync("sockets", join(directory, "by"));
+    symlinkSync("../real//x.sock", join(directory, "sockets/dir.sock"));
+    const hashes = () => ["real/x.sock", way].map((name) => endpointHash(`${directory}/${name}`));
+    const down = hashes();
+    put(directory, "real/x.sock");
+    expect(new Set([...down, ...hashes()]).size).toBe(1);
+  });
+
+  test("the run directory does not move it while the system's can be written", async () => {
+    const directory = scratch();
+    const first = await held(placesIn(directory));
+    const other = { ...placesIn(directory), runDirectory: join(directory, "elsewhere") };
+    expect((await lock(other)).kind).toBe("held");
+    first.release();
+  });
+
+  test("the run directory is used where the system's cannot be", async () => {
+    const directory = scratch();
+    put(directory, "run", "a file, so that nothing can be made below it");
+    const places = { ...placesIn(directory), systemRun: join(directory, "run/absent") };
+    const error = await lock(places).catch((thrown: unknown) => thrown);
+    // What is below a file can never exist, but what the kernel says there does not tell it apart from doubt.
+    expect(error).toBeInstanceOf(HostError);
+    rmSync(join(directory, "run"));
+    mkdirSync(join(directory, "run"));
+    symlinkSync("/proc/self/nothing", join(directory, "run/crigc"));
+    const first = await held({ ...places, systemRun: join(directory, "run") });
+    expect(first.path).toStartWith(join(directory, "own/locks/"));
+    first.release();
+  });
+
+  test("the file is private, and stays after the release", async () => {
+    const places = placesIn(scratch());
+    const first = await held(places);
+    expect(statSync(first.path).mode & 0o777).toBe(0o600);
+    first.release();
+    expect(statSync(first.path).isFile()).toBe(true);
+  });
+
+  test("a link in the place of the lock is refused, and its target untouched", async () => {
+    const directory = scratch();
+    const places = placesIn(directory);
+    const first = await held(places);
+    first.release();
+    rmSync(first.path);
+    const target = put(directory, "precious", "content");
+    symlinkSync(target, first.path);
+    const error = await lock(places).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ name: "HostError", kind: "refused" });
+    expect(await Bun.file(target).text()).toBe("content");
+  });
+
+  test("a lock directory into which others may write is refused", async () => {
+    const directory = scratch();
+    const places = placesIn(directory);
+    mkdirSync(join(directory, "run/crigc/locks"), { recursive: true });
+    chmodSync(join(directory, "run/crigc/locks"), 0o777);
+    const error = await lock(places).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ name: "HostError", kind: "refused" });
+    expect(String(error)).toContain("others may write into it");
+    expect(readdirSync(directory)).not.toContain("own");
+  });
+
+  test("a file that was replaced while it was locked excludes nobody by mistake", async () => {
+    const places = placesIn(scratch());
+    const first = await held(places);
+    rmSync(first.path);
+    const second = await held(places);
+    expect(statSync(second.path).isFile()).toBe(true);
+    expect((await lock(places)).kind).toBe("held");
+    second.release();
+    first.release();
+  });
+});
+
+/** `null`: it was closed since it was listed, as a program that starts does with the files that it loads from. */
+function targetOf(link: string): string | null {
+  try {
+    return readlinkSync(link);
+  } catch {
+    return null;
+  }
+}

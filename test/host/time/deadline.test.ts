@@ -1,0 +1,56 @@
+import { describe, expect, test } from "bun:test";
+
+import { Questions, withDeadline } from "../../../src/host/time/deadline.ts";
+
+const errorOf = (answer: Promise<unknown>): Promise<string> =>
+  answer.then(
+    () => "no error",
+    (error: unknown) => String(error),
+  );
+
+test("an answer in time is the answer, and a late one is an error that says how long was waited", async () => {
+  expect(await withDeadline(Promise.resolve(3), 50)).toBe(3);
+  expect(await errorOf(withDeadline(new Promise(() => undefined), 5))).toContain("within 5 ms");
+});
+
+describe("a question that is never answered", () => {
+  test("is not asked a second time: each would hold up a thread for ever", async () => {
+    const questions = new Questions();
+    let asked = 0;
+    let answer: (value: number) => void = () => undefined;
+    const ask = () =>
+      questions.ask(
+        "/data",
+        () => {
+          asked += 1;
+          return new Promise<number>((resolve) => {
+            answer = resolve;
+          });
+        },
+        5,
+      );
+    expect(await errorOf(ask())).toContain("within 5 ms");
+    expect(await errorOf(ask())).toContain("still open");
+    expect(asked).toBe(1);
+    expect(await questions.ask("/other", async () => 7, 5)).toBe(7);
+    // Answered at last: from then on it is asked again.
+    answer(1);
+    await Promise.resolve();
+    await Promise.resolve();
+    const second = ask();
+    answer(2);
+    expect(await second).toBe(2);
+    expect(asked).toBe(2);
+  });
+
+  test("that fails in the end fails for nobody", async () => {
+    const questions = new Questions();
+    let fail: (error: Error) => void = () => undefined;
+    const question = () => new Promise<number>((...settle) => void (fail = settle[1]));
+    expect(await errorOf(questions.ask("/data", question, 5))).toContain("within 5 ms");
+    fail(new Error("it is gone"));
+    await Promise.resolve();
+    await Promise.resolve();
+    expect(await questions.ask("/data", async () => 1, 5)).toBe(1);
+  });
+});
