@@ -164,10 +164,14 @@ export function isWorthKeeping(pass: Pass): boolean {
   return !isQuiet || pass.kind === "image-gc" || pass.kind === "gc";
 }
 
-/** The filesystems as the pass saw them before it began. */
-export function samplesOf(at: Instant, filesystems: readonly Filesystem[]): readonly DiskSample[] {
+/** The filesystems as the pass saw them before it began, with the thresholds that it judged them by. */
+export function samplesOf(
+  { startedAt, plan }: Pick<Pass, "startedAt" | "plan">,
+  filesystems: readonly Filesystem[],
+): readonly DiskSample[] {
+  const usage = new Map((plan.images?.usage ?? []).map((it) => [it.filesystem.device, it]));
   return filesystems.map((it) => ({
-    at,
+    at: startedAt,
     device: it.device,
     path: it.path,
     mountpoint: it.mountpoint,
@@ -176,6 +180,8 @@ export function samplesOf(at: Instant, filesystems: readonly Filesystem[]): read
     availableBytes: it.availableBytes,
     inodes: it.inodes,
     inodesFree: it.inodesFree,
+    highPercent: usage.get(it.device)?.highPercent ?? null,
+    lowPercent: usage.get(it.device)?.lowPercent ?? null,
   }));
 }
 

@@ -10,6 +10,7 @@ import type { ImageTrigger, Subject } from "../model/reason.ts";
 import type { FilesystemRole } from "../model/snapshot.ts";
 import type { Duration, Instant } from "../model/time.ts";
 import {
+  added,
   branded,
   bytes,
   count,
@@ -81,6 +82,9 @@ export interface DiskSample {
   readonly availableBytes: bigint;
   readonly inodes: bigint;
   readonly inodesFree: bigint;
+  /** In force at that time; `null`: none, or the sample is older than this field. */
+  readonly highPercent: number | null;
+  readonly lowPercent: number | null;
 }
 
 export type HistoryRecord =
@@ -152,4 +156,6 @@ export const sampleCodec = record<DiskSample>({
   availableBytes: bytes,
   inodes: bytes,
   inodesFree: bytes,
+  highPercent: added(nullable(count), null),
+  lowPercent: added(nullable(count), null),
 });

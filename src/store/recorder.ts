@@ -68,7 +68,7 @@ export class Recorder {
     this.#current = null;
     this.#store.tidyNext();
     const isOfDisk = pass.images !== null || pass.kind === "pressure";
-    const samples = isOfDisk ? samplesOf(pass.startedAt, filesystems ?? []) : [];
+    const samples = isOfDisk ? samplesOf(pass, filesystems ?? []) : [];
     this.#store.record(...samples.map((row): HistoryRecord => ({ kind: "sample", row })));
     if (!isWorthKeeping(pass)) return;
     const context = { passId: pass.id, purpose: pass.purpose, at: pass.endedAt };

@@ -6,6 +6,7 @@ import { instant, watched } from "../../src/model/time.ts";
 import { openInMemory } from "../../src/store/connection.ts";
 import { historyRow, prune, type RemovalQuery, writeRow } from "../../src/store/history.ts";
 import type { Recorder } from "../../src/store/recorder.ts";
+import { anImagePlan } from "../support/build/values.ts";
 import { scratch } from "../support/scratch.ts";
 import { read, write } from "./fixture.ts";
 import {
@@ -93,7 +94,10 @@ describe("the history", () => {
           settled: "afterwards",
         },
       });
-      store.passEnded(pass("p", { images: images([late, imageItem(2)]) }), [filesystem]);
+      const judged = { filesystem, usedPercent: 90, inodesUsedPercent: null };
+      const usage = [{ ...judged, highPercent: 85, lowPercent: 80 }];
+      const plan = { images: anImagePlan([], { usage }), containers: null };
+      store.passEnded(pass("p", { plan, images: images([late, imageItem(2)]) }), [filesystem]);
     });
     expect(
       reader.removals({ limit: 10 }).map((it) => [it.subject, it.measuredBytes, it.settled, it.at]),
@@ -130,6 +134,8 @@ describe("the history", () => {
         device: "254:0",
         capacityBytes: 2n ** 63n,
         roles: ["imagefs", "nodefs"],
+        highPercent: 85,
+        lowPercent: 80,
       },
     ]);
   });

@@ -92,7 +92,6 @@ function pageOf(
   about: { readonly from: Instant; readonly to: Instant; readonly node: NodeNow },
 ): string {
   const { from, to, node } = about;
-  const { highPercent, lowPercent } = context.config.limits.images;
   const store = context.open.state(context.config);
   try {
     const { report: history } = readHistory(store, { since: from, limit: EVERYTHING });
@@ -103,7 +102,6 @@ function pageOf(
       period: { from, to },
       history,
       samples: store.samples({ since: from, limit: EVERYTHING }),
-      thresholds: { highPercent, lowPercent },
       runtime: "prepared" in node ? node.prepared.snapshot.runtime : null,
       plan: "prepared" in node ? node.prepared.plan : null,
       planError: "prepared" in node ? null : messageOf(node.failure),

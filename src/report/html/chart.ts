@@ -1,8 +1,15 @@
-/** The chart of a filesystem: what is used over time between its thresholds, and what was freed when. */
+/** The chart of a filesystem: its use over time, the thresholds while they were in force, what was freed, passes and events. */
 
-import { type Instant, instant, toRfc3339 } from "../../model/time.ts";
+import type { Instant } from "../../model/time.ts";
 import { humanBytes } from "../bytes.ts";
-import { type DiskSeries, type Period, placeIn } from "./disk-series.ts";
+import {
+  type DiskPoint,
+  type DiskSeries,
+  type Period,
+  placeIn,
+  type Thresholds,
+} from "./disk-series.ts";
+import { type Mark, marksStrip, timeAxis } from "./marks.ts";
 import { type Html, html } from "./text.ts";
 
 export interface Freed {
@@ -13,10 +20,9 @@ export interface Freed {
 export interface ChartInput {
   readonly series: DiskSeries;
   readonly period: Period;
-  /** `null`: no threshold watches this filesystem. */
-  readonly thresholds: { readonly lowPercent: number; readonly highPercent: number } | null;
   /** What removals gained on this filesystem. */
   readonly freed: readonly Freed[];
+  readonly marks: readonly Mark[];
 }
 
 // The drawing is stretched to whatever width there is, so it holds no text: the labels are HTML beside it.
@@ -32,21 +38,23 @@ interface Scale {
 const WHOLE: Scale = { floor: 0, ticks: [0, 25, 50, 75, 100] };
 const UPPER: Scale = { floor: 50, ticks: [50, 60, 70, 80, 90, 100] };
 
-function scaleFor(input: ChartInput): Scale {
-  const low = input.thresholds?.lowPercent ?? 100;
-  return Math.min(low, ...percentsOf(input)) >= UPPER.floor ? UPPER : WHOLE;
+function scaleFor({ series }: ChartInput): Scale {
+  const lows = pointsOf(series).map(({ thresholds }) => thresholds?.lowPercent ?? 100);
+  return Math.min(...lows, ...percentsOf(series)) >= UPPER.floor ? UPPER : WHOLE;
 }
 
-const percentsOf = (input: ChartInput): readonly number[] =>
-  input.series.pieces.flat().map((point) => point.usedPercent);
+const pointsOf = (series: DiskSeries): readonly DiskPoint[] => series.pieces.flat();
+const percentsOf = (series: DiskSeries): readonly number[] =>
+  pointsOf(series).map((point) => point.usedPercent);
 
 /** From the top, in percent of the height. */
 const depth = (percent: number, scale: Scale): number =>
   (100 * (100 - percent)) / (100 - scale.floor);
 
 export function diskChart(input: ChartInput): Html {
-  const { series, period, thresholds } = input;
+  const { series, period } = input;
   const scale = scaleFor(input);
+  const last = lastThresholds(series);
   return html`<figure>
     <h3>${series.mountpoint} <span class="soft">(${series.roles.join(", ")})</span></h3>
     <div class="plot">
@@ -55,40 +63,59 @@ export function diskChart(input: ChartInput): Html {
         viewBox="0 0 ${WIDTH} ${HEIGHT}"
         preserveAspectRatio="none"
         role="img"
-        aria-label="${described(input)}"
+        aria-label="${described(series)}"
       >
-        ${scale.ticks.map((tick) => level("grid", tick, scale))}
+        ${scale.ticks.map((tick) => gridLine(tick, scale))}
         ${series.pieces.map((piece) => html`<path class="area" d="${area(piece, scale)}" /><path class="used" d="${line(piece, scale)}" />`)}
-        ${thresholds === null ? null : [level("high", thresholds.highPercent, scale), level("low", thresholds.lowPercent, scale)]}
+        ${series.pieces.map((piece) => [
+          steps("high", piece, ({ highPercent }) => y(highPercent, scale)),
+          steps("low", piece, ({ lowPercent }) => y(lowPercent, scale)),
+        ])}
       </svg>
-      ${thresholds === null ? null : marks(thresholds, scale)}
+      ${last === null ? null : thresholdLabels(last, scale)}
     </div>
-    ${strip(input)}
-    <div class="times">${timeLabels(period).map((label) => html`<span>${label}</span>`)}</div>
+    ${freedStrip(input)} ${marksStrip(input.marks, period)} ${timeAxis(period)}
     <figcaption>${caption(input)}</figcaption>
   </figure>`;
 }
 
-const level = (name: string, percent: number, scale: Scale): Html =>
+const gridLine = (percent: number, scale: Scale): Html =>
   html`<line
-    class="${name}"
+    class="grid"
     x1="0"
     x2="${WIDTH}"
     y1="${y(percent, scale)}"
     y2="${y(percent, scale)}"
   />`;
 
-type Thresholds = NonNullable<ChartInput["thresholds"]>;
+type Piece = DiskSeries["pieces"][number];
 
-const marks = (it: Thresholds, scale: Scale): Html =>
-  html`<span class="mark high" style="top:${depth(it.highPercent, scale)}%"
+/** A threshold for as long as it was in force: each point's holds until the next one. */
+function steps(name: string, piece: Piece, level: (it: Thresholds) => string): Html {
+  let path = "";
+  let before = "";
+  for (const [index, { place, thresholds }] of piece.entries()) {
+    const height = thresholds === null ? "" : level(thresholds);
+    if (height !== "" && height !== before) path += `M${x(place)} ${height}`;
+    if (height !== "") path += `H${x(Math.min(1, piece[index + 1]?.place ?? place + SHORT))}`;
+    before = height;
+  }
+  return html`<path class="${name}" d="${path}" />`;
+}
+
+/** Of the period: what a single point is drawn as. */
+const SHORT = 0.003;
+
+const lastThresholds = (series: DiskSeries): Thresholds | null =>
+  pointsOf(series).findLast(({ thresholds }) => thresholds !== null)?.thresholds ?? null;
+
+const thresholdLabels = (it: Thresholds, scale: Scale): Html =>
+  html`<span class="level high" style="top:${depth(it.highPercent, scale)}%"
       >high ${it.highPercent}%</span
     >
-    <span class="mark low" style="top:${depth(it.lowPercent, scale)}%"
+    <span class="level low" style="top:${depth(it.lowPercent, scale)}%"
       >low ${it.lowPercent}%</span
     >`;
-
-type Piece = DiskSeries["pieces"][number];
 
 // A path without length shows nothing, so a single point is drawn as a short stroke.
 const line = (piece: Piece, scale: Scale): string =>
@@ -113,10 +140,10 @@ const y = (percent: number, scale: Scale): string => depth(percent, scale).toFix
 const COLUMNS = 60;
 
 /** What was freed in each sixtieth of the period. */
-function strip(input: ChartInput): Html | null {
+function freedStrip({ freed, period }: ChartInput): Html | null {
   const sums = Array.from({ length: COLUMNS }, () => 0n);
-  for (const { at, bytes } of input.freed) {
-    const column = Math.min(COLUMNS - 1, Math.floor(placeIn(input.period, at) * COLUMNS));
+  for (const { at, bytes } of freed) {
+    const column = Math.min(COLUMNS - 1, Math.floor(placeIn(period, at) * COLUMNS));
     if (column >= 0) sums[column] = (sums[column] ?? 0n) + bytes;
   }
   const most = sums.reduce((one, other) => (one > other ? one : other), 0n);
@@ -153,33 +180,20 @@ function freedColumn(it: {
   >`;
 }
 
-function described(input: ChartInput): string {
-  const percents = percentsOf(input);
-  const least = Math.min(...percents).toFixed(0);
-  const most = Math.max(...percents).toFixed(0);
+function described(series: DiskSeries): string {
+  const percents = percentsOf(series);
+  const last = lastThresholds(series);
   const thresholds =
-    input.thresholds === null
+    last === null
       ? ""
-      : `; collection starts at ${input.thresholds.highPercent}% and frees down to ${input.thresholds.lowPercent}%`;
-  return `Used share of ${input.series.mountpoint} over time: between ${least}% and ${most}%${thresholds}`;
+      : `; GC starts at ${last.highPercent}% and frees down to ${last.lowPercent}%`;
+  return `Used share of ${series.mountpoint} over time: between ${Math.min(...percents).toFixed(0)}% and ${Math.max(...percents).toFixed(0)}%${thresholds}`;
 }
 
-function caption(input: ChartInput): string {
-  const { last } = input.series;
+function caption({ series, freed }: ChartInput): string {
+  const { last } = series;
   const used = last.capacityBytes - last.availableBytes;
-  const total = input.freed.reduce((sum, it) => sum + it.bytes, 0n);
-  const freed = total === 0n ? "" : ` ${humanBytes(total)} freed in this time, as measured.`;
-  return `${humanBytes(used)} of ${humanBytes(last.capacityBytes)} used at the end, ${humanBytes(last.availableBytes)} free.${freed}`;
+  const total = freed.reduce((sum, it) => sum + it.bytes, 0n);
+  const gained = total === 0n ? "" : ` ${humanBytes(total)} freed in this period, as measured.`;
+  return `${humanBytes(used)} of ${humanBytes(last.capacityBytes)} used at the end, ${humanBytes(last.availableBytes)} free.${gained}`;
 }
-
-const DAY_NS = 86_400_000_000_000n;
-
-/** The beginning, the middle and the end: three labels fit every width. */
-function timeLabels(period: Period): readonly string[] {
-  const middle = instant((period.from + period.to) / 2n);
-  const label = period.to - period.from > 2n * DAY_NS ? dayLabel : minuteLabel;
-  return [period.from, middle, period.to].map(label);
-}
-
-const dayLabel = (at: Instant): string => toRfc3339(at).slice(0, 10);
-const minuteLabel = (at: Instant): string => `${toRfc3339(at).slice(5, 16).replace("T", " ")} UTC`;

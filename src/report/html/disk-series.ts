@@ -10,6 +10,9 @@ export interface DiskSample {
   readonly roles: readonly string[];
   readonly capacityBytes: bigint;
   readonly availableBytes: bigint;
+  /** In force at that time; `null`: none, or not recorded. */
+  readonly highPercent: number | null;
+  readonly lowPercent: number | null;
 }
 
 export interface DiskSeries {
@@ -27,6 +30,12 @@ export interface DiskPoint {
   readonly place: number;
   /** 0 to 100. */
   readonly usedPercent: number;
+  readonly thresholds: Thresholds | null;
+}
+
+export interface Thresholds {
+  readonly lowPercent: number;
+  readonly highPercent: number;
 }
 
 export interface Period {
@@ -69,6 +78,10 @@ function seriesOf(members: readonly DiskSample[], period: Period): readonly Disk
 const pointOf = (sample: DiskSample, period: Period): DiskPoint => ({
   place: placeIn(period, sample.at),
   usedPercent: 100 - Number((sample.availableBytes * 10_000n) / sample.capacityBytes) / 100,
+  thresholds:
+    sample.highPercent === null || sample.lowPercent === null
+      ? null
+      : { highPercent: sample.highPercent, lowPercent: sample.lowPercent },
 });
 
 /** From 0 to 1. */

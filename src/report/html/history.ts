@@ -8,7 +8,7 @@ import type { HistoryReport, RemovalRow } from "../document/history.ts";
 import { shortId } from "../names.ts";
 import { eventTitle } from "../pass-words.ts";
 import { more } from "./plan.ts";
-import { breakable, type Html, html } from "./text.ts";
+import { breakable, type Html, html, idOf } from "./text.ts";
 
 /** Beside the newest ones the rest is folded away, up to a bound. */
 const NEWEST_SHOWN = 10;
@@ -21,19 +21,19 @@ export function removedSection(history: HistoryReport): Html {
   const newest = sorted.slice(0, NEWEST_SHOWN);
   const older = sorted.slice(NEWEST_SHOWN, NEWEST_SHOWN + OLDER_SHOWN);
   return html`<section aria-labelledby="removed">
-    <h2 id="removed">What was removed, and why</h2>
-    ${gone.length === 0 ? html`<p>Nothing was removed in this time.</p>` : reasonBars(gone)}
+    <h2 id="removed">What was removed and why</h2>
+    ${gone.length === 0 ? html`<p>Nothing was removed in this period.</p>` : reasonBars(gone)}
     ${
       newest.length === 0
         ? null
-        : html`<h3>The newest</h3>
+        : html`<h3>Newest removals</h3>
             ${removalTable(newest)}`
     }
     ${
       older.length === 0
         ? null
         : html`<details>
-            <summary>${older.length} older ones</summary>
+            <summary>${older.length} older removals</summary>
             ${removalTable(older)}${more(sorted.length - newest.length - older.length)}
           </details>`
     }
@@ -44,11 +44,11 @@ const removalTable = (rows: readonly RemovalRow[]): Html =>
   html`<table class="cards">
     <thead>
       <tr>
-        <th>When</th>
-        <th>What</th>
-        <th class="number">Freed</th>
-        <th class="number">Reported</th>
-        <th>Why</th>
+        <th scope="col">When</th>
+        <th scope="col">Name</th>
+        <th scope="col" class="number">Freed</th>
+        <th scope="col" class="number">Reported</th>
+        <th scope="col">Why</th>
       </tr>
     </thead>
     <tbody>
@@ -59,7 +59,7 @@ const removalTable = (rows: readonly RemovalRow[]): Html =>
 const isGone = (row: RemovalRow): boolean =>
   row.result === "removed" || row.result === "already-gone";
 
-/** How many things went for each reason, and what that freed. */
+/** How many were removed for each reason, and what that freed. */
 function reasonBars(rows: readonly RemovalRow[]): Html {
   const groups = Array.from(new Set(rows.map((row) => `${row.kind} ${row.reason}`)))
     .map((key) => {
@@ -70,13 +70,13 @@ function reasonBars(rows: readonly RemovalRow[]): Html {
   const most = groups[0]?.members.length ?? 1;
   return html`<table>
     <caption>
-      ${counted(rows.length, "thing")} removed, ${humanBytes(freedBy(rows))} freed as measured.
+      ${counted(rows.length, "item")} removed, ${humanBytes(freedBy(rows))} freed as measured.
     </caption>
     <thead>
       <tr>
-        <th>Reason</th>
-        <th class="number">Removed</th>
-        <th class="number">Freed</th>
+        <th scope="col">Reason</th>
+        <th scope="col" class="number">Removed</th>
+        <th scope="col" class="number">Freed</th>
       </tr>
     </thead>
     <tbody>
@@ -109,7 +109,9 @@ function removalRow(row: RemovalRow): Html {
   const message = row.message === null ? null : html` <span class="soft">${row.message}</span>`;
   return html`<tr>
     <td data-label="When">${moment(row.at)}</td>
-    <td data-label="What"><span>${row.kind} ${breakable(name)}${result}${message}</span></td>
+    <td data-label="Name">
+      <span>${row.kind} ${breakable(name)}${identified(row)}${result}${message}</span>
+    </td>
     <td class="number" data-label="Freed">${bytesOrDash(row.measuredBytes)}</td>
     <td class="number" data-label="Reported">${bytesOrDash(row.reportedBytes)}</td>
     <td data-label="Why">
@@ -119,6 +121,10 @@ function removalRow(row: RemovalRow): Html {
     </td>
   </tr>`;
 }
+
+/** Whole, so that a click selects it; the style shortens what is seen of it. */
+const identified = ({ kind, subject }: RemovalRow): Html | null =>
+  kind.endsWith("s") ? null : html` ${idOf(subject)}`;
 
 const bytesOrDash = (bytes: bigint | null): string => (bytes === null ? "–" : humanBytes(bytes));
 

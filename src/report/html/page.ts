@@ -1,13 +1,16 @@
-/** What `crigc report --html` writes: one page that needs neither network nor script. */
+/** The HTML report of `crigc report`: one page that needs neither network nor script. */
 
-import type { Plan } from "../../model/plan.ts";
+import type { ImagePlan, Plan } from "../../model/plan.ts";
 import type { RuntimeInfo } from "../../model/snapshot.ts";
 import type { Instant } from "../../model/time.ts";
 import { counted, humanBytes } from "../bytes.ts";
 import type { HistoryReport } from "../document/history.ts";
+import { youngWords } from "../pass-words.ts";
 import { diskChart, type Freed } from "./chart.ts";
+import { compositionSection, lastUseSection } from "./composition.ts";
 import { type DiskSample, diskSeries, type Period } from "./disk-series.ts";
 import { eventsSection, moment, removedSection } from "./history.ts";
+import { marksOf } from "./marks.ts";
 import { blockNotices, containersSection, keptSection, nextSection } from "./plan.ts";
 import { style } from "./style.ts";
 import { type Html, html } from "./text.ts";
@@ -21,7 +24,6 @@ export interface HtmlReport {
   readonly period: Period;
   readonly history: HistoryReport;
   readonly samples: readonly DiskSample[];
-  readonly thresholds: { readonly lowPercent: number; readonly highPercent: number } | null;
   /** The node as it is now; `null` where it could not be read. */
   readonly runtime: RuntimeInfo | null;
   readonly plan: Plan | null;
@@ -51,16 +53,18 @@ export function htmlReport(report: HtmlReport): string {
       <body>
         ${header(report)}
         <main>
-          ${report.planError === null ? null : html`<p class="notice alarm"><strong>The node could not be read:</strong> ${report.planError}. What follows comes from the history.</p>`}
+          ${report.planError === null ? null : html`<p class="notice alarm"><strong>Cannot read the node:</strong> ${report.planError}. This page shows the history only.</p>`}
           ${images === null ? null : blockNotices(images)} ${nowSection(report)}
-          ${diskSection(report)} ${removedSection(report.history)}
-          ${images === null ? null : [nextSection(images), keptSection(images)]}
+          ${diskSection(report)}
+          ${images === null ? null : [compositionSection(images), nextSection(images)]}
+          ${removedSection(report.history)}
+          ${images === null ? null : [lastUseSection(images), keptSection(images)]}
           ${containers === null ? null : containersSection(containers)}
           ${eventsSection(report.history.events)}
         </main>
         <footer>
-          Written by crigc ${report.version}. Times are UTC. Sizes of images are what the runtime
-          reports; freed is what the filesystem gained, as measured.
+          Written by crigc ${report.version}. Times are in UTC. Image sizes are as the runtime
+          reports them; freed space is measured on the filesystem.
         </footer>
       </body>
     </html> `.text;
@@ -70,7 +74,7 @@ function header(report: HtmlReport): Html {
   const runtime =
     report.runtime === null ? "" : `, ${report.runtime.name} ${report.runtime.version}`;
   return html`<header>
-    <h1>Image collection on ${report.node}</h1>
+    <h1>Garbage collection on ${report.node}</h1>
     <p class="soft">
       ${moment(report.period.from)} to ${moment(report.period.to)}${runtime}, written
       ${moment(report.generatedAt)}
@@ -87,8 +91,8 @@ function nowSection(report: HtmlReport): Html {
     <h2 id="now">At a glance</h2>
     <dl class="facts">
       ${diskFacts(report)} ${imageFacts(report)}
-      ${fact("Removed in this time", String(gone), `${humanBytes(freed)} freed, as measured`)}
-      ${fact("Passes in this time", String(passes.length), failed === 0 ? "none failed" : `${failed} failed`)}
+      ${fact("Removed", String(gone), `${humanBytes(freed)} freed, as measured`)}
+      ${fact("Passes", String(passes.length), failed === 0 ? "none failed" : `${failed} failed`)}
     </dl>
   </section>`;
 }
@@ -115,15 +119,18 @@ function imageFacts(report: HtmlReport): readonly Html[] {
       `of ${images.kept.length + images.candidates.length}`,
     ),
     fact(
-      "Would go now",
+      "Removed by a pass now",
       counted(expected.length, "image"),
-      expected.length > 0
-        ? `${humanBytes(bytes)} as reported`
-        : images.blocks.length > 0
-          ? "removal is blocked"
-          : "nothing asks for it",
+      expected.length > 0 ? `${humanBytes(bytes)} as reported` : whyNone(images),
     ),
   ];
+}
+
+/** Why a pass would remove no image now. */
+function whyNone(plan: ImagePlan): string {
+  if (plan.blocks.length > 0) return "removal is blocked";
+  if (plan.triggers.length === 0) return "no threshold exceeded";
+  return youngWords(plan) || "no candidates";
 }
 
 const fact = (name: string, value: string, detail: string): Html =>
@@ -133,19 +140,19 @@ const fact = (name: string, value: string, detail: string): Html =>
   </div>`;
 
 function diskSection(report: HtmlReport): Html {
-  const all = diskSeries(report.samples, report.period);
-  const charts = all.map((series) => {
+  const marks = marksOf(report.history);
+  const charts = diskSeries(report.samples, report.period).map((series) => {
     const hasImages = series.roles.includes("imagefs");
     return diskChart({
       series,
       period: report.period,
-      thresholds: hasImages ? report.thresholds : null,
       freed: hasImages ? freedOf(report) : [],
+      marks: hasImages ? marks : [],
     });
   });
   return html`<section aria-labelledby="disk">
-    <h2 id="disk">The disk over time</h2>
-    ${charts.length === 0 ? html`<p>No samples of the disk were recorded in this time: they come from crigc run and crigc gc.</p>` : charts}
+    <h2 id="disk">Disk usage over time</h2>
+    ${charts.length === 0 ? html`<p>No disk usage was recorded in this period; crigc run and crigc gc record it.</p>` : charts}
   </section>`;
 }
 

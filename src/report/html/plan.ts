@@ -5,14 +5,14 @@ import { counted, humanBytes, humanDuration } from "../bytes.ts";
 import { logsErrorWords, podSourceWords } from "../container-reasons.ts";
 import { imageBlock, imageKeep, imageTrigger } from "../image-reasons.ts";
 import { imageName } from "../names.ts";
-import { breakdownWords, stopWords, targetWords } from "../pass-words.ts";
+import { breakdownWords, stopWords, targetWords, youngWords } from "../pass-words.ts";
 import { capitalised } from "../terminal.ts";
-import { breakable, type Html, html } from "./text.ts";
+import { breakable, type Html, html, idOf } from "./text.ts";
 
 const CANDIDATES_SHOWN = 100;
 const KEPT_SHOWN = 100;
 
-/** Everything that stops removal now, in words. */
+/** Why nothing is removed now, and what fills the disk. */
 export function blockNotices(plan: ImagePlan): Html {
   const blocks = plan.blocks.map(
     (block) =>
@@ -24,7 +24,7 @@ export function blockNotices(plan: ImagePlan): Html {
     .filter((it) => it.futile)
     .map(
       (it) =>
-        html`<p class="notice">What fills ${it.filesystem}, ${breakdownWords(it.breakdown)}.</p>`,
+        html`<p class="notice">What fills ${it.filesystem}: ${breakdownWords(it.breakdown)}.</p>`,
     );
   return html`${[...blocks, ...futile]}`;
 }
@@ -34,23 +34,23 @@ export function nextSection(plan: ImagePlan): Html {
   const shown = plan.candidates.slice(0, CANDIDATES_SHOWN);
   const wanted = plan.targets.map((target) => html`<p>Wanted: ${targetWords(target)}.</p>`);
   return html`<section aria-labelledby="next">
-    <h2 id="next">What would go next</h2>
-    ${plan.triggers.length === 0 ? html`<p>Nothing asks for image removal now.</p>` : wanted}
+    <h2 id="next">What a pass would remove now</h2>
+    ${plan.triggers.length === 0 ? html`<p>No threshold exceeded.</p>` : wanted}
     ${
       shown.length === 0
-        ? html`<p class="soft">No image is without a reason to stay.</p>`
+        ? html`<p class="soft">No candidates.${young(plan)}</p>`
         : html`<table class="cards">
               <caption>
-                Images that no rule keeps, in the order of
-                removal${expected === 0 ? "" : html`; ${expected} of them are expected to go`}.
+                Candidates (images that no rule keeps) in order of
+                removal${expected === 0 ? "" : html`; a pass is expected to remove ${expected}`}.
               </caption>
               <thead>
                 <tr>
-                  <th class="number">#</th>
-                  <th>Image</th>
-                  <th class="number">Size</th>
-                  <th class="number">Unused for</th>
-                  <th>Why</th>
+                  <th scope="col" class="number">#</th>
+                  <th scope="col">Image</th>
+                  <th scope="col" class="number">Size</th>
+                  <th scope="col" class="number">Unused for</th>
+                  <th scope="col">Why</th>
                 </tr>
               </thead>
               <tbody>
@@ -65,22 +65,22 @@ export function nextSection(plan: ImagePlan): Html {
 const stopRow = (plan: ImagePlan, expected: number): Html =>
   html`<tr class="stop">
     <td colspan="5">
-      ${expected === 0 ? "Nothing goes now; the order if it came to that:" : `Estimated stop: ${stopWords(plan.accounting)}`}
+      ${expected === 0 ? "No image is removed now. Order of removal:" : `Estimated stop: ${stopWords(plan.accounting)}`}
     </td>
   </tr>`;
 
 const candidateRow = (it: ImageCandidate, place: number): Html =>
-  html`<tr${it.expected ? null : html` class="behind"`}><td class="number" data-label="Place">${place}</td><td data-label="Image"><span>${breakable(imageName(it.image))}</span></td><td class="number" data-label="Size">${humanBytes(it.image.sizeBytes)}</td><td class="number" data-label="Unused for">${humanDuration(it.unusedFor)}</td><td data-label="Why"><span>${it.triggers.map(imageTrigger.text).join("; ") || "no rule keeps it"}</span></td></tr>`;
+  html`<tr${it.expected ? null : html` class="behind"`}><td class="number" data-label="Place">${place}</td><td data-label="Image"><span>${breakable(imageName(it.image))} ${idOf(it.image.id)}</span></td><td class="number" data-label="Size">${humanBytes(it.image.sizeBytes)}</td><td class="number" data-label="Unused for">${humanDuration(it.unusedFor)}</td><td data-label="Why"><span>${it.triggers.map(imageTrigger.text).join("; ") || "unused"}</span></td></tr>`;
 
-/** One group a rule, the largest in bytes first, with every image and its own reason inside. */
+/** One group per rule, the largest in bytes first, with every image and its own reason inside. */
 export function keptSection(plan: ImagePlan): Html {
   const groups = keptGroups(plan.kept);
   const most = groups[0]?.bytes ?? 0n;
   return html`<section aria-labelledby="kept">
-    <h2 id="kept">What is kept, and by which rule</h2>
+    <h2 id="kept">What is kept and by which rule</h2>
     <p class="soft">
-      ${counted(plan.kept.length, "image")}, ${humanBytes(sizeOf(plan.kept))} by the runtime's
-      figures. The first rule that applies decides.
+      ${counted(plan.kept.length, "image")}, ${humanBytes(sizeOf(plan.kept))} as reported. The first
+      rule that applies decides.
     </p>
     ${groups.map((group) => keptGroup(group, most))}
   </section>`;
@@ -114,7 +114,7 @@ function keptGroup(group: KeptGroup, most: bigint): Html {
       ${humanBytes(group.bytes)}<span class="share" style="width:${share}%"></span>
     </summary>
     <ul>
-      ${shown.map((it) => html`<li><strong>${breakable(imageName(it.image))}</strong>, ${humanBytes(it.image.sizeBytes)}<br /><span class="soft">${imageKeep.text(it.reason)}</span></li>`)}
+      ${shown.map((it) => html`<li><strong>${breakable(imageName(it.image))}</strong> ${idOf(it.image.id)}, ${humanBytes(it.image.sizeBytes)}<br /><span class="soft">${imageKeep.text(it.reason)}</span></li>`)}
     </ul>
     ${more(sorted.length - shown.length)}
   </details>`;
@@ -129,8 +129,8 @@ export function containersSection(plan: ContainerPlan): Html {
     ["Sandboxes", plan.sandboxes],
     ["Pod logs", plan.podLogs],
   ] as const;
-  return html`<section aria-labelledby="things">
-    <h2 id="things">Containers, sandboxes and logs</h2>
+  return html`<section aria-labelledby="containers">
+    <h2 id="containers">Containers, sandboxes and pod logs</h2>
     <p>${capitalised(podSourceWords(plan.podSource))}.</p>
     ${
       plan.logsError === null
@@ -142,9 +142,9 @@ export function containersSection(plan: ContainerPlan): Html {
     <table>
       <thead>
         <tr>
-          <th>What</th>
-          <th class="number">Would go</th>
-          <th class="number">Kept</th>
+          <th scope="col">Kind</th>
+          <th scope="col" class="number">Would be removed</th>
+          <th scope="col" class="number">Kept</th>
         </tr>
       </thead>
       <tbody>
@@ -160,6 +160,11 @@ export function containersSection(plan: ContainerPlan): Html {
     </table>
   </section>`;
 }
+
+const young = (plan: ImagePlan): string => {
+  const words = youngWords(plan);
+  return words === "" ? "" : ` ${words}.`;
+};
 
 export const more = (count: number): Html | null =>
   count <= 0 ? null : html`<p class="soft">and ${count} more.</p>`;

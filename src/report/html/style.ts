@@ -40,15 +40,36 @@ figure { margin: 0 0 1.25rem; }
 .plot { position: relative; height: 14rem; margin: .75rem 0 0 2.75rem; }
 .plot svg { position: absolute; inset: 0; width: 100%; height: 100%; overflow: visible; }
 .plot .tick { position: absolute; right: 100%; padding-right: .5rem; transform: translateY(-50%); color: var(--soft); font-size: .8rem; white-space: nowrap; font-variant-numeric: tabular-nums; }
-.plot .mark { position: absolute; left: .25rem; white-space: nowrap; font-size: .8rem; font-weight: 600; line-height: 1.2; text-shadow: 0 0 2px var(--card), 0 0 2px var(--card), 0 0 4px var(--card), 0 0 4px var(--card); }
-.plot .mark.high { color: var(--high); transform: translateY(-110%); }
-.plot .mark.low { color: var(--low); transform: translateY(10%); }
+.plot .level { position: absolute; right: .25rem; white-space: nowrap; font-size: .8rem; font-weight: 600; line-height: 1.2; text-shadow: 0 0 2px var(--card), 0 0 2px var(--card), 0 0 4px var(--card), 0 0 4px var(--card); }
+.plot .level.high { color: var(--high); transform: translateY(-110%); }
+.plot .level.low { color: var(--low); transform: translateY(10%); }
 .strip { height: 3.5rem; }
-.times { display: flex; justify-content: space-between; gap: .5rem; margin: .25rem 0 .5rem 2.75rem; color: var(--soft); font-size: .8rem; font-variant-numeric: tabular-nums; }
-.times span:nth-child(2) { text-align: center; } .times span:last-child { text-align: right; }
+.times { position: relative; height: 1.4rem; margin: .25rem 0 .5rem 2.75rem; color: var(--soft); font-size: .8rem; font-variant-numeric: tabular-nums; }
+.times span { position: absolute; transform: translateX(-50%); white-space: nowrap; }
+.times span::before { content: ""; position: absolute; left: 50%; top: -.25rem; height: .25rem; border-left: 1px solid var(--line); }
+.marks { position: relative; height: 1.25rem; margin: .25rem 0 0 2.75rem; }
+.mark { position: absolute; top: .2rem; width: .8rem; height: .8rem; margin-left: -.4rem; border-radius: 50%; background: var(--freed); border: 2px solid var(--card); }
+.mark.failed { background: var(--high); border-radius: 0; } .mark.event { background: var(--note-line); border-radius: .15rem; rotate: 45deg; }
+.mark.event .tip { rotate: -45deg; transform-origin: 0 0; }
+.mark .tip { display: none; position: absolute; z-index: 1; left: 0; bottom: 1.1rem; width: max-content; max-width: min(18rem, 40vw); padding: .4rem .6rem; background: var(--text); color: var(--page); border-radius: .25rem; font-size: .8rem; }
+.mark.late .tip { left: auto; right: 0; transform-origin: 100% 0; }
+.mark:hover, .mark:focus { outline: 2px solid var(--used); z-index: 2; }
+.mark:hover .tip, .mark:focus .tip { display: block; }
+.stack { display: flex; height: 2rem; overflow: hidden; border: 1px solid var(--line); border-radius: .25rem; margin: .75rem 0; }
+.stack span { display: block; } .stack span + span { border-left: 1px solid var(--card); }
+.legend { list-style: none; display: grid; grid-template-columns: repeat(auto-fill, minmax(15rem, 1fr)); gap: .1rem 1rem; padding: 0; margin: 0 0 .75rem; font-size: .9rem; }
+.key { display: inline-block; width: .8rem; height: .8rem; margin-right: .4rem; border-radius: .15rem; border: 1px solid var(--line); }
+.c0 { background: #1667c7; } .c1 { background: #6a4fb3; } .c2 { background: #00797a; } .c3 { background: #a8478f; }
+.c4 { background: #55722d; } .c5 { background: #a15c16; } .c6 { background: #4f6d8f; }
+.removable { background: #e3a008; } .else { background: var(--bar); } .free { background: var(--page); }
+.ages { display: grid; grid-auto-flow: column; grid-auto-columns: 1fr; gap: .25rem; text-align: center; font-size: .75rem; line-height: 1.2; color: var(--soft); }
+.age .column { display: flex; flex-direction: column; justify-content: flex-end; height: 6rem; border-bottom: 1px solid var(--line); }
+.age .column span { display: block; height: var(--size); } .age strong { display: block; min-height: 1.2em; color: var(--text); }
+.age:focus-visible { outline: 2px solid var(--used); }
+code.id { display: inline-block; max-width: 11rem; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; vertical-align: bottom; user-select: all; color: var(--soft); font-size: .8rem; }
 svg .grid { stroke: var(--line); } svg .used { stroke: var(--used); fill: none; stroke-width: 2; }
 svg .area { fill: var(--used-area); stroke: none; }
-svg .high { stroke: var(--high); stroke-width: 1.5; stroke-dasharray: 6 4; }
+svg .high, svg .low { fill: none; } svg .high { stroke: var(--high); stroke-width: 1.5; stroke-dasharray: 6 4; }
 svg .low { stroke: var(--low); stroke-width: 1.5; stroke-dasharray: 2 4; }
 svg .freed { fill: var(--freed); }
 svg line, svg path { vector-effect: non-scaling-stroke; }
@@ -76,7 +97,23 @@ time { white-space: nowrap; }
   table.cards td[data-label] { display: grid; grid-template-columns: 5.5rem 1fr; gap: .5rem; }
   table.cards td[data-label]::before { content: attr(data-label); color: var(--soft); font-size: .85rem; font-weight: 400; }
 }
+@media (max-width: 40rem) {
+  .times span:nth-child(even) { display: none; }
+  .ages { grid-auto-flow: row; text-align: left; } .age { display: grid; grid-template-columns: 5.5rem 1fr 2.5rem; gap: .5rem; align-items: center; }
+  .age .column { order: 1; flex-direction: row-reverse; height: 1rem; border: 0; } .age strong { order: 2; }
+  .age .column span { height: 100%; width: var(--size); }
+}
+@page { margin: 12mm; }
 @media print {
-  body { background: none; } section { break-inside: avoid; border-color: #999; }
+  :root { color-scheme: light; }
+  html { font-size: 10px; }
+  body { background: none; font-size: 1.05rem; line-height: 1.3; } header, main, footer { max-width: none; padding: .25rem 0; }
+  section { border: 0; border-top: 1px solid #999; border-radius: 0; padding: .5rem 0; margin: 0; }
+  h1 { font-size: 1.4rem; } h2, h3 { break-after: avoid; } figure, tr, li, .facts div, .stack, .legend, .ages { break-inside: avoid; }
+  .plot { height: 11rem; } .strip { height: 3rem; } code.id { display: none; } figure { margin-bottom: .5rem; }
+  th, td { padding: .15rem .5rem .15rem 0; } details li, li { margin: 0; }
+  .stack span, .key, .age .column span, .mark, .share { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
+  details:not([open]) > :not(summary) { display: none; }
+  tbody tr:nth-child(n + 13), section > ul:not(.legend) > li:nth-child(n + 9) { display: none; }
 }
 `);

@@ -40,3 +40,6 @@ const escaped = (text: string): string =>
 /** A long name that may be broken at its slashes. */
 export const breakable = (name: string): Html =>
   html`${name.split(/(?<=\/)/).map((part, index) => (index === 0 ? part : html`<wbr />${part}`))}`;
+
+/** An ID, whole, so that it can be selected and copied; the style shortens what is seen of it. */
+export const idOf = (id: string): Html => html`<code class="id" title="${id}">${id}</code>`;

@@ -20,6 +20,8 @@ export interface Page {
   evaluate(expression: string): Promise<unknown>;
   /** The whole page as PNG, or a stretch of it. */
   screenshot(stretch?: { readonly top: number; readonly height: number }): Promise<Uint8Array>;
+  /** The page as it is printed on A4. */
+  pdf(): Promise<Uint8Array>;
   readonly requests: readonly string[];
   /** Messages of the console, refusals of the content policy among them. */
   readonly complaints: readonly string[];
@@ -103,6 +105,7 @@ async function openPage(port: number, file: string, look: Look): Promise<Page> {
   await call("Emulation.setEmulatedMedia", {
     features: [{ name: "prefers-color-scheme", value: look.scheme }],
   });
+  await call("Emulation.setFocusEmulationEnabled", { enabled: true });
   await call("Page.navigate", { url: `file://${file}` });
   await loaded.promise;
   return {
@@ -118,6 +121,14 @@ async function openPage(port: number, file: string, look: Look): Promise<Page> {
           ? {}
           : { clip: { x: 0, y: stretch.top, width: look.width, height: stretch.height, scale: 1 } };
       const answer = await call("Page.captureScreenshot", { captureBeyondViewport: true, ...clip });
+      return Buffer.from(answer["data"] as string, "base64");
+    },
+    pdf: async () => {
+      const answer = await call("Page.printToPDF", {
+        preferCSSPageSize: true,
+        paperWidth: 8.27,
+        paperHeight: 11.69,
+      });
       return Buffer.from(answer["data"] as string, "base64");
     },
   };

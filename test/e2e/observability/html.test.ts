@@ -83,8 +83,36 @@ test("the chart is drawn, and says in words what it shows", async () => {
   expect(box[0]).toBeGreaterThan(300);
   expect(box[1]).toBeGreaterThan(5);
   expect(await page.evaluate("document.querySelector('svg').getAttribute('aria-label')")).toBe(
-    "Used share of /var/lib/containerd over time: between 74% and 85%; collection starts at 85% and frees down to 80%",
+    "Used share of /var/lib/containerd over time: between 74% and 85%; GC starts at 85% and frees down to 80%",
   );
+});
+
+test("a mark of a pass shows its text when it has the focus, and only then", async () => {
+  const page = await browser.open(join(directory, "report.html"), { width: 390, scheme: "light" });
+  const shown = (mark: number): Promise<unknown> =>
+    page.evaluate(
+      `getComputedStyle(document.querySelectorAll(".mark")[${mark}].querySelector(".tip")).display`,
+    );
+  await page.evaluate("document.querySelectorAll('.mark')[3].focus()");
+  expect([await shown(2), await shown(3)]).toEqual(["none", "block"]);
+  expect(
+    await page.evaluate("document.querySelectorAll('.mark')[3].querySelector('.tip').innerText"),
+  ).toMatch(/^01-09 14:00 UTC\nImage GC: 5 removed, listing images failed$/);
+  expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(390);
+});
+
+test("an ID is shown short and selected whole", async () => {
+  const page = await browser.open(join(directory, "report.html"), { width: 1100, scheme: "light" });
+  const id = "document.querySelector('code.id')";
+  expect(await page.evaluate(`getComputedStyle(${id}).userSelect`)).toBe("all");
+  expect(await page.evaluate(`${id}.textContent`)).toMatch(/^sha256:[0-9a-f]{64}$/);
+  expect(await page.evaluate(`${id}.offsetWidth < ${id}.scrollWidth`)).toBe(true);
+});
+
+test("the report of a busy week is printed on three pages at most", async () => {
+  const page = await browser.open(join(directory, "report.html"), { width: 1100, scheme: "dark" });
+  const pdf = Buffer.from(await page.pdf()).toString("latin1");
+  expect(pdf.match(/\/Type\s*\/Page\b/g)?.length).toBeWithin(2, 4);
 });
 
 test("names of the runtime stay text, whatever they hold", async () => {

@@ -51,7 +51,18 @@ function sampled(at: Instant, percent: number): readonly DiskSample[] {
   const available = (CAPACITY * BigInt(Math.round(10_000 - percent * 100))) / 10_000n;
   const { mountpoint, roles } = filesystem();
   return [
-    { at, device: "8:1", mountpoint, roles, capacityBytes: CAPACITY, availableBytes: available },
+    {
+      at,
+      device: "8:1",
+      mountpoint,
+      roles,
+      capacityBytes: CAPACITY,
+      availableBytes: available,
+      // Lowered on the third day.
+      ...(at < plus(FROM, hours(60))
+        ? { highPercent: 90, lowPercent: 84 }
+        : { highPercent: 85, lowPercent: 80 }),
+    },
     {
       at,
       device: "8:2",
@@ -59,6 +70,8 @@ function sampled(at: Instant, percent: number): readonly DiskSample[] {
       roles: ["nodefs"],
       capacityBytes: 10n * GIB,
       availableBytes: 7n * GIB,
+      highPercent: null,
+      lowPercent: null,
     },
   ];
 }
@@ -89,8 +102,8 @@ const passRow = (serial: number): PassRow => ({
   kind: "image-gc",
   purpose: "periodic",
   signals: [],
-  startedAt: NOW,
-  endedAt: NOW,
+  startedAt: plus(FROM, hours(7 * serial + 5)),
+  endedAt: plus(FROM, hours(7 * serial + 5)),
   dryRun: false,
   error: serial === 3 ? "listing images failed" : null,
   imagesEnd: "target-reached",
@@ -137,7 +150,6 @@ export function weekReport(differences: Partial<HtmlReport> = {}): HtmlReport {
       ],
     },
     samples,
-    thresholds: { highPercent: 85, lowPercent: 80 },
     runtime,
     plan: {
       images: imagePlan({

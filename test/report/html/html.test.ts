@@ -4,11 +4,11 @@ import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 
-import { hours, minutes, plus } from "../../../src/model/time.ts";
+import { hours, minutes, plus, seconds } from "../../../src/model/time.ts";
 import { type DiskSample, diskSeries } from "../../../src/report/html/disk-series.ts";
 import { htmlReport } from "../../../src/report/html/page.ts";
 import { html } from "../../../src/report/html/text.ts";
-import { filesystem, GIB, imagePlan, NOW } from "../build.ts";
+import { filesystem, GIB, imagePlan, kept, NOW } from "../build.ts";
 import { hostileReport, weekReport } from "./html-report.ts";
 
 describe("escaping", () => {
@@ -44,7 +44,7 @@ describe("the page", () => {
   test("says what was removed for which reason, and what that freed", () => {
     expect(page).toContain("image: disk usage over the high threshold");
     expect(page).toContain("container: over the limit per container name");
-    expect(page).toContain("107 things removed, 57.3 GiB freed as measured.");
+    expect(page).toContain("107 items removed, 57.3 GiB freed as measured.");
   });
 
   test("says what would go next, with the stop, and what is kept by which rule", () => {
@@ -60,19 +60,17 @@ describe("the page", () => {
   });
 
   test("can be made of the history alone", () => {
-    const text = htmlReport(
-      weekReport({ plan: null, runtime: null, planError: "no socket", thresholds: null }),
-    );
-    expect(text).toContain("<strong>The node could not be read:</strong> no socket.");
-    expect(text).not.toContain("What would go next");
+    const text = htmlReport(weekReport({ plan: null, runtime: null, planError: "no socket" }));
+    expect(text).toContain("<strong>Cannot read the node:</strong> no socket.");
+    expect(text).not.toContain("What a pass would remove now");
   });
 
   test("can be made of nothing", () => {
     const text = htmlReport(
       weekReport({ plan: null, samples: [], history: { passes: [], removals: [], events: [] } }),
     );
-    expect(text).toContain("Nothing was removed in this time.");
-    expect(text).toContain("No samples of the disk were recorded in this time");
+    expect(text).toContain("Nothing was removed in this period.");
+    expect(text).toContain("No disk usage was recorded in this period");
   });
 
   test("says first what blocks removal", () => {
@@ -83,6 +81,44 @@ describe("the page", () => {
     const text = htmlReport(weekReport({ plan: { images: blocked, containers: null } }));
     expect(text.indexOf("No image is removed now:")).toBeLessThan(text.indexOf("At a glance"));
     expect(text).toContain("removal is blocked");
+  });
+
+  test("a page of a full node of young images says when they become removable, and nowhere that no threshold is exceeded", () => {
+    const young = imagePlan({
+      candidates: [],
+      kept: [kept(1, { kind: "too-young", age: seconds(12), minimumAge: minutes(2) })],
+    });
+    const text = htmlReport(weekReport({ plan: { images: young, containers: null } }));
+    expect(text).toContain("free 4.0 GiB on /var/lib/containerd");
+    expect(text).toContain("<small>1 image (117.0 MiB) becomes removable in 1m48s</small>");
+    expect(text).not.toContain("no threshold exceeded");
+  });
+
+  test("a threshold is drawn at its own height for the time in which it was in force", () => {
+    const high = page.match(/<path class="high" d="([^"]+)"/)?.[1] ?? "";
+    // 90 and then 85 percent, on a scale from 50 to 100.
+    expect(high.match(/M[\d.]+ [\d.]+/g)?.map((it) => it.split(" ")[1])).toEqual([
+      "20.00",
+      "30.00",
+    ]);
+  });
+
+  test("every header of a table has a scope", () => {
+    expect(page.match(/<th\b/g)?.length).toBeGreaterThan(10);
+    expect(page.match(/<th (?!scope="col")/g)).toBeNull();
+  });
+
+  test("the disk is divided into images in use, images of each rule, removable ones, the rest and free space", () => {
+    const label = /class="stack"\s+role="img"\s+aria-label="([^"]+)"/.exec(page)?.[1] ?? "";
+    expect(label.split(", ").map((part) => part.replace(/ [\d.]+ GiB$/, ""))).toEqual([
+      "in use",
+      "pinned in the runtime",
+      "too young",
+      "keep rule",
+      "removable",
+      "everything else",
+      "free",
+    ]);
   });
 
   test("has bounded lists", () => {
@@ -103,14 +139,19 @@ describe("samples of a disk", () => {
     roles: device === "8:1" ? roles : ["nodefs"],
     capacityBytes: 100n * GIB,
     availableBytes: BigInt(100 - percent) * GIB,
+    highPercent: null,
+    lowPercent: null,
   });
   const period = { from: NOW, to: plus(NOW, hours(10)) };
 
   test("have their place in the period, whatever their order", () => {
-    const [series] = diskSeries([sample(600, 20), sample(0, 10)], period);
+    const [series] = diskSeries(
+      [{ ...sample(600, 20), highPercent: 85, lowPercent: 80 }, sample(0, 10)],
+      period,
+    );
     expect(series?.pieces.flat()).toEqual([
-      { place: 0, usedPercent: 10 },
-      { place: 1, usedPercent: 20 },
+      { place: 0, usedPercent: 10, thresholds: null },
+      { place: 1, usedPercent: 20, thresholds: { highPercent: 85, lowPercent: 80 } },
     ]);
     expect(series?.last.availableBytes).toBe(80n * GIB);
   });
