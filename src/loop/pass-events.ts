@@ -42,7 +42,7 @@ export function imageEvents(
     events.push(
       event(
         "GhostImage",
-        `Image ${imageName(image)} was removed with success and is still listed; its space is not counted as freed`,
+        `Image ${imageName(image)} is still listed after a successful removal; its space does not count as freed`,
       ),
     );
   }
@@ -66,7 +66,7 @@ function shortfallMessage(
 ): string {
   const { wantedBytes } = outcome;
   if (wantedBytes === null)
-    return withFilled("Not enough inodes could be freed: every image that may go is gone", plan);
+    return withFilled("Cannot free enough inodes: no candidates left", plan);
   const freedBytes =
     accounting === "reported" ? outcome.reportedFreedBytes : outcome.measuredFreedBytes;
   const budget = plan.targets.find((target) => target.kind === "store-bytes");
@@ -85,8 +85,8 @@ function shortfallMessage(
 function futileMessage(plan: ImagePlan, outcome: ImageOutcome): string {
   const why =
     outcome.end === "no-gain"
-      ? "Three removals in a row gained nothing on the filesystem that is full"
-      : "Removing every unused image could not bring the filesystem back under its threshold, so the rest stays";
+      ? "Three removals in a row freed nothing on the full filesystem"
+      : "Removing every unused image cannot bring the filesystem below its threshold, so crigc keeps the rest";
   return withFilled(why, plan);
 }
 
@@ -97,6 +97,6 @@ function withFilled(words: string, { futility }: ImagePlan): string {
 }
 
 function filledBy({ filesystem, inodes, breakdown }: Futility): string {
-  if (inodes === undefined) return `${filesystem}, ${breakdownWords(breakdown)}`;
+  if (inodes === undefined) return `${filesystem} has ${breakdownWords(breakdown)}`;
   return `${filesystem} has ${inodes.free} of ${inodes.capacity} inodes free, and images take at most ${inodes.bound} of the rest`;
 }

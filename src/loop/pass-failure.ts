@@ -26,9 +26,9 @@ function imageFailure(pass: Pass, images: ImageOutcome): string | null {
     return `${failed.length} of ${images.items.length} image removals failed: ${failed[0]}`;
   switch (images.end) {
     case "candidates-exhausted":
-      return images.wantedBytes === null ? null : "not enough could be freed";
+      return images.wantedBytes === null ? null : "cannot free enough space";
     case "invalid-capacity":
-      return "the image filesystem's figures cannot be right";
+      return "invalid figures of the image filesystem";
     case "observation-failed":
       return images.error ?? "a list or a measurement failed";
     case "blocked":

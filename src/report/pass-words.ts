@@ -195,7 +195,7 @@ export function breakdownWords(it: DiskBreakdown): string {
     ...(it.logsBytes === null ? [] : [`pod logs ${humanBytes(it.logsBytes)}`]),
     `other data ${humanBytes(it.otherBytes)}`,
   ];
-  return `of ${humanBytes(it.capacityBytes - it.availableBytes)} used: ${parts.join(", ")}`;
+  return `${parts.join(", ")} of ${humanBytes(it.capacityBytes - it.availableBytes)} used`;
 }
 
 /** By what a pass knows when to stop. */

@@ -243,6 +243,6 @@ describe("events", () => {
         logsBytes: GIB,
         otherBytes: 6n * GIB,
       }),
-    ).toBe("of 9.0 GiB used: images 2.0 GiB, pod logs 1.0 GiB, other data 6.0 GiB");
+    ).toBe("images 2.0 GiB, pod logs 1.0 GiB, other data 6.0 GiB of 9.0 GiB used");
   });
 });

@@ -32,7 +32,7 @@ export function blockNotices(plan: ImagePlan): Html {
 export function nextSection(plan: ImagePlan): Html {
   const expected = plan.candidates.filter((it) => it.expected).length;
   const shown = plan.candidates.slice(0, CANDIDATES_SHOWN);
-  const wanted = plan.targets.map((target) => html`<p>Wanted: ${targetWords(target)}.</p>`);
+  const wanted = plan.targets.map((target) => html`<p>Target: ${targetWords(target)}.</p>`);
   return html`<section aria-labelledby="next">
     <h2 id="next">What a pass would remove now</h2>
     ${plan.triggers.length === 0 ? html`<p>No threshold exceeded.</p>` : wanted}

@@ -1,4 +1,4 @@
-/** A finished pass in the log: its steps, why every image stays or goes, and one line that sums it up. */
+/** A finished pass in the log: its steps, why each image is kept or removed, and one line that sums it up. */
 
 import type { RemovalResult } from "../../model/outcome.ts";
 import type { Pass } from "../../model/pass.ts";
@@ -89,7 +89,7 @@ export function passSummary(pass: Pass): string {
   // Both halves may have ended in the same way, a dry run above all.
   const parts = [...new Set([...containerParts(pass), ...imageParts(pass)])];
   const took = humanDuration(since(pass.endedAt, pass.startedAt));
-  return `${capitalised(passTitle(pass.kind))}: ${parts.join("; ") || "nothing was asked for"} (${took})`;
+  return `${capitalised(passTitle(pass.kind))}: ${parts.join("; ") || "nothing requested"} (${took})`;
 }
 
 function imageParts(pass: Pass): readonly string[] {
@@ -101,7 +101,7 @@ function imageParts(pass: Pass): readonly string[] {
   // What was freed is what the filesystem says; the runtime's figures are named where they promised something else.
   const figures =
     outcome.measuredFreedBytes === 0n
-      ? ` (${humanBytes(outcome.reportedFreedBytes)} by the runtime's figures)`
+      ? ` (${humanBytes(outcome.reportedFreedBytes)} reported)`
       : "";
   const freed = `${humanBytes(outcome.measuredFreedBytes)} freed${figures}`;
   return [`${counted(removed, "image")} removed, ${freed}, ${end}`];
@@ -118,7 +118,7 @@ function containerParts(pass: Pass): readonly string[] {
   if (gone.length > 0) return [`${gone.join(", ")} removed`];
   const podSource = pass.plan.containers?.podSource;
   if (podSource?.kind === "not-ready") return [podSourceWords(podSource)];
-  if (outcome.end === "done") return ["no container had to go"];
+  if (outcome.end === "done") return ["no container to remove"];
   return [containerPassWords(pass)];
 }
 
@@ -158,13 +158,13 @@ function explainImages(log: Log, pass: Pass): void {
   const plan = pass.plan.images;
   if (plan === null || !log.enabled(5)) return;
   for (const it of plan.kept)
-    log.info(5, `Image ${imageName(it.image)} is kept: ${imageKeep.text(it.reason)}`, {
+    log.info(5, `Image ${imageName(it.image)} kept: ${imageKeep.text(it.reason)}`, {
       image: it.image.id,
       code: it.reason.kind,
       passId: pass.id,
     });
   for (const [index, it] of plan.candidates.entries())
-    log.info(5, `Image ${imageName(it.image)} is number ${index + 1} to go`, {
+    log.info(5, `Image ${imageName(it.image)}: candidate ${index + 1}`, {
       image: it.image.id,
       unusedForMs: msOf(it.unusedFor),
       expected: it.expected,

@@ -1,4 +1,4 @@
-/** The alerts that we recommend: what each watches, what it means, and what to do; rules and documentation are made of them. */
+/** The recommended alerts: expression, meaning and remedy. Rules and documentation are made from them. */
 
 export interface Alert {
   readonly name: string;
@@ -24,9 +24,9 @@ export const ALERTS: readonly Alert[] = [
     expression: "absent(crigc_build_info)",
     holdsFor: "15m",
     severity: "critical",
-    summary: "No agent of crigc is scraped anywhere",
+    summary: "Prometheus scrapes no crigc agent",
     action:
-      "look at systemctl status crigc on the nodes, and at Prometheus' targets for the metrics address",
+      "check systemctl status crigc on the nodes and the metrics address in Prometheus' targets",
   },
   {
     name: "CrigcRuntimeUnreachable",
@@ -35,7 +35,7 @@ export const ALERTS: readonly Alert[] = [
     severity: "critical",
     summary: "The container runtime has not answered for 10 minutes",
     action:
-      "look at the runtime's service and at crigc doctor; crigc goes on by itself once it answers",
+      "check the runtime's service and run crigc doctor; crigc resumes once the runtime answers",
   },
   {
     name: "CrigcPassesFailing",
@@ -43,49 +43,49 @@ export const ALERTS: readonly Alert[] = [
     holdsFor: "5m",
     severity: "warning",
     summary: "{{ $labels.kind }} has failed {{ $value }} times in a row",
-    action: "crigc status names the error; a list or a stat that fails stops everything on purpose",
+    action:
+      "crigc status shows the error; a failed list or measurement stops all removal on purpose",
   },
   {
     name: "CrigcNoImagePass",
     expression: 'time() - crigc_pass_last_success_timestamp_seconds{kind="image-gc"} > 3600',
     holdsFor: "5m",
     severity: "warning",
-    summary: "Image collection has not come to its end for more than an hour",
-    action: "look at crigc status for a loop that hangs, and at /healthz",
+    summary: "No image GC pass has succeeded for more than an hour",
+    action: "check crigc status and /healthz for a loop that hangs",
   },
   {
     name: "CrigcDiskOverThreshold",
     expression: `${USED_RATIO.name} > on (job, instance) group_left () (crigc_image_gc_high_threshold_ratio + 0.02)`,
     holdsFor: "30m",
     severity: "warning",
-    summary: "{{ $labels.mountpoint }} stays over the high threshold although images are collected",
-    action: "crigc plan says what is kept and why, and crigc audit what no image explains",
+    summary: "{{ $labels.mountpoint }} stays over the high threshold despite image GC",
+    action: "crigc plan shows what is kept and why, crigc audit what no image explains",
   },
   {
     name: "CrigcDiskPressure",
     expression: "crigc_disk_pressure == 1",
     holdsFor: "15m",
     severity: "critical",
-    summary: "The node has been short of disk for 15 minutes",
+    summary: "The node has been short of disk space for 15 minutes",
     action:
-      "free space by hand: what crigc may remove is gone; crigc plan says what fills the disk",
+      "free space by hand: crigc has no candidates left; crigc plan shows what fills the disk",
   },
   {
     name: "CrigcFutile",
     expression: "crigc_futile == 1",
     holdsFor: "15m",
     severity: "warning",
-    summary: "Something other than images fills the disk, so the images stay",
-    action:
-      "look for what crigc plan calls something else: build caches, volumes, logs of programs",
+    summary: "Other data than images fills the disk, so crigc keeps the images",
+    action: "search for what crigc plan calls other data: build caches, volumes, logs of programs",
   },
   {
     name: "CrigcKeepRulesInvalid",
     expression: 'crigc_image_removal_blocked{block="keep-rules-invalid"} == 1',
     holdsFor: "5m",
     severity: "critical",
-    summary: "The keep rules are invalid, so no image is removed",
-    action: "crigc keep check names the file and the line",
+    summary: "Invalid keep rules, so crigc removes no image",
+    action: "crigc keep check shows the file and the line",
   },
   {
     name: "CrigcImagesBlocked",
@@ -94,7 +94,7 @@ export const ALERTS: readonly Alert[] = [
     holdsFor: "30m",
     severity: "warning",
     summary: "No image is removed: {{ $labels.block }}",
-    action: "crigc plan says first what could not be read",
+    action: "crigc plan starts with what it cannot read",
   },
   {
     name: "CrigcRemovalsFail",
@@ -103,39 +103,39 @@ export const ALERTS: readonly Alert[] = [
     holdsFor: "0m",
     severity: "warning",
     summary: "Removals of kind {{ $labels.kind }} keep failing: {{ $labels.cause }}",
-    action: "crigc history names the things and what the runtime said",
+    action: "crigc history shows the removals and what the runtime answered",
   },
   {
     name: "CrigcGhostImages",
     expression: 'crigc_images_kept{reason="ghost"} > 0',
     holdsFor: "1h",
     severity: "warning",
-    summary: "{{ $value }} images are still listed after their removal",
-    action: "crigc audit names them; the runtime's log says what holds them",
+    summary: "{{ $value }} images are still listed after a successful removal",
+    action: "crigc audit lists them; search the runtime's log for their IDs",
   },
   {
     name: "CrigcHoldForgotten",
     expression: "crigc_hold == 1",
     holdsFor: "24h",
     severity: "warning",
-    summary: "Collection has been on hold for a day",
-    action: "crigc release, if the reason for the hold is gone",
+    summary: "Garbage collection has been on hold for a day",
+    action: "run crigc release if the hold is no longer needed",
   },
   {
     name: "CrigcLedgerLost",
     expression: "crigc_ledger_up == 0",
     holdsFor: "15m",
     severity: "warning",
-    summary: "The ledger is not kept on disk, so a restart forgets when images were used",
-    action: "look at the state directory: permissions, space, and what crigc status says",
+    summary: "The ledger is not on disk, so a restart forgets when images were used",
+    action: "check permissions and space of the state directory, and crigc status",
   },
   {
     name: "CrigcConfigRefused",
     expression: "crigc_config_reload_success == 0",
     holdsFor: "10m",
     severity: "warning",
-    summary: "A changed configuration was refused, the last good one is still in force",
-    action: "crigc config --check names the line",
+    summary: "A changed configuration was rejected, the last valid one is in force",
+    action: "crigc config --check shows the line",
   },
   {
     name: "CrigcRuntimeSlow",
@@ -143,9 +143,9 @@ export const ALERTS: readonly Alert[] = [
       "histogram_quantile(0.9, sum by (job, instance, method, le) (rate(crigc_cri_call_duration_seconds_bucket[30m]))) > 10",
     holdsFor: "30m",
     severity: "warning",
-    summary: "{{ $labels.method }} takes the runtime more than 10 seconds",
+    summary: "The runtime takes more than 10 seconds for {{ $labels.method }}",
     action:
-      "look at the disk's load and at the number of containers; a slow disk can be spared with removalInterval",
+      "check the disk's load and the number of containers; removalInterval spares a slow disk",
   },
 ];
 

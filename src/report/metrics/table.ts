@@ -33,8 +33,8 @@ export const METRICS = {
     "kind",
     "outcome",
   ),
-  crigc_pass_duration_seconds: histogram("How long passes took.", PASS_SECONDS, ["kind"]),
-  crigc_step_duration_seconds: histogram("How long each step of a pass took.", PASS_SECONDS, [
+  crigc_pass_duration_seconds: histogram("Duration of passes.", PASS_SECONDS, ["kind"]),
+  crigc_step_duration_seconds: histogram("Duration of each step of a pass.", PASS_SECONDS, [
     "step",
   ]),
   crigc_pass_last_attempt_timestamp_seconds: gauge("When the last pass ended.", "kind"),
@@ -44,33 +44,31 @@ export const METRICS = {
   ),
   crigc_pass_consecutive_failures: gauge("Passes in a row that failed, up to now.", "kind"),
 
-  crigc_image_wanted_bytes_total: counter(
-    "Bytes that image passes wanted to free when they began.",
-  ),
+  crigc_image_wanted_bytes_total: counter("Bytes that image passes had to free when they began."),
   crigc_image_freed_reported_bytes_total: counter(
     "Sizes of removed images, as the runtime reports them.",
   ),
   crigc_image_freed_measured_bytes_total: counter(
-    "Bytes that the filesystem gained by image removal, by measurement.",
+    "Bytes freed by image removal, as measured on the filesystem.",
   ),
   crigc_container_freed_measured_bytes_total: counter(
-    "Bytes that the filesystem gained by removal of containers, sandboxes and logs, by measurement.",
+    "Bytes freed by removal of containers, sandboxes and logs, as measured on the filesystem.",
   ),
   crigc_log_removed_bytes_total: counter("Sizes of removed log files."),
 
   crigc_removed_total: counter(
-    "Things removed: kind image, container, sandbox, pod-logs or log-link; what asked for it; the reason code.",
+    "Removals by kind (image, container, sandbox, pod-logs, log-link), trigger and reason code.",
     "kind",
     "trigger",
     "reason",
   ),
   crigc_removal_duration_seconds: histogram(
-    "How long the removal of an image took, waiting for its space included.",
+    "Duration of an image removal, including the wait for its space.",
     PASS_SECONDS,
     ["kind"],
   ),
   crigc_removal_skipped_total: counter(
-    "Planned removals that were not tried, because facts had changed, by reason code.",
+    "Planned removals that were skipped because the node had changed, by reason code.",
     "kind",
     "reason",
   ),
@@ -79,13 +77,9 @@ export const METRICS = {
     "kind",
     "cause",
   ),
-  crigc_ghost_images_total: counter("Images that were removed with success and are still listed."),
-  crigc_futile_passes_total: counter(
-    "Image passes that ended because removal could not have reached their target.",
-  ),
-  crigc_futile: gauge(
-    "1 if the last image pass was futile: something other than images fills the disk.",
-  ),
+  crigc_ghost_images_total: counter("Images still listed after a successful removal."),
+  crigc_futile_passes_total: counter("Image passes that ended because too little can be freed."),
+  crigc_futile: gauge("1 if the last image pass was futile: other data fills the disk."),
   crigc_image_removal_blocked: gauge(
     "1 for each reason for which no image was removed in the last pass that judged images.",
     "block",
@@ -94,9 +88,11 @@ export const METRICS = {
     "Images kept in the last pass that judged images, by reason code.",
     "reason",
   ),
-  crigc_image_candidates: gauge("Images that no rule keeps, in the last pass that judged images."),
+  crigc_image_candidates: gauge(
+    "Candidates (images that no rule keeps) in the last pass that judged images.",
+  ),
   crigc_in_use_unknown: gauge(
-    "1 if it is not known which images are in use, so that none is removed.",
+    "1 if crigc cannot tell which images are in use, so it removes none.",
   ),
   crigc_events_total: counter("Warning events, by reason.", "reason"),
 
@@ -117,22 +113,22 @@ export const METRICS = {
     "mountpoint",
     "role",
   ),
-  crigc_image_gc_high_threshold_ratio: gauge("Share of the disk at which image collection starts."),
-  crigc_image_gc_low_threshold_ratio: gauge(
-    "Share of the disk down to which images are collected.",
-  ),
+  crigc_image_gc_high_threshold_ratio: gauge("Disk usage at which image GC starts, as a ratio."),
+  crigc_image_gc_low_threshold_ratio: gauge("Disk usage to which image GC frees down, as a ratio."),
   crigc_images: gauge("Images that the runtime lists."),
   crigc_images_size_bytes: gauge("Sizes of all images, as the runtime reports them."),
-  crigc_dead_containers: gauge("Containers that have exited and are still there."),
+  crigc_dead_containers: gauge("Dead containers."),
   crigc_disk_pressure: gauge("1 while disk pressure is reported, the transition period included."),
   crigc_eviction_threshold_met: gauge(
     "1 for each eviction signal whose threshold is met.",
     "signal",
   ),
-  crigc_hold: gauge("1 while collection is on hold."),
-  crigc_hold_until_timestamp_seconds: gauge("When the hold ends, 0 if there is none or no end."),
+  crigc_hold: gauge("1 while garbage collection is on hold."),
+  crigc_hold_until_timestamp_seconds: gauge(
+    "When the hold ends; 0 without a hold or without an end.",
+  ),
   crigc_boot_grace_remaining_seconds: gauge(
-    "Watched time that is left after a boot before anything is removed.",
+    "Rest of the grace period after a boot, in which nothing is removed.",
   ),
 
   crigc_pod_source_ready: gauge(
@@ -140,18 +136,18 @@ export const METRICS = {
     "source",
   ),
 
-  crigc_runtime_up: gauge("1 if the runtime answered last."),
+  crigc_runtime_up: gauge("1 if the last call to the runtime was answered."),
   crigc_runtime_info: gauge("1, with the runtime's name and version.", "name", "version"),
   crigc_cri_calls_total: counter(
     "Calls to the runtime that ended, by method and gRPC code.",
     "method",
     "code",
   ),
-  crigc_cri_call_duration_seconds: histogram("How long calls to the runtime took.", CALL_SECONDS, [
+  crigc_cri_call_duration_seconds: histogram("Duration of calls to the runtime.", CALL_SECONDS, [
     "method",
   ]),
-  crigc_ledger_up: gauge("1 if the ledger is kept on disk."),
-  crigc_config_reload_success: gauge("1 if the configuration as it is written is in force."),
+  crigc_ledger_up: gauge("1 if the ledger is on disk."),
+  crigc_config_reload_success: gauge("1 if the configuration on disk is in force."),
   crigc_start_time_seconds: gauge("When the agent started."),
   crigc_build_info: gauge("1, with the version and commit of this program.", "version", "commit"),
   process_cpu_seconds_total: counter("Processor time that the process took."),

@@ -9,7 +9,7 @@ import { wrapped } from "./table.ts";
 
 export function auditTable(report: AuditReport, screen: Screen): string {
   const head = [nodeLine(report.runtime, report.observedAt, screen), ""];
-  if (report.findings.length === 0) return text([...head, "Nothing looks leaked or inconsistent."]);
+  if (report.findings.length === 0) return text([...head, "No findings."]);
   const kinds = Map.groupBy(report.findings, ({ kind }) => kind);
   return text([
     ...head,

@@ -66,6 +66,6 @@ function verdict(report: DoctorReport): string {
   const warnings = report.checks.filter((check) => check.result === "warning").length;
   if (failed > 0) return `${counted(failed, "check")} of ${report.checks.length} failed.`;
   return warnings === 0
-    ? "All is well."
-    : `Nothing failed, ${counted(warnings, "thing")} to look at.`;
+    ? "All checks passed."
+    : `No check failed, ${counted(warnings, "warning")}.`;
 }

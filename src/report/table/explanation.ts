@@ -73,7 +73,7 @@ export const explanationDocument = (report: ExplanationReport): JsonObject =>
 
 export function explanationTable(report: ExplanationReport, screen: Screen): string {
   const blocks = report.blocks.flatMap((block) =>
-    wrapped(`Nothing of it is removed now: ${imageBlock.text(block)}.`, screen),
+    wrapped(`Not removed now: ${imageBlock.text(block)}.`, screen),
   );
   return text([
     ...blocks.map((line) => paint(screen, "red", line)),
@@ -138,20 +138,20 @@ function thingLines(thing: ExplainedThing, screen: Screen): readonly string[] {
 function verdictWords(thing: ExplainedThing): string {
   switch (thing.kind) {
     case "kept-image":
-      return `it is kept: ${imageKeep.text(thing.kept.reason)}`;
+      return `kept: ${imageKeep.text(thing.kept.reason)}`;
     case "candidate-image":
       return candidateWords(thing);
     case "container": {
       const { decision } = thing.planned;
       return decision.kind === "keep"
-        ? `it is kept: ${containerKeep.text(decision.reason)}`
-        : `it would go: ${containerRemove.text(decision.reason)}`;
+        ? `kept: ${containerKeep.text(decision.reason)}`
+        : `would be removed: ${containerRemove.text(decision.reason)}`;
     }
     case "sandbox": {
       const { decision } = thing.planned;
       return decision.kind === "keep"
-        ? `it is kept: ${sandboxKeep.text(decision.reason)}`
-        : `it would go: ${sandboxRemove.text(decision.reason)}`;
+        ? `kept: ${sandboxKeep.text(decision.reason)}`
+        : `would be removed: ${sandboxRemove.text(decision.reason)}`;
     }
     default:
       return assertNever(thing);
@@ -161,10 +161,10 @@ function verdictWords(thing: ExplainedThing): string {
 function candidateWords(thing: Extract<ExplainedThing, { kind: "candidate-image" }>): string {
   const place = `number ${thing.place} of ${thing.candidates} in the order of removal`;
   const why = thing.candidate.triggers.map(imageTrigger.text).join(", and ");
-  if (thing.candidate.expected) return `it would go now, as ${place}: ${why}`;
+  if (thing.candidate.expected) return `would be removed now as ${place}: ${why}`;
   return why === ""
-    ? `no rule keeps it, and nothing asks for its removal now; it is ${place}`
-    : `no rule keeps it, and the pass is expected to end before it; it is ${place}`;
+    ? `candidate: no rule keeps it and no threshold is exceeded; ${place}`
+    : `candidate: no rule keeps it, but the pass is expected to stop before it; ${place}`;
 }
 
 function titleOf(thing: ExplainedThing): string {
@@ -219,9 +219,9 @@ function imageLines(it: KeptImage | ImageCandidate, screen: Screen): readonly st
   return [
     `  id: ${clean(it.image.id)}`,
     ...(others.length === 0 ? [] : wrapped(`also: ${others.join(", ")}`, screen, "  ")),
-    `  size: ${humanBytes(it.image.sizeBytes)} as the runtime reports it`,
+    `  size: ${humanBytes(it.image.sizeBytes)} (reported)`,
     `  first seen: ${toRfc3339(firstSeenAt)}`,
-    `  last used: ${lastUsedAt === null ? "never seen in use" : toRfc3339(lastUsedAt)}`,
+    `  last used: ${lastUsedAt === null ? "never" : toRfc3339(lastUsedAt)}`,
   ];
 }
 
@@ -234,10 +234,10 @@ function triedLines(thing: ExplainedThing, screen: Screen): readonly string[] {
   const tried = triedCodes(thing);
   if (tried.length === 0) return [];
   return [
-    "Rules, in the order they were tried:",
+    "Rules in order of evaluation:",
     ...tried.map((code, index) => {
       const last = decided && index === tried.length - 1;
-      const line = `  ${String(index + 1).padStart(2)}. ${code}${last ? ": yes, and this decides" : ": no"}`;
+      const line = `  ${String(index + 1).padStart(2)}. ${code}${last ? ": yes (decides)" : ": no"}`;
       return last ? line : paint(screen, "dim", line);
     }),
   ];

@@ -1,4 +1,4 @@
-/** What `crigc gc` prints at its end: how each half ended, what was freed, and every thing that was tried. */
+/** What `crigc gc` prints: how each half ended, what was freed, and what came of each removal. */
 
 import type {
   ContainerOutcome,
@@ -61,9 +61,9 @@ export function gcTable(pass: Pass, screen: Screen): string {
 
 function headLines(pass: Pass, screen: Screen): readonly string[] {
   const took = humanDuration(since(pass.endedAt, pass.startedAt));
-  const what = pass.dryRun ? "dry run, nothing was removed" : `took ${took}`;
+  const what = pass.dryRun ? "dry run, nothing removed" : `took ${took}`;
   const head = `Pass ${pass.id}: ${passTitle(pass.kind)} (${purposeWords(pass.purpose)}), ${what}`;
-  const error = pass.error === null ? [] : wrapped(`It failed: ${clean(pass.error)}`, screen);
+  const error = pass.error === null ? [] : wrapped(`Failed: ${clean(pass.error)}`, screen);
   return [...wrapped(head, screen), ...error.map((line) => paint(screen, "red", line))];
 }
 
@@ -83,7 +83,7 @@ function imageLines(pass: Pass, outcome: ImageOutcome, screen: Screen): readonly
   ];
 }
 
-/** What was freed, as measured, beside what was wanted and how the disk stands now. */
+/** What was freed, as measured, of the target, and how much of the disk is free. */
 function freedSentence(outcome: ImageOutcome): string {
   const removed = outcome.items.filter((it) => it.result.kind === "removed");
   const failed = outcome.items.filter((it) => it.result.kind === "failed").length;
@@ -94,12 +94,12 @@ function freedSentence(outcome: ImageOutcome): string {
     removed.length === 0
       ? ""
       : measured
-        ? `, ${humanBytes(outcome.measuredFreedBytes)} freed (${humanBytes(outcome.reportedFreedBytes)} by the runtime's figures)`
-        : `, ${humanBytes(outcome.reportedFreedBytes)} freed by the runtime's figures`;
+        ? `, ${humanBytes(outcome.measuredFreedBytes)} freed (${humanBytes(outcome.reportedFreedBytes)} reported)`
+        : `, ${humanBytes(outcome.reportedFreedBytes)} freed as reported`;
   const wanted =
     outcome.wantedBytes === null || outcome.wantedBytes <= 0n
       ? ""
-      : ` of ${humanBytes(outcome.wantedBytes)} wanted`;
+      : ` of a target of ${humanBytes(outcome.wantedBytes)}`;
   const failures = failed === 0 ? "" : `, ${counted(failed, "removal")} failed`;
   return `${counted(removed.length, "image")} removed${freed}${wanted}${failures}.${diskSentence(outcome)}`;
 }
@@ -111,7 +111,7 @@ function diskSentence(outcome: ImageOutcome): string {
     outcome.availableBefore === null || outcome.availableBefore === outcome.availableAfter
       ? ""
       : `, ${humanBytes(outcome.availableBefore)} before`;
-  return ` ${humanBytes(outcome.availableAfter)} of ${humanBytes(outcome.capacityBytes)} are free now (${percent}% used)${before}.`;
+  return ` ${humanBytes(outcome.availableAfter)} of ${humanBytes(outcome.capacityBytes)} free (${percent}% used)${before}.`;
 }
 
 const imageRow = (item: ImageItem): readonly string[] => [
@@ -144,7 +144,7 @@ function containerLines(pass: Pass, outcome: ContainerOutcome, screen: Screen): 
     ),
     ...(cells.length === 0 ? [] : tableLines(CONTAINER_COLUMNS, cells, screen)),
     ...hiddenLines(hidden, ({ kind, result, why }) => `${kind} ${result.kind}: ${why}`, screen),
-    ...outcome.errors.flatMap((error) => wrapped(`Not done: ${clean(error)}.`, screen)),
+    ...outcome.errors.flatMap((error) => wrapped(`Failed: ${clean(error)}.`, screen)),
     "",
   ];
 }

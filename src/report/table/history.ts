@@ -29,7 +29,7 @@ export function historyTable(
   order: HistoryOrder = "time",
 ): string {
   if (report.passes.length + report.removals.length + report.events.length === 0)
-    return "Nothing is recorded for this selection.\n";
+    return "No records found.\n";
   const shown = report.passes.filter((pass) => !isIdle(pass, screen));
   const idle = report.passes.length - shown.length;
   const known = new Set(report.passes.map((pass) => pass.id));
@@ -93,10 +93,10 @@ function passLines(pass: PassRow, rows: readonly RemovalRow[], screen: Screen): 
 }
 
 function resultOf(pass: PassRow): string {
-  const gone = pass.removed === 0 ? [] : [`${counted(pass.removed, "thing")} removed`];
+  const gone = pass.removed === 0 ? [] : [`${pass.removed} removed`];
   const took =
     pass.endedAt === null
-      ? "it did not come to its end"
+      ? "interrupted"
       : `in ${humanDuration(since(pass.endedAt, pass.startedAt))}`;
   if (pass.error !== null)
     return [...gone, ...freed(pass), `failed: ${clean(pass.error)}`].join(", ");
@@ -116,9 +116,7 @@ function freed(pass: PassRow): readonly string[] {
   const measured = pass.measuredFreedBytes;
   const reported = pass.reportedFreedBytes;
   if (measured !== null && measured > 0n) return [`${humanBytes(measured)} freed`];
-  return reported !== null && reported > 0n
-    ? [`${humanBytes(reported)} freed by the runtime's figures`]
-    : [];
+  return reported !== null && reported > 0n ? [`${humanBytes(reported)} freed as reported`] : [];
 }
 
 function removalLines(rows: readonly RemovalRow[], screen: Screen): readonly string[] {

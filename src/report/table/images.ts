@@ -92,7 +92,7 @@ export function imageListTable(report: ImageListReport, screen: Screen): string 
     ),
     ...hiddenLines(hidden, keptTitle, screen),
     "",
-    `${counted(report.entries.length, "image")}, ${humanBytes(total)} by the runtime's figures`,
+    `${counted(report.entries.length, "image")}, ${humanBytes(total)} as reported`,
   ]);
 }
 
@@ -137,7 +137,7 @@ function usedBy(entry: ImageListEntry, screen: Screen): string {
 
 // A short title on a terminal; the whole sentence where a program reads it.
 function keptBy(entry: ImageListEntry, screen: Screen): string {
-  if (entry.reason === null) return entry.place === null ? "-" : `nothing (${entry.place}. to go)`;
+  if (entry.reason === null) return entry.place === null ? "-" : `- (candidate ${entry.place})`;
   return screen.width === null ? imageKeep.text(entry.reason) : imageKeep.title(entry.reason.kind);
 }
 

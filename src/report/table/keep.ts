@@ -54,7 +54,7 @@ export const keepRulesDocument = (report: KeepRulesReport): JsonObject =>
 
 const COLUMNS: readonly Column[] = [
   { title: "PATTERN", minimumWidth: 16, cut: "middle" },
-  { title: "WRITTEN IN", minimumWidth: 10, cut: "middle" },
+  { title: "SOURCE", minimumWidth: 10, cut: "middle" },
   { title: "KEEPS", minimumWidth: 16 },
 ];
 
@@ -65,11 +65,7 @@ export function keepRulesTable(report: KeepRulesReport, screen: Screen): string 
   const refusal =
     problems.length === 0
       ? []
-      : [
-          paint(screen, "red", "The keep rules are invalid, so no image is removed:"),
-          ...problems,
-          "",
-        ];
+      : [paint(screen, "red", "Invalid keep rules, so crigc removes no image:"), ...problems, ""];
   const columns = report.matched ? COLUMNS : COLUMNS.slice(0, 2);
   const rows = report.rules.map((it) => ruleRow(it, screen));
   return text([
@@ -91,12 +87,12 @@ function imagesShown(images: readonly Image[], screen: Screen): string {
   const shown = screen.width === null ? names : names.slice(0, 2);
   const more = names.length > shown.length ? `, ${names.length - shown.length} more` : "";
   return names.length === 0
-    ? "nothing on this node"
+    ? "no image on this node"
     : `${names.length}: ${shown.join(", ")}${more}`;
 }
 
 const PROTECTION_COLUMNS: readonly Column[] = [
-  { title: "KEPT ANYWAY", minimumWidth: 16, cut: "middle" },
+  { title: "ALSO KEPT", minimumWidth: 16, cut: "middle" },
   { title: "BECAUSE" },
   { title: "KEEPS", minimumWidth: 16 },
 ];

@@ -1,4 +1,4 @@
-/** The container half of a plan for people: dead containers, sandboxes and pod logs, what would go and what stays. */
+/** The container half of a plan: containers, sandboxes and pod logs that would be removed, and what is kept. */
 
 import type { ContainerPlan, Decision } from "../../model/plan.ts";
 import { counted } from "../bytes.ts";
@@ -50,7 +50,7 @@ export function containerPlanLines(plan: ContainerPlan, screen: Screen): readonl
   ];
 }
 
-/** One kind of thing, with rows for those that go and titles for those that stay. */
+/** Rows for what is removed, titles for what is kept. */
 interface Half {
   readonly columns: readonly Column[];
   readonly one: string;
@@ -62,7 +62,7 @@ interface Half {
 function half(it: Half, screen: Screen): readonly string[] {
   const total = it.removed.length + it.kept.length;
   if (total === 0) return [];
-  const title = `${it.removed.length === 0 ? "None" : it.removed.length} of ${counted(total, it.one, it.many)} would go${it.removed.length === 0 ? "." : ":"}`;
+  const title = `${it.removed.length === 0 ? "None" : it.removed.length} of ${counted(total, it.one, it.many)} would be removed${it.removed.length === 0 ? "." : ":"}`;
   const { shown, hidden } = shortened(it.removed, screen);
   const groups = grouped(
     it.kept,
@@ -150,12 +150,10 @@ function strayLines(plan: ContainerPlan, screen: Screen): readonly string[] {
     plan.links.length === 0
       ? []
       : [
-          `${counted(plan.links.length, "dangling log link")}: the runtime is asked about each when its turn comes.`,
+          `${counted(plan.links.length, "dangling log link")}: the pass asks the runtime about each.`,
         ];
   const strays =
-    plan.strays.length === 0
-      ? []
-      : [`Left alone in the log directory: ${plan.strays.map(clean).join(", ")}.`];
+    plan.strays.length === 0 ? [] : [`Not pod logs, kept: ${plan.strays.map(clean).join(", ")}.`];
   const lines = [...links, ...strays].flatMap((line) => wrapped(line, screen));
   return lines.length === 0 ? [] : ["", ...lines];
 }

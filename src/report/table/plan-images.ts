@@ -1,4 +1,4 @@
-/** The image half of a plan for people: what is wanted, what would go in which order and why, where it would stop, what stays. */
+/** The image half of a plan: the target, the candidates in order of removal, the estimated stop, and what is kept. */
 
 import type { ImageCandidate, ImagePlan } from "../../model/plan.ts";
 import { type Instant, toRfc3339 } from "../../model/time.ts";
@@ -57,11 +57,11 @@ function blockLines(plan: ImagePlan, screen: Screen): readonly string[] {
 function wantedLines(plan: ImagePlan, screen: Screen): readonly string[] {
   if (plan.targets.length === 0) {
     // What asks in vain has been named with the block.
-    return plan.triggers.length > 0 ? [] : ["Nothing asks for image removal now.", ""];
+    return plan.triggers.length > 0 ? [] : ["No threshold exceeded, no image is removed.", ""];
   }
   const young = isShort(plan) ? youngWords(plan) : "";
   return [
-    ...plan.targets.flatMap((it) => wrapped(`Wanted: ${targetWords(it)}.`, screen)),
+    ...plan.targets.flatMap((it) => wrapped(`Target: ${targetWords(it)}.`, screen)),
     ...(young === "" ? [] : wrapped(`${young}.`, screen)),
     "",
   ];
@@ -71,7 +71,7 @@ function futilityLines(plan: ImagePlan, screen: Screen): readonly string[] {
   const lines = plan.futility
     .filter((it) => it.futile)
     .flatMap((it) =>
-      wrapped(`What fills ${clean(it.filesystem)}, ${breakdownWords(it.breakdown)}.`, screen),
+      wrapped(`What fills ${clean(it.filesystem)}: ${breakdownWords(it.breakdown)}.`, screen),
     );
   return lines.length === 0 ? [] : [...lines, ""];
 }
@@ -156,8 +156,8 @@ interface Placed {
 function headline(plan: ImagePlan, expected: number): string {
   const total = plan.candidates.length + plan.kept.length;
   if (expected === 0)
-    return `None of ${counted(total, "image")} would go now; this is the order if it came to that:`;
-  return `${expected} of ${counted(total, "image")} would go, in this order, about ${humanBytes(plannedBytes(plan))} by the runtime's figures${isShort(plan) ? ", which is less than wanted" : ""}:`;
+    return `None of ${counted(total, "image")} would be removed now. Order of removal:`;
+  return `${expected} of ${counted(total, "image")} would be removed, in this order, about ${humanBytes(plannedBytes(plan))} as reported${isShort(plan) ? ", less than the target" : ""}:`;
 }
 
 const plannedBytes = ({ candidates }: ImagePlan): bigint =>
@@ -184,7 +184,7 @@ const dayOf = (at: Instant): string => toRfc3339(at).slice(0, 10);
 
 function stopLine(plan: ImagePlan, expected: number, screen: Screen): string {
   const dash = screen.unicode ? "─" : "-";
-  const text = expected === 0 ? "nothing goes now" : "estimated stop";
+  const text = expected === 0 ? "nothing is removed now" : "estimated stop";
   const rest = expected === 0 || plan.targets.length === 0 ? "" : `; ${stopWords(plan.accounting)}`;
   return paint(screen, "cyan", `${dash.repeat(4)} ${text}${rest} ${dash.repeat(4)}`);
 }
@@ -202,7 +202,7 @@ function keptLines(plan: ImagePlan, screen: Screen): readonly string[] {
     (kept) => imageName(kept.image),
   );
   return [
-    `${counted(plan.kept.length, "image")} kept (crigc explain IMAGE tells more of one):`,
+    `${counted(plan.kept.length, "image")} kept (crigc explain IMAGE shows why):`,
     ...groupLines(groups, screen),
     "",
   ];

@@ -48,7 +48,7 @@ const NAME_WIDTH = 16;
 /** The last column stays free: some terminals wrap when it is written to. */
 const SPARE = 1;
 
-/** `▕█████░░░░▏ 1.2 GiB of 4.0 GiB freed, removing number 3: nginx:1.25`. */
+/** `▕█████░░░░▏ 1.2 GiB of 4.0 GiB freed, removing image 3: nginx:1.25`. */
 export function progressLine(
   removing: Removing,
   number: number,
@@ -60,7 +60,7 @@ export function progressLine(
     target === null
       ? `${humanBytes(gainedBytes)} freed`
       : `${humanBytes(gainedBytes)} of ${humanBytes(target)} freed`;
-  const words = `${far}, removing number ${number}: `;
+  const words = `${far}, removing image ${number}: `;
   const room = screen.width - SPARE - displayWidth(words);
   const hasBar = target !== null && room >= BAR_WIDTH + 1 + NAME_WIDTH;
   const name = fitted(

@@ -1,4 +1,4 @@
-/** What `crigc status` prints: troubles first, then the disks, the passes, and the values that were set. */
+/** What `crigc status` prints: problems first, then the disks, the passes, and the values that were set. */
 
 import type { HoldState } from "../../model/hold.ts";
 import { duration, type Instant, seconds, since, toRfc3339 } from "../../model/time.ts";
@@ -39,7 +39,7 @@ export function statusTable(report: StatusReport, screen: Screen): string {
   return text([
     ...headLines(report, screen),
     "",
-    ...troubleLines(report, screen),
+    ...problemLines(report, screen),
     "",
     ...report.filesystems.flatMap((it) => [...diskLines(it, report.now, screen), ""]),
     ...countLines(report),
@@ -64,7 +64,7 @@ function headLines(report: StatusReport, screen: Screen): readonly string[] {
   const up = humanDuration(positive(report.now, report.startedAt));
   const runtime =
     report.runtime === null
-      ? "no runtime yet"
+      ? "runtime not connected yet"
       : clean(`${report.runtime.name} ${report.runtime.version} at ${report.runtime.endpoint}`);
   const dry = report.dryRun ? ", dry run: nothing is removed" : "";
   return wrapped(
@@ -74,29 +74,31 @@ function headLines(report: StatusReport, screen: Screen): readonly string[] {
 }
 
 /** Everything that keeps the agent from its work. */
-function troubleLines(report: StatusReport, screen: Screen): readonly string[] {
-  const troubles = [
+function problemLines(report: StatusReport, screen: Screen): readonly string[] {
+  const problems = [
     ...(report.runtimeError === null
       ? []
       : [`The runtime does not answer: ${clean(report.runtimeError)}`]),
     ...(report.configurationError === null
       ? []
       : [
-          `The changed configuration was refused, the last good one stays: ${clean(report.configurationError)}`,
+          `Changed configuration rejected, the last valid one is in force: ${clean(report.configurationError)}`,
         ]),
     ...(report.ledgerError === null
       ? []
-      : [`The ledger is not kept on disk: ${clean(report.ledgerError)}`]),
+      : [`The ledger is not on disk: ${clean(report.ledgerError)}`]),
     ...(report.podSource?.kind === "not-ready"
       ? [capitalised(podSourceWords(report.podSource))]
       : []),
     ...holdWords(report.hold),
     ...(report.bootGrace === null
       ? []
-      : [`After the boot the node is only watched for another ${humanDuration(report.bootGrace)}`]),
+      : [
+          `Grace period after a boot: nothing is removed for another ${humanDuration(report.bootGrace)}`,
+        ]),
     ...pressureWords(report),
   ];
-  return troubles.flatMap((it) =>
+  return problems.flatMap((it) =>
     wrapped(`${it}.`, screen).map((line) => paint(screen, "red", line)),
   );
 }
@@ -111,14 +113,14 @@ const holdWords = (hold: HoldState): readonly string[] =>
 function pressureWords(report: StatusReport): readonly string[] {
   if (report.pressure.length > 0) return report.pressure.map(thresholdWords);
   return report.underPressure
-    ? ["Disk pressure is over, and still reported for the transition period"]
+    ? ["Disk pressure has ended, and is reported until the transition period is over"]
     : [];
 }
 
 function thresholdWords(it: PressureStatus): string {
   const inodes = it.signal.endsWith(".inodesFree");
   const shown = (amount: bigint): string => (inodes ? `${amount} inodes` : humanBytes(amount));
-  const grace = it.due ? "" : ", its grace period still runs";
+  const grace = it.due ? "" : ", within its grace period";
   return `Disk pressure: ${it.signal} at ${clean(it.mountpoint)} is ${shown(it.available)}, below ${shown(it.limit)}${grace}`;
 }
 
@@ -136,7 +138,7 @@ function countLines(report: StatusReport): readonly string[] {
   const dead =
     report.deadContainers === null ? "" : `; ${counted(report.deadContainers, "dead container")}`;
   return [
-    `${counted(report.images.count, "image")}, ${humanBytes(report.images.sizeBytes)} by the runtime's figures${dead}`,
+    `${counted(report.images.count, "image")}, ${humanBytes(report.images.sizeBytes)} as reported${dead}`,
   ];
 }
 
@@ -149,7 +151,7 @@ const loopRow = (loop: LoopStatus, now: Instant): readonly string[] => [
 ];
 
 function loopResult(loop: LoopStatus): string {
-  if (!loop.enabled) return "off: nothing asks for it";
+  if (!loop.enabled) return "disabled";
   if (loop.lastError !== null)
     return `failed ${counted(loop.consecutiveFailures, "time")}: ${clean(loop.lastError)}`;
   return loop.lastEndedAt === null ? "not run yet" : "ok";

@@ -168,7 +168,7 @@ describe("history", () => {
   test("says that there is nothing", async () => {
     expect(await run("--since", "1m")).toEqual({
       code: 0,
-      stdout: "Nothing is recorded for this selection.\n",
+      stdout: "No records found.\n",
       stderr: "",
     });
   });

@@ -56,7 +56,7 @@ describe("report", () => {
     });
     expect(code).toBe(3);
     expect(stderr).toBe("crigc: the report does not include the node: there is no socket\n");
-    expect(written.get("/r")).toContain("The node could not be read:</strong> there is no socket");
+    expect(written.get("/r")).toContain("Cannot read the node:</strong> there is no socket");
   });
 
   test.each([

@@ -62,7 +62,7 @@ describe("keep list", () => {
     const { code, stdout } = await list(rulesOf("registry.example/app\nregistry.example/gone\n"));
     expect(code).toBe(0);
     expect(stdout).toContain("registry.example/app   /etc/crigc/keep.d/a.list:1  1: ");
-    expect(stdout).toContain("nothing on this node\n\n1 rule matches no image of this node.");
+    expect(stdout).toContain("no image on this node\n\n1 rule matches no image of this node.");
     expect(stdout).toContain("pinned in the runtime");
     expect(stdout).toMatch(/\*\*\/pause +sandbox image, built in +1: registry.k8s.io\/pause:3.9/);
   });

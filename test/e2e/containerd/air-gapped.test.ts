@@ -77,7 +77,7 @@ describe.each([...releases])("an air-gapped node with containerd %s", (release) 
     const [event, ...others] = report.events;
     expect(others).toEqual([]);
     expect(event?.reason).toBe("ImageGCFutile");
-    expect(event?.message).toContain("could not bring the filesystem back under its threshold");
+    expect(event?.message).toContain("cannot bring the filesystem below its threshold");
     expect(event?.message).toContain(node.disk.path);
     expect(event?.message).toMatch(/images 2\d\.\d MiB, other data 4\d\d\.\d MiB/);
     const { stdout } = await runProgram(node, "plan", youngAge);

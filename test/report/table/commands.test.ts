@@ -59,21 +59,21 @@ describe("explain", () => {
       plainScreen,
     );
     expect(text).toContain(
-      "It is kept: keep rule registry.example/team/* (/etc/crigc/keep.d/base.list:3) matches registry.example/team/app-22:1.22.",
+      "Kept: keep rule registry.example/team/* (/etc/crigc/keep.d/base.list:3) matches registry.example/team/app-22:1.22.",
     );
-    expect(text).toContain("   1. in-use: no\n   2. keep-rule: yes, and this decides\n");
+    expect(text).toContain("   1. in-use: no\n   2. keep-rule: yes (decides)\n");
   });
 
   const candidates = [
     [
       "that goes",
       true,
-      "It would go now, as number 3 of 9 in the order of removal: disk usage over",
+      "Would be removed now as number 3 of 9 in the order of removal: disk usage over",
     ],
     [
       "behind the stop",
       false,
-      "No rule keeps it, and the pass is expected to end before it; it is number 3",
+      "Candidate: no rule keeps it, but the pass is expected to stop before it; number 3",
     ],
   ] as const;
 
@@ -109,9 +109,9 @@ describe("explain", () => {
       plainScreen,
     );
     expect(text.split("\n")[0]).toBe(
-      "Nothing of it is removed now: garbage collection is on hold until it is released; crigc release ends the hold.",
+      "Not removed now: garbage collection is on hold until it is released; crigc release ends the hold.",
     );
-    expect(text).toContain("It would go: dead, its pod was deleted.");
+    expect(text).toContain("Would be removed: dead, its pod was deleted.");
   });
 
   test("has the verdict, the reason and the rules in JSON", () => {
@@ -130,7 +130,7 @@ describe("explain", () => {
         {
           kind: "image",
           verdict: "kept",
-          text: "it is kept: pinned in the runtime",
+          text: "kept: pinned in the runtime",
           reason: { code: "pinned" },
           tried: ["in-use", "pinned"],
         },
@@ -146,8 +146,8 @@ describe("images", () => {
     const lines = text.split("\n");
     expect(lines[1]).toMatch(/app-23:1\.23 +001700170017 +491\.0 MiB .* too young$/);
     expect(text).toMatch(/app-20:1\.20 .* now +shop-0\/web +in use\n/);
-    expect(text).toMatch(/app-1:1\.1 .* nothing \(1\. to go\)\n/);
-    expect(text).toEndWith("\n7 images, 2.2 GiB by the runtime's figures\n");
+    expect(text).toMatch(/app-1:1\.1 .* - \(candidate 1\)\n/);
+    expect(text).toEndWith("\n7 images, 2.2 GiB as reported\n");
   });
 
   test("on a narrow terminal lose words of their reasons before letters of their names", () => {
@@ -239,7 +239,7 @@ describe("history", () => {
     );
     expect(text).toBe(
       `2026-01-15T11:59:00Z  warning ImageGCFutile, images are not what fills the disk: n
-2026-01-15T12:00:00Z  image GC, P1: 1 thing removed, 2.0 GiB freed, target reached, in 4s
+2026-01-15T12:00:00Z  image GC, P1: 1 removed, 2.0 GiB freed, target reached, in 4s
   KIND   NAME                           FREED  REPORTED  WHY    RESULT
   image  registry.example/team/app:1  2.0 GiB   1.0 GiB  space  removed
 
@@ -251,7 +251,7 @@ describe("history", () => {
   test("shows what a pass removed although something of it failed", () => {
     const failed = passRow({ error: "opening /l failed" });
     const text = historyTable({ passes: [failed], removals: [], events: [] }, plainScreen);
-    expect(text).toContain("P1: 1 thing removed, 2.0 GiB freed, failed: opening /l failed");
+    expect(text).toContain("P1: 1 removed, 2.0 GiB freed, failed: opening /l failed");
   });
 
   test("shows a removal whose pass was not selected", () => {
@@ -280,7 +280,7 @@ describe("history", () => {
 
   test("says that a pass did not come to its end", () => {
     const rows = { passes: [passRow({ endedAt: null })], removals: [], events: [] };
-    expect(historyTable(rows, plainScreen)).toContain("it did not come to its end");
+    expect(historyTable(rows, plainScreen)).toContain("interrupted");
   });
 
   test.each([
@@ -299,12 +299,12 @@ describe("history", () => {
   test("shows words of a later version as they stand", () => {
     const later = passRow({ kind: "layer-gc", imagesEnd: "moon-full" });
     const text = historyTable({ passes: [later], removals: [], events: [] }, plainScreen);
-    expect(text).toContain("layer-gc, P1: 1 thing removed, 2.0 GiB freed, moon-full, in 4s");
+    expect(text).toContain("layer-gc, P1: 1 removed, 2.0 GiB freed, moon-full, in 4s");
   });
 
   test("that is empty says so", () => {
     expect(historyTable({ passes: [], removals: [], events: [] }, plainScreen)).toBe(
-      "Nothing is recorded for this selection.\n",
+      "No records found.\n",
     );
   });
 
@@ -364,7 +364,7 @@ describe("audit", () => {
 
   test("that finds nothing says so", () => {
     expect(auditTable({ runtime, observedAt: NOW, findings: [] }, plainScreen)).toEndWith(
-      "Nothing looks leaked or inconsistent.\n",
+      "No findings.\n",
     );
   });
 });
@@ -382,9 +382,9 @@ describe("keep list", () => {
 
   test("says what each rule keeps, and how many keep nothing", () => {
     expect(keepRulesTable(report, plainScreen)).toBe(
-      `PATTERN  WRITTEN IN                  KEEPS
+      `PATTERN  SOURCE                      KEEPS
 nginx    /etc/crigc/keep.d/a.list:1  1: registry.example/team/app-1:1.1
-x/**     --keep                      nothing on this node
+x/**     --keep                      no image on this node
 
 1 rule matches no image of this node.
 `,
@@ -403,9 +403,9 @@ x/**     --keep                      nothing on this node
     expect(keepRulesTable(shielded, plainScreen)).toBe(
       `No keep rules.
 
-KEPT ANYWAY  BECAUSE                  KEEPS
--            pinned in the runtime    2: registry.example/team/app-1:1.1, registry.example/team/app-2:1.2
-**/pause     sandbox image, built in  nothing on this node
+ALSO KEPT  BECAUSE                  KEEPS
+-          pinned in the runtime    2: registry.example/team/app-1:1.1, registry.example/team/app-2:1.2
+**/pause   sandbox image, built in  no image on this node
 `,
     );
     expect(parsed(keepRulesDocument(shielded))).toMatchObject({
@@ -427,7 +427,7 @@ KEPT ANYWAY  BECAUSE                  KEEPS
   test("says first that invalid rules stop the removal of images", () => {
     const broken = { ...report, problems: [{ source: "a.list:3", message: "is no pattern" }] };
     expect(keepRulesTable(broken, plainScreen)).toStartWith(
-      "The keep rules are invalid, so no image is removed:\n  a.list:3: is no pattern\n",
+      "Invalid keep rules, so crigc removes no image:\n  a.list:3: is no pattern\n",
     );
     expect(parsed(keepRulesDocument(broken))).toMatchObject({ valid: false });
   });
@@ -448,7 +448,7 @@ describe("doctor", () => {
 warning  kubelet: same threshold
          what to do: raise it
 
-Nothing failed, 1 thing to look at.
+No check failed, 1 warning.
 `,
     );
   });
@@ -488,15 +488,15 @@ describe("status", () => {
   const troubles: readonly (readonly [string, Partial<StatusReport>])[] = [
     ["The runtime does not answer: no socket.", { runtimeError: "no socket" }],
     [
-      "The changed configuration was refused, the last good one stays: x.",
+      "Changed configuration rejected, the last valid one is in force: x.",
       { configurationError: "x" },
     ],
-    ["The ledger is not kept on disk: full.", { ledgerError: "full" }],
+    ["The ledger is not on disk: full.", { ledgerError: "full" }],
     [
       "On hold until 2026-01-15T12:00:00.25Z (night).",
       { hold: { kind: "held", until: NOW, since: null, reason: "night" } },
     ],
-    ["After the boot the node is only watched for another 2m.", { bootGrace: minutes(2) }],
+    ["Grace period after a boot: nothing is removed for another 2m.", { bootGrace: minutes(2) }],
     [
       "Pod source kubelet-api is not ready: status 500.",
       { podSource: { kind: "not-ready", source: "kubelet-api", why: "status 500" } },
@@ -517,7 +517,7 @@ describe("status", () => {
       },
     ],
     [
-      "Disk pressure: nodefs.inodesFree at / is 5 inodes, below 9 inodes, its grace period still runs.",
+      "Disk pressure: nodefs.inodesFree at / is 5 inodes, below 9 inodes, within its grace period.",
       {
         underPressure: true,
         pressure: [
@@ -526,7 +526,7 @@ describe("status", () => {
       },
     ],
     [
-      "Disk pressure is over, and still reported for the transition period.",
+      "Disk pressure has ended, and is reported until the transition period is over.",
       { underPressure: true },
     ],
   ];

@@ -11,13 +11,13 @@ const removing = { image: image(1), gainedBytes: GIB, wantedBytes: 4n * GIB };
 describe("progress", () => {
   test("says how far the target is and what is being removed", () => {
     expect(progressLine(removing, 3, { ...terminal, width: 100 })).toBe(
-      "█████░░░░░░░░░░░░░░░ 1.0 GiB of 4.0 GiB freed, removing number 3: registry.example/team/app-1:1.1",
+      "█████░░░░░░░░░░░░░░░ 1.0 GiB of 4.0 GiB freed, removing image 3: registry.example/team/app-1:1.1",
     );
   });
 
   test("without a target in bytes has no bar", () => {
     const line = progressLine({ ...removing, wantedBytes: null }, 1, { ...terminal, width: 100 });
-    expect(line).toBe("1.0 GiB freed, removing number 1: registry.example/team/app-1:1.1");
+    expect(line).toBe("1.0 GiB freed, removing image 1: registry.example/team/app-1:1.1");
   });
 
   test("stays within the width, and does not pass the end of the bar", () => {

@@ -41,19 +41,18 @@ describe("a plan", () => {
   ▕████████████████████████████████████████████████│██│█░░░░░░░▏
                                            low 80% ┘  └ high 85%
 
-Wanted: free 4.0 GiB on /var/lib/containerd (to 10.0 GiB available): disk usage over the high
+Target: free 4.0 GiB on /var/lib/containerd (to 10.0 GiB available): disk usage over the high
 threshold.
 1 image (491.0 MiB) becomes removable in 1m20s.
 
-2 of 7 images would go, in this order, about 251.0 MiB by the runtime's figures, which is less than
-wanted:
+2 of 7 images would be removed, in this order, about 251.0 MiB as reported, less than the target:
 #  IMAGE                                 SIZE  UNUSED FOR  LAST USED   WHY
 1  registry.example/team/app-1:1.1  117.0 MiB        4d3h  2026-01-12  space
 2  registry.example/team/app-2:1.2  134.0 MiB        4d2h  2026-01-12  space
 ──── estimated stop; the disk is measured after each removal ────
 3  registry.example/team/app-3:1.3  151.0 MiB        4d1h  never       space
 
-4 images kept (crigc explain IMAGE tells more of one):
+4 images kept (crigc explain IMAGE shows why):
    1  in use: registry.example/team/app-20:1.20
    1  keep rule: registry.example/team/app-22:1.22
    1  pinned in the runtime: registry.example/team/app-21:1.21
@@ -105,13 +104,13 @@ wanted:
       plainScreen,
     );
     expect(text).toContain(
-      "What fills /data, of 48.0 GiB used: images 1.0 GiB, pod logs 0 B, other data 47.0 GiB.",
+      "What fills /data: images 1.0 GiB, pod logs 0 B, other data 47.0 GiB of 48.0 GiB used.",
     );
   });
 
   test("says that nothing asks only where nothing does, not where it asks in vain", () => {
     const idle = { candidates: [], targets: [], triggers: [] };
-    const words = "Nothing asks for image removal now.";
+    const words = "No threshold exceeded, no image is removed.";
     expect(shown({ images: imagePlan(idle) })).toContain(words);
     const futile = imagePlan({ ...idle, triggers: [{ kind: "space" }] });
     expect(shown({ images: futile })).not.toContain(words);
@@ -183,11 +182,11 @@ wanted:
 
   test("names containers, sandboxes and logs that go, with the reason, and what stays", () => {
     const text = shown({ containers: containerPlan() });
-    expect(text).toContain("1 of 3 containers would go:");
+    expect(text).toContain("1 of 3 containers would be removed:");
     expect(text).toContain("default/pod-1/worker-1  exited  dead, its pod was deleted");
     expect(text).toContain("   2  running: default/pod-2/worker-2, default/pod-3/worker-3");
     expect(text).toContain("default_pod-1_uid-1  its pod was deleted");
-    expect(text).toContain("Left alone in the log directory: lost+found.");
+    expect(text).toContain("Not pod logs, kept: lost+found.");
   });
 
   test("names log directories that could not be read, and that no log goes for it", () => {
@@ -210,7 +209,7 @@ describe("a pass", () => {
       "Pass 20260115T120000Z-0a1b2c: GC (thresholds, ages and limits), took 1.8s",
     );
     expect(text).toContain(
-      "2 images removed, 502.0 MiB freed (251.0 MiB by the runtime's figures) of 4.0 GiB wanted. 6.5 GiB of 50.0 GiB are free now (88% used), 6.0 GiB before.",
+      "2 images removed, 502.0 MiB freed (251.0 MiB reported) of a target of 4.0 GiB. 6.5 GiB of 50.0 GiB free (88% used), 6.0 GiB before.",
     );
     expect(text).toContain("registry.example/team/app-1:1.1  117.0 MiB  234.0 MiB  120ms  space");
     expect(text).toContain("Containers: done. 1 container, 1 sandbox, 1 log entry removed");
@@ -221,7 +220,7 @@ describe("a pass", () => {
       result: { kind: "failed", message: "image is in use", code: "failed" },
     });
     const text = gcTable(pass({ images: imageOutcome({ items: [failed] }) }), plainScreen);
-    expect(text).toContain("0 images removed of 4.0 GiB wanted, 1 removal failed.");
+    expect(text).toContain("0 images removed of a target of 4.0 GiB, 1 removal failed.");
     expect(text).toContain("failed: image is in use");
   });
 
@@ -229,7 +228,7 @@ describe("a pass", () => {
     const containers = containerOutcome({ errors: ["logs stay, because of x"] });
     const text = gcTable(pass({ containers }), plainScreen);
     expect(text).toContain("1 container, 1 sandbox, 1 log entry removed");
-    expect(text).toContain("Not done: logs stay, because of x.");
+    expect(text).toContain("Failed: logs stay, because of x.");
   });
 
   test("a pass over 5,500 containers prints under 10 kB: failures, the first rows, and counts by reason", () => {
@@ -296,8 +295,8 @@ describe("a pass", () => {
 
   test("shows the plan instead where nothing was to be removed", () => {
     const text = gcTable(pass({ dryRun: true }), plainScreen);
-    expect(text).toContain("dry run, nothing was removed");
-    expect(text).toContain("2 of 7 images would go");
+    expect(text).toContain("dry run, nothing removed");
+    expect(text).toContain("2 of 7 images would be removed");
   });
 
   test("ends with its warnings", () => {
