@@ -21,7 +21,7 @@ import { terminal } from "./build.ts";
 describe("the screen", () => {
   const facts = { isTerminal: true, columns: 120, environment: { LANG: "en_US.UTF-8" } };
 
-  test("a terminal has its width, colours and block characters", () => {
+  test("the screen of a terminal has its width, colours and block characters", () => {
     expect(screenOf(facts)).toEqual({ width: 120, colour: true, unicode: true });
   });
 
@@ -33,7 +33,7 @@ describe("the screen", () => {
     expect(screenOf({ ...facts, environment }).colour).toBe(colour);
   });
 
-  test("what is not a terminal has no width and no colours", () => {
+  test("the screen of a pipe has no width and no colours", () => {
     expect(screenOf({ ...facts, isTerminal: false })).toEqual({
       width: null,
       colour: false,
@@ -41,16 +41,16 @@ describe("the screen", () => {
     });
   });
 
-  test("without a UTF-8 locale nothing but ASCII is drawn", () => {
+  test("a screen without a UTF-8 locale draws ASCII only", () => {
     expect(screenOf({ ...facts, environment: { LANG: "C" } }).unicode).toBe(false);
   });
 
-  test("a width that is unknown is 80, and one too small to use is 40", () => {
+  test("a terminal of unknown width has 80 columns, and one that is too narrow 40", () => {
     expect(screenOf({ ...facts, columns: undefined }).width).toBe(80);
     expect(screenOf({ ...facts, columns: 3 }).width).toBe(40);
   });
 
-  test("colours are written on screens with colours only", () => {
+  test("colours are written to screens with colours only", () => {
     expect(paint({ ...terminal, colour: true }, "red", "x")).toBe("\u001b[31mx\u001b[0m");
     expect(paint(plainScreen, "red", "x")).toBe("x");
   });
@@ -67,7 +67,7 @@ describe("text of the runtime", () => {
     expect(clean(text)).toBe(cleaned);
   });
 
-  test("never holds a control character once cleaned, whatever it was", () => {
+  test("cleaned text never has a control character, whatever it was", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary" }), (text) => {
         expect(clean(text)).not.toMatch(/\p{Cc}|\p{Bidi_Control}/u);
@@ -75,7 +75,7 @@ describe("text of the runtime", () => {
     );
   });
 
-  test("other scripts stay as they are", () => {
+  test("cleaning leaves other scripts as they are", () => {
     expect(clean("größe 日本 é")).toBe("größe 日本 é");
   });
 });
@@ -113,7 +113,7 @@ describe("tables", () => {
     { title: "SIZE", align: "right" },
   ] as const;
 
-  test("columns are aligned under their titles", () => {
+  test("the columns of a table are aligned under their titles", () => {
     expect(
       tableLines(
         columns,
@@ -126,19 +126,19 @@ describe("tables", () => {
     ).toEqual(["IMAGE   SIZE", "a        1 B", "bcd    100 B"]);
   });
 
-  test("on a terminal the columns that may shrink do, and the others stay whole", () => {
+  test("a table on a narrow terminal shortens only the columns that may be shortened", () => {
     const long = "registry.example/some/team/application:1.27.3";
     const lines = tableLines(columns, [[long, "1234567 B"]], { ...terminal, width: 40 });
     expect(Math.max(...lines.map(displayWidth))).toBe(40);
     expect(lines[1]).toMatch(/1\.27\.3 {2}1234567 B$/);
   });
 
-  test("where there is no terminal nothing is cut", () => {
+  test("a table without a terminal is not cut", () => {
     const long = "x".repeat(500);
     expect(tableLines(columns, [[long, "1 B"]], plainScreen)[1]).toStartWith(long);
   });
 
-  test("a sentence is broken at the width of the terminal", () => {
+  test("a sentence is wrapped at the width of the terminal", () => {
     const lines = wrapped("one two three four five", { ...terminal, width: 10 }, "  ");
     expect(lines).toEqual(["  one two", "  three", "  four", "  five"]);
   });
@@ -148,7 +148,7 @@ describe("the disk bar", () => {
   const bar = (usedPercent: number, screen: Screen): readonly string[] =>
     diskBar({ usedPercent, thresholds: { lowPercent: 80, highPercent: 85 } }, screen);
 
-  test("marks both thresholds and says which is which", () => {
+  test("the disk bar marks both thresholds and says which is which", () => {
     expect(bar(50, { ...terminal, width: 42 })).toEqual([
       "▕████████████████████░░░░░░░░░░░░│░│░░░░░▏",
       "marks: low 80%, high 85%",
@@ -158,19 +158,19 @@ describe("the disk bar", () => {
     );
   });
 
-  test("is drawn in ASCII where block characters cannot be", () => {
+  test("the disk bar is drawn in ASCII on a screen without block characters", () => {
     expect(bar(100, { ...plainScreen, width: 42 })[0]).toBe(
       "[################################|#|#####]",
     );
   });
 
-  test("is red over the high threshold and green below the low one", () => {
+  test("the disk bar is red over the high threshold and green below the low one", () => {
     const coloured: Screen = { ...terminal, colour: true };
     expect(bar(90, coloured)[0]).toContain("\u001b[31m");
     expect(bar(10, coloured)[0]).toContain("\u001b[32m");
   });
 
-  test("fits any width and any figures", () => {
+  test("the disk bar fits any width and any figures", () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 40, max: 200 }),

@@ -144,7 +144,7 @@ test("a pressure trigger names its signal", () => {
 });
 
 describe("containers, sandboxes and logs", () => {
-  test("a limit is named where it removes", () => {
+  test("the reason of a removal over a limit names the limit", () => {
     expect(containerRemove.text({ kind: "over-total-limit", limit: 1 })).toBe(
       "dead, over the node's limit of 1 dead container",
     );
@@ -170,13 +170,13 @@ describe("containers, sandboxes and logs", () => {
     expect(removalTitle(kind, code)).toBe(title);
   });
 
-  test("a sandbox says how many containers hold it", () => {
+  test("the reason of a kept sandbox says how many containers it has", () => {
     expect(sandboxKeep.text({ kind: "has-containers", containers: [containerId("a")] })).toBe(
       "still has 1 container",
     );
   });
 
-  test("a pod source that cannot be believed is said with its reason", () => {
+  test("a pod source that is not ready is worded with its reason", () => {
     expect(podSourceWords({ kind: "not-ready", source: "kubelet-api", why: "status 401" })).toBe(
       "pod source kubelet-api is not ready: status 401",
     );
@@ -227,13 +227,13 @@ describe("events", () => {
     );
   });
 
-  test("a capacity of zero names the path", () => {
+  test("the event of a capacity of zero names the path", () => {
     expect(invalidDiskCapacityWords("/data")).toBe(
       "The image filesystem at /data reports a capacity of 0 bytes, so crigc removes no image",
     );
   });
 
-  test("what fills the disk is broken down as far as it is known", () => {
+  test("the breakdown of a disk names the parts that are known", () => {
     expect(
       breakdownWords({
         capacityBytes: 10n * GIB,

@@ -164,7 +164,7 @@ test("an agent whose pod source fails says it once, and shows it in status, its 
     .split("\n")
     .filter((line) => line.includes("pod source kubelet-dir") && !line.includes('"event"'));
   expect(lines.length).toBeLessThanOrEqual(4);
-  expect(agent.said()).not.toContain("no container had to go");
+  expect(agent.said()).not.toContain("no container to remove");
   podDirectory(it, STATIC);
   podDirectory(it, DONE);
   await until("the loop is well again", 5_000, async () => (await failures()) === 0);

@@ -10,13 +10,13 @@ import { planDocument } from "../../../src/report/document/plan.ts";
 import { at, candidate, image, imagePlan, NOW, pass, runtime } from "../build.ts";
 
 describe("serialization", () => {
-  test("integers beyond what a number holds are written digit for digit", () => {
+  test("a document writes integers beyond 2^53 digit for digit", () => {
     expect(toJson({ sizeBytes: 18_446_744_073_709_551_615n, small: -3n })).toBe(
       '{"sizeBytes":18446744073709551615,"small":-3}',
     );
   });
 
-  test("any bigint is written as its own digits, and ordinary values as JSON does", () => {
+  test("a document writes any bigint as its digits, and ordinary values as JSON does", () => {
     fc.assert(
       fc.property(fc.bigInt(), fc.string({ unit: "binary" }), (figure, text) => {
         const written = toJson({ figure, text });
@@ -26,14 +26,14 @@ describe("serialization", () => {
     );
   });
 
-  test("characters that mislead a terminal are escaped, and parse back unchanged", () => {
+  test("a document escapes characters that mislead a terminal, and they parse back unchanged", () => {
     const text = "a\u001b[31mb\u009bc\u202ed\u200be";
     const written = toJson({ text });
     expect(written).toBe('{"text":"a\\u001b[31mb\\u009bc\\u202ed\\u200be"}');
     expect(JSON.parse(written)).toEqual({ text });
   });
 
-  test("a Map is refused rather than written as an empty object", () => {
+  test("a Map in a document is refused rather than written as an empty object", () => {
     expect(() => toJson(new Map() as never)).toThrow("a Map or Set reached a JSON document");
   });
 
@@ -46,7 +46,7 @@ test("a document starts with its version and kind", () => {
   expect(toJson(document("Plan", { a: 1 }))).toBe('{"apiVersion":"crigc/v1","kind":"Plan","a":1}');
 });
 
-test("times are RFC 3339 in UTC, and an absent one is null", () => {
+test("a document writes times as RFC 3339 in UTC, and an absent one as null", () => {
   expect([timeOf(at("2026-01-15T13:00:00.25+01:00")), timeOf(null)]).toEqual([
     "2026-01-15T12:00:00.25Z",
     null,
@@ -71,7 +71,7 @@ describe("the documents of a plan and a pass", () => {
     containers: { containers: readonly object[]; strays: readonly string[] };
   };
 
-  test("a candidate has its place, its age in milliseconds and its triggers in words", () => {
+  test("a candidate in the plan document has its place, its age in milliseconds and its triggers in words", () => {
     expect(plan.images.candidates[0]).toMatchObject({
       place: 1,
       name: "registry.example/team/app-1:1.1",
@@ -83,7 +83,7 @@ describe("the documents of a plan and a pass", () => {
     });
   });
 
-  test("a kept image has the code, the sentence and the data of its reason", () => {
+  test("a kept image in the plan document has the code, the sentence and the data of its reason", () => {
     expect(plan.images.kept.map((it) => it.reason)).toContainEqual({
       code: "too-young",
       text: "first seen 40s ago; the minimum age is 2m",
@@ -92,7 +92,7 @@ describe("the documents of a plan and a pass", () => {
     });
   });
 
-  test("a container has its decision, and stray log entries are named", () => {
+  test("a container in the plan document has its decision, and stray log entries are named", () => {
     expect(plan.containers.containers[0]).toMatchObject({
       decision: "remove",
       reason: { code: "pod-gone" },
@@ -100,7 +100,7 @@ describe("the documents of a plan and a pass", () => {
     expect(plan.containers.strays).toEqual(["lost+found"]);
   });
 
-  test("a pass says how it ended, what each removal freed, and how long each step took", () => {
+  test("the document of a pass says how it ended, what each removal freed, and how long each step took", () => {
     expect(parsed(gcDocument(pass())) as object).toMatchObject({
       kind: "GcReport",
       passId: "20260115T120000Z-0a1b2c",
@@ -116,7 +116,7 @@ describe("the documents of a plan and a pass", () => {
     });
   });
 
-  test("a size of 64 bits is exact in a plan", () => {
+  test("a size of 64 bits is exact in the plan document", () => {
     const huge = imagePlan({
       candidates: [candidate(1, { image: image(1, { sizeBytes: 18_446_744_073_709_551_615n }) })],
     });
@@ -126,7 +126,7 @@ describe("the documents of a plan and a pass", () => {
     expect(text).toContain('"sizeBytes":18446744073709551615');
   });
 
-  test("the two halves are null where they were not asked for", () => {
+  test("the halves of the plan document that were not requested are null", () => {
     const empty = planDocument({
       plan: { images: null, containers: null },
       runtime,

@@ -12,17 +12,17 @@ import { filesystem, GIB, imagePlan, kept, NOW } from "../build.ts";
 import { hostileReport, weekReport } from "./html-report.ts";
 
 describe("escaping", () => {
-  test("takes every character that HTML gives a meaning", () => {
+  test("the HTML template escapes every character that HTML gives a meaning", () => {
     expect(html`<b title="${`"'<>&`}">${"<i>"}</b>`.text).toBe(
       '<b title="&quot;&#39;&lt;&gt;&amp;">&lt;i&gt;</b>',
     );
   });
 
-  test("leaves parts that are HTML alone, in lists too, and drops null", () => {
+  test("the HTML template leaves parts that are HTML alone, in lists too, and drops null", () => {
     expect(html`<b>${[html`<i>1</i>`, null, "<2>"]}</b>`.text).toBe("<b><i>1</i>&lt;2&gt;</b>");
   });
 
-  test("never lets a text add a tag or end an attribute", () => {
+  test("no text in the HTML template can add a tag or end an attribute", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary" }), (text) => {
         const inside = html`<a href="${text}">${text}</a>`.text;
@@ -36,36 +36,36 @@ describe("escaping", () => {
 describe("the page", () => {
   const page = htmlReport(weekReport());
 
-  test("stands alone: no script, no link, no address but its own words", () => {
+  test("the page has no script, no link and no address", () => {
     expect(page).not.toMatch(/<script|<link|<img|@import|url\(|https?:|src=/);
     expect(page).toContain("default-src 'none'; style-src 'unsafe-inline'");
   });
 
-  test("says what was removed for which reason, and what that freed", () => {
+  test("the page says what was removed for which reason, and what that freed", () => {
     expect(page).toContain("image: disk usage over the high threshold");
     expect(page).toContain("container: over the limit per container name");
     expect(page).toContain("107 items removed, 57.3 GiB freed as measured.");
   });
 
-  test("says what would go next, with the stop, and what is kept by which rule", () => {
+  test("the page shows the candidates with the estimated stop, and what is kept by which rule", () => {
     expect(page).toContain("Estimated stop: the disk is measured after each removal");
     expect(page).toContain("<strong>keep rule</strong>: 5 images");
     expect(page).toContain("/etc/crigc/keep.d/base.list:3");
   });
 
-  test("names a node only as text", () => {
+  test("a hostile node name appears in the page only as text", () => {
     const hostile = htmlReport(hostileReport());
     expect(hostile).not.toMatch(/<script|<img/);
     expect(hostile).not.toMatch(/[\u202e\u001b]/);
   });
 
-  test("can be made of the history alone", () => {
+  test("a page is made of the history alone if the node cannot be read", () => {
     const text = htmlReport(weekReport({ plan: null, runtime: null, planError: "no socket" }));
     expect(text).toContain("<strong>Cannot read the node:</strong> no socket.");
     expect(text).not.toContain("What a pass would remove now");
   });
 
-  test("can be made of nothing", () => {
+  test("a page without history and node says that there is none", () => {
     const text = htmlReport(
       weekReport({ plan: null, samples: [], history: { passes: [], removals: [], events: [] } }),
     );
@@ -73,7 +73,7 @@ describe("the page", () => {
     expect(text).toContain("No disk usage was recorded in this period");
   });
 
-  test("says first what blocks removal", () => {
+  test("the page starts with what blocks removal", () => {
     const blocked = imagePlan({
       candidates: [],
       blocks: [{ kind: "pods-unknown", message: "status 500" }],
@@ -121,7 +121,7 @@ describe("the page", () => {
     ]);
   });
 
-  test("has bounded lists", () => {
+  test("the page of 5,000 removals has bounded lists", () => {
     const base = weekReport();
     const many = Array.from({ length: 5000 }, () => base.history.removals[0]!);
     const text = htmlReport(weekReport({ history: { ...base.history, removals: many } }));
@@ -144,7 +144,7 @@ describe("samples of a disk", () => {
   });
   const period = { from: NOW, to: plus(NOW, hours(10)) };
 
-  test("have their place in the period, whatever their order", () => {
+  test("samples of a disk have their place in the period, whatever their order", () => {
     const [series] = diskSeries(
       [{ ...sample(600, 20), highPercent: 85, lowPercent: 80 }, sample(0, 10)],
       period,
@@ -156,17 +156,17 @@ describe("samples of a disk", () => {
     expect(series?.last.availableBytes).toBe(80n * GIB);
   });
 
-  test("outside of the period, or without a capacity, are left out", () => {
+  test("samples outside of the period or without a capacity are left out", () => {
     const strange = { ...sample(5, 10), capacityBytes: 0n };
     expect(diskSeries([sample(-1, 10), sample(601, 10), strange], period)).toEqual([]);
   });
 
-  test("are one series a device, the images' filesystem first", () => {
+  test("samples are one series per device, the image filesystem first", () => {
     const all = diskSeries([sample(0, 10, "8:2"), sample(0, 10)], period);
     expect(all.map((series) => series.device)).toEqual(["8:1", "8:2"]);
   });
 
-  test("are broken where nobody looked for long", () => {
+  test("a series of samples is broken where nobody looked for long", () => {
     const minutesSampled = [0, 5, 10, 15, 20, 200, 205, 210];
     const [series] = diskSeries(
       minutesSampled.map((minute) => sample(minute, 50)),
@@ -175,7 +175,7 @@ describe("samples of a disk", () => {
     expect(series?.pieces.map((piece) => piece.length)).toEqual([5, 3]);
   });
 
-  test("are thinned without losing a peak", () => {
+  test("samples are thinned without losing a peak", () => {
     const samples = Array.from({ length: 6000 }, (_, index) =>
       sample(index / 10, index === 4321 ? 99 : index === 1234 ? 1 : 50),
     );

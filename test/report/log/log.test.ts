@@ -51,7 +51,7 @@ function recorded(
 }
 
 describe("a line", () => {
-  test("of text has severity, time of day in UTC, speaker, sentence and figures", () => {
+  test("a line of the text log has severity, time of day in UTC, component, sentence and figures", () => {
     const { log, lines } = recorded();
     log.named("config").info(0, "Read the file", { file: "/etc/a b", sizeBytes: 10n });
     expect(lines).toEqual([
@@ -59,7 +59,7 @@ describe("a line", () => {
     ]);
   });
 
-  test("of JSON is one object", () => {
+  test("a line of the JSON log is one object", () => {
     const { log, lines } = recorded("json");
     log.warning("No room", { sizeBytes: 18_446_744_073_709_551_615n });
     expect(lines).toEqual([
@@ -67,7 +67,7 @@ describe("a line", () => {
     ]);
   });
 
-  test("stays one line whatever a message holds", () => {
+  test("a message with line ends is still written as one line", () => {
     for (const format of ["text", "json"] as const) {
       const { log, lines } = recorded(format);
       log.error("a\nb\u001b[2J", { x: "c\r\nd" });
@@ -75,7 +75,7 @@ describe("a line", () => {
     }
   });
 
-  test("above the verbosity is not written", () => {
+  test("a line above the verbosity is not written", () => {
     const { log, lines } = recorded("text", 2);
     log.info(2, "shown");
     log.info(3, "not shown");
@@ -85,7 +85,7 @@ describe("a line", () => {
 });
 
 describe("failures", () => {
-  test("that repeat themselves are one line, and one with the count after a time", () => {
+  test("identical failures are one line, and one line with their count after the fold window", () => {
     const { log, lines, wait } = recorded();
     for (let i = 0; i < 11; i += 1) {
       log.failure("pass", "Cannot list images");
@@ -97,7 +97,7 @@ describe("failures", () => {
     ]);
   });
 
-  test("are still known after the log took another form", () => {
+  test("a failure is still folded after the format of the log has changed", () => {
     const { log, lines } = recorded();
     log.failure("pass", "Cannot list images");
     const next = log.reconfigured({ format: "json", verbosity: 4 });
@@ -109,7 +109,7 @@ describe("failures", () => {
     expect(next.enabled(4)).toBe(true);
   });
 
-  test("a count that waits is written with the next line of any kind", () => {
+  test("a count that is due is written with the next line of any kind", () => {
     const { log, lines, wait } = recorded();
     log.failure("pass", "Cannot list images");
     log.failure("pass", "Cannot list images");
@@ -123,7 +123,7 @@ describe("failures", () => {
     ]);
   });
 
-  test("of the logs alone are told beside the sum of the pass, and so is their end", () => {
+  test("failures of pod logs alone are logged beside the summary of the pass, and so is their end", () => {
     const { log, lines } = recorded();
     logPassEnd(
       log,
@@ -137,7 +137,7 @@ describe("failures", () => {
     expect(lines.at(-2)).toContain("GC: containers and logs succeeded after 1 failure");
   });
 
-  test("another message of the same topic is written at once, after the count of the one before", () => {
+  test("another failure of the same topic is written at once, after the count of the one before", () => {
     const { log, lines } = recorded();
     log.failure("pass", "a");
     log.failure("pass", "a");
@@ -146,7 +146,7 @@ describe("failures", () => {
     expect(lines.map((line) => line.split("] ")[1])).toEqual(["a", "a repeated=2", "b"]);
   });
 
-  test("that end are followed by a success that says how many there were", () => {
+  test("the first success after failures says how many there were", () => {
     const { log, lines, wait } = recorded();
     log.failure("pass", "a");
     wait(5);
@@ -157,7 +157,7 @@ describe("failures", () => {
     expect(lines).toHaveLength(3);
   });
 
-  test("of a topic that fails again after a success are written again", () => {
+  test("a topic that fails again after a success is written again", () => {
     const { log, lines } = recorded();
     log.failure("pass", "a");
     log.success("pass", "x");
@@ -165,7 +165,7 @@ describe("failures", () => {
     expect(lines).toHaveLength(3);
   });
 
-  test("under a clock that goes back are not silent for as long as it went back", () => {
+  test("failures under a clock that goes back are not silent for as long as it went back", () => {
     const { log, lines, wait } = recorded();
     log.failure("pass", "a");
     wait(-600);
@@ -173,7 +173,7 @@ describe("failures", () => {
     expect(lines).toHaveLength(2);
   });
 
-  test("of very many topics take bounded memory, and no count is lost", () => {
+  test("failures of very many topics take bounded memory, and no count is lost", () => {
     const { log, lines } = recorded();
     log.failure("first", "a");
     log.failure("first", "a");
@@ -183,7 +183,7 @@ describe("failures", () => {
     expect(lines).toHaveLength(1003);
   });
 
-  test("that are still held back are written at the end", () => {
+  test("counts that are still held back are written at the end", () => {
     const { log, lines } = recorded();
     log.failure("pass", "a");
     log.failure("pass", "a");
@@ -195,7 +195,7 @@ describe("failures", () => {
 });
 
 describe("a pass in the log", () => {
-  test("is one line a removal, and one that sums it up", () => {
+  test("a pass is logged as one line per removal and one summary", () => {
     const { log, lines } = recorded();
     logPass(log, pass({ containers: null }));
     expect(lines).toHaveLength(3);
@@ -205,7 +205,7 @@ describe("a pass in the log", () => {
     expect(lines[2]).toContain("gc] GC: 2 images removed, 502.0 MiB freed, target reached (1.8s)");
   });
 
-  test("carries its ID and timed steps in JSON", () => {
+  test("the JSON log of a pass has its ID and timed steps", () => {
     const { log, lines } = recorded("json", 1);
     logPass(log, pass());
     expect(JSON.parse(lines[0]!)).toMatchObject({
@@ -215,7 +215,7 @@ describe("a pass in the log", () => {
     });
   });
 
-  test("explains every image at level 5, and none below", () => {
+  test("the log explains every image at level 5, and none below", () => {
     const explained = (verbosity: number): number => {
       const { log, lines } = recorded("text", verbosity);
       logPass(log, pass({ images: null, containers: null }));
@@ -226,14 +226,14 @@ describe("a pass in the log", () => {
     expect(explained(4)).toBe(0);
   });
 
-  test("that gained nothing says so, beside what the runtime's figures promised", () => {
+  test("the summary of a pass that freed nothing says so, beside the reported sizes", () => {
     const images = imageOutcome({ measuredFreedBytes: 0n, reportedFreedBytes: 300n * MIB });
     expect(passSummary(pass({ images, containers: null }))).toContain(
       "2 images removed, 0 B freed (300.0 MiB reported), ",
     );
   });
 
-  test("under pressure that finds nothing to remove is one line and a count, however often", () => {
+  test("passes under pressure that find nothing to remove are one line and a count", () => {
     const { log, lines } = recorded("text", 1);
     const idle = pass({
       kind: "pressure",
@@ -245,7 +245,7 @@ describe("a pass in the log", () => {
     expect(lines[0]).toContain("Pressure reclaim found nothing to remove (images: ");
   });
 
-  test("that was not allowed to remove anything names what forbids it, each half", () => {
+  test("the summary of a blocked pass names what blocks each half", () => {
     const block = { kind: "on-hold", until: null, reason: "an upgrade" } as const;
     const containers = containerOutcome({
       end: "blocked",
@@ -267,7 +267,7 @@ describe("a pass in the log", () => {
     );
   });
 
-  test("that did nothing is quiet at level 1", () => {
+  test("a pass that did nothing is not logged at level 1", () => {
     const idle = pass({
       images: imageOutcome({ end: "nothing-to-do", items: [] }),
       containers: null,
@@ -278,7 +278,7 @@ describe("a pass in the log", () => {
     expect(passSummary(idle)).toBe("GC: no threshold exceeded (1.8s)");
   });
 
-  test("that fails each time is said once, and its recovery too", () => {
+  test("a pass that fails each time is logged once, and so is its recovery", () => {
     const { log, lines } = recorded("text", 1);
     const failed = pass({ error: "cannot list images", images: null, containers: null });
     for (let i = 0; i < 5; i += 1) logPass(log, failed);
@@ -289,7 +289,7 @@ describe("a pass in the log", () => {
     ]);
   });
 
-  test("names containers, sandboxes and logs with why they went", () => {
+  test("the log names removed containers, sandboxes and logs with the reason", () => {
     const { log, lines } = recorded();
     logPass(log, pass({ images: null }));
     expect(lines.slice(0, 3).map((line) => line.split("] ")[1]?.split(/ \w+=/)[0])).toEqual([
@@ -299,7 +299,7 @@ describe("a pass in the log", () => {
     ]);
   });
 
-  test("says a warning event once while it stays the same", () => {
+  test("an event that repeats itself is logged once", () => {
     const { log, lines } = recorded();
     const event = { reason: "GhostImage", message: "x is listed", at: NOW, passId: null } as const;
     logEvent(log, event);
@@ -307,7 +307,7 @@ describe("a pass in the log", () => {
     expect(lines).toEqual(['W0115 12:00:00.250000 crigc] x is listed event="GhostImage"']);
   });
 
-  test("folds a removal that fails in every pass", () => {
+  test("a removal that fails in every pass is logged once", () => {
     const item = removedImage(1, { result: { kind: "failed", message: "busy", code: "failed" } });
     const { log, lines } = recorded();
     for (let i = 0; i < 5; i += 1)

@@ -57,7 +57,7 @@ function valueOf(metrics: { expose(): string }, series: string): number | null {
 }
 
 describe("a pass", () => {
-  test("counts its outcome, what it removed and what that freed", () => {
+  test("metrics of a pass count its outcome, its removals and the freed bytes", () => {
     const metrics = fresh();
     metrics.observePass(pass());
     const expected: readonly (readonly [string, number])[] = [
@@ -86,7 +86,7 @@ describe("a pass", () => {
       expect([series, valueOf(metrics, series)]).toEqual([series, value]);
   });
 
-  test("a removal that misses its deadline has the cause deadline, of an image as of a sandbox", async () => {
+  test("a removal that misses its deadline has the cause deadline, for an image as for a sandbox", async () => {
     const metrics = fresh();
     const late = new RuntimeError("deadline", "StopPodSandbox did not answer in time");
     const failing = {
@@ -110,7 +110,7 @@ describe("a pass", () => {
       ]).toEqual([kind, 1]);
   });
 
-  test("counts failures by cause, skips by reason, and ghosts", () => {
+  test("metrics count failed removals by cause, skipped ones by reason, and ghosts", () => {
     const metrics = fresh();
     const items = [
       removedImage(1, { result: { kind: "failed", message: "x", code: "unreachable" } }),
@@ -128,7 +128,7 @@ describe("a pass", () => {
     ).toBeNull();
   });
 
-  test("that fails keeps the time of the last success and counts in a row", () => {
+  test("a failed pass keeps the time of the last success and counts failures in a row", () => {
     const metrics = fresh();
     const failed = pass({ error: "x", images: null, containers: null });
     metrics.observePass(failed);
@@ -139,7 +139,7 @@ describe("a pass", () => {
     expect(valueOf(metrics, 'crigc_pass_consecutive_failures{kind="gc"}')).toBe(0);
   });
 
-  test("takes back reasons that are gone", () => {
+  test("a reason that no longer applies has no series any more", () => {
     const metrics = fresh();
     const blocked = imagePlan({ blocks: [{ kind: "pods-unknown", message: "x" }], candidates: [] });
     metrics.observePass(pass({ plan: { images: blocked, containers: null } }));
@@ -174,7 +174,7 @@ describe("a pass", () => {
 });
 
 describe("the node", () => {
-  test("has its filesystems by mountpoint and role", () => {
+  test("a filesystem has one series for each of its roles", () => {
     const metrics = fresh();
     metrics.setNode(node());
     for (const role of ["nodefs", "imagefs"])
@@ -193,7 +193,7 @@ describe("the node", () => {
     expect(valueOf(metrics, "crigc_boot_grace_remaining_seconds")).toBe(120);
   });
 
-  test("forgets a filesystem that is gone", () => {
+  test("a filesystem that is gone has no series any more", () => {
     const metrics = fresh();
     metrics.setNode(node());
     metrics.setNode(node({ filesystems: [measured({ mountpoint: "/other" })] }));
@@ -212,14 +212,14 @@ describe("the node", () => {
     expect(metrics.expose()).not.toContain("crigc_pod_source_ready{");
   });
 
-  test("says a hold with its end", () => {
+  test("metrics show a hold with its end", () => {
     const metrics = fresh();
     metrics.setNode(node({ hold: { kind: "held", until: NOW, since: null, reason: "" } }));
     expect(valueOf(metrics, "crigc_hold")).toBe(1);
     expect(valueOf(metrics, "crigc_hold_until_timestamp_seconds")).toBe(1_768_478_400.25);
   });
 
-  test("has the process's figures, and processor time only grows", () => {
+  test("metrics show the process's figures, and processor time only grows", () => {
     const metrics = fresh();
     metrics.setProcess({ cpuSeconds: 1.5, residentBytes: 100, openFiles: 9 });
     metrics.setProcess({ cpuSeconds: 1.25, residentBytes: 90, openFiles: null });
@@ -230,7 +230,7 @@ describe("the node", () => {
 });
 
 describe("calls and events", () => {
-  test("are counted by method and code, and timed", () => {
+  test("calls to the runtime are counted by method and code, and timed", () => {
     const metrics = fresh();
     metrics.observeCall({ method: "ListImages", code: "OK", tookMs: 4 });
     metrics.observeEvent("GhostImage");
@@ -243,14 +243,14 @@ describe("calls and events", () => {
 });
 
 describe("the text", () => {
-  test("escapes label values, and keeps control characters out", () => {
+  test("label values are escaped and have no control characters", () => {
     const registry = new MetricRegistry();
     registry.set("crigc_images", 1);
     registry.replace("crigc_runtime_info", [[['a"b\\c\nd\u001b', "1"], 1]]);
     expect(registry.expose()).toContain('crigc_runtime_info{name="a\\"b\\\\c d",version="1"} 1\n');
   });
 
-  test("has one HELP and one TYPE line before the samples of each metric", () => {
+  test("each metric has one HELP and one TYPE line before its samples", () => {
     const registry = new MetricRegistry();
     registry.add("crigc_events_total", 1, ["b"]);
     registry.add("crigc_events_total", 2, ["a"]);
@@ -259,7 +259,7 @@ describe("the text", () => {
     );
   });
 
-  test("has a bounded number of series, and loses no count", () => {
+  test("a metric has a bounded number of series, and no count is lost", () => {
     const registry = new MetricRegistry();
     for (let i = 0; i < 5000; i += 1)
       registry.add("crigc_removal_failures_total", 1, ["image", `cause ${i}`]);
@@ -271,7 +271,7 @@ describe("the text", () => {
     expect(lines).toContain('crigc_removal_failures_total{kind="other",cause="other"} 4800');
   });
 
-  test("counters never go back", () => {
+  test("a counter never goes back", () => {
     const registry = new MetricRegistry();
     registry.add("crigc_log_removed_bytes_total", 5n);
     registry.add("crigc_log_removed_bytes_total", -3n);
@@ -282,7 +282,7 @@ describe("the text", () => {
 describe("the table of metrics", () => {
   const rows = Object.entries<MetricDefinition>(METRICS);
 
-  test("names every metric after its program and unit", () => {
+  test("every metric is named after its program and unit", () => {
     for (const [name, { type }] of rows) {
       expect(name).toMatch(/^(crigc|process)_[a-z_]+$/);
       expect(name.endsWith("_total")).toBe(type === "counter");
@@ -290,11 +290,11 @@ describe("the table of metrics", () => {
     }
   });
 
-  test("has a sentence for each", () => {
+  test("every metric has a sentence of help", () => {
     for (const [, { help }] of rows) expect(help).toMatch(/^[A-Z0-9].*\.$/);
   });
 
-  test("has no metric that nothing feeds", () => {
+  test("no metric is declared that nothing feeds", () => {
     const metrics = fresh();
     const items = [
       removedImage(1),

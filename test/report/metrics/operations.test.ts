@@ -69,7 +69,7 @@ function unknownLabels(expression: string, ...written: readonly string[]): reado
   ].map(({ name, label }) => `${label} of ${name}`);
 }
 
-test("a label that a metric has not is noticed, wherever it stands", () => {
+test("the check of expressions notices a label that a metric does not have, wherever it is", () => {
   expect(
     unknownLabels('sum by (kind, cuase) (crigc_removed_total{reson="x"})', "{{ $labels.nobody }}"),
   ).toEqual([
@@ -99,11 +99,11 @@ describe("docs/operations.md", () => {
     expect(rows).toContain(row);
   });
 
-  test("names no metric that does not exist", () => {
+  test("docs/operations.md names no metric that does not exist", () => {
     expect(unknownIn(page)).toEqual([]);
   });
 
-  test("says of every event what it means and what to do", () => {
+  test("docs/operations.md says of every event what it means and what to do", () => {
     const reasons: readonly EventReason[] = [
       "ImageGCFailed",
       "ContainerGCFailed",
@@ -132,19 +132,19 @@ describe("the dashboard", () => {
     }[];
   };
 
-  test("asks only for metrics that there are", () => {
+  test("the dashboard queries only metrics that exist", () => {
     const expressions = parsed.panels.flatMap((panel) => panel.targets.map((it) => it.expr));
     expect(expressions.length).toBeGreaterThan(20);
     expect(unknownIn(expressions.join("\n"))).toEqual([]);
     for (const expression of expressions) expect(metricsIn(expression).size).toBeGreaterThan(0);
   });
 
-  test("asks only for labels that these metrics have", () => {
+  test("the dashboard queries only labels that its metrics have", () => {
     const targets = parsed.panels.flatMap((panel) => panel.targets);
     expect(targets.flatMap((it) => unknownLabels(it.expr, it.legendFormat ?? ""))).toEqual([]);
   });
 
-  test("has panels that do not overlap, each with its own number", () => {
+  test("the panels of the dashboard do not overlap and have numbers of their own", () => {
     expect(new Set(parsed.panels.map((panel) => panel.id)).size).toBe(parsed.panels.length);
     for (const [index, { gridPos: one }] of parsed.panels.entries()) {
       expect(one.x + one.w).toBeLessThanOrEqual(24);
@@ -161,19 +161,19 @@ describe("the dashboard", () => {
 });
 
 describe("the rules", () => {
-  test("ask only for metrics that there are", () => {
+  test("the rules query only metrics that exist", () => {
     const expressions = [USED_RATIO.expression, ...ALERTS.map((it) => it.expression)].join("\n");
     expect(unknownIn(expressions)).toEqual([]);
   });
 
-  test("ask only for labels that these metrics have", () => {
+  test("the rules query only labels that their metrics have", () => {
     const unknown = ALERTS.filter((it) => !it.expression.includes(USED_RATIO.name)).flatMap((it) =>
       unknownLabels(it.expression, it.summary),
     );
     expect([...unknown, ...unknownLabels(USED_RATIO.expression)]).toEqual([]);
   });
 
-  test("are YAML with every alert in it", () => {
+  test("the rules are YAML with every alert in it", () => {
     const parsed = Bun.YAML.parse(prometheusRules()) as {
       groups: readonly { name: string; rules: readonly Record<string, unknown>[] }[];
     };

@@ -48,7 +48,7 @@ const parsed = (document: JsonObject): Record<string, unknown> =>
 describe("explain", () => {
   const plan = imagePlan();
 
-  test("says why an image is kept, and marks the rule that decides", () => {
+  test("explain says why an image is kept, and marks the rule that decides", () => {
     const text = explanationTable(
       {
         reference: "x",
@@ -77,7 +77,7 @@ describe("explain", () => {
     ],
   ] as const;
 
-  test.each(candidates)("says the place of a candidate %s", (_what, expected, words) => {
+  test.each(candidates)("explain says the place of a candidate %s", (_what, expected, words) => {
     const text = explanationTable(
       {
         layers: new Map(),
@@ -98,7 +98,7 @@ describe("explain", () => {
     expect(text).not.toContain("this decides");
   });
 
-  test("says first what stops every removal", () => {
+  test("explain starts with what blocks every removal", () => {
     const text = explanationTable(
       {
         layers: new Map(),
@@ -114,7 +114,7 @@ describe("explain", () => {
     expect(text).toContain("Would be removed: dead, its pod was deleted.");
   });
 
-  test("has the verdict, the reason and the rules in JSON", () => {
+  test("explain has the verdict, the reason and the rules in JSON", () => {
     const document = parsed(
       explanationDocument({
         layers: new Map(),
@@ -140,7 +140,7 @@ describe("explain", () => {
 });
 
 describe("images", () => {
-  test("are listed by size, with who uses them and what keeps them", () => {
+  test("images are listed by size, with what uses and what keeps them", () => {
     const report = { observedAt: NOW, entries: entriesOf(imagePlan()) };
     const text = imageListTable(report, { ...terminal, width: 120 });
     const lines = text.split("\n");
@@ -150,16 +150,16 @@ describe("images", () => {
     expect(text).toEndWith("\n7 images, 2.2 GiB as reported\n");
   });
 
-  test("on a narrow terminal lose words of their reasons before letters of their names", () => {
+  test("images on a narrow terminal lose words of their reasons before letters of their names", () => {
     const report = { observedAt: NOW, entries: entriesOf(imagePlan()) };
     const natural = imageListTable(report, { ...terminal, width: 120 }).split("\n")[1] ?? "";
     const [name = ""] = natural.split(/ {2,}/);
     const narrow = imageListTable(report, { ...terminal, width: 104 });
     expect(narrow).toContain(name);
-    expect(narrow).toMatch(/nothing \(?…/);
+    expect(narrow).toMatch(/pinned in…/);
   });
 
-  test("have users and the keeping rule in JSON", () => {
+  test("images in JSON have their users and the rule that keeps them", () => {
     const document = parsed(
       imageListDocument({ observedAt: NOW, entries: entriesOf(imagePlan()) }),
     ) as unknown as { count: number; images: readonly Record<string, unknown>[] };
@@ -173,7 +173,7 @@ describe("images", () => {
     });
   });
 
-  test("of equal size are ordered by ID downwards", () => {
+  test("images of equal size are listed by ID in descending order", () => {
     const same = [1, 2, 3].map((seed) => image(seed, { sizeBytes: 5n }));
     expect(unjudged(same).map((it) => it.image.id)).toEqual([
       same[2]!.id,
@@ -225,7 +225,7 @@ const removalRow = (differences: Partial<RemovalRow> = {}): RemovalRow => ({
 });
 
 describe("history", () => {
-  test("shows each pass with what it removed, and warnings where they fell", () => {
+  test("history shows each pass with what it removed, and events in their place", () => {
     const text = historyTable(
       {
         passes: [passRow()],
@@ -248,13 +248,13 @@ describe("history", () => {
     );
   });
 
-  test("shows what a pass removed although something of it failed", () => {
+  test("history shows what a failed pass removed", () => {
     const failed = passRow({ error: "opening /l failed" });
     const text = historyTable({ passes: [failed], removals: [], events: [] }, plainScreen);
     expect(text).toContain("P1: 1 removed, 2.0 GiB freed, failed: opening /l failed");
   });
 
-  test("shows a removal whose pass was not selected", () => {
+  test("history shows a removal whose pass was not selected", () => {
     const text = historyTable({ passes: [], removals: [removalRow()], events: [] }, plainScreen);
     expect(text).toContain("registry.example/team/app:1");
   });
@@ -270,7 +270,7 @@ describe("history", () => {
   });
 
   test.each(["all-unused", "pressure"] as const)(
-    "says of a pass over everything unused (%s) nothing of a target",
+    "history of a pass over everything unused (%s) says nothing of a target",
     (purpose) => {
       const all = passRow({ purpose, imagesEnd: "candidates-exhausted" });
       const text = historyTable({ passes: [all], removals: [], events: [] }, plainScreen);
@@ -278,7 +278,7 @@ describe("history", () => {
     },
   );
 
-  test("says that a pass did not come to its end", () => {
+  test("history says that a pass was interrupted", () => {
     const rows = { passes: [passRow({ endedAt: null })], removals: [], events: [] };
     expect(historyTable(rows, plainScreen)).toContain("interrupted");
   });
@@ -296,19 +296,19 @@ describe("history", () => {
     });
   });
 
-  test("shows words of a later version as they stand", () => {
+  test("history shows codes of a later version as they are", () => {
     const later = passRow({ kind: "layer-gc", imagesEnd: "moon-full" });
     const text = historyTable({ passes: [later], removals: [], events: [] }, plainScreen);
     expect(text).toContain("layer-gc, P1: 1 removed, 2.0 GiB freed, moon-full, in 4s");
   });
 
-  test("that is empty says so", () => {
+  test("an empty history says so", () => {
     expect(historyTable({ passes: [], removals: [], events: [] }, plainScreen)).toBe(
       "No records found.\n",
     );
   });
 
-  test("has exact figures and timed steps in JSON", () => {
+  test("history has exact figures and timed steps in JSON", () => {
     const document = parsed(
       historyDocument({ passes: [passRow()], removals: [removalRow()], events: [] }),
     );
@@ -343,7 +343,7 @@ describe("audit", () => {
     { kind: "unresolved-reference", reference: "app:2", message: "no such image" },
   ];
 
-  test("says each finding and what to do about it", () => {
+  test("audit shows each finding and what to do about it", () => {
     const text = auditTable({ runtime, observedAt: NOW, findings }, plainScreen);
     expect(text).toContain(
       "  image sha256:000100010001 (117.0 MiB) has neither tag nor digest and is in use.",
@@ -353,7 +353,7 @@ describe("audit", () => {
     expect(text.split("What to do:")).toHaveLength(findings.length + 1);
   });
 
-  test("has a code, a sentence, advice and data for each finding in JSON", () => {
+  test("audit has a code, a sentence, advice and data for each finding in JSON", () => {
     const document = parsed(auditDocument({ runtime, observedAt: NOW, findings })) as unknown as {
       findings: readonly Record<string, unknown>[];
     };
@@ -362,7 +362,7 @@ describe("audit", () => {
     for (const it of document.findings) expect(Object.keys(it).length).toBeGreaterThanOrEqual(4);
   });
 
-  test("that finds nothing says so", () => {
+  test("an audit without findings says so", () => {
     expect(auditTable({ runtime, observedAt: NOW, findings: [] }, plainScreen)).toEndWith(
       "No findings.\n",
     );
@@ -380,7 +380,7 @@ describe("keep list", () => {
     matched: true,
   };
 
-  test("says what each rule keeps, and how many keep nothing", () => {
+  test("keep list shows what each rule keeps, and how many keep nothing", () => {
     expect(keepRulesTable(report, plainScreen)).toBe(
       `PATTERN  SOURCE                      KEEPS
 nginx    /etc/crigc/keep.d/a.list:1  1: registry.example/team/app-1:1.1
@@ -391,7 +391,7 @@ x/**     --keep                      no image on this node
     );
   });
 
-  test("says what is kept without a rule, and why", () => {
+  test("keep list shows what is kept without a rule, and why", () => {
     const shielded = {
       ...report,
       rules: [],
@@ -416,7 +416,7 @@ ALSO KEPT  BECAUSE                  KEEPS
     });
   });
 
-  test("says of matches nothing where the node was not asked", () => {
+  test("keep list without a node says nothing of matches", () => {
     const text = keepRulesTable({ ...report, matched: false }, plainScreen);
     expect(text).not.toContain("node");
     expect(parsed(keepRulesDocument({ ...report, matched: false }))).toMatchObject({
@@ -424,7 +424,7 @@ ALSO KEPT  BECAUSE                  KEEPS
     });
   });
 
-  test("says first that invalid rules stop the removal of images", () => {
+  test("keep list starts with invalid rules, which block the removal of images", () => {
     const broken = { ...report, problems: [{ source: "a.list:3", message: "is no pattern" }] };
     expect(keepRulesTable(broken, plainScreen)).toStartWith(
       "Invalid keep rules, so crigc removes no image:\n  a.list:3: is no pattern\n",
@@ -436,7 +436,7 @@ ALSO KEPT  BECAUSE                  KEEPS
 describe("doctor", () => {
   const check = { name: "socket", result: "ok", message: "answers", advice: null } as const;
 
-  test("shows each check, advice where there is some, and a verdict", () => {
+  test("doctor shows each check, its advice, and a verdict", () => {
     const warned = {
       name: "kubelet",
       result: "warning",
@@ -453,7 +453,7 @@ No check failed, 1 warning.
     );
   });
 
-  test("is healthy until a check fails", () => {
+  test("doctor is healthy until a check fails", () => {
     const failed = { checks: [check, { ...check, result: "failed" as const }] };
     expect(doctorTable(failed, plainScreen)).toContain("1 check of 2 failed.");
     expect(parsed(doctorDocument(failed))).toMatchObject({ healthy: false });
@@ -462,7 +462,7 @@ No check failed, 1 warning.
 });
 
 describe("status", () => {
-  test("shows disks with their thresholds, loops, passes and values that were set", () => {
+  test("status shows disks with their thresholds, loops, passes and values that were set", () => {
     const text = statusTable(status(), terminal);
     expect(text).toContain("low 80% ┘  └ high 85%");
     expect(text).toContain("image-gc     5m  3m ago  in 2m  ok");
@@ -470,7 +470,7 @@ describe("status", () => {
     expect(text).not.toContain("imageGCHighThresholdPercent");
   });
 
-  test("writes thresholds as their flag takes them", () => {
+  test("status writes thresholds as their flag takes them", () => {
     const value = { "nodefs.available": "10%", "imagefs.inodesFree": "5%" };
     const values = [
       { field: "evictionHard", value, source: "default" },
@@ -481,7 +481,7 @@ describe("status", () => {
     expect(text).toMatch(/evictionMinimumReclaim +nodefs.available=10%,imagefs.inodesFree=5% /);
   });
 
-  test("shows every value where there is no terminal", () => {
+  test("status shows every value where there is no terminal", () => {
     expect(statusTable(status(), plainScreen)).toContain("imageGCHighThresholdPercent  85");
   });
 
@@ -531,11 +531,11 @@ describe("status", () => {
     ],
   ];
 
-  test.each(troubles)("says right after its head: %s", (line, differences) => {
+  test.each(troubles)("status shows right after its head: %s", (line, differences) => {
     expect(statusTable(status(differences), plainScreen).split("\n")[2]).toBe(line);
   });
 
-  test("has values by their configuration name, with their source", () => {
+  test("status in JSON has values by their configuration name, with their source", () => {
     expect(parsed(statusDocument(status()))).toMatchObject({
       kind: "Status",
       hold: null,
@@ -557,13 +557,13 @@ describe("status", () => {
     });
   });
 
-  test("says how long ago each disk was measured", () => {
+  test("status says how long ago each disk was measured", () => {
     const filesystems = [{ filesystem: measured(), thresholds: null }];
     const text = statusTable(status({ filesystems, now: plus(NOW, seconds(8)) }), plainScreen);
     expect(text).toContain("6.0 GiB free, measured 8s ago");
   });
 
-  test("says amounts of a signal in its own unit", () => {
+  test("status in JSON has the amounts of a signal in its own unit", () => {
     const pressure = [
       { signal: "nodefs.inodesFree", mountpoint: "/", available: 5n, limit: 9n, due: false },
       { signal: "nodefs.available", mountpoint: "/", available: 5n, limit: 9n, due: true },

@@ -9,25 +9,25 @@ import { GIB, image, terminal } from "../build.ts";
 const removing = { image: image(1), gainedBytes: GIB, wantedBytes: 4n * GIB };
 
 describe("progress", () => {
-  test("says how far the target is and what is being removed", () => {
+  test("progress shows how far the target is and what is being removed", () => {
     expect(progressLine(removing, 3, { ...terminal, width: 100 })).toBe(
       "█████░░░░░░░░░░░░░░░ 1.0 GiB of 4.0 GiB freed, removing image 3: registry.example/team/app-1:1.1",
     );
   });
 
-  test("without a target in bytes has no bar", () => {
+  test("progress without a target in bytes has no bar", () => {
     const line = progressLine({ ...removing, wantedBytes: null }, 1, { ...terminal, width: 100 });
     expect(line).toBe("1.0 GiB freed, removing image 1: registry.example/team/app-1:1.1");
   });
 
-  test("stays within the width, and does not pass the end of the bar", () => {
+  test("progress stays within the width, and its bar within its end", () => {
     for (const width of [60, 72, 80, 100, 200]) {
       const far = { ...removing, gainedBytes: 100n * GIB };
       expect(displayWidth(progressLine(far, 3, { ...terminal, width }))).toBeLessThan(width);
     }
   });
 
-  test("is redrawn in place, and erased once", () => {
+  test("progress is redrawn in place, and erased once", () => {
     const written: string[] = [];
     const progress = terminalProgress(
       { ...terminal, width: 80 },
@@ -46,7 +46,7 @@ describe("progress", () => {
     ]);
   });
 
-  test("writes nothing where there is no terminal", () => {
+  test("progress writes nothing where there is no terminal", () => {
     const written: string[] = [];
     const progress = terminalProgress(plainScreen, (text) => void written.push(text));
     progress.starting(removing);

@@ -33,7 +33,7 @@ const shown = (plan: Partial<Plan>, screen: Screen = terminal): string =>
   );
 
 describe("a plan", () => {
-  test("shows the disk, what is wanted, the order, the stop and what is kept", () => {
+  test("a plan shows the disk, the target, the order of removal, the stop and what is kept", () => {
     expect(shown({ images: imagePlan() })).toBe(
       `containerd 1.7.24 at unix:///run/containerd/containerd.sock, seen 2026-01-15T12:00:00.25Z
 
@@ -67,7 +67,7 @@ threshold.
     expect(text).not.toContain("measured");
   });
 
-  test("says first, and in words, what stops it", () => {
+  test("a plan starts with what blocks removal", () => {
     const lines = shown({
       images: imagePlan({
         candidates: [],
@@ -79,7 +79,7 @@ threshold.
     );
   });
 
-  test("says what fills a disk that images cannot relieve", () => {
+  test("a plan says what fills a disk that images cannot relieve", () => {
     const text = shown(
       {
         images: imagePlan({
@@ -108,7 +108,7 @@ threshold.
     );
   });
 
-  test("says that nothing asks only where nothing does, not where it asks in vain", () => {
+  test("a plan says that no threshold is exceeded only where none is, not where removal is blocked", () => {
     const idle = { candidates: [], targets: [], triggers: [] };
     const words = "No threshold exceeded, no image is removed.";
     expect(shown({ images: imagePlan(idle) })).toContain(words);
@@ -116,7 +116,7 @@ threshold.
     expect(shown({ images: futile })).not.toContain(words);
   });
 
-  test("on a terminal shows five candidates behind the stop and counts the rest", () => {
+  test("a plan on a terminal shows five candidates behind the stop and counts the rest", () => {
     const candidates = Array.from({ length: 20 }, (_, index) =>
       candidate(index + 1, { expected: index < 3 }),
     );
@@ -169,7 +169,7 @@ threshold.
     },
   );
 
-  test("no line is wider than the terminal", () => {
+  test("no line of a plan is wider than the terminal", () => {
     for (const width of [60, 72, 80, 132]) {
       const text = shown(
         { images: imagePlan(), containers: containerPlan() },
@@ -180,7 +180,7 @@ threshold.
     }
   });
 
-  test("names containers, sandboxes and logs that go, with the reason, and what stays", () => {
+  test("a plan names containers, sandboxes and logs that would be removed, with the reason, and what is kept", () => {
     const text = shown({ containers: containerPlan() });
     expect(text).toContain("1 of 3 containers would be removed:");
     expect(text).toContain("default/pod-1/worker-1  exited  dead, its pod was deleted");
@@ -189,7 +189,7 @@ threshold.
     expect(text).toContain("Not pod logs, kept: lost+found.");
   });
 
-  test("names log directories that could not be read, and that no log goes for it", () => {
+  test("a plan says that no log is deleted where the log directories cannot be read", () => {
     const text = shown({ containers: containerPlan({ logsError: "opening /l failed" }) });
     expect(text).toContain(
       "Cannot read the pod logs, so crigc deletes none, not even those of a removed container: opening /l",
@@ -203,7 +203,7 @@ threshold.
 });
 
 describe("a pass", () => {
-  test("says how each half ended and what it freed, measured beside reported", () => {
+  test("gc says how each half ended and what it freed, measured beside reported", () => {
     const text = gcTable(pass(), plainScreen);
     expect(text).toContain(
       "Pass 20260115T120000Z-0a1b2c: GC (thresholds, ages and limits), took 1.8s",
@@ -215,7 +215,7 @@ describe("a pass", () => {
     expect(text).toContain("Containers: done. 1 container, 1 sandbox, 1 log entry removed");
   });
 
-  test("tells a removal that failed", () => {
+  test("gc shows a removal that failed", () => {
     const failed = removedImage(1, {
       result: { kind: "failed", message: "image is in use", code: "failed" },
     });
@@ -224,7 +224,7 @@ describe("a pass", () => {
     expect(text).toContain("failed: image is in use");
   });
 
-  test("tells what could not be judged, beside what was done", () => {
+  test("gc shows what it could not judge, beside what it removed", () => {
     const containers = containerOutcome({ errors: ["logs stay, because of x"] });
     const text = gcTable(pass({ containers }), plainScreen);
     expect(text).toContain("1 container, 1 sandbox, 1 log entry removed");
@@ -276,7 +276,7 @@ describe("a pass", () => {
     );
   });
 
-  test("says what blocked it rather than that it was blocked", () => {
+  test("gc says what blocked it rather than that it was blocked", () => {
     const blocked = pass({
       plan: {
         containers: null,
@@ -293,13 +293,13 @@ describe("a pass", () => {
     );
   });
 
-  test("shows the plan instead where nothing was to be removed", () => {
+  test("gc in a dry run shows the plan", () => {
     const text = gcTable(pass({ dryRun: true }), plainScreen);
     expect(text).toContain("dry run, nothing removed");
     expect(text).toContain("2 of 7 images would be removed");
   });
 
-  test("ends with its warnings", () => {
+  test("gc ends with its events", () => {
     const text = gcTable(
       pass({ events: [{ reason: "GhostImage", message: "x is listed", at: NOW, passId: null }] }),
       plainScreen,
