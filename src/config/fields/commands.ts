@@ -1,7 +1,7 @@
 /** Which commands a group of flags concerns: commands that act alike are named together once. */
 
 /** Commands that decide what goes, or say what would. */
-export const DECIDING = ["run", "gc", "plan", "explain", "report"] as const;
+export const DECIDING = ["run", "gc", "rm", "plan", "explain", "report"] as const;
 /** Commands that speak to the runtime. */
 export const RUNTIME = [
   ...DECIDING,
@@ -9,6 +9,7 @@ export const RUNTIME = [
   "audit",
   "snapshot",
   "keep list",
+  "keep test",
   "keep baseline",
   "doctor",
 ] as const;
@@ -20,13 +21,16 @@ export const KEEPING = [
   "snapshot",
   "keep list",
   "keep check",
+  "keep add",
+  "keep remove",
+  "keep test",
   "keep baseline",
   "doctor",
 ] as const;
 /** Commands that look at pod logs and at who is gone. */
 export const PODS = [...DECIDING, "audit", "snapshot", "doctor"] as const;
 /** Commands that remove. */
-export const REMOVING = ["run", "gc"] as const;
+export const REMOVING = ["run", "gc", "rm"] as const;
 /** Commands that read or write what is remembered. */
 export const REMEMBERING = [...RUNTIME, "status", "history", "hold", "release"] as const;
 /** Commands that read the configuration. */
