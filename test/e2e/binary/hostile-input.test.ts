@@ -19,8 +19,8 @@ async function refused(node: TestNode, ...words: readonly string[]): Promise<str
 }
 
 test.each([
-  ["explain", "REF is empty; expected an image, a container or a sandbox"],
-  ["hold", "DURATION is empty; expected how long"],
+  ["explain", "empty REF; expected an image, a container or a sandbox"],
+  ["hold", "empty DURATION; expected how long"],
 ])(
   "an operand of crigc %s that is empty is refused, and not looked for",
   async (command, words) => {
@@ -37,7 +37,7 @@ test.each([
 ])("an option of crigc %s whose value is empty (%s) is refused", async (command, flag) => {
   await using it = await startNode();
   expect(await refused(it, ...command.split(" "), flag)).toContain(
-    `${flag.slice(0, -1)}: the value is empty`,
+    `${flag.slice(0, -1)}: empty value`,
   );
 });
 
@@ -171,7 +171,7 @@ describe("a command", () => {
     [["hold", "soon"], "soon"],
     [["hold"], "DURATION"],
     [["completion", "tcsh"], "tcsh"],
-    [["plan", "-o", "yaml"], "yaml"],
+    [["plan", "-o", "xml"], "xml"],
   ] as const)("%p is refused, and what was meant is said", async (words, part) => {
     await using it = await startNode();
     const story = await refused(it, ...words);
