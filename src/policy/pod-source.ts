@@ -19,7 +19,11 @@ export interface PodView extends Listed {
 
 type PodRecords = ReadonlyMap<PodUid, PodRecord>;
 
-export function podSourceState(view: PodView, records: PodRecords): PodSourceState {
+export function podSourceState(
+  view: PodView,
+  records: PodRecords,
+  forImages = false,
+): PodSourceState {
   const reading = view.pods;
   switch (reading.kind) {
     case "none":
@@ -27,7 +31,8 @@ export function podSourceState(view: PodView, records: PodRecords): PodSourceSta
     case "failed":
       return { kind: "not-ready", source: reading.source, why: reading.message };
     case "ready": {
-      const why = reading.source === "cri" ? null : doubt({ ...view, pods: reading, records });
+      const why =
+        reading.source === "cri" ? null : doubt({ ...view, pods: reading, records, forImages });
       return why === null
         ? { kind: "ready", source: reading.source }
         : { kind: "not-ready", source: reading.source, why };
@@ -43,7 +48,7 @@ export function podSourceState(view: PodView, records: PodRecords): PodSourceSta
  */
 export const podSourceForImages = (view: PodView, records: PodRecords): PodSourceState | null =>
   view.pods.kind !== "none" && view.pods.source === "kubelet-api"
-    ? podSourceState({ ...view, logs: null }, records)
+    ? podSourceState(view, records, true)
     : null;
 
 /** Pods that the source knows: the kubelet's list and the directories of its pods. */
@@ -53,6 +58,7 @@ export const knownUids = (reading: PodReading): ReadonlySet<PodUid> =>
 interface Doubted extends PodView {
   readonly pods: Extract<PodReading, { readonly kind: "ready" }>;
   readonly records: PodRecords;
+  readonly forImages: boolean;
 }
 
 const doubt = (view: Doubted): string | null =>
@@ -118,11 +124,14 @@ const directories = ({ pods: { pods } }: Doubted): readonly PodUid[] =>
  */
 function rememberedPods(view: Doubted): readonly PodUid[] {
   const pending = [...view.records].filter(([, { origin }]) => origin === "pending");
-  return [...kubernetesPods(view), ...pending.map(([uid]) => uid)].filter((uid) => {
+  return recent(view, [...kubernetesPods(view), ...pending.map(([uid]) => uid)]);
+}
+
+const recent = (view: Doubted, uids: readonly PodUid[]): readonly PodUid[] =>
+  uids.filter((uid) => {
     const deadSince = view.records.get(uid)?.deadSinceWatched ?? null;
     return deadSince === null || watchedSince(view.watched, deadSince) < view.limits.deadPodTtl;
   });
-}
 
 /** By the kubelet's word, else by the UID that it makes for a manifest without one: a hash without dashes. */
 function isStatic({ pods: { pods }, records }: Doubted, uid: PodUid): boolean {
@@ -136,15 +145,20 @@ function isStatic({ pods: { pods }, records }: Doubted, uid: PodUid): boolean {
 
 /**
  * Where nothing lives that could prove the source right, one dead pod or log directory that it knows will do; where it
- * knows none of those either, its word alone is not enough to remove them.
+ * knows none of those either, its word alone is not enough to remove them. Images do not wait for ever for what is not
+ * theirs: for them a pod without a directory that is long dead says nothing.
  */
 function lacksAllThatLeftSomething(view: Doubted): string | null {
   if (livingKubernetesPods(view).size > 0) return null;
   const answered = answeredUids(view);
-  const left = new Set([
-    ...kubernetesPods(view),
-    ...(logFactsOf(view.logs)?.podLogs ?? []).map((directory) => directory.uid),
-  ]);
+  const left = new Set(
+    view.forImages
+      ? [...recent(view, kubernetesPods(view)), ...directories(view)]
+      : [
+          ...kubernetesPods(view),
+          ...(logFactsOf(view.logs)?.podLogs ?? []).map((directory) => directory.uid),
+        ],
+  );
   return left.size === 0 || left.keys().some((uid) => answered.has(uid))
     ? null
     : `no pod lives on this node, and it knows none of the ${left.size} that left containers or logs here`;

@@ -157,6 +157,22 @@ describe("a node whose last pod of the API server was deleted", () => {
     expect(after(...views, at(cleared, hours(55))).judgement.state.kind).toBe("ready");
   });
 
+  test("lets images go after a day although nothing runs yet and a sandbox cannot be removed", () => {
+    const waiting = viewOf({ sandboxes: [completed] }, list(seen("uid-p", "api")));
+    const forImages = (...views: readonly PodView[]) => {
+      const { records, last } = after(...views);
+      return podSourceForImages(last, records)?.kind;
+    };
+    expect(forImages(waiting, at(waiting, hours(24) - 1n))).toBe("not-ready");
+    expect(forImages(waiting, at(waiting, hours(24)))).toBe("ready");
+    expect(after(waiting, at(waiting, hours(24))).judgement.state.kind).toBe("not-ready");
+    const unlisted = viewOf(
+      { sandboxes: [completed] },
+      list(seen("uid-p", "api"), seen("uid-c", "directory")),
+    );
+    expect(forImages(unlisted, at(unlisted, hours(48)))).toBe("not-ready");
+  });
+
   test("is not held up by logs that a deleted pod left", () => {
     const logs = { ...noLogs, podLogs: [{ entry: "default_c_uid-c", uid: podUid("uid-c") }] };
     const view = viewOf({ sandboxes: [staticPod], logs }, alone);
