@@ -51,7 +51,8 @@ export async function openNode(config: Config): Promise<OpenNode> {
     ledger,
     engine: {
       observe: { runtime: runtime.reader, disk: host.disk, host: host.reader },
-      memory: volatileMemory(config.compat === "kubelet" ? forgotten(ledger) : ledger),
+      // Also under the kubelet's rules: one that forgot everything would find every image too young, and show no decision.
+      memory: volatileMemory(ledger),
       timer,
       limits: () => config.limits,
       hold: () => readHold(config.paths, host.reader.clocks().wall),

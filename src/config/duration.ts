@@ -1,4 +1,4 @@
-/** Durations as Go reads them: `1h30m`, `1.5s`, `100ms`, `0`; and the short text that they are printed as. */
+/** Durations as Go reads them (`1h30m`, `1.5s`, `100ms`, `0`), with days and weeks (`30d`, `2w`); and the short text that they are printed as. */
 import { type Duration, duration } from "../model/time.ts";
 
 const UNITS: Readonly<Record<string, bigint>> = {
@@ -10,6 +10,9 @@ const UNITS: Readonly<Record<string, bigint>> = {
   s: 1_000_000_000n,
   m: 60_000_000_000n,
   h: 3_600_000_000_000n,
+  // Not Go's: of 24 hours each, since a duration knows no calendar.
+  d: 86_400_000_000_000n,
+  w: 604_800_000_000_000n,
 };
 
 /** Go keeps a duration in a signed 64-bit integer, whose negative end is one further away. */
@@ -17,7 +20,7 @@ const INT64_LIMIT = 2n ** 63n;
 /** Longer than any duration that says something; digits beyond what 64 bits hold are cut, as Go cuts them. */
 const TEXT_MAX = 256;
 
-/** `null` where Go refuses the text as well: no unit, an unknown unit (`30mins`), no digits, or too large. */
+/** `null` for no unit, an unknown unit (`30mins`), no digits, or what 64 bits do not hold. */
 export function parseDuration(text: string): Duration | null {
   if (text.length > TEXT_MAX) return null;
   const signed = /^([+-]?)(.*)$/s.exec(text);
@@ -67,7 +70,9 @@ function fractionOf(digits: string, unit: bigint): bigint {
   return BigInt(Math.trunc(Number(value) * (Number(unit) / scale)));
 }
 
-/** `2m`, `1h30m`, `1.5s`, `100ms`, `0s`: the shortest text that reads back as the same duration. */
+const DAY_NS = 86_400_000_000_000n;
+
+/** `2m`, `1h30m`, `30d`, `1.5s`, `100ms`, `0s`: the shortest text that reads back as the same duration. */
 export function formatDuration(span: Duration): string {
   const ns: bigint = span;
   if (ns < 0n) return `-${formatDuration(duration(-ns))}`;
@@ -75,10 +80,13 @@ export function formatDuration(span: Duration): string {
   if (ns < 1_000n) return `${ns}ns`;
   if (ns < 1_000_000n) return `${decimal(ns, 3)}us`;
   if (ns < 1_000_000_000n) return `${decimal(ns, 6)}ms`;
-  const hours = ns / 3_600_000_000_000n;
+  // A single day reads better as 24h.
+  const days = ns < 2n * DAY_NS ? 0n : ns / DAY_NS;
+  const hours = (ns - days * DAY_NS) / 3_600_000_000_000n;
   const minutes = (ns / 60_000_000_000n) % 60n;
   const secondsNs = ns % 60_000_000_000n;
   return [
+    days === 0n ? "" : `${days}d`,
     hours === 0n ? "" : `${hours}h`,
     minutes === 0n ? "" : `${minutes}m`,
     secondsNs === 0n ? "" : `${decimal(secondsNs, 9)}s`,

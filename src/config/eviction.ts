@@ -40,6 +40,8 @@ const DROPPED: readonly string[] = ["0%", "100%"];
 export function statementFault(kind: StatementKind, signal: string, text: string): string | null {
   if (!isKnownSignal(signal))
     return `the signal ${JSON.stringify(signal)} does not exist; expected one of ${DISK_SIGNALS.join(", ")}`;
+  const unit = kind === "grace" ? null : missingUnit(signal, text);
+  if (unit !== null) return unit;
   switch (kind) {
     case "threshold":
       return DROPPED.includes(text) || thresholdAmount(text) !== null
@@ -54,6 +56,16 @@ export function statementFault(kind: StatementKind, signal: string, text: string
         ? null
         : `${JSON.stringify(text)} is no minimum reclaim for ${signal}; expected a quantity of 0 or more such as 2Gi, or a percentage above 0%`;
   }
+}
+
+/** The kubelet takes `imagefs.available<15` for 15 bytes, which no one means. */
+const PLAIN_BYTES_MIN = 1024 * 1024;
+
+function missingUnit(signal: string, text: string): string | null {
+  const isPlain = /^\+?(?:\d+\.?\d*|\.\d+)$/.test(text);
+  if (!isPlain || !signal.endsWith(".available")) return null;
+  if (Number(text) === 0 || Number(text) >= PLAIN_BYTES_MIN) return null;
+  return `missing unit in ${JSON.stringify(text)} for ${signal}: ${text}% or ${text}Gi?`;
 }
 
 export interface ThresholdStatements {

@@ -59,8 +59,8 @@ export const isStatements = (value: FieldValue): value is Statements =>
 /** Headings of help and documentation, in their order. */
 export const GROUPS = [
   "Runtime",
-  "Image collection",
-  "What is kept",
+  "Image garbage collection",
+  "Keep rules",
   "Containers and pods",
   "Disk pressure",
   "Directories",

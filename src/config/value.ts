@@ -158,7 +158,7 @@ function expectedWithoutOff(type: FieldType): string {
     case "integer":
       return integerWords(type.minimum, type.maximum);
     case "duration":
-      return `a duration of ${formatDuration(minimumOf(type))} or more, such as 30s, 5m or 1h30m`;
+      return `a duration of ${formatDuration(minimumOf(type))} or more, such as 30s, 5m, 1h30m or 7d`;
     case "size":
       return "a size above 0, such as 500Mi, 20Gi or 20G";
     case "boolean":

@@ -14,6 +14,7 @@ import {
 import { parsePercentage } from "../../src/config/percentage.ts";
 import type { Amount, Threshold } from "../../src/model/limits.ts";
 import { seconds } from "../../src/model/time.ts";
+import { faultsOf, FILE, ours } from "./loading.ts";
 
 const none: Statements = {};
 const share = (value: number): number => Math.fround(Math.fround(value) / 100);
@@ -218,4 +219,33 @@ describe("the flag's syntax", () => {
       expect(splitStatements(text, "<")).toBeNull();
     },
   );
+});
+
+describe("a threshold in bytes without a unit", () => {
+  test.each(["imagefs.available<15", "nodefs.available<1000", "imagefs.available<2.5"])(
+    "is refused on a flag, with what was probably meant: %s",
+    (text) => {
+      const amount = text.split("<")[1] ?? "";
+      expect(faultsOf({ flags: [["eviction-hard", text]] })).toEqual([
+        expect.stringContaining(`missing unit in "${amount}"`),
+      ]);
+      expect(faultsOf({ flags: [["eviction-hard", text]] })[0]).toContain(
+        `${amount}% or ${amount}Gi?`,
+      );
+    },
+  );
+
+  test("is refused in a file and as a minimum reclaim too", () => {
+    const body = 'evictionMinimumReclaim: {imagefs.available: "15"}\n';
+    expect(faultsOf({ files: { [FILE]: ours(body) } })[0]).toContain("15% or 15Gi?");
+  });
+
+  test.each([
+    "imagefs.available<1073741824",
+    "imagefs.inodesFree<1000",
+    "imagefs.available<15Gi",
+    "imagefs.available<0%",
+  ])("is no question in %s", (text) => {
+    expect(faultsOf({ flags: [["eviction-hard", text]] })).toEqual([]);
+  });
 });

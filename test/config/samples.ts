@@ -32,7 +32,7 @@ export const SAMPLES: readonly Sample[] = [
   sample("imageGCHighThresholdPercent", "90", 90),
   sample("imageGCLowThresholdPercent", "70", 70),
   sample("imageMinimumGCAge", "1h", "1h", "60m"),
-  sample("imageMaximumGCAge", "168h", "168h"),
+  sample("imageMaximumGCAge", "1w", "7d"),
   sample("imageGCInodeHighThresholdPercent", "90", 90),
   sample("imageGCInodeLowThresholdPercent", "60", 60),
   sample("imageStoreBudget", "20GiB", "20Gi", 21_474_836_480),

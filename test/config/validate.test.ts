@@ -70,7 +70,7 @@ describe("vector 51: what the kubelet's validation refuses, named by field and f
       }),
     ).toEqual([
       `${FILE}:3: imageGCHighThresholdPercent: 101 is not a whole number from 0 to 100 (flag --image-gc-high-threshold)`,
-      `${FILE}:4: imageMinimumGCAge: "-1ns" is not a duration of 0s or more, such as 30s, 5m or 1h30m (flag --minimum-image-ttl-duration)`,
+      `${FILE}:4: imageMinimumGCAge: "-1ns" is not a duration of 0s or more, such as 30s, 5m, 1h30m or 7d (flag --minimum-image-ttl-duration)`,
     ]);
   });
 });
@@ -204,7 +204,7 @@ test("everything that is wrong is said at once", () => {
   });
   expect(faults).toEqual([
     `${FILE}:3: maxImages: 0 is not a whole number of 1 or more, or off (flag --max-images)`,
-    `${FILE}:4: bootGrace: "soon" is not a duration of 0s or more, such as 30s, 5m or 1h30m (flag --boot-grace)`,
+    `${FILE}:4: bootGrace: "soon" is not a duration of 0s or more, such as 30s, 5m, 1h30m or 7d (flag --boot-grace)`,
     'CRIGC_DRY_RUN: "maybe" is not true or false (dryRun, flag --dry-run)',
     '--eviction-hard: "150%" is no threshold for nodefs.available; expected a quantity above 0 such as 10Gi, or a percentage from 0% to 100% (evictionHard)',
   ]);

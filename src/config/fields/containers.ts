@@ -1,4 +1,4 @@
-/** Flags of dead containers, sandboxes, and of who says that a pod is gone. */
+/** Flags of dead containers, sandboxes, and of how to detect deleted pods. */
 import type { Field } from "../field.ts";
 import { DECIDING, PODS, REMOVING } from "./commands.ts";
 
@@ -11,8 +11,8 @@ export const containerFields = {
     default: "0s",
     group: "Containers and pods",
     placeholder: "DURATION",
-    help: "a container that ended later than this ago is kept",
-    doc: "The age counts from the end of the container; with `--compat kubelet` from its creation.",
+    help: "keep containers that ended within this duration",
+    doc: "Counts from the container's exit; with `--compat kubelet`, from its creation.",
     commands: DECIDING,
   },
   maximumDeadContainersPerContainer: {
@@ -21,8 +21,8 @@ export const containerFields = {
     default: "1",
     group: "Containers and pods",
     placeholder: "N",
-    help: "dead instances kept of each container; negative: no limit",
-    doc: "An instance belongs to a pod and a container name. The newest ones stay.",
+    help: "dead instances to keep per container; negative: no limit",
+    doc: "Instances are counted per pod and container name. The newest are kept.",
     unit: "containers",
     commands: DECIDING,
   },
@@ -32,7 +32,7 @@ export const containerFields = {
     default: "-1",
     group: "Containers and pods",
     placeholder: "N",
-    help: "dead containers kept on the node; negative: no limit",
+    help: "dead containers to keep on the node; negative: no limit",
     doc: "Shared evenly among the containers that have dead instances.",
     unit: "containers",
     commands: DECIDING,
@@ -53,8 +53,8 @@ export const containerFields = {
     default: "false",
     group: "Containers and pods",
     placeholder: "BOOL",
-    help: "also containers and sandboxes that Kubernetes did not make",
-    doc: "Without it, whatever has no `io.kubernetes.pod.uid` label on its sandbox is listed as foreign and left alone.",
+    help: "also collect containers and sandboxes not created by Kubernetes",
+    doc: "Without it, containers whose sandbox has no `io.kubernetes.pod.uid` label are listed as foreign and kept.",
     commands: DECIDING,
   },
   podSource: {
@@ -63,8 +63,8 @@ export const containerFields = {
     default: "auto",
     group: "Containers and pods",
     placeholder: "SOURCE",
-    help: "who says that a pod is gone",
-    doc: "`kubelet-dir`: the directories in `ROOT/pods`. `kubelet-api`: the kubelet's `/pods`. `cri`: the runtime, by `--dead-pod-ttl`. `none`: nobody, so that no pod is gone. `auto`: `kubelet-dir` if `ROOT/pods` exists, else `cri` where there is no sign of a kubelet, else `none`.",
+    help: "how to detect deleted pods",
+    doc: "`kubelet-dir`: the directories in `ROOT/pods`. `kubelet-api`: the kubelet's `/pods`. `cri`: the runtime, by `--dead-pod-ttl`. `none`: no pod counts as deleted. `auto`: `kubelet-dir` if `ROOT/pods` exists, else `cri` if nothing on the node suggests a kubelet, else `none`.",
     commands: PODS,
   },
   kubeletEndpoint: {
@@ -73,7 +73,7 @@ export const containerFields = {
     default: "https://127.0.0.1:10250",
     group: "Containers and pods",
     placeholder: "URL",
-    help: "the kubelet, for the pod source kubelet-api",
+    help: "address of the kubelet, for pod source kubelet-api",
     doc: "The identity may `get` `nodes/pods`, or `nodes/proxy` before Kubernetes 1.33. The read-only port is allowed as `http://`.",
     commands: PODS,
   },
@@ -118,7 +118,7 @@ export const containerFields = {
     group: "Containers and pods",
     placeholder: "FILE",
     help: "bearer token for the kubelet",
-    doc: "Read anew for each request, so that a token may be rotated. Never sent over `http://`.",
+    doc: "Read for each request, so that it can be rotated. Never sent over `http://`.",
     commands: PODS,
   },
   deadPodTTL: {
@@ -127,8 +127,8 @@ export const containerFields = {
     default: "24h",
     group: "Containers and pods",
     placeholder: "DURATION",
-    help: "with the pod source cri: a pod dead for so long is gone",
-    doc: "Dead is no ready sandbox and no running container, in two passes. Only time during which the node was watched counts, never the runtime's timestamps.",
+    help: "time until a dead pod counts as deleted (cri)",
+    doc: "A pod is dead if two passes find no ready sandbox and no running container. Only time that crigc observed counts, never the runtime's timestamps.",
     commands: DECIDING,
   },
 } as const satisfies Readonly<Record<string, Field>>;

@@ -104,7 +104,7 @@ describe("the kubelet's own image collection", () => {
 
   test("by age is a warning of its own", () => {
     const settings = { imageGCHighThresholdPercent: "100", imageMaximumGCAge: "72h" };
-    expect(checks({ settings }).get("kubelet-image-age")?.message).toContain("unused for 72h");
+    expect(checks({ settings }).get("kubelet-image-age")?.message).toContain("unused for 3d");
     expect(checks({}).has("kubelet-image-age")).toBeFalse();
   });
 });

@@ -34,7 +34,7 @@ test("help flags shows every flag with its default", () => {
     expect(text).toContain(
       `  ${fieldOf(name).flag.length === 1 ? "-" : "--"}${fieldOf(name).flag}`,
     );
-  expect(text).toContain("disk use at which image collection starts [85]");
+  expect(text).toContain("disk usage to free down to [80]");
 });
 
 describe.each(["", "flags", ...commands.map(({ name }) => name)].map((topic) => [topic] as const))(
