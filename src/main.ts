@@ -4,7 +4,7 @@ import { dispatch } from "./cli/dispatch.ts";
 import { exit } from "./cli/exit.ts";
 import { openersOf } from "./compose/openers.ts";
 import { runStateProcess, STATE_PROCESS } from "./compose/state-process.ts";
-import { systemdOf } from "./compose/systemd.ts";
+import { journalPrefix, systemdOf } from "./compose/systemd.ts";
 import { diskReader } from "./config/load.ts";
 import { codeOf, reasonOf } from "./host/files/errno.ts";
 import { kubeletOfNode } from "./host/kubelet/settings.ts";
@@ -58,6 +58,7 @@ const code = await dispatch(process.argv.slice(2), process.env, {
     build,
     self: { pid: process.pid, userId: process.getuid?.() ?? 0, program },
     systemd: systemdOf(process.env, process.pid),
+    logPrefix: journalPrefix(process.env, process.stderr.fd),
     stderr: (text) => stderr.write(text),
     errorScreen: screenOf({
       isTerminal: process.stderr.isTTY,

@@ -124,8 +124,10 @@ export interface CommandContext extends World {
   readonly look: () => Look;
   /** Whether flag or environment ask to change nothing; a file says so for `run` and `gc` alone. Throws `ConfigError`. */
   readonly dryRun: boolean;
-  /** What this command line says over the defaults: no file and no variable of this machine. Throws `ConfigError`. */
+  /** What this command line says over the defaults, itself and in the files that it names; nothing else of this machine. Throws `ConfigError`. */
   readonly given: () => Config;
+  /** The same without any file. */
+  readonly flagsAlone: () => Config;
   /** Every command there is, for help, completion and the manual. */
   readonly commands: readonly CommandWords[];
 }

@@ -1,4 +1,5 @@
 /** From the command line to the exit code: everything of `main` that needs no process. */
+import type { AgentValues } from "../config/agent-layer.ts";
 import { type Environment, type FlagText } from "../config/arguments.ts";
 import type { Config } from "../config/config.ts";
 import { variablesOf } from "../config/field.ts";
@@ -14,6 +15,7 @@ import { versionAnswer } from "./commands/version.ts";
 import { exit, exitOf } from "./exit.ts";
 import { completions } from "./help/complete.ts";
 import { helpOn, rootHelp } from "./help/help.ts";
+import { agentValues } from "./read/agent-values.ts";
 
 export async function dispatch(
   argv: readonly string[],
@@ -37,8 +39,12 @@ export async function dispatch(
       case "nothing":
         world.stderr(rootHelp(commands, world.screen));
         return exit.usage;
-      case "run":
-        return await parsed.command.run(contextOf(world, env, parsed.flags), parsed.invocation);
+      case "run": {
+        const { command, invocation, flags } = parsed;
+        const look = (): Look => lookAt({ flags, env, reader: world.reader });
+        const agent = await agentValues(world, look(), { name: command.name, invocation });
+        return await command.run(contextOf(world, { env, flags, look, agent }), invocation);
+      }
     }
   } catch (thrown) {
     world.stderr(storyOf(thrown));
@@ -46,14 +52,21 @@ export async function dispatch(
   }
 }
 
-function contextOf(world: World, env: Environment, flags: readonly FlagText[]): CommandContext {
-  const look = (): Look => lookAt({ flags, env, reader: world.reader });
+interface Given {
+  readonly env: Environment;
+  readonly flags: readonly FlagText[];
+  readonly look: () => Look;
+  readonly agent: AgentValues | null;
+}
+
+function contextOf(world: World, { env, flags, look, agent }: Given): CommandContext {
   let loaded: Config | null = null;
   return {
     ...world,
     env,
     look,
     given: () => loadConfig({ flags, env: {}, reader: namedAlone(flags, world.reader) }),
+    flagsAlone: () => loadConfig({ flags: flags.filter(isSetting), env: {}, reader: noFiles }),
     commands,
     get dryRun(): boolean {
       const asked = flags.filter(({ name }) => name === "dryRun");
@@ -63,7 +76,7 @@ function contextOf(world: World, env: Environment, flags: readonly FlagText[]): 
     },
     get config(): Config {
       if (loaded !== null) return loaded;
-      loaded = look().load();
+      loaded = look().load({ agent });
       for (const warning of loaded.warnings) world.stderr(`crigc: warning: ${clean(warning)}\n`);
       return loaded;
     },
@@ -71,6 +84,9 @@ function contextOf(world: World, env: Environment, flags: readonly FlagText[]): 
 }
 
 const noFiles: ConfigReader = { file: () => null, names: () => null };
+
+/** Which files are read is no setting of what the files hold. */
+const isSetting = ({ name }: FlagText): boolean => name !== "config" && name !== "configDir";
 
 /** The files that the command line names, and none of those that count by themselves. */
 function namedAlone(flags: readonly FlagText[], reader: ConfigReader): ConfigReader {

@@ -80,7 +80,7 @@ export interface Tools {
   /** Whole or not at all. Throws `HostError` of kind `write`. */
   writeFile(path: string, text: string): void;
   /** The body of an answer of the running agent. Throws `HostError` of kind `http` where none answers. */
-  askAgent(config: Config, path: string): Promise<string>;
+  askAgent(config: Config, path: string, timeoutMs?: number): Promise<string>;
   machine(config: Config): Machine;
   /** What lies below a directory on its filesystem, as far as it can be seen in time; never rejects. */
   walkDirectories(

@@ -8,6 +8,7 @@ import { reasonOf } from "../host/files/errno.ts";
 import { stateFiles } from "../host/state/state-files.ts";
 import { ConfigError, StoreError } from "../model/errors.ts";
 import { instantFromMs } from "../model/time.ts";
+import type { Severity } from "../report/log/line.ts";
 import { createLog, type Log } from "../report/log/log.ts";
 import { terminalProgress } from "../report/table/progress.ts";
 import { clean, type Screen } from "../report/terminal.ts";
@@ -22,14 +23,17 @@ import { toolsOf } from "./tools.ts";
 
 export interface OpenersWorld extends Omit<AgentWorld, "logOf"> {
   readonly stderr: (text: string) => void;
+  /** What begins a line of the log on stderr. */
+  readonly logPrefix: (severity: Severity) => string;
   /** What stderr is: progress is drawn there. */
   readonly errorScreen: Screen;
 }
 
 export function openersOf(world: OpenersWorld): Openers {
   const now = () => instantFromMs(Date.now());
-  const logOf = (config: Config): Log =>
-    createLog({ ...config.logging, sink: (line) => world.stderr(`${line}\n`), now });
+  const sink = (line: string, severity: Severity): void =>
+    world.stderr(`${world.logPrefix(severity)}${line}\n`);
+  const logOf = (config: Config): Log => createLog({ ...config.logging, sink, now });
   // A command that looks into the state directory more than once hears the same of it each time.
   const said = new Set<string>();
   const notify = (message: string): void => {
@@ -52,9 +56,9 @@ export function openersOf(world: OpenersWorld): Openers {
         journalOf: (recorder) => {
           const log = createLog({
             ...config.logging,
-            sink: (line) => {
+            sink: (line, severity) => {
               progress.clear();
-              world.stderr(`${line}\n`);
+              sink(line, severity);
             },
             now,
           });

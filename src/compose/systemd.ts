@@ -1,6 +1,9 @@
 /** What systemd is told: that we are ready, what we are doing, and that we are alive. */
 
+import { fstatSync } from "node:fs";
+
 import { sendDatagram } from "../host/process/libc.ts";
+import type { Severity } from "../report/log/line.ts";
 
 export interface Systemd {
   ready(status: string): void;
@@ -42,4 +45,30 @@ function watchdogMs(
   const owner = environment["WATCHDOG_PID"] ?? "";
   if (!Number.isFinite(us) || us <= 0 || (owner !== "" && owner !== String(pid))) return null;
   return Math.max(100, us / 2000);
+}
+
+/** As syslog numbers them; the journal takes them off the line again. */
+const PRIORITIES: Readonly<Record<Severity, string>> = {
+  error: "<3>",
+  warning: "<4>",
+  info: "<6>",
+};
+
+/** What begins a line of the log, so that `journalctl -p warning` finds it: nothing unless the journal reads the file. */
+export function journalPrefix(
+  environment: Readonly<Record<string, string | undefined>>,
+  file: number,
+): (severity: Severity) => string {
+  const isRead = environment["JOURNAL_STREAM"] === identityOf(file);
+  return (severity) => (isRead ? PRIORITIES[severity] : "");
+}
+
+/** As systemd writes it: device and inode. A unit whose output was sent elsewhere has the variable all the same. */
+function identityOf(file: number): string {
+  try {
+    const { dev, ino } = fstatSync(file, { bigint: true });
+    return `${dev}:${ino}`;
+  } catch {
+    return "";
+  }
 }

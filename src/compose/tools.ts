@@ -56,8 +56,8 @@ export function toolsOf(world: ToolsWorld): Tools {
     setStamp,
     archivedImages,
     writeFile: writeAnswerFile,
-    askAgent: ({ paths }, path) =>
-      askAgent({ socketPath: join(paths.runDir, CONTROL_SOCKET), path, timeoutMs: ANSWER_MS }),
+    askAgent: ({ paths }, path, timeoutMs = ANSWER_MS) =>
+      askAgent({ socketPath: join(paths.runDir, CONTROL_SOCKET), path, timeoutMs }),
     machine: machineOf,
     walkDirectories,
   };

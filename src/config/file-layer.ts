@@ -40,7 +40,7 @@ export function fileLayer(file: FileEntries): Layer {
   return { settings, issues, warnings: [] };
 }
 
-function readEntry(name: FieldName, place: Place, value: unknown): Setting | ConfigIssue {
+export function readEntry(name: FieldName, place: Place, value: unknown): Setting | ConfigIssue {
   if (value === null) return { name, place, change: { kind: "reset" } };
   const { type } = fieldOf(name);
   // A drop-in takes a signal back by null, as a merge patch does.

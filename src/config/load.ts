@@ -2,6 +2,7 @@
 import { closeSync, openSync, readdirSync, readSync, statSync } from "node:fs";
 
 import { ConfigError, type ConfigIssue, messageOf } from "../model/errors.ts";
+import { agentNotes, type AgentValues, withAgent } from "./agent-layer.ts";
 import { type Environment, environmentLayer, flagLayer, type FlagText } from "./arguments.ts";
 import { besideKubelet, type KubeletOnNode } from "./beside-kubelet.ts";
 import { boundToProcess, type Running } from "./bound.ts";
@@ -23,6 +24,8 @@ export interface ConfigReader {
 }
 
 export interface ConfigInput extends Running {
+  /** Of a command beside a running agent: what that has in force, which only flags go over. */
+  readonly agent?: AgentValues | null;
   readonly flags: readonly FlagText[];
   readonly env: Environment;
   readonly reader: ConfigReader;
@@ -33,13 +36,16 @@ export const DEFAULT_DIRECTORY = "/etc/crigc/conf.d";
 
 /** Throws `ConfigError` with everything that is wrong, not only the first thing. */
 export function loadConfig(input: ConfigInput): Config {
-  const { given, file, directory } = placesOf(input);
+  const { environment, flags, file, directory } = placesOf(input);
   const base = readFile(input.reader, file);
   const dropIns = readDirectory(input.reader, directory);
-  const all = joined([base.layer, ...dropIns.map(({ layer }) => layer), given]);
+  const own = joined([base.layer, ...dropIns.map(({ layer }) => layer), environment]);
+  const weaker = input.agent == null ? own : (withAgent(own, input.agent) ?? own);
+  const all = joined([weaker, flags]);
   if (all.issues.length > 0) throw new ConfigError(all.issues);
 
-  const written = besideKubelet(merged(all.settings), input.reader.kubelet?.() ?? null);
+  const kubelet = weaker === own ? (input.reader.kubelet?.() ?? null) : null;
+  const written = besideKubelet(merged(all.settings), kubelet);
   const checked = validated(written);
   if (checked.issues.length > 0) throw new ConfigError(checked.issues);
   const { together, validated: inForce, waiting } = boundToProcess(checked, written, input);
@@ -48,24 +54,29 @@ export function loadConfig(input: ConfigInput): Config {
     validated: inForce,
     waiting,
     files: [base, ...dropIns].filter(({ present }) => present).map(({ path }) => path),
-    warnings: all.warnings,
+    warnings: [
+      ...all.warnings,
+      ...(input.agent == null || weaker === own ? [] : agentNotes(written, input.agent)),
+    ],
   });
 }
 
 interface Places {
-  /** What flags and environment say. */
-  readonly given: Layer;
+  readonly environment: Layer;
+  readonly flags: Layer;
   readonly file: Wanted;
   readonly directory: WantedDirectory;
 }
 
 /** Which file and which directory count: flags and variables name them. */
-export function placesOf({ flags, env }: Pick<ConfigInput, "flags" | "env">): Places {
-  const given = joined([environmentLayer(env), flagLayer(flags)]);
-  const naming = merged(given.settings);
+export function placesOf(input: Pick<ConfigInput, "flags" | "env">): Places {
+  const environment = environmentLayer(input.env);
+  const flags = flagLayer(input.flags);
+  const naming = merged([...environment.settings, ...flags.settings]);
   const { config: file, configDir: directory } = bareValues(naming);
   return {
-    given,
+    environment,
+    flags,
     file: {
       path: file ?? DEFAULT_FILE,
       kind: "file",

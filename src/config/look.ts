@@ -1,5 +1,4 @@
 /** One look at the configuration files: what they hold is read once, can be compared with another look, and is loaded as it was compared. */
-import type { Running } from "./bound.ts";
 import type { Config } from "./config.ts";
 import { type ConfigInput, type ConfigReader, isDropIn, loadConfig, placesOf } from "./load.ts";
 
@@ -9,7 +8,7 @@ export interface Look {
   /** What a file held; `null`: it did not exist, or could not be read. */
   readonly text: (path: string) => string | null;
   /** Throws `ConfigError`. */
-  readonly load: (about?: Running) => Config;
+  readonly load: (about?: Pick<ConfigInput, "running" | "connected" | "agent">) => Config;
 }
 
 export function lookAt(input: Pick<ConfigInput, "flags" | "env" | "reader">): Look {

@@ -4,7 +4,7 @@ import { dashed, type FieldValue } from "./field.ts";
 import { type FieldName, fieldOf } from "./fields.ts";
 
 /** From the weakest to the strongest. */
-export type SourceKind = "default" | "file" | "drop-in" | "environment" | "flag";
+export type SourceKind = "default" | "file" | "drop-in" | "environment" | "agent" | "flag";
 
 export interface Place {
   readonly kind: Exclude<SourceKind, "default">;
@@ -54,6 +54,7 @@ export function valueIssue(about: {
     file: `${about.name}: ${about.message} (flag ${flag})`,
     "drop-in": `${about.name}: ${about.message} (flag ${flag})`,
     environment: `${about.message} (${about.name}, flag ${flag})`,
+    agent: `${about.name}: ${about.message} (flag ${flag})`,
     flag: `${about.message} (${about.name})`,
   }[about.place.kind];
   return { source: about.place.at, text: about.text, message };

@@ -3,6 +3,7 @@
 import type { Command, World } from "../../src/cli/command.ts";
 import { dispatch } from "../../src/cli/dispatch.ts";
 import type { Environment } from "../../src/config/arguments.ts";
+import { HostError } from "../../src/model/errors.ts";
 import { plainScreen, type Screen } from "../../src/report/terminal.ts";
 import { readerOf } from "../config/loading.ts";
 
@@ -31,11 +32,16 @@ export async function crigc(argv: readonly string[], around: Around = {}): Promi
     build: { version: "1.2.3", commit: "abcdef0" },
     reader: readerOf(around.files ?? {}),
     // A command that opens what its test does not give fails loudly.
-    open: (around.open ?? {}) as World["open"],
+    open: { askAgent: noAgent, ...around.open } as World["open"],
   };
   const code = await dispatch(argv, around.env ?? {}, world);
   return { code, stdout, stderr };
 }
+
+const noAgent = async (): Promise<never> => {
+  const cause = Object.assign(new Error("no such socket"), { code: "ENOENT" });
+  throw new HostError("http", "no agent runs here", { cause });
+};
 
 /** Commands that stand for every shape there is. */
 export const exampleCommands: readonly Command[] = [

@@ -31,6 +31,7 @@ async function opened(flags: readonly FlagText[] = []): Promise<Opened> {
       program: [process.execPath, join(import.meta.dir, "../../src/main.ts")],
     },
     systemd: systemdOf({}, 1),
+    logPrefix: () => "",
     stderr: (text) => void (stderr += text),
     errorScreen: plainScreen,
     onHangup: () => () => undefined,

@@ -39,6 +39,6 @@ function configToAsk(context: CommandContext): Config {
     if (!(thrown instanceof ConfigError)) throw thrown;
     const what = clean(thrown.message.replaceAll("\n", "; "));
     context.stderr(`crigc: invalid configuration; asking the agent anyway: ${what}\n`);
-    return context.given();
+    return context.flagsAlone();
   }
 }

@@ -15,7 +15,7 @@ export interface LogOptions {
   readonly format: LogFormat;
   readonly verbosity: number;
   /** Takes one line without its newline; usually standard error. */
-  readonly sink: (line: string) => void;
+  readonly sink: (line: string, severity: Severity) => void;
   readonly now: () => Instant;
   /** How long an identical failure is only counted; default 10 min. */
   readonly foldWindow?: Duration;
@@ -52,7 +52,8 @@ interface Shared extends LogOptions {
 }
 
 function spokenBy(component: string, shared: Shared): Log {
-  const write = (entry: LogEntry): void => shared.sink(logLine(entry, shared.format));
+  const write = (entry: LogEntry): void =>
+    shared.sink(logLine(entry, shared.format), entry.severity);
   const writeFolded = (folded: readonly Folded<LogEntry>[]): void => {
     for (const it of folded) write(withCount(it));
   };

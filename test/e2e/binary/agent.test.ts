@@ -127,6 +127,38 @@ describe("a configuration file that changes under a running agent", () => {
   });
 });
 
+describe("a command beside a running agent", () => {
+  const thresholds = ["--image-gc-high-threshold=97", "--image-gc-low-threshold=91"];
+
+  test("speaks of what the agent has in force, until a flag says otherwise", async () => {
+    await using it = await startNode({ node: { images: images(2) } });
+    await using agent = it.start("run", ...thresholds);
+    await firstPass(it);
+    const high = "imageGCHighThresholdPercent";
+    expect((await it.json(["config"])).values[high]).toMatchObject({ value: 97, source: "agent" });
+    const own = await it.crigc("config", "--image-gc-high-threshold=95");
+    expect(own.stderr).toContain(
+      "--image-gc-high-threshold 95 differs from the running agent, which has 97",
+    );
+    expect(agent.exitCode()).toBeNull();
+  });
+
+  test("does not hang with an agent that hangs", async () => {
+    await using it = await startNode({ node: { images: images(2) } });
+    await using agent = it.start("run", ...thresholds);
+    await firstPass(it);
+    process.kill(agent.pid, "SIGSTOP");
+    try {
+      const { tookMs, stdout, stderr } = await it.crigc("config", "-o", "json");
+      expect(tookMs).toBeLessThan(5_000);
+      expect(stderr).toContain("no answer within 2000 ms");
+      expect(JSON.parse(stdout).values.imageGCHighThresholdPercent.value).toBe(85);
+    } finally {
+      process.kill(agent.pid, "SIGCONT");
+    }
+  });
+});
+
 describe("a socket that is mended in the configuration file", () => {
   const away = "unix:///nowhere/cri.sock";
   /** An agent whose socket comes from the file alone. */

@@ -1,0 +1,88 @@
+/** What the running agent has in force, so that a command beside it speaks of the same thresholds and directories. */
+
+import type { AgentValues } from "../../config/agent-layer.ts";
+import type { Config } from "../../config/config.ts";
+import type { Look } from "../../config/look.ts";
+import { codeOf } from "../../host/errno.ts";
+import { ConfigError, HostError } from "../../model/errors.ts";
+import { clean } from "../../report/terminal.ts";
+import { has, type Invocation, type World } from "../command.ts";
+
+/** A healthy agent answers within milliseconds. */
+const ANSWER_MS = 2_000;
+
+/** They run an agent, or concern another machine or none. */
+const WITHOUT_AGENT: readonly string[] = [
+  "run",
+  "status",
+  "install",
+  "uninstall",
+  "help",
+  "completion",
+  "version",
+];
+
+/** `null`: none runs here, or it cannot be asked, which is noted unless nothing listens. */
+export async function agentValues(
+  world: Pick<World, "open" | "stderr">,
+  look: Look,
+  command: { readonly name: string; readonly invocation: Invocation },
+): Promise<AgentValues | null> {
+  const { name, invocation } = command;
+  if (
+    WITHOUT_AGENT.includes(name) ||
+    name.startsWith("print ") ||
+    ["snapshot", "check"].some((it) => has(invocation, it))
+  )
+    return null;
+  const own = loaded(look);
+  if (own === null) return null;
+  try {
+    const answer = await world.open.askAgent(own, "/status", ANSWER_MS);
+    const values = valuesIn(JSON.parse(answer));
+    return values === null || isOfAnotherRuntime(own, values) ? null : values;
+  } catch (thrown) {
+    if (!(thrown instanceof HostError) && !(thrown instanceof SyntaxError)) throw thrown;
+    const why =
+      thrown instanceof HostError ? thrown.message : "the running agent's answer is not JSON";
+    if (!SILENT.includes(codeOf(thrown.cause)))
+      world.stderr(`crigc: note: ${clean(why)}; using the configuration of this command\n`);
+    return null;
+  }
+}
+
+/** Nothing listens there, or we are not allowed to know. */
+const SILENT: readonly string[] = ["ENOENT", "ECONNREFUSED", "FailedToOpenSocket", "EACCES"];
+
+/** `null`: what is written is wrong, which the command will say. */
+function loaded(look: Look): Config | null {
+  try {
+    return look.load();
+  } catch (thrown) {
+    if (thrown instanceof ConfigError) return null;
+    throw thrown;
+  }
+}
+
+function valuesIn(status: unknown): AgentValues | null {
+  if (typeof status !== "object" || status === null || !("values" in status)) return null;
+  const { values } = status;
+  if (typeof values !== "object" || values === null) return null;
+  const isValue = (it: unknown): boolean =>
+    typeof it === "object" &&
+    it !== null &&
+    "value" in it &&
+    "source" in it &&
+    typeof it.source === "string";
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- each value was looked at
+  return Object.values(values).every(isValue) ? (values as AgentValues) : null;
+}
+
+/** Who names another socket than the agent's does not ask about the agent's node. */
+function isOfAnotherRuntime(
+  { endpoints }: Config,
+  { containerRuntimeEndpoint }: AgentValues,
+): boolean {
+  const theirs = containerRuntimeEndpoint?.value ?? null;
+  return endpoints.runtime !== null && theirs !== null && endpoints.runtime !== theirs;
+}

@@ -1,0 +1,129 @@
+// What a command beside a running agent takes from it.
+
+import { expect, test } from "bun:test";
+
+import type { Openers } from "../../../src/cli/openers.ts";
+import { HostError } from "../../../src/model/errors.ts";
+import { FILE, ours } from "../../config/loading.ts";
+import { crigc } from "../world.ts";
+
+const status = {
+  values: {
+    imageGCHighThresholdPercent: { value: 80, source: "flag" },
+    imageGCLowThresholdPercent: { value: 72, source: "flag" },
+    imageMinimumGCAge: { value: "2m", source: "default" },
+    imageStoreBudget: { value: "20Gi", source: "file" },
+    evictionHard: { value: { "imagefs.available": "20%" }, source: "kubelet" },
+    keep: { value: ["app/**"], source: "drop-in" },
+    maxImages: { value: null, source: "file" },
+    dryRun: { value: true, source: "flag" },
+    "logging.verbosity": { value: 5, source: "flag" },
+    aFieldOfTomorrow: { value: 1, source: "flag" },
+  },
+};
+const answering = (text: string): Pick<Openers, "askAgent"> => ({ askAgent: async () => text });
+
+async function config(
+  flags: readonly string[] = [],
+  around: { readonly open?: Partial<Openers>; readonly file?: string } = {},
+) {
+  const ran = await crigc(["config", "-o", "json", ...flags], {
+    open: { ...answering(JSON.stringify(status)), ...around.open },
+    files: { [FILE]: ours(around.file ?? "maxImages: 7\nimageMinimumGCAge: 1h\n") },
+  });
+  expect(ran.code).toBe(0);
+  const { values } = JSON.parse(ran.stdout);
+  return { values, stderr: ran.stderr };
+}
+
+test("the running agent's values replace those of files, and name the agent as their source", async () => {
+  const { values, stderr } = await config();
+  expect(values).toMatchObject({
+    imageGCHighThresholdPercent: { value: 80, source: "agent", from: ["running agent (its flag)"] },
+    imageStoreBudget: { value: "20Gi", source: "agent" },
+    evictionHard: { value: { "imagefs.available": "20%" }, source: "agent" },
+    keep: { value: ["app/**"], source: "agent" },
+    maxImages: { value: null, source: "agent" },
+    imageMinimumGCAge: { value: "2m", source: "default" },
+  });
+  expect(stderr).toBe("");
+});
+
+test("what belongs to the agent's process alone stays with it", async () => {
+  const { values } = await config();
+  expect(values.dryRun).toMatchObject({ value: false, source: "default" });
+  expect(values["logging.verbosity"]).toMatchObject({ value: 2, source: "default" });
+});
+
+test("a flag wins over the running agent, with a note where the two differ", async () => {
+  const { values, stderr } = await config([
+    "--image-gc-high-threshold=75",
+    "--image-gc-low-threshold=72",
+    "--keep=db",
+  ]);
+  expect(values).toMatchObject({
+    imageGCHighThresholdPercent: { value: 75, source: "flag" },
+    keep: { value: ["app/**", "db"] },
+  });
+  expect(stderr).toContain(
+    "--image-gc-high-threshold 75 differs from the running agent, which has 80",
+  );
+  expect(stderr).not.toContain("--image-gc-low-threshold");
+});
+
+test("without an agent the command's own configuration counts, without a word", async () => {
+  const { code, stdout, stderr } = await crigc(["config", "-o", "json"], {
+    files: { [FILE]: ours("maxImages: 7\n") },
+  });
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  expect(JSON.parse(stdout).values.maxImages).toMatchObject({ value: 7, source: "file" });
+});
+
+test.each<readonly [string, Partial<Openers>, string]>([
+  [
+    "that does not answer in time",
+    {
+      askAgent: async () => {
+        throw new HostError("http", "asking the agent failed: no answer within 2000 ms");
+      },
+    },
+    "no answer within 2000 ms",
+  ],
+  ["whose answer is not JSON", answering("<html>"), "not JSON"],
+])("an agent %s is noted, and the command's own configuration counts", async (_, open, words) => {
+  const { values, stderr } = await config([], { open });
+  expect(values.maxImages).toMatchObject({ value: 7, source: "file" });
+  expect(stderr).toContain(words);
+});
+
+test("an agent of another runtime than the one that is named is not taken", async () => {
+  const theirs = {
+    values: {
+      ...status.values,
+      containerRuntimeEndpoint: { value: "unix:///run/a.sock", source: "flag" },
+    },
+  };
+  const { values } = await config(["--container-runtime-endpoint=/run/b.sock"], {
+    open: answering(JSON.stringify(theirs)),
+  });
+  expect(values.imageGCHighThresholdPercent).toMatchObject({ value: 85, source: "default" });
+});
+
+test("a broken file is refused beside a running agent too", async () => {
+  const { code, stderr } = await crigc(["config"], {
+    open: answering(JSON.stringify(status)),
+    files: { [FILE]: ours("maxImages: lots\n") },
+  });
+  expect(code).toBe(2);
+  expect(stderr).toContain("maxImages");
+});
+
+test.each(["print config", `config --check=${FILE}`])("%s asks no agent", async (line) => {
+  const open = {
+    askAgent: async (): Promise<never> => {
+      throw new Error("it was asked");
+    },
+  };
+  const ran = await crigc(line.split(" "), { open, files: { [FILE]: ours("") } });
+  expect(ran.code).toBe(0);
+});
