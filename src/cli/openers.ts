@@ -126,6 +126,12 @@ export interface Machine {
   /** The configured socket, or every well-known one that is there, each real one once. */
   sockets(): Promise<readonly SocketFact[]>;
   directory(path: string): DirectoryFact;
+  /** Of the filesystem that a path is on, or will be, as `Filesystem` has it; `null`: it cannot be told. */
+  device(path: string): Promise<string | null>;
+  /** Why a file cannot be run; `null`: it can. */
+  executableFault(path: string): string | null;
+  /** Why no one can listen on `HOST:PORT`; `null`: it is free. */
+  addressFault(address: string): Promise<string | null>;
   kubelet(): KubeletFact;
 }
 

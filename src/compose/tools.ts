@@ -11,12 +11,14 @@ import { probeEndpoint } from "../cri/discover.ts";
 import { parseEndpoint, wellKnownSockets } from "../cri/endpoint.ts";
 import { archivedImages } from "../host/archive/archived-images.ts";
 import { directoryFact } from "../host/disk/directory-fact.ts";
+import { deviceOf } from "../host/disk/disk.ts";
 import { walkDirectories } from "../host/disk/largest-directories.ts";
 import { writeAnswerFile } from "../host/files/answer-file.ts";
 import { codeOf, reasonOf } from "../host/files/errno.ts";
 import { writeWholeFile } from "../host/files/whole-file.ts";
 import { readKubelet } from "../host/kubelet/settings.ts";
 import { kubeletSigns } from "../host/kubelet/sign.ts";
+import { addressFault, executableFault } from "../host/process/reachable.ts";
 import { readHold, releaseHold, writeHold } from "../host/state/hold.ts";
 import { stateFiles } from "../host/state/state-files.ts";
 import { readClocks } from "../host/time/clock.ts";
@@ -114,6 +116,9 @@ function machineOf(config: Config): Machine {
     bootId: () => readClocks().bootId,
     sockets: () => socketFacts(config.endpoints.runtime),
     directory: directoryFact,
+    device: (path) => deviceOf(path).catch(() => null),
+    executableFault,
+    addressFault,
     kubelet: () => kubeletFact(config.paths.rootDir),
   };
 }

@@ -34,7 +34,7 @@ describe("the configuration template", () => {
   });
 
   test("an endpoint that is looked for is not shown as switched off", () => {
-    expect(template).toContain('#containerRuntimeEndpoint: "" # the one socket that answers\n');
+    expect(template).toContain('#containerRuntimeEndpoint: "" # the only socket that answers\n');
     expect(template).toContain('#maxImages: "off"\n');
   });
 

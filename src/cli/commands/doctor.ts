@@ -16,6 +16,7 @@ import { failed, ok, skipped, warning } from "../checks/check.ts";
 import { keepCheckOf } from "../checks/keep.ts";
 import { kubeletChecks } from "../checks/kubelet.ts";
 import { clockCheck, directoryCheck, ledgerCheck, userCheck } from "../checks/machine.ts";
+import { namedChecks } from "../checks/named.ts";
 import { nodeChecks } from "../checks/node.ts";
 import { socketCheck } from "../checks/sockets.ts";
 import type { Command, CommandContext } from "../command.ts";
@@ -47,6 +48,7 @@ async function examine(context: CommandContext): Promise<readonly DoctorCheck[]>
   const socket = socketCheck(sockets, config.config.endpoints.runtime);
   const looked = socket.result === "ok" ? await look(context, config.config) : null;
   const node = looked !== null && "prepared" in looked ? looked.prepared : null;
+  const agent = await agentStatus(context, config.config);
   return [
     config.check,
     userCheck(context.open.userId),
@@ -63,7 +65,13 @@ async function examine(context: CommandContext): Promise<readonly DoctorCheck[]>
       imageFilesystem:
         node?.snapshot.filesystems.find(({ roles }) => roles.includes("imagefs")) ?? null,
     }),
-    agentCheck(await agentStatus(context, config.config), context.build.version),
+    ...(await namedChecks({
+      config: config.config,
+      machine,
+      filesystems: node?.snapshot.filesystems ?? [],
+      hasAgent: agent.kind === "answered",
+    })),
+    agentCheck(agent, context.build.version),
   ];
 }
 

@@ -3,7 +3,7 @@
 import type { AgentValues } from "../../config/agent-layer.ts";
 import type { Config } from "../../config/config.ts";
 import type { Look } from "../../config/look.ts";
-import { codeOf } from "../../host/errno.ts";
+import { codeOf } from "../../host/files/errno.ts";
 import { ConfigError, HostError } from "../../model/errors.ts";
 import { clean } from "../../report/terminal.ts";
 import { has, type Invocation, type World } from "../command.ts";

@@ -2,6 +2,7 @@
 
 import { constants } from "node:fs";
 import { open, readFile, stat, statfs } from "node:fs/promises";
+import { dirname } from "node:path";
 
 import { HostError } from "../../model/errors.ts";
 import type { DiskReader, DiskReading, ReportedFilesystems } from "../../model/ports.ts";
@@ -112,6 +113,14 @@ async function placeOf(path: string): Promise<Place> {
 const openPathOnly = 0o10000000 | constants.O_RDONLY;
 
 /** The mount under which a path is seen, by the kernel's own word for it: no guessing from prefixes of paths. */
+/** The device of the filesystem that a path is on, or would be once it exists. Throws where it cannot be told. */
+export async function deviceOf(path: string): Promise<string> {
+  for (let at = path; ; at = dirname(at)) {
+    const found = await stat(at).catch(() => null);
+    if (found !== null || at === dirname(at)) return (await mountOf(at)).device;
+  }
+}
+
 async function mountOf(path: string): Promise<{ device: string; mountpoint: string }> {
   const handle = await open(path, openPathOnly);
   try {

@@ -1,0 +1,32 @@
+// Whether what the configuration names can be used: an executable that is to be run, an address that is to be listened on.
+
+import { accessSync, constants, statSync } from "node:fs";
+import { createServer } from "node:net";
+
+import { codeOf, reasonOf } from "../files/errno.ts";
+
+/** `null`: it can be run. */
+export function executableFault(path: string): string | null {
+  try {
+    if (!statSync(path).isFile()) return "it is not a regular file";
+    accessSync(path, constants.X_OK);
+    return null;
+  } catch (error) {
+    return codeOf(error) === "EACCES" ? "it is not executable" : reasonOf(error);
+  }
+}
+
+/** `HOST:PORT`, listened on for a moment; `null`: it is free. */
+export function addressFault(address: string): Promise<string | null> {
+  const at = address.lastIndexOf(":");
+  const host = address.slice(0, at).replace(/^\[(.*)\]$/, "$1");
+  const server = createServer();
+  return new Promise((resolve) => {
+    server.once("error", (error) =>
+      resolve(codeOf(error) === "EADDRINUSE" ? "it is in use" : reasonOf(error)),
+    );
+    server.listen({ port: Number(address.slice(at + 1)), ...(host === "" ? {} : { host }) }, () =>
+      server.close(() => resolve(null)),
+    );
+  });
+}
