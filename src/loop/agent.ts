@@ -3,11 +3,11 @@
 import { messageOf, RuntimeError } from "../model/errors.ts";
 import type { Pass } from "../model/pass.ts";
 import { type Instant, instantFromMs, instantToMs } from "../model/time.ts";
+import { NoGainDevices } from "../policy/no-gain.ts";
 import { noPressure, type PressureState, type PressureVerdict } from "../policy/pressure.ts";
 import { collectsImages } from "../policy/targets.ts";
 import { type AgentState, type LoopName, type LoopState, ofEachLoop } from "./agent-state.ts";
 import { Announcer } from "./announcer.ts";
-import { Barren } from "./barren.ts";
 import { detect } from "./detect.ts";
 import { FailureRule } from "./failure-rule.ts";
 import { forgetGone, largestFirst } from "./image-cache.ts";
@@ -37,7 +37,7 @@ export interface AgentOptions {
 export class Agent {
   readonly #options: AgentOptions;
   readonly #mutex = new Mutex();
-  readonly #barren = new Barren();
+  readonly #noGain = new NoGainDevices();
   readonly #measurements: Measurements;
   readonly #announcer: Announcer;
   readonly #rules: Readonly<Record<LoopName, FailureRule>> = ofEachLoop(() => new FailureRule());
@@ -198,7 +198,7 @@ export class Agent {
       this.#yield.abort();
       this.#yield = new AbortController();
     }
-    const common = { now, random, announcer: this.#announcer, barren: this.#barren };
+    const common = { now, random, announcer: this.#announcer, noGain: this.#noGain };
     const ended = await this.#inTurn(request.kind, async (engine) => {
       // Asked to stop while another pass ran: this one does not begin.
       if (signal.aborted) return null;

@@ -60,7 +60,7 @@ export function freshLists(looking: Looking): (signal: AbortSignal) => Promise<F
 }
 
 const slowWords = (tookNs: bigint): string =>
-  `listing the node takes ${(Number(tookNs) / 1e9).toFixed(1)} s, so removals in this pass rely on lists up to a second older than that; a container that starts meanwhile is seen only in the next list`;
+  `Listing the node takes ${(Number(tookNs) / 1e9).toFixed(1)} s, so removals in this pass rely on lists up to a second older than that; a container that starts meanwhile is seen only in the next list`;
 
 class Lists {
   readonly #looking: Looking;

@@ -10,9 +10,9 @@ import type { ImageCandidate, ImageTarget, Plan, Purpose } from "../model/plan.t
 import { type Duration, duration, type Instant, toMs } from "../model/time.ts";
 import { POD_START_WAIT, podPause, waitsForPods } from "../policy/blocks.ts";
 import type { Parts } from "../policy/decide.ts";
+import type { NoGainDevices } from "../policy/no-gain.ts";
 import { remainingPurpose } from "../policy/selection.ts";
 import type { Announcer } from "./announcer.ts";
-import type { Barren } from "./barren.ts";
 import { seenOf } from "./detect.ts";
 import { dryContainers, dryImages } from "./dry-run.ts";
 import { executeContainerPlan, executeImagePlan } from "./execute-plan.ts";
@@ -34,7 +34,7 @@ export interface PassRequest {
   readonly random: () => number;
   readonly announcer: Announcer;
   /** What earlier passes learned of disks on which removals gain nothing; none without an agent. */
-  readonly barren?: Barren;
+  readonly noGain?: NoGainDevices;
   /** Of a pass under pressure: what would end it as the disks are now; none ends the pass. */
   readonly retarget?: () => Promise<readonly ImageTarget[]>;
   /** Told before each image removal, for progress on a terminal. */
@@ -186,7 +186,7 @@ class Running {
     );
     this.#images = outcome;
     const { images } = prepared.plan;
-    if (images !== null) this.#request.barren?.note(images, outcome, prepared.snapshot.filesystems);
+    if (images !== null) this.#request.noGain?.note(images, outcome, prepared.snapshot.filesystems);
   }
 
   /**
@@ -217,7 +217,7 @@ class Running {
     pressureTargets: readonly ImageTarget[],
     purpose: Purpose = this.#request.purpose,
   ): Promise<Prepared> {
-    const { dryRun, barren } = this.#request;
+    const { dryRun, noGain } = this.#request;
     for (;;) {
       const prepared = await prepare(
         this.#engine,
@@ -225,7 +225,7 @@ class Running {
           purpose,
           parts,
           pressureTargets,
-          barren: (filesystems) => barren?.among(filesystems) ?? new Set(),
+          noGainDevices: (filesystems) => noGain?.among(filesystems) ?? new Set(),
           waitedForPods: this.#waitedForPods,
           countsForPods: parts.containers !== "none",
           remembers: !dryRun,

@@ -15,7 +15,7 @@ export interface PrepareRequest {
   readonly parts: Parts;
   readonly pressureTargets: readonly ImageTarget[];
   /** Which of these are filesystems on which removals lately gained nothing. */
-  readonly barren?: (filesystems: readonly Filesystem[]) => ReadonlySet<string>;
+  readonly noGainDevices?: (filesystems: readonly Filesystem[]) => ReadonlySet<string>;
   readonly waitedForPods: Duration;
   /** Whether this observation counts as a pass in what is remembered of pods. */
   readonly countsForPods: boolean;
@@ -56,7 +56,9 @@ export async function prepare(
     hold: engine.hold(),
     startedAt: engine.startedAt,
     pressureTargets: request.pressureTargets,
-    ...(request.barren === undefined ? {} : { barren: request.barren(snapshot.filesystems) }),
+    ...(request.noGainDevices === undefined
+      ? {}
+      : { noGainDevices: request.noGainDevices(snapshot.filesystems) }),
     waitedForPods: request.waitedForPods,
   };
   const plan = await steps.run("decide", () => decide(decided));

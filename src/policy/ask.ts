@@ -15,7 +15,7 @@ export interface Ask {
   readonly purpose: Purpose;
   readonly pressureTargets: readonly ImageTarget[];
   /** Devices on which removals lately gained nothing. */
-  readonly barren?: ReadonlySet<string>;
+  readonly noGainDevices?: ReadonlySet<string>;
 }
 
 export interface Asked {
@@ -105,8 +105,8 @@ function judgeTarget(ask: Ask, { images, usage }: Judgement, target: ImageTarget
     target.kind === "available-bytes"
       ? futilityOf(target, filesystem, facts)
       : inodeFutilityOf(target, filesystem, facts);
-  const barren = ask.barren?.has(target.device) === true;
-  return { target, futility: barren ? barrenFutility(target, filesystem, facts) : judged };
+  const gainsNothing = ask.noGainDevices?.has(target.device) === true;
+  return { target, futility: gainsNothing ? noGainFutility(target, filesystem, facts) : judged };
 }
 
 /**
@@ -123,7 +123,7 @@ function hopelessDevices(purpose: Purpose, wanted: readonly JudgedTarget[]): Rea
 }
 
 /** Removals gained nothing there, and the disk has not changed since: nothing is what they can bring. */
-function barrenFutility(
+function noGainFutility(
   target: SpaceTarget | InodeTarget,
   filesystem: Filesystem,
   facts: FutilityFacts,

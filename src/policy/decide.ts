@@ -35,7 +35,7 @@ export interface Decide {
   /** Of a pass under pressure: what would end it. */
   readonly pressureTargets: readonly ImageTarget[];
   /** Devices on which removals lately gained nothing; none are known without an agent. */
-  readonly barren?: ReadonlySet<string>;
+  readonly noGainDevices?: ReadonlySet<string>;
   /** How long the pass has waited for starting pods already. */
   readonly waitedForPods: Duration;
 }
@@ -57,7 +57,7 @@ export function decide(input: Decide): Plan {
         purpose: input.purpose,
         selection: selectionOf(input.purpose),
         pressureTargets: input.pressureTargets,
-        ...(input.barren === undefined ? {} : { barren: input.barren }),
+        ...(input.noGainDevices === undefined ? {} : { noGainDevices: input.noGainDevices }),
         startedAt: input.startedAt,
         removedBefore: containers === null ? 0 : removals(containers),
       })

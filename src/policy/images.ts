@@ -26,7 +26,7 @@ export interface DecideImages extends JudgeImages {
   /** Of a pass under pressure: what would end it. Empty otherwise. */
   readonly pressureTargets: readonly ImageTarget[];
   /** Devices on which removals lately gained nothing. */
-  readonly barren?: ReadonlySet<string>;
+  readonly noGainDevices?: ReadonlySet<string>;
   /** When the agent started; `null`: one pass without an agent. */
   readonly startedAt: Instant | null;
   /** Containers, sandboxes and log directories that the same plan removes first; none by default. */

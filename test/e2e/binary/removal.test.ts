@@ -36,7 +36,7 @@ test("where a list takes three seconds, images are removed all the same, and the
   const { stdout, stderr } = await it.crigc("gc", "--images", "--all-unused", "-o", "json");
   expect(JSON.parse(stdout).images).toMatchObject({ end: "candidates-exhausted", error: null });
   expect(removedNames(it)).toHaveLength(3);
-  expect(stderr).toContain("listing the node takes 3.0 s");
+  expect(stderr).toMatch(/Listing the node takes \d+\.\d s/);
 }, 30_000);
 
 describe("an OCI artifact, whose removal by ID does nothing,", () => {

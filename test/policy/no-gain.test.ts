@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 
-import { Barren } from "../../src/loop/barren.ts";
 import type { ImageEnd, ImageOutcome } from "../../src/model/outcome.ts";
+import { NoGainDevices } from "../../src/policy/no-gain.ts";
 import { aFilesystem, anImagePlan, GIB, spaceTarget } from "../support/build/values.ts";
 
 const ended = (end: ImageEnd): ImageOutcome => ({
@@ -20,17 +20,17 @@ const ended = (end: ImageEnd): ImageOutcome => ({
 const full = [aFilesystem({ availableBytes: 5n * GIB })];
 const plan = anImagePlan([], { targets: [spaceTarget(20n * GIB, 15n * GIB)] });
 
-function barrenAfter(end: ImageEnd): Barren {
-  const barren = new Barren();
-  barren.note(plan, ended(end), full);
-  return barren;
+function devicesAfter(end: ImageEnd): NoGainDevices {
+  const devices = new NoGainDevices();
+  devices.note(plan, ended(end), full);
+  return devices;
 }
 
 describe("a filesystem on which removals gained nothing", () => {
   test("is left alone for as long as it stays as it is", () => {
-    const barren = barrenAfter("no-gain");
-    expect([...barren.among(full)]).toEqual(["8:1"]);
-    expect([...barren.among([aFilesystem({ availableBytes: 6n * GIB })])]).toEqual(["8:1"]);
+    const devices = devicesAfter("no-gain");
+    expect([...devices.among(full)]).toEqual(["8:1"]);
+    expect([...devices.among([aFilesystem({ availableBytes: 6n * GIB })])]).toEqual(["8:1"]);
   });
 
   test.each([
@@ -39,13 +39,13 @@ describe("a filesystem on which removals gained nothing", () => {
     ["larger", { availableBytes: 5n * GIB, capacityBytes: 200n * GIB }],
     ["poorer in inodes", { availableBytes: 5n * GIB, inodesFree: 100_000n }],
   ])("is tried again when it is %s", (_, change) => {
-    const barren = barrenAfter("no-gain");
-    expect([...barren.among([aFilesystem(change)])]).toEqual([]);
-    expect([...barren.among(full)]).toEqual([]);
+    const devices = devicesAfter("no-gain");
+    expect([...devices.among([aFilesystem(change)])]).toEqual([]);
+    expect([...devices.among(full)]).toEqual([]);
   });
 
   test("no other end says so", () => {
     const ends: readonly ImageEnd[] = ["candidates-exhausted", "target-reached", "futile"];
-    for (const end of ends) expect([...barrenAfter(end).among(full)]).toEqual([]);
+    for (const end of ends) expect([...devicesAfter(end).among(full)]).toEqual([]);
   });
 });

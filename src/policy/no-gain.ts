@@ -3,10 +3,10 @@
 import type { ImageOutcome } from "../model/outcome.ts";
 import type { ImagePlan } from "../model/plan.ts";
 import type { Filesystem } from "../model/snapshot.ts";
-import { apart } from "../policy/futility.ts";
+import { apart } from "./futility.ts";
 
 /** Without it each pass would take three more images in vain, every ten seconds under pressure. */
-export class Barren {
+export class NoGainDevices {
   readonly #disks = new Map<string, Filesystem>();
 
   /** Devices that are still as they were when nothing was gained there. */
