@@ -108,7 +108,7 @@ describe("gc", () => {
     const words = ["--max-images=1", "--max-removals-per-pass=2"];
     const first = await it.crigc("gc", ...words);
     expect(it.removedImages()).toHaveLength(2);
-    expect(first.stdout).toContain("limit of removals");
+    expect(first.stdout).toContain("maximum removals per pass reached");
     await it.crigc("gc", ...words);
     expect(idsOf(it)).toEqual([imageIdOf("e")]);
   });
