@@ -178,6 +178,7 @@ export class StatusServer {
       bootGrace: status.bootGrace,
       podSource: status.podSource,
       ledgerOnDisk: status.ledgerError === null,
+      regrets: status.regrets,
       configurationInForce: status.configurationError === null,
     });
     this.#metrics.setProcess(processFigures());
@@ -225,6 +226,7 @@ export class StatusServer {
           ? null
           : { count: state.images.length, sizeBytes },
       deadContainers: seen?.deadContainers ?? null,
+      regrets: attached?.recorder?.regrets() ?? null,
       events: this.#events,
       values: valuesOf(config()),
     };

@@ -7,6 +7,7 @@ import type { ContainerOutcome, ImageEnd } from "../model/outcome.ts";
 import type { PassKind, Step } from "../model/pass.ts";
 import type { Purpose } from "../model/plan.ts";
 import type { ImageTrigger, Subject } from "../model/reason.ts";
+import type { Regret } from "../model/regret.ts";
 import type { FilesystemRole } from "../model/snapshot.ts";
 import type { Duration, Instant } from "../model/time.ts";
 import {
@@ -91,7 +92,8 @@ export type HistoryRecord =
   | { readonly kind: "pass"; readonly row: PassRow }
   | { readonly kind: "removal"; readonly row: Removal }
   | { readonly kind: "event"; readonly row: Event }
-  | { readonly kind: "sample"; readonly row: DiskSample };
+  | { readonly kind: "sample"; readonly row: DiskSample }
+  | { readonly kind: "regret"; readonly row: Regret };
 
 const step = record<Step>({
   name: word(),
@@ -137,6 +139,19 @@ export const removalCodec = record<Removal>({
   settled: nullable(word<NonNullable<Removal["settled"]>>()),
   at: time,
   took: nullable(durationNs),
+});
+
+export const regretCodec = record<Regret>({
+  passId: branded(passId),
+  subject: text,
+  names: texts,
+  removedAt: time,
+  at: time,
+  returnedAs: text,
+  sizeBytes: bytes,
+  trigger: word(),
+  signal: nullable(word<Signal>()),
+  reason: text,
 });
 
 export const eventCodec = record<Event>({

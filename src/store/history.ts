@@ -5,6 +5,7 @@ import type { Database } from "bun:sqlite";
 import { assertNever } from "../model/assert.ts";
 import type { Event } from "../model/event.ts";
 import { rowJson } from "../model/exact-json.ts";
+import type { Regret } from "../model/regret.ts";
 import { hours, type Instant, type Watched } from "../model/time.ts";
 import { type Codec, text, under } from "./codec.ts";
 import {
@@ -13,6 +14,7 @@ import {
   type HistoryRecord,
   passCodec,
   type PassRow,
+  regretCodec,
   type Removal,
   removalCodec,
   sampleCodec,
@@ -62,6 +64,43 @@ export const queryEvents = (db: Database, query: HistoryQuery): readonly Event[]
 export const querySamples = (db: Database, query: HistoryQuery): readonly DiskSample[] =>
   found(db, conditions("sample", query), sampleCodec).toReversed();
 
+/** Newest first, by when they came back. */
+export const queryRegrets = (db: Database, query: HistoryQuery): readonly Regret[] =>
+  found(db, conditions("regret", query), regretCodec);
+
+/** So many of the latest images that were removed may be noticed when they come back. */
+const REMOVED_IMAGES = 1_000;
+
+/** What is known of removed images when the file is opened: documents of the latest, the oldest first, and those that came back. */
+export function readRemovedImages(db: Database): RemovedImages {
+  const rows = (kind: HistoryRow["kind"], filter: string): readonly string[] =>
+    db
+      .query<{ document: string }, [string]>(
+        `SELECT document FROM history WHERE kind = ? ${filter} ORDER BY seq DESC LIMIT ${REMOVED_IMAGES}`,
+      )
+      .all(kind)
+      .map(({ document }) => document)
+      .toReversed();
+  const isRemovedImage = `AND ${field("kind")} = 'image' AND ${field("result")} = 'removed'`;
+  const count = db
+    .query<{ count: number }, []>(
+      `SELECT count(*) AS count FROM history WHERE kind = 'removal' ${isRemovedImage}`,
+    )
+    .get();
+  return {
+    removals: rows("removal", isRemovedImage),
+    regrets: rows("regret", ""),
+    removedCount: count?.count ?? 0,
+  };
+}
+
+export interface RemovedImages {
+  readonly removals: readonly string[];
+  readonly regrets: readonly string[];
+  /** Of all images that the history knows to be removed. */
+  readonly removedCount: number;
+}
+
 /** A record as a row of the state file. */
 export interface HistoryRow {
   readonly kind: HistoryRecord["kind"];
@@ -84,6 +123,10 @@ export function historyRow(record: HistoryRecord): HistoryRow {
       const key = `removal ${row.passId} ${row.kind} ${row.subject}`;
       return rowOf(kind, { key, at: row.at, document: removalCodec.write(row) });
     }
+    case "regret": {
+      const key = `regret ${row.passId} ${row.subject}`;
+      return rowOf(kind, { key, at: row.at, document: regretCodec.write(row) });
+    }
     case "event":
       return rowOf(kind, { key: null, at: row.at, document: eventCodec.write(row) });
     case "sample":
@@ -98,12 +141,14 @@ const rowOf = (
   of: { readonly key: string | null; readonly at: Instant; readonly document: unknown },
 ): HistoryRow => ({ kind, key: of.key, at: of.at.toString(), document: rowJson(of.document) });
 
-/** A pass that began becomes one that ended; a removal is completed at the end of its pass, and keeps its time. */
+/** A pass that began becomes one that ended; a removal is completed at the end of its pass, and keeps its time; a regret is kept as it was seen first. */
 export function writeRow(db: Database, row: HistoryRow, watched: string): void {
   db.query(
     `INSERT INTO history (kind, key, at, watched, document) VALUES (?, ?, ?, ?, ?)
-     ON CONFLICT (key) DO UPDATE SET document =
-       iif(kind = 'removal', json_set(excluded.document, '$.at', ${field("at")}), excluded.document)`,
+     ON CONFLICT (key) DO UPDATE SET document = CASE kind
+       WHEN 'removal' THEN json_set(excluded.document, '$.at', ${field("at")})
+       WHEN 'regret' THEN document
+       ELSE excluded.document END`,
   ).run(row.kind, row.key, BigInt(row.at), BigInt(watched), row.document);
 }
 
@@ -112,6 +157,7 @@ const rowsMax: readonly (readonly [kind: HistoryRow["kind"], rows: number])[] = 
   ["removal", 100_000],
   ["pass", 50_000],
   ["event", 20_000],
+  ["regret", 20_000],
   ["sample", 100_000],
 ];
 const ageMax = hours(24 * 90);

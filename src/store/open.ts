@@ -5,6 +5,7 @@ import type { Database } from "bun:sqlite";
 import type { StoreErrorKind } from "../model/errors.ts";
 import type { Event } from "../model/event.ts";
 import { emptyLedger, type Ledger } from "../model/ledger.ts";
+import type { Regret } from "../model/regret.ts";
 import { openForReading, openInMemory, type StatePaths, statePaths } from "./connection.ts";
 import { storeError } from "./errors.ts";
 import type { DiskSample, PassRow, Removal } from "./history-records.ts";
@@ -12,6 +13,7 @@ import {
   type HistoryQuery,
   queryEvents,
   queryPasses,
+  queryRegrets,
   queryRemovals,
   querySamples,
   type RemovalQuery,
@@ -20,14 +22,16 @@ import { ledgerOf } from "./ledger.ts";
 import type { StoreNotice } from "./notice.ts";
 import type { StateFiles } from "./ports.ts";
 import { Recorder } from "./recorder.ts";
+import { Regrets } from "./regrets.ts";
 import { readLedgerRows, readSetting } from "./state-rows.ts";
 import { Store, type StoreOptions } from "./store.ts";
 
 /** Never rejects: where the disk cannot be had, the store is memory alone, and says so. */
 export async function openStore(options: StoreOptions): Promise<Recorder> {
-  const store = new Store(options);
+  const regrets = new Regrets();
+  const store = new Store({ ...options, known: (images) => regrets.load(images) });
   await store.open();
-  return new Recorder(store);
+  return new Recorder(store, regrets);
 }
 
 export interface ReaderOptions {
@@ -48,6 +52,7 @@ export interface StoreReader {
   passes(query: HistoryQuery): readonly PassRow[];
   events(query: HistoryQuery): readonly Event[];
   samples(query: HistoryQuery): readonly DiskSample[];
+  regrets(query: HistoryQuery): readonly Regret[];
   close(): void;
 }
 
@@ -84,6 +89,7 @@ function readerOf(db: Database, paths: StatePaths, ledger: Ledger): Omit<StoreRe
     passes: (query) => asked(() => queryPasses(db, query)),
     events: (query) => asked(() => queryEvents(db, query)),
     samples: (query) => asked(() => querySamples(db, query)),
+    regrets: (query) => asked(() => queryRegrets(db, query)),
     close: () => db.close(),
   };
 }

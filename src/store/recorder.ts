@@ -5,6 +5,7 @@ import type { PassId } from "../model/ids.ts";
 import type { Ledger } from "../model/ledger.ts";
 import type { ContainerItem, ImageItem, LogItem, SandboxItem } from "../model/outcome.ts";
 import type { Pass } from "../model/pass.ts";
+import type { RegretFigures } from "../model/regret.ts";
 import type { Filesystem } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";
 import {
@@ -17,16 +18,24 @@ import {
   startedRow,
 } from "./history-making.ts";
 import type { HistoryRecord } from "./history-records.ts";
+import type { Regrets } from "./regrets.ts";
 import type { Store } from "./store.ts";
 
 /** Nothing here throws or waits for the disk; records go to it between the steps of a pass. */
 export class Recorder {
   readonly #store: Store;
+  readonly #regrets: Regrets;
   /** The pass that runs, and whether its row was asked for. */
   #current: { readonly start: PassStart; isRecorded: boolean } | null = null;
 
-  constructor(store: Store) {
+  constructor(store: Store, regrets: Regrets) {
     this.#store = store;
+    this.#regrets = regrets;
+  }
+
+  /** Images that were removed and came back, as far as the history goes. */
+  regrets(): RegretFigures {
+    return this.#regrets.figures();
   }
 
   /** The newest ledger that is known. */
@@ -35,6 +44,8 @@ export class Recorder {
   }
 
   saveLedger(ledger: Ledger): void {
+    for (const row of this.#regrets.seen(ledger, this.#store.ledger()))
+      this.#store.record({ kind: "regret", row });
     this.#store.saveLedger(ledger);
   }
 
@@ -52,7 +63,9 @@ export class Recorder {
 
   /** Each removal is told as soon as it is over, so that a pass that is killed leaves its record. */
   imageDone(passId: PassId, item: ImageItem): void {
-    this.#removal(passId, { kind: "removal", row: imageRemoval(passId, item) });
+    const row = imageRemoval(passId, item);
+    this.#regrets.removed(row);
+    this.#removal(passId, { kind: "removal", row });
   }
 
   containerDone(passId: PassId, item: ContainerItem | SandboxItem | LogItem, at: Instant): void {

@@ -8,7 +8,7 @@ import { type Instant, watched } from "../model/time.ts";
 import { moveAside } from "./broken.ts";
 import { openForReading, openForWriting, type StatePaths, statePaths } from "./connection.ts";
 import { storeError } from "./errors.ts";
-import { prune, writeRow } from "./history.ts";
+import { prune, readRemovedImages, writeRow } from "./history.ts";
 import type { LedgerRow } from "./ledger.ts";
 import type { StateFiles } from "./ports.ts";
 import type {
@@ -146,7 +146,12 @@ export class StateFile {
       rows = [];
     }
     onRows(rows);
-    return { kind: "read", revision: revisionOf(db), settings: readSettings(db) };
+    return {
+      kind: "read",
+      revision: revisionOf(db),
+      settings: readSettings(db),
+      removedImages: readRemovedImages(db),
+    };
   }
 
   #refresh(known: string, onRows: (rows: readonly LedgerRow[]) => void): StateReply {

@@ -4,11 +4,13 @@ import type { StoreErrorKind } from "../model/errors.ts";
 import { emptyLedger, type Ledger } from "../model/ledger.ts";
 import { storeError } from "./errors.ts";
 import type { HistoryRecord } from "./history-records.ts";
+import type { RemovedImages } from "./history.ts";
 import { ledgerChanges, LedgerReading } from "./ledger.ts";
 import { mergeLedgers } from "./merge.ts";
 import { Failures, type StoreNotice } from "./notice.ts";
 import { RecordSender } from "./record-sender.ts";
 import type { StateChannel, StateReply, StateRequest } from "./state-request.ts";
+import { within } from "./within.ts";
 import { WriteThrottle } from "./write-throttle.ts";
 
 export interface StoreOptions {
@@ -17,6 +19,8 @@ export interface StoreOptions {
   readonly directory: string;
   /** Told of everything that the operator should hear of, at once and once. */
   readonly notify: (notice: StoreNotice) => void;
+  /** Told of removed images whenever the file was read. */
+  readonly known?: (images: RemovedImages) => void;
 }
 
 /** A disk that takes longer does not answer, and nobody waits for it any more. */
@@ -250,6 +254,7 @@ export class Store {
         ? theirs
         : mergeLedgers({ base: this.#base, ours: this.#ledger, theirs });
     this.#base = theirs;
+    this.#options.known?.(answer.removedImages);
     for (const [key, value] of answer.settings)
       if (!this.#records.hasSetting(key)) this.#settings.set(key, value);
   }
@@ -285,15 +290,4 @@ export class Store {
       this.#isHanging = false;
     }
   }
-}
-
-/** Waits no longer, and says whether it is done; the work goes on by itself. */
-async function within(ms: number, work: Promise<unknown>): Promise<boolean> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const patience = new Promise<boolean>((resolve) => {
-    timer = setTimeout(() => resolve(false), ms);
-  });
-  const isDone = await Promise.race([work.then(() => true), patience]);
-  clearTimeout(timer);
-  return isDone;
 }

@@ -352,6 +352,7 @@ export const status = (differences: Partial<StatusReport> = {}): StatusReport =>
   underPressure: false,
   pressure: [],
   images: { count: 10, sizeBytes: GIB },
+  regrets: null,
   deadContainers: 1,
   events: [],
   values: [

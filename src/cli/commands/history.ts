@@ -6,6 +6,7 @@ import {
   type PassRow,
 } from "../../report/document/history.ts";
 import { type HistoryOrder, historyTable } from "../../report/table/history.ts";
+import { regretsTable } from "../../report/table/regrets.ts";
 import { ALL_OPTION, type Command, textOf } from "../command.ts";
 import { exit } from "../exit.ts";
 import { HISTORY_OPTIONS, type HistoryRequest, historyRequest } from "../read/history-request.ts";
@@ -17,7 +18,7 @@ const ORDERS: readonly HistoryOrder[] = ["time", "newest", "freed"];
 export const history: Command = {
   name: "history",
   summary: "show what was removed, when, why, and what it freed",
-  doc: "Lists passes with their removals (freed as reported and as measured), and warnings between them, oldest first. With --kind, --reason, --result or --image it lists only such removals, each under its pass. With -q and -o name it prints passes, or removals if filtered. Reads the state directory only, also while an agent is running.",
+  doc: "Lists passes with their removals (freed as reported and as measured), and warnings between them, oldest first. With --kind, --reason, --result or --image it lists only such removals, each under its pass. With --regrets it lists only images that came back after they were removed, under the same ID or a name. With -q and -o name it prints passes, or removals if filtered. Reads the state directory only, also while an agent is running.",
   operands: [],
   options: [...HISTORY_OPTIONS, ...LIST_OPTIONS, sortOption(ORDERS), ALL_OPTION],
   json: true,
@@ -37,9 +38,12 @@ export const history: Command = {
       const isFiltered = sorted.events.length === 0 && hasFilter(request);
       printListing(context, invocation, {
         document: () => historyDocument(sorted),
-        table: (screen) => historyTable(sorted, screen, order),
+        table: (screen) =>
+          request.regrets === true
+            ? regretsTable(sorted.regrets, screen)
+            : historyTable(sorted, screen, order),
         rows: isFiltered
-          ? sorted.removals.map(({ subject, names }) => ({
+          ? [...sorted.removals, ...sorted.regrets].map(({ subject, names }) => ({
               id: subject,
               name: names[0] ?? subject,
             }))
@@ -52,8 +56,8 @@ export const history: Command = {
   },
 };
 
-const hasFilter = ({ kinds, reasons, results, text }: HistoryRequest): boolean =>
-  [kinds, reasons, results, text].some((it) => it !== undefined);
+const hasFilter = ({ kinds, reasons, results, text, regrets }: HistoryRequest): boolean =>
+  regrets === true || [kinds, reasons, results, text].some((it) => it !== undefined);
 
 /** As it was read, the oldest first, unless asked otherwise. */
 function sortedHistory(report: HistoryReport, key: HistoryOrder): HistoryReport {
@@ -62,12 +66,13 @@ function sortedHistory(report: HistoryReport, key: HistoryOrder): HistoryReport 
       passes: report.passes.toReversed(),
       removals: report.removals.toReversed(),
       events: report.events.toReversed(),
+      regrets: report.regrets.toReversed(),
     };
   if (key !== "freed") return report;
   return {
+    ...report,
     passes: report.passes.toSorted((one, other) => compared(freedBy(other), freedBy(one))),
     removals: report.removals.toSorted((one, other) => compared(freedOf(other), freedOf(one))),
-    events: report.events,
   };
 }
 

@@ -13,7 +13,7 @@ import type {
 } from "../../model/reason.ts";
 import { fromRfc3339, type Instant, instant } from "../../model/time.ts";
 import type { Removal } from "../../store/history-records.ts";
-import { type CommandOption, type Invocation, textOf } from "../command.ts";
+import { type CommandOption, has, type Invocation, textOf } from "../command.ts";
 
 export interface HistoryRequest {
   readonly since?: Instant | undefined;
@@ -26,6 +26,8 @@ export interface HistoryRequest {
   /** A part of an ID or a name. */
   readonly text?: string | undefined;
   readonly passId?: string | undefined;
+  /** Images that came back alone. */
+  readonly regrets?: boolean;
   /** Passes, or removals where something of them is asked for. */
   readonly limit: number;
 }
@@ -114,6 +116,11 @@ export const HISTORY_OPTIONS: readonly CommandOption[] = [
     help: "the same as an option: kind, reason, result, image or pass; repeatable",
   },
   {
+    name: "regrets",
+    placeholder: null,
+    help: "images that came back after they were removed",
+  },
+  {
     name: "limit",
     placeholder: "N",
     help: `newest N passes (removals, if filtered) [${LIMIT_DEFAULT}]`,
@@ -158,6 +165,7 @@ export function historyRequest(given: Invocation, now: Instant): HistoryRequest 
     results: chosen(invocation, "result", RESULTS),
     text: image ?? undefined,
     passId: textOf(invocation, "pass") ?? undefined,
+    regrets: has(invocation, "regrets"),
     limit: limitOf(textOf(invocation, "limit")),
   };
 }

@@ -19,6 +19,7 @@ const PASS_LONGEST = hours(24);
 
 export function readHistory(store: StoreReader, request: HistoryRequest): HistoryRead {
   const { kinds, reasons, results, text, passId } = request;
+  if (request.regrets === true) return ofRegrets(store, request);
   if (passId !== undefined) return ofPass(store, request, passId);
   const chosen = [kinds, reasons, results, text].some((it) => it !== undefined);
   return chosen ? byRemovals(store, request) : byPasses(store, request);
@@ -33,7 +34,15 @@ function byPasses(store: StoreReader, request: HistoryRequest): HistoryRead {
   const from = cut ? (passes[0]?.startedAt ?? since) : since;
   const range = { since: from, until, limit: EVERYTHING };
   const removals = store.removals(range).toReversed();
-  return { report: { passes, removals, events: store.events(range).toReversed() }, cut };
+  const events = store.events(range).toReversed();
+  const regrets = store.regrets(range).toReversed();
+  return { report: { passes, removals, events, regrets }, cut };
+}
+
+function ofRegrets(store: StoreReader, { since, until, limit }: HistoryRequest): HistoryRead {
+  const found = store.regrets({ since, until, limit: limit + 1 });
+  const regrets = found.slice(0, limit).toReversed();
+  return { report: { passes: [], removals: [], events: [], regrets }, cut: found.length > limit };
 }
 
 function byRemovals(store: StoreReader, request: HistoryRequest): HistoryRead {
@@ -41,7 +50,7 @@ function byRemovals(store: StoreReader, request: HistoryRequest): HistoryRead {
   const found = store.removals({ ...request, limit: limit + 1 });
   const removals = found.slice(0, limit).toReversed();
   const passes = passesOf(store, removals);
-  return { report: { passes, removals, events: [] }, cut: found.length > limit };
+  return { report: { passes, removals, events: [], regrets: [] }, cut: found.length > limit };
 }
 
 function passesOf(store: StoreReader, removals: readonly Removal[]): readonly PassRow[] {
@@ -71,6 +80,7 @@ function ofPass(store: StoreReader, request: HistoryRequest, passId: string): Hi
         .events(range)
         .filter((event) => event.passId === passId)
         .toReversed(),
+      regrets: [],
     },
     cut: found.length > limit,
   };

@@ -1,7 +1,8 @@
 /** Document `History`: passes, what each removed and what that freed, and the warning events between them. */
 
 import type { Event } from "../../model/event.ts";
-import type { Duration, Instant } from "../../model/time.ts";
+import type { Regret } from "../../model/regret.ts";
+import { type Duration, type Instant, since } from "../../model/time.ts";
 import { containerEndWords, endWords } from "../pass-words.ts";
 import { document, type JsonObject, msOf, timeOf } from "./json.ts";
 import { eventJson } from "./snapshot.ts";
@@ -66,6 +67,8 @@ export interface HistoryReport {
   readonly passes: readonly PassRow[];
   readonly removals: readonly RemovalRow[];
   readonly events: readonly Event[];
+  /** Images that came back after they were removed. */
+  readonly regrets: readonly Regret[];
 }
 
 export const historyDocument = (report: HistoryReport): JsonObject =>
@@ -73,7 +76,22 @@ export const historyDocument = (report: HistoryReport): JsonObject =>
     passes: report.passes.map(passRowJson),
     removals: report.removals.map(removalRowJson),
     events: report.events.map(eventJson),
+    regrets: report.regrets.map(regretJson),
   });
+
+const regretJson = (regret: Regret): JsonObject => ({
+  passId: regret.passId,
+  id: regret.subject,
+  names: regret.names,
+  removedAt: timeOf(regret.removedAt),
+  returnedAt: timeOf(regret.at),
+  afterMs: msOf(since(regret.at, regret.removedAt)),
+  returnedAs: regret.returnedAs,
+  sizeBytes: regret.sizeBytes,
+  trigger: regret.trigger,
+  signal: regret.signal,
+  reason: regret.reason,
+});
 
 const passRowJson = (row: PassRow): JsonObject => ({
   passId: row.id,

@@ -4,6 +4,7 @@ import type { Event } from "../../model/event.ts";
 import type { HoldState } from "../../model/hold.ts";
 import type { Pass } from "../../model/pass.ts";
 import type { PodSourceState } from "../../model/plan.ts";
+import type { RegretFigures } from "../../model/regret.ts";
 import type { MeasuredFilesystem, RuntimeInfo } from "../../model/snapshot.ts";
 import type { Duration, Instant } from "../../model/time.ts";
 import { passSummary } from "../log/pass.ts";
@@ -76,6 +77,8 @@ export interface StatusReport {
   readonly pressure: readonly PressureStatus[];
   readonly images: { readonly count: number; readonly sizeBytes: bigint } | null;
   readonly deadContainers: number | null;
+  /** Images that came back after they were removed; `null`: no history is kept. */
+  readonly regrets: RegretFigures | null;
   /** The latest warnings, the oldest first. */
   readonly events: readonly Event[];
   readonly values: readonly ValueStatus[];
@@ -108,11 +111,18 @@ export const statusDocument = (report: StatusReport): JsonObject =>
     pressure: report.pressure.map(pressureJson),
     images: report.images === null ? null : { ...report.images },
     deadContainers: report.deadContainers,
+    regrets: report.regrets === null ? null : regretsJson(report.regrets),
     events: report.events.map(eventJson),
     values: Object.fromEntries(
       report.values.map((it) => [it.field, { value: it.value, source: it.source }]),
     ),
   });
+
+const regretsJson = ({ removedImages, returned, soonest }: RegretFigures): JsonObject => ({
+  removedImages,
+  returned: returned.map((one) => ({ ...one })),
+  soonestMs: soonest === null ? null : msOf(soonest),
+});
 
 const holdJson = (hold: HoldState): JsonObject | null =>
   hold.kind === "none"

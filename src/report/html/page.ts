@@ -1,9 +1,10 @@
 /** The HTML report of `crigc report`: one page that needs neither network nor script. */
 
 import type { ImagePlan, Plan } from "../../model/plan.ts";
+import { regretFigures } from "../../model/regret.ts";
 import type { RuntimeInfo } from "../../model/snapshot.ts";
 import type { Instant } from "../../model/time.ts";
-import { counted, humanBytes } from "../bytes.ts";
+import { counted, humanBytes, humanDuration } from "../bytes.ts";
 import type { HistoryReport } from "../document/history.ts";
 import { youngWords } from "../pass-words.ts";
 import { diskChart, type Freed } from "./chart.ts";
@@ -92,9 +93,22 @@ function nowSection(report: HtmlReport): Html {
     <dl class="facts">
       ${diskFacts(report)} ${imageFacts(report)}
       ${fact("Removed", String(gone), `${humanBytes(freed)} freed, as measured`)}
+      ${regretFact(report)}
       ${fact("Passes", String(passes.length), failed === 0 ? "none failed" : `${failed} failed`)}
     </dl>
   </section>`;
+}
+
+function regretFact({ history }: HtmlReport): Html {
+  const sizeBytes = history.regrets.reduce((sum, one) => sum + one.sizeBytes, 0n);
+  const { soonest } = regretFigures(0, history.regrets);
+  return fact(
+    "Came back after removal",
+    String(history.regrets.length),
+    soonest === null
+      ? "no removed image came back"
+      : `${humanBytes(sizeBytes)}, after ${humanDuration(soonest)} at the earliest`,
+  );
 }
 
 const diskFacts = (report: HtmlReport): readonly Html[] =>

@@ -4,6 +4,7 @@ import type { EventReason } from "../../model/event.ts";
 import type { HoldState } from "../../model/hold.ts";
 import type { Pass } from "../../model/pass.ts";
 import type { PodSourceState } from "../../model/plan.ts";
+import type { RegretFigures } from "../../model/regret.ts";
 import type { MeasuredFilesystem, RuntimeInfo } from "../../model/snapshot.ts";
 import { type Duration, type Instant, instantToMs, toMs } from "../../model/time.ts";
 import { countPass, passOutcome } from "./pass.ts";
@@ -37,6 +38,8 @@ export interface NodeFigures {
   /** `null`: no pass has looked at containers yet. */
   readonly podSource: PodSourceState | null;
   readonly ledgerOnDisk: boolean;
+  /** `null`: no history is kept. */
+  readonly regrets: RegretFigures | null;
   /** Whether the configuration as it is written is in force. */
   readonly configurationInForce: boolean;
 }
@@ -139,6 +142,15 @@ function setNode(registry: MetricRegistry, node: NodeFigures): void {
       : [[[podSource.source], flag(podSource.kind === "ready")]],
   );
   registry.set("crigc_ledger_up", flag(node.ledgerOnDisk));
+  const returned = node.regrets?.returned ?? [];
+  registry.replace(
+    "crigc_image_regrets",
+    returned.map((one) => [[one.trigger], one.count] as const),
+  );
+  registry.replace(
+    "crigc_image_regret_bytes",
+    returned.map((one) => [[one.trigger], one.sizeBytes] as const),
+  );
   registry.set("crigc_config_reload_success", flag(node.configurationInForce));
 }
 

@@ -78,6 +78,11 @@ export const METRICS = {
     "cause",
   ),
   crigc_ghost_images_total: counter("Images still listed after a successful removal."),
+  crigc_image_regrets: gauge(
+    "Images that came back after they were removed, as recorded in the history, by trigger of the removal.",
+    "trigger",
+  ),
+  crigc_image_regret_bytes: gauge("Reported sizes of these images.", "trigger"),
   crigc_futile_passes_total: counter("Image passes that ended because too little can be freed."),
   crigc_futile: gauge("1 if the last image pass was futile: other data fills the disk."),
   crigc_image_removal_blocked: gauge(

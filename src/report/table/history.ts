@@ -11,6 +11,8 @@ import { hiddenLines, shortened } from "./groups.ts";
 import { text } from "./plan.ts";
 import { type Column, tableLines, wrapped } from "./table.ts";
 
+type Shown = Omit<HistoryReport, "regrets">;
+
 const COLUMNS: readonly Column[] = [
   { title: "KIND" },
   { title: "NAME", minimumWidth: 16, cut: "middle" },
@@ -23,11 +25,7 @@ const COLUMNS: readonly Column[] = [
 /** `freed`: passes are in their order already, and events follow; else both go by time. */
 export type HistoryOrder = "time" | "newest" | "freed";
 
-export function historyTable(
-  report: HistoryReport,
-  screen: Screen,
-  order: HistoryOrder = "time",
-): string {
+export function historyTable(report: Shown, screen: Screen, order: HistoryOrder = "time"): string {
   if (report.passes.length + report.removals.length + report.events.length === 0)
     return "No records found.\n";
   const shown = report.passes.filter((pass) => !isIdle(pass, screen));
@@ -68,7 +66,7 @@ const isIdle = (pass: PassRow, screen: Screen): boolean =>
   pass.endedAt !== null &&
   pass.removed + pass.failed === 0;
 
-const removalsOf = (report: HistoryReport, pass: PassRow): readonly RemovalRow[] =>
+const removalsOf = (report: Shown, pass: PassRow): readonly RemovalRow[] =>
   report.removals.filter((row) => row.passId === pass.id);
 
 function strayEntries(

@@ -17,6 +17,7 @@ import { capitalised, clean, paint, type Screen } from "../terminal.ts";
 import { diskBar } from "./bar.ts";
 import { figuresLine } from "./disk.ts";
 import { text } from "./plan.ts";
+import { regretWords } from "./regrets.ts";
 import { type Column, tableLines, wrapped } from "./table.ts";
 
 const EVENTS_SHOWN = 5;
@@ -43,6 +44,7 @@ export function statusTable(report: StatusReport, screen: Screen): string {
     "",
     ...report.filesystems.flatMap((it) => [...diskLines(it, report.now, screen), ""]),
     ...countLines(report),
+    ...regretLines(report),
     "",
     ...tableLines(
       LOOP_COLUMNS,
@@ -141,6 +143,11 @@ function countLines(report: StatusReport): readonly string[] {
     `${counted(report.images.count, "image")}, ${humanBytes(report.images.sizeBytes)} as reported${dead}`,
   ];
 }
+
+const regretLines = ({ regrets }: StatusReport): readonly string[] =>
+  regrets === null || regrets.removedImages === 0
+    ? []
+    : [`${capitalised(regretWords(regrets))}, as far as the history goes`];
 
 const loopRow = (loop: LoopStatus, now: Instant): readonly string[] => [
   loop.name,

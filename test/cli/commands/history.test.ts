@@ -193,6 +193,7 @@ test("rows of the store are rows of the document", () => {
     passes: reader.passes({ limit: 10 }),
     removals: reader.removals({ limit: 10 }),
     events: reader.events({ limit: 10 }),
+    regrets: reader.regrets({ limit: 10 }),
   };
   expect([report.passes.length, report.removals.length, report.events.length]).toEqual([3, 4, 1]);
 });

@@ -47,6 +47,7 @@ test("promtool check metrics has nothing to say", async () => {
     bootGrace: null,
     podSource: { kind: "ready", source: "cri" },
     ledgerOnDisk: true,
+    regrets: null,
     configurationInForce: true,
   });
   expect(await promtool(["check", "metrics"], metrics.expose())).toBe("");

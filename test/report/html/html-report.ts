@@ -148,6 +148,7 @@ export function weekReport(differences: Partial<HtmlReport> = {}): HtmlReport {
           passId: passId("p"),
         },
       ],
+      regrets: [],
     },
     samples,
     runtime,
@@ -190,6 +191,7 @@ export function hostileReport(): HtmlReport {
         signal: evil,
       })),
       events: [{ reason: "GhostImage", message: evil, at: NOW, passId: null }],
+      regrets: [],
     },
     samples: base.samples.map((sample) => ({ ...sample, mountpoint: evil, roles: [evil] })),
     plan: {

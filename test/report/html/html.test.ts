@@ -67,7 +67,11 @@ describe("the page", () => {
 
   test("a page without history and node says that there is none", () => {
     const text = htmlReport(
-      weekReport({ plan: null, samples: [], history: { passes: [], removals: [], events: [] } }),
+      weekReport({
+        plan: null,
+        samples: [],
+        history: { passes: [], removals: [], events: [], regrets: [] },
+      }),
     );
     expect(text).toContain("Nothing was removed in this period.");
     expect(text).toContain("No disk usage was recorded in this period");

@@ -43,6 +43,11 @@ const node = (differences: Partial<NodeFigures> = {}): NodeFigures => ({
   bootGrace: minutes(2),
   podSource: { kind: "ready", source: "kubelet-dir" },
   ledgerOnDisk: true,
+  regrets: {
+    removedImages: 9,
+    returned: [{ trigger: "space", count: 2, sizeBytes: 7n }],
+    soonest: minutes(1),
+  },
   configurationInForce: true,
   ...differences,
 });

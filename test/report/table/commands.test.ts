@@ -289,7 +289,7 @@ describe("history", () => {
     ["gc", "stopped", "stopped", "stopped on request"],
   ])("of a pass %p that ended %p, %p it says: %s", (kind, imagesEnd, containersEnd, words) => {
     const row = passRow({ kind, imagesEnd, containersEnd, removed: 0 });
-    const rows = { passes: [row], removals: [], events: [] };
+    const rows = { passes: [row], removals: [], events: [], regrets: [] };
     expect(historyTable(rows, plainScreen)).toContain(`P1: ${words}, in 4s`);
     expect(parsed(historyDocument(rows))).toMatchObject({
       passes: [{ containersEndText: words.split(", ").at(-1) }],
@@ -310,7 +310,7 @@ describe("history", () => {
 
   test("history has exact figures and timed steps in JSON", () => {
     const document = parsed(
-      historyDocument({ passes: [passRow()], removals: [removalRow()], events: [] }),
+      historyDocument({ passes: [passRow()], removals: [removalRow()], events: [], regrets: [] }),
     );
     expect(document).toMatchObject({
       kind: "History",

@@ -1,0 +1,45 @@
+/** Images that came back after they were removed: a table of them for `crigc history --regrets`, and one line for the rest. */
+
+import type { Regret, RegretFigures } from "../../model/regret.ts";
+import { since, toRfc3339 } from "../../model/time.ts";
+import { humanBytes, humanDuration } from "../bytes.ts";
+import { shortId } from "../names.ts";
+import { clean, type Screen } from "../terminal.ts";
+import { text } from "./plan.ts";
+import { type Column, tableLines } from "./table.ts";
+
+const COLUMNS: readonly Column[] = [
+  { title: "CAME BACK" },
+  { title: "AFTER", align: "right" },
+  { title: "IMAGE", minimumWidth: 16, cut: "middle" },
+  { title: "SIZE", align: "right" },
+  { title: "REMOVED FOR", minimumWidth: 8 },
+];
+
+export function regretsTable(regrets: readonly Regret[], screen: Screen): string {
+  if (regrets.length === 0) return "No removed image came back in this selection.\n";
+  return text(
+    tableLines(
+      COLUMNS,
+      regrets.map((one) => [
+        toRfc3339(one.at).replace(/\.\d+Z$/, "Z"),
+        humanDuration(since(one.at, one.removedAt)),
+        clean(one.names[0] ?? shortId(one.subject)),
+        humanBytes(one.sizeBytes),
+        one.signal === null ? one.reason : `${one.reason} ${one.signal}`,
+      ]),
+      screen,
+    ),
+  );
+}
+
+/** `removed 214 images, 3 came back (1.2 GiB), the first after 6h`. */
+export function regretWords({ removedImages, returned, soonest }: RegretFigures): string {
+  const count = returned.reduce((sum, one) => sum + one.count, 0);
+  const sizeBytes = returned.reduce((sum, one) => sum + one.sizeBytes, 0n);
+  const back =
+    soonest === null
+      ? "none came back"
+      : `${count} came back (${humanBytes(sizeBytes)}), after ${humanDuration(soonest)} at the earliest`;
+  return `removed ${removedImages === 1 ? "1 image" : `${removedImages} images`}, ${back}`;
+}

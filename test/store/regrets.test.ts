@@ -1,0 +1,130 @@
+import { describe, expect, test } from "bun:test";
+
+import { imageId } from "../../src/model/ids.ts";
+import { emptyLedger, type ImageRecord, type Ledger } from "../../src/model/ledger.ts";
+import { type Instant, instant, minutes, plus, watched } from "../../src/model/time.ts";
+import { statusTable } from "../../src/report/table/status.ts";
+import { status } from "../report/build.ts";
+import { scratch } from "../support/scratch.ts";
+import { now, read, write } from "./fixture.ts";
+import { idOf, imageItem } from "./history-fixture.ts";
+
+/** The node as a look at this moment saw it: images by ID, with their names. */
+const lookAt = (at: Instant, images: Readonly<Record<string, string>>): Ledger => ({
+  ...emptyLedger,
+  observedAt: at,
+  watched: watched(at - now),
+  images: new Map(
+    Object.entries(images).map(([id, names]) => [
+      imageId(id),
+      {
+        firstSeenAt: at,
+        firstSeenWatched: watched(0n),
+        lastUsedAt: null,
+        lastUsedWatched: null,
+        names,
+        earlierNames: [],
+        sizeBytes: 7_000n,
+        ghost: null,
+      } satisfies ImageRecord,
+    ]),
+  ),
+});
+
+const removed = imageItem(1, { startedAt: plus(now, minutes(1)) });
+const name = "Registry.example/app/Web:1";
+const before = lookAt(now, { "sha256:1": name });
+const without = lookAt(plus(now, minutes(2)), {});
+const later = plus(now, minutes(31));
+
+/** What is regretted after an image was removed and the node looked like this. */
+async function after(...looks: readonly Ledger[]) {
+  const directory = scratch();
+  const { store } = await write(directory);
+  store.saveLedger(before);
+  store.imageDone(idOf("p"), removed);
+  for (const look of looks) store.saveLedger(look);
+  const figures = store.regrets();
+  await store.close();
+  return { directory, figures, regrets: read(directory).reader.regrets({ limit: 10 }) };
+}
+
+describe("an image that was removed", () => {
+  test.each([
+    ["ID", { "sha256:1": "another:name" }, "sha256:1"],
+    ["name", { "sha256:9": `another:name\n${name}` }, "sha256:9"],
+  ])("and comes back under the same %s is a regret", async (_, images, returnedAs) => {
+    const { figures, regrets } = await after(without, lookAt(later, images));
+    expect(regrets).toEqual([
+      {
+        passId: idOf("p"),
+        subject: "sha256:1",
+        names: [name],
+        removedAt: removed.startedAt,
+        at: later,
+        returnedAs,
+        sizeBytes: 7_000n,
+        trigger: "space",
+        signal: null,
+        reason: "space",
+      },
+    ]);
+    expect(figures).toEqual({
+      removedImages: 1,
+      returned: [{ trigger: "space", count: 1, sizeBytes: 7_000n }],
+      soonest: minutes(30),
+    });
+  });
+
+  test("and comes back twice is regretted once", async () => {
+    const back = { "sha256:1": name };
+    const again = plus(later, minutes(9));
+    const { regrets } = await after(
+      without,
+      lookAt(later, back),
+      lookAt(plus(later, minutes(5)), {}),
+      lookAt(again, back),
+    );
+    expect(regrets).toHaveLength(1);
+  });
+
+  test("and was still on a list from before its removal did not come back", async () => {
+    const stale = lookAt(instant(removed.startedAt - 1n), { "sha256:1": name });
+    const { regrets } = await after({ ...without, observedAt: now }, stale);
+    expect(regrets).toEqual([]);
+  });
+
+  test("by another process, or before a restart, is regretted by the next one", async () => {
+    const { directory } = await after(without);
+    const next = await write(directory);
+    next.store.saveLedger(lookAt(later, { "sha256:9": name }));
+    expect(next.store.regrets().returned).toMatchObject([{ trigger: "space", count: 1 }]);
+    await next.store.close();
+    const third = await write(directory);
+    third.store.saveLedger(without);
+    third.store.saveLedger(lookAt(plus(later, minutes(1)), { "sha256:9": name }));
+    expect(third.store.regrets()).toMatchObject({ removedImages: 1, soonest: minutes(30) });
+    expect(third.store.regrets().returned).toMatchObject([{ count: 1 }]);
+    await third.store.close();
+  });
+});
+
+test("status says how many removed images came back, how large they are, and how soon", () => {
+  const screen = { width: null, isTerminal: false, colour: false } as never;
+  const table = (regrets: Parameters<typeof status>[0]) => statusTable(status(regrets), screen);
+  expect(
+    table({
+      regrets: {
+        removedImages: 214,
+        returned: [
+          { trigger: "age", count: 1, sizeBytes: 2n ** 30n },
+          { trigger: "space", count: 2, sizeBytes: 2n ** 30n },
+        ],
+        soonest: minutes(360),
+      },
+    }),
+  ).toContain("Removed 214 images, 3 came back (2.0 GiB), after 6h at the earliest");
+  expect(table({ regrets: { removedImages: 5, returned: [], soonest: null } })).toContain(
+    "Removed 5 images, none came back",
+  );
+});
