@@ -41,4 +41,13 @@ describe("status", () => {
       stderr: "crigc: asking the agent failed: there is no such socket\n",
     });
   });
+
+  test("asks the agent although the configuration file that the command line names is broken", async () => {
+    const ran = await crigc(["status", "--config", "/broken.yaml"], {
+      files: { "/broken.yaml": "apiVersion: crigc/v1\nkind: CrigcConfiguration\nmaxImages: few\n" },
+      open: { askAgent: async () => "well\n" },
+    });
+    expect(ran).toMatchObject({ code: 0, stdout: "well\n" });
+    expect(ran.stderr).toContain("/broken.yaml:3");
+  });
 });

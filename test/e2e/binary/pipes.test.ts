@@ -50,9 +50,9 @@ async function shell(node: TestNode, line: string) {
 
 describe("5000 images", () => {
   test.each([
-    ["images", 5_000],
+    ["images --all", 5_000],
     ["images -o json", 5_000],
-    ["plan --all-unused", 5_000],
+    ["plan --all-unused --all", 5_000],
     ["plan --all-unused -o json", 5_000],
     ["snapshot", 5_000],
     ["gc --dry-run --all-unused -o json", 5_000],
@@ -168,7 +168,7 @@ describe("a result that cannot be written", () => {
       await using it = await startNode({ node: { images: many }, flags });
       const { bavail, bsize } = statfsSync(disk.directory);
       writeFileSync(join(disk.directory, "full"), Buffer.alloc((bavail - 16) * bsize));
-      for (const words of ["images", "snapshot", "plan -o json"]) {
+      for (const words of ["images --all", "snapshot", "plan -o json"]) {
         const { stderr, exitCode } = await shell(
           it,
           `crigc ${words} "$@" >${disk.directory}/answer`,
