@@ -71,6 +71,7 @@ interface Asked {
 }
 
 class StateChild {
+  readonly #exited: Promise<number>;
   readonly #input: { write(text: string): unknown; flush(): unknown; end(): unknown };
   /** Answers come in the order of the requests. */
   #asked: Asked[] = [];
@@ -84,6 +85,7 @@ class StateChild {
       env: {},
     });
     child.unref();
+    this.#exited = child.exited;
     this.#input = child.stdin;
     void this.#listen(child.stdout);
   }
@@ -99,6 +101,7 @@ class StateChild {
   async end(last: readonly StateRequest[]): Promise<void> {
     for (const request of last) this.#input.write(`${JSON.stringify(request)}\n`);
     await this.#input.end();
+    await this.#exited;
   }
 
   async #listen(output: AsyncIterable<Uint8Array>): Promise<void> {

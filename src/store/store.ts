@@ -95,6 +95,8 @@ export class Store {
   record(...records: readonly HistoryRecord[]): void {
     if (!this.#mayWrite) return;
     this.#records.add(...records);
+    // As soon as the caller's own step ends: the next removal may be done before a timer fires.
+    if (this.#throttle.isOpen) queueMicrotask(() => this.#records.send());
     this.#throttle.ask();
   }
 
@@ -139,7 +141,7 @@ export class Store {
     const isFlushed = await within(CLOSE_MS, this.flush());
     const last = isFlushed || !this.#mayWrite ? [] : this.#remainder();
     this.#mayWrite = false;
-    await within(REFRESH_MS, this.#options.channel.close(last));
+    await within(CLOSE_MS, this.#options.channel.close(last));
   }
 
   /** What no request before it has, for a disk that answers only when we are gone. */

@@ -24,6 +24,11 @@ export class WriteThrottle {
     this.#timer.unref();
   }
 
+  /** Whether nothing was refused lately. */
+  get isOpen(): boolean {
+    return performance.now() >= this.#notBeforeMs;
+  }
+
   succeeded(): void {
     this.#retryMs = retryFirstMs;
     this.#notBeforeMs = 0;

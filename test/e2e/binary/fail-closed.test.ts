@@ -190,8 +190,14 @@ describe("a log directory that cannot be read", () => {
     mkdirSync(dirname(log), { recursive: true });
     writeFileSync(log, "a line\n");
     const sandboxes = [{ id: "pod", uid: "uid-pod" }];
-    const containers = node.containers?.map((it) => ({ ...it, logPath: log })) ?? [];
-    await using it = await startNode({ ...options, node: { ...node, sandboxes, containers } });
+    // A log that two containers name would stay for the other one.
+    const containers = node.containers?.map((it) =>
+      it.id === "old" ? { ...it, logPath: log } : it,
+    );
+    await using it = await startNode({
+      ...options,
+      node: { ...node, sandboxes, containers: containers ?? [] },
+    });
     const places = [`--pod-logs-dir=${join(home, "pods")}`, `--container-logs-dir=${links}`];
     await it.crigc("gc", "--all-unused", ...places);
     expect(it.changes()).toContain("RemoveContainer");
