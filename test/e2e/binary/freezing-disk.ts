@@ -11,14 +11,15 @@ export interface FreezingDisk {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-// The shell ends with its stdin, also when the test is killed, and leaves nothing frozen or mounted behind.
+// The shell ends with its stdin, also when the test is killed, and leaves nothing frozen or mounted behind; where it is killed
+// itself, the session of its own thaws.
 const script = `
 PATH=$PATH:/usr/sbin:/sbin
 truncate -s 32M "$1/disk" && mkfs.ext4 -q -F "$1/disk" && mkdir "$1/mount" && mount -o loop "$1/disk" "$1/mount" || exit 1
 echo mounted
 while read -r word; do
   case $word in
-    freeze) fsfreeze -f "$1/mount"; { sleep 60; fsfreeze -u "$1/mount"; } >/dev/null 2>&1 & ;;
+    freeze) fsfreeze -f "$1/mount"; setsid sh -c 'sleep 60; fsfreeze -u "$1"' sh "$1/mount" >/dev/null 2>&1 </dev/null & ;;
     thaw) fsfreeze -u "$1/mount" ;;
   esac || exit 1
   echo "$word"
