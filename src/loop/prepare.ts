@@ -4,7 +4,10 @@ import type { Ledger } from "../model/ledger.ts";
 import type { ImageTarget, Plan, Purpose } from "../model/plan.ts";
 import type { Filesystem, Snapshot } from "../model/snapshot.ts";
 import { type Duration, duration } from "../model/time.ts";
+import { readOrigins } from "../observe/origins.ts";
 import { type Decide, decide, type Parts } from "../policy/decide.ts";
+import { layersCount } from "../policy/layer-order.ts";
+import { rememberOrigins } from "../policy/origins.ts";
 import { rememberPods } from "../policy/pods.ts";
 import { look, remembered } from "./detect.ts";
 import type { ReadEngine } from "./ports.ts";
@@ -19,6 +22,8 @@ export interface PrepareRequest {
   readonly waitedForPods: Duration;
   /** Whether this observation counts as a pass in what is remembered of pods. */
   readonly countsForPods: boolean;
+  /** Whether the layers of all images are read, also where they decide nothing. */
+  readonly allLayers?: boolean;
   /** Whether what was seen goes into the memory: a command that only looks leaves it as it is. */
   readonly remembers: boolean;
 }
@@ -43,9 +48,7 @@ export async function prepare(
   const { steps, signal } = run;
   const logs = request.parts.containers !== "none";
   const listedNs = engine.timer.monotonicNs();
-  // Where everything unused goes layers have no say; under pressure nothing is asked that a removal would have to wait for.
-  const origins = request.parts.images && request.purpose.kind === "periodic";
-  const snapshot = await steps.run("observe", () => look(engine, { logs, origins }, signal));
+  const snapshot = await steps.run("observe", () => look(engine, { logs, origins: false }, signal));
   const ledger = await steps.run("remember", () => rememberNode(engine, snapshot, request));
   const decided: Decide = {
     snapshot,
@@ -62,7 +65,45 @@ export async function prepare(
     waitedForPods: request.waitedForPods,
   };
   const plan = await steps.run("decide", () => decide(decided));
-  return { snapshot, ledger, plan, decided, listedNs };
+  const prepared = { snapshot, ledger, plan, decided, listedNs };
+  return needsLayers(prepared, request)
+    ? await steps.run("layers", () => withLayers(engine, { prepared, request }, signal))
+    : prepared;
+}
+
+/** Under pressure nothing is asked that a removal would have to wait for; where no image may go, layers decide nothing. */
+function needsLayers(prepared: Prepared, request: PrepareRequest): boolean {
+  const { images } = prepared.plan;
+  const { origins } = prepared.ledger;
+  const limits = prepared.decided.limits.images;
+  if (limits.compat === "kubelet" || request.purpose.kind !== "periodic") return false;
+  if (prepared.snapshot.images.every(({ id }) => origins.has(id))) return false;
+  if (request.allLayers === true) return true;
+  return (
+    images !== null &&
+    images.candidates.length > 0 &&
+    layersCount(limits, request.purpose, images.targets)
+  );
+}
+
+/** The same with the layers of images that detection has not read yet. */
+async function withLayers(
+  engine: ReadEngine,
+  { prepared, request }: { readonly prepared: Prepared; readonly request: PrepareRequest },
+  signal: AbortSignal,
+): Promise<Prepared> {
+  const { images } = prepared.snapshot;
+  const known = prepared.ledger.origins;
+  const read = await readOrigins(engine.observe.runtime, { images, known }, signal);
+  if (read.size === 0) return prepared;
+  const joined = (ledger: Ledger): Ledger => ({
+    ...ledger,
+    ...rememberOrigins(ledger, images, read),
+  });
+  if (request.remembers) engine.memory.replace(joined(engine.memory.current()));
+  const ledger = joined(prepared.ledger);
+  const decided = { ...prepared.decided, ledger };
+  return { ...prepared, ledger, decided, plan: decide(decided) };
 }
 
 /** What an offline plan starts from: a recorded node instead of an observation. */

@@ -21,6 +21,8 @@ import { Steps } from "./steps.ts";
 export interface ReadOnlyPass {
   readonly purpose: Purpose;
   readonly parts: Parts;
+  /** Whether the layers of all images are read, also where they decide nothing. */
+  readonly allLayers?: boolean;
 }
 
 /** What `gc` would plan now: the observation counts as its pass would, and nothing is kept of it. */

@@ -9,7 +9,7 @@ import type { Duration, Instant } from "./time.ts";
 export type PassKind = "image-gc" | "container-gc" | "pressure" | "gc";
 
 export interface Step {
-  readonly name: "lock" | "observe" | "remember" | "decide" | "execute" | "store";
+  readonly name: "lock" | "observe" | "remember" | "decide" | "layers" | "execute" | "store";
   readonly startedAt: Instant;
   readonly took: Duration;
   /** `null`: it went well. */

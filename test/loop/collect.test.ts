@@ -88,6 +88,7 @@ describe("a pass", () => {
       "observe",
       "remember",
       "decide",
+      "layers",
       "execute",
     ]);
   });

@@ -96,7 +96,7 @@ class Watcher {
 function isExplanation({ reason, message }: Event, weather: Simulation["weather"]): boolean {
   if (weather.tooLatePercent > 0 && reason === "ImageGCFailed") return true;
   const names = reason === "ImageGCFutile" || reason === "FreeDiskSpaceFailed";
-  return names && message.includes("used: images");
+  return names && message.includes(" has images ");
 }
 
 async function live(seed: number): Promise<Simulation> {

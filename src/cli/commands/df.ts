@@ -49,6 +49,7 @@ export const df: Command = {
   run: async (context, invocation) => {
     const snapshotFile = textOf(invocation, "snapshot");
     const prepared = await shownNode(context, {
+      allLayers: true,
       purpose: { kind: "periodic" },
       parts: { containers: snapshotFile === null ? "all" : "none", images: true },
       snapshotFile,

@@ -30,6 +30,7 @@ export const explain: Command = {
   run: async (context, invocation) => {
     const [reference = ""] = invocation.operands;
     const prepared = await shownNode(context, {
+      allLayers: true,
       purpose: { kind: has(invocation, "all-unused") ? "all-unused" : "periodic" },
       parts: { containers: "all", images: true },
       snapshotFile: textOf(invocation, "snapshot"),

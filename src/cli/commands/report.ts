@@ -76,6 +76,7 @@ type NodeNow = { readonly prepared: Prepared } | { readonly failure: unknown };
 async function nodeNow(context: CommandContext): Promise<NodeNow> {
   try {
     const prepared = await planNode(context, {
+      allLayers: true,
       purpose: { kind: "periodic" },
       parts: { containers: "all", images: true },
       snapshotFile: null,

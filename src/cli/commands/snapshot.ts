@@ -15,6 +15,7 @@ export const snapshot: Command = {
   alwaysJson: true,
   run: async (context) => {
     const node = await planNode(context, {
+      allLayers: true,
       purpose: { kind: "periodic" },
       parts: { containers: "all", images: true },
       snapshotFile: null,

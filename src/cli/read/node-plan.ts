@@ -26,6 +26,8 @@ export interface PlanRequest {
   readonly assumeSeen?: Duration | null;
   /** A file of `crigc snapshot`; `null`: the node itself. */
   readonly snapshotFile: string | null;
+  /** Whether the layers of all images are read, for a command that shows them. */
+  readonly allLayers?: boolean;
 }
 
 /** Rejects where the runtime, a list or a stat fails. Opens no writer. */
@@ -61,7 +63,8 @@ async function openedPlan(context: CommandContext, request: PlanRequest): Promis
   const node = await context.open.node(request.config ?? context.config, context.signal);
   try {
     for (const notice of node.notices) context.stderr(`crigc: ${clean(notice)}\n`);
-    const pass: ReadOnlyPass = { purpose, parts };
+    const allLayers = request.allLayers === true || assumeSeen !== null;
+    const pass: ReadOnlyPass = { purpose, parts, allLayers };
     const prepared = assumed(await readOnlyPass(node.engine, pass, context.signal));
     return { prepared, ledger: node.ledger };
   } finally {
