@@ -9,6 +9,7 @@ const MIB = 1024 * 1024;
 
 interface DemoImage {
   readonly name: string;
+  /** What it has beside the layers that it shares. */
   readonly mebibytes: number;
   readonly pinned?: boolean;
   /** Layers that other images have too, by name. */
@@ -17,17 +18,17 @@ interface DemoImage {
 
 const BASE = { layer: "debian-base", mebibytes: 16 };
 
-/** 203 MiB on a disk of 256: 79 %. With the young image it is 235: 92 %. */
+/** All but two are built on the base image: 203 MiB on a disk of 256, 79 %. With the young image it is 235: 92 %. */
 const OLD_IMAGES: readonly DemoImage[] = [
   { name: "registry.k8s.io/pause:3.8", mebibytes: 1 },
-  { name: "registry.example/shop/web:v7", mebibytes: 24, shares: [BASE] },
-  { name: "registry.example/shop/web:v6", mebibytes: 24, shares: [BASE] },
-  { name: "registry.example/shop/web:v5", mebibytes: 24, shares: [BASE] },
-  { name: "registry.example/shop/migrate:v7", mebibytes: 20 },
-  { name: "registry.example/batch/report:2025-11", mebibytes: 26 },
-  { name: "registry.example/tools/debug:latest", mebibytes: 26 },
+  { name: "registry.example/base/runtime:1.0", mebibytes: 0, shares: [BASE] },
+  { name: "registry.example/shop/web:v7", mebibytes: 30, shares: [BASE] },
+  { name: "registry.example/shop/web:v6", mebibytes: 30, shares: [BASE] },
+  { name: "registry.example/shop/web:v5", mebibytes: 30, shares: [BASE] },
+  { name: "registry.example/shop/migrate:v7", mebibytes: 20, shares: [BASE] },
+  { name: "registry.example/batch/report:2025-11", mebibytes: 27, shares: [BASE] },
+  { name: "registry.example/tools/debug:latest", mebibytes: 27, shares: [BASE] },
   { name: "registry.example/edge/firmware:4.2", mebibytes: 22, pinned: true },
-  { name: "registry.example/base/runtime:1.0", mebibytes: 20 },
 ];
 
 /** Pulled while the node already runs, for a pod that is not there yet. */
@@ -38,7 +39,8 @@ export const YOUNG_IMAGE: DemoImage = {
 };
 
 export const imageDescription = (image: DemoImage) => {
-  const own = { id: `own ${image.name}`, bytes: image.mebibytes * MIB };
+  const own =
+    image.mebibytes === 0 ? [] : [{ id: `own ${image.name}`, bytes: image.mebibytes * MIB }];
   const shared = (image.shares ?? []).map(({ layer, mebibytes }) => ({
     id: layer,
     bytes: mebibytes * MIB,
@@ -48,7 +50,7 @@ export const imageDescription = (image: DemoImage) => {
     repoTags: [image.name],
     repoDigests: [`${image.name.replace(/:[^:/]*$/, "")}@${imageIdOf(`digest ${image.name}`)}`],
     pinned: image.pinned ?? false,
-    layers: [...shared, own],
+    layers: [...shared, ...own],
   };
 };
 

@@ -97,7 +97,7 @@ export const imageFields = {
     group: "Image garbage collection",
     placeholder: "N",
     help: "maximum number of images on the node",
-    doc: "An additional trigger: if the runtime lists more, crigc removes the least recently used until this many are left.",
+    doc: "An additional trigger: if the runtime lists more, crigc removes those unused for longest until this many are left.",
     unit: "images",
     commands: DECIDING,
   },
