@@ -3,6 +3,7 @@
 import { messageOf } from "../model/errors.ts";
 import type { ContainerId } from "../model/ids.ts";
 import type { ContainerPlan } from "../model/plan.ts";
+import { withSandboxesOfContainers } from "../observe/whole-lists.ts";
 import type { ContainerOptions, ContainerPorts, FreshLists } from "./container-ports.ts";
 import { Ended } from "./ended.ts";
 
@@ -73,23 +74,31 @@ export class FreshPlan {
     const { signal, decideAgain } = this.#options;
     if (signal.aborted) throw new Ended("stopped");
     const startNs = timer.monotonicNs();
-    const [containers, sandboxes] = await Promise.all([
-      runtime.listContainers(signal),
-      runtime.listSandboxes(signal),
-    ]).catch((thrown: unknown) => {
+    const lists = await listsOf(runtime, signal).catch((thrown: unknown) => {
       if (signal.aborted) throw new Ended("stopped");
       throw new Ended(
         "observation-failed",
         `the rest stays, because it was not listed again: ${messageOf(thrown)}`,
       );
     });
-    this.#lists = { containers, sandboxes };
+    this.#lists = lists;
     this.#plan = decideAgain(this.#lists);
     this.#vetoes = vetoesOf(this.#plan);
-    this.#going = goingOf(this.#plan, containers);
+    this.#going = goingOf(this.#plan, lists.containers);
     this.#listedNs = startNs;
     this.#tookNs = timer.monotonicNs() - startNs;
   }
+}
+
+async function listsOf(
+  runtime: ContainerPorts["runtime"],
+  signal: AbortSignal,
+): Promise<FreshLists> {
+  const [containers, sandboxes] = await Promise.all([
+    runtime.listContainers(signal),
+    runtime.listSandboxes(signal),
+  ]);
+  return withSandboxesOfContainers(runtime, { containers, sandboxes }, signal);
 }
 
 /**

@@ -18,6 +18,7 @@ import { dryContainers, dryImages } from "./dry-run.ts";
 import { executeContainerPlan, executeImagePlan } from "./execute-plan.ts";
 import { imageEvents } from "./pass-events.ts";
 import { makePassId } from "./pass-id.ts";
+import { withPassLists } from "./pass-lists.ts";
 import type { Engine, Seen } from "./ports.ts";
 import { prepare, type Prepared } from "./prepare.ts";
 import { Steps } from "./steps.ts";
@@ -65,7 +66,7 @@ export async function runPass(
   request: PassRequest,
   signal: AbortSignal,
 ): Promise<PassEnd> {
-  const running = new Running(engine, request, signal);
+  const running = new Running(withPassLists(engine), request, signal);
   const end = await running.run();
   engine.journal.passEnded(end.pass, end.seen);
   return end;

@@ -22,6 +22,7 @@ import {
   readSandboxImages,
 } from "./detail.ts";
 import { readOrigins } from "./origins.ts";
+import { expectRemembered, withSandboxesOfContainers } from "./whole-lists.ts";
 
 export interface ObservePorts {
   readonly runtime: RuntimeReader;
@@ -63,6 +64,11 @@ export async function observe(
     host.keepRules(request.ledger.keepDirectories),
   ]);
   const { images, listed, sandboxes } = lists;
+  await expectRemembered(
+    runtime,
+    { ledger: request.ledger, lists: { containers: listed, sandboxes } },
+    signal,
+  );
   const containers = withAnnounced(listed, request.announced ?? []);
   const need = { volumes: imageVolumesSupported(info), ends: request.needEnds };
   const known = knowledgeOfLedger(request.ledger);
@@ -147,7 +153,8 @@ async function readLists(
   const images = await runtime.listImages(signal);
   const sandboxes = await runtime.listSandboxes(signal);
   const listed = await runtime.listContainers(signal);
-  return { images, listed, sandboxes };
+  const whole = await withSandboxesOfContainers(runtime, { containers: listed, sandboxes }, signal);
+  return { images, listed, sandboxes: whole.sandboxes };
 }
 
 /** Announced containers only add uses: one that the list knows is taken from the list. */

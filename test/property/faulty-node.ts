@@ -20,7 +20,7 @@ import {
   GIB,
   NOW,
 } from "../support/build/values.ts";
-import { type FakeEngine, fakeEngine } from "../support/fake-engine.ts";
+import { type FakeEngine, fakeEngine, type Lie } from "../support/fake-engine.ts";
 
 const WATCHED = watched(minutes(100_000));
 const WORDS = ["a", "b", "c", "d", "e", "f", "g", "h"] as const;
@@ -47,7 +47,7 @@ export interface PlannedFault {
   readonly at: number;
   /** Whether all later calls of the method fail as well. */
   readonly lasts: boolean;
-  readonly kind: "error" | "malformed" | "unreachable" | "hang" | "empty" | "gone";
+  readonly kind: "error" | "malformed" | "unreachable" | "hang" | "empty" | "half" | "gone";
 }
 
 export interface RandomContainer {
@@ -89,7 +89,7 @@ const aFault: fc.Arbitrary<PlannedFault> = fc.record({
   method: fc.constantFrom(...METHODS),
   at: fc.nat(8),
   lasts: rarely,
-  kind: fc.constantFrom("error", "malformed", "unreachable", "hang", "empty", "gone"),
+  kind: fc.constantFrom("error", "malformed", "unreachable", "hang", "empty", "half", "gone"),
 });
 
 export const faultyNode: fc.Arbitrary<FaultyNode> = fc.record({
@@ -160,7 +160,7 @@ export function live(node: FaultyNode): Lived {
       ),
     }),
     before: (method, about) => judge.before(method, about),
-    lies: () => judge.lie,
+    lies: (method) => judge.lie(method),
   });
   judge.fake = fake;
   return { ...fake, node, violations };
@@ -223,7 +223,8 @@ function readingOf({ source, pods }: FaultyNode): PodReading {
 /** Answers as the faults say, and judges each removal by what is true and what the runtime has told. */
 class Judge {
   fake: FakeEngine | null = null;
-  lie: "empty" | "absent" | null = null;
+  /** By method, because calls of several are under way at once. */
+  readonly #lies = new Map<string, Lie>();
   readonly #node: FaultyNode;
   readonly #violations: string[];
   readonly #counts = new Map<string, number>();
@@ -238,27 +239,37 @@ class Judge {
     this.#violations = violations;
   }
 
+  lie(method: string): Lie | null {
+    return this.#lies.get(method) ?? null;
+  }
+
   async before(method: string, about: string): Promise<void> {
     this.#startContainers();
     if (method === "RemoveImage") this.#judgeImage(about);
     if (method === "RemoveContainer") this.#judgeContainer(about);
+    if (method === "RemovePodSandbox") this.#judgeSandbox(about);
     const count = this.#counts.get(method) ?? 0;
     this.#counts.set(method, count + 1);
     const planned = this.#node.faults.find(
       (one) => one.method === method && (one.lasts ? count >= one.at : count === one.at),
     );
-    this.lie = null;
+    this.#lies.delete(method);
     if (planned !== undefined) await this.#carryOut(planned, about);
     if (method === "ContainerStatus") this.#read.add(about);
-    if (method === "ListContainers" && this.lie === null)
+    if (method === "ListContainers" && this.lie(method) === null)
       for (const { id } of this.#world().containers) this.#told.add(id);
   }
 
   async #carryOut({ kind, method }: PlannedFault, about: string): Promise<void> {
     const world = this.#world();
     switch (kind) {
+      case "half":
+        // Half of the containers in the very first list is all that a pass without a memory can know of.
+        if (method === "ListContainers" && this.#told.size === 0) return;
+        this.#lies.set(method, "half");
+        return;
       case "empty":
-        this.lie = "empty";
+        this.#lies.set(method, "empty");
         return;
       case "gone":
         // What is said not to be there has really gone.
@@ -324,6 +335,17 @@ class Judge {
       .toSorted((one, other) => (one.createdAt > other.createdAt ? -1 : 1))[0];
     if (newest?.id === id && !same.some(({ state }) => state === "running"))
       fault("it is the newest of its name in a living pod");
+  }
+
+  #judgeSandbox(id: string): void {
+    const { containers } = this.#world();
+    const at = PODS.findIndex((pod) => aSandbox(pod).id === id);
+    const fault = (what: string): void => void this.#violations.push(`${id}: ${what}`);
+    if (this.#node.pods[at]?.ready === true) fault("it is ready");
+    if (this.#node.source !== "ready") fault("nobody knows which pods live");
+    if (this.#node.pods[at]?.listed === true) fault("its pod is listed");
+    const inside = containers.find((one) => one.sandboxId === id && this.#told.has(one.id));
+    if (inside !== undefined) fault(`${inside.id} is in it`);
   }
 
   /** Unlisted in this pass and in one before, and nothing of it lives. */

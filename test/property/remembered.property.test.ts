@@ -8,6 +8,7 @@ import fc from "fast-check";
 import type { Channel } from "../../src/cri/channel.ts";
 import { type Codec, criCodec } from "../../src/cri/proto.ts";
 import { makeReader } from "../../src/cri/reader.ts";
+import { RuntimeError } from "../../src/model/errors.ts";
 import type { Ledger } from "../../src/model/ledger.ts";
 import type { Limits } from "../../src/model/limits.ts";
 import type { Plan } from "../../src/model/plan.ts";
@@ -25,7 +26,7 @@ import type {
   ImageDescription,
   SandboxDescription,
 } from "../support/fake-runtime/describe.ts";
-import { listStreams, unaryMethods } from "../support/fake-runtime/methods.ts";
+import { listStreams, Refusal, unaryMethods } from "../support/fake-runtime/methods.ts";
 import { FakeNode } from "../support/fake-runtime/node.ts";
 import { containerd17, type Traits } from "../support/fake-runtime/traits.ts";
 
@@ -176,13 +177,22 @@ function channelOf(node: FakeNode, codec: Codec, traits: Traits): Channel {
   const speaker = { node, traits, exec: () => 0 };
   const bytesOf = (method: string, answer: object): Buffer =>
     written.get(method)?.responseSerialize(answer) ?? Buffer.alloc(0);
+  const answerOf = async (method: string, request: object): Promise<object | undefined> => {
+    try {
+      return await unaryMethods[method]?.(speaker, { filter: null, ...request });
+    } catch (thrown) {
+      if (thrown instanceof Refusal && thrown.code === "NOT_FOUND")
+        throw new RuntimeError("not-found", thrown.message);
+      throw thrown;
+    }
+  };
   const channel: Channel = {
     callRaw: async (method, request, { decode }) => {
-      const answer = await unaryMethods[method]?.(speaker, { filter: null, ...request });
+      const answer = await answerOf(method, request);
       return decode({ codec, method, bytes: bytesOf(method, answer ?? {}) });
     },
     call: async (method, request, { decode }) => {
-      const answer = await unaryMethods[method]?.(speaker, { filter: null, ...request });
+      const answer = await answerOf(method, request);
       return decode(codec.decode(method, bytesOf(method, answer ?? {})));
     },
     streamRaw: async (method, { onItem }) => {

@@ -48,9 +48,11 @@ export interface FakeWorld {
   volumes: ReadonlyMap<string, readonly string[]>;
   /** Runs before a call is answered, with the method and what it is about; what it throws is the answer. */
   before: (method: string, about: string) => void | Promise<void>;
-  /** Answers that are no error and wrong all the same: an empty list, or a thing that is said not to be there. */
-  lies: (method: string) => "empty" | "absent" | null;
+  /** Answers that are no error and wrong all the same: a list that is empty or names every other thing, or a thing that is said not to be there. */
+  lies: (method: string) => Lie | null;
 }
+
+export type Lie = "empty" | "half" | "absent";
 
 export interface FakeEngine {
   readonly world: FakeWorld;
@@ -102,7 +104,7 @@ type Record_ = Omit<FakeEngine, "world" | "engine">;
 
 function engineOf(world: FakeWorld, record: Record_): Engine {
   const memory = volatileMemory(world.ledger);
-  const call = async (method: string, about = ""): Promise<"empty" | "absent" | null> => {
+  const call = async (method: string, about = ""): Promise<Lie | null> => {
     record.calls.push(method);
     if (world.fails.has(method)) throw new RuntimeError("failed", `${method} was made to fail`);
     await world.before(method, about);
@@ -112,6 +114,7 @@ function engineOf(world: FakeWorld, record: Record_): Engine {
     <T>(method: string, of: () => readonly T[]) =>
     async (): Promise<readonly T[]> => {
       const lie = await call(method);
+      if (lie === "half") return of().filter((_, at) => at % 2 === 1);
       return lie === "empty" ? [] : [...of()];
     };
   let monotonicNs = 0n;

@@ -1,0 +1,85 @@
+/** Whether lists name all that is there: what is missing from one without having been seen to go is asked for by itself. */
+
+import { RuntimeError } from "../model/errors.ts";
+import type { ContainerId, SandboxId } from "../model/ids.ts";
+import type { Ledger } from "../model/ledger.ts";
+import type { RuntimeReader } from "../model/ports.ts";
+import type { Container, Sandbox } from "../model/snapshot.ts";
+import { mapBounded } from "./concurrency.ts";
+
+export interface PodLists {
+  readonly containers: readonly Container[];
+  readonly sandboxes: readonly Sandbox[];
+}
+
+type Runtime = Pick<RuntimeReader, "listSandboxes" | "containerDetail" | "sandboxDetail">;
+
+const CONCURRENCY = 16;
+
+/**
+ * The lists, with every sandbox that a container names. An empty or shortened answer is no error, and makes living pods look
+ * gone: rejects where the runtime has a sandbox that its list did not name, or does not say whether it has.
+ */
+export async function withSandboxesOfContainers(
+  runtime: Runtime,
+  { containers, sandboxes }: PodLists,
+  signal: AbortSignal,
+): Promise<PodLists> {
+  const named = containers.flatMap(({ sandboxId }) => (sandboxId === "" ? [] : [sandboxId]));
+  if (missing(named, sandboxes).length === 0) return { containers, sandboxes };
+  // A pod may have started between the two lists.
+  const newer = await runtime.listSandboxes(signal);
+  const newerIds = new Set(newer.map(({ id }) => id));
+  const all = [...newer, ...sandboxes.filter(({ id }) => !newerIds.has(id))];
+  await expectGoneSandboxes(runtime, missing(named, all), signal);
+  return { containers, sandboxes: all };
+}
+
+/** Rejects where most of what the ledger knows is missing, and the runtime has some of that or does not say. */
+export async function expectRemembered(
+  runtime: Runtime,
+  { ledger, lists }: { readonly ledger: Ledger; readonly lists: PodLists },
+  signal: AbortSignal,
+): Promise<void> {
+  const containers = missing(ledger.containers.keys(), lists.containers);
+  const sandboxes = missing(ledger.sandboxImages.keys(), lists.sandboxes);
+  // That some went since the last pass is no surprise, and not worth a call for each.
+  if (sandboxes.length * 2 > ledger.sandboxImages.size)
+    await expectGoneSandboxes(runtime, sandboxes, signal);
+  if (containers.length * 2 > ledger.containers.size)
+    await expectGoneContainers(runtime, containers, signal);
+}
+
+export async function expectGoneSandboxes(
+  runtime: Runtime,
+  ids: readonly SandboxId[],
+  signal: AbortSignal,
+): Promise<void> {
+  await mapBounded(ids, CONCURRENCY, async (id) => {
+    if ((await runtime.sandboxDetail(id, signal)) !== null) throw notWhole("sandboxes", id);
+  });
+}
+
+export async function expectGoneContainers(
+  runtime: Runtime,
+  ids: readonly ContainerId[],
+  signal: AbortSignal,
+): Promise<void> {
+  await mapBounded(ids, CONCURRENCY, async (id) => {
+    if ((await runtime.containerDetail(id, signal)) !== null) throw notWhole("containers", id);
+  });
+}
+
+export function missing<Id extends string>(
+  ids: Iterable<Id>,
+  listed: readonly { readonly id: Id }[],
+): readonly Id[] {
+  const there = new Set(listed.map(({ id }) => id));
+  return [...new Set(ids)].filter((id) => !there.has(id));
+}
+
+const notWhole = (what: "containers" | "sandboxes", id: string): RuntimeError =>
+  new RuntimeError(
+    "failed",
+    `the runtime's list of ${what} is not whole: ${id} is not in it, and its own status says that it is there; nothing is removed on such a list, and the next pass looks again`,
+  );

@@ -1,0 +1,149 @@
+// A runtime that answers with a list that is not whole, and no error: nothing that the lost part would have kept goes.
+
+import { describe, expect, test } from "bun:test";
+
+import { Announcer } from "../../src/loop/announcer.ts";
+import { withPassLists } from "../../src/loop/pass-lists.ts";
+import { runPass } from "../../src/loop/pass.ts";
+import { podUid } from "../../src/model/ids.ts";
+import type { PodRecord } from "../../src/model/ledger.ts";
+import type { Sandbox } from "../../src/model/snapshot.ts";
+import { instant } from "../../src/model/time.ts";
+import { aContainer, aLedger, aSandbox, defaultLimits } from "../support/build/values.ts";
+import { type FakeEngine, fakeEngine, type FakeWorld } from "../support/fake-engine.ts";
+
+const never = new AbortController().signal;
+
+const absentOnce: PodRecord = {
+  absentPasses: 1,
+  deadPasses: 0,
+  deadSinceWatched: null,
+  origin: null,
+};
+
+/** Pod `known` runs and the kubelet lists it; pod `lost` it has not listed for two passes, and what is left is dead. */
+function aNode(lost: Sandbox, change: Partial<FakeWorld> = {}): FakeEngine {
+  const ofPod = (pod: string) => ({ podUid: podUid(`uid-${pod}`), sandboxId: aSandbox(pod).id });
+  return fakeEngine({
+    containers: [
+      aContainer("runs", { ...ofPod("known"), state: "running" }),
+      aContainer("dead", { ...ofPod("lost"), state: "exited" }),
+    ],
+    sandboxes: [aSandbox("known", { state: "ready" }), lost],
+    pods: {
+      kind: "ready",
+      source: "kubelet-dir",
+      pods: [
+        {
+          uid: podUid("uid-known"),
+          origin: "directory",
+          finished: false,
+          evicted: false,
+          images: [],
+        },
+      ],
+    },
+    ledger: aLedger({ pods: new Map([[podUid("uid-lost"), absentOnce]]) }),
+    limits: defaultLimits,
+    ...change,
+  });
+}
+
+async function collect({ engine, world }: FakeEngine): Promise<string | null> {
+  const ended = await runPass(
+    engine,
+    {
+      kind: "gc",
+      purpose: { kind: "all-unused" },
+      containers: "all",
+      images: true,
+      dryRun: false,
+      lockWaitMs: 0,
+      now: () => world.wall,
+      random: () => 0,
+      announcer: new Announcer(engine.journal),
+    },
+    never,
+  );
+  return ended.pass.error ?? ended.pass.containers?.errors.join("; ") ?? null;
+}
+
+const old = { createdAt: instant(0n) };
+const DEAD = aSandbox("lost", { ...old, state: "not-ready" });
+const READY = aSandbox("lost", { ...old, state: "ready" });
+const empty = (listed: string) => (method: string) => (method === listed ? "empty" : null);
+
+describe("a list of sandboxes that is empty from the start", () => {
+  test("lets no container of a pod go whose sandbox is ready, which alone says that the pod lives", async () => {
+    const node = aNode(READY, { lies: empty("ListPodSandbox") });
+    expect(await collect(node)).toContain("the runtime's list of sandboxes is not whole");
+    expect(node.writes).toEqual([]);
+  });
+
+  test("is believed where no sandbox is there any more: the container of a deleted pod goes", async () => {
+    const node = aNode(READY);
+    node.world.sandboxes = [];
+    expect(await collect(node)).toBe("");
+    expect(node.writes).toEqual(["RemoveContainer container-dead"]);
+  });
+
+  test("lets no log directory go of a pod without containers whose sandbox an earlier pass saw", async () => {
+    const logs = {
+      kind: "read",
+      podLogsDirectory: "/var/log/pods",
+      podLogs: [{ entry: "default_pod-lost_uid-lost", uid: podUid("uid-lost") }],
+      sizeBytes: null,
+      danglingLinks: [],
+      strays: [],
+    } as const;
+    const seen = new Map([[READY.id, ""]]);
+    const node = aNode(READY, { logs, lies: empty("ListPodSandbox") });
+    node.world.containers = [];
+    node.engine.memory.replace({ ...node.world.ledger, sandboxImages: seen });
+    expect(await collect(node)).toContain("the runtime's list of sandboxes is not whole");
+    expect(node.writes).toEqual([]);
+  });
+});
+
+test("a sandbox that one list forgets and the next one names is one that started in between", async () => {
+  let lists = 0;
+  const node = aNode(READY, {
+    lies: (method) => (method === "ListPodSandbox" && (lists += 1) === 1 ? "empty" : null),
+  });
+  expect(await collect(node)).toContain("it does not know 1 of the 2 pods that evidently live");
+  expect(node.writes).toEqual([]);
+});
+
+describe("a list in the middle of a pass", () => {
+  const lookTwice = async (method: string, lie: "empty" | "half") => {
+    let lies = false;
+    const node = aNode(DEAD, { lies: (asked) => (lies && asked === method ? lie : null) });
+    const { runtime } = withPassLists(node.engine).observe;
+    const ask = async () =>
+      method === "ListContainers" ? runtime.listContainers(never) : runtime.listSandboxes(never);
+    await ask();
+    lies = true;
+    return String(await ask().catch((thrown: unknown) => thrown));
+  };
+
+  for (const method of ["ListContainers", "ListPodSandbox"]) {
+    for (const lie of ["empty", "half"] as const) {
+      test(`${method} that becomes ${lie} although everything is there is an error`, async () => {
+        expect(await lookTwice(method, lie)).toContain("is not whole");
+      });
+    }
+  }
+
+  test("may lose what has really gone, and what the pass removed, of which nothing more is asked", async () => {
+    const node = aNode(DEAD);
+    const { observe, writer } = withPassLists(node.engine);
+    const [runs, dead] = await observe.runtime.listContainers(never);
+    if (runs === undefined || dead === undefined) throw new Error("two are there");
+    await writer.removeContainer(dead.id);
+    expect(await observe.runtime.listContainers(never)).toEqual([runs]);
+    expect(node.calls).not.toContain("ContainerStatus");
+    node.world.containers = [];
+    expect(await observe.runtime.listContainers(never)).toEqual([]);
+    expect(node.calls.filter((call) => call === "ContainerStatus")).toHaveLength(1);
+  });
+});
