@@ -7,10 +7,13 @@ import type { Filesystem, Snapshot } from "../model/snapshot.ts";
 import { breakdownOf, type FutilityFacts, futilityOf, type SpaceTarget } from "./futility.ts";
 import { inodeFutilityOf, type InodeTarget } from "./inode-futility.ts";
 import type { Judgement } from "./judge.ts";
+import { layersCount } from "./layer-order.ts";
+import { forestOf, type Origins } from "./origins.ts";
 import { type DiskJudgement, judgeDisks, storeTargets } from "./targets.ts";
 
 export interface Ask {
   readonly snapshot: Snapshot;
+  readonly ledger: Origins;
   readonly limits: Judgement["context"]["limits"];
   readonly purpose: Purpose;
   readonly pressureTargets: readonly ImageTarget[];
@@ -100,6 +103,9 @@ function judgeTarget(ask: Ask, { images, usage }: Judgement, target: ImageTarget
     filesystems: snapshot.filesystems,
     logs: snapshot.logs,
     users: usage.users,
+    forest: layersCount(ask.limits, ask.purpose, [target])
+      ? forestOf(snapshot.images, ask.ledger)
+      : null,
   };
   const judged =
     target.kind === "available-bytes"

@@ -4,6 +4,7 @@ import type { DiskBreakdown, Futility, ImageTarget } from "../model/plan.ts";
 import type { ImageUser } from "../model/reason.ts";
 import { type Filesystem, type Image, logFactsOf, type Snapshot } from "../model/snapshot.ts";
 import { imageUseOf } from "./image-use.ts";
+import type { LayerForest } from "./layers.ts";
 
 /** How many times its reported size an image can take on disk: runtimes report compressed sizes, 1.05 to 4 times was measured. */
 export const BYTES_PER_REPORTED_BYTE = 5n;
@@ -27,6 +28,8 @@ export function boundBytes({ imageUsedBytes, unusedReportedBytes }: Bound): bigi
 /** What a bound is made from. */
 export type FutilityFacts = Pick<Snapshot, "images" | "filesystems" | "logs"> & {
   readonly users: ReadonlyMap<ImageId, readonly ImageUser[]>;
+  /** What images share, where layers have a say; `null`: that is not known. */
+  readonly forest?: LayerForest | null;
 };
 
 /** Judges one target before the pass begins. */
@@ -38,7 +41,8 @@ export function futilityOf(
   const unused = facts.images.filter(({ id }) => !facts.users.has(id));
   const bound = boundBytes({
     imageUsedBytes: imageUseOf(filesystem, facts).bytes,
-    unusedReportedBytes: reportedBytes(unused),
+    // Layers that a used image has stay, however many unused images have them, too.
+    unusedReportedBytes: mostFreed(unused, facts.forest ?? null),
   });
   const needed = atLeastZero(target.relievedBytes - filesystem.availableBytes);
   return {
@@ -48,6 +52,16 @@ export function futilityOf(
     futile: bound < needed,
     breakdown: breakdownOf(filesystem, facts),
   };
+}
+
+/** The most that removing these images frees, in reported sizes: each layer once, and none that another image has. */
+function mostFreed(images: readonly Image[], forest: LayerForest | null): bigint {
+  if (forest === null) return reportedBytes(images);
+  const removals = forest.removals();
+  return images.reduce(
+    (sum, { id, sizeBytes }) => sum + (removals.remove(id)?.upperBytes ?? sizeBytes),
+    0n,
+  );
 }
 
 export interface Remaining {

@@ -28,8 +28,21 @@ export function rememberOrigins(
   return { origins, layers };
 }
 
-/** The forest of all images whose layers are known. */
-export function forestOf(images: readonly Image[], { origins, layers }: Origins): LayerForest {
+const forests = new WeakMap<
+  readonly Image[],
+  { readonly origins: Origins["origins"]; readonly forest: LayerForest }
+>();
+
+/** The forest of all images whose layers are known; made once for the same list and the same memory. */
+export function forestOf(images: readonly Image[], known: Origins): LayerForest {
+  const made = forests.get(images);
+  if (made?.origins === known.origins) return made.forest;
+  const forest = plantForest(images, known);
+  forests.set(images, { origins: known.origins, forest });
+  return forest;
+}
+
+function plantForest(images: readonly Image[], { origins, layers }: Origins): LayerForest {
   const layered = images.flatMap(({ id, sizeBytes }) => {
     const chain = origins.get(id)?.chain ?? null;
     return chain === null ? [] : [{ id, sizeBytes, chain }];

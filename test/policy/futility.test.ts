@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 
+import { chainId } from "../../src/model/ids.ts";
 import type { Filesystem } from "../../src/model/snapshot.ts";
 import {
   boundBytes,
@@ -9,6 +10,7 @@ import {
   type SpaceTarget,
   stillUseful,
 } from "../../src/policy/futility.ts";
+import { LayerForest } from "../../src/policy/layers.ts";
 import { aFilesystem, anImage, GIB } from "../support/build/values.ts";
 
 const target: SpaceTarget = {
@@ -55,6 +57,40 @@ describe("a pass is futile", () => {
       5n * GIB,
     );
   });
+});
+
+test("layers that a used image has are no part of the bound, and an image of unknown layers counts whole", () => {
+  const base = chainId("base");
+  const child = (word: string, sizeBytes: bigint) => ({
+    image: anImage(word, { sizeBytes }),
+    chain: chainId(`base/${word}`),
+  });
+  const children = [child("used", 10n * GIB), child("one", 10n * GIB), child("two", 11n * GIB)];
+  const alone = anImage("alone", { sizeBytes: 2n * GIB });
+  const all = [
+    anImage("root", { sizeBytes: 9n * GIB }),
+    ...children.map(({ image }) => image),
+    alone,
+  ];
+  const parents = new Map([[base, null], ...children.map(({ chain }) => [chain, base] as const)]);
+  const forest = new LayerForest(
+    [
+      { id: anImage("root").id, sizeBytes: 9n * GIB, chain: base },
+      ...children.map(({ image: { id, sizeBytes }, chain }) => ({ id, sizeBytes, chain })),
+    ],
+    parents,
+  );
+  const users = new Map([[anImage("used").id, []]]);
+  const facts = { ...none, images: all, users };
+  const without = futilityOf(target, full({ imageUsedBytes: null }), facts);
+  expect(without.boundBytes).toBe(5n * (9n + 10n + 11n + 2n) * GIB);
+  const { boundBytes: most } = futilityOf(target, full({ imageUsedBytes: null }), {
+    ...facts,
+    forest,
+  });
+  // 1 and 2 GiB of their own, 2 GiB of the unknown one; the root frees no more than its configuration.
+  expect(most).toBeGreaterThanOrEqual(5n * 5n * GIB);
+  expect(most).toBeLessThan(5n * 5n * GIB + GIB / 100n);
 });
 
 describe("after each removal it is judged again", () => {
