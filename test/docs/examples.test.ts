@@ -13,6 +13,7 @@ const root = join(import.meta.dir, "../..");
 const pages = [
   "README.md",
   "CONTRIBUTING.md",
+  "SECURITY.md",
   ...readdirSync(join(root, "docs"), { recursive: true, encoding: "utf8" })
     .filter((name) => name.endsWith(".md"))
     .map((name) => `docs/${name}`),
