@@ -34,6 +34,9 @@ export interface AgentOptions {
   readonly random: () => number;
 }
 
+/** How a run of a loop ended: with this failure, well (`null`), or cut off by a pass that could not wait (`undefined`). */
+type Ended = string | null | undefined;
+
 export class Agent {
   readonly #options: AgentOptions;
   readonly #mutex = new Mutex();
@@ -123,7 +126,7 @@ export class Agent {
     if (!this.#enabled(name)) return;
     this.#progress[name].works();
     this.#change(name, { lastStartedAt: this.#options.now(), nextAt: null });
-    let error: string | null;
+    let error: Ended;
     try {
       error = await this.#work(name, signal);
     } catch (thrown) {
@@ -131,6 +134,7 @@ export class Agent {
       this.#noteSilence(thrown);
     }
     if (signal.aborted) return;
+    if (error === undefined) return this.#change(name, { lastEndedAt: this.#options.now() });
     const rule = this.#rules[name];
     const verdict = rule.note(error !== null);
     this.#announcer.loopEnded(name, verdict, { error, at: this.#options.now() });
@@ -141,8 +145,7 @@ export class Agent {
     });
   }
 
-  /** One run of a loop; the text of its failure, or `null`. */
-  async #work(name: LoopName, signal: AbortSignal): Promise<string | null> {
+  async #work(name: LoopName, signal: AbortSignal): Promise<Ended> {
     switch (name) {
       case "image-cache":
         return this.#refreshCache(signal);
@@ -192,7 +195,7 @@ export class Agent {
       readonly kind: Exclude<PassRequest["kind"], "gc">;
     },
     signal: AbortSignal,
-  ): Promise<string | null> {
+  ): Promise<Ended> {
     const { lockWaitMs, dryRun, now, random } = this.#options;
     if (request.kind === "pressure") {
       this.#yield.abort();
@@ -205,17 +208,20 @@ export class Agent {
       const rest = { dryRun: dryRun(), lockWaitMs: lockWaitMs() };
       const stop =
         request.kind === "container-gc" ? AbortSignal.any([signal, this.#yield.signal]) : signal;
-      return runPass(engine, { ...request, ...common, ...rest }, stop);
+      const end = await runPass(engine, { ...request, ...common, ...rest }, stop);
+      return { ...end, gaveWay: stop.aborted && end.pass.error !== null };
     });
     if (ended === null) return null;
     this.#notePass(ended.pass);
     if (ended.seen !== null) this.#noteSeen(ended.seen);
+    // Cut off before it had a plan, by a pass under pressure: neither it nor the runtime failed.
+    if (ended.gaveWay) return undefined;
     this.#noteSilence(ended.failure);
     return failureOf(ended.pass);
   }
 
   /** A check costs one statfs for each filesystem; the runtime is asked only once a threshold is due. */
-  async #relievePressure(signal: AbortSignal): Promise<string | null> {
+  async #relievePressure(signal: AbortSignal): Promise<Ended> {
     const engine = this.#engines.pressure;
     const check = async (): Promise<PressureVerdict | null> => {
       const filesystems = this.#state.seen?.filesystems ?? [];

@@ -134,6 +134,22 @@ describe("the loops", () => {
   });
 });
 
+test("a pass over containers that is cut off by one under pressure counts as no failure of it or of the runtime", async () => {
+  const sim = aNode(60, { weather: { latencyMs: 20_000 } });
+  sim.start();
+  await sim.run(5 * MINUTE);
+  for (let round = 0; round < 60; round += 1) {
+    if (round % 8 === 0) fill(sim, 9_000);
+    await sim.run(10 * SECOND);
+    expect(sim.agent.state().runtimeError).toBeNull();
+    expect(loopOf(sim, "container-gc")).toMatchObject({ lastError: null, consecutiveFailures: 0 });
+  }
+  const cutOff = ({ kind, error }: { readonly kind: string; readonly error: string | null }) =>
+    kind === "container-gc" && error === "the call was cancelled";
+  expect(sim.record.passes.filter(cutOff)).not.toBeEmpty();
+  expect(sim.record.events.map(({ reason }) => reason)).not.toContain("ContainerGCFailed");
+});
+
 describe("health", () => {
   const PATIENCE_MS = 6 * MINUTE;
   const problems = (sim: Simulation) =>

@@ -77,10 +77,11 @@ const never = new Promise<never>(() => undefined);
 export function simEngine(ports: SimPorts): Engine {
   const { node, weather, record, random, isAlive } = ports;
   const { clock } = node;
-  const call = async (): Promise<void> => {
+  const call: Call = async (signal) => {
     record.runtimeCalls += 1;
-    if (weather.latencyMs > 0) await clock.sleep(random.next() * weather.latencyMs);
+    if (weather.latencyMs > 0) await clock.sleep(random.next() * weather.latencyMs, signal);
     if (!isAlive()) await never;
+    if (signal?.aborted === true) throw new RuntimeError("cancelled", "the call was cancelled");
     if (weather.runtimeIsAway) throw new RuntimeError("unreachable", "the runtime is away");
   };
   const disk = (path: string) => {
@@ -174,7 +175,7 @@ export function simEngine(ports: SimPorts): Engine {
   };
 }
 
-type Call = () => Promise<void>;
+type Call = (signal?: AbortSignal) => Promise<void>;
 
 function readerOf({ node, record }: SimPorts, call: Call): Engine["observe"]["runtime"] {
   return {
@@ -182,17 +183,17 @@ function readerOf({ node, record }: SimPorts, call: Call): Engine["observe"]["ru
       await call();
       return aSnapshot().runtime;
     },
-    listImages: async () => {
-      await call();
+    listImages: async (signal) => {
+      await call(signal);
       return [...node.images.values()].map(({ image }) => image);
     },
-    listContainers: async () => {
-      await call();
+    listContainers: async (signal) => {
+      await call(signal);
       record.listed = [...node.containers.values()];
       return record.listed;
     },
-    listSandboxes: async () => {
-      await call();
+    listSandboxes: async (signal) => {
+      await call(signal);
       record.listedSandboxes = [...node.sandboxes.values()];
       return record.listedSandboxes;
     },
@@ -266,14 +267,14 @@ function writerOf(ports: SimPorts, call: Call): Engine["writer"] {
       }
       node.removeImage(id);
     },
-    stopContainer: call,
+    stopContainer: () => call(),
     removeContainer: async (id) => {
       await call();
       if (node.containers.get(id)?.state === "running")
         record.violations.push(`the running container ${id} was removed`);
       node.containers.delete(id);
     },
-    stopSandbox: call,
+    stopSandbox: () => call(),
     removeSandbox: async (id) => {
       await call();
       if (node.sandboxes.get(id)?.state === "ready")

@@ -89,7 +89,10 @@ describe("a disk that something else fills to 97 percent, under the agent for mi
       expect(lastPasses.map(({ passKind }) => passKind)).toContain("pressure");
       const reasons = events.map(({ reason }) => reason);
       expect(reasons.filter((reason) => reason === "ImageGCFutile")).toHaveLength(1);
-      expect(new Set(reasons)).toEqual(new Set(["EvictionThresholdMet", "ImageGCFutile"]));
+      expect(reasons).toContain("EvictionThresholdMet");
+      // With its message, should there be one.
+      const expected = ["EvictionThresholdMet", "ImageGCFutile"];
+      expect(events.filter(({ reason }) => !expected.includes(reason))).toEqual([]);
       expectThresholdsSaidOnce(agent);
       expect(agent.words().match(/other data 4\d\d\.\d MiB/g)?.length).toBe(1);
     }
