@@ -140,7 +140,7 @@ class ImageRemovals {
   }
 
   #progress(): Progress {
-    return this.#meter.progress(this.#settler.release());
+    return this.#meter.progress(this.#settler.mayAppear());
   }
 
   /** Only space on a disk is worth waiting for: a count is there at once, and a budget goes by what is told of the removal. */

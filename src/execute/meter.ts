@@ -4,7 +4,6 @@ import type { ImageTarget } from "../model/plan.ts";
 import type { DiskReader, DiskReading } from "../model/ports.ts";
 import { BYTES_PER_REPORTED_BYTE } from "../policy/futility.ts";
 import type { Progress } from "../policy/progress.ts";
-import type { SpaceRelease } from "../policy/release.ts";
 
 /** A filesystem by its device, and a path on it that is measured. */
 export interface Place {
@@ -154,7 +153,7 @@ export class Meter {
     this.#imageCount = imageCount;
   }
 
-  progress(release: SpaceRelease = "immediate"): Progress {
+  progress(mayAppear = false): Progress {
     const { store, storeBytes, accounting } = this.#input;
     const read = <T>(of: (reading: DiskReading) => T): ReadonlyMap<string, T> =>
       new Map([...this.#readings].map(([device, reading]) => [device, of(reading)]));
@@ -169,7 +168,7 @@ export class Meter {
       storeBytes:
         storeBytes === null || store === null ? null : storeBytes - this.gainedBytes(store.device),
       imageCount: this.#imageCount,
-      release,
+      mayAppear,
       reportedBytes: this.#reportedBytes,
       removed: this.#removed,
     };

@@ -8,6 +8,7 @@ import {
   releaseKey,
   type SpaceRelease,
   spaceReleaseOf,
+  TELLING_BYTES,
 } from "../policy/release.ts";
 import type { ImageExecution } from "./image-execution.ts";
 import type { Meter } from "./meter.ts";
@@ -20,6 +21,8 @@ export class Settler {
   readonly #meter: Meter;
   readonly #signal: AbortSignal;
   #waitedMs = 0;
+  /** A removal of this pass showed nothing of its space and was not waited for: it may come while the next one is made. */
+  #owes = false;
 
   constructor(
     execution: Pick<ImageExecution, "snapshot" | "ledger" | "timer">,
@@ -34,6 +37,12 @@ export class Settler {
 
   release(): SpaceRelease {
     return spaceReleaseOf(this.#execution.snapshot.runtime, this.learned);
+  }
+
+  /** Whether space of what this pass removed may be still to come. */
+  mayAppear(): boolean {
+    const release = this.release();
+    return release === "delayed" || (release === "unknown" && this.#owes);
   }
 
   /** Whether this pass has waited for a delayed runtime as long as it may. */
@@ -62,7 +71,10 @@ export class Settler {
       this.#signal,
     );
     this.#waitedMs += waitedMs;
-    if (sign !== null) this.learned = learnRelease(this.learned, sign);
+    // What is there at once may be the space of an earlier removal.
+    const proves = sign !== null && !(sign === "there-at-once" && this.#owes);
+    if (proves) this.learned = learnRelease(this.learned, sign);
+    if (settled === "not-waited" && this.#meter.gained() < TELLING_BYTES) this.#owes = true;
     return settled;
   }
 }

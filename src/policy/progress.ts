@@ -2,7 +2,6 @@
 
 import { assertNever } from "../model/assert.ts";
 import type { ImageTarget } from "../model/plan.ts";
-import { type SpaceRelease, TELLING_BYTES } from "./release.ts";
 
 /** What was measured after the latest removal, and what the pass gained since its start; maps are by device. */
 export interface Progress {
@@ -14,7 +13,8 @@ export interface Progress {
   /** What the image store takes now; `null`: the runtime does not say, so reported sizes count. */
   readonly storeBytes: bigint | null;
   readonly imageCount: number;
-  readonly release: SpaceRelease;
+  /** Whether space of what this pass removed may be still to come. */
+  readonly mayAppear: boolean;
   /** Reported sizes of what was removed for the targets, added up. */
   readonly reportedBytes: bigint;
   /** How many images were removed for the targets. */
@@ -65,14 +65,11 @@ type StoreTarget = Extract<ImageTarget, { readonly kind: "store-bytes" }>;
 
 /** A budget never waits: where space may yet appear, enough is removed as soon as the reported sizes say so. */
 function storeMet({ maximumBytes, wantedBytes }: StoreTarget, progress: Progress): Met | null {
-  const { storeBytes, reportedBytes, release } = progress;
-  const removedEnough = reportedBytes >= wantedBytes;
+  const { storeBytes, mayAppear } = progress;
+  const removedEnough = progress.reportedBytes >= wantedBytes;
   if (progress.accounting === "reported" || storeBytes === null)
     return removedEnough ? "target-reached" : null;
   if (storeBytes <= maximumBytes) return "target-reached";
-  const mayAppear =
-    release === "delayed" ||
-    (release === "unknown" && storeBytes + TELLING_BYTES > maximumBytes + wantedBytes);
   return removedEnough && mayAppear ? "settle-exhausted" : null;
 }
 

@@ -26,6 +26,8 @@ export const noRelease: ReleaseRecord = { promptRemovals: 0, lateRemovals: 0 };
 const IMMEDIATE_SIGNS = 3;
 /** Another program that deletes a file looks like a delay, so one sign of it proves nothing. */
 const DELAYED_SIGNS = 2;
+/** More signs of a delay than this add nothing, so that one that was learned by mistake is soon given up. */
+const MOST_DELAYED_SIGNS = 4;
 
 interface KnownRelease {
   readonly runtime: string;
@@ -63,14 +65,19 @@ export function spaceReleaseOf(
 export const releaseKey = ({ name, version }: Pick<RuntimeInfo, "name" | "version">): string =>
   `${name}/${version}`;
 
-/** The record after one more removal. What was learned of a delay is given up as soon as a removal shows none. */
+/**
+ * The record after one more removal. A removal that shows no delay takes two signs of one away: after a slow call, space that came late
+ * was there as well.
+ */
 export function learnRelease(record: ReleaseRecord, sign: ReleaseSign): ReleaseRecord {
   const { promptRemovals, lateRemovals } = record;
   switch (sign) {
     case "none-followed":
-      return { promptRemovals: IMMEDIATE_SIGNS, lateRemovals: 0 };
+      return lateRemovals > DELAYED_SIGNS
+        ? { ...record, lateRemovals: lateRemovals - DELAYED_SIGNS }
+        : { promptRemovals: IMMEDIATE_SIGNS, lateRemovals: 0 };
     case "more-followed":
-      return { ...record, lateRemovals: lateRemovals + 1 };
+      return { ...record, lateRemovals: Math.min(lateRemovals + 1, MOST_DELAYED_SIGNS) };
     case "there-at-once":
     case "nothing-seen":
       // Where a delay was seen, space that is there at once may be that of the removal before.

@@ -30,7 +30,9 @@ interface Setting {
   readonly release?: ReleaseRecord;
   readonly targets?: readonly ImageTarget[];
   readonly storeBytes?: bigint;
-  /** Space comes this long after the call. */
+  /** A call takes so long. */
+  readonly callMs?: number;
+  /** Space comes this long after the call began. */
   readonly delayMs?: number;
   /** What other programs have freed by then, in bytes. */
   readonly othersFreed?: (clockMs: number) => bigint;
@@ -88,6 +90,7 @@ async function passOver(setting: Setting = {}) {
         removeImage: async (id) => {
           listed.delete(id);
           due.push({ atMs: clockMs + (setting.delayMs ?? 0), bytes: unshared({ id }) });
+          clockMs += setting.callMs ?? 0;
         },
       },
       disk: {
@@ -172,6 +175,21 @@ describe("a pass that is not for space on a disk", () => {
       }
     },
   );
+
+  test("for a budget does not take a runtime for immediate because the space of the removal before is there", async () => {
+    const budget: ImageTarget = {
+      kind: "store-bytes",
+      trigger: { kind: "budget" },
+      maximumBytes: 0n,
+      wantedBytes: 36n * MIB,
+    };
+    const targets = [budget];
+    const unshared = { targets, storeBytes: 36n * MIB, images: 4, callMs: 1_000 };
+    const late = await passOver({ ...unshared, delayMs: 1_500 });
+    expect(spaceReleaseOf(CONTAINERD, late.release)).toBe("unknown");
+    const prompt = await passOver(unshared);
+    expect(spaceReleaseOf(CONTAINERD, prompt.release)).toBe("immediate");
+  });
 
   test("for a budget removes no more than the reported sizes ask for while nothing has appeared", async () => {
     const storeBytes = 72n * MIB;

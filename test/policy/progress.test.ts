@@ -11,7 +11,7 @@ const progress = (available: bigint, gained: bigint): Progress => ({
   gainedInodes: new Map(),
   storeBytes: null,
   imageCount: 0,
-  release: "immediate",
+  mayAppear: false,
   reportedBytes: 0n,
   removed: 0,
 });

@@ -50,6 +50,16 @@ describe("what removals teach of a runtime", () => {
       "immediate",
     ],
     [
+      "a delay that was seen often outlasts one removal after which none followed",
+      [...Array<ReleaseSign>(20).fill("more-followed"), "none-followed"],
+      "delayed",
+    ],
+    [
+      "a delay that was seen often is given up after two removals after which none followed",
+      [...Array<ReleaseSign>(20).fill("more-followed"), "none-followed", "none-followed"],
+      "immediate",
+    ],
+    [
       "a delay that was learned stays while nothing is seen",
       ["more-followed", "more-followed", "nothing-seen", "nothing-seen", "nothing-seen"],
       "delayed",

@@ -55,6 +55,10 @@ export class SimRecord {
   passStartedNs = 0n;
   /** What others wrote to the disk of images since the pass began: it hides as much of what removals gain. */
   writtenInPass = 0n;
+  /** Reported sizes of what the pass removed. */
+  reportedInPass = 0n;
+  /** What the images took when the filesystems were read last. */
+  storeSeen = 0n;
   listedSandboxes: readonly Sandbox[] = [];
   /** Every RemoveImage call. */
   removals: { readonly atNs: bigint; readonly id: ImageId; readonly kind: PassKind | null }[] = [];
@@ -93,7 +97,10 @@ export function simEngine(ports: SimPorts): Engine {
     observe: {
       runtime: readerOf(ports, call),
       disk: {
-        filesystems: async () => node.disks.map((one) => filesystemOf(node, one, weather.told)),
+        filesystems: async () => {
+          record.storeSeen = node.layersUse().bytes;
+          return node.disks.map((one) => filesystemOf(node, one, weather.told));
+        },
         measure: async (path) => {
           record.statfs += 1;
           const one = disk(path);
@@ -157,6 +164,7 @@ export function simEngine(ports: SimPorts): Engine {
         record.kind = kind;
         record.surplus = 0;
         record.writtenInPass = 0n;
+        record.reportedInPass = 0n;
         record.passStartedNs = clock.monotonicNs();
       },
       imageDone: () => undefined,
@@ -253,6 +261,7 @@ function writerOf(ports: SimPorts, call: Call): Engine["writer"] {
       const surplusBefore = record.surplus;
       const fault = judge(id);
       if (fault !== null) record.violations.push(`${id} was removed: ${fault}`);
+      const reported = node.images.get(id)?.image.sizeBytes ?? 0n;
       await call();
       if (weather.removalsHang) await never;
       const dice = random.next() * 100;
@@ -260,6 +269,7 @@ function writerOf(ports: SimPorts, call: Call): Engine["writer"] {
         record.surplus = surplusBefore;
         throw new RuntimeError("failed", "device is busy");
       }
+      record.reportedInPass += reported;
       if (dice < weather.refusedPercent + weather.tooLatePercent) {
         node.clock.after(DEADLINE_MS * 1.5, () => node.removeImage(id));
         await node.clock.sleep(DEADLINE_MS);

@@ -18,7 +18,10 @@ export function isNeeded(sim: Simulation, kind: PassKind | null): boolean {
   if (maximumAge > 0n) return true;
   if (maximumImages !== null && node.images.size > maximumImages) return true;
   if (storeBudgetBytes === null) return false;
-  // A budget goes by what removals gained on the disk.
+  // A budget waits for nothing: where space comes late it goes by reported sizes, which are compressed on some runtimes.
+  const wanted = sim.record.storeSeen - storeBudgetBytes;
+  if (node.lateMs > 0 && sim.record.reportedInPass < wanted) return true;
+  // Else it goes by what removals gained on the disk.
   const told = node.layersUse().bytes - node.toBeReleased().bytes + sim.record.writtenInPass;
   const reported = [...node.images.values()].reduce(
     (sum, { image }) => sum + image.sizeBytes,

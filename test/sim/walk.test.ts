@@ -2,6 +2,7 @@
 
 import { expect, test } from "bun:test";
 
+import type { Agent } from "../../src/loop/agent.ts";
 import type { Event } from "../../src/model/event.ts";
 import { duration } from "../../src/model/time.ts";
 import { defaultImageLimits, MIB } from "../support/build/values.ts";
@@ -37,6 +38,7 @@ class Watcher {
   readonly #sim: Simulation;
   readonly faults: string[] = [];
   #condition: { readonly on: boolean; readonly sinceNs: bigint } | null = null;
+  #agent: Agent | null = null;
   #spell: Spell | null = null;
 
   constructor(sim: Simulation) {
@@ -49,9 +51,11 @@ class Watcher {
     this.#lookAtPressure(stepMs);
   }
 
-  /** Once reported, the condition lasts for the transition period at least. */
+  /** Once an agent has reported it, the condition lasts for the transition period at least; the next one begins anew. */
   #lookAtCondition(): void {
     const { agent, clock } = this.#sim;
+    if (agent !== this.#agent) this.#condition = null;
+    this.#agent = agent;
     const on = agent.state().pressure?.condition ?? null;
     const nowNs = clock.monotonicNs();
     if (on === null) this.#condition = null;
