@@ -123,6 +123,16 @@ describe.each(pages.map((page) => [page] as const))("%s", (page) => {
   });
 });
 
+test("the table of README names every command", () => {
+  const use = textOf("README.md").split("\n## Use\n")[1]?.split("\n## ")[0] ?? "";
+  const rows = use.split("\n").filter((line) => line.startsWith("| `"));
+  const named = new Set(rows.flatMap((row) => (row.split("|")[1] ?? "").match(/[a-z]+/g) ?? []));
+  const words = commands.flatMap(({ name }) =>
+    name.startsWith("print ") ? ["print"] : name.split(" "),
+  );
+  expect(words.filter((word) => !named.has(word))).toEqual([]);
+});
+
 function leadsSomewhere(page: string, target: string): boolean {
   const [path = "", heading] = target.split("#");
   const file = path === "" ? page : join(dirname(page), path);
