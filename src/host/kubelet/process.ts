@@ -22,10 +22,12 @@ const processesMax = 100_000;
  * from us. One in a PID namespace below ours belongs to a node within this one (kind, k3d).
  */
 export function kubeletProcesses(proc = "/proc"): readonly KubeletProcess[] {
+  // Whoever calls a program of theirs `kubelet` must not choose our thresholds and directories.
+  const trusted = new Set(["0", ...fieldOf(textOf(join(proc, "self", "status")), "Uid")]);
   return namesIn(proc)
     .filter((name) => /^\d+$/.test(name))
     .slice(0, processesMax)
-    .filter((pid) => mayBeKubelet(join(proc, pid)))
+    .filter((pid) => mayBeKubelet(join(proc, pid), trusted))
     .flatMap((pid) => {
       const words = commandLine(join(proc, pid, "cmdline"));
       const program = words[0]?.slice(words[0].lastIndexOf("/") + 1) ?? "";
@@ -43,12 +45,21 @@ function namesIn(proc: string): readonly string[] {
 }
 
 /** Asked first, because a command line may take for ever to read: it waits for the memory of a process that hangs. */
-function mayBeKubelet(directory: string): boolean {
+function mayBeKubelet(directory: string, trusted: ReadonlySet<string>): boolean {
   const name = textOf(join(directory, "comm"));
   if (!programs.some((program) => name.startsWith(program))) return false;
-  const pids = /^NSpid:\s*(.+)$/m.exec(textOf(join(directory, "status")))?.[1] ?? "";
-  return pids.trim().split(/\s+/).length === 1;
+  const status = textOf(join(directory, "status"));
+  const users = fieldOf(status, "Uid");
+  return (
+    fieldOf(status, "NSpid").length === 1 &&
+    users.length > 0 &&
+    users.every((user) => trusted.has(user))
+  );
 }
+
+/** The words of one line of a status; none where it is not there. */
+const fieldOf = (status: string, name: string): readonly string[] =>
+  new RegExp(`^${name}:\\s*(.+)$`, "m").exec(status)?.[1]?.trim().split(/\s+/) ?? [];
 
 /** "" for a process that is gone by now. */
 function textOf(path: string): string {

@@ -11,16 +11,22 @@ interface Command {
   /** Default: the program's name. */
   readonly comm?: string;
   readonly pids?: string;
+  /** Default: root. */
+  readonly user?: string;
 }
 
 function procWith(...commands: readonly (readonly string[] | Command)[]): string {
   const proc = scratch();
   put(proc, "uptime", "1 1");
   for (const [at, it] of commands.entries()) {
-    const { words, comm, pids = "1" } = "words" in it ? it : { words: it };
+    const { words, comm, pids = "1", user = "0" } = "words" in it ? it : { words: it };
     const name = words[0]?.split("/").at(-1) ?? "";
     put(proc, `${100 + at}/comm`, `${(comm ?? name).slice(0, 15)}\n`);
-    put(proc, `${100 + at}/status`, `Name:\t${name}\nNSpid:\t${pids}\n`);
+    put(
+      proc,
+      `${100 + at}/status`,
+      `Name:\t${name}\nUid:\t${user}\t${user}\t${user}\t${user}\nNSpid:\t${pids}\n`,
+    );
     put(proc, `${100 + at}/cmdline`, words.map((word) => `${word}\0`).join(""));
   }
   return proc;
@@ -84,6 +90,12 @@ describe("kubeletProcesses", () => {
 
   test("is empty where processes cannot be seen", () => {
     expect(kubeletProcesses("/does/not/exist")).toEqual([]);
+  });
+
+  test("leaves out a program that another user calls kubelet, whatever its flags say", () => {
+    const words = ["kubelet", "--root-dir=/home/u", "--eviction-hard=imagefs.available<90%"];
+    expect(kubeletProcesses(procWith({ words, user: "65534" }))).toEqual([]);
+    expect(kubeletProcesses(procWith({ words }))).toHaveLength(1);
   });
 
   test("finds a process of that name on this machine", async () => {
