@@ -12,8 +12,8 @@ import { readClocks } from "../host/time/clock.ts";
 import { timer } from "../host/time/timer.ts";
 import type { DiskReader, HostReader } from "../model/ports.ts";
 import { toMs } from "../model/time.ts";
-import { parseKeepFile } from "../policy/keep-file.ts";
-import { parseKeepPattern } from "../policy/keep-pattern.ts";
+import { parseKeepFile } from "../policy/keep/keep-file.ts";
+import { parseKeepPattern } from "../policy/keep/keep-pattern.ts";
 
 export interface Host {
   readonly disk: DiskReader;

@@ -4,7 +4,7 @@ import { messageOf } from "../model/errors.ts";
 import type { ContainerItem, ContainerOutcome, LogItem, SandboxItem } from "../model/outcome.ts";
 import type { ContainerPlan, PlannedContainer } from "../model/plan.ts";
 import { toMs } from "../model/time.ts";
-import { unjudged } from "../policy/containers.ts";
+import { unjudged } from "../policy/container/containers.ts";
 import type { ContainerOptions, ContainerPorts } from "./container-ports.ts";
 import { type ContainerRemoval, removeContainer } from "./container-removal.ts";
 import { Ended } from "./ended.ts";

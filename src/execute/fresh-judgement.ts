@@ -6,7 +6,7 @@ import type { Snapshot } from "../model/snapshot.ts";
 import { type Duration, duration, toMs } from "../model/time.ts";
 import { podPause, podStarting } from "../policy/blocks.ts";
 import { listSource } from "../policy/decide.ts";
-import { changed, type Recheck, recheckImages } from "../policy/recheck.ts";
+import { changed, type Recheck, recheckImages } from "../policy/image/recheck.ts";
 import type { FreshLists, ImageExecution } from "./image-execution.ts";
 
 interface Judged {

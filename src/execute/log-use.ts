@@ -2,7 +2,7 @@
 
 import type { LogRemover, UsedLog } from "../model/ports.ts";
 import type { Container, PodLogDirectory } from "../model/snapshot.ts";
-import { type Listed, ownership } from "../policy/ownership.ts";
+import { type Listed, ownership } from "../policy/container/ownership.ts";
 import type { LogUser, LogUsers } from "./log-users.ts";
 
 export class LogUse {

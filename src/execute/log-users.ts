@@ -4,7 +4,7 @@ import type { ContainerId, PodUid, SandboxId } from "../model/ids.ts";
 import type { RuntimeReader, Timer } from "../model/ports.ts";
 import type { Container, Sandbox } from "../model/snapshot.ts";
 import { mapBounded } from "../observe/concurrency.ts";
-import { type Listed, type Ownership, ownership } from "../policy/ownership.ts";
+import { type Listed, type Ownership, ownership } from "../policy/container/ownership.ts";
 import { wasUnanswered } from "./stall.ts";
 
 /** Statuses under way at once. */

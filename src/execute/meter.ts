@@ -2,8 +2,8 @@
 
 import type { ImageTarget } from "../model/plan.ts";
 import type { DiskReader, DiskReading } from "../model/ports.ts";
-import { BYTES_PER_REPORTED_BYTE } from "../policy/futility.ts";
-import type { Progress } from "../policy/progress.ts";
+import { BYTES_PER_REPORTED_BYTE } from "../policy/space/futility.ts";
+import type { Progress } from "../policy/space/progress.ts";
 
 /** A filesystem by its device, and a path on it that is measured. */
 export interface Place {

@@ -1,7 +1,7 @@
 /** Waits for space that a runtime frees with a delay, and watches a runtime of which it is not known yet whether it does. */
 
 import type { Timer } from "../model/ports.ts";
-import { type ReleaseSign, type SpaceRelease, TELLING_BYTES } from "../policy/release.ts";
+import { type ReleaseSign, type SpaceRelease, TELLING_BYTES } from "../policy/space/release.ts";
 
 /** Longest wait for one removal. */
 export const SETTLE_REMOVAL_MS = 5_000;

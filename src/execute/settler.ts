@@ -9,7 +9,7 @@ import {
   type SpaceRelease,
   spaceReleaseOf,
   TELLING_BYTES,
-} from "../policy/release.ts";
+} from "../policy/space/release.ts";
 import type { ImageExecution } from "./image-execution.ts";
 import type { Meter } from "./meter.ts";
 import { settle, SETTLE_PASS_MS, type Settled } from "./settle.ts";

@@ -3,7 +3,7 @@
 import type { Pass } from "../model/pass.ts";
 import type { Image, MeasuredFilesystem } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";
-import type { PressureVerdict } from "../policy/pressure.ts";
+import type { PressureVerdict } from "../policy/pressure/judge.ts";
 import type { Stalled } from "./loop-progress.ts";
 import type { Seen } from "./ports.ts";
 

@@ -3,9 +3,9 @@
 import { messageOf, RuntimeError } from "../model/errors.ts";
 import type { Pass } from "../model/pass.ts";
 import { type Instant, instantFromMs, instantToMs } from "../model/time.ts";
-import { NoGainDevices } from "../policy/no-gain.ts";
-import { noPressure, type PressureState, type PressureVerdict } from "../policy/pressure.ts";
-import { collectsImages } from "../policy/targets.ts";
+import { noPressure, type PressureState, type PressureVerdict } from "../policy/pressure/judge.ts";
+import { NoGainDevices } from "../policy/space/no-gain.ts";
+import { collectsImages } from "../policy/space/targets.ts";
 import { type AgentState, type LoopName, type LoopState, ofEachLoop } from "./agent-state.ts";
 import { Announcer } from "./announcer.ts";
 import { detect } from "./detect.ts";

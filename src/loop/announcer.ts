@@ -4,7 +4,7 @@ import type { Event } from "../model/event.ts";
 import type { Compat } from "../model/limits.ts";
 import type { ImagePlan } from "../model/plan.ts";
 import type { Instant } from "../model/time.ts";
-import { keyOf, type PressureVerdict } from "../policy/pressure.ts";
+import { keyOf, type PressureVerdict } from "../policy/pressure/judge.ts";
 import { humanBytes } from "../report/bytes.ts";
 import type { LoopName } from "./agent-state.ts";
 import { DiskNews, isRested } from "./disk-news.ts";

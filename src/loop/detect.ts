@@ -4,8 +4,8 @@ import type { PodUid } from "../model/ids.ts";
 import type { Ledger, PodRecord } from "../model/ledger.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import { observe } from "../observe/observe.ts";
+import { usageOf } from "../policy/image/usage.ts";
 import { remember } from "../policy/remember.ts";
-import { usageOf } from "../policy/usage.ts";
 import type { ReadEngine, Seen } from "./ports.ts";
 
 /** One observation that is remembered. Pods are judged by container passes alone, so their records stay as they are. */

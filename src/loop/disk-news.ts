@@ -3,7 +3,7 @@
 import type { Event } from "../model/event.ts";
 import type { Futility, ImagePlan } from "../model/plan.ts";
 import { type Duration, type Instant, minutes, since } from "../model/time.ts";
-import { apart, futilityDiffers } from "../policy/futility.ts";
+import { apart, futilityDiffers } from "../policy/space/futility.ts";
 
 /** Of a disk that changes all the time the same is told no more often than this. */
 const REST: Duration = minutes(10);

@@ -2,7 +2,7 @@
 
 import type { ContainerOutcome, ImageOutcome } from "../model/outcome.ts";
 import type { ContainerPlan, Plan } from "../model/plan.ts";
-import { unjudged } from "../policy/containers.ts";
+import { unjudged } from "../policy/container/containers.ts";
 
 export const dryContainers = (plan: ContainerPlan): ContainerOutcome => ({
   end: "dry-run",

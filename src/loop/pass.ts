@@ -10,8 +10,8 @@ import type { ImageCandidate, ImageTarget, Plan, Purpose } from "../model/plan.t
 import { type Duration, duration, type Instant, toMs } from "../model/time.ts";
 import { POD_START_WAIT, podPause, waitsForPods } from "../policy/blocks.ts";
 import type { Parts } from "../policy/decide.ts";
-import type { NoGainDevices } from "../policy/no-gain.ts";
 import { remainingPurpose } from "../policy/selection.ts";
+import type { NoGainDevices } from "../policy/space/no-gain.ts";
 import type { Announcer } from "./announcer.ts";
 import { seenOf } from "./detect.ts";
 import { dryContainers, dryImages } from "./dry-run.ts";

@@ -3,7 +3,11 @@
 import type { Compat, Signal } from "../model/limits.ts";
 import type { ImageTarget } from "../model/plan.ts";
 import type { Filesystem } from "../model/snapshot.ts";
-import { judgePressure, type PressureState, type PressureVerdict } from "../policy/pressure.ts";
+import {
+  judgePressure,
+  type PressureState,
+  type PressureVerdict,
+} from "../policy/pressure/judge.ts";
 import type { ReadEngine } from "./ports.ts";
 
 /** Throws `HostError` where a filesystem cannot be measured. */

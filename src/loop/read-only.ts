@@ -11,9 +11,9 @@ import {
   watched as watchedAt,
 } from "../model/time.ts";
 import { decide, type Parts } from "../policy/decide.ts";
-import { unusedFor } from "../policy/rank.ts";
+import { unusedFor } from "../policy/image/rank.ts";
+import { usageOf } from "../policy/image/usage.ts";
 import { remember } from "../policy/remember.ts";
-import { usageOf } from "../policy/usage.ts";
 import type { ReadEngine } from "./ports.ts";
 import { prepare, type Prepared } from "./prepare.ts";
 import { Steps } from "./steps.ts";

@@ -12,8 +12,8 @@ import type {
   Sandbox,
   Snapshot,
 } from "../model/snapshot.ts";
-import { imageVolumesSupported } from "../policy/image-volumes.ts";
-import { referencesToResolve } from "../policy/usage.ts";
+import { imageVolumesSupported } from "../policy/image/image-volumes.ts";
+import { referencesToResolve } from "../policy/image/usage.ts";
 import { mapBounded } from "./concurrency.ts";
 import {
   knowledgeOfLedger,

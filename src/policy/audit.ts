@@ -6,11 +6,11 @@ import type { Ledger } from "../model/ledger.ts";
 import type { DiskBreakdown, Plan } from "../model/plan.ts";
 import type { ImageKeepReason } from "../model/reason.ts";
 import type { Filesystem, Image, Snapshot } from "../model/snapshot.ts";
-import { boundBytes, breakdownOf, reportedBytes } from "./futility.ts";
-import { imageUseOf } from "./image-use.ts";
-import { ownership } from "./ownership.ts";
-import { isImportName, repositoryOf } from "./reference.ts";
-import { type Usage, usageOf } from "./usage.ts";
+import { ownership } from "./container/ownership.ts";
+import { imageUseOf } from "./image/image-use.ts";
+import { isImportName, repositoryOf } from "./image/reference.ts";
+import { type Usage, usageOf } from "./image/usage.ts";
+import { boundBytes, breakdownOf, reportedBytes } from "./space/futility.ts";
 
 export function auditFindings({
   snapshot,

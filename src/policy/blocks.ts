@@ -14,7 +14,7 @@ import {
   toMs,
   watchedSince,
 } from "../model/time.ts";
-import type { Usage } from "./usage.ts";
+import type { Usage } from "./image/usage.ts";
 
 /** For so long a pod may pull and mount what no container of it uses yet; image removal waits for it no longer than that. */
 export const POD_START_WAIT: Duration = minutes(2);

@@ -9,11 +9,11 @@ import type { ImageBlock } from "../model/reason.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import type { Duration, Instant } from "../model/time.ts";
 import { bootGrace } from "./blocks.ts";
-import type { ContainerInput } from "./container-input.ts";
-import { decideContainers, decideContainersAgain } from "./containers.ts";
-import { decideImages } from "./images.ts";
-import { podSourceForImages, type PodView } from "./pod-source.ts";
-import { judgePods, type PodJudgement } from "./pods.ts";
+import type { ContainerInput } from "./container/container-input.ts";
+import { decideContainers, decideContainersAgain } from "./container/containers.ts";
+import { podSourceForImages, type PodView } from "./container/pod-source.ts";
+import { judgePods, type PodJudgement } from "./container/pods.ts";
+import { decideImages } from "./image/images.ts";
 import { selectedContainers, selectionOf } from "./selection.ts";
 
 /** Which halves of the node a plan is for. `logs`: only what deleted pods left in the log directories. */

@@ -11,10 +11,10 @@ import type {
 import type { MemoryLimits } from "../model/limits.ts";
 import type { Image, RuntimeInfo, Snapshot } from "../model/snapshot.ts";
 import { duration, type Watched, watched } from "../model/time.ts";
-import { distinctImages, namesText } from "./image-index.ts";
-import { rememberOrigins } from "./origins.ts";
-import { releaseKey } from "./release.ts";
-import type { Usage } from "./usage.ts";
+import { distinctImages, namesText } from "./image/image-index.ts";
+import type { Usage } from "./image/usage.ts";
+import { rememberOrigins } from "./layer/origins.ts";
+import { releaseKey } from "./space/release.ts";
 import { watch } from "./watch.ts";
 
 export interface Remember {

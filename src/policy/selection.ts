@@ -4,9 +4,9 @@ import type { ContainerPlan, Decision, ImagePlan, Purpose } from "../model/plan.
 import type { Criterion, Selection } from "../model/selection.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import type { Watched } from "../model/time.ts";
-import { imageNames, matchPattern, parseKeepPattern } from "./keep-pattern.ts";
-import { type Ranked, unusedFor } from "./rank.ts";
-import { usageOf } from "./usage.ts";
+import { type Ranked, unusedFor } from "./image/rank.ts";
+import { usageOf } from "./image/usage.ts";
+import { imageNames, matchPattern, parseKeepPattern } from "./keep/keep-pattern.ts";
 
 const NOT_SELECTED = { kind: "not-selected" } as const;
 

@@ -9,9 +9,9 @@ import {
   type Instant,
   seconds,
 } from "../../src/model/time.ts";
-import type { ContainerInput } from "../../src/policy/container-input.ts";
-import { decideContainers, decideContainersAgain } from "../../src/policy/containers.ts";
-import type { PodJudgement } from "../../src/policy/pods.ts";
+import type { ContainerInput } from "../../src/policy/container/container-input.ts";
+import { decideContainers, decideContainersAgain } from "../../src/policy/container/containers.ts";
+import type { PodJudgement } from "../../src/policy/container/pods.ts";
 import { FakeNode } from "../support/fake-node.ts";
 
 export interface ContainerVector {

@@ -18,7 +18,7 @@ import { logDeleter } from "../../src/host/logs/logs.ts";
 import { podUid } from "../../src/model/ids.ts";
 import { containerIdOfLogLink, containerLogLink } from "../../src/model/log-names.ts";
 import { duration, seconds } from "../../src/model/time.ts";
-import { decideContainersAgain } from "../../src/policy/containers.ts";
+import { decideContainersAgain } from "../../src/policy/container/containers.ts";
 import { containerLimits, dead, inputOf, judged, planOf } from "../support/build/pods.ts";
 import { FakeNode } from "../support/fake-node.ts";
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { PROTECTION_ORDER } from "../../src/policy/protect.ts";
+import { PROTECTION_ORDER } from "../../src/policy/image/protect.ts";
 
 const root = join(import.meta.dir, "../..");
 const read = (path: string): string => readFileSync(join(root, path), "utf8");

@@ -9,8 +9,8 @@ import { containerLogLink } from "../../src/model/log-names.ts";
 import type { ContainerOutcome } from "../../src/model/outcome.ts";
 import type { Container, LogFacts, LogReading, Sandbox } from "../../src/model/snapshot.ts";
 import { duration, seconds } from "../../src/model/time.ts";
-import type { ContainerInput } from "../../src/policy/container-input.ts";
-import { decideContainers, decideContainersAgain } from "../../src/policy/containers.ts";
+import type { ContainerInput } from "../../src/policy/container/container-input.ts";
+import { decideContainers, decideContainersAgain } from "../../src/policy/container/containers.ts";
 import {
   ago,
   containerLimits,

@@ -8,7 +8,7 @@ import type { ReleaseRecord } from "../../src/model/ledger.ts";
 import type { ImageTarget } from "../../src/model/plan.ts";
 import type { RuntimeInfo } from "../../src/model/snapshot.ts";
 import { duration } from "../../src/model/time.ts";
-import { noRelease, releaseKey, spaceReleaseOf } from "../../src/policy/release.ts";
+import { noRelease, releaseKey, spaceReleaseOf } from "../../src/policy/space/release.ts";
 import {
   aCandidate,
   aFilesystem,

@@ -10,7 +10,7 @@ import type { Compat } from "../../src/model/limits.ts";
 import type { Futility, ImagePlan } from "../../src/model/plan.ts";
 import type { Filesystem } from "../../src/model/snapshot.ts";
 import { duration, instant, minutes, seconds } from "../../src/model/time.ts";
-import { judgePressure, noPressure, type PressureState } from "../../src/policy/pressure.ts";
+import { judgePressure, noPressure, type PressureState } from "../../src/policy/pressure/judge.ts";
 import { aFilesystem, anImagePlan, GIB, NOW } from "../support/build/values.ts";
 
 function listener() {

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 
 import { checkPressure, pressurePauseMs } from "../../src/loop/pressure-check.ts";
 import { minutes } from "../../src/model/time.ts";
-import { noPressure } from "../../src/policy/pressure.ts";
+import { noPressure } from "../../src/policy/pressure/judge.ts";
 import { aThreshold } from "../sim/simulation.ts";
 import { aFilesystem, defaultLimits, GIB } from "../support/build/values.ts";
 import { fakeEngine } from "../support/fake-engine.ts";

@@ -9,7 +9,7 @@ import type { Ledger } from "../../src/model/ledger.ts";
 import type { Image, Snapshot } from "../../src/model/snapshot.ts";
 import { watched } from "../../src/model/time.ts";
 import { auditFindings } from "../../src/policy/audit.ts";
-import { namesText } from "../../src/policy/image-index.ts";
+import { namesText } from "../../src/policy/image/image-index.ts";
 import { auditCommands } from "../../src/report/document/audit.ts";
 import { openNodeOf } from "../cli/open-node.ts";
 import { crigc } from "../cli/world.ts";

@@ -5,7 +5,7 @@ import type { ImageLimits } from "../../src/model/limits.ts";
 import type { ImagePlan } from "../../src/model/plan.ts";
 import type { Image, Snapshot } from "../../src/model/snapshot.ts";
 import { duration, hours, watched } from "../../src/model/time.ts";
-import { type DecideImages, decideImages } from "../../src/policy/images.ts";
+import { type DecideImages, decideImages } from "../../src/policy/image/images.ts";
 import { aLedger, aRecord, aSnapshot, defaultImageLimits } from "../support/build/values.ts";
 
 export interface Node {

@@ -5,8 +5,8 @@ import { describe, expect, test } from "bun:test";
 import { emptyLedger } from "../../src/model/ledger.ts";
 import type { Snapshot } from "../../src/model/snapshot.ts";
 import { minutes, watched } from "../../src/model/time.ts";
+import { usageOf } from "../../src/policy/image/usage.ts";
 import { remember } from "../../src/policy/remember.ts";
-import { usageOf } from "../../src/policy/usage.ts";
 import {
   aContainer,
   anImage,

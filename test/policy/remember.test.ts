@@ -13,6 +13,7 @@ import {
   seconds,
   watched,
 } from "../../src/model/time.ts";
+import { usageOf } from "../../src/policy/image/usage.ts";
 import {
   expectContainers,
   forgetImages,
@@ -21,7 +22,6 @@ import {
   remember,
   rememberGhost,
 } from "../../src/policy/remember.ts";
-import { usageOf } from "../../src/policy/usage.ts";
 import {
   aContainer,
   aLedger,

@@ -15,7 +15,7 @@ import type {
   Resolution,
 } from "../../src/model/snapshot.ts";
 import { duration, instant, minutes, watched } from "../../src/model/time.ts";
-import type { DecideImages } from "../../src/policy/images.ts";
+import type { DecideImages } from "../../src/policy/image/images.ts";
 import {
   aContainer,
   aFilesystem,

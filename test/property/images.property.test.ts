@@ -7,8 +7,8 @@ import type { ImagePlan } from "../../src/model/plan.ts";
 import type { Criterion } from "../../src/model/selection.ts";
 import type { Snapshot } from "../../src/model/snapshot.ts";
 import { minutes } from "../../src/model/time.ts";
-import { type DecideImages, decideImages } from "../../src/policy/images.ts";
-import { recheckImages } from "../../src/policy/recheck.ts";
+import { type DecideImages, decideImages } from "../../src/policy/image/images.ts";
+import { recheckImages } from "../../src/policy/image/recheck.ts";
 import { aContainer } from "../support/build/values.ts";
 import { randomNode } from "./image-node.ts";
 

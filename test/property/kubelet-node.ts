@@ -13,10 +13,10 @@ import type {
   Snapshot,
 } from "../../src/model/snapshot.ts";
 import { duration, hours, instant, minutes, seconds } from "../../src/model/time.ts";
+import { rememberPods } from "../../src/policy/container/pods.ts";
 import { decide } from "../../src/policy/decide.ts";
-import { rememberPods } from "../../src/policy/pods.ts";
+import { usageOf } from "../../src/policy/image/usage.ts";
 import { remember } from "../../src/policy/remember.ts";
-import { usageOf } from "../../src/policy/usage.ts";
 import { noLogs } from "../support/build/pods.ts";
 import {
   aContainer,

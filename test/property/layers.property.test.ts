@@ -3,8 +3,8 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 
 import { type ChainId, chainId, type ImageId, imageId } from "../../src/model/ids.ts";
-import { basesAfterChildren } from "../../src/policy/layer-order.ts";
-import { type LayeredImage, LayerForest } from "../../src/policy/layers.ts";
+import { basesAfterChildren } from "../../src/policy/layer/layer-order.ts";
+import { type LayeredImage, LayerForest } from "../../src/policy/layer/layers.ts";
 
 /** An image by the layers of a small pool, so that prefixes are often shared; `config` is what its size counts beside them. */
 interface Recipe {

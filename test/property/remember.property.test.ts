@@ -5,8 +5,8 @@ import fc from "fast-check";
 import { emptyLedger, type Ledger } from "../../src/model/ledger.ts";
 import type { Snapshot } from "../../src/model/snapshot.ts";
 import { type Duration, duration, hours, instant, minutes } from "../../src/model/time.ts";
+import { usageOf } from "../../src/policy/image/usage.ts";
 import { remember } from "../../src/policy/remember.ts";
-import { usageOf } from "../../src/policy/usage.ts";
 import {
   aContainer,
   anImage,

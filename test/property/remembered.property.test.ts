@@ -16,10 +16,10 @@ import type { RuntimeReader } from "../../src/model/ports.ts";
 import type { Snapshot } from "../../src/model/snapshot.ts";
 import { duration, hours, instant, watched } from "../../src/model/time.ts";
 import { observe } from "../../src/observe/observe.ts";
+import { rememberPods } from "../../src/policy/container/pods.ts";
 import { decide } from "../../src/policy/decide.ts";
-import { rememberPods } from "../../src/policy/pods.ts";
+import { usageOf } from "../../src/policy/image/usage.ts";
 import { remember } from "../../src/policy/remember.ts";
-import { usageOf } from "../../src/policy/usage.ts";
 import { aFilesystem, aLedger, defaultLimits, NOW } from "../support/build/values.ts";
 import type {
   ContainerDescription,

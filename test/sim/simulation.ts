@@ -4,7 +4,7 @@ import { Agent, type Periods } from "../../src/loop/agent.ts";
 import type { ImageId } from "../../src/model/ids.ts";
 import type { Limits, Signal, Threshold } from "../../src/model/limits.ts";
 import { type Duration, duration, minutes } from "../../src/model/time.ts";
-import { compileKeepRules, matchKeepRules } from "../../src/policy/keep.ts";
+import { compileKeepRules, matchKeepRules } from "../../src/policy/keep/keep.ts";
 import { defaultLimits } from "../support/build/values.ts";
 import { SimClock } from "./clock.ts";
 import { simEngine, SimRecord, type Weather } from "./engine.ts";

@@ -1,7 +1,7 @@
 /** Whether the keep rules are valid, and whether each of them keeps something. */
 
 import type { Image, KeepRules } from "../../model/snapshot.ts";
-import { compileKeepRules, unmatchedKeepRules } from "../../policy/keep.ts";
+import { compileKeepRules, unmatchedKeepRules } from "../../policy/keep/keep.ts";
 import { counted } from "../../report/bytes.ts";
 import type { DoctorCheck } from "../../report/table/doctor.ts";
 import { failed, ok, warning } from "./check.ts";

@@ -4,9 +4,9 @@ import type { Prepared } from "../../loop/prepare.ts";
 import type { DirectorySize, DirectoryWalk, WritableLayers } from "../../model/disk-usage.ts";
 import { messageOf, RuntimeError } from "../../model/errors.ts";
 import { type Filesystem, logFactsOf, type Snapshot } from "../../model/snapshot.ts";
-import { imageUsage } from "../../policy/disk-usage.ts";
-import { gainOf } from "../../policy/gain.ts";
-import { forestOf } from "../../policy/origins.ts";
+import { imageUsage } from "../../policy/layer/disk-usage.ts";
+import { gainOf } from "../../policy/layer/gain.ts";
+import { forestOf } from "../../policy/layer/origins.ts";
 import { printedJson } from "../../report/document/json.ts";
 import {
   diskUsageDocument,

@@ -3,7 +3,7 @@
 import type { Prepared } from "../../loop/prepare.ts";
 import type { ImageLayers } from "../../model/disk-usage.ts";
 import type { ImageId } from "../../model/ids.ts";
-import { forestOf } from "../../policy/origins.ts";
+import { forestOf } from "../../policy/layer/origins.ts";
 import { printedJson } from "../../report/document/json.ts";
 import {
   type ExplainedThing,

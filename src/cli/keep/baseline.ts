@@ -3,8 +3,8 @@
 import { quoted } from "../../config/value.ts";
 import { ConfigError, type ConfigIssue, HostError } from "../../model/errors.ts";
 import { toRfc3339 } from "../../model/time.ts";
-import { keepFileHeader, parseKeepFile } from "../../policy/keep-file.ts";
-import { parseKeepPattern } from "../../policy/keep-pattern.ts";
+import { keepFileHeader, parseKeepFile } from "../../policy/keep/keep-file.ts";
+import { parseKeepPattern } from "../../policy/keep/keep-pattern.ts";
 import { counted } from "../../report/bytes.ts";
 import { clean } from "../../report/terminal.ts";
 import { type Command, type CommandContext, has, type Invocation } from "../command.ts";

@@ -3,9 +3,9 @@
 import { ConfigError } from "../../model/errors.ts";
 import type { ImageLimits } from "../../model/limits.ts";
 import type { KeepProblem, Snapshot } from "../../model/snapshot.ts";
-import { imageNames, matchPattern } from "../../policy/keep-pattern.ts";
-import { compileKeepRules, keepRuleMatches } from "../../policy/keep.ts";
-import { type SandboxNames, sandboxNames } from "../../policy/sandbox-image.ts";
+import { type SandboxNames, sandboxNames } from "../../policy/image/sandbox-image.ts";
+import { imageNames, matchPattern } from "../../policy/keep/keep-pattern.ts";
+import { compileKeepRules, keepRuleMatches } from "../../policy/keep/keep.ts";
 import { counted } from "../../report/bytes.ts";
 import { printedJson } from "../../report/document/json.ts";
 import { imageKeep } from "../../report/image-reasons.ts";

@@ -2,8 +2,8 @@
 
 import type { Prepared } from "../../loop/prepare.ts";
 import type { Image } from "../../model/snapshot.ts";
-import { indexImages, listedImages } from "../../policy/image-index.ts";
-import { normaliseRepository, repositoryOf } from "../../policy/reference.ts";
+import { indexImages, listedImages } from "../../policy/image/image-index.ts";
+import { normaliseRepository, repositoryOf } from "../../policy/image/reference.ts";
 import type { ExplainedThing } from "../../report/table/explanation.ts";
 
 /** Shorter beginnings of an ID would name too much by accident. */

@@ -12,8 +12,8 @@ import type { Criterion, Selection } from "../../model/selection.ts";
 import type { Image } from "../../model/snapshot.ts";
 import { duration } from "../../model/time.ts";
 import type { Parts } from "../../policy/decide.ts";
-import { indexImages, listedImages } from "../../policy/image-index.ts";
-import { parseKeepPattern } from "../../policy/keep-pattern.ts";
+import { indexImages, listedImages } from "../../policy/image/image-index.ts";
+import { parseKeepPattern } from "../../policy/keep/keep-pattern.ts";
 import { type CommandOption, has, type Invocation } from "../command.ts";
 
 export const FORCE_YOUNG: CommandOption = {

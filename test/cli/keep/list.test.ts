@@ -5,7 +5,7 @@ import { describe, expect, test } from "bun:test";
 import type { ArchivedImage, KeepFile } from "../../../src/cli/openers.ts";
 import { HostError, RuntimeError, StoreError } from "../../../src/model/errors.ts";
 import type { KeepRules } from "../../../src/model/snapshot.ts";
-import { parseKeepFile } from "../../../src/policy/keep-file.ts";
+import { parseKeepFile } from "../../../src/policy/keep/keep-file.ts";
 import { anImage, aSandbox, aSnapshot, NOW } from "../../support/build/values.ts";
 import { openNodeOf, type SeenNode } from "../open-node.ts";
 import { crigc } from "../world.ts";

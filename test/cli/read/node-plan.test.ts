@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 
 import { emptyLedger } from "../../../src/model/ledger.ts";
 import { hours, instant, watched } from "../../../src/model/time.ts";
-import { namesText } from "../../../src/policy/image-index.ts";
+import { namesText } from "../../../src/policy/image/image-index.ts";
 import { aLedger, anImage, aRecord, aSnapshot, NOW } from "../../support/build/values.ts";
 import { openNodeOf } from "../open-node.ts";
 import { crigc } from "../world.ts";

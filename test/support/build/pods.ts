@@ -14,10 +14,10 @@ import {
   seconds,
   watched,
 } from "../../../src/model/time.ts";
-import type { ContainerInput } from "../../../src/policy/container-input.ts";
-import { decideContainers } from "../../../src/policy/containers.ts";
-import type { PodView } from "../../../src/policy/pod-source.ts";
-import type { PodJudgement } from "../../../src/policy/pods.ts";
+import type { ContainerInput } from "../../../src/policy/container/container-input.ts";
+import { decideContainers } from "../../../src/policy/container/containers.ts";
+import type { PodView } from "../../../src/policy/container/pod-source.ts";
+import type { PodJudgement } from "../../../src/policy/container/pods.ts";
 import { aContainer, aSandbox, NOW } from "./values.ts";
 
 /** Ends `secondsAgo` before now; the same instant is its creation, so that order by either is the same. */

@@ -1,0 +1,18 @@
+/** What the decision on containers, sandboxes and logs is made from. */
+import type { ContainerLimits } from "../../model/limits.ts";
+import type { Purpose } from "../../model/plan.ts";
+import type { ImageBlock } from "../../model/reason.ts";
+import type { Snapshot } from "../../model/snapshot.ts";
+import type { Instant } from "../../model/time.ts";
+import type { PodJudgement } from "./pods.ts";
+
+export interface ContainerInput {
+  readonly snapshot: Pick<Snapshot, "containers" | "sandboxes" | "containerEnds" | "logs">;
+  readonly pods: PodJudgement;
+  readonly limits: ContainerLimits;
+  /** `all-unused` and `pressure` are the kubelet's reclaim: of pods that ended, everything goes. */
+  readonly purpose: Purpose["kind"];
+  readonly now: Instant;
+  /** What stops the whole pass: a hold, the grace after a boot. */
+  readonly blocks: readonly ImageBlock[];
+}

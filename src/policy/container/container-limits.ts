@@ -1,0 +1,68 @@
+/** The limits of dead containers, for each name of a pod and for the node, with the kubelet's way of sharing the latter. */
+import type { ContainerId } from "../../model/ids.ts";
+import type { ContainerLimits } from "../../model/limits.ts";
+import type { ContainerRemoveReason } from "../../model/reason.ts";
+import type { Container } from "../../model/snapshot.ts";
+
+export interface Candidate {
+  readonly container: Container;
+  readonly unit: string;
+}
+
+/**
+ * What goes because there is too much of it. Containers in `kept` count in every limit, and stay whatever the limit is:
+ * a limit of 0 leaves one of them, and a total below their number is not reached.
+ *
+ * Where the node has too many, each unit first gets an equal share, at least 1, which may remove more than asked;
+ * only then the oldest of the node go. That is the kubelet's rule.
+ */
+export function overLimits(
+  candidates: readonly Candidate[],
+  limits: Pick<ContainerLimits, "maximumPerPodContainer" | "maximumContainers">,
+  kept: ReadonlySet<ContainerId>,
+): ReadonlyMap<ContainerId, ContainerRemoveReason> {
+  const over = new Map<ContainerId, ContainerRemoveReason>();
+  const left = (): readonly Candidate[] =>
+    candidates.filter(({ container }) => !over.has(container.id));
+  const trim = (some: readonly Candidate[], count: number, reason: ContainerRemoveReason): void => {
+    for (const id of beyond(some, count, kept)) over.set(id, reason);
+  };
+
+  const units = Map.groupBy(candidates, ({ unit }) => unit);
+  const perContainer = limits.maximumPerPodContainer;
+  if (perContainer >= 0) {
+    const reason = { kind: "over-per-container-limit", limit: perContainer } as const;
+    for (const unit of units.values()) trim(unit, perContainer, reason);
+  }
+  const total = limits.maximumContainers;
+  if (total < 0 || left().length <= total) return over;
+  const reason = { kind: "over-total-limit", limit: total } as const;
+  const share = Math.max(1, Math.trunc(total / units.size));
+  for (const unit of Map.groupBy(left(), ({ unit: key }) => key).values())
+    trim(unit, share, reason);
+  trim(left(), total, reason);
+  return over;
+}
+
+/** The oldest that are too many, less those that are kept in any case. */
+function beyond(
+  candidates: readonly Candidate[],
+  count: number,
+  kept: ReadonlySet<ContainerId>,
+): readonly ContainerId[] {
+  const oldestFirst = candidates
+    .map(({ container }) => container)
+    .toSorted((one, other) => newestFirst(other, one));
+  const excess = Math.max(0, candidates.length - count);
+  return oldestFirst
+    .map(({ id }) => id)
+    .filter((id) => !kept.has(id))
+    .slice(0, excess);
+}
+
+/** By creation, as the kubelet orders instances; then by attempt and ID, so that the order is total. */
+export function newestFirst(one: Container, other: Container): number {
+  if (one.createdAt !== other.createdAt) return one.createdAt > other.createdAt ? -1 : 1;
+  if (one.attempt !== other.attempt) return other.attempt - one.attempt;
+  return one.id < other.id ? 1 : one.id > other.id ? -1 : 0;
+}

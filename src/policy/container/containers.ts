@@ -1,0 +1,103 @@
+/** Decides on dead containers, dead sandboxes and pod logs: one plan, in which everything is named with its reason. */
+import { assert } from "../../model/assert.ts";
+import type { ContainerPlan, Decision, PlannedContainer } from "../../model/plan.ts";
+import type { ImageBlock } from "../../model/reason.ts";
+import { logFactsOf, type Snapshot } from "../../model/snapshot.ts";
+import type { ContainerInput } from "./container-input.ts";
+import { ruleSet } from "./container-rules.ts";
+import { planDeadContainers } from "./dead-containers.ts";
+import { planPodLogs, strayEntries } from "./logs.ts";
+import type { Listed } from "./ownership.ts";
+import type { PodJudgement } from "./pods.ts";
+import { planSandboxes } from "./sandboxes.ts";
+
+/** The plan does not depend on the order of the lists. Sandboxes are judged as if the planned containers were gone. */
+export function decideContainers(input: ContainerInput): ContainerPlan {
+  return decide(input, leftBy);
+}
+
+/** What a plan could not judge, so that it keeps what it might have removed: a pass says it, and counts as failed. */
+export function unjudged({
+  logsError,
+  podSource,
+}: Pick<ContainerPlan, "logsError" | "podSource">): readonly string[] {
+  return [
+    ...(podSource.kind === "not-ready"
+      ? [`the pod source ${podSource.source} is not ready: ${podSource.why}`]
+      : []),
+    ...(logsError === null ? [] : [`logs stay, because they could not be read: ${logsError}`]),
+  ];
+}
+
+/** What has changed since the plan was made. */
+export interface FreshFacts extends Listed {
+  readonly pods: PodJudgement;
+}
+
+/**
+ * The same decision in the middle of the pass: a container that is still listed holds its sandbox, whether its removal
+ * failed or it is new.
+ */
+export function decideContainersAgain(input: ContainerInput, fresh: FreshFacts): ContainerPlan {
+  const { containers, sandboxes, pods } = fresh;
+  const snapshot = { ...input.snapshot, containers, sandboxes };
+  return decide({ ...input, snapshot, pods }, () => containers);
+}
+
+function decide(
+  input: ContainerInput,
+  residents: (planned: readonly PlannedContainer[]) => Snapshot["containers"],
+): ContainerPlan {
+  assert(
+    input.limits.minimumAge >= 0n,
+    "a negative minimum age of containers is refused by configuration",
+  );
+  const { blocks, pods, snapshot } = input;
+  const containers = unlessBlocked(planDeadContainers(input), blocks);
+  const sandboxes = unlessBlocked(planSandboxes(input, residents(containers)), blocks);
+  const podLogs = unlessBlocked(planPodLogs(input), blocks);
+  // Links are judged by the runtime alone, and still a source that is not ready stops them: nothing at all is removed then.
+  const sweep =
+    blocks.length === 0 &&
+    (ruleSet(input.limits.compat).sweepsLinksAlways || pods.state.kind !== "not-ready");
+  return {
+    purpose: input.purpose,
+    now: input.now,
+    containers,
+    sandboxes,
+    podLogs,
+    links: sweep ? (logFactsOf(snapshot.logs)?.danglingLinks ?? []).map((link) => ({ link })) : [],
+    strays: strayEntries(input),
+    logsError: snapshot.logs?.kind === "failed" ? snapshot.logs.message : null,
+    blocks,
+    podSource: pods.state,
+  };
+}
+
+/** The containers that would be left after the planned removals. */
+function leftBy(planned: readonly PlannedContainer[]): Snapshot["containers"] {
+  return planned.filter((each) => each.decision.kind === "keep").map((each) => each.container);
+}
+
+interface Decided<Keep, Remove> {
+  readonly decision: Decision<Keep, Remove>;
+}
+
+function unlessBlocked<Keep, Remove, Planned extends Decided<Keep | BlockedReason, Remove>>(
+  planned: readonly Planned[],
+  blocks: readonly ImageBlock[],
+): readonly Planned[] {
+  const block = blocks[0];
+  if (block === undefined) return planned;
+  const reason: BlockedReason = { kind: "blocked", block: block.kind };
+  return planned.map((each) => {
+    if (each.decision.kind === "keep") return each;
+    const decision = { kind: "keep" as const, reason, tried: [...each.decision.tried, "blocked"] };
+    return { ...each, decision };
+  });
+}
+
+interface BlockedReason {
+  readonly kind: "blocked";
+  readonly block: ImageBlock["kind"];
+}

@@ -1,0 +1,76 @@
+/** Which dead containers go, rule by rule; what no rule decides competes in the limits. */
+import type { ContainerId } from "../../model/ids.ts";
+import type { Decision, PlannedContainer } from "../../model/plan.ts";
+import type { ContainerKeepReason, ContainerRemoveReason } from "../../model/reason.ts";
+import type { Container } from "../../model/snapshot.ts";
+import type { ContainerInput } from "./container-input.ts";
+import { newestFirst, overLimits } from "./container-limits.ts";
+import { decisionOf, ruleSet, type Tried, tryRules } from "./container-rules.ts";
+import { ownership } from "./ownership.ts";
+
+/** In the order of removal, then what is kept. */
+export function planDeadContainers(input: ContainerInput): readonly PlannedContainer[] {
+  const rules = ruleSet(input.limits.compat);
+  const owners = ownership(input.snapshot, input.limits.compat);
+  const judged = input.snapshot.containers.map((container): Judged => {
+    const owner = owners.ofContainer(container);
+    // What somebody else put into a pod says nothing of the pod's own container of that name.
+    const unit = `${owner.foreign ? "foreign" : "pod"}/${owner.uid}/${container.name}`;
+    return { container, unit, ...tryRules(rules.containers, { container, owner, input }) };
+  });
+  const candidates = judged.filter((each) => each.decision === null);
+  const newest = rules.keepsNewestOfName ? newestOfName(judged) : new Set<ContainerId>();
+  const over = overLimits(candidates, input.limits, newest);
+  const planned = judged.map(({ container, tried, decision }): PlannedContainer => {
+    const final = decision ?? byLimits(over.get(container.id), newest.has(container.id), tried);
+    return { container, stopFirst: container.state === "unknown", decision: final };
+  });
+  return planned.toSorted(inOrderOfRemoval);
+}
+
+/** A container for which no rule decided is dead, old enough, and in a pod that is not deleted. */
+interface Judged extends Tried<ContainerKeepReason, ContainerRemoveReason> {
+  readonly container: Container;
+  /** The pod and the name: what a limit "per container" counts. */
+  readonly unit: string;
+}
+
+/**
+ * The newest dead instance of each name of which none runs. The kubelet reads from it whether the container has to run
+ * again; without it a finished init container would. Too young ones count: where one is the newest, it needs no other.
+ */
+function newestOfName(judged: readonly Judged[]): ReadonlySet<ContainerId> {
+  const newest = new Map<string, Container>();
+  const runs = new Set<string>();
+  for (const { container, unit } of judged) {
+    if (container.state === "running") runs.add(unit);
+    if (container.state !== "exited") continue;
+    const other = newest.get(unit);
+    if (other === undefined || newestFirst(container, other) < 0) newest.set(unit, container);
+  }
+  return new Set([...newest].filter(([unit]) => !runs.has(unit)).map(([, { id }]) => id));
+}
+
+function byLimits(
+  over: ContainerRemoveReason | undefined,
+  newest: boolean,
+  tried: readonly string[],
+): Decision<ContainerKeepReason, ContainerRemoveReason> {
+  if (newest) return decisionOf({ keep: { kind: "newest-of-name" } }, tried);
+  const before = [...tried, "newest-of-name"];
+  return decisionOf(
+    over === undefined ? { keep: { kind: "within-limits" } } : { remove: over },
+    before,
+  );
+}
+
+function inOrderOfRemoval(one: PlannedContainer, other: PlannedContainer): number {
+  return rank(one) - rank(other) || newestFirst(other.container, one.container);
+}
+
+/** Deleted pods first, then what each name has too much of, then what the node has. */
+function rank({ decision }: PlannedContainer): number {
+  if (decision.kind === "keep") return 3;
+  if (decision.reason.kind === "over-total-limit") return 2;
+  return decision.reason.kind === "over-per-container-limit" ? 1 : 0;
+}

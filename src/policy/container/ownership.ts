@@ -1,0 +1,102 @@
+/** Which pod a sandbox or a container belongs to, and whether Kubernetes made it. */
+import { type PodUid, podUid, type SandboxId } from "../../model/ids.ts";
+import type { Compat } from "../../model/limits.ts";
+import type { Container, Sandbox } from "../../model/snapshot.ts";
+
+export interface Owner {
+  /** Of the pod, or of what stands for one where Kubernetes made none. Empty only for `compat: kubelet`. */
+  readonly uid: PodUid;
+  /** Kubernetes did not make it, or its labels contradict each other: no pod source knows of it. */
+  readonly foreign: boolean;
+}
+
+/** The runtime's lists; a whole `Snapshot` is one. */
+export interface Listed {
+  readonly containers: readonly Container[];
+  readonly sandboxes: readonly Sandbox[];
+}
+
+export interface Ownership {
+  readonly ofSandbox: (sandbox: Sandbox) => Owner;
+  readonly ofContainer: (container: Container) => Owner;
+}
+
+/**
+ * By label, else by the sandbox's own `metadata.uid`. A container belongs to its sandbox's pod, and one whose sandbox is
+ * not listed is judged by its own label. The kubelet looks at `metadata.uid` for sandboxes and at the label for containers.
+ */
+export function ownership(listed: Listed, compat: Compat): Ownership {
+  if (compat === "kubelet") {
+    return {
+      ofSandbox: (sandbox) => ({ uid: sandbox.metadataUid, foreign: false }),
+      ofContainer: (container) => ({ uid: container.podUid, foreign: false }),
+    };
+  }
+  const sandboxes = new Map(listed.sandboxes.map((sandbox) => [sandbox.id, sandbox]));
+  return {
+    ofSandbox: sandboxOwner,
+    ofContainer: (container) => containerOwner(container, sandboxes.get(container.sandboxId)),
+  };
+}
+
+/** Owners of everything that the runtime lists, the same pod as often as it has something. */
+export function listedOwners(listed: Listed, compat: Compat): readonly Owner[] {
+  const owners = ownership(listed, compat);
+  return [
+    ...listed.sandboxes.map((sandbox) => owners.ofSandbox(sandbox)),
+    ...listed.containers.map((container) => owners.ofContainer(container)),
+  ];
+}
+
+function sandboxOwner(sandbox: Sandbox): Owner {
+  if (sandbox.podUid !== "") return { uid: sandbox.podUid, foreign: false };
+  return { uid: foreignUid(sandbox.metadataUid, sandbox.id), foreign: true };
+}
+
+function containerOwner(container: Container, sandbox: Sandbox | undefined): Owner {
+  if (sandbox === undefined) {
+    if (container.podUid !== "") return { uid: container.podUid, foreign: false };
+    return { uid: foreignUid(podUid(""), container.sandboxId), foreign: true };
+  }
+  const owner = sandboxOwner(sandbox);
+  // Kubernetes labels both alike. A container that says otherwise was put into the pod by somebody else.
+  const labelled = container.podUid === sandbox.podUid;
+  return labelled ? owner : { uid: owner.uid, foreign: true };
+}
+
+function foreignUid(metadataUid: PodUid, sandboxId: SandboxId): PodUid {
+  return metadataUid === "" ? podUid(`sandbox:${sandboxId}`) : metadataUid;
+}
+
+/** Pods that are evidently living, whatever a source says: a ready sandbox or a running container, by any name of theirs. */
+export function livingPods(listed: Listed, compat: Compat): ReadonlySet<PodUid> {
+  const owners = ownership(listed, compat);
+  const sandboxes = new Map(listed.sandboxes.map((sandbox) => [sandbox.id, sandbox]));
+  const living = new Set<PodUid>();
+  const addSandbox = (sandbox: Sandbox): void => {
+    living.add(owners.ofSandbox(sandbox).uid);
+    if (sandbox.podUid !== "") living.add(sandbox.podUid);
+    if (sandbox.metadataUid !== "") living.add(sandbox.metadataUid);
+  };
+  for (const sandbox of listed.sandboxes) if (sandbox.state === "ready") addSandbox(sandbox);
+  for (const container of listed.containers) {
+    if (container.state !== "running") continue;
+    living.add(owners.ofContainer(container).uid);
+    if (container.podUid !== "") living.add(container.podUid);
+    const sandbox = sandboxes.get(container.sandboxId);
+    if (sandbox !== undefined) addSandbox(sandbox);
+  }
+  return living;
+}
+
+/** Living pods that Kubernetes labelled: those that its own sources have to know. */
+export function livingKubernetesPods(listed: Listed): ReadonlySet<PodUid> {
+  const living = new Set<PodUid>();
+  for (const sandbox of listed.sandboxes) {
+    if (sandbox.state === "ready" && sandbox.podUid !== "") living.add(sandbox.podUid);
+  }
+  for (const container of listed.containers) {
+    if (container.state === "running" && container.podUid !== "") living.add(container.podUid);
+  }
+  return living;
+}

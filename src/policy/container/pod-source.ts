@@ -1,0 +1,176 @@
+/** Whether the source of pods may be believed now: one that lacks what evidently lives here is another node's, or has not heard of it. */
+import { assertNever } from "../../model/assert.ts";
+import type { PodUid } from "../../model/ids.ts";
+import type { PodRecord } from "../../model/ledger.ts";
+import type { MemoryLimits } from "../../model/limits.ts";
+import type { PodSourceState } from "../../model/plan.ts";
+import { logFactsOf, type LogReading, type PodReading } from "../../model/snapshot.ts";
+import { type Instant, minutes, since, type Watched, watchedSince } from "../../model/time.ts";
+import { type Listed, listedOwners, livingKubernetesPods } from "./ownership.ts";
+
+/** What pods are judged from. A `Snapshot` gives all but the clock and the limits. */
+export interface PodView extends Listed {
+  readonly pods: PodReading;
+  readonly logs: LogReading | null;
+  readonly observedAt: Instant;
+  readonly watched: Watched;
+  readonly limits: MemoryLimits;
+}
+
+type PodRecords = ReadonlyMap<PodUid, PodRecord>;
+
+export function podSourceState(
+  view: PodView,
+  records: PodRecords,
+  forImages = false,
+): PodSourceState {
+  const reading = view.pods;
+  switch (reading.kind) {
+    case "none":
+      return { kind: "none", why: reading.why };
+    case "failed":
+      return { kind: "not-ready", source: reading.source, why: reading.message };
+    case "ready": {
+      const why =
+        reading.source === "cri" ? null : doubt({ ...view, pods: reading, records, forImages });
+      return why === null
+        ? { kind: "ready", source: reading.source }
+        : { kind: "not-ready", source: reading.source, why };
+    }
+    default:
+      return assertNever(reading);
+  }
+}
+
+/**
+ * The same for images, which pods that are listed by the kubelet protect; `null`: no source lists them. What is left in the
+ * log directories says nothing of images.
+ */
+export const podSourceForImages = (view: PodView, records: PodRecords): PodSourceState | null =>
+  view.pods.kind !== "none" && view.pods.source === "kubelet-api"
+    ? podSourceState(view, records, true)
+    : null;
+
+/** Pods that the source knows: the kubelet's list and the directories of its pods. */
+export const knownUids = (reading: PodReading): ReadonlySet<PodUid> =>
+  new Set(reading.kind === "ready" ? reading.pods.map((pod) => pod.uid) : []);
+
+interface Doubted extends PodView {
+  readonly pods: Extract<PodReading, { readonly kind: "ready" }>;
+  readonly records: PodRecords;
+  readonly forImages: boolean;
+}
+
+const doubt = (view: Doubted): string | null =>
+  lacksLivingPods(view) ?? lacksPodsOfTheApi(view) ?? lacksAllThatLeftSomething(view);
+
+/** A sandbox of this age may be newer than the source's answer. */
+const UNKNOWN_AGE = minutes(1);
+
+/** An empty root directory, another node's, and a kubelet that has not heard from its API server lack pods that run here. */
+function lacksLivingPods(view: Doubted): string | null {
+  const known = answeredUids(view);
+  const living = livingKubernetesPods(view);
+  if (living.size > 0 && !living.keys().some((uid) => known.has(uid)))
+    return `it knows none of the ${living.size} pods that evidently live on this node`;
+  const settled = livingKubernetesPods({
+    sandboxes: view.sandboxes.filter((sandbox) => !isNew(view, sandbox)),
+    containers: view.containers.filter((container) => !isNew(view, container)),
+  });
+  const missing = [...settled].filter((uid) => !known.has(uid));
+  return missing.length === 0
+    ? null
+    : `it does not know ${missing.length} of the ${living.size} pods that evidently live on this node (${some(missing)})`;
+}
+
+/** What lies further in the future was created by another clock, and says nothing of its age. */
+function isNew({ observedAt }: PodView, { createdAt }: { readonly createdAt: Instant }): boolean {
+  const age = since(observedAt, createdAt);
+  return age < UNKNOWN_AGE && age + UNKNOWN_AGE > 0n;
+}
+
+/** Pods by the source's own answer: what only a directory knows is not in the kubelet's list. */
+function answeredUids({ pods: { source, pods } }: Doubted): ReadonlySet<PodUid> {
+  const answered =
+    source === "kubelet-api" ? pods.filter(({ origin }) => origin !== "directory") : pods;
+  return new Set(answered.map(({ uid }) => uid));
+}
+
+/**
+ * A kubelet lists static pods alone until its API server has answered once, and nobody who asks is told. So a list without
+ * one pod of the API server is not whole while there are pods that are not static.
+ */
+function lacksPodsOfTheApi(view: Doubted): string | null {
+  const { source, pods } = view.pods;
+  const heard =
+    source === "kubelet-api"
+      ? pods.some(({ origin }) => origin === "api")
+      : pods.some(({ uid }) => !isStatic(view, uid));
+  if (heard) return null;
+  const others = new Set([...directories(view), ...rememberedPods(view)]);
+  const missing = [...others].filter((uid) => !isStatic(view, uid));
+  return missing.length === 0
+    ? null
+    : `it knows static pods at most, and ${missing.length} pods on this node are not static (${some(missing)}): the kubelet may not have heard from its API server yet`;
+}
+
+/** The kubelet removes the directory of a pod only once it has heard that the pod is deleted. */
+const directories = ({ pods: { pods } }: Doubted): readonly PodUid[] =>
+  pods.flatMap(({ uid, origin }) => (origin === "directory" ? [uid] : []));
+
+/**
+ * Pods that the runtime has, or that the kubelet listed before it was ever asked to run them. One without a directory that
+ * is dead for so long counts no more, so that a sandbox which nobody can remove does not stop everything for ever.
+ */
+function rememberedPods(view: Doubted): readonly PodUid[] {
+  const pending = [...view.records].filter(([, { origin }]) => origin === "pending");
+  return recent(view, [...kubernetesPods(view), ...pending.map(([uid]) => uid)]);
+}
+
+const recent = (view: Doubted, uids: readonly PodUid[]): readonly PodUid[] =>
+  uids.filter((uid) => {
+    const deadSince = view.records.get(uid)?.deadSinceWatched ?? null;
+    return deadSince === null || watchedSince(view.watched, deadSince) < view.limits.deadPodTtl;
+  });
+
+/** By the kubelet's word, else by the UID that it makes for a manifest without one: a hash without dashes. */
+function isStatic({ pods: { pods }, records }: Doubted, uid: PodUid): boolean {
+  const origin =
+    pods.find((pod) => pod.uid === uid && pod.origin !== "directory")?.origin ??
+    records.get(uid)?.origin ??
+    null;
+  if (origin === null || origin === "listed") return /^[0-9a-f]{32}$/.test(uid);
+  return origin === "static";
+}
+
+/**
+ * Where nothing lives that could prove the source right, one dead pod or log directory that it knows will do; where it
+ * knows none of those either, its word alone is not enough to remove them. Images do not wait for ever for what is not
+ * theirs: for them a pod without a directory that is long dead says nothing.
+ */
+function lacksAllThatLeftSomething(view: Doubted): string | null {
+  if (livingKubernetesPods(view).size > 0) return null;
+  const answered = answeredUids(view);
+  const left = new Set(
+    view.forImages
+      ? [...recent(view, kubernetesPods(view)), ...directories(view)]
+      : [
+          ...kubernetesPods(view),
+          ...(logFactsOf(view.logs)?.podLogs ?? []).map((directory) => directory.uid),
+        ],
+  );
+  return left.size === 0 || left.keys().some((uid) => answered.has(uid))
+    ? null
+    : `no pod lives on this node, and it knows none of the ${left.size} that left containers or logs here`;
+}
+
+/** Pods of Kubernetes that the runtime has. */
+const kubernetesPods = (view: Listed): readonly PodUid[] =>
+  listedOwners(view, "none").flatMap(({ uid, foreign }) => (foreign ? [] : [uid]));
+
+const SHOWN_MAX = 3;
+
+function some(uids: readonly PodUid[]): string {
+  const shown = uids.toSorted().slice(0, SHOWN_MAX).join(", ");
+  return uids.length > SHOWN_MAX ? `${shown} and ${uids.length - SHOWN_MAX} more` : shown;
+}

@@ -1,0 +1,162 @@
+/** Which pods are deleted or terminated: judged from the pod source, from what evidently lives, and from the ledger. */
+import { assertNever } from "../../model/assert.ts";
+import type { PodUid } from "../../model/ids.ts";
+import type { PodRecord } from "../../model/ledger.ts";
+import type { PodSourceState } from "../../model/plan.ts";
+import { logFactsOf, type PodRecordSeen, type PodSource } from "../../model/snapshot.ts";
+import { watchedSince } from "../../model/time.ts";
+import { listedOwners, livingPods } from "./ownership.ts";
+import { knownUids, podSourceState, type PodView } from "./pod-source.ts";
+
+/** In how many passes in a row a pod has to be absent, or dead, before it counts as such; more are not counted. */
+const PASSES = 2;
+
+export interface PodJudgement {
+  readonly state: PodSourceState;
+  /** Its containers, sandboxes and logs go: the kubelet's "content should be removed". */
+  readonly shouldRemoveContent: (uid: PodUid) => "pod-gone" | "pod-evicted" | null;
+  /** It is terminated or deleted: reclaim removes its containers and sandboxes. */
+  readonly hasEnded: (uid: PodUid) => boolean;
+  /** What Kubernetes did not make, dead in two passes in a row: of this no source knows. */
+  readonly foreignDead: (uid: PodUid) => boolean;
+  /** Nothing knows it any more, and it does not count as deleted yet. */
+  readonly mayBeDeleted: (uid: PodUid) => boolean;
+}
+
+/**
+ * The next memory of pods: one record for each that the runtime or the log directory knows, and for each that the kubelet
+ * has from its API server, which may be about to run.
+ */
+export function rememberPods(
+  previous: ReadonlyMap<PodUid, PodRecord>,
+  view: PodView,
+): ReadonlyMap<PodUid, PodRecord> {
+  const source = believedSource(podSourceState(view, previous), view);
+  const known = knownUids(view.pods);
+  const living = livingPods(view, view.limits.compat);
+  const ran = new Set(listedOwners(view, view.limits.compat).map(({ uid }) => uid));
+  const here = new Set([...ran, ...(logFactsOf(view.logs)?.podLogs ?? []).map(({ uid }) => uid)]);
+  const listed = new Map(
+    podsOfKubeletApi(view).flatMap(({ uid, origin }) =>
+      origin === "api" || origin === "static" ? [[uid, origin] as const] : [],
+    ),
+  );
+  const next = new Map<PodUid, PodRecord>();
+  for (const uid of new Set([...here, ...expected(previous, view, listed)])) {
+    const before = previous.get(uid);
+    // A pass in which the source cannot be believed interrupts the row.
+    const absent = source !== null && source !== "cri" && !known.has(uid) && !living.has(uid);
+    // One that was never here is dead only where the kubelet answers and does not list it.
+    const dead =
+      !living.has(uid) && (here.has(uid) || (view.pods.kind === "ready" && !listed.has(uid)));
+    const origin = listed.get(uid) ?? before?.origin ?? null;
+    const pending = origin === "pending" || (origin === "api" && before?.origin !== "api");
+    next.set(uid, {
+      absentPasses: absent ? oneMore(before?.absentPasses) : 0,
+      deadPasses: dead ? oneMore(before?.deadPasses) : 0,
+      deadSinceWatched: dead ? (before?.deadSinceWatched ?? view.watched) : null,
+      origin: pending ? (ran.has(uid) ? "api" : "pending") : origin,
+    });
+  }
+  return next;
+}
+
+/**
+ * Pods that nothing on the node knows but the kubelet's list, now or lately: where the next list does not name them, they
+ * tell a kubelet that has not heard from its API server from one whose last pod was deleted.
+ */
+function expected(
+  previous: ReadonlyMap<PodUid, PodRecord>,
+  view: PodView,
+  listed: ReadonlyMap<PodUid, "api" | "static">,
+): readonly PodUid[] {
+  const { pods, watched, limits } = view;
+  if (pods.kind === "none" || pods.source !== "kubelet-api") return [];
+  const fromApi = [...listed].flatMap(([uid, origin]) => (origin === "api" ? [uid] : []));
+  const lately = [...previous].flatMap(([uid, { origin, deadSinceWatched: since }]) =>
+    origin === "pending" && (since === null || watchedSince(watched, since) < limits.deadPodTtl)
+      ? [uid]
+      : [],
+  );
+  return [...fromApi, ...lately];
+}
+
+const podsOfKubeletApi = ({ pods }: PodView): readonly PodRecordSeen[] =>
+  pods.kind === "ready" && pods.source === "kubelet-api" ? pods.pods : [];
+
+const oneMore = (count: number | undefined): number => Math.min((count ?? 0) + 1, PASSES);
+
+/** The source that may be believed now; `null`: no pod counts as deleted. */
+function believedSource(state: PodSourceState, view: PodView): PodSource | null {
+  return state.kind === "ready" && view.pods.kind === "ready" ? view.pods.source : null;
+}
+
+/** Judges by records that already count this pass: `rememberPods` comes first. Asked again on fresh lists, living pods are known anew. */
+export function judgePods(records: ReadonlyMap<PodUid, PodRecord>, view: PodView): PodJudgement {
+  const state = podSourceState(view, records);
+  const source = believedSource(state, view);
+  const seen = new Map(
+    view.pods.kind === "ready" ? view.pods.pods.map((pod) => [pod.uid, pod]) : [],
+  );
+  const living = livingPods(view, view.limits.compat);
+  const about = (uid: PodUid): Evidence => ({
+    record: records.get(uid) ?? null,
+    seen: seen.get(uid) ?? null,
+    living: living.has(uid),
+    view,
+  });
+  return {
+    state,
+    shouldRemoveContent: (uid) =>
+      source === null ? null : shouldRemoveContent(about(uid), source),
+    hasEnded: (uid) => {
+      if (source === null) return false;
+      const evidence = about(uid);
+      return shouldRemoveContent(evidence, source) !== null || terminated(evidence, source);
+    },
+    foreignDead: (uid) => longDead(about(uid)),
+    mayBeDeleted: (uid) => {
+      const { record, seen: listed, living: lives } = about(uid);
+      const doubted = source === "cri" ? (record?.deadPasses ?? 0) : (record?.absentPasses ?? 0);
+      return source !== null && !lives && listed === null && doubted > 0;
+    },
+  };
+}
+
+interface Evidence {
+  readonly record: PodRecord | null;
+  readonly seen: PodRecordSeen | null;
+  readonly living: boolean;
+  readonly view: PodView;
+}
+
+function shouldRemoveContent(
+  evidence: Evidence,
+  source: PodSource,
+): "pod-gone" | "pod-evicted" | null {
+  const { record, seen, living, view } = evidence;
+  if (living) return null;
+  switch (source) {
+    case "cri": {
+      const since = record?.deadSinceWatched ?? null;
+      if (since === null || !longDead(evidence)) return null;
+      // By the watched clock alone: the runtime's timestamps jump with the node's clock and count nights that it was off.
+      return watchedSince(view.watched, since) >= view.limits.deadPodTtl ? "pod-gone" : null;
+    }
+    case "kubelet-dir":
+    case "kubelet-api":
+      if (seen !== null) return seen.evicted ? "pod-evicted" : null;
+      return record !== null && record.absentPasses >= PASSES ? "pod-gone" : null;
+    default:
+      return assertNever(source);
+  }
+}
+
+function terminated(evidence: Evidence, source: PodSource): boolean {
+  if (evidence.living) return false;
+  return source === "cri" ? longDead(evidence) : evidence.seen?.finished === true;
+}
+
+function longDead({ record, living }: Evidence): boolean {
+  return !living && record !== null && record.deadPasses >= PASSES;
+}

@@ -1,0 +1,52 @@
+/** Which dead sandboxes go: those of deleted pods, and those that a living pod has replaced. */
+import type { PodUid, SandboxId } from "../../model/ids.ts";
+import type { PlannedSandbox } from "../../model/plan.ts";
+import type { Container, Sandbox } from "../../model/snapshot.ts";
+import type { ContainerInput } from "./container-input.ts";
+import { decisionOf, ruleSet, tryRules } from "./container-rules.ts";
+import { ownership } from "./ownership.ts";
+
+/** In the order of removal, then what is kept. `containers` are those that count as there. */
+export function planSandboxes(
+  input: ContainerInput,
+  containers: readonly Container[],
+): readonly PlannedSandbox[] {
+  const owners = ownership(input.snapshot, input.limits.compat);
+  const residents = Map.groupBy(containers, (container) => container.sandboxId);
+  const newest = newestOfPods(input.snapshot.sandboxes, (sandbox) => owners.ofSandbox(sandbox).uid);
+  const rules = ruleSet(input.limits.compat).sandboxes;
+  const planned = input.snapshot.sandboxes.map((sandbox): PlannedSandbox => {
+    const { tried, decision } = tryRules(rules, {
+      sandbox,
+      owner: owners.ofSandbox(sandbox),
+      residents: (residents.get(sandbox.id) ?? []).map(({ id }) => id),
+      isNewestOfPod: newest.has(sandbox.id),
+      input,
+    });
+    return { sandbox, decision: decision ?? decisionOf({ remove: { kind: "superseded" } }, tried) };
+  });
+  return planned.toSorted(inOrderOfRemoval);
+}
+
+function newestOfPods(
+  sandboxes: readonly Sandbox[],
+  podOf: (sandbox: Sandbox) => PodUid,
+): ReadonlySet<SandboxId> {
+  const newest = new Map<PodUid, Sandbox>();
+  for (const sandbox of sandboxes) {
+    const other = newest.get(podOf(sandbox));
+    if (other === undefined || newestFirst(sandbox, other) < 0) newest.set(podOf(sandbox), sandbox);
+  }
+  return new Set([...newest.values()].map(({ id }) => id));
+}
+
+function inOrderOfRemoval(one: PlannedSandbox, other: PlannedSandbox): number {
+  const rank = ({ decision }: PlannedSandbox): number => (decision.kind === "remove" ? 0 : 1);
+  return rank(one) - rank(other) || newestFirst(other.sandbox, one.sandbox);
+}
+
+function newestFirst(one: Sandbox, other: Sandbox): number {
+  if (one.createdAt !== other.createdAt) return one.createdAt > other.createdAt ? -1 : 1;
+  if (one.attempt !== other.attempt) return other.attempt - one.attempt;
+  return one.id < other.id ? 1 : one.id > other.id ? -1 : 0;
+}

@@ -1,0 +1,22 @@
+/** Which images go for their age alone, whatever the disk says. */
+import type { ImageLimits } from "../../model/limits.ts";
+import { type Instant, since, type Watched } from "../../model/time.ts";
+import { type Ranked, unusedFor } from "./rank.ts";
+
+export interface AgeContext {
+  readonly limits: Pick<ImageLimits, "maximumAge" | "compat">;
+  readonly now: Instant;
+  readonly watched: Watched;
+  /** When the agent started; `null`: there is none. */
+  readonly startedAt: Instant | null;
+}
+
+/** Whether the image was unused for longer than the maximum age. Protection is judged elsewhere. */
+export function isPastMaximumAge({ record }: Ranked, context: AgeContext): boolean {
+  const { limits, now, watched, startedAt } = context;
+  if (limits.maximumAge <= 0n) return false;
+  if (limits.compat === "none") return unusedFor(record, watched) > limits.maximumAge;
+  // The kubelet forgets with each start, so it judges no age before it has run for one maximum age itself.
+  if (startedAt === null || since(now, startedAt) <= limits.maximumAge) return false;
+  return record.lastUsedAt === null || since(now, record.lastUsedAt) > limits.maximumAge;
+}

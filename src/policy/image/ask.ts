@@ -1,0 +1,156 @@
+/** What asks for images in one pass: the targets of its purpose, less those that no removal of images could reach. */
+import { assertNever } from "../../model/assert.ts";
+import type { Compat } from "../../model/limits.ts";
+import type { Futility, ImageTarget, Purpose } from "../../model/plan.ts";
+import type { ImageBlock, ImageTrigger } from "../../model/reason.ts";
+import type { Filesystem, Snapshot } from "../../model/snapshot.ts";
+import { layersCount } from "../layer/layer-order.ts";
+import { forestOf, type Origins } from "../layer/origins.ts";
+import {
+  breakdownOf,
+  type FutilityFacts,
+  futilityOf,
+  type SpaceTarget,
+} from "../space/futility.ts";
+import { inodeFutilityOf, type InodeTarget } from "../space/inode-futility.ts";
+import { type DiskJudgement, judgeDisks, storeTargets } from "../space/targets.ts";
+import type { Judgement } from "./judge.ts";
+
+export interface Ask {
+  readonly snapshot: Snapshot;
+  readonly ledger: Origins;
+  readonly limits: Judgement["context"]["limits"];
+  readonly purpose: Purpose;
+  readonly pressureTargets: readonly ImageTarget[];
+  /** Devices on which removals lately gained nothing. */
+  readonly noGainDevices?: ReadonlySet<string>;
+}
+
+export interface Asked {
+  readonly disks: DiskJudgement;
+  /** Everything that is met, futile or not. */
+  readonly triggers: readonly ImageTrigger[];
+  /** What a pass frees down to. */
+  readonly targets: readonly ImageTarget[];
+  readonly futility: readonly Futility[];
+  /** What of the disk's state forbids removal. */
+  readonly blocks: readonly ImageBlock[];
+}
+
+export function asked(input: Ask, judgement: Judgement): Asked {
+  const disks = judgeDisks(input.snapshot, input.limits);
+  const wanted = wantedTargets(input, disks).map((target) => judgeTarget(input, judgement, target));
+  const collects = input.limits.whenFutile === "collect";
+  const hopeless = hopelessDevices(input.purpose, wanted);
+  // What else asks (an age, a budget, another disk) is not futile because one disk is.
+  const useful = wanted.filter(
+    ({ target, futility }) =>
+      collects ||
+      !(futility?.futile === true || ("device" in target && hopeless.has(target.device))),
+  );
+  return {
+    disks,
+    triggers: distinctTriggers(wanted.map(({ target }) => target)),
+    targets: useful.map(({ target }) => target),
+    futility: wanted.flatMap(({ futility }) => (futility === null ? [] : [futility])),
+    blocks: looksAtDisks(input.purpose, input.limits.compat) ? disks.blocks : [],
+  };
+}
+
+/** The blocks to name where every target is futile and nothing else asks. */
+export const futileBlocks = (futility: readonly Futility[]): readonly ImageBlock[] =>
+  futility
+    .filter(({ futile }) => futile)
+    .map(({ filesystem, boundBytes, neededBytes, inodes }) => ({
+      kind: "futile",
+      filesystem,
+      boundBytes,
+      neededBytes,
+      ...(inodes === undefined ? {} : { inodes: { bound: inodes.bound, needed: inodes.needed } }),
+    }));
+
+/** Each trigger once, in the order of the targets. */
+export function distinctTriggers(targets: readonly ImageTarget[]): readonly ImageTrigger[] {
+  const byText = new Map(targets.map(({ trigger }) => [textOf(trigger), trigger]));
+  return [...byText.values()];
+}
+
+function wantedTargets(input: Ask, disks: DiskJudgement): readonly ImageTarget[] {
+  switch (input.purpose.kind) {
+    case "all-unused":
+      return [{ kind: "everything", trigger: { kind: "all-unused" } }];
+    case "pressure":
+      return input.pressureTargets.filter((target) => isObserved(target, input.snapshot));
+    case "periodic":
+      return [...disks.targets, ...storeTargets(input.snapshot, input.limits)];
+    default:
+      return assertNever(input.purpose);
+  }
+}
+
+/** A disk that was judged a moment ago and is not there any more, as after an unmount, asks for nothing. */
+const isObserved = (target: ImageTarget, { filesystems }: Snapshot): boolean =>
+  !("device" in target) || filesystems.some(({ device }) => device === target.device);
+
+interface JudgedTarget {
+  readonly target: ImageTarget;
+  readonly futility: Futility | null;
+}
+
+function judgeTarget(ask: Ask, { images, usage }: Judgement, target: ImageTarget): JudgedTarget {
+  const { snapshot } = ask;
+  if (target.kind !== "available-bytes" && target.kind !== "free-inodes")
+    return { target, futility: null };
+  const filesystem = snapshot.filesystems.find(({ device }) => device === target.device);
+  if (filesystem === undefined) return { target, futility: null };
+  const facts = {
+    images: images.map(({ image }) => image),
+    filesystems: snapshot.filesystems,
+    logs: snapshot.logs,
+    users: usage.users,
+    forest: layersCount(ask.limits, ask.purpose, [target])
+      ? forestOf(snapshot.images, ask.ledger)
+      : null,
+  };
+  const judged =
+    target.kind === "available-bytes"
+      ? futilityOf(target, filesystem, facts)
+      : inodeFutilityOf(target, filesystem, facts);
+  const gainsNothing = ask.noGainDevices?.has(target.device) === true;
+  return { target, futility: gainsNothing ? noGainFutility(target, filesystem, facts) : judged };
+}
+
+/**
+ * Disks whose pressure cannot be ended. It ends with the last of its thresholds: where one stays met whatever goes, images
+ * that would do for a milder one are spent for nothing.
+ */
+function hopelessDevices(purpose: Purpose, wanted: readonly JudgedTarget[]): ReadonlySet<string> {
+  if (purpose.kind !== "pressure") return new Set();
+  return new Set(
+    wanted.flatMap(({ target, futility }) =>
+      futility?.futile === true && "device" in target ? [target.device] : [],
+    ),
+  );
+}
+
+/** Removals gained nothing there, and the disk has not changed since: nothing is what they can bring. */
+function noGainFutility(
+  target: SpaceTarget | InodeTarget,
+  filesystem: Filesystem,
+  facts: FutilityFacts,
+): Futility {
+  const common = { filesystem: filesystem.path, boundBytes: 0n, futile: true };
+  const breakdown = breakdownOf(filesystem, facts);
+  if (target.kind === "available-bytes")
+    return { ...common, neededBytes: target.wantedBytes, breakdown };
+  const { inodesFree: free, inodes: capacity } = filesystem;
+  const inodes = { bound: 0n, needed: target.wantedInodes, free, capacity };
+  return { ...common, neededBytes: 0n, inodes, breakdown };
+}
+
+/** The kubelet looks at no disk when it is told to remove all that is unused. */
+const looksAtDisks = (purpose: Purpose, compat: Compat): boolean =>
+  compat === "none" || purpose.kind === "periodic";
+
+const textOf = (trigger: ImageTrigger): string =>
+  trigger.kind === "pressure" ? `${trigger.kind} ${trigger.signal}` : trigger.kind;

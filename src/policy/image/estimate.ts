@@ -1,0 +1,57 @@
+/** Where a pass is expected to stop: what each removal is expected to free, added up until every target is met. */
+import type { ImageLimits } from "../../model/limits.ts";
+import type { ImageCandidate, ImageTarget } from "../../model/plan.ts";
+
+export interface EstimateLimits extends Pick<ImageLimits, "compat" | "maximumRemovals"> {
+  /** Things beside images that the pass removes before; they count towards the same limit. */
+  readonly removedBefore?: number;
+}
+
+/** Marks the candidates that the estimate reaches. The pass itself stops by measurement, not here. */
+export function estimate(
+  candidates: readonly ImageCandidate[],
+  targets: readonly ImageTarget[],
+  limits: EstimateLimits,
+): readonly ImageCandidate[] {
+  let sum: Estimate = { bytes: 0n, images: 0 };
+  // The kubelet counts what goes for age towards nothing, and removes one image at least once it is triggered.
+  const separate = limits.compat === "kubelet";
+  const room =
+    limits.maximumRemovals === null
+      ? Infinity
+      : limits.maximumRemovals - (limits.removedBefore ?? 0);
+  return candidates.map((candidate, index) => {
+    const forAge = candidate.triggers.some(({ kind }) => kind === "age");
+    const first = separate && sum.images === 0 && targets.length > 0;
+    const expected =
+      index < room && (forAge || first || !targets.every((target) => isMet(target, sum)));
+    if (expected && !(forAge && separate)) {
+      sum = { bytes: sum.bytes + expectedBytes(candidate), images: sum.images + 1 };
+    }
+    return { ...candidate, expected };
+  });
+}
+
+/** What layers let expect, else what the runtime reports. */
+const expectedBytes = ({ frees, image }: ImageCandidate): bigint =>
+  frees?.estimateBytes ?? image.sizeBytes;
+
+interface Estimate {
+  readonly bytes: bigint;
+  readonly images: number;
+}
+
+function isMet(target: ImageTarget, sum: Estimate): boolean {
+  switch (target.kind) {
+    case "available-bytes":
+    case "store-bytes":
+      return sum.bytes >= target.wantedBytes;
+    case "image-count":
+      return sum.images >= target.wantedImages;
+    case "free-inodes":
+      // No runtime tells how many inodes an image takes.
+      return target.wantedInodes <= 0n;
+    case "everything":
+      return false;
+  }
+}

@@ -1,0 +1,112 @@
+/** Finds the listed images that a reference means: by ID, digest and tag, in every spelling. */
+import type { ImageId } from "../../model/ids.ts";
+import type { Image } from "../../model/snapshot.ts";
+import { byObject } from "../by-object.ts";
+import { imageNames } from "../keep/keep-pattern.ts";
+import { parseReference, wholeDigest } from "./reference.ts";
+
+export interface ImageIndex {
+  /** Images by their ID, tags and digests as they are listed. */
+  readonly byText: ReadonlyMap<string, readonly ImageId[]>;
+  /** By the normal form of those that are listed in another one. */
+  readonly byNormalForm: ReadonlyMap<string, readonly ImageId[]>;
+}
+
+/** Of the same list it is made once: a list that did not change is the same array. */
+export const indexImages: (images: readonly Image[]) => ImageIndex = byObject((images) => {
+  const byText = new Map<string, readonly ImageId[]>();
+  const byNormalForm = new Map<string, readonly ImageId[]>();
+  for (const image of images) {
+    const own = [image.id];
+    add(byText, image.id, own);
+    for (const text of image.repoTags) add(byText, text, own);
+    for (const text of image.repoDigests) add(byText, text, own);
+    for (const form of otherForms(image)) add(byNormalForm, form, own);
+  }
+  return { byText, byNormalForm };
+});
+
+function add(ids: Map<string, readonly ImageId[]>, key: string, own: readonly ImageId[]): void {
+  const before = ids.get(key);
+  ids.set(key, before === undefined ? own : union(before, own));
+}
+
+/** Images that carry the reference; empty if none does. A digest decides before a tag, which may have moved. */
+export function listedImages(index: ImageIndex, reference: string): readonly ImageId[] {
+  // Runtimes mostly name an image as they list it: only what is spelled otherwise has to be read.
+  const exact = index.byText.get(reference);
+  if (exact !== undefined) return exact;
+  for (const form of normalForms(reference)) {
+    const ids = union(index.byNormalForm.get(form) ?? [], index.byText.get(form) ?? []);
+    if (ids.length > 0) return ids;
+  }
+  return [];
+}
+
+function union(some: readonly ImageId[], others: readonly ImageId[]): readonly ImageId[] {
+  const more = others.filter((id) => !some.includes(id));
+  return more.length === 0 ? some : [...some, ...more];
+}
+
+/** One entry for each ID: a list may name an image twice. Names are united, the last size counts. */
+export const distinctImages = (images: readonly Image[], pin: "any" | "last"): readonly Image[] =>
+  (pin === "any" ? withAnyPin : withLastPin)(images);
+
+const withAnyPin = byObject((images: readonly Image[]) => mergedById(images, "any"));
+const withLastPin = byObject((images: readonly Image[]) => mergedById(images, "last"));
+
+function mergedById(images: readonly Image[], pin: "any" | "last"): readonly Image[] {
+  const byId = new Map<ImageId, Image>();
+  for (const image of images) {
+    const before = byId.get(image.id);
+    byId.set(image.id, before === undefined ? image : merged(before, image, pin));
+  }
+  return byId.size === images.length ? images : [...byId.values()];
+}
+
+/** Tags and digests, sorted, one a line: what `ImageRecord.names` holds. */
+export const namesText: (image: Image) => string = byObject((image) =>
+  [...new Set([...image.repoTags, ...image.repoDigests])].toSorted(byCodeUnit).join("\n"),
+);
+
+function merged(before: Image, image: Image, pin: "any" | "last"): Image {
+  return {
+    id: image.id,
+    repoTags: [...new Set([...before.repoTags, ...image.repoTags])],
+    repoDigests: [...new Set([...before.repoDigests, ...image.repoDigests])],
+    sizeBytes: image.sizeBytes,
+    // The kubelet keeps the last entry's pin; where one of two says pinned, there is doubt, so it is.
+    pinned: pin === "last" ? image.pinned : before.pinned || image.pinned,
+  };
+}
+
+/** Normal forms that are not listed as they are. */
+const otherForms = byObject((image: Image): readonly string[] => {
+  const forms = new Set<string>();
+  for (const text of image.repoDigests) {
+    const bare = wholeDigest(text);
+    if (bare !== null && bare !== text) forms.add(bare);
+  }
+  const { names, digests } = imageNames(image);
+  // Those of names that are none as well, such as `<none>@sha256:…`.
+  for (const { digest, text } of digests) if (digest !== text) forms.add(digest);
+  for (const { text, repository, listedRepository, tag, digest } of names) {
+    const isNormal = tag !== null && digest === null && repository === listedRepository;
+    if (!isNormal && (digest === null || image.repoTags.includes(text)))
+      forms.add(tagForm(repository, tag));
+  }
+  return [...forms];
+});
+
+/** The most exact first. */
+function normalForms(text: string): readonly string[] {
+  const reference = parseReference(text);
+  if (reference === null) return [];
+  if (reference.kind === "digest") return [reference.digest];
+  const { repository, tag, digest } = reference;
+  return digest === null ? [tagForm(repository, tag)] : [digest, tagForm(repository, tag)];
+}
+
+const tagForm = (repository: string, tag: string | null): string =>
+  `${repository}:${tag ?? "latest"}`;
+const byCodeUnit = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);

@@ -1,0 +1,177 @@
+/** The plan for images: what asks for removal, which images may go and in which order, and why all others stay. */
+import type { ImageId } from "../../model/ids.ts";
+import type {
+  ImageCandidate,
+  ImagePlan,
+  ImageTarget,
+  KeptImage,
+  PlanNote,
+  Purpose,
+} from "../../model/plan.ts";
+import type { ImageBlock, ImageKeepReason, ImageTrigger } from "../../model/reason.ts";
+import type { Instant } from "../../model/time.ts";
+import { gainOf } from "../layer/gain.ts";
+import { type Choice as LayerChoice, layersCount, orderByLayers } from "../layer/layer-order.ts";
+import { forestOf } from "../layer/origins.ts";
+import { watchesSpace } from "../space/targets.ts";
+import { isPastMaximumAge } from "./age.ts";
+import { type Asked, asked, distinctTriggers, futileBlocks } from "./ask.ts";
+import { estimate } from "./estimate.ts";
+import { type JudgeImages, judgeImages, type Judgement } from "./judge.ts";
+import { protectionOf } from "./protect.ts";
+import { type Ranked, unusedFor } from "./rank.ts";
+
+export interface DecideImages extends JudgeImages {
+  readonly purpose: Purpose;
+  /** Of a pass under pressure: what would end it. Empty otherwise. */
+  readonly pressureTargets: readonly ImageTarget[];
+  /** Devices on which removals lately gained nothing. */
+  readonly noGainDevices?: ReadonlySet<string>;
+  /** When the agent started; `null`: one pass without an agent. */
+  readonly startedAt: Instant | null;
+  /** Containers, sandboxes and log directories that the same plan removes first; none by default. */
+  readonly removedBefore?: number;
+}
+
+/**
+ * Decides. Where `blocks` is not empty nothing may go, and `candidates` is empty; the one exception is the kubelet's:
+ * with `compat: kubelet` and an invalid capacity, candidates for age stand beside the block, because the kubelet
+ * removes them before it looks at the disk.
+ */
+export function decideImages(input: DecideImages): ImagePlan {
+  const judgement = judgeImages(input);
+  const asks = asked(input, judgement);
+  const aged = agedImages(input, judgement);
+  const idle = asks.targets.length === 0 && aged.size === 0;
+  const blocks = [
+    ...judgement.blocks,
+    ...asks.blocks,
+    ...(idle ? futileBlocks(asks.futility) : []),
+  ];
+  const chosen = choose({ judgement, asks, aged, blocks, compat: input.limits.compat });
+  const choice =
+    chosen.candidates.length > 0 && layersCount(input.limits, input.purpose, asks.targets)
+      ? orderByLayers(
+          chosen,
+          {
+            forest: forestOf(input.snapshot.images, input.ledger),
+            gain: gainOf(input.ledger, input.snapshot.runtime),
+          },
+          distinctTriggers(asks.targets),
+        )
+      : chosen;
+  return {
+    purpose: input.purpose.kind,
+    now: input.snapshot.clocks.wall,
+    triggers: [...(aged.size > 0 ? [AGE] : []), ...asks.triggers],
+    targets: asks.targets,
+    candidates: estimate(choice.candidates, asks.targets, {
+      ...input.limits,
+      removedBefore: input.removedBefore ?? 0,
+    }),
+    kept: choice.kept,
+    blocks,
+    futility: asks.futility,
+    usage: asks.disks.usage,
+    accounting: input.limits.accounting,
+    notes: notesOf(input, asks),
+  };
+}
+
+const AGE: ImageTrigger = { kind: "age" };
+
+function agedImages(input: DecideImages, { images, context }: Judgement): ReadonlySet<ImageId> {
+  if (input.purpose.kind !== "periodic") return new Set();
+  const { limits, startedAt } = input;
+  const age = { limits, now: context.now, watched: context.watched, startedAt };
+  const due = images.filter(
+    (subject) =>
+      isPastMaximumAge(subject, age) && protectionOf(subject, context, "age").reason === null,
+  );
+  return new Set(due.map(({ image }) => image.id));
+}
+
+interface Choice {
+  readonly judgement: Judgement;
+  readonly asks: Asked;
+  readonly aged: ReadonlySet<ImageId>;
+  readonly blocks: readonly ImageBlock[];
+  readonly compat: DecideImages["limits"]["compat"];
+}
+
+function choose(choice: Choice): LayerChoice {
+  const { images, context } = choice.judgement;
+  const forAge: ImageCandidate[] = [];
+  const others: ImageCandidate[] = [];
+  const kept: KeptImage[] = [];
+  for (const subject of images) {
+    const protection = protectionOf(subject, context);
+    const triggers = triggersFor(choice, subject, protection.reason);
+    if (triggers.length === 0) {
+      kept.push({ ...subject, ...keptBy(protection, choice) });
+      continue;
+    }
+    const list = triggers.includes(AGE) ? forAge : others;
+    list.push({
+      ...subject,
+      triggers,
+      unusedFor: unusedFor(subject.record, context.watched),
+      expected: false,
+      // What a rule keeps goes for its age only, and was judged for that.
+      tried:
+        protection.reason === null ? protection.tried : protectionOf(subject, context, "age").tried,
+    });
+  }
+  return { candidates: [...forAge, ...others], kept };
+}
+
+/** A rule, or that nothing asks; whatever decided stands last among what was tried. */
+function keptBy(
+  { reason, tried }: ReturnType<typeof protectionOf>,
+  choice: Choice,
+): Pick<KeptImage, "reason" | "tried"> {
+  if (reason !== null) return { reason, tried };
+  const unprotected = unprotectedReason(choice);
+  return { reason: unprotected, tried: [...tried, unprotected.kind] };
+}
+
+/** What asks for this image; empty: it stays. */
+function triggersFor(
+  choice: Choice,
+  { image }: Ranked,
+  reason: ImageKeepReason | null,
+): readonly ImageTrigger[] {
+  const { asks, aged, blocks, compat } = choice;
+  // The kubelet's age pass comes before its look at the disk.
+  const ageGoes =
+    blocks.length === 0 ||
+    (compat === "kubelet" && blocks.every(({ kind }) => kind === "invalid-capacity"));
+  const age = ageGoes && aged.has(image.id) ? [AGE] : [];
+  const other = blocks.length === 0 && reason === null ? distinctTriggers(asks.targets) : [];
+  return [...age, ...other];
+}
+
+function unprotectedReason({ asks, aged, blocks }: Choice): ImageKeepReason {
+  const [first] = blocks;
+  const judged = first?.kind === "invalid-capacity" || first?.kind === "futile";
+  const asking = asks.targets.length > 0 || aged.size > 0 || judged;
+  return first === undefined || !asking
+    ? { kind: "no-trigger" }
+    : { kind: "blocked", block: first.kind };
+}
+
+function notesOf({ limits, purpose, startedAt }: DecideImages, asks: Asked): readonly PlanNote[] {
+  const { maximumRemovals, compat } = limits;
+  const periodic = purpose.kind === "periodic";
+  const kubelet = compat === "kubelet";
+  return [
+    ...asks.disks.notes,
+    ...(maximumRemovals === null
+      ? []
+      : [{ kind: "removal-limit" as const, limit: maximumRemovals }]),
+    ...(periodic && !kubelet && !watchesSpace(limits) ? [{ kind: "space-off" as const }] : []),
+    ...(periodic && limits.maximumAge > 0n && startedAt === null
+      ? [{ kind: "maximum-age-needs-agent" as const, waits: kubelet }]
+      : []),
+  ];
+}

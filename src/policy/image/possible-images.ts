@@ -1,0 +1,61 @@
+/** Which listed images a reference could mean, where neither the list nor the runtime tells which one it means. */
+import type { ImageId } from "../../model/ids.ts";
+import type { Image } from "../../model/snapshot.ts";
+import { byObject } from "../by-object.ts";
+import { type ImageName, imageNames } from "../keep/keep-pattern.ts";
+import { parseReference, splitReference } from "./reference.ts";
+
+export interface Doubt {
+  /** The runtime could not say whether it has such an image; otherwise it has none of the full name. */
+  readonly failed: boolean;
+  /** The reference may be the beginning of an ID: whoever wrote it spoke to the runtime. */
+  readonly mayBeId: boolean;
+}
+
+/**
+ * Runtimes complete a short name in their own way (CRI-O by aliases and registries to search), so that it could mean every
+ * image of its tag whose repository ends so; where the runtime could not say, whatever its tag.
+ */
+export function possibleImages(
+  images: readonly Image[],
+  text: string,
+  { failed, mayBeId }: Doubt,
+): ReadonlySet<ImageId> {
+  const found = new Set<ImageId>();
+  const reference = parseReference(text);
+  const { name } = splitReference(text);
+  const isShort = reference?.kind === "name" && reference.repository !== name;
+  // Of a whole name that the runtime has not, every image that carries it would have been found in the list.
+  if (reference?.kind === "name" && (isShort || failed)) {
+    for (const [id, listed] of namesByEnd(images).get(endOf(reference.repository)) ?? []) {
+      const { repository, tag, digest } = listed;
+      const ends =
+        repository === reference.repository || (isShort && repository.endsWith(`/${name}`));
+      const isSame =
+        reference.digest === null
+          ? tag === (reference.tag ?? "latest")
+          : digest === reference.digest;
+      if (ends && (failed || isSame)) found.add(id);
+    }
+  }
+  const prefix = mayBeId ? /^(?:sha256:)?([0-9a-f]+)$/.exec(text)?.[1] : undefined;
+  if (prefix === undefined) return found;
+  for (const { id } of images) if (id.replace(/^sha256:/, "").startsWith(prefix)) found.add(id);
+  return found;
+}
+
+/** By the last component of the repository. */
+const namesByEnd = byObject((images: readonly Image[]) => {
+  const byEnd = new Map<string, (readonly [ImageId, ImageName])[]>();
+  for (const image of images) {
+    for (const name of imageNames(image).names) {
+      const end = endOf(name.repository);
+      const those = byEnd.get(end);
+      if (those === undefined) byEnd.set(end, [[image.id, name]]);
+      else those.push([image.id, name]);
+    }
+  }
+  return byEnd;
+});
+
+const endOf = (repository: string): string => repository.slice(repository.lastIndexOf("/") + 1);

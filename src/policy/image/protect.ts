@@ -1,0 +1,167 @@
+/** The rules that keep an image, in order; the first that applies decides. */
+import type { ImageId } from "../../model/ids.ts";
+import type { ImageLimits } from "../../model/limits.ts";
+import type { ImageKeepReason, ImageUser } from "../../model/reason.ts";
+import type { Image } from "../../model/snapshot.ts";
+import { duration, type Instant, since, type Watched, watchedSince } from "../../model/time.ts";
+import { type CompiledKeepRules, matchKeepRules } from "../keep/keep.ts";
+import type { Ranked } from "./rank.ts";
+import { isImportName, repositoryOf, splitReference } from "./reference.ts";
+import type { RepositoryPlace } from "./repositories.ts";
+import { sandboxImageReason, type SandboxNames } from "./sandbox-image.ts";
+
+export interface ProtectionContext {
+  readonly limits: ImageLimits;
+  readonly users: ReadonlyMap<ImageId, readonly ImageUser[]>;
+  /** Images whose only users are containers that the same plan removes first. */
+  readonly released: ReadonlySet<ImageId>;
+  readonly keep: CompiledKeepRules;
+  /** Tags that listed images carry now: an earlier name whose tag has moved on says only which repository it is from. */
+  readonly tags: ReadonlySet<string>;
+  readonly sandbox: SandboxNames;
+  readonly places: ReadonlyMap<ImageId, RepositoryPlace>;
+  /** What a removal by hand is limited to; `null`: nothing limits it. */
+  readonly selected: ReadonlySet<ImageId> | null;
+  readonly now: Instant;
+  readonly watched: Watched;
+}
+
+export interface Protection {
+  /** `null`: nothing keeps the image. */
+  readonly reason: ImageKeepReason | null;
+  /** Codes of the rules that were tried, in order, the deciding one last. */
+  readonly tried: readonly ImageKeepReason["kind"][];
+}
+
+/** `age`: removal for age, on which the kubelet's minimum age has no bearing. */
+export type RemovalFor = "age" | "any";
+
+interface Rule {
+  readonly code: ImageKeepReason["kind"];
+  readonly applies: (subject: Ranked, context: ProtectionContext) => ImageKeepReason | null;
+  /** Only where the kubelet is imitated, or never then. */
+  readonly only?: (context: ProtectionContext, purpose: RemovalFor) => boolean;
+}
+
+const RULES: readonly Rule[] = [
+  {
+    code: "not-selected",
+    applies: ({ image }, { selected }) =>
+      selected?.has(image.id) === false ? { kind: "not-selected" } : null,
+    only: ({ selected }) => selected !== null,
+  },
+  { code: "in-use", applies: inUse },
+  { code: "pinned", applies: ({ image }) => (image.pinned ? { kind: "pinned" } : null) },
+  {
+    code: "sandbox-image",
+    applies: ({ image }, { sandbox }) => sandboxImageReason(sandbox, image),
+  },
+  { code: "keep-rule", applies: keptByRule },
+  { code: "keep-loaded", applies: loaded, only: ({ limits }) => limits.keepLoaded },
+  {
+    code: "keep-per-repository",
+    applies: recentInRepository,
+    only: ({ limits }) => limits.keepPerRepository > 0,
+  },
+  { code: "ghost", applies: ghost },
+  {
+    code: "just-used",
+    applies: justUsed,
+    only: (context, purpose) => isKubelet(context) && purpose !== "age",
+  },
+  {
+    code: "too-young",
+    applies: tooYoung,
+    only: (context, purpose) => !isKubelet(context) || purpose !== "age",
+  },
+];
+
+/** Every code in the order of evaluation, for documentation; layers are judged last, for all candidates together. */
+export const PROTECTION_ORDER: readonly ImageKeepReason["kind"][] = [
+  ...RULES.map(({ code }) => code),
+  "shares-all-layers",
+];
+
+export function protectionOf(
+  subject: Ranked,
+  context: ProtectionContext,
+  purpose: RemovalFor = "any",
+): Protection {
+  const tried: ImageKeepReason["kind"][] = [];
+  for (const { code, applies, only } of RULES) {
+    if (only !== undefined && !only(context, purpose)) continue;
+    tried.push(code);
+    const reason = applies(subject, context);
+    if (reason !== null) return { reason, tried };
+  }
+  return { reason: null, tried };
+}
+
+function inUse({ image }: Ranked, { users }: ProtectionContext): ImageKeepReason | null {
+  const those = users.get(image.id);
+  return those === undefined ? null : { kind: "in-use", users: those };
+}
+
+function keptByRule(
+  { image, record }: Ranked,
+  { keep, tags }: ProtectionContext,
+): ImageKeepReason | null {
+  const match = matchKeepRules(keep, image);
+  if (match !== null) return { kind: "keep-rule", ...match.rule, name: match.name };
+  if (record.earlierNames.length === 0) return null;
+  const before = record.earlierNames.map((name) =>
+    tags.has(name) ? splitReference(name).name : name,
+  );
+  const earlier = matchKeepRules(keep, { ...image, repoTags: before, repoDigests: [] });
+  return earlier === null
+    ? null
+    : { kind: "keep-rule", ...earlier.rule, name: earlier.name, earlier: true };
+}
+
+function loaded({ image }: Ranked): ImageKeepReason | null {
+  return isLoaded(image) ? { kind: "keep-loaded" } : null;
+}
+
+/** It came from an archive: no repository digest, or none but of the name that containerd makes up for an import. */
+export function isLoaded(image: Image): boolean {
+  return image.repoDigests.every((text) => {
+    const repository = repositoryOf(text);
+    return repository === null || isImportName(repository);
+  });
+}
+
+function recentInRepository(
+  { image }: Ranked,
+  { places, limits }: ProtectionContext,
+): ImageKeepReason | null {
+  const place = places.get(image.id);
+  if (place === undefined || place.place > limits.keepPerRepository) return null;
+  return { kind: "keep-per-repository", ...place, limit: limits.keepPerRepository };
+}
+
+function ghost({ record }: Ranked, { watched }: ProtectionContext): ImageKeepReason | null {
+  if (record.ghost === null || watched >= record.ghost.retryWatched) return null;
+  return { kind: "ghost", since: record.ghost.since, attempts: record.ghost.attempts };
+}
+
+/** The kubelet passes over what was used at or after the instant of its pass, even if nothing uses it any more. */
+function justUsed(
+  { image, record }: Ranked,
+  { now, released }: ProtectionContext,
+): ImageKeepReason | null {
+  // What a container of this plan holds would not have been seen in use by the pass that comes after its removal.
+  if (record.lastUsedAt === null || record.lastUsedAt < now || released.has(image.id)) return null;
+  return { kind: "just-used" };
+}
+
+function tooYoung({ record }: Ranked, context: ProtectionContext): ImageKeepReason | null {
+  const { minimumAge } = context.limits;
+  const span = isKubelet(context)
+    ? since(context.now, record.firstSeenAt)
+    : watchedSince(context.watched, record.firstSeenWatched);
+  // The kubelet's wall clock may give a negative age; the watched clock may not.
+  const age = isKubelet(context) || span > 0n ? span : duration(0n);
+  return age < minimumAge ? { kind: "too-young", age, minimumAge } : null;
+}
+
+const isKubelet = ({ limits }: ProtectionContext): boolean => limits.compat === "kubelet";

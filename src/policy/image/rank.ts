@@ -1,0 +1,79 @@
+/** The order of removal: a total order, so that the same node always gives the same plan. */
+import type { ImageRecord, Ledger } from "../../model/ledger.ts";
+import type { Compat } from "../../model/limits.ts";
+import type { Image } from "../../model/snapshot.ts";
+import { type Duration, duration, type Instant, type Watched } from "../../model/time.ts";
+
+export interface Ranked {
+  readonly image: Image;
+  readonly record: ImageRecord;
+}
+
+/**
+ * The order of removal. Unused for longest first: since the later of last used and first seen, so that what was staged
+ * yesterday does not go before what nobody used for weeks; then first seen, build date (an unknown one last), larger first, ID.
+ * The kubelet's: last used (never comes first), first seen, larger first, ID.
+ */
+export function compareImages(
+  compat: Compat,
+  origins: Ledger["origins"],
+): (a: Ranked, b: Ranked) => number {
+  const bySizeAndId = (a: Ranked, b: Ranked) => compareSizes(b, a) || compareIds(a, b);
+  // The watched clock does not jump; the kubelet knows only the wall clock.
+  if (compat === "kubelet") return (a, b) => compareWall(a.record, b.record) || bySizeAndId(a, b);
+  return (a, b) =>
+    compareWatched(a.record, b.record) || compareBuilt(origins, a, b) || bySizeAndId(a, b);
+}
+
+/** The later of first seen and last used, by the watched clock: since then the image is unused. */
+export function unusedSince(record: ImageRecord): Watched {
+  const { firstSeenWatched, lastUsedWatched } = record;
+  return lastUsedWatched !== null && lastUsedWatched > firstSeenWatched
+    ? lastUsedWatched
+    : firstSeenWatched;
+}
+
+/** The same by the wall clock, which is all that the kubelet has. */
+export function unusedSinceWall({ firstSeenAt, lastUsedAt }: ImageRecord): Instant {
+  return lastUsedAt !== null && lastUsedAt > firstSeenAt ? lastUsedAt : firstSeenAt;
+}
+
+/** Watched time since then; never negative. */
+export function unusedFor(record: ImageRecord, now: Watched): Duration {
+  const span = now - unusedSince(record);
+  return duration(span > 0n ? span : 0n);
+}
+
+/** The earlier instant first; `null` stands for never, which comes before all. */
+export function compareTimes(a: bigint | null, b: bigint | null): number {
+  if (a === b) return 0;
+  if (a === null) return -1;
+  if (b === null) return 1;
+  return a < b ? -1 : 1;
+}
+
+const compareWatched = (a: ImageRecord, b: ImageRecord): number =>
+  compareTimes(unusedSince(a), unusedSince(b)) ||
+  compareTimes(a.firstSeenWatched, b.firstSeenWatched);
+
+function compareBuilt(origins: Ledger["origins"], a: Ranked, b: Ranked): number {
+  const [one, other] = [builtAt(origins, a), builtAt(origins, b)];
+  if (one === other) return 0;
+  if (one === null || other === null) return one === null ? 1 : -1;
+  return one < other ? -1 : 1;
+}
+
+/** Reproducible builds carry the beginning of all time: that says nothing. */
+function builtAt(origins: Ledger["origins"], { image }: Ranked): Instant | null {
+  const built = origins.get(image.id)?.builtAt ?? null;
+  return built === null || built <= 0n ? null : built;
+}
+
+const compareWall = (a: ImageRecord, b: ImageRecord): number =>
+  compareTimes(a.lastUsedAt, b.lastUsedAt) || compareTimes(a.firstSeenAt, b.firstSeenAt);
+
+const compareSizes = (a: Ranked, b: Ranked): number =>
+  compareTimes(a.image.sizeBytes, b.image.sizeBytes);
+
+const compareIds = (a: Ranked, b: Ranked): number =>
+  a.image.id < b.image.id ? -1 : a.image.id > b.image.id ? 1 : 0;

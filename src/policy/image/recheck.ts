@@ -1,0 +1,40 @@
+/** Judges candidates again on fresh facts, just before their removal. */
+import type { ImageCandidate } from "../../model/plan.ts";
+import type { ImageBlock, ImageKeepReason } from "../../model/reason.ts";
+import { namesText } from "./image-index.ts";
+import { type JudgeImages, judgeImages } from "./judge.ts";
+import { protectionOf } from "./protect.ts";
+
+/** Why a candidate may not go after all; `null`: it may. */
+export type Recheck = (candidate: ImageCandidate) => ImageKeepReason | null;
+
+/**
+ * Judges the node once; a candidate then costs a lookup. `input.snapshot` is the plan's with fresh lists, image volumes
+ * and resolutions: its clocks stay those of the plan, so that no image grows old while the pass runs, and `input.ledger`
+ * is the plan's too. A reason of kind `blocked` holds for every candidate on these facts: with `pod-starting` the pass
+ * looks again a little later, until it has waited for `POD_START_WAIT` in all and says so in `waitedForPods`.
+ */
+export function recheckImages(input: JudgeImages): Recheck {
+  const { images, context, blocks } = judgeImages(input);
+  const [block] = blocks;
+  if (block !== undefined) return () => blocked(block);
+  const subjects = new Map(images.map((subject) => [subject.image.id, subject]));
+  return (candidate) => {
+    const subject = subjects.get(candidate.image.id);
+    if (subject === undefined) return changed("it is no longer listed");
+    // The kubelet removes by ID whatever the names are by then.
+    if (input.limits.compat === "none" && namesText(subject.image) !== namesText(candidate.image))
+      return changed("its tags or digests are other ones than when the plan was made");
+    const forAge = candidate.triggers.some(({ kind }) => kind === "age");
+    return protectionOf(subject, context, forAge ? "age" : "any").reason;
+  };
+}
+
+export const changed = (what: string): ImageKeepReason => ({ kind: "changed", what });
+
+/** Names what could not be told of the node's use, so that the record of the pass says it. */
+function blocked(block: ImageBlock): ImageKeepReason {
+  if (block.kind !== "usage-unknown") return { kind: "blocked", block: block.kind };
+  const detail = block.unknown.map(({ subject, message }) => `${subject}: ${message}`).join("; ");
+  return { kind: "blocked", block: block.kind, detail };
+}

@@ -1,0 +1,50 @@
+/** Reads the text of a keep file: one pattern a line, `#` comments; what image lists of installers print is valid as is. */
+import type { KeepProblem, KeepRule } from "../../model/snapshot.ts";
+import { parseKeepPattern } from "./keep-pattern.ts";
+
+export interface KeepFile {
+  readonly rules: readonly KeepRule[];
+  /** Not empty: the file is wrong, and no image may go. */
+  readonly problems: readonly KeepProblem[];
+}
+
+/** `source` is the file's path; rules and problems carry it with their line. Never throws. */
+export function parseKeepFile(text: string, source: string): KeepFile {
+  const body = text.startsWith("\u{FEFF}") ? text.slice(1) : text;
+  if (body === "") {
+    const message =
+      "the file has 0 bytes, as after a write that failed: write its patterns, or remove it";
+    return { rules: [], problems: [{ source, message }] };
+  }
+  const rules: KeepRule[] = [];
+  const problems: KeepProblem[] = [];
+  let promised = 0;
+  for (const [index, line] of body.split("\n").entries()) {
+    const where = `${source}:${index + 1}`;
+    promised += promisedPatterns(line);
+    const pattern = patternOf(line);
+    if (pattern === "") continue;
+    const parsed = parseKeepPattern(pattern);
+    if (parsed.kind === "valid") rules.push({ pattern, source: where });
+    else problems.push({ source: where, message: parsed.message });
+  }
+  if (rules.length + problems.length < promised) {
+    const message = `the file says that it has ${promised} patterns and has ${rules.length}, so it was cut short: write it anew`;
+    problems.push({ source, message });
+  }
+  return { rules, problems };
+}
+
+/** The comment that opens a list which we write: a list that was cut short is noticed by it. */
+export const keepFileHeader = (patterns: number): string => `# crigc: ${patterns} patterns or more`;
+
+function promisedPatterns(line: string): number {
+  const match = /^# crigc: (\d{1,6}) patterns or more\r?$/.exec(line);
+  return match === null ? 0 : Number(match[1]);
+}
+
+/** The line without its comment, blanks and the CR of a CRLF. Blanks alone are cut: other control characters are damage. */
+function patternOf(line: string): string {
+  const whole = line.endsWith("\r") ? line.slice(0, -1) : line;
+  return whole.replace(/(^|[ \t])#.*$/, "").replace(/^[ \t]+|[ \t]+$/g, "");
+}

@@ -1,0 +1,158 @@
+/** One keep pattern: how it is written, and which images it names. */
+import type { Image } from "../../model/snapshot.ts";
+import {
+  normaliseRepository,
+  parseReference,
+  splitReference,
+  wholeDigest,
+} from "../image/reference.ts";
+import { compileGlob, type Glob, globMatches } from "./glob.ts";
+
+export type KeepPattern =
+  /** Matches an ID or digest that starts so: algorithm, colon, at least 12 hex digits. */
+  | { readonly kind: "digest"; readonly prefix: string }
+  | {
+      readonly kind: "name";
+      readonly repository: Glob;
+      /** `null`: every tag. */
+      readonly tag: Glob | null;
+      /** `null`: every digest. */
+      readonly digest: Glob | null;
+    };
+
+export type ParsedPattern =
+  | { readonly kind: "valid"; readonly pattern: KeepPattern }
+  /** `message` says what is wrong and what was expected. */
+  | { readonly kind: "invalid"; readonly message: string };
+
+/** Reads a pattern. Short names are normalised unless their first component has a wildcard. */
+export function parseKeepPattern(text: string): ParsedPattern {
+  const problem = unreadable(text);
+  if (problem !== null) return invalid(problem);
+  const bareDigest = /^(sha256|sha384|sha512):(.*)$/.exec(text);
+  if (/^[0-9a-f]{64}$/.test(text)) return valid({ kind: "digest", prefix: `sha256:${text}` });
+  if (bareDigest !== null) {
+    if (!isDigestPrefix(text))
+      return invalid(`"${text}" needs 12 hex digits or more behind the colon and no wildcard`);
+    return valid({ kind: "digest", prefix: text.toLowerCase() });
+  }
+  return parseNamePattern(text);
+}
+
+/** The name, digest or ID of the image that the pattern matches; `null` if none. */
+export function matchPattern(pattern: KeepPattern, names: ImageNames): string | null {
+  if (pattern.kind === "digest") {
+    return names.digests.find(({ digest }) => digest.startsWith(pattern.prefix))?.text ?? null;
+  }
+  return names.names.find((name) => nameMatches(pattern, name, names))?.text ?? null;
+}
+
+/** An image's names, read once for all patterns. */
+export interface ImageNames {
+  readonly names: readonly ImageName[];
+  /** The ID, if it is a digest, and the repository digests. */
+  readonly digests: readonly { readonly digest: string; readonly text: string }[];
+}
+
+export interface ImageName {
+  /** As the runtime lists it. */
+  readonly text: string;
+  readonly repository: string;
+  /** Not normalised: runtimes in front of Docker list short names, which a leading wildcard may mean. */
+  readonly listedRepository: string;
+  readonly tag: string | null;
+  readonly digest: string | null;
+}
+
+let last: { readonly image: Image; readonly names: ImageNames } | null = null;
+
+/** The last answer is remembered, for rules that ask one after another; of a whole node's they would take 1 kB each. */
+export function imageNames(image: Image): ImageNames {
+  if (last?.image !== image) last = { image, names: namesIn(image) };
+  return last.names;
+}
+
+function namesIn(image: Image): ImageNames {
+  const names: ImageName[] = [];
+  const id = wholeDigest(image.id);
+  const digests = id === null ? [] : [{ digest: id, text: image.id as string }];
+  for (const text of [...image.repoTags, ...image.repoDigests]) {
+    const digest = wholeDigest(text.slice(text.indexOf("@") + 1));
+    if (digest !== null && text.includes("@")) digests.push({ digest, text });
+    const reference = parseReference(text);
+    if (reference?.kind !== "name") continue;
+    const { repository, tag } = reference;
+    names.push({ text, repository, listedRepository: splitReference(text).name, tag, digest });
+  }
+  return { names, digests };
+}
+
+function parseNamePattern(text: string): ParsedPattern {
+  const { name, tag, digest } = splitReference(text);
+  const [first = "", ...rest] = name.split("/");
+  const head = rest.length === 0 ? /^[\w.*-]+$/ : /^(?:\[[0-9A-Fa-f:.]+\]|[\w.*-]+)(?::[\d*]+)?$/;
+  if (!head.test(first) || !rest.every((part) => /^[\w.*-]+$/.test(part))) {
+    return invalid(
+      `"${text}" is no image name: expected REGISTRY/PATH[:TAG][@DIGEST], with * and ** as wildcards`,
+    );
+  }
+  if (tag !== null && !/^[\w.*-]{1,128}$/.test(tag)) {
+    return invalid(`"${text}" has no valid tag behind its last colon`);
+  }
+  if (digest !== null && !isDigestPrefix(digest) && !isDigestGlob(digest)) {
+    return invalid(`"${text}" needs sha256: and at least 12 hex digits behind the @`);
+  }
+  const repository = first.includes("*") ? name : normaliseRepository(name);
+  return valid({
+    kind: "name",
+    repository: compileGlob(repository),
+    tag: tag === null ? null : compileGlob(tag),
+    digest:
+      digest === null
+        ? null
+        : compileGlob(digest.includes("*") ? digest : `${digest.toLowerCase()}*`),
+  });
+}
+
+type NamePattern = Extract<KeepPattern, { readonly kind: "name" }>;
+
+function nameMatches(pattern: NamePattern, name: ImageName, names: ImageNames): boolean {
+  if (!repositoryMatches(pattern.repository, name)) return false;
+  const tagMatches =
+    pattern.tag === null || (name.tag !== null && globMatches(pattern.tag, name.tag));
+  if (pattern.digest === null) return tagMatches;
+  if (name.digest !== null) return globMatches(pattern.digest, name.digest);
+  // A tag and a digest: the digest decides; an image from an archive has none to compare, so its tag does.
+  const comparable = names.names.some(
+    (other) => other.digest !== null && repositoryMatches(pattern.repository, other),
+  );
+  return pattern.tag !== null && tagMatches && !comparable;
+}
+
+const repositoryMatches = (glob: Glob, { repository, listedRepository }: ImageName): boolean =>
+  globMatches(glob, repository) ||
+  (listedRepository !== repository && globMatches(glob, listedRepository));
+
+function unreadable(text: string): string | null {
+  if (text === "")
+    return "an empty pattern matches nothing: expected an image name, a digest or an ID";
+  const control = Array.from(text, (character) => character.charCodeAt(0)).find(isControl);
+  if (control !== undefined) {
+    const code = control.toString(16).toUpperCase().padStart(4, "0");
+    return `the control character U+${code} is in the pattern, so the file may be damaged: write it anew`;
+  }
+  if (/\s/.test(text)) return `"${text}" has a space in it: expected one pattern a line`;
+  const bad = /[^\w.*:@/[\]-]/.exec(text);
+  if (bad !== null)
+    return `"${text}" has the character ${JSON.stringify(bad[0])}, which no image name has`;
+  return null;
+}
+
+const isDigestPrefix = (text: string): boolean =>
+  /^(?:sha256:[0-9a-fA-F]{12,64}|sha384:[0-9a-fA-F]{12,96}|sha512:[0-9a-fA-F]{12,128})$/.test(text);
+
+const isDigestGlob = (text: string): boolean =>
+  text.includes("*") && /^[a-z0-9*]+(?::[0-9a-f*]*)?$/.test(text);
+const isControl = (code: number): boolean => code < 0x20 || (code >= 0x7f && code <= 0x9f);
+const valid = (pattern: KeepPattern): ParsedPattern => ({ kind: "valid", pattern });
+const invalid = (message: string): ParsedPattern => ({ kind: "invalid", message });

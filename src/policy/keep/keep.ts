@@ -1,0 +1,94 @@
+/** Keep rules, made ready for matching against every image of a node. */
+import type { Image, KeepProblem, KeepRule } from "../../model/snapshot.ts";
+import {
+  type ImageNames,
+  imageNames,
+  type KeepPattern,
+  matchPattern,
+  parseKeepPattern,
+} from "./keep-pattern.ts";
+
+interface CompiledRule {
+  readonly rule: KeepRule;
+  readonly pattern: KeepPattern;
+  readonly place: number;
+}
+
+export interface CompiledKeepRules {
+  /** Rules whose repository has no wildcard, by repository: most rules are of this kind and cost one look-up. */
+  readonly byRepository: ReadonlyMap<string, readonly CompiledRule[]>;
+  /** All others, in their order. */
+  readonly others: readonly CompiledRule[];
+  readonly rules: readonly KeepRule[];
+  /** Rules that are none. They came past the reader of files, and stop image removal all the same. */
+  readonly problems: readonly KeepProblem[];
+}
+
+export interface KeepMatch {
+  readonly rule: KeepRule;
+  /** The tag, digest or ID that matched. */
+  readonly name: string;
+}
+
+export function compileKeepRules(rules: readonly KeepRule[]): CompiledKeepRules {
+  const byRepository = new Map<string, CompiledRule[]>();
+  const others: CompiledRule[] = [];
+  const problems: KeepProblem[] = [];
+  for (const [place, rule] of rules.entries()) {
+    const parsed = parseKeepPattern(rule.pattern);
+    if (parsed.kind === "invalid") {
+      problems.push({ source: rule.source, message: parsed.message });
+      continue;
+    }
+    const { pattern } = parsed;
+    const literal = pattern.kind === "name" ? pattern.repository.literal : null;
+    const compiled = { rule, pattern, place };
+    if (literal === null) others.push(compiled);
+    else byRepository.set(literal, [...(byRepository.get(literal) ?? []), compiled]);
+  }
+  return { byRepository, others, rules, problems };
+}
+
+/** The first rule that keeps the image, in the order of the rules; `null`: none does. */
+export function matchKeepRules(compiled: CompiledKeepRules, image: Image): KeepMatch | null {
+  const first = matches(compiled, imageNames(image))[0];
+  return first === undefined ? null : { rule: first.rule, name: first.name };
+}
+
+/** Every rule with the images that it keeps, in the order of the rules; an empty list is a rule that matches nothing. */
+export function keepRuleMatches(
+  compiled: CompiledKeepRules,
+  images: readonly Image[],
+): ReadonlyMap<KeepRule, readonly Image[]> {
+  const found = new Map<KeepRule, Image[]>(compiled.rules.map((rule) => [rule, []]));
+  for (const image of images) {
+    for (const { rule } of matches(compiled, imageNames(image))) found.get(rule)?.push(image);
+  }
+  return found;
+}
+
+/** Rules that keep no listed image: mistyped, or of images that are not here. */
+export const unmatchedKeepRules = (
+  compiled: CompiledKeepRules,
+  images: readonly Image[],
+): readonly KeepRule[] =>
+  [...keepRuleMatches(compiled, images)]
+    .filter(([, kept]) => kept.length === 0)
+    .map(([rule]) => rule);
+
+interface PlacedMatch extends KeepMatch {
+  readonly place: number;
+}
+
+function matches(compiled: CompiledKeepRules, names: ImageNames): readonly PlacedMatch[] {
+  const repositories = new Set(names.names.map(({ repository }) => repository));
+  const near = [...repositories].flatMap(
+    (repository) => compiled.byRepository.get(repository) ?? [],
+  );
+  const found: PlacedMatch[] = [];
+  for (const { rule, pattern, place } of [...near, ...compiled.others]) {
+    const name = matchPattern(pattern, names);
+    if (name !== null) found.push({ rule, name, place });
+  }
+  return found.toSorted((a, b) => a.place - b.place);
+}

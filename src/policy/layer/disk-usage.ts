@@ -1,0 +1,170 @@
+/** What images take, seen by what becomes of them, by repository, by namespace and by family of layers. */
+import type { ImageShare, ImageUsage } from "../../model/disk-usage.ts";
+import type { ChainId } from "../../model/ids.ts";
+import type { Bounds, ImagePlan } from "../../model/plan.ts";
+import type { ImageKeepReason } from "../../model/reason.ts";
+import type { Image, Snapshot } from "../../model/snapshot.ts";
+import type { Instant } from "../../model/time.ts";
+import type { Ranked } from "../image/rank.ts";
+import { repositoryOf } from "../image/reference.ts";
+import { nameOf } from "./layer-order.ts";
+import { type LayerForest, NOTHING, plus } from "./layers.ts";
+
+/** `in-use`, the rule that keeps an image, or `removable`. */
+type ImageState = ImageKeepReason["kind"] | "removable";
+
+export interface ImageUsageFacts {
+  readonly plan: Pick<ImagePlan, "candidates" | "kept">;
+  readonly snapshot: Pick<Snapshot, "containers" | "sandboxes">;
+  readonly forest: LayerForest;
+}
+
+/** Groups every image of a plan; the groups of a view come largest first. */
+export function imageUsage({ plan, snapshot, forest }: ImageUsageFacts): ImageUsage {
+  const subjects: readonly Subject[] = [
+    ...plan.candidates.map(({ image, record }) => ({ image, record, reason: null })),
+    ...plan.kept,
+  ];
+  const namespaces = namespacesOf(snapshot);
+  const families = familyNames(subjects, forest);
+  const by = (namesOf: (subject: Subject) => readonly (string | null)[]): readonly ImageShare[] =>
+    grouped(subjects, namesOf).map(([name, group]) => shareOf(name, group, forest));
+  return {
+    total: shareOf(null, subjects, forest),
+    byState: by(({ reason }) => [stateOf(reason)]).toSorted(bySize),
+    byRepository: by(({ image }) => [repositoryOfImage(image)]).toSorted(bySize),
+    byNamespace: by(({ reason }) => namespaces(reason)).toSorted(bySize),
+    byFamily: by(({ image }) => {
+      const family = forest.familyOf(image.id);
+      return [family === null ? null : (families.get(family) ?? family)];
+    }).toSorted(bySize),
+  };
+}
+
+interface Subject extends Ranked {
+  /** `null`: a candidate. */
+  readonly reason: ImageKeepReason | null;
+}
+
+/** What only a lack of a trigger, or a condition of the whole pass, keeps is removable. */
+const REMOVABLE: readonly ImageKeepReason["kind"][] = ["no-trigger", "blocked", "changed"];
+
+const stateOf = (reason: ImageKeepReason | null): ImageState =>
+  reason === null || REMOVABLE.includes(reason.kind) ? "removable" : reason.kind;
+
+/** The repository of its first tag, else of its first digest; `null`: it has neither. */
+function repositoryOfImage({ repoTags, repoDigests }: Image): string | null {
+  for (const name of [...repoTags.toSorted(), ...repoDigests.toSorted()]) {
+    const repository = repositoryOf(name);
+    if (repository !== null) return repository;
+  }
+  return null;
+}
+
+function grouped<Item>(
+  items: readonly Item[],
+  namesOf: (item: Item) => readonly (string | null)[],
+): readonly (readonly [string | null, readonly Item[]])[] {
+  const groups = new Map<string | null, Item[]>();
+  for (const item of items) {
+    for (const name of namesOf(item)) {
+      const group = groups.get(name);
+      if (group === undefined) groups.set(name, [item]);
+      else group.push(item);
+    }
+  }
+  return [...groups];
+}
+
+function shareOf(name: string | null, group: readonly Subject[], forest: LayerForest): ImageShare {
+  const removals = forest.removals();
+  let unique = NOTHING;
+  let reportedBytes = 0n;
+  let lastUsedAt: Instant | null = null;
+  for (const { image, record } of group) {
+    unique = plus(unique, removals.remove(image.id) ?? unknownLayers(image));
+    reportedBytes += image.sizeBytes;
+    if (record.lastUsedAt !== null && (lastUsedAt === null || record.lastUsedAt > lastUsedAt))
+      lastUsedAt = record.lastUsedAt;
+  }
+  const union = forest.union(group.map(({ image }) => image));
+  return {
+    name,
+    images: group.length,
+    reportedBytes,
+    unique,
+    shared: {
+      lowerBytes: atLeastZero(union.lowerBytes - unique.upperBytes),
+      estimateBytes: atLeastZero(union.estimateBytes - unique.estimateBytes),
+      upperBytes: atLeastZero(union.upperBytes - unique.lowerBytes),
+    },
+    lastUsedAt,
+  };
+}
+
+/** It may share everything, or nothing. */
+const unknownLayers = ({ sizeBytes }: Image): Bounds => ({
+  lowerBytes: 0n,
+  estimateBytes: sizeBytes,
+  upperBytes: sizeBytes,
+});
+
+/** A family is named by the image with the fewest layers: the base, where it is there. */
+function familyNames(
+  subjects: readonly Subject[],
+  forest: LayerForest,
+): ReadonlyMap<ChainId, string> {
+  const smallest = new Map<ChainId, { readonly layers: number; readonly image: Image }>();
+  for (const { image } of subjects) {
+    const family = forest.familyOf(image.id);
+    if (family === null) continue;
+    const layers = forest.layersOf(image.id);
+    const known = smallest.get(family);
+    if (known === undefined || isBefore({ layers, image }, known))
+      smallest.set(family, { layers, image });
+  }
+  return new Map([...smallest].map(([family, { image }]) => [family, nameOf(image)]));
+}
+
+const isBefore = (
+  one: { readonly layers: number; readonly image: Image },
+  other: { readonly layers: number; readonly image: Image },
+): boolean =>
+  one.layers < other.layers || (one.layers === other.layers && one.image.id < other.image.id);
+
+/** The namespaces of the pods that use an image. */
+function namespacesOf(
+  snapshot: ImageUsageFacts["snapshot"],
+): (reason: ImageKeepReason | null) => readonly (string | null)[] {
+  const ofContainer = new Map(snapshot.containers.map((one) => [one.id, one.podNamespace]));
+  const ofSandbox = new Map(snapshot.sandboxes.map((one) => [one.id, one.namespace]));
+  const ofPod = new Map(snapshot.sandboxes.map((one) => [one.podUid, one.namespace]));
+  return (reason) => {
+    if (reason?.kind !== "in-use") return [null];
+    const found = reason.users.map((user) => {
+      switch (user.kind) {
+        case "container":
+        case "image-volume":
+          return ofContainer.get(user.id);
+        case "sandbox":
+          return ofSandbox.get(user.id);
+        case "pod-spec":
+          return ofPod.get(user.uid);
+        case "static-pod":
+          return undefined;
+      }
+    });
+    const named = new Set(found.flatMap((name) => name || []));
+    return named.size === 0 ? [null] : [...named];
+  };
+}
+
+const bySize = (one: ImageShare, other: ImageShare): number =>
+  Number(other.unique.estimateBytes - one.unique.estimateBytes) ||
+  Number(other.reportedBytes - one.reportedBytes) ||
+  compareNames(one.name, other.name);
+
+const compareNames = (one: string | null, other: string | null): number =>
+  one === other ? 0 : one === null ? 1 : other === null ? -1 : one < other ? -1 : 1;
+
+const atLeastZero = (bytes: bigint): bigint => (bytes > 0n ? bytes : 0n);

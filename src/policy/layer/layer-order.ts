@@ -1,0 +1,141 @@
+/** The order of removal where images share layers: an image whose layers a kept image has stays, and a base follows its last child. */
+import type { ImageId } from "../../model/ids.ts";
+import type { ImageCandidate, ImageTarget, KeptImage, Purpose } from "../../model/plan.ts";
+import type { ImageKeepReason, ImageTrigger } from "../../model/reason.ts";
+import type { Image } from "../../model/snapshot.ts";
+import type { ProtectionContext } from "../image/protect.ts";
+import { type Gain, scaled } from "./gain.ts";
+import type { LayerForest } from "./layers.ts";
+
+export interface Choice {
+  /** Those that go for their age first. */
+  readonly candidates: readonly ImageCandidate[];
+  readonly kept: readonly KeptImage[];
+}
+
+/** Images that a reason names. */
+const NAMED_MAX = 3;
+/** Images that a base is known to follow; of more, the removal of a base does not ask for each. */
+const FOLLOWED_MAX = 256;
+
+/**
+ * Whether layers have a say: not where the kubelet is imitated or sizes are added up, not where everything unused goes, and
+ * not where only the number of images counts.
+ */
+export const layersCount = (
+  { compat, accounting }: ProtectionContext["limits"],
+  purpose: Purpose,
+  targets: readonly ImageTarget[],
+): boolean =>
+  compat === "none" &&
+  accounting === "measured" &&
+  purpose.kind !== "all-unused" &&
+  (targets.length === 0 || targets.some(({ kind }) => kind !== "image-count"));
+
+/** Applies layers to a choice; `triggers` are those of the targets, for what was to go for its age and has to wait for a child. */
+export function orderByLayers(
+  choice: Choice,
+  { forest, gain }: { readonly forest: LayerForest; readonly gain: Gain | null },
+  triggers: readonly ImageTrigger[],
+): Choice {
+  const order = basesAfterChildren(forest, choice.candidates);
+  const names = new Map<ImageId, string>(
+    [...choice.candidates, ...choice.kept].map(({ image }) => [image.id, nameOf(image)]),
+  );
+  const lastAged = order.candidates.findLastIndex(isAged);
+  const firstOther = order.candidates.findIndex((one) => !isAged(one));
+  const mixed = firstOther >= 0 && lastAged > firstOther;
+  const ordered = mixed
+    ? order.candidates.map((one, at) => (at < firstOther ? one : { ...one, triggers }))
+    : order.candidates;
+  const removals = forest.removals();
+  const before = new Set<ImageId>();
+  const candidates = ordered.map((candidate) => {
+    const { id } = candidate.image;
+    const frees = removals.remove(id);
+    const follows =
+      frees === null ? [] : forest.sharers(id, FOLLOWED_MAX).filter((one) => before.has(one));
+    before.add(id);
+    if (frees === null) return candidate;
+    const tried: ImageCandidate["tried"] = [...candidate.tried, "shares-all-layers"];
+    return {
+      ...candidate,
+      tried,
+      frees: scaled(frees, gain),
+      ...(follows.length === 0 ? {} : { follows }),
+    };
+  });
+  const staying = order.staying.map((candidate): KeptImage => {
+    const { image, record, tried } = candidate;
+    const reason = sharesAllLayers(forest, image.id, names);
+    return { image, record, reason, tried: [...tried, reason.kind] };
+  });
+  return { candidates, kept: [...choice.kept, ...staying] };
+}
+
+export interface LayerOrder<Candidate> {
+  /** In the order of removal, without those that stay. */
+  readonly candidates: readonly Candidate[];
+  /** Candidates whose removal would free nothing, because an image that stays has all of their layers. */
+  readonly staying: readonly Candidate[];
+}
+
+/**
+ * Orders candidates that stand in the order of last use; every other image of the forest stays. An image comes right after the
+ * last of those that have all of its layers; of several with the same layers only the last frees anything, so they go
+ * together. Images whose layers are not known keep their place.
+ */
+export function basesAfterChildren<Candidate extends { readonly image: { readonly id: ImageId } }>(
+  forest: LayerForest,
+  candidates: readonly Candidate[],
+): LayerOrder<Candidate> {
+  const places = new Map(candidates.map(({ image }, index) => [image.id, index]));
+  const lastPlace = forest.gather(
+    ({ id }) => places.get(id) ?? Number.POSITIVE_INFINITY,
+    (one, other) => Math.max(one, other),
+  );
+  const placed = candidates.map((candidate, index) => {
+    const { id } = candidate.image;
+    return { candidate, index, place: lastPlace(id) ?? index, layers: forest.layersOf(id) };
+  });
+  return {
+    staying: placed.filter(({ place }) => place === Infinity).map(({ candidate }) => candidate),
+    candidates: placed
+      .filter(({ place }) => place !== Infinity)
+      .toSorted((a, b) => a.place - b.place || b.layers - a.layers || a.index - b.index)
+      .map(({ candidate }) => candidate),
+  };
+}
+
+/** The reason for an image whose layers others have that stay. */
+export function sharesAllLayers(
+  forest: LayerForest,
+  id: ImageId,
+  names: ReadonlyMap<ImageId, string>,
+): Extract<ImageKeepReason, { readonly kind: "shares-all-layers" }> {
+  const sharers = forest.sharers(id, NAMED_MAX);
+  return {
+    kind: "shares-all-layers",
+    images: sharers.map((one) => ({ id: one, name: names.get(one) ?? one })),
+  };
+}
+
+/** Why a base stays after all: a candidate before it, with all of its layers, was to go first and is still there. */
+export function childStillThere(
+  { follows = [] }: ImageCandidate,
+  removed: ReadonlySet<ImageId>,
+  listed: readonly Image[],
+): ImageKeepReason | null {
+  const left = new Set(follows.filter((id) => !removed.has(id)));
+  if (left.size === 0) return null;
+  const child = listed.find(({ id }) => left.has(id));
+  if (child === undefined) return null;
+  return { kind: "shares-all-layers", images: [{ id: child.id, name: nameOf(child) }] };
+}
+
+const isAged = ({ triggers }: ImageCandidate): boolean =>
+  triggers.some(({ kind }) => kind === "age");
+
+/** What people call an image: its first tag, else its first digest, else its ID. */
+export const nameOf = ({ id, repoTags, repoDigests }: Image): string =>
+  repoTags.toSorted()[0] ?? repoDigests.toSorted()[0] ?? id;

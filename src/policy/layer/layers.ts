@@ -1,0 +1,298 @@
+/**
+ * What a removal frees, known before it is made. Images share layers by chain: what two images share is their common prefix,
+ * so all images together are a forest of chains. A layer's own size is not reported; the size of an image is the sum along its
+ * path, which bounds every point of the forest.
+ */
+import type { ChainLayer } from "../../model/disk-usage.ts";
+import type { ChainId, ImageId } from "../../model/ids.ts";
+import type { Bounds } from "../../model/plan.ts";
+
+/** An image by the chain that ends with its last layer. */
+export interface LayeredImage {
+  readonly id: ImageId;
+  /** As the runtime reports it: compressed on some runtimes. */
+  readonly sizeBytes: bigint;
+  readonly chain: ChainId;
+}
+
+/** Each chain with the one below its last layer; `null` for a first layer. */
+export type ChainParents = ReadonlyMap<ChainId, ChainId | null>;
+
+/** The size of an image counts its configuration and manifest, which are not layers; what real images have at most. */
+export const CONFIG_MAX_BYTES = 32n * 1024n;
+/** A chain of more is no chain of layers: a record that names itself as its parent must not hold anything up. */
+const LAYERS_MAX = 1024;
+
+/** A layer in its place: the path from a first layer to here. */
+interface Path {
+  readonly chain: ChainId;
+  readonly parent: Path | null;
+  readonly layers: number;
+  /** Images that end here. */
+  readonly ending: LayeredImage[];
+  readonly children: Path[];
+  /** Layers from the first to here take at least and at most this much. */
+  lowerBytes: bigint;
+  upperBytes: bigint;
+  /** Layers of the image that gave `upperBytes`. */
+  upperLayers: number;
+  /** What the nearest image that ends at or above takes, and how many layers it has. */
+  baseBytes: bigint;
+  baseLayers: number;
+}
+
+/** All images of a node by their layers. */
+export class LayerForest {
+  readonly #paths = new Map<ChainId, Path>();
+  readonly #leaves = new Map<ImageId, Path>();
+  readonly #images = new Map<ImageId, LayeredImage>();
+
+  /** Linear in the distinct layers. Images that are listed twice count once; those whose chain is not known whole are left out. */
+  constructor(images: Iterable<LayeredImage>, parents: ChainParents) {
+    for (const image of images) this.#insert(image, parents);
+    this.#bound();
+  }
+
+  has(id: ImageId): boolean {
+    return this.#leaves.has(id);
+  }
+
+  /** Images whose layers include all layers of this one, up to `most` of them; empty where the image is not known. */
+  sharers(id: ImageId, most: number): readonly ImageId[] {
+    const leaf = this.#leaves.get(id);
+    if (leaf === undefined) return [];
+    const found: ImageId[] = [];
+    const open: Path[] = [leaf];
+    for (let path = open.pop(); path !== undefined && found.length < most; path = open.pop()) {
+      for (const image of path.ending)
+        if (image.id !== id && found.length < most) found.push(image.id);
+      open.push(...path.children);
+    }
+    return found;
+  }
+
+  /** Size and sharing along an image's chain, from its first layer to its last; `null` where its layers are not known. */
+  chainOf(id: ImageId): readonly ChainLayer[] | null {
+    const leaf = this.#leaves.get(id);
+    if (leaf === undefined) return null;
+    const layers: ChainLayer[] = [];
+    for (let path: Path | null = leaf; path !== null; path = path.parent)
+      layers.push({ chain: path.chain, through: imagesThrough(path), path: boundsOf(path) });
+    return layers.toReversed();
+  }
+
+  /**
+   * Sums a figure of each image up to all paths that the image's chain goes through: for a path, `combine` of the figures of
+   * the images that end at it or below it. One walk over the forest, for any number of questions about it.
+   */
+  gather<Figure>(
+    figureOf: (image: LayeredImage) => Figure | undefined,
+    combine: (one: Figure, other: Figure) => Figure,
+  ): (id: ImageId) => Figure | undefined {
+    const figures = new Map<Path, Figure>();
+    const add = (path: Path, figure: Figure | undefined): void => {
+      if (figure === undefined) return;
+      const before = figures.get(path);
+      figures.set(path, before === undefined ? figure : combine(before, figure));
+    };
+    // Children were inserted after their parents.
+    for (const path of [...this.#paths.values()].toReversed()) {
+      for (const image of path.ending) add(path, figureOf(image));
+      if (path.parent !== null) add(path.parent, figures.get(path));
+    }
+    return (id) => {
+      const leaf = this.#leaves.get(id);
+      return leaf === undefined ? undefined : figures.get(leaf);
+    };
+  }
+
+  /** What these images take together, each layer once; images whose layers are not known count with their size. */
+  union(images: Iterable<{ readonly id: ImageId; readonly sizeBytes: bigint }>): Bounds {
+    const covered = new Set<Path>();
+    let sum = NOTHING;
+    for (const { id, sizeBytes } of images) {
+      const leaf = this.#leaves.get(id) ?? null;
+      let path = leaf;
+      while (path !== null && !covered.has(path)) {
+        covered.add(path);
+        path = path.parent;
+      }
+      if (leaf === null || path !== leaf) sum = plus(sum, above(sizeBytes, path));
+    }
+    return sum;
+  }
+
+  /** The first layer of an image's chain, which all of its family have; `null` where its layers are not known. */
+  familyOf(id: ImageId): ChainId | null {
+    let path = this.#leaves.get(id) ?? null;
+    while (path !== null && path.parent !== null) path = path.parent;
+    return path?.chain ?? null;
+  }
+
+  /** How many layers an image has; 0 where they are not known. */
+  layersOf(id: ImageId): number {
+    return this.#leaves.get(id)?.layers ?? 0;
+  }
+
+  /** The removals of a pass, one after another. */
+  removals(): LayerRemovals {
+    return new Removals(this.#leaves, this.#images);
+  }
+
+  #insert(image: LayeredImage, parents: ChainParents): void {
+    if (this.#leaves.has(image.id)) return;
+    const missing: ChainId[] = [];
+    let next: ChainId | null | undefined = image.chain;
+    while (typeof next === "string" && !this.#paths.has(next) && missing.length <= LAYERS_MAX) {
+      missing.push(next);
+      next = parents.get(next);
+    }
+    if (next === undefined || missing.length > LAYERS_MAX) return;
+    let leaf = next === null ? null : (this.#paths.get(next) ?? null);
+    for (const chain of missing.toReversed()) leaf = this.#add(chain, leaf);
+    if (leaf === null) return;
+    leaf.ending.push(image);
+    this.#leaves.set(image.id, leaf);
+    this.#images.set(image.id, image);
+  }
+
+  #add(chain: ChainId, parent: Path | null): Path {
+    const path: Path = {
+      chain,
+      parent,
+      layers: (parent?.layers ?? 0) + 1,
+      ending: [],
+      children: [],
+      lowerBytes: 0n,
+      upperBytes: 0n,
+      upperLayers: 0,
+      baseBytes: 0n,
+      baseLayers: 0,
+    };
+    parent?.children.push(path);
+    this.#paths.set(chain, path);
+    return path;
+  }
+
+  /** A path is not smaller than the largest image that ends on it, and not larger than the smallest image that goes through it. */
+  #bound(): void {
+    const paths = [...this.#paths.values()];
+    for (const path of paths.toReversed()) {
+      let smallest: { bytes: bigint; layers: number } | null = null;
+      for (const { sizeBytes } of path.ending)
+        if (smallest === null || sizeBytes < smallest.bytes)
+          smallest = { bytes: sizeBytes, layers: path.layers };
+      for (const child of path.children)
+        if (smallest === null || child.upperBytes < smallest.bytes)
+          smallest = { bytes: child.upperBytes, layers: child.upperLayers };
+      path.upperBytes = smallest?.bytes ?? 0n;
+      path.upperLayers = smallest?.layers ?? path.layers;
+    }
+    for (const path of paths) boundBelow(path);
+  }
+}
+
+/** Follows a sequence of removals: what each frees depends on what went before. */
+export interface LayerRemovals {
+  /** What the removal of this image frees, given those before it; `null` where its layers are not known. */
+  remove(id: ImageId): Bounds | null;
+}
+
+class Removals implements LayerRemovals {
+  readonly #leaves: ReadonlyMap<ImageId, Path>;
+  readonly #images: ReadonlyMap<ImageId, LayeredImage>;
+  readonly #removed = new Set<ImageId>();
+  /** Images that are still there, by path: those that end at it, and its children that are still needed. */
+  readonly #needed = new Map<Path, number>();
+
+  constructor(leaves: ReadonlyMap<ImageId, Path>, images: ReadonlyMap<ImageId, LayeredImage>) {
+    this.#leaves = leaves;
+    this.#images = images;
+  }
+
+  remove(id: ImageId): Bounds | null {
+    const leaf = this.#leaves.get(id);
+    const image = this.#images.get(id);
+    if (leaf === undefined || image === undefined) return null;
+    if (this.#removed.has(id)) return NOTHING;
+    this.#removed.add(id);
+    let path: Path | null = leaf;
+    while (path !== null && this.#release(path) === 0) path = path.parent;
+    // Others have all of its layers: only its configuration goes.
+    if (path === leaf)
+      return { ...NOTHING, upperBytes: smaller(CONFIG_MAX_BYTES, image.sizeBytes) };
+    return above(image.sizeBytes, path);
+  }
+
+  /** One fewer needs the path; returns how many still do. */
+  #release(path: Path): number {
+    const before = this.#needed.get(path) ?? path.ending.length + path.children.length;
+    this.#needed.set(path, before - 1);
+    return before - 1;
+  }
+}
+
+export const NOTHING: Bounds = { lowerBytes: 0n, estimateBytes: 0n, upperBytes: 0n };
+
+/** What an image takes beside the path that others have in common with it; `null`: it shares nothing. */
+function above(sizeBytes: bigint, path: Path | null): Bounds {
+  const left = path === null ? NOTHING : boundsOf(path);
+  return {
+    lowerBytes: atLeastZero(sizeBytes - left.upperBytes),
+    estimateBytes: atLeastZero(sizeBytes - left.estimateBytes),
+    upperBytes: atLeastZero(sizeBytes - left.lowerBytes),
+  };
+}
+
+export const plus = (one: Bounds, other: Bounds): Bounds => ({
+  lowerBytes: one.lowerBytes + other.lowerBytes,
+  estimateBytes: one.estimateBytes + other.estimateBytes,
+  upperBytes: one.upperBytes + other.upperBytes,
+});
+
+/** Needs the parent's bounds and its own upper bound. */
+function boundBelow(path: Path): void {
+  const { parent, ending } = path;
+  path.lowerBytes = parent?.lowerBytes ?? 0n;
+  path.baseBytes = parent?.baseBytes ?? 0n;
+  path.baseLayers = parent?.baseLayers ?? 0;
+  for (const { sizeBytes } of ending) {
+    const layersBytes = atLeastZero(sizeBytes - CONFIG_MAX_BYTES);
+    if (layersBytes > path.lowerBytes) path.lowerBytes = layersBytes;
+  }
+  if (ending.length === 0) return;
+  path.baseBytes = path.upperBytes;
+  path.baseLayers = path.layers;
+}
+
+/**
+ * Where no image ends, the estimate lies between the image below and the smallest one above, by the number of layers. Images
+ * whose shared layers were compressed differently contradict each other: the bounds then hold both.
+ */
+function boundsOf(path: Path): Bounds {
+  const { lowerBytes, upperBytes, baseBytes, baseLayers, layers, upperLayers } = path;
+  const span = BigInt(Math.max(1, upperLayers - baseLayers));
+  const share = upperBytes > baseBytes ? upperBytes - baseBytes : 0n;
+  const estimateBytes = baseBytes + (share * BigInt(layers - baseLayers)) / span;
+  return ordered({ lowerBytes, estimateBytes, upperBytes });
+}
+
+function ordered({ lowerBytes, estimateBytes, upperBytes }: Bounds): Bounds {
+  const lower = smaller(lowerBytes, upperBytes);
+  const upper = lowerBytes > upperBytes ? lowerBytes : upperBytes;
+  const estimate = estimateBytes < lower ? lower : smaller(estimateBytes, upper);
+  return { lowerBytes: lower, estimateBytes: estimate, upperBytes: upper };
+}
+
+function imagesThrough(path: Path): number {
+  let count = 0;
+  const open: Path[] = [path];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    count += next.ending.length;
+    open.push(...next.children);
+  }
+  return count;
+}
+
+const smaller = (one: bigint, other: bigint): bigint => (one < other ? one : other);
+const atLeastZero = (bytes: bigint): bigint => (bytes > 0n ? bytes : 0n);

@@ -1,0 +1,89 @@
+/** Which of the node's roles share a device, and what may be reclaimed for a signal there. */
+
+import { assertNever } from "../../model/assert.ts";
+import type { Signal } from "../../model/limits.ts";
+import type { Filesystem, FilesystemRole } from "../../model/snapshot.ts";
+
+/**
+ * `single`: images, containers and the node's own files on one device.
+ * `dedicated`: images and writable layers together, on a device of their own.
+ * `split`: images on their own device, writable layers beside the node's own files or on a third one.
+ */
+export type Topology = "single" | "dedicated" | "split";
+
+/** What a signal lets the collector remove. */
+export interface Reclaim {
+  readonly containers: boolean;
+  readonly images: boolean;
+  /** Logs of deleted pods, which lie on the node's own filesystem. */
+  readonly logs: boolean;
+}
+
+/** Judged anew from every observation: disks are mounted and unmounted under running agents. */
+export function topologyOf(filesystems: readonly Filesystem[]): Topology {
+  const image = withRole(filesystems, "imagefs");
+  const node = withRole(filesystems, "nodefs");
+  const container = withRole(filesystems, "containerfs") ?? image;
+  if (image !== undefined && container !== undefined && container.device !== image.device)
+    return "split";
+  return image !== undefined && node !== undefined && image.device !== node.device
+    ? "dedicated"
+    : "single";
+}
+
+/** The kubelet's table; with images on their own disk it has nothing for the node's filesystem, where we still collect orphaned logs. */
+export function reclaimFor(
+  signal: Signal,
+  topology: Topology,
+  compat: "none" | "kubelet",
+): Reclaim {
+  const role = roleOf(signal);
+  const logs = compat === "none";
+  switch (topology) {
+    case "single":
+      return { containers: true, images: true, logs };
+    case "dedicated":
+      return role === "nodefs"
+        ? { containers: false, images: false, logs }
+        : { containers: true, images: true, logs: false };
+    case "split":
+      return {
+        containers: role !== "imagefs",
+        images: role === "imagefs",
+        logs: logs && role === "nodefs",
+      };
+    default:
+      return topology satisfies never;
+  }
+}
+
+export function roleOf(signal: Signal): FilesystemRole {
+  switch (signal) {
+    case "nodefs.available":
+    case "nodefs.inodesFree":
+      return "nodefs";
+    case "imagefs.available":
+    case "imagefs.inodesFree":
+      return "imagefs";
+    case "containerfs.available":
+    case "containerfs.inodesFree":
+      return "containerfs";
+    default:
+      return assertNever(signal);
+  }
+}
+
+/** The filesystems that a signal speaks of: every distinct device with the role; writable layers are on the image filesystem where the runtime names no other. */
+export function filesystemsOf(
+  role: FilesystemRole,
+  filesystems: readonly Filesystem[],
+): readonly Filesystem[] {
+  const direct = filesystems.filter((filesystem) => filesystem.roles.includes(role));
+  if (direct.length > 0 || role !== "containerfs") return direct;
+  return filesystems.filter((filesystem) => filesystem.roles.includes("imagefs"));
+}
+
+const withRole = (
+  filesystems: readonly Filesystem[],
+  role: FilesystemRole,
+): Filesystem | undefined => filesystems.find((filesystem) => filesystem.roles.includes(role));

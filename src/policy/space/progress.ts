@@ -1,0 +1,90 @@
+/** Whether a pass has come far enough: by what the disks say now, or by what its own removals gained. */
+
+import { assertNever } from "../../model/assert.ts";
+import type { ImageTarget } from "../../model/plan.ts";
+
+/** What was measured after the latest removal, and what the pass gained since its start; maps are by device. */
+export interface Progress {
+  readonly accounting: "measured" | "reported";
+  readonly availableBytes: ReadonlyMap<string, bigint>;
+  readonly inodesFree: ReadonlyMap<string, bigint>;
+  readonly gainedBytes: ReadonlyMap<string, bigint>;
+  readonly gainedInodes: ReadonlyMap<string, bigint>;
+  /** What the image store takes now; `null`: the runtime does not say, so reported sizes count. */
+  readonly storeBytes: bigint | null;
+  readonly imageCount: number;
+  /** Whether space of what this pass removed may be still to come. */
+  readonly mayAppear: boolean;
+  /** Reported sizes of what was removed for the targets, added up. */
+  readonly reportedBytes: bigint;
+  /** How many images were removed for the targets. */
+  readonly removed: number;
+}
+
+export type Met = "target-reached" | "own-gain-reached" | "settle-exhausted";
+
+/** `null`: the pass goes on. It ends when every target is met, so the strictest wins; no target at all is met. */
+export function targetsMet(targets: readonly ImageTarget[], progress: Progress): Met | null {
+  const all = targets.map((target) => targetMet(target, progress));
+  if (all.includes(null)) return null;
+  return (
+    (["settle-exhausted", "own-gain-reached"] as const).find((end) => all.includes(end)) ??
+    "target-reached"
+  );
+}
+
+/** The same where no candidate is left: with sizes as reported nothing had to go where nothing was wanted. */
+export const metAfterAll = (targets: readonly ImageTarget[], progress: Progress): Met | null =>
+  targetsMet(targets, { ...progress, removed: Math.max(1, progress.removed) });
+
+function targetMet(target: ImageTarget, progress: Progress): Met | null {
+  switch (target.kind) {
+    case "available-bytes":
+      if (progress.accounting === "reported") return reported(target.wantedBytes, progress);
+      return met(
+        { now: progress.availableBytes.get(target.device), target: target.availableBytes },
+        { now: progress.gainedBytes.get(target.device), target: target.wantedBytes },
+      );
+    case "free-inodes":
+      return met(
+        { now: progress.inodesFree.get(target.device), target: target.inodesFree },
+        { now: progress.gainedInodes.get(target.device), target: target.wantedInodes },
+      );
+    case "store-bytes":
+      return storeMet(target, progress);
+    case "image-count":
+      return progress.imageCount <= target.maximumImages ? "target-reached" : null;
+    case "everything":
+      return null;
+    default:
+      return assertNever(target);
+  }
+}
+
+type StoreTarget = Extract<ImageTarget, { readonly kind: "store-bytes" }>;
+
+/** A budget never waits: where space may yet appear, enough is removed as soon as the reported sizes say so. */
+function storeMet({ maximumBytes, wantedBytes }: StoreTarget, progress: Progress): Met | null {
+  const { storeBytes, mayAppear } = progress;
+  const removedEnough = progress.reportedBytes >= wantedBytes;
+  if (progress.accounting === "reported" || storeBytes === null)
+    return removedEnough ? "target-reached" : null;
+  if (storeBytes <= maximumBytes) return "target-reached";
+  return removedEnough && mayAppear ? "settle-exhausted" : null;
+}
+
+interface Reading {
+  readonly now: bigint | undefined;
+  readonly target: bigint;
+}
+
+/** Own gains end a pass where others write as fast as it frees. */
+function met(available: Reading, gained: Reading): Met | null {
+  if (available.now !== undefined && available.now >= available.target) return "target-reached";
+  const enough = gained.now !== undefined && gained.now > 0n && gained.now >= gained.target;
+  return enough ? "own-gain-reached" : null;
+}
+
+/** The kubelet looks only after a removal, so that one image goes even where nothing is wanted. */
+const reported = (wantedBytes: bigint, { removed, reportedBytes }: Progress): Met | null =>
+  removed > 0 && reportedBytes >= wantedBytes ? "target-reached" : null;

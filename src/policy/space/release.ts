@@ -1,0 +1,87 @@
+/** How a runtime gives space back after a removal: immediately or with a delay. Learned once per version, by watching. */
+import type { ReleaseRecord } from "../../model/ledger.ts";
+import type { RuntimeInfo } from "../../model/snapshot.ts";
+import { isVersionWithin, type Version } from "../version.ts";
+
+export type SpaceRelease = "immediate" | "delayed" | "unknown";
+
+/** What one removal shows. */
+export type ReleaseSign =
+  /** The space that the image takes was there when the call returned. */
+  | "there-at-once"
+  /** Some space was there when the call returned, and none followed: one such removal is enough. */
+  | "none-followed"
+  /** No space at all: a delay longer than the watch, or an image that shares all its layers. */
+  | "nothing-seen"
+  /** More space appeared than was there when the call returned. */
+  | "more-followed";
+
+/** Below this a gain cannot be told from what other programs do to the disk. */
+export const TELLING_BYTES = 65_536n;
+
+/** Nothing is known of the version yet. */
+export const noRelease: ReleaseRecord = { promptRemovals: 0, lateRemovals: 0 };
+
+/** Signs that prove little each, and that together make a runtime immediate. */
+const IMMEDIATE_SIGNS = 3;
+/** Another program that deletes a file looks like a delay, so one sign of it proves nothing. */
+const DELAYED_SIGNS = 2;
+/** More signs of a delay than this add nothing, so that one that was learned by mistake is soon given up. */
+const MOST_DELAYED_SIGNS = 4;
+
+interface KnownRelease {
+  readonly runtime: string;
+  /** Every version where there is no range; `until` is the first version that behaves otherwise. */
+  readonly versions?: { readonly from: Version; readonly until: Version };
+  readonly release: Exclude<SpaceRelease, "unknown">;
+}
+
+const KNOWN: readonly KnownRelease[] = [
+  // It deletes layers before it answers; what it reports as sizes includes shared layers.
+  { runtime: "cri-o", release: "immediate" },
+  // It leaves deleting to its garbage collector, which runs later.
+  {
+    runtime: "containerd",
+    versions: { from: [2, 0, 0], until: [2, 0, 5] },
+    release: "delayed",
+  },
+];
+
+export function spaceReleaseOf(
+  { name, version }: Pick<RuntimeInfo, "name" | "version">,
+  record: ReleaseRecord,
+): SpaceRelease {
+  const known = KNOWN.find(
+    ({ runtime, versions }) =>
+      runtime === name.toLowerCase() &&
+      (versions === undefined || isVersionWithin(version, versions)),
+  );
+  if (known !== undefined) return known.release;
+  if (record.promptRemovals >= IMMEDIATE_SIGNS) return "immediate";
+  return record.lateRemovals >= DELAYED_SIGNS ? "delayed" : "unknown";
+}
+
+/** Under which a runtime's record stands in the ledger. */
+export const releaseKey = ({ name, version }: Pick<RuntimeInfo, "name" | "version">): string =>
+  `${name}/${version}`;
+
+/**
+ * The record after one more removal. A removal that shows no delay takes two signs of one away: after a slow call, space that came late
+ * was there as well.
+ */
+export function learnRelease(record: ReleaseRecord, sign: ReleaseSign): ReleaseRecord {
+  const { promptRemovals, lateRemovals } = record;
+  switch (sign) {
+    case "none-followed":
+      return lateRemovals > DELAYED_SIGNS
+        ? { ...record, lateRemovals: lateRemovals - DELAYED_SIGNS }
+        : { promptRemovals: IMMEDIATE_SIGNS, lateRemovals: 0 };
+    case "more-followed":
+      return { ...record, lateRemovals: Math.min(lateRemovals + 1, MOST_DELAYED_SIGNS) };
+    case "there-at-once":
+    case "nothing-seen":
+      // Where a delay was seen, space that is there at once may be that of the removal before.
+      if (lateRemovals >= (sign === "there-at-once" ? 1 : DELAYED_SIGNS)) return record;
+      return { ...record, promptRemovals: Math.min(promptRemovals + 1, IMMEDIATE_SIGNS) };
+  }
+}

@@ -1,0 +1,150 @@
+/** What asks for image removal in a periodic pass, and down to what: space, inodes, a budget, a count. */
+import type { ImageLimits } from "../../model/limits.ts";
+import type { DiskUsage, ImageTarget, PlanNote } from "../../model/plan.ts";
+import type { ImageBlock } from "../../model/reason.ts";
+import type { Filesystem, Snapshot } from "../../model/snapshot.ts";
+import { distinctImages } from "../image/image-index.ts";
+import { imageUseOf } from "../image/image-use.ts";
+import { reportedBytes } from "./futility.ts";
+import { checkedInodes, checkedSpace, shortageOf, usedPercent } from "./space.ts";
+
+export interface DiskJudgement {
+  readonly usage: readonly DiskUsage[];
+  /** Filesystems whose figures cannot be judged. */
+  readonly blocks: readonly ImageBlock[];
+  /** Targets of the thresholds that are met, each with its trigger. */
+  readonly targets: readonly ImageTarget[];
+  readonly notes: readonly PlanNote[];
+}
+
+/** Judges every image filesystem; the kubelet looks at the first alone. */
+export function judgeDisks(
+  snapshot: Pick<Snapshot, "filesystems">,
+  limits: ImageLimits,
+): DiskJudgement {
+  const filesystems = imageFilesystems(snapshot, limits);
+  if (filesystems.length === 0) {
+    const message = "the runtime names no image filesystem";
+    return {
+      usage: [],
+      blocks: [{ kind: "invalid-capacity", path: "", message }],
+      targets: [],
+      notes: [],
+    };
+  }
+  const judged = filesystems.map((filesystem) => judgeDisk(filesystem, limits));
+  return {
+    usage: judged.flatMap(({ usage }) => usage),
+    blocks: judged.flatMap(({ blocks }) => blocks),
+    targets: judged.flatMap(({ targets }) => targets),
+    notes: judged.flatMap(({ notes }) => notes),
+  };
+}
+
+/** Targets that do not hang on a filesystem's thresholds: what the store may take, and how many images there may be. */
+export function storeTargets(snapshot: Snapshot, limits: ImageLimits): readonly ImageTarget[] {
+  const { storeBudgetBytes: maximumBytes, maximumImages } = limits;
+  const targets: ImageTarget[] = [];
+  const wantedBytes = maximumBytes === null ? 0n : storeBytes(snapshot) - maximumBytes;
+  if (maximumBytes !== null && wantedBytes > 0n) {
+    targets.push({ kind: "store-bytes", trigger: { kind: "budget" }, maximumBytes, wantedBytes });
+  }
+  const wantedImages =
+    maximumImages === null ? 0 : distinctImages(snapshot.images, "any").length - maximumImages;
+  if (maximumImages !== null && wantedImages > 0) {
+    targets.push({ kind: "image-count", trigger: { kind: "count" }, maximumImages, wantedImages });
+  }
+  return targets;
+}
+
+/** What the image store takes: the runtime's figure, or the reported sizes where it gives none. */
+export function storeBytes(snapshot: Pick<Snapshot, "filesystems" | "images">): bigint {
+  const reported = snapshot.filesystems.reduce(
+    (sum, filesystem) => sum + (imageUseOf(filesystem, snapshot).bytes ?? 0n),
+    0n,
+  );
+  return reported > 0n ? reported : reportedBytes(distinctImages(snapshot.images, "any"));
+}
+
+/** The filesystem that holds the images; `null`: the runtime names none. */
+export const storeFilesystem = ({
+  filesystems,
+}: Pick<Snapshot, "filesystems">): Filesystem | null =>
+  filesystems.find(({ roles }) => roles.includes("imagefs")) ?? null;
+
+/** Whether a threshold on space is in force: 100 without a maximum age is how the kubelet's image GC is switched off. */
+export const watchesSpace = ({ highPercent, maximumAge }: ImageLimits): boolean =>
+  highPercent !== 100 || maximumAge !== 0n;
+
+/** Whether the loop of periodic image GC has anything to do at all under these limits. */
+export const collectsImages = (limits: ImageLimits): boolean =>
+  watchesSpace(limits) ||
+  limits.inodeHighPercent !== null ||
+  limits.storeBudgetBytes !== null ||
+  limits.maximumImages !== null;
+
+export function imageFilesystems(
+  { filesystems }: Pick<Snapshot, "filesystems">,
+  { compat }: Pick<ImageLimits, "compat">,
+): readonly Filesystem[] {
+  const those = filesystems.filter(({ roles }) => roles.includes("imagefs"));
+  return compat === "kubelet" ? those.slice(0, 1) : those;
+}
+
+function judgeDisk(filesystem: Filesystem, limits: ImageLimits): DiskJudgement {
+  const { highPercent, lowPercent, compat } = limits;
+  const { path, device } = filesystem;
+  const checked = checkedSpace(filesystem, compat);
+  if (checked.kind === "invalid") {
+    const block: ImageBlock = { kind: "invalid-capacity", path, message: checked.message };
+    return { usage: [], blocks: [block], targets: [], notes: [] };
+  }
+  const shortage = shortageOf(checked.amounts, { high: highPercent, low: lowPercent });
+  const targets: ImageTarget[] = [];
+  // Whether a pass runs at all is the loop's business where the kubelet is imitated.
+  if (shortage.triggered && (compat === "kubelet" || watchesSpace(limits))) {
+    targets.push({
+      kind: "available-bytes",
+      trigger: { kind: "space" },
+      device,
+      path,
+      availableBytes: shortage.target,
+      wantedBytes: shortage.wanted,
+      relievedBytes: shortage.relieved,
+    });
+  }
+  targets.push(...inodeTargets(filesystem, limits));
+  const inodes = checkedInodes(filesystem);
+  const usage: DiskUsage = {
+    filesystem,
+    usedPercent: shortage.usedPercent,
+    inodesUsedPercent: inodes === null ? null : usedPercent(inodes),
+    highPercent,
+    lowPercent,
+  };
+  const notes = checked.clamped ? [{ kind: "clamped" as const, path }] : [];
+  return { usage: [usage], blocks: [], targets, notes };
+}
+
+/** Five points below the high threshold, like the defaults for space, where no low one is given. */
+const INODE_LOW_BELOW_HIGH = 5;
+
+function inodeTargets(filesystem: Filesystem, limits: ImageLimits): readonly ImageTarget[] {
+  const { inodeHighPercent: high } = limits;
+  const inodes = checkedInodes(filesystem);
+  if (high === null || inodes === null) return [];
+  const low = limits.inodeLowPercent ?? Math.max(0, high - INODE_LOW_BELOW_HIGH);
+  const shortage = shortageOf(inodes, { high, low });
+  if (!shortage.triggered) return [];
+  return [
+    {
+      kind: "free-inodes",
+      trigger: { kind: "inodes" },
+      device: filesystem.device,
+      path: filesystem.path,
+      inodesFree: shortage.target,
+      wantedInodes: shortage.wanted,
+      relievedInodes: shortage.relieved,
+    },
+  ];
+}

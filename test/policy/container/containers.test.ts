@@ -1,0 +1,381 @@
+import { describe, expect, test } from "bun:test";
+
+import { podUid, sandboxId } from "../../../src/model/ids.ts";
+import type { Container } from "../../../src/model/snapshot.ts";
+import { hours, instant, minutes } from "../../../src/model/time.ts";
+import {
+  ago,
+  containerLimits,
+  dead,
+  goingContainers,
+  goingLogs,
+  goingSandboxes,
+  judged,
+  noLogs,
+  planOf,
+  reasonOf,
+  sandboxOf,
+  stayingContainers,
+} from "../../support/build/pods.ts";
+import { aContainer, NOW } from "../../support/build/values.ts";
+
+/** Exited instances of container c of pod a, by how many seconds ago they were made and ended. */
+const instances = (...secondsAgo: readonly number[]): readonly Container[] =>
+  secondsAgo.map((seconds) => dead("a", "c", { createdAt: ago(seconds) }));
+const runningC = dead("a", "c", { state: "running", createdAt: ago(1) });
+const limits = (perContainer: number, total = -1) => ({
+  ...containerLimits,
+  maximumPerPodContainer: perContainer,
+  maximumContainers: total,
+});
+const gone = judged({ gone: ["uid-a"] });
+const idsOf = (containers: readonly Container[]): readonly string[] =>
+  containers.map(({ id }) => id);
+
+describe("in a living pod", () => {
+  test("the newest dead instances of a name stay, as many as the limit says", () => {
+    const [newest, middle, oldest] = instances(10, 20, 30);
+    const containers = [newest, middle, oldest].filter((one) => one !== undefined);
+    const plan = planOf({ containers }, { limits: limits(2) });
+    expect(goingContainers(plan)).toEqual([String(oldest?.id)]);
+    expect(reasonOf(plan, String(middle?.id))).toBe("within-limits");
+    expect(reasonOf(plan, String(oldest?.id))).toBe("over-per-container-limit");
+  });
+
+  test.each([
+    ["a limit of 0", { limits: limits(0) }],
+    ["a total limit of 0", { limits: limits(-1, 0) }],
+    ["both limits of 0", { limits: limits(0, 0) }],
+    ["reclaim", { limits: limits(0, 0), purpose: "all-unused" }],
+    ["reclaim under pressure", { limits: limits(0, 0), purpose: "pressure" }],
+  ] as const)("the newest dead instance of each name survives %s", (_, change) => {
+    const init = dead("a", "init", { createdAt: ago(5000) });
+    const [newest, old] = instances(10, 20);
+    const containers = [init, newest, old].filter((one) => one !== undefined);
+    const plan = planOf({ containers, sandboxes: [sandboxOf("a")] }, change);
+    expect(goingContainers(plan)).toEqual([String(old?.id)]);
+    expect(reasonOf(plan, init.id)).toBe("newest-of-name");
+    expect(reasonOf(plan, String(newest?.id))).toBe("newest-of-name");
+  });
+
+  test("it is not needed where one of the name runs", () => {
+    const containers = [...instances(10, 20), runningC];
+    expect(goingContainers(planOf({ containers }, { limits: limits(0) }))).toHaveLength(2);
+    expect(goingContainers(planOf({ containers }, { limits: limits(1) }))).toHaveLength(1);
+  });
+
+  test("it counts in the limit: a limit of 1 keeps it and no other", () => {
+    const containers = instances(10, 20);
+    expect(stayingContainers(planOf({ containers }, { limits: limits(1) }))).toHaveLength(1);
+  });
+
+  test("it is the newest by creation that is dead, even where a newer one was created and never started", () => {
+    const created = dead("a", "c", { state: "created", createdAt: ago(1) });
+    const [newest, old] = instances(10, 20);
+    const containers = [created, newest, old].filter((one) => one !== undefined);
+    const plan = planOf({ containers }, { limits: limits(0, 0) });
+    expect(goingContainers(plan)).toEqual([String(old?.id)]);
+    expect(reasonOf(plan, created.id)).toBe("not-dead");
+  });
+
+  test.each(["created", "unknown"] as const)(
+    "one that is %s is not touched, whatever the limits",
+    (state) => {
+      const container = dead("a", "c", { state });
+      const plan = planOf(
+        { containers: [container, runningC] },
+        { limits: limits(0, 0), purpose: "all-unused" },
+      );
+      expect(reasonOf(plan, container.id)).toBe("not-dead");
+    },
+  );
+
+  test("a total limit that the newest ones alone exceed takes all others", () => {
+    const pods = ["a", "b", "d"];
+    const newest = pods.map((pod) => dead(pod, "c", { createdAt: ago(10) }));
+    const old = pods.map((pod) => dead(pod, "c", { createdAt: ago(20) }));
+    const plan = planOf({ containers: [...newest, ...old] }, { limits: limits(-1, 2) });
+    expect(goingContainers(plan).toSorted()).toEqual([...idsOf(old)].toSorted());
+  });
+
+  test("a running container stays, always", () => {
+    const plan = planOf({ containers: [runningC] }, { limits: limits(0, 0), pods: gone });
+    expect(reasonOf(plan, runningC.id)).toBe("running");
+  });
+});
+
+describe("of a pod that is gone", () => {
+  test.each(["exited", "created", "unknown"] as const)("a container that is %s goes", (state) => {
+    const container = dead("a", "c", { state });
+    const plan = planOf({ containers: [container] }, { pods: gone });
+    expect(reasonOf(plan, container.id)).toBe("pod-gone");
+    expect(plan.containers[0]?.stopFirst).toBe(state === "unknown");
+  });
+
+  test("evicted, all go too", () => {
+    const [container] = instances(10);
+    const plan = planOf({ containers: instances(10) }, { pods: judged({ evicted: ["uid-a"] }) });
+    expect(reasonOf(plan, String(container?.id))).toBe("pod-evicted");
+  });
+
+  test("they go first, oldest first, then those over the limits", () => {
+    const first = dead("gone", "c", { createdAt: ago(5) });
+    const containers = [...instances(10, 20, 30), first];
+    const plan = planOf(
+      { containers },
+      { limits: limits(1), pods: judged({ gone: ["uid-gone"] }) },
+    );
+    expect(goingContainers(plan)).toEqual([first.id, ...idsOf(instances(30, 20))]);
+  });
+});
+
+describe("of a pod that ended", () => {
+  const pods = judged({ terminated: ["uid-a"] });
+
+  test("reclaim takes the dead ones, the newest too, and leaves what was created", () => {
+    const created = dead("a", "init", { state: "created" });
+    const containers = [...instances(10, 20), created];
+    const plan = planOf({ containers }, { pods, purpose: "all-unused" });
+    expect(goingContainers(plan)).toHaveLength(2);
+    expect(reasonOf(plan, created.id)).toBe("not-dead");
+  });
+
+  test("the periodic pass does not", () => {
+    const plan = planOf({ containers: instances(10) }, { pods, limits: limits(0) });
+    expect(goingContainers(plan)).toEqual([]);
+  });
+});
+
+describe("the minimum age", () => {
+  const atLeastAnHour = { limits: { ...limits(0), minimumAge: hours(1) }, pods: gone };
+
+  test("counts from the end, not from creation", () => {
+    const container = dead("a", "c", { createdAt: ago(100_000) });
+    const ended = (secondsAgo: number) => new Map([[container.id, ago(secondsAgo)]]);
+    const young = planOf({ containers: [container], containerEnds: ended(3599) }, atLeastAnHour);
+    expect(reasonOf(young, container.id)).toBe("too-young");
+    const old = planOf({ containers: [container], containerEnds: ended(3600) }, atLeastAnHour);
+    expect(reasonOf(old, container.id)).toBe("pod-gone");
+  });
+
+  test("keeps one whose end could not be read", () => {
+    const [container] = instances(100_000);
+    const plan = planOf(
+      { containers: instances(100_000), containerEnds: new Map() },
+      atLeastAnHour,
+    );
+    expect(reasonOf(plan, String(container?.id))).toBe("end-unknown");
+  });
+
+  test("of zero needs no end", () => {
+    const plan = planOf({ containers: instances(10), containerEnds: new Map() }, { pods: gone });
+    expect(goingContainers(plan)).toHaveLength(1);
+  });
+
+  test("keeps one that ended in the future, since a clock was set back", () => {
+    const [container] = instances(-5);
+    const plan = planOf({ containers: instances(-5) }, { pods: gone });
+    expect(reasonOf(plan, String(container?.id))).toBe("too-young");
+  });
+
+  test("that is negative is a mistake of ours: configuration refuses it", () => {
+    const negative = { ...containerLimits, minimumAge: minutes(-1) };
+    expect(() => planOf({}, { limits: negative })).toThrow("negative minimum age");
+  });
+});
+
+describe("a source that is not ready removes nothing at all", () => {
+  const pods = judged({ gone: ["uid-a", "uid-b"], notReady: "it is another node's" });
+  const node = {
+    containers: [...instances(10, 20, 30), dead("b", "c", { state: "created" })],
+    sandboxes: [sandboxOf("a", { state: "not-ready" }), sandboxOf("b", { state: "not-ready" })],
+    logs: {
+      ...noLogs,
+      podLogs: [{ entry: "default_a_uid-a", uid: podUid("uid-a") }],
+      danglingLinks: [{ entry: "x", containerId: "x" }],
+    },
+  };
+
+  test.each(["periodic", "all-unused", "pressure"] as const)("in a pass that is %s", (purpose) => {
+    const plan = planOf(node, { pods, purpose, limits: limits(0, 0) });
+    expect(goingContainers(plan)).toEqual([]);
+    expect(goingSandboxes(plan)).toEqual([]);
+    expect(goingLogs(plan)).toEqual([]);
+    expect(plan.links).toEqual([]);
+    expect(reasonOf(plan, String(instances(10)[0]?.id))).toBe("source-not-ready");
+  });
+
+  test("but under the kubelet's rules the limits hold", () => {
+    const kubelet = { ...limits(1), compat: "kubelet" } as const;
+    const plan = planOf(node, { pods, limits: kubelet });
+    expect(goingContainers(plan)).toEqual(idsOf(instances(30, 20)));
+    expect(goingLogs(plan)).toEqual([]);
+  });
+});
+
+test("without a source the limits hold, and no pod is gone", () => {
+  const plan = planOf({ containers: instances(10, 20) }, { pods: judged({ none: true }) });
+  expect(goingContainers(plan)).toEqual(idsOf(instances(20)));
+});
+
+describe("a hold, or the grace after a boot", () => {
+  const blocks = [{ kind: "on-hold", until: null, reason: "an upgrade" }] as const;
+  const node = {
+    containers: instances(10, 20),
+    sandboxes: [sandboxOf("b", { state: "not-ready" })],
+    logs: {
+      ...noLogs,
+      podLogs: [{ entry: "default_b_uid-b", uid: podUid("uid-b") }],
+      danglingLinks: [{ entry: "x", containerId: "x" }],
+    },
+  };
+  const plan = planOf(node, { blocks, pods: judged({ gone: ["uid-a", "uid-b"] }) });
+
+  test("removes nothing, and says of what would have gone that it was blocked", () => {
+    expect([...goingContainers(plan), ...goingSandboxes(plan), ...goingLogs(plan)]).toEqual([]);
+    expect(plan.links).toEqual([]);
+    const reasons = [...plan.containers, ...plan.sandboxes, ...plan.podLogs].map(
+      (each) => each.decision.reason.kind,
+    );
+    expect(new Set(reasons)).toEqual(new Set(["blocked"]));
+    expect(plan.containers[0]?.decision.tried).toContain("pod-gone");
+  });
+});
+
+describe("what Kubernetes did not make", () => {
+  const bare = sandboxOf("f", {
+    podUid: podUid(""),
+    metadataUid: podUid("uid-f"),
+    state: "not-ready",
+  });
+  const inBare = aContainer("f", { sandboxId: bare.id, podUid: podUid(""), state: "exited" });
+  const collect = { ...limits(0, 0), collectForeign: true };
+
+  test("is left alone: a container and its sandbox without labels", () => {
+    const plan = planOf(
+      { containers: [inBare], sandboxes: [bare] },
+      { limits: limits(0, 0), purpose: "all-unused" },
+    );
+    expect(reasonOf(plan, inBare.id)).toBe("foreign");
+    expect(plan.sandboxes[0]?.decision.reason.kind).toBe("foreign");
+  });
+
+  test.each([
+    [
+      "without a label, whose sandbox is not listed",
+      aContainer("x", { podUid: podUid(""), sandboxId: sandboxId("?"), state: "exited" }),
+    ],
+    [
+      "without a label in a sandbox of a pod",
+      aContainer("x", { podUid: podUid(""), sandboxId: sandboxId("sandbox-a"), state: "exited" }),
+    ],
+    [
+      "with a label in a sandbox without one",
+      aContainer("x", { podUid: podUid("uid-f"), sandboxId: bare.id, state: "exited" }),
+    ],
+    [
+      "with the label of another pod than its sandbox's",
+      aContainer("x", {
+        podUid: podUid("uid-b"),
+        sandboxId: sandboxId("sandbox-a"),
+        state: "exited",
+      }),
+    ],
+  ])("is left alone: a container %s", (_, container) => {
+    const pods = judged({ gone: ["uid-a", "uid-b", "uid-f", ""] });
+    const plan = planOf(
+      { containers: [container], sandboxes: [sandboxOf("a"), bare] },
+      { pods, limits: limits(0, 0) },
+    );
+    expect(reasonOf(plan, container.id)).toBe("foreign");
+  });
+
+  test("does not stand for a pod's container of the same name, even while it runs", () => {
+    const intruder = aContainer("c", { podUid: podUid(""), sandboxId: sandboxId("sandbox-a") });
+    const [own] = instances(10);
+    const node = { containers: [intruder, ...instances(10)], sandboxes: [sandboxOf("a")] };
+    expect(reasonOf(planOf(node, { limits: limits(0, 0) }), String(own?.id))).toBe(
+      "newest-of-name",
+    );
+  });
+
+  test("is a pod's by its own label where its sandbox is not listed", () => {
+    const orphan = dead("a", "c");
+    expect(reasonOf(planOf({ containers: [orphan] }, { pods: gone }), orphan.id)).toBe("pod-gone");
+  });
+
+  test("goes with --collect-foreign when it is dead", () => {
+    const pods = judged({ foreignDead: ["uid-f"] });
+    const plan = planOf({ containers: [inBare], sandboxes: [bare] }, { limits: collect, pods });
+    expect(reasonOf(plan, inBare.id)).toBe("foreign-dead");
+    expect(plan.sandboxes[0]?.decision.reason.kind).toBe("foreign-dead");
+  });
+
+  test("keeps the newest of each name with --collect-foreign while it lives", () => {
+    const ready = { ...bare, state: "ready" } as const;
+    const plan = planOf({ containers: [inBare], sandboxes: [ready] }, { limits: collect });
+    expect(reasonOf(plan, inBare.id)).toBe("newest-of-name");
+  });
+
+  test("is like any other unknown pod to the kubelet", () => {
+    const kubelet = { ...limits(1), compat: "kubelet" } as const;
+    const plan = planOf(
+      { containers: [inBare], sandboxes: [bare] },
+      { limits: kubelet, pods: judged({ gone: ["", "uid-f"] }) },
+    );
+    expect(reasonOf(plan, inBare.id)).toBe("pod-gone");
+    expect(goingSandboxes(plan)).toEqual([bare.id]);
+  });
+
+  test("keeps its log directory, of which no source can know", () => {
+    const logs = { ...noLogs, podLogs: [{ entry: "default_f_uid-f", uid: podUid("uid-f") }] };
+    const plan = planOf({ sandboxes: [bare], logs }, { pods: judged({ gone: ["uid-f"] }) });
+    expect(goingLogs(plan)).toEqual([]);
+  });
+});
+
+describe("the plan", () => {
+  test("names the rules that were tried, the deciding one last", () => {
+    const plan = planOf({ containers: instances(10) }, { pods: gone });
+    expect(plan.containers[0]?.decision.tried).toEqual([
+      "running",
+      "foreign",
+      "source-not-ready",
+      "not-dead",
+      "end-unknown",
+      "too-young",
+      "pod-gone",
+    ]);
+  });
+
+  test("names stray entries of the log directory and touches none", () => {
+    const strays = ["lost+found", "audit", "12345678"];
+    const everything = judged({ gone: strays });
+    expect(planOf({ logs: { ...noLogs, strays } }, { pods: everything }).strays).toEqual(strays);
+    expect(planOf({ logs: { ...noLogs, strays } }, { pods: everything }).podLogs).toEqual([]);
+  });
+
+  test("says of a log directory whose pod is only absent once that it is not gone yet", () => {
+    const pods = { ...judged({}), mayBeDeleted: () => true };
+    const logs = { ...noLogs, podLogs: [{ entry: "default_a_uid-a", uid: podUid("uid-a") }] };
+    expect(planOf({ logs }, { pods }).podLogs[0]?.decision.reason.kind).toBe("pod-not-gone-yet");
+  });
+
+  test.each(["none", "kubelet"] as const)(
+    "removes nothing of logs that could not be read, says so, and goes on (compat %s)",
+    (compat) => {
+      const logs = { kind: "failed", message: "opening /l failed" } as const;
+      const one = dead("a", "c");
+      const plan = planOf(
+        { containers: [one], logs },
+        { limits: { ...containerLimits, compat }, pods: judged({ gone: ["uid-a"] }) },
+      );
+      expect(plan).toMatchObject({ podLogs: [], links: [], strays: [], logsError: logs.message });
+      expect(goingContainers(plan)).toEqual([one.id]);
+    },
+  );
+
+  test("is of the instant that it was given", () => {
+    expect(planOf({}, { now: instant(NOW + 1n) }).now).toBe(instant(NOW + 1n));
+  });
+});

@@ -1,0 +1,215 @@
+import { describe, expect, test } from "bun:test";
+
+import { type PodUid, podUid } from "../../../src/model/ids.ts";
+import type { PodRecord } from "../../../src/model/ledger.ts";
+import type { PodReading, PodRecordSeen } from "../../../src/model/snapshot.ts";
+import { hours, instant, minutes, seconds, watched } from "../../../src/model/time.ts";
+import { podSourceForImages, type PodView } from "../../../src/policy/container/pod-source.ts";
+import { judgePods, rememberPods } from "../../../src/policy/container/pods.ts";
+import { aPodRecord, dead, noLogs, reading, sandboxOf, viewOf } from "../../support/build/pods.ts";
+import { NOW } from "../../support/build/values.ts";
+
+const HASH = "0123456789abcdef0123456789abcdef";
+
+/** One pod as a reading of `kubelet-api` has it. */
+const seen = (uid: string, origin: PodRecordSeen["origin"]): PodRecordSeen => ({
+  uid: podUid(uid),
+  origin,
+  finished: false,
+  evicted: false,
+  images: [],
+});
+const list = (...pods: readonly PodRecordSeen[]): PodReading => ({
+  kind: "ready",
+  source: "kubelet-api",
+  pods,
+});
+
+const staticPod = sandboxOf("s", { podUid: podUid(HASH), metadataUid: podUid(HASH) });
+const completed = sandboxOf("c", { state: "not-ready" });
+const stateOf = (view: PodView, records: ReadonlyMap<PodUid, PodRecord> = new Map()) =>
+  judgePods(records, view).state;
+
+/** Passes one after the other, each remembered. */
+function after(...views: readonly PodView[]) {
+  let records: ReadonlyMap<PodUid, PodRecord> = new Map();
+  for (const view of views) records = rememberPods(records, view);
+  const last = views.at(-1);
+  if (last === undefined) throw new Error("no pass");
+  return { records, last, judgement: judgePods(records, last) };
+}
+
+describe("a kubelet that restarted while its API server was down", () => {
+  const heard = list(seen(HASH, "static"), seen("uid-c", "api"));
+  const unheard = list(seen(HASH, "static"), seen("uid-c", "directory"));
+  const node = { sandboxes: [staticPod, completed], containers: [dead("c", "job")] };
+
+  test("is not ready while it lists static pods alone and the runtime has others", () => {
+    const { judgement } = after(viewOf(node, heard), viewOf(node, unheard), viewOf(node, unheard));
+    expect(judgement.state).toMatchObject({
+      kind: "not-ready",
+      why: expect.stringMatching(/1 pods on this node are not static \(uid-c\).*API server/),
+    });
+    expect(judgement.shouldRemoveContent(podUid("uid-c"))).toBeNull();
+  });
+
+  test("is not ready either where the ledger was lost", () => {
+    expect(stateOf(viewOf(node, unheard)).kind).toBe("not-ready");
+  });
+
+  test("is not ready where only a directory knows of a pod that is not static", () => {
+    const view = viewOf({ sandboxes: [staticPod] }, unheard);
+    expect(stateOf(view).kind).toBe("not-ready");
+    expect(podSourceForImages(view, new Map())?.kind).toBe("not-ready");
+  });
+
+  test("is not ready where only the ledger knows of a pod that had not begun to run", () => {
+    const pending = viewOf(
+      { sandboxes: [staticPod] },
+      list(seen(HASH, "static"), seen("uid-p", "api")),
+    );
+    const view = viewOf({ sandboxes: [staticPod] }, list(seen(HASH, "static")));
+    expect(after(pending, view, view).judgement.state.kind).toBe("not-ready");
+    expect(after(view, view).judgement.state.kind).toBe("ready");
+  });
+
+  test("is not ready while a pod that lives here is missing from its list, whatever else it lists", () => {
+    const living = { sandboxes: [staticPod, sandboxOf("a"), sandboxOf("b")] };
+    const pods = list(seen(HASH, "static"), seen("uid-a", "api"), seen("uid-b", "directory"));
+    expect(stateOf(viewOf(living, pods))).toMatchObject({
+      kind: "not-ready",
+      why: expect.stringMatching(/does not know 1 of the 3 pods .* \(uid-b\)/),
+    });
+  });
+
+  test("is ready again once it has heard, and a pod that was deleted meanwhile is deleted two passes later", () => {
+    const again = viewOf(
+      { ...node, sandboxes: [...node.sandboxes, sandboxOf("n")] },
+      list(seen(HASH, "static"), seen("uid-n", "api")),
+    );
+    const views = [viewOf(node, heard), viewOf(node, unheard), again];
+    expect(after(...views).judgement.shouldRemoveContent(podUid("uid-c"))).toBeNull();
+    expect(after(...views, again).judgement.shouldRemoveContent(podUid("uid-c"))).toBe("pod-gone");
+  });
+});
+
+describe("a pod that is new", () => {
+  const at = (age: bigint) => sandboxOf("b", { createdAt: instant(NOW - age) });
+  const source = reading("kubelet-api", "uid-a");
+  const withNew = (age: bigint) => viewOf({ sandboxes: [sandboxOf("a"), at(age)] }, source);
+
+  test("may be newer than the kubelet's answer for a minute, and no longer", () => {
+    expect(stateOf(withNew(seconds(59))).kind).toBe("ready");
+    expect(stateOf(withNew(seconds(60))).kind).toBe("not-ready");
+  });
+
+  test("that the clock places far in the future is not new", () => {
+    expect(stateOf(withNew(seconds(-59))).kind).toBe("ready");
+    expect(stateOf(withNew(hours(-1))).kind).toBe("not-ready");
+  });
+});
+
+describe("a node whose last pod of the API server was deleted", () => {
+  const node = { sandboxes: [staticPod, completed] };
+  const before = viewOf(node, list(seen(HASH, "static"), seen("uid-c", "api")));
+  const alone = list(seen(HASH, "static"));
+  const cleared = viewOf({ sandboxes: [staticPod] }, alone);
+  const at = (view: PodView, span: bigint): PodView => ({
+    ...view,
+    watched: watched(view.watched + span),
+  });
+
+  test("has a source that is ready as soon as the kubelet has cleared what the pod left", () => {
+    expect(after(before, cleared).judgement.state.kind).toBe("ready");
+  });
+
+  test("has one after a day although a sandbox without a directory cannot be removed", () => {
+    const stuck = viewOf(node, alone);
+    expect(after(before, stuck, at(stuck, hours(24) - minutes(1))).judgement.state.kind).toBe(
+      "not-ready",
+    );
+    expect(after(before, stuck, at(stuck, hours(24))).judgement.state.kind).toBe("ready");
+  });
+
+  test("has one a day after a pod that never ran went from the list", () => {
+    const pending = viewOf(
+      { sandboxes: [staticPod] },
+      list(seen(HASH, "static"), seen("uid-p", "api")),
+    );
+    const views = [pending, at(cleared, minutes(1))];
+    expect(after(...views, at(cleared, hours(24))).judgement.state.kind).toBe("not-ready");
+    const { records, judgement } = after(...views, at(cleared, hours(24) + minutes(1)));
+    expect(judgement.state.kind).toBe("ready");
+    expect(rememberPods(records, at(cleared, hours(25))).has(podUid("uid-p"))).toBe(false);
+  });
+
+  test("does not count the time in which the kubelet did not answer", () => {
+    const pending = viewOf(
+      { sandboxes: [staticPod] },
+      list(seen(HASH, "static"), seen("uid-p", "api")),
+    );
+    const silent = viewOf(
+      { sandboxes: [staticPod] },
+      { kind: "failed", source: "kubelet-api", message: "connection refused" },
+    );
+    const views = [pending, silent, at(silent, hours(30)), at(cleared, hours(31))];
+    expect(after(...views).judgement.state.kind).toBe("not-ready");
+    expect(after(...views, at(cleared, hours(55))).judgement.state.kind).toBe("ready");
+  });
+
+  test("lets images go after a day although nothing runs yet and a sandbox cannot be removed", () => {
+    const waiting = viewOf({ sandboxes: [completed] }, list(seen("uid-p", "api")));
+    const forImages = (...views: readonly PodView[]) => {
+      const { records, last } = after(...views);
+      return podSourceForImages(last, records)?.kind;
+    };
+    expect(forImages(waiting, at(waiting, hours(24) - 1n))).toBe("not-ready");
+    expect(forImages(waiting, at(waiting, hours(24)))).toBe("ready");
+    expect(after(waiting, at(waiting, hours(24))).judgement.state.kind).toBe("not-ready");
+    const unlisted = viewOf(
+      { sandboxes: [completed] },
+      list(seen("uid-p", "api"), seen("uid-c", "directory")),
+    );
+    expect(forImages(unlisted, at(unlisted, hours(48)))).toBe("not-ready");
+  });
+
+  test("is not held up by logs that a deleted pod left", () => {
+    const logs = { ...noLogs, podLogs: [{ entry: "default_c_uid-c", uid: podUid("uid-c") }] };
+    const view = viewOf({ sandboxes: [staticPod], logs }, alone);
+    expect(after(before, view, view).judgement.shouldRemoveContent(podUid("uid-c"))).toBe(
+      "pod-gone",
+    );
+  });
+});
+
+describe("a static pod", () => {
+  test("that ended and has gone from the list does not make the list look incomplete", () => {
+    const ended = { ...staticPod, state: "not-ready" as const };
+    const other = sandboxOf("o", { podUid: podUid("ff".repeat(16)) });
+    const view = viewOf({ sandboxes: [ended, other] }, list(seen("ff".repeat(16), "static")));
+    expect(stateOf(view).kind).toBe("ready");
+  });
+
+  test("with a UID of its manifest's own is remembered as static", () => {
+    const own = sandboxOf("own", { state: "not-ready" });
+    const other = sandboxOf("o", { podUid: podUid(HASH) });
+    const view = viewOf({ sandboxes: [own, other] }, list(seen(HASH, "static")));
+    expect(stateOf(view).kind).toBe("not-ready");
+    const records = new Map([[podUid("uid-own"), aPodRecord({ origin: "static" })]]);
+    expect(stateOf(view, records).kind).toBe("ready");
+  });
+});
+
+describe("kubelet-dir on a root directory that the kubelet has left", () => {
+  test("is not ready although a static pod has the same directory in both", () => {
+    const node = { sandboxes: [staticPod, sandboxOf("a"), completed] };
+    expect(stateOf(viewOf(node, reading("kubelet-dir", HASH))).kind).toBe("not-ready");
+    const idle = { sandboxes: [staticPod, completed] };
+    expect(stateOf(viewOf(idle, reading("kubelet-dir", HASH))).kind).toBe("not-ready");
+  });
+
+  test("says nothing of images", () => {
+    const view = viewOf({ sandboxes: [completed] }, reading("kubelet-dir"));
+    expect(podSourceForImages(view, new Map())).toBeNull();
+  });
+});

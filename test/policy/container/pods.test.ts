@@ -1,0 +1,280 @@
+import { describe, expect, test } from "bun:test";
+
+import { type PodUid, podUid } from "../../../src/model/ids.ts";
+import type { PodRecord } from "../../../src/model/ledger.ts";
+import type { PodReading } from "../../../src/model/snapshot.ts";
+import { hours, minutes, watched } from "../../../src/model/time.ts";
+import type { PodView } from "../../../src/policy/container/pod-source.ts";
+import { judgePods, type PodJudgement, rememberPods } from "../../../src/policy/container/pods.ts";
+import {
+  aPodRecord,
+  dead,
+  memoryLimits,
+  noLogs,
+  reading,
+  sandboxOf,
+  viewOf,
+} from "../../support/build/pods.ts";
+import { aContainer } from "../../support/build/values.ts";
+
+const A = podUid("uid-a");
+const B = podUid("uid-b");
+const living = sandboxOf("a");
+const stopped = sandboxOf("b", { state: "not-ready" });
+/** Pod a lives, pod b left a stopped sandbox. */
+const lists = { sandboxes: [living, stopped] };
+const failed: PodReading = {
+  kind: "failed",
+  source: "kubelet-dir",
+  message: "the disk is on fire",
+};
+
+/** Passes one after the other, each remembered; the judgement is that of the last. */
+function after(...views: readonly PodView[]): PodJudgement {
+  let records: ReadonlyMap<PodUid, PodRecord> = new Map();
+  for (const view of views) records = rememberPods(records, view);
+  const last = views.at(-1);
+  if (last === undefined) throw new Error("no pass");
+  return judgePods(records, last);
+}
+
+describe.each(["kubelet-dir", "kubelet-api"] as const)("by %s, a pod", (source) => {
+  const present = viewOf(lists, reading(source, "uid-a", "uid-b"));
+  const absent = viewOf(lists, reading(source, "uid-a"));
+
+  test("that is absent in two passes in a row is gone", () => {
+    expect(after(absent, absent).shouldRemoveContent(B)).toBe("pod-gone");
+    expect(after(absent, absent).hasEnded(B)).toBe(true);
+  });
+
+  test("that is absent once is not", () => {
+    expect(after(present, absent).shouldRemoveContent(B)).toBeNull();
+    expect(after(present, absent).mayBeDeleted(B)).toBe(true);
+  });
+
+  test("that comes back in between is not", () => {
+    expect(after(absent, present, absent).shouldRemoveContent(B)).toBeNull();
+  });
+
+  test("is not where the source failed in between: that is no row", () => {
+    expect(after(absent, viewOf(lists, failed), absent).shouldRemoveContent(B)).toBeNull();
+  });
+
+  test("that is listed is not", () => {
+    expect(after(present, present, present).shouldRemoveContent(B)).toBeNull();
+  });
+
+  test("with a ready sandbox lives, whatever the source says", () => {
+    const view = viewOf({ sandboxes: [living, sandboxOf("b")] }, reading(source, "uid-a"));
+    expect(after(view, view, view).shouldRemoveContent(B)).toBeNull();
+    expect(after(view, view, view).hasEnded(B)).toBe(false);
+  });
+
+  test("that lived unlisted and ends is gone only two passes later: while it lived it was not absent", () => {
+    const view = viewOf({ sandboxes: [living, sandboxOf("b")] }, reading(source, "uid-a"));
+    expect(after(view, view, absent).shouldRemoveContent(B)).toBeNull();
+    expect(after(view, view, absent, absent).shouldRemoveContent(B)).toBe("pod-gone");
+  });
+
+  test("with a running container lives, whatever the source says", () => {
+    const running = dead("b", "c", { state: "running" });
+    const view = viewOf({ ...lists, containers: [running] }, reading(source, "uid-a"));
+    expect(after(view, view, view).shouldRemoveContent(B)).toBeNull();
+  });
+
+  test("that starts to live after it was found gone lives, on lists that are fresher than the source", () => {
+    const records = rememberPods(rememberPods(new Map(), absent), absent);
+    const fresh = { ...absent, sandboxes: [living, sandboxOf("b")] };
+    expect(judgePods(records, fresh).shouldRemoveContent(B)).toBeNull();
+  });
+
+  test("known from its log directory alone is gone when it is absent twice", () => {
+    const logs = { ...noLogs, podLogs: [{ entry: "default_b_uid-b", uid: B }] };
+    const view = viewOf({ sandboxes: [living], logs }, reading(source, "uid-a"));
+    expect(after(view).shouldRemoveContent(B)).toBeNull();
+    expect(after(view, view).shouldRemoveContent(B)).toBe("pod-gone");
+  });
+});
+
+describe("by kubelet-api, a pod", () => {
+  const listed = (change: object): PodReading => ({
+    kind: "ready",
+    source: "kubelet-api",
+    pods: [
+      { uid: A, origin: "api", finished: false, evicted: false, images: [] },
+      { uid: B, origin: "api", finished: false, evicted: false, images: [], ...change },
+    ],
+  });
+
+  test("that finished is terminated at once, and not gone", () => {
+    const judgement = after(viewOf(lists, listed({ finished: true })));
+    expect(judgement.hasEnded(B)).toBe(true);
+    expect(judgement.shouldRemoveContent(B)).toBeNull();
+  });
+
+  test("that finished while something of it runs is not terminated", () => {
+    const running = dead("b", "c", { state: "running" });
+    const view = viewOf({ ...lists, containers: [running] }, listed({ finished: true }));
+    expect(after(view).hasEnded(B)).toBe(false);
+  });
+
+  test("that was evicted loses its content although it is listed", () => {
+    const judgement = after(viewOf(lists, listed({ finished: true, evicted: true })));
+    expect(judgement.shouldRemoveContent(B)).toBe("pod-evicted");
+  });
+});
+
+describe("a source is not ready", () => {
+  const stateOf = (view: PodView) => judgePods(new Map(), view).state;
+
+  test("when it failed, and says why", () => {
+    expect(stateOf(viewOf(lists, failed))).toEqual({
+      kind: "not-ready",
+      source: "kubelet-dir",
+      why: "the disk is on fire",
+    });
+  });
+
+  test.each([
+    ["empty", []],
+    ["another node's", ["uid-x", "uid-y"]],
+  ])("when its directory is %s while pods live here, and nobody is gone", (_, uids) => {
+    const view = viewOf(lists, reading("kubelet-dir", ...uids));
+    const judgement = after(view, view, view);
+    expect(judgement.state).toMatchObject({ kind: "not-ready" });
+    expect(judgement.shouldRemoveContent(B)).toBeNull();
+    expect(judgement.hasEnded(B)).toBe(false);
+  });
+
+  test("when nothing lives here, and it knows none of the pods that left something", () => {
+    expect(stateOf(viewOf({ sandboxes: [stopped] }, reading("kubelet-dir"))).kind).toBe(
+      "not-ready",
+    );
+    expect(stateOf(viewOf({ sandboxes: [stopped] }, reading("kubelet-dir", "uid-x"))).kind).toBe(
+      "not-ready",
+    );
+  });
+
+  test("no longer, when it knows one of them", () => {
+    const stoppedOnly = { sandboxes: [stopped, sandboxOf("a", { state: "not-ready" })] };
+    expect(stateOf(viewOf(stoppedOnly, reading("kubelet-dir", "uid-a"))).kind).toBe("ready");
+  });
+
+  test("except on a node that has nothing of pods at all", () => {
+    expect(stateOf(viewOf({}, reading("kubelet-dir"))).kind).toBe("ready");
+  });
+
+  test("and pods of other makers do not speak against it", () => {
+    const foreign = sandboxOf("f", { podUid: podUid("") });
+    expect(stateOf(viewOf({ sandboxes: [foreign] }, reading("kubelet-dir"))).kind).toBe("ready");
+  });
+});
+
+test("without a source nobody is gone, ever", () => {
+  const view = viewOf(lists, { kind: "none", why: "a test" });
+  const judgement = after(view, view, view, { ...view, watched: watched(hours(10_000)) });
+  expect(judgement.state).toEqual({ kind: "none", why: "a test" });
+  expect(judgement.shouldRemoveContent(B)).toBeNull();
+  expect(judgement.hasEnded(B)).toBe(false);
+});
+
+describe("by the runtime alone, a pod", () => {
+  const at = (span: bigint, change: Partial<PodView> = {}): PodView => ({
+    ...viewOf(lists, reading("cri"), { watched: watched(hours(100) + span) }),
+    ...change,
+  });
+
+  test("that is dead in two passes is terminated, and in one it is not", () => {
+    expect(after(at(0n)).hasEnded(B)).toBe(false);
+    expect(after(at(0n), at(minutes(1))).hasEnded(B)).toBe(true);
+    expect(after(at(0n), at(minutes(1))).shouldRemoveContent(B)).toBeNull();
+  });
+
+  test("is gone when it was watched dead for --dead-pod-ttl, and not a minute earlier", () => {
+    expect(after(at(0n), at(hours(24) - minutes(1))).shouldRemoveContent(B)).toBeNull();
+    expect(after(at(0n), at(hours(24))).shouldRemoveContent(B)).toBe("pod-gone");
+  });
+
+  test("counts anew when it lived in between", () => {
+    const alive = { sandboxes: [living, sandboxOf("b")] };
+    const judgement = after(at(0n), at(hours(12), alive), at(hours(25)), at(hours(26)));
+    expect(judgement.shouldRemoveContent(B)).toBeNull();
+  });
+
+  test("is not gone by the runtime's timestamps, however old they say it is", () => {
+    const ancient = {
+      sandboxes: [living, { ...stopped, createdAt: stopped.createdAt - hours(100_000) }],
+    };
+    const view = at(0n, ancient as Partial<PodView>);
+    expect(
+      after(view, { ...view, watched: watched(hours(100) + minutes(1)) }).shouldRemoveContent(B),
+    ).toBeNull();
+  });
+
+  test("of a node that was off for a weekend is not gone: that time was not watched", () => {
+    // The watched clock counts such a gap for twice the detection period at most.
+    expect(after(at(0n), at(minutes(10)), at(minutes(11))).shouldRemoveContent(B)).toBeNull();
+  });
+
+  test("known from its log directory alone is gone after the same time", () => {
+    const logs = { ...noLogs, podLogs: [{ entry: "default_b_uid-b", uid: B }] };
+    const only = { sandboxes: [living], logs };
+    expect(after(at(0n, only), at(hours(24) - 1n, only)).shouldRemoveContent(B)).toBeNull();
+    expect(after(at(0n, only), at(hours(24), only)).shouldRemoveContent(B)).toBe("pod-gone");
+  });
+
+  test("that was never seen before is not gone in the pass that sees it first, even with a TTL of 0", () => {
+    const view = at(0n, { limits: { ...memoryLimits, deadPodTtl: minutes(0) } });
+    expect(after(view).shouldRemoveContent(B)).toBeNull();
+    expect(after(view, view).shouldRemoveContent(B)).toBe("pod-gone");
+  });
+});
+
+describe("what is remembered", () => {
+  test("is a record for each pod that the runtime or the log directory knows, and no other", () => {
+    const logs = { ...noLogs, podLogs: [{ entry: "default_c_uid-c", uid: podUid("uid-c") }] };
+    const previous = new Map([[podUid("uid-old"), aPodRecord({ absentPasses: 1 })]]);
+    const next = rememberPods(
+      previous,
+      viewOf({ ...lists, logs }, reading("kubelet-dir", "uid-a", "uid-z")),
+    );
+    expect([...next.keys()].map(String).toSorted()).toEqual(["uid-a", "uid-b", "uid-c"]);
+  });
+
+  test("begins anew for a pod that only the log directory knows, where that could not be read in between", () => {
+    const logs = { ...noLogs, podLogs: [{ entry: "default_c_uid-c", uid: podUid("uid-c") }] };
+    const source = reading("kubelet-dir", "uid-a");
+    const read = viewOf({ sandboxes: [living], logs }, source);
+    const unread = viewOf({ sandboxes: [living], logs: { kind: "failed", message: "no" } }, source);
+    expect(after(read, unread, read).shouldRemoveContent(podUid("uid-c"))).toBeNull();
+    expect(after(read, unread, read, read).shouldRemoveContent(podUid("uid-c"))).toBe("pod-gone");
+  });
+
+  test("does not grow with each pass", () => {
+    const view = viewOf(lists, reading("kubelet-dir", "uid-a"));
+    let records = rememberPods(new Map(), view);
+    for (let pass = 0; pass < 10; pass += 1) records = rememberPods(records, view);
+    expect(records).toEqual(rememberPods(records, view));
+  });
+});
+
+describe("what Kubernetes did not make", () => {
+  const foreign = sandboxOf("f", {
+    podUid: podUid(""),
+    metadataUid: podUid("uid-f"),
+    state: "not-ready",
+  });
+  const F = podUid("uid-f");
+
+  test("is dead when it was dead in two passes, whatever the source", () => {
+    const view = viewOf({ sandboxes: [living, foreign] }, reading("kubelet-dir", "uid-a"));
+    expect(after(view).foreignDead(F)).toBe(false);
+    expect(after(view, view).foreignDead(F)).toBe(true);
+  });
+
+  test("lives while a container of it runs, be its labels what they are", () => {
+    const running = aContainer("c", { sandboxId: foreign.id, podUid: podUid("") });
+    const view = viewOf({ sandboxes: [living, foreign], containers: [running] }, reading("cri"));
+    expect(after(view, view).foreignDead(F)).toBe(false);
+  });
+});

@@ -1,0 +1,85 @@
+import { describe, expect, test } from "bun:test";
+
+import { sandboxId } from "../../../src/model/ids.ts";
+import type { Sandbox } from "../../../src/model/snapshot.ts";
+import { decideContainersAgain } from "../../../src/policy/container/containers.ts";
+import {
+  ago,
+  dead,
+  goingSandboxes,
+  inputOf,
+  judged,
+  planOf,
+  sandboxOf,
+} from "../../support/build/pods.ts";
+
+/** A stopped sandbox of pod a. */
+const stopped = (name: string, change: Partial<Sandbox> = {}): Sandbox => ({
+  ...sandboxOf("a", { state: "not-ready", ...change }),
+  id: sandboxId(name),
+});
+const old = stopped("old", { createdAt: ago(20) });
+const newer = stopped("newer", { createdAt: ago(10) });
+const exitedIn = (sandbox: Sandbox) => dead("a", "c", { sandboxId: sandbox.id });
+const gone = judged({ gone: ["uid-a"] });
+const reasonsOf = (sandboxes: readonly Sandbox[], change = {}): readonly string[] =>
+  planOf({ sandboxes }, change).sandboxes.map((each) => each.decision.reason.kind);
+
+describe("of a living pod", () => {
+  test("the newest sandbox stays, even stopped, and older ones go", () => {
+    expect(goingSandboxes(planOf({ sandboxes: [newer, old] }))).toEqual(["old"]);
+    expect(reasonsOf([newer, old])).toEqual(["superseded", "newest-of-pod"]);
+  });
+
+  test("an older one that is ready stays", () => {
+    const ready = { ...old, state: "ready" } as const;
+    expect(goingSandboxes(planOf({ sandboxes: [newer, ready] }))).toEqual([]);
+  });
+
+  test("an older one with a container stays, unless that container goes in this pass", () => {
+    const containers = [exitedIn(old)];
+    expect(goingSandboxes(planOf({ sandboxes: [newer, old], containers }))).toEqual([]);
+    const running = dead("a", "c", { sandboxId: newer.id, state: "running" });
+    const superseded = planOf(
+      { sandboxes: [newer, old], containers: [...containers, running] },
+      { limits: { ...inputOf({}).limits, maximumPerPodContainer: 0 } },
+    );
+    expect(goingSandboxes(superseded)).toEqual(["old"]);
+  });
+
+  test("the newest is told by attempt where both were made in the same instant", () => {
+    const first = stopped("b-first", { attempt: 0 });
+    const second = stopped("a-second", { attempt: 1 });
+    expect(goingSandboxes(planOf({ sandboxes: [second, first] }))).toEqual(["b-first"]);
+  });
+});
+
+describe("of a pod that is gone", () => {
+  test("all stopped sandboxes go, oldest first", () => {
+    expect(goingSandboxes(planOf({ sandboxes: [newer, old] }, { pods: gone }))).toEqual([
+      "old",
+      "newer",
+    ]);
+  });
+
+  test("one whose container failed to go stays, when the pass looks again", () => {
+    const container = exitedIn(old);
+    const input = inputOf({ sandboxes: [old], containers: [container] }, { pods: gone });
+    expect(goingSandboxes(planOf(input.snapshot, input))).toEqual(["old"]);
+    const again = decideContainersAgain(input, {
+      sandboxes: [old],
+      containers: [container],
+      pods: gone,
+    });
+    expect(again.sandboxes[0]?.decision.reason).toEqual({
+      kind: "has-containers",
+      containers: [container.id],
+    });
+  });
+});
+
+test("reclaim takes those of pods that ended, the newest too", () => {
+  const pods = judged({ terminated: ["uid-a"] });
+  expect(reasonsOf([newer], { pods, purpose: "pressure" })).toEqual(["pod-terminated"]);
+  expect(reasonsOf([newer], { pods, purpose: "periodic" })).toEqual(["newest-of-pod"]);
+});

@@ -1,0 +1,31 @@
+import { describe, expect, test } from "bun:test";
+
+import type { ImageTarget } from "../../../src/model/plan.ts";
+import { estimate } from "../../../src/policy/image/estimate.ts";
+import { aCandidate, anImage, MIB, spaceTarget } from "../../support/build/values.ts";
+
+const five = ["a", "b", "c", "d", "e"].map((name) =>
+  aCandidate(name, { image: anImage(name, { sizeBytes: 100n * MIB }) }),
+);
+const everything: ImageTarget = { kind: "everything", trigger: { kind: "all-unused" } };
+const unlimited = { compat: "none", maximumRemovals: null } as const;
+
+const reached = (...input: Parameters<typeof estimate>): number =>
+  estimate(...input).filter(({ expected }) => expected).length;
+
+describe("the estimated stop", () => {
+  test("is where the reported sizes add up to what is wanted", () => {
+    expect(reached(five, [spaceTarget(1_000n * MIB, 250n * MIB)], unlimited)).toBe(3);
+    expect(reached(five, [everything], unlimited)).toBe(5);
+  });
+
+  test("is at the limit of removals in one pass", () => {
+    expect(reached(five, [everything], { ...unlimited, maximumRemovals: 2 })).toBe(2);
+  });
+
+  test("is nearer by what the pass removes before images, down to none", () => {
+    const limits = { ...unlimited, maximumRemovals: 3 };
+    expect(reached(five, [everything], { ...limits, removedBefore: 2 })).toBe(1);
+    expect(reached(five, [everything], { ...limits, removedBefore: 4 })).toBe(0);
+  });
+});

@@ -1,0 +1,442 @@
+import { describe, expect, test } from "bun:test";
+
+import { containerId } from "../../../src/model/ids.ts";
+import type { ImageLimits } from "../../../src/model/limits.ts";
+import type { ImageTarget } from "../../../src/model/plan.ts";
+import type { Snapshot } from "../../../src/model/snapshot.ts";
+import { duration, hours, instant, minutes, seconds, watched } from "../../../src/model/time.ts";
+import { decideImages } from "../../../src/policy/image/images.ts";
+import { aContainer, aFilesystem, anImage, GIB, idOf, NOW } from "../../support/build/values.ts";
+import { fateOf, inputOf, type Node, planOf, WATCHED, words } from "../judging.ts";
+
+const gib = (name: string, size = 1n) => anImage(name, { sizeBytes: size * GIB });
+const three = [gib("a"), gib("b"), gib("c")];
+/** 100 GiB, of which so many are available. */
+const disk = (availableGib: bigint, imageUsedGib: bigint | null = 60n) =>
+  aFilesystem({
+    availableBytes: availableGib * GIB,
+    imageUsedBytes: imageUsedGib === null ? null : imageUsedGib * GIB,
+  });
+const onDisk = (availableGib: bigint): Partial<Snapshot> => ({ filesystems: [disk(availableGib)] });
+
+describe("space", () => {
+  test("below the high threshold nothing is asked for and every image stays for that reason", () => {
+    const plan = planOf({ images: three, snapshot: onDisk(16n) });
+    expect(plan).toMatchObject({ triggers: [], targets: [], candidates: [], blocks: [] });
+    expect(plan.kept.map(({ reason }) => reason.kind)).toEqual([
+      "no-trigger",
+      "no-trigger",
+      "no-trigger",
+    ]);
+    expect(plan.usage[0]).toMatchObject({ usedPercent: 84, highPercent: 85, lowPercent: 80 });
+  });
+
+  test("at the high threshold images go down to the low one, in order, as far as the estimate reaches", () => {
+    const images = [gib("a", 3n), gib("b", 4n), gib("c", 4n), gib("d", 4n)];
+    const plan = planOf({
+      images,
+      records: [{ lastUsedAt: NOW, lastUsedWatched: watched(5n) }],
+      snapshot: onDisk(15n),
+    });
+    expect(plan.targets).toEqual([
+      {
+        kind: "available-bytes",
+        trigger: { kind: "space" },
+        device: "8:1",
+        path: "/var/lib/containerd",
+        availableBytes: 20n * GIB,
+        wantedBytes: 5n * GIB,
+        relievedBytes: 16n * GIB,
+      },
+    ]);
+    expect(words(plan.candidates)).toEqual(["b", "c", "d", "a"]);
+    expect(plan.candidates.map(({ expected }) => expected)).toEqual([true, true, false, false]);
+    expect(plan.candidates[0]?.triggers).toEqual([{ kind: "space" }]);
+  });
+
+  test("each image filesystem is judged, the kubelet's first alone", () => {
+    const filesystems = [
+      disk(50n),
+      aFilesystem({ device: "8:2", path: "/b", availableBytes: 10n * GIB }),
+    ];
+    expect(planOf({ images: three, snapshot: { filesystems } }).targets).toMatchObject([
+      { device: "8:2" },
+    ]);
+    expect(
+      planOf({ images: three, snapshot: { filesystems }, limits: { compat: "kubelet" } }).targets,
+    ).toEqual([]);
+  });
+
+  test("100 without a maximum age switches it off, with one it does not", () => {
+    const limits = { highPercent: 100, lowPercent: 80 };
+    expect(planOf({ images: three, snapshot: onDisk(0n), limits }).triggers).toEqual([]);
+    expect(planOf({ images: three, snapshot: onDisk(0n), limits }).notes).toHaveLength(1);
+    const aged = { ...limits, maximumAge: hours(9_000) };
+    expect(planOf({ images: three, snapshot: onDisk(0n), limits: aged }).triggers).toEqual([
+      { kind: "space" },
+    ]);
+  });
+});
+
+describe("other triggers", () => {
+  test("inodes, down to a low threshold of their own; filesystems that count none are left out", () => {
+    const limits = { inodeHighPercent: 85, inodeLowPercent: 70 };
+    const inodes = (all: bigint, free: bigint) => ({
+      filesystems: [{ ...disk(50n), inodes: all, inodesFree: free }],
+    });
+    expect(planOf({ images: three, limits, snapshot: inodes(1000n, 100n) }).targets).toMatchObject([
+      { kind: "free-inodes", inodesFree: 300n, wantedInodes: 200n, relievedInodes: 160n },
+    ]);
+    expect(planOf({ images: three, limits, snapshot: inodes(0n, 0n) }).targets).toEqual([]);
+    expect(planOf({ images: three, snapshot: inodes(1000n, 100n) }).targets).toEqual([]);
+  });
+
+  test("a budget for the image store, by the runtime's figure or the reported sizes", () => {
+    const limits = { storeBudgetBytes: 2n * GIB };
+    expect(planOf({ images: three, limits, snapshot: onDisk(50n) }).targets).toMatchObject([
+      { kind: "store-bytes", wantedBytes: 58n * GIB },
+    ]);
+    const plan = planOf({ images: three, limits, snapshot: { filesystems: [disk(50n, null)] } });
+    expect(plan.targets).toMatchObject([{ kind: "store-bytes", wantedBytes: 1n * GIB }]);
+    expect(plan.candidates.map(({ expected }) => expected)).toEqual([true, false, false]);
+  });
+
+  test("a count of images, which counts an ID once", () => {
+    const limits = { maximumImages: 2 };
+    const plan = planOf({ images: [...three, gib("a")], limits, snapshot: onDisk(50n) });
+    expect(plan.targets).toEqual([
+      { kind: "image-count", trigger: { kind: "count" }, maximumImages: 2, wantedImages: 1 },
+    ]);
+    expect(plan.candidates.map(({ expected }) => expected)).toEqual([true, false, false]);
+  });
+
+  test("several at once: each is named, and the strictest reaches furthest", () => {
+    const plan = planOf({
+      images: three,
+      limits: { maximumImages: 0, storeBudgetBytes: 59n * GIB },
+      snapshot: onDisk(15n),
+    });
+    expect(plan.triggers).toEqual([{ kind: "space" }, { kind: "budget" }, { kind: "count" }]);
+    expect(
+      plan.candidates.every(({ expected, triggers }) => expected && triggers.length === 3),
+    ).toBeTrue();
+  });
+});
+
+test("a candidate names the rules that were tried on it, and none that is switched off", () => {
+  const triedWith = (limits: Partial<ImageLimits>) =>
+    planOf({ images: three, limits: { maximumImages: 0, ...limits } }).candidates[0]?.tried;
+  const always = ["in-use", "pinned", "sandbox-image", "keep-rule"] as const;
+  expect(triedWith({})).toEqual([...always, "ghost", "too-young"]);
+  expect(triedWith({ compat: "kubelet" })).toEqual([...always, "ghost", "just-used", "too-young"]);
+});
+
+describe("age", () => {
+  const limits = { maximumAge: hours(24) };
+  const usedBefore = (span: bigint) => ({
+    lastUsedAt: NOW,
+    lastUsedWatched: watched(WATCHED - span),
+  });
+
+  test("what was unused for longer goes whatever the disk says, the rest stays", () => {
+    const plan = planOf({
+      images: [gib("old"), gib("edge")],
+      records: [usedBefore(hours(24) + 1n), usedBefore(hours(24))],
+      limits,
+      snapshot: onDisk(50n),
+    });
+    expect(words(plan.candidates)).toEqual(["old"]);
+    expect(plan).toMatchObject({ triggers: [{ kind: "age" }], targets: [] });
+    expect(plan.candidates[0]).toMatchObject({
+      triggers: [{ kind: "age" }],
+      expected: true,
+      unusedFor: hours(24) + 1n,
+    });
+    expect(fateOf(plan, gib("edge"))).toBe("no-trigger");
+  });
+
+  test("counts from the first sight of an image that was never used", () => {
+    const records = [{ firstSeenWatched: watched(WATCHED - hours(1)) }];
+    expect(
+      planOf({ images: [gib("new")], records, limits, snapshot: onDisk(50n) }).candidates,
+    ).toEqual([]);
+  });
+
+  test("counts watched time alone: a clock that jumped a year makes nothing old", () => {
+    const records = [{ firstSeenAt: instant(0n), firstSeenWatched: watched(WATCHED - hours(1)) }];
+    expect(
+      planOf({ images: [gib("new")], records, limits, snapshot: onDisk(50n) }).candidates,
+    ).toEqual([]);
+  });
+
+  test("goes first where space is asked for as well, and counts towards it", () => {
+    const images = [gib("seen", 5n), gib("old", 5n), gib("rest", 5n)];
+    const records = [
+      { firstSeenWatched: watched(WATCHED - hours(2)) },
+      usedBefore(hours(30)),
+      { firstSeenWatched: watched(WATCHED - hours(1)) },
+    ];
+    const plan = planOf({ images, records, limits, snapshot: onDisk(15n) });
+    expect(words(plan.candidates)).toEqual(["old", "seen", "rest"]);
+    expect(plan.candidates.map(({ expected }) => expected)).toEqual([true, false, false]);
+  });
+
+  test("does not touch what a rule protects", () => {
+    const images = [anImage("old", { pinned: true })];
+    expect(
+      planOf({ images, records: [usedBefore(hours(99))], limits, snapshot: onDisk(50n) })
+        .candidates,
+    ).toEqual([]);
+  });
+
+  test("without an agent a note says why it hardly works", () => {
+    expect(planOf({ images: three, limits }).notes).toHaveLength(1);
+    expect(planOf({ images: three, limits, ask: { startedAt: NOW } }).notes).toEqual([]);
+  });
+});
+
+describe("all unused", () => {
+  test("every image that no rule protects, whatever the disk says and however futile", () => {
+    const images = [gib("a"), anImage("pinned", { pinned: true }), gib("young")];
+    const records = [{}, {}, { firstSeenWatched: WATCHED }];
+    const ask = { purpose: { kind: "all-unused" } } as const;
+    const plan = planOf({ images, records, snapshot: { filesystems: [disk(1n, 1n)] }, ask });
+    expect(words(plan.candidates)).toEqual(["a"]);
+    expect(plan).toMatchObject({
+      blocks: [],
+      triggers: [{ kind: "all-unused" }],
+      targets: [{ kind: "everything" }],
+    });
+    expect(plan.candidates[0]?.expected).toBeTrue();
+  });
+});
+
+describe("pressure", () => {
+  const target: ImageTarget = {
+    kind: "available-bytes",
+    trigger: { kind: "pressure", signal: "imagefs.available" },
+    device: "8:1",
+    path: "/var/lib/containerd",
+    availableBytes: 15n * GIB,
+    wantedBytes: 1n * GIB,
+    relievedBytes: 15n * GIB,
+  };
+  const ask = {
+    purpose: { kind: "pressure", signals: ["imagefs.available"] },
+    pressureTargets: [target],
+  } as const;
+
+  test("images go as far as its targets ask, and the thresholds ask for nothing beside it", () => {
+    const plan = planOf({
+      images: three,
+      snapshot: onDisk(14n),
+      limits: { maximumImages: 0 },
+      ask,
+    });
+    expect(plan.targets).toEqual([target]);
+    expect(plan.candidates.map(({ expected }) => expected)).toEqual([true, false, false]);
+    expect(plan.candidates[0]?.triggers).toEqual([target.trigger]);
+  });
+
+  test("no image goes for a disk that is not there any more when the node is looked at", () => {
+    const gone: ImageTarget = { ...target, device: "8:2", path: "/unmounted" };
+    const plan = planOf({
+      images: three,
+      snapshot: onDisk(14n),
+      ask: { ...ask, pressureTargets: [gone] },
+    });
+    expect(plan).toMatchObject({ candidates: [], targets: [], triggers: [] });
+  });
+
+  test("no image goes where that cannot end it", () => {
+    const plan = planOf({ images: three, snapshot: { filesystems: [disk(1n, 1n)] }, ask });
+    expect(plan).toMatchObject({ candidates: [], blocks: [{ kind: "futile" }] });
+  });
+
+  test("no image goes for a threshold that could be met where a stricter one on the disk could not", () => {
+    const milder: ImageTarget = { ...target, availableBytes: 3n * GIB, relievedBytes: 3n * GIB };
+    const snapshot = { filesystems: [disk(1n, 1n)] };
+    const plan = planOf({
+      images: three,
+      snapshot,
+      ask: { ...ask, pressureTargets: [milder, target] },
+    });
+    expect(plan).toMatchObject({ candidates: [], targets: [], blocks: [{ kind: "futile" }] });
+    const alone = planOf({ images: three, snapshot, ask: { ...ask, pressureTargets: [milder] } });
+    expect(alone.targets).toEqual([milder]);
+    // Another disk has a pressure of its own.
+    const elsewhere: ImageTarget = { ...target, device: "8:2", path: "/other" };
+    const both = planOf({
+      images: three,
+      snapshot: { filesystems: [disk(1n, 1n), { ...disk(0n, 1n), device: "8:2", path: "/other" }] },
+      ask: { ...ask, pressureTargets: [milder, elsewhere] },
+    });
+    expect(both.targets).toEqual([milder]);
+  });
+
+  test("without a target there is nothing to do", () => {
+    expect(planOf({ images: three, ask: { ...ask, pressureTargets: [] } }).candidates).toEqual([]);
+  });
+});
+
+describe("futility", () => {
+  const filled = { filesystems: [disk(3n, 4n)] };
+
+  test("a disk that something else fills costs no image, and the plan says what fills it", () => {
+    const plan = planOf({ images: three, snapshot: filled });
+    expect(plan.candidates).toEqual([]);
+    expect(plan.blocks).toEqual([
+      {
+        kind: "futile",
+        filesystem: "/var/lib/containerd",
+        boundBytes: 7n * GIB,
+        neededBytes: 13n * GIB,
+      },
+    ]);
+    expect(plan.kept.map(({ reason }) => reason)).toEqual(
+      three.map(() => ({ kind: "blocked", block: "futile" })),
+    );
+    expect(plan.futility[0]).toMatchObject({ futile: true, breakdown: { otherBytes: 93n * GIB } });
+  });
+
+  test("where it is to collect all the same, it does", () => {
+    const plan = planOf({ images: three, snapshot: filled, limits: { whenFutile: "collect" } });
+    expect(plan.candidates).toHaveLength(3);
+    expect(plan.futility[0]?.futile).toBeTrue();
+  });
+
+  test("what else asks is not futile because the disk is", () => {
+    const plan = planOf({ images: three, snapshot: filled, limits: { maximumImages: 2 } });
+    expect(plan.targets).toMatchObject([{ kind: "image-count" }]);
+    expect(plan).toMatchObject({ blocks: [], triggers: [{ kind: "space" }, { kind: "count" }] });
+    expect(plan.candidates.map(({ expected }) => expected)).toEqual([true, false, false]);
+    expect(plan.candidates[0]?.triggers).toEqual([{ kind: "count" }]);
+  });
+});
+
+describe("a filesystem whose figures cannot be judged", () => {
+  for (const [what, change] of [
+    ["a capacity of 0", { capacityBytes: 0n, availableBytes: 0n }],
+    ["more available than there is", { availableBytes: 200n * GIB }],
+  ] as const) {
+    test(`${what} stops every image, for every purpose`, () => {
+      for (const kind of ["periodic", "all-unused"] as const) {
+        const plan = planOf({
+          images: three,
+          snapshot: { filesystems: [aFilesystem(change)] },
+          ask: { purpose: { kind } },
+        });
+        expect(plan).toMatchObject({
+          candidates: [],
+          blocks: [{ kind: "invalid-capacity", path: "/var/lib/containerd" }],
+        });
+        expect(fateOf(plan, gib("a"))).toBe("blocked");
+      }
+    });
+  }
+
+  test("no image filesystem at all stops every image", () => {
+    const filesystems = [aFilesystem({ roles: ["nodefs"] })];
+    expect(planOf({ images: three, snapshot: { filesystems } }).blocks).toMatchObject([
+      { kind: "invalid-capacity" },
+    ]);
+  });
+});
+
+describe("compat kubelet", () => {
+  const compat = { compat: "kubelet", accounting: "reported", whenFutile: "collect" } as const;
+
+  test("a never used image goes for age as soon as the agent is old enough, however young it is", () => {
+    const limits = { ...compat, maximumAge: hours(1) };
+    const young = [{ firstSeenAt: NOW, firstSeenWatched: WATCHED }];
+    const started = (ago: bigint) => ({ startedAt: instant(NOW - ago) });
+    const at = (ago: bigint) =>
+      planOf({
+        images: [gib("a")],
+        records: young,
+        limits,
+        snapshot: onDisk(50n),
+        ask: started(ago),
+      });
+    expect(at(hours(1)).candidates).toEqual([]);
+    expect(words(at(hours(1) + 1n).candidates)).toEqual(["a"]);
+  });
+
+  test("with a capacity of 0 what is too old goes all the same, and nothing else", () => {
+    const limits = { ...compat, maximumAge: hours(1) };
+    const records = [{}, { lastUsedAt: instant(NOW - seconds(1)) }];
+    const filesystems = [aFilesystem({ capacityBytes: 0n })];
+    const plan = planOf({
+      images: [gib("a"), gib("b")],
+      records,
+      limits,
+      snapshot: { filesystems },
+      ask: { startedAt: instant(0n) },
+    });
+    expect(words(plan.candidates)).toEqual(["a"]);
+    expect(plan.blocks).toMatchObject([{ kind: "invalid-capacity" }]);
+  });
+
+  test("more available than there is counts as an empty disk, with a note", () => {
+    const filesystems = [aFilesystem({ availableBytes: 200n * GIB })];
+    const plan = planOf({ images: three, limits: compat, snapshot: { filesystems } });
+    expect(plan).toMatchObject({ blocks: [], usage: [{ usedPercent: 0 }] });
+    expect(plan.notes).toHaveLength(1);
+  });
+
+  test("removing all that is unused looks at no disk", () => {
+    const filesystems = [aFilesystem({ capacityBytes: 0n })];
+    const ask = { purpose: { kind: "all-unused" } } as const;
+    expect(
+      planOf({ images: three, limits: compat, snapshot: { filesystems }, ask }).candidates,
+    ).toHaveLength(3);
+  });
+
+  test("one image goes even where nothing is wanted", () => {
+    const filesystems = [aFilesystem({ capacityBytes: 1001n, availableBytes: 160n })];
+    const limits = { ...compat, lowPercent: 84 };
+    const plan = planOf({ images: three, limits, snapshot: { filesystems } });
+    expect(plan.candidates.map(({ expected }) => expected)).toEqual([true, false, false]);
+  });
+});
+
+describe("containers that go first", () => {
+  const container = aContainer("c", { imageId: idOf("a"), state: "exited" });
+  const node: Node = {
+    images: three,
+    snapshot: { ...onDisk(15n), containers: [container] },
+    records: [{ lastUsedAt: NOW, lastUsedWatched: WATCHED }],
+  };
+
+  test("release their images, which come last as the most recently used", () => {
+    expect(words(planOf(node).candidates)).toEqual(["b", "c"]);
+    expect(
+      words(
+        planOf({ ...node, ask: { without: new Set([containerId("container-c")]) } }).candidates,
+      ),
+    ).toEqual(["b", "c", "a"]);
+  });
+
+  test("do not make their images count as just used for the kubelet", () => {
+    const ask = { without: new Set([containerId("container-c")]) };
+    expect(words(planOf({ ...node, limits: { compat: "kubelet" }, ask }).candidates)).toEqual([
+      "b",
+      "c",
+      "a",
+    ]);
+  });
+});
+
+test("an image that the ledger does not know is new", () => {
+  const plan = planOf({ images: three, snapshot: onDisk(15n), ledger: { images: new Map() } });
+  expect(plan.kept.map(({ reason }) => reason)).toEqual(
+    three.map(() => ({ kind: "too-young", age: duration(0n), minimumAge: minutes(2) })),
+  );
+});
+
+test("deciding changes nothing that it was given", () => {
+  const input = inputOf({ images: three, snapshot: onDisk(15n) });
+  const before = structuredClone(input);
+  decideImages(input);
+  expect(input).toEqual(before);
+});

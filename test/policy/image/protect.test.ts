@@ -1,0 +1,247 @@
+import { describe, expect, test } from "bun:test";
+
+import type { ImageRecord } from "../../../src/model/ledger.ts";
+import type { ImageLimits } from "../../../src/model/limits.ts";
+import type { Image, Snapshot } from "../../../src/model/snapshot.ts";
+import { duration, hours, instant, minutes, watched } from "../../../src/model/time.ts";
+import { judgeImages } from "../../../src/policy/image/judge.ts";
+import {
+  isLoaded,
+  type Protection,
+  PROTECTION_ORDER,
+  protectionOf,
+  type RemovalFor,
+} from "../../../src/policy/image/protect.ts";
+import { aContainer, anImage, NOW } from "../../support/build/values.ts";
+import { inputOf, WATCHED } from "../judging.ts";
+
+interface Case {
+  readonly image?: Partial<Image>;
+  readonly record?: Partial<ImageRecord>;
+  readonly snapshot?: Partial<Snapshot>;
+  readonly limits?: Partial<ImageLimits>;
+  readonly others?: readonly Image[];
+  readonly purpose?: RemovalFor;
+}
+
+function protection({
+  image = {},
+  record = {},
+  snapshot = {},
+  limits = {},
+  others = [],
+  purpose,
+}: Case): Protection {
+  const subject = anImage("app", {
+    repoDigests: [`registry.example/app@sha256:${"d1".repeat(32)}`],
+    ...image,
+  });
+  const input = inputOf({ images: [subject, ...others], records: [record], snapshot, limits });
+  const { images, context } = judgeImages(input);
+  const ranked = images.find((one) => one.image.id === subject.id);
+  if (ranked === undefined) throw new Error("the image under test is not among those judged");
+  return protectionOf(ranked, context, purpose);
+}
+
+const young: Partial<ImageRecord> = {
+  firstSeenWatched: watched(WATCHED - minutes(1)),
+  firstSeenAt: instant(NOW - minutes(1)),
+};
+
+test("an old unused image is protected by nothing", () => {
+  expect(protection({}).reason).toBeNull();
+});
+
+describe("each rule keeps its image and names what made it", () => {
+  const keep = {
+    rules: [{ pattern: "**/app:v*", source: "/k/a.list:2" }],
+    problems: [],
+    directoriesRead: [],
+  };
+  const rows: readonly [string, Case, object][] = [
+    [
+      "in-use",
+      {
+        snapshot: {
+          containers: [aContainer("c", { imageId: anImage("app").id, state: "exited" })],
+        },
+      },
+      { users: [{ kind: "container", state: "exited" }] },
+    ],
+    ["pinned", { image: { pinned: true } }, {}],
+    [
+      "sandbox-image",
+      { image: { repoTags: ["registry.k8s.io/pause:3.10"] } },
+      { by: "pattern", name: "registry.k8s.io/pause:3.10" },
+    ],
+    ["sandbox-image", { limits: { infraImages: ["registry.example/app:v1"] } }, { by: "flag" }],
+    [
+      "keep-rule",
+      { snapshot: { keep } },
+      { pattern: "**/app:v*", source: "/k/a.list:2", name: "registry.example/app:v1" },
+    ],
+    ["keep-loaded", { image: { repoDigests: [] }, limits: { keepLoaded: true } }, {}],
+    [
+      "keep-per-repository",
+      { limits: { keepPerRepository: 1 } },
+      { repository: "registry.example/app", place: 1, limit: 1 },
+    ],
+    [
+      "ghost",
+      { record: { ghost: { since: NOW, attempts: 2, retryWatched: watched(WATCHED + 1n) } } },
+      { since: NOW, attempts: 2 },
+    ],
+    ["too-young", { record: young }, { age: minutes(1), minimumAge: minutes(2) }],
+  ];
+  for (const [kind, given, fields] of rows) {
+    test(`${kind} ${JSON.stringify(Object.keys(given))}`, () => {
+      expect(protection(given).reason).toMatchObject({ kind, ...fields });
+    });
+  }
+});
+
+test("rules are tried in order and the deciding one is last", () => {
+  expect(protection({ image: { pinned: true }, record: young }).tried).toEqual([
+    "in-use",
+    "pinned",
+  ]);
+  expect(protection({ record: young }).tried).toEqual([
+    "in-use",
+    "pinned",
+    "sandbox-image",
+    "keep-rule",
+    "ghost",
+    "too-young",
+  ]);
+  const all = protection({ limits: { keepLoaded: true, keepPerRepository: 0 } }).tried;
+  expect(all).toEqual(
+    PROTECTION_ORDER.filter(
+      (code) =>
+        !["not-selected", "keep-per-repository", "just-used", "shares-all-layers"].includes(code),
+    ),
+  );
+});
+
+test("a ghost is tried again once its pause is over", () => {
+  const ghost = { since: NOW, attempts: 1, retryWatched: WATCHED };
+  expect(protection({ record: { ghost } }).reason).toBeNull();
+});
+
+describe("the minimum age", () => {
+  test("is reached when the age equals it", () => {
+    const at = (age: bigint): Case => ({ record: { firstSeenWatched: watched(WATCHED - age) } });
+    expect(protection(at(minutes(2) - 1n)).reason?.kind).toBe("too-young");
+    expect(protection(at(minutes(2))).reason).toBeNull();
+  });
+
+  test("counts watched time, whatever the wall clock says", () => {
+    const record = {
+      firstSeenWatched: watched(WATCHED - minutes(1)),
+      firstSeenAt: instant(NOW - hours(9_000)),
+    };
+    expect(protection({ record }).reason?.kind).toBe("too-young");
+  });
+
+  test("of 0 makes everything old enough", () => {
+    expect(
+      protection({ record: { firstSeenWatched: WATCHED }, limits: { minimumAge: duration(0n) } })
+        .reason,
+    ).toBeNull();
+  });
+
+  test("holds against the maximum age too, but not for the kubelet", () => {
+    expect(protection({ record: young, purpose: "age" }).reason?.kind).toBe("too-young");
+    expect(
+      protection({ record: young, purpose: "age", limits: { compat: "kubelet" } }).reason,
+    ).toBeNull();
+  });
+});
+
+describe("compat kubelet", () => {
+  const compat = { compat: "kubelet" } as const;
+
+  test("what was used at or after the instant of the pass is passed over", () => {
+    const at = (ns: bigint): Case => ({ record: { lastUsedAt: instant(ns) }, limits: compat });
+    expect(protection(at(NOW)).reason).toEqual({ kind: "just-used" });
+    expect(protection(at(NOW - 1n)).reason).toBeNull();
+    expect(protection({ ...at(NOW), purpose: "age" }).reason).toBeNull();
+  });
+
+  test("the minimum age counts by the wall clock", () => {
+    const at = (age: bigint): Case => ({
+      record: { firstSeenWatched: WATCHED, firstSeenAt: instant(NOW - age) },
+      limits: compat,
+    });
+    expect(protection(at(minutes(2) - 1n)).reason?.kind).toBe("too-young");
+    expect(protection(at(minutes(2))).reason).toBeNull();
+  });
+
+  test("keep rules and the sandbox image hold there as well", () => {
+    expect(
+      protection({ image: { repoTags: ["a.example/pause:3"] }, limits: compat, purpose: "age" })
+        .reason?.kind,
+    ).toBe("sandbox-image");
+  });
+});
+
+describe("what came from an archive", () => {
+  const digest = `@sha256:${"d1".repeat(32)}`;
+  const rows: readonly [readonly string[], boolean][] = [
+    [[], true],
+    [[`docker.io/library/import-2026-01-31${digest}`], true],
+    [[`import-2026-01-31${digest}`], true],
+    [[`registry.example/app${digest}`], false],
+    [[`docker.io/library/import-2026-01-31${digest}`, `registry.example/app${digest}`], false],
+  ];
+  for (const [repoDigests, expected] of rows) {
+    test(`${JSON.stringify(repoDigests.map((text) => text.split("@")[0]))} is ${expected ? "" : "not "}loaded`, () => {
+      expect(isLoaded(anImage("app", { repoDigests }))).toBe(expected);
+    });
+  }
+});
+
+test("a list that names an image twice is judged by both entries: one pin keeps it", () => {
+  const twice = anImage("app", { pinned: true });
+  expect(protection({ others: [twice] }).reason?.kind).toBe("pinned");
+  const pinnedFirst = { image: { pinned: true }, others: [anImage("app")] } as const;
+  expect(protection(pinnedFirst).reason?.kind).toBe("pinned");
+  // The kubelet goes by the last entry.
+  expect(protection({ ...pinnedFirst, limits: { compat: "kubelet" } }).reason).toBeNull();
+});
+
+describe("a keep rule, where the image lost the name that it goes by,", () => {
+  const base = "localhost:5000/base";
+  const digest = `sha256:${"b".repeat(64)}`;
+  /** As CRI-O lists an image whose tag another one has now. */
+  const image = { repoTags: [], repoDigests: [`localhost@${digest}`] };
+  const record = { earlierNames: [`${base}:v1`, `${base}@${digest}`] };
+  const kept = (pattern: string, change: Case = {}) =>
+    protection({
+      image,
+      record,
+      ...change,
+      snapshot: {
+        keep: { rules: [{ pattern, source: "--keep" }], problems: [], directoriesRead: [] },
+      },
+    }).reason;
+
+  test.each([base, `${base}:v1`, "localhost:5000/**", `${base}@sha256:bbbbbbbbbbbb`])(
+    "%s keeps it by an earlier one, and says so",
+    (pattern) => {
+      expect(kept(pattern)).toMatchObject({ kind: "keep-rule", pattern, earlier: true });
+    },
+  );
+
+  test("keeps nothing by names that the ledger does not have", () => {
+    expect(kept(base, { record: { earlierNames: [] } })).toBeNull();
+    expect(kept("localhost:5000/other")).toBeNull();
+  });
+
+  test("names another image where the tag has moved on; a rule for the repository still keeps it", () => {
+    const others = [anImage("next", { repoTags: [`${base}:v1`] })];
+    expect(kept(`${base}:v1`, { others })).toBeNull();
+    expect(kept(base, { others })).toMatchObject({ kind: "keep-rule", earlier: true });
+    const archive = { earlierNames: [`${base}:v1`] };
+    expect(kept(base, { others, record: archive })).toMatchObject({ name: base });
+  });
+});

@@ -1,0 +1,92 @@
+import { describe, expect, test } from "bun:test";
+
+import {
+  isImportName,
+  normaliseRepository,
+  parseReference,
+  repositoryOf,
+} from "../../../src/policy/image/reference.ts";
+
+const HEX = "a1".repeat(32);
+
+describe("a name is read with every port left in its place", () => {
+  const rows: readonly [string, string, string | null][] = [
+    ["nginx", "docker.io/library/nginx", null],
+    ["nginx:1.27", "docker.io/library/nginx", "1.27"],
+    ["grafana/loki:3", "docker.io/grafana/loki", "3"],
+    ["docker.io/nginx", "docker.io/library/nginx", null],
+    ["index.docker.io/nginx:1", "docker.io/library/nginx", "1"],
+    ["host:5000/app", "host:5000/app", null],
+    ["host:5000/app:v1", "host:5000/app", "v1"],
+    ["host:5000/team/app:v1", "host:5000/team/app", "v1"],
+    ["localhost/app", "localhost/app", null],
+    ["localhost:5000/app", "localhost:5000/app", null],
+    ["Registry/app", "Registry/app", null],
+    ["[2001:db8::1]:5000/app:v1", "[2001:db8::1]:5000/app", "v1"],
+    ["host:5000", "docker.io/library/host", "5000"],
+  ];
+  for (const [text, repository, tag] of rows) {
+    test(`${text} is ${repository} with ${tag === null ? "no tag" : `the tag ${tag}`}`, () => {
+      expect(parseReference(text)).toEqual({ kind: "name", repository, tag, digest: null });
+    });
+  }
+});
+
+test("a digest behind a name is kept beside the tag", () => {
+  expect(parseReference(`host:5000/app:v1@sha256:${HEX}`)).toEqual({
+    kind: "name",
+    repository: "host:5000/app",
+    tag: "v1",
+    digest: `sha256:${HEX}`,
+  });
+});
+
+test("an ID is a digest, with or without its algorithm, and behind the schemes of old runtimes", () => {
+  const digest = { kind: "digest", digest: `sha256:${HEX}` } as const;
+  for (const text of [HEX, `sha256:${HEX}`, `docker://sha256:${HEX}`])
+    expect(parseReference(text)).toEqual(digest);
+  expect(parseReference(`docker-pullable://nginx@sha256:${HEX}`)).toMatchObject({
+    digest: `sha256:${HEX}`,
+  });
+});
+
+test("what is no reference is none", () => {
+  for (const text of [
+    "",
+    "<none>:<none>",
+    "a b",
+    "a//b",
+    "/a",
+    "a/",
+    "app:",
+    "app@sha256:12",
+    "app@",
+    "ä",
+    "a:b:c",
+    "a\u0000",
+  ]) {
+    expect(parseReference(text)).toBeNull();
+  }
+});
+
+test("a repository is normalised once and for all", () => {
+  for (const name of ["nginx", "grafana/loki", "host:5000/a/b", "docker.io/nginx", "localhost/x"]) {
+    const once = normaliseRepository(name);
+    expect(normaliseRepository(once)).toBe(once);
+  }
+});
+
+test("the repository of a tag or digest is known, that of an ID is not", () => {
+  expect(repositoryOf("host:5000/app:v1")).toBe("host:5000/app");
+  expect(repositoryOf(`nginx@sha256:${HEX}`)).toBe("docker.io/library/nginx");
+  expect(repositoryOf(`sha256:${HEX}`)).toBeNull();
+  expect(repositoryOf("<none>:<none>")).toBeNull();
+});
+
+test("only the names that an import makes up count as such", () => {
+  expect(isImportName("docker.io/library/import-2026-01-31")).toBeTrue();
+  expect(isImportName("import-2026-01-31")).toBeTrue();
+  expect(isImportName("docker.io/library/import-2026-1-31")).toBeFalse();
+  expect(isImportName("docker.io/library/reimport-2026-01-31")).toBeFalse();
+  expect(isImportName("docker.io/import-2026-01-31/app")).toBeFalse();
+});

@@ -1,0 +1,61 @@
+import { describe, expect, test } from "bun:test";
+
+import type { ImageRecord } from "../../../src/model/ledger.ts";
+import type { Image } from "../../../src/model/snapshot.ts";
+import { watched } from "../../../src/model/time.ts";
+import { repositoryPlaces } from "../../../src/policy/image/repositories.ts";
+import { anImage, aRecord, idOf, NOW } from "../../support/build/values.ts";
+
+const app = (tag: string, record: Partial<ImageRecord>, change: Partial<Image> = {}) => ({
+  image: anImage(tag, { repoTags: [`registry.example/app:${tag}`], ...change }),
+  record: aRecord(record),
+});
+const used = (at: bigint): Partial<ImageRecord> => ({
+  lastUsedAt: NOW,
+  lastUsedWatched: watched(at),
+});
+const placeOf = (places: ReturnType<typeof repositoryPlaces>, word: string) =>
+  places.get(idOf(word))?.place ?? null;
+
+describe("the place in the repository", () => {
+  test("the most recently used tag is first, and ties share the better place", () => {
+    const places = repositoryPlaces(
+      [
+        app("a", used(1n)),
+        app("b", used(9n)),
+        app("c", used(5n)),
+        app("d", used(5n)),
+        app("e", used(2n)),
+      ],
+      "none",
+    );
+    expect(["b", "c", "d", "e", "a"].map((word) => placeOf(places, word))).toEqual([1, 2, 2, 4, 5]);
+  });
+
+  test("a tag that was just pulled is as recent as its first sight", () => {
+    const places = repositoryPlaces(
+      [app("old", used(5n)), app("new", { firstSeenWatched: watched(7n) })],
+      "none",
+    );
+    expect([placeOf(places, "new"), placeOf(places, "old")]).toEqual([1, 2]);
+  });
+
+  test("an image with several names has its best place", () => {
+    const both = app("both", used(1n), {
+      repoTags: ["registry.example/app:both", "registry.example/solo:1"],
+    });
+    const places = repositoryPlaces([both, app("b", used(9n))], "none");
+    expect(places.get(idOf("both"))).toEqual({ repository: "registry.example/solo", place: 1 });
+  });
+
+  test("an image without a tag has none, and a port is no tag", () => {
+    const bare = app(
+      "bare",
+      {},
+      { repoTags: [], repoDigests: [`registry.example/app@sha256:${"a1".repeat(32)}`] },
+    );
+    const port = app("port", {}, { repoTags: ["host:5000/app"] });
+    const places = repositoryPlaces([bare, port], "none");
+    expect([placeOf(places, "bare"), placeOf(places, "port")]).toEqual([null, null]);
+  });
+});

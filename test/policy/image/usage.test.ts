@@ -1,0 +1,312 @@
+import { describe, expect, test } from "bun:test";
+
+import { containerId, type ImageId, imageId, podUid, sandboxId } from "../../../src/model/ids.ts";
+import type { Container, ImageVolumes, Resolution, Snapshot } from "../../../src/model/snapshot.ts";
+import { instant } from "../../../src/model/time.ts";
+import { referencesToResolve, usageOf } from "../../../src/policy/image/usage.ts";
+import { aContainer, anImage, aSandbox, aSnapshot, idOf } from "../../support/build/values.ts";
+
+const DIGEST = `sha256:${"d1".repeat(32)}`;
+const ELSE = `sha256:${"d2".repeat(32)}`;
+const app = anImage("app", { repoDigests: [`registry.example/app@${DIGEST}`] });
+const other = anImage("other");
+
+function node(container: Partial<Container>, change: Partial<Snapshot> = {}): Snapshot {
+  return aSnapshot({ images: [app, other], containers: [aContainer("c", container)], ...change });
+}
+
+const used = (snapshot: Snapshot): readonly ImageId[] =>
+  [...usageOf(snapshot).users.keys()].toSorted();
+const answers = (entries: Record<string, Resolution>): Pick<Snapshot, "resolutions"> => ({
+  resolutions: new Map(Object.entries(entries)),
+});
+
+describe("every word for an image counts", () => {
+  const rows: readonly [string, Partial<Container>][] = [
+    ["image_id", { imageId: app.id }],
+    [
+      "image_id without its algorithm, as CRI-O spells it",
+      { imageId: app.id.slice("sha256:".length) },
+    ],
+    ["image_ref that is an ID", { imageRef: app.id }],
+    ["image_ref that is a digest", { imageRef: `registry.example/app@${DIGEST}` }],
+    ["image_ref that is a digest of another name", { imageRef: `mirror.example/app@${DIGEST}` }],
+    ["image_ref that is a bare digest", { imageRef: DIGEST }],
+    ["the name it was created from", { imageName: "registry.example/app:v1" }],
+    ["the name with tag and digest", { imageName: `registry.example/app:v0@${DIGEST}` }],
+  ];
+  for (const [what, container] of rows) {
+    test(what, () => {
+      expect(used(node(container))).toEqual([app.id]);
+      expect(usageOf(node(container)).unknown).toEqual([]);
+    });
+  }
+
+  test("a short name means the same as its normal form, and latest where it has no tag", () => {
+    const images = [anImage("n", { repoTags: ["docker.io/library/nginx:latest"] })];
+    expect(used(node({ imageName: "nginx" }, { images }))).toEqual([idOf("n")]);
+  });
+});
+
+test("a tag that moved keeps both: what runs and what the name means now", () => {
+  const moved = anImage("new", { repoTags: ["registry.example/app:v1"] });
+  const images = [anImage("app", { repoTags: [] }), moved];
+  const snapshot = node({ imageId: app.id, imageName: "registry.example/app:v1" }, { images });
+  expect(used(snapshot)).toEqual([app.id, moved.id].toSorted());
+});
+
+test("containers count in every state", () => {
+  for (const state of ["created", "running", "exited", "unknown"] as const) {
+    expect(used(node({ imageId: app.id, state }))).toEqual([app.id]);
+  }
+});
+
+test("a user is named once, however many words it has for the image", () => {
+  const { users } = usageOf(
+    node({ imageId: app.id, imageRef: app.id, imageName: "registry.example/app:v1" }),
+  );
+  expect(users.get(app.id)).toEqual([
+    {
+      kind: "container",
+      id: containerId("container-c"),
+      name: "c",
+      podName: "pod-a",
+      state: "running",
+    },
+  ]);
+});
+
+describe("what no listed image carries is as the runtime resolves it", () => {
+  const name = "registry.example/gone:v1";
+
+  test("an image: it is used", () => {
+    expect(
+      used(node({ imageName: name }, answers({ [name]: { kind: "image", id: other.id } }))),
+    ).toEqual([other.id]);
+  });
+
+  test("absent: nothing is used and nothing unknown", () => {
+    const usage = usageOf(node({ imageName: name }, answers({ [name]: { kind: "absent" } })));
+    expect(usage).toEqual({ users: new Map(), unknown: [] });
+  });
+
+  test("a call that failed leaves use unknown and names the container", () => {
+    const resolutions = answers({ [name]: { kind: "unknown", message: "deadline passed" } });
+    const { unknown, users } = usageOf(node({ imageId: app.id, imageName: name }, resolutions));
+    expect(unknown).toEqual([
+      {
+        subject: "container container-c (c)",
+        message: `"${name}" could not be resolved: deadline passed`,
+      },
+    ]);
+    expect(users.has(app.id)).toBeTrue();
+  });
+
+  test("never asked: unknown", () => {
+    expect(usageOf(node({ imageName: name })).unknown).toHaveLength(1);
+  });
+});
+
+describe("an image that a pod specification names is asked for by its whole name", () => {
+  const pod = (...images: readonly string[]): Partial<Snapshot> => ({
+    images: [app, other],
+    pods: {
+      kind: "ready",
+      source: "kubelet-api",
+      pods: [{ uid: podUid("u"), finished: false, evicted: false, origin: "api", images }],
+    },
+  });
+
+  test.each([
+    ["a", "docker.io/library/a:latest"],
+    ["0", "docker.io/library/0:latest"],
+    ["sha256:0123456789ab", "docker.io/library/sha256:0123456789ab"],
+    ["team/a:v1", "docker.io/team/a:v1"],
+    [`r.example/a:v1@${ELSE}`, `r.example/a@${ELSE}`],
+    [ELSE, ELSE],
+  ])("%s as %s", (image, asked) => {
+    expect(referencesToResolve(aSnapshot(pod(image)))).toEqual([asked]);
+  });
+
+  test("where the runtime has none, a short name uses what a registry to search could make of it, of its tag", () => {
+    const images = [
+      anImage("short", { repoTags: ["quay.io/team/tool:v1"] }),
+      anImage("tag", { repoTags: ["quay.io/team/tool:v2"] }),
+      anImage("longer", { repoTags: ["quay.io/team/my-tool:v1"] }),
+    ];
+    const absent = answers({ "docker.io/library/tool:v1": { kind: "absent" } });
+    expect(used(aSnapshot({ ...pod("tool:v1"), ...absent, images }))).toEqual([idOf("short")]);
+    const whole = answers({ "r.example/tool:v1": { kind: "absent" } });
+    expect(used(aSnapshot({ ...pod("r.example/tool:v1"), ...whole, images }))).toEqual([]);
+  });
+
+  test("where the runtime cannot say, it uses that name in every tag, and nothing is unknown", () => {
+    const images = [
+      anImage("one", { repoTags: ["r.example/tool:v1"] }),
+      anImage("two", { repoTags: [], repoDigests: [`r.example/tool@${DIGEST}`] }),
+      anImage("else", { repoTags: ["s.example/tool:v1"] }),
+    ];
+    const failed = answers({ "r.example/tool:v9": { kind: "unknown", message: "refused" } });
+    const snapshot = aSnapshot({ ...pod("r.example/tool:v9"), ...failed, images });
+    expect(used(snapshot)).toEqual([idOf("one"), idOf("two")].toSorted());
+    expect(usageOf(snapshot).unknown).toEqual([]);
+  });
+});
+
+test("a container whose only word is the beginning of an ID uses every image whose ID begins so", () => {
+  const snapshot = node(
+    { imageName: app.id.slice("sha256:".length, 20) },
+    answers({
+      [`docker.io/library/${app.id.slice("sha256:".length, 20)}:latest`]: { kind: "absent" },
+    }),
+  );
+  expect(used(snapshot)).toEqual([app.id]);
+});
+
+test("only what no listed image carries is asked for, sorted, and no text that is no reference", () => {
+  const snapshot = node(
+    { imageId: app.id, imageRef: "b.example/x:1", imageName: "not a name" },
+    {
+      images: [app],
+      sandboxes: [aSandbox("s")],
+      sandboxImages: new Map([[sandboxId("sandbox-s"), "a.example/pause:3"]]),
+    },
+  );
+  expect(referencesToResolve(snapshot)).toEqual(["a.example/pause:3", "b.example/x:1"]);
+});
+
+test("a container that names no image at all leaves use unknown", () => {
+  expect(usageOf(node({})).unknown).toHaveLength(1);
+  expect(usageOf(node({ imageName: "not a name" })).unknown).toHaveLength(1);
+  expect(usageOf(node({ imageName: "not a name", imageId: app.id })).unknown).toEqual([]);
+});
+
+describe("image volumes", () => {
+  const mounts = (
+    volumes: ImageVolumes | null,
+    runtime: Partial<Snapshot["runtime"]> = {},
+  ): Snapshot =>
+    node(
+      { imageId: app.id },
+      {
+        runtime: { ...aSnapshot().runtime, version: "2.1.0", ...runtime },
+        imageVolumes:
+          volumes === null ? new Map() : new Map([[containerId("container-c"), volumes]]),
+      },
+    );
+
+  test("a mounted image is in use", () => {
+    const snapshot = mounts({ kind: "known", references: ["registry.example/other:v1"] });
+    expect(usageOf(snapshot).users.get(other.id)).toEqual([
+      { kind: "image-volume", id: containerId("container-c"), name: "c", podName: "pod-a" },
+    ]);
+  });
+
+  test("a mount whose image cannot be resolved leaves use unknown", () => {
+    expect(
+      usageOf(mounts({ kind: "known", references: ["registry.example/gone:v1"] })).unknown,
+    ).toHaveLength(1);
+  });
+
+  test("a status that failed, or was not read, leaves use unknown and names the container", () => {
+    for (const volumes of [{ kind: "unknown", message: "internal" } as const, null]) {
+      expect(usageOf(mounts(volumes)).unknown).toEqual([
+        {
+          subject: "container container-c (c)",
+          message: expect.stringContaining("image volumes are unknown"),
+        },
+      ]);
+    }
+  });
+
+  test("a container that went meanwhile leaves nothing unknown", () => {
+    expect(usageOf(mounts({ kind: "gone" })).unknown).toEqual([]);
+  });
+
+  test("a runtime that cannot mount images leaves nothing unknown", () => {
+    expect(
+      usageOf(mounts({ kind: "unknown", message: "internal" }, { version: "1.7.24" })).unknown,
+    ).toEqual([]);
+  });
+});
+
+describe("pods and sandboxes", () => {
+  test("the image that a sandbox's own status names is in use", () => {
+    const snapshot = aSnapshot({
+      images: [other],
+      sandboxes: [aSandbox("s")],
+      sandboxImages: new Map([
+        [sandboxId("sandbox-s"), "registry.example/other:v1"],
+        [sandboxId("x"), app.id],
+      ]),
+    });
+    expect(usageOf(snapshot).users.get(other.id)).toEqual([
+      { kind: "sandbox", id: sandboxId("sandbox-s") },
+    ]);
+  });
+
+  test("an image that a static pod's manifest names is in use, whatever the pod source", () => {
+    const manifest = { path: "/m/etcd.yaml", images: ["registry.example/other:v1"], fault: null };
+    const pods: Snapshot["pods"] = { kind: "none", why: "x", manifests: [manifest] };
+    const snapshot = aSnapshot({ images: [app, other], pods });
+    expect(usageOf(snapshot)).toEqual({
+      users: new Map([[other.id, [{ kind: "static-pod", path: "/m/etcd.yaml", invalid: false }]]]),
+      unknown: [],
+    });
+  });
+
+  test("a manifest that cannot be read leaves use unknown, and one that is not a pod does not", () => {
+    const faulty = (kind: "invalid" | "unreadable") =>
+      usageOf(
+        aSnapshot({
+          images: [app],
+          pods: {
+            kind: "none",
+            why: "x",
+            manifests: [{ path: "/m/a", images: [], fault: { kind, message: "EIO" } }],
+          },
+        }),
+      ).unknown;
+    expect(faulty("unreadable")).toEqual([
+      { subject: "static pod /m/a", message: "cannot read its manifest: EIO" },
+    ]);
+    expect(faulty("invalid")).toEqual([]);
+  });
+
+  const pods = (source: "kubelet-api" | "kubelet-dir"): Snapshot["pods"] => ({
+    kind: "ready",
+    source,
+    pods: [
+      {
+        uid: podUid("u"),
+        origin: "api",
+        finished: false,
+        evicted: false,
+        images: ["registry.example/other:v1"],
+      },
+    ],
+  });
+
+  test("images that pod specifications name are in use where the kubelet's API says so", () => {
+    const usage = usageOf(aSnapshot({ images: [other], pods: pods("kubelet-api") }));
+    expect(usage.users.get(other.id)).toEqual([{ kind: "pod-spec", uid: podUid("u") }]);
+    expect(used(aSnapshot({ images: [other], pods: pods("kubelet-dir") }))).toEqual([]);
+  });
+});
+
+test("containers that go first are left out, with their volumes and with what is unknown of them", () => {
+  const snapshot = node({ imageId: app.id, imageName: "registry.example/gone:v1" });
+  expect(usageOf(snapshot, new Set([containerId("container-c")]))).toEqual({
+    users: new Map(),
+    unknown: [],
+  });
+});
+
+test("an image listed by ID alone is found by it", () => {
+  const bare = anImage("bare", { id: imageId("f".repeat(64)), repoTags: [], repoDigests: [] });
+  const container = aContainer("c", {
+    imageRef: `sha256:${"f".repeat(64)}`,
+    createdAt: instant(0n),
+  });
+  expect(used(aSnapshot({ images: [bare], containers: [container] }))).toEqual([bare.id]);
+});

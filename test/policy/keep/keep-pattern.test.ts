@@ -1,0 +1,140 @@
+import { describe, expect, test } from "bun:test";
+
+import { imageId } from "../../../src/model/ids.ts";
+import type { Image } from "../../../src/model/snapshot.ts";
+import {
+  imageNames,
+  matchPattern,
+  parseKeepPattern,
+} from "../../../src/policy/keep/keep-pattern.ts";
+import { anImage } from "../../support/build/values.ts";
+
+const ID = `sha256:${"0123456789abcdef".repeat(4)}`;
+const DIGEST = `sha256:${"fedcba9876543210".repeat(4)}`;
+
+function matched(pattern: string, image: Partial<Image>): string | null {
+  const parsed = parseKeepPattern(pattern);
+  if (parsed.kind === "invalid") throw new Error(parsed.message);
+  const whole = anImage("x", { id: imageId(ID), repoTags: [], ...image });
+  return matchPattern(parsed.pattern, imageNames(whole));
+}
+
+const tagged = (...repoTags: readonly string[]): Partial<Image> => ({ repoTags });
+
+describe("what a pattern names", () => {
+  const rows: readonly [string, string, boolean][] = [
+    ["nginx", "docker.io/library/nginx:1.27", true],
+    ["nginx:1.27", "docker.io/library/nginx:1.27", true],
+    ["nginx:1.2", "docker.io/library/nginx:1.27", false],
+    ["nginx:1.*", "docker.io/library/nginx:1.27", true],
+    ["nginx", "quay.io/library/nginx:1.27", false],
+    ["docker.io/nginx", "docker.io/library/nginx:1", true],
+    ["docker.io/*", "docker.io/library/nginx:1", true],
+    ["docker.io/*", "docker.io/grafana/loki:1", false],
+    ["docker.io/**", "docker.io/grafana/loki:1", true],
+    ["rancher/*", "docker.io/rancher/k3s:v1", true],
+    ["rancher/*", "docker.io/rancher/mirrored/x:v1", false],
+    ["nginx*", "docker.io/library/nginx:1", false],
+    ["nginx*", "nginx:1", true],
+    ["**/nginx*", "docker.io/library/nginx-unprivileged:1", true],
+    ["*/pause:*", "registry.k8s.io/pause:3.10", true],
+    ["registry.k8s.io/*", "registry.k8s.io/coredns/coredns:v1", false],
+    ["registry.k8s.io/**", "registry.k8s.io/coredns/coredns:v1", true],
+    ["host:5000/app", "host:5000/app:v1", true],
+    ["host:*/app", "host:5000/app:v1", true],
+    ["host:*/app", "host:5000/other:v1", false],
+    ["**:latest", "quay.io/a/b:latest", true],
+    ["**:latest", "quay.io/a/b:v1", false],
+  ];
+  for (const [pattern, name, expected] of rows) {
+    test(`${pattern} ${expected ? "keeps" : "does not keep"} ${name}`, () => {
+      expect(matched(pattern, tagged(name))).toBe(expected ? name : null);
+    });
+  }
+});
+
+test("a tag pattern with a port keeps that repository and nothing else of the registry or the host", () => {
+  expect(matched("host:5000/app:*", tagged("host:5000/app:v1"))).toBe("host:5000/app:v1");
+  for (const other of [
+    "host:5000/other:v1",
+    "host:6000/app:v1",
+    "host/app:v1",
+    "docker.io/library/host:5000",
+    "hostess:1",
+  ]) {
+    expect(matched("host:5000/app:*", tagged(other))).toBeNull();
+  }
+});
+
+test("a name without a tag means every digest too, one with a tag does not", () => {
+  const image = { repoDigests: [`registry.example/app@${DIGEST}`] };
+  expect(matched("registry.example/app", image)).toBe(`registry.example/app@${DIGEST}`);
+  expect(matched("registry.example/app:*", image)).toBeNull();
+});
+
+test("one name that matches keeps the image", () => {
+  expect(matched("b.example/**", tagged("a.example/x:1", "b.example/x:1"))).toBe("b.example/x:1");
+});
+
+test("sha256 matches an ID or a digest by a prefix of 12 hex digits", () => {
+  expect(matched(ID.slice(0, 7 + 12), {})).toBe(ID);
+  expect(matched(ID.slice("sha256:".length), {})).toBe(ID);
+  expect(matched(DIGEST.slice(0, 7 + 12), { repoDigests: [`a/b@${DIGEST}`] })).toBe(
+    `a/b@${DIGEST}`,
+  );
+  expect(matched(DIGEST.slice(0, 7 + 12), {})).toBeNull();
+  const bareId = { id: imageId(ID.slice("sha256:".length)) };
+  expect(matched(ID, bareId)).toBe(bareId.id);
+});
+
+test("a digest behind a name has to be of that name", () => {
+  const image = { repoDigests: [`registry.example/app@${DIGEST}`] };
+  expect(matched(`registry.example/app@${DIGEST}`, image)).not.toBeNull();
+  expect(matched(`registry.example/app@${DIGEST.slice(0, 20)}`, image)).not.toBeNull();
+  expect(matched(`registry.example/app@*`, image)).not.toBeNull();
+  expect(matched(`registry.example/other@${DIGEST}`, image)).toBeNull();
+  expect(matched(`registry.example/app@${ID}`, image)).toBeNull();
+});
+
+test("with a tag and a digest the digest decides, and the tag where an image from an archive has none", () => {
+  const pattern = `registry.example/app:v1@${DIGEST}`;
+  expect(matched(pattern, { repoDigests: [`registry.example/app@${DIGEST}`] })).not.toBeNull();
+  expect(matched(pattern, tagged("registry.example/app:v1"))).toBe("registry.example/app:v1");
+  const moved = {
+    repoTags: ["registry.example/app:v1"],
+    repoDigests: [`registry.example/app@${ID}`],
+  };
+  expect(matched(pattern, moved)).toBeNull();
+});
+
+describe("what is no pattern is refused with what is wrong", () => {
+  const rows: readonly [string, RegExp][] = [
+    ["", /empty/],
+    ["a b", /space/],
+    ["a\tb", /U\+0009/],
+    ["app\u0000\u0000", /U\+0000/],
+    ["app\u001b[31m", /U\+001B/],
+    ["app?", /"\?"/],
+    ["app{a,b}", /"\{"/],
+    ["app\u{FFFD}", /no image name has/],
+    ["app[0-9]", /no image name/],
+    ["sha256:0123456789a", /12 hex digits/],
+    ["sha256:*", /12 hex digits/],
+    ["sha256:", /12 hex digits/],
+    ["app@sha256:0123", /12 hex digits/],
+    ["app@", /12 hex digits/],
+    ["app:", /tag/],
+    ["registry.example/", /no image name/],
+    ["registry.example//app", /no image name/],
+    ["/app", /no image name/],
+    ["a:b:c", /no image name/],
+  ];
+  for (const [text, message] of rows) {
+    test(JSON.stringify(text), () => {
+      expect(parseKeepPattern(text)).toEqual({
+        kind: "invalid",
+        message: expect.stringMatching(message),
+      });
+    });
+  }
+});

@@ -1,0 +1,63 @@
+import { describe, expect, test } from "bun:test";
+
+import {
+  compileKeepRules,
+  keepRuleMatches,
+  matchKeepRules,
+  unmatchedKeepRules,
+} from "../../../src/policy/keep/keep.ts";
+import { anImage } from "../../support/build/values.ts";
+
+const rule = (pattern: string) => ({ pattern, source: "--keep" });
+
+test("the first rule that matches is named with the name that it matched", () => {
+  const compiled = compileKeepRules([
+    rule("redis"),
+    rule("**/app"),
+    rule("registry.example/app"),
+    rule("**"),
+  ]);
+  expect(matchKeepRules(compiled, anImage("app"))).toEqual({
+    rule: rule("**/app"),
+    name: "registry.example/app:v1",
+  });
+  expect(matchKeepRules(compileKeepRules([rule("redis")]), anImage("app"))).toBeNull();
+});
+
+test("no rules keep nothing", () => {
+  expect(matchKeepRules(compileKeepRules([]), anImage("app"))).toBeNull();
+});
+
+test("a rule that is none is a problem and never passed over in silence", () => {
+  const compiled = compileKeepRules([rule("a b"), rule("nginx")]);
+  expect(compiled.problems).toEqual([
+    { source: "--keep", message: expect.stringContaining("space") },
+  ]);
+});
+
+test("rules that match nothing are told from those that do", () => {
+  const rules = [rule("registry.example/app"), rule("registry.example/ap"), rule("**")];
+  const images = [anImage("app"), anImage("web")];
+  const compiled = compileKeepRules(rules);
+  expect([...keepRuleMatches(compiled, images).values()].map((kept) => kept.length)).toEqual([
+    1, 0, 2,
+  ]);
+  expect(unmatchedKeepRules(compiled, images).map(({ pattern }) => pattern)).toEqual([
+    "registry.example/ap",
+  ]);
+});
+
+describe("speed", () => {
+  test("a thousand images are matched against two hundred rules in a moment", () => {
+    const images = Array.from({ length: 1_000 }, (_, at) => anImage(`team-${at % 40}/app-${at}`));
+    const rules = Array.from({ length: 200 }, (_, at) =>
+      rule(at % 2 === 0 ? `**/team-${at}*/**-${at}` : `registry.example/none-${at}`),
+    );
+    const before = performance.now();
+    const compiled = compileKeepRules(rules);
+    expect(images.filter((image) => matchKeepRules(compiled, image) !== null).length).toBeLessThan(
+      1_000,
+    );
+    expect(performance.now() - before).toBeLessThan(2_000);
+  });
+});

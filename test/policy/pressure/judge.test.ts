@@ -1,0 +1,205 @@
+// Disk pressure is judged as the kubelet judges it, and what may be reclaimed follows the topology that is there now.
+import { describe, expect, test } from "bun:test";
+
+import type { Amount, Signal, Threshold } from "../../../src/model/limits.ts";
+import type { Filesystem } from "../../../src/model/snapshot.ts";
+import { duration, minutes, seconds } from "../../../src/model/time.ts";
+import {
+  effectiveThresholds,
+  judgePressure,
+  noPressure,
+  type PressureState,
+  resolveAmount,
+} from "../../../src/policy/pressure/judge.ts";
+import { reclaimFor, topologyOf } from "../../../src/policy/pressure/topology.ts";
+import { aFilesystem, GIB, MIB } from "../../support/build/values.ts";
+
+const quantity = (value: bigint): Amount => ({ kind: "quantity", value });
+const fraction = (value: number): Amount => ({ kind: "fraction", value });
+
+const aThreshold = (
+  signal: Signal,
+  amount: Amount,
+  change: Partial<Threshold> = {},
+): Threshold => ({
+  signal,
+  amount,
+  grace: duration(0n),
+  minimumReclaim: null,
+  ...change,
+});
+
+const judge = (
+  thresholds: readonly Threshold[],
+  filesystem: Partial<Filesystem>,
+  change: { state?: PressureState; uptime?: bigint; compat?: "none" | "kubelet" } = {},
+) =>
+  judgePressure({
+    limits: { thresholds, transitionPeriod: minutes(5) },
+    compat: change.compat ?? "none",
+    filesystems: [aFilesystem({ capacityBytes: 16n * GIB, ...filesystem })],
+    state: change.state ?? noPressure,
+    uptime: duration(change.uptime ?? 0n),
+  });
+
+describe("vector 53: when a threshold is met", () => {
+  const oneGib = [
+    aThreshold("imagefs.available", quantity(GIB), { minimumReclaim: quantity(500n * MIB) }),
+  ];
+  const due = judge(oneGib, { availableBytes: 500n * MIB }).state;
+
+  test.each([
+    [500n * MIB, noPressure, true],
+    [2n * GIB, noPressure, false],
+    [(GIB * 105n) / 100n, noPressure, false],
+    [(GIB * 105n) / 100n, due, true],
+    [2n * GIB, due, false],
+    [GIB, noPressure, false],
+  ])("available %p after %p", (availableBytes, state, met) => {
+    expect(judge(oneGib, { availableBytes }, { state }).due.length > 0).toBe(met);
+  });
+
+  test("a percentage of the capacity, and a minimum reclaim that is one too", () => {
+    const thresholds = [
+      aThreshold("nodefs.available", fraction(0.2), { minimumReclaim: fraction(0.05) }),
+    ];
+    const capacityBytes = 1000n * MIB;
+    const { state } = judge(thresholds, { capacityBytes, availableBytes: 100n * MIB });
+    expect(
+      judge(thresholds, { capacityBytes, availableBytes: 225n * MIB }, { state }).due,
+    ).not.toEqual([]);
+    expect(judge(thresholds, { capacityBytes, availableBytes: 300n * MIB }, { state }).due).toEqual(
+      [],
+    );
+    expect(judge(thresholds, { capacityBytes, availableBytes: 225n * MIB }).due).toEqual([]);
+  });
+});
+
+test("a fraction is the kubelet's float32, widened, and the product is truncated", () => {
+  expect(resolveAmount(fraction(0.1), 1_000_000_000_000n)).toBe(100_000_001_490n);
+  expect(resolveAmount(fraction(0.15), 100n)).toBe(15n);
+});
+
+describe("a soft threshold", () => {
+  const soft = [aThreshold("imagefs.available", quantity(GIB), { grace: seconds(90) })];
+
+  test("is due once it has been met for its grace period", () => {
+    const first = judge(soft, { availableBytes: 0n }, { uptime: seconds(10) });
+    expect(first).toMatchObject({ due: [], condition: true, targets: [] });
+    const early = judge(soft, { availableBytes: 0n }, { state: first.state, uptime: seconds(99) });
+    expect(early.due).toEqual([]);
+    const late = judge(soft, { availableBytes: 0n }, { state: early.state, uptime: seconds(100) });
+    expect(late.due).toHaveLength(1);
+    expect(late.targets).toMatchObject([{ kind: "available-bytes", wantedBytes: GIB }]);
+  });
+
+  test("loses its time when it is not met in between", () => {
+    const first = judge(soft, { availableBytes: 0n }, { uptime: seconds(10) });
+    const relief = judge(
+      soft,
+      { availableBytes: 2n * GIB },
+      { state: first.state, uptime: seconds(20) },
+    );
+    const again = judge(
+      soft,
+      { availableBytes: 0n },
+      { state: relief.state, uptime: seconds(200) },
+    );
+    expect(again.due).toEqual([]);
+  });
+});
+
+test("vector 55: the condition is held for the transition period after the pressure is gone", () => {
+  const hard = [aThreshold("imagefs.available", quantity(GIB))];
+  const met = judge(hard, { availableBytes: 0n }, { uptime: minutes(1) });
+  const soon = judge(hard, { availableBytes: 2n * GIB }, { state: met.state, uptime: minutes(2) });
+  expect(soon).toMatchObject({ met: [], due: [], condition: true });
+  const later = judge(
+    hard,
+    { availableBytes: 2n * GIB },
+    { state: soon.state, uptime: minutes(6) },
+  );
+  expect(later.condition).toBe(false);
+});
+
+test("a filesystem without an inode limit has no inode pressure", () => {
+  const thresholds = [aThreshold("imagefs.inodesFree", fraction(0.05))];
+  expect(judge(thresholds, { inodes: 0n, inodesFree: 0n }).met).toEqual([]);
+  expect(judge(thresholds, { inodes: 1000n, inodesFree: 10n }).targets).toMatchObject([
+    { kind: "free-inodes", wantedInodes: 40n },
+  ]);
+});
+
+const image = aFilesystem({ roles: ["imagefs", "containerfs"], device: "8:2", path: "/images" });
+const node = aFilesystem({ roles: ["nodefs"], device: "8:1", path: "/node" });
+
+describe("the table of reclaim", () => {
+  test("the topology is told from devices alone", () => {
+    expect(topologyOf([aFilesystem()])).toBe("single");
+    expect(topologyOf([image, node])).toBe("dedicated");
+    expect(
+      topologyOf([
+        { ...image, roles: ["imagefs"] },
+        { ...node, roles: ["nodefs", "containerfs"] },
+      ]),
+    ).toBe("split");
+  });
+
+  test.each([
+    ["single", "nodefs.available", { containers: true, images: true, logs: false }],
+    ["single", "imagefs.inodesFree", { containers: true, images: true, logs: false }],
+    ["dedicated", "nodefs.available", { containers: false, images: false, logs: false }],
+    ["dedicated", "imagefs.available", { containers: true, images: true, logs: false }],
+    ["dedicated", "containerfs.available", { containers: true, images: true, logs: false }],
+    ["split", "nodefs.available", { containers: true, images: false, logs: false }],
+    ["split", "imagefs.available", { containers: false, images: true, logs: false }],
+    ["split", "containerfs.available", { containers: true, images: false, logs: false }],
+  ] as const)("%s, %s as the kubelet has it", (topology, signal, expected) => {
+    expect(reclaimFor(signal, topology, "kubelet")).toEqual(expected);
+  });
+
+  test("with images on their own disk, pressure on the node's takes orphaned logs and nothing else", () => {
+    expect(reclaimFor("nodefs.available", "dedicated", "none")).toEqual({
+      containers: false,
+      images: false,
+      logs: true,
+    });
+  });
+});
+
+describe("vector 56: thresholds of containerfs are never the user's own", () => {
+  const own = [
+    aThreshold("nodefs.available", quantity(1n)),
+    aThreshold("imagefs.available", quantity(2n)),
+    aThreshold("containerfs.available", quantity(3n)),
+  ];
+  test.each([
+    ["single", 1n],
+    ["dedicated", 2n],
+    ["split", 1n],
+  ] as const)("%s copies those of the filesystem that the layers lie on", (topology, value) => {
+    const derived = effectiveThresholds(own, topology).filter((one) =>
+      one.signal.startsWith("containerfs"),
+    );
+    expect(derived).toMatchObject([{ amount: { value } }]);
+  });
+});
+
+test("each device with the role is watched: pressure on the second image filesystem is seen", () => {
+  const second = { ...image, device: "8:3", path: "/more", availableBytes: 0n };
+  const verdict = judgePressure({
+    limits: {
+      thresholds: [aThreshold("imagefs.available", quantity(GIB))],
+      transitionPeriod: minutes(5),
+    },
+    compat: "none",
+    filesystems: [image, second, node],
+    state: noPressure,
+    uptime: duration(0n),
+  });
+  expect(verdict.targets[0]).toMatchObject({
+    path: "/more",
+    trigger: { signal: "imagefs.available" },
+  });
+  expect(verdict.due.every((one) => one.filesystem.path === "/more")).toBe(true);
+});

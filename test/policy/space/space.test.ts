@@ -1,0 +1,97 @@
+import { describe, expect, test } from "bun:test";
+
+import fc from "fast-check";
+
+import {
+  checkedInodes,
+  checkedSpace,
+  shortageOf,
+  usedPercent,
+} from "../../../src/policy/space/space.ts";
+import { aFilesystem, GIB } from "../../support/build/values.ts";
+
+describe("the kubelet's arithmetic", () => {
+  const rows: readonly [bigint, bigint, number, number, number, boolean, bigint][] = [
+    [1000n, 600n, 90, 80, 40, false, -400n],
+    [1000n, 50n, 90, 80, 95, true, 150n],
+    [10n * GIB, (10n * GIB) / 20n, 90, 80, 95, true, 1_610_612_736n],
+    [1000n, 159n, 85, 80, 85, true, 41n],
+    [1000n, 160n, 85, 80, 84, false, 40n],
+    [1001n, 160n, 85, 84, 85, true, 0n],
+    [1000n, 0n, 100, 80, 100, true, 200n],
+    [1000n, 10n, 100, 80, 99, false, 190n],
+    [90_071_992_547_409_931n, 9_007_199_254_740_993n, 90, 80, 91, true, 9_007_199_254_740_993n],
+  ];
+  for (const [capacity, available, high, low, used, triggered, wanted] of rows) {
+    test(`${available} of ${capacity} available at ${high}/${low}`, () => {
+      const shortage = shortageOf({ capacity, available }, { high, low });
+      expect(shortage).toMatchObject({
+        usedPercent: used,
+        triggered,
+        wanted,
+        target: available + wanted,
+      });
+    });
+  }
+});
+
+test("the relieved amount is the smallest that does not trigger", () => {
+  const capacity = fc.bigInt({ min: 1n, max: 10n ** 18n });
+  fc.assert(
+    fc.property(capacity, fc.integer({ min: 1, max: 100 }), (size, high) => {
+      const { relieved } = shortageOf({ capacity: size, available: 0n }, { high, low: 0 });
+      expect(usedPercent({ capacity: size, available: relieved })).toBeLessThan(high);
+      expect(usedPercent({ capacity: size, available: relieved - 1n })).toBeGreaterThanOrEqual(
+        high,
+      );
+    }),
+  );
+});
+
+test("at a high threshold of 0 no amount relieves", () => {
+  expect(shortageOf({ capacity: 1000n, available: 1000n }, { high: 0, low: 0 })).toMatchObject({
+    triggered: true,
+    relieved: 1010n,
+  });
+});
+
+describe("figures that contradict each other", () => {
+  const figures = (capacityBytes: bigint, availableBytes: bigint) =>
+    aFilesystem({ capacityBytes, availableBytes });
+
+  test("a capacity of 0 is invalid in every mode and names the path", () => {
+    for (const compat of ["none", "kubelet"] as const) {
+      expect(checkedSpace(figures(0n, 5n), compat)).toEqual({
+        kind: "invalid",
+        message: expect.stringContaining("/var/lib/containerd"),
+      });
+    }
+  });
+
+  test("less than nothing available is invalid in every mode", () => {
+    for (const compat of ["none", "kubelet"] as const)
+      expect(checkedSpace(figures(1000n, -1n), compat).kind).toBe("invalid");
+  });
+
+  test("more available than there is: a rounding passes, anything else only where the kubelet is imitated", () => {
+    const clamped = {
+      kind: "valid",
+      amounts: { capacity: 1_000_000n, available: 1_000_000n },
+      clamped: true,
+    } as const;
+    expect(checkedSpace(figures(1_000_000n, 1_004_096n), "none")).toEqual(clamped);
+    expect(checkedSpace(figures(1_000_000n, 1_004_097n), "none").kind).toBe("invalid");
+    expect(checkedSpace(figures(1_000_000n, 9_000_000n), "kubelet")).toEqual(clamped);
+    expect(checkedSpace(figures(1000n * GIB, 1001n * GIB), "none").kind).toBe("valid");
+    expect(checkedSpace(figures(1000n * GIB, 1002n * GIB), "none").kind).toBe("invalid");
+  });
+
+  test("a filesystem without inodes, or with impossible ones, has none to judge", () => {
+    expect(checkedInodes(aFilesystem({ inodes: 0n, inodesFree: 0n }))).toBeNull();
+    expect(checkedInodes(aFilesystem({ inodes: 5n, inodesFree: 6n }))).toBeNull();
+    expect(checkedInodes(aFilesystem({ inodes: 5n, inodesFree: 5n }))).toEqual({
+      capacity: 5n,
+      available: 5n,
+    });
+  });
+});
