@@ -77,7 +77,7 @@ const container = (options: DaemonSetOptions, access: KubeletAccess): string => 
   const { flags, variables } = placedSettings(options.settings);
   return `          command: [crigc]
           args: ${JSON.stringify(["run", ...flags])}
-          # In the environment, so that "kubectl exec POD -- crigc doctor" is told the same as the agent.
+          # In the environment, so that "kubectl exec POD -- crigc doctor" uses the same settings.
           env:
 ${[["CRIGC_CONTAINER_RUNTIME_ENDPOINT", `unix://${options.socket}`], ...variables]
   .map(([name, text]) => `            - {name: ${name}, value: ${JSON.stringify(text)}}\n`)

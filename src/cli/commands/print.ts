@@ -144,7 +144,7 @@ function mirrorOf(url: string, sha256: string): BinarySource {
 const cluster = printing({
   name: "print daemonset",
   summary: "print a DaemonSet that runs the agent on every node of a cluster",
-  doc: "Flags beside it, and what the files hold that --config and --config-dir name, become environment variables of the agent, so that a command in its pod is told the same. The socket is that of --container-runtime-endpoint (default containerd's), and from it follows which directories of the node are shown to it.",
+  doc: "Flags beside it, and what the files hold that --config and --config-dir name, become environment variables of the agent, so that a command in its pod uses the same settings. The socket is that of --container-runtime-endpoint (default containerd's), and from it follows which directories of the node are shown to it.",
   options: [
     {
       name: "image",
