@@ -9,8 +9,8 @@ import { exitTable } from "../src/cli/exit.ts";
 import { flagUsage, optionUsage, usageOf } from "../src/cli/help/help.ts";
 import { dashed, defaultWords, type Field, GROUPS, variablesOf } from "../src/config/field.ts";
 import { type FieldName, fieldNames, fieldOf } from "../src/config/fields.ts";
-import { expectedInFile } from "../src/config/schema.ts";
-import { expected } from "../src/config/value.ts";
+import { expectedInFile } from "../src/config/source/schema.ts";
+import { expected } from "../src/config/value/value.ts";
 
 const top = join(import.meta.dir, "..");
 

@@ -7,9 +7,9 @@ import { join } from "node:path";
 
 import { probeEndpoint } from "../src/cri/discover.ts";
 import { acquireLock } from "../src/host/state/lock.ts";
-import { Announcer } from "../src/loop/announcer.ts";
-import { failureOf } from "../src/loop/pass-failure.ts";
-import { runPass } from "../src/loop/pass.ts";
+import { Announcer } from "../src/loop/agent/announcer.ts";
+import { failureOf } from "../src/loop/pass/pass-failure.ts";
+import { runPass } from "../src/loop/pass/pass.ts";
 import { RuntimeError } from "../src/model/errors.ts";
 import type { Limits } from "../src/model/limits.ts";
 import type { Pass } from "../src/model/pass.ts";

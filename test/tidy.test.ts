@@ -70,9 +70,9 @@ describe("imports", () => {
     const text = 'import { readFileSync } from "node:fs";';
     expect(forbiddenImports(files({ "src/config/load.ts": text }))).toEqual([]);
     expect(
-      forbiddenImports(files({ "src/config/load.ts": text, "src/config/merge.ts": text })),
+      forbiddenImports(files({ "src/config/load.ts": text, "src/config/source/merge.ts": text })),
     ).toEqual([
-      'src/config/merge.ts:1 imports "node:fs": only one file of config may, and that is src/config/load.ts',
+      'src/config/source/merge.ts:1 imports "node:fs": only one file of config may, and that is src/config/load.ts',
     ]);
   });
 
@@ -170,8 +170,8 @@ describe("style", () => {
     ["src/cli/gc.ts", "process.exit(1);"],
     ["src/cli/gc.ts", 'const x = process["env"];'],
     ["src/host/process/hook.ts", "Bun.env;"],
-    ["src/config/merge.ts", "import.meta.env;"],
-    ["src/loop/agent.ts", 'console.log("x");'],
+    ["src/config/source/merge.ts", "import.meta.env;"],
+    ["src/loop/agent/agent.ts", 'console.log("x");'],
     ["src/policy/rank.ts", "Date.now();"],
     ["src/policy/rank.ts", "new Date();"],
     ["src/policy/rank.ts", "Math.random();"],

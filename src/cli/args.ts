@@ -1,8 +1,9 @@
 /** Reads a command line against the tables: which command, with what, and with which flags. */
-import type { FlagText } from "../config/arguments.ts";
+
 import { fieldByFlag, fieldOf } from "../config/fields.ts";
-import { nearest, suggestion } from "../config/nearest.ts";
-import { quoted } from "../config/value.ts";
+import type { FlagText } from "../config/source/arguments.ts";
+import { nearest, suggestion } from "../config/source/nearest.ts";
+import { quoted } from "../config/value/value.ts";
 import { ConfigError, type ConfigIssue } from "../model/errors.ts";
 import {
   type Command,

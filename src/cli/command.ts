@@ -1,9 +1,9 @@
 /** What a command is: its words, which parsing, help and completion read, and what it is given to run with. */
 
-import type { Environment } from "../config/arguments.ts";
 import type { Config } from "../config/config.ts";
 import type { ConfigReader } from "../config/load.ts";
-import type { Look } from "../config/look.ts";
+import type { Environment } from "../config/source/arguments.ts";
+import type { Look } from "../config/source/look.ts";
 import type { Screen } from "../report/terminal.ts";
 import type { Openers } from "./openers.ts";
 

@@ -1,11 +1,12 @@
 /** From the command line to the exit code: everything of `main` that needs no process. */
-import type { AgentValues } from "../config/agent-layer.ts";
-import { type Environment, type FlagText } from "../config/arguments.ts";
+
 import type { Config } from "../config/config.ts";
 import { variablesOf } from "../config/field.ts";
 import { fieldOf } from "../config/fields.ts";
 import { type ConfigReader, loadConfig } from "../config/load.ts";
-import { type Look, lookAt } from "../config/look.ts";
+import type { AgentValues } from "../config/source/agent-layer.ts";
+import { type Environment, type FlagText } from "../config/source/arguments.ts";
+import { type Look, lookAt } from "../config/source/look.ts";
 import { ConfigError, messageOf } from "../model/errors.ts";
 import { clean } from "../report/terminal.ts";
 import { parseCommandLine } from "./args.ts";

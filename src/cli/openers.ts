@@ -1,8 +1,9 @@
 /** What commands open: the node to read, the node to collect on, the state directory, and the machine around them. Main fills it. */
 
 import type { Config } from "../config/config.ts";
-import type { Look } from "../config/look.ts";
-import type { Meter } from "../execute/meter.ts";
+import type { Look } from "../config/source/look.ts";
+import type { Meter } from "../execute/image/meter.ts";
+import type { DirectoryFact } from "../host/disk/directory-fact.ts";
 import type { Engine, ReadEngine } from "../loop/ports.ts";
 import type { DirectoryWalk } from "../model/disk-usage.ts";
 import type { RuntimeErrorKind } from "../model/errors.ts";
@@ -157,16 +158,3 @@ export interface SocketFact {
     | { readonly kind: "runtime"; readonly name: string; readonly version: string }
     | { readonly kind: "error"; readonly error: RuntimeErrorKind; readonly message: string };
 }
-
-export type DirectoryFact =
-  | {
-      readonly kind: "present";
-      readonly writable: boolean;
-      readonly availableBytes: bigint;
-      /** 0 where the filesystem has no limit of inodes. */
-      readonly inodes: bigint;
-      readonly inodesFree: bigint;
-    }
-  /** `creatable`: the nearest directory above it can be written. */
-  | { readonly kind: "absent"; readonly creatable: boolean }
-  | { readonly kind: "failed"; readonly message: string };

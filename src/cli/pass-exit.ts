@@ -1,6 +1,6 @@
 /** The exit code that a plan or a finished pass comes to. */
 
-import { blocksOf } from "../loop/pass-failure.ts";
+import { blocksOf } from "../loop/pass/pass-failure.ts";
 import { assertNever } from "../model/assert.ts";
 import type { Pass } from "../model/pass.ts";
 import type { Plan } from "../model/plan.ts";

@@ -5,7 +5,7 @@ import type { AgentRun } from "../cli/openers.ts";
 import type { Config } from "../config/config.ts";
 import { acquireLock, type Lock } from "../host/state/lock.ts";
 import { timer } from "../host/time/timer.ts";
-import { Agent } from "../loop/agent.ts";
+import { Agent } from "../loop/agent/agent.ts";
 import { ConfigError, messageOf, RuntimeError } from "../model/errors.ts";
 import { instantFromMs, toMs } from "../model/time.ts";
 import type { Log } from "../report/log/log.ts";

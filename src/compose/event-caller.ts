@@ -1,7 +1,7 @@
 /** Gives each event to the operator's executable, where one is configured. */
 
 import { EventHook } from "../host/process/hook.ts";
-import type { Event } from "../model/event.ts";
+import type { Event } from "../model/pass.ts";
 import { document, toJson } from "../report/document/json.ts";
 import { eventJson } from "../report/document/snapshot.ts";
 

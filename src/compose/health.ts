@@ -1,6 +1,6 @@
 /** Health and readiness of the agent, each as a list of named checks. */
 
-import type { AgentState } from "../loop/agent-state.ts";
+import type { AgentState } from "../loop/agent/agent-state.ts";
 import type { HealthCheck } from "../report/http/routes.ts";
 
 /** A loop is alive while it pauses on time, or makes progress of its own while it works. */

@@ -1,13 +1,12 @@
 /** The record of passes, spread to everyone who keeps it: the log, the history, the metrics and the event hook. */
 
 import type { Journal, Seen } from "../loop/ports.ts";
-import type { Event } from "../model/event.ts";
-import type { Pass } from "../model/pass.ts";
+import type { Event, Pass } from "../model/pass.ts";
 import type { Instant } from "../model/time.ts";
 import { logEvent, logImage, logThing } from "../report/log/items.ts";
 import type { Log } from "../report/log/log.ts";
 import { logPassEnd } from "../report/log/pass.ts";
-import type { Recorder } from "../store/recorder.ts";
+import type { Recorder } from "../store/history/recorder.ts";
 
 export interface JournalOptions {
   readonly log: () => Log;

@@ -1,8 +1,8 @@
 /** The configuration in force: read again on SIGHUP, and when what is written has changed, has come to rest, and keeps no less. */
 
 import type { Config } from "../config/config.ts";
-import type { Look } from "../config/look.ts";
 import { loosenings } from "../config/loosening.ts";
+import type { Look } from "../config/source/look.ts";
 import { messageOf } from "../model/errors.ts";
 
 /** How often the files are read: a page or two each time. */

@@ -6,9 +6,9 @@
 import { stateFiles } from "../host/state/state-files.ts";
 import { readClocks } from "../host/time/clock.ts";
 import { HostError } from "../model/errors.ts";
-import type { LedgerRow } from "../store/ledger.ts";
-import { StateFile } from "../store/state-file.ts";
-import type { StateChannel, StateReply, StateRequest } from "../store/state-request.ts";
+import { StateFile } from "../store/file/state-file.ts";
+import type { StateChannel, StateReply, StateRequest } from "../store/file/state-request.ts";
+import type { LedgerRow } from "../store/ledger/ledger.ts";
 
 /** The word by which the executable is started as that process; not for people. */
 export const STATE_PROCESS = "__state";

@@ -24,8 +24,8 @@ import { stateFiles } from "../host/state/state-files.ts";
 import { readClocks } from "../host/time/clock.ts";
 import { HostError, RuntimeError, StoreError } from "../model/errors.ts";
 import { askAgent } from "../report/http/client.ts";
+import { StateFile } from "../store/file/state-file.ts";
 import { openStoreReader, type StoreReader } from "../store/open.ts";
-import { StateFile } from "../store/state-file.ts";
 import { keepRulesOf } from "./host.ts";
 import { CONTROL_SOCKET } from "./status-server.ts";
 

@@ -2,7 +2,7 @@
 import type { Compat, Limits } from "../model/limits.ts";
 import { type Duration, duration, hours } from "../model/time.ts";
 import type { FieldName, Values } from "./fields.ts";
-import type { Merged, Sourced } from "./merge.ts";
+import type { Merged, Sourced } from "./source/merge.ts";
 import type { Validated } from "./validate.ts";
 
 export interface Periods {

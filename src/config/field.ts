@@ -1,6 +1,6 @@
 /** What one entry of the flag table is: names, type, default, and the words of help and documentation. */
 import type { Duration } from "../model/time.ts";
-import type { StatementKind, Statements } from "./eviction.ts";
+import type { StatementKind, Statements } from "./value/eviction.ts";
 
 /** How a value is written and what it may be. `optional`: `off` and an empty text mean that there is none. */
 export type FieldType =

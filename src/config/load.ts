@@ -2,16 +2,21 @@
 import { closeSync, openSync, readdirSync, readSync, statSync } from "node:fs";
 
 import { ConfigError, type ConfigIssue, messageOf } from "../model/errors.ts";
-import { agentNotes, type AgentValues, withAgent } from "./agent-layer.ts";
-import { type Environment, environmentLayer, flagLayer, type FlagText } from "./arguments.ts";
-import { besideKubelet, type KubeletOnNode } from "./beside-kubelet.ts";
-import { boundToProcess, type Running } from "./bound.ts";
 import { type Config, configOf } from "./config.ts";
-import { parseDocument } from "./document.ts";
-import { fileLayer } from "./file-layer.ts";
-import { fromKubelet } from "./kubelet.ts";
-import { bareValues, merged, type Sourced } from "./merge.ts";
-import { emptyLayer, joined, type Layer } from "./setting.ts";
+import { besideKubelet, type KubeletOnNode } from "./kubelet/beside-kubelet.ts";
+import { fromKubelet } from "./kubelet/kubelet.ts";
+import { agentNotes, type AgentValues, withAgent } from "./source/agent-layer.ts";
+import {
+  type Environment,
+  environmentLayer,
+  flagLayer,
+  type FlagText,
+} from "./source/arguments.ts";
+import { boundToProcess, type Running } from "./source/bound.ts";
+import { parseDocument } from "./source/document.ts";
+import { fileLayer } from "./source/file-layer.ts";
+import { bareValues, merged, type Sourced } from "./source/merge.ts";
+import { emptyLayer, joined, type Layer } from "./source/setting.ts";
 import { validated } from "./validate.ts";
 
 export interface ConfigReader {

@@ -1,9 +1,9 @@
 /** Rules between values: each names the field that has to change, the other one, and both places. */
 import type { ConfigIssue } from "../model/errors.ts";
-import { thresholdsOf, type ThresholdsRead } from "./eviction.ts";
 import { type FieldName, fieldOf, namedInFull, type Values } from "./fields.ts";
-import { bareValues, type Merged } from "./merge.ts";
-import { printedText } from "./value.ts";
+import { bareValues, type Merged } from "./source/merge.ts";
+import { thresholdsOf, type ThresholdsRead } from "./value/eviction.ts";
+import { printedText } from "./value/value.ts";
 
 export interface Validated {
   readonly values: Values;

@@ -1,8 +1,8 @@
 /** The commented default configuration, written from the flag table: every setting with its meaning and its default. */
 import { dashed, type Field, type FieldValue, GROUPS } from "../config/field.ts";
 import { type FieldName, fieldNames, fieldOf } from "../config/fields.ts";
-import { expectedInFile } from "../config/schema.ts";
-import { parseText, type Printed, printed } from "../config/value.ts";
+import { expectedInFile } from "../config/source/schema.ts";
+import { parseText, type Printed, printed } from "../config/value/value.ts";
 import { assert } from "../model/assert.ts";
 
 /** Nothing in it is in force: each setting is a comment, so that a later default is not frozen by an old file. */

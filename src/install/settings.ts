@@ -1,8 +1,8 @@
 /** The settings that stood behind `crigc print …`, as a configuration document and as flags, so that what is printed holds them. */
 import { dashed, variablesOf } from "../config/field.ts";
 import { fieldNames, fieldOf } from "../config/fields.ts";
-import type { Merged } from "../config/merge.ts";
-import { type Printed, printed, printedText } from "../config/value.ts";
+import type { Merged } from "../config/source/merge.ts";
+import { type Printed, printed, printedText } from "../config/value/value.ts";
 
 export interface GivenSetting {
   /** `imageGCHighThresholdPercent`. */

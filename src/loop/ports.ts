@@ -1,14 +1,13 @@
 /** What passes and loops need beside observation and execution: memory, record, lock, hold. Narrow, and given by the composition root. */
 
 import type { Backoff } from "../execute/backoff.ts";
-import type { LogUsers } from "../execute/log-users.ts";
-import type { Event } from "../model/event.ts";
+import type { LogUsers } from "../execute/container/log-users.ts";
 import type { HoldState } from "../model/hold.ts";
 import type { PassId } from "../model/ids.ts";
 import type { Ledger } from "../model/ledger.ts";
 import type { Limits } from "../model/limits.ts";
 import type { ContainerItem, ImageItem, LogItem, SandboxItem } from "../model/outcome.ts";
-import type { Pass } from "../model/pass.ts";
+import type { Event, Pass } from "../model/pass.ts";
 import type { HookCaller, LedgerMemory, LogRemover, RuntimeWriter, Timer } from "../model/ports.ts";
 import type { Container, Filesystem, RuntimeInfo } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";

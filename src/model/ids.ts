@@ -1,6 +1,9 @@
 /** Identifiers as the runtime spells them; the only place where a plain string becomes one. */
 
-import type { Brand } from "./brand.ts";
+declare const brand: unique symbol;
+
+/** `T`, told apart from every other use of the same primitive by `Name`. Costs nothing at run time. */
+export type Brand<T, Name extends string> = T & { readonly [brand]: Name };
 
 /** `Image.id` of the runtime, whole (usually `sha256:` and 64 hex digits; never shortened, never parsed). */
 export type ImageId = Brand<string, "ImageId">;

@@ -1,10 +1,27 @@
 /** One pass of the collector: who asked, what was planned, what came of it, and how long each step took. */
 
-import type { Event } from "./event.ts";
 import type { PassId } from "./ids.ts";
 import type { ContainerOutcome, ImageOutcome } from "./outcome.ts";
 import type { Plan, Purpose } from "./plan.ts";
 import type { Duration, Instant } from "./time.ts";
+
+export type EventReason =
+  | "ImageGCFailed"
+  | "ContainerGCFailed"
+  | "FreeDiskSpaceFailed"
+  | "InvalidDiskCapacity"
+  | "EvictionThresholdMet"
+  | "ImageGCFutile"
+  | "KeepRulesInvalid"
+  | "GhostImage";
+
+/** A warning: what an operator should hear of even if nobody reads the log. */
+export interface Event {
+  readonly reason: EventReason;
+  readonly message: string;
+  readonly at: Instant;
+  readonly passId: PassId | null;
+}
 
 export type PassKind = "image-gc" | "container-gc" | "pressure" | "gc";
 

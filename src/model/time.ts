@@ -1,6 +1,6 @@
 /** Instants and durations in exact nanoseconds, because CRI timestamps exceed what a number holds. */
 
-import type { Brand } from "./brand.ts";
+import type { Brand } from "./ids.ts";
 
 /** Nanoseconds since 1970-01-01T00:00:00Z by the wall clock, which can jump in both directions. */
 export type Instant = Brand<bigint, "Instant">;

@@ -1,9 +1,8 @@
 /** Words for passes: purposes, targets, results, ends and events. */
 
 import { assertNever } from "../model/assert.ts";
-import type { EventReason } from "../model/event.ts";
 import type { ContainerOutcome, ImageEnd, ImageResult, RemovalResult } from "../model/outcome.ts";
-import type { Pass, PassKind } from "../model/pass.ts";
+import type { EventReason, Pass, PassKind } from "../model/pass.ts";
 import type { DiskBreakdown, ImagePlan, ImageTarget, Purpose } from "../model/plan.ts";
 import { duration } from "../model/time.ts";
 import { counted, humanBytes, humanDuration, usedPercent } from "./bytes.ts";

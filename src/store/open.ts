@@ -3,12 +3,13 @@
 import type { Database } from "bun:sqlite";
 
 import type { StoreErrorKind } from "../model/errors.ts";
-import type { Event } from "../model/event.ts";
 import { emptyLedger, type Ledger } from "../model/ledger.ts";
+import type { Event } from "../model/pass.ts";
 import type { Regret } from "../model/regret.ts";
-import { openForReading, openInMemory, type StatePaths, statePaths } from "./connection.ts";
 import { storeError } from "./errors.ts";
-import type { DiskSample, PassRow, Removal } from "./history-records.ts";
+import { openForReading, openInMemory, type StatePaths, statePaths } from "./file/connection.ts";
+import { readLedgerRows, readSetting } from "./file/state-rows.ts";
+import type { DiskSample, PassRow, Removal } from "./history/history-records.ts";
 import {
   type HistoryQuery,
   queryEvents,
@@ -17,13 +18,12 @@ import {
   queryRemovals,
   querySamples,
   type RemovalQuery,
-} from "./history.ts";
-import { ledgerOf } from "./ledger.ts";
+} from "./history/history.ts";
+import { Recorder } from "./history/recorder.ts";
+import { Regrets } from "./history/regrets.ts";
+import { ledgerOf } from "./ledger/ledger.ts";
 import type { StoreNotice } from "./notice.ts";
 import type { StateFiles } from "./ports.ts";
-import { Recorder } from "./recorder.ts";
-import { Regrets } from "./regrets.ts";
-import { readLedgerRows, readSetting } from "./state-rows.ts";
 import { Store, type StoreOptions } from "./store.ts";
 
 /** Never rejects: where the disk cannot be had, the store is memory alone, and says so. */

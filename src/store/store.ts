@@ -3,14 +3,14 @@
 import type { StoreErrorKind } from "../model/errors.ts";
 import { emptyLedger, type Ledger } from "../model/ledger.ts";
 import { storeError } from "./errors.ts";
-import type { HistoryRecord } from "./history-records.ts";
-import type { RemovedImages } from "./history.ts";
-import { ledgerChanges, LedgerReading } from "./ledger.ts";
-import { mergeLedgers } from "./merge.ts";
+import type { StateChannel, StateReply, StateRequest } from "./file/state-request.ts";
+import { within } from "./file/within.ts";
+import type { HistoryRecord } from "./history/history-records.ts";
+import type { RemovedImages } from "./history/history.ts";
+import { RecordSender } from "./history/record-sender.ts";
+import { ledgerChanges, LedgerReading } from "./ledger/ledger.ts";
+import { mergeLedgers } from "./ledger/merge.ts";
 import { Failures, type StoreNotice } from "./notice.ts";
-import { RecordSender } from "./record-sender.ts";
-import type { StateChannel, StateReply, StateRequest } from "./state-request.ts";
-import { within } from "./within.ts";
 import { WriteThrottle } from "./write-throttle.ts";
 
 export interface StoreOptions {

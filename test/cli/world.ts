@@ -2,7 +2,7 @@
 
 import type { Command, World } from "../../src/cli/command.ts";
 import { dispatch } from "../../src/cli/dispatch.ts";
-import type { Environment } from "../../src/config/arguments.ts";
+import type { Environment } from "../../src/config/source/arguments.ts";
 import { HostError } from "../../src/model/errors.ts";
 import { plainScreen, type Screen } from "../../src/report/terminal.ts";
 import { readerOf } from "../config/loading.ts";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { type LiveConfig, liveConfig } from "../../src/compose/reload.ts";
 import type { Config } from "../../src/config/config.ts";
 import { diskReader } from "../../src/config/load.ts";
-import { lookAt } from "../../src/config/look.ts";
+import { lookAt } from "../../src/config/source/look.ts";
 import { scratch } from "../support/scratch.ts";
 
 const OURS = "apiVersion: crigc/v1\nkind: CrigcConfiguration\n";

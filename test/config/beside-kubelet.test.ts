@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 
-import type { KubeletOnNode } from "../../src/config/beside-kubelet.ts";
 import type { Config } from "../../src/config/config.ts";
+import type { KubeletOnNode } from "../../src/config/kubelet/beside-kubelet.ts";
 import { loadConfig } from "../../src/config/load.ts";
-import { lookAt } from "../../src/config/look.ts";
+import { lookAt } from "../../src/config/source/look.ts";
 import { FILE, ours, readerOf } from "./loading.ts";
 
 const SOURCE = "/var/lib/kubelet/config.yaml";

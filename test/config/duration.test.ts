@@ -4,7 +4,7 @@ import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 
-import { formatDuration, parseDuration } from "../../src/config/duration.ts";
+import { formatDuration, parseDuration } from "../../src/config/value/duration.ts";
 import { duration } from "../../src/model/time.ts";
 
 describe("reading", () => {

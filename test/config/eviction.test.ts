@@ -10,8 +10,8 @@ import {
   type StatementKind,
   type Statements,
   thresholdsOf,
-} from "../../src/config/eviction.ts";
-import { parsePercentage } from "../../src/config/percentage.ts";
+} from "../../src/config/value/eviction.ts";
+import { parsePercentage } from "../../src/config/value/percentage.ts";
 import type { Amount, Threshold } from "../../src/model/limits.ts";
 import { seconds } from "../../src/model/time.ts";
 import { faultsOf, FILE, ours } from "./loading.ts";

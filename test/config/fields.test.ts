@@ -10,8 +10,8 @@ import {
   fieldNames,
   fieldOf,
 } from "../../src/config/fields.ts";
-import { defaultOf } from "../../src/config/merge.ts";
-import { isOptional, parseText, printedText } from "../../src/config/value.ts";
+import { defaultOf } from "../../src/config/source/merge.ts";
+import { isOptional, parseText, printedText } from "../../src/config/value/value.ts";
 
 /** The contract's table of flags. */
 const FLAGS =

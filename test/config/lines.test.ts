@@ -2,8 +2,8 @@
 
 import { expect, test } from "bun:test";
 
-import { keysIn } from "../../src/config/lines.ts";
-import { nearest } from "../../src/config/nearest.ts";
+import { keysIn } from "../../src/config/source/lines.ts";
+import { nearest } from "../../src/config/source/nearest.ts";
 
 const found = (text: string): readonly string[] =>
   keysIn(text).found.map(({ path, line }) => `${path}@${line}`);

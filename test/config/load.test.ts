@@ -5,8 +5,8 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import type { FlagText } from "../../src/config/arguments.ts";
 import { diskReader, loadConfig } from "../../src/config/load.ts";
+import type { FlagText } from "../../src/config/source/arguments.ts";
 import { ConfigError } from "../../src/model/errors.ts";
 import { DROP_INS, faultsOf, FILE, kubelets, load, ours } from "./loading.ts";
 

@@ -1,9 +1,9 @@
 // Loads a configuration from texts: files by path, flags as they would be written, variables.
 
-import type { Environment, FlagText } from "../../src/config/arguments.ts";
 import type { Config } from "../../src/config/config.ts";
 import { fieldByFlag } from "../../src/config/fields.ts";
 import { type ConfigReader, loadConfig } from "../../src/config/load.ts";
+import type { Environment, FlagText } from "../../src/config/source/arguments.ts";
 import { ConfigError, type ConfigIssue } from "../../src/model/errors.ts";
 
 export interface Sources {

@@ -4,7 +4,7 @@ import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 
-import { formatQuantity, parseQuantity, parseSize } from "../../src/config/quantity.ts";
+import { formatQuantity, parseQuantity, parseSize } from "../../src/config/value/quantity.ts";
 
 describe("reading a quantity", () => {
   test.each([

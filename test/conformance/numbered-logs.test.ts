@@ -13,7 +13,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { collectContainers } from "../../src/execute/containers.ts";
+import { collectContainers } from "../../src/execute/container/containers.ts";
 import { logDeleter } from "../../src/host/logs/logs.ts";
 import { podUid } from "../../src/model/ids.ts";
 import { containerIdOfLogLink, containerLogLink } from "../../src/model/log-names.ts";

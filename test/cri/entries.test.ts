@@ -1,5 +1,6 @@
-import { heapStats } from "bun:jsc";
 // A list costs what changed: what has the same bytes is the same object, and what went is forgotten.
+
+import { heapStats } from "bun:jsc";
 import { describe, expect, test } from "bun:test";
 
 import { hexId, imageIdOf, type NodeDescription } from "../support/fake-runtime/describe.ts";

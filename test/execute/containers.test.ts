@@ -1,8 +1,11 @@
 import { describe, expect, test } from "bun:test";
 
-import type { ContainerOptions, ContainerPorts } from "../../src/execute/container-ports.ts";
-import { collectContainers } from "../../src/execute/containers.ts";
-import { LogUsers } from "../../src/execute/log-users.ts";
+import type {
+  ContainerOptions,
+  ContainerPorts,
+} from "../../src/execute/container/container-ports.ts";
+import { collectContainers } from "../../src/execute/container/containers.ts";
+import { LogUsers } from "../../src/execute/container/log-users.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
 import { containerId, podUid, sandboxId } from "../../src/model/ids.ts";
 import { containerLogLink } from "../../src/model/log-names.ts";

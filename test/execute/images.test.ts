@@ -1,8 +1,8 @@
 // The measured walk: it ends where the disk says so, credits only what was seen, and never trusts an answer alone.
 import { describe, expect, test } from "bun:test";
 
-import type { FreshLists, ImageExecution } from "../../src/execute/image-execution.ts";
-import { executeImages } from "../../src/execute/images.ts";
+import type { FreshLists, ImageExecution } from "../../src/execute/image/image-execution.ts";
+import { executeImages } from "../../src/execute/image/images.ts";
 import { volatileMemory } from "../../src/loop/ports.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
 import type { HoldState } from "../../src/model/hold.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 
-import type { ContainerPorts } from "../../src/execute/container-ports.ts";
-import { handlerPort, readHandler } from "../../src/execute/pre-stop-handler.ts";
-import { graceSecondsOf, stopGracefully } from "../../src/execute/pre-stop.ts";
+import type { ContainerPorts } from "../../src/execute/container/container-ports.ts";
+import { handlerPort, readHandler } from "../../src/execute/container/pre-stop-handler.ts";
+import { graceSecondsOf, stopGracefully } from "../../src/execute/container/pre-stop.ts";
 import type { ContainerDetail } from "../../src/model/snapshot.ts";
 import { dead } from "../support/build/pods.ts";
 import { FakeNode, type NodeCall } from "../support/fake-node.ts";

@@ -1,7 +1,7 @@
 // Waiting for space: once per version of a runtime where nothing is known of it, and only for space on a disk.
 import { describe, expect, test } from "bun:test";
 
-import { executeImages } from "../../src/execute/images.ts";
+import { executeImages } from "../../src/execute/image/images.ts";
 import { volatileMemory } from "../../src/loop/ports.ts";
 import type { ImageId } from "../../src/model/ids.ts";
 import type { ReleaseRecord } from "../../src/model/ledger.ts";

@@ -2,8 +2,8 @@
 
 import { describe, expect, test } from "bun:test";
 
-import { Announcer } from "../../src/loop/announcer.ts";
-import { type PassEnd, type PassRequest, runPass } from "../../src/loop/pass.ts";
+import { Announcer } from "../../src/loop/agent/announcer.ts";
+import { type PassEnd, type PassRequest, runPass } from "../../src/loop/pass/pass.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
 import { sandboxId } from "../../src/model/ids.ts";
 import type { ImageRecord } from "../../src/model/ledger.ts";

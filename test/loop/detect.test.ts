@@ -2,9 +2,9 @@
 
 import { describe, expect, test } from "bun:test";
 
-import { detect } from "../../src/loop/detect.ts";
-import { prepare, type PrepareRequest } from "../../src/loop/prepare.ts";
-import { Steps } from "../../src/loop/steps.ts";
+import { detect } from "../../src/loop/agent/detect.ts";
+import { prepare, type PrepareRequest } from "../../src/loop/pass/prepare.ts";
+import { Steps } from "../../src/loop/pass/steps.ts";
 import { podUid } from "../../src/model/ids.ts";
 import type { Ledger } from "../../src/model/ledger.ts";
 import { type Duration, duration, hours, instant, minutes } from "../../src/model/time.ts";

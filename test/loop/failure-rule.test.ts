@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 
-import { FailureRule } from "../../src/loop/failure-rule.ts";
+import { FailureRule } from "../../src/loop/agent/failure-rule.ts";
 
 test("the first failure in a row is told from the ones after it, and success after failure from success", () => {
   const rule = new FailureRule();

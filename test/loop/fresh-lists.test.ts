@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 
-import { freshLists } from "../../src/loop/fresh-lists.ts";
+import { freshLists } from "../../src/loop/pass/fresh-lists.ts";
 import type { EventFeed } from "../../src/loop/ports.ts";
 import type { ContainerId } from "../../src/model/ids.ts";
 import type { Container, Image } from "../../src/model/snapshot.ts";

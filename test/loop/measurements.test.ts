@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 
-import { Measurements } from "../../src/loop/measurements.ts";
+import { Measurements } from "../../src/loop/agent/measurements.ts";
 import { instant } from "../../src/model/time.ts";
 import { aFilesystem, GIB, NOW } from "../support/build/values.ts";
 import { fakeEngine } from "../support/fake-engine.ts";

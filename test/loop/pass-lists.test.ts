@@ -2,9 +2,9 @@
 
 import { describe, expect, test } from "bun:test";
 
-import { Announcer } from "../../src/loop/announcer.ts";
-import { withPassLists } from "../../src/loop/pass-lists.ts";
-import { runPass } from "../../src/loop/pass.ts";
+import { Announcer } from "../../src/loop/agent/announcer.ts";
+import { withPassLists } from "../../src/loop/pass/pass-lists.ts";
+import { runPass } from "../../src/loop/pass/pass.ts";
 import { podUid } from "../../src/model/ids.ts";
 import type { PodRecord } from "../../src/model/ledger.ts";
 import type { Sandbox } from "../../src/model/snapshot.ts";

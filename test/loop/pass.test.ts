@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 
-import { Announcer } from "../../src/loop/announcer.ts";
-import { failureOf } from "../../src/loop/pass-failure.ts";
-import { type PassRequest, runPass } from "../../src/loop/pass.ts";
+import { Announcer } from "../../src/loop/agent/announcer.ts";
+import { failureOf } from "../../src/loop/pass/pass-failure.ts";
+import { type PassRequest, runPass } from "../../src/loop/pass/pass.ts";
 import type { Limits } from "../../src/model/limits.ts";
 import type { Pass } from "../../src/model/pass.ts";
 import { aContainer, anImage, aSandbox, defaultLimits, NOW } from "../support/build/values.ts";

@@ -1,8 +1,8 @@
 // How many calls a pass with removals makes: as many as it removes, and nothing that grows with the node.
 import { expect, test } from "bun:test";
 
-import { Announcer } from "../../src/loop/announcer.ts";
-import { runPass } from "../../src/loop/pass.ts";
+import { Announcer } from "../../src/loop/agent/announcer.ts";
+import { runPass } from "../../src/loop/pass/pass.ts";
 import { aContainer, aLedger, anImage, aRecord, aSandbox, idOf } from "../support/build/values.ts";
 import { fakeEngine } from "../support/fake-engine.ts";
 

@@ -3,7 +3,7 @@
 import { describe, expect, test } from "bun:test";
 
 import { timer } from "../../src/host/time/timer.ts";
-import { repeat } from "../../src/loop/schedule.ts";
+import { repeat } from "../../src/loop/agent/schedule.ts";
 import { SimClock } from "../sim/clock.ts";
 
 interface Setting {

@@ -1,15 +1,14 @@
 // The ports of an agent on a simulated node: calls take time, fail while the runtime is away, and are counted.
 
 import { Backoff } from "../../src/execute/backoff.ts";
-import { LogUsers } from "../../src/execute/log-users.ts";
+import { LogUsers } from "../../src/execute/container/log-users.ts";
 import type { Engine, EventFeed, Seen } from "../../src/loop/ports.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
-import type { Event } from "../../src/model/event.ts";
 import type { HoldState } from "../../src/model/hold.ts";
 import type { ImageId } from "../../src/model/ids.ts";
 import { emptyLedger, type Ledger } from "../../src/model/ledger.ts";
 import type { Limits } from "../../src/model/limits.ts";
-import type { Pass, PassKind } from "../../src/model/pass.ts";
+import type { Event, Pass, PassKind } from "../../src/model/pass.ts";
 import type { Container, KeepRules, Sandbox } from "../../src/model/snapshot.ts";
 import { duration, type Instant } from "../../src/model/time.ts";
 import { aSnapshot } from "../support/build/values.ts";

@@ -2,8 +2,8 @@
 
 import { expect, test } from "bun:test";
 
-import type { Agent } from "../../src/loop/agent.ts";
-import type { Event } from "../../src/model/event.ts";
+import type { Agent } from "../../src/loop/agent/agent.ts";
+import type { Event } from "../../src/model/pass.ts";
 import { duration } from "../../src/model/time.ts";
 import { defaultImageLimits, MIB } from "../support/build/values.ts";
 import { aDisk, available, type SimDisk } from "./node.ts";

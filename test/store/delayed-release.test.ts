@@ -1,9 +1,9 @@
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 
-import { ledgerOf } from "../../src/store/ledger.ts";
-import { migrate, migrations } from "../../src/store/schema.ts";
-import { readLedgerRows } from "../../src/store/state-rows.ts";
+import { migrate, migrations } from "../../src/store/file/schema.ts";
+import { readLedgerRows } from "../../src/store/file/state-rows.ts";
+import { ledgerOf } from "../../src/store/ledger/ledger.ts";
 
 test("a runtime that an earlier version took for delayed is learned anew, and one it took for immediate is not", () => {
   const db = new Database(":memory:");

@@ -6,9 +6,9 @@ import fc from "fast-check";
 import { imageId } from "../../src/model/ids.ts";
 import { emptyLedger, type ImageRecord, type Ledger } from "../../src/model/ledger.ts";
 import { duration, instant, watched } from "../../src/model/time.ts";
-import { openInMemory } from "../../src/store/connection.ts";
-import { ledgerChanges, ledgerOf } from "../../src/store/ledger.ts";
-import { readLedgerRows, writeLedgerRows } from "../../src/store/state-rows.ts";
+import { openInMemory } from "../../src/store/file/connection.ts";
+import { readLedgerRows, writeLedgerRows } from "../../src/store/file/state-rows.ts";
+import { ledgerChanges, ledgerOf } from "../../src/store/ledger/ledger.ts";
 import { aLedger } from "./arbitrary.ts";
 
 const record: ImageRecord = {

@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { imageId, podUid } from "../../src/model/ids.ts";
 import { emptyLedger, type Ledger } from "../../src/model/ledger.ts";
 import { watched } from "../../src/model/time.ts";
-import { mergeLedgers } from "../../src/store/merge.ts";
+import { mergeLedgers } from "../../src/store/ledger/merge.ts";
 import { aLedger } from "./arbitrary.ts";
 
 const sets = (ledger: Ledger) => ({ ...ledger, keepDirectories: new Set(ledger.keepDirectories) });

@@ -8,12 +8,12 @@ import { exactJson, parseExactJson } from "../../src/model/exact-json.ts";
 import { emptyLedger } from "../../src/model/ledger.ts";
 import { instant } from "../../src/model/time.ts";
 import { historyDocument } from "../../src/report/document/history.ts";
-import { openInMemory } from "../../src/store/connection.ts";
-import { querySamples } from "../../src/store/history.ts";
-import { ledgerCodec } from "../../src/store/ledger-document.ts";
-import { ledgerOf } from "../../src/store/ledger.ts";
-import { migrate, migrations } from "../../src/store/schema.ts";
-import { readLedgerRows } from "../../src/store/state-rows.ts";
+import { openInMemory } from "../../src/store/file/connection.ts";
+import { migrate, migrations } from "../../src/store/file/schema.ts";
+import { readLedgerRows } from "../../src/store/file/state-rows.ts";
+import { querySamples } from "../../src/store/history/history.ts";
+import { ledgerCodec } from "../../src/store/ledger/ledger-document.ts";
+import { ledgerOf } from "../../src/store/ledger/ledger.ts";
 import { scratch } from "../support/scratch.ts";
 import { read, write } from "./fixture.ts";
 

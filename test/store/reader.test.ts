@@ -124,7 +124,7 @@ describe("openStoreReader", () => {
 
   test("the file of an earlier version is understood and left as it is", async () => {
     const directory = scratch();
-    const { migrate, migrations } = await import("../../src/store/schema.ts");
+    const { migrate, migrations } = await import("../../src/store/file/schema.ts");
     const db = new Database(join(directory, "crigc.db"));
     migrate(db, migrations.slice(0, 1));
     db.run("INSERT INTO ledger_pod VALUES ('u', 1, 2, 3)");

@@ -1,14 +1,13 @@
 /** An engine whose world is in memory: what passes and loops are run on in tests. */
 
 import { Backoff } from "../../src/execute/backoff.ts";
-import { LogUsers } from "../../src/execute/log-users.ts";
+import { LogUsers } from "../../src/execute/container/log-users.ts";
 import type { Engine, Journal, Seen } from "../../src/loop/ports.ts";
 import { volatileMemory } from "../../src/loop/ports.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
-import type { Event } from "../../src/model/event.ts";
 import { emptyLedger, type Ledger } from "../../src/model/ledger.ts";
 import type { Limits } from "../../src/model/limits.ts";
-import type { Pass } from "../../src/model/pass.ts";
+import type { Event, Pass } from "../../src/model/pass.ts";
 import type {
   Container,
   Filesystem,

@@ -1,6 +1,6 @@
 /** Whether an agent runs, and whether it is well. */
 
-import { isMap } from "../../config/document.ts";
+import { isMap } from "../../config/source/document.ts";
 import type { DoctorCheck } from "../../report/table/doctor.ts";
 import { failed, ok, warning } from "./check.ts";
 

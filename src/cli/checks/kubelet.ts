@@ -1,10 +1,10 @@
 /** Whether a kubelet belongs to the node, and which of its thresholds collide with ours. */
 
-import type { FlagText } from "../../config/arguments.ts";
 import type { Config } from "../../config/config.ts";
-import { formatDuration } from "../../config/duration.ts";
 import { isFieldName } from "../../config/fields.ts";
 import { loadConfig } from "../../config/load.ts";
+import type { FlagText } from "../../config/source/arguments.ts";
+import { formatDuration } from "../../config/value/duration.ts";
 import { ConfigError } from "../../model/errors.ts";
 import type { Threshold } from "../../model/limits.ts";
 import type { Filesystem } from "../../model/snapshot.ts";

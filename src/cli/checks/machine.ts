@@ -1,10 +1,10 @@
 /** What of the machine itself matters: our directories, our rights, the clock, and what is remembered. */
 
+import type { DirectoryFact } from "../../host/disk/directory-fact.ts";
 import type { Ledger } from "../../model/ledger.ts";
 import { type Instant, minutes, since, toRfc3339 } from "../../model/time.ts";
 import { counted, humanBytes, humanDuration } from "../../report/bytes.ts";
 import type { DoctorCheck } from "../../report/table/doctor.ts";
-import type { DirectoryFact } from "../openers.ts";
 import { failed, ok, warning } from "./check.ts";
 
 export const userCheck = (userId: number): DoctorCheck =>

@@ -1,6 +1,6 @@
 /** What an observation of the node says: lists, filesystems, what blocks, who owns its containers, who says that pods are gone. */
 
-import type { Prepared } from "../../loop/prepare.ts";
+import type { Prepared } from "../../loop/pass/prepare.ts";
 import { assertNever } from "../../model/assert.ts";
 import type { ImageLimits, Limits } from "../../model/limits.ts";
 import type { ImagePlan, PodSourceState } from "../../model/plan.ts";

@@ -3,7 +3,7 @@ import type { Config } from "../../config/config.ts";
 import { defaultWords } from "../../config/field.ts";
 import { fieldNames, fieldOf } from "../../config/fields.ts";
 import { loadConfig } from "../../config/load.ts";
-import { printed, printedText } from "../../config/value.ts";
+import { printed, printedText } from "../../config/value/value.ts";
 import { document, type JsonObject, printedJson } from "../../report/document/json.ts";
 import { type Column, tableLines } from "../../report/table/table.ts";
 import { clean, type Screen } from "../../report/terminal.ts";

@@ -1,6 +1,6 @@
 /** `crigc df`: what fills the filesystem of the images. */
 
-import type { Prepared } from "../../loop/prepare.ts";
+import type { Prepared } from "../../loop/pass/prepare.ts";
 import type { DirectorySize, DirectoryWalk, WritableLayers } from "../../model/disk-usage.ts";
 import { messageOf, RuntimeError } from "../../model/errors.ts";
 import { type Filesystem, logFactsOf, type Snapshot } from "../../model/snapshot.ts";

@@ -1,8 +1,8 @@
 /** `crigc doctor`: checks everything that collection stands on, and says what to do where something is not well. */
 
 import type { Config } from "../../config/config.ts";
-import type { Prepared } from "../../loop/prepare.ts";
-import { readOnlyPass } from "../../loop/read-only.ts";
+import type { Prepared } from "../../loop/pass/prepare.ts";
+import { readOnlyPass } from "../../loop/pass/read-only.ts";
 import { ConfigError, HostError, messageOf, RuntimeError } from "../../model/errors.ts";
 import { printedJson } from "../../report/document/json.ts";
 import {

@@ -1,8 +1,8 @@
 /** `crigc gc` and `crigc rm`: one pass now, a report, then the exit. */
 
 import type { Config } from "../../config/config.ts";
-import { Announcer } from "../../loop/announcer.ts";
-import { runPass } from "../../loop/pass.ts";
+import { Announcer } from "../../loop/agent/announcer.ts";
+import { runPass } from "../../loop/pass/pass.ts";
 import type { Pass } from "../../model/pass.ts";
 import type { KeptImage } from "../../model/plan.ts";
 import { toMs } from "../../model/time.ts";

@@ -1,7 +1,7 @@
 /** `crigc plan`: what `gc` would do now, and why each thing is kept or removed. */
 
-import { parseDuration } from "../../config/duration.ts";
-import { quoted } from "../../config/value.ts";
+import { parseDuration } from "../../config/value/duration.ts";
+import { quoted } from "../../config/value/value.ts";
 import { ConfigError } from "../../model/errors.ts";
 import type { Duration } from "../../model/time.ts";
 import { planDocument } from "../../report/document/plan.ts";

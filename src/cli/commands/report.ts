@@ -1,7 +1,7 @@
 /** `crigc report`: the history and the present node as one self-contained page. */
 
-import { quoted } from "../../config/value.ts";
-import type { Prepared } from "../../loop/prepare.ts";
+import { quoted } from "../../config/value/value.ts";
+import type { Prepared } from "../../loop/pass/prepare.ts";
 import { ConfigError, HostError, messageOf, RuntimeError } from "../../model/errors.ts";
 import { hours, type Instant, instant } from "../../model/time.ts";
 import { htmlReport } from "../../report/html/page.ts";

@@ -1,8 +1,8 @@
 /** Help, written from the tables: on everything, on one command, on all flags. */
 import { dashed, defaultWords, type Field, type Group, GROUPS } from "../../config/field.ts";
 import { fieldNames, fieldOf } from "../../config/fields.ts";
-import { suggestion } from "../../config/nearest.ts";
-import { quoted } from "../../config/value.ts";
+import { suggestion } from "../../config/source/nearest.ts";
+import { quoted } from "../../config/value/value.ts";
 import { ConfigError } from "../../model/errors.ts";
 import { wrapped } from "../../report/table/table.ts";
 import { displayWidth, paint, type Screen } from "../../report/terminal.ts";

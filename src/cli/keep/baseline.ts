@@ -1,6 +1,6 @@
 /** `crigc keep baseline`: writes today's images, or those of archives, as a keep list, so that none of them is ever removed. */
 
-import { quoted } from "../../config/value.ts";
+import { quoted } from "../../config/value/value.ts";
 import { ConfigError, type ConfigIssue, HostError } from "../../model/errors.ts";
 import { toRfc3339 } from "../../model/time.ts";
 import { keepFileHeader, parseKeepFile } from "../../policy/keep/keep-file.ts";

@@ -1,6 +1,6 @@
 /** `crigc keep add` and `crigc keep remove`: one keep file of crigc's own, so that nobody edits a list by hand in a hurry. */
 
-import { quoted } from "../../config/value.ts";
+import { quoted } from "../../config/value/value.ts";
 import { ConfigError } from "../../model/errors.ts";
 import { toRfc3339 } from "../../model/time.ts";
 import { keepFileHeader, parseKeepFile } from "../../policy/keep/keep-file.ts";

@@ -1,8 +1,8 @@
 /** What the running agent has in force, so that a command beside it speaks of the same thresholds and directories. */
 
-import type { AgentValues } from "../../config/agent-layer.ts";
 import type { Config } from "../../config/config.ts";
-import type { Look } from "../../config/look.ts";
+import type { AgentValues } from "../../config/source/agent-layer.ts";
+import type { Look } from "../../config/source/look.ts";
 import { codeOf } from "../../host/files/errno.ts";
 import { ConfigError, HostError } from "../../model/errors.ts";
 import { clean } from "../../report/terminal.ts";

@@ -1,7 +1,7 @@
 /** What part of the history is asked for on the command line. */
 
-import { parseDuration } from "../../config/duration.ts";
-import { quoted } from "../../config/value.ts";
+import { parseDuration } from "../../config/value/duration.ts";
+import { quoted } from "../../config/value/value.ts";
 import { ConfigError } from "../../model/errors.ts";
 import type { Purpose } from "../../model/plan.ts";
 import type {
@@ -12,7 +12,7 @@ import type {
   Subject,
 } from "../../model/reason.ts";
 import { fromRfc3339, type Instant, instant } from "../../model/time.ts";
-import type { Removal } from "../../store/history-records.ts";
+import type { Removal } from "../../store/history/history-records.ts";
 import { type CommandOption, has, type Invocation, textOf } from "../command.ts";
 
 export interface HistoryRequest {

@@ -1,8 +1,13 @@
 /** The plan of this node as it is now, or of a recorded one: what plan, images, explain and a dry run are made from. */
 
 import type { Config } from "../../config/config.ts";
-import { type Prepared, prepareRecorded } from "../../loop/prepare.ts";
-import { assumingSeen, type ReadOnlyPass, readOnlyPass, withMemory } from "../../loop/read-only.ts";
+import { type Prepared, prepareRecorded } from "../../loop/pass/prepare.ts";
+import {
+  assumingSeen,
+  type ReadOnlyPass,
+  readOnlyPass,
+  withMemory,
+} from "../../loop/pass/read-only.ts";
 import type { Ledger } from "../../model/ledger.ts";
 import type { Purpose } from "../../model/plan.ts";
 import type { Duration } from "../../model/time.ts";

@@ -2,7 +2,7 @@
 
 import { hours, type Instant, instant } from "../../model/time.ts";
 import type { HistoryReport } from "../../report/document/history.ts";
-import type { PassRow, Removal } from "../../store/history-records.ts";
+import type { PassRow, Removal } from "../../store/history/history-records.ts";
 import type { StoreReader } from "../../store/open.ts";
 import type { HistoryRequest } from "./history-request.ts";
 

@@ -1,6 +1,6 @@
 /** What a reference on the command line names among the things of a plan. */
 
-import type { Prepared } from "../../loop/prepare.ts";
+import type { Prepared } from "../../loop/pass/prepare.ts";
 import type { Image } from "../../model/snapshot.ts";
 import { indexImages, listedImages } from "../../policy/image/image-index.ts";
 import { normaliseRepository, repositoryOf } from "../../policy/image/reference.ts";

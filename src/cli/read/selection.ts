@@ -1,10 +1,10 @@
 /** The options by which `gc`, `plan` and `rm` are limited to a part of the node, or widened to everything unused. */
 
 import type { Config } from "../../config/config.ts";
-import { parseDuration } from "../../config/duration.ts";
-import { suggestion } from "../../config/nearest.ts";
-import { parseQuantity } from "../../config/quantity.ts";
-import { quoted } from "../../config/value.ts";
+import { suggestion } from "../../config/source/nearest.ts";
+import { parseDuration } from "../../config/value/duration.ts";
+import { parseQuantity } from "../../config/value/quantity.ts";
+import { quoted } from "../../config/value/value.ts";
 import { ConfigError } from "../../model/errors.ts";
 import type { ImageId } from "../../model/ids.ts";
 import type { Purpose } from "../../model/plan.ts";

@@ -1,6 +1,6 @@
 /** Document `History`: passes, what each removed and what that freed, and the warning events between them. */
 
-import type { Event } from "../../model/event.ts";
+import type { Event } from "../../model/pass.ts";
 import type { Regret } from "../../model/regret.ts";
 import { type Duration, type Instant, since } from "../../model/time.ts";
 import { containerEndWords, endWords } from "../pass-words.ts";

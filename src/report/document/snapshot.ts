@@ -1,7 +1,7 @@
 /** The things of a node in JSON documents: images, containers, sandboxes, filesystems, events. */
 
-import type { Event } from "../../model/event.ts";
 import type { ImageRecord } from "../../model/ledger.ts";
+import type { Event } from "../../model/pass.ts";
 import type { DiskBreakdown, DiskUsage } from "../../model/plan.ts";
 import type { Container, Filesystem, Image, RuntimeInfo, Sandbox } from "../../model/snapshot.ts";
 import { usedPercent } from "../bytes.ts";

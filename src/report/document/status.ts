@@ -1,8 +1,7 @@
 /** Document `Status`: what the running agent knows of itself. */
 
-import type { Event } from "../../model/event.ts";
 import type { HoldState } from "../../model/hold.ts";
-import type { Pass } from "../../model/pass.ts";
+import type { Event, Pass } from "../../model/pass.ts";
 import type { PodSourceState } from "../../model/plan.ts";
 import type { RegretFigures } from "../../model/regret.ts";
 import type { MeasuredFilesystem, RuntimeInfo } from "../../model/snapshot.ts";

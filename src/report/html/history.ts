@@ -1,6 +1,6 @@
 /** What was removed and why, and the warnings of the time, as parts of the HTML report. */
 
-import type { Event } from "../../model/event.ts";
+import type { Event } from "../../model/pass.ts";
 import { type Instant, toRfc3339 } from "../../model/time.ts";
 import { counted, humanBytes } from "../bytes.ts";
 import { removalTitle } from "../container-reasons.ts";

@@ -1,6 +1,6 @@
 /** What lies along the time of a chart: labels of the time, and marks of passes and events with their text on hover and focus. */
 
-import type { Event } from "../../model/event.ts";
+import type { Event } from "../../model/pass.ts";
 import { type Instant, instant, toRfc3339 } from "../../model/time.ts";
 import { counted, humanBytes } from "../bytes.ts";
 import type { HistoryReport, PassRow } from "../document/history.ts";

@@ -1,6 +1,5 @@
 /** Single removals and events in the log, as they happen. */
 
-import type { Event } from "../../model/event.ts";
 import type { PassId } from "../../model/ids.ts";
 import type {
   ContainerItem,
@@ -9,6 +8,7 @@ import type {
   RemovalResult,
   SandboxItem,
 } from "../../model/outcome.ts";
+import type { Event } from "../../model/pass.ts";
 import { containerRemove, logRemove, sandboxRemove } from "../container-reasons.ts";
 import { type JsonObject, msOf } from "../document/json.ts";
 import { imageTrigger } from "../image-reasons.ts";

@@ -1,8 +1,7 @@
 /** The metrics of an agent: fed by passes, calls and events, set from what the node looks like, exposed as text. */
 
-import type { EventReason } from "../../model/event.ts";
 import type { HoldState } from "../../model/hold.ts";
-import type { Pass } from "../../model/pass.ts";
+import type { EventReason, Pass } from "../../model/pass.ts";
 import type { PodSourceState } from "../../model/plan.ts";
 import type { RegretFigures } from "../../model/regret.ts";
 import type { MeasuredFilesystem, RuntimeInfo } from "../../model/snapshot.ts";

@@ -1,6 +1,6 @@
 /** What `crigc history` prints: each pass in one line with what it removed below, and warnings where they fell. */
 
-import type { Event } from "../../model/event.ts";
+import type { Event } from "../../model/pass.ts";
 import { type Instant, since, toRfc3339 } from "../../model/time.ts";
 import { counted, humanBytes, humanDuration } from "../bytes.ts";
 import type { HistoryReport, PassRow, RemovalRow } from "../document/history.ts";

@@ -8,7 +8,7 @@ import {
   ledgerCheck,
   userCheck,
 } from "../../../src/cli/checks/machine.ts";
-import type { DirectoryFact } from "../../../src/cli/openers.ts";
+import type { DirectoryFact } from "../../../src/host/disk/directory-fact.ts";
 import { emptyLedger } from "../../../src/model/ledger.ts";
 import { duration, hours, instant, minutes, plus, seconds } from "../../../src/model/time.ts";
 import { aLedger, GIB, NOW } from "../../support/build/values.ts";

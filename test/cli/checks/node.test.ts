@@ -4,7 +4,7 @@ import { describe, expect, test } from "bun:test";
 
 import { keepCheckOf } from "../../../src/cli/checks/keep.ts";
 import { nodeChecks } from "../../../src/cli/checks/node.ts";
-import { prepareRecorded } from "../../../src/loop/prepare.ts";
+import { prepareRecorded } from "../../../src/loop/pass/prepare.ts";
 import type { HoldState } from "../../../src/model/hold.ts";
 import { containerId, podUid } from "../../../src/model/ids.ts";
 import type { Limits } from "../../../src/model/limits.ts";

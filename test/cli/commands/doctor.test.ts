@@ -4,7 +4,8 @@ import { describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import type { DirectoryFact, Openers, SocketFact } from "../../../src/cli/openers.ts";
+import type { Openers, SocketFact } from "../../../src/cli/openers.ts";
+import type { DirectoryFact } from "../../../src/host/disk/directory-fact.ts";
 import { HostError, RuntimeError } from "../../../src/model/errors.ts";
 import { read } from "../../store/fixture.ts";
 import { aFilesystem, aLedger, anImage, aSandbox, GIB, NOW } from "../../support/build/values.ts";

@@ -1,5 +1,6 @@
-import { Database } from "bun:sqlite";
 // What the executable believes of pods: a kubelet that has not heard of them, a source that fails, a ledger that was lost.
+
+import { Database } from "bun:sqlite";
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

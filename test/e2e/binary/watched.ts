@@ -2,8 +2,8 @@
 
 import { stateFiles } from "../../../src/host/state/state-files.ts";
 import { type Duration, instantFromMs, watched } from "../../../src/model/time.ts";
+import { directChannel } from "../../../src/store/file/state-file.ts";
 import { openStore } from "../../../src/store/open.ts";
-import { directChannel } from "../../../src/store/state-file.ts";
 
 /** Leaves the ledger as it would be had the node been observed for so much longer. */
 export async function observedFor(stateDir: string, time: Duration): Promise<void> {

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 
-import { Meter } from "../../../src/execute/meter.ts";
+import { Meter } from "../../../src/execute/image/meter.ts";
 import type { ImageTarget, Purpose } from "../../../src/model/plan.ts";
 import type { Image } from "../../../src/model/snapshot.ts";
 import { targetReach } from "../../../src/policy/space/reach.ts";

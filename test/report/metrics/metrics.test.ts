@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 
-import { removeSandbox } from "../../../src/execute/sandbox-removal.ts";
+import { removeSandbox } from "../../../src/execute/container/sandbox-removal.ts";
 import { failureCode, RuntimeError } from "../../../src/model/errors.ts";
 import type { Pass } from "../../../src/model/pass.ts";
 import { minutes } from "../../../src/model/time.ts";

@@ -3,7 +3,7 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 
-import type { EventReason } from "../../../src/model/event.ts";
+import type { EventReason } from "../../../src/model/pass.ts";
 import { alertRows, ALERTS, USED_RATIO } from "../../../src/report/metrics/alerts.ts";
 import { prometheusRules } from "../../../src/report/metrics/rules.ts";
 import {

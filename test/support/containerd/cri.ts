@@ -1,6 +1,7 @@
+// A small CRI client for tests: makes pods on a real runtime and reads back what is there.
+
 import { resolve } from "node:path";
 
-// A small CRI client for tests: makes pods on a real runtime and reads back what is there.
 import * as grpc from "@grpc/grpc-js";
 import { loadSync } from "@grpc/proto-loader";
 

@@ -1,6 +1,7 @@
+// Brings image archives onto a node without a registry, as operators of air-gapped nodes do.
+
 import { rmSync } from "node:fs";
 
-// Brings image archives onto a node without a registry, as operators of air-gapped nodes do.
 import type { ArchivedImage, ImageArchive, ImageOptions } from "./archive.ts";
 import { writeImageArchive } from "./archive.ts";
 import { command } from "./command.ts";

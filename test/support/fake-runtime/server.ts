@@ -1,8 +1,9 @@
+// A container runtime for tests: a real gRPC server on a real unix socket, over a node in memory.
+
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-// A container runtime for tests: a real gRPC server on a real unix socket, over a node in memory.
 import {
   Server,
   ServerCredentials,

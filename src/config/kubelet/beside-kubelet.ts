@@ -1,0 +1,97 @@
+/** The default of our eviction thresholds beside a kubelet: above its own, so that space is freed before it evicts. */
+import type { Amount, Signal, Threshold } from "../../model/limits.ts";
+import { isStatements } from "../field.ts";
+import { isFieldName } from "../fields.ts";
+import { flagLayer, type FlagText } from "../source/arguments.ts";
+import { bareValues, type Merged, merged, type Sourced } from "../source/merge.ts";
+import { DISK_SIGNALS, type Statements, thresholdsOf } from "../value/eviction.ts";
+import { formatQuantity } from "../value/quantity.ts";
+
+/** What the kubelet of this node was told, as its flags spell it; nothing for a kubelet with its defaults. */
+export interface KubeletOnNode {
+  readonly settings: readonly {
+    readonly field: string;
+    readonly text: string;
+    readonly source: string;
+  }[];
+}
+
+/** Percent of the filesystem between our threshold and the kubelet's. */
+const MARGIN_PERCENT = 5;
+/** Of a kubelet's threshold in bytes: a quarter of it, and what a fast disk takes in some seconds. */
+const MARGIN_BYTES = 1024n ** 3n;
+const MARGIN_INODES = 10_000n;
+
+/** `written`, with thresholds above the kubelet's where no one chose any; with `compat: kubelet` they are the kubelet's. */
+export function besideKubelet(written: Merged, kubelet: KubeletOnNode | null): Merged {
+  const { evictionHard, compat } = written;
+  if (kubelet === null || evictionHard.source !== "default" || compat.value === "kubelet")
+    return written;
+  return { ...written, evictionHard: above(evictionHard, kubelet) };
+}
+
+function above(ours: Sourced, { settings }: KubeletOnNode): Sourced {
+  const eviction = settings.filter(({ field }) => field.startsWith("eviction"));
+  const from = [...new Set(eviction.map(({ source }) => source))];
+  const theirs = thresholdsOfKubelet(eviction);
+  const value = Object.fromEntries(
+    DISK_SIGNALS.flatMap((signal): readonly (readonly [string, string])[] => {
+      const own = isStatements(ours.value) ? ours.value[signal] : undefined;
+      const text = aboveAll(signal, own, theirs);
+      return text === null ? [] : [[signal, text]];
+    }),
+  );
+  const where = from.length === 0 ? "its defaults" : from.join(", ");
+  return { value, source: "kubelet", from: [`above the kubelet's (${where})`] };
+}
+
+/** Hard and soft ones. What cannot be understood counts as the kubelet's defaults. */
+export function thresholdsOfKubelet(settings: KubeletOnNode["settings"]): readonly Threshold[] {
+  const flags = settings.flatMap(({ field, source, text }): readonly FlagText[] =>
+    isFieldName(field) && text !== "" ? [{ name: field, written: source, text }] : [],
+  );
+  const layer = flagLayer(flags);
+  const values = bareValues(merged(layer.issues.length > 0 ? [] : layer.settings));
+  return thresholdsOf({
+    hard: values.evictionHard,
+    soft: values.evictionSoft,
+    grace: values.evictionSoftGracePeriod,
+    reclaim: {} satisfies Statements,
+  }).thresholds;
+}
+
+/** Amounts in percent and in bytes cannot be compared without the disk: then the kubelet's hard one is what to be above of. */
+function aboveAll(
+  signal: Signal,
+  own: string | undefined,
+  theirs: readonly Threshold[],
+): string | null {
+  const amounts = theirs.filter((it) => it.signal === signal).map(({ amount }) => amount);
+  const [first] = amounts;
+  if (first === undefined) return own ?? null;
+  if (first.kind === "quantity") {
+    const largest = largestOf(amounts, "quantity");
+    const margin = signal.endsWith(".inodesFree") ? MARGIN_INODES : MARGIN_BYTES;
+    const quarter = largest / 4n;
+    return formatQuantity(largest + (quarter > margin ? quarter : margin));
+  }
+  const percent = Number(largestOf(amounts, "fraction")) / PARTS_A_PERCENT + MARGIN_PERCENT;
+  const ours = Number.parseFloat(own ?? "0");
+  return `${Math.min(MOST_PERCENT, Math.max(ours, percent))}%`;
+}
+
+/** Fractions are compared in hundredths of a percent. */
+const PARTS_A_PERCENT = 100;
+/** 100% would switch the threshold off. */
+const MOST_PERCENT = 99;
+
+function largestOf(amounts: readonly Amount[], kind: Amount["kind"]): bigint {
+  const values = amounts
+    .filter((amount) => amount.kind === kind)
+    .map((amount) =>
+      amount.kind === "quantity"
+        ? amount.value
+        : BigInt(Math.round(amount.value * 100 * PARTS_A_PERCENT)),
+    );
+  return values.reduce((most, value) => (value > most ? value : most), 0n);
+}

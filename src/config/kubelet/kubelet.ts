@@ -1,0 +1,63 @@
+/** Reads a KubeletConfiguration as the kubelet reads it: zero and missing values, and what is not for us. */
+
+import { type FieldName, fieldOf, isFieldName } from "../fields.ts";
+import type { Entry } from "../source/document.ts";
+import { isMap } from "../source/document.ts";
+import { parseDuration } from "../value/duration.ts";
+import { isDiskSignal, isKnownSignal, splitStatements } from "../value/eviction.ts";
+
+export interface KubeletReading {
+  readonly entries: readonly Entry[];
+  readonly warnings: readonly string[];
+}
+
+/** The entries that are taken over, in the shape that our own kind would have. */
+export function fromKubelet(path: string, entries: readonly Entry[]): KubeletReading {
+  const mergesDefaults = entries.some(
+    ({ name, value }) => name === "mergeDefaultEvictionSettings" && value === true,
+  );
+  const taken = entries
+    .filter(({ name }) => isTakenOver(name))
+    .filter(({ value }) => value !== null && value !== "")
+    .map((entry) => ({ ...entry, value: asRead(entry, mergesDefaults) }));
+  const high = taken.find(({ name }) => name === "imageGCHighThresholdPercent");
+  if (high?.value !== 100) return { entries: taken, warnings: [] };
+  return withoutSwitchedOff(path, taken);
+}
+
+const isTakenOver = (name: string): name is FieldName =>
+  isFieldName(name) && fieldOf(name).kubelet === true;
+
+function asRead(entry: Entry, mergesDefaults: boolean): unknown {
+  if (!isFieldName(entry.name)) return entry.value;
+  const field = fieldOf(entry.name);
+  // In the kubelet's file, a duration of zero is one that was not given.
+  if (field.type.kind === "duration" && isZero(entry.value)) return field.default;
+  if (field.type.kind !== "statements" || !isMap(entry.value)) return entry.value;
+  const ours = Object.entries(entry.value).filter(
+    ([signal]) => isDiskSignal(signal) || !isKnownSignal(signal),
+  );
+  const defaults =
+    entry.name === "evictionHard" && mergesDefaults ? splitStatements(field.default, "<") : {};
+  return { ...defaults, ...Object.fromEntries(ours) };
+}
+
+const isZero = (value: unknown): boolean =>
+  value === 0 || (typeof value === "string" && parseDuration(value) === 0n);
+
+/** Beside us, the kubelet's own image collection is best switched off by 100, which must not switch off ours. */
+function withoutSwitchedOff(path: string, entries: readonly Entry[]): KubeletReading {
+  const defaultHigh = Number(fieldOf("imageGCHighThresholdPercent").default);
+  const low = entries.find(({ name }) => name === "imageGCLowThresholdPercent")?.value;
+  const lowIsAbove = typeof low === "number" && low >= defaultHigh;
+  const dropped = [
+    "imageGCHighThresholdPercent",
+    ...(lowIsAbove ? ["imageGCLowThresholdPercent"] : []),
+  ];
+  return {
+    entries: entries.filter(({ name }) => !dropped.includes(name)),
+    warnings: [
+      `${path}: imageGCHighThresholdPercent is 100, which switches the kubelet's image collection off; ${dropped.join(" and ")} not taken over, name the threshold that you want by flag, variable or drop-in`,
+    ],
+  };
+}

@@ -1,0 +1,54 @@
+/** The layer of a running agent: its effective configuration, as its status tells it. */
+import { type FieldName, fieldOf, isFieldName } from "../fields.ts";
+import { printedText } from "../value/value.ts";
+import { readEntry } from "./file-layer.ts";
+import type { Merged } from "./merge.ts";
+import { type Layer, type Setting, settingOf } from "./setting.ts";
+
+/** By the names of configuration files, as `Status` has them. */
+export type AgentValues = Readonly<
+  Record<string, { readonly value: unknown; readonly source: string }>
+>;
+
+/** What belongs to a process alone: how it speaks, which files it read, whether it only pretends. */
+const OWN: readonly FieldName[] = [
+  "dryRun",
+  "logging.format",
+  "logging.verbosity",
+  "config",
+  "configDir",
+  "runDir",
+];
+
+/** What the agent has takes the place of files and variables; `null`: it cannot be understood. */
+export function withAgent(weaker: Layer, agent: AgentValues): Layer | null {
+  const settings: Setting[] = [];
+  for (const [name, { value, source }] of Object.entries(agent)) {
+    if (!isFieldName(name) || OWN.includes(name) || source === "default") continue;
+    const place = { kind: "agent", at: `running agent (its ${source})` } as const;
+    const read = value === null ? settingOf(name, place, null) : readEntry(name, place, value);
+    if ("message" in read) return null;
+    settings.push(read);
+  }
+  return {
+    ...weaker,
+    settings: [...weaker.settings.filter(({ name }) => OWN.includes(name)), ...settings],
+  };
+}
+
+/** A sentence for each flag of this command line that says something else than the running agent has. */
+export function agentNotes(written: Merged, agent: AgentValues): readonly string[] {
+  return Object.entries(agent).flatMap(([name, { value }]) => {
+    if (!isFieldName(name) || OWN.includes(name) || written[name].source !== "flag") return [];
+    const { type, flag } = fieldOf(name);
+    const place = { kind: "agent", at: "" } as const;
+    const theirs = value === null ? settingOf(name, place, null) : readEntry(name, place, value);
+    if ("message" in theirs || theirs.change.kind !== "set") return [];
+    const [ours, its] = [written[name].value, theirs.change.value].map((it) =>
+      printedText(type, it),
+    );
+    return ours === its
+      ? []
+      : [`--${flag} ${ours} differs from the running agent, which has ${its}`];
+  });
+}

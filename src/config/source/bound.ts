@@ -1,0 +1,67 @@
+/** What a running process took once: it stays as it is there until the next start, whatever is written meanwhile. */
+import { ConfigError } from "../../model/errors.ts";
+import type { Config } from "../config.ts";
+import { type FieldName, fieldOf, namedInFull } from "../fields.ts";
+import { type Validated, validated } from "../validate.ts";
+import { printedText } from "../value/value.ts";
+import type { Merged } from "./merge.ts";
+
+export interface Running {
+  /** Of a process that reads its configuration again: what it has in force. What is bound to the process stays as it is there. */
+  readonly running?: Config | null;
+  /** Whether that process has reached its runtime; while it has not, nothing is bound to the sockets. Default true. */
+  readonly connected?: boolean;
+}
+
+/** Taken once, when the runtime answers. */
+const BOUND_BY_CONNECTION = [
+  "containerRuntimeEndpoint",
+  "imageServiceEndpoint",
+  "runtimeRequestTimeout",
+] as const satisfies readonly FieldName[];
+
+/** Directories, addresses and modes that a process takes once, at its start. */
+const BOUND_BY_START = [
+  "podLogsDir",
+  "containerLogsDir",
+  "rootDir",
+  "stateDir",
+  "runDir",
+  "metricsBindAddress",
+  "compat",
+  "dryRun",
+] as const satisfies readonly FieldName[];
+
+export interface Bound {
+  readonly together: Merged;
+  readonly validated: Validated;
+  /** Fields whose written value waits for the next start. */
+  readonly waiting: readonly FieldName[];
+}
+
+/** `checked` is what `written` was found to be by itself. */
+export function boundToProcess(
+  checked: Validated,
+  written: Merged,
+  { running = null, connected = true }: Running,
+): Bound {
+  if (running === null) return { together: written, validated: checked, waiting: [] };
+  const fields = [...(connected ? BOUND_BY_CONNECTION : []), ...BOUND_BY_START];
+  const textOf = (name: FieldName, all: Merged): string =>
+    printedText(fieldOf(name).type, all[name].value);
+  const waiting = fields.filter((name) => textOf(name, written) !== textOf(name, running.values));
+  const stay = Object.fromEntries(waiting.map((name) => [name, running.values[name]]));
+  if (waiting.length === 0) return { together: written, validated: checked, waiting };
+  const together = { ...written, ...stay };
+  return { together, validated: validatedWith(together, waiting), waiting };
+}
+
+/** What is written is valid by itself, and may still not go together with what the process began with. */
+function validatedWith(together: Merged, waiting: readonly FieldName[]): Validated {
+  const checked = validated(together);
+  if (checked.issues.length === 0) return checked;
+  const why = `${waiting.map(namedInFull).join(", ")} would take effect at the next start only: restart the agent`;
+  throw new ConfigError(
+    checked.issues.map((issue) => ({ ...issue, message: `${issue.message}; ${why}` })),
+  );
+}

@@ -1,0 +1,149 @@
+/** Takes a configuration document apart: its kind, and its entries by the names of the table with their lines. */
+import type { ConfigIssue } from "../../model/errors.ts";
+import { fieldNames, fieldOf, isFieldName } from "../fields.ts";
+import { type KeyLine, keysIn } from "./lines.ts";
+import { described } from "./schema.ts";
+
+export type DocumentKind = "CrigcConfiguration" | "KubeletConfiguration";
+
+export interface Entry {
+  /** `imageMinimumGCAge`, `logging.format`. */
+  readonly name: string;
+  readonly value: unknown;
+  /** `null` where it could not be told. */
+  readonly line: number | null;
+}
+
+export interface ConfigDocument {
+  readonly kind: DocumentKind | null;
+  readonly entries: readonly Entry[];
+  readonly issues: readonly ConfigIssue[];
+}
+
+const KINDS: Readonly<Record<DocumentKind, string>> = {
+  CrigcConfiguration: "crigc/v1",
+  KubeletConfiguration: "kubelet.config.k8s.io/v1beta1",
+};
+const EXPECTED_KINDS =
+  "expected kind: CrigcConfiguration with apiVersion: crigc/v1, or kind: KubeletConfiguration with apiVersion: kubelet.config.k8s.io/v1beta1";
+
+/** Maps that the table knows as one name with a dot. */
+const GROUPED: ReadonlySet<string> = new Set(
+  fieldNames.filter((name) => name.includes(".")).map((name) => name.split(".")[0] ?? name),
+);
+
+export interface ParsedText {
+  readonly path: string;
+  readonly text: string;
+  /** What the parser made of the text. */
+  readonly content: unknown;
+}
+
+export function parseDocument({ path, text, content }: ParsedText): ConfigDocument {
+  if (!isMap(content)) {
+    const found =
+      content === null || content === undefined ? "it is empty" : `it is ${described(content)}`;
+    return broken({
+      source: path,
+      text: "",
+      message: `the file holds no single map of settings: ${found}; ${EXPECTED_KINDS}`,
+    });
+  }
+  const { found: keys, refused } = keysIn(text);
+  const lineOf = new Map(keys.map(({ path: key, line }) => [key, line]));
+  const kind = kindOf(content);
+  if (kind === null) {
+    const line = lineOf.get("kind") ?? lineOf.get("apiVersion");
+    const message = `kind is ${described(content["kind"] ?? null)} and apiVersion is ${described(content["apiVersion"] ?? null)}; ${EXPECTED_KINDS}`;
+    return broken({
+      source: at(path, line ?? null),
+      text: described(content["kind"] ?? null),
+      message,
+    });
+  }
+  const entries = Object.entries(content)
+    .filter(([name]) => name !== "kind" && name !== "apiVersion")
+    .flatMap(([name, value]) =>
+      ungrouped(name, value).map((entry) => ({
+        ...entry,
+        line: lineOf.get(entry.name) ?? lineOf.get(name) ?? null,
+      })),
+    );
+  const notation = refused.map(({ line, what }) => ({
+    source: at(path, line),
+    text: what,
+    message: `${what} is not accepted, because it can replace a setting that is written elsewhere; write each value where it belongs`,
+  }));
+  if (notation.length > 0) return { kind: null, entries: [], issues: notation };
+  return { kind, entries, issues: [...hiddenKeys(path, content, keys), ...repeated(path, keys)] };
+}
+
+/** A key that the parser saw and the text does not show might be there twice. */
+function hiddenKeys(
+  path: string,
+  content: Readonly<Record<string, unknown>>,
+  keys: readonly KeyLine[],
+): readonly ConfigIssue[] {
+  const shown = new Set(keys.map((key) => key.path));
+  return Object.entries(content)
+    .flatMap(([name, value]) => [
+      name,
+      ...(isMap(value) ? Object.keys(value).map((inner) => `${name}.${inner}`) : []),
+    ])
+    .filter((name) => isOurs(name) && !shown.has(name))
+    .map((name) => ({
+      source: path,
+      text: name,
+      message: `cannot find where ${name} is written; write it as a plain key on a line of its own`,
+    }));
+}
+
+/** A map within the file as the names of the table; one whose settings are all comments says nothing of any. */
+function ungrouped(name: string, value: unknown): readonly Omit<Entry, "line">[] {
+  if (!GROUPED.has(name) || (value !== null && !isMap(value))) return [{ name, value }];
+  return Object.entries(value ?? {}).map(([inner, held]) => ({
+    name: `${name}.${inner}`,
+    value: held,
+  }));
+}
+
+const broken = (issue: ConfigIssue): ConfigDocument => ({
+  kind: null,
+  entries: [],
+  issues: [issue],
+});
+
+function kindOf(content: Readonly<Record<string, unknown>>): DocumentKind | null {
+  const kind = content["kind"];
+  if (kind !== "CrigcConfiguration" && kind !== "KubeletConfiguration") return null;
+  return content["apiVersion"] === KINDS[kind] ? kind : null;
+}
+
+/** The parser lets the last of two equal keys win without a word. */
+function repeated(path: string, keys: readonly KeyLine[]): readonly ConfigIssue[] {
+  const first = new Map<string, number>();
+  const issues: ConfigIssue[] = [];
+  for (const { path: key, line } of keys) {
+    const before = first.get(key);
+    if (before === undefined) first.set(key, line);
+    else if (isOurs(key))
+      issues.push({
+        source: at(path, line),
+        text: key,
+        message: `${key} is set twice, first on line ${before}; remove one of them`,
+      });
+  }
+  return issues;
+}
+
+const isOurs = (key: string): boolean => {
+  const outer = key.split(".")[0] ?? key;
+  if (isFieldName(key) || GROUPED.has(key) || key === "kind" || key === "apiVersion") return true;
+  return isFieldName(outer) && fieldOf(outer).type.kind === "statements";
+};
+
+export const at = (path: string, line: number | null): string =>
+  line === null ? path : `${path}:${line}`;
+
+export const isMap = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);

@@ -1,0 +1,52 @@
+/** One look at the configuration files: what they hold is read once, can be compared with another look, and is loaded as it was compared. */
+import type { Config } from "../config.ts";
+import { type ConfigInput, type ConfigReader, isDropIn, loadConfig, placesOf } from "../load.ts";
+
+export interface Look {
+  /** Equal for two looks exactly where they found the same names and texts. */
+  readonly print: string;
+  /** What a file held; `null`: it did not exist, or could not be read. */
+  readonly text: (path: string) => string | null;
+  /** Throws `ConfigError`. */
+  readonly load: (about?: Pick<ConfigInput, "running" | "connected" | "agent">) => Config;
+}
+
+export function lookAt(input: Pick<ConfigInput, "flags" | "env" | "reader">): Look {
+  const { file, directory } = placesOf(input);
+  const names = tried(() => input.reader.names(directory.path));
+  const paths = [
+    file.path,
+    ...(names.value ?? []).filter(isDropIn).map((name) => `${directory.path}/${name}`),
+  ];
+  const texts = new Map(paths.map((path) => [path, tried(() => input.reader.file(path))]));
+  const kubelet = input.reader.kubelet?.() ?? null;
+  const reader: ConfigReader = {
+    kubelet: () => kubelet,
+    names: () => valueOf(names),
+    file: (path) => valueOf(texts.get(path) ?? tried(() => input.reader.file(path))),
+  };
+  return {
+    print: JSON.stringify([kubelet, names, ...texts]),
+    text: (path) => texts.get(path)?.value ?? null,
+    load: (about) => loadConfig({ ...input, ...about, reader }),
+  };
+}
+
+interface Tried<T> {
+  readonly value: T | null;
+  /** `null`: it was read. */
+  readonly fault: string | null;
+}
+
+function tried<T>(read: () => T | null): Tried<T> {
+  try {
+    return { value: read(), fault: null };
+  } catch (thrown) {
+    return { value: null, fault: thrown instanceof Error ? thrown.message : String(thrown) };
+  }
+}
+
+function valueOf<T>({ value, fault }: Tried<T>): T | null {
+  if (fault !== null) throw new Error(fault);
+  return value;
+}

@@ -1,0 +1,79 @@
+/** Lays the sources over each other, default first and flags last, and remembers where each value came from. */
+
+import { type Field, type FieldValue, isList, isStatements } from "../field.ts";
+import { type FieldName, fieldNames, fieldOf, type Values } from "../fields.ts";
+import type { Statements } from "../value/eviction.ts";
+import { parseText, statementsFrom } from "../value/value.ts";
+import type { Setting, SourceKind } from "./setting.ts";
+
+export interface Sourced {
+  readonly value: FieldValue;
+  /** `kubelet`: a default that follows the kubelet of this node. */
+  readonly source: SourceKind | "kubelet";
+  /** Where it was written, every place of a list or map that adds up; empty for a default. */
+  readonly from: readonly string[];
+}
+
+export type Merged = Readonly<Record<FieldName, Sourced>>;
+
+/** `settings` from the weakest source to the strongest. */
+export function merged(settings: readonly Setting[]): Merged {
+  const values = new Map<FieldName, Sourced>(
+    fieldNames.map((name) => [
+      name,
+      { value: defaultOf(fieldOf(name)), source: "default", from: [] },
+    ]),
+  );
+  for (const setting of settings) {
+    const before = values.get(setting.name) ?? defaulted(setting.name);
+    values.set(setting.name, laidOver(before, setting));
+  }
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- every name was put in above
+  return Object.fromEntries(values) as unknown as Merged;
+}
+
+const defaulted = (name: FieldName): Sourced => ({
+  value: defaultOf(fieldOf(name)),
+  source: "default",
+  from: [],
+});
+
+/** The table's default, read as a flag would be. */
+export function defaultOf(field: Field): FieldValue {
+  const parsed =
+    field.type.kind === "statements"
+      ? statementsFrom(field.type.of, field.default)
+      : parseText(field.type, field.default);
+  return parsed.kind === "value" ? parsed.value : null;
+}
+
+function laidOver(before: Sourced, { name, place, change }: Setting): Sourced {
+  if (change.kind === "reset") return defaulted(name);
+  const { kind } = fieldOf(name).type;
+  if (kind === "list")
+    return {
+      value: [...new Set([...listed(before.value), ...listed(change.value)])],
+      source: place.kind,
+      from: [...before.from, place.at],
+    };
+  if (kind === "statements" && place.kind === "drop-in") {
+    const patched = { ...mapped(before.value), ...mapped(change.value) };
+    return {
+      value: Object.fromEntries(
+        Object.entries(patched).filter(([key]) => !change.removed.includes(key)),
+      ),
+      source: place.kind,
+      from: [...before.from, place.at],
+    };
+  }
+  return { value: change.value, source: place.kind, from: [place.at] };
+}
+
+const listed = (value: FieldValue): readonly string[] => (isList(value) ? value : []);
+
+const mapped = (value: FieldValue): Statements => (isStatements(value) ? value : {});
+
+/** The bare values: each was read by its own type, so that the table's types hold. */
+export const bareValues = (all: Merged): Values =>
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the keys are mapped one to one
+  Object.fromEntries(fieldNames.map((name) => [name, all[name].value])) as unknown as Values;

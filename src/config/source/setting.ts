@@ -1,0 +1,61 @@
+/** One value as it was written somewhere, before the sources are merged. */
+import type { ConfigIssue } from "../../model/errors.ts";
+import { dashed, type FieldValue } from "../field.ts";
+import { type FieldName, fieldOf } from "../fields.ts";
+
+/** From the weakest to the strongest. */
+export type SourceKind = "default" | "file" | "drop-in" | "environment" | "agent" | "flag";
+
+export interface Place {
+  readonly kind: Exclude<SourceKind, "default">;
+  /** `/etc/crigc/crigc.yaml:12`, `CRIGC_MAX_IMAGES`, `--max-images`. */
+  readonly at: string;
+}
+
+export interface Setting {
+  readonly name: FieldName;
+  readonly place: Place;
+  /** `reset`: null in a file, which takes back what weaker sources said; of a map, the signals that it takes back. */
+  readonly change:
+    | { readonly kind: "set"; readonly value: FieldValue; readonly removed: readonly string[] }
+    | { readonly kind: "reset" };
+}
+
+/** What a source gave: what could be read, what is wrong with the rest, what is worth a word. */
+export interface Layer {
+  readonly settings: readonly Setting[];
+  readonly issues: readonly ConfigIssue[];
+  readonly warnings: readonly string[];
+}
+
+export const emptyLayer: Layer = { settings: [], issues: [], warnings: [] };
+
+export const joined = (layers: readonly Layer[]): Layer => ({
+  settings: layers.flatMap((layer) => layer.settings),
+  issues: layers.flatMap((layer) => layer.issues),
+  warnings: layers.flatMap((layer) => layer.warnings),
+});
+
+export const settingOf = (name: FieldName, place: Place, value: FieldValue): Setting => ({
+  name,
+  place,
+  change: { kind: "set", value, removed: [] },
+});
+
+/** A bad value, worded so that field and flag are both named, whichever of them was written. */
+export function valueIssue(about: {
+  readonly name: FieldName;
+  readonly place: Place;
+  readonly text: string;
+  readonly message: string;
+}): ConfigIssue {
+  const flag = dashed(fieldOf(about.name).flag);
+  const message = {
+    file: `${about.name}: ${about.message} (flag ${flag})`,
+    "drop-in": `${about.name}: ${about.message} (flag ${flag})`,
+    environment: `${about.message} (${about.name}, flag ${flag})`,
+    agent: `${about.name}: ${about.message} (flag ${flag})`,
+    flag: `${about.message} (${about.name})`,
+  }[about.place.kind];
+  return { source: about.place.at, text: about.text, message };
+}

@@ -1,0 +1,54 @@
+/** What the removal of containers, sandboxes and logs is given. */
+
+import type { ContainerItem, LogItem, SandboxItem } from "../../model/outcome.ts";
+import type { ContainerPlan } from "../../model/plan.ts";
+import type {
+  HookCaller,
+  LogRemover,
+  RuntimeReader,
+  RuntimeWriter,
+  Timer,
+} from "../../model/ports.ts";
+import type { Container, Sandbox } from "../../model/snapshot.ts";
+import type { Duration } from "../../model/time.ts";
+import type { Backoff } from "../backoff.ts";
+import type { LogUsers } from "./log-users.ts";
+
+export interface ContainerPorts {
+  readonly runtime: Pick<
+    RuntimeReader,
+    "listContainers" | "listSandboxes" | "containerDetail" | "sandboxDetail"
+  >;
+  readonly writer: Omit<RuntimeWriter, "removeImage">;
+  /** `null`: the node has no log directory, so no log is touched. */
+  readonly logs: LogRemover | null;
+  /** What lasts from pass to pass, in one process. */
+  readonly logUsers: LogUsers;
+  readonly backoff: Backoff;
+  readonly hooks: HookCaller;
+  readonly timer: Timer;
+  /** Available bytes of the filesystem that holds the containers; `null`: not measured. */
+  readonly measureAvailable: (() => Promise<bigint>) | null;
+}
+
+export interface FreshLists {
+  readonly containers: readonly Container[];
+  readonly sandboxes: readonly Sandbox[];
+}
+
+export interface ContainerOptions {
+  readonly signal: AbortSignal;
+  /** The same decision on the lists as they are now; everything else is that of the pass. */
+  readonly decideAgain: (lists: FreshLists) => ContainerPlan;
+  /** Containers, sandboxes and log directories together; `null`: no limit. */
+  readonly maximumRemovals: number | null;
+  readonly removalInterval: Duration;
+  /** The longest grace period that a container is given which has to be stopped. */
+  readonly stopGraceMax: Duration;
+  /** One after another and in the order of the plan, as the kubelet does. */
+  readonly inOrder: boolean;
+  /** When the lists of the plan were asked for, by the monotonic clock. */
+  readonly listedNs: bigint;
+  /** Told of each item as soon as it is done. */
+  readonly done?: (item: ContainerItem | SandboxItem | LogItem) => void;
+}

@@ -1,0 +1,142 @@
+/** Removes one container: looks again, stops it where nobody knows that it is dead, removes it, then its logs. */
+
+import { failureCode, messageOf } from "../../model/errors.ts";
+import { containerLogLink } from "../../model/log-names.ts";
+import type { ContainerItem, RemovalResult } from "../../model/outcome.ts";
+import type { PlannedContainer } from "../../model/plan.ts";
+import type { ContainerRemoveReason } from "../../model/reason.ts";
+import type { Container, ContainerDetail } from "../../model/snapshot.ts";
+import { wasUnanswered } from "../image/stall.ts";
+import type { ContainerPorts } from "./container-ports.ts";
+import { stopGracefully } from "./pre-stop.ts";
+
+const POD_UID = "io.kubernetes.pod.uid";
+
+export interface ContainerRemoval {
+  readonly planned: PlannedContainer;
+  readonly reason: ContainerRemoveReason;
+}
+
+export interface Removed {
+  readonly item: ContainerItem;
+  /** Worth saying, although the container went. */
+  readonly note: string | null;
+  /** A call was not answered in time, and may still be under way. */
+  readonly unanswered: boolean;
+}
+
+export interface RemovalPorts extends ContainerPorts {
+  readonly graceMaxSeconds: number;
+  /** Gives up a status and a stop; a removal that was asked for is awaited. */
+  readonly signal: AbortSignal;
+  /** The names of files that other containers write to, beside this container's log. */
+  readonly namesBeside: (container: Container, path: string) => Promise<readonly string[]>;
+}
+
+/** Never rejects: what fails is the item's result. */
+export async function removeContainer(
+  removal: ContainerRemoval,
+  ports: RemovalPorts,
+): Promise<Removed> {
+  const { planned } = removal;
+  const { container } = planned;
+  const notTouched = { stopped: false, logFiles: [], logBytes: 0n, logError: null };
+  const ended = (result: RemovalResult, stopped = false, note: string | null = null): Removed => ({
+    item: { ...removal, ...notTouched, result, stopped },
+    note,
+    unanswered: false,
+  });
+  const failed = (step: string, thrown: unknown, stopped = false): Removed => ({
+    ...ended(
+      { kind: "failed", step, message: messageOf(thrown), code: failureCode(thrown) },
+      stopped,
+    ),
+    unanswered: wasUnanswered(thrown),
+  });
+  const givenUp = (thrown: unknown, step: string): Removed =>
+    ports.signal.aborted ? { ...ended(GIVEN_UP), unanswered: true } : failed(step, thrown);
+
+  let detail: ContainerDetail | null;
+  try {
+    detail = await ports.runtime.containerDetail(container.id, ports.signal);
+  } catch (thrown) {
+    return givenUp(thrown, "status");
+  }
+  if (detail === null) return ended({ kind: "already-gone" });
+  const what = changed(container, detail);
+  if (what !== null) return ended({ kind: "skipped", what });
+
+  const stopFirst = planned.stopFirst && detail.state === "unknown";
+  let note: string | null = null;
+  if (stopFirst) {
+    try {
+      const { handlerError } = await stopGracefully(container, detail, ports);
+      if (ports.signal.aborted) return { ...ended(GIVEN_UP), unanswered: true };
+      note = handlerError === null ? null : `container ${container.id}: ${handlerError}`;
+    } catch (thrown) {
+      return givenUp(thrown, "stop");
+    }
+  }
+  try {
+    await ports.writer.removeContainer(container.id);
+  } catch (thrown) {
+    return { ...failed("remove", thrown, stopFirst), note };
+  }
+  const logs = await removeLogs(container, detail, ports);
+  const result: RemovalResult = { kind: "removed" };
+  return { item: { ...removal, ...logs, result, stopped: stopFirst }, note, unanswered: false };
+}
+
+export const GIVEN_UP: RemovalResult = { kind: "skipped", what: "the pass was asked to stop" };
+
+/** Why the container is not the one that was decided on any more; `null`: it is. */
+function changed(container: Container, detail: ContainerDetail): string | null {
+  if (detail.state === "running") return "it runs now";
+  const uid = detail.labels[POD_UID] ?? "";
+  if (uid !== container.podUid) return `its pod UID is now "${uid}"`;
+  const died = container.state === "unknown" && detail.state === "exited";
+  return detail.state === container.state || died ? null : `its state is now ${detail.state}`;
+}
+
+type LogFields = Pick<ContainerItem, "logFiles" | "logBytes" | "logError">;
+
+/** After the container, so that nothing writes to them any more. What goes wrong here does not bring it back. */
+async function removeLogs(
+  container: Container,
+  detail: ContainerDetail,
+  { logs, namesBeside }: Pick<RemovalPorts, "logs" | "namesBeside">,
+): Promise<LogFields> {
+  // A container without log settings has no path, and one that Kubernetes did not make has no directory here.
+  if (logs === null || container.podUid === "")
+    return { logFiles: [], logBytes: 0n, logError: null };
+  const errors: string[] = [];
+  let files: Pick<LogFields, "logFiles" | "logBytes"> = { logFiles: [], logBytes: 0n };
+  if (detail.logPath !== "") {
+    try {
+      const { logPath: path } = detail;
+      const kept = await namesBeside(container, path);
+      const removed = await logs.removeContainerLogs({ path, podUid: container.podUid, kept });
+      files = { logFiles: removed.names, logBytes: removed.bytes };
+    } catch (thrown) {
+      errors.push(messageOf(thrown));
+    }
+  }
+  const link = linkOf(container, detail);
+  if (link !== null) {
+    try {
+      await logs.removeLegacyLink(link);
+    } catch (thrown) {
+      errors.push(messageOf(thrown));
+    }
+  }
+  return { ...files, logError: errors.length === 0 ? null : errors.join("; ") };
+}
+
+/** By the labels of the status, as the kubelet made it; `null` where one is missing. */
+function linkOf(container: Container, { labels }: ContainerDetail): string | null {
+  const podName = labels["io.kubernetes.pod.name"] ?? "";
+  const podNamespace = labels["io.kubernetes.pod.namespace"] ?? "";
+  const name = labels["io.kubernetes.container.name"] ?? "";
+  if (podName === "" || podNamespace === "" || name === "") return null;
+  return containerLogLink({ podName, podNamespace, name, id: container.id });
+}

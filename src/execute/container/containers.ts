@@ -1,0 +1,267 @@
+/** Executes a container plan: containers, then sandboxes, then the logs that nobody has any more, all by fresh lists. */
+
+import { messageOf } from "../../model/errors.ts";
+import type { ContainerItem, ContainerOutcome, LogItem, SandboxItem } from "../../model/outcome.ts";
+import type { ContainerPlan, PlannedContainer } from "../../model/plan.ts";
+import { toMs } from "../../model/time.ts";
+import { unjudged } from "../../policy/container/containers.ts";
+import { Ended } from "../image/ended.ts";
+import { FreshPlan } from "../image/fresh-plan.ts";
+import { wasUnanswered } from "../image/stall.ts";
+import { Pace } from "../pace.ts";
+import { type Answer, Stage } from "../stage.ts";
+import type { ContainerOptions, ContainerPorts } from "./container-ports.ts";
+import { type ContainerRemoval, removeContainer } from "./container-removal.ts";
+import { containerOfLink, linkReason, removeLink, removePodLogs } from "./log-removal.ts";
+import { LogUse } from "./log-use.ts";
+import { removeSandbox } from "./sandbox-removal.ts";
+
+/** Pods whose containers or sandboxes are removed side by side. More than two, so that two calls that hang stop nobody else. */
+const LANES = 4;
+/** Stops may take the longest grace period so many times in one pass. */
+const STOPS_IN_SUCCESSION_MAX = 4;
+
+/** Never rejects. A removal that fails is recorded and the next one goes on; a list that fails ends the pass. */
+export async function collectContainers(
+  plan: ContainerPlan,
+  ports: ContainerPorts,
+  options: ContainerOptions,
+): Promise<ContainerOutcome> {
+  return await new ContainerPass(plan, ports, options).run();
+}
+
+class ContainerPass {
+  readonly #plan: ContainerPlan;
+  readonly #ports: ContainerPorts;
+  readonly #options: ContainerOptions;
+  readonly #pace: Pace;
+  readonly #fresh: FreshPlan;
+  readonly #logUse: LogUse | null;
+  readonly #lanes: number;
+  readonly #containers: ContainerItem[] = [];
+  readonly #sandboxes: SandboxItem[] = [];
+  readonly #logs: LogItem[] = [];
+  readonly #errors: string[];
+  /** IDs of what was removed. */
+  readonly #removed = new Set<string>();
+  #stoppingNs = 0n;
+
+  constructor(plan: ContainerPlan, given: ContainerPorts, options: ContainerOptions) {
+    // What is not known of the directories is not known of the files in them either.
+    const ports = plan.logsError === null ? given : { ...given, logs: null };
+    this.#plan = plan;
+    this.#ports = ports;
+    this.#options = options;
+    this.#pace = new Pace({ ...options, timer: ports.timer });
+    this.#fresh = new FreshPlan(plan, ports, options);
+    const { logs, logUsers: users } = ports;
+    this.#logUse =
+      logs === null ? null : new LogUse({ users, logs }, this.#removed, options.signal);
+    // Whoever asks for a pace, or for part of the plan, gets it in its order.
+    const inOrder = options.inOrder || options.maximumRemovals !== null;
+    this.#lanes = inOrder || options.removalInterval > 0n ? 1 : LANES;
+    this.#errors = [...unjudged(plan)];
+  }
+
+  async run(): Promise<ContainerOutcome> {
+    if (this.#plan.blocks.length > 0) return this.#outcome("blocked", null);
+    if (nothingToDo(this.#plan)) return this.#outcome("done", null);
+    const before = await this.#available();
+    const end = await this.#walk();
+    const after = before === null ? null : await this.#available();
+    const gained = before === null || after === null ? null : after - before;
+    // Others write meanwhile: what they took is not a loss of ours.
+    return this.#outcome(end, gained !== null && gained < 0n ? 0n : gained);
+  }
+
+  async #walk(): Promise<ContainerOutcome["end"]> {
+    try {
+      await this.#removeContainers();
+      await this.#fresh.decideAgain();
+      this.#forgetUnlisted();
+      await this.#removeSandboxes();
+      await this.#removePodLogs();
+      await this.#removeLinks();
+      return "done";
+    } catch (thrown) {
+      if (!(thrown instanceof Ended)) throw thrown;
+      if (thrown.message !== "") this.#errors.push(thrown.message);
+      return thrown.end;
+    }
+  }
+
+  async #removeContainers(): Promise<void> {
+    const going = this.#plan.containers.flatMap((planned) =>
+      planned.decision.kind === "remove" ? [{ planned, reason: planned.decision.reason }] : [],
+    );
+    const podOf = ({ planned: { container } }: ContainerRemoval): string =>
+      container.podUid === "" ? container.sandboxId : container.podUid;
+    await this.#stage("containers", this.#inLanes(going, podOf), async (removal, stage) => {
+      const { id } = removal.planned.container;
+      const why = (): string | undefined =>
+        stage.leftAlone(id) ?? this.#fresh.veto(id) ?? this.#tooLong(removal.planned);
+      if (!(await this.#mayBegin(() => why() === undefined))) {
+        this.#addContainer(skippedItem(removal, why() ?? ""));
+        return "answered";
+      }
+      const startNs = this.#ports.timer.monotonicNs();
+      const { item, note, unanswered } = await removeContainer(removal, this.#removalPorts());
+      if (removal.planned.stopFirst) this.#stoppingNs += this.#ports.timer.monotonicNs() - startNs;
+      if (item.result.kind === "removed") this.#removed.add(id);
+      if (note !== null) this.#errors.push(note);
+      this.#addContainer(item);
+      return stage.note(id, unanswered);
+    });
+  }
+
+  #removalPorts() {
+    const { signal, stopGraceMax } = this.#options;
+    return {
+      ...this.#ports,
+      signal,
+      graceMaxSeconds: toMs(stopGraceMax) / 1000,
+      namesBeside: async (container: PlannedContainer["container"], path: string) =>
+        (await this.#logUse?.namesBeside(container, path, this.#fresh.lists())) ?? [],
+    };
+  }
+
+  /** Stops of many containers take long even where each is short, and the next pass goes on with them. */
+  #tooLong({ stopFirst }: PlannedContainer): string | undefined {
+    const longestNs = this.#options.stopGraceMax * BigInt(STOPS_IN_SUCCESSION_MAX);
+    if (!stopFirst || this.#stoppingNs <= longestNs) return undefined;
+    return "it has to be stopped first, and the stops of this pass took too long already";
+  }
+
+  #addContainer(item: ContainerItem): void {
+    this.#containers.push(item);
+    this.#options.done?.(item);
+  }
+
+  async #removeSandboxes(): Promise<void> {
+    const going = this.#fresh
+      .plan()
+      .sandboxes.flatMap(({ sandbox, decision }) =>
+        decision.kind === "remove" ? [{ sandbox, reason: decision.reason }] : [],
+      );
+    const groups = this.#inLanes(going, ({ sandbox }) => sandbox.id);
+    await this.#stage("sandboxes", groups, async ({ sandbox, reason }, stage) => {
+      const goes = (): boolean => this.#fresh.goes(sandbox.id);
+      if (stage.leftAlone(sandbox.id) !== undefined || !(await this.#mayBegin(goes)))
+        return "answered";
+      const { signal } = this.#options;
+      const { item, unanswered } = await removeSandbox(sandbox, reason, { ...this.#ports, signal });
+      if (item.result.kind === "removed") this.#removed.add(sandbox.id);
+      this.#sandboxes.push(item);
+      this.#options.done?.(item);
+      return stage.note(sandbox.id, unanswered);
+    });
+  }
+
+  async #removePodLogs(): Promise<void> {
+    const { logs } = this.#ports;
+    const use = this.#logUse;
+    if (logs === null || use === null) return;
+    for (const { directory, decision } of this.#fresh.plan().podLogs) {
+      if (decision.kind === "keep") continue;
+      if (!(await this.#mayBegin(() => this.#fresh.goes(directory.entry)))) continue;
+      const userOf = () => use.userOf(directory, this.#fresh.lists());
+      this.#addLog(await removePodLogs(directory, decision.reason, { logs, userOf }));
+    }
+  }
+
+  #addLog(item: LogItem): void {
+    this.#logs.push(item);
+    this.#options.done?.(item);
+  }
+
+  /** A link takes no space worth a limit, and there may be thousands: only the wish to stop ends this. */
+  async #removeLinks(): Promise<void> {
+    const { logs, runtime } = this.#ports;
+    const { signal } = this.#options;
+    if (logs === null) return;
+    const links = this.#fresh.plan().links.map(({ link }) => link);
+    await this.#stage("log links", [links], async (link, stage): Promise<Answer> => {
+      if (signal.aborted) throw new Ended("stopped");
+      await this.#fresh.stayFresh();
+      const id = containerOfLink(link, this.#fresh.lists().containers);
+      const gone = this.#fresh.plan().links.length === 0 || id === null;
+      if (gone || stage.leftAlone(id) !== undefined) return "answered";
+      try {
+        const reason = linkReason(id, await runtime.containerDetail(id, signal));
+        if (reason !== null) this.#addLog(await removeLink(link, reason, logs));
+        return stage.note(id, false);
+      } catch (thrown) {
+        if (signal.aborted) throw new Ended("stopped");
+        this.#errors.push(`log link ${link.entry} stays: ${messageOf(thrown)}`);
+        return stage.note(id, wasUnanswered(thrown));
+      }
+    });
+  }
+
+  /** One lane holds everything, in its order. */
+  #inLanes<T>(items: readonly T[], groupOf: (item: T) => string): readonly (readonly T[])[] {
+    return this.#lanes === 1 ? [items] : [...Map.groupBy(items, groupOf).values()];
+  }
+
+  async #stage<T>(
+    name: string,
+    groups: readonly (readonly T[])[],
+    work: (item: T, stage: Stage) => Promise<Answer>,
+  ): Promise<void> {
+    const stage = new Stage(name, this.#ports.backoff);
+    await stage.run(groups, this.#lanes, (item) => work(item, stage));
+    const error = stage.error();
+    if (error !== null) this.#errors.push(error);
+  }
+
+  /** Whether it still goes, by lists that are not too old; also after the pause, which may have been a long one. */
+  async #mayBegin(goes: () => boolean): Promise<boolean> {
+    await this.#fresh.stayFresh();
+    if (!goes()) return false;
+    const leave = await this.#pace.next();
+    if (leave !== "go") throw new Ended(leave);
+    await this.#fresh.stayFresh();
+    return goes();
+  }
+
+  #forgetUnlisted(): void {
+    const lists = this.#fresh.lists();
+    const ids = new Set<string>([...lists.containers, ...lists.sandboxes].map(({ id }) => id));
+    this.#ports.logUsers.retain(ids);
+    this.#ports.backoff.retain(ids);
+  }
+
+  async #available(): Promise<bigint | null> {
+    try {
+      return (await this.#ports.measureAvailable?.()) ?? null;
+    } catch (thrown) {
+      this.#errors.push(messageOf(thrown));
+      return null;
+    }
+  }
+
+  #outcome(end: ContainerOutcome["end"], measuredFreedBytes: bigint | null): ContainerOutcome {
+    return {
+      end,
+      containers: this.#containers,
+      sandboxes: this.#sandboxes,
+      logs: this.#logs,
+      measuredFreedBytes,
+      errors: this.#errors,
+    };
+  }
+}
+
+/** An idle node is not asked for its lists again. */
+function nothingToDo({ containers, sandboxes, podLogs, links }: ContainerPlan): boolean {
+  const planned = [...containers, ...sandboxes, ...podLogs];
+  return links.length === 0 && planned.every(({ decision }) => decision.kind === "keep");
+}
+
+function skippedItem(
+  removal: Pick<ContainerItem, "planned" | "reason">,
+  what: string,
+): ContainerItem {
+  const result = { kind: "skipped", what } as const;
+  return { ...removal, result, stopped: false, logFiles: [], logBytes: 0n, logError: null };
+}

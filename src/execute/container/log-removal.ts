@@ -1,0 +1,81 @@
+/** Removes the log directories of pods that are gone, and links to logs of containers that are. */
+
+import { failureCode, messageOf } from "../../model/errors.ts";
+import { containerId } from "../../model/ids.ts";
+import { containerLogLink, isWholeContainerId } from "../../model/log-names.ts";
+import type { LogItem, RemovalResult } from "../../model/outcome.ts";
+import type { LogRemover } from "../../model/ports.ts";
+import type { LogRemoveReason } from "../../model/reason.ts";
+import type {
+  Container,
+  ContainerDetail,
+  DanglingLogLink,
+  PodLogDirectory,
+} from "../../model/snapshot.ts";
+
+/** Never rejects. A directory that somebody listed uses by its path stays, whichever pod its name says. */
+export async function removePodLogs(
+  directory: PodLogDirectory,
+  reason: LogRemoveReason,
+  {
+    logs,
+    userOf,
+  }: {
+    readonly logs: LogRemover;
+    readonly userOf: (directory: PodLogDirectory) => Promise<string | null>;
+  },
+): Promise<LogItem> {
+  const item = { kind: "pod-logs", entry: directory.entry, reason, bytes: 0n } as const;
+  try {
+    const what = await userOf(directory);
+    if (what !== null) return { ...item, result: { kind: "skipped", what } };
+    const { bytes } = await logs.removePodLogs(directory);
+    return { ...item, result: { kind: "removed" }, bytes };
+  } catch (thrown) {
+    return { ...item, result: failed(thrown) };
+  }
+}
+
+/** Why the link may go, by the runtime's word on the whole container ID; `null`: it stays. */
+export function linkReason(
+  id: Container["id"],
+  detail: ContainerDetail | null,
+): LogRemoveReason | null {
+  if (detail === null) return { kind: "container-gone" };
+  // A runtime that resolves abbreviations may speak of another container.
+  if (detail.id !== id) return null;
+  // While a log is rotated, the link of a container that runs leads nowhere for a moment.
+  return detail.state === "exited" ? { kind: "container-exited" } : null;
+}
+
+/** The ID of the link's container; `null`: not known. Where the name was cut, only a listed container whose own link has this name can tell the rest of the ID. */
+export function containerOfLink(
+  link: DanglingLogLink,
+  containers: readonly Container[],
+): Container["id"] | null {
+  if (isWholeContainerId(link.containerId)) return containerId(link.containerId);
+  const named = containers.filter((container) => containerLogLink(container) === link.entry);
+  return named.length === 1 ? (named[0]?.id ?? null) : null;
+}
+
+/** Never rejects. */
+export async function removeLink(
+  link: DanglingLogLink,
+  reason: LogRemoveReason,
+  logs: LogRemover,
+): Promise<LogItem> {
+  const item = { kind: "log-link", entry: link.entry, reason, bytes: 0n } as const;
+  try {
+    const removed = await logs.removeLegacyLink(link.entry);
+    return { ...item, result: removed ? { kind: "removed" } : { kind: "already-gone" } };
+  } catch (thrown) {
+    return { ...item, result: failed(thrown) };
+  }
+}
+
+const failed = (thrown: unknown): RemovalResult => ({
+  kind: "failed",
+  step: "remove",
+  message: messageOf(thrown),
+  code: failureCode(thrown),
+});

@@ -1,0 +1,150 @@
+/** Which logs the listed containers and sandboxes write to, by their own status: asked once each, because it never changes. */
+
+import type { ContainerId, PodUid, SandboxId } from "../../model/ids.ts";
+import type { RuntimeReader, Timer } from "../../model/ports.ts";
+import type { Container, Sandbox } from "../../model/snapshot.ts";
+import { mapBounded } from "../../observe/concurrency.ts";
+import { type Listed, type Ownership, ownership } from "../../policy/container/ownership.ts";
+import { wasUnanswered } from "../image/stall.ts";
+
+/** Statuses under way at once. */
+const CONCURRENCY = 16;
+/** Statuses that are not answered in time before the rest counts as unknown. */
+const UNANSWERED_MAX = 2;
+/** A status that could not be read is not asked for again so soon. */
+const RETRY_NS = 60_000_000_000n;
+
+/** A container or a sandbox with what it writes to. */
+export interface LogUser {
+  readonly id: ContainerId | SandboxId;
+  /** `container ID` */
+  readonly name: string;
+  /** By its label; "" where Kubernetes did not make it, or where its labels contradict its sandbox's. */
+  readonly podUid: PodUid | "";
+  readonly use:
+    | { readonly kind: "path"; readonly path: string }
+    /** Its status could not be read, and Kubernetes made it: its logs lie in its own pod's directory. */
+    | { readonly kind: "pod" }
+    /** Its status could not be read, and it may write anywhere. */
+    | { readonly kind: "anywhere" };
+}
+
+export class LogUsers {
+  readonly #runtime: Pick<RuntimeReader, "containerDetail" | "sandboxLogDirectory">;
+  readonly #timer: Pick<Timer, "monotonicNs">;
+  /** "": none. */
+  readonly #paths = new Map<ContainerId | SandboxId, string>();
+  /** Since when a status is not known, although it was asked for. */
+  readonly #failedNs = new Map<ContainerId | SandboxId, bigint>();
+
+  #owners: { readonly listed: Listed; readonly owners: Ownership } | null = null;
+
+  constructor(
+    runtime: Pick<RuntimeReader, "containerDetail" | "sandboxLogDirectory">,
+    timer: Pick<Timer, "monotonicNs">,
+  ) {
+    this.#runtime = runtime;
+    this.#timer = timer;
+  }
+
+  /** Of some of the listed containers. */
+  async ofContainers(
+    containers: readonly Container[],
+    listed: Listed,
+    signal: AbortSignal,
+  ): Promise<readonly LogUser[]> {
+    const owners = this.#ownersIn(listed);
+    const entries = containers.map((container) => ({
+      ...named("container", container),
+      foreign: owners.ofContainer(container).foreign,
+      read: () => this.#pathOf(container, signal),
+    }));
+    return this.#users(entries);
+  }
+
+  /** Of sandboxes whose runtime says so. */
+  async ofSandboxes(listed: Listed, signal: AbortSignal): Promise<readonly LogUser[]> {
+    const owners = this.#ownersIn(listed);
+    const entries = listed.sandboxes.map((sandbox) => ({
+      ...named("sandbox", sandbox),
+      foreign: owners.ofSandbox(sandbox).foreign,
+      read: async () => {
+        const directory = await this.#runtime.sandboxLogDirectory(sandbox.id, signal);
+        return directory === null || directory === "" ? directory : `${directory}/-`;
+      },
+    }));
+    return this.#users(entries);
+  }
+
+  /** Forgets what is no longer listed. */
+  retain(ids: ReadonlySet<string>): void {
+    this.#owners = null;
+    for (const known of [this.#paths, this.#failedNs])
+      for (const id of known.keys()) if (!ids.has(id)) known.delete(id);
+  }
+
+  /** Asked for each container of one list, made once for it. */
+  #ownersIn(listed: Listed): Ownership {
+    if (this.#owners?.listed !== listed)
+      this.#owners = { listed, owners: ownership(listed, "none") };
+    return this.#owners.owners;
+  }
+
+  async #pathOf({ id }: Container, signal: AbortSignal): Promise<string | null> {
+    const detail = await this.#runtime.containerDetail(id, signal);
+    if (detail === null) return null;
+    if (detail.id !== id) throw new Error(`the runtime answered for container ${detail.id}`);
+    return detail.logPath;
+  }
+
+  async #users(entries: readonly Entry[]): Promise<readonly LogUser[]> {
+    const gone = new Set<string>();
+    await this.#ask(entries, gone);
+    return entries.flatMap(({ id, name, uid, foreign }): readonly LogUser[] => {
+      const path = this.#paths.get(id);
+      if (path === "" || gone.has(id)) return [];
+      const podUid = foreign ? "" : uid;
+      if (path !== undefined) return [{ id, name, podUid, use: { kind: "path", path } }];
+      return [{ id, name, podUid, use: { kind: foreign ? "anywhere" : "pod" } }];
+    });
+  }
+
+  async #ask(entries: readonly Entry[], gone: Set<string>): Promise<void> {
+    const nowNs = this.#timer.monotonicNs();
+    const failedLately = (id: Entry["id"]): boolean => {
+      const failedNs = this.#failedNs.get(id);
+      return failedNs !== undefined && nowNs - failedNs < RETRY_NS;
+    };
+    // Where the runtime hangs, those of which nothing else can be assumed were asked.
+    const toAsk = entries
+      .filter(({ id }) => !this.#paths.has(id) && !failedLately(id))
+      .toSorted((one, other) => Number(other.foreign) - Number(one.foreign));
+    let unanswered = 0;
+    await mapBounded(toAsk, CONCURRENCY, async ({ id, read }) => {
+      try {
+        if (unanswered >= UNANSWERED_MAX) throw new Error("the runtime does not answer");
+        const path = await read();
+        if (path === null) gone.add(id);
+        else this.#paths.set(id, path);
+        this.#failedNs.delete(id);
+      } catch (thrown) {
+        this.#failedNs.set(id, this.#timer.monotonicNs());
+        if (wasUnanswered(thrown)) unanswered += 1;
+      }
+    });
+  }
+}
+
+interface Entry {
+  readonly id: ContainerId | SandboxId;
+  readonly name: string;
+  readonly uid: PodUid;
+  readonly foreign: boolean;
+  /** "": it writes no log; `null`: it is gone. */
+  readonly read: () => Promise<string | null>;
+}
+
+const named = (
+  kind: "container" | "sandbox",
+  { id, podUid }: Container | Sandbox,
+): Pick<Entry, "id" | "name" | "uid"> => ({ id, name: `${kind} ${id}`, uid: podUid });

@@ -1,0 +1,101 @@
+/** Reads the pre-stop handler that the kubelet wrote into a container's annotations, trusting nothing of its form. */
+
+import type { ContainerDetail } from "../../model/snapshot.ts";
+
+export type Handler =
+  | { readonly kind: "exec"; readonly command: readonly string[] }
+  | {
+      readonly kind: "http";
+      readonly scheme: "http" | "https";
+      /** "": the pod's own address. */
+      readonly host: string;
+      /** A number, or the name of a port of the container. */
+      readonly port: number | string;
+      readonly path: string;
+      readonly headers: readonly { readonly name: string; readonly value: string }[];
+    }
+  | { readonly kind: "sleep"; readonly seconds: number };
+
+/** `null` where the text is no handler. */
+export function readHandler(text: string): Handler | null {
+  const recorded = fieldsOf(parse(text));
+  if (recorded === null) return null;
+  return (
+    execHandler(recorded["exec"]) ??
+    httpHandler(recorded["httpGet"]) ??
+    sleepHandler(recorded["sleep"])
+  );
+}
+
+/** A named port is looked up in the ports that are recorded beside the handler; `null`: there is none. */
+export function handlerPort(
+  port: number | string,
+  annotations: ContainerDetail["annotations"],
+): number | null {
+  if (typeof port === "number") return validPort(port);
+  if (/^\d+$/.test(port)) return validPort(Number(port));
+  const ports = parse(annotations["io.kubernetes.container.ports"] ?? "");
+  if (!Array.isArray(ports)) return null;
+  const named = ports.map((each) => fieldsOf(each)).find((each) => each?.["name"] === port);
+  const number = named?.["containerPort"];
+  return typeof number === "number" ? validPort(number) : null;
+}
+
+function execHandler(value: unknown): Handler | null {
+  const command = fieldsOf(value)?.["command"];
+  if (!Array.isArray(command) || command.length === 0) return null;
+  return command.every((part) => typeof part === "string") ? { kind: "exec", command } : null;
+}
+
+function httpHandler(value: unknown): Handler | null {
+  const request = fieldsOf(value);
+  if (request === null) return null;
+  const port = request["port"];
+  if (typeof port !== "number" && typeof port !== "string") return null;
+  const path = text(request["path"]);
+  return {
+    kind: "http",
+    scheme: text(request["scheme"]).toUpperCase() === "HTTPS" ? "https" : "http",
+    host: text(request["host"]),
+    port,
+    path: path.startsWith("/") ? path : `/${path}`,
+    headers: headersOf(request["httpHeaders"]),
+  };
+}
+
+function headersOf(value: unknown): readonly { readonly name: string; readonly value: string }[] {
+  if (!Array.isArray(value)) return [];
+  return value
+    .map((each) => fieldsOf(each))
+    .map((each) => ({ name: text(each?.["name"]), value: text(each?.["value"]) }))
+    .filter((each) => each.name !== "");
+}
+
+function sleepHandler(value: unknown): Handler | null {
+  const seconds = fieldsOf(value)?.["seconds"];
+  if (typeof seconds !== "number" || !Number.isFinite(seconds) || seconds < 0) return null;
+  return { kind: "sleep", seconds };
+}
+
+const validPort = (port: number): number | null =>
+  Number.isInteger(port) && port > 0 && port <= 65_535 ? port : null;
+
+const text = (value: unknown): string => (typeof value === "string" ? value : "");
+
+type Fields = Readonly<Record<string, unknown>>;
+
+function fieldsOf(value: unknown): Fields | null {
+  return isFields(value) ? value : null;
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function parse(json: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,109 @@
+/** The end of a container as its pod wished it: the grace period, and the pre-stop handler that the kubelet recorded. */
+
+import { messageOf } from "../../model/errors.ts";
+import type { Container, ContainerDetail } from "../../model/snapshot.ts";
+import type { ContainerPorts } from "./container-ports.ts";
+import { type Handler, handlerPort, readHandler } from "./pre-stop-handler.ts";
+
+/** A container always gets so long, whatever is recorded and however long the handler took. */
+const GRACE_MIN_SECONDS = 2;
+const NS_PER_SECOND = 1_000_000_000n;
+
+export interface StopResult {
+  /** What went wrong with the handler; the container is stopped all the same. */
+  readonly handlerError: string | null;
+}
+
+export interface StopPorts extends Pick<ContainerPorts, "runtime" | "writer" | "hooks" | "timer"> {
+  /** What a longer grace period is cut to. */
+  readonly graceMaxSeconds: number;
+  /** Gives up the handler and the stop. */
+  readonly signal: AbortSignal;
+}
+
+/** Runs the handler, then stops the container with what is left of its grace period. Throws where the stop fails. */
+export async function stopGracefully(
+  container: Container,
+  detail: ContainerDetail,
+  ports: StopPorts,
+): Promise<StopResult> {
+  const graceSeconds = graceSecondsOf(detail.annotations, ports.graceMaxSeconds);
+  const startNs = ports.timer.monotonicNs();
+  const handlerError =
+    graceSeconds > 0 ? await runPreStop({ container, detail, graceSeconds }, ports) : null;
+  ports.signal.throwIfAborted();
+  const spentSeconds = Number((ports.timer.monotonicNs() - startNs) / NS_PER_SECOND);
+  const leftSeconds = Math.max(GRACE_MIN_SECONDS, graceSeconds - spentSeconds);
+  await ports.writer.stopContainer(container.id, leftSeconds, ports.signal);
+  return { handlerError };
+}
+
+export function graceSecondsOf(
+  annotations: ContainerDetail["annotations"],
+  maxSeconds: number,
+): number {
+  const recorded =
+    wholeSeconds(annotations["io.kubernetes.pod.deletionGracePeriod"]) ??
+    wholeSeconds(annotations["io.kubernetes.pod.terminationGracePeriod"]);
+  return Math.min(recorded ?? GRACE_MIN_SECONDS, maxSeconds);
+}
+
+function wholeSeconds(text: string | undefined): number | null {
+  return text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : null;
+}
+
+interface PreStop {
+  readonly container: Container;
+  readonly detail: ContainerDetail;
+  readonly graceSeconds: number;
+}
+
+/** For as long as the grace period lasts, then no longer waited for. */
+async function runPreStop(stop: PreStop, ports: StopPorts): Promise<string | null> {
+  const recorded = stop.detail.annotations["io.kubernetes.container.preStopHandler"] ?? "";
+  if (recorded === "") return null;
+  const handler = readHandler(recorded);
+  if (handler === null) {
+    return "the recorded pre-stop handler is of no known form, so it was not run";
+  }
+  if (handler.kind === "sleep") {
+    const seconds = Math.min(handler.seconds, stop.graceSeconds);
+    await ports.timer.sleep(seconds * 1000, ports.signal);
+    return null;
+  }
+  const expiry = new AbortController();
+  const failure = run(handler, stop, ports).then(
+    () => null,
+    (thrown: unknown) => `the pre-stop handler failed: ${messageOf(thrown)}`,
+  );
+  const expired = ports.timer
+    .sleep(stop.graceSeconds * 1000, expiry.signal)
+    .then(() => `the pre-stop handler did not end within ${stop.graceSeconds} s`);
+  const outcome = await Promise.race([failure, expired]);
+  expiry.abort();
+  return outcome;
+}
+
+async function run(
+  handler: Exclude<Handler, { readonly kind: "sleep" }>,
+  { container, detail, graceSeconds }: PreStop,
+  ports: StopPorts,
+): Promise<void> {
+  const { signal } = ports;
+  if (handler.kind === "exec") {
+    const command = { words: handler.command, timeoutSeconds: graceSeconds };
+    const code = await ports.writer.execSync(container.id, command, signal);
+    if (code !== 0) throw new Error(`its command ended with code ${code}`);
+    return;
+  }
+  const host =
+    handler.host !== ""
+      ? handler.host
+      : ((await ports.runtime.sandboxDetail(container.sandboxId, signal))?.address ?? "");
+  if (host === "") throw new Error("the pod has no address to send its request to");
+  const port = handlerPort(handler.port, detail.annotations);
+  if (port === null) throw new Error(`the container has no port ${handler.port}`);
+  const { scheme, path, headers } = handler;
+  const timeoutMs = graceSeconds * 1000;
+  await ports.hooks.get({ scheme, host, port, path, headers, timeoutMs }, signal);
+}

@@ -1,0 +1,50 @@
+/** Removes one sandbox: looks again, stops it, removes it. */
+
+import { failureCode, messageOf } from "../../model/errors.ts";
+import type { RemovalResult, SandboxItem } from "../../model/outcome.ts";
+import type { SandboxRemoveReason } from "../../model/reason.ts";
+import type { Sandbox } from "../../model/snapshot.ts";
+import { wasUnanswered } from "../image/stall.ts";
+import type { ContainerPorts } from "./container-ports.ts";
+import { GIVEN_UP } from "./container-removal.ts";
+
+export interface RemovedSandbox {
+  readonly item: SandboxItem;
+  /** A call was not answered in time, and may still be under way. */
+  readonly unanswered: boolean;
+}
+
+interface SandboxPorts extends Pick<ContainerPorts, "runtime" | "writer"> {
+  /** Gives up a status and a stop; a removal that was asked for is awaited. */
+  readonly signal: AbortSignal;
+}
+
+/** Never rejects. One that cannot be stopped is not removed: what holds it would be torn out from under it. */
+export async function removeSandbox(
+  sandbox: Sandbox,
+  reason: SandboxRemoveReason,
+  ports: SandboxPorts,
+): Promise<RemovedSandbox> {
+  const { id } = sandbox;
+  const { runtime, writer, signal } = ports;
+  const ended = (result: RemovalResult, unanswered = false): RemovedSandbox => ({
+    item: { sandbox, reason, result },
+    unanswered,
+  });
+  let step = "status";
+  try {
+    const detail = await runtime.sandboxDetail(id, signal);
+    if (detail === null) return ended({ kind: "already-gone" });
+    if (detail.state === "ready") return ended({ kind: "skipped", what: "it is ready now" });
+    step = "stop";
+    await writer.stopSandbox(id, signal);
+    step = "remove";
+    await writer.removeSandbox(id);
+    return ended({ kind: "removed" });
+  } catch (thrown) {
+    if (step !== "remove" && signal.aborted) return ended(GIVEN_UP, true);
+    const message = messageOf(thrown);
+    const failed = { kind: "failed", step, message, code: failureCode(thrown) } as const;
+    return ended(failed, wasUnanswered(thrown));
+  }
+}

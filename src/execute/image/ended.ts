@@ -1,0 +1,14 @@
+/** Ends a container pass early, from wherever it is. */
+
+import type { ContainerOutcome } from "../../model/outcome.ts";
+
+export class Ended extends Error {
+  override readonly name = "Ended";
+  readonly end: ContainerOutcome["end"];
+
+  /** `message`: what the outcome says of it; "" where its end says everything. */
+  constructor(end: ContainerOutcome["end"], message = "") {
+    super(message);
+    this.end = end;
+  }
+}

@@ -1,0 +1,88 @@
+/** Judges each candidate on the node as it is now: the node once for each set of lists, the candidate by itself. */
+
+import type { ImageCandidate } from "../../model/plan.ts";
+import type { ImageKeepReason } from "../../model/reason.ts";
+import type { Snapshot } from "../../model/snapshot.ts";
+import { type Duration, duration, toMs } from "../../model/time.ts";
+import { podPause, podStarting } from "../../policy/blocks.ts";
+import { listSource } from "../../policy/decide.ts";
+import { changed, type Recheck, recheckImages } from "../../policy/image/recheck.ts";
+import type { FreshLists, ImageExecution } from "./image-execution.ts";
+
+interface Judged {
+  readonly snapshot: Snapshot;
+  readonly waited: Duration;
+  readonly recheck: Recheck;
+}
+
+export class FreshJudgement {
+  readonly #execution: ImageExecution;
+  readonly #signal: AbortSignal;
+  /** For starting pods, in this pass in all. */
+  #waited: Duration;
+  #judged: Judged | null = null;
+
+  constructor(execution: ImageExecution, signal: AbortSignal) {
+    this.#execution = execution;
+    this.#signal = signal;
+    this.#waited = execution.waitedForPods;
+  }
+
+  /** Fresh lists, and patience with pods that are only just starting: they may pull what no container uses yet. */
+  async lists(): Promise<FreshLists> {
+    const { lists, timer } = this.#execution;
+    for (;;) {
+      const fresh = await lists(this.#signal);
+      if (this.#judged?.snapshot === fresh.snapshot || this.#signal.aborted) return fresh;
+      const waited = this.#waited;
+      const starting = podStarting({ snapshot: fresh.snapshot, waitedForPods: waited });
+      if (starting.length === 0) return fresh;
+      const pause = podPause(waited);
+      await timer.sleep(toMs(pause), this.#signal);
+      if (this.#signal.aborted) return fresh;
+      this.#waited = duration(waited + pause);
+    }
+  }
+
+  /** Why the candidate may not go after all; `null`: it may. */
+  recheck(candidate: ImageCandidate, fresh: FreshLists): ImageKeepReason | null {
+    if (this.#execution.hold().kind !== "none") return { kind: "blocked", block: "on-hold" };
+    return (
+      this.#rechecking(fresh.snapshot)(candidate) ?? this.#recreatedSincePlan(candidate, fresh)
+    );
+  }
+
+  #rechecking(snapshot: Snapshot): Recheck {
+    if (this.#judged?.snapshot === snapshot && this.#judged.waited === this.#waited)
+      return this.#judged.recheck;
+    const { ledger, limits, memoryLimits: memory } = this.#execution;
+    const recheck = recheckImages({
+      snapshot,
+      ledger,
+      limits,
+      hold: null,
+      // A container that the plan removed first is gone from the lists by itself.
+      without: new Set(),
+      podSource: listSource({ snapshot, ledger, limits: { memory } }),
+      waitedForPods: this.#waited,
+    });
+    this.#judged = { snapshot, waited: this.#waited, recheck };
+    return recheck;
+  }
+
+  /**
+   * An image that was missing from a list of this pass, or that another loop or process saw missing, is another one than was
+   * planned. The kubelet does not notice what others saw.
+   */
+  #recreatedSincePlan(
+    { image: { id } }: ImageCandidate,
+    { missed }: FreshLists,
+  ): ImageKeepReason | null {
+    const { limits, ledger, memory } = this.#execution;
+    const back = changed("it went and came back since the plan was made");
+    if (missed.has(id)) return back;
+    if (limits.compat === "kubelet") return null;
+    const seen = (of: typeof ledger): bigint | undefined => of.images.get(id)?.firstSeenWatched;
+    return seen(memory.current()) === seen(ledger) ? null : back;
+  }
+}

@@ -1,0 +1,59 @@
+/** What the walk over an image plan is given, and what it returns. */
+
+import type { HoldState } from "../../model/hold.ts";
+import type { ImageId } from "../../model/ids.ts";
+import type { Ledger, ReleaseRecord } from "../../model/ledger.ts";
+import type { ImageLimits, MemoryLimits } from "../../model/limits.ts";
+import type { ImageItem, ImageOutcome } from "../../model/outcome.ts";
+import type { ImageCandidate, ImagePlan, Purpose } from "../../model/plan.ts";
+import type {
+  DiskReader,
+  LedgerMemory,
+  RuntimeReader,
+  RuntimeWriter,
+  Timer,
+} from "../../model/ports.ts";
+import type { Snapshot } from "../../model/snapshot.ts";
+import type { Duration, Instant } from "../../model/time.ts";
+import type { Meter } from "./meter.ts";
+
+/** The node as it was listed within the last second. */
+export interface FreshLists {
+  /** The plan's with new lists; the same object as long as it serves. */
+  readonly snapshot: Snapshot;
+  /** Images of the plan's snapshot that were missing from a list of this pass. */
+  readonly missed: ReadonlySet<ImageId>;
+}
+
+export interface ImageExecution {
+  readonly plan: ImagePlan;
+  /** What the plan was decided from. */
+  readonly snapshot: Snapshot;
+  readonly ledger: Ledger;
+  readonly limits: ImageLimits;
+  readonly memoryLimits: MemoryLimits;
+  readonly purpose: Purpose;
+  /** How long this pass has waited for starting pods already. */
+  readonly waitedForPods: Duration;
+  readonly runtime: Pick<RuntimeReader, "imageStatus">;
+  readonly writer: Pick<RuntimeWriter, "removeImage">;
+  readonly disk: Pick<DiskReader, "measure">;
+  readonly timer: Timer;
+  readonly now: () => Instant;
+  /** What is remembered as of now, with what another process and other loops saw since the plan was made. */
+  readonly memory: LedgerMemory;
+  /** Who holds collection back means the pass that runs, too. */
+  readonly hold: () => HoldState;
+  /** Rejects where a list fails. */
+  readonly lists: (signal: AbortSignal) => Promise<FreshLists>;
+  /** Told of each item as soon as it is done. */
+  readonly done: (item: ImageItem) => void;
+  /** Told before each removal. */
+  readonly starting?: (candidate: ImageCandidate, meter: Meter) => void;
+}
+
+export interface ImageExecuted {
+  readonly outcome: ImageOutcome;
+  /** What is known by now of how the runtime frees space. */
+  readonly release: ReleaseRecord;
+}

@@ -1,0 +1,96 @@
+/**
+ * Removes one image, seen from the top:
+ * 1. Its ledger record ends before the call. An image that is back before the next observation must not pass for the old one,
+ *    not even where this process ends before the answer.
+ * 2. The answer is no proof, in either direction: `ImageStatus` of the ID is. An image that is gone is removed, whatever was answered.
+ * 3. Answered with success and still there: tried by its names (CRI-O removes an OCI artifact by name only), else a ghost,
+ *    which later passes leave alone for a while.
+ * 4. Answered with an error and still there: failed; the record is as it was, and the next pass tries again.
+ * 5. Not answered in time and still there: failed; it may go yet and come back before anybody looks, so later passes leave it
+ *    alone like a ghost.
+ * 6. Where `ImageStatus` fails too, nothing more can be seen, and the pass ends.
+ */
+
+import { messageOf, RuntimeError } from "../../model/errors.ts";
+import type { ImageId } from "../../model/ids.ts";
+import type { ImageCandidate } from "../../model/plan.ts";
+import type { Image } from "../../model/snapshot.ts";
+import { forgetImages, recallImage, rememberGhost } from "../../policy/remember.ts";
+import type { ImageExecution } from "./image-execution.ts";
+import { isUnanswered } from "./stall.ts";
+
+export type ImageRemoved =
+  | { readonly kind: "gone" }
+  | { readonly kind: "ghost" }
+  | { readonly kind: "failed"; readonly failure: unknown; readonly isUnanswered: boolean }
+  /** `failure`: what the removal was answered with; `null`: with success. */
+  | { readonly kind: "unseen"; readonly failure: unknown; readonly message: string };
+
+type Removing = Pick<ImageExecution, "runtime" | "writer" | "memory">;
+
+/** Names of an image that are tried in place of its ID. */
+const NAMES_MAX = 8;
+
+/** Never rejects. Not to be interrupted: a removal in flight is finished. */
+export async function removeImage(
+  removing: Removing,
+  candidate: ImageCandidate,
+): Promise<ImageRemoved> {
+  const { id } = candidate.image;
+  const before = removing.memory.current().images.get(id);
+  forget(removing, id);
+  const failure = await failureOf(() => removing.writer.removeImage(id));
+  const removed = await verified(removing, id, failure);
+  const { memory } = removing;
+  if (removed.kind === "gone" || (removed.kind === "unseen" && failure === null)) {
+    // Somebody may have looked while the answer was awaited.
+    forget(removing, id);
+    return removed;
+  }
+  const record = before ?? candidate.record;
+  const recalled =
+    before === undefined ? memory.current() : recallImage(memory.current(), id, before);
+  const mayGoYet = removed.kind === "ghost" || mayBeUnderWay(failure);
+  memory.replace(mayGoYet ? rememberGhost(recalled, { image: { id }, record }) : recalled);
+  return removed;
+}
+
+const forget = ({ memory }: Removing, id: ImageId): void =>
+  memory.replace(forgetImages(memory.current(), [id]));
+
+const mayBeUnderWay = (failure: unknown): boolean =>
+  failure instanceof RuntimeError && isUnanswered(failure.kind);
+
+async function failureOf(call: () => Promise<void>): Promise<unknown> {
+  try {
+    await call();
+    return null;
+  } catch (thrown) {
+    return thrown;
+  }
+}
+
+async function verified(removing: Removing, id: ImageId, failure: unknown): Promise<ImageRemoved> {
+  try {
+    const still = await statusOf(removing, id);
+    if (still === null) return { kind: "gone" };
+    if (failure !== null) return { kind: "failed", failure, isUnanswered: mayBeUnderWay(failure) };
+    return (await removedByName(removing, still)) ? { kind: "gone" } : { kind: "ghost" };
+  } catch (thrown) {
+    return { kind: "unseen", failure, message: messageOf(thrown) };
+  }
+}
+
+/** Never by a name that means another image by now. */
+async function removedByName(removing: Removing, image: Image): Promise<boolean> {
+  const names = [...image.repoTags, ...image.repoDigests].slice(0, NAMES_MAX);
+  for (const name of names) {
+    if ((await statusOf(removing, name))?.id !== image.id) continue;
+    const failure = await failureOf(() => removing.writer.removeImage(image.id, name));
+    if (failure === null && (await statusOf(removing, image.id)) === null) return true;
+  }
+  return false;
+}
+
+const statusOf = ({ runtime }: Removing, reference: string): Promise<Image | null> =>
+  runtime.imageStatus(reference, new AbortController().signal);

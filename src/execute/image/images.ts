@@ -1,0 +1,299 @@
+/** Walks an image plan: lists again before a removal, removes, measures, and stops as soon as enough is free. */
+
+import { failureCode, HostError, messageOf } from "../../model/errors.ts";
+import type { ImageId } from "../../model/ids.ts";
+import type { ImageEnd, ImageItem, ImageResult } from "../../model/outcome.ts";
+import type { ImageCandidate, ImagePlan, ImageTarget } from "../../model/plan.ts";
+import type { ImageTrigger } from "../../model/reason.ts";
+import type { Filesystem, Image, Snapshot } from "../../model/snapshot.ts";
+import { duration } from "../../model/time.ts";
+import { distinctImages } from "../../policy/image/image-index.ts";
+import { imageUseOf } from "../../policy/image/image-use.ts";
+import { childStillThere } from "../../policy/layer/layer-order.ts";
+import { metAfterAll, type Progress, targetsMet } from "../../policy/space/progress.ts";
+import { targetReach } from "../../policy/space/reach.ts";
+import { storeFilesystem } from "../../policy/space/targets.ts";
+import { Pace } from "../pace.ts";
+import { FreshJudgement } from "./fresh-judgement.ts";
+import type { FreshLists, ImageExecuted, ImageExecution } from "./image-execution.ts";
+import { type ImageRemoved, removeImage } from "./image-removal.ts";
+import { Meter } from "./meter.ts";
+import { expectedGain, Settler } from "./settler.ts";
+import { Stall } from "./stall.ts";
+
+/** A local filesystem answers in microseconds; after this a look counts as old. */
+const MEASURE_NS_MAX = 250_000_000n;
+const MEASURE_ATTEMPTS = 3;
+
+/** Executes the plan. Never rejects: whatever goes wrong is in the outcome. An abort finishes the removal in flight. */
+export async function executeImages(
+  execution: ImageExecution,
+  signal: AbortSignal,
+): Promise<ImageExecuted> {
+  const removals = new ImageRemovals(execution, signal);
+  const end = await removals.run();
+  return removals.executed(end);
+}
+
+class ImageRemovals {
+  readonly #execution: ImageExecution;
+  readonly #signal: AbortSignal;
+  readonly #meter: Meter;
+  readonly #settler: Settler;
+  readonly #judgement: FreshJudgement;
+  readonly #pace: Pace;
+  readonly #stall = new Stall();
+  readonly #canReachTargets: (progress: Progress) => boolean;
+  readonly #items: ImageItem[] = [];
+  readonly #ghosts: Image[] = [];
+  readonly #removed = new Set<ImageId>();
+  #error: string | null = null;
+  /** The plan's; with sizes as reported, as the disk asks for them after removals for age. */
+  #targets: readonly ImageTarget[];
+  /** The lists by which images were counted. */
+  #counted: Snapshot;
+
+  constructor(execution: ImageExecution, signal: AbortSignal) {
+    const { plan, limits, snapshot, timer, disk } = execution;
+    this.#execution = execution;
+    this.#signal = signal;
+    this.#counted = snapshot;
+    this.#targets = plan.targets;
+    const store = storeFilesystem(snapshot);
+    this.#meter = new Meter({
+      disk,
+      targets: plan.targets,
+      store,
+      storeBytes: store === null ? null : imageUseOf(store, snapshot).bytes,
+      imageCount: distinctImages(snapshot.images, "any").length,
+      accounting: limits.accounting,
+    });
+    this.#settler = new Settler(execution, { meter: this.#meter, signal });
+    this.#judgement = new FreshJudgement(execution, signal);
+    this.#pace = new Pace({ ...limits, timer, signal });
+    this.#canReachTargets =
+      limits.whenFutile === "collect"
+        ? () => true
+        : targetReach({ ...execution, targets: plan.targets });
+  }
+
+  async run(): Promise<ImageEnd> {
+    const { plan } = this.#execution;
+    // The kubelet removes for age before it looks at the disk, so candidates can stand beside a disk whose figures are wrong.
+    if (plan.blocks.length > 0 && plan.candidates.length === 0) return blockedEnd(plan);
+    if (plan.candidates.length === 0 && plan.targets.length === 0) return "nothing-to-do";
+    try {
+      await this.#meter.start();
+      const aged = plan.candidates.filter(isAged);
+      if (plan.blocks.length > 0) return (await this.#removeAged(aged)) ?? blockedEnd(plan);
+      const rest = plan.candidates.filter((candidate) => !isAged(candidate));
+      return (await this.#removeAged(aged)) ?? (await this.#removeForTargets(rest));
+    } catch (thrown) {
+      this.#error = messageOf(thrown);
+      return this.#signal.aborted ? "stopped" : "observation-failed";
+    }
+  }
+
+  async #removeAged(aged: readonly ImageCandidate[]): Promise<ImageEnd | null> {
+    for (const candidate of aged) {
+      const end = await this.#step(candidate, { kind: "age" });
+      if (end !== null) return end;
+    }
+    const failed = this.#items.some((item) => item.result.kind === "failed");
+    return failed && this.#execution.limits.compat === "kubelet" ? "age-removal-errors" : null;
+  }
+
+  async #removeForTargets(candidates: readonly ImageCandidate[]): Promise<ImageEnd> {
+    const { plan, limits } = this.#execution;
+    if (plan.targets.length === 0)
+      return this.#items.length > 0 ? "target-reached" : "nothing-to-do";
+    if (limits.accounting === "reported") {
+      this.#meter.countForTargets();
+      if (this.#items.length > 0) this.#targets = await this.#meter.targetsNow();
+      if (this.#targets.length === 0) return "target-reached";
+    }
+    // What went for its age was not waited for, and its space counts.
+    if (this.#settler.release() === "delayed" && this.#items.length > 0 && this.#mayWait())
+      await this.#settler.settle(this.#meter.totals().reportedFreedBytes, null, true);
+    for (const candidate of candidates) {
+      const reached = this.#reached();
+      if (reached !== null) return reached;
+      if (!this.#canReachTargets(this.#progress())) return "futile";
+      const trigger = candidate.triggers[0] ?? { kind: "space" };
+      const end = await this.#step(candidate, trigger);
+      if (end !== null) return end;
+      if (this.#mayGainElsewhere() && this.#stall.gainsNothing())
+        return this.#reached() ?? "no-gain";
+    }
+    return metAfterAll(this.#targets, this.#progress()) ?? "candidates-exhausted";
+  }
+
+  /** Whether removals may gain nothing for ever where it is full; what else asks (a count, a budget) is not about a disk. */
+  #mayGainElsewhere(): boolean {
+    const { plan, snapshot } = this.#execution;
+    const severalStores = snapshot.filesystems.filter(holdsImages).length > 1;
+    return plan.targets.every(isOfDisk) && (severalStores || this.#meter.measuresSeveral());
+  }
+
+  #reached(): ImageEnd | null {
+    return targetsMet(this.#targets, this.#progress());
+  }
+
+  #progress(): Progress {
+    return this.#meter.progress(this.#settler.mayAppear());
+  }
+
+  /** Only space on a disk is worth waiting for: a count is there at once, and a budget goes by what is told of the removal. */
+  #mayWait(): boolean {
+    const ofDisks = this.#targets.filter(isOfDisk);
+    return ofDisks.length > 0 && targetsMet(ofDisks, this.#progress()) === null;
+  }
+
+  /** One candidate: `null` to go on with the next. */
+  async #step(candidate: ImageCandidate, trigger: ImageTrigger): Promise<ImageEnd | null> {
+    const { timer } = this.#execution;
+    const leave = await this.#pace.allows();
+    if (leave !== "go") return leave;
+    const fresh = await this.#listAndMeasure();
+    if (this.#signal.aborted) return "stopped";
+    const relieved = this.#relievedMeanwhile(trigger);
+    if (relieved !== null) return relieved;
+    const startedAt = this.#execution.now();
+    const startNs = timer.monotonicNs();
+    const keep =
+      this.#judgement.recheck(candidate, fresh) ??
+      childStillThere(candidate, this.#removed, fresh.snapshot.images);
+    const result: ImageResult =
+      keep === null ? await this.#remove(candidate, trigger) : { kind: "skipped", reason: keep };
+    const item: ImageItem = {
+      candidate,
+      trigger,
+      result,
+      startedAt,
+      took: duration(timer.monotonicNs() - startNs),
+    };
+    this.#items.push(item);
+    if (result.kind === "removed") this.#removed.add(candidate.image.id);
+    this.#execution.done(item);
+    if (this.#error !== null) return "observation-failed";
+    // What stops one image stops all of this pass: a hold that began, a use that could not be read.
+    if (keep?.kind === "blocked") return "blocked";
+    return this.#settler.isExhausted() && trigger.kind !== "age" && this.#mayWait()
+      ? (this.#reached() ?? "settle-exhausted")
+      : null;
+  }
+
+  /** Others may have made room while this pass waited, paused or listed. */
+  #relievedMeanwhile(trigger: ImageTrigger): ImageEnd | null {
+    const measured = this.#execution.limits.accounting === "measured";
+    return measured && trigger.kind !== "age" ? this.#reached() : null;
+  }
+
+  /** Measured after the lists, so that nothing lies between them and the removal; a measurement that hung makes the lists too old. */
+  async #listAndMeasure(): Promise<FreshLists> {
+    const { timer } = this.#execution;
+    for (let attempt = 1; ; attempt += 1) {
+      const fresh = await this.#judgement.lists();
+      this.#count(fresh.snapshot);
+      const startNs = timer.monotonicNs();
+      await this.#meter.beforeRemoval();
+      if (timer.monotonicNs() - startNs < MEASURE_NS_MAX) return fresh;
+      if (attempt === MEASURE_ATTEMPTS)
+        throw new HostError(
+          "stat",
+          `measuring the image filesystem took too long ${attempt} times`,
+        );
+    }
+  }
+
+  #count(snapshot: Snapshot): void {
+    if (snapshot === this.#counted) return;
+    this.#counted = snapshot;
+    this.#meter.listed(distinctImages(snapshot.images, "any").length);
+  }
+
+  async #remove(candidate: ImageCandidate, trigger: ImageTrigger): Promise<ImageResult> {
+    const { image } = candidate;
+    this.#execution.starting?.(candidate, this.#meter);
+    this.#pace.count();
+    const removed = await removeImage(this.#execution, candidate);
+    try {
+      return await this.#resultOf(candidate, removed, trigger);
+    } catch (thrown) {
+      // What the runtime did is recorded whatever happens; what came of it can no longer be seen, so the pass ends.
+      this.#error = messageOf(thrown);
+      return unseen(image);
+    }
+  }
+
+  async #resultOf(
+    candidate: ImageCandidate,
+    removed: ImageRemoved,
+    trigger: ImageTrigger,
+  ): Promise<ImageResult> {
+    const { image } = candidate;
+    this.#stall.noteAnswer(removed.kind === "failed" && removed.isUnanswered);
+    switch (removed.kind) {
+      case "gone":
+        return await this.#credit(candidate, trigger);
+      case "ghost":
+        this.#ghosts.push(image);
+        await this.#meter.afterGhost();
+        return { kind: "ghost" };
+      case "failed":
+        this.#error = this.#stall.unanswered();
+        return failedResult(removed.failure);
+      case "unseen":
+        this.#error = removed.message;
+        return removed.failure === null ? unseen(image) : failedResult(removed.failure);
+    }
+  }
+
+  async #credit(candidate: ImageCandidate, trigger: ImageTrigger): Promise<ImageResult> {
+    const { image } = candidate;
+    const mayWait = trigger.kind !== "age" && this.#mayWait();
+    await this.#meter.gainedNow();
+    const settled =
+      this.#execution.limits.accounting === "reported"
+        ? "not-waited"
+        : await this.#settler.settle(image.sizeBytes, expectedGain(candidate), mayWait);
+    const measuredBytes = this.#meter.credit(image.sizeBytes);
+    this.#stall.noteGain(this.#meter.gainedOnTargets());
+    return { kind: "removed", reportedBytes: image.sizeBytes, measuredBytes, settled };
+  }
+
+  executed(end: ImageEnd): ImageExecuted {
+    const totals = this.#meter.totals();
+    const told = { end, items: this.#items, ghosts: this.#ghosts, error: this.#error };
+    return { outcome: { ...told, ...totals }, release: this.#settler.learned };
+  }
+}
+
+const isOfDisk = ({ kind }: ImageTarget): boolean =>
+  kind === "available-bytes" || kind === "free-inodes";
+
+const holdsImages = ({ roles }: Filesystem): boolean => roles.includes("imagefs");
+
+const isAged = (candidate: ImageCandidate): boolean =>
+  candidate.triggers.some((trigger) => trigger.kind === "age");
+
+function blockedEnd(plan: ImagePlan): ImageEnd {
+  if (plan.blocks.some((block) => block.kind === "invalid-capacity")) return "invalid-capacity";
+  return plan.blocks.every((block) => block.kind === "futile") ? "futile" : "blocked";
+}
+
+/** Removed by the runtime's word alone; nothing of its space was seen. */
+const unseen = (image: Image): ImageResult => ({
+  kind: "removed",
+  reportedBytes: image.sizeBytes,
+  measuredBytes: 0n,
+  settled: "not-seen",
+});
+
+function failedResult(thrown: unknown): ImageResult {
+  return {
+    kind: "failed",
+    message: messageOf(thrown),
+    code: failureCode(thrown),
+  };
+}

@@ -1,0 +1,250 @@
+/** Measures the filesystems while images go: what is free, what each removal gained, what all of them gained. */
+
+import type { ImageTarget } from "../../model/plan.ts";
+import type { DiskReader, DiskReading } from "../../model/ports.ts";
+import { BYTES_PER_REPORTED_BYTE } from "../../policy/space/futility.ts";
+import type { Progress } from "../../policy/space/progress.ts";
+
+/** A filesystem by its device, and a path on it that is measured. */
+export interface Place {
+  readonly device: string;
+  readonly path: string;
+}
+
+export interface MeterInput {
+  readonly disk: Pick<DiskReader, "measure">;
+  readonly targets: readonly ImageTarget[];
+  /** The filesystem of the image store, measured beside those of the targets; `null`: none. */
+  readonly store: Place | null;
+  /** What the store took when the plan was made, as the runtime reports it; `null`: it does not. */
+  readonly storeBytes: bigint | null;
+  /** Images listed when the plan was made, each once. */
+  readonly imageCount: number;
+  readonly accounting: "measured" | "reported";
+}
+
+interface Gain {
+  readonly bytes: bigint;
+  readonly inodes: bigint;
+}
+
+type Readings = ReadonlyMap<string, DiskReading>;
+
+export interface MeterTotals {
+  readonly wantedBytes: bigint | null;
+  readonly reportedFreedBytes: bigint;
+  readonly measuredFreedBytes: bigint;
+  readonly availableBefore: bigint | null;
+  readonly availableAfter: bigint | null;
+  readonly capacityBytes: bigint | null;
+}
+
+/** One pass's measurements. Space that comes before the next removal begins is credited to the one before. */
+export class Meter {
+  readonly #input: MeterInput;
+  readonly #places: readonly Place[];
+  /** The device whose figures the totals give: the first that a target speaks of, else the store's. */
+  readonly #primary: string | null;
+  readonly #gains = new Map<string, Gain>();
+  #readings: Readings = new Map();
+  #beforeRemoval: Readings | null = null;
+  #first: DiskReading | null = null;
+  #wantedBytes: bigint | null;
+  #reportedBytes = 0n;
+  #reportedTotal = 0n;
+  #removed = 0;
+  #imageCount: number;
+
+  constructor(input: MeterInput) {
+    this.#input = input;
+    const wanted = measuredPlaces(input.targets);
+    this.#primary = (wanted[0] ?? input.store)?.device ?? null;
+    const places = [...wanted, ...(input.store === null ? [] : [input.store])];
+    this.#places = [...new Map(places.map((place) => [place.device, place])).values()];
+    this.#wantedBytes = wantedOf(input.targets);
+    this.#imageCount = input.imageCount;
+  }
+
+  /** Throws `HostError` where a filesystem cannot be measured: without a measure nothing is removed. */
+  async start(): Promise<void> {
+    await this.#read();
+    this.#first = this.#primary === null ? null : (this.#readings.get(this.#primary) ?? null);
+  }
+
+  /** From here on reported sizes count for the targets: what went for its age before does not. */
+  countForTargets(): void {
+    this.#reportedBytes = 0n;
+    this.#removed = 0;
+  }
+
+  /**
+   * The targets as the disk asks for them now, read again after removals for age, as the kubelet does; empty: it no longer asks.
+   */
+  async targetsNow(): Promise<readonly ImageTarget[]> {
+    await this.#read();
+    const targets = this.#input.targets.flatMap((target): readonly ImageTarget[] => {
+      if (target.kind !== "available-bytes") return [target];
+      const reading = this.#readings.get(target.device);
+      if (reading === undefined) return [target];
+      const { availableBytes, capacityBytes } = reading;
+      const available = availableBytes < capacityBytes ? availableBytes : capacityBytes;
+      if (available >= target.relievedBytes) return [];
+      return [{ ...target, wantedBytes: target.availableBytes - available }];
+    });
+    this.#wantedBytes = wantedOf(targets);
+    return targets;
+  }
+
+  async beforeRemoval(): Promise<void> {
+    await this.#read();
+    this.#creditLate();
+    this.#beforeRemoval = this.#readings;
+  }
+
+  /** What has appeared on the store's filesystem, or the target's, since before the removal; the larger of the two. */
+  async gainedNow(): Promise<bigint> {
+    await this.#read();
+    return this.gained();
+  }
+
+  /** The same as it was measured last. */
+  gained(): bigint {
+    let largest = 0n;
+    for (const [device, reading] of this.#readings) {
+      const earlier = this.#beforeRemoval?.get(device);
+      if (earlier === undefined) continue;
+      const gained = reading.availableBytes - earlier.availableBytes;
+      if (gained > largest) largest = gained;
+    }
+    return largest;
+  }
+
+  /** Credits the removal with what was measured last, and returns what it gained on the filesystem that is over; never below 0. */
+  credit(reportedBytes: bigint): bigint {
+    this.#imageCount -= 1;
+    this.#reportedBytes += reportedBytes;
+    this.#reportedTotal += reportedBytes;
+    this.#removed += 1;
+    const before = this.#primary === null ? undefined : this.#gains.get(this.#primary)?.bytes;
+    this.#creditSince();
+    const after = this.#primary === null ? undefined : this.#gains.get(this.#primary)?.bytes;
+    return (after ?? 0n) - (before ?? 0n);
+  }
+
+  /** A ghost's space is never counted. */
+  async afterGhost(): Promise<void> {
+    await this.#read();
+    this.#beforeRemoval = null;
+  }
+
+  /** Whether more than one device is measured, so that removals may gain nothing for ever where it is full. */
+  measuresSeveral(): boolean {
+    return this.#places.length > 1;
+  }
+
+  /** Bytes and inodes that this pass gained on the devices that targets speak of, added up: for telling progress from none. */
+  gainedOnTargets(): bigint {
+    const gains = measuredPlaces(this.#input.targets).map(({ device }) => this.#gains.get(device));
+    return gains.reduce((sum, gain) => sum + (gain?.bytes ?? 0n) + (gain?.inodes ?? 0n), 0n);
+  }
+
+  /** How many images the runtime lists, each once. */
+  listed(imageCount: number): void {
+    this.#imageCount = imageCount;
+  }
+
+  progress(mayAppear = false): Progress {
+    const { store, storeBytes, accounting } = this.#input;
+    const read = <T>(of: (reading: DiskReading) => T): ReadonlyMap<string, T> =>
+      new Map([...this.#readings].map(([device, reading]) => [device, of(reading)]));
+    const gained = (of: keyof Gain): ReadonlyMap<string, bigint> =>
+      new Map([...this.#gains].map(([device, gain]) => [device, gain[of]]));
+    return {
+      accounting,
+      availableBytes: read((reading) => reading.availableBytes),
+      inodesFree: read((reading) => reading.inodesFree),
+      gainedBytes: gained("bytes"),
+      gainedInodes: gained("inodes"),
+      storeBytes:
+        storeBytes === null || store === null ? null : storeBytes - this.gainedBytes(store.device),
+      imageCount: this.#imageCount,
+      mayAppear,
+      reportedBytes: this.#reportedBytes,
+      removed: this.#removed,
+    };
+  }
+
+  /** Bytes that this pass gained on a device. */
+  gainedBytes(device: string): bigint {
+    return this.#gains.get(device)?.bytes ?? 0n;
+  }
+
+  wantedBytes(): bigint | null {
+    return this.#wantedBytes;
+  }
+
+  totals(): MeterTotals {
+    const primary = this.#primary === null ? undefined : this.#readings.get(this.#primary);
+    const { accounting } = this.#input;
+    return {
+      wantedBytes: this.#wantedBytes,
+      reportedFreedBytes: accounting === "reported" ? this.#reportedBytes : this.#reportedTotal,
+      measuredFreedBytes: this.#primary === null ? 0n : this.gainedBytes(this.#primary),
+      availableBefore: this.#first?.availableBytes ?? null,
+      availableAfter: primary?.availableBytes ?? null,
+      capacityBytes: primary?.capacityBytes ?? null,
+    };
+  }
+
+  /** What came late, between the end of one removal and the start of the next, still belongs to the earlier one. */
+  #creditLate(): void {
+    if (this.#beforeRemoval === null) return;
+    this.#creditSince(BYTES_PER_REPORTED_BYTE * this.#reportedTotal);
+  }
+
+  /** `most`: what the pass can have gained in bytes so far; what others delete in between is none of its gain. */
+  #creditSince(most: bigint | null = null): void {
+    const before = this.#beforeRemoval;
+    if (before === null) return;
+    for (const [device, reading] of this.#readings) {
+      const earlier = before.get(device);
+      if (earlier === undefined) continue;
+      const credited = this.#gains.get(device) ?? { bytes: 0n, inodes: 0n };
+      const gained = positive(reading.availableBytes - earlier.availableBytes);
+      const room = most === null ? gained : positive(most - credited.bytes);
+      this.#gains.set(device, {
+        bytes: credited.bytes + (gained < room ? gained : room),
+        inodes: credited.inodes + positive(reading.inodesFree - earlier.inodesFree),
+      });
+    }
+    this.#beforeRemoval = this.#readings;
+  }
+
+  async #read(): Promise<void> {
+    const readings = await Promise.all(
+      this.#places.map(
+        async ({ device, path }) => [device, await this.#input.disk.measure(path)] as const,
+      ),
+    );
+    this.#readings = new Map(readings);
+  }
+}
+
+const positive = (value: bigint): bigint => (value > 0n ? value : 0n);
+
+/** Where the targets have to be measured, each device once. */
+function measuredPlaces(targets: readonly ImageTarget[]): readonly Place[] {
+  return targets.flatMap((target) =>
+    target.kind === "available-bytes" || target.kind === "free-inodes"
+      ? [{ device: target.device, path: target.path }]
+      : [],
+  );
+}
+
+/** The largest amount of bytes that any target wants; `null` where none is about bytes. */
+function wantedOf(targets: readonly ImageTarget[]): bigint | null {
+  const wanted = targets.flatMap((target) =>
+    target.kind === "available-bytes" || target.kind === "store-bytes" ? [target.wantedBytes] : [],
+  );
+  return wanted.length === 0 ? null : wanted.reduce((most, one) => (one > most ? one : most));
+}

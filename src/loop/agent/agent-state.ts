@@ -1,0 +1,50 @@
+/** What a running agent knows of itself: read by status, health and metrics, written by the loops alone. */
+
+import type { Pass } from "../../model/pass.ts";
+import type { Image, MeasuredFilesystem } from "../../model/snapshot.ts";
+import type { Instant } from "../../model/time.ts";
+import type { PressureVerdict } from "../../policy/pressure/judge.ts";
+import type { Seen } from "../ports.ts";
+import type { Stalled } from "./loop-progress.ts";
+
+export type LoopName = "image-cache" | "image-detection" | "image-gc" | "container-gc" | "pressure";
+
+export interface LoopState {
+  readonly name: LoopName;
+  readonly periodMs: number;
+  /** False where nothing asks for the loop (image GC with a high threshold of 100 and no other trigger). */
+  readonly enabled: boolean;
+  readonly lastStartedAt: Instant | null;
+  readonly lastEndedAt: Instant | null;
+  readonly nextAt: Instant | null;
+  /** `null`: the last run went well, or there was none. */
+  readonly lastError: string | null;
+  readonly consecutiveFailures: number;
+  /** `null`: it pauses on time, waits for another loop's pass, or has just made progress. */
+  readonly stalled: Stalled | null;
+}
+
+export interface AgentState {
+  readonly startedAt: Instant;
+  readonly loops: readonly LoopState[];
+  /** Largest first, as of `cachedAt`. */
+  readonly images: readonly Image[];
+  readonly cachedAt: Instant | null;
+  readonly seen: Seen | null;
+  /** Those of `seen`, as they were measured last: by an observation, the check for pressure, or between two removals. */
+  readonly filesystems: readonly MeasuredFilesystem[];
+  readonly pressure: PressureVerdict | null;
+  readonly lastPasses: ReadonlyMap<Pass["kind"], Pass>;
+  /** When the runtime last answered a whole run of a loop; `null`: not yet. */
+  readonly runtimeAnsweredAt: Instant | null;
+  /** Why the runtime does not answer; `null`: it does. */
+  readonly runtimeError: string | null;
+}
+
+export const ofEachLoop = <T>(of: (name: LoopName) => T): Record<LoopName, T> => ({
+  "image-cache": of("image-cache"),
+  "image-detection": of("image-detection"),
+  "image-gc": of("image-gc"),
+  "container-gc": of("container-gc"),
+  pressure: of("pressure"),
+});

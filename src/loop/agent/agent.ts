@@ -1,0 +1,300 @@
+/** The agent: five loops over one engine, one pass at a time, until it is told to stop. */
+
+import { messageOf, RuntimeError } from "../../model/errors.ts";
+import type { Pass } from "../../model/pass.ts";
+import { type Instant, instantFromMs, instantToMs } from "../../model/time.ts";
+import {
+  noPressure,
+  type PressureState,
+  type PressureVerdict,
+} from "../../policy/pressure/judge.ts";
+import { NoGainDevices } from "../../policy/space/no-gain.ts";
+import { collectsImages } from "../../policy/space/targets.ts";
+import { failureOf } from "../pass/pass-failure.ts";
+import { type PassRequest, runPass } from "../pass/pass.ts";
+import type { Engine, Seen } from "../ports.ts";
+import { type AgentState, type LoopName, type LoopState, ofEachLoop } from "./agent-state.ts";
+import { Announcer } from "./announcer.ts";
+import { detect } from "./detect.ts";
+import { FailureRule } from "./failure-rule.ts";
+import { forgetGone, largestFirst } from "./image-cache.ts";
+import { LoopProgress, noting } from "./loop-progress.ts";
+import { Measurements } from "./measurements.ts";
+import { Mutex } from "./mutex.ts";
+import { checkPressure, pressurePauseMs, reclaimTargets } from "./pressure-check.ts";
+import { repeat } from "./schedule.ts";
+
+/** Milliseconds between the end of one run and the start of the next. */
+export type Periods = Readonly<Record<LoopName, number>>;
+
+export interface AgentOptions {
+  readonly engine: Engine;
+  readonly periods: () => Periods;
+  readonly dryRun: () => boolean;
+  /** How long a pass waits for one of another process. */
+  readonly lockWaitMs: () => number;
+  readonly now: () => Instant;
+  /** Random bits for pass IDs. */
+  readonly random: () => number;
+}
+
+/** How a run of a loop ended: with this failure, well (`null`), or cut off by a pass that could not wait (`undefined`). */
+type Ended = string | null | undefined;
+
+export class Agent {
+  readonly #options: AgentOptions;
+  readonly #mutex = new Mutex();
+  readonly #noGain = new NoGainDevices();
+  readonly #measurements: Measurements;
+  readonly #announcer: Announcer;
+  readonly #rules: Readonly<Record<LoopName, FailureRule>> = ofEachLoop(() => new FailureRule());
+  readonly #loops: Record<LoopName, Omit<LoopState, "stalled">>;
+  readonly #progress: Readonly<Record<LoopName, LoopProgress>>;
+  /** Each loop's own, so that it is seen which of them makes progress. */
+  readonly #engines: Readonly<Record<LoopName, Engine>>;
+  #state: AgentState;
+  #pressure: PressureState = noPressure;
+  #reload = new AbortController();
+  /** Ends a pass over containers that runs while pressure is due. */
+  #yield = new AbortController();
+
+  constructor(options: AgentOptions) {
+    const { observe } = options.engine;
+    this.#measurements = new Measurements(options.now);
+    const disk = this.#measurements.noting(observe.disk);
+    this.#options = { ...options, engine: { ...options.engine, observe: { ...observe, disk } } };
+    this.#progress = ofEachLoop(() => new LoopProgress(options.engine.timer));
+    this.#engines = ofEachLoop((name) => noting(this.#options.engine, this.#progress[name]));
+    this.#announcer = new Announcer(options.engine.journal);
+    this.#state = {
+      startedAt: options.now(),
+      loops: [],
+      images: [],
+      cachedAt: null,
+      seen: null,
+      filesystems: [],
+      pressure: null,
+      lastPasses: new Map(),
+      runtimeAnsweredAt: null,
+      runtimeError: null,
+    };
+    this.#loops = ofEachLoop((name) => this.#firstState(name));
+  }
+
+  state(): AgentState {
+    const periods = this.#options.periods();
+    const loops = Object.values(this.#loops).map((loop) => ({
+      ...loop,
+      periodMs: periods[loop.name],
+      enabled: this.#enabled(loop.name),
+      stalled: this.#progress[loop.name].stalled(),
+    }));
+    const filesystems = this.#measurements.newest(this.#state.seen);
+    return { ...this.#state, loops, filesystems };
+  }
+
+  /** Tells the loops that the configuration is another: pauses are measured again by the new periods. */
+  reloaded(): void {
+    const before = this.#reload;
+    this.#reload = new AbortController();
+    before.abort();
+  }
+
+  /** Runs until `signal` aborts; the removal in flight is finished first. */
+  async run(signal: AbortSignal): Promise<void> {
+    await Promise.all(Object.values(ofEachLoop((name) => this.#loop(name, signal))));
+  }
+
+  #loop(name: LoopName, signal: AbortSignal): Promise<void> {
+    return repeat(
+      {
+        timer: this.#options.engine.timer,
+        periodMs: () => {
+          const periodMs = this.#options.periods()[name];
+          return name === "pressure" ? pressurePauseMs(periodMs, this.#state.pressure) : periodMs;
+        },
+        interruption: () => this.#reload.signal,
+        scheduled: (inMs) => {
+          this.#progress[name].pauses(inMs);
+          this.#change(name, { nextAt: instantFromMs(instantToMs(this.#options.now()) + inMs) });
+        },
+        run: (stop) => this.#runOnce(name, stop),
+      },
+      signal,
+    );
+  }
+
+  async #runOnce(name: LoopName, signal: AbortSignal): Promise<void> {
+    if (!this.#enabled(name)) return;
+    this.#progress[name].works();
+    this.#change(name, { lastStartedAt: this.#options.now(), nextAt: null });
+    let error: Ended;
+    try {
+      error = await this.#work(name, signal);
+    } catch (thrown) {
+      error = messageOf(thrown);
+      this.#noteSilence(thrown);
+    }
+    if (signal.aborted) return;
+    if (error === undefined) return this.#change(name, { lastEndedAt: this.#options.now() });
+    const rule = this.#rules[name];
+    const verdict = rule.note(error !== null);
+    this.#announcer.loopEnded(name, verdict, { error, at: this.#options.now() });
+    this.#change(name, {
+      lastEndedAt: this.#options.now(),
+      lastError: error,
+      consecutiveFailures: rule.failures(),
+    });
+  }
+
+  async #work(name: LoopName, signal: AbortSignal): Promise<Ended> {
+    switch (name) {
+      case "image-cache":
+        return this.#refreshCache(signal);
+      case "image-detection":
+        return this.#inTurn(name, async (engine) => {
+          this.#noteSeen(await detect(engine, signal));
+          return null;
+        });
+      case "image-gc":
+        return this.#pass(
+          { kind: "image-gc", purpose: { kind: "periodic" }, containers: "none", images: true },
+          signal,
+        );
+      case "container-gc":
+        return this.#pass(
+          { kind: "container-gc", purpose: { kind: "periodic" }, containers: "all", images: false },
+          signal,
+        );
+      case "pressure":
+        return this.#relievePressure(signal);
+      default:
+        return name satisfies never;
+    }
+  }
+
+  /** Runs while no other loop does anything of the kind. */
+  #inTurn<T>(name: LoopName, work: (engine: Engine) => Promise<T>): Promise<T> {
+    this.#progress[name].waits();
+    return this.#mutex.run(async () => {
+      this.#progress[name].works();
+      return work(this.#engines[name]);
+    });
+  }
+
+  async #refreshCache(signal: AbortSignal): Promise<null> {
+    const engine = this.#engines["image-cache"];
+    const images = await engine.observe.runtime.listImages(signal);
+    this.#state = { ...this.#state, images: largestFirst(images), cachedAt: this.#options.now() };
+    this.#noteAnswer();
+    forgetGone(engine, images);
+    return null;
+  }
+
+  async #pass(
+    request: Pick<PassRequest, "purpose" | "containers" | "images" | "retarget"> & {
+      readonly kind: Exclude<PassRequest["kind"], "gc">;
+    },
+    signal: AbortSignal,
+  ): Promise<Ended> {
+    const { lockWaitMs, dryRun, now, random } = this.#options;
+    if (request.kind === "pressure") {
+      this.#yield.abort();
+      this.#yield = new AbortController();
+    }
+    const common = { now, random, announcer: this.#announcer, noGain: this.#noGain };
+    const ended = await this.#inTurn(request.kind, async (engine) => {
+      // Asked to stop while another pass ran: this one does not begin.
+      if (signal.aborted) return null;
+      const rest = { dryRun: dryRun(), lockWaitMs: lockWaitMs() };
+      const stop =
+        request.kind === "container-gc" ? AbortSignal.any([signal, this.#yield.signal]) : signal;
+      const end = await runPass(engine, { ...request, ...common, ...rest }, stop);
+      return { ...end, gaveWay: stop.aborted && end.pass.error !== null };
+    });
+    if (ended === null) return null;
+    this.#notePass(ended.pass);
+    if (ended.seen !== null) this.#noteSeen(ended.seen);
+    // Cut off before it had a plan, by a pass under pressure: neither it nor the runtime failed.
+    if (ended.gaveWay) return undefined;
+    this.#noteSilence(ended.failure);
+    return failureOf(ended.pass);
+  }
+
+  /** A check costs one statfs for each filesystem; the runtime is asked only once a threshold is due. */
+  async #relievePressure(signal: AbortSignal): Promise<Ended> {
+    const engine = this.#engines.pressure;
+    const check = async (): Promise<PressureVerdict | null> => {
+      const filesystems = this.#state.seen?.filesystems ?? [];
+      if (filesystems.length === 0) return null;
+      const verdict = await checkPressure(engine, { filesystems, state: this.#pressure });
+      this.#pressure = verdict.state;
+      this.#state = { ...this.#state, pressure: verdict };
+      return verdict;
+    };
+    const verdict = await check();
+    if (verdict === null) return null;
+    this.#announcer.pressure(verdict, this.#options.now(), engine.limits().images.compat);
+    const { reclaim } = verdict;
+    if (verdict.due.length === 0 || !(reclaim.containers || reclaim.images || reclaim.logs))
+      return null;
+    const signals = [...new Set(verdict.due.map((one) => one.threshold.signal))];
+    const failure = await this.#pass(
+      {
+        kind: "pressure",
+        purpose: { kind: "pressure", signals },
+        containers: reclaim.containers ? "all" : reclaim.logs ? "logs" : "none",
+        images: reclaim.images,
+        retarget: async () => reclaimTargets(engine.limits().images.compat, signals, await check()),
+      },
+      signal,
+    );
+    await check();
+    return failure;
+  }
+
+  #enabled(name: LoopName): boolean {
+    const limits = this.#options.engine.limits();
+    if (name === "image-gc") return collectsImages(limits.images);
+    return name !== "pressure" || limits.pressure.thresholds.length > 0;
+  }
+
+  #noteSeen(seen: Seen): void {
+    this.#state = { ...this.#state, seen };
+    this.#noteAnswer();
+  }
+
+  #noteAnswer(): void {
+    this.#state = { ...this.#state, runtimeAnsweredAt: this.#options.now(), runtimeError: null };
+  }
+
+  /** A disk that cannot be measured, or a lock that is not to be had, says nothing of the runtime. */
+  #noteSilence(failure: unknown): void {
+    if (failure instanceof RuntimeError)
+      this.#state = { ...this.#state, runtimeError: failure.message };
+  }
+
+  #notePass(pass: Pass): void {
+    this.#state = {
+      ...this.#state,
+      lastPasses: new Map(this.#state.lastPasses).set(pass.kind, pass),
+    };
+  }
+
+  #change(name: LoopName, change: Partial<LoopState>): void {
+    this.#loops[name] = { ...this.#loops[name], ...change };
+  }
+
+  #firstState(name: LoopName): Omit<LoopState, "stalled"> {
+    return {
+      name,
+      periodMs: this.#options.periods()[name],
+      enabled: this.#enabled(name),
+      lastStartedAt: null,
+      lastEndedAt: null,
+      nextAt: null,
+      lastError: null,
+      consecutiveFailures: 0,
+    };
+  }
+}

@@ -1,0 +1,123 @@
+/** Decides which event is news: what was said once is not said again until it changes. */
+
+import type { Compat } from "../../model/limits.ts";
+import type { Event } from "../../model/pass.ts";
+import type { ImagePlan } from "../../model/plan.ts";
+import type { Instant } from "../../model/time.ts";
+import { keyOf, type PressureVerdict } from "../../policy/pressure/judge.ts";
+import { humanBytes } from "../../report/bytes.ts";
+import type { Journal } from "../ports.ts";
+import type { LoopName } from "./agent-state.ts";
+import { DiskNews, isRested } from "./disk-news.ts";
+import type { Verdict } from "./failure-rule.ts";
+
+/** Kinds that describe a state, by whose words one is told from the next. */
+const STATES: readonly Event["reason"][] = ["KeepRulesInvalid", "InvalidDiskCapacity"];
+/** Kinds that describe a disk: their words differ each time, for free bytes are never twice the same. */
+const OF_DISKS: readonly Event["reason"][] = ["ImageGCFutile", "FreeDiskSpaceFailed"];
+/** Ghosts remembered as said; beyond it the oldest are forgotten. */
+const GHOSTS_MAX = 1_000;
+
+/** How one run of a loop ended. */
+export interface LoopEnd {
+  /** `null`: it went well. */
+  readonly error: string | null;
+  readonly at: Instant;
+}
+
+type AnnouncerJournal = Pick<Journal, "event" | "say" | "failed" | "succeeded">;
+
+export class Announcer {
+  readonly #journal: AnnouncerJournal;
+  readonly #said = new Map<Event["reason"], string>();
+  readonly #disks = new DiskNews();
+  readonly #ghosts = new Set<string>();
+  readonly #due = new Set<string>();
+  /** When it was told last that pressure could not be ended. */
+  #unrelievedAt: Instant | undefined;
+
+  constructor(journal: AnnouncerJournal) {
+    this.#journal = journal;
+  }
+
+  /** Raises what is news among the events of a pass and returns it. */
+  passed(events: readonly Event[], plan: ImagePlan): readonly Event[] {
+    for (const reason of STATES) {
+      if (!events.some((event) => event.reason === reason)) this.#said.delete(reason);
+    }
+    this.#disks.forgetChanged(plan);
+    const news = events.filter((event) => this.#isNews(event, plan));
+    for (const event of news) this.#journal.event(event);
+    return news;
+  }
+
+  /** Says how a loop's run ended, by the kubelet's rule for failures. */
+  loopEnded(name: LoopName, verdict: Verdict, ended: LoopEnd): void {
+    const { error, at } = ended;
+    const topic = `loop/${name}`;
+    if (verdict.kind === "succeeded" || verdict.kind === "recovered") {
+      this.#journal.succeeded(topic, `The ${name} loop`);
+      return;
+    }
+    const message = error ?? "it failed without a message";
+    this.#journal.failed(topic, `${name} failed: ${message}`);
+    const count = verdict.kind === "failed-first" ? 1 : verdict.failures;
+    if (name === "image-gc" && count > 1)
+      this.#journal.event({ reason: "ImageGCFailed", message, at, passId: null });
+    // These loops run every minute and every few seconds: one that fails for days is told of ever more rarely.
+    if (!isPowerOfTwo(count)) return;
+    if (name === "container-gc")
+      this.#journal.event({ reason: "ContainerGCFailed", message, at, passId: null });
+    if (name === "pressure" && count > 1 && isRested(this.#unrelievedAt, at)) {
+      this.#unrelievedAt = at;
+      const text = `Disk pressure could not be ended: ${message}`;
+      this.#journal.event({ reason: "ImageGCFailed", message: text, at, passId: null });
+    }
+  }
+
+  /**
+   * Raises `EvictionThresholdMet` when a threshold becomes due, once for as long as the condition lasts. The kubelet raises
+   * it with each attempt, for the one threshold that it acts on.
+   */
+  pressure(verdict: PressureVerdict, at: Instant, compat: Compat = "none"): void {
+    const news =
+      compat === "kubelet"
+        ? verdict.due.slice(0, 1)
+        : verdict.due.filter((one) => !this.#due.has(keyOf(one)));
+    for (const one of verdict.due) this.#due.add(keyOf(one));
+    if (!verdict.condition && this.#due.size > 0) {
+      this.#due.clear();
+      this.#journal.say(0, "disk pressure is over: every threshold has its minimum reclaim again");
+    }
+    for (const one of news) {
+      const inodes = one.threshold.signal.endsWith(".inodesFree");
+      const amount = (value: bigint): string => (inodes ? `${value} inodes` : humanBytes(value));
+      this.#journal.event({
+        reason: "EvictionThresholdMet",
+        message: `Disk pressure: ${one.threshold.signal} at ${one.filesystem.mountpoint} is ${amount(one.available)}, below its threshold of ${amount(one.limit)}`,
+        at,
+        passId: null,
+      });
+    }
+  }
+
+  #isNews(event: Event, plan: ImagePlan): boolean {
+    const { reason, message } = event;
+    if (reason === "GhostImage") return this.#isNewGhost(message);
+    if (OF_DISKS.includes(reason)) return this.#disks.isNews(event, plan);
+    if (!STATES.includes(reason)) return true;
+    if (this.#said.get(reason) === message) return false;
+    this.#said.set(reason, message);
+    return true;
+  }
+
+  #isNewGhost(message: string): boolean {
+    if (this.#ghosts.has(message)) return false;
+    const [oldest] = this.#ghosts;
+    if (this.#ghosts.size >= GHOSTS_MAX && oldest !== undefined) this.#ghosts.delete(oldest);
+    this.#ghosts.add(message);
+    return true;
+  }
+}
+
+const isPowerOfTwo = (count: number): boolean => Number.isInteger(Math.log2(count));

@@ -1,0 +1,60 @@
+/** Detection: looks at the node and remembers what is in use, without deciding or removing anything. */
+
+import type { PodUid } from "../../model/ids.ts";
+import type { Ledger, PodRecord } from "../../model/ledger.ts";
+import type { Snapshot } from "../../model/snapshot.ts";
+import { observe } from "../../observe/observe.ts";
+import { usageOf } from "../../policy/image/usage.ts";
+import { remember } from "../../policy/remember.ts";
+import type { ReadEngine, Seen } from "../ports.ts";
+
+/** One observation that is remembered. Pods are judged by container passes alone, so their records stay as they are. */
+export async function detect(engine: ReadEngine, signal: AbortSignal): Promise<Seen> {
+  const snapshot = await look(engine, { logs: false, origins: true }, signal);
+  engine.memory.replace(remembered(engine, snapshot, engine.memory.current().pods));
+  return seenOf(snapshot);
+}
+
+export async function look(
+  engine: ReadEngine,
+  want: {
+    readonly logs: boolean;
+    /** Whether layers of new images are read; the kubelet does not know of layers, so under `compat: kubelet` they never are. */
+    readonly origins: boolean;
+  },
+  signal: AbortSignal,
+): Promise<Snapshot> {
+  const limits = engine.limits().containers;
+  const needEnds = limits.minimumAge > 0n && limits.compat === "none";
+  const origins = want.origins && limits.compat === "none";
+  return observe(
+    engine.observe,
+    { ledger: engine.memory.current(), needEnds, logs: want.logs, origins },
+    signal,
+  );
+}
+
+/** The ledger after this snapshot, with the given memory of pods. */
+export function remembered(
+  engine: ReadEngine,
+  snapshot: Snapshot,
+  pods: ReadonlyMap<PodUid, PodRecord>,
+): Ledger {
+  return remember({
+    ledger: engine.memory.current(),
+    snapshot,
+    usage: usageOf(snapshot),
+    limits: engine.limits().memory,
+    pods,
+  });
+}
+
+export function seenOf(snapshot: Snapshot): Seen {
+  return {
+    runtime: snapshot.runtime,
+    filesystems: snapshot.filesystems,
+    images: snapshot.images.length,
+    deadContainers: snapshot.containers.filter((container) => container.state === "exited").length,
+    observedAt: snapshot.observedAt,
+  };
+}

@@ -1,0 +1,27 @@
+/** The list of images, refreshed every 30 s: what status, metrics and the control socket show, and what memory forgets by. */
+
+import type { Image } from "../../model/snapshot.ts";
+import { forgetUnlisted } from "../../policy/remember.ts";
+import type { ReadEngine } from "../ports.ts";
+
+/** Size downwards, then ID downwards: the kubelet's order. */
+export function largestFirst(images: readonly Image[]): readonly Image[] {
+  return images.toSorted((a, b) => {
+    if (a.sizeBytes !== b.sizeBytes) return a.sizeBytes < b.sizeBytes ? 1 : -1;
+    return a.id === b.id ? 0 : a.id < b.id ? 1 : -1;
+  });
+}
+
+/**
+ * Ends what is remembered of images that are no longer listed: a pass may last for minutes, and one that went and came back
+ * before the next observation is new. The kubelet knows only what its detection saw.
+ */
+export function forgetGone(
+  { memory, limits }: Pick<ReadEngine, "memory" | "limits">,
+  listed: readonly Image[],
+): void {
+  if (limits().memory.compat === "kubelet") return;
+  const before = memory.current();
+  const after = forgetUnlisted(before, listed);
+  if (after !== before) memory.replace(after);
+}

@@ -1,0 +1,35 @@
+/** Runs a thing again and again: at once, then each time its period has passed since the last run ended. */
+
+import type { Timer } from "../../model/ports.ts";
+
+export interface Repeating {
+  /** Read before each pause, so that a reloaded period counts from the next one on. */
+  readonly periodMs: () => number;
+  /** Must not reject; what goes wrong is its own to record. */
+  readonly run: (signal: AbortSignal) => Promise<void>;
+  readonly timer: Timer;
+  /** Told when the next run is due, in milliseconds from now. */
+  readonly scheduled?: (inMs: number) => void;
+  /** A fresh signal that aborts when the pause should be measured again (a reload). */
+  readonly interruption?: () => AbortSignal;
+}
+
+/** Ends when `signal` aborts, after the run in flight. */
+export async function repeat(repeating: Repeating, signal: AbortSignal): Promise<void> {
+  const { timer, run } = repeating;
+  while (!signal.aborted) {
+    await run(signal);
+    await pause(repeating, timer.monotonicNs(), signal);
+  }
+}
+
+async function pause(repeating: Repeating, endedNs: bigint, signal: AbortSignal): Promise<void> {
+  const { timer, periodMs } = repeating;
+  const remaining = (): number => periodMs() - Number((timer.monotonicNs() - endedNs) / 1_000_000n);
+  for (let leftMs = remaining(); leftMs > 0 && !signal.aborted; leftMs = remaining()) {
+    repeating.scheduled?.(leftMs);
+    const interruption = repeating.interruption?.();
+    const either = interruption === undefined ? signal : AbortSignal.any([signal, interruption]);
+    await timer.sleep(leftMs, either);
+  }
+}

@@ -1,0 +1,142 @@
+/** Hands a plan to execution with the ports of the engine, and takes what came of it into the memory. */
+
+import { collectContainers } from "../../execute/container/containers.ts";
+import type { ImageExecution } from "../../execute/image/image-execution.ts";
+import { executeImages } from "../../execute/image/images.ts";
+import type { Meter } from "../../execute/image/meter.ts";
+import type { PassId } from "../../model/ids.ts";
+import type { ImageLimits } from "../../model/limits.ts";
+import type { ContainerOutcome, ImageOutcome } from "../../model/outcome.ts";
+import type { ImageCandidate } from "../../model/plan.ts";
+import type { Filesystem, Snapshot } from "../../model/snapshot.ts";
+import type { Instant } from "../../model/time.ts";
+import { decideOnFreshLists } from "../../policy/decide.ts";
+import { gainOf, rememberGain } from "../../policy/layer/gain.ts";
+import { expectContainers, rememberRelease } from "../../policy/remember.ts";
+import { storeFilesystem } from "../../policy/space/targets.ts";
+import type { Engine } from "../ports.ts";
+import { freshLists } from "./fresh-lists.ts";
+import type { Prepared } from "./prepare.ts";
+
+export interface ExecuteRun {
+  readonly id: PassId;
+  readonly now: () => Instant;
+  readonly signal: AbortSignal;
+  readonly starting?: ((candidate: ImageCandidate, meter: Meter) => void) | undefined;
+  /** Called after each container, sandbox and log. */
+  readonly containerDone?: () => void;
+}
+
+export async function executeContainerPlan(
+  engine: Engine,
+  prepared: Prepared,
+  run: ExecuteRun,
+): Promise<ContainerOutcome> {
+  const plan = prepared.plan.containers;
+  if (plan === null) throw new Error("a container plan is executed only where there is one");
+  const { images, containers } = prepared.decided.limits;
+  const place = containerFilesystem(prepared.snapshot);
+  const outcome = await collectContainers(
+    plan,
+    {
+      runtime: engine.observe.runtime,
+      writer: engine.writer,
+      logs: prepared.snapshot.logs === null ? null : engine.remover,
+      logUsers: engine.logUsers,
+      backoff: engine.backoff,
+      hooks: engine.hooks,
+      timer: engine.timer,
+      measureAvailable:
+        place === null
+          ? null
+          : async () => (await engine.observe.disk.measure(place.path)).availableBytes,
+    },
+    {
+      signal: run.signal,
+      decideAgain: (lists) =>
+        decideOnFreshLists({ ...prepared.decided, hold: engine.hold() }, lists),
+      stopGraceMax: containers.stopGraceMax,
+      inOrder: containers.compat === "kubelet",
+      listedNs: prepared.listedNs,
+      maximumRemovals: images.maximumRemovals,
+      removalInterval: images.removalInterval,
+      done: (item) => {
+        run.containerDone?.();
+        engine.journal.containerDone(run.id, item);
+      },
+    },
+  );
+  const removed = outcome.containers.filter((item) => item.result.kind === "removed").length;
+  if (removed > 0) {
+    const left = prepared.snapshot.containers.length - removed;
+    engine.memory.replace(expectContainers(engine.memory.current(), left));
+  }
+  return outcome;
+}
+
+export async function executeImagePlan(
+  engine: Engine,
+  prepared: Prepared,
+  run: ExecuteRun & {
+    /** What came of the containers of the same pass: their removals count towards the same limit. */
+    readonly before: ContainerOutcome | null;
+  },
+): Promise<ImageOutcome> {
+  const plan = prepared.plan.images;
+  if (plan === null) throw new Error("an image plan is executed only where there is one");
+  const { snapshot, ledger, decided } = prepared;
+  const listening = new AbortController();
+  const events = engine.events.listen(listening.signal);
+  const execution: ImageExecution = {
+    plan,
+    snapshot,
+    ledger,
+    limits: limitsAfter(decided.limits.images, run.before),
+    memoryLimits: decided.limits.memory,
+    purpose: decided.purpose,
+    waitedForPods: decided.waitedForPods,
+    runtime: engine.observe.runtime,
+    writer: engine.writer,
+    disk: engine.observe.disk,
+    timer: engine.timer,
+    now: run.now,
+    memory: engine.memory,
+    hold: engine.hold,
+    lists: freshLists({
+      observe: engine.observe,
+      events,
+      timer: engine.timer,
+      first: snapshot,
+      say: (message) => engine.journal.say(1, message),
+    }),
+    done: (item) => engine.journal.imageDone(run.id, item),
+    ...(run.starting === undefined ? {} : { starting: run.starting }),
+  };
+  const { outcome, release } = await executeImages(execution, run.signal).finally(() =>
+    listening.abort(),
+  );
+  if (outcome.items.length > 0)
+    engine.memory.replace(
+      rememberGain(rememberRelease(engine.memory.current(), snapshot.runtime, release), {
+        runtime: snapshot.runtime,
+        gain: gainOf(prepared.ledger, snapshot.runtime),
+        items: outcome.items,
+      }),
+    );
+  return outcome;
+}
+
+/** The limit of removals in one pass, less what was tried before. */
+function limitsAfter(limits: ImageLimits, before: ContainerOutcome | null): ImageLimits {
+  if (limits.maximumRemovals === null || before === null) return limits;
+  const tried = [
+    ...before.containers,
+    ...before.sandboxes,
+    ...before.logs.filter(({ kind }) => kind === "pod-logs"),
+  ].filter(({ result }) => result.kind !== "skipped").length;
+  return { ...limits, maximumRemovals: Math.max(0, limits.maximumRemovals - tried) };
+}
+
+const containerFilesystem = (snapshot: Snapshot): Filesystem | null =>
+  snapshot.filesystems.find(({ roles }) => roles.includes("containerfs")) ??
+  storeFilesystem(snapshot);

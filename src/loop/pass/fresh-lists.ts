@@ -1,0 +1,117 @@
+/** The node as it is listed just before a removal: at most a second old, with what events told of since. */
+
+import type { FreshLists } from "../../execute/image/image-execution.ts";
+import { RuntimeError } from "../../model/errors.ts";
+import type { ImageId } from "../../model/ids.ts";
+import type { Timer } from "../../model/ports.ts";
+import type { Snapshot } from "../../model/snapshot.ts";
+import { type ObservePorts, refresh } from "../../observe/observe.ts";
+import type { EventFeed } from "../ports.ts";
+
+/** No list older than a second is trusted for a removal; a quarter of it is left for the measurement in between. */
+const LIST_AGE_NS_MAX = 750_000_000n;
+/** What containers mount is asked once, so that a second look is quick where only that took long. */
+const ATTEMPTS = 2;
+/** A pass may last for as long as its removals do: keep rules and pods that are older than this are read again. */
+const RULES_AGE_NS_MAX = 60_000_000_000n;
+
+export interface Looking {
+  readonly observe: Pick<ObservePorts, "runtime" | "host">;
+  readonly events: EventFeed;
+  readonly timer: Timer;
+  /** The snapshot that the plan was made from. */
+  readonly first: Snapshot;
+  /** Told what the pass has to say of its lists. */
+  readonly say: (message: string) => void;
+}
+
+interface Listed {
+  readonly lists: FreshLists;
+  /** Before the first list was asked for. */
+  readonly startNs: bigint;
+  /** When the containers were listed: what events tell of later is not in the lists. */
+  readonly containersNs: bigint;
+  /** How long the lists serve, from `startNs`. */
+  readonly ageNsMax: bigint;
+}
+
+/** Makes the lists for one pass: the whole node once a second, and at once where an event tells of another container. */
+export function freshLists(looking: Looking): (signal: AbortSignal) => Promise<FreshLists> {
+  const { timer, events } = looking;
+  const lists = new Lists(looking);
+  let listed: Listed | null = null;
+  let isSlow = false;
+  return async (signal) => {
+    if (listed !== null && timer.monotonicNs() - listed.startNs <= listed.ageNsMax) {
+      if (events.announcedSince(listed.containersNs).length === 0) return listed.lists;
+    }
+    for (let attempt = isSlow ? ATTEMPTS : 1; ; attempt += 1) {
+      const next = await lists.read(signal);
+      const tookNs = timer.monotonicNs() - next.startNs;
+      listed = { ...next, ageNsMax: LIST_AGE_NS_MAX };
+      if (tookNs <= LIST_AGE_NS_MAX) return listed.lists;
+      if (attempt < ATTEMPTS) continue;
+      if (!isSlow) looking.say(slowWords(tookNs));
+      isSlow = true;
+      listed = { ...next, ageNsMax: tookNs + LIST_AGE_NS_MAX };
+      return listed.lists;
+    }
+  };
+}
+
+const slowWords = (tookNs: bigint): string =>
+  `Listing the node takes ${(Number(tookNs) / 1e9).toFixed(1)} s, so removals in this pass rely on lists up to a second older than that; a container that starts meanwhile is seen only in the next list`;
+
+class Lists {
+  readonly #looking: Looking;
+  #snapshot: Snapshot;
+  #containersNs: bigint | null = null;
+  #rulesNs: bigint;
+  /** Images that were missing from a list of this pass: one that is back is another one than was planned. */
+  #missed: ReadonlySet<ImageId> = new Set();
+
+  constructor(looking: Looking) {
+    this.#looking = looking;
+    this.#snapshot = looking.first;
+    this.#rulesNs = looking.timer.monotonicNs();
+  }
+
+  async read(signal: AbortSignal): Promise<Omit<Listed, "ageNsMax">> {
+    const { timer, events, observe } = this.#looking;
+    const startNs = timer.monotonicNs();
+    const sinceNs = this.#containersNs ?? startNs;
+    let containersNs = startNs;
+    const announced = () => {
+      containersNs = timer.monotonicNs();
+      return events.announcedSince(sinceNs);
+    };
+    const previous = await this.#withRules(signal);
+    const snapshot = await refresh(observe, { previous, announced }, signal);
+    if (snapshot.containers.length === 0 && previous.containers.length > 0)
+      throw new RuntimeError("failed", vanishedWords(previous));
+    this.#snapshot = snapshot;
+    this.#containersNs = containersNs;
+    this.#noteMissing(snapshot);
+    return { lists: { snapshot, missed: this.#missed }, startNs, containersNs };
+  }
+
+  async #withRules(signal: AbortSignal): Promise<Snapshot> {
+    const { timer, observe } = this.#looking;
+    if (timer.monotonicNs() - this.#rulesNs <= RULES_AGE_NS_MAX) return this.#snapshot;
+    const [keep, pods] = await Promise.all([
+      observe.host.keepRules(this.#snapshot.keep.directoriesRead),
+      observe.host.pods(signal),
+    ]);
+    this.#rulesNs = timer.monotonicNs();
+    return { ...this.#snapshot, keep, pods };
+  }
+
+  #noteMissing({ images }: Snapshot): void {
+    const listed = new Set(images.map(({ id }) => id));
+    const missing = this.#looking.first.images.filter(({ id }) => !listed.has(id));
+    this.#missed = new Set([...this.#missed, ...missing.map(({ id }) => id)]);
+  }
+}
+
+const vanishedWords = ({ containers, runtime }: Snapshot): string =>
+  `listing containers at ${runtime.endpoint} named none where it named ${containers.length} a moment ago; no image is removed on such a list, and the next pass looks again`;

@@ -1,0 +1,292 @@
+/** One pass: lock, observe, remember, decide, execute, and the record of all of it. */
+
+import type { Meter } from "../../execute/image/meter.ts";
+import { messageOf } from "../../model/errors.ts";
+import type { PassId } from "../../model/ids.ts";
+import type { ContainerOutcome, ImageOutcome } from "../../model/outcome.ts";
+import type { Event, Pass, PassKind } from "../../model/pass.ts";
+import type { ImageCandidate, ImageTarget, Plan, Purpose } from "../../model/plan.ts";
+import { type Duration, duration, type Instant, toMs } from "../../model/time.ts";
+import { POD_START_WAIT, podPause, waitsForPods } from "../../policy/blocks.ts";
+import type { Parts } from "../../policy/decide.ts";
+import { remainingPurpose } from "../../policy/selection.ts";
+import type { NoGainDevices } from "../../policy/space/no-gain.ts";
+import type { Announcer } from "../agent/announcer.ts";
+import { seenOf } from "../agent/detect.ts";
+import type { Engine, Seen } from "../ports.ts";
+import { dryContainers, dryImages } from "./dry-run.ts";
+import { executeContainerPlan, executeImagePlan } from "./execute-plan.ts";
+import { imageEvents } from "./pass-events.ts";
+import { makePassId } from "./pass-id.ts";
+import { withPassLists } from "./pass-lists.ts";
+import { prepare, type Prepared } from "./prepare.ts";
+import { Steps } from "./steps.ts";
+
+export interface PassRequest {
+  readonly kind: PassKind;
+  readonly purpose: Purpose;
+  readonly containers: Parts["containers"];
+  readonly images: boolean;
+  readonly dryRun: boolean;
+  readonly lockWaitMs: number;
+  readonly now: () => Instant;
+  /** Random bits for the pass ID. */
+  readonly random: () => number;
+  readonly announcer: Announcer;
+  /** What earlier passes learned of disks on which removals gain nothing; none without an agent. */
+  readonly noGain?: NoGainDevices;
+  /** Of a pass under pressure: what would end it as the disks are now; none ends the pass. */
+  readonly retarget?: () => Promise<readonly ImageTarget[]>;
+  /** Told before each image removal, for progress on a terminal. */
+  readonly starting?: (candidate: ImageCandidate, meter: Meter) => void;
+}
+
+export interface PassEnd {
+  readonly pass: Pass;
+  readonly seen: Seen | null;
+  /** The lock was not to be had in time: another pass was running. */
+  readonly busy: boolean;
+  /** What the plan was made from; `null` where there is none. */
+  readonly prepared: Prepared | null;
+  /** What a list or a stat threw, for the exit code; `null` where nothing did. */
+  readonly failure: unknown;
+}
+
+/** How long images wait for containers under pressure. */
+const HEAD_START_MS = 2_000;
+/** How long after the images containers may do nothing before they are left to the next pass. */
+const HANGING_MS = 5_000;
+
+const NO_PLAN: Plan = { containers: null, images: null };
+
+/** Runs one pass. Never rejects: what went wrong is in the result and in the journal. */
+export async function runPass(
+  engine: Engine,
+  request: PassRequest,
+  signal: AbortSignal,
+): Promise<PassEnd> {
+  const running = new Running(withPassLists(engine), request, signal);
+  const end = await running.run();
+  engine.journal.passEnded(end.pass, end.seen);
+  return end;
+}
+
+class Running {
+  readonly #engine: Engine;
+  readonly #request: PassRequest;
+  readonly #signal: AbortSignal;
+  readonly #steps: Steps;
+  readonly #id: PassId;
+  readonly #startedAt: Instant;
+  #prepared: Prepared | null = null;
+  /** Over the whole pass. */
+  #waitedForPods: Duration = duration(0n);
+  #plan: Plan = NO_PLAN;
+  #containers: ContainerOutcome | null = null;
+  /** Items of that part that are done, whatever came of them. */
+  #containersDone = 0;
+  #images: ImageOutcome | null = null;
+
+  constructor(engine: Engine, request: PassRequest, signal: AbortSignal) {
+    this.#engine = engine;
+    this.#request = request;
+    this.#signal = signal;
+    this.#steps = new Steps(engine.timer, request.now);
+    this.#startedAt = request.now();
+    this.#id = makePassId(this.#startedAt, request.random());
+  }
+
+  async run(): Promise<PassEnd> {
+    const { dryRun, lockWaitMs, kind, purpose } = this.#request;
+    const startedAt = this.#startedAt;
+    this.#engine.journal.passStarted({ id: this.#id, kind, purpose, startedAt });
+    let release: (() => void) | null = null;
+    try {
+      // A dry run changes nothing, so it need not wait for a pass that does.
+      if (!dryRun) {
+        release = await this.#steps.run("lock", () =>
+          this.#engine.lock.acquire(lockWaitMs, this.#signal),
+        );
+        if (release === null)
+          return this.#end({ error: "another pass was still running", busy: true, failure: null });
+      }
+      await this.#work();
+      return this.#end({ error: null, busy: false, failure: null });
+    } catch (thrown) {
+      return this.#end({ error: messageOf(thrown), busy: false, failure: thrown });
+    } finally {
+      release?.();
+    }
+  }
+
+  async #work(): Promise<void> {
+    const { containers, images, dryRun, retarget } = this.#request;
+    const first = await this.#prepare({ containers, images }, (await retarget?.()) ?? []);
+    this.#prepared = first;
+    this.#plan = first.plan;
+    if (dryRun) {
+      this.#containers =
+        first.plan.containers === null ? null : dryContainers(first.plan.containers);
+      this.#images = first.plan.images === null ? null : dryImages(first.plan);
+      return;
+    }
+    const enough = new AbortController();
+    const ended = new AbortController();
+    const collecting = this.#collectContainers(first, enough.signal).finally(() => ended.abort());
+    try {
+      const soonest = AbortSignal.any([this.#signal, ended.signal]);
+      await (this.#imagesWaitBriefly(first)
+        ? this.#engine.timer.sleep(HEAD_START_MS, soonest)
+        : collecting);
+      if (first.plan.images !== null && !this.#signal.aborted) await this.#collectImages(first);
+      await this.#untilHanging(ended.signal);
+    } finally {
+      // What hangs must not keep the next pass waiting.
+      enough.abort();
+      await collecting;
+    }
+  }
+
+  /** Until the containers' part has ended, or has not done anything for a while. */
+  async #untilHanging(ended: AbortSignal): Promise<void> {
+    const { timer } = this.#engine;
+    for (let before = -1; before !== this.#containersDone && !ended.aborted;) {
+      before = this.#containersDone;
+      await timer.sleep(HANGING_MS, AbortSignal.any([ended, this.#signal]));
+    }
+  }
+
+  async #collectContainers(first: Prepared, enough: AbortSignal): Promise<void> {
+    if (first.plan.containers === null) return;
+    const signal = AbortSignal.any([this.#signal, enough]);
+    const run = { ...this.#run(), signal, containerDone: () => (this.#containersDone += 1) };
+    this.#containers = await this.#steps.run("execute", () =>
+      executeContainerPlan(this.#engine, first, run),
+    );
+  }
+
+  /** Under pressure images go beside containers that take long: one that hangs would fill the disk. */
+  #imagesWaitBriefly({ plan }: Prepared): boolean {
+    const { compat, maximumRemovals } = this.#engine.limits().images;
+    const underPressure = this.#request.purpose.kind === "pressure" && compat === "none";
+    // A limit of removals counts both, so that they follow one another.
+    return underPressure && plan.images !== null && maximumRemovals === null;
+  }
+
+  async #collectImages(first: Prepared): Promise<void> {
+    const prepared = await this.#preparedForImages(first);
+    if (prepared === null) return;
+    const run = {
+      ...this.#run(),
+      starting: this.#request.starting,
+      before: this.#containers,
+    };
+    const outcome = await this.#steps.run("execute", () =>
+      executeImagePlan(this.#engine, prepared, run),
+    );
+    this.#images = outcome;
+    const { images } = prepared.plan;
+    if (images !== null) this.#request.noGain?.note(images, outcome, prepared.snapshot.filesystems);
+  }
+
+  /**
+   * Where containers were collected first, the node is observed again, and the image plan is the part of the first one that
+   * still holds: nothing outside the plan that was made at the start is removed.
+   */
+  async #preparedForImages(first: Prepared): Promise<Prepared | null> {
+    const { retarget } = this.#request;
+    if (first.plan.containers === null) return first;
+    const waits = waitsForPods(first.plan);
+    if (!waits && !collected(this.#containers)) return first;
+    const targets = (await retarget?.()) ?? [];
+    if (retarget !== undefined && targets.length === 0) return null;
+    const purpose = remainingPurpose(this.#request.purpose, first.plan.images);
+    const again = await this.#prepare({ containers: "none", images: true }, targets, purpose);
+    const images = again.plan.images;
+    if (images === null) return null;
+    const planned = new Set(first.plan.images?.candidates.map((candidate) => candidate.image.id));
+    // A plan that had to wait for starting pods named no image yet: the one after the wait is the first.
+    const candidates = images.candidates.filter(({ image }) => waits || planned.has(image.id));
+    const plan: Plan = { containers: first.plan.containers, images: { ...images, candidates } };
+    this.#plan = plan;
+    return { ...again, plan };
+  }
+
+  async #prepare(
+    parts: Parts,
+    pressureTargets: readonly ImageTarget[],
+    purpose: Purpose = this.#request.purpose,
+  ): Promise<Prepared> {
+    const { dryRun, noGain } = this.#request;
+    for (;;) {
+      const prepared = await prepare(
+        this.#engine,
+        {
+          purpose,
+          parts,
+          pressureTargets,
+          noGainDevices: (filesystems) => noGain?.among(filesystems) ?? new Set(),
+          waitedForPods: this.#waitedForPods,
+          countsForPods: parts.containers !== "none",
+          remembers: !dryRun,
+        },
+        { steps: this.#steps, signal: this.#signal },
+      );
+      // Containers do not wait for pods that start; images do, after them.
+      const waits = parts.containers === "none" && waitsForPods(prepared.plan);
+      const patience = this.#waitedForPods < POD_START_WAIT && !this.#signal.aborted;
+      if (dryRun || !waits || !patience) return prepared;
+      const pause = podPause(this.#waitedForPods);
+      await this.#engine.timer.sleep(toMs(pause), this.#signal);
+      this.#waitedForPods = duration(this.#waitedForPods + pause);
+    }
+  }
+
+  #run() {
+    return { id: this.#id, now: this.#request.now, signal: this.#signal };
+  }
+
+  #end(result: {
+    readonly error: string | null;
+    readonly busy: boolean;
+    readonly failure: unknown;
+  }): PassEnd {
+    const pass: Pass = {
+      id: this.#id,
+      kind: this.#request.kind,
+      purpose: this.#request.purpose,
+      startedAt: this.#startedAt,
+      endedAt: this.#request.now(),
+      dryRun: this.#request.dryRun,
+      plan: this.#plan,
+      images: this.#images,
+      containers: this.#containers,
+      events: this.#raise(),
+      steps: this.#steps.list(),
+      error: result.error,
+    };
+    const prepared = this.#prepared;
+    return {
+      ...result,
+      pass,
+      prepared,
+      seen: prepared === null ? null : seenOf(prepared.snapshot),
+    };
+  }
+
+  #raise(): readonly Event[] {
+    const { images } = this.#plan;
+    if (images === null || this.#images === null || this.#request.dryRun) return [];
+    const { accounting } = this.#engine.limits().images;
+    const events = imageEvents(images, this.#images, {
+      id: this.#id,
+      now: this.#request.now(),
+      accounting,
+    });
+    return this.#request.announcer.passed(events, images);
+  }
+}
+
+const collected = (outcome: ContainerOutcome | null): boolean =>
+  outcome !== null &&
+  [...outcome.containers, ...outcome.sandboxes].some((item) => item.result.kind !== "skipped");

@@ -1,0 +1,133 @@
+/** The way to a plan: observe, remember, decide. Nothing here removes anything; every command takes this way. */
+
+import type { Ledger } from "../../model/ledger.ts";
+import type { ImageTarget, Plan, Purpose } from "../../model/plan.ts";
+import type { Filesystem, Snapshot } from "../../model/snapshot.ts";
+import { type Duration, duration } from "../../model/time.ts";
+import { readOrigins } from "../../observe/origins.ts";
+import { rememberPods } from "../../policy/container/pods.ts";
+import { type Decide, decide, type Parts } from "../../policy/decide.ts";
+import { layersCount } from "../../policy/layer/layer-order.ts";
+import { rememberOrigins } from "../../policy/layer/origins.ts";
+import { look, remembered } from "../agent/detect.ts";
+import type { ReadEngine } from "../ports.ts";
+import type { Steps } from "./steps.ts";
+
+export interface PrepareRequest {
+  readonly purpose: Purpose;
+  readonly parts: Parts;
+  readonly pressureTargets: readonly ImageTarget[];
+  /** Which of these are filesystems on which removals lately gained nothing. */
+  readonly noGainDevices?: (filesystems: readonly Filesystem[]) => ReadonlySet<string>;
+  readonly waitedForPods: Duration;
+  /** Whether this observation counts as a pass in what is remembered of pods. */
+  readonly countsForPods: boolean;
+  /** Whether the layers of all images are read, also where they decide nothing. */
+  readonly allLayers?: boolean;
+  /** Whether what was seen goes into the memory: a command that only looks leaves it as it is. */
+  readonly remembers: boolean;
+}
+
+export interface Prepared {
+  readonly snapshot: Snapshot;
+  /** As remembered after the snapshot. */
+  readonly ledger: Ledger;
+  readonly plan: Plan;
+  /** When the lists of the snapshot were asked for, by the monotonic clock. */
+  readonly listedNs: bigint;
+  /** What the plan was decided from, for deciding again. */
+  readonly decided: Decide;
+}
+
+/** Observes the node and decides. Rejects where a list or a stat fails; nothing is planned then. */
+export async function prepare(
+  engine: ReadEngine,
+  request: PrepareRequest,
+  run: { readonly steps: Steps; readonly signal: AbortSignal },
+): Promise<Prepared> {
+  const { steps, signal } = run;
+  const logs = request.parts.containers !== "none";
+  const listedNs = engine.timer.monotonicNs();
+  const snapshot = await steps.run("observe", () => look(engine, { logs, origins: false }, signal));
+  const ledger = await steps.run("remember", () => rememberNode(engine, snapshot, request));
+  const decided: Decide = {
+    snapshot,
+    ledger,
+    limits: engine.limits(),
+    purpose: request.purpose,
+    parts: request.parts,
+    hold: engine.hold(),
+    startedAt: engine.startedAt,
+    pressureTargets: request.pressureTargets,
+    ...(request.noGainDevices === undefined
+      ? {}
+      : { noGainDevices: request.noGainDevices(snapshot.filesystems) }),
+    waitedForPods: request.waitedForPods,
+  };
+  const plan = await steps.run("decide", () => decide(decided));
+  const prepared = { snapshot, ledger, plan, decided, listedNs };
+  return needsLayers(prepared, request)
+    ? await steps.run("layers", () => withLayers(engine, { prepared, request }, signal))
+    : prepared;
+}
+
+/** Under pressure nothing is asked that a removal would have to wait for; where no image may go, layers decide nothing. */
+function needsLayers(prepared: Prepared, request: PrepareRequest): boolean {
+  const { images } = prepared.plan;
+  const { origins } = prepared.ledger;
+  const limits = prepared.decided.limits.images;
+  if (limits.compat === "kubelet" || request.purpose.kind !== "periodic") return false;
+  if (prepared.snapshot.images.every(({ id }) => origins.has(id))) return false;
+  if (request.allLayers === true) return true;
+  return (
+    images !== null &&
+    images.candidates.length > 0 &&
+    layersCount(limits, request.purpose, images.targets)
+  );
+}
+
+/** The same with the layers of images that detection has not read yet. */
+async function withLayers(
+  engine: ReadEngine,
+  { prepared, request }: { readonly prepared: Prepared; readonly request: PrepareRequest },
+  signal: AbortSignal,
+): Promise<Prepared> {
+  const { images } = prepared.snapshot;
+  const known = prepared.ledger.origins;
+  const read = await readOrigins(engine.observe.runtime, { images, known }, signal);
+  if (read.size === 0) return prepared;
+  const joined = (ledger: Ledger): Ledger => ({
+    ...ledger,
+    ...rememberOrigins(ledger, images, read),
+  });
+  if (request.remembers) engine.memory.replace(joined(engine.memory.current()));
+  const ledger = joined(prepared.ledger);
+  const decided = { ...prepared.decided, ledger };
+  return { ...prepared, ledger, decided, plan: decide(decided) };
+}
+
+/** What an offline plan starts from: a recorded node instead of an observation. */
+export function prepareRecorded(
+  recorded: { readonly snapshot: Snapshot; readonly ledger: Ledger },
+  input: Omit<Decide, "snapshot" | "ledger" | "waitedForPods">,
+): Prepared {
+  const decided: Decide = { ...input, ...recorded, waitedForPods: duration(0n) };
+  return { ...recorded, plan: decide(decided), decided, listedNs: 0n };
+}
+
+/**
+ * Pods are judged by passes that read the log directories too; an observation without them leaves their records alone.
+ * What is remembered is made from the newest memory and put back at once, so that nothing another one remembered is lost.
+ */
+function rememberNode(
+  engine: ReadEngine,
+  snapshot: Snapshot,
+  request: Pick<PrepareRequest, "countsForPods" | "remembers">,
+): Ledger {
+  const before = engine.memory.current();
+  const seen = remembered(engine, snapshot, before.pods);
+  const view = { ...snapshot, watched: seen.watched, limits: engine.limits().memory };
+  const ledger = request.countsForPods ? { ...seen, pods: rememberPods(before.pods, view) } : seen;
+  if (request.remembers) engine.memory.replace(ledger);
+  return ledger;
+}

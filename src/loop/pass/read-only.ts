@@ -1,0 +1,90 @@
+/** The plan of a node for commands that only look. */
+
+import type { ImageRecord, Ledger } from "../../model/ledger.ts";
+import type { ImagePlan, Purpose } from "../../model/plan.ts";
+import {
+  type Duration,
+  duration,
+  instant,
+  instantFromMs,
+  instantToMs,
+  watched as watchedAt,
+} from "../../model/time.ts";
+import { decide, type Parts } from "../../policy/decide.ts";
+import { unusedFor } from "../../policy/image/rank.ts";
+import { usageOf } from "../../policy/image/usage.ts";
+import { remember } from "../../policy/remember.ts";
+import type { ReadEngine } from "../ports.ts";
+import { prepare, type Prepared } from "./prepare.ts";
+import { Steps } from "./steps.ts";
+
+export interface ReadOnlyPass {
+  readonly purpose: Purpose;
+  readonly parts: Parts;
+  /** Whether the layers of all images are read, also where they decide nothing. */
+  readonly allLayers?: boolean;
+}
+
+/** What `gc` would plan now: the observation counts as its pass would, and nothing is kept of it. */
+export async function readOnlyPass(
+  engine: ReadEngine,
+  pass: ReadOnlyPass,
+  signal: AbortSignal,
+): Promise<Prepared> {
+  const now = () => instantFromMs(instantToMs(engine.observe.host.clocks().wall));
+  const steps = new Steps(engine.timer, now);
+  const request = {
+    ...pass,
+    pressureTargets: [],
+    waitedForPods: duration(0n),
+    countsForPods: pass.parts.containers !== "none",
+    remembers: false,
+  };
+  return prepare(engine, request, { steps, signal });
+}
+
+/** The plan as it would be had every image been first seen so much earlier: what a new ledger waits for. */
+export function assumingSeen(prepared: Prepared, span: Duration): Prepared {
+  const { ledger, decided } = prepared;
+  const { watched: now, graceUntil } = ledger;
+  const earlier = (record: ImageRecord): ImageRecord => ({
+    ...record,
+    firstSeenAt: instant(record.firstSeenAt - span),
+    firstSeenWatched: watchedAt(record.firstSeenWatched - span),
+  });
+  const assumed: Ledger = {
+    ...ledger,
+    images: new Map([...ledger.images].map(([id, record]) => [id, earlier(record)])),
+    graceUntil: graceUntil === null || graceUntil - span <= now ? null : graceUntil,
+  };
+  const again = { ...decided, ledger: assumed };
+  return { ...prepared, ledger: assumed, plan: decide(again), decided: again };
+}
+
+/**
+ * The same decisions, beside what a ledger knows that they were made without: first seen, last used, ghosts. For commands
+ * that show; it is not what `gc` would go by.
+ */
+export function withMemory(prepared: Prepared, known: Ledger): Prepared {
+  const { snapshot, plan, decided } = prepared;
+  const ledger = remember({
+    ledger: known,
+    snapshot,
+    usage: usageOf(snapshot),
+    limits: { ...decided.limits.memory, compat: "none" },
+    pods: known.pods,
+  });
+  const images = plan.images === null ? null : withRecords(plan.images, ledger);
+  return { ...prepared, ledger, plan: { ...plan, images } };
+}
+
+function withRecords(plan: ImagePlan, { images, watched }: Ledger): ImagePlan {
+  return {
+    ...plan,
+    kept: plan.kept.map((it) => ({ ...it, record: images.get(it.image.id) ?? it.record })),
+    candidates: plan.candidates.map((it) => {
+      const record = images.get(it.image.id);
+      return record === undefined ? it : { ...it, record, unusedFor: unusedFor(record, watched) };
+    }),
+  };
+}

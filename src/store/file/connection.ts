@@ -1,0 +1,121 @@
+// Opens the state file: for writing with our settings, for reading without touching anything, or in memory.
+
+import { constants, Database } from "bun:sqlite";
+
+import { StoreError } from "../../model/errors.ts";
+import type { StateFiles } from "../ports.ts";
+import { migrate, migrations, requireKnown, versionOf } from "./schema.ts";
+
+export interface StatePaths {
+  readonly directory: string;
+  readonly database: string;
+  readonly wal: string;
+  readonly shm: string;
+}
+
+export function statePaths(directory: string): StatePaths {
+  const database = `${directory.replace(/\/+$/, "")}/crigc.db`;
+  return { directory, database, wal: `${database}-wal`, shm: `${database}-shm` };
+}
+
+/** Creates what is missing and brings the schema up to date; throws what SQLite, the files or the schema throw. */
+export function openForWriting(paths: StatePaths, files: StateFiles, busyMs: number): Database {
+  files.makeDirectory(paths.directory, 0o700);
+  const bytes = files.sizeBytes(paths.database);
+  if (bytes === 0)
+    throw new StoreError(
+      "corrupt",
+      `opening ${paths.database} failed: it has 0 bytes, as after a crash of the machine`,
+    );
+  files.createFile(paths.database, 0o600);
+  const db = new Database(paths.database, { readwrite: true, create: false });
+  try {
+    db.run(`PRAGMA busy_timeout = ${busyMs}`);
+    // Before anything is changed: a file of a later version stays as it is.
+    requireKnown(db, migrations);
+    // A commit is a write to the page cache, so that a killed process loses nothing that it committed; only a checkpoint
+    // waits for the disk, and the writer chooses its moment.
+    db.run("PRAGMA journal_mode = WAL");
+    db.run("PRAGMA synchronous = NORMAL");
+    db.run("PRAGMA wal_autocheckpoint = 0");
+    db.run("PRAGMA trusted_schema = OFF");
+    db.run("PRAGMA cell_size_check = ON");
+    migrate(db);
+    return db;
+  } catch (error) {
+    db.close();
+    // What could not be begun, on a full disk, is not to look like something that broke.
+    if (bytes === null && files.sizeBytes(paths.database) === 0) files.remove(paths.database);
+    throw error;
+  }
+}
+
+/**
+ * Opens what is there without creating or changing a file, beside a running writer and after a killed one; an empty
+ * database where there is none. Throws what SQLite, the files or the schema throw.
+ */
+export function openForReading(paths: StatePaths, files: StateFiles): Database {
+  // A writer that starts or ends meanwhile changes which files there are; then the next attempt sees them.
+  const attempts = 3;
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return openAsFound(paths, files);
+    } catch (error) {
+      if (error instanceof StoreError || attempt === attempts) throw error;
+    }
+  }
+}
+
+export function openInMemory(): Database {
+  const db = new Database(":memory:");
+  migrate(db);
+  return db;
+}
+
+function openAsFound(paths: StatePaths, files: StateFiles): Database {
+  const bytes = files.sizeBytes(paths.database);
+  if (bytes === null || bytes === 0) return openInMemory();
+  const walBytes = files.sizeBytes(paths.wal);
+  const hasShm = files.sizeBytes(paths.shm) !== null;
+  // A log without its index cannot be read in place without making one.
+  if (walBytes !== null && walBytes > 0 && !hasShm) return openCopy(paths, files);
+  // Without a log nothing writes, and the file is whole; with one, the index is only looked at, and built anew in memory
+  // where its writer is dead.
+  const db = openUri(
+    walBytes !== null && hasShm
+      ? `${uriOf(paths.database)}?mode=ro&readonly_shm=1`
+      : `${uriOf(paths.database)}?immutable=1`,
+  );
+  try {
+    db.run(`PRAGMA busy_timeout = ${readBusyMs}`);
+    requireKnown(db, migrations);
+    const version = versionOf(db);
+    if (version === migrations.length) return db;
+    db.close();
+    return version === 0 ? openInMemory() : openCopy(paths, files);
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+const readBusyMs = 2000;
+
+/** A copy may be recovered and migrated; it is unlinked once it is open. */
+function openCopy(paths: StatePaths, files: StateFiles): Database {
+  const present = [paths.database, paths.wal].filter((path) => files.sizeBytes(path) !== null);
+  const directory = files.copyAside(present);
+  try {
+    const db = new Database(statePaths(directory).database, { readwrite: true, create: false });
+    requireKnown(db, migrations);
+    migrate(db);
+    return db;
+  } finally {
+    files.dropCopy(directory);
+  }
+}
+
+const openUri = (uri: string): Database =>
+  new Database(uri, constants.SQLITE_OPEN_READONLY | constants.SQLITE_OPEN_URI);
+
+const uriOf = (path: string): string => `file:${path.split("/").map(encodeURIComponent).join("/")}`;

@@ -1,0 +1,50 @@
+// Rows of the ledger and settings in the state file, read and written as they are.
+
+import type { Database } from "bun:sqlite";
+
+import { text, under } from "../codec.ts";
+import { type LedgerChanges, type LedgerRow, STATE_KIND } from "../ledger/ledger.ts";
+
+/** The row of the ledger's state comes first. */
+export function* readLedgerRows(db: Database): Iterable<LedgerRow> {
+  // Two queries, because an order by kind would sort what is in order by its key already.
+  for (const comparison of ["=", "<>"]) {
+    const sql = `SELECT kind, id, document FROM ledger WHERE kind ${comparison} '${STATE_KIND}'`;
+    for (const row of db.query<{ kind: string; id: string; document: string }, []>(sql).iterate())
+      yield [row.kind, row.id, row.document];
+  }
+}
+
+/** Inside a transaction of the caller. */
+export function writeLedgerRows(db: Database, { puts, drops }: LedgerChanges): void {
+  if (puts.length + drops.length === 0) return;
+  const put = db.query("INSERT OR REPLACE INTO ledger VALUES (?, ?, ?)");
+  const drop = db.query("DELETE FROM ledger WHERE kind = ? AND id = ?");
+  for (const [kind, id, document] of puts) put.run(kind, id, document);
+  for (const [kind, id] of drops) drop.run(kind, id);
+  // Random, so that a file that was put back from elsewhere is not taken for the one that is known.
+  db.run(`INSERT OR REPLACE INTO setting VALUES ('${REVISION}', lower(hex(randomblob(8))))`);
+}
+
+const REVISION = "ledger-revision";
+
+/** Another one after each change of the ledger; "" before the first. */
+export const revisionOf = (db: Database): string => readSetting(db, REVISION) ?? "";
+
+/** Small facts by name: the stamp of `keep baseline --once`, and the like. */
+export function readSetting(db: Database, key: string): string | null {
+  const row: unknown = db.query("SELECT value FROM setting WHERE key = ?").get(key);
+  return row === null ? null : settingRow.read(row);
+}
+
+const settingRow = under("value", text);
+
+export const readSettings = (db: Database): readonly (readonly [key: string, value: string])[] =>
+  db
+    .query<{ key: string; value: string }, []>("SELECT key, value FROM setting")
+    .all()
+    .map(({ key, value }) => [key, value]);
+
+export function writeSetting(db: Database, key: string, value: string): void {
+  db.query("INSERT OR REPLACE INTO setting VALUES (?, ?)").run(key, value);
+}

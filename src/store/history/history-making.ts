@@ -1,0 +1,210 @@
+// Makes rows of the history from what a pass brings.
+
+import type { PassId } from "../../model/ids.ts";
+import type {
+  ContainerItem,
+  ImageItem,
+  ImageResult,
+  LogItem,
+  RemovalResult,
+  SandboxItem,
+} from "../../model/outcome.ts";
+import type { Pass, PassKind } from "../../model/pass.ts";
+import type { Purpose } from "../../model/plan.ts";
+import type { Filesystem } from "../../model/snapshot.ts";
+import type { Instant } from "../../model/time.ts";
+import type { DiskSample, PassRow, Removal } from "./history-records.ts";
+
+/** What is known of a pass when it begins. */
+export interface PassStart {
+  readonly id: PassId;
+  readonly kind: PassKind;
+  readonly purpose: Purpose;
+  readonly startedAt: Instant;
+}
+
+export function imageRemoval(passId: PassId, item: ImageItem): Removal {
+  const { image } = item.candidate;
+  const { result } = item;
+  const names = [...image.repoTags, ...image.repoDigests];
+  const isRemoved = result.kind === "removed";
+  return {
+    passId,
+    kind: "image",
+    subject: image.id,
+    names,
+    trigger: item.trigger.kind,
+    signal: item.trigger.kind === "pressure" ? item.trigger.signal : null,
+    reason: item.trigger.kind,
+    result: result.kind,
+    message: imageMessage(result),
+    reportedBytes: isRemoved ? result.reportedBytes : image.sizeBytes,
+    measuredBytes: isRemoved ? result.measuredBytes : null,
+    settled: isRemoved ? result.settled : null,
+    at: item.startedAt,
+    took: item.took,
+  };
+}
+
+function imageMessage(result: ImageResult): string | null {
+  if (result.kind === "failed") return `${result.code}: ${result.message}`;
+  return result.kind === "skipped" ? result.reason.kind : null;
+}
+
+/** When and for what a thing beside images was removed: its outcome does not say. */
+export interface RemovalContext {
+  readonly passId: PassId;
+  readonly purpose: Purpose;
+  readonly at: Instant;
+}
+
+export function containerRemoval(
+  context: RemovalContext,
+  item: ContainerItem | SandboxItem | LogItem,
+): Removal {
+  const message = messageOf(item.result);
+  if ("planned" in item) {
+    const { container } = item.planned;
+    return {
+      ...common(context, item),
+      kind: "container",
+      subject: container.id,
+      names: [`${container.podNamespace}/${container.podName}/${container.name}`],
+      message: message ?? item.logError,
+      reportedBytes: item.logFiles.length === 0 ? null : item.logBytes,
+    };
+  }
+  if ("sandbox" in item) {
+    const { id, namespace, name } = item.sandbox;
+    const names = [`${namespace}/${name}`];
+    return {
+      ...common(context, item),
+      kind: "sandbox",
+      subject: id,
+      names,
+      message,
+      reportedBytes: null,
+    };
+  }
+  const { kind, entry, bytes } = item;
+  return {
+    ...common(context, item),
+    kind,
+    subject: entry,
+    names: [],
+    message,
+    reportedBytes: bytes,
+  };
+}
+
+/** The pass as it ended, for its row. */
+export function passRow(pass: Pass): PassRow {
+  const { images, containers } = pass;
+  const items = [
+    ...(images?.items ?? []),
+    ...(containers === null
+      ? []
+      : [...containers.containers, ...containers.sandboxes, ...containers.logs]),
+  ];
+  const count = (kinds: readonly Removal["result"][]): number =>
+    items.filter((item) => kinds.includes(item.result.kind)).length;
+  return {
+    id: pass.id,
+    kind: pass.kind,
+    purpose: pass.purpose.kind,
+    signals: signalsOf(pass.purpose),
+    startedAt: pass.startedAt,
+    endedAt: pass.endedAt,
+    dryRun: pass.dryRun,
+    error: pass.error ?? images?.error ?? pass.plan.containers?.logsError ?? null,
+    imagesEnd: images?.end ?? null,
+    containersEnd: containers?.end ?? null,
+    removed: count(["removed", "already-gone"]),
+    failed: count(["failed", "ghost"]),
+    wantedBytes: images?.wantedBytes ?? null,
+    reportedFreedBytes: images?.reportedFreedBytes ?? null,
+    measuredFreedBytes: images?.measuredFreedBytes ?? containers?.measuredFreedBytes ?? null,
+    availableBeforeBytes: images?.availableBefore ?? null,
+    availableAfterBytes: images?.availableAfter ?? null,
+    capacityBytes: images?.capacityBytes ?? null,
+    steps: pass.steps,
+  };
+}
+
+const signalsOf = (purpose: Purpose): PassRow["signals"] =>
+  purpose.kind === "pressure" ? purpose.signals : [];
+
+/** A pass that is only known to have begun: what is left of one that was killed. */
+export const startedRow = ({ id, kind, purpose, startedAt }: PassStart): PassRow => ({
+  id,
+  kind,
+  purpose: purpose.kind,
+  signals: signalsOf(purpose),
+  startedAt,
+  endedAt: null,
+  dryRun: false,
+  error: null,
+  imagesEnd: null,
+  containersEnd: null,
+  removed: 0,
+  failed: 0,
+  wantedBytes: null,
+  reportedFreedBytes: null,
+  measuredFreedBytes: null,
+  availableBeforeBytes: null,
+  availableAfterBytes: null,
+  capacityBytes: null,
+  steps: [],
+});
+
+/** Passes of the frequent kinds that found nothing to do would fill the history with nothing. */
+export function isWorthKeeping(pass: Pass): boolean {
+  const row = passRow(pass);
+  const isQuiet = row.removed + row.failed === 0 && row.error === null && pass.events.length === 0;
+  return !isQuiet || pass.kind === "image-gc" || pass.kind === "gc";
+}
+
+/** The filesystems as the pass saw them before it began, with the thresholds that it judged them by. */
+export function samplesOf(
+  { startedAt, plan }: Pick<Pass, "startedAt" | "plan">,
+  filesystems: readonly Filesystem[],
+): readonly DiskSample[] {
+  const usage = new Map((plan.images?.usage ?? []).map((it) => [it.filesystem.device, it]));
+  return filesystems.map((it) => ({
+    at: startedAt,
+    device: it.device,
+    path: it.path,
+    mountpoint: it.mountpoint,
+    roles: it.roles,
+    capacityBytes: it.capacityBytes,
+    availableBytes: it.availableBytes,
+    inodes: it.inodes,
+    inodesFree: it.inodesFree,
+    highPercent: usage.get(it.device)?.highPercent ?? null,
+    lowPercent: usage.get(it.device)?.lowPercent ?? null,
+  }));
+}
+
+type Common = Omit<Removal, "kind" | "subject" | "names" | "message" | "reportedBytes">;
+
+function common(
+  { passId, purpose, at }: RemovalContext,
+  item: { readonly reason: { readonly kind: string }; readonly result: RemovalResult },
+): Common {
+  return {
+    passId,
+    at,
+    trigger: purpose.kind,
+    signal: purpose.kind === "pressure" ? (purpose.signals[0] ?? null) : null,
+    reason: item.reason.kind,
+    result: item.result.kind,
+    measuredBytes: null,
+    settled: null,
+    took: null,
+  };
+}
+
+function messageOf(result: RemovalResult): string | null {
+  if (result.kind === "failed") return `${result.step}: ${result.message}`;
+  return result.kind === "skipped" ? result.what : null;
+}

@@ -1,0 +1,224 @@
+// The history in the state file: appended in the transaction of the caller, asked by time, kind, reason and name, and kept within bounds.
+
+import type { Database } from "bun:sqlite";
+
+import { assertNever } from "../../model/assert.ts";
+import { rowJson } from "../../model/exact-json.ts";
+import type { Event } from "../../model/pass.ts";
+import type { Regret } from "../../model/regret.ts";
+import { hours, type Instant, type Watched } from "../../model/time.ts";
+import { type Codec, text, under } from "../codec.ts";
+import {
+  type DiskSample,
+  eventCodec,
+  type HistoryRecord,
+  passCodec,
+  type PassRow,
+  regretCodec,
+  type Removal,
+  removalCodec,
+  sampleCodec,
+} from "./history-records.ts";
+
+export interface HistoryQuery {
+  readonly since?: Instant | undefined;
+  /** Exclusive. */
+  readonly until?: Instant | undefined;
+  readonly limit: number;
+}
+
+export interface RemovalQuery extends HistoryQuery {
+  readonly kinds?: readonly Removal["kind"][] | undefined;
+  /** Codes of reasons or triggers. */
+  readonly reasons?: readonly string[] | undefined;
+  readonly results?: readonly Removal["result"][] | undefined;
+  /** A part of an ID or name, in any case of letters. */
+  readonly text?: string | undefined;
+  readonly passId?: string | undefined;
+}
+
+/** Newest first. */
+export function queryRemovals(db: Database, query: RemovalQuery): readonly Removal[] {
+  const where = conditions("removal", query);
+  addChoice(where, ["kind"], query.kinds);
+  addChoice(where, ["reason", "trigger"], query.reasons);
+  addChoice(where, ["result"], query.results);
+  if (query.passId !== undefined) add(where, `${field("passId")} = ?`, query.passId);
+  if (query.text !== undefined && query.text !== "") {
+    const part = query.text.toLowerCase();
+    const clauses = ["subject", "names"].map((name) => `instr(lower(${field(name)}), ?)`);
+    add(where, `(${clauses.join(" OR ")})`, part, part);
+  }
+  return found(db, where, removalCodec);
+}
+
+/** Newest first. */
+export const queryPasses = (db: Database, query: HistoryQuery): readonly PassRow[] =>
+  found(db, conditions("pass", query), passCodec);
+
+/** Newest first. */
+export const queryEvents = (db: Database, query: HistoryQuery): readonly Event[] =>
+  found(db, conditions("event", query), eventCodec);
+
+/** Oldest first; the newest `limit` ones. */
+export const querySamples = (db: Database, query: HistoryQuery): readonly DiskSample[] =>
+  found(db, conditions("sample", query), sampleCodec).toReversed();
+
+/** Newest first, by when they came back. */
+export const queryRegrets = (db: Database, query: HistoryQuery): readonly Regret[] =>
+  found(db, conditions("regret", query), regretCodec);
+
+/** So many of the latest images that were removed may be noticed when they come back. */
+const REMOVED_IMAGES = 1_000;
+
+/** What is known of removed images when the file is opened: documents of the latest, the oldest first, and those that came back. */
+export function readRemovedImages(db: Database): RemovedImages {
+  const rows = (kind: HistoryRow["kind"], filter: string): readonly string[] =>
+    db
+      .query<{ document: string }, [string]>(
+        `SELECT document FROM history WHERE kind = ? ${filter} ORDER BY seq DESC LIMIT ${REMOVED_IMAGES}`,
+      )
+      .all(kind)
+      .map(({ document }) => document)
+      .toReversed();
+  const isRemovedImage = `AND ${field("kind")} = 'image' AND ${field("result")} = 'removed'`;
+  const count = db
+    .query<{ count: number }, []>(
+      `SELECT count(*) AS count FROM history WHERE kind = 'removal' ${isRemovedImage}`,
+    )
+    .get();
+  return {
+    removals: rows("removal", isRemovedImage),
+    regrets: rows("regret", ""),
+    removedCount: count?.count ?? 0,
+  };
+}
+
+export interface RemovedImages {
+  readonly removals: readonly string[];
+  readonly regrets: readonly string[];
+  /** Of all images that the history knows to be removed. */
+  readonly removedCount: number;
+}
+
+/** A record as a row of the state file. */
+export interface HistoryRow {
+  readonly kind: HistoryRecord["kind"];
+  /** The same key again completes what is known of it; `null`: each is a row of its own. */
+  readonly key: string | null;
+  readonly at: string;
+  readonly document: string;
+}
+
+export function historyRow(record: HistoryRecord): HistoryRow {
+  const { kind, row } = record;
+  switch (kind) {
+    case "pass":
+      return rowOf(kind, {
+        key: `pass ${row.id}`,
+        at: row.startedAt,
+        document: passCodec.write(row),
+      });
+    case "removal": {
+      const key = `removal ${row.passId} ${row.kind} ${row.subject}`;
+      return rowOf(kind, { key, at: row.at, document: removalCodec.write(row) });
+    }
+    case "regret": {
+      const key = `regret ${row.passId} ${row.subject}`;
+      return rowOf(kind, { key, at: row.at, document: regretCodec.write(row) });
+    }
+    case "event":
+      return rowOf(kind, { key: null, at: row.at, document: eventCodec.write(row) });
+    case "sample":
+      return rowOf(kind, { key: null, at: row.at, document: sampleCodec.write(row) });
+    default:
+      return assertNever(kind);
+  }
+}
+
+const rowOf = (
+  kind: HistoryRow["kind"],
+  of: { readonly key: string | null; readonly at: Instant; readonly document: unknown },
+): HistoryRow => ({ kind, key: of.key, at: of.at.toString(), document: rowJson(of.document) });
+
+/** A pass that began becomes one that ended; a removal is completed at the end of its pass, and keeps its time; a regret is kept as it was seen first. */
+export function writeRow(db: Database, row: HistoryRow, watched: string): void {
+  db.query(
+    `INSERT INTO history (kind, key, at, watched, document) VALUES (?, ?, ?, ?, ?)
+     ON CONFLICT (key) DO UPDATE SET document = CASE kind
+       WHEN 'removal' THEN json_set(excluded.document, '$.at', ${field("at")})
+       WHEN 'regret' THEN document
+       ELSE excluded.document END`,
+  ).run(row.kind, row.key, BigInt(row.at), BigInt(watched), row.document);
+}
+
+// About 90 MB at most: a removal takes some 800 bytes, the others less.
+const rowsMax: readonly (readonly [kind: HistoryRow["kind"], rows: number])[] = [
+  ["removal", 100_000],
+  ["pass", 50_000],
+  ["event", 20_000],
+  ["regret", 20_000],
+  ["sample", 100_000],
+];
+const ageMax = hours(24 * 90);
+const stepRows = 500;
+
+/**
+ * Deletes at most `stepRows` rows of each kind that are too old or too many; returns how many. Age is observed time: the wall
+ * clock of a node may be wrong by years, and is corrected one day.
+ */
+export function prune(db: Database, now: Watched, bounds = rowsMax): number {
+  let deleted = 0;
+  for (const [kind, rows] of bounds)
+    deleted += db
+      .query(
+        `DELETE FROM history WHERE seq IN (
+           SELECT seq FROM (SELECT seq, watched FROM history WHERE kind = ?1 ORDER BY seq LIMIT ?2)
+           WHERE watched < ?3 OR
+             seq <= (SELECT seq FROM history WHERE kind = ?1 ORDER BY seq DESC LIMIT 1 OFFSET ?4))`,
+      )
+      .run(kind, BigInt(stepRows), now - ageMax, BigInt(rows)).changes;
+  return deleted;
+}
+
+const field = (name: string): string => `document ->> '$.${name}'`;
+
+function found<Value>(db: Database, where: Where, codec: Codec<Value>): readonly Value[] {
+  const sql = `SELECT document FROM history WHERE ${where.clauses.join(" AND ")}
+    ORDER BY at DESC, seq DESC LIMIT ${where.limit}`;
+  const rows: readonly unknown[] = db.query(sql).all(...where.values);
+  return rows.map((row) => codec.read(JSON.parse(documentRow.read(row))));
+}
+
+const documentRow = under("document", text);
+
+type Cell = string | bigint;
+
+interface Where {
+  readonly clauses: string[];
+  readonly values: Cell[];
+  readonly limit: number;
+}
+
+function conditions(kind: HistoryRow["kind"], query: HistoryQuery): Where {
+  const limit = Math.max(0, Math.trunc(query.limit));
+  const where: Where = { clauses: ["kind = ?"], values: [kind], limit };
+  if (query.since !== undefined) add(where, "at >= ?", query.since);
+  if (query.until !== undefined) add(where, "at < ?", query.until);
+  return where;
+}
+
+function add(where: Where, clause: string, ...values: readonly Cell[]): void {
+  where.clauses.push(clause);
+  where.values.push(...values);
+}
+
+function addChoice(
+  where: Where,
+  fields: readonly string[],
+  choices: readonly string[] | undefined,
+): void {
+  if (choices === undefined) return;
+  const clauses = fields.map((name) => `${field(name)} IN (${choices.map(() => "?").join(", ")})`);
+  add(where, `(${clauses.join(" OR ")})`, ...fields.flatMap(() => choices));
+}

@@ -1,0 +1,118 @@
+// How the ledger is written: each field is declared here once, for the state file and for a recorded node.
+
+import { chainId, containerId, imageId, podUid, sandboxId } from "../../model/ids.ts";
+import type {
+  ContainerRecord,
+  GainRecord,
+  ImageRecord,
+  LayerRun,
+  Ledger,
+  OriginRecord,
+  PodRecord,
+  ReleaseRecord,
+} from "../../model/ledger.ts";
+import type { Instant, Watched } from "../../model/time.ts";
+import {
+  added,
+  branded,
+  bytes,
+  chains,
+  type Codec,
+  count,
+  durationNs,
+  flag,
+  mapBy,
+  nullable,
+  oneOf,
+  record,
+  text,
+  texts,
+  time,
+  under,
+  watchedNs,
+} from "../codec.ts";
+
+const imageFields = {
+  firstSeenAt: time,
+  firstSeenWatched: watchedNs,
+  lastUsedAt: nullable(time),
+  lastUsedWatched: nullable(watchedNs),
+  names: text,
+  earlierNames: added(texts, []),
+  sizeBytes: bytes,
+  ghost: nullable(record({ since: time, attempts: count, retryWatched: watchedNs })),
+} as const;
+
+const container = record<ContainerRecord>({
+  imageVolumes: nullable(texts),
+  finishedAt: nullable(time),
+});
+
+const pod = record<PodRecord>({
+  absentPasses: count,
+  deadPasses: count,
+  deadSinceWatched: nullable(watchedNs),
+  origin: added(nullable(oneOf("api", "pending", "static")), null),
+});
+
+const release = record<ReleaseRecord>({ promptRemovals: count, lateRemovals: count });
+
+const gain = record<GainRecord>({ removals: count, estimatedBytes: bytes, measuredBytes: bytes });
+
+const aChain = branded(chainId);
+
+const origin = record<OriginRecord>({ chain: nullable(aChain), builtAt: nullable(time) });
+
+const layerRun = record<LayerRun>({ below: nullable(aChain), chain: chains });
+
+/** The maps of the ledger, each entry a row of its own in the state file. */
+export const ledgerMaps = {
+  images: mapBy("id", imageId, record<ImageRecord>(imageFields)),
+  containers: mapBy("id", containerId, container),
+  pods: mapBy("uid", podUid, pod),
+  sandboxImages: mapBy("id", sandboxId, under("name", text)),
+  gains: mapBy("runtime", (runtime) => runtime, gain),
+  origins: mapBy("id", imageId, origin),
+  layers: mapBy("last", chainId, layerRun),
+  releases: mapBy("runtime", (runtime) => runtime, release),
+} as const;
+
+export type LedgerState = Omit<Ledger, keyof typeof ledgerMaps>;
+
+const stateFields = {
+  bootId: text,
+  observedAt: nullable(time),
+  uptime: durationNs,
+  watched: watchedNs,
+  graceUntil: nullable(watchedNs),
+  graceReason: nullable(oneOf("boot", "containers-vanished")),
+  hadContainers: flag,
+  keepDirectories: texts,
+} as const;
+
+/** When an image was last in use: the same moment for all that were at one look. */
+export interface LastUse {
+  readonly at: Instant;
+  readonly watched: Watched;
+}
+
+/** The ledger beside its maps: one row, with the last look at which anything was in use. */
+export const stateRow = record<LedgerState & { readonly lastUse: LastUse | null }>({
+  ...stateFields,
+  lastUse: added(nullable(record({ at: time, watched: watchedNs })), null),
+});
+
+/** An image that was in use at that look says only so: a node where nothing changes writes no row for each of its images. */
+export const imageRow = record<ImageRecord & { readonly inUse: boolean }>({
+  ...imageFields,
+  inUse: added(flag, false),
+});
+
+/** The whole, as a recorded node has it. */
+export const ledgerCodec: Codec<Ledger> = record<Ledger>({
+  ...stateFields,
+  ...ledgerMaps,
+  gains: added(ledgerMaps.gains, new Map()),
+  origins: added(ledgerMaps.origins, new Map()),
+  layers: added(ledgerMaps.layers, new Map()),
+});

@@ -1,0 +1,187 @@
+// The ledger as rows, one for each entry of its maps: read whole, written by what changed.
+
+import { StoreError } from "../../model/errors.ts";
+import { rowJson } from "../../model/exact-json.ts";
+import { changedKeys } from "../../model/layered-map.ts";
+import { emptyLedger, type ImageRecord, type Ledger } from "../../model/ledger.ts";
+import type { Codec } from "../codec.ts";
+import {
+  imageRow,
+  type LastUse,
+  ledgerMaps,
+  type LedgerState,
+  stateRow,
+} from "./ledger-document.ts";
+
+export type LedgerRow = readonly [kind: string, id: string, document: string];
+
+/** What makes one ledger of another. */
+export interface LedgerChanges {
+  readonly puts: readonly LedgerRow[];
+  readonly drops: readonly (readonly [kind: string, id: string])[];
+}
+
+type MapName = keyof typeof ledgerMaps;
+type Maps = Pick<Ledger, MapName>;
+const codecs: Readonly<Record<MapName, { readonly value: Codec<unknown> }>> = ledgerMaps;
+const isMapName = (kind: string): kind is MapName => Object.hasOwn(codecs, kind);
+const mapNames = Object.keys(codecs).filter(isMapName);
+export const STATE_KIND = "state";
+
+/** The ledger of these rows; throws as `LedgerReading` does. */
+export function ledgerOf(rows: Iterable<LedgerRow>): Ledger {
+  const reading = new LedgerReading();
+  reading.add(rows);
+  return reading.ledger();
+}
+
+/**
+ * Rows become a ledger as they come, the one of its state first. Throws `StoreError` or `FieldError` for rows that cannot have
+ * been written by us; a kind of rows that a later version added is passed over.
+ */
+export class LedgerReading {
+  readonly #maps = new Map<MapName, Map<string, unknown>>(mapNames.map((it) => [it, new Map()]));
+  #state: LedgerState | null = null;
+  #lastUse: LastUse | null = null;
+
+  add(rows: Iterable<LedgerRow>): void {
+    for (const [kind, id, text] of rows) {
+      const document: unknown = JSON.parse(text);
+      if (kind === STATE_KIND) {
+        const { lastUse, ...state } = stateRow.read(document);
+        this.#state = state;
+        this.#lastUse = lastUse;
+      } else if (isMapName(kind)) {
+        // Left in place, records without a state would make images look older than they are.
+        if (this.#state === null) throw broken("it has records and no state");
+        const value = kind === "images" ? this.#image(document) : codecs[kind].value.read(document);
+        this.#maps.get(kind)?.set(id, value);
+      }
+    }
+  }
+
+  ledger(): Ledger {
+    if (this.#state === null) return emptyLedger;
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- each map was filled by its own codec
+    return { ...this.#state, ...(Object.fromEntries(this.#maps) as unknown as Maps) };
+  }
+
+  #image(document: unknown): ImageRecord {
+    const { inUse, ...image } = imageRow.read(document);
+    if (!inUse) return image;
+    if (this.#lastUse === null)
+      throw broken("it has images in use, and no look at which they were");
+    return { ...image, lastUsedAt: this.#lastUse.at, lastUsedWatched: this.#lastUse.watched };
+  }
+}
+
+const broken = (what: string): StoreError =>
+  new StoreError("corrupt", `reading the ledger failed: ${what}`);
+
+/** The rows that differ. */
+export function ledgerChanges(next: Ledger, previous: Ledger): LedgerChanges {
+  const lastUse = lastUseOf(next);
+  const lastUseBefore = lastUseOf(previous);
+  const changes: MutableChanges = { puts: [], drops: [] };
+  const state = stateText(next, lastUse);
+  // A file without a row is read as the empty ledger, whose row is not there then.
+  if (previous === emptyLedger || state !== stateText(previous, lastUseBefore))
+    changes.puts.push([STATE_KIND, "", state]);
+  addChanges<ImageRecord>(changes, {
+    kind: "images",
+    after: next.images,
+    before: previous.images,
+    // Which images were in use at the last look stands in the state: with another look every row may change.
+    only: isEqual(lastUse, lastUseBefore) ? changedKeys(next.images, previous.images) : null,
+    isSame: (after, before) => {
+      const inUse = isLast(after, lastUse);
+      if (inUse !== isLast(before, lastUseBefore)) return false;
+      if (after === before) return true;
+      return isEqual(after, inUse ? { ...before, ...timesOf(after) } : before);
+    },
+    document: (image) => imageRow.write(rowImage(image, lastUse)),
+  });
+  for (const kind of mapNames)
+    if (kind !== "images" && next[kind] !== previous[kind])
+      addChanges<unknown>(changes, {
+        kind,
+        after: next[kind],
+        before: previous[kind],
+        only: null,
+        isSame: isEqual,
+        document: (value) => codecs[kind].value.write(value),
+      });
+  return changes;
+}
+
+interface MutableChanges extends LedgerChanges {
+  readonly puts: LedgerRow[];
+  readonly drops: (readonly [kind: string, id: string])[];
+}
+
+interface MapChange<Value> {
+  readonly kind: MapName;
+  readonly after: ReadonlyMap<string, Value>;
+  readonly before: ReadonlyMap<string, Value>;
+  /** Keys under which the maps may differ; `null`: every one. */
+  readonly only: Iterable<string> | null;
+  readonly isSame: (after: Value, before: Value) => boolean;
+  readonly document: (value: Value) => unknown;
+}
+
+function addChanges<Value>({ puts, drops }: MutableChanges, change: MapChange<Value>): void {
+  const { kind, after, before, isSame, document } = change;
+  for (const [id, value] of change.only === null ? after : entriesOf(after, change.only)) {
+    const known = before.get(id);
+    if (known === undefined || !isSame(value, known))
+      puts.push([kind, id, rowJson(document(value))]);
+  }
+  for (const id of change.only ?? before.keys())
+    if (before.has(id) && !after.has(id)) drops.push([kind, id]);
+}
+
+function* entriesOf<Value>(
+  map: ReadonlyMap<string, Value>,
+  keys: Iterable<string>,
+): Iterable<readonly [string, Value]> {
+  for (const key of keys) {
+    const value = map.get(key);
+    if (value !== undefined) yield [key, value];
+  }
+}
+
+const stateText = (ledger: Ledger, lastUse: LastUse | null): string =>
+  rowJson(stateRow.write({ ...ledger, lastUse }));
+
+/** The last look at which any image was in use. */
+function lastUseOf({ images }: Ledger): LastUse | null {
+  let last: LastUse | null = null;
+  for (const { lastUsedAt: at, lastUsedWatched: watched } of images.values()) {
+    if (at === null || watched === null) continue;
+    if (last === null || watched > last.watched || (watched === last.watched && at > last.at))
+      last = { at, watched };
+  }
+  return last;
+}
+
+const isLast = ({ lastUsedAt, lastUsedWatched }: ImageRecord, last: LastUse | null): boolean =>
+  last !== null && lastUsedAt === last.at && lastUsedWatched === last.watched;
+
+const timesOf = ({ lastUsedAt, lastUsedWatched }: ImageRecord) => ({ lastUsedAt, lastUsedWatched });
+
+const rowImage = (image: ImageRecord, last: LastUse | null) =>
+  isLast(image, last)
+    ? { ...image, lastUsedAt: null, lastUsedWatched: null, inUse: true }
+    : { ...image, inUse: false };
+
+/** Plain data, compared by value; what is the same object is not looked into. */
+export function isEqual(one: unknown, other: unknown): boolean {
+  if (one === other) return true;
+  if (typeof one !== "object" || typeof other !== "object") return false;
+  if (one === null || other === null) return false;
+  const names = Object.keys(one);
+  return (
+    names.length === Object.keys(other).length &&
+    names.every((name) => isEqual(Reflect.get(one, name), Reflect.get(other, name)))
+  );
+}

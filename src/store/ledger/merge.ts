@@ -1,0 +1,82 @@
+// Joins what two processes made of one ledger, record by record; where both changed one, the younger and safer one counts.
+
+import type { ImageRecord, Ledger, PodRecord } from "../../model/ledger.ts";
+import { isEqual } from "./ledger.ts";
+
+export interface Diverged {
+  /** From where both began. */
+  readonly base: Ledger;
+  readonly ours: Ledger;
+  readonly theirs: Ledger;
+}
+
+export function mergeLedgers({ base, ours, theirs }: Diverged): Ledger {
+  // The later look: observed time only grows.
+  const later = ours.watched >= theirs.watched ? ours : theirs;
+  const grace = (ours.graceUntil ?? 0n) >= (theirs.graceUntil ?? 0n) ? ours : theirs;
+  const join = <Key, Value>(
+    of: (ledger: Ledger) => ReadonlyMap<Key, Value>,
+    both: (ours: Value, theirs: Value) => Value = (own) => own,
+  ): ReadonlyMap<Key, Value> =>
+    mergeMaps({ base: of(base), ours: of(ours), theirs: of(theirs) }, both);
+  return {
+    ...later,
+    graceUntil: grace.graceUntil,
+    graceReason: grace.graceReason,
+    images: join((ledger) => ledger.images, youngerImage),
+    containers: join((ledger) => ledger.containers),
+    pods: join((ledger) => ledger.pods, livelierPod),
+    sandboxImages: join((ledger) => ledger.sandboxImages),
+    releases: join((ledger) => ledger.releases),
+    keepDirectories: [...new Set([...theirs.keepDirectories, ...ours.keepDirectories])].toSorted(),
+  };
+}
+
+interface Maps<Key, Value> {
+  readonly base: ReadonlyMap<Key, Value>;
+  readonly ours: ReadonlyMap<Key, Value>;
+  readonly theirs: ReadonlyMap<Key, Value>;
+}
+
+function mergeMaps<Key, Value>(
+  { base, ours, theirs }: Maps<Key, Value>,
+  both: (ours: Value, theirs: Value) => Value,
+): ReadonlyMap<Key, Value> {
+  const merged = new Map(theirs);
+  for (const key of base.keys()) if (!ours.has(key)) merged.delete(key);
+  for (const [key, own] of ours) {
+    const before = base.get(key);
+    if (before !== undefined && isEqual(own, before)) continue;
+    const other = theirs.get(key);
+    // What one of them saw go has gone, and is new when it comes back.
+    if (other === undefined && before !== undefined) continue;
+    const isOurs = other === undefined || (before !== undefined && isEqual(other, before));
+    merged.set(key, isOurs ? own : both(own, other));
+  }
+  return merged;
+}
+
+function youngerImage(ours: ImageRecord, theirs: ImageRecord): ImageRecord {
+  const younger = ours.firstSeenWatched >= theirs.firstSeenWatched ? ours : theirs;
+  const used = (ours.lastUsedWatched ?? -1n) >= (theirs.lastUsedWatched ?? -1n) ? ours : theirs;
+  return {
+    ...younger,
+    lastUsedAt: used.lastUsedAt,
+    lastUsedWatched: used.lastUsedWatched,
+    earlierNames: [...new Set([...ours.earlierNames, ...theirs.earlierNames])].slice(0, 32),
+    ghost: ours.ghost ?? theirs.ghost,
+  };
+}
+
+const livelierPod = (ours: PodRecord, theirs: PodRecord): PodRecord => ({
+  ...ours,
+  absentPasses: Math.min(ours.absentPasses, theirs.absentPasses),
+  deadPasses: Math.min(ours.deadPasses, theirs.deadPasses),
+  deadSinceWatched:
+    ours.deadSinceWatched === null || theirs.deadSinceWatched === null
+      ? null
+      : ours.deadSinceWatched >= theirs.deadSinceWatched
+        ? ours.deadSinceWatched
+        : theirs.deadSinceWatched,
+  origin: ours.origin ?? theirs.origin,
+});
