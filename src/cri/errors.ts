@@ -68,6 +68,7 @@ export function detailsOf(thrown: unknown): string {
 function kindOf(thrown: unknown, attempt: Attempt): RuntimeErrorKind {
   if (attempt.aborted) return "cancelled";
   if (thrown instanceof MalformedError) return "malformed";
+  if (dockerLacks(thrown, attempt.about)) return "not-found";
   switch (codeName(thrown)) {
     case "DEADLINE_EXCEEDED":
       return "deadline";
@@ -83,6 +84,12 @@ function kindOf(thrown: unknown, attempt: Attempt): RuntimeErrorKind {
       return "failed";
   }
 }
+
+/** cri-dockerd has no code for what is gone: it hands on Docker's text, which ends with the whole ID that was asked for. */
+const dockerLacks = (thrown: unknown, id: string): boolean =>
+  id !== "" &&
+  codeName(thrown) === "UNKNOWN" &&
+  detailsOf(thrown).endsWith(`No such container: ${id}`);
 
 /** The transport hands on the system's error only as text. */
 function connectionKind(details: string): RuntimeErrorKind {

@@ -62,6 +62,22 @@ describe("a call that fails", () => {
     expect(error.message).toStartWith("cannot remove image sha256:abc: ");
   });
 
+  test("is not-found where Docker's text names just the thing that it was about", async () => {
+    await using connection = await connected();
+    const { fake, runtime, signal } = connection;
+    const says = (id: string) => {
+      const message = `failed to remove container "a": Error response from daemon: No such container: ${id}`;
+      fake.fail("*", { kind: "error", code: "UNKNOWN", message }, { times: 1 });
+    };
+    says("a");
+    expect(await runtime.reader.containerDetail(containerId("a"), signal)).toBeNull();
+    says("a");
+    await runtime.writer.removeContainer(containerId("a"));
+    says("of-something-else");
+    const other = await failureOf(runtime.reader.containerDetail(containerId("a"), signal));
+    expect(other.kind).toBe("failed");
+  });
+
   test("is absent where no socket exists", async () => {
     const runtime = openAt("/nonexistent/cri.sock");
     const error = await failureOf(runtime.reader.listImages(new AbortController().signal));

@@ -293,6 +293,22 @@ describe("a sandbox", () => {
     expect(node.calls).toEqual([]);
   });
 
+  test("that its own status lacks is removed all the same: a list may name what a runtime only keeps a record of", async () => {
+    const { node, outcome } = await collect({
+      sandboxes: [sandbox],
+      ports: {
+        runtime: {
+          listContainers: async () => [],
+          listSandboxes: async () => [sandbox],
+          containerDetail: async () => null,
+          sandboxDetail: async () => null,
+        },
+      },
+    });
+    expect(outcome.sandboxes[0]?.result).toEqual({ kind: "already-gone" });
+    expect(kinds(node)).toEqual(["remove-sandbox"]);
+  });
+
   test("that is ready in its own status, although the list said otherwise, is skipped", async () => {
     const { node, outcome } = await collect({
       sandboxes: [sandbox],

@@ -34,7 +34,12 @@ export async function removeSandbox(
   let step = "status";
   try {
     const detail = await runtime.sandboxDetail(id, signal);
-    if (detail === null) return ended({ kind: "already-gone" });
+    if (detail === null) {
+      // What the list still names may be a record that a runtime keeps of it, and that goes only with this call.
+      step = "remove";
+      await writer.removeSandbox(id);
+      return ended({ kind: "already-gone" });
+    }
     if (detail.state === "ready") return ended({ kind: "skipped", what: "it is ready now" });
     step = "stop";
     await writer.stopSandbox(id, signal);

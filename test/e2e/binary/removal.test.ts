@@ -1,8 +1,8 @@
 // What a removal costs and what it relies on: its own calls, lists at most a second old, and the runtime's word on the image.
 import { describe, expect, test } from "bun:test";
 
-import { type ImageDescription, imageIdOf } from "../../support/fake-runtime/describe.ts";
-import { crio137 } from "../../support/fake-runtime/traits.ts";
+import { hexId, type ImageDescription, imageIdOf } from "../../support/fake-runtime/describe.ts";
+import { criDockerd, crio137 } from "../../support/fake-runtime/traits.ts";
 import { familyImages } from "../../support/families.ts";
 import { type Json, startNode, type TestNode } from "./node.ts";
 
@@ -98,4 +98,33 @@ test("on CRI-O a budget goes by the reported sizes, since its ImageFsInfo measur
   const report = await it.json(["gc", "--images", "--image-store-budget=128M"]);
   expect(report.images).toMatchObject({ end: "target-reached", reportedFreedBytes: 128_000_000 });
   expect(removedNames(it)).toHaveLength(4);
+});
+
+test("on cri-dockerd, which has no code for what is gone, passes go on after pods have gone", async () => {
+  const pods = ["a", "b", "c"];
+  await using it = await startNode({
+    node: {
+      images: [...pods.map((name) => image(name)), image("unused")],
+      sandboxes: pods.map((name) => ({ id: hexId(name), uid: `uid-${name}`, name })),
+      containers: pods.map((name) => ({
+        id: hexId(`c-${name}`),
+        sandboxId: hexId(name),
+        image: imageIdOf(name),
+      })),
+    },
+    traits: criDockerd,
+    flags,
+  });
+  await it.json(["gc", "--images", "--max-images=10"]);
+  const { node } = it.runtime;
+  node.removeSandbox(hexId("a"));
+  node.removeSandbox(hexId("b"));
+  // Listed, and gone when its own status is asked for.
+  node.addContainer({ id: hexId("late"), sandboxId: hexId("c"), image: imageIdOf("c") });
+  it.runtime.before("ContainerStatus", (request) => {
+    if (Object.values(request).includes(hexId("late"))) node.removeContainer(hexId("late"));
+  });
+  const report = await it.json(["gc", "--images", "--all-unused"]);
+  expect(report.images).toMatchObject({ end: "candidates-exhausted", error: null });
+  expect(removedNames(it).toSorted()).toEqual(["a", "b", "unused"].map(imageIdOf).toSorted());
 });

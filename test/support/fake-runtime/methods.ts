@@ -15,6 +15,7 @@ import {
 } from "./answers.ts";
 import type { ContainerDescription, ImageDescription } from "./describe.ts";
 import type { NodeEvent } from "./node.ts";
+import type { Traits } from "./traits.ts";
 
 /** A call that the runtime refuses, by the name of its gRPC code. */
 export class Refusal extends Error {
@@ -50,8 +51,7 @@ export const unaryMethods: Readonly<Record<string, Unary>> = {
   ListPodSandbox: (speaker, { filter }) => ({ items: listSandboxes(speaker, filter) }),
   PodSandboxStatus: ({ node, traits }, request) => {
     const sandbox = node.sandboxes.get(request.pod_sandbox_id);
-    if (sandbox === undefined)
-      throw new Refusal("NOT_FOUND", `sandbox "${request.pod_sandbox_id}": not found`);
+    if (sandbox === undefined) throw goneRefusal(traits, "sandbox", request.pod_sandbox_id);
     return sandboxStatusAnswer(sandbox, request.verbose ? traits.sandboxImageIn : null);
   },
   StopPodSandbox: ({ node }, request) => {
@@ -172,11 +172,16 @@ function listContainers(speaker: FakeSpeaker, filter: Request): readonly object[
     .map((it) => containerMessage(speaker, it));
 }
 
-function knownContainer({ node }: FakeSpeaker, id: string): ContainerDescription {
+function knownContainer({ node, traits }: FakeSpeaker, id: string): ContainerDescription {
   const found = node.containers.get(id);
-  if (found === undefined) throw new Refusal("NOT_FOUND", `container "${id}": not found`);
+  if (found === undefined) throw goneRefusal(traits, "container", id);
   return found;
 }
+
+const goneRefusal = ({ gone }: Traits, what: string, id: string): Refusal =>
+  gone === "docker"
+    ? new Refusal("UNKNOWN", `Error response from daemon: No such container: ${id}`)
+    : new Refusal("NOT_FOUND", `${what} "${id}": not found`);
 
 function removeImage({ node, traits }: FakeSpeaker, reference: string): object {
   const image = node.findImage(reference);

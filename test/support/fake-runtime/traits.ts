@@ -21,6 +21,8 @@ export interface Traits {
   readonly sandboxImageIn: "image" | "annotation";
   /** Whether an image that a container uses is refused (CRI-O), or removed without a word (containerd). */
   readonly refusesUsedImages: boolean;
+  /** How a container or sandbox that is gone is told: by the code, or by Docker's text alone (cri-dockerd). */
+  readonly gone: "NOT_FOUND" | "docker";
   /** What a message may take. */
   readonly messageLimitBytes: number;
   /** Items in one message of a streaming list. */
@@ -42,6 +44,7 @@ export const containerd17: Traits = {
   idPrefixes: true,
   sandboxImageIn: "image",
   refusesUsedImages: false,
+  gone: "NOT_FOUND",
   messageLimitBytes: 16 * 1024 * 1024,
   batchSize: 500,
 };
@@ -54,4 +57,14 @@ export const crio137: Partial<Traits> = {
   imageRefs: "digest",
   statusInfo: { config: "" },
   refusesUsedImages: true,
+};
+
+/** Where cri-dockerd differs: an image is known by its tag or digest, and what is gone has no code. */
+export const criDockerd: Partial<Traits> = {
+  name: "docker",
+  version: "28.5.1",
+  events: "unimplemented",
+  statusInfo: {},
+  refusesUsedImages: true,
+  gone: "docker",
 };
