@@ -1,4 +1,5 @@
 /** Reads the text of a keep file: one pattern a line, `#` comments; what image lists of installers print is valid as is. */
+import { withoutBlanks } from "../../model/blanks.ts";
 import type { KeepProblem, KeepRule } from "../../model/snapshot.ts";
 import { parseKeepPattern } from "./keep-pattern.ts";
 
@@ -46,5 +47,6 @@ function promisedPatterns(line: string): number {
 /** The line without its comment, blanks and the CR of a CRLF. Blanks alone are cut: other control characters are damage. */
 function patternOf(line: string): string {
   const whole = line.endsWith("\r") ? line.slice(0, -1) : line;
-  return whole.replace(/(^|[ \t])#.*$/, "").replace(/^[ \t]+|[ \t]+$/g, "");
+  const comment = whole.search(/(?<![^ \t])#/);
+  return withoutBlanks(comment < 0 ? whole : whole.slice(0, comment));
 }

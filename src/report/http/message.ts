@@ -1,5 +1,7 @@
 /** Reads the head of an HTTP/1.1 request and writes the answer: as much of HTTP as one GET on one connection needs. */
 
+import { withoutBlanks } from "../../model/blanks.ts";
+
 export interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -16,7 +18,8 @@ export type ReadRequest =
 export const HEAD_MAX_BYTES = 8 * 1024;
 
 const LINE = /^([!#$%&'*+.^_`|~\w-]+) (\S+) (HTTP\/\d\.\d)$/;
-const HEADER = /^([!#$%&'*+.^_`|~\w-]+):[ \t]*([^\0\r\n]*?)[ \t]*$/;
+/** The value's blanks are cut off afterwards. */
+const HEADER = /^([!#$%&'*+.^_`|~\w-]+):([^\0\r\n]*)$/;
 /** Of RFC 3986: a name or an address, and a port. */
 const HOST = /^(?:\[[0-9A-Fa-f:.]+\]|[\w\-.~%!$&'()*+,;=]*)(?::\d{0,5})?$/;
 
@@ -37,7 +40,7 @@ export function readRequest(head: string): ReadRequest {
   for (const line of lines) {
     const [, name, value] = HEADER.exec(line) ?? [];
     if (name === undefined || value === undefined) return invalid("invalid header line");
-    if (name.toLowerCase() === "host") hosts.push(value);
+    if (name.toLowerCase() === "host") hosts.push(withoutBlanks(value));
   }
   const [host] = hosts;
   if (hosts.length > 1 || (host === undefined && version !== "HTTP/1.0"))

@@ -82,3 +82,12 @@ describe("a damaged file is a problem that names its place", () => {
     ]);
   });
 });
+
+test("a line of a million blanks, or of as many signs of comments, is read at once", () => {
+  const many = 1_000_000;
+  for (const line of [`a${" ".repeat(many)}b`, `a${" #".repeat(many)}\u2028`, " ".repeat(many)]) {
+    const startedAt = process.cpuUsage();
+    parseKeepFile(`${line}\n`, PATH);
+    expect(process.cpuUsage(startedAt).user).toBeLessThan(1_000_000);
+  }
+});

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 
-import { answerText, readRequest } from "../../../src/report/http/message.ts";
+import { answerText, HEAD_MAX_BYTES, readRequest } from "../../../src/report/http/message.ts";
 
 const read = (head: string) => readRequest(`${head}\r\n\r\n`);
 
@@ -32,6 +32,24 @@ describe("a request", () => {
     ["GET file:///etc/passwd HTTP/1.1\r\nHost: a", "invalid request target"],
   ])("%j is refused: %s", (head, why) => {
     expect(read(head)).toEqual({ kind: "invalid", status: 400, why });
+  });
+
+  test("takes no time, whatever its headers hold: the agent does nothing else meanwhile", () => {
+    const blanks = " ".repeat(HEAD_MAX_BYTES - 100);
+    for (const header of [
+      `X:${blanks}\0`,
+      `X:${blanks}\rx`,
+      `X: x${blanks}\0`,
+      `Host:${blanks}a b`,
+    ]) {
+      const startedAt = process.cpuUsage();
+      expect(read(`GET / HTTP/1.1\r\n${header}`)).toMatchObject({ status: 400 });
+      expect(process.cpuUsage(startedAt).user).toBeLessThan(100_000);
+    }
+  });
+
+  test("may have blanks around what a header says", () => {
+    expect(read("GET / HTTP/1.1\r\nHost:\t a.example:1 \t")).toMatchObject({ kind: "request" });
   });
 
   test("of another version than HTTP/1 is refused with 505", () => {
