@@ -13,11 +13,7 @@ import { createLog, type Log } from "../report/log/log.ts";
 import { terminalProgress } from "../report/table/progress.ts";
 import { clean, type Screen } from "../report/terminal.ts";
 import { openStoreReader } from "../store/open.ts";
-import {
-  readSnapshotText,
-  SNAPSHOT_BYTES_MAX,
-  snapshotText,
-} from "../store/snapshot/snapshot-file.ts";
+import { readSnapshotText, SNAPSHOT_BYTES_MAX, snapshotText } from "../store/snapshot-file.ts";
 import type { AgentWorld } from "./agent-world.ts";
 import { runAgent } from "./agent.ts";
 import { eventCaller } from "./event-caller.ts";

@@ -1,7 +1,5 @@
 // How values of the model are written as JSON and read back: each field is declared once, for the ledger, the history and the snapshot.
 
-import * as v from "valibot";
-
 import { type ChainId, chainId } from "../model/ids.ts";
 import {
   type Duration,
@@ -120,6 +118,14 @@ export const nullable = <Value>(codec: Codec<Value>): Codec<Value | null> => ({
   write: (value) => (value === null ? null : codec.write(value)),
 });
 
+/** A field that may be absent, in the model as in the document. */
+export const optional = <Value>(codec: Codec<Value>): Codec<Value> => ({
+  ...codec,
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- `record` leaves out what is undefined
+  read: (document) => (document === undefined ? (undefined as Value) : codec.read(document)),
+  write: (value) => (value === undefined ? undefined : codec.write(value)),
+});
+
 /** A field that older documents lack. Every field that is added after a release is one. */
 export const added = <Value>(codec: Codec<Value>, missing: Value): Codec<Value> => ({
   ...codec,
@@ -171,8 +177,10 @@ export function record<Value extends object>(fields: Fields<Value>): Codec<Value
       if (typeof document !== "object" || document === null)
         throw new FieldError("a record is expected");
       const value: Record<string, unknown> = {};
-      for (const { name, inDocument, codec } of declared)
-        value[name] = at(inDocument, () => codec.read(Reflect.get(document, inDocument)));
+      for (const { name, inDocument, codec } of declared) {
+        const held = at(inDocument, () => codec.read(Reflect.get(document, inDocument)));
+        if (held !== undefined) value[name] = held;
+      }
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- `Fields` ties each field to its codec
       return value as Value;
     },
@@ -182,6 +190,34 @@ export function record<Value extends object>(fields: Fields<Value>): Codec<Value
         document[inDocument] = codec.write(Reflect.get(value, name));
       return document;
     },
+  };
+}
+
+type Variants<Value extends { readonly kind: string }> = {
+  readonly [Kind in Value["kind"]]: Fields<Omit<Extract<Value, { readonly kind: Kind }>, "kind">>;
+};
+
+/** A union by the fields of each `kind`; `older`: the kind of documents that do not say any. */
+export function byKind<Value extends { readonly kind: string }>(
+  variants: Variants<Value>,
+  older?: Value["kind"],
+): Codec<Value> {
+  const codecs = new Map(
+    Object.entries<Fields<object>>(variants).map(([kind, fields]) => [kind, record(fields)]),
+  );
+  const kinds = under("kind", added(oneOf(...codecs.keys()), older ?? ""));
+  const codecOf = (kind: string): Codec<object> => {
+    const codec = codecs.get(kind);
+    if (codec === undefined) throw new FieldError("a kind is expected", ["kind"]);
+    return codec;
+  };
+  return {
+    read: (document) => {
+      const kind = kinds.read(document);
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- `Variants` ties each kind to its fields
+      return { kind, ...codecOf(kind).read(document) } as Value;
+    },
+    write: (value) => ({ kind: value.kind, ...Object(codecOf(value.kind).write(value)) }),
   };
 }
 
@@ -223,27 +259,3 @@ export function mapBy<Key extends string, Value>(
     write: (map) => entries.write([...map]),
   };
 }
-
-/** As a part of a shape of valibot. */
-export const shapeOf = <Value>(codec: Codec<Value>) =>
-  v.pipe(
-    v.unknown(),
-    v.rawTransform(({ dataset, addIssue, NEVER }): Value => {
-      try {
-        return codec.read(dataset.value);
-      } catch (error) {
-        if (!(error instanceof FieldError)) throw error;
-        const [first, ...rest] = error.path.map(stepOf);
-        addIssue({ message: error.message, ...(first && { path: [first, ...rest] }) });
-        return NEVER;
-      }
-    }),
-  );
-
-const stepOf = (key: string): v.IssuePathItem => ({
-  type: "unknown",
-  origin: "value",
-  input: null,
-  key,
-  value: null,
-});

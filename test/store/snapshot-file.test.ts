@@ -4,7 +4,7 @@ import fc from "fast-check";
 
 import { StoreError } from "../../src/model/errors.ts";
 import { exactJson, parseExactJson } from "../../src/model/exact-json.ts";
-import { readSnapshotText, snapshotText } from "../../src/store/snapshot/snapshot-file.ts";
+import { readSnapshotText, snapshotText } from "../../src/store/snapshot-file.ts";
 import { noLogs } from "../support/build/pods.ts";
 import { aSnapshot } from "./arbitrary-snapshot.ts";
 import { aLedger } from "./arbitrary.ts";
