@@ -1,4 +1,4 @@
-/** `crigc install`: puts executable, service, configuration and keep directory into a tree. */
+/** `crigc install`: puts executable, manual page, completions, service, configuration and keep directory into a tree. */
 
 import { sha256OfFile } from "../host/archive/sha256.ts";
 import { isElf, loaderOf } from "../host/files/elf.ts";
@@ -8,8 +8,8 @@ import { apply } from "./apply.ts";
 import { factsOf, manifestIn } from "./facts.ts";
 import { initOf, isRunning } from "./init.ts";
 import type { Init } from "./manifest.ts";
-import { installed } from "./paths.ts";
-import { installPlan, type InstallRequest, wantedOf } from "./plan.ts";
+import { installed, type ShellTexts } from "./paths.ts";
+import { installPlan, type InstallRequest, placesOf, wantedOf } from "./plan.ts";
 import type { Step } from "./step.ts";
 
 export interface InstallOptions {
@@ -22,6 +22,8 @@ export interface InstallOptions {
   readonly binDirectory: string;
   /** `null`: found out. */
   readonly init: Init | null;
+  /** The manual page and the completions. */
+  readonly shellTexts: ShellTexts;
   readonly baseline: boolean;
   /** Also start the agent, where the init system runs. */
   readonly start: boolean;
@@ -47,6 +49,7 @@ export async function install(
     version: options.version,
     init,
     executable: { path, from: options.from, sha256: await sha256OfFile(options.from) },
+    shellTexts: options.shellTexts,
     baseline: options.baseline,
     live: options.root === "/" && (await isRunning(init, tree)),
     start: options.start,
@@ -54,7 +57,7 @@ export async function install(
   const paths = [
     installed.manifest,
     ...wantedOf(request, before).map((it) => it.path),
-    ...(before === null ? [] : [before.executable]),
+    ...(before === null ? [] : placesOf(before)),
   ];
   const steps = installPlan(request, before, await factsOf(tree, paths));
   if (!options.dryRun) await apply(steps, tree, done);

@@ -1,6 +1,6 @@
 /** What an installation has put in place, remembered so that an upgrade knows its own files and a removal leaves nothing behind. */
 
-import { installed, parentsOf } from "./paths.ts";
+import { installed, parentsOf, shellFilesOf } from "./paths.ts";
 
 export interface Manifest {
   readonly version: string;
@@ -28,7 +28,11 @@ export function parseManifest(text: string): Manifest | null {
   const { version, init, executable, directories, files, links } = parsedObject(text);
   if (typeof version !== "string" || !isInit(init) || !isExecutable(executable)) return null;
   if (!isPaths(directories) || !isPaths(links) || !isObject(files)) return null;
-  const ours: ReadonlySet<string> = new Set([executable, ...Object.values(installed)]);
+  const ours: ReadonlySet<string> = new Set([
+    executable,
+    ...Object.values(shellFilesOf(executable)),
+    ...Object.values(installed),
+  ]);
   const parents = new Set([...ours].flatMap((path) => [...parentsOf(path), path]));
   const sums = Object.entries(files).filter(
     (entry): entry is [string, string] => ours.has(entry[0]) && typeof entry[1] === "string",

@@ -21,6 +21,26 @@ export const installed = {
   openrcLink: "/etc/runlevels/default/crigc",
 } as const;
 
+/** The programs that read what lies beside the executable: the manual page and a completion each. */
+export type ShellFile = "man" | "bash" | "zsh" | "fish";
+export type ShellTexts = Readonly<Record<ShellFile, string>>;
+
+/**
+ * Under the prefix of the executable's directory, where man, bash and zsh look. fish reads `/usr/share` and `/etc` only,
+ * and `/usr` may be read-only.
+ */
+export function shellFilesOf(executable: string): ShellTexts {
+  const directory = executable.slice(0, executable.lastIndexOf("/"));
+  const prefix = directory.replace(/\/s?bin$/, "");
+  const share = `${prefix === "" ? "/usr" : prefix}/share`;
+  return {
+    man: `${share}/man/man8/crigc.8`,
+    bash: `${share}/bash-completion/completions/crigc`,
+    zsh: `${share}/zsh/site-functions/_crigc`,
+    fish: "/etc/fish/completions/crigc.fish",
+  };
+}
+
 /** `/a` and `/a/b` for `/a/b/c`. */
 export function parentsOf(path: string): readonly string[] {
   const components = path.split("/").slice(1, -1);

@@ -5,7 +5,7 @@ import { assertNever } from "../model/assert.ts";
 import { HostError } from "../model/errors.ts";
 import type { Fact, Facts } from "./facts.ts";
 import { type Init, type Manifest, manifestText } from "./manifest.ts";
-import { installed, parentsOf } from "./paths.ts";
+import { installed, parentsOf, shellFilesOf, type ShellTexts } from "./paths.ts";
 import type { Step } from "./step.ts";
 import { type Wanted, wantedFor } from "./wanted.ts";
 
@@ -19,6 +19,7 @@ export interface InstallRequest {
     readonly from: string;
     readonly sha256: string;
   };
+  readonly shellTexts: ShellTexts;
   /** Keep the images that are there at the first start. */
   readonly baseline: boolean;
   /** The init system runs: it is told of changes, and an agent that runs is started anew by the new executable. */
@@ -37,7 +38,7 @@ export function installPlan(
   const steps = [
     ...missingParents([installed.manifest, ...wanted.map(({ path }) => path)], facts),
     ...wanted.flatMap((it) => stepsFor(it, { request, before, facts })),
-    ...leftover(request, before, facts),
+    ...leftovers(wanted, before, facts),
   ];
   // Directories that are both wanted and a parent were listed twice.
   const changes = steps.filter(
@@ -61,6 +62,7 @@ export const wantedOf = (request: InstallRequest, before: Manifest | null): read
   wantedFor({
     init: request.init,
     executable: request.executable.path,
+    shellTexts: request.shellTexts,
     baseline:
       request.baseline ||
       [installed.systemdBaseline, installed.openrcSettings].some(
@@ -130,9 +132,11 @@ function textSteps(
   return [{ kind: "move", path, to: asideOf(path) }, write];
 }
 
-/** In the state directory, where nothing takes it for a service. */
-export const asideOf = (path: string): string =>
-  `${installed.stateDirectory}/replaced-${path.slice(path.lastIndexOf("/") + 1)}`;
+/** In the state directory, where nothing takes it for a service; with its directory where several are called `crigc`. */
+export function asideOf(path: string): string {
+  const name = path.split("/").slice(path.endsWith("/crigc") ? -2 : -1);
+  return `${installed.stateDirectory}/replaced-${name.join("-")}`;
+}
 
 function inTheWay(path: string, fact: Fact): HostError {
   if (fact.kind === "link" && fact.target === "/dev/null")
@@ -153,17 +157,27 @@ function inTheWay(path: string, fact: Fact): HostError {
   );
 }
 
-/** The executable of an earlier installation that went elsewhere, unless it was changed since. */
-function leftover(
-  { executable }: InstallRequest,
+/** What an earlier installation that went elsewhere put beside its executable, and that itself, unless changed since. */
+function leftovers(
+  wanted: readonly Wanted[],
   before: Manifest | null,
   facts: Facts,
 ): readonly TreeStep[] {
-  if (before === null || before.executable === executable.path) return [];
-  const fact = factOf(facts, before.executable);
-  const ours = fact.kind === "file" && fact.sha256 === before.files[before.executable];
-  return ours ? [{ kind: "remove", path: before.executable }] : [];
+  if (before === null) return [];
+  return placesOf(before)
+    .filter((path) => wanted.every((it) => it.path !== path))
+    .filter((path) => {
+      const fact = factOf(facts, path);
+      return fact.kind === "file" && fact.sha256 === before.files[path];
+    })
+    .map((path) => ({ kind: "remove", path }));
 }
+
+/** What moves with the directory of the executable. */
+export const placesOf = ({ executable }: Manifest): readonly string[] => [
+  executable,
+  ...Object.values(shellFilesOf(executable)),
+];
 
 function manifestAfter(about: {
   readonly request: InstallRequest;
@@ -190,9 +204,9 @@ function manifestAfter(about: {
 /** Not waiting: the agent counts as started when it is ready, which may wait for the runtime. */
 function commandsAfter(request: InstallRequest, changes: readonly TreeStep[]): readonly Step[] {
   const { init, start } = request;
+  const silent = [installed.config, ...Object.values(shellFilesOf(request.executable.path))];
   const changed = changes.some(
-    (step) =>
-      step.kind === "executable" || (step.kind === "text" && step.path !== installed.config),
+    (step) => step.kind === "executable" || (step.kind === "text" && !silent.includes(step.path)),
   );
   const systemctl = (verb: string) => ["systemctl", verb, "--no-block", "crigc.service"];
   const commands = {

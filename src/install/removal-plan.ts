@@ -23,7 +23,7 @@ export function removalPlan(
     ...manifest.links.filter((path) => factOf(facts, path).kind === "link").map(remove),
     ...files.filter((path) => factOf(facts, path).kind === "file").map(remove),
     ...(purge ? purgeSteps(live, facts) : []),
-    ...emptied(manifest, purge),
+    ...emptied(manifest, purge, facts),
     ...(live ? STOPPED[manifest.init].map(command) : []),
   ];
 }
@@ -56,12 +56,12 @@ function purgeSteps(live: boolean, facts: Facts): readonly Step[] {
 }
 
 /** Directories that the installation made, deepest first. Without `purge` those of configuration and memory stay. */
-function emptied(manifest: Manifest, purge: boolean): readonly Step[] {
+function emptied(manifest: Manifest, purge: boolean, facts: Facts): readonly Step[] {
   const roots = [installed.configDirectory, installed.stateDirectory];
   const isBelow = (path: string): boolean =>
     roots.some((root) => path === root || path.startsWith(`${root}/`));
   return manifest.directories
-    .filter((path) => !isBelow(path))
+    .filter((path) => !isBelow(path) && factOf(facts, path).kind === "directory")
     .toSorted((one, other) => other.length - one.length)
     .filter((path) => !purge || path !== installed.runDirectory)
     .map((path) => ({ kind: "remove-if-empty", path }));

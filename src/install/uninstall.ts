@@ -27,6 +27,7 @@ export async function uninstall(
   const paths = [
     ...Object.keys(manifest.files),
     ...manifest.links,
+    ...manifest.directories,
     installed.configDirectory,
     installed.stateDirectory,
     installed.runDirectory,

@@ -2,7 +2,7 @@
 import { configTemplate } from "./config-template.ts";
 import type { Init } from "./manifest.ts";
 import { openrcScript, openrcSettings } from "./openrc.ts";
-import { installed } from "./paths.ts";
+import { installed, shellFilesOf, type ShellTexts } from "./paths.ts";
 import { baselineDropIn, systemdUnit } from "./unit.ts";
 
 export type Wanted =
@@ -22,7 +22,9 @@ export function wantedFor(about: {
   readonly init: Init;
   readonly executable: string;
   readonly baseline: boolean;
+  readonly shellTexts: ShellTexts;
 }): readonly Wanted[] {
+  const places = shellFilesOf(about.executable);
   return [
     { kind: "directory", path: installed.stateDirectory, mode: 0o700 },
     { kind: "executable", path: about.executable },
@@ -30,22 +32,27 @@ export function wantedFor(about: {
     { kind: "text", path: installed.config, text: configTemplate(), mode: 0o644, theirs: true },
     { kind: "directory", path: installed.dropIns, mode: 0o755 },
     { kind: "directory", path: installed.keepDirectory, mode: 0o755 },
+    text(places.man, about.shellTexts.man, 0o644),
+    text(places.bash, about.shellTexts.bash, 0o644),
+    text(places.zsh, about.shellTexts.zsh, 0o644),
+    text(places.fish, about.shellTexts.fish, 0o644),
     ...serviceFor(about),
   ];
 }
+
+const text = (path: string, content: string, mode: number): Wanted => ({
+  kind: "text",
+  path,
+  text: content,
+  mode,
+  theirs: false,
+});
 
 function serviceFor({
   init,
   executable,
   baseline,
 }: Parameters<typeof wantedFor>[0]): readonly Wanted[] {
-  const text = (path: string, content: string, mode: number): Wanted => ({
-    kind: "text",
-    path,
-    text: content,
-    mode,
-    theirs: false,
-  });
   switch (init) {
     case "systemd":
       return [

@@ -29,7 +29,9 @@ const places = [
   "var/lib/crigc",
   "etc/systemd/system/crigc.service",
   "etc/systemd/system/multi-user.target.wants",
+  "etc/fish/completions",
   "usr/local/bin/crigc",
+  "usr/local/share/man/man8/crigc.8",
   "var/lib/crigc/install.json",
 ] as const;
 
@@ -118,6 +120,7 @@ describe("links that lead out of the tree", () => {
             from: it.from,
             binDirectory: "/usr/local/bin",
             init: "systemd",
+            shellTexts: { man: "page", bash: "bash", zsh: "zsh", fish: "fish" },
             baseline: true,
             start: false,
             dryRun: false,

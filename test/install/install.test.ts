@@ -43,10 +43,13 @@ const optionsFor = (root: string, from: string): InstallOptions => ({
   from,
   binDirectory: "/usr/local/bin",
   init: null,
+  shellTexts: { man: "the page", bash: "for bash", zsh: "for zsh", fish: "for fish" },
   baseline: false,
   start: false,
   dryRun: false,
 });
+
+const BASH = "usr/local/share/bash-completion/completions/crigc";
 
 const refusalOf = async (action: Promise<unknown>): Promise<string> =>
   action.then(() => "it was not refused", messageOf);
@@ -55,7 +58,7 @@ const wordsOf = (steps: readonly Step[]): readonly string[] =>
   steps.map((step) => ("path" in step ? `${step.kind} ${step.path}` : step.kind));
 
 describe("install", () => {
-  test("puts exactly the executable, the enabled unit, configuration, keep directory and state directory into the tree", async () => {
+  test("puts exactly the executable, manual page, completions, the enabled unit, configuration, keep directory and state directory into the tree", async () => {
     const { root, from } = machine();
     const before = treeOf(root);
     await install(optionsFor(root, from), silent);
@@ -69,9 +72,22 @@ describe("install", () => {
       "etc/crigc/conf.d: directory 755",
       "etc/crigc/crigc.yaml: file 644",
       "etc/crigc/keep.d: directory 755",
+      "etc/fish: directory 755",
+      "etc/fish/completions: directory 755",
+      "etc/fish/completions/crigc.fish: file 644",
       "etc/systemd/system/crigc.service: file 644",
       "etc/systemd/system/multi-user.target.wants/crigc.service: link /etc/systemd/system/crigc.service",
       "usr/local/bin/crigc: file 755",
+      "usr/local/share: directory 755",
+      "usr/local/share/bash-completion: directory 755",
+      "usr/local/share/bash-completion/completions: directory 755",
+      "usr/local/share/bash-completion/completions/crigc: file 644",
+      "usr/local/share/man: directory 755",
+      "usr/local/share/man/man8: directory 755",
+      "usr/local/share/man/man8/crigc.8: file 644",
+      "usr/local/share/zsh: directory 755",
+      "usr/local/share/zsh/site-functions: directory 755",
+      "usr/local/share/zsh/site-functions/_crigc: file 644",
       "var/lib/crigc: directory 700",
       "var/lib/crigc/install.json: file 600",
     ]);
@@ -137,16 +153,46 @@ describe("install", () => {
     );
   });
 
-  test("another directory for the executable moves it, and the unit names it", async () => {
+  test("another directory for the executable moves it with manual page and completions, and the unit names it", async () => {
     const { root, from } = machine();
     await install(optionsFor(root, from), silent);
     await install({ ...optionsFor(root, from), binDirectory: "/opt/bin" }, silent);
     const after = treeOf(root);
-    expect(after["usr/local/bin/crigc"]).toBeUndefined();
+    expect(
+      Object.keys(after).filter(
+        (path) => /crigc(\.8|\.fish)?$/.test(path) && !path.startsWith("etc/cr"),
+      ),
+    ).toEqual([
+      "etc/fish/completions/crigc.fish",
+      "opt/bin/crigc",
+      "opt/share/bash-completion/completions/crigc",
+      "opt/share/man/man8/crigc.8",
+      "opt/share/zsh/site-functions/_crigc",
+      "var/lib/crigc",
+    ]);
     expect(after["opt/bin/crigc"]).toStartWith("file 755");
     expect(readFileSync(join(root, "etc/systemd/system/crigc.service"), "utf8")).toContain(
       "ExecStart=/opt/bin/crigc run",
     );
+  });
+
+  test.each([
+    ["/usr/bin", "usr/share/man/man8/crigc.8"],
+    ["/bin", "usr/share/man/man8/crigc.8"],
+    ["/usr/local/sbin", "usr/local/share/man/man8/crigc.8"],
+    ["/opt/crigc", "opt/crigc/share/man/man8/crigc.8"],
+  ])("with the executable in %s the manual page is %s", async (binDirectory, page) => {
+    const { root, from } = machine();
+    await install({ ...optionsFor(root, from), binDirectory }, silent);
+    expect(readFileSync(join(root, page), "utf8")).toBe("the page");
+  });
+
+  test("a completion that somebody else put there is kept aside", async () => {
+    const { root, from } = machine();
+    put(root, "etc/fish/completions/crigc.fish", "by hand");
+    await install(optionsFor(root, from), silent);
+    expect(readFileSync(join(root, "etc/fish/completions/crigc.fish"), "utf8")).toBe("for fish");
+    expect(readFileSync(join(root, "var/lib/crigc/replaced-crigc.fish"), "utf8")).toBe("by hand");
   });
 
   test("--baseline stays in force over an upgrade without it", async () => {
@@ -167,6 +213,19 @@ describe("install", () => {
     expect(after["etc/init.d/crigc"]).toStartWith("file 755");
     expect(after["etc/runlevels/default/crigc"]).toBe("link /etc/init.d/crigc");
     expect(after["etc/systemd/system/crigc.service"]).toBeUndefined();
+  });
+
+  test("files of one name that somebody edited are all kept aside", async () => {
+    const { root, from } = machine();
+    const options = { ...optionsFor(root, from), init: "openrc", baseline: true } as const;
+    await install(options, silent);
+    const edited = ["etc/init.d/crigc", "etc/conf.d/crigc", BASH];
+    for (const path of edited) put(root, path, `edited ${path}`);
+    await install(options, silent);
+    const kept = ["init.d-crigc", "conf.d-crigc", "completions-crigc"].map((name) =>
+      readFileSync(join(root, "var/lib/crigc", `replaced-${name}`), "utf8"),
+    );
+    expect(kept).toEqual(edited.map((path) => `edited ${path}`));
   });
 
   test("where no init system is known it says so and changes nothing", async () => {

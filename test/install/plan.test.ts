@@ -14,6 +14,7 @@ const request: InstallRequest = {
   version: "1.0.0",
   init: "systemd",
   executable: { path: "/usr/local/bin/crigc", from: "/proc/self/exe", sha256: "a".repeat(64) },
+  shellTexts: { man: "page", bash: "bash", zsh: "zsh", fish: "fish" },
   baseline: false,
   live: true,
   start: false,
@@ -84,6 +85,16 @@ describe("the running system", () => {
     );
   });
 
+  test("is told nothing of a new manual page", () => {
+    const { before, facts } = afterFirst();
+    const shellTexts = { ...request.shellTexts, man: "another page" };
+    const steps = planned({ shellTexts }, before, facts);
+    expect(steps.map((step) => "path" in step && step.path)).toEqual([
+      "/usr/local/share/man/man8/crigc.8",
+      "/var/lib/crigc/install.json",
+    ]);
+  });
+
   test("is told nothing where the tree is not its own", () => {
     expect(commandsIn(planned({ live: false, start: true }))).toEqual([]);
   });
@@ -98,7 +109,13 @@ describe("the running system", () => {
 
 describe("what is wanted", () => {
   test("with no init system there is no service", () => {
-    const wanted = wantedFor({ init: "none", executable: "/bin/crigc", baseline: true });
+    const { shellTexts } = request;
+    const wanted = wantedFor({
+      init: "none",
+      executable: "/bin/crigc",
+      baseline: true,
+      shellTexts,
+    });
     expect(wanted.map(({ path }) => path)).toEqual([
       "/var/lib/crigc",
       "/bin/crigc",
@@ -106,6 +123,10 @@ describe("what is wanted", () => {
       "/etc/crigc/crigc.yaml",
       "/etc/crigc/conf.d",
       "/etc/crigc/keep.d",
+      "/usr/share/man/man8/crigc.8",
+      "/usr/share/bash-completion/completions/crigc",
+      "/usr/share/zsh/site-functions/_crigc",
+      "/etc/fish/completions/crigc.fish",
     ]);
   });
 });

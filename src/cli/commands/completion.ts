@@ -59,12 +59,14 @@ end
 complete -c crigc -f -a '(__crigc_complete)'
 `;
 
-const SCRIPTS: ReadonlyMap<string, string> = new Map(Object.entries({ bash, zsh, fish }));
+export const completionScripts = { bash, zsh, fish } as const;
+
+const SCRIPTS: ReadonlyMap<string, string> = new Map(Object.entries(completionScripts));
 
 export const completion: Command = {
   name: "completion",
   summary: "print a completion script for bash, zsh or fish",
-  doc: "Save it where the shell looks: /etc/bash_completion.d/crigc, _crigc in a directory of zsh's fpath, or /etc/fish/completions/crigc.fish. The script asks the installed crigc, so it stays valid when crigc is updated.",
+  doc: "crigc install puts all three in place. Elsewhere save it where the shell looks: /etc/bash_completion.d/crigc, _crigc in a directory of zsh's fpath, or /etc/fish/completions/crigc.fish. The script asks the installed crigc, so it stays valid when crigc is updated.",
   operands: [{ name: "SHELL", required: true, choices: [...SCRIPTS.keys()], help: "the shell" }],
   options: [],
   json: false,

@@ -1,4 +1,4 @@
-/** `crigc install` and `crigc uninstall`: put this executable, its service, configuration and keep directory in place, or take them away. */
+/** `crigc install` and `crigc uninstall`: put this executable, its manual page, completions, service, configuration and keep directory in place, or take them away. */
 
 import { install as installInto } from "../../install/install.ts";
 import { type Init, inits, isInit } from "../../install/manifest.ts";
@@ -8,12 +8,14 @@ import { uninstall as uninstallFrom } from "../../install/uninstall.ts";
 import { clean } from "../../report/terminal.ts";
 import { type Command, type CommandContext, has, type Invocation, textOf } from "../command.ts";
 import { exit } from "../exit.ts";
+import { manualPage } from "../help/man.ts";
+import { completionScripts } from "./completion.ts";
 import { pathOf, ROOT_OPTION, rootOf } from "./root-option.ts";
 
 export const install: Command = {
   name: "install",
   summary: "install the executable, service, configuration and keep directory",
-  doc: "Copies itself, writes the systemd or OpenRC service and enables it. Starts nothing without --start; a new executable restarts a running agent. An upgrade keeps configuration, keep rules, ledger and history, and a second call changes nothing. With --root everything goes into the file tree of a node image, following that tree's own links, and nothing outside it is touched. --dry-run lists the steps.",
+  doc: "Copies itself, adds the manual page and the completions of bash, zsh and fish, writes the systemd or OpenRC service and enables it. Starts nothing without --start; a new executable restarts a running agent. An upgrade keeps configuration, keep rules, ledger and history, and a second call changes nothing. With --root everything goes into the file tree of a node image, following that tree's own links, and nothing outside it is touched. --dry-run lists the steps.",
   operands: [],
   options: [
     ROOT_OPTION,
@@ -53,6 +55,7 @@ export const install: Command = {
         from: textOf(invocation, "executable") ?? SELF,
         binDirectory: pathOf(invocation, "bin-dir") ?? DEFAULT_BIN_DIRECTORY,
         init: initOf(invocation),
+        shellTexts: { man: manualPage(context.commands, context.build), ...completionScripts },
         baseline: has(invocation, "baseline"),
         start: has(invocation, "start"),
         dryRun,
@@ -81,7 +84,7 @@ export function sayPlanned(context: CommandContext, steps: readonly Step[]): voi
 export const uninstall: Command = {
   name: "uninstall",
   summary: "remove what install put in place",
-  doc: "Stops the service and removes the service and the executable. Configuration, keep rules, ledger and history stay unless --purge is given. --dry-run lists the steps.",
+  doc: "Stops the service and removes it with the executable, the manual page and the completions. Configuration, keep rules, ledger and history stay unless --purge is given. --dry-run lists the steps.",
   operands: [],
   options: [
     ROOT_OPTION,

@@ -5,6 +5,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { resolve } from "node:path";
 
+import { shellFilesOf } from "../../../src/install/paths.ts";
 import { command, type CommandResult, tryCommand } from "../../support/containerd/command.ts";
 import { program } from "../../support/containerd/program.ts";
 import { changesOf, treeOf } from "../../support/tree.ts";
@@ -52,13 +53,34 @@ describe("a Debian that is not running", () => {
         "etc/crigc/conf.d: directory 755 0:0",
         "etc/crigc/crigc.yaml: file 644 0:0",
         "etc/crigc/keep.d: directory 755 0:0",
+        "etc/fish: directory 755 0:0",
+        "etc/fish/completions: directory 755 0:0",
+        "etc/fish/completions/crigc.fish: file 644 0:0",
         "etc/systemd/system/crigc.service: file 644 0:0",
         "etc/systemd/system/multi-user.target.wants/crigc.service: link /etc/systemd/system/crigc.service",
         "usr/local/bin/crigc: file 755 0:0",
+        "usr/local/share/bash-completion: directory 755 0:0",
+        "usr/local/share/bash-completion/completions: directory 755 0:0",
+        "usr/local/share/bash-completion/completions/crigc: file 644 0:0",
+        "usr/local/share/man/man8: directory 755 0:0",
+        "usr/local/share/man/man8/crigc.8: file 644 0:0",
+        "usr/local/share/zsh: directory 755 0:0",
+        "usr/local/share/zsh/site-functions: directory 755 0:0",
+        "usr/local/share/zsh/site-functions/_crigc: file 644 0:0",
         "var/lib/crigc: directory 700 0:0",
         "var/lib/crigc/install.json: file 600 0:0",
       ],
     );
+  });
+
+  test.each([
+    ["man", ["help", "manual"]],
+    ["bash", ["completion", "bash"]],
+    ["zsh", ["completion", "zsh"]],
+    ["fish", ["completion", "fish"]],
+  ] as const)("what lies there for %s is what the executable prints", async (reader, words) => {
+    const path = shellFilesOf("/usr/local/bin/crigc")[reader];
+    expect(readFileSync(`${root}${path}`, "utf8")).toBe((await crigc(...words)).stdout);
   });
 
   test("the executable runs in it, with the configuration that was put there", async () => {
@@ -109,9 +131,22 @@ describe("a Debian that is not running", () => {
     expect(verified).toEqual({ exitCode: 0, stdout: "", stderr: "" });
   });
 
-  test("uninstall --purge leaves the tree as it was", async () => {
+  test("uninstall leaves configuration, keep rules and state, and --purge the tree as it was", async () => {
     writeFileSync(`${root}/etc/crigc/keep.d/ours.list`, "nginx\n");
     writeFileSync(`${root}/var/lib/crigc/ledger.db`, "memory");
+    const dry = await crigc("uninstall", `--root=${root}`, "--dry-run");
+    expect(dry.stdout).toContain("would remove /usr/local/share/man/man8/crigc.8\n");
+    expect(await crigc("uninstall", `--root=${root}`)).toMatchObject({ exitCode: 0, stderr: "" });
+    expect(Object.keys(changesOf(before, treeOf(root)))).toEqual([
+      "etc/crigc",
+      "etc/crigc/conf.d",
+      "etc/crigc/crigc.yaml",
+      "etc/crigc/keep.d",
+      "etc/crigc/keep.d/ours.list",
+      "var/lib/crigc",
+      "var/lib/crigc/install.json",
+      "var/lib/crigc/ledger.db",
+    ]);
     expect(await crigc("uninstall", `--root=${root}`, "--purge")).toMatchObject({
       exitCode: 0,
       stderr: "",

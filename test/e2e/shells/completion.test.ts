@@ -3,9 +3,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 
 import { manualPage } from "../../../src/cli/help/man.ts";
+import { shellFilesOf } from "../../../src/install/paths.ts";
 import { exampleCommands } from "../../cli/world.ts";
 import { program, runProgram } from "../../support/program.ts";
 
@@ -120,6 +121,29 @@ describe("zsh", () => {
     );
     expect(out.split("\n").slice(0, -1)).toEqual(typed.map(([, line]) => line));
   }, 30_000);
+});
+
+describe("where crigc install puts it", () => {
+  const places = shellFilesOf("/usr/local/bin/crigc");
+
+  test("fish looks for the completion there", () => {
+    const directories = run(["fish", "-c", 'printf "%s\\n" $fish_complete_path']).split("\n");
+    expect(directories).toContain(dirname(places.fish));
+  });
+
+  test("zsh looks for the completion there", () => {
+    const directories = run(["zsh", "-f", "-c", "print -l $fpath"]).split("\n");
+    expect(directories).toContain(dirname(places.zsh));
+  });
+
+  test("man finds the page there", () => {
+    const page = join(folder, "man/man8/crigc.8");
+    mkdirSync(dirname(page), { recursive: true });
+    writeFileSync(page, manualPage(exampleCommands, { version: "1.2.3", commit: "" }));
+    expect(places.man).toEndWith("/share/man/man8/crigc.8");
+    expect(run(["man", "-M", join(folder, "man"), "--where", "crigc"]).trim()).toBe(page);
+    expect(run(["manpath", "-g"]).trim().split(":")).toContain("/usr/local/share/man");
+  });
 });
 
 test("groff has nothing to say about the manual page, and what it prints is whole", () => {
