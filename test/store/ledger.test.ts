@@ -4,6 +4,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 
 import { imageId } from "../../src/model/ids.ts";
+import { withEntry, withoutKey } from "../../src/model/layered-map.ts";
 import { emptyLedger, type ImageRecord, type Ledger } from "../../src/model/ledger.ts";
 import { duration, instant, watched } from "../../src/model/time.ts";
 import { openInMemory } from "../../src/store/file/connection.ts";
@@ -28,6 +29,9 @@ const ledgerWith = (count: number): Ledger => ({
   uptime: duration(5n),
   images: new Map(Array.from({ length: count }, (_, at) => [imageId(`sha256:${at}`), record])),
 });
+
+const byId = ([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number =>
+  a < b ? -1 : 1;
 
 const readLedger = (db: Database): Ledger => ledgerOf(readLedgerRows(db));
 
@@ -106,6 +110,43 @@ describe("the ledger on disk", () => {
     expect(readLedger(db).images.get(imageId("sha256:8"))).toMatchObject({
       lastUsedAt: instant(8n),
     });
+  });
+
+  test("versions that differ in one image each are read as they were written, also by the look at which images were in use", () => {
+    const step = fc.record({
+      id: fc.integer({ min: 0, max: 6 }).map((at) => imageId(`sha256:${at}`)),
+      lastUsed: fc.option(fc.bigInt({ min: 0n, max: 3n }), { nil: null }),
+      goes: fc.boolean(),
+    });
+    const images = Array.from({ length: 7 }, () => fc.bigInt({ min: 0n, max: 3n }));
+    const imageOf = (lastUsed: bigint | null): ImageRecord =>
+      lastUsed === null
+        ? record
+        : { ...record, lastUsedAt: instant(lastUsed), lastUsedWatched: watched(lastUsed) };
+    fc.assert(
+      fc.property(fc.tuple(...images), fc.array(step, { maxLength: 12 }), (first, steps) => {
+        const db = openInMemory();
+        let previous: Ledger = {
+          ...ledgerWith(0),
+          images: new Map(first.map((use, at) => [imageId(`sha256:${at}`), imageOf(use)])),
+        };
+        writeLedger(db, previous, emptyLedger);
+        for (const { id, lastUsed, goes } of steps) {
+          const next: Ledger = {
+            ...previous,
+            images: goes
+              ? withoutKey(previous.images, id)
+              : withEntry(previous.images, id, imageOf(lastUsed)),
+          };
+          writeLedger(db, next, previous);
+          const written = readLedger(db);
+          expect(new Map(written.images)).toEqual(new Map([...next.images].toSorted(byId)));
+          // Another process goes on with what it has read.
+          expect(ledgerChanges(next, written)).toEqual({ puts: [], drops: [] });
+          previous = next;
+        }
+      }),
+    );
   });
 
   test("fields and kinds of rows that a later version added are passed over", () => {

@@ -80,8 +80,8 @@ const broken = (what: string): StoreError =>
 
 /** The rows that differ. */
 export function ledgerChanges(next: Ledger, previous: Ledger): LedgerChanges {
-  const lastUse = lastUseOf(next);
-  const lastUseBefore = lastUseOf(previous);
+  const lastUseBefore = lastUseOf(previous.images, null);
+  const lastUse = lastUseOf(next.images, previous.images);
   const changes: MutableChanges = { puts: [], drops: [] };
   const state = stateText(next, lastUse);
   // A file without a row is read as the empty ledger, whose row is not there then.
@@ -153,10 +153,29 @@ function* entriesOf<Value>(
 const stateText = (ledger: Ledger, lastUse: LastUse | null): string =>
   rowJson(stateRow.write({ ...ledger, lastUse }));
 
-/** The last look at which any image was in use. */
-function lastUseOf({ images }: Ledger): LastUse | null {
-  let last: LastUse | null = null;
-  for (const { lastUsedAt: at, lastUsedWatched: watched } of images.values()) {
+const lastUses = new WeakMap<Ledger["images"], LastUse | null>();
+
+/** The last look at which any image was in use. It costs what changed `since` images of which it is known. */
+function lastUseOf(images: Ledger["images"], since: Ledger["images"] | null): LastUse | null {
+  const known = lastUses.get(images);
+  if (known !== undefined) return known;
+  const before = since === null ? null : lastUseOf(since, null);
+  const keys = since === null ? null : changedKeys(images, since);
+  // Where an image was in use at that look and is another one now, or none, others have to tell of it.
+  const isAnew = keys === null || [...keys].some((id) => isLast(since?.get(id), before));
+  const last = isAnew
+    ? latest(images.values(), null)
+    : latest(
+        [...entriesOf(images, keys)].map(([, image]) => image),
+        before,
+      );
+  lastUses.set(images, last);
+  return last;
+}
+
+function latest(images: Iterable<ImageRecord>, before: LastUse | null): LastUse | null {
+  let last = before;
+  for (const { lastUsedAt: at, lastUsedWatched: watched } of images) {
     if (at === null || watched === null) continue;
     if (last === null || watched > last.watched || (watched === last.watched && at > last.at))
       last = { at, watched };
@@ -164,8 +183,8 @@ function lastUseOf({ images }: Ledger): LastUse | null {
   return last;
 }
 
-const isLast = ({ lastUsedAt, lastUsedWatched }: ImageRecord, last: LastUse | null): boolean =>
-  last !== null && lastUsedAt === last.at && lastUsedWatched === last.watched;
+const isLast = (image: ImageRecord | undefined, last: LastUse | null): boolean =>
+  last !== null && image?.lastUsedAt === last.at && image.lastUsedWatched === last.watched;
 
 const timesOf = ({ lastUsedAt, lastUsedWatched }: ImageRecord) => ({ lastUsedAt, lastUsedWatched });
 
