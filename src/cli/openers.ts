@@ -3,17 +3,22 @@
 import type { Config } from "../config/config.ts";
 import type { Look } from "../config/source/look.ts";
 import type { Meter } from "../execute/image/meter.ts";
-import type { DirectoryFact } from "../host/disk/directory-fact.ts";
+import type { ArchivedImage } from "../host/archive/archived-images.ts";
+import type { directoryFact } from "../host/disk/directory-fact.ts";
+import type { walkDirectories } from "../host/disk/largest-directories.ts";
+import type { Kubelet } from "../host/kubelet/settings.ts";
+import type { addressFault, executableFault } from "../host/process/reachable.ts";
+import type { HoldRequest, writeHold } from "../host/state/hold.ts";
 import type { Engine, ReadEngine } from "../loop/ports.ts";
-import type { DirectoryWalk } from "../model/disk-usage.ts";
 import type { RuntimeErrorKind } from "../model/errors.ts";
 import type { HoldState } from "../model/hold.ts";
 import type { Ledger } from "../model/ledger.ts";
 import type { ImageCandidate } from "../model/plan.ts";
-import type { KeepRules, Snapshot } from "../model/snapshot.ts";
-import type { Duration, Instant } from "../model/time.ts";
+import type { KeepRules } from "../model/snapshot.ts";
+import type { Instant } from "../model/time.ts";
 import type { Log } from "../report/log/log.ts";
 import type { StoreReader } from "../store/open.ts";
+import type { RecordedNode } from "../store/snapshot-file.ts";
 
 /** A node that can be looked at; nothing here can remove, and no file of the state directory is created or changed. */
 export interface OpenNode {
@@ -34,11 +39,6 @@ export interface OpenCollector {
   readonly starting: (candidate: ImageCandidate, meter: Meter) => void;
   /** Writes what is still to be written, for a bounded time. */
   close(): Promise<void>;
-}
-
-export interface RecordedNode {
-  readonly snapshot: Snapshot;
-  readonly ledger: Ledger;
 }
 
 export interface Openers extends Tools {
@@ -83,33 +83,16 @@ export interface Tools {
   /** The body of an answer of the running agent. Throws `HostError` of kind `http` where none answers. */
   askAgent(config: Config, path: string, timeoutMs?: number): Promise<string>;
   machine(config: Config): Machine;
-  /** What lies below a directory on its filesystem, as far as it can be seen in time; never rejects. */
-  walkDirectories(
-    root: string,
-    options: {
-      readonly withinMs: number;
-      readonly apart: readonly string[];
-      readonly most: number;
-    },
-    signal: AbortSignal,
-  ): Promise<DirectoryWalk>;
+  readonly walkDirectories: typeof walkDirectories;
 }
 
 /** The state directory and the run directory: collection is held if either says so. */
 export interface HoldPlaces {
   read(): HoldState;
   /** Takes the place of a hold that is there; where it lies now and when it ends. Throws `HostError` of kind `write`. */
-  set(hold: { readonly length: Duration; readonly reason: string }): {
-    readonly path: string;
-    readonly until: Instant;
-  };
+  set(hold: Omit<HoldRequest, "by">): ReturnType<typeof writeHold>;
   /** `false`: there was none. Throws `HostError` of kind `write` where one cannot be taken away. */
   release(): boolean;
-}
-
-export interface ArchivedImage {
-  readonly id: string;
-  readonly names: readonly string[];
 }
 
 export interface KeepFile {
@@ -126,30 +109,19 @@ export interface Machine {
   bootId(): string;
   /** The configured socket, or every well-known one that is there, each real one once. */
   sockets(): Promise<readonly SocketFact[]>;
-  directory(path: string): DirectoryFact;
+  readonly directory: typeof directoryFact;
   /** Of the filesystem that a path is on, or will be, as `Filesystem` has it; `null`: it cannot be told. */
   device(path: string): Promise<string | null>;
-  /** Why a file cannot be run; `null`: it can. */
-  executableFault(path: string): string | null;
-  /** Why no one can listen on `HOST:PORT`; `null`: it is free. */
-  addressFault(address: string): Promise<string | null>;
+  readonly executableFault: typeof executableFault;
+  readonly addressFault: typeof addressFault;
   kubelet(): KubeletFact;
 }
 
-export interface KubeletFact {
+export interface KubeletFact extends Pick<Kubelet, "settings" | "problems"> {
   /** Paths that say that a kubelet belongs to this node. */
   readonly signs: readonly string[];
   /** Its processes. */
   readonly running: readonly number[];
-  /** What is written somewhere, by the names of its configuration; the rest is its default. */
-  readonly settings: readonly {
-    readonly field: string;
-    readonly text: string;
-    /** A file or a flag. */
-    readonly source: string;
-  }[];
-  /** Files of its that cannot be read or understood. */
-  readonly problems: readonly string[];
 }
 
 export interface SocketFact {

@@ -9,19 +9,19 @@ import { Agent } from "../loop/agent/agent.ts";
 import { ConfigError, messageOf, RuntimeError } from "../model/errors.ts";
 import { instantFromMs, toMs } from "../model/time.ts";
 import type { Log } from "../report/log/log.ts";
-import type { AgentWorld } from "./agent-world.ts";
 import { hostOf } from "./host.ts";
 import { journalOf } from "./journal.ts";
 import { engineOf, lockPlaces, type OpenState, openState } from "./node.ts";
 import { type LiveConfig, liveConfig } from "./reload.ts";
 import { connect, type Connected } from "./runtime.ts";
 import { StatusServer } from "./status-server.ts";
+import { logOf, type World } from "./world.ts";
 
 const RETRY_FIRST_MS = 1_000;
 const RETRY_LONGEST_MS = 30_000;
 
 /** Resolves with the exit code once `run.signal` has aborted and everything is written. */
-export async function runAgent(run: AgentRun, world: AgentWorld): Promise<number> {
+export async function runAgent(run: AgentRun, world: World): Promise<number> {
   const running = new RunningAgent(run, world);
   try {
     return await running.run();
@@ -32,7 +32,7 @@ export async function runAgent(run: AgentRun, world: AgentWorld): Promise<number
 
 class RunningAgent {
   readonly #run: AgentRun;
-  readonly #world: AgentWorld;
+  readonly #world: World;
   readonly #live: LiveConfig;
   readonly #statusServer: StatusServer;
   readonly #closers: (() => void | Promise<void>)[] = [];
@@ -42,10 +42,10 @@ class RunningAgent {
   /** Ends a pause between attempts to reach the runtime: it was reloaded, or told to stop. */
   #wake = new AbortController();
 
-  constructor(run: AgentRun, world: AgentWorld) {
+  constructor(run: AgentRun, world: World) {
     this.#run = run;
     this.#world = world;
-    this.#log = world.logOf(run.first.config);
+    this.#log = logOf(run.first.config, world);
     this.#live = liveConfig({
       first: run.first,
       look: run.look,

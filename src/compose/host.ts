@@ -73,18 +73,8 @@ export const keepRulesOf = (
     parsePattern: parseKeepPattern,
   });
 
-function podSource(config: Config, rootDirectory: string): Parameters<typeof readPods>[0] {
-  const { endpoint, caFile, clientCert, clientKey, tokenFile } = config.kubelet;
-  return {
-    source: config.podSource,
-    rootDirectory,
-    kubelet: {
-      endpoint,
-      caFile,
-      clientCertFile: clientCert,
-      clientKeyFile: clientKey,
-      tokenFile,
-      timeoutMs: toMs(config.requestTimeout),
-    },
-  };
-}
+const podSource = (config: Config, rootDirectory: string): Parameters<typeof readPods>[0] => ({
+  source: config.podSource,
+  rootDirectory,
+  kubelet: { ...config.kubelet, timeoutMs: toMs(config.requestTimeout) },
+});

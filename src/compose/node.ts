@@ -2,7 +2,6 @@
 
 import type { OpenCollector, OpenNode } from "../cli/openers.ts";
 import type { Config } from "../config/config.ts";
-import type { CallRecord } from "../cri/channel.ts";
 import { Backoff } from "../execute/backoff.ts";
 import { LogUsers } from "../execute/container/log-users.ts";
 import { sendHook } from "../host/http/hook.ts";
@@ -15,7 +14,7 @@ import { type Engine, type Journal, type PassLock, volatileMemory } from "../loo
 import { AssertionError } from "../model/assert.ts";
 import { HostError } from "../model/errors.ts";
 import { emptyLedger, type Ledger } from "../model/ledger.ts";
-import type { LedgerMemory } from "../model/ports.ts";
+import type { CallRecord, LedgerMemory } from "../model/ports.ts";
 import type { Instant } from "../model/time.ts";
 import type { Recorder } from "../store/history/recorder.ts";
 import type { StoreNotice } from "../store/notice.ts";
@@ -24,14 +23,7 @@ import { eventSource } from "./events.ts";
 import { type Host, hostOf } from "./host.ts";
 import { connect, type Connected } from "./runtime.ts";
 import { processChannel } from "./state-process.ts";
-
-/** Facts of the process that opening needs. */
-export interface Process {
-  readonly pid: number;
-  readonly userId: number;
-  /** What starts this program again: the executable, or Bun and the entry point. */
-  readonly program: readonly string[];
-}
+import type { Process } from "./world.ts";
 
 /** Where holds and locks are looked for beside the directories of the configuration. */
 const SYSTEM_RUN = "/run";

@@ -2,46 +2,41 @@
 
 import { createReadStream } from "node:fs";
 
-import type { Openers, RecordedNode } from "../cli/openers.ts";
+import type { Openers } from "../cli/openers.ts";
 import type { Config } from "../config/config.ts";
 import { reasonOf } from "../host/files/errno.ts";
 import { stateFiles } from "../host/state/state-files.ts";
 import { ConfigError, StoreError } from "../model/errors.ts";
-import { instantFromMs } from "../model/time.ts";
-import type { Severity } from "../report/log/line.ts";
-import { createLog, type Log } from "../report/log/log.ts";
 import { terminalProgress } from "../report/table/progress.ts";
-import { clean, type Screen } from "../report/terminal.ts";
-import { openStoreReader } from "../store/open.ts";
-import { readSnapshotText, SNAPSHOT_BYTES_MAX, snapshotText } from "../store/snapshot-file.ts";
-import type { AgentWorld } from "./agent-world.ts";
+import { clean } from "../report/terminal.ts";
+import { openStoreReader, type StoreReader } from "../store/open.ts";
+import {
+  readSnapshotText,
+  type RecordedNode,
+  SNAPSHOT_BYTES_MAX,
+  snapshotText,
+} from "../store/snapshot-file.ts";
 import { runAgent } from "./agent.ts";
 import { eventCaller } from "./event-caller.ts";
 import { journalOf } from "./journal.ts";
 import { openCollector, openNode } from "./node.ts";
 import { toolsOf } from "./tools.ts";
+import { logOf, now, type World } from "./world.ts";
 
-export interface OpenersWorld extends Omit<AgentWorld, "logOf"> {
-  readonly stderr: (text: string) => void;
-  /** What begins a line of the log on stderr. */
-  readonly logPrefix: (severity: Severity) => string;
-  /** What stderr is: progress is drawn there. */
-  readonly errorScreen: Screen;
-}
-
-export function openersOf(world: OpenersWorld): Openers {
-  const now = () => instantFromMs(Date.now());
-  const sink = (line: string, severity: Severity): void =>
-    world.stderr(`${world.logPrefix(severity)}${line}\n`);
-  const logOf = (config: Config): Log => createLog({ ...config.logging, sink, now });
+export function openersOf(world: World): Openers {
   // A command that looks into the state directory more than once hears the same of it each time.
   const said = new Set<string>();
-  const notify = (message: string): void => {
-    if (!said.has(message)) world.stderr(`crigc: ${clean(message)}\n`);
-    said.add(message);
-  };
+  const state = ({ paths }: Config): StoreReader =>
+    openStoreReader({
+      directory: paths.stateDir,
+      files: stateFiles,
+      notify: ({ message }) => {
+        if (!said.has(message)) world.stderr(`crigc: ${clean(message)}\n`);
+        said.add(message);
+      },
+    });
   return {
-    ...toolsOf({ userId: world.self.userId, notify }),
+    ...toolsOf(world, state),
     node: (config) => openNode(config),
     collector: (config) => {
       const progress = terminalProgress(world.errorScreen, world.stderr);
@@ -54,14 +49,7 @@ export function openersOf(world: OpenersWorld): Openers {
             wantedBytes: meter.wantedBytes(),
           }),
         journalOf: (recorder) => {
-          const log = createLog({
-            ...config.logging,
-            sink: (line, severity) => {
-              progress.clear();
-              sink(line, severity);
-            },
-            now,
-          });
+          const log = logOf(config, world, () => progress.clear());
           const hook = eventCaller(
             () => config.eventHook,
             (message) => log.warning(message),
@@ -78,13 +66,8 @@ export function openersOf(world: OpenersWorld): Openers {
         },
       });
     },
-    agent: (run) => runAgent(run, { ...world, logOf }),
-    state: (config) =>
-      openStoreReader({
-        directory: config.paths.stateDir,
-        files: stateFiles,
-        notify: (notice) => notify(notice.message),
-      }),
+    agent: (run) => runAgent(run, world),
+    state,
     recorded: recordedNode,
     snapshotText,
   };

@@ -3,11 +3,11 @@
 import { realpath } from "node:fs/promises";
 
 import type { Config } from "../config/config.ts";
-import type { CallRecord } from "../cri/channel.ts";
 import { openRuntime, type Runtime } from "../cri/client.ts";
 import { discoverEndpoint, probeEndpoint, probeImageEndpoint } from "../cri/discover.ts";
 import { parseEndpoint } from "../cri/endpoint.ts";
 import { ConfigError } from "../model/errors.ts";
+import type { CallRecord } from "../model/ports.ts";
 
 export interface Connected {
   readonly runtime: Runtime;

@@ -2,7 +2,6 @@
 
 import { valuesOf } from "../cli/config-values.ts";
 import type { Config } from "../config/config.ts";
-import type { CallRecord } from "../cri/channel.ts";
 import { kindOf, prepare, remove, restrict } from "../host/files/socket-files.ts";
 import { processFigures } from "../host/process/figures.ts";
 import type { AgentState } from "../loop/agent/agent-state.ts";
@@ -10,7 +9,8 @@ import type { Agent } from "../loop/agent/agent.ts";
 import type { Engine, Seen } from "../loop/ports.ts";
 import { messageOf } from "../model/errors.ts";
 import type { Event, Pass } from "../model/pass.ts";
-import { type Duration, type Instant, instantFromMs, toMs, watchedSince } from "../model/time.ts";
+import type { CallRecord } from "../model/ports.ts";
+import { type Duration, type Instant, toMs, watchedSince } from "../model/time.ts";
 import type { StatusReport } from "../report/document/status.ts";
 import type { HttpProviders } from "../report/http/routes.ts";
 import { type HttpServer, serveAddress, serveSocket } from "../report/http/server.ts";
@@ -18,9 +18,9 @@ import type { Log } from "../report/log/log.ts";
 import { createMetrics, type Metrics } from "../report/metrics/metrics.ts";
 import { unjudged } from "../report/table/images.ts";
 import type { Recorder } from "../store/history/recorder.ts";
-import type { AgentWorld } from "./agent-world.ts";
 import { type EventCaller, eventCaller } from "./event-caller.ts";
 import { healthOf, readinessOf } from "./health.ts";
+import { now, type World } from "./world.ts";
 
 /** The latest events that status shows. */
 const EVENTS_MAX = 50;
@@ -36,7 +36,7 @@ export interface StatusServerOptions {
   readonly config: () => Config;
   readonly refusedReload: () => string | null;
   readonly log: () => Log;
-  readonly world: AgentWorld;
+  readonly world: World;
   readonly startedAt: Instant;
 }
 
@@ -231,8 +231,6 @@ export class StatusServer {
     };
   }
 }
-
-const now = (): Instant => instantFromMs(Date.now());
 
 function graceOf({ engine }: Attached): Duration | null {
   const { graceUntil, watched } = engine.memory.current();

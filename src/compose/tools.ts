@@ -5,7 +5,7 @@ import { realpath } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
 
-import type { KeepFile, KubeletFact, Machine, SocketFact, Tools } from "../cli/openers.ts";
+import type { KeepFile, KubeletFact, Machine, Openers, SocketFact, Tools } from "../cli/openers.ts";
 import type { Config } from "../config/config.ts";
 import { probeEndpoint } from "../cri/discover.ts";
 import { parseEndpoint, wellKnownSockets } from "../cri/endpoint.ts";
@@ -25,36 +25,32 @@ import { readClocks } from "../host/time/clock.ts";
 import { HostError, RuntimeError, StoreError } from "../model/errors.ts";
 import { askAgent } from "../report/http/client.ts";
 import { StateFile } from "../store/file/state-file.ts";
-import { openStoreReader, type StoreReader } from "../store/open.ts";
+import type { StoreReader } from "../store/open.ts";
 import { keepRulesOf } from "./host.ts";
 import { CONTROL_SOCKET } from "./status-server.ts";
-
-export interface ToolsWorld {
-  readonly userId: number;
-  /** Told of what is wrong with the state directory. */
-  readonly notify: (message: string) => void;
-}
+import type { World } from "./world.ts";
 
 const ANSWER_MS = 5_000;
 
-export function toolsOf(world: ToolsWorld): Tools {
+/** `state` opens the state directory to read. */
+export function toolsOf({ self: { userId } }: World, state: Openers["state"]): Tools {
   return {
     now: () => readClocks().wall,
     hostName: hostname,
     hold: ({ paths }) => ({
       read: () => readHold(paths, readClocks().wall),
-      set: (hold) => writeHold(paths, { ...hold, by: `crigc hold, user ${world.userId}` }),
+      set: (hold) => writeHold(paths, { ...hold, by: `crigc hold, user ${userId}` }),
       release: () => releaseHold(paths),
     }),
     keepRules: (config) => {
-      const store = stateOf(config, world);
+      const store = state(config);
       const { keepDirectories } = store.ledger();
       store.close();
       return keepRulesOf(config, keepDirectories);
     },
-    userId: world.userId,
+    userId,
     keepFile,
-    stamp: (config) => stampOf(config, world),
+    stamp: (config) => stampOf(state(config)),
     setStamp,
     archivedImages,
     writeFile: writeAnswerFile,
@@ -65,13 +61,6 @@ export function toolsOf(world: ToolsWorld): Tools {
   };
 }
 
-const stateOf = ({ paths }: Config, { notify }: ToolsWorld): StoreReader =>
-  openStoreReader({
-    directory: paths.stateDir,
-    files: stateFiles,
-    notify: ({ message }) => notify(message),
-  });
-
 const STAMP = "keep-baseline-written-at";
 
 function keepFile({ paths }: Config, name: string): KeepFile {
@@ -79,8 +68,7 @@ function keepFile({ paths }: Config, name: string): KeepFile {
   return { path, read: () => textOf(path), write: (text) => writeWholeFile(path, text) };
 }
 
-function stampOf(config: Config, world: ToolsWorld): string | null {
-  const store = stateOf(config, world);
+function stampOf(store: StoreReader): string | null {
   const stamp = store.setting(STAMP);
   store.close();
   return stamp;

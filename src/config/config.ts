@@ -1,5 +1,6 @@
 /** The configuration that everything else works with: typed, in the units of the model, with each value's source. */
 import type { Compat, Limits } from "../model/limits.ts";
+import type { KubeletClient } from "../model/ports.ts";
 import { type Duration, duration, hours } from "../model/time.ts";
 import type { FieldName, Values } from "./fields.ts";
 import type { Merged, Sourced } from "./source/merge.ts";
@@ -23,15 +24,6 @@ export interface Paths {
   readonly keepDir: string;
   /** Whether somebody named the keep directory, so that it has to exist. */
   readonly keepDirNamed: boolean;
-}
-
-export interface KubeletClient {
-  /** `https://127.0.0.1:10250`, without a slash at its end. */
-  readonly endpoint: string;
-  readonly caFile: string | null;
-  readonly clientCert: string | null;
-  readonly clientKey: string | null;
-  readonly tokenFile: string | null;
 }
 
 export interface Config {
@@ -186,7 +178,7 @@ const pathsOf = (values: Values, merged: Merged): Paths => ({
 const kubeletClientOf = (values: Values): KubeletClient => ({
   endpoint: values.kubeletEndpoint,
   caFile: values.kubeletCAFile,
-  clientCert: values.kubeletClientCert,
-  clientKey: values.kubeletClientKey,
+  clientCertFile: values.kubeletClientCert,
+  clientKeyFile: values.kubeletClientKey,
   tokenFile: values.kubeletTokenFile,
 });

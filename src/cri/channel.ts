@@ -1,6 +1,7 @@
 /** One connection to one socket: every call has a deadline, can be given up, is recorded, and fails as RuntimeError. */
 import type { Client, ClientReadableStream, ClientUnaryCall, ServiceError } from "@grpc/grpc-js";
 
+import type { CallRecord } from "../model/ports.ts";
 import { type Attempt, codeName, toRuntimeError } from "./errors.ts";
 import type {
   Answers,
@@ -17,15 +18,6 @@ export interface RawAnswer<M extends keyof Answers> {
   readonly codec: Codec;
   readonly method: M;
   readonly bytes: Buffer;
-}
-
-/** A call that has ended. */
-export interface CallRecord {
-  /** `ListImages`. */
-  readonly method: UnaryMethod | StreamMethod;
-  /** The name of the gRPC code: `OK`, `NOT_FOUND`. */
-  readonly code: string;
-  readonly tookMs: number;
 }
 
 export interface ChannelOptions {

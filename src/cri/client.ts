@@ -1,7 +1,7 @@
 /** A container runtime: what reads it, what changes it and what watches it, as three things that are handed out apart. */
-import type { RuntimeReader, RuntimeWriter } from "../model/ports.ts";
+import type { CallRecord, RuntimeReader, RuntimeWriter } from "../model/ports.ts";
 import { type Duration, toMs } from "../model/time.ts";
-import { type CallRecord, openChannel } from "./channel.ts";
+import { openChannel } from "./channel.ts";
 import { type ContainerEvent, watchContainerEvents } from "./events.ts";
 import { makeReader } from "./reader.ts";
 import { makeWriter } from "./writer.ts";

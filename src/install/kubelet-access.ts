@@ -25,7 +25,7 @@ export function kubeletAccess(config: Config, namespace: string, rootDir: string
   if (config.podSource !== "kubelet-api") return none;
   const { values, kubelet } = config;
   const isSecure = kubelet.endpoint.startsWith("https:");
-  const byToken = isSecure && kubelet.tokenFile === null && kubelet.clientCert === null;
+  const byToken = isSecure && kubelet.tokenFile === null && kubelet.clientCertFile === null;
   const environment = [
     ...(values.kubeletEndpoint.source === "default"
       ? [

@@ -7,7 +7,7 @@ import type { PassId } from "../model/ids.ts";
 import type { Ledger } from "../model/ledger.ts";
 import type { Limits } from "../model/limits.ts";
 import type { ContainerItem, ImageItem, LogItem, SandboxItem } from "../model/outcome.ts";
-import type { Event, Pass } from "../model/pass.ts";
+import type { Event, Pass, PassStart } from "../model/pass.ts";
 import type { HookCaller, LedgerMemory, LogRemover, RuntimeWriter, Timer } from "../model/ports.ts";
 import type { Container, Filesystem, RuntimeInfo } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";
@@ -27,12 +27,7 @@ export function volatileMemory(first: Ledger): LedgerMemory {
 
 /** Where passes leave their record: history, log, metrics, hook. None of it may throw or wait for a disk. */
 export interface Journal {
-  passStarted(start: {
-    readonly id: PassId;
-    readonly kind: Pass["kind"];
-    readonly purpose: Pass["purpose"];
-    readonly startedAt: Instant;
-  }): void;
+  passStarted(start: PassStart): void;
   imageDone(id: PassId, item: ImageItem): void;
   containerDone(id: PassId, item: ContainerItem | SandboxItem | LogItem): void;
   passEnded(pass: Pass, seen: Seen | null): void;

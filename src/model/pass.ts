@@ -33,6 +33,9 @@ export interface Step {
   readonly error: string | null;
 }
 
+/** What is known of a pass when it begins. */
+export type PassStart = Pick<Pass, "id" | "kind" | "purpose" | "startedAt">;
+
 export interface Pass {
   readonly id: PassId;
   readonly kind: PassKind;

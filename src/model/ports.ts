@@ -164,3 +164,41 @@ export interface Timer {
   /** Resolves after `ms`, or at once when `signal` aborts. */
   sleep(ms: number, signal: AbortSignal): Promise<void>;
 }
+
+/** Where the kubelet answers, and who asks it. */
+export interface KubeletClient {
+  /** `https://127.0.0.1:10250`, or `http://…` for the read-only port; without a slash at its end. */
+  readonly endpoint: string;
+  /** PEM; `null` only over `http:`. */
+  readonly caFile: string | null;
+  readonly clientCertFile: string | null;
+  readonly clientKeyFile: string | null;
+  readonly tokenFile: string | null;
+}
+
+/** What is written somewhere for the kubelet of this node. */
+export interface KubeletSetting {
+  /** The name of the configuration's field: `imageGCHighThresholdPercent`. */
+  readonly field: string;
+  /** As written; `evictionHard` as the flag spells it. */
+  readonly text: string;
+  /** The file, or the flag. */
+  readonly source: string;
+}
+
+/** What this process uses of the machine. */
+export interface ProcessFigures {
+  readonly cpuSeconds: number;
+  readonly residentBytes: number;
+  /** `null`: /proc is not there. */
+  readonly openFiles: number | null;
+}
+
+/** A call to the runtime that has ended. */
+export interface CallRecord {
+  /** `ListImages`. */
+  readonly method: string;
+  /** The name of the gRPC code: `OK`, `NOT_FOUND`. */
+  readonly code: string;
+  readonly tookMs: number;
+}

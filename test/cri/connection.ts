@@ -1,9 +1,9 @@
 // A fake runtime and a client of it for one test, which are taken down afterwards.
 import { expect } from "bun:test";
 
-import type { CallRecord } from "../../src/cri/channel.ts";
 import { openRuntime, type Runtime } from "../../src/cri/client.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
+import type { CallRecord } from "../../src/model/ports.ts";
 import { seconds } from "../../src/model/time.ts";
 import {
   type FakeRuntime,

@@ -13,23 +13,13 @@ import type {
 } from "../../model/reason.ts";
 import { fromRfc3339, type Instant, instant } from "../../model/time.ts";
 import type { Removal } from "../../store/history/history-records.ts";
+import type { RemovalQuery } from "../../store/history/history.ts";
 import { type CommandOption, has, type Invocation, textOf } from "../command.ts";
 
-export interface HistoryRequest {
-  readonly since?: Instant | undefined;
-  /** Exclusive. */
-  readonly until?: Instant | undefined;
-  readonly kinds?: readonly Removal["kind"][] | undefined;
-  /** Codes of reasons or triggers. */
-  readonly reasons?: readonly string[] | undefined;
-  readonly results?: readonly Removal["result"][] | undefined;
-  /** A part of an ID or a name. */
-  readonly text?: string | undefined;
-  readonly passId?: string | undefined;
+/** `limit`: of passes, or of removals where something of them is asked for. */
+export interface HistoryRequest extends RemovalQuery {
   /** Images that came back alone. */
   readonly regrets?: boolean;
-  /** Passes, or removals where something of them is asked for. */
-  readonly limit: number;
 }
 
 const LIMIT_DEFAULT = 50;

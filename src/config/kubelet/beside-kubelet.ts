@@ -1,5 +1,6 @@
 /** The default of our eviction thresholds beside a kubelet: above its own, so that space is freed before it evicts. */
 import type { Amount, Signal, Threshold } from "../../model/limits.ts";
+import type { KubeletSetting } from "../../model/ports.ts";
 import { isStatements } from "../field.ts";
 import { isFieldName } from "../fields.ts";
 import { flagLayer, type FlagText } from "../source/arguments.ts";
@@ -9,11 +10,7 @@ import { formatQuantity } from "../value/quantity.ts";
 
 /** What the kubelet of this node was told, as its flags spell it; nothing for a kubelet with its defaults. */
 export interface KubeletOnNode {
-  readonly settings: readonly {
-    readonly field: string;
-    readonly text: string;
-    readonly source: string;
-  }[];
+  readonly settings: readonly KubeletSetting[];
 }
 
 /** Percent of the filesystem between our threshold and the kubelet's. */

@@ -1,5 +1,6 @@
 /** Measures the filesystems while images go: what is free, what each removal gained, what all of them gained. */
 
+import type { ImageOutcome } from "../../model/outcome.ts";
 import type { ImageTarget } from "../../model/plan.ts";
 import type { DiskReader, DiskReading } from "../../model/ports.ts";
 import { BYTES_PER_REPORTED_BYTE } from "../../policy/space/futility.ts";
@@ -29,15 +30,6 @@ interface Gain {
 }
 
 type Readings = ReadonlyMap<string, DiskReading>;
-
-export interface MeterTotals {
-  readonly wantedBytes: bigint | null;
-  readonly reportedFreedBytes: bigint;
-  readonly measuredFreedBytes: bigint;
-  readonly availableBefore: bigint | null;
-  readonly availableAfter: bigint | null;
-  readonly capacityBytes: bigint | null;
-}
 
 /** One pass's measurements. Space that comes before the next removal begins is credited to the one before. */
 export class Meter {
@@ -183,7 +175,7 @@ export class Meter {
     return this.#wantedBytes;
   }
 
-  totals(): MeterTotals {
+  totals(): Omit<ImageOutcome, "end" | "items" | "error" | "ghosts"> {
     const primary = this.#primary === null ? undefined : this.#readings.get(this.#primary);
     const { accounting } = this.#input;
     return {

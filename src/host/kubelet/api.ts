@@ -6,19 +6,13 @@ import { hostname } from "node:os";
 import { checkServerIdentity, type PeerCertificate } from "node:tls";
 
 import { HostError } from "../../model/errors.ts";
+import type { KubeletClient } from "../../model/ports.ts";
 import type { PodRecordSeen } from "../../model/snapshot.ts";
 import { reasonOf } from "../files/errno.ts";
 import { type GetRequest, httpGet } from "../http/get.ts";
 import { readPodList } from "./pod-list.ts";
 
-export interface KubeletOptions {
-  /** `https://127.0.0.1:10250`, or `http://…` for the read-only port. */
-  readonly endpoint: string;
-  /** PEM; `null` only over `http:`. */
-  readonly caFile: string | null;
-  readonly clientCertFile: string | null;
-  readonly clientKeyFile: string | null;
-  readonly tokenFile: string | null;
+export interface KubeletOptions extends KubeletClient {
   readonly timeoutMs: number;
 }
 

@@ -1,16 +1,8 @@
 // What the kubelet of this node was told, by its flags, its configuration file and the drop-ins that it merges over the file.
 
+import type { KubeletSetting } from "../../model/ports.ts";
 import { Files, isMap, kubeletFlags } from "./flags.ts";
 import { type KubeletProcess, kubeletProcesses } from "./process.ts";
-
-export interface KubeletSetting {
-  /** The name of the configuration's field: `imageGCHighThresholdPercent`. */
-  readonly field: string;
-  /** As written; `evictionHard` as the flag spells it. */
-  readonly text: string;
-  /** The file, or the flag. */
-  readonly source: string;
-}
 
 export interface KubeletPath {
   readonly path: string;

@@ -3,12 +3,7 @@
 import { readdirSync } from "node:fs";
 import { memoryUsage, resourceUsage } from "node:process";
 
-export interface ProcessFigures {
-  readonly cpuSeconds: number;
-  readonly residentBytes: number;
-  /** `null`: /proc is not there. */
-  readonly openFiles: number | null;
-}
+import type { ProcessFigures } from "../../model/ports.ts";
 
 export function processFigures(): ProcessFigures {
   const usage = resourceUsage();

@@ -3,20 +3,13 @@
 import type { HoldState } from "../../model/hold.ts";
 import type { EventReason, Pass } from "../../model/pass.ts";
 import type { PodSourceState } from "../../model/plan.ts";
+import type { CallRecord, ProcessFigures } from "../../model/ports.ts";
 import type { RegretFigures } from "../../model/regret.ts";
 import type { MeasuredFilesystem, RuntimeInfo } from "../../model/snapshot.ts";
 import { type Duration, type Instant, instantToMs, toMs } from "../../model/time.ts";
 import { countPass, passOutcome } from "./pass.ts";
 import { MetricRegistry } from "./registry.ts";
 import type { MetricName } from "./table.ts";
-
-/** A call to the runtime that has ended. */
-export interface CallFigures {
-  readonly method: string;
-  /** The gRPC code's name: `OK`, `NOT_FOUND`. */
-  readonly code: string;
-  readonly tookMs: number;
-}
 
 /** What the agent knows now; taken when the metrics are read, or whenever it changes. */
 export interface NodeFigures {
@@ -43,16 +36,9 @@ export interface NodeFigures {
   readonly configurationInForce: boolean;
 }
 
-export interface ProcessFigures {
-  readonly cpuSeconds: number;
-  readonly residentBytes: number;
-  /** `null`: unknown. */
-  readonly openFiles: number | null;
-}
-
 export interface Metrics {
   observePass(pass: Pass): void;
-  observeCall(call: CallFigures): void;
+  observeCall(call: CallRecord): void;
   observeEvent(reason: EventReason): void;
   setNode(node: NodeFigures): void;
   setProcess(figures: ProcessFigures): void;

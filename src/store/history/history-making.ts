@@ -9,19 +9,11 @@ import type {
   RemovalResult,
   SandboxItem,
 } from "../../model/outcome.ts";
-import type { Pass, PassKind } from "../../model/pass.ts";
+import type { Pass, PassStart } from "../../model/pass.ts";
 import type { Purpose } from "../../model/plan.ts";
 import type { Filesystem } from "../../model/snapshot.ts";
 import type { Instant } from "../../model/time.ts";
 import type { DiskSample, PassRow, Removal } from "./history-records.ts";
-
-/** What is known of a pass when it begins. */
-export interface PassStart {
-  readonly id: PassId;
-  readonly kind: PassKind;
-  readonly purpose: Purpose;
-  readonly startedAt: Instant;
-}
 
 export function imageRemoval(passId: PassId, item: ImageItem): Removal {
   const { image } = item.candidate;

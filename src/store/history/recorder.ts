@@ -3,7 +3,7 @@
 import type { PassId } from "../../model/ids.ts";
 import type { Ledger } from "../../model/ledger.ts";
 import type { ContainerItem, ImageItem, LogItem, SandboxItem } from "../../model/outcome.ts";
-import type { Event, Pass } from "../../model/pass.ts";
+import type { Event, Pass, PassStart } from "../../model/pass.ts";
 import type { RegretFigures } from "../../model/regret.ts";
 import type { Filesystem } from "../../model/snapshot.ts";
 import type { Instant } from "../../model/time.ts";
@@ -13,7 +13,6 @@ import {
   imageRemoval,
   isWorthKeeping,
   passRow,
-  type PassStart,
   samplesOf,
   startedRow,
 } from "./history-making.ts";

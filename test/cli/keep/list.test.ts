@@ -2,7 +2,8 @@
 
 import { describe, expect, test } from "bun:test";
 
-import type { ArchivedImage, KeepFile } from "../../../src/cli/openers.ts";
+import type { KeepFile } from "../../../src/cli/openers.ts";
+import type { ArchivedImage } from "../../../src/host/archive/archived-images.ts";
 import { HostError, RuntimeError, StoreError } from "../../../src/model/errors.ts";
 import type { KeepRules } from "../../../src/model/snapshot.ts";
 import { parseKeepFile } from "../../../src/policy/keep/keep-file.ts";
