@@ -11,7 +11,8 @@ import { messageOf } from "../model/errors.ts";
 import type { Event, Pass } from "../model/pass.ts";
 import type { CallRecord } from "../model/ports.ts";
 import { type Duration, type Instant, toMs, watchedSince } from "../model/time.ts";
-import type { StatusReport } from "../report/document/status.ts";
+import { forecastOf } from "../policy/space/forecast.ts";
+import type { FilesystemStatus, StatusReport } from "../report/document/status.ts";
 import type { HttpProviders } from "../report/http/routes.ts";
 import { type HttpServer, serveAddress, serveSocket } from "../report/http/server.ts";
 import type { Log } from "../report/log/log.ts";
@@ -164,7 +165,7 @@ export class StatusServer {
     this.#metrics.setNode({
       runtime: status.runtime,
       runtimeAnswers: status.runtimeError === null && status.runtime !== null,
-      filesystems: status.filesystems.map((one) => one.filesystem),
+      filesystems: status.filesystems,
       thresholds: { highPercent: limits.images.highPercent, lowPercent: limits.images.lowPercent },
       images: status.images,
       deadContainers: status.deadContainers,
@@ -187,7 +188,7 @@ export class StatusServer {
     const { world, config, refusedReload, startedAt } = this.#options;
     const attached = this.#attached;
     const state: AgentState | null = attached?.agent.state() ?? null;
-    const { limits, dryRun } = config();
+    const { dryRun } = config();
     const seen = state?.seen ?? null;
     const sizeBytes = (state?.images ?? []).reduce((sum, image) => sum + image.sizeBytes, 0n);
     return {
@@ -206,12 +207,7 @@ export class StatusServer {
       podSource: state?.lastPasses.get("container-gc")?.plan.containers?.podSource ?? null,
       loops: state?.loops ?? [],
       lastPasses: [...(state?.lastPasses.values() ?? [])],
-      filesystems: (state?.filesystems ?? []).map((filesystem) => ({
-        filesystem,
-        thresholds: filesystem.roles.includes("imagefs")
-          ? { lowPercent: limits.images.lowPercent, highPercent: limits.images.highPercent }
-          : null,
-      })),
+      filesystems: this.#filesystems(state?.filesystems ?? []),
       underPressure: state?.pressure?.condition ?? false,
       pressure: (state?.pressure?.met ?? []).map((one) => ({
         signal: one.threshold.signal,
@@ -229,6 +225,21 @@ export class StatusServer {
       events: this.#events,
       values: valuesOf(config()),
     };
+  }
+
+  #filesystems(filesystems: AgentState["filesystems"]): readonly FilesystemStatus[] {
+    const { lowPercent, highPercent } = this.#options.config().limits.images;
+    const points = this.#attached?.recorder?.samples() ?? [];
+    return filesystems.map((filesystem) => {
+      const thresholds = filesystem.roles.includes("imagefs") ? { lowPercent, highPercent } : null;
+      const forecast = forecastOf({
+        points,
+        filesystem,
+        highPercent: thresholds?.highPercent ?? null,
+        now: filesystem.measuredAt,
+      });
+      return { filesystem, thresholds, forecast };
+    });
   }
 }
 

@@ -2,7 +2,7 @@
 
 import type { ChainId, ContainerId } from "./ids.ts";
 import type { Bounds } from "./plan.ts";
-import type { Instant } from "./time.ts";
+import type { Duration, Instant } from "./time.ts";
 
 /** What a directory and everything below it on the same filesystem takes. */
 export interface DirectorySize {
@@ -60,4 +60,28 @@ export interface ChainLayer {
 export interface ImageLayers {
   readonly chain: readonly ChainLayer[];
   readonly frees: Bounds;
+}
+
+/** A filesystem at one moment. */
+export interface DiskPoint {
+  readonly at: Instant;
+  readonly device: string;
+  readonly mountpoint: string;
+  readonly capacityBytes: bigint;
+  readonly availableBytes: bigint;
+  /** What crigc freed on it right after this moment, as measured; `null`: not recorded. */
+  readonly freedBytes: bigint | null;
+}
+
+/** When a filesystem reaches its threshold and when it is full, if it goes on filling as it did and nothing is removed. */
+export interface Forecast {
+  readonly bytesPerHour: bigint;
+  /** What the rate was measured over. */
+  readonly span: Duration;
+  /** How far the forecast looks. */
+  readonly horizon: Duration;
+  /** 0 where it is reached already; `null`: beyond the horizon, or there is no threshold. */
+  readonly untilHigh: Duration | null;
+  /** `null`: beyond the horizon. */
+  readonly untilFull: Duration | null;
 }

@@ -13,12 +13,15 @@ import type { DiskSample, PassRow, Removal } from "./history/history-records.ts"
 import {
   type HistoryQuery,
   queryEvents,
+  queryNewestSamples,
   queryPasses,
   queryRegrets,
   queryRemovals,
   querySamples,
+  type RecentHistory,
   type RemovalQuery,
 } from "./history/history.ts";
+import { RecentSamples } from "./history/recent-samples.ts";
 import { Recorder } from "./history/recorder.ts";
 import { Regrets } from "./history/regrets.ts";
 import { ledgerOf } from "./ledger/ledger.ts";
@@ -29,9 +32,14 @@ import { Store, type StoreOptions } from "./store.ts";
 /** Never rejects: where the disk cannot be had, the store is memory alone, and says so. */
 export async function openStore(options: StoreOptions): Promise<Recorder> {
   const regrets = new Regrets();
-  const store = new Store({ ...options, known: (images) => regrets.load(images) });
+  const samples = new RecentSamples();
+  const known = (recent: RecentHistory): void => {
+    regrets.load(recent);
+    samples.load(recent.samples);
+  };
+  const store = new Store({ ...options, known });
   await store.open();
-  return new Recorder(store, regrets);
+  return new Recorder(store, { regrets, samples });
 }
 
 export interface ReaderOptions {
@@ -52,6 +60,8 @@ export interface StoreReader {
   passes(query: HistoryQuery): readonly PassRow[];
   events(query: HistoryQuery): readonly Event[];
   samples(query: HistoryQuery): readonly DiskSample[];
+  /** The newest ones, in the order in which they were recorded. */
+  newestSamples(): readonly DiskSample[];
   regrets(query: HistoryQuery): readonly Regret[];
   close(): void;
 }
@@ -89,6 +99,7 @@ function readerOf(db: Database, paths: StatePaths, ledger: Ledger): Omit<StoreRe
     passes: (query) => asked(() => queryPasses(db, query)),
     events: (query) => asked(() => queryEvents(db, query)),
     samples: (query) => asked(() => querySamples(db, query)),
+    newestSamples: () => asked(() => queryNewestSamples(db)),
     regrets: (query) => asked(() => queryRegrets(db, query)),
     close: () => db.close(),
   };

@@ -6,7 +6,7 @@ import { storeError } from "./errors.ts";
 import type { StateChannel, StateReply, StateRequest } from "./file/state-request.ts";
 import { within } from "./file/within.ts";
 import type { HistoryRecord } from "./history/history-records.ts";
-import type { RemovedImages } from "./history/history.ts";
+import type { RecentHistory } from "./history/history.ts";
 import { RecordSender } from "./history/record-sender.ts";
 import { ledgerChanges, LedgerReading } from "./ledger/ledger.ts";
 import { mergeLedgers } from "./ledger/merge.ts";
@@ -19,8 +19,8 @@ export interface StoreOptions {
   readonly directory: string;
   /** Told of everything that the operator should hear of, at once and once. */
   readonly notify: (notice: StoreNotice) => void;
-  /** Told of removed images whenever the file was read. */
-  readonly known?: (images: RemovedImages) => void;
+  /** Told of the newest records whenever the file was read. */
+  readonly known?: (recent: RecentHistory) => void;
 }
 
 /** A disk that takes longer does not answer, and nobody waits for it any more. */
@@ -256,7 +256,7 @@ export class Store {
         ? theirs
         : mergeLedgers({ base: this.#base, ours: this.#ledger, theirs });
     this.#base = theirs;
-    this.#options.known?.(answer.removedImages);
+    this.#options.known?.(answer.recent);
     for (const [key, value] of answer.settings)
       if (!this.#records.hasSetting(key)) this.#settings.set(key, value);
   }

@@ -1,5 +1,6 @@
 // Builds plans, passes and their parts for the report tests: plausible defaults, one difference at a time.
 
+import type { Forecast } from "../../src/model/disk-usage.ts";
 import { containerId, imageId, passId, podUid, sandboxId } from "../../src/model/ids.ts";
 import type { ImageRecord } from "../../src/model/ledger.ts";
 import type { ContainerOutcome, ImageItem, ImageOutcome } from "../../src/model/outcome.ts";
@@ -103,6 +104,14 @@ export const measured = (differences: Partial<MeasuredFilesystem> = {}): Measure
   measuredAt: NOW,
   ...differences,
 });
+
+export const forecast: Forecast = {
+  bytesPerHour: GIB,
+  span: hours(18),
+  horizon: hours(180),
+  untilHigh: hours(6),
+  untilFull: hours(21),
+};
 
 export const usage = (differences: Partial<DiskUsage> = {}): DiskUsage => ({
   filesystem: filesystem(),
@@ -346,8 +355,12 @@ export const status = (differences: Partial<StatusReport> = {}): StatusReport =>
   ],
   lastPasses: [pass()],
   filesystems: [
-    { filesystem: measured(), thresholds: { lowPercent: 80, highPercent: 85 } },
-    { filesystem: measured({ mountpoint: "/", roles: ["nodefs"] }), thresholds: null },
+    { filesystem: measured(), thresholds: { lowPercent: 80, highPercent: 85 }, forecast: null },
+    {
+      filesystem: measured({ mountpoint: "/", roles: ["nodefs"] }),
+      thresholds: null,
+      forecast: null,
+    },
   ],
   underPressure: false,
   pressure: [],

@@ -2,10 +2,13 @@
 
 import { quoted } from "../../config/value/value.ts";
 import type { Prepared } from "../../loop/pass/prepare.ts";
+import type { Forecast } from "../../model/disk-usage.ts";
 import { ConfigError, HostError, messageOf, RuntimeError } from "../../model/errors.ts";
 import { hours, type Instant, instant } from "../../model/time.ts";
+import { forecastOf } from "../../policy/space/forecast.ts";
 import { htmlReport } from "../../report/html/page.ts";
 import { clean } from "../../report/terminal.ts";
+import type { DiskSample } from "../../store/history/history-records.ts";
 import { type Command, type CommandContext, type Invocation, textOf } from "../command.ts";
 import { exit, exitOf } from "../exit.ts";
 import { momentOf } from "../read/history-request.ts";
@@ -103,6 +106,7 @@ function pageOf(
       period: { from, to },
       history,
       samples: store.samples({ since: from, limit: EVERYTHING }),
+      forecasts: forecastsOf(store.newestSamples(), to),
       runtime: "prepared" in node ? node.prepared.snapshot.runtime : null,
       plan: "prepared" in node ? node.prepared.plan : null,
       planError: "prepared" in node ? null : messageOf(node.failure),
@@ -110,4 +114,16 @@ function pageOf(
   } finally {
     store.close();
   }
+}
+
+/** By device, from where it was at its newest sample. */
+function forecastsOf(points: readonly DiskSample[], now: Instant): ReadonlyMap<string, Forecast> {
+  const newest = new Map(points.map((sample) => [sample.device, sample]));
+  return new Map(
+    Array.from(newest).flatMap(([device, filesystem]) => {
+      const { highPercent } = filesystem;
+      const forecast = forecastOf({ points, filesystem, highPercent, now });
+      return forecast === null ? [] : [[device, forecast]];
+    }),
+  );
 }

@@ -1,5 +1,6 @@
 /** Document `Status`: what the running agent knows of itself. */
 
+import type { Forecast } from "../../model/disk-usage.ts";
 import type { HoldState } from "../../model/hold.ts";
 import type { Event, Pass } from "../../model/pass.ts";
 import type { PodSourceState } from "../../model/plan.ts";
@@ -28,6 +29,8 @@ export interface FilesystemStatus {
   readonly filesystem: MeasuredFilesystem;
   /** `null`: no threshold of image collection watches it. */
   readonly thresholds: { readonly lowPercent: number; readonly highPercent: number } | null;
+  /** `null`: too little data, no clear trend, or no history is kept. */
+  readonly forecast: Forecast | null;
 }
 
 /** An eviction threshold that is met. */
@@ -105,6 +108,7 @@ export const statusDocument = (report: StatusReport): JsonObject =>
       measuredAt: timeOf(it.filesystem.measuredAt),
       lowPercent: it.thresholds?.lowPercent ?? null,
       highPercent: it.thresholds?.highPercent ?? null,
+      forecast: it.forecast === null ? null : forecastJson(it.forecast),
     })),
     underPressure: report.underPressure,
     pressure: report.pressure.map(pressureJson),
@@ -121,6 +125,14 @@ const regretsJson = ({ removedImages, returned, soonest }: RegretFigures): JsonO
   removedImages,
   returned: returned.map((one) => ({ ...one })),
   soonestMs: soonest === null ? null : msOf(soonest),
+});
+
+const forecastJson = (it: Forecast): JsonObject => ({
+  bytesPerHour: it.bytesPerHour,
+  measuredOverMs: msOf(it.span),
+  horizonMs: msOf(it.horizon),
+  untilHighThresholdMs: it.untilHigh === null ? null : msOf(it.untilHigh),
+  untilFullMs: it.untilFull === null ? null : msOf(it.untilFull),
 });
 
 const holdJson = (hold: HoldState): JsonObject | null =>

@@ -1,7 +1,10 @@
 /** The chart of a filesystem: its use over time, the thresholds while they were in force, what was freed, passes and events. */
 
+import type { Forecast } from "../../model/disk-usage.ts";
 import type { Instant } from "../../model/time.ts";
 import { humanBytes } from "../bytes.ts";
+import { forecastWords } from "../forecast.ts";
+import { capitalised } from "../terminal.ts";
 import {
   type DiskPoint,
   type DiskSeries,
@@ -23,6 +26,7 @@ export interface ChartInput {
   /** What removals gained on this filesystem. */
   readonly freed: readonly Freed[];
   readonly marks: readonly Mark[];
+  readonly forecast: Forecast | null;
 }
 
 // The drawing is stretched to whatever width there is, so it holds no text: the labels are HTML beside it.
@@ -75,7 +79,7 @@ export function diskChart(input: ChartInput): Html {
       ${last === null ? null : thresholdLabels(last, scale)}
     </div>
     ${freedStrip(input)} ${marksStrip(input.marks, period)} ${timeAxis(period)}
-    <figcaption>${caption(input)}</figcaption>
+    <figcaption>${caption(input)}${forecastText(input)}</figcaption>
   </figure>`;
 }
 
@@ -197,3 +201,10 @@ function caption({ series, freed }: ChartInput): string {
   const gained = total === 0n ? "" : ` ${humanBytes(total)} freed in this period, as measured.`;
   return `${humanBytes(used)} of ${humanBytes(last.capacityBytes)} used at the end, ${humanBytes(last.availableBytes)} free.${gained}`;
 }
+
+const forecastText = ({ series, forecast }: ChartInput): Html | null =>
+  forecast === null
+    ? null
+    : html` <strong class="forecast"
+        >${capitalised(forecastWords(forecast, series.last.highPercent))}.</strong
+      >`;

@@ -1,5 +1,6 @@
 /** The HTML report of `crigc report`: one page that needs neither network nor script. */
 
+import type { Forecast } from "../../model/disk-usage.ts";
 import type { ImagePlan, Plan } from "../../model/plan.ts";
 import { regretFigures } from "../../model/regret.ts";
 import type { RuntimeInfo } from "../../model/snapshot.ts";
@@ -25,6 +26,8 @@ export interface HtmlReport {
   readonly period: Period;
   readonly history: HistoryReport;
   readonly samples: readonly DiskSample[];
+  /** By device; absent where nothing is foreseen. */
+  readonly forecasts: ReadonlyMap<string, Forecast>;
   /** The node as it is now; `null` where it could not be read. */
   readonly runtime: RuntimeInfo | null;
   readonly plan: Plan | null;
@@ -162,6 +165,7 @@ function diskSection(report: HtmlReport): Html {
       period: report.period,
       freed: hasImages ? freedOf(report) : [],
       marks: hasImages ? marks : [],
+      forecast: report.forecasts.get(series.device) ?? null,
     });
   });
   return html`<section aria-labelledby="disk">

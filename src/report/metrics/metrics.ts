@@ -1,5 +1,6 @@
 /** The metrics of an agent: fed by passes, calls and events, set from what the node looks like, exposed as text. */
 
+import type { Forecast } from "../../model/disk-usage.ts";
 import type { HoldState } from "../../model/hold.ts";
 import type { EventReason, Pass } from "../../model/pass.ts";
 import type { PodSourceState } from "../../model/plan.ts";
@@ -11,12 +12,17 @@ import { countPass, passOutcome } from "./pass.ts";
 import { MetricRegistry } from "./registry.ts";
 import type { MetricName } from "./table.ts";
 
+export interface FilesystemFigures {
+  readonly filesystem: MeasuredFilesystem;
+  readonly forecast: Forecast | null;
+}
+
 /** What the agent knows now; taken when the metrics are read, or whenever it changes. */
 export interface NodeFigures {
   /** `null`: it has never answered. */
   readonly runtime: RuntimeInfo | null;
   readonly runtimeAnswers: boolean;
-  readonly filesystems: readonly MeasuredFilesystem[];
+  readonly filesystems: readonly FilesystemFigures[];
   /** Percent; `null`: image collection by space is off. */
   readonly thresholds: { readonly highPercent: number; readonly lowPercent: number } | null;
   readonly images: { readonly count: number; readonly sizeBytes: bigint } | null;
@@ -140,16 +146,18 @@ function setNode(registry: MetricRegistry, node: NodeFigures): void {
 }
 
 /** One series for each role, so that a query need not know which roles share a filesystem. */
-function setFilesystems(
-  registry: MetricRegistry,
-  filesystems: readonly MeasuredFilesystem[],
-): void {
-  const rows = (
-    figure: (it: MeasuredFilesystem) => number | bigint,
-  ): readonly (readonly [string[], number | bigint])[] =>
-    filesystems.flatMap((it) =>
+function setFilesystems(registry: MetricRegistry, filesystems: readonly FilesystemFigures[]): void {
+  type Row = readonly [string[], number | bigint];
+  const rows = (figure: (it: MeasuredFilesystem) => number | bigint): readonly Row[] =>
+    filesystems.flatMap(({ filesystem: it }) =>
       it.roles.map((role) => [[it.mountpoint, role], figure(it)] as const),
     );
+  const forecasts = (figure: (it: Forecast) => number | null): readonly Row[] =>
+    filesystems.flatMap(({ filesystem, forecast }) => {
+      const value = forecast === null ? null : figure(forecast);
+      if (value === null) return [];
+      return filesystem.roles.map((role) => [[filesystem.mountpoint, role], value] as const);
+    });
   registry.replace(
     "crigc_filesystem_capacity_bytes",
     rows((it) => it.capacityBytes),
@@ -170,8 +178,22 @@ function setFilesystems(
     "crigc_filesystem_measured_timestamp_seconds",
     rows((it) => instantToMs(it.measuredAt) / 1000),
   );
+  registry.replace(
+    "crigc_filesystem_growth_bytes_per_second",
+    forecasts((it) => Number(it.bytesPerHour) / 3600),
+  );
+  registry.replace(
+    "crigc_filesystem_high_threshold_in_seconds",
+    forecasts((it) => secondsOf(it.untilHigh)),
+  );
+  registry.replace(
+    "crigc_filesystem_full_in_seconds",
+    forecasts((it) => secondsOf(it.untilFull)),
+  );
 }
 
+const secondsOf = (span: Duration | null): number | null =>
+  span === null ? null : toMs(span) / 1000;
 const flag = (value: boolean): number => (value ? 1 : 0);
 const holdEnd = (hold: HoldState): number =>
   hold.kind === "none" || hold.until === null ? 0 : instantToMs(hold.until) / 1000;

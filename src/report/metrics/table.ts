@@ -118,6 +118,21 @@ export const METRICS = {
     "mountpoint",
     "role",
   ),
+  crigc_filesystem_growth_bytes_per_second: gauge(
+    "Rate at which others than crigc fill a filesystem; absent without a clear trend.",
+    "mountpoint",
+    "role",
+  ),
+  crigc_filesystem_high_threshold_in_seconds: gauge(
+    "Time to the high threshold at the present rate, 0 if it is reached; absent if not foreseen.",
+    "mountpoint",
+    "role",
+  ),
+  crigc_filesystem_full_in_seconds: gauge(
+    "Time until a filesystem is full at the present rate if nothing is removed; absent if not foreseen.",
+    "mountpoint",
+    "role",
+  ),
   crigc_image_gc_high_threshold_ratio: gauge("Disk usage at which image GC starts, as a ratio."),
   crigc_image_gc_low_threshold_ratio: gauge("Disk usage to which image GC frees down, as a ratio."),
   crigc_images: gauge("Images that the runtime lists."),

@@ -11,6 +11,7 @@ import type {
   PressureStatus,
   StatusReport,
 } from "../document/status.ts";
+import { forecastWords } from "../forecast.ts";
 import { passSummary } from "../log/pass.ts";
 import { eventTitle } from "../pass-words.ts";
 import { capitalised, clean, paint, type Screen } from "../terminal.ts";
@@ -132,8 +133,14 @@ function diskLines(it: FilesystemStatus, now: Instant, screen: Screen): readonly
   return [
     `${figuresLine(it.filesystem, percent, screen)}, measured ${ago(measuredAt, now)}`,
     ...diskBar({ usedPercent: percent, thresholds: it.thresholds }, screen, "  "),
+    ...forecastLines(it, screen),
   ];
 }
+
+const forecastLines = ({ forecast, thresholds }: FilesystemStatus, screen: Screen) =>
+  forecast === null
+    ? []
+    : wrapped(capitalised(forecastWords(forecast, thresholds?.highPercent ?? null)), screen);
 
 function countLines(report: StatusReport): readonly string[] {
   if (report.images === null) return [];

@@ -6,7 +6,7 @@ import { assertNever } from "../../model/assert.ts";
 import type { StoreErrorKind } from "../../model/errors.ts";
 import { type Instant, watched } from "../../model/time.ts";
 import { storeError } from "../errors.ts";
-import { prune, readRemovedImages, writeRow } from "../history/history.ts";
+import { prune, readRecentHistory, writeRow } from "../history/history.ts";
 import type { LedgerRow } from "../ledger/ledger.ts";
 import type { StateFiles } from "../ports.ts";
 import { moveAside } from "./broken.ts";
@@ -150,7 +150,7 @@ export class StateFile {
       kind: "read",
       revision: revisionOf(db),
       settings: readSettings(db),
-      removedImages: readRemovedImages(db),
+      recent: readRecentHistory(db),
     };
   }
 

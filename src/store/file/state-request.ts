@@ -1,7 +1,7 @@
 // What is asked of the state file and answered: plain data, because whoever writes the file may be another process.
 
 import type { StoreErrorKind } from "../../model/errors.ts";
-import type { HistoryRow, RemovedImages } from "../history/history.ts";
+import type { HistoryRow, RecentHistory } from "../history/history.ts";
 import type { LedgerChanges, LedgerRow } from "../ledger/ledger.ts";
 
 /** Answered one after another, in their order. */
@@ -44,7 +44,7 @@ export type StateReply =
       readonly kind: "read";
       readonly revision: string;
       readonly settings: readonly (readonly [key: string, value: string])[];
-      readonly removedImages: RemovedImages;
+      readonly recent: RecentHistory;
     }
   /** There is a new file, in which nothing is: `moved` says what became of the one before, if there was any. */
   | { readonly kind: "fresh"; readonly moved: string | null }

@@ -11,7 +11,7 @@ import type {
 } from "../../model/outcome.ts";
 import type { Pass, PassStart } from "../../model/pass.ts";
 import type { Purpose } from "../../model/plan.ts";
-import type { Filesystem } from "../../model/snapshot.ts";
+import type { Filesystem, FilesystemRole } from "../../model/snapshot.ts";
 import type { Instant } from "../../model/time.ts";
 import type { DiskSample, PassRow, Removal } from "./history-records.ts";
 
@@ -156,12 +156,24 @@ export function isWorthKeeping(pass: Pass): boolean {
   return !isQuiet || pass.kind === "image-gc" || pass.kind === "gc";
 }
 
-/** The filesystems as the pass saw them before it began, with the thresholds that it judged them by. */
+/** Whether the history shows the disks as this pass saw them. */
+export const isOfDisk = ({ kind, images, containers }: Pass): boolean =>
+  images !== null || kind === "pressure" || (containers?.measuredFreedBytes ?? 0n) > 0n;
+
+/** The filesystems as the pass saw them before it began, with the thresholds in force and what it freed. */
 export function samplesOf(
-  { startedAt, plan }: Pick<Pass, "startedAt" | "plan">,
+  pass: Pass,
   filesystems: readonly Filesystem[],
+  newest: readonly DiskSample[],
 ): readonly DiskSample[] {
-  const usage = new Map((plan.images?.usage ?? []).map((it) => [it.filesystem.device, it]));
+  const { startedAt, plan } = pass;
+  // A pass over containers alone judges no filesystem by thresholds, and those before it are still in force.
+  const thresholds = new Map<string, Pick<DiskSample, "highPercent" | "lowPercent">>(
+    plan.images === null
+      ? newest.map((it) => [it.device, it])
+      : plan.images.usage.map((it) => [it.filesystem.device, it]),
+  );
+  const freed = freedOn(pass, filesystems);
   return filesystems.map((it) => ({
     at: startedAt,
     device: it.device,
@@ -172,9 +184,28 @@ export function samplesOf(
     availableBytes: it.availableBytes,
     inodes: it.inodes,
     inodesFree: it.inodesFree,
-    highPercent: usage.get(it.device)?.highPercent ?? null,
-    lowPercent: usage.get(it.device)?.lowPercent ?? null,
+    highPercent: thresholds.get(it.device)?.highPercent ?? null,
+    lowPercent: thresholds.get(it.device)?.lowPercent ?? null,
+    freedBytes: freed.get(it.device) ?? 0n,
   }));
+}
+
+/** By device: images are measured where their first target lies, containers where theirs do. */
+function freedOn(
+  { plan, images, containers }: Pass,
+  filesystems: readonly Filesystem[],
+): ReadonlyMap<string, bigint> {
+  const of = (role: FilesystemRole): string | undefined =>
+    filesystems.find(({ roles }) => roles.includes(role))?.device;
+  const store = of("imagefs");
+  const target = plan.images?.targets.flatMap((it) => ("device" in it ? [it.device] : []))[0];
+  const freed = new Map<string, bigint>();
+  const add = (device: string | undefined, bytes: bigint | null | undefined): void => {
+    if (device !== undefined) freed.set(device, (freed.get(device) ?? 0n) + (bytes ?? 0n));
+  };
+  add(target ?? store, images?.measuredFreedBytes);
+  add(of("containerfs") ?? store, containers?.measuredFreedBytes);
+  return freed;
 }
 
 type Common = Omit<Removal, "kind" | "subject" | "names" | "message" | "reportedBytes">;

@@ -85,6 +85,8 @@ export interface DiskSample {
   /** In force at that time; `null`: none, or the sample is older than this field. */
   readonly highPercent: number | null;
   readonly lowPercent: number | null;
+  /** What the pass that took the sample freed on it afterwards; `null`: the sample is older than this field. */
+  readonly freedBytes: bigint | null;
 }
 
 export type HistoryRecord =
@@ -172,4 +174,5 @@ export const sampleCodec = record<DiskSample>({
   inodesFree: bytes,
   highPercent: added(nullable(count), null),
   lowPercent: added(nullable(count), null),
+  freedBytes: added(nullable(bytes), null),
 });

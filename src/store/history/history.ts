@@ -19,6 +19,7 @@ import {
   removalCodec,
   sampleCodec,
 } from "./history-records.ts";
+import { SAMPLES_KEPT } from "./recent-samples.ts";
 
 export interface HistoryQuery {
   readonly since?: Instant | undefined;
@@ -71,16 +72,10 @@ export const queryRegrets = (db: Database, query: HistoryQuery): readonly Regret
 /** So many of the latest images that were removed may be noticed when they come back. */
 const REMOVED_IMAGES = 1_000;
 
-/** What is known of removed images when the file is opened: documents of the latest, the oldest first, and those that came back. */
-export function readRemovedImages(db: Database): RemovedImages {
+/** What is told of the present, read when the file is opened. */
+export function readRecentHistory(db: Database): RecentHistory {
   const rows = (kind: HistoryRow["kind"], filter: string): readonly string[] =>
-    db
-      .query<{ document: string }, [string]>(
-        `SELECT document FROM history WHERE kind = ? ${filter} ORDER BY seq DESC LIMIT ${REMOVED_IMAGES}`,
-      )
-      .all(kind)
-      .map(({ document }) => document)
-      .toReversed();
+    newestDocuments(db, kind, { filter, limit: REMOVED_IMAGES });
   const isRemovedImage = `AND ${field("kind")} = 'image' AND ${field("result")} = 'removed'`;
   const count = db
     .query<{ count: number }, []>(
@@ -91,14 +86,37 @@ export function readRemovedImages(db: Database): RemovedImages {
     removals: rows("removal", isRemovedImage),
     regrets: rows("regret", ""),
     removedCount: count?.count ?? 0,
+    samples: newestDocuments(db, "sample", { filter: "", limit: SAMPLES_KEPT }),
   };
 }
 
-export interface RemovedImages {
+/** In the order in which they were recorded, whatever their time: the wall clock can be set. */
+export const queryNewestSamples = (db: Database): readonly DiskSample[] =>
+  newestDocuments(db, "sample", { filter: "", limit: SAMPLES_KEPT }).map((document) =>
+    sampleCodec.read(JSON.parse(document)),
+  );
+
+const newestDocuments = (
+  db: Database,
+  kind: HistoryRow["kind"],
+  { filter, limit }: { readonly filter: string; readonly limit: number },
+): readonly string[] =>
+  db
+    .query<{ document: string }, [string]>(
+      `SELECT document FROM history WHERE kind = ? ${filter} ORDER BY seq DESC LIMIT ${limit}`,
+    )
+    .all(kind)
+    .map(({ document }) => document)
+    .toReversed();
+
+/** Documents of the newest rows, the oldest first. */
+export interface RecentHistory {
+  /** Of images. */
   readonly removals: readonly string[];
   readonly regrets: readonly string[];
   /** Of all images that the history knows to be removed. */
   readonly removedCount: number;
+  readonly samples: readonly string[];
 }
 
 /** A record as a row of the state file. */

@@ -11,24 +11,39 @@ import type { Store } from "../store.ts";
 import {
   containerRemoval,
   imageRemoval,
+  isOfDisk,
   isWorthKeeping,
   passRow,
   samplesOf,
   startedRow,
 } from "./history-making.ts";
-import type { HistoryRecord } from "./history-records.ts";
+import type { DiskSample, HistoryRecord } from "./history-records.ts";
+import type { RecentSamples } from "./recent-samples.ts";
 import type { Regrets } from "./regrets.ts";
+
+/** What the history lets tell of the present, in memory. */
+export interface Recent {
+  readonly regrets: Regrets;
+  readonly samples: RecentSamples;
+}
 
 /** Nothing here throws or waits for the disk; records go to it between the steps of a pass. */
 export class Recorder {
   readonly #store: Store;
   readonly #regrets: Regrets;
+  readonly #samples: RecentSamples;
   /** The pass that runs, and whether its row was asked for. */
   #current: { readonly start: PassStart; isRecorded: boolean } | null = null;
 
-  constructor(store: Store, regrets: Regrets) {
+  constructor(store: Store, { regrets, samples }: Recent) {
     this.#store = store;
     this.#regrets = regrets;
+    this.#samples = samples;
+  }
+
+  /** The newest samples of the disks, in the order in which they were recorded. */
+  samples(): readonly DiskSample[] {
+    return this.#samples.newest();
   }
 
   /** Images that were removed and came back, as far as the history goes. */
@@ -78,8 +93,10 @@ export class Recorder {
   passEnded(pass: Pass, filesystems: readonly Filesystem[] | null): void {
     this.#current = null;
     this.#store.tidyNext();
-    const isOfDisk = pass.images !== null || pass.kind === "pressure";
-    const samples = isOfDisk ? samplesOf(pass, filesystems ?? []) : [];
+    const samples = isOfDisk(pass)
+      ? samplesOf(pass, filesystems ?? [], this.#samples.newest())
+      : [];
+    this.#samples.add(samples);
     this.#store.record(...samples.map((row): HistoryRecord => ({ kind: "sample", row })));
     if (!isWorthKeeping(pass)) return;
     const context = { passId: pass.id, purpose: pass.purpose, at: pass.endedAt };

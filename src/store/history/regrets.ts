@@ -4,9 +4,9 @@ import type { ImageId } from "../../model/ids.ts";
 import type { ImageRecord, Ledger } from "../../model/ledger.ts";
 import { type Regret, type RegretFigures, regretFigures } from "../../model/regret.ts";
 import { plus } from "../../model/time.ts";
-import type { Codec } from "../codec.ts";
 import { regretCodec, type Removal, removalCodec } from "./history-records.ts";
-import type { RemovedImages } from "./history.ts";
+import type { RecentHistory } from "./history.ts";
+import { readable } from "./readable.ts";
 
 export class Regrets {
   /** Removed images by their ID and by each of their names; of two with one name the later one. */
@@ -15,7 +15,7 @@ export class Regrets {
   #removedCount = 0;
 
   /** What the history knows; a record that cannot be read is passed over, because nothing is decided by it. */
-  load({ removals, regrets, removedCount }: RemovedImages): void {
+  load({ removals, regrets, removedCount }: RecentHistory): void {
     this.#removed.clear();
     this.#removedCount = removedCount - removals.length;
     for (const removal of readable(removals, removalCodec)) this.removed(removal);
@@ -79,13 +79,3 @@ const namesOf = ({ subject, names }: Pick<Removal, "subject" | "names">): readon
 ];
 
 const endOf = ({ at, took }: Removal) => (took === null ? at : plus(at, took));
-
-function readable<Value>(documents: readonly string[], codec: Codec<Value>): readonly Value[] {
-  return documents.flatMap((document) => {
-    try {
-      return [codec.read(JSON.parse(document))];
-    } catch {
-      return [];
-    }
-  });
-}

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { ALERTS } from "../../../src/report/metrics/alerts.ts";
 import { createMetrics } from "../../../src/report/metrics/metrics.ts";
 import { prometheusRules } from "../../../src/report/metrics/rules.ts";
-import { measured, NOW, pass, runtime } from "../../report/build.ts";
+import { forecast, measured, NOW, pass, runtime } from "../../report/build.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "crigc-promtool-"));
 afterAll(() => rmSync(directory, { recursive: true }));
@@ -37,7 +37,7 @@ test("promtool check metrics has nothing to say", async () => {
   metrics.setNode({
     runtime: { ...runtime, version: 'a "quoted"\\version' },
     runtimeAnswers: true,
-    filesystems: [measured()],
+    filesystems: [{ filesystem: measured(), forecast }],
     thresholds: { highPercent: 85, lowPercent: 80 },
     images: { count: 1, sizeBytes: 1n },
     deadContainers: 1,

@@ -9,6 +9,7 @@ import {
   candidate,
   containerPlan,
   filesystem,
+  forecast,
   GIB,
   hex,
   image,
@@ -151,6 +152,7 @@ export function weekReport(differences: Partial<HtmlReport> = {}): HtmlReport {
       regrets: [],
     },
     samples,
+    forecasts: new Map([["8:1", forecast]]),
     runtime,
     plan: {
       images: imagePlan({

@@ -107,6 +107,15 @@ describe("the page", () => {
     ]);
   });
 
+  test("the page says of each filesystem when it reaches its threshold and is full, where that is foreseen", () => {
+    const foreseen = page.match(/<strong class="forecast"\s*>([^<]+)<\/strong\s*>/g) ?? [];
+    expect(foreseen).toHaveLength(1);
+    expect(foreseen[0]).toContain(
+      "Reaches 85% in 6h, full in 21h if nothing is removed, at 1.0 GiB/h (measured over 18h).",
+    );
+    expect(htmlReport(weekReport({ forecasts: new Map() }))).not.toContain("measured over");
+  });
+
   test("every header of a table has a scope", () => {
     expect(page.match(/<th\b/g)?.length).toBeGreaterThan(10);
     expect(page.match(/<th (?!scope="col")/g)).toBeNull();

@@ -17,6 +17,7 @@ import { type MetricDefinition, METRICS } from "../../../src/report/metrics/tabl
 import {
   containerOutcome,
   containerPlan,
+  forecast,
   GIB,
   imageOutcome,
   imagePlan,
@@ -33,7 +34,7 @@ const fresh = (): Metrics => createMetrics({ version: "0.1.0", commit: "abc", st
 const node = (differences: Partial<NodeFigures> = {}): NodeFigures => ({
   runtime,
   runtimeAnswers: true,
-  filesystems: [measured()],
+  filesystems: [{ filesystem: measured(), forecast }],
   thresholds: { highPercent: 85, lowPercent: 80 },
   images: { count: 7, sizeBytes: GIB },
   deadContainers: 3,
@@ -179,6 +180,8 @@ describe("a pass", () => {
 });
 
 describe("the node", () => {
+  const other = { filesystem: measured({ mountpoint: "/other" }), forecast: null };
+
   test("a filesystem has one series for each of its roles", () => {
     const metrics = fresh();
     metrics.setNode(node());
@@ -191,7 +194,7 @@ describe("the node", () => {
       ).toBe(6_442_450_944);
     const measuredAt =
       'crigc_filesystem_measured_timestamp_seconds{mountpoint="/other",role="nodefs"}';
-    metrics.setNode(node({ filesystems: [measured({ mountpoint: "/other" })] }));
+    metrics.setNode(node({ filesystems: [other] }));
     expect(valueOf(metrics, measuredAt)).toBe(Date.UTC(2026, 0, 15, 12) / 1000 + 0.25);
     expect(valueOf(metrics, "crigc_image_gc_high_threshold_ratio")).toBe(0.85);
     expect(valueOf(metrics, 'crigc_eviction_threshold_met{signal="imagefs.available"}')).toBe(1);
@@ -201,8 +204,27 @@ describe("the node", () => {
   test("a filesystem that is gone has no series any more", () => {
     const metrics = fresh();
     metrics.setNode(node());
-    metrics.setNode(node({ filesystems: [measured({ mountpoint: "/other" })] }));
+    metrics.setNode(node({ filesystems: [other] }));
     expect(metrics.expose()).not.toContain('mountpoint="/var/lib/containerd"');
+  });
+
+  test("metrics show when a filesystem reaches its threshold and is full, and nothing that is not foreseen", () => {
+    const metrics = fresh();
+    const names = ["growth_bytes_per_second", "high_threshold_in_seconds", "full_in_seconds"];
+    const shown = (): readonly (number | null)[] =>
+      names.map((name) =>
+        valueOf(
+          metrics,
+          `crigc_filesystem_${name}{mountpoint="/var/lib/containerd",role="imagefs"}`,
+        ),
+      );
+    metrics.setNode(node());
+    expect(shown()).toEqual([1_073_741_824 / 3600, 21_600, 75_600]);
+    const far = { ...forecast, untilHigh: null, untilFull: null };
+    metrics.setNode(node({ filesystems: [{ filesystem: measured(), forecast: far }] }));
+    expect(shown()).toEqual([1_073_741_824 / 3600, null, null]);
+    metrics.setNode(node({ filesystems: [{ filesystem: measured(), forecast: null }] }));
+    expect(shown()).toEqual([null, null, null]);
   });
 
   test("says whether the pod source could be believed, and nothing of one that is not asked", () => {

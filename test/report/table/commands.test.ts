@@ -3,7 +3,8 @@
 import { describe, expect, test } from "bun:test";
 
 import type { AuditFinding } from "../../../src/model/audit.ts";
-import { minutes, plus, seconds } from "../../../src/model/time.ts";
+import type { Forecast } from "../../../src/model/disk-usage.ts";
+import { duration, minutes, plus, seconds } from "../../../src/model/time.ts";
 import { auditDocument } from "../../../src/report/document/audit.ts";
 import {
   historyDocument,
@@ -28,6 +29,7 @@ import { plainScreen } from "../../../src/report/terminal.ts";
 import {
   candidate,
   container,
+  forecast,
   GIB,
   hex,
   image,
@@ -558,9 +560,70 @@ describe("status", () => {
   });
 
   test("status says how long ago each disk was measured", () => {
-    const filesystems = [{ filesystem: measured(), thresholds: null }];
+    const filesystems = [{ filesystem: measured(), thresholds: null, forecast: null }];
     const text = statusTable(status({ filesystems, now: plus(NOW, seconds(8)) }), plainScreen);
     expect(text).toContain("6.0 GiB free, measured 8s ago");
+  });
+
+  test.each([
+    [
+      forecast,
+      "Reaches 85% in 6h, full in 21h if nothing is removed, at 1.0 GiB/h (measured over 18h)",
+    ],
+    [
+      { ...forecast, untilHigh: duration(0n) },
+      "Full in 21h if nothing is removed, at 1.0 GiB/h (measured over 18h)",
+    ],
+    [
+      { ...forecast, untilFull: null },
+      "Reaches 85% in 6h, not full within 7d12h, at 1.0 GiB/h (measured over 18h)",
+    ],
+    [
+      { ...forecast, untilHigh: null, untilFull: null },
+      "Does not reach 85% within 7d12h, at 1.0 GiB/h (measured over 18h)",
+    ],
+    [
+      { ...forecast, untilHigh: duration(0n), untilFull: null },
+      "Not full within 7d12h, at 1.0 GiB/h (measured over 18h)",
+    ],
+  ])("status says in words when a disk reaches its threshold and is full (%#)", (it, words) => {
+    const thresholds = { lowPercent: 80, highPercent: 85 };
+    const filesystems = [{ filesystem: measured(), thresholds, forecast: it }];
+    const text = statusTable(status({ filesystems }), plainScreen);
+    expect(text.split("\n")).toContain(words);
+  });
+
+  test("status of a disk without a threshold says when it is full, and without a forecast nothing", () => {
+    const filesystems = [
+      { filesystem: measured(), thresholds: null, forecast: { ...forecast, untilHigh: null } },
+    ];
+    expect(statusTable(status({ filesystems }), plainScreen)).toContain(
+      "\nFull in 21h if nothing is removed, at 1.0 GiB/h (measured over 18h)\n",
+    );
+    expect(statusTable(status(), plainScreen)).not.toContain("measured over");
+  });
+
+  test("status in JSON has the forecast of each filesystem", () => {
+    const of = (it: Forecast | null) => ({
+      filesystem: measured(),
+      thresholds: null,
+      forecast: it,
+    });
+    const filesystems = [of(forecast), of({ ...forecast, untilHigh: null }), of(null)];
+    const shown = {
+      bytesPerHour: 1_073_741_824,
+      measuredOverMs: 64_800_000,
+      horizonMs: 648_000_000,
+      untilHighThresholdMs: 21_600_000,
+      untilFullMs: 75_600_000,
+    };
+    expect(parsed(statusDocument(status({ filesystems })))).toMatchObject({
+      filesystems: [
+        { forecast: shown },
+        { forecast: { ...shown, untilHighThresholdMs: null } },
+        { forecast: null },
+      ],
+    });
   });
 
   test("status in JSON has the amounts of a signal in its own unit", () => {

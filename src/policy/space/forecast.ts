@@ -1,0 +1,145 @@
+/** When a filesystem reaches its high threshold and when it is full, by what others than crigc write to it. */
+
+import type { DiskPoint, Forecast } from "../../model/disk-usage.ts";
+import {
+  type Duration,
+  duration,
+  durationFromMs,
+  hours,
+  type Instant,
+  instantToMs,
+  minutes,
+  toMs,
+} from "../../model/time.ts";
+
+/** From the present rate to that of a day: the shortest one that says something decides. */
+const DAY = hours(24);
+const WINDOWS: readonly Duration[] = [hours(3), hours(6), hours(12), DAY];
+const SPAN_MINIMUM = hours(1);
+const POINTS_MINIMUM = 12;
+/** Of a window; more are thinned, so that a burst of passes weighs no more than the time that it took. */
+const POINTS_MAXIMUM = 48;
+/** The share of pairs of points that must rise: less is no clear trend. */
+const RISING_MINIMUM = 0.75;
+const HORIZON_SPANS = 10n;
+/** A clock that goes back further than this was set; less is two passes that waited for each other. */
+const CLOCK_SET = minutes(5);
+
+export interface ForecastInput {
+  /** Of all filesystems, in the order in which they were recorded. */
+  readonly points: readonly DiskPoint[];
+  readonly filesystem: Pick<
+    DiskPoint,
+    "device" | "mountpoint" | "capacityBytes" | "availableBytes"
+  >;
+  /** `null`, or 100: no threshold watches the filesystem. */
+  readonly highPercent: number | null;
+  readonly now: Instant;
+}
+
+/** `null`: there is too little data, or no clear trend. */
+export function forecastOf(input: ForecastInput): Forecast | null {
+  const growth = growthOf(input);
+  const forecasts = WINDOWS.flatMap((window): readonly Forecast[] => {
+    const trend = trendOf(growth, { window, now: input.now });
+    return trend === null ? [] : [forecastBy(trend, input)];
+  });
+  const telling = forecasts.find(
+    ({ untilHigh, untilFull }) => untilFull !== null || (untilHigh !== null && untilHigh > 0n),
+  );
+  return telling ?? forecasts.at(-1) ?? null;
+}
+
+/** What would be in use had crigc removed nothing since the first point. */
+interface Growth {
+  readonly at: Instant;
+  readonly bytes: number;
+}
+
+/** The latest points that belong together: of one filesystem that was not resized, by a clock that was not set. */
+function growthOf({ points, filesystem }: ForecastInput): readonly Growth[] {
+  let series: Growth[] = [];
+  let freed = 0n;
+  let before: DiskPoint | null = null;
+  for (const point of points) {
+    if (point.device !== filesystem.device) continue;
+    if (before === null || !continues(before, point)) {
+      series = [];
+      freed = 0n;
+    } else freed += before.freedBytes ?? 0n;
+    before = point;
+    if (!isSame(point, filesystem)) continue;
+    const used = point.capacityBytes - point.availableBytes;
+    series.push({ at: point.at, bytes: Number(used + freed) });
+  }
+  return series;
+}
+
+const continues = (before: DiskPoint, point: DiskPoint): boolean =>
+  before.freedBytes !== null && isSame(before, point) && point.at >= before.at - CLOCK_SET;
+
+const isSame = (
+  one: Pick<DiskPoint, "mountpoint" | "capacityBytes">,
+  other: Pick<DiskPoint, "mountpoint" | "capacityBytes">,
+): boolean => one.mountpoint === other.mountpoint && one.capacityBytes === other.capacityBytes;
+
+interface Trend {
+  readonly bytesPerMs: number;
+  readonly span: Duration;
+}
+
+/** The median slope of all pairs of points, which a single burst or a single wrong measurement does not move. */
+function trendOf(
+  growth: readonly Growth[],
+  { window, now }: { readonly window: Duration; readonly now: Instant },
+): Trend | null {
+  const ofDay = growth.filter(({ at }) => at > now - DAY && at <= now);
+  const within = ofDay.filter(({ at }) => at > now - window);
+  const points = thinned(within, window);
+  const first = within[0];
+  const last = within.at(-1);
+  if (first === undefined || last === undefined || points.length < POINTS_MINIMUM) return null;
+  const span = duration(last.at - first.at);
+  // What ended long ago is not the present rate.
+  if (span < SPAN_MINIMUM || now - last.at > window / 4n) return null;
+  // What was there before came and went, and so may this.
+  if (ofDay.some(({ at, bytes }) => at < first.at && bytes >= last.bytes)) return null;
+  const slopes = slopesOf(points);
+  const rising = slopes.filter((slope) => slope > 0).length;
+  if (rising < RISING_MINIMUM * slopes.length) return null;
+  const bytesPerMs = slopes.toSorted((one, other) => one - other)[Math.floor(slopes.length / 2)];
+  return bytesPerMs === undefined ? null : { bytesPerMs, span };
+}
+
+/** The last point of each of the equal parts of the window. */
+function thinned(points: readonly Growth[], window: Duration): readonly Growth[] {
+  const part = window / BigInt(POINTS_MAXIMUM);
+  return Array.from(new Map(points.map((point) => [point.at / part, point])).values());
+}
+
+function slopesOf(points: readonly Growth[]): readonly number[] {
+  return points.flatMap((one, index) =>
+    points.slice(index + 1).map((other) => {
+      const ms = instantToMs(other.at) - instantToMs(one.at);
+      return ms === 0 ? 0 : (other.bytes - one.bytes) / ms;
+    }),
+  );
+}
+
+function forecastBy({ bytesPerMs, span }: Trend, input: ForecastInput): Forecast {
+  const { filesystem, highPercent } = input;
+  const horizon = duration(span * HORIZON_SPANS);
+  const until = (bytes: bigint): Duration | null => {
+    const ms = bytes <= 0n ? 0 : Number(bytes) / bytesPerMs;
+    return ms <= toMs(horizon) ? durationFromMs(ms) : null;
+  };
+  const { capacityBytes, availableBytes } = filesystem;
+  const relieved = (capacityBytes * BigInt(100 - (highPercent ?? 100))) / 100n;
+  return {
+    bytesPerHour: BigInt(Math.round(bytesPerMs * toMs(hours(1)))),
+    span,
+    horizon,
+    untilHigh: relieved === 0n ? null : until(availableBytes - relieved),
+    untilFull: until(availableBytes),
+  };
+}

@@ -1,0 +1,29 @@
+// The newest samples of the disks, in memory: what is told of the present must not wait for the disk.
+
+import { type DiskSample, sampleCodec } from "./history-records.ts";
+import { readable } from "./readable.ts";
+
+/** More than a day of passes every five minutes, on three filesystems. */
+export const SAMPLES_KEPT = 1_000;
+
+export class RecentSamples {
+  #samples: readonly DiskSample[] = [];
+
+  /** What the history knows; what is not written yet stays behind it. */
+  load(documents: readonly string[]): void {
+    const known = readable(documents, sampleCodec);
+    const keys = new Set(known.map(keyOf));
+    this.#samples = [...known, ...this.#samples.filter((sample) => !keys.has(keyOf(sample)))];
+  }
+
+  add(samples: readonly DiskSample[]): void {
+    this.#samples = [...this.#samples, ...samples].slice(-SAMPLES_KEPT);
+  }
+
+  /** In the order in which they were recorded. */
+  newest(): readonly DiskSample[] {
+    return this.#samples;
+  }
+}
+
+const keyOf = ({ at, device }: DiskSample): string => `${at} ${device}`;

@@ -1,0 +1,116 @@
+// When the disk is full: told by status, the metrics and the HTML report of a node whose history shows how it fills.
+
+import { expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+
+import { stateFiles } from "../../../src/host/state/state-files.ts";
+import { type Instant, instantFromMs, minutes, plus } from "../../../src/model/time.ts";
+import { StateFile } from "../../../src/store/file/state-file.ts";
+import { historyRow } from "../../../src/store/history/history.ts";
+import { until } from "../../support/containerd/until.ts";
+import { imageIdOf } from "../../support/fake-runtime/describe.ts";
+import { type Json, startNode, type TestNode } from "./node.ts";
+
+const flags = [
+  "--eviction-hard=nodefs.available<0%",
+  "--boot-grace=0s",
+  "--minimum-image-ttl-duration=1h",
+];
+const images = [{ id: imageIdOf(0), repoTags: ["r.example/i:1"], sizeBytes: 1_000_000 }];
+
+const ask = async (node: TestNode, path: string): Promise<string> =>
+  (await fetch(`http://agent${path}`, { unix: join(node.runDir, "crigc.sock") })).text();
+
+/** What a running agent knows of the filesystem of the images. */
+async function measured(node: TestNode): Promise<Json> {
+  return await until("the disk is measured", 20_000, async () => {
+    const { exitCode, stdout } = await node.crigc("status", "-o", "json");
+    if (exitCode !== 0) return undefined;
+    const disk = JSON.parse(stdout).filesystems.find((it: Json) => it.roles.includes("imagefs"));
+    return disk?.measuredAt === undefined ? undefined : disk;
+  });
+}
+
+const now = (): Instant => instantFromMs(Date.now());
+
+/** Samples every five minutes, in which a tenth of what is free now was filled in each hour. */
+function fill(node: TestNode, disk: Json, spanMinutes: number): void {
+  const file = new StateFile({ directory: node.stateDir, files: stateFiles, now });
+  const free = BigInt(disk.availableBytes);
+  const records = Array.from({ length: spanMinutes / 5 }, (_, index) => {
+    const ago = spanMinutes - 5 * index;
+    return historyRow({
+      kind: "sample",
+      row: {
+        at: plus(now(), minutes(-ago)),
+        device: disk.device,
+        path: disk.path,
+        mountpoint: disk.mountpoint,
+        roles: disk.roles,
+        capacityBytes: BigInt(disk.capacityBytes),
+        availableBytes: free + (free * BigInt(ago)) / 600n,
+        inodes: 0n,
+        inodesFree: 0n,
+        highPercent: null,
+        lowPercent: null,
+        freedBytes: 0n,
+      },
+    });
+  });
+  const append = {
+    kind: "append",
+    isFirst: true,
+    settings: [],
+    watched: "0",
+    tidy: false,
+  } as const;
+  expect(file.handle({ ...append, records }, () => undefined).kind).toBe("done");
+  file.close();
+}
+
+async function nodeWith(spanMinutes: number) {
+  const node = await startNode({ node: { images }, flags: [...flags, "--image-gc-period=1s"] });
+  const first = node.start("run");
+  const disk = await measured(node);
+  expect(await first.stop()).toBe(0);
+  fill(node, disk, spanMinutes);
+  return { node, disk };
+}
+
+const report = async (node: TestNode): Promise<string> => {
+  const file = join(node.home, "report.html");
+  expect((await node.crigc("report", "--html", file)).exitCode).toBe(0);
+  return readFileSync(file, "utf8");
+};
+
+test("a disk that fills is foreseen to be full, by status, metrics and the HTML report", async () => {
+  const { node, disk } = await nodeWith(360);
+  await using it = node;
+  await using agent = it.start("run");
+  const { forecast } = await measured(it);
+  // Others write to the disk of the tester meanwhile.
+  expect(forecast.untilFullMs / 3_600_000).toBeWithin(8, 12);
+  expect(forecast.bytesPerHour / (disk.availableBytes / 10)).toBeWithin(0.8, 1.2);
+  expect(forecast.measuredOverMs / 60_000).toBeWithin(160, 181);
+  const sentence =
+    /full in \d+h\d*m? if nothing is removed, at [\d.]+ [GT]iB\/h \(measured over \d/i;
+  expect((await it.crigc("status")).stdout).toMatch(sentence);
+  const metrics = await ask(it, "/metrics");
+  const series = metrics.match(/^crigc_filesystem_full_in_seconds\{[^}]*role="imagefs"\} (\S+)$/m);
+  expect(Number(series?.[1]) / 3600).toBeWithin(8, 12);
+  expect(metrics).toMatch(/^crigc_filesystem_growth_bytes_per_second\{[^}]*role="imagefs"\} \d/m);
+  expect(await agent.stop()).toBe(0);
+  expect(await report(it)).toMatch(sentence);
+});
+
+test("nothing is foreseen from three quarters of an hour", async () => {
+  const { node } = await nodeWith(45);
+  await using it = node;
+  await using agent = it.start("run");
+  expect(await measured(it)).toMatchObject({ forecast: null });
+  expect((await it.crigc("status")).stdout).not.toContain("measured over");
+  expect(await ask(it, "/metrics")).not.toContain("crigc_filesystem_full_in_seconds{");
+  expect(await agent.stop()).toBe(0);
+  expect(await report(it)).not.toContain("measured over");
+});

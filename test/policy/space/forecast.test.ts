@@ -1,0 +1,345 @@
+// When a disk is full: what is foreseen from lives of a disk that are known, and what is not.
+
+import { describe, expect, test } from "bun:test";
+
+import fc from "fast-check";
+
+import type { DiskPoint } from "../../../src/model/disk-usage.ts";
+import { hours, type Instant, instantFromMs, minutes, plus } from "../../../src/model/time.ts";
+import { forecastOf } from "../../../src/policy/space/forecast.ts";
+
+const GIB = 2 ** 30;
+const NOW = instantFromMs(Date.parse("2026-03-01T12:00:00Z"));
+const CAPACITY = 100 * GIB;
+
+interface Life {
+  /** What is in use on the disk, this many hours before now. */
+  readonly usedGib: (hoursAgo: number) => number;
+  readonly hours?: number;
+  readonly everyMinutes?: number;
+}
+
+const pointAt = (at: Instant, usedGib: number, change: Partial<DiskPoint> = {}): DiskPoint => ({
+  at,
+  device: "8:1",
+  mountpoint: "/",
+  capacityBytes: BigInt(CAPACITY),
+  availableBytes: BigInt(Math.round(CAPACITY - usedGib * GIB)),
+  freedBytes: 0n,
+  ...change,
+});
+
+function pointsOf({ usedGib, hours: long = 24, everyMinutes = 5 }: Life): readonly DiskPoint[] {
+  const count = Math.floor((long * 60) / everyMinutes) + 1;
+  return Array.from({ length: count }, (_, index) => {
+    const ago = (count - 1 - index) * everyMinutes;
+    return pointAt(plus(NOW, minutes(-ago)), usedGib(ago / 60));
+  });
+}
+
+function forecast(points: readonly DiskPoint[], highPercent: number | null = 85) {
+  const last = points.at(-1) ?? pointAt(NOW, 50);
+  return forecastOf({ points, filesystem: last, highPercent, now: NOW });
+}
+
+/** In hours, rounded, as a reader sees them; `null`: nothing is foreseen. */
+function shown(points: readonly DiskPoint[], highPercent: number | null = 85) {
+  const it = forecast(points, highPercent);
+  const inHours = (span: bigint | null) =>
+    span === null ? null : Math.round(Number(span) / 3.6e11) / 10;
+  return (
+    it && {
+      rate: Math.round((Number(it.bytesPerHour) / GIB) * 100) / 100,
+      over: inHours(it.span),
+      high: inHours(it.untilHigh),
+      full: inHours(it.untilFull),
+    }
+  );
+}
+
+const steady = (rate: number, now: number) => (ago: number) => now - rate * ago;
+
+describe("a steady life", () => {
+  test("a disk that fills steadily is foreseen to reach its threshold and to be full", () => {
+    expect(shown(pointsOf({ usedGib: steady(1, 75) }))).toEqual({
+      rate: 1,
+      over: 2.9,
+      high: 10,
+      full: 25,
+    });
+  });
+
+  test("a disk that fills slowly is foreseen from a longer span than one that fills fast", () => {
+    const slow = shown(pointsOf({ usedGib: steady(0.2, 60) }));
+    expect(slow).toEqual({ rate: 0.2, over: 23.9, high: 125, full: 200 });
+    expect(shown(pointsOf({ usedGib: steady(2, 60) }))).toMatchObject({ over: 2.9, full: 20 });
+  });
+
+  test("what lies further away than ten times the measured span is not foreseen, and the rate is told all the same", () => {
+    expect(shown(pointsOf({ usedGib: steady(0.01, 60) }))).toEqual({
+      rate: 0.01,
+      over: 23.9,
+      high: null,
+      full: null,
+    });
+  });
+
+  test("a disk that is over its threshold already has no time left until it", () => {
+    expect(shown(pointsOf({ usedGib: steady(1, 90) }))).toMatchObject({ high: 0, full: 10 });
+  });
+
+  test.each([null, 100])(
+    "a disk with the threshold %p has only the time until it is full",
+    (it) => {
+      expect(shown(pointsOf({ usedGib: steady(1, 90) }), it)).toMatchObject({
+        high: null,
+        full: 10,
+      });
+    },
+  );
+
+  test("the level counts as it was measured last, the rate as it was recorded", () => {
+    const points = pointsOf({ usedGib: steady(1, 75) });
+    const filesystem = pointAt(NOW, 95);
+    const it = forecastOf({ points, filesystem, highPercent: 85, now: NOW });
+    expect(it).toMatchObject({ untilHigh: 0n });
+    expect(Number(it?.untilFull) / 3.6e12).toBeCloseTo(5, 2);
+  });
+});
+
+describe("too little data", () => {
+  test.each([
+    ["no point at all", []],
+    ["eleven points", pointsOf({ usedGib: steady(1, 75), hours: 10 / 6, everyMinutes: 10 })],
+    ["59 minutes", pointsOf({ usedGib: steady(1, 75), hours: 59 / 60, everyMinutes: 1 })],
+  ])("gives no forecast: %s", (_, points) => {
+    expect(shown(points)).toBeNull();
+  });
+
+  test("twelve points and an hour are enough", () => {
+    expect(
+      shown(pointsOf({ usedGib: steady(1, 75), hours: 11 / 6, everyMinutes: 10 })),
+    ).toMatchObject({ rate: 1 });
+    expect(shown(pointsOf({ usedGib: steady(1, 75), hours: 61 / 60, everyMinutes: 1 }))).toEqual({
+      rate: 1,
+      over: 1,
+      high: 10,
+      full: null,
+    });
+  });
+
+  test("a node that passes over images every two hours is foreseen from its day", () => {
+    expect(
+      shown(pointsOf({ usedGib: steady(1, 75), hours: 23.99, everyMinutes: 119 })),
+    ).toMatchObject({ rate: 1, full: 25 });
+  });
+
+  test("an agent that was away says nothing of the present", () => {
+    const points = pointsOf({ usedGib: steady(1, 75) }).filter(({ at }) => at < NOW - hours(7));
+    expect(points.length).toBeGreaterThan(200);
+    expect(shown(points)).toBeNull();
+  });
+
+  test("points that an earlier build recorded, which does not tell what it freed, do not count", () => {
+    const points = pointsOf({ usedGib: steady(1, 75) });
+    const older = points.map((point, index) =>
+      index < points.length - 9 ? { ...point, freedBytes: null } : point,
+    );
+    expect(shown(points)).not.toBeNull();
+    expect(shown(older)).toBeNull();
+  });
+});
+
+describe("without a clear trend", () => {
+  test.each([
+    ["stays as it is", () => 60],
+    ["shrinks", steady(-1, 60)],
+    ["grew once, by a burst", (ago: number) => (ago < 12 ? 70 : 60)],
+    ["grew in the last half hour alone", (ago: number) => (ago < 0.5 ? 70 - 10 * ago : 65)],
+  ])("nothing is foreseen of a disk that %s", (_, usedGib) => {
+    expect(shown(pointsOf({ usedGib }))).toBeNull();
+  });
+
+  test("a disk whose use goes up and down is not foreseen to fill, however it swings", () => {
+    fc.assert(
+      fc.property(
+        fc.double({ min: 0.5, max: 12, noNaN: true }),
+        fc.double({ min: 0, max: 2 * Math.PI, noNaN: true }),
+        (period, phase) => {
+          const swing = (ago: number) => 60 + 5 * Math.sin((2 * Math.PI * ago) / period + phase);
+          expect(shown(pointsOf({ usedGib: swing }))?.full ?? null).toBeNull();
+        },
+      ),
+      { numRuns: 200 },
+    );
+  });
+
+  test("a disk whose use is noise around one level is not foreseen to fill, whatever the noise", () => {
+    fc.assert(
+      fc.property(fc.array(fc.double({ min: 50, max: 60, noNaN: true }), NOISE), (levels) => {
+        const foreseen = shown(pointsOf({ usedGib: (ago) => levels[Math.round(ago * 12)] ?? 55 }));
+        expect(foreseen?.full ?? null).toBeNull();
+      }),
+      { seed: 7, numRuns: 100 },
+    );
+  });
+});
+
+const NOISE = { minLength: 289, maxLength: 289 };
+
+describe("the present rate", () => {
+  test("a flood that began two hours ago is foreseen, though the day before was quiet", () => {
+    const flood = (ago: number) => (ago < 2 ? 80 - 5 * ago : 70);
+    expect(shown(pointsOf({ usedGib: flood }))).toMatchObject({ rate: 4.6, over: 2.9 });
+  });
+
+  test("a flood that ended hours ago is not the present rate", () => {
+    const flood = (ago: number) => (ago > 10 ? 60 : ago > 8 ? 60 + 10 * (10 - ago) : 80);
+    expect(shown(pointsOf({ usedGib: flood }))).toBeNull();
+  });
+
+  test("a disk that grows in steps is foreseen by what the steps amount to", () => {
+    const steps = (ago: number) => 80 - Math.floor(ago / 2) * 2;
+    const foreseen = shown(pointsOf({ usedGib: steps }));
+    expect(foreseen?.rate).toBeGreaterThan(0.8);
+    expect(foreseen?.rate).toBeLessThan(1.2);
+  });
+
+  test("noise and single wrong measurements do not move the rate", () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.double({ min: -0.5, max: 0.5, noNaN: true }), NOISE),
+        fc.array(fc.nat(288), { maxLength: 8 }),
+        (noise, wrong) => {
+          const points = pointsOf({
+            usedGib: (ago) => 70 - 2 * ago + (noise[Math.round(ago * 12)] ?? 0),
+          }).map((point, index) =>
+            wrong.includes(index) ? { ...point, availableBytes: 0n } : point,
+          );
+          const foreseen = forecastOf({
+            points,
+            filesystem: pointAt(NOW, 70),
+            highPercent: 85,
+            now: NOW,
+          });
+          const rate = Number(foreseen?.bytesPerHour) / GIB;
+          expect(rate).toBeGreaterThan(1.5);
+          expect(rate).toBeLessThan(2.6);
+        },
+      ),
+      { numRuns: 50 },
+    );
+  });
+
+  test("a burst of passes under pressure weighs no more than the time that it took", () => {
+    const quiet = pointsOf({ usedGib: steady(1, 75) });
+    const burst = Array.from({ length: 300 }, (_, index) =>
+      pointAt(plus(NOW, minutes(-10 + index / 50)), 75),
+    );
+    const all = [...quiet, ...burst].toSorted((one, other) => (one.at < other.at ? -1 : 1));
+    expect(shown(all)).toMatchObject({ rate: 1 });
+  });
+});
+
+describe("what crigc frees", () => {
+  /** Fills by `rate` an hour and is brought back by ten GiB whenever it is over 85. */
+  function sawtooth(rate: number, recorded: boolean): readonly DiskPoint[] {
+    let used = 76;
+    return pointsOf({ usedGib: () => 0 }).map((point) => {
+      used += rate / 12;
+      const before = used;
+      if (used >= 85) used -= 10;
+      const freedBytes = recorded ? BigInt(Math.round((before - used) * GIB)) : 0n;
+      return { ...pointAt(point.at, before), freedBytes };
+    });
+  }
+
+  test("collections do not look like use that shrinks: the rate is what others write", () => {
+    fc.assert(
+      fc.property(fc.double({ min: 0.5, max: 60, noNaN: true }), (rate) => {
+        const foreseen = shown(sawtooth(rate, true));
+        expect(Math.abs((foreseen?.rate ?? 0) - rate)).toBeLessThanOrEqual(0.02 + rate / 100);
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  test("collections of others, which nobody recorded, leave no clear trend", () => {
+    expect(shown(sawtooth(20, false))).toBeNull();
+  });
+});
+
+describe("a series that was broken", () => {
+  const rising = pointsOf({ usedGib: steady(1, 75) });
+
+  test("a disk that was resized begins anew", () => {
+    const resized = (from: number) =>
+      rising.map((point, index) => (index < from ? { ...point, capacityBytes: 2n ** 40n } : point));
+    expect(shown(resized(rising.length - 9))).toBeNull();
+    expect(shown(resized(rising.length - 24))).toMatchObject({ rate: 1, over: 1.9 });
+  });
+
+  test("another filesystem under the same device number begins anew", () => {
+    const moved = rising.map((point, index) =>
+      index < rising.length - 9 ? { ...point, mountpoint: "/elsewhere" } : point,
+    );
+    expect(shown(moved)).toBeNull();
+  });
+
+  test("other filesystems do not count", () => {
+    const other = rising.map((point) => ({ ...point, device: "8:2", availableBytes: 5n }));
+    const both = rising.flatMap((point, index) => [other[index] ?? point, point]);
+    expect(shown(both)).toEqual(shown(rising));
+  });
+
+  test("a clock that was set back begins anew, and points of the future do not count", () => {
+    const ahead = rising.map((point, index) =>
+      index < 200 ? { ...point, at: plus(point.at, hours(24 * 365)) } : point,
+    );
+    expect(shown(ahead)).toMatchObject({ rate: 1 });
+    expect(shown(ahead.slice(0, 200))).toBeNull();
+    const late = rising.map((point, index) =>
+      index < rising.length - 9 ? { ...point, at: plus(point.at, hours(2)) } : point,
+    );
+    expect(shown(late)).toBeNull();
+  });
+
+  test("two passes whose points came in the other order do not break the series", () => {
+    const swapped = rising.map((point, index) =>
+      index === 280 ? (rising[281] ?? point) : index === 281 ? (rising[280] ?? point) : point,
+    );
+    expect(shown(swapped)).toMatchObject({ rate: 1 });
+  });
+
+  test("a gap of hours in a steady life changes nothing", () => {
+    const gap = pointsOf({ usedGib: steady(0.3, 75) }).filter(
+      (_, index) => index < 60 || index > 180,
+    );
+    expect(shown(gap)).toMatchObject({ rate: 0.3 });
+  });
+
+  test("whatever the points are, a forecast has a rate above zero and times that are not negative", () => {
+    const anyPoint = fc.record({
+      minute: fc.integer({ min: -3000, max: 100 }),
+      used: fc.double({ min: -5, max: 120, noNaN: true }),
+      freed: fc.option(fc.bigInt({ min: 0n, max: 2n ** 40n })),
+    });
+    fc.assert(
+      fc.property(fc.array(anyPoint, { maxLength: 80 }), (all) => {
+        const points = all.map(({ minute, used, freed }) =>
+          pointAt(plus(NOW, minutes(minute)), used, { freedBytes: freed }),
+        );
+        const it = forecast(points);
+        if (it === null) return;
+        expect(it.bytesPerHour).toBeGreaterThanOrEqual(0n);
+        expect(it.span).toBeGreaterThanOrEqual(hours(1));
+        for (const until of [it.untilHigh, it.untilFull])
+          if (until !== null) {
+            expect(until).toBeGreaterThanOrEqual(0n);
+            expect(until).toBeLessThanOrEqual(it.horizon);
+          }
+      }),
+      { numRuns: 200 },
+    );
+  });
+});

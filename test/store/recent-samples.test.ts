@@ -1,0 +1,118 @@
+// What a forecast reads: samples of the disks with what the pass freed, in memory and in the order in which they were recorded.
+
+import { expect, test } from "bun:test";
+
+import { type Instant, minutes, plus } from "../../src/model/time.ts";
+import { SAMPLES_KEPT } from "../../src/store/history/recent-samples.ts";
+import { anImagePlan } from "../support/build/values.ts";
+import { scratch } from "../support/scratch.ts";
+import { now, read, write } from "./fixture.ts";
+import { filesystem, images, pass } from "./history-fixture.ts";
+
+const judged = { filesystem, usedPercent: 90, inodesUsedPercent: null };
+const usage = [{ ...judged, highPercent: 85, lowPercent: 80 }];
+const plan = { images: anImagePlan([], { usage }), containers: null };
+const later = (count: number): Instant => plus(now, minutes(count));
+const imagePass = (count: number) =>
+  pass(`p${count}`, { startedAt: later(count), plan, images: images([]) });
+const containersThatFreed = (measuredFreedBytes: bigint | null) =>
+  ({
+    end: "done",
+    containers: [],
+    sandboxes: [],
+    logs: [],
+    errors: [],
+    measuredFreedBytes,
+  }) as const;
+
+test("a sample says what its pass freed on that filesystem, images and containers together", async () => {
+  const { store } = await write(scratch());
+  const other = { ...filesystem, device: "254:9", roles: ["nodefs"] as const };
+  const containers = containersThatFreed(50n);
+  store.passEnded({ ...imagePass(0), kind: "gc", containers }, [filesystem, other]);
+  expect(store.samples()).toMatchObject([
+    { device: "254:0", freedBytes: 750n, availableBytes: 10n },
+    { device: "254:9", freedBytes: 0n },
+  ]);
+  await store.close();
+});
+
+test("what images freed counts for the filesystem that the pass was to relieve", async () => {
+  const { store } = await write(scratch());
+  const nodefs = { ...filesystem, device: "254:9", path: "/node", roles: ["nodefs"] as const };
+  const target = {
+    kind: "available-bytes",
+    trigger: { kind: "space" },
+    device: "254:9",
+    path: "/node",
+    availableBytes: 1n,
+    wantedBytes: 1n,
+    relievedBytes: 1n,
+  } as const;
+  const targeted = { images: anImagePlan([], { usage, targets: [target] }), containers: null };
+  store.passEnded({ ...imagePass(0), plan: targeted }, [filesystem, nodefs]);
+  expect(store.samples().map((it) => [it.device, it.freedBytes])).toEqual([
+    ["254:0", 0n],
+    ["254:9", 700n],
+  ]);
+  await store.close();
+});
+
+test("a pass over containers leaves a sample if it freed something, with the thresholds that are in force", async () => {
+  const { store } = await write(scratch());
+  store.passEnded(imagePass(0), [filesystem]);
+  for (const [count, freed] of [null, 0n, 30n].entries())
+    store.passEnded(
+      pass(`c${count}`, {
+        kind: "container-gc",
+        startedAt: later(count + 1),
+        containers: containersThatFreed(freed),
+      }),
+      [filesystem],
+    );
+  expect(store.samples()).toMatchObject([
+    { at: later(0), freedBytes: 700n, highPercent: 85, lowPercent: 80 },
+    { at: later(3), freedBytes: 30n, highPercent: 85, lowPercent: 80 },
+  ]);
+  await store.close();
+});
+
+test("samples outlive a restart in the order in which they were recorded, whatever the clock said", async () => {
+  const directory = scratch();
+  const first = await write(directory);
+  const moments = [later(0), later(5), later(-600), later(-595)];
+  for (const [count, startedAt] of moments.entries())
+    first.store.passEnded({ ...imagePass(count), startedAt }, [filesystem]);
+  await first.store.close();
+  const second = await write(directory);
+  second.store.passEnded(imagePass(-590), [filesystem]);
+  expect(second.store.samples().map(({ at }) => at)).toEqual([...moments, later(-590)]);
+  await second.store.close();
+  const { reader } = read(directory);
+  expect(reader.newestSamples()).toEqual(second.store.samples());
+  reader.close();
+});
+
+test("samples of another process are taken in beside those that are known", async () => {
+  const directory = scratch();
+  const agent = await write(directory);
+  agent.store.passEnded(imagePass(0), [filesystem]);
+  await agent.store.flush();
+  const gc = await write(directory);
+  gc.store.passEnded(imagePass(1), [filesystem]);
+  gc.store.saveLedger({ ...gc.store.ledger(), bootId: "another" });
+  await gc.store.close();
+  agent.store.passEnded(imagePass(2), [filesystem]);
+  await agent.store.refresh();
+  expect(agent.store.samples().map(({ at }) => at)).toEqual([0, 1, 2].map(later));
+  await agent.store.close();
+});
+
+test("a bounded number of samples is kept in memory", async () => {
+  const { store } = await write(scratch());
+  for (let count = 0; count < SAMPLES_KEPT + 5; count += 1)
+    store.passEnded(imagePass(count), [filesystem]);
+  expect(store.samples()).toHaveLength(SAMPLES_KEPT);
+  expect(store.samples().at(-1)?.at).toBe(later(SAMPLES_KEPT + 4));
+  await store.close();
+});
