@@ -22,7 +22,7 @@ export interface ImageRecord {
   } | null;
 }
 
-/** What one `ContainerStatus` said of a container, so that it is asked once and never once a pass. */
+/** A container that was listed: the next list is expected to name it, and what its status said is asked once and never once a pass. */
 export interface ContainerRecord {
   /** `null`: not read yet (a running container has volumes, and no end). */
   readonly imageVolumes: readonly string[] | null;

@@ -35,19 +35,15 @@ export async function withSandboxesOfContainers(
   return { containers, sandboxes: all };
 }
 
-/** Rejects where most of what the ledger knows is missing, and the runtime has some of that or does not say. */
+/** Rejects where the runtime has something that the ledger knows and a list lacks, or does not say whether it has. */
 export async function expectRemembered(
   runtime: Runtime,
   { ledger, lists }: { readonly ledger: Ledger; readonly lists: PodLists },
   signal: AbortSignal,
 ): Promise<void> {
-  const containers = missing(ledger.containers.keys(), lists.containers);
-  const sandboxes = missing(ledger.sandboxImages.keys(), lists.sandboxes);
-  // That some went since the last pass is no surprise, and not worth a call for each.
-  if (sandboxes.length * 2 > ledger.sandboxImages.size)
-    await expectGoneSandboxes(runtime, sandboxes, signal);
-  if (containers.length * 2 > ledger.containers.size)
-    await expectGoneContainers(runtime, containers, signal);
+  const { containers, sandboxes } = lists;
+  await expectGoneSandboxes(runtime, missing(ledger.sandboxImages.keys(), sandboxes), signal);
+  await expectGoneContainers(runtime, missing(ledger.containers.keys(), containers), signal);
 }
 
 export async function expectGoneSandboxes(

@@ -76,11 +76,27 @@ export function recallImage(ledger: Ledger, id: ImageId, before: ImageRecord): L
   return { ...ledger, images: withEntry(ledger.images, id, record) };
 }
 
-/** Containers that we removed ourselves did not vanish: no grace begins because of them. */
-export const expectContainers = (ledger: Ledger, remaining: number): Ledger => ({
+/** What we removed ourselves did not vanish: no grace begins because of it, and no list is expected to name it. */
+export const forgetRemoved = (
+  ledger: Ledger,
+  removed: {
+    readonly containers: readonly ContainerId[];
+    readonly sandboxes: readonly SandboxId[];
+    /** Containers that are left. */
+    readonly remaining: number;
+  },
+): Ledger => ({
   ...ledger,
-  hadContainers: ledger.hadContainers && remaining > 0,
+  hadContainers: ledger.hadContainers && removed.remaining > 0,
+  containers: without(ledger.containers, removed.containers),
+  sandboxImages: without(ledger.sandboxImages, removed.sandboxes),
 });
+
+function without<K, V>(map: ReadonlyMap<K, V>, keys: readonly K[]): ReadonlyMap<K, V> {
+  const left = new Map(map);
+  for (const key of keys) left.delete(key);
+  return left;
+}
 
 /** The first pause before a ghost is tried again; it doubles with each attempt, at most to a day. */
 const GHOST_PAUSE_HOURS = 1;
@@ -186,7 +202,6 @@ function containerRecords(
     const imageVolumes =
       volumes?.kind === "known" ? volumes.references : (before?.imageVolumes ?? null);
     const finishedAt = snapshot.containerEnds.get(id) ?? before?.finishedAt ?? null;
-    if (imageVolumes === null && finishedAt === null) continue;
     const isSame = before?.imageVolumes === imageVolumes && before.finishedAt === finishedAt;
     records.set(id, isSame ? before : { imageVolumes, finishedAt });
   }

@@ -8,8 +8,8 @@ import { runPass } from "../../src/loop/pass/pass.ts";
 import { podUid } from "../../src/model/ids.ts";
 import type { PodRecord } from "../../src/model/ledger.ts";
 import type { Sandbox } from "../../src/model/snapshot.ts";
-import { instant } from "../../src/model/time.ts";
-import { aContainer, aLedger, aSandbox, defaultLimits } from "../support/build/values.ts";
+import { instant, minutes } from "../../src/model/time.ts";
+import { aContainer, aLedger, anImage, aSandbox, defaultLimits } from "../support/build/values.ts";
 import { type FakeEngine, fakeEngine, type FakeWorld } from "../support/fake-engine.ts";
 
 const never = new AbortController().signal;
@@ -112,6 +112,49 @@ test("a sandbox that one list forgets and the next one names is one that started
   });
   expect(await collect(node)).toContain("it does not know 1 of the 2 pods that evidently live");
   expect(node.writes).toEqual([]);
+});
+
+describe("a first list that lacks some of what an earlier pass saw", () => {
+  test("lets no image of a container go that runs although the list lacks it", async () => {
+    let lies = false;
+    const image = anImage("used");
+    const node = fakeEngine({
+      images: [image],
+      containers: [
+        aContainer("unlisted", { imageRef: image.id }),
+        aContainer("b", { imageRef: "sha256:other" }),
+        aContainer("c", { imageRef: "sha256:other" }),
+        aContainer("d", { imageRef: "sha256:other" }),
+      ],
+      sandboxes: [aSandbox("a", { state: "ready" })],
+      limits: { ...defaultLimits, images: { ...defaultLimits.images, minimumAge: minutes(0) } },
+      lies: (asked) => (lies && asked === "ListContainers" ? "half" : null),
+    });
+    await collect(node);
+    lies = true;
+    expect(await collect(node)).toContain("the runtime's list of containers is not whole");
+    expect(node.writes).toEqual([]);
+    lies = false;
+    node.world.containers = node.world.containers.slice(1);
+    await collect(node);
+    expect(node.writes).toEqual([`RemoveImage ${image.id}`]);
+  });
+
+  test("is believed where it has really gone, with one call for each that went and none for what the pass before removed", async () => {
+    const node = aNode(DEAD);
+    await collect(node);
+    await collect(node);
+    expect(node.writes).toContain("RemoveContainer container-dead");
+    const before = node.calls.length;
+    await collect(node);
+    expect(node.calls.slice(before)).not.toContain("ContainerStatus");
+    node.world.containers = [];
+    node.world.sandboxes = [];
+    const middle = node.calls.length;
+    await collect(node);
+    const asked = node.calls.slice(middle).filter((call) => call.endsWith("Status"));
+    expect(asked.toSorted()).toEqual(["ContainerStatus", "PodSandboxStatus"]);
+  });
 });
 
 describe("a list in the middle of a pass", () => {

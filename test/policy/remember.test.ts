@@ -15,8 +15,8 @@ import {
 } from "../../src/model/time.ts";
 import { usageOf } from "../../src/policy/image/usage.ts";
 import {
-  expectContainers,
   forgetImages,
+  forgetRemoved,
   forgetUnlisted,
   recallImage,
   remember,
@@ -252,10 +252,10 @@ describe("the grace after a boot", () => {
   });
 
   test("does not begin because of containers that we removed ourselves", () => {
-    expect(next(expectContainers(aLedger(), 0), later(minutes(5))).graceUntil).toBeNull();
-    expect(next(expectContainers(aLedger(), 1), later(minutes(5))).graceReason).toBe(
-      "containers-vanished",
-    );
+    const removed = (remaining: number) =>
+      forgetRemoved(aLedger(), { containers: [], sandboxes: [], remaining });
+    expect(next(removed(0), later(minutes(5))).graceUntil).toBeNull();
+    expect(next(removed(1), later(minutes(5))).graceReason).toBe("containers-vanished");
   });
 
   test("begins in a fresh ledger on a machine that is up for less than the grace, and on no other", () => {
@@ -296,12 +296,14 @@ describe("containers, sandboxes, pods and directories", () => {
     expect(next(two, later(minutes(10))).containers.size).toBe(0);
   });
 
-  test("what is not known is not remembered", () => {
+  test("a container is remembered before its status is known, so that the next list is expected to name it", () => {
     const snapshot = aSnapshot({
       containers: [running],
       imageVolumes: new Map([[id, { kind: "unknown", message: "x" }]]),
     });
-    expect(next(aLedger(), snapshot).containers.size).toBe(0);
+    expect(next(aLedger(), snapshot).containers).toEqual(
+      new Map([[id, { imageVolumes: null, finishedAt: null }]]),
+    );
   });
 
   test("a sandbox's image is kept while the sandbox is listed, also where it names none", () => {

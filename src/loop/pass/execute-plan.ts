@@ -6,13 +6,13 @@ import { executeImages } from "../../execute/image/images.ts";
 import type { Meter } from "../../execute/image/meter.ts";
 import type { PassId } from "../../model/ids.ts";
 import type { ImageLimits } from "../../model/limits.ts";
-import type { ContainerOutcome, ImageOutcome } from "../../model/outcome.ts";
+import type { ContainerOutcome, ImageOutcome, RemovalResult } from "../../model/outcome.ts";
 import type { ImageCandidate } from "../../model/plan.ts";
 import type { Filesystem, Snapshot } from "../../model/snapshot.ts";
 import type { Instant } from "../../model/time.ts";
 import { decideOnFreshLists } from "../../policy/decide.ts";
 import { gainOf, rememberGain } from "../../policy/layer/gain.ts";
-import { expectContainers, rememberRelease } from "../../policy/remember.ts";
+import { forgetRemoved, rememberRelease } from "../../policy/remember.ts";
 import { storeFilesystem } from "../../policy/space/targets.ts";
 import type { Engine } from "../ports.ts";
 import { freshLists } from "./fresh-lists.ts";
@@ -66,11 +66,18 @@ export async function executeContainerPlan(
       },
     },
   );
-  const removed = outcome.containers.filter((item) => item.result.kind === "removed").length;
-  if (removed > 0) {
-    const left = prepared.snapshot.containers.length - removed;
-    engine.memory.replace(expectContainers(engine.memory.current(), left));
-  }
+  const containersGone = outcome.containers
+    .filter(wasRemoved)
+    .map(({ planned }) => planned.container.id);
+  const sandboxesGone = outcome.sandboxes.filter(wasRemoved).map(({ sandbox }) => sandbox.id);
+  if (containersGone.length + sandboxesGone.length > 0)
+    engine.memory.replace(
+      forgetRemoved(engine.memory.current(), {
+        containers: containersGone,
+        sandboxes: sandboxesGone,
+        remaining: prepared.snapshot.containers.length - containersGone.length,
+      }),
+    );
   return outcome;
 }
 
@@ -125,6 +132,9 @@ export async function executeImagePlan(
     );
   return outcome;
 }
+
+const wasRemoved = ({ result }: { readonly result: RemovalResult }): boolean =>
+  result.kind === "removed" || result.kind === "already-gone";
 
 /** The limit of removals in one pass, less what was tried before. */
 function limitsAfter(limits: ImageLimits, before: ContainerOutcome | null): ImageLimits {
