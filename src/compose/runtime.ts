@@ -6,6 +6,7 @@ import type { Config } from "../config/config.ts";
 import { openRuntime, type Runtime } from "../cri/client.ts";
 import { discoverEndpoint, probeEndpoint, probeImageEndpoint } from "../cri/discover.ts";
 import { parseEndpoint } from "../cri/endpoint.ts";
+import { compileWhenBusy } from "../host/process/busy.ts";
 import { ConfigError } from "../model/errors.ts";
 import type { CallRecord } from "../model/ports.ts";
 
@@ -26,11 +27,15 @@ export async function connect(
   const endpoint = await runtimeEndpoint(config);
   const imageEndpoint = config.endpoints.image === null ? endpoint : parsed(config.endpoints.image);
   if (imageEndpoint !== endpoint) await probeImageEndpoint(imageEndpoint);
+  const busy = compileWhenBusy(() => performance.now());
   const runtime = openRuntime({
     endpoint,
     imageEndpoint,
     requestTimeout: config.requestTimeout,
-    onCall,
+    onCall: (call) => {
+      busy();
+      onCall(call);
+    },
   });
   return { runtime, endpoint };
 }

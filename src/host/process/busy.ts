@@ -1,0 +1,26 @@
+/** Compiled code for who is busy: the executable starts as if most of it ran once, which holds for short commands and an idle agent. */
+
+/** So many calls of the runtime in so short a time are more than a small node gives cause for. */
+const CALLS = 500;
+const WINDOW_MS = 10_000;
+
+/** Is told of each call. From the time when there are many on, code that runs often is compiled as soon as it usually is. */
+export function compileWhenBusy(nowMs: () => number, compile = usualCompilation): () => void {
+  let calls = 0;
+  let startedMs = nowMs();
+  let isBusy = false;
+  return () => {
+    if (isBusy) return;
+    if (nowMs() - startedMs > WINDOW_MS) {
+      calls = 0;
+      startedMs = nowMs();
+    }
+    calls += 1;
+    if (calls < CALLS) return;
+    isBusy = true;
+    compile();
+  };
+}
+
+/** Undoes what `scripts/build` says with `--compile-jit-policy`. */
+const usualCompilation = (): void => Bun.unsafe.setJITPolicy(1);
