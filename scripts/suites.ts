@@ -19,7 +19,7 @@ export type Suite = {
   readonly suiteMinutes: number;
 };
 
-const otherSuites = ["test/e2e", "test/conformance", "test/property", "test/sim"];
+const otherSuites = ["test/e2e", "test/conformance", "test/fuzz", "test/property", "test/sim"];
 
 export const suites: readonly Suite[] = [
   {
@@ -46,6 +46,12 @@ export const suites: readonly Suite[] = [
     run: { tests: ["test/property"] },
     testSeconds: 120,
     suiteMinutes: 15,
+  },
+  {
+    name: "fuzz",
+    run: { tests: ["test/fuzz"] },
+    testSeconds: 60,
+    suiteMinutes: 5,
   },
   {
     name: "sim",

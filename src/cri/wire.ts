@@ -5,6 +5,8 @@ const VARINT = 0;
 const FIXED64 = 1;
 const BYTES = 2;
 const FIXED32 = 5;
+/** A tag of more bits could pass an entry off as an unknown field, which is skipped. */
+const FIELD_MAX = 2 ** 29 - 1;
 
 /** Every entry as a message that holds nothing else: with its tag, so that the codec of the whole list reads it. */
 export function cutEntries(answer: Buffer, fieldNumber: number): readonly Buffer[] {
@@ -13,7 +15,9 @@ export function cutEntries(answer: Buffer, fieldNumber: number): readonly Buffer
   while (cursor.at < answer.length) {
     const start = cursor.at;
     const tag = cursor.integer();
-    const isEntry = Math.floor(tag / 8) === fieldNumber;
+    const field = Math.floor(tag / 8);
+    if (field < 1 || field > FIELD_MAX) throw new MalformedError(`a field has the number ${field}`);
+    const isEntry = field === fieldNumber;
     if (isEntry && tag % 8 !== BYTES)
       throw new MalformedError(`an entry of a list has the wire type ${tag % 8}`);
     cursor.skip(tag % 8);

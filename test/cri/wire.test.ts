@@ -49,6 +49,11 @@ describe("an answer is refused", () => {
     ["whose integer is cut off", [0xa0, 0x06, 0xff]],
     ["whose fixed field is cut off", [0xa1, 0x06, 1, 2, 3]],
     ["with a group", [0xa3, 0x06, 0xa4, 0x06]],
+    [
+      "whose tag hides an entry in bits that the library drops",
+      [0x8a, 0x80, 0x80, 0x80, 0x80, 0x01, 0],
+    ],
+    ["with a field of number 0", [0x02, 0]],
   ])("%s", (_, bytes) => {
     expect(() => cutEntries(Buffer.from(bytes), 1)).toThrow(MalformedError);
   });

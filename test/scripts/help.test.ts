@@ -4,16 +4,22 @@ import { join } from "node:path";
 
 const scripts = join(import.meta.dir, "../../scripts");
 
-test.each([["setup"], ["build"], ["demo"], ["test"], ["bench"], ["boot-node"], ["release"]])(
-  "scripts/%s --help tells how it is called, and does nothing",
-  async (name) => {
-    const run = Bun.spawn([join(scripts, name), "--help"], { stdout: "pipe", stderr: "pipe" });
-    const [out, err] = await Promise.all([
-      new Response(run.stdout).text(),
-      new Response(run.stderr).text(),
-    ]);
-    expect([await run.exited, err]).toEqual([0, ""]);
-    expect(out.split("\n").length).toBeGreaterThan(2);
-    expect(out).not.toContain("pipefail");
-  },
-);
+test.each([
+  ["setup"],
+  ["build"],
+  ["demo"],
+  ["test"],
+  ["bench"],
+  ["fuzz"],
+  ["boot-node"],
+  ["release"],
+])("scripts/%s --help tells how it is called, and does nothing", async (name) => {
+  const run = Bun.spawn([join(scripts, name), "--help"], { stdout: "pipe", stderr: "pipe" });
+  const [out, err] = await Promise.all([
+    new Response(run.stdout).text(),
+    new Response(run.stderr).text(),
+  ]);
+  expect([await run.exited, err]).toEqual([0, ""]);
+  expect(out.split("\n").length).toBeGreaterThan(2);
+  expect(out).not.toContain("pipefail");
+});

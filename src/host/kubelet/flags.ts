@@ -3,6 +3,7 @@
 import { lstatSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 
+import { trimmed } from "../../model/trim.ts";
 import { codeOf, reasonOf } from "../files/errno.ts";
 import { dashed, flagsIn, type KubeletProcess } from "./process.ts";
 
@@ -78,7 +79,7 @@ const wordsOf = (text: string): readonly string[] =>
     .split("\n")
     .filter((line) => !/^\s*[#;]/.test(line))
     .flatMap((line) => line.replace(/^\s*(?:Environment=)?"?\w+=(?=["']?-)/, "").split(/\s+/))
-    .map((word) => word.replace(/^["']+/, "").replace(/["'\\]+$/, ""))
+    .map((word) => trimmed(word, "\"'", "\"'\\"))
     .filter((word) => word !== "");
 
 const unitDirectories = [

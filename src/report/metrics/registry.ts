@@ -54,7 +54,9 @@ export class MetricRegistry {
       .join("");
   }
 
-  #series(name: MetricName, labels: LabelValues): Series {
+  #series(name: MetricName, given: LabelValues): Series {
+    // Cleaned here, so that two values that are printed alike are one series: two would void the whole answer.
+    const labels = given.map(clean);
     let metric = this.#metrics.get(name);
     if (metric === undefined) {
       metric = new Map();
@@ -120,4 +122,4 @@ function labelText(names: readonly string[], values: LabelValues): string {
   return `{${pairs.join(",")}}`;
 }
 
-const escaped = (value: string): string => clean(value).replace(/\\/g, "\\\\").replace(/"/g, '\\"');
+const escaped = (value: string): string => value.replace(/\\/g, "\\\\").replace(/"/g, '\\"');

@@ -340,3 +340,11 @@ describe("the table of metrics", () => {
     for (const [name] of rows) expect(text).toContain(`# TYPE ${name} `);
   });
 });
+
+test("two values that are printed alike are one series: a series that is there twice voids the whole answer", () => {
+  const registry = new MetricRegistry();
+  registry.set("crigc_runtime_info", 1, ["containerd", "1.7"]);
+  registry.set("crigc_runtime_info", 1, ["container\u001bd", "1.7\u0000"]);
+  const series = registry.expose().match(/^crigc_runtime_info.*$/gm);
+  expect(series).toEqual(['crigc_runtime_info{name="containerd",version="1.7"} 1']);
+});

@@ -1,0 +1,315 @@
+// What other programs of the node write: the kubelet's pods and flags, manifests, archives, hooks of pods, HTTP requests.
+
+import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync, writeSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { gzipSync, zstdCompressSync } from "node:zlib";
+
+import fc from "fast-check";
+
+import { handlerPort, readHandler } from "../../../src/execute/container/pre-stop-handler.ts";
+import { graceSecondsOf } from "../../../src/execute/container/pre-stop.ts";
+import { archivedImages } from "../../../src/host/archive/archived-images.ts";
+import { pickFromTar } from "../../../src/host/archive/tar.ts";
+import { loaderOf } from "../../../src/host/files/elf.ts";
+import { readManifests } from "../../../src/host/kubelet/manifests.ts";
+import { readPodList } from "../../../src/host/kubelet/pod-list.ts";
+import { readKubelet } from "../../../src/host/kubelet/settings.ts";
+import { HostError } from "../../../src/model/errors.ts";
+import { answerText, readRequest } from "../../../src/report/http/message.ts";
+import { answered, type HttpProviders } from "../../../src/report/http/routes.ts";
+import { tarEnd, tarHeader, tarPadding } from "../../support/containerd/tar.ts";
+import { bytesOf, encoded, jsonOf, signs, textOf } from "../inputs.ts";
+import { holds, refusedOr, same, type Target, textTarget } from "../target.ts";
+
+const aPod = {
+  metadata: {
+    uid: "uid-1",
+    name: "web",
+    annotations: {
+      "kubernetes.io/config.source": "file",
+      "kubernetes.io/config.hash": "hash-1",
+      "kubernetes.io/config.mirror": "hash-1",
+    },
+  },
+  spec: {
+    initContainers: [{ image: "init:1" }],
+    containers: [{ image: "app:1" }, { image: "r.example/side@sha256:0" }],
+    volumes: [{ image: { reference: "r.example/data:1" } }],
+  },
+  status: { phase: "Failed", reason: "Evicted" },
+};
+const podFields = [
+  ..."items kind metadata uid annotations spec containers image volumes reference status".split(
+    " ",
+  ),
+  ..."phase reason ephemeralContainers kubernetes.io/config.hash".split(" "),
+];
+const podLists = [
+  { kind: "PodList", apiVersion: "v1", items: [aPod, { ...aPod, metadata: { uid: "uid-2" } }] },
+  { kind: "PodList", items: null },
+];
+
+const pods = textTarget(
+  "kubelet-pods",
+  fc.oneof(
+    jsonOf(podLists, podFields),
+    textOf({
+      words: [...podFields, ...signs("{}[]:,")],
+      samples: podLists.map((it) => JSON.stringify(it)),
+    }),
+  ),
+  (text) => {
+    const read = refusedOr(() => readPodList(text), HostError);
+    if (read === null) return;
+    const { items } = JSON.parse(text) as { items: { metadata: { uid: string } }[] | null };
+    const seen = new Set<string>(read.map(({ uid }) => uid));
+    holds(!seen.has(""), "a pod without a UID");
+    holds(
+      (items ?? []).every(({ metadata }) => seen.has(metadata.uid)),
+      "a pod was passed over",
+    );
+    // What one pod says of another never makes the other one finished or evicted.
+    const own = new Set((items ?? []).map(({ metadata }) => metadata.uid));
+    holds(
+      read.every((pod) => own.has(pod.uid) || (!pod.finished && !pod.evicted)),
+      "told by another",
+    );
+  },
+);
+
+/** A file whose bytes are those of the input; read before the next one. */
+const home = mkdtempSync(join(tmpdir(), "crigc-fuzz-"));
+process.on("exit", () => rmSync(home, { recursive: true, force: true }));
+function fileOf(name: string, bytes: Uint8Array): string {
+  const path = join(home, name);
+  const file = openSync(path, "w");
+  writeSync(file, bytes);
+  closeSync(file);
+  return path;
+}
+
+const manifests: Target = {
+  name: "static-pod-manifest",
+  inputs: textOf({
+    words: [
+      "image: ",
+      "reference: ",
+      "\n",
+      "  ",
+      "- ",
+      "{",
+      "}",
+      '"',
+      "#",
+      "spec:\n",
+      "nginx:1",
+      ": ",
+    ],
+    samples: [
+      'kind: Pod\nspec:\n  containers:\n  - name: a\n    image: nginx:1\n  - image: "b:2"\n',
+      JSON.stringify({ kind: "Pod", ...aPod }),
+    ],
+  }).map(encoded),
+  check: async (input) => {
+    const [manifest] = await readManifests([fileOf("pod.yaml", input)]);
+    holds(
+      manifest === undefined || manifest.images.every((image) => image !== ""),
+      "an empty name",
+    );
+  },
+};
+
+const config = JSON.stringify({ architecture: "amd64", os: "linux" });
+const digest = (text: string): string => new Bun.CryptoHasher("sha256").update(text).digest("hex");
+const manifest = JSON.stringify({ config: { digest: `sha256:${digest(config)}` }, layers: [] });
+const tarOf = (files: Readonly<Record<string, string>>): Uint8Array => {
+  const parts = Object.entries(files).flatMap(([name, text]) => {
+    const bytes = encoded(text);
+    return [tarHeader({ name, sizeBytes: bytes.length }), bytes, tarPadding(bytes.length)];
+  });
+  return new Uint8Array(Buffer.concat([...parts, tarEnd]));
+};
+const saved = tarOf({
+  "config.json": config,
+  "manifest.json": JSON.stringify([{ Config: "config.json", RepoTags: ["app:1"] }]),
+});
+const layout = tarOf({
+  [`blobs/sha256/${digest(config)}`]: config,
+  [`blobs/sha256/${digest(manifest)}`]: manifest,
+  "index.json": JSON.stringify({
+    manifests: [
+      {
+        digest: `sha256:${digest(manifest)}`,
+        annotations: { "io.containerd.image.name": "a/b:1" },
+      },
+    ],
+  }),
+});
+
+/** Damaged headers get a right sum again, else nothing but the sum would ever be tried. */
+function withSums(bytes: Uint8Array): Uint8Array {
+  const whole = bytes.slice();
+  for (let at = 0; at + 512 <= whole.length; at += 512) {
+    if (Buffer.from(whole.subarray(at + 257, at + 262)).toString("latin1") !== "ustar") continue;
+    whole.fill(0x20, at + 148, at + 156);
+    const sum = whole.subarray(at, at + 512).reduce((total, byte) => total + byte, 0);
+    whole.set(encoded(`${sum.toString(8).padStart(6, "0")}\0 `), at + 148);
+  }
+  return whole;
+}
+
+const tar: Target = {
+  name: "tar",
+  inputs: fc.oneof(
+    bytesOf([saved, layout]).map(withSums),
+    bytesOf([
+      saved,
+      layout,
+      new Uint8Array(gzipSync(saved)),
+      new Uint8Array(zstdCompressSync(layout)),
+    ]),
+  ),
+  check: async (input) => {
+    const path = fileOf("archive.tar", input);
+    const bounds = { wanted: () => true, fileBytesMax: 4_096, bytesMax: 16_384 };
+    const picked = await refusedLater(pickFromTar(path, bounds));
+    if (picked !== null)
+      for (const bytes of picked.values()) holds(bytes.length <= 4_096, "a file beyond its bound");
+    const images = await refusedLater(archivedImages(path));
+    if (images !== null) holds(images.length > 0, "an archive without an image");
+  },
+};
+
+async function refusedLater<Result>(read: Promise<Result>): Promise<Result | null> {
+  try {
+    return await read;
+  } catch (thrown) {
+    if (thrown instanceof HostError) return null;
+    throw thrown;
+  }
+}
+
+const elf: Target = {
+  name: "elf",
+  inputs: bytesOf([encoded("\u007fELF\u0002\u0001\u0001"), new Uint8Array(256).fill(1)]),
+  check: (input) => {
+    const loader = loaderOf(fileOf("program", input));
+    holds(loader === null || !loader.includes("\0"), "a path with a zero byte");
+  },
+};
+
+const kubeletFlags: Target = {
+  name: "kubelet-flags",
+  inputs: textOf({
+    words: [
+      "--",
+      "root-dir",
+      "config",
+      "=",
+      " ",
+      "\n",
+      '"',
+      "'",
+      "\\",
+      "Environment=",
+      "KUBELET_ARGS=",
+      "/var",
+    ],
+    samples: [
+      'KUBELET_EXTRA_ARGS="--root-dir=/data --config /etc/kubelet.yaml"\n',
+      '[Service]\nEnvironment="KUBELET_CONFIG_ARGS=--config=/var/lib/kubelet/config.yaml"\n',
+    ],
+  }).map(encoded),
+  check: (input) => {
+    const root = join(home, "root");
+    const path = join(root, "etc/default");
+    Bun.spawnSync(["mkdir", "-p", path]);
+    writeFileSync(join(path, "kubelet"), input);
+    const { rootDirectory } = readKubelet({ proc: join(home, "no-proc"), root });
+    holds(rootDirectory === null || rootDirectory.path.startsWith("/"), "a relative root");
+  },
+};
+
+const handlers = [
+  { exec: { command: ["/bin/sh", "-c", "drain"] } },
+  {
+    httpGet: {
+      path: "/stop",
+      port: "http",
+      scheme: "HTTPS",
+      httpHeaders: [{ name: "A", value: "b" }],
+    },
+  },
+  { httpGet: { host: "10.0.0.1", port: 8080, path: "stop" } },
+  { sleep: { seconds: 5 } },
+];
+const hook = textTarget(
+  "pre-stop",
+  jsonOf(
+    handlers,
+    "exec command httpGet path port scheme host httpHeaders sleep seconds".split(" "),
+  ),
+  (text) => {
+    const annotations = {
+      "io.kubernetes.container.ports": text,
+      "io.kubernetes.pod.terminationGracePeriod": text,
+    };
+    const grace = graceSecondsOf(annotations, 30);
+    holds(Number.isInteger(grace) && grace >= 0 && grace <= 30, `${grace} s of grace`);
+    const handler = readHandler(text);
+    if (handler?.kind === "sleep")
+      holds(handler.seconds >= 0 && handler.seconds < Infinity, "no time");
+    if (handler?.kind !== "http") return;
+    const port = handlerPort(handler.port, annotations);
+    holds(port === null || (Number.isInteger(port) && port >= 1 && port <= 65_535), `port ${port}`);
+    holds(handler.path.startsWith("/"), "a path that would change the host");
+  },
+);
+
+const nothing = (): never => {
+  throw new Error("the document is not asked for here");
+};
+const providers: HttpProviders = {
+  metrics: () => "# metrics\n",
+  health: () => [{ name: "loop", problem: "hangs\r\nset-cookie: x" }],
+  readiness: () => [],
+  status: nothing,
+  images: nothing,
+};
+
+const http = textTarget(
+  "http-request",
+  textOf({
+    words: [
+      ..."GET HEAD POST / /metrics /healthz /readyz /status ?width=1 HTTP/1.1 HTTP/1.0 Host: : http://".split(
+        " ",
+      ),
+      ..."\r\n|\n|\r\n\r\n| |\t|[::1]|localhost:9419|X:|\0|\r".split("|"),
+    ],
+    samples: [
+      "GET /metrics HTTP/1.1\r\nHost: localhost:9419\r\nUser-Agent: x\r\n\r\n",
+      "HEAD http://node:9419/healthz?verbose=1 HTTP/1.0\r\n\r\n",
+      "GET /readyz HTTP/1.1\nHost: [::1]:9419 \nAccept: a, b;q=0.1\n\nbody",
+    ],
+  }),
+  (given) => {
+    const text = Buffer.from(given, "utf8").toString("latin1");
+    const whole = readRequest(text);
+    // However the bytes are cut into packets, the answer is the same.
+    for (const share of [0.3, 0.7, 0.99]) {
+      const part = readRequest(text.slice(0, Math.floor(text.length * share)));
+      if (part.kind !== "incomplete") same(part, whole, "the request as it arrives");
+    }
+    if (whole.kind !== "request") return;
+    if (/^\/(?:status|images)(?:\.txt)?$/.test(whole.url.pathname)) return;
+    for (const surface of ["metrics", "control"] as const) {
+      const { status, headers } = answered(whole, surface, providers);
+      holds([200, 404, 405, 503].includes(status), `status ${status}`);
+      const said = answerText({ status, headers, body: "" }, "HEAD");
+      holds(!said.includes("set-cookie") && said.split("\r\n\r\n").length === 2, "another header");
+    }
+  },
+);
+
+export const nodeTargets: readonly Target[] = [pods, manifests, tar, elf, kubeletFlags, hook, http];

@@ -1,0 +1,176 @@
+// What a container runtime answers: lists as bytes, messages, the documents inside verbose answers.
+
+import fc from "fast-check";
+
+import {
+  containerIn,
+  decodeDetail,
+  decodeFilesystem,
+  decodeSandboxDetail,
+  decodeVersion,
+  decodeWritableLayers,
+  imageIn,
+  imagesOf,
+  sandboxIn,
+} from "../../../src/cri/decode.ts";
+import { imageOrigin } from "../../../src/cri/image-layers.ts";
+import { MalformedError } from "../../../src/cri/malformed.ts";
+import type { ListMethod } from "../../../src/cri/messages.ts";
+import { criCodec } from "../../../src/cri/proto.ts";
+import {
+  imageOfSandbox,
+  logDirectoryOfSandbox,
+  sandboxImagesOf,
+} from "../../../src/cri/verbose.ts";
+import { cutEntries } from "../../../src/cri/wire.ts";
+import { sandboxId } from "../../../src/model/ids.ts";
+import { methods } from "../../cri/declared.ts";
+import { bytesOf, jsonOf } from "../inputs.ts";
+import { holds, refusedOr, same, type Target, textTarget } from "../target.ts";
+
+const codec = await criCodec();
+const answer = (method: string, fields: object): Uint8Array =>
+  new Uint8Array(methods.get(method)?.answer(fields) ?? []);
+
+const labels = { "io.kubernetes.pod.uid": "uid", "io.kubernetes.pod.name": "web" };
+const container = (id: string) => ({
+  id,
+  pod_sandbox_id: "s",
+  metadata: { name: "c", attempt: 4_294_967_295 },
+  image: { image: "nginx:1" },
+  image_ref: "sha256:1",
+  state: 1,
+  created_at: "-9223372036854775808",
+  labels,
+});
+const sandbox = {
+  id: "s",
+  metadata: { name: "web", uid: "uid", namespace: "d" },
+  state: 0,
+  labels,
+};
+const image = {
+  id: "sha256:1",
+  repo_tags: ["nginx:1"],
+  size: "18446744073709551615",
+  pinned: true,
+};
+
+const lists: readonly (readonly [ListMethod, Uint8Array])[] = [
+  ["ListImages", answer("ListImages", { images: [image, { ...image, id: "sha256:2" }] })],
+  ["ListContainers", answer("ListContainers", { containers: [container("a"), container("b")] })],
+  ["ListPodSandbox", answer("ListPodSandbox", { items: [sandbox, { ...sandbox, id: "t" }] })],
+];
+
+/** A list that is read entry by entry has what the library reads of the whole, or is refused. */
+function checkList(method: ListMethod, bytes: Buffer): void {
+  const read = (): number => {
+    const entries = cutEntries(bytes, codec.entriesField(method));
+    const shared = <Text extends string>(text: Text): Text => text;
+    for (const entry of entries) {
+      if (method === "ListImages") imageIn(codec.decode(method, entry));
+      else if (method === "ListContainers") containerIn(codec.decode(method, entry), shared);
+      else if (method === "ListPodSandbox") sandboxIn(codec.decode(method, entry), shared);
+    }
+    return entries.length;
+  };
+  const count = refusedOr(read, MalformedError);
+  if (count === null) return;
+  const all = refusedOr(() => codec.decode(method, bytes), MalformedError);
+  if (all === null) return;
+  const [whole = []] = Object.values(all) as (readonly unknown[])[];
+  same(count, whole.length, `entries of ${method}`);
+}
+
+const list: Target = {
+  name: "runtime-list",
+  inputs: fc
+    .tuple(fc.nat(2), bytesOf(lists.map(([, bytes]) => bytes)))
+    .map(([which, bytes]) => new Uint8Array([which, ...bytes])),
+  check: (input) => {
+    const [method] = lists[(input[0] ?? 0) % lists.length] ?? ["ListImages" as const];
+    checkList(method, Buffer.from(input.subarray(1)));
+  },
+};
+
+const status = {
+  id: "a",
+  state: 2,
+  finished_at: "9223372036854775807",
+  log_path: "/var/log/pods/d_web_uid/c/0.log",
+  labels,
+  annotations: labels,
+  image: { image: "nginx:1" },
+  mounts: [{ image: { image: "data:1" } }, {}],
+};
+const use = { fs_id: { mountpoint: "/" }, used_bytes: { value: "18446744073709551615" } };
+const messages = [
+  answer("ContainerStatus", { status }),
+  answer("PodSandboxStatus", {
+    status: { state: 1, network: { ip: "10.0.0.1" } },
+    info: { info: "{}" },
+  }),
+  answer("ImageFsInfo", { image_filesystems: [use], container_filesystems: [use] }),
+  answer("ListContainerStats", { stats: [{ attributes: { id: "a" }, writable_layer: use }] }),
+  answer("Version", { runtime_name: "containerd", runtime_version: "v1.7.24" }),
+];
+
+const message: Target = {
+  name: "runtime-message",
+  inputs: bytesOf(messages),
+  check: (input) => {
+    const bytes = Buffer.from(input);
+    const refused = <Result>(read: () => Result): Result | null => refusedOr(read, MalformedError);
+    refused(() => decodeDetail(codec.decode("ContainerStatus", bytes).status));
+    refused(() => {
+      const { containers_statuses: all } = codec.decode("GetContainerEvents", bytes);
+      return all.flatMap(imagesOf);
+    });
+    refused(() =>
+      decodeSandboxDetail(sandboxId("s"), codec.decode("PodSandboxStatus", bytes).status),
+    );
+    refused(() => codec.decode("ImageFsInfo", bytes).image_filesystems.map(decodeFilesystem));
+    refused(() => decodeWritableLayers(codec.decode("ListContainerStats", bytes).stats));
+    const version = refused(() => decodeVersion(codec.decode("Version", bytes)));
+    holds(version?.name !== "", "a runtime without a name");
+  },
+};
+
+const diff = `sha256:${"0".repeat(64)}`;
+const documents = [
+  { imageSpec: { created: "2026-01-01T00:00:00Z", rootfs: { diff_ids: [diff, diff] } } },
+  { image: "pause:3.9", config: { log_directory: "/var/log/pods/d_web_uid" } },
+  { sandboxImage: "pause:3.8", cri: { pinned_images: { sandbox_image: "pause:3.9" } } },
+  {
+    runtimeSpec: {
+      annotations: {
+        "io.kubernetes.cri-o.ImageName": "pause:3.9",
+        "io.kubernetes.cri-o.LogPath": "/var/log/pods/d_web_uid/s.log",
+      },
+    },
+  },
+];
+
+const verbose = textTarget(
+  "runtime-verbose",
+  jsonOf(
+    documents,
+    "imageSpec created rootfs diff_ids image config log_directory sandboxImage runtimeSpec".split(
+      " ",
+    ),
+  ),
+  (text) => {
+    const info = { info: text, config: text };
+    holds(
+      sandboxImagesOf(info).every((name) => name !== ""),
+      "an empty sandbox image",
+    );
+    holds(imageOfSandbox(info) !== "", "an empty image of a sandbox");
+    holds(typeof logDirectoryOfSandbox(info) === "string", "a directory that is no text");
+    const { chain, builtAt } = imageOrigin(info);
+    holds(chain === null || (chain.length > 0 && chain.length <= 1024), "a chain without end");
+    holds(builtAt === null || typeof builtAt === "bigint", "no time");
+  },
+);
+
+export const runtimeTargets: readonly Target[] = [list, message, verbose];

@@ -1,0 +1,250 @@
+// What an operator writes: configuration files, command lines, history requests, holds; and what an agent says of its configuration.
+
+import { parseCommandLine } from "../../../src/cli/args.ts";
+import { commands } from "../../../src/cli/commands.ts";
+import { valuesOf } from "../../../src/cli/config-values.ts";
+import { historyRequest, momentOf } from "../../../src/cli/read/history-request.ts";
+import { selectedBy } from "../../../src/cli/read/selection.ts";
+import type { Config } from "../../../src/config/config.ts";
+import { fieldByFlag, fieldNames } from "../../../src/config/fields.ts";
+import { loadConfig } from "../../../src/config/load.ts";
+import { judgeHold } from "../../../src/host/state/hold.ts";
+import { ConfigError } from "../../../src/model/errors.ts";
+import { duration, hours, plus } from "../../../src/model/time.ts";
+import { crigc } from "../../cli/world.ts";
+import { DROP_INS, FILE, kubelets, load, ours, readerOf } from "../../config/loading.ts";
+import { SAMPLES } from "../../config/samples.ts";
+import { NOW } from "../../support/build/values.ts";
+import { jsonOf, textOf } from "../inputs.ts";
+import { holds, refusedOr, same, type Target, textTarget } from "../target.ts";
+
+const samplesYaml = SAMPLES.map(({ name, inFile }) => `${name}: ${JSON.stringify(inFile)}\n`);
+const yamlSigns = [
+  "\n",
+  "  ",
+  "- ",
+  ": ",
+  "[",
+  "]",
+  "{",
+  "}",
+  ",",
+  "#",
+  "&a ",
+  "*a",
+  "!!str ",
+  "? ",
+  "|\n",
+  ">-\n",
+];
+
+/** What was accepted is in force: as the parser of YAML understands it, printed, and read by a command beside the agent. */
+function checkConfig(path: string, text: string): void {
+  const config = refusedOr(() => load({ files: { [path]: text } }), ConfigError);
+  if (config === null) return;
+  const document: unknown = Bun.YAML.parse(text);
+  holds(typeof document === "object" && document !== null, "a configuration that is no map");
+  if ("keep" in document && "kind" in document && document.kind === "CrigcConfiguration")
+    same([...config.keepPatterns], [document.keep ?? []].flat(), "keep patterns");
+  for (const { from } of Object.values(config.values))
+    holds(
+      from.every((place) => place.startsWith(path)),
+      `${from.join(", ")} is not ${path}`,
+    );
+  const agent = Object.fromEntries(
+    valuesOf(config).map(({ field, value, source }) => [field, { value, source }]),
+  );
+  const beside = loadConfig({ flags: [], env: {}, reader: readerOf({}), agent: clone(agent) });
+  same(settled(beside), settled(config), "the configuration of a command beside the agent");
+}
+
+const clone = <Value>(value: Value): Value => JSON.parse(JSON.stringify(value)) as Value;
+
+/** What decides. */
+const settled = ({ limits, keepPatterns, periods, paths, podSource, endpoints }: Config) => ({
+  limits,
+  keepPatterns,
+  periods,
+  paths: { ...paths, keepDirNamed: true, runDir: "" },
+  podSource,
+  endpoints,
+});
+
+const yaml = textTarget(
+  "configuration-yaml",
+  textOf({
+    words: [
+      ...yamlSigns,
+      ...samplesYaml,
+      ...fieldNames.map((name) => `${name}: `),
+      "keep:\n- a\n",
+      "---\n",
+    ],
+    samples: [
+      ours(samplesYaml.join("")),
+      ours("keep:\n  - registry.local/**\n  - pause\nevictionHard:\n  nodefs.available: 10%\n"),
+      ours("logging:\n  format: json\n  verbosity: 3\n# end\n"),
+    ],
+  }),
+  (text) => checkConfig(FILE, text),
+);
+
+const head = { apiVersion: "crigc/v1", kind: "CrigcConfiguration" };
+const json = textTarget(
+  "configuration-json",
+  jsonOf(
+    [
+      { ...head, ...Object.fromEntries(SAMPLES.map(({ name, inFile }) => [name, inFile])) },
+      { ...head, keep: ["a", "b"], evictionHard: { "nodefs.available": "10%" }, maxImages: 3 },
+    ],
+    fieldNames,
+  ),
+  (text) => checkConfig(`${DROP_INS}/10.json`, text),
+);
+
+const kubelet = textTarget(
+  "configuration-kubelet",
+  textOf({
+    words: [
+      ...yamlSigns,
+      "imageGCHighThresholdPercent: ",
+      "evictionHard:\n",
+      "85",
+      "0s",
+      "null",
+      '"10%"',
+    ],
+    samples: [
+      kubelets(
+        "imageGCHighThresholdPercent: 85\nimageMinimumGCAge: 0s\nevictionHard:\n  imagefs.available: 15%\n",
+      ),
+      kubelets(
+        "evictionSoft: {nodefs.available: 12%}\nevictionSoftGracePeriod: {nodefs.available: 1m}\n",
+      ),
+    ],
+  }),
+  (text) => checkConfig(FILE, text),
+);
+
+const flagWords = [...fieldByFlag.keys()].map((flag) => `--${flag}`);
+const commandWords = [
+  ...commands.flatMap(({ name, options }) => [
+    name,
+    ...options.map((option) => `--${option.name}`),
+  ]),
+  ..."-o json -v -h -- - = --filter =true -q --help".split(" "),
+];
+
+const commandLine = textTarget(
+  "command-line",
+  textOf({
+    words: ["\n", ...flagWords, ...commandWords, ...SAMPLES.map(({ text }) => text)],
+    samples: [
+      "gc\n--all-unused\n--filter\nreference=nginx\n-v5",
+      "history\n--since\n36h\n--kind=image\n--limit\n5",
+      "keep\nadd\nregistry.example/**",
+      "plan\n--image-gc-high-threshold=80\n-o\njson",
+    ],
+  }),
+  (text) => {
+    const argv = text.split("\n");
+    const parsed = refusedOr(() => parseCommandLine(argv, commands), ConfigError);
+    if (parsed?.kind !== "run") return;
+    const { invocation, flags } = parsed;
+    // No word of the line is lost or made up.
+    for (const word of [...invocation.operands, ...flags.map((flag) => flag.text)])
+      holds(word === "true" || argv.some((it) => it.includes(word)), `${word} was not written`);
+    refusedOr(() => selectedBy(invocation), ConfigError);
+  },
+);
+
+const history = textTarget(
+  "history-request",
+  textOf({
+    words: [
+      ..."--since --until --kind --reason --result --image --pass --filter --regrets --limit".split(
+        " ",
+      ),
+      ..."= \n image container removed failed age 36h 2026-01-15 50 100000 100001 kind= reason=".split(
+        " ",
+      ),
+      "\n",
+    ],
+    samples: [
+      "--since\n36h\n--limit\n5",
+      "--filter\nkind=image\n--image=nginx",
+      "--until=2026-01-15T12:00:00Z",
+    ],
+  }),
+  (text) => {
+    const read = () => {
+      const parsed = parseCommandLine(["history", ...text.split("\n")], commands);
+      return parsed.kind === "run" ? historyRequest(parsed.invocation, NOW) : null;
+    };
+    const request = refusedOr(read, ConfigError);
+    if (request !== null)
+      holds(request.limit >= 1 && request.limit <= 100_000, "a limit without end");
+    const moment = refusedOr(() => momentOf(text, "--since", NOW), ConfigError);
+    if (moment !== null) holds(/\d/.test(text), `${JSON.stringify(text)} is a time`);
+  },
+);
+
+const aHold = {
+  apiVersion: "crigc/v1",
+  kind: "Hold",
+  since: "2026-01-01T00:00:00Z",
+  until: "2100-01-01T00:00:00Z",
+  reason: "an upgrade",
+  by: "root",
+  bootId: "boot-1",
+  untilUptimeMs: 172_800_000,
+};
+
+const hold = textTarget(
+  "hold",
+  jsonOf([aHold, { ...aHold, bootId: "" }], Object.keys(aHold)),
+  (text) => {
+    const clocks = { wall: NOW, uptime: duration(hours(1)), bootId: "boot-1" };
+    const state = judgeHold(text, "/var/lib/crigc/hold.json", clocks);
+    if (state.kind === "held") return;
+    // Only what says when it ended has ended.
+    const value = JSON.parse(text) as typeof aHold;
+    const byUptime = value.bootId === "boot-1" && value.untilUptimeMs <= 3_600_000;
+    const byWall =
+      value.bootId !== "boot-1" && Date.parse(value.until) * 1e6 <= Number(plus(NOW, duration(0n)));
+    holds(byUptime || byWall, "a hold ended before its time");
+  },
+);
+
+const agentStatus = textTarget(
+  "agent-status",
+  jsonOf(
+    [
+      {
+        kind: "Status",
+        values: {
+          imageGCHighThresholdPercent: { value: 80, source: "flag" },
+          evictionHard: { value: { "imagefs.available": "20%" }, source: "kubelet" },
+          keep: { value: ["app/**"], source: "drop-in" },
+          maxImages: { value: null, source: "file" },
+        },
+      },
+    ],
+    [...fieldNames, "value", "source", "values"],
+  ),
+  async (text) => {
+    const ran = await crigc(["config", "-o", "json"], { open: { askAgent: async () => text } });
+    holds(!ran.stderr.includes("internal error"), ran.stderr);
+    holds([0, 2].includes(ran.code), `exit ${ran.code}`);
+  },
+);
+
+export const settingTargets: readonly Target[] = [
+  yaml,
+  json,
+  kubelet,
+  commandLine,
+  history,
+  hold,
+  agentStatus,
+];

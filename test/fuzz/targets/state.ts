@@ -1,0 +1,169 @@
+// What we wrote ourselves and somebody changed: snapshots, rows of the ledger, requests to the state process; and exact JSON.
+
+import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import fc from "fast-check";
+
+import { stateFiles } from "../../../src/host/state/state-files.ts";
+import { StoreError } from "../../../src/model/errors.ts";
+import { exactJson, parseExactJson } from "../../../src/model/exact-json.ts";
+import { emptyLedger } from "../../../src/model/ledger.ts";
+import { FieldError } from "../../../src/store/codec.ts";
+import { StateFile } from "../../../src/store/file/state-file.ts";
+import { ledgerChanges, ledgerOf } from "../../../src/store/ledger/ledger.ts";
+import { readSnapshotText, snapshotText } from "../../../src/store/snapshot-file.ts";
+import { crigc } from "../../cli/world.ts";
+import { aSnapshot as arbitrarySnapshot } from "../../store/arbitrary-snapshot.ts";
+import { aLedger as arbitraryLedger } from "../../store/arbitrary.ts";
+import {
+  aContainer,
+  aLedger,
+  anImage,
+  aRecord,
+  aSandbox,
+  aSnapshot,
+  NOW,
+} from "../../support/build/values.ts";
+import { jsonOf, signs, textOf } from "../inputs.ts";
+import { holds, refusedOr, same, type Target, textTarget } from "../target.ts";
+
+const nodes = [
+  {
+    snapshot: aSnapshot({
+      images: [anImage("a"), anImage("b")],
+      containers: [aContainer("c", { imageId: anImage("a").id })],
+      sandboxes: [aSandbox("p")],
+    }),
+    ledger: aLedger({ images: new Map([[anImage("b").id, aRecord()]]) }),
+  },
+  { snapshot: aSnapshot(), ledger: emptyLedger },
+];
+const written = nodes.map(snapshotText);
+const ourFields = [...new Set(written.join("").match(/(?<=")\w+(?=":)/g))];
+
+/** What a terminal would obey, beside line ends. */
+// oxlint-disable-next-line no-control-regex -- they are what is looked for
+const OBEYED = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/;
+
+const snapshot = textTarget(
+  "snapshot",
+  fc.oneof(
+    {
+      weight: 6,
+      arbitrary: jsonOf(
+        written.map((text) => JSON.parse(text) as unknown),
+        ourFields,
+      ),
+    },
+    {
+      weight: 2,
+      arbitrary: textOf({ words: [...ourFields, ...'{}[]:,"'.split("")], samples: written }),
+    },
+    {
+      weight: 1,
+      arbitrary: fc
+        .tuple(arbitrarySnapshot, arbitraryLedger)
+        .map(([seen, remembered]) => snapshotText({ snapshot: seen, ledger: remembered })),
+    },
+  ),
+  async (text) => {
+    const node = refusedOr(() => readSnapshotText(text, "node.json"), StoreError);
+    if (node === null) return;
+    same(readSnapshotText(snapshotText(node), "x"), node, "the snapshot is read back");
+    // Whatever a recorded node says, there is a plan of it, and nothing in it is obeyed by a terminal.
+    const open = { recorded: async () => node };
+    for (const words of [
+      ["plan", "--all-unused"],
+      ["explain", "a"],
+      ["plan", "-o", "json"],
+    ]) {
+      const ran = await crigc([...words, "--snapshot", "node.json"], { open });
+      holds(!ran.stderr.includes("internal error"), `crigc ${words.join(" ")}: ${ran.stderr}`);
+      holds(
+        !OBEYED.test(ran.stdout),
+        `crigc ${words.join(" ")} prints ${JSON.stringify(ran.stdout)}`,
+      );
+    }
+  },
+);
+
+const rows = nodes.map(({ ledger }) => ledgerChanges(ledger, emptyLedger).puts);
+
+const ledger = textTarget("ledger-rows", jsonOf(rows, ourFields), (text) => {
+  const given = JSON.parse(text) as unknown;
+  const isRow = (row: unknown): row is [string, string, string] =>
+    Array.isArray(row) && row.length === 3 && row.every((it) => typeof it === "string");
+  if (!Array.isArray(given) || !given.every(isRow)) return;
+  const read = refusedOr(() => ledgerOf(given), StoreError, FieldError, SyntaxError);
+  if (read === null) return;
+  const again = ledgerOf(ledgerChanges(read, emptyLedger).puts);
+  same(again, read, "the ledger is read back");
+});
+
+const requests = [
+  { kind: "open" },
+  { kind: "read" },
+  { kind: "refresh", known: "" },
+  { kind: "write", known: null, changes: { puts: rows[0], drops: [["images", "x"]] } },
+  {
+    kind: "append",
+    isFirst: true,
+    settings: [["stamp", "now"]],
+    records: [],
+    watched: "0",
+    tidy: true,
+  },
+  { kind: "put-aside", message: "broken" },
+];
+
+/** A disk would be waited for with each request. */
+const memory = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
+
+const state: Target = textTarget(
+  "state-request",
+  jsonOf(
+    requests,
+    "kind known changes puts drops isFirst settings records watched tidy".split(" "),
+  ),
+  (text) => {
+    const directory = mkdtempSync(join(memory, "crigc-fuzz-state-"));
+    const file = new StateFile({ directory, files: stateFiles, now: () => NOW });
+    try {
+      const request: never = JSON.parse(text) as never;
+      // As the process does, which ends there.
+      if (request === null) return;
+      const reply = file.handle(request, () => undefined);
+      holds(["done", "read", "fresh", "failed"].includes(reply.kind), "a reply of no kind");
+      // Whatever was asked, the next one is answered, from a file that is whole.
+      const next = file.handle({ kind: "open" }, () => undefined);
+      holds(next.kind === "done", `afterwards: ${JSON.stringify(next)}`);
+      same(
+        readdirSync(directory).filter((name) => !name.startsWith("crigc.db")),
+        [],
+        "other files",
+      );
+    } finally {
+      file.close();
+      rmSync(directory, { recursive: true, force: true });
+    }
+  },
+);
+
+const exact = textTarget(
+  "exact-json",
+  textOf({
+    words: [...signs('{}[],:"0123456789.eE-'), '"a":', "9007199254740993", "-0", "1e3", "\\u202e"],
+    samples: ['{"a":18446744073709551615,"b":[1,2.5,-9007199254740993]}', '{"__proto__":1}'],
+  }),
+  (text) => {
+    const value = refusedOr(() => parseExactJson(text), SyntaxError);
+    if (value === null) return;
+    const printed = exactJson(value);
+    holds(!OBEYED.test(printed), "a terminal would obey it");
+    same(exactJson(parseExactJson(printed)), printed, "JSON is read back");
+  },
+);
+
+export const stateTargets: readonly Target[] = [snapshot, ledger, state, exact];
