@@ -4,6 +4,15 @@ import type { DiskBreakdown } from "./plan.ts";
 import type { Container, Image, Sandbox } from "./snapshot.ts";
 import type { Instant } from "./time.ts";
 
+/** A removal of an image as the history has it, for what it gained beside what was expected. */
+export interface PastRemoval {
+  readonly names: readonly string[];
+  readonly measuredBytes: bigint | null;
+  readonly freesAtLeastBytes: bigint | null;
+  readonly settled: "at-once" | "afterwards" | "not-seen" | "not-waited" | null;
+  readonly at: Instant;
+}
+
 /** `removable`: no use, pin or rule keeps the image, so that removing it by hand does no harm. */
 export type AuditFinding =
   /** Neither tag nor digest names it. */
@@ -33,6 +42,16 @@ export type AuditFinding =
       readonly image: Image;
       readonly inUse: boolean;
       readonly removable: boolean;
+    }
+  /** Removals of this repository's images gained far less than their layers let expect: something else keeps their content. */
+  | {
+      readonly kind: "content-kept";
+      readonly repository: string;
+      readonly removals: number;
+      /** What these removals were to free at least, and what they freed, added up. */
+      readonly expectedAtLeastBytes: bigint;
+      readonly measuredBytes: bigint;
+      readonly lastAt: Instant;
     }
   /** The runtime's image store is larger than its images can make it. */
   | {

@@ -96,7 +96,7 @@ export interface Ledger {
   readonly origins: ReadonlyMap<ImageId, OriginRecord>;
   /** By the last chain of the run. */
   readonly layers: ReadonlyMap<ChainId, LayerRun>;
-  /** By `NAME/VERSION` of the runtime. */
+  /** By `NAME/VERSION` of the runtime, and by `NAME/VERSION REPOSITORY` for the images of one repository. */
   readonly gains: ReadonlyMap<string, GainRecord>;
   /** By `NAME/VERSION` of the runtime. */
   readonly releases: ReadonlyMap<string, ReleaseRecord>;

@@ -1,6 +1,6 @@
 /** A plan: what would be removed, in which order, and why everything else stays. A value; making it changes nothing. */
 
-import type { ImageId } from "./ids.ts";
+import type { ChainId, ImageId } from "./ids.ts";
 import type { ImageRecord } from "./ledger.ts";
 import type { Signal } from "./limits.ts";
 import type {
@@ -89,8 +89,10 @@ export interface ImageCandidate {
   readonly unusedFor: Duration;
   /** Whether the estimate (what layers let expect, else reported sizes, added up) reaches as far as this image. */
   readonly expected: boolean;
-  /** What its removal frees once those before it are gone, scaled to the disk where that was learned; absent: its layers are not known, or do not count. */
+  /** What its removal frees once those before it are gone, scaled to the disk by what was learned; absent: its layers are not known, or do not count. */
   readonly frees?: Bounds;
+  /** The chain that ends with its last layer; there where `frees` is. */
+  readonly chain?: ChainId;
   /** Candidates before it that have all of its layers: while one of them is still there, its removal frees nothing. */
   readonly follows?: readonly ImageId[];
   /** Codes of the rules that were tried, in order; none of them keeps it. */

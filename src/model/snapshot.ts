@@ -260,8 +260,6 @@ export interface Snapshot {
   readonly resolutions: ReadonlyMap<string, Resolution>;
   /** Images that sandboxes' own status names, by sandbox. */
   readonly sandboxImages: ReadonlyMap<SandboxId, string>;
-  /** What images that were not known yet were made from; absent where it was not asked for or could not be read. */
-  readonly origins: ReadonlyMap<ImageId, ImageOrigin>;
   readonly filesystems: readonly Filesystem[];
   readonly pods: PodReading;
   /** `null`: there is no directory of pod logs, or it was not asked for. */

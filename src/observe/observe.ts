@@ -1,17 +1,9 @@
 /** Gathers one snapshot of the node: every list whole, or an error and no snapshot at all. */
 
 import { messageOf } from "../model/errors.ts";
-import type { ImageId } from "../model/ids.ts";
 import type { Ledger } from "../model/ledger.ts";
 import type { DiskReader, HostReader, RuntimeReader } from "../model/ports.ts";
-import type {
-  Container,
-  Image,
-  ImageOrigin,
-  Resolution,
-  Sandbox,
-  Snapshot,
-} from "../model/snapshot.ts";
+import type { Container, Image, Resolution, Sandbox, Snapshot } from "../model/snapshot.ts";
 import { imageVolumesSupported } from "../policy/image/image-volumes.ts";
 import { referencesToResolve } from "../policy/image/usage.ts";
 import { mapBounded } from "./concurrency.ts";
@@ -21,7 +13,6 @@ import {
   readContainerDetails,
   readSandboxImages,
 } from "./detail.ts";
-import { readOrigins } from "./origins.ts";
 import { expectRemembered, withSandboxesOfContainers } from "./whole-lists.ts";
 
 export interface ObservePorts {
@@ -36,8 +27,6 @@ export interface ObserveRequest {
   readonly needEnds: boolean;
   /** Whether the log directories are read too. */
   readonly logs: boolean;
-  /** Whether the layers of images that are not known yet are read. */
-  readonly origins: boolean;
   /** Containers that events told of since the lists, so that their images count as used. */
   readonly announced?: readonly Container[];
 }
@@ -72,13 +61,10 @@ export async function observe(
   const containers = withAnnounced(listed, request.announced ?? []);
   const need = { volumes: imageVolumesSupported(info), ends: request.needEnds };
   const known = knowledgeOfLedger(request.ledger);
-  const [details, sandboxImages, filesystems, origins] = await Promise.all([
+  const [details, sandboxImages, filesystems] = await Promise.all([
     readContainerDetails(runtime, { containers, known, need }, signal),
     readSandboxImages(runtime, { sandboxes, known }, signal),
     disk.filesystems(reported),
-    request.origins
-      ? readOrigins(runtime, { images, known: request.ledger.origins }, signal)
-      : new Map<ImageId, ImageOrigin>(),
   ]);
   const pods = await host.pods(signal);
   const facts = {
@@ -97,7 +83,6 @@ export async function observe(
     observedAt: host.clocks().wall,
     containerEnds: details.ends,
     resolutions,
-    origins,
     filesystems,
     logs,
     keep,

@@ -1,6 +1,6 @@
 /** Looks through a node for what seems leaked or inconsistent. Nothing here decides on a removal. */
 
-import type { AuditFinding } from "../model/audit.ts";
+import type { AuditFinding, PastRemoval } from "../model/audit.ts";
 import type { ImageId } from "../model/ids.ts";
 import type { Ledger } from "../model/ledger.ts";
 import type { DiskBreakdown, Plan } from "../model/plan.ts";
@@ -10,16 +10,21 @@ import { ownership } from "./container/ownership.ts";
 import { imageUseOf } from "./image/image-use.ts";
 import { isImportName, repositoryOf } from "./image/reference.ts";
 import { type Usage, usageOf } from "./image/usage.ts";
+import { keptContent } from "./layer/kept-content.ts";
 import { boundBytes, breakdownOf, reportedBytes } from "./space/futility.ts";
+import { releaseOf } from "./space/release.ts";
 
 export function auditFindings({
   snapshot,
   ledger,
   plan,
+  removals,
 }: {
   readonly snapshot: Snapshot;
   readonly ledger: Ledger;
   readonly plan: Plan;
+  /** Of images, as far as the history goes. */
+  readonly removals: readonly PastRemoval[];
 }): readonly AuditFinding[] {
   const usage = usageOf(snapshot);
   const kept = new Set(
@@ -31,6 +36,7 @@ export function auditFindings({
     ...snapshot.images.flatMap((image) => ghostFindings(image, ledger)),
     ...snapshot.images.flatMap((image) => nameFindings(image, usage, kept)),
     ...diskFindings(snapshot),
+    ...keptContent(removals, releaseOf(ledger, snapshot.runtime)),
     ...useFindings(snapshot, usage),
     ...ownerFindings(snapshot),
     ...logFindings(snapshot),

@@ -9,7 +9,7 @@ import type {
   ReleaseRecord,
 } from "../model/ledger.ts";
 import type { MemoryLimits } from "../model/limits.ts";
-import type { Image, RuntimeInfo, Snapshot } from "../model/snapshot.ts";
+import type { Image, ImageOrigin, RuntimeInfo, Snapshot } from "../model/snapshot.ts";
 import { duration, type Watched, watched } from "../model/time.ts";
 import { distinctImages, namesText } from "./image/image-index.ts";
 import type { Usage } from "./image/usage.ts";
@@ -26,6 +26,9 @@ export interface Remember {
   /** The pods' records as judged on this snapshot. */
   readonly pods: ReadonlyMap<PodUid, PodRecord>;
 }
+
+/** Layers are read beside observations. */
+const NOTHING_READ: ReadonlyMap<ImageId, ImageOrigin> = new Map();
 
 /** The next ledger. Remembering the same snapshot twice changes nothing. */
 export function remember(input: Remember): Ledger {
@@ -44,7 +47,7 @@ export function remember(input: Remember): Ledger {
     containers: containerRecords(ledger, snapshot),
     pods: input.pods,
     sandboxImages: sandboxImages(ledger, snapshot),
-    ...rememberOrigins(ledger, snapshot.images, snapshot.origins),
+    ...rememberOrigins(ledger, snapshot.images, NOTHING_READ),
     gains: ledger.gains,
     releases: ledger.releases,
     keepDirectories: union(ledger.keepDirectories, snapshot.keep.directoriesRead),

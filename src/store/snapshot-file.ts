@@ -70,8 +70,7 @@ export function readSnapshotText(content: string, path: string): RecordedNode {
   }
   try {
     const { apiVersion: _, kind: __, ledger, ...snapshot } = nodeCodec.read(document);
-    // What was read of images is in the ledger that was recorded with them.
-    return { snapshot: { ...snapshot, origins: new Map() }, ledger };
+    return { snapshot, ledger };
   } catch (error) {
     if (!(error instanceof FieldError)) throw error;
     const [field] = error.path;
@@ -187,7 +186,7 @@ const logs = byKind<LogReading>(
   "read",
 );
 
-type Node = typeof head & Omit<Snapshot, "origins"> & { readonly ledger: Ledger };
+type Node = typeof head & Snapshot & { readonly ledger: Ledger };
 
 const nodeCodec = record<Node>({
   apiVersion: oneOf(head.apiVersion),

@@ -3,16 +3,17 @@
 import { describe, expect, test } from "bun:test";
 
 import { prepareRecorded } from "../../src/loop/pass/prepare.ts";
-import type { AuditFinding } from "../../src/model/audit.ts";
+import type { AuditFinding, PastRemoval } from "../../src/model/audit.ts";
 import { imageId, podUid, sandboxId } from "../../src/model/ids.ts";
 import type { Ledger } from "../../src/model/ledger.ts";
 import type { Image, Snapshot } from "../../src/model/snapshot.ts";
 import { watched } from "../../src/model/time.ts";
 import { auditFindings } from "../../src/policy/audit.ts";
 import { namesText } from "../../src/policy/image/image-index.ts";
-import { auditCommands } from "../../src/report/document/audit.ts";
+import { auditCommands, findingWords } from "../../src/report/document/audit.ts";
 import { openNodeOf } from "../cli/open-node.ts";
 import { crigc } from "../cli/world.ts";
+import { read } from "../store/fixture.ts";
 import {
   aContainer,
   aFilesystem,
@@ -26,6 +27,7 @@ import {
   MIB,
   NOW,
 } from "../support/build/values.ts";
+import { scratch } from "../support/scratch.ts";
 
 const app = anImage("app");
 /** A node on which everything has its reason: the disk is full of its images. */
@@ -45,10 +47,12 @@ const seen = (images: readonly Image[] = []): Ledger =>
 function findings(
   change: Partial<Snapshot>,
   ledger: Ledger = seen(change.images),
+  removals: readonly PastRemoval[] = [],
 ): readonly AuditFinding[] {
   const snapshot = aSnapshot({ ...healthy, ...change });
-  return auditFindings(
-    prepareRecorded(
+  return auditFindings({
+    removals,
+    ...prepareRecorded(
       { snapshot, ledger },
       {
         limits: defaultLimits,
@@ -59,7 +63,7 @@ function findings(
         pressureTargets: [],
       },
     ),
-  );
+  });
 }
 
 const digest = `registry.example/app@sha256:${"d".repeat(64)}`;
@@ -69,6 +73,24 @@ const untagged = anImage("untagged", { repoTags: [], repoDigests: [digest] });
 describe("the audit finds", () => {
   test("nothing on a node where everything has its reason", () => {
     expect(findings({})).toEqual([]);
+  });
+
+  test("repositories of which removals gained far less than their layers let expect, with commands to look for who keeps the content", () => {
+    const removal: PastRemoval = {
+      names: [digest, "registry.example/app:1"],
+      measuredBytes: MIB,
+      freesAtLeastBytes: 64n * MIB,
+      settled: "at-once",
+      at: NOW,
+    };
+    const [finding, ...others] = findings({}, seen(), [removal]);
+    expect(others).toEqual([]);
+    if (finding === undefined) throw new Error("nothing was found");
+    expect(finding).toMatchObject({ kind: "content-kept", repository: "registry.example/app" });
+    expect(findingWords(finding)).toMatch(
+      /^1 removal of images of registry.example\/app freed 1.0 MiB instead of at least 64.0 MiB, last at 20/,
+    );
+    expect(auditCommands(finding, aSnapshot().runtime).join("\n")).toContain("leases ls");
   });
 
   test("images without any name, and whether something uses them", () => {
@@ -253,7 +275,9 @@ test("crigc audit exits 0 whatever it finds", async () => {
     images: new Map(images.map((it) => [it.id, aRecord({ names: namesText(it) })])),
   });
   const { node, isClosed } = openNodeOf({ snapshot: { ...healthy, images }, ledger });
-  const { code, stdout } = await crigc(["audit", "-o", "json"], { open: { node } });
+  const { code, stdout } = await crigc(["audit", "-o", "json"], {
+    open: { node, state: () => read(scratch()).reader },
+  });
   expect({ code, closed: isClosed() }).toEqual({ code: 0, closed: true });
   expect(JSON.parse(stdout)).toMatchObject({
     kind: "Audit",

@@ -236,7 +236,7 @@ async function look(reader: RuntimeReader, ledger: Ledger): Promise<Snapshot> {
         logs: async () => null,
       },
     },
-    { ledger, needEnds: false, logs: false, origins: false },
+    { ledger, needEnds: false, logs: false },
     new AbortController().signal,
   );
 }

@@ -25,6 +25,8 @@ export interface Weather {
   tooLatePercent: number;
   /** No removal is ever answered, not even by its deadline. */
   removalsHang: boolean;
+  /** A verbose image status is not answered before its deadline. */
+  layersHang: boolean;
   hold: HoldState;
   keep: KeepRules;
   limits: Limits;
@@ -184,7 +186,7 @@ export function simEngine(ports: SimPorts): Engine {
 
 type Call = (signal?: AbortSignal) => Promise<void>;
 
-function readerOf({ node, record }: SimPorts, call: Call): Engine["observe"]["runtime"] {
+function readerOf({ node, record, weather }: SimPorts, call: Call): Engine["observe"]["runtime"] {
   return {
     info: async () => {
       await call();
@@ -238,8 +240,12 @@ function readerOf({ node, record }: SimPorts, call: Call): Engine["observe"]["ru
       return [...node.images.values()].find(({ image }) => image.id === reference)?.image ?? null;
     },
     writableLayers: async () => null,
-    imageOrigin: async () => {
-      await call();
+    imageOrigin: async (_, signal) => {
+      await call(signal);
+      if (weather.layersHang) {
+        await node.clock.sleep(DEADLINE_MS, signal);
+        throw new RuntimeError("deadline", "ImageStatus was not answered in time");
+      }
       return { chain: null, builtAt: null };
     },
     reportedFilesystems: async () => {

@@ -81,6 +81,7 @@ export class Simulation {
       refusedPercent: 0,
       tooLatePercent: 0,
       removalsHang: false,
+      layersHang: false,
       hold: { kind: "none" },
       keep: { rules: [], problems: [], directoriesRead: [] },
       limits: simLimits,

@@ -145,7 +145,6 @@ export const aSnapshot: fc.Arbitrary<Snapshot> = fc.record({
   containerEnds: mapOf(text.map(containerId), anInstant),
   resolutions: mapOf(text, resolution),
   sandboxImages: mapOf(text.map(sandboxId), text),
-  origins: fc.constant(new Map()),
   filesystems: some(filesystem),
   pods,
   logs: nullable(logs),

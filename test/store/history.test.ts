@@ -2,8 +2,10 @@ import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 
+import { chainId } from "../../src/model/ids.ts";
 import { instant, watched } from "../../src/model/time.ts";
 import { openInMemory } from "../../src/store/file/connection.ts";
+import { removalCodec } from "../../src/store/history/history-records.ts";
 import { historyRow, prune, type RemovalQuery, writeRow } from "../../src/store/history/history.ts";
 import type { Recorder } from "../../src/store/history/recorder.ts";
 import { anImagePlan } from "../support/build/values.ts";
@@ -57,6 +59,10 @@ describe("the history", () => {
         message: null,
         reportedBytes: 1000n,
         measuredBytes: 700n,
+        chainId: null,
+        freesBytes: null,
+        freesAtLeastBytes: null,
+        freesAtMostBytes: null,
         settled: "at-once",
         at: instant(1n),
         took: imageItem(1).took,
@@ -64,6 +70,38 @@ describe("the history", () => {
     ]);
     expect(reader.passes({ limit: 10 })).toMatchObject([{ id: idOf("p"), endedAt: null }]);
     await store.close();
+  });
+
+  test("a removal keeps the chain of its image and what was expected of it, and one that is older than these fields is read without them", async () => {
+    const chain = chainId(`sha256:${"c".repeat(64)}`);
+    const frees = { lowerBytes: 600n, estimateBytes: 650n, upperBytes: 800n };
+    const { candidate } = imageItem(1);
+    const reader = await after((store) => {
+      store.passStarted(start("p"));
+      store.imageDone(idOf("p"), imageItem(1, { candidate: { ...candidate, chain, frees } }));
+    });
+    const [row] = reader.removals({ limit: 1 });
+    expect(row).toMatchObject({
+      chainId: chain,
+      freesBytes: 650n,
+      freesAtLeastBytes: 600n,
+      freesAtMostBytes: 800n,
+    });
+    if (row === undefined) throw new Error("no row");
+    const {
+      chainId: _chain,
+      freesBytes: _frees,
+      freesAtLeastBytes: _least,
+      freesAtMostBytes: _most,
+      ...older
+    } = removalCodec.write(row) as Record<string, unknown>;
+    expect(removalCodec.read(older)).toEqual({
+      ...row,
+      chainId: null,
+      freesBytes: null,
+      freesAtLeastBytes: null,
+      freesAtMostBytes: null,
+    });
   });
 
   test("a pass that is cut short says what it was for", async () => {

@@ -1,32 +1,40 @@
 /** `crigc audit`: what looks leaked or inconsistent on the node. */
 
+import type { PastRemoval } from "../../model/audit.ts";
 import { auditFindings } from "../../policy/audit.ts";
 import { auditDocument } from "../../report/document/audit.ts";
 import { printedJson } from "../../report/document/json.ts";
 import { auditTable } from "../../report/table/audit.ts";
-import { ALL_OPTION, type Command, screenFor, textOf } from "../command.ts";
+import { ALL_OPTION, type Command, type CommandContext, screenFor, textOf } from "../command.ts";
 import { exit } from "../exit.ts";
 import { shownNode, SNAPSHOT } from "../read/node-plan.ts";
+
+/** More than the store keeps. */
+const REMOVALS_MAX = 100_000;
 
 export const audit: Command = {
   name: "audit",
   summary: "report what looks leaked or inconsistent",
-  doc: "Finds images without a name, images that were removed but are still listed, filesystem usage that no image explains, containers and sandboxes not created by Kubernetes, references to missing images, and stray entries among the pod logs, with commands to look closer. CRI shows one namespace of the runtime only, so images of other clients appear as unexplained usage. Changes nothing; exits 0 whatever it finds.",
+  doc: "Finds images without a name, images that were removed but are still listed, repositories whose removals freed far less than their layers let expect, filesystem usage that no image explains, containers and sandboxes not created by Kubernetes, references to missing images, and stray entries among the pod logs, with commands to look closer. CRI shows one namespace of the runtime only, so images of other clients appear as unexplained usage. Changes nothing; exits 0 whatever it finds.",
   operands: [],
   options: [ALL_OPTION, SNAPSHOT],
   json: true,
   readOnly: true,
   run: async (context, invocation) => {
+    const snapshotFile = textOf(invocation, "snapshot");
     const prepared = await shownNode(context, {
       purpose: { kind: "periodic" },
       parts: { containers: "all", images: true },
-      snapshotFile: textOf(invocation, "snapshot"),
+      snapshotFile,
     });
     const { snapshot } = prepared;
     const report = {
       runtime: snapshot.runtime,
       observedAt: snapshot.observedAt,
-      findings: auditFindings(prepared),
+      findings: auditFindings({
+        ...prepared,
+        removals: snapshotFile === null ? pastRemovals(context) : [],
+      }),
     };
     context.stdout(
       invocation.output === "json"
@@ -36,3 +44,13 @@ export const audit: Command = {
     return exit.done;
   },
 };
+
+/** A history that cannot be read says nothing; why it cannot is on stderr. */
+function pastRemovals(context: CommandContext): readonly PastRemoval[] {
+  const store = context.open.state(context.config);
+  try {
+    return store.removals({ kinds: ["image"], results: ["removed"], limit: REMOVALS_MAX });
+  } finally {
+    store.close();
+  }
+}

@@ -5,7 +5,7 @@ import type { DirectorySize, DirectoryWalk, WritableLayers } from "../../model/d
 import { messageOf, RuntimeError } from "../../model/errors.ts";
 import { type Filesystem, logFactsOf, type Snapshot } from "../../model/snapshot.ts";
 import { imageUsage } from "../../policy/layer/disk-usage.ts";
-import { gainOf } from "../../policy/layer/gain.ts";
+import { nodeGain } from "../../policy/layer/gain.ts";
 import { forestOf } from "../../policy/layer/origins.ts";
 import { printedJson } from "../../report/document/json.ts";
 import {
@@ -76,7 +76,7 @@ const NOTHING_BESIDE: Beside = { writableLayers: null, podLogs: null, rest: null
 function imagesOf({ plan, snapshot, ledger }: Prepared): Omit<DiskUsageReport, keyof Beside> {
   const images = plan.images ?? { candidates: [], kept: [], usage: [] };
   const forest = forestOf(snapshot.images, ledger);
-  const gain = gainOf(ledger, snapshot.runtime);
+  const gain = nodeGain(ledger, snapshot.runtime);
   return {
     observedAt: snapshot.observedAt,
     disks: images.usage,

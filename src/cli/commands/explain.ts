@@ -3,6 +3,7 @@
 import type { Prepared } from "../../loop/pass/prepare.ts";
 import type { ImageLayers } from "../../model/disk-usage.ts";
 import type { ImageId } from "../../model/ids.ts";
+import { gainsOf, scaled } from "../../policy/layer/gain.ts";
 import { forestOf } from "../../policy/layer/origins.ts";
 import { printedJson } from "../../report/document/json.ts";
 import {
@@ -63,18 +64,20 @@ function layersOf(
   things: readonly ExplainedThing[],
 ): ReadonlyMap<ImageId, ImageLayers> {
   const forest = forestOf(snapshot.images, ledger);
-  const ids = things.flatMap((thing) =>
+  const gainOf = gainsOf(ledger, snapshot.runtime);
+  const images = things.flatMap((thing) =>
     thing.kind === "kept-image"
-      ? [thing.kept.image.id]
+      ? [thing.kept.image]
       : thing.kind === "candidate-image"
-        ? [thing.candidate.image.id]
+        ? [thing.candidate.image]
         : [],
   );
   return new Map(
-    ids.flatMap((id) => {
-      const chain = forest.chainOf(id);
-      const frees = forest.removals().remove(id);
-      return chain === null || frees === null ? [] : [[id, { chain, frees }] as const];
+    images.flatMap((image) => {
+      const chain = forest.chainOf(image.id);
+      const frees = forest.removals().remove(image.id);
+      if (chain === null || frees === null) return [];
+      return [[image.id, { chain, frees: scaled(frees, gainOf(image)) }] as const];
     }),
   );
 }

@@ -18,6 +18,7 @@ import { Announcer } from "./announcer.ts";
 import { detect } from "./detect.ts";
 import { FailureRule } from "./failure-rule.ts";
 import { forgetGone, largestFirst } from "./image-cache.ts";
+import { LayerReading } from "./layer-reading.ts";
 import { LoopProgress, noting } from "./loop-progress.ts";
 import { Measurements } from "./measurements.ts";
 import { Mutex } from "./mutex.ts";
@@ -45,6 +46,7 @@ export class Agent {
   readonly #options: AgentOptions;
   readonly #mutex = new Mutex();
   readonly #noGain = new NoGainDevices();
+  readonly #layers = new LayerReading();
   readonly #measurements: Measurements;
   readonly #announcer: Announcer;
   readonly #rules: Readonly<Record<LoopName, FailureRule>> = ofEachLoop(() => new FailureRule());
@@ -55,7 +57,7 @@ export class Agent {
   #state: AgentState;
   #pressure: PressureState = noPressure;
   #reload = new AbortController();
-  /** Ends a pass over containers that runs while pressure is due. */
+  /** Ends a pass over containers, and the reading of layers, while pressure is due. */
   #yield = new AbortController();
 
   constructor(options: AgentOptions) {
@@ -152,10 +154,8 @@ export class Agent {
       case "image-cache":
         return this.#refreshCache(signal);
       case "image-detection":
-        return this.#inTurn(name, async (engine) => {
-          this.#noteSeen(await detect(engine, signal));
-          return null;
-        });
+        await this.#inTurn(name, async (engine) => this.#noteSeen(await detect(engine, signal)));
+        return this.#layers.read(this.#engines[name], signal);
       case "image-gc":
         return this.#pass(
           { kind: "image-gc", purpose: { kind: "periodic" }, containers: "none", images: true },
@@ -206,9 +206,9 @@ export class Agent {
     const ended = await this.#inTurn(request.kind, async (engine) => {
       // Asked to stop while another pass ran: this one does not begin.
       if (signal.aborted) return null;
-      const rest = { dryRun: dryRun(), lockWaitMs: lockWaitMs() };
-      const stop =
-        request.kind === "container-gc" ? AbortSignal.any([signal, this.#yield.signal]) : signal;
+      const hurry = this.#yield.signal;
+      const rest = { dryRun: dryRun(), lockWaitMs: lockWaitMs(), hurry };
+      const stop = request.kind === "container-gc" ? AbortSignal.any([signal, hurry]) : signal;
       const end = await runPass(engine, { ...request, ...common, ...rest }, stop);
       return { ...end, gaveWay: stop.aborted && end.pass.error !== null };
     });

@@ -10,28 +10,20 @@ import type { ReadEngine, Seen } from "../ports.ts";
 
 /** One observation that is remembered. Pods are judged by container passes alone, so their records stay as they are. */
 export async function detect(engine: ReadEngine, signal: AbortSignal): Promise<Seen> {
-  const snapshot = await look(engine, { logs: false, origins: true }, signal);
+  const snapshot = await look(engine, { logs: false }, signal);
   engine.memory.replace(remembered(engine, snapshot, engine.memory.current().pods));
   return seenOf(snapshot);
 }
 
 export async function look(
   engine: ReadEngine,
-  want: {
-    readonly logs: boolean;
-    /** Whether layers of new images are read; the kubelet does not know of layers, so under `compat: kubelet` they never are. */
-    readonly origins: boolean;
-  },
+  want: { readonly logs: boolean },
   signal: AbortSignal,
 ): Promise<Snapshot> {
   const limits = engine.limits().containers;
   const needEnds = limits.minimumAge > 0n && limits.compat === "none";
-  const origins = want.origins && limits.compat === "none";
-  return observe(
-    engine.observe,
-    { ledger: engine.memory.current(), needEnds, logs: want.logs, origins },
-    signal,
-  );
+  const ledger = engine.memory.current();
+  return observe(engine.observe, { ledger, needEnds, logs: want.logs }, signal);
 }
 
 /** The ledger after this snapshot, with the given memory of pods. */

@@ -37,6 +37,8 @@ export interface PassRequest {
   readonly noGain?: NoGainDevices;
   /** Of a pass under pressure: what would end it as the disks are now; none ends the pass. */
   readonly retarget?: () => Promise<readonly ImageTarget[]>;
+  /** Aborts once a pass under pressure waits for this one. */
+  readonly hurry?: AbortSignal;
   /** Told before each image removal, for progress on a terminal. */
   readonly starting?: (candidate: ImageCandidate, meter: Meter) => void;
 }
@@ -230,7 +232,7 @@ class Running {
           countsForPods: parts.containers !== "none",
           remembers: !dryRun,
         },
-        { steps: this.#steps, signal: this.#signal },
+        { steps: this.#steps, signal: this.#signal, hurry: this.#request.hurry },
       );
       // Containers do not wait for pods that start; images do, after them.
       const waits = parts.containers === "none" && waitsForPods(prepared.plan);

@@ -43,12 +43,17 @@ export interface Prepared {
 export async function prepare(
   engine: ReadEngine,
   request: PrepareRequest,
-  run: { readonly steps: Steps; readonly signal: AbortSignal },
+  run: {
+    readonly steps: Steps;
+    readonly signal: AbortSignal;
+    /** Aborts once a pass under pressure waits for this one: it goes on without the layers that it has not read. */
+    readonly hurry?: AbortSignal | undefined;
+  },
 ): Promise<Prepared> {
-  const { steps, signal } = run;
+  const { steps, signal, hurry } = run;
   const logs = request.parts.containers !== "none";
   const listedNs = engine.timer.monotonicNs();
-  const snapshot = await steps.run("observe", () => look(engine, { logs, origins: false }, signal));
+  const snapshot = await steps.run("observe", () => look(engine, { logs }, signal));
   const ledger = await steps.run("remember", () => rememberNode(engine, snapshot, request));
   const decided: Decide = {
     snapshot,
@@ -67,7 +72,7 @@ export async function prepare(
   const plan = await steps.run("decide", () => decide(decided));
   const prepared = { snapshot, ledger, plan, decided, listedNs };
   return needsLayers(prepared, request)
-    ? await steps.run("layers", () => withLayers(engine, { prepared, request }, signal))
+    ? await steps.run("layers", () => withLayers(engine, { prepared, request, hurry }, signal))
     : prepared;
 }
 
@@ -89,16 +94,30 @@ function needsLayers(prepared: Prepared, request: PrepareRequest): boolean {
 /** The same with the layers of images that detection has not read yet. */
 async function withLayers(
   engine: ReadEngine,
-  { prepared, request }: { readonly prepared: Prepared; readonly request: PrepareRequest },
+  {
+    prepared,
+    request,
+    hurry,
+  }: {
+    readonly prepared: Prepared;
+    readonly request: PrepareRequest;
+    readonly hurry: AbortSignal | undefined;
+  },
   signal: AbortSignal,
 ): Promise<Prepared> {
   const { images } = prepared.snapshot;
   const known = prepared.ledger.origins;
-  const read = await readOrigins(engine.observe.runtime, { images, known }, signal);
-  if (read.size === 0) return prepared;
+  const stop = hurry === undefined ? signal : AbortSignal.any([signal, hurry]);
+  const read = await readOrigins(engine.observe.runtime, { images, known }, stop).catch(
+    (thrown: unknown) => {
+      if (signal.aborted || !stop.aborted) throw thrown;
+      return null;
+    },
+  );
+  if (read === null || read.origins.size === 0) return prepared;
   const joined = (ledger: Ledger): Ledger => ({
     ...ledger,
-    ...rememberOrigins(ledger, images, read),
+    ...rememberOrigins(ledger, images, read.origins),
   });
   if (request.remembers) engine.memory.replace(joined(engine.memory.current()));
   const ledger = joined(prepared.ledger);

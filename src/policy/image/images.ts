@@ -10,7 +10,7 @@ import type {
 } from "../../model/plan.ts";
 import type { ImageBlock, ImageKeepReason, ImageTrigger } from "../../model/reason.ts";
 import type { Instant } from "../../model/time.ts";
-import { gainOf } from "../layer/gain.ts";
+import { gainsOf } from "../layer/gain.ts";
 import { type Choice as LayerChoice, layersCount, orderByLayers } from "../layer/layer-order.ts";
 import { forestOf } from "../layer/origins.ts";
 import { watchesSpace } from "../space/targets.ts";
@@ -55,7 +55,7 @@ export function decideImages(input: DecideImages): ImagePlan {
           chosen,
           {
             forest: forestOf(input.snapshot.images, input.ledger),
-            gain: gainOf(input.ledger, input.snapshot.runtime),
+            gainOf: gainsOf(input.ledger, input.snapshot.runtime),
           },
           distinctTriggers(asks.targets),
         )

@@ -84,6 +84,17 @@ export function repositoryOf(text: string): string | null {
   return reference?.kind === "name" ? reference.repository : null;
 }
 
+/** The repository of the first tag among an image's names, else of its first digest; `null`: it has neither. */
+export function repositoryOfNames(names: readonly string[]): string | null {
+  const isDigest = (name: string): boolean => name.includes("@");
+  const sorted = names.toSorted();
+  for (const name of [...sorted.filter((it) => !isDigest(it)), ...sorted.filter(isDigest)]) {
+    const repository = repositoryOf(name);
+    if (repository !== null) return repository;
+  }
+  return null;
+}
+
 /** Whether a repository is the made-up name that containerd gives an image imported with digests: `import-2026-01-31`. */
 export const isImportName = (repository: string): boolean =>
   /(?:^|\/)import-\d{4}-\d\d-\d\d$/.test(repository);

@@ -6,7 +6,7 @@ import type { ImageKeepReason } from "../../model/reason.ts";
 import type { Image, Snapshot } from "../../model/snapshot.ts";
 import type { Instant } from "../../model/time.ts";
 import type { Ranked } from "../image/rank.ts";
-import { repositoryOf } from "../image/reference.ts";
+import { repositoryOfNames } from "../image/reference.ts";
 import { nameOf } from "./layer-order.ts";
 import { type LayerForest, NOTHING, plus } from "./layers.ts";
 
@@ -32,7 +32,9 @@ export function imageUsage({ plan, snapshot, forest }: ImageUsageFacts): ImageUs
   return {
     total: shareOf(null, subjects, forest),
     byState: by(({ reason }) => [stateOf(reason)]).toSorted(bySize),
-    byRepository: by(({ image }) => [repositoryOfImage(image)]).toSorted(bySize),
+    byRepository: by(({ image }) => [
+      repositoryOfNames([...image.repoTags, ...image.repoDigests]),
+    ]).toSorted(bySize),
     byNamespace: by(({ reason }) => namespaces(reason)).toSorted(bySize),
     byFamily: by(({ image }) => {
       const family = forest.familyOf(image.id);
@@ -51,15 +53,6 @@ const REMOVABLE: readonly ImageKeepReason["kind"][] = ["no-trigger", "blocked", 
 
 const stateOf = (reason: ImageKeepReason | null): ImageState =>
   reason === null || REMOVABLE.includes(reason.kind) ? "removable" : reason.kind;
-
-/** The repository of its first tag, else of its first digest; `null`: it has neither. */
-function repositoryOfImage({ repoTags, repoDigests }: Image): string | null {
-  for (const name of [...repoTags.toSorted(), ...repoDigests.toSorted()]) {
-    const repository = repositoryOf(name);
-    if (repository !== null) return repository;
-  }
-  return null;
-}
 
 function grouped<Item>(
   items: readonly Item[],
@@ -118,7 +111,7 @@ function familyNames(
   for (const { image } of subjects) {
     const family = forest.familyOf(image.id);
     if (family === null) continue;
-    const layers = forest.layersOf(image.id);
+    const layers = forest.wholeChainOf(image.id)?.layers ?? 0;
     const known = smallest.get(family);
     if (known === undefined || isBefore({ layers, image }, known))
       smallest.set(family, { layers, image });

@@ -2,14 +2,22 @@
 import type { GainRecord, Ledger } from "../../model/ledger.ts";
 import type { ImageItem } from "../../model/outcome.ts";
 import type { Bounds } from "../../model/plan.ts";
-import type { RuntimeInfo } from "../../model/snapshot.ts";
-import { releaseKey } from "../space/release.ts";
+import type { Image, RuntimeInfo } from "../../model/snapshot.ts";
+import { repositoryOfNames } from "../image/reference.ts";
+import { releaseKey, releaseOf, type SpaceRelease } from "../space/release.ts";
 
-/** Measured bytes for a thousand estimated ones. */
-export type Gain = bigint;
+export interface Gain {
+  /** Measured bytes for a thousand estimated ones. */
+  readonly perMille: bigint;
+  /** Whether it was learned from images of the same repository; else from all of the node, which may compress otherwise. */
+  readonly isOwn: boolean;
+}
+
+/** What is known for an image; `null`: nothing was learned yet. */
+export type GainOf = (image: Pick<Image, "repoTags" | "repoDigests">) => Gain | null;
 
 const ONE = 1000n;
-/** Removals after which a runtime version's gain is known. */
+/** Removals after which a gain is known, of a runtime version or of a repository. */
 const REMOVALS_MIN = 3;
 /** What was learned from more removals than this counts for half, so that a node whose images change is followed. */
 const REMOVALS_MAX = 200;
@@ -18,58 +26,118 @@ const TELLING_BYTES = 1_048_576n;
 /** Images that take a fifth or five times their reported size were never seen; content that is kept for other reasons was. */
 const GAIN_MIN = 200n;
 const GAIN_MAX = 5000n;
+/** Images of one repository compress alike, but not equally: their bounds lie this far around what was learned. */
+const OWN_TOLERANCE = 250n;
+/** Repositories that are remembered; of more, those that were removed longest ago are forgotten. */
+const REPOSITORIES_MAX = 500;
 
-/** `null`: not learned yet. */
-export function gainOf(ledger: Pick<Ledger, "gains">, runtime: RuntimeInfo): Gain | null {
-  const record = ledger.gains.get(releaseKey(runtime));
+/** Of all removals of this runtime version; `null`: not learned yet. */
+export const nodeGain = (ledger: Pick<Ledger, "gains">, runtime: RuntimeInfo): bigint | null =>
+  perMilleOf(ledger.gains.get(releaseKey(runtime)));
+
+/** Images of one repository compress alike; where it is not learned for theirs, the node's gain is what is known. */
+export function gainsOf(ledger: Pick<Ledger, "gains">, runtime: RuntimeInfo): GainOf {
+  const ofNode = nodeGain(ledger, runtime);
+  return (image) => {
+    const key = repositoryKey(runtime, image);
+    const own = key === null ? null : perMilleOf(ledger.gains.get(key));
+    if (own !== null) return { perMille: own, isOwn: true };
+    return ofNode === null ? null : { perMille: ofNode, isOwn: false };
+  };
+}
+
+function perMilleOf(record: GainRecord | undefined): bigint | null {
   if (record === undefined || record.removals < REMOVALS_MIN) return null;
   if (record.estimatedBytes < TELLING_BYTES) return null;
   const gain = (record.measuredBytes * ONE) / record.estimatedBytes;
   return gain < GAIN_MIN ? GAIN_MIN : gain > GAIN_MAX ? GAIN_MAX : gain;
 }
 
-/** An estimate in reported sizes as one of bytes on disk. */
-export const scaled = (bounds: Bounds, gain: Gain | null): Bounds =>
-  gain === null
-    ? bounds
-    : {
-        lowerBytes: (bounds.lowerBytes * gain) / ONE,
-        estimateBytes: (bounds.estimateBytes * gain) / ONE,
-        upperBytes: (bounds.upperBytes * gain) / ONE,
-      };
+function repositoryKey(runtime: RuntimeInfo, image: Parameters<GainOf>[0]): string | null {
+  const repository = repositoryOfNames([...image.repoTags, ...image.repoDigests]);
+  return repository === null ? null : `${releaseKey(runtime)} ${repository}`;
+}
 
-/** The ledger after a pass that was planned with this one; the same where the pass teaches nothing. */
+/**
+ * An estimate in reported sizes as one of bytes on disk. What other images taught says what to expect, and bounds nothing: an
+ * image frees at least what the runtime reports, unless others freed less, and at most five times as much.
+ */
+export function scaled(bounds: Bounds, gain: Gain | null): Bounds {
+  const { perMille, isOwn } = gain ?? { perMille: ONE, isOwn: false };
+  const least = isOwn ? perMille - (perMille * OWN_TOLERANCE) / ONE : smaller(perMille, ONE);
+  const most = isOwn ? perMille + (perMille * OWN_TOLERANCE) / ONE : GAIN_MAX;
+  return {
+    lowerBytes: (bounds.lowerBytes * least) / ONE,
+    estimateBytes: (bounds.estimateBytes * perMille) / ONE,
+    upperBytes: (bounds.upperBytes * most) / ONE,
+  };
+}
+
+const smaller = (one: bigint, other: bigint): bigint => (one < other ? one : other);
+
+/** Whether what was measured after a removal is what it freed: space that may come later and was not waited for is not. */
+export const isWholeGain = (
+  settled: "at-once" | "afterwards" | "not-seen" | "not-waited",
+  release: SpaceRelease,
+): boolean => (settled === "not-waited" ? release === "immediate" : settled !== "not-seen");
+
+/** The ledger after a pass that was planned with these gains; the same where the pass teaches nothing. */
 export function rememberGain(
   ledger: Ledger,
   pass: {
     readonly runtime: RuntimeInfo;
     /** What the plan's estimates were scaled by. */
-    readonly gain: Gain | null;
+    readonly gainOf: GainOf;
     readonly items: readonly ImageItem[];
   },
 ): Ledger {
-  const key = releaseKey(pass.runtime);
-  let record: GainRecord = ledger.gains.get(key) ?? {
-    removals: 0,
-    estimatedBytes: 0n,
-    measuredBytes: 0n,
-  };
-  const before = record;
+  const { runtime } = pass;
+  const key = releaseKey(runtime);
+  const release = releaseOf(ledger, runtime);
+  const gains = new Map(ledger.gains);
+  let isTaught = false;
   for (const { candidate, result } of pass.items) {
     if (result.kind !== "removed" || candidate.frees === undefined) continue;
-    const estimatedBytes = (candidate.frees.estimateBytes * ONE) / (pass.gain ?? ONE);
-    record = {
-      removals: record.removals + 1,
-      estimatedBytes: record.estimatedBytes + estimatedBytes,
-      measuredBytes: record.measuredBytes + result.measuredBytes,
+    if (!isWholeGain(result.settled, release)) continue;
+    const { image, frees } = candidate;
+    const removal = {
+      estimatedBytes: (frees.estimateBytes * ONE) / (pass.gainOf(image)?.perMille ?? ONE),
+      measuredBytes: result.measuredBytes,
     };
-    if (record.removals >= REMOVALS_MAX) record = halved(record);
+    for (const one of [key, repositoryKey(runtime, image)]) {
+      if (one === null) continue;
+      const record = withRemoval(gains.get(one), removal);
+      // What was taught last stands last.
+      gains.delete(one);
+      gains.set(one, record);
+    }
+    isTaught = true;
   }
-  return record === before ? ledger : { ...ledger, gains: new Map(ledger.gains).set(key, record) };
+  return isTaught ? { ...ledger, gains: bounded(gains) } : ledger;
 }
 
-const halved = (record: GainRecord): GainRecord => ({
-  removals: Math.floor(record.removals / 2),
-  estimatedBytes: record.estimatedBytes / 2n,
-  measuredBytes: record.measuredBytes / 2n,
-});
+function withRemoval(
+  before: GainRecord = { removals: 0, estimatedBytes: 0n, measuredBytes: 0n },
+  removal: Omit<GainRecord, "removals">,
+): GainRecord {
+  const record = {
+    removals: before.removals + 1,
+    estimatedBytes: before.estimatedBytes + removal.estimatedBytes,
+    measuredBytes: before.measuredBytes + removal.measuredBytes,
+  };
+  return record.removals < REMOVALS_MAX
+    ? record
+    : {
+        removals: Math.floor(record.removals / 2),
+        estimatedBytes: record.estimatedBytes / 2n,
+        measuredBytes: record.measuredBytes / 2n,
+      };
+}
+
+function bounded(gains: ReadonlyMap<string, GainRecord>): ReadonlyMap<string, GainRecord> {
+  const ofRepositories = [...gains.keys()].filter((key) => key.includes(" "));
+  const tooMany = ofRepositories.slice(0, Math.max(0, ofRepositories.length - REPOSITORIES_MAX));
+  if (tooMany.length === 0) return gains;
+  const dropped = new Set(tooMany);
+  return new Map([...gains].filter(([key]) => !dropped.has(key)));
+}

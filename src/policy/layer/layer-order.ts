@@ -4,7 +4,7 @@ import type { ImageCandidate, ImageTarget, KeptImage, Purpose } from "../../mode
 import type { ImageKeepReason, ImageTrigger } from "../../model/reason.ts";
 import type { Image } from "../../model/snapshot.ts";
 import type { ProtectionContext } from "../image/protect.ts";
-import { type Gain, scaled } from "./gain.ts";
+import { type GainOf, scaled } from "./gain.ts";
 import type { LayerForest } from "./layers.ts";
 
 export interface Choice {
@@ -35,7 +35,7 @@ export const layersCount = (
 /** Applies layers to a choice; `triggers` are those of the targets, for what was to go for its age and has to wait for a child. */
 export function orderByLayers(
   choice: Choice,
-  { forest, gain }: { readonly forest: LayerForest; readonly gain: Gain | null },
+  { forest, gainOf }: { readonly forest: LayerForest; readonly gainOf: GainOf },
   triggers: readonly ImageTrigger[],
 ): Choice {
   const order = basesAfterChildren(forest, choice.candidates);
@@ -53,15 +53,17 @@ export function orderByLayers(
   const candidates = ordered.map((candidate) => {
     const { id } = candidate.image;
     const frees = removals.remove(id);
+    const whole = forest.wholeChainOf(id);
     const follows =
       frees === null ? [] : forest.sharers(id, FOLLOWED_MAX).filter((one) => before.has(one));
     before.add(id);
-    if (frees === null) return candidate;
+    if (frees === null || whole === null) return candidate;
     const tried: ImageCandidate["tried"] = [...candidate.tried, "shares-all-layers"];
     return {
       ...candidate,
       tried,
-      frees: scaled(frees, gain),
+      frees: scaled(frees, gainOf(candidate.image)),
+      chain: whole.chain,
       ...(follows.length === 0 ? {} : { follows }),
     };
   });
@@ -96,7 +98,8 @@ export function basesAfterChildren<Candidate extends { readonly image: { readonl
   );
   const placed = candidates.map((candidate, index) => {
     const { id } = candidate.image;
-    return { candidate, index, place: lastPlace(id) ?? index, layers: forest.layersOf(id) };
+    const layers = forest.wholeChainOf(id)?.layers ?? 0;
+    return { candidate, index, place: lastPlace(id) ?? index, layers };
   });
   return {
     staying: placed.filter(({ place }) => place === Infinity).map(({ candidate }) => candidate),

@@ -129,9 +129,9 @@ export class LayerForest {
     return path?.chain ?? null;
   }
 
-  /** How many layers an image has; 0 where they are not known. */
-  layersOf(id: ImageId): number {
-    return this.#leaves.get(id)?.layers ?? 0;
+  /** The chain of all layers of an image, and how many they are; `null` where they are not known. */
+  wholeChainOf(id: ImageId): { readonly chain: ChainId; readonly layers: number } | null {
+    return this.#leaves.get(id) ?? null;
   }
 
   /** The removals of a pass, one after another. */

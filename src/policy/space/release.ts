@@ -1,5 +1,5 @@
 /** How a runtime gives space back after a removal: immediately or with a delay. Learned once per version, by watching. */
-import type { ReleaseRecord } from "../../model/ledger.ts";
+import type { Ledger, ReleaseRecord } from "../../model/ledger.ts";
 import type { RuntimeInfo } from "../../model/snapshot.ts";
 import { isVersionWithin, type Version } from "../version.ts";
 
@@ -60,6 +60,12 @@ export function spaceReleaseOf(
   if (record.promptRemovals >= IMMEDIATE_SIGNS) return "immediate";
   return record.lateRemovals >= DELAYED_SIGNS ? "delayed" : "unknown";
 }
+
+/** By what is remembered of the version. */
+export const releaseOf = (
+  { releases }: Pick<Ledger, "releases">,
+  runtime: Pick<RuntimeInfo, "name" | "version">,
+): SpaceRelease => spaceReleaseOf(runtime, releases.get(releaseKey(runtime)) ?? noRelease);
 
 /** Under which a runtime's record stands in the ledger. */
 export const releaseKey = ({ name, version }: Pick<RuntimeInfo, "name" | "version">): string =>

@@ -105,6 +105,23 @@ const FINDINGS: Findings = {
     data: ({ image, inUse, removable }) => ({ image: imageJson(image), inUse, removable }),
     commands: (finding, tools) => tools.forImage(finding),
   },
+  "content-kept": {
+    text: ({ repository, removals, expectedAtLeastBytes, measuredBytes, lastAt }) =>
+      `${counted(removals, "removal")} of images of ${clean(repository)} freed ${humanBytes(measuredBytes)} instead of at least ${humanBytes(expectedAtLeastBytes)}, last at ${toRfc3339(lastAt)}`,
+    advice:
+      "another namespace of the runtime or a lease keeps their content; if one removal stands alone, another program may have written to the disk meanwhile",
+    data: ({ repository, removals, expectedAtLeastBytes, measuredBytes, lastAt }) => ({
+      repository,
+      removals,
+      expectedAtLeastBytes,
+      measuredBytes,
+      lastAt: timeOf(lastAt),
+    }),
+    commands: (_finding, tools) => [
+      ...tools.namespaces,
+      ...tools.ctr.map((it) => `${it} leases ls`),
+    ],
+  },
   "unexplained-store-bytes": {
     text: ({ filesystem, usedBytes, reportedBytes, images }) =>
       `the runtime's image store on ${clean(filesystem)} uses ${humanBytes(usedBytes)}, more than ${counted(images, "image")} (${humanBytes(reportedBytes)}) can explain`,

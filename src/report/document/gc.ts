@@ -22,7 +22,7 @@ import {
   removalResultWords,
 } from "../pass-words.ts";
 import { document, type JsonObject, msOf, timeOf } from "./json.ts";
-import { planBody } from "./plan.ts";
+import { expectedBytes, freesJson, planBody } from "./plan.ts";
 import { containerJson, eventJson, imageJson, sandboxJson } from "./snapshot.ts";
 
 export const gcDocument = (pass: Pass): JsonObject =>
@@ -62,6 +62,7 @@ function imageOutcomeJson(outcome: ImageOutcome, pass: Pass): JsonObject {
     wantedBytes: outcome.wantedBytes,
     reportedFreedBytes: outcome.reportedFreedBytes,
     measuredFreedBytes: outcome.measuredFreedBytes,
+    estimatedFreedBytes: estimatedBytes(outcome),
     capacityBytes: outcome.capacityBytes,
     availableBeforeBytes: outcome.availableBefore,
     availableAfterBytes: outcome.availableAfter,
@@ -71,11 +72,20 @@ function imageOutcomeJson(outcome: ImageOutcome, pass: Pass): JsonObject {
   };
 }
 
+/** What layers let expect of all that was removed, else reported sizes; `null` where no layers are known. */
+export function estimatedBytes({ items }: Pick<ImageOutcome, "items">): bigint | null {
+  const removed = items.filter(({ result }) => result.kind === "removed");
+  return removed.every(({ candidate }) => candidate.frees === undefined)
+    ? null
+    : removed.reduce((sum, { candidate }) => sum + expectedBytes(candidate), 0n);
+}
+
 const imageItemJson = (item: ImageItem): JsonObject => ({
   id: item.candidate.image.id,
   name: imageName(item.candidate.image),
   repoTags: item.candidate.image.repoTags,
   sizeBytes: item.candidate.image.sizeBytes,
+  ...freesJson(item.candidate),
   unusedForMs: msOf(item.candidate.unusedFor),
   trigger: imageTrigger.json(item.trigger),
   result: imageResultJson(item.result),

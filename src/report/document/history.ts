@@ -57,6 +57,11 @@ export interface RemovalRow {
   readonly message: string | null;
   readonly reportedBytes: bigint | null;
   readonly measuredBytes: bigint | null;
+  /** The chain of all layers of an image, and what they let expect of its removal. */
+  readonly chainId: string | null;
+  readonly freesBytes: bigint | null;
+  readonly freesAtLeastBytes: bigint | null;
+  readonly freesAtMostBytes: bigint | null;
   readonly settled: string | null;
   readonly at: Instant;
   readonly took: Duration | null;
@@ -134,6 +139,10 @@ const removalRowJson = (row: RemovalRow): JsonObject => ({
   message: row.message,
   reportedBytes: row.reportedBytes,
   measuredBytes: row.measuredBytes,
+  chainId: row.chainId,
+  freesBytes: row.freesBytes,
+  freesAtLeastBytes: row.freesAtLeastBytes,
+  freesAtMostBytes: row.freesAtMostBytes,
   settled: row.settled,
   at: timeOf(row.at),
   tookMs: row.took === null ? null : msOf(row.took),

@@ -83,9 +83,15 @@ export const candidateJson = (candidate: ImageCandidate, place: number): JsonObj
   unusedForMs: msOf(candidate.unusedFor),
   triggers: candidate.triggers.map(imageTrigger.json),
   expected: candidate.expected,
-  freesBytes: candidate.frees?.estimateBytes,
-  freesAtLeastBytes: candidate.frees?.lowerBytes,
-  freesAtMostBytes: candidate.frees?.upperBytes,
+  ...freesJson(candidate),
+});
+
+/** What its layers let expect of a removal; empty where they are not known. */
+export const freesJson = ({ chain, frees }: ImageCandidate): JsonObject => ({
+  chainId: chain,
+  freesBytes: frees?.estimateBytes,
+  freesAtLeastBytes: frees?.lowerBytes,
+  freesAtMostBytes: frees?.upperBytes,
 });
 
 /** What its layers let expect of a removal, else the reported size. */

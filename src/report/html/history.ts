@@ -46,6 +46,7 @@ const removalTable = (rows: readonly RemovalRow[]): Html =>
       <tr>
         <th scope="col">When</th>
         <th scope="col">Name</th>
+        <th scope="col" class="number">Estimate</th>
         <th scope="col" class="number">Freed</th>
         <th scope="col" class="number">Reported</th>
         <th scope="col">Why</th>
@@ -112,6 +113,7 @@ function removalRow(row: RemovalRow): Html {
     <td data-label="Name">
       <span>${row.kind} ${breakable(name)}${identified(row)}${result}${message}</span>
     </td>
+    <td class="number" data-label="Estimate">${bytesOrDash(row.freesBytes)}</td>
     <td class="number" data-label="Freed">${bytesOrDash(row.measuredBytes)}</td>
     <td class="number" data-label="Reported">${bytesOrDash(row.reportedBytes)}</td>
     <td data-label="Why">

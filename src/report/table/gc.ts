@@ -11,6 +11,7 @@ import type { Pass } from "../../model/pass.ts";
 import { since } from "../../model/time.ts";
 import { counted, humanBytes, humanDuration, usedPercent } from "../bytes.ts";
 import { containerRemove, logRemove, sandboxRemove } from "../container-reasons.ts";
+import { estimatedBytes } from "../document/gc.ts";
 import { triggerCode } from "../image-reasons.ts";
 import { containerName, imageName, sandboxName } from "../names.ts";
 import {
@@ -37,6 +38,10 @@ const IMAGE_COLUMNS: readonly Column[] = [
   { title: "WHY", minimumWidth: 8 },
   { title: "RESULT", minimumWidth: 16 },
 ];
+
+/** What layers let expect, where they are known of any image; it stands beside what was freed. */
+const ESTIMATE: Column = { title: "ESTIMATE", align: "right" };
+const ESTIMATE_AT = 2;
 
 const CONTAINER_COLUMNS: readonly Column[] = [
   { title: "KIND" },
@@ -77,7 +82,7 @@ function imageLines(pass: Pass, outcome: ImageOutcome, screen: Screen): readonly
   return [
     ...wrapped(`Images: ${imagePassWords(pass)}${error}.`, screen),
     ...wrapped(freedSentence(outcome), screen),
-    ...(outcome.items.length === 0 ? [] : tableLines(IMAGE_COLUMNS, shown.map(imageRow), screen)),
+    ...(outcome.items.length === 0 ? [] : itemLines(shown, screen)),
     ...hiddenLines(hidden, (it) => `${it.result.kind}: ${triggerCode(it.trigger)}`, screen),
     "",
   ];
@@ -90,11 +95,13 @@ function freedSentence(outcome: ImageOutcome): string {
   const measured = removed.some(
     (it) => it.result.kind === "removed" && it.result.measuredBytes !== null,
   );
+  const estimated = estimatedBytes(outcome);
+  const estimate = estimated === null ? "" : `${humanBytes(estimated)} estimated, `;
   const freed =
     removed.length === 0
       ? ""
       : measured
-        ? `, ${humanBytes(outcome.measuredFreedBytes)} freed (${humanBytes(outcome.reportedFreedBytes)} reported)`
+        ? `, ${humanBytes(outcome.measuredFreedBytes)} freed (${estimate}${humanBytes(outcome.reportedFreedBytes)} reported)`
         : `, ${humanBytes(outcome.reportedFreedBytes)} freed as reported`;
   const wanted =
     outcome.wantedBytes === null || outcome.wantedBytes <= 0n
@@ -112,6 +119,20 @@ function diskSentence(outcome: ImageOutcome): string {
       ? ""
       : `, ${humanBytes(outcome.availableBefore)} before`;
   return ` ${humanBytes(outcome.availableAfter)} of ${humanBytes(outcome.capacityBytes)} free (${percent}% used)${before}.`;
+}
+
+function itemLines(items: readonly ImageItem[], screen: Screen): readonly string[] {
+  if (items.every(({ candidate }) => candidate.frees === undefined))
+    return tableLines(IMAGE_COLUMNS, items.map(imageRow), screen);
+  return tableLines(
+    IMAGE_COLUMNS.toSpliced(ESTIMATE_AT, 0, ESTIMATE),
+    items.map((item) => {
+      const { frees } = item.candidate;
+      const estimate = frees === undefined ? "-" : humanBytes(frees.estimateBytes);
+      return imageRow(item).toSpliced(ESTIMATE_AT, 0, estimate);
+    }),
+    screen,
+  );
 }
 
 const imageRow = (item: ImageItem): readonly string[] => [

@@ -22,6 +22,10 @@ const COLUMNS: readonly Column[] = [
   { title: "RESULT", minimumWidth: 8 },
 ];
 
+/** What layers let expect, where they were known of any image; it stands beside what was freed. */
+const ESTIMATE: Column = { title: "ESTIMATE", align: "right" };
+const ESTIMATE_AT = 2;
+
 /** `freed`: passes are in their order already, and events follow; else both go by time. */
 export type HistoryOrder = "time" | "newest" | "freed";
 
@@ -121,9 +125,25 @@ function removalLines(rows: readonly RemovalRow[], screen: Screen): readonly str
   if (rows.length === 0) return [];
   const { shown, hidden } = shortened(rows, screen, ({ result }) => !GONE.includes(result));
   return [
-    ...tableLines(COLUMNS, shown.map(removalRow), indented(screen)),
+    ...rowLines(shown, indented(screen)),
     ...hiddenLines(hidden, ({ kind, reason, result }) => `${kind} ${result}: ${reason}`, screen),
   ].map((line) => `  ${line}`);
+}
+
+function rowLines(rows: readonly RemovalRow[], screen: Screen): readonly string[] {
+  if (rows.every(({ freesBytes }) => freesBytes === null))
+    return tableLines(COLUMNS, rows.map(removalRow), screen);
+  return tableLines(
+    COLUMNS.toSpliced(ESTIMATE_AT, 0, ESTIMATE),
+    rows.map((row) =>
+      removalRow(row).toSpliced(
+        ESTIMATE_AT,
+        0,
+        row.freesBytes === null ? "-" : humanBytes(row.freesBytes),
+      ),
+    ),
+    screen,
+  );
 }
 
 const GONE = ["removed", "already-gone"];

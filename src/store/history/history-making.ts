@@ -16,7 +16,7 @@ import type { Instant } from "../../model/time.ts";
 import type { DiskSample, PassRow, Removal } from "./history-records.ts";
 
 export function imageRemoval(passId: PassId, item: ImageItem): Removal {
-  const { image } = item.candidate;
+  const { image, chain, frees } = item.candidate;
   const { result } = item;
   const names = [...image.repoTags, ...image.repoDigests];
   const isRemoved = result.kind === "removed";
@@ -32,6 +32,10 @@ export function imageRemoval(passId: PassId, item: ImageItem): Removal {
     message: imageMessage(result),
     reportedBytes: isRemoved ? result.reportedBytes : image.sizeBytes,
     measuredBytes: isRemoved ? result.measuredBytes : null,
+    chainId: chain ?? null,
+    freesBytes: frees?.estimateBytes ?? null,
+    freesAtLeastBytes: frees?.lowerBytes ?? null,
+    freesAtMostBytes: frees?.upperBytes ?? null,
     settled: isRemoved ? result.settled : null,
     at: item.startedAt,
     took: item.took,
@@ -222,6 +226,10 @@ function common(
     reason: item.reason.kind,
     result: item.result.kind,
     measuredBytes: null,
+    chainId: null,
+    freesBytes: null,
+    freesAtLeastBytes: null,
+    freesAtMostBytes: null,
     settled: null,
     took: null,
   };

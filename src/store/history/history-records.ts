@@ -1,6 +1,6 @@
 // What the history holds, each field declared once: passes, removals, events and samples of the disks.
 
-import { type PassId, passId } from "../../model/ids.ts";
+import { type ChainId, chainId, type PassId, passId } from "../../model/ids.ts";
 import type { Signal } from "../../model/limits.ts";
 import type { ContainerOutcome, ImageEnd } from "../../model/outcome.ts";
 import type { Event, PassKind, Step } from "../../model/pass.ts";
@@ -44,6 +44,11 @@ export interface Removal {
   readonly message: string | null;
   readonly reportedBytes: bigint | null;
   readonly measuredBytes: bigint | null;
+  /** The chain of all layers of an image, and what they let expect of its removal; `null`: not known, or the row is older. */
+  readonly chainId: ChainId | null;
+  readonly freesBytes: bigint | null;
+  readonly freesAtLeastBytes: bigint | null;
+  readonly freesAtMostBytes: bigint | null;
   readonly settled: "at-once" | "afterwards" | "not-seen" | "not-waited" | null;
   readonly at: Instant;
   readonly took: Duration | null;
@@ -137,6 +142,10 @@ export const removalCodec = record<Removal>({
   message: nullable(text),
   reportedBytes: nullable(bytes),
   measuredBytes: nullable(bytes),
+  chainId: added(nullable(branded(chainId)), null),
+  freesBytes: added(nullable(bytes), null),
+  freesAtLeastBytes: added(nullable(bytes), null),
+  freesAtMostBytes: added(nullable(bytes), null),
   settled: nullable(word<NonNullable<Removal["settled"]>>()),
   at: time,
   took: nullable(durationNs),

@@ -3,7 +3,9 @@ import { describe, expect, test } from "bun:test";
 import { emptyLedger } from "../../../src/model/ledger.ts";
 import { hours, instant, watched } from "../../../src/model/time.ts";
 import { namesText } from "../../../src/policy/image/image-index.ts";
+import { read } from "../../store/fixture.ts";
 import { aLedger, anImage, aRecord, aSnapshot, NOW } from "../../support/build/values.ts";
+import { scratch } from "../../support/scratch.ts";
 import { openNodeOf } from "../open-node.ts";
 import { crigc } from "../world.ts";
 
@@ -54,7 +56,9 @@ describe("with --compat kubelet", () => {
   const shown = async (...words: readonly string[]) => {
     const { node } = openNodeOf({ snapshot: { images: [image] }, ledger: emptyLedger, onDisk });
     const flags = ["--compat", "kubelet", "--minimum-image-ttl-duration", "0s", "-o", "json"];
-    const { stdout, stderr } = await crigc([...words, ...flags], { open: { node } });
+    const { stdout, stderr } = await crigc([...words, ...flags], {
+      open: { node, state: () => read(scratch()).reader },
+    });
     return { document: JSON.parse(stdout), stderr };
   };
   const known = { firstSeenAt: "2025-12-29T00:00:00Z", lastUsedAt: "2025-12-30T00:00:00Z" };

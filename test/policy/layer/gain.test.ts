@@ -1,76 +1,81 @@
 import { describe, expect, test } from "bun:test";
 
 import type { Ledger } from "../../../src/model/ledger.ts";
-import type { ImageItem } from "../../../src/model/outcome.ts";
+import type { ImageItem, ImageResult } from "../../../src/model/outcome.ts";
+import type { Bounds } from "../../../src/model/plan.ts";
 import { duration } from "../../../src/model/time.ts";
-import { gainOf, rememberGain, scaled } from "../../../src/policy/layer/gain.ts";
-import { aLedger, anImage, aRecord, aSnapshot, NOW } from "../../support/build/values.ts";
+import {
+  type Gain,
+  gainsOf,
+  nodeGain,
+  rememberGain,
+  scaled,
+} from "../../../src/policy/layer/gain.ts";
+import { aCandidate, aLedger, anImage, aSnapshot, NOW } from "../../support/build/values.ts";
 
 const MIB = 1_048_576n;
 const { runtime } = aSnapshot();
 
-/** A removal that was expected to free so much, and freed so much. */
-function removal(estimateBytes: bigint | null, measuredBytes: bigint): ImageItem {
+type Settled = Extract<ImageResult, { readonly kind: "removed" }>["settled"];
+
+/** A removal of an image of `name` that was expected to free so much, and freed so much. */
+function removal(
+  estimateBytes: bigint | null,
+  measuredBytes: bigint,
+  {
+    name = "app",
+    settled = "at-once",
+  }: { readonly name?: string; readonly settled?: Settled } = {},
+): ImageItem {
   const frees = { lowerBytes: 0n, estimateBytes: estimateBytes ?? 0n, upperBytes: 99n * MIB };
   return {
-    candidate: {
-      image: anImage("app"),
-      record: aRecord(),
-      triggers: [],
-      unusedFor: duration(0n),
-      expected: true,
-      tried: [],
-      ...(estimateBytes === null ? {} : { frees }),
-    },
+    candidate: aCandidate(name, estimateBytes === null ? {} : { frees }),
     trigger: { kind: "space" },
-    result: { kind: "removed", reportedBytes: 10n * MIB, measuredBytes, settled: "at-once" },
+    result: { kind: "removed", reportedBytes: 10n * MIB, measuredBytes, settled },
     startedAt: NOW,
     took: duration(0n),
   };
 }
 
 const after = (ledger: Ledger, items: readonly ImageItem[]): Ledger =>
-  rememberGain(ledger, { runtime, gain: gainOf(ledger, runtime), items });
+  rememberGain(ledger, { runtime, gainOf: gainsOf(ledger, runtime), items });
+
+const exactly = (bytes: bigint): Bounds => ({
+  lowerBytes: bytes,
+  estimateBytes: bytes,
+  upperBytes: bytes,
+});
 
 describe("the gain of a runtime version", () => {
   test("is not known before three removals, and is measured bytes for estimated ones after them", () => {
     const two = after(aLedger(), [removal(10n * MIB, 25n * MIB), removal(10n * MIB, 15n * MIB)]);
-    expect(gainOf(two, runtime)).toBeNull();
+    expect(nodeGain(two, runtime)).toBeNull();
     const three = after(two, [removal(10n * MIB, 20n * MIB)]);
-    expect(gainOf(three, runtime)).toBe(2000n);
-    expect(gainOf(three, { ...runtime, version: "1.7.25" })).toBeNull();
+    expect(nodeGain(three, runtime)).toBe(2000n);
+    expect(nodeGain(three, { ...runtime, version: "1.7.25" })).toBeNull();
   });
 
   test("stays the same where estimates that it scaled come true", () => {
     const learned = after(aLedger(), Array(3).fill(removal(10n * MIB, 20n * MIB)));
-    const scaledEstimate = scaled(
-      { lowerBytes: 8n * MIB, estimateBytes: 10n * MIB, upperBytes: 12n * MIB },
-      gainOf(learned, runtime),
-    );
-    expect(scaledEstimate).toEqual({
-      lowerBytes: 16n * MIB,
-      estimateBytes: 20n * MIB,
-      upperBytes: 24n * MIB,
-    });
-    const again = after(learned, Array(50).fill(removal(scaledEstimate.estimateBytes, 20n * MIB)));
-    expect(gainOf(again, runtime)).toBe(2000n);
+    const again = after(learned, Array(50).fill(removal(20n * MIB, 20n * MIB)));
+    expect(nodeGain(again, runtime)).toBe(2000n);
   });
 
   test("follows a node whose images change, and forgets what is long ago", () => {
     const old = after(aLedger(), Array(1000).fill(removal(10n * MIB, 40n * MIB)));
-    expect(gainOf(old, runtime)).toBe(4000n);
+    expect(nodeGain(old, runtime)).toBe(4000n);
     let ledger = old;
     for (let pass = 0; pass < 10; pass += 1) {
-      const gain = gainOf(ledger, runtime) ?? 1000n;
+      const gain = nodeGain(ledger, runtime) ?? 1000n;
       ledger = after(ledger, Array(100).fill(removal((10n * MIB * gain) / 1000n, 10n * MIB)));
     }
-    expect(gainOf(ledger, runtime)).toBeLessThan(1200n);
+    expect(nodeGain(ledger, runtime)).toBeLessThan(1200n);
   });
 
   test("lies between a fifth and five times, whatever other programs do to the disk", () => {
     const items = (measured: bigint) => Array(3).fill(removal(10n * MIB, measured));
-    expect(gainOf(after(aLedger(), items(0n)), runtime)).toBe(200n);
-    expect(gainOf(after(aLedger(), items(9_000n * MIB)), runtime)).toBe(5000n);
+    expect(nodeGain(after(aLedger(), items(0n)), runtime)).toBe(200n);
+    expect(nodeGain(after(aLedger(), items(9_000n * MIB)), runtime)).toBe(5000n);
   });
 
   test("is not learned from removals without an estimate, that failed, or that free next to nothing", () => {
@@ -81,6 +86,99 @@ describe("the gain of a runtime version", () => {
       result: { kind: "failed", message: "busy", code: "failed" },
     };
     expect(after(none, [failed])).toBe(none);
-    expect(gainOf(after(none, Array(9).fill(removal(1000n, 9000n))), runtime)).toBeNull();
+    expect(nodeGain(after(none, Array(9).fill(removal(1000n, 9000n))), runtime)).toBeNull();
+  });
+
+  test("is not learned from space that may have come later, or that nobody saw", () => {
+    const none = aLedger();
+    const delayed = { name: "containerd", version: "2.0.1" };
+    const learned = (settled: Settled, of: typeof delayed): Ledger =>
+      rememberGain(none, {
+        runtime: { ...runtime, ...of },
+        gainOf: () => null,
+        items: [removal(10n * MIB, 0n, { settled })],
+      });
+    expect(learned("not-waited", delayed)).toBe(none);
+    expect(learned("not-seen", delayed)).toBe(none);
+    expect(learned("not-seen", { name: "cri-o", version: "1.37.0" })).toBe(none);
+    expect(learned("not-waited", { name: "cri-o", version: "1.37.0" })).not.toBe(none);
+    expect(learned("afterwards", delayed)).not.toBe(none);
+  });
+});
+
+describe("the gain of a repository", () => {
+  const mixed = after(aLedger(), [
+    ...Array(3).fill(removal(10n * MIB, 20n * MIB, { name: "binaries" })),
+    ...Array(3).fill(removal(10n * MIB, 40n * MIB, { name: "texts" })),
+  ]);
+  const gainOf = gainsOf(mixed, runtime);
+
+  test("is its own after three removals, where the node's is the mean of both", () => {
+    expect(gainOf(anImage("binaries"))).toEqual({ perMille: 2000n, isOwn: true });
+    expect(gainOf(anImage("texts"))).toEqual({ perMille: 4000n, isOwn: true });
+    expect(nodeGain(mixed, runtime)).toBe(3000n);
+  });
+
+  test("is the node's where nothing was learned of the repository, or the image has no name", () => {
+    expect(gainOf(anImage("other"))).toEqual({ perMille: 3000n, isOwn: false });
+    expect(gainOf({ repoTags: [], repoDigests: [] })).toEqual({ perMille: 3000n, isOwn: false });
+    expect(gainsOf(aLedger(), runtime)(anImage("other"))).toBeNull();
+  });
+
+  test("is the same for all tags and digests of the repository, and for no other version of the runtime", () => {
+    const other = { repoTags: [], repoDigests: ["registry.example/texts@sha256:abc"] };
+    expect(gainOf(other)).toEqual({ perMille: 3000n, isOwn: false });
+    const digest = `registry.example/texts@sha256:${"d".repeat(64)}`;
+    expect(gainOf({ repoTags: [], repoDigests: [digest] })?.perMille).toBe(4000n);
+    expect(gainsOf(mixed, { ...runtime, version: "9.9" })(anImage("texts"))).toBeNull();
+  });
+
+  test("is forgotten where those of five hundred others were learned since", () => {
+    const many = after(
+      mixed,
+      Array.from({ length: 500 }, (_, index) => removal(MIB, MIB, { name: `app-${index}` })),
+    );
+    expect(many.gains.size).toBe(501);
+    expect(gainsOf(many, runtime)(anImage("texts"))?.isOwn).toBe(false);
+    expect(nodeGain(many, runtime)).not.toBeNull();
+  });
+});
+
+describe("a scaled estimate", () => {
+  const own = (perMille: bigint): Gain => ({ perMille, isOwn: true });
+  const ofNode = (perMille: bigint): Gain => ({ perMille, isOwn: false });
+
+  test("is what was learned, with bounds a quarter around it where it was learned from the repository itself", () => {
+    expect(scaled(exactly(8n * MIB), own(2000n))).toEqual({
+      lowerBytes: 12n * MIB,
+      estimateBytes: 16n * MIB,
+      upperBytes: 20n * MIB,
+    });
+  });
+
+  test("promises no more than the reported size where other images taught it, and at most five times as much", () => {
+    const bounds = (gain: Gain | null) => scaled(exactly(10n * MIB), gain);
+    expect(bounds(ofNode(3000n))).toEqual({
+      lowerBytes: 10n * MIB,
+      estimateBytes: 30n * MIB,
+      upperBytes: 50n * MIB,
+    });
+    expect(bounds(ofNode(500n)).lowerBytes).toBe(5n * MIB);
+    expect(bounds(null)).toEqual({
+      lowerBytes: 10n * MIB,
+      estimateBytes: 10n * MIB,
+      upperBytes: 50n * MIB,
+    });
+  });
+
+  test("has bounds that hold the truth on a node that mixes images of one to five times their reported size", () => {
+    for (const truth of [1000n, 2000n, 3500n, 5000n])
+      for (const learned of [1000n, 2000n, 3500n, 5000n]) {
+        const { lowerBytes, estimateBytes, upperBytes } = scaled(exactly(MIB), ofNode(learned));
+        const freed = (MIB * truth) / 1000n;
+        expect(freed).toBeGreaterThanOrEqual(lowerBytes);
+        expect(freed).toBeLessThanOrEqual(upperBytes);
+        expect(Number(estimateBytes)).toBeWithin(Number(lowerBytes), Number(upperBytes) + 1);
+      }
   });
 });

@@ -124,7 +124,6 @@ export function aSnapshot(change: Partial<Snapshot> = {}): Snapshot {
     ),
     containerEnds: new Map(),
     resolutions: new Map(),
-    origins: new Map(),
     sandboxImages: new Map(),
     filesystems: [aFilesystem()],
     pods: { kind: "none", why: "a test" },
