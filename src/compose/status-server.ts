@@ -166,6 +166,7 @@ export class StatusServer {
       runtime: status.runtime,
       runtimeAnswers: status.runtimeError === null && status.runtime !== null,
       filesystems: status.filesystems,
+      loops: status.loops,
       thresholds: { highPercent: limits.images.highPercent, lowPercent: limits.images.lowPercent },
       images: status.images,
       deadContainers: status.deadContainers,

@@ -21,10 +21,17 @@ export const USED_RATIO = {
 export const ALERTS: readonly Alert[] = [
   {
     name: "CrigcAbsent",
-    expression: "absent(crigc_build_info)",
+    expression: [
+      "absent(crigc_build_info)",
+      // Targets that are known and do not answer, and had an agent before.
+      "max by (job, instance) (up == 0 and on (job, instance) max_over_time(crigc_build_info[7d]))",
+      // Nodes of Kubernetes without any target; only where the targets are labelled with their node.
+      '(group by (node) (kube_node_info) unless on (node) crigc_build_info) and on () crigc_build_info{node!=""}',
+    ].join(" or "),
     holdsFor: "15m",
     severity: "critical",
-    summary: "Prometheus scrapes no crigc agent",
+    summary:
+      'Prometheus scrapes no crigc agent on {{ or $labels.node $labels.instance "any node" }}',
     action:
       "check systemctl status crigc on the nodes and the metrics address in Prometheus' targets",
   },
@@ -48,10 +55,11 @@ export const ALERTS: readonly Alert[] = [
   },
   {
     name: "CrigcNoImagePass",
-    expression: 'time() - crigc_pass_last_success_timestamp_seconds{kind="image-gc"} > 3600',
+    expression:
+      'time() - (crigc_pass_last_success_timestamp_seconds{kind="image-gc"} or on (job, instance) crigc_start_time_seconds) > on (job, instance) crigc_pass_period_seconds{kind="image-gc"} + 3600',
     holdsFor: "5m",
     severity: "warning",
-    summary: "No image GC pass has succeeded for more than an hour",
+    summary: "No image GC pass has succeeded for an hour longer than its period",
     action: "check crigc status and /healthz for a loop that hangs",
   },
   {
@@ -61,6 +69,15 @@ export const ALERTS: readonly Alert[] = [
     severity: "warning",
     summary: "{{ $labels.mountpoint }} stays over the high threshold despite image GC",
     action: "crigc plan shows what is kept and why, crigc audit what no image explains",
+  },
+  {
+    name: "CrigcDiskFullSoon",
+    expression: `max by (job, instance, mountpoint) (crigc_filesystem_full_in_seconds) < 4 * 3600 unless on (job, instance, mountpoint) ${USED_RATIO.name} <= on (job, instance) group_left () (crigc_image_gc_high_threshold_ratio < 1)`,
+    holdsFor: "15m",
+    severity: "critical",
+    summary:
+      "{{ $labels.mountpoint }} is full in {{ $value | humanizeDuration }}, and image GC does not stop it",
+    action: "crigc df shows what fills the disk; free space by hand or enlarge it",
   },
   {
     name: "CrigcDiskPressure",
@@ -135,7 +152,7 @@ export const ALERTS: readonly Alert[] = [
     holdsFor: "10m",
     severity: "warning",
     summary: "A changed configuration was rejected, the last valid one is in force",
-    action: "crigc config --check shows the line",
+    action: "crigc config --check FILE shows the line",
   },
   {
     name: "CrigcRuntimeSlow",
@@ -149,9 +166,12 @@ export const ALERTS: readonly Alert[] = [
   },
 ];
 
+/** The section of the documentation about an alert. */
+export const runbookOf = ({ name }: Alert): string => `docs/operations.md#${name.toLowerCase()}`;
+
 /** The rows of the table in the documentation. */
 export const alertRows = (): readonly string[] =>
   ALERTS.map(
     (it) =>
-      `| \`${it.name}\` | ${it.severity} | ${it.holdsFor} | ${it.summary.replace(/\{\{ \$(?:labels\.)?(\w+) \}\}/g, "‹$1›")} | ${it.action} |`,
+      `| [\`${it.name}\`](#${it.name.toLowerCase()}) | ${it.severity} | ${it.holdsFor} | ${it.summary.replace(/\{\{ (?:or )?\$(?:labels\.)?(\w+)[^}]*\}\}/g, "‹$1›")} | ${it.action} |`,
   );

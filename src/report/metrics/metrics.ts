@@ -8,6 +8,7 @@ import type { CallRecord, ProcessFigures } from "../../model/ports.ts";
 import type { RegretFigures } from "../../model/regret.ts";
 import type { MeasuredFilesystem, RuntimeInfo } from "../../model/snapshot.ts";
 import { type Duration, type Instant, instantToMs, toMs } from "../../model/time.ts";
+import type { LoopStatus } from "../document/status.ts";
 import { countPass, passOutcome } from "./pass.ts";
 import { MetricRegistry } from "./registry.ts";
 import type { MetricName } from "./table.ts";
@@ -23,6 +24,7 @@ export interface NodeFigures {
   readonly runtime: RuntimeInfo | null;
   readonly runtimeAnswers: boolean;
   readonly filesystems: readonly FilesystemFigures[];
+  readonly loops: readonly Pick<LoopStatus, "name" | "periodMs" | "enabled">[];
   /** Percent; `null`: image collection by space is off. */
   readonly thresholds: { readonly highPercent: number; readonly lowPercent: number } | null;
   readonly images: { readonly count: number; readonly sizeBytes: bigint } | null;
@@ -100,11 +102,20 @@ const FROM_THE_START: readonly MetricName[] = [
   "crigc_in_use_unknown",
 ];
 
+/** Loops of which each run is a pass, by its kind. */
+const PASS_LOOPS: readonly string[] = ["image-gc", "container-gc"] satisfies Pass["kind"][];
+
 function setNode(registry: MetricRegistry, node: NodeFigures): void {
   registry.set("crigc_runtime_up", flag(node.runtimeAnswers));
   if (node.runtime !== null)
     registry.replace("crigc_runtime_info", [[[node.runtime.name, node.runtime.version], 1]]);
   setFilesystems(registry, node.filesystems);
+  registry.replace(
+    "crigc_pass_period_seconds",
+    node.loops
+      .filter(({ name, enabled }) => enabled && PASS_LOOPS.includes(name))
+      .map(({ name, periodMs }) => [[name], periodMs / 1000] as const),
+  );
   if (node.thresholds !== null) {
     registry.set("crigc_image_gc_high_threshold_ratio", node.thresholds.highPercent / 100);
     registry.set("crigc_image_gc_low_threshold_ratio", node.thresholds.lowPercent / 100);

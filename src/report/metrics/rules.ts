@@ -1,6 +1,6 @@
 /** What `crigc print prometheus-rules` prints: a file of rules for Prometheus. */
 
-import { type Alert, ALERTS, USED_RATIO } from "./alerts.ts";
+import { type Alert, ALERTS, runbookOf, USED_RATIO } from "./alerts.ts";
 
 export function prometheusRules(): string {
   return [
@@ -26,6 +26,7 @@ const alertLines = (alert: Alert): readonly string[] => [
   "        annotations:",
   `          summary: ${quoted(alert.summary)}`,
   `          description: ${quoted(`What to do: ${alert.action}.`)}`,
+  `          runbook: ${runbookOf(alert)}`,
 ];
 
 /** Single quotes take everything but themselves literally in YAML. */

@@ -42,6 +42,10 @@ export const METRICS = {
     "When the last pass ended that did not fail.",
     "kind",
   ),
+  crigc_pass_period_seconds: gauge(
+    "Configured pause between passes, by kind; absent for a kind that nothing asks for.",
+    "kind",
+  ),
   crigc_pass_consecutive_failures: gauge("Passes in a row that failed, up to now.", "kind"),
 
   crigc_image_wanted_bytes_total: counter("Bytes that image passes had to free when they began."),

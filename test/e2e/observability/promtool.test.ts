@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { ALERTS } from "../../../src/report/metrics/alerts.ts";
 import { createMetrics } from "../../../src/report/metrics/metrics.ts";
 import { prometheusRules } from "../../../src/report/metrics/rules.ts";
-import { forecast, measured, NOW, pass, runtime } from "../../report/build.ts";
+import { forecast, measured, NOW, pass, runtime, status } from "../../report/build.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "crigc-promtool-"));
 afterAll(() => rmSync(directory, { recursive: true }));
@@ -38,6 +38,7 @@ test("promtool check metrics has nothing to say", async () => {
     runtime: { ...runtime, version: 'a "quoted"\\version' },
     runtimeAnswers: true,
     filesystems: [{ filesystem: measured(), forecast }],
+    loops: status().loops,
     thresholds: { highPercent: 85, lowPercent: 80 },
     images: { count: 1, sizeBytes: 1n },
     deadContainers: 1,
@@ -61,6 +62,27 @@ describe("the rules", () => {
   test("are accepted by promtool check rules", async () => {
     await Bun.write(join(directory, "rules.yaml"), prometheusRules());
     expect(await promtool(["check", "rules", "rules.yaml"])).toBe("");
+  });
+
+  test("and the queries of the dashboard are understood by Prometheus", async () => {
+    const file = Bun.file(join(import.meta.dir, "../../../docs/grafana-dashboard.json"));
+    const { panels, annotations } = (await file.json()) as {
+      panels: readonly { targets: readonly { expr: string }[] }[];
+      annotations: { list: readonly { expr: string }[] };
+    };
+    const queries = [...panels.flatMap(({ targets }) => targets), ...annotations.list].map(
+      ({ expr }, index) => ({
+        record: `query_${index}`,
+        expr: expr.replaceAll("$__rate_interval", "5m"),
+      }),
+    );
+    expect(queries.length).toBeGreaterThan(40);
+    const groups = [{ name: "dashboard", rules: queries }];
+    await Bun.write(join(directory, "dashboard.yaml"), JSON.stringify({ groups }));
+    expect(await promtool(["check", "rules", "dashboard.yaml"])).toBe("");
+    const broken = [{ name: "dashboard", rules: [{ record: "query", expr: "sum(" }] }];
+    await Bun.write(join(directory, "broken.yaml"), JSON.stringify({ groups: broken }));
+    expect(await promtool(["check", "rules", "broken.yaml"])).toStartWith("exit 1");
   });
 
   test("fire and stay silent as rules-test.yaml says", async () => {

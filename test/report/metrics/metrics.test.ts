@@ -27,6 +27,7 @@ import {
   removedImage,
   runtime,
   sandbox,
+  status,
 } from "../build.ts";
 
 const fresh = (): Metrics => createMetrics({ version: "0.1.0", commit: "abc", startedAt: NOW });
@@ -35,6 +36,7 @@ const node = (differences: Partial<NodeFigures> = {}): NodeFigures => ({
   runtime,
   runtimeAnswers: true,
   filesystems: [{ filesystem: measured(), forecast }],
+  loops: status().loops,
   thresholds: { highPercent: 85, lowPercent: 80 },
   images: { count: 7, sizeBytes: GIB },
   deadContainers: 3,
@@ -225,6 +227,21 @@ describe("the node", () => {
     expect(shown()).toEqual([1_073_741_824 / 3600, null, null]);
     metrics.setNode(node({ filesystems: [{ filesystem: measured(), forecast: null }] }));
     expect(shown()).toEqual([null, null, null]);
+  });
+
+  test("metrics show the period of each kind of pass that something asks for", () => {
+    const metrics = fresh();
+    const [loop] = status().loops;
+    const loops = [
+      { ...loop!, name: "image-gc", periodMs: 7_200_000 },
+      { ...loop!, name: "container-gc", periodMs: 60_000 },
+      { ...loop!, name: "image-cache", periodMs: 30_000 },
+    ];
+    metrics.setNode(node({ loops }));
+    expect(valueOf(metrics, 'crigc_pass_period_seconds{kind="image-gc"}')).toBe(7200);
+    expect(valueOf(metrics, 'crigc_pass_period_seconds{kind="container-gc"}')).toBe(60);
+    metrics.setNode(node({ loops: loops.map((it) => ({ ...it, enabled: false })) }));
+    expect(metrics.expose()).not.toContain("crigc_pass_period_seconds{");
   });
 
   test("says whether the pod source could be believed, and nothing of one that is not asked", () => {

@@ -4,7 +4,7 @@ import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 
 import type { EventReason } from "../../../src/model/pass.ts";
-import { alertRows, ALERTS, USED_RATIO } from "../../../src/report/metrics/alerts.ts";
+import { alertRows, ALERTS, runbookOf, USED_RATIO } from "../../../src/report/metrics/alerts.ts";
 import { prometheusRules } from "../../../src/report/metrics/rules.ts";
 import {
   type MetricDefinition,
@@ -33,8 +33,8 @@ function metricsIn(text: string): ReadonlySet<string> {
 const unknownIn = (text: string): readonly string[] =>
   Array.from(metricsIn(text)).filter((name) => !Object.hasOwn(METRICS, name));
 
-/** Labels that Prometheus adds to what it scrapes, and that of a histogram's buckets. */
-const ADDED = ["job", "instance"];
+/** Labels that Prometheus adds to what it scrapes, or is often told to. */
+const ADDED = ["job", "instance", "node"];
 const labelsOf = (name: string): readonly string[] => {
   const base = name.replace(/_(?:bucket|sum|count)$/, "");
   const metric: MetricDefinition | undefined = METRICS[base as MetricName];
@@ -99,6 +99,21 @@ describe("docs/operations.md", () => {
     expect(rows).toContain(row);
   });
 
+  test.each(ALERTS.map((it) => [runbookOf(it), it]))(
+    "%s is a section about its alert",
+    (runbook, it) => {
+      const [file, anchor] = runbook.split("#");
+      const sections = page.split(/^#+ /m).map((text) => text.split("\n"));
+      const section = sections.find(([heading = ""]) => heading.toLowerCase() === anchor);
+      expect(file).toBe("docs/operations.md");
+      expect(section?.[0]).toBe(it.name);
+      expect(section?.join("\n").length).toBeGreaterThan(150);
+      expect(section?.join("\n")).toMatch(
+        /```sh\n(?:sudo )?(?:crigc|systemctl|journalctl|df|crictl) /,
+      );
+    },
+  );
+
   test("docs/operations.md names no metric that does not exist", () => {
     expect(unknownIn(page)).toEqual([]);
   });
@@ -127,13 +142,21 @@ describe("the dashboard", () => {
     panels: readonly {
       id: number;
       title: string;
+      type: string;
       gridPos: { x: number; y: number; w: number; h: number };
-      targets: readonly { expr: string; legendFormat?: string }[];
+      targets: readonly { refId: string; expr: string; legendFormat?: string }[];
+      transformations?: readonly { id: string; options: { renameByName?: object } }[];
     }[];
+    annotations: {
+      list: readonly { expr: string; titleFormat: string; textFormat: string; tagKeys: string }[];
+    };
   };
+  const notes = parsed.annotations.list;
 
   test("the dashboard queries only metrics that exist", () => {
-    const expressions = parsed.panels.flatMap((panel) => panel.targets.map((it) => it.expr));
+    const expressions = [...parsed.panels.flatMap((panel) => panel.targets), ...notes].map(
+      (it) => it.expr,
+    );
     expect(expressions.length).toBeGreaterThan(20);
     expect(unknownIn(expressions.join("\n"))).toEqual([]);
     for (const expression of expressions) expect(metricsIn(expression).size).toBeGreaterThan(0);
@@ -142,6 +165,37 @@ describe("the dashboard", () => {
   test("the dashboard queries only labels that its metrics have", () => {
     const targets = parsed.panels.flatMap((panel) => panel.targets);
     expect(targets.flatMap((it) => unknownLabels(it.expr, it.legendFormat ?? ""))).toEqual([]);
+    const keys = (text: string): string => text.replace(/(\w+),?/g, "{{$1}}");
+    expect(
+      notes.flatMap((it) =>
+        unknownLabels(it.expr, it.titleFormat, it.textFormat, keys(it.tagKeys)),
+      ),
+    ).toEqual([]);
+  });
+
+  test("the table of nodes has a column for each of its queries", () => {
+    const fleet = parsed.panels.find(({ type }) => type === "table");
+    const columns = fleet?.transformations?.find(({ id }) => id === "organize")?.options;
+    expect(columns?.renameByName).toEqual({
+      instance: "Node",
+      version: "Version",
+      "Value #B": "Used",
+      "Value #C": "High threshold",
+      "Value #D": "Last pass",
+      "Value #E": "Freed in 24 h",
+      "Value #F": "Came back",
+      "Value #G": "High threshold in",
+      "Value #H": "Full in",
+    });
+    expect(fleet?.targets.map(({ refId }) => refId).join("")).toBe("ABCDEFGH");
+    for (const { expr } of fleet?.targets ?? []) expect(expr).toMatch(/\bby \(instance\b/);
+  });
+
+  test("the dashboard marks passes and warning events on its charts", () => {
+    expect(notes.map((it) => Array.from(metricsIn(it.expr)))).toEqual([
+      ["crigc_passes_total"],
+      ["crigc_events_total"],
+    ]);
   });
 
   test("the panels of the dashboard do not overlap and have numbers of their own", () => {
