@@ -44,10 +44,10 @@ export async function observe(
   signal: AbortSignal,
 ): Promise<Snapshot> {
   const { runtime, disk, host } = ports;
-  const clocks = host.clocks();
-  const [info, lists, reported, logs, keep] = await Promise.all([
+  const [info, [lists, clocks], reported, logs, keep] = await Promise.all([
     runtime.info(signal),
-    readLists(runtime, signal),
+    // The moment is that of the lists' end: what came while a slow runtime answered is not to count as older than it is.
+    readLists(runtime, signal).then((read) => [read, host.clocks()] as const),
     runtime.reportedFilesystems(signal),
     request.logs ? host.logs() : Promise.resolve(null),
     host.keepRules(request.ledger.keepDirectories),

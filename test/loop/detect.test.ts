@@ -63,6 +63,21 @@ describe("what is remembered", () => {
     expect(fake.world.ledger.hadContainers).toBeTrue();
   });
 
+  test("an image that comes while a slow runtime answers is first seen when it came, not when it was asked for", async () => {
+    const fake = aNode();
+    await detect(fake.engine, never);
+    fake.world.before = (method) => {
+      if (method !== "ListImages") return;
+      pass(fake, minutes(1));
+      fake.world.images.push(anImage("late"));
+    };
+    await detect(fake.engine, never);
+    const { ledger, wall } = fake.world;
+    expect(ledger.images.get(idOf("late"))?.firstSeenAt).toBe(wall);
+    expect(ageOf(ledger, "late")).toBe(duration(0n));
+    expect(ageOf(ledger, "idle")).toBe(minutes(1));
+  });
+
   test("stays as it was where a list fails", async () => {
     const fake = aNode({ fails: new Set(["ListContainers"]) });
     const before = fake.world.ledger;

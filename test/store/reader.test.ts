@@ -1,6 +1,14 @@
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
-import { chmodSync, copyFileSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  copyFileSync,
+  mkdirSync,
+  readdirSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -52,6 +60,14 @@ describe("openStoreReader", () => {
     store.saveLedger(ledgerOf(3, 4));
     await store.close();
     expect(seen(directory)).toEqual({ ledger: ledgerOf(3, 4), notices: [] });
+  });
+
+  test("reads what a power cut left of a log that had only begun, at once", async () => {
+    const directory = await crashed();
+    truncateSync(join(directory, "crigc.db-wal"), 32);
+    const startMs = performance.now();
+    expect(seen(directory)).toEqual({ ledger: emptyLedger, notices: [] });
+    expect(performance.now() - startMs).toBeLessThan(5_000);
   });
 
   test("reads beside a running writer, and changes no file", async () => {

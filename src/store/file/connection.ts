@@ -1,6 +1,6 @@
 // Opens the state file: for writing with our settings, for reading without touching anything, or in memory.
 
-import { constants, Database } from "bun:sqlite";
+import { constants, Database, SQLiteError } from "bun:sqlite";
 
 import { StoreError } from "../../model/errors.ts";
 import type { StateFiles } from "../ports.ts";
@@ -61,6 +61,9 @@ export function openForReading(paths: StatePaths, files: StateFiles): Database {
     try {
       return openAsFound(paths, files);
     } catch (error) {
+      // A log with a broken header: SQLite waited ten seconds for a writer that is dead.
+      if (error instanceof SQLiteError && error.code === "SQLITE_PROTOCOL")
+        return openCopy(paths, files);
       if (error instanceof StoreError || attempt === attempts) throw error;
     }
   }
@@ -77,8 +80,10 @@ function openAsFound(paths: StatePaths, files: StateFiles): Database {
   if (bytes === null || bytes === 0) return openInMemory();
   const walBytes = files.sizeBytes(paths.wal);
   const hasShm = files.sizeBytes(paths.shm) !== null;
-  // A log without its index cannot be read in place without making one.
-  if (walBytes !== null && walBytes > 0 && !hasShm) return openCopy(paths, files);
+  // A log without its index cannot be read in place without making one; and SQLite waits half a minute in vain for a log that
+  // ends with its header, as a power cut leaves it.
+  if (walBytes !== null && walBytes > 0 && (!hasShm || walBytes <= walHeaderBytes))
+    return openCopy(paths, files);
   // Without a log nothing writes, and the file is whole; with one, the index is only looked at, and built anew in memory
   // where its writer is dead.
   const db = openUri(
@@ -100,6 +105,7 @@ function openAsFound(paths: StatePaths, files: StateFiles): Database {
 }
 
 const readBusyMs = 2000;
+const walHeaderBytes = 32;
 
 /** A copy may be recovered and migrated; it is unlinked once it is open. */
 function openCopy(paths: StatePaths, files: StateFiles): Database {
