@@ -93,7 +93,7 @@ async function attempt(suite: Suite): Promise<Attempt> {
   const missing = await preparationFault(suite);
   if (missing !== undefined) return { passed: 0, failed: 1, skipped: 0, note: missing };
   return "executable" in suite.run
-    ? runExecutable(suite, suite.run.executable)
+    ? runExecutable(suite, suite.run)
     : runTests(suite, suite.run.tests);
 }
 
@@ -167,9 +167,12 @@ async function passedOn(stream: ReadableStream<Uint8Array<ArrayBuffer>>): Promis
   return text;
 }
 
-async function runExecutable(suite: Suite, path: string): Promise<Attempt> {
-  accessSync(path, constants.X_OK);
-  const child = Bun.spawn([`./${path}`], {
+async function runExecutable(
+  suite: Suite,
+  { executable, words = [] }: { readonly executable: string; readonly words?: readonly string[] },
+): Promise<Attempt> {
+  accessSync(executable, constants.X_OK);
+  const child = Bun.spawn([`./${executable}`, ...words], {
     stdio: ["ignore", "pipe", "inherit"],
     timeout: suite.suiteMinutes * 60_000,
     killSignal: "SIGTERM",

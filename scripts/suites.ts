@@ -2,8 +2,10 @@
 
 export type Suite = {
   readonly name: string;
-  /** Folders or files for `bun test`; or one executable that ends with the line `N passed, N failed`. */
-  readonly run: { readonly tests: readonly string[] } | { readonly executable: string };
+  /** Folders or files for `bun test`; or one executable, with its words, that ends with the line `N passed, N failed`. */
+  readonly run:
+    | { readonly tests: readonly string[] }
+    | { readonly executable: string; readonly words?: readonly string[] };
   /** Folders that belong to other suites. */
   readonly except?: readonly string[];
   /** Its files walk through one scenario: keep the order in which they are written. */
@@ -60,12 +62,30 @@ export const suites: readonly Suite[] = [
     suiteMinutes: 15,
   },
   {
+    name: "long-life",
+    run: { executable: "scripts/long-life", words: ["--days", "1"] },
+    testSeconds: 60,
+    suiteMinutes: 5,
+  },
+  {
     name: "binary",
     run: { tests: ["test/e2e/binary"] },
     ordered: true,
     needsExecutable: true,
     testSeconds: 60,
     suiteMinutes: 15,
+  },
+  {
+    name: "torture",
+    run: {
+      executable: "scripts/torture",
+      words: ["--kills", "12", "--cuts", "10", "--full", "4", "--jumps", "10"],
+    },
+    needsExecutable: true,
+    needsRoot: true,
+    groups: ["containerd"],
+    testSeconds: 60,
+    suiteMinutes: 10,
   },
   {
     name: "containerd",

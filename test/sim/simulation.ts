@@ -1,6 +1,7 @@
 // One simulated node with an agent on it, which can be stopped, killed and started again; and the judge of what it does.
 
 import { Agent, type Periods } from "../../src/loop/agent/agent.ts";
+import type { Engine } from "../../src/loop/ports.ts";
 import type { ImageId } from "../../src/model/ids.ts";
 import type { Limits, Signal, Threshold } from "../../src/model/limits.ts";
 import { type Duration, duration, minutes } from "../../src/model/time.ts";
@@ -56,6 +57,8 @@ export interface SimOptions {
   readonly lateMs?: number;
   readonly weather?: Partial<Weather>;
   readonly periods?: Partial<Periods>;
+  /** Puts other parts into the engine of each agent that starts. */
+  readonly refit?: (engine: Engine, sim: Simulation) => Engine;
 }
 
 export class Simulation {
@@ -65,6 +68,7 @@ export class Simulation {
   readonly record = new SimRecord();
   readonly weather: Weather;
   readonly #periods: Periods;
+  readonly #refit: (engine: Engine, sim: Simulation) => Engine;
   #agent: Agent | null = null;
   #life: { alive: boolean; readonly stop: AbortController; ended: boolean } | null = null;
 
@@ -90,6 +94,7 @@ export class Simulation {
       ...options.weather,
     };
     this.#periods = { ...simPeriods, ...options.periods };
+    this.#refit = options.refit ?? ((engine) => engine);
   }
 
   get agent(): Agent {
@@ -111,7 +116,7 @@ export class Simulation {
       startedAt: this.node.wall(),
     });
     this.#agent = new Agent({
-      engine,
+      engine: this.#refit(engine, this),
       periods: () => this.#periods,
       dryRun: () => false,
       lockWaitMs: () => 2 * MINUTE,

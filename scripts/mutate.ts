@@ -1,0 +1,150 @@
+// Mutation testing of the rules and of what carries them out: what no test notices is killed by a new test, or explained.
+
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+
+import { refusedByCompiler } from "./mutate-parts/compiler.ts";
+import { type Mutant, plantMutants } from "./mutate-parts/mutants.ts";
+import { type Verdict, verdictsOf } from "./mutate-parts/workers.ts";
+
+const top = join(import.meta.dir, "..");
+process.chdir(top);
+
+/** Which tests decide on the mutants of which sources; the later ones only on what survives the first. */
+const areas = [
+  { sources: "src/policy", tests: ["test/policy", "test/conformance"] },
+  { sources: "src/execute", tests: ["test/execute", "test/loop"] },
+] as const;
+const explainedPath = "test/mutants.json";
+const tree = join(top, ".cache/mutate/tree");
+
+type Explanations = Readonly<
+  Record<string, readonly { why: string; mutants: readonly string[] }[]>
+>;
+
+async function main(): Promise<number> {
+  const { values, positionals } = parseArgs({
+    options: { "one-of": { type: "string", default: "1" } },
+    allowPositionals: true,
+  });
+  const minutes = /^\d+(\.\d+)?$/.test(positionals[0] ?? "") ? Number(positionals.shift()) : null;
+  const every = Number(values["one-of"]);
+  const deadlineMs = minutes === null ? Infinity : performance.now() + minutes * 60_000;
+  const files = filesIn(positionals);
+  if (files.length === 0 || !Number.isInteger(every) || every < 1) {
+    console.error("mutate: no such sources below src/policy and src/execute; see --help");
+    return 2;
+  }
+  const all = await plantMutants(files, tree);
+  const chosen = all.filter((_, index) => index % every === 0);
+  const verdicts = new Map<Mutant, Verdict>();
+  for (const area of areas) {
+    let left = chosen.filter(({ file }) => file.startsWith(`${area.sources}/`));
+    for (const folder of area.tests) {
+      const found = await verdictsOf({ tree, tests: testFiles(folder), mutants: left, deadlineMs });
+      for (const [mutant, verdict] of found) verdicts.set(mutant, verdict);
+      const survived = [...found.values()].filter(({ kind }) => kind === "survived").length;
+      console.log(`${folder}: ${found.size} mutants tried, ${survived} survived`);
+      left = left.filter((mutant) => found.get(mutant)?.kind === "survived");
+    }
+  }
+  const survivors = [...verdicts].filter(([, it]) => it.kind === "survived").map(([it]) => it);
+  for (const mutant of await refusedByCompiler(survivors))
+    verdicts.set(mutant, { kind: "killed", by: "the compiler" });
+  return conclude(chosen, verdicts, { whole: every === 1 && verdicts.size === all.length });
+}
+
+function filesIn(paths: readonly string[]): readonly string[] {
+  const wanted = paths.length === 0 ? areas.map(({ sources }) => sources) : paths;
+  const known = areas.flatMap(({ sources }) => [
+    ...new Bun.Glob(`${sources}/**/*.ts`).scanSync("."),
+  ]);
+  const bare = wanted.map((path) => path.replace(/\/$/, ""));
+  return known
+    .filter((file) => bare.some((path) => file === path || file.startsWith(`${path}/`)))
+    .toSorted();
+}
+
+const testFiles = (folder: string): readonly string[] =>
+  [...new Bun.Glob(`${folder}/**/*.test.ts`).scanSync(".")]
+    // It starts itself anew to see itself fail.
+    .filter((file) => file !== "test/conformance/containers.test.ts")
+    .toSorted();
+
+type Row = { mutants: number; killed: number; explained: number; survived: number };
+
+function conclude(
+  chosen: readonly Mutant[],
+  verdicts: ReadonlyMap<Mutant, Verdict>,
+  { whole }: { whole: boolean },
+): number {
+  const explanations = JSON.parse(readFileSync(explainedPath, "utf8")) as Explanations;
+  const used = new Set<string>();
+  const rows = new Map<string, Row>();
+  const unexplained: string[] = [];
+  let skipped = 0;
+  for (const mutant of chosen) {
+    const verdict = verdicts.get(mutant);
+    const row = rows.get(mutant.file) ?? { mutants: 0, killed: 0, explained: 0, survived: 0 };
+    rows.set(mutant.file, row);
+    if (verdict === undefined) continue;
+    if (verdict.kind === "skipped") {
+      skipped += 1;
+      continue;
+    }
+    row.mutants += 1;
+    if (verdict.kind === "killed") {
+      row.killed += 1;
+      continue;
+    }
+    const group = explanations[mutant.file]?.find(({ mutants }) => mutants.includes(mutant.key));
+    if (group !== undefined) {
+      row.explained += 1;
+      used.add(`${mutant.file} ${mutant.key}`);
+      continue;
+    }
+    row.survived += 1;
+    const reached = verdict.reached === 0 ? "reached by no test" : "survived";
+    unexplained.push(`${mutant.file}:${mutant.line} ${reached}\n    ${mutant.key}`);
+  }
+  printTable(rows);
+  if (unexplained.length > 0) console.log(`\n${unexplained.join("\n")}\n`);
+  const stale = whole ? staleOf(explanations, rows, used) : [];
+  for (const key of stale) console.log(`explained, but no survivor: ${key}`);
+  const sum = (key: keyof Row): number =>
+    [...rows.values()].reduce((total, row) => total + row[key], 0);
+  const untried = chosen.length - skipped - sum("mutants");
+  if (skipped > 0) console.log(`${skipped} whole functions at the top of modules were left out`);
+  if (untried > 0) console.log(`${untried} mutants were not tried in time`);
+  const score = ((100 * sum("killed")) / Math.max(1, sum("mutants"))).toFixed(1);
+  console.log(
+    `mutate: ${sum("mutants")} mutants, ${sum("killed")} killed (${score} %), ${sum("explained")} explained, ${sum("survived")} survived`,
+  );
+  const failed = sum("survived") + stale.length;
+  console.log(`${sum("killed") + sum("explained")} passed, ${failed} failed`);
+  return failed === 0 && sum("mutants") > 0 ? 0 : 1;
+}
+
+function printTable(rows: ReadonlyMap<string, Row>): void {
+  const columns = ["mutants", "killed", "explained", "survived"] as const;
+  console.log(`${"file".padEnd(46)} ${columns.map((it) => it.padStart(9)).join(" ")}`);
+  for (const [file, row] of rows)
+    console.log(`${file.padEnd(46)} ${columns.map((it) => String(row[it]).padStart(9)).join(" ")}`);
+}
+
+/** An explanation whose mutant is killed or gone would one day excuse another one. */
+const staleOf = (
+  explanations: Explanations,
+  rows: ReadonlyMap<string, Row>,
+  used: ReadonlySet<string>,
+): readonly string[] =>
+  Object.entries(explanations).flatMap(([file, groups]) =>
+    rows.has(file) || !existsSync(file)
+      ? groups
+          .flatMap(({ mutants }) => mutants.map((key) => `${file} ${key}`))
+          .filter((key) => !used.has(key))
+      : [],
+  );
+
+process.exit(await main());

@@ -1,0 +1,52 @@
+// Kills, power cuts, full disks and jumping clocks, as often as told; what must never be ends it with 1.
+
+import { parseArgs } from "node:util";
+
+import type { Result, Torture } from "./torture-parts/result.ts";
+import { randomOf } from "./torture-parts/result.ts";
+
+const kinds = {
+  kills: async (torture: Torture) => (await import("./torture-parts/kills.ts")).kills(torture),
+  cuts: async (torture: Torture) => (await import("./torture-parts/cuts.ts")).cuts(torture),
+  full: async (torture: Torture) => (await import("./torture-parts/full.ts")).full(torture),
+  jumps: async (torture: Torture) => (await import("./torture-parts/jumps.ts")).jumps(torture),
+} as const;
+
+async function main(): Promise<number> {
+  const { values } = parseArgs({
+    options: {
+      kills: { type: "string", default: "300" },
+      cuts: { type: "string", default: "100" },
+      full: { type: "string", default: "20" },
+      jumps: { type: "string", default: "40" },
+      minutes: { type: "string", default: "600" },
+      seed: { type: "string", default: String(Date.now() % 1_000_000) },
+    },
+  });
+  const seed = Number(values.seed);
+  console.log(`torture: seed ${seed}`);
+  const deadlineMs = performance.now() + Number(values.minutes) * 60_000;
+  const results: Result[] = [];
+  for (const [name, run] of Object.entries(kinds)) {
+    const rounds = Number(values[name as keyof typeof kinds]);
+    if (!Number.isInteger(rounds) || rounds < 0) {
+      console.error(`torture: invalid --${name}; use a whole number`);
+      return 2;
+    }
+    if (rounds === 0) continue;
+    const result = await run({ rounds, random: randomOf(seed), deadlineMs });
+    results.push(result);
+    console.log(`${name.padEnd(6)} ${String(result.tried).padStart(5)}  ${result.figures}`);
+    for (const fault of result.faults) console.log(`  not ok ${fault}`);
+  }
+  const sum = (of: (result: Result) => number): number =>
+    results.reduce((total, result) => total + of(result), 0);
+  const tried = sum((it) => it.tried);
+  const failed = sum((it) => it.faults.length);
+  const counts = results.map(({ name, tried: rounds }) => `${rounds} ${name}`).join(", ");
+  console.log(`torture: ${counts}, ${failed} failures`);
+  console.log(`${tried} passed, ${failed} failed`);
+  return failed === 0 && tried > 0 ? 0 : 1;
+}
+
+process.exit(await main());
