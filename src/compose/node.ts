@@ -9,6 +9,7 @@ import { logDeleter } from "../host/logs/logs.ts";
 import { readHold } from "../host/state/hold.ts";
 import { acquireLock } from "../host/state/lock.ts";
 import { stateFiles } from "../host/state/state-files.ts";
+import { wallClock } from "../host/time/clock.ts";
 import { timer } from "../host/time/timer.ts";
 import { type Engine, type Journal, type PassLock, volatileMemory } from "../loop/ports.ts";
 import { AssertionError } from "../model/assert.ts";
@@ -47,7 +48,7 @@ export async function openNode(config: Config): Promise<OpenNode> {
       memory: volatileMemory(ledger),
       timer,
       limits: () => config.limits,
-      hold: () => readHold(config.paths, host.reader.clocks().wall),
+      hold: () => readHold(config.paths, wallClock()),
       startedAt: null,
     },
     notices,
@@ -77,7 +78,7 @@ export function engineOf(parts: EngineParts): Engine {
     memory: state.memory,
     timer,
     limits: () => config().limits,
-    hold: () => readHold(config().paths, host.reader.clocks().wall),
+    hold: () => readHold(config().paths, wallClock()),
     startedAt: parts.startedAt,
     writer: config().dryRun ? noWriter : writer,
     remover: config().dryRun

@@ -4,7 +4,7 @@
  */
 
 import { stateFiles } from "../host/state/state-files.ts";
-import { readClocks } from "../host/time/clock.ts";
+import { wallClock } from "../host/time/clock.ts";
 import { HostError } from "../model/errors.ts";
 import { StateFile } from "../store/file/state-file.ts";
 import type { StateChannel, StateReply, StateRequest } from "../store/file/state-request.ts";
@@ -19,7 +19,7 @@ type Line =
 
 /** Answers until its input ends. */
 export async function runStateProcess(directory: string): Promise<void> {
-  const file = new StateFile({ directory, files: stateFiles, now: () => readClocks().wall });
+  const file = new StateFile({ directory, files: stateFiles, now: () => wallClock() });
   const out = Bun.stdout.writer();
   // Whoever asked may be gone: what it left to be written is written all the same.
   const tell = async (line: Line): Promise<void> => {

@@ -21,7 +21,7 @@ import { kubeletSigns } from "../host/kubelet/sign.ts";
 import { addressFault, executableFault } from "../host/process/reachable.ts";
 import { readHold, releaseHold, writeHold } from "../host/state/hold.ts";
 import { stateFiles } from "../host/state/state-files.ts";
-import { readClocks } from "../host/time/clock.ts";
+import { readClocks, wallClock } from "../host/time/clock.ts";
 import { HostError, RuntimeError, StoreError } from "../model/errors.ts";
 import { askAgent } from "../report/http/client.ts";
 import { StateFile } from "../store/file/state-file.ts";
@@ -35,10 +35,10 @@ const ANSWER_MS = 5_000;
 /** `state` opens the state directory to read. */
 export function toolsOf({ self: { userId } }: World, state: Openers["state"]): Tools {
   return {
-    now: () => readClocks().wall,
+    now: () => wallClock(),
     hostName: hostname,
     hold: ({ paths }) => ({
-      read: () => readHold(paths, readClocks().wall),
+      read: () => readHold(paths, wallClock()),
       set: (hold) => writeHold(paths, { ...hold, by: `crigc hold, user ${userId}` }),
       release: () => releaseHold(paths),
     }),
@@ -79,7 +79,7 @@ function setStamp(config: Config, text: string): void {
   const file = new StateFile({
     directory: stateDir,
     files: stateFiles,
-    now: () => readClocks().wall,
+    now: () => wallClock(),
   });
   const failure = file.setSetting(STAMP, text);
   file.close();

@@ -20,7 +20,11 @@ export function changedKeys<K, V>(
   other: ReadonlyMap<K, V>,
 ): Iterable<K> | null {
   const [a, b] = [layersOf(one), layersOf(other)];
-  return a.base === b.base ? new Set([...a.overlay.keys(), ...b.overlay.keys()]) : null;
+  if (a.base !== b.base) return null;
+  const keys = new Set<K>();
+  for (const [key, value] of a.overlay) if (b.overlay.get(key) !== value) keys.add(key);
+  for (const key of b.overlay.keys()) if (!a.overlay.has(key)) keys.add(key);
+  return keys;
 }
 
 interface Layers<K, V> {
@@ -33,7 +37,8 @@ const layersOf = <K, V>(map: ReadonlyMap<K, V>): Layers<K, V> =>
 
 function changed<K, V>(map: ReadonlyMap<K, V>, key: K, value: V | typeof GONE): ReadonlyMap<K, V> {
   const { base, overlay } = layersOf(map);
-  const layered = new LayeredMap({ base, overlay: new Map(overlay).set(key, value) });
+  const size = map.size + Number(value !== GONE) - Number(map.has(key));
+  const layered = new LayeredMap({ base, overlay: new Map(overlay).set(key, value) }, size);
   return layered.layers.overlay.size <= OVERLAY_MAX ? layered : new Map(layered);
 }
 
@@ -41,11 +46,8 @@ class LayeredMap<K, V> implements ReadonlyMap<K, V> {
   readonly layers: Layers<K, V>;
   readonly size: number;
 
-  constructor(layers: Layers<K, V>) {
+  constructor(layers: Layers<K, V>, size: number) {
     this.layers = layers;
-    let { size } = layers.base;
-    for (const [key, value] of layers.overlay)
-      size += Number(value !== GONE) - Number(layers.base.has(key));
     this.size = size;
   }
 

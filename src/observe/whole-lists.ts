@@ -71,7 +71,9 @@ export function missing<Id extends string>(
   listed: readonly { readonly id: Id }[],
 ): readonly Id[] {
   const there = new Set(listed.map(({ id }) => id));
-  return [...new Set(ids)].filter((id) => !there.has(id));
+  const gone = new Set<Id>();
+  for (const id of ids) if (!there.has(id)) gone.add(id);
+  return [...gone];
 }
 
 const notWhole = (what: "containers" | "sandboxes", id: string): RuntimeError =>

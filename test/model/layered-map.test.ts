@@ -46,4 +46,7 @@ test("one entry less shares its base with the map it came from", () => {
   const without = withoutKey(map, 7);
   expect([...(changedKeys(without, map) ?? [])]).toEqual([7]);
   expect(withoutKey(without, 7)).toBe(without);
+  // However much went before.
+  const next = withoutKey(withEntry(withoutKey(without, 8), 9, 0), 10);
+  expect([...(changedKeys(withoutKey(next, 11), next) ?? [])]).toEqual([11]);
 });

@@ -103,18 +103,20 @@ function written(path: string, text: string): string {
 const isAbsent = (error: unknown): boolean => ["ENOENT", "ENOTDIR"].includes(codeOf(error));
 
 function stateOf(path: string, clocks: () => Clocks): HoldState {
+  // Asked before each removal: that nothing is there has to be cheap to see.
+  if (!isThere(path)) return { kind: "none" };
   let text: string;
   try {
     text = readFileSync(path, "utf8");
   } catch (error) {
-    if (isAbsent(error) && !isLink(path)) return { kind: "none" };
+    if (isAbsent(error) && !isThere(path)) return { kind: "none" };
     return unclear(path, `cannot be read: ${reasonOf(error)}`);
   }
   return judgeHold(text, path, clocks());
 }
 
-/** Somebody put the link there: that what it leads to is absent does not mean that nothing was held. */
-function isLink(path: string): boolean {
+/** Also a link: somebody put it there, and that what it leads to is absent does not mean that nothing was held. */
+function isThere(path: string): boolean {
   try {
     return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
   } catch (error) {

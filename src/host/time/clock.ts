@@ -4,12 +4,14 @@ import { readFileSync } from "node:fs";
 
 import { HostError } from "../../model/errors.ts";
 import type { Clocks } from "../../model/snapshot.ts";
-import { type Duration, duration, instantFromMs } from "../../model/time.ts";
+import { type Duration, duration, type Instant, instantFromMs } from "../../model/time.ts";
 import { bootTimeNs } from "../process/libc.ts";
+
+export const wallClock = (): Instant => instantFromMs(Date.now());
 
 /** `proc`: where /proc is mounted. */
 export function readClocks(proc = "/proc"): Clocks {
-  return { wall: instantFromMs(Date.now()), uptime: uptime(proc), bootId: bootId(proc) };
+  return { wall: wallClock(), uptime: uptime(proc), bootId: bootId(proc) };
 }
 
 /**

@@ -120,7 +120,7 @@ function forEachClaim(
     for (const image of new Set(images)) if (image !== "") visit(podClaim(uid, image));
 }
 
-function containerClaim(container: Container): Claim {
+const containerClaim = byObject((container: Container): Claim => {
   const { id, name, podName, state, imageId, imageRef, imageName } = container;
   const references = imageId === "" ? [] : [imageId];
   if (imageRef !== "" && imageRef !== imageId) references.push(imageRef);
@@ -132,7 +132,7 @@ function containerClaim(container: Container): Claim {
     references,
     mustResolve: true,
   };
-}
+});
 
 function volumeClaim(container: Container, reference: string): Claim {
   const { id, name, podName } = container;
