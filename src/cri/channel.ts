@@ -3,19 +3,20 @@ import type { Client, ClientReadableStream, ClientUnaryCall, ServiceError } from
 
 import type { CallRecord } from "../model/ports.ts";
 import { type Attempt, codeName, toRuntimeError } from "./errors.ts";
-import type {
-  Answers,
-  ListMethod,
-  StreamMethod,
-  StreamMethods,
-  UnaryMethod,
-  UnaryMethods,
+import {
+  type Answers,
+  decodeAnswer,
+  encodeRequest,
+  type ListMethod,
+  pathOf,
+  type StreamMethod,
+  type StreamMethods,
+  type UnaryMethod,
+  type UnaryMethods,
 } from "./messages.ts";
-import { type Codec, criCodec, type Fields } from "./proto.ts";
 
 /** An answer, or one message of a stream, as it came. */
 export interface RawAnswer<M extends keyof Answers> {
-  readonly codec: Codec;
   readonly method: M;
   readonly bytes: Buffer;
 }
@@ -73,18 +74,17 @@ export interface Channel {
 export const messageLimitBytes = 16 * 1024 * 1024;
 
 export function openChannel(options: ChannelOptions): Channel {
-  let line: Promise<Line> | undefined;
-  const connected = (): Promise<Line> => (line ??= connect(options.endpoint));
+  let line: Promise<Client> | undefined;
+  const connected = (): Promise<Client> => (line ??= connect(options.endpoint));
   const callRaw = async <M extends UnaryMethod, Result>(
     method: M,
-    request: Fields,
+    request: object,
     { decode, about = "", signal, extraMs = 0 }: UnaryOptions<RawAnswer<M>, Result>,
   ): Promise<Result> => {
     const deadlineMs = options.requestTimeoutMs + extraMs;
     return guarded({ method, about, deadlineMs, signal, options }, async () => {
-      const { client, codec } = await connected();
-      const call = { client, codec, method, request, deadlineMs, signal };
-      return decode({ codec, method, bytes: await unary(call) });
+      const call = { client: await connected(), method, request, deadlineMs, signal };
+      return decode({ method, bytes: await unary(call) });
     });
   };
   const streamRaw = async <M extends StreamMethod>(
@@ -93,9 +93,8 @@ export function openChannel(options: ChannelOptions): Channel {
   ): Promise<void> => {
     const deadlineMs = endless ? null : options.requestTimeoutMs;
     return guarded({ method, about: "", deadlineMs, signal, options }, async () => {
-      const { client, codec } = await connected();
-      const call = { client, codec, method, request: {}, deadlineMs, signal };
-      await streamed(call, (bytes) => onItem({ codec, method, bytes }));
+      const call = { client: await connected(), method, request: {}, deadlineMs, signal };
+      await streamed(call, (bytes) => onItem({ method, bytes }));
     });
   };
   return {
@@ -104,32 +103,27 @@ export function openChannel(options: ChannelOptions): Channel {
     call: async (method, request, rest) =>
       callRaw(method, request, {
         ...rest,
-        decode: ({ codec, bytes }) => rest.decode(codec.decode(method, bytes)),
+        decode: ({ bytes }) => rest.decode(decodeAnswer(method, bytes)),
       }),
     stream: async (method, rest) =>
       streamRaw(method, {
         ...rest,
-        onItem: ({ codec, bytes }) => rest.onItem(codec.decode(method, bytes)),
+        onItem: ({ bytes }) => rest.onItem(decodeAnswer(method, bytes)),
       }),
     close: () => {
       // Where loading failed, each call has said so.
       void line?.then(
-        ({ client }) => client.close(),
+        (client) => client.close(),
         () => undefined,
       );
     },
   };
 }
 
-interface Line {
-  readonly client: Client;
-  readonly codec: Codec;
-}
-
-/** Transport and codec are loaded by the first call: commands that make none do not pay for them. */
-async function connect(endpoint: string): Promise<Line> {
+/** The transport is loaded by the first call: commands that make none do not pay for it. */
+async function connect(endpoint: string): Promise<Client> {
   const { Client: GrpcClient, credentials } = await import("@grpc/grpc-js");
-  const client = new GrpcClient(endpoint, credentials.createInsecure(), {
+  return new GrpcClient(endpoint, credentials.createInsecure(), {
     "grpc.max_receive_message_length": messageLimitBytes,
     "grpc.default_authority": "localhost",
     // `http_proxy` of the environment is for other people's sockets.
@@ -140,7 +134,6 @@ async function connect(endpoint: string): Promise<Line> {
     "grpc.initial_reconnect_backoff_ms": 100,
     "grpc.max_reconnect_backoff_ms": 3000,
   });
-  return { client, codec: await criCodec() };
 }
 
 interface Guard {
@@ -170,20 +163,21 @@ async function guarded<Result>(guard: Guard, run: () => Promise<Result>): Promis
   }
 }
 
-interface Call extends Line {
+interface Call {
+  readonly client: Client;
   readonly method: keyof Answers;
-  readonly request: Fields;
+  readonly request: object;
   readonly deadlineMs: number | null;
   readonly signal: AbortSignal | undefined;
 }
 
 async function unary(call: Call): Promise<Buffer> {
-  const { client, codec, method, request, signal } = call;
+  const { client, method, request, signal } = call;
   signal?.throwIfAborted();
   const result = Promise.withResolvers<Buffer>();
   const sent: ClientUnaryCall = client.makeUnaryRequest(
-    codec.pathOf(method),
-    (fields: Fields) => codec.encode(method, fields),
+    pathOf(method),
+    (fields: object) => encodeRequest(method, fields),
     asIs,
     request,
     deadlineOf(call),
@@ -194,12 +188,12 @@ async function unary(call: Call): Promise<Buffer> {
 }
 
 async function streamed(call: Call, onBytes: (bytes: Buffer) => void): Promise<void> {
-  const { client, codec, method, request, signal } = call;
+  const { client, method, request, signal } = call;
   signal?.throwIfAborted();
   const result = Promise.withResolvers<void>();
   const stream: ClientReadableStream<Buffer> = client.makeServerStreamRequest(
-    codec.pathOf(method),
-    (fields: Fields) => codec.encode(method, fields),
+    pathOf(method),
+    (fields: object) => encodeRequest(method, fields),
     asIs,
     request,
     deadlineOf(call),

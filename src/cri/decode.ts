@@ -42,7 +42,7 @@ export function decodeImage(image: ImageMessage): Image {
     id: imageId(required(image.id, "an image has no ID")),
     repoTags: image.repo_tags,
     repoDigests: image.repo_digests,
-    sizeBytes: BigInt(image.size),
+    sizeBytes: image.size,
     pinned: image.pinned,
   };
 }
@@ -78,7 +78,7 @@ function decodeContainer(container: ContainerMessage, shared: Shared): Container
     imageRef: shared(container.image_ref),
     imageId: shared(container.image_id),
     state: containerState(container.state, id),
-    createdAt: instant(BigInt(container.created_at)),
+    createdAt: instant(container.created_at),
   };
 }
 
@@ -93,7 +93,7 @@ function decodeSandbox(sandbox: SandboxMessage, shared: Shared): Sandbox {
     namespace: shared(sandbox.metadata.namespace),
     attempt: sandbox.metadata.attempt,
     state: sandboxState(sandbox.state, id),
-    createdAt: instant(BigInt(sandbox.created_at)),
+    createdAt: instant(sandbox.created_at),
   };
 }
 
@@ -111,7 +111,7 @@ export function decodeDetail(status: ContainerStatusMessage | null): ContainerDe
   return {
     id: containerId(id),
     imageVolumes: imageVolumes(status),
-    finishedAt: endOf(BigInt(status.finished_at)),
+    finishedAt: endOf(status.finished_at),
     logPath: status.log_path,
     state: containerState(status.state, id),
     labels: status.labels,
@@ -145,8 +145,8 @@ export function decodeWritableLayers(stats: readonly ContainerStatsMessage[]): W
 }
 
 /** A value that the runtime may leave out. */
-const integer = (wrapped: { readonly value: string } | null): bigint | null =>
-  wrapped === null ? null : BigInt(wrapped.value);
+const integer = (wrapped: { readonly value: bigint } | null): bigint | null =>
+  wrapped === null ? null : wrapped.value;
 
 /** Every runtime has a name; what answers without one is something else. */
 export function decodeVersion(version: VersionMessage): {

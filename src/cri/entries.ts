@@ -1,7 +1,7 @@
 /** Remembers what the entries of a list were decoded to, so that a list costs what changed since the last one. */
 import type { RawAnswer } from "./channel.ts";
 import { digestOf } from "./digest.ts";
-import type { Answers, ListMethod } from "./messages.ts";
+import { type Answers, decodeAnswer, ENTRIES_FIELD, type ListMethod } from "./messages.ts";
 import { cutEntries } from "./wire.ts";
 
 /** The items of one answer, in its order; an entry whose bytes were in the last list is the same object again. */
@@ -34,16 +34,16 @@ export function entryMemory<M extends ListMethod, Item extends { readonly id: st
       const before = known;
       const met = new Map<string, Item>();
       const shared = stringPool();
-      const itemOf = ({ codec, method }: RawAnswer<M>, bytes: Buffer): Item => {
+      const itemOf = (method: M, bytes: Buffer): Item => {
         const digest = digestOf(bytes);
         const there = met.get(digest) ?? before.get(digest);
-        const item = there ?? decode(codec.decode(method, bytes), shared);
+        const item = there ?? decode(decodeAnswer(method, bytes), shared);
         met.set(digest, item);
         return item;
       };
       const items = await ask((answer) =>
-        cutEntries(answer.bytes, answer.codec.entriesField(answer.method)).map((bytes) =>
-          itemOf(answer, bytes),
+        Array.from(cutEntries(answer.bytes, ENTRIES_FIELD), (bytes) =>
+          itemOf(answer.method, bytes),
         ),
       );
       known = met;

@@ -1,74 +1,138 @@
-/** Cuts the entries out of a list's answer without decoding them: the library decodes only those that are new. */
+/** Walks through the wire format of protobuf; what leaves the bounds of a message is refused. */
 import { MalformedError } from "./malformed.ts";
 
-const VARINT = 0;
+export const VARINT = 0;
 const FIXED64 = 1;
-const BYTES = 2;
+export const BYTES = 2;
 const FIXED32 = 5;
-/** A tag of more bits could pass an entry off as an unknown field, which is skipped. */
-const FIELD_MAX = 2 ** 29 - 1;
 
-/** Every entry as a message that holds nothing else: with its tag, so that the codec of the whole list reads it. */
-export function cutEntries(answer: Buffer, fieldNumber: number): readonly Buffer[] {
-  const cursor = new Cursor(answer);
-  const entries: Buffer[] = [];
-  while (cursor.at < answer.length) {
-    const start = cursor.at;
-    const tag = cursor.integer();
-    const field = Math.floor(tag / 8);
-    if (field < 1 || field > FIELD_MAX) throw new MalformedError(`a field has the number ${field}`);
-    const isEntry = field === fieldNumber;
-    if (isEntry && tag % 8 !== BYTES)
-      throw new MalformedError(`an entry of a list has the wire type ${tag % 8}`);
-    cursor.skip(tag % 8);
-    if (isEntry) entries.push(answer.subarray(start, cursor.at));
-  }
-  return entries;
-}
+/** A varint of 64 bits is kept in two numbers, of which the lower holds so many. */
+const LOW_BITS = 28;
+const LOW_BYTES = 4;
 
-class Cursor {
-  at = 0;
+/** Where reading stands in a message, whose end nothing inside it may pass. */
+export class Cursor {
+  at: number;
+  end: number;
   readonly #bytes: Buffer;
+  #low = 0;
+  #high = 0;
 
-  constructor(bytes: Buffer) {
+  constructor(bytes: Buffer, at = 0, end = bytes.length) {
     this.#bytes = bytes;
+    this.at = at;
+    this.end = end;
   }
 
-  /** A tag or a length: at most 53 bits, of which an answer that fits into memory needs 32. */
-  integer(): number {
+  /** The number of the next field; its wire type is in `wireType` then. */
+  tag(): number {
+    const tag = this.#length();
+    this.wireType = tag % 8;
+    const number = Math.floor(tag / 8);
+    if (number === 0) throw new MalformedError("a field has the number 0");
+    return number;
+  }
+
+  wireType = VARINT;
+
+  /** Into a message that begins with its length; gives the end of what is around it, for `leave`. */
+  enter(): number {
+    const around = this.end;
+    this.end = this.#past(this.#length());
+    return around;
+  }
+
+  leave(around: number): void {
+    this.end = around;
+  }
+
+  text(): string {
+    const start = this.span();
+    return this.slice(start, this.at);
+  }
+
+  /** Passes over a text or a message, and gives where it begins behind its length. */
+  span(): number {
+    const length = this.#length();
+    const end = this.#past(length);
+    this.at = end;
+    return end - length;
+  }
+
+  slice(start: number, end: number): string {
+    return this.#bytes.toString("utf8", start, end);
+  }
+
+  /** The lowest 32 bits. */
+  uint32(): number {
+    this.#varint();
+    return ((this.#high % 16) * 2 ** LOW_BITS + this.#low) >>> 0;
+  }
+
+  uint64(): bigint {
+    this.#varint();
+    return BigInt.asUintN(64, (BigInt(this.#high) << BigInt(LOW_BITS)) | BigInt(this.#low));
+  }
+
+  /** Over a field of the wire type that was read last. */
+  skip(): void {
+    if (this.wireType === VARINT) this.#varint();
+    else if (this.wireType === BYTES) this.span();
+    else if (this.wireType === FIXED64) this.at = this.#past(8);
+    else if (this.wireType === FIXED32) this.at = this.#past(4);
+    // Groups are older than proto3, in which CRI is written.
+    else throw new MalformedError(`a field has the wire type ${this.wireType}`);
+  }
+
+  /** A tag or a length, of 32 bits at most. */
+  #length(): number {
     let value = 0;
-    for (let factor = 1; factor < 2 ** 49; factor *= 128) {
-      const byte = this.#bytes[this.at];
-      if (byte === undefined) throw new MalformedError("an integer is cut off");
-      this.at += 1;
+    for (let factor = 1; factor < 2 ** 35; factor *= 128) {
+      const byte = this.#byte();
       value += (byte & 0x7f) * factor;
-      if (byte < 0x80) return value;
+      if (byte < 0x80 && value < 2 ** 32) return value;
     }
     throw new MalformedError("an integer is longer than a length can be");
   }
 
-  skip(wireType: number): void {
-    if (wireType === VARINT) this.#skipVarint();
-    else if (wireType === BYTES) this.#skipBytes(this.integer());
-    else if (wireType === FIXED64) this.#skipBytes(8);
-    else if (wireType === FIXED32) this.#skipBytes(4);
-    // Groups are older than proto3, in which CRI is written.
-    else throw new MalformedError(`a field has the wire type ${wireType}`);
-  }
-
-  #skipBytes(count: number): void {
-    this.at += count;
-    if (this.at > this.#bytes.length)
-      throw new MalformedError("a field is longer than the answer that holds it");
-  }
-
-  #skipVarint(): void {
-    for (let length = 1; length <= 10; length += 1) {
-      const byte = this.#bytes[this.at];
-      if (byte === undefined) throw new MalformedError("an integer is cut off");
-      this.at += 1;
+  #varint(): void {
+    this.#low = 0;
+    this.#high = 0;
+    let factor = 1;
+    for (let count = 1; count <= 10; count += 1) {
+      const byte = this.#byte();
+      if (count <= LOW_BYTES) this.#low += (byte & 0x7f) * factor;
+      else this.#high += (byte & 0x7f) * factor;
       if (byte < 0x80) return;
+      factor = count === LOW_BYTES ? 1 : factor * 128;
     }
     throw new MalformedError("an integer is longer than ten bytes");
+  }
+
+  #byte(): number {
+    const byte = this.at < this.end ? this.#bytes[this.at] : undefined;
+    if (byte === undefined) throw new MalformedError("an integer is cut off");
+    this.at += 1;
+    return byte;
+  }
+
+  #past(length: number): number {
+    const end = this.at + length;
+    if (end > this.end)
+      throw new MalformedError("a field is longer than the message that holds it");
+    return end;
+  }
+}
+
+/** The entries of a list's answer, each as a message that holds nothing else: with its tag, as the answer is read. */
+export function* cutEntries(answer: Buffer, fieldNumber: number): Generator<Buffer> {
+  const cursor = new Cursor(answer);
+  while (cursor.at < cursor.end) {
+    const start = cursor.at;
+    const isEntry = cursor.tag() === fieldNumber;
+    if (isEntry && cursor.wireType !== BYTES)
+      throw new MalformedError(`an entry of a list has the wire type ${cursor.wireType}`);
+    cursor.skip();
+    if (isEntry) yield answer.subarray(start, cursor.at);
   }
 }

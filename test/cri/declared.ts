@@ -25,6 +25,8 @@ export interface Method {
   readonly streamed: boolean;
   /** Writes an answer, as a runtime would. */
   readonly answer: (fields: object) => Buffer;
+  /** Reads an answer as the library does. */
+  readonly read: (bytes: Buffer) => object;
   /** Reads a request, as a runtime would. */
   readonly asked: (bytes: Buffer) => object;
 }
@@ -34,6 +36,8 @@ const definitions = Object.entries(
     keepCase: true,
     longs: String,
     defaults: true,
+    arrays: true,
+    objects: true,
   }),
 ).map(([name, definition]) => [name.replace("runtime.v1.", ""), definition] as const);
 
@@ -112,6 +116,7 @@ function methodOf(service: string, name: string, method: MethodDefinition<object
     response: (method.responseType.type as Described).name,
     streamed: method.responseStream,
     answer: method.responseSerialize,
+    read: method.responseDeserialize,
     asked: method.requestDeserialize,
   };
 }

@@ -36,7 +36,7 @@ describe("a call that fails", () => {
     [
       "malformed",
       { kind: "garbage" },
-      /breaks the CRI contract \(a field is longer than the answer/,
+      /breaks the CRI contract \(a field is longer than the message/,
     ],
     [
       "unreachable",

@@ -1,26 +1,34 @@
-// The types that the program reads answers by and what the library makes of them are the same.
+// What the program reads of answers and writes into requests is what the proto declares, field by field.
 import { describe, expect, test } from "bun:test";
 
-import type {
-  Answers,
-  ContainerMessage,
-  ContainerStatusMessage,
-  FilesystemUsageMessage,
-  ImageMessage,
-  SandboxMessage,
-  UnaryMethods,
+import {
+  type Answers,
+  type ContainerMessage,
+  type ContainerStatusMessage,
+  decodeAnswer,
+  encodeRequest,
+  ENTRIES_FIELD,
+  type FilesystemUsageMessage,
+  type ImageMessage,
+  pathOf,
+  type SandboxMessage,
+  type UnaryMethods,
 } from "../../src/cri/messages.ts";
-import { criCodec } from "../../src/cri/proto.ts";
 import { type Field, fieldsOfMessage, methods } from "./declared.ts";
 
 const strings = { key: "value" };
+const podLabels = {
+  "io.kubernetes.pod.uid": "uid",
+  "io.kubernetes.pod.name": "name",
+  "io.kubernetes.pod.namespace": "namespace",
+};
 
 const sandbox: SandboxMessage = {
   id: "id",
   metadata: { name: "name", uid: "uid", namespace: "namespace", attempt: 1 },
-  state: 0,
-  created_at: "1",
-  labels: strings,
+  state: 1,
+  created_at: 1n,
+  labels: podLabels,
 };
 
 const container: ContainerMessage = {
@@ -29,16 +37,16 @@ const container: ContainerMessage = {
   metadata: { name: "name", attempt: 1 },
   image: { image: "image" },
   image_ref: "ref",
-  state: 0,
-  created_at: "1",
-  labels: strings,
+  state: 1,
+  created_at: 1n,
+  labels: podLabels,
   image_id: "id",
 };
 
 const status: ContainerStatusMessage = {
   id: "id",
-  state: 0,
-  finished_at: "1",
+  state: 1,
+  finished_at: 1n,
   image: { image: "image" },
   image_ref: "ref",
   labels: strings,
@@ -52,14 +60,14 @@ const image: ImageMessage = {
   id: "id",
   repo_tags: ["tag"],
   repo_digests: ["digest"],
-  size: "1",
+  size: 1n,
   pinned: true,
 };
 
 const usage: FilesystemUsageMessage = {
   fs_id: { mountpoint: "path" },
-  used_bytes: { value: "1" },
-  inodes_used: { value: "1" },
+  used_bytes: { value: 1n },
+  inodes_used: { value: 1n },
 };
 
 /** Every answer with every field: the compiler refuses one that the types lack, the test one that the tables lack. */
@@ -68,7 +76,7 @@ const answers: Answers = {
   Status: { info: strings },
   ListPodSandbox: { items: [sandbox] },
   StreamPodSandboxes: { pod_sandboxes: [sandbox] },
-  PodSandboxStatus: { info: strings, status: { state: 0, network: { ip: "ip" } } },
+  PodSandboxStatus: { info: strings, status: { state: 1, network: { ip: "ip" } } },
   StopPodSandbox: {},
   RemovePodSandbox: {},
   ListContainers: { containers: [container] },
@@ -116,21 +124,33 @@ describe("messages", () => {
     expect([...methods.keys()].toSorted()).toEqual(Object.keys(answers).toSorted());
   });
 
-  test.each(entriesOf(answers))("the answer of %s is typed as it is read", async (name, answer) => {
-    const codec = await criCodec();
-    expect(codec.pathOf(name)).toBe(methods.get(name)?.path ?? "");
-    expect<object>(codec.decode(name, methods.get(name)?.answer(answer) ?? noBytes)).toEqual(
-      answer,
-    );
+  test.each(entriesOf(answers))("the answer of %s is typed as it is read", (name, answer) => {
+    expect(pathOf(name)).toBe(methods.get(name)?.path ?? "");
+    const bytes = methods.get(name)?.answer(withTexts(answer)) ?? noBytes;
+    expect<object>(decodeAnswer(name, bytes)).toEqual(answer);
     expect(missing(methods.get(name)?.response ?? "", answer)).toEqual([]);
   });
 
-  test.each(entriesOf(requests))("the request of %s is typed as it is sent", async (name, sent) => {
-    const codec = await criCodec();
-    const read = methods.get(name)?.asked(codec.encode(name, sent)) ?? {};
-    expect(read).toEqual(withTexts(sent));
+  test.each(entriesOf(requests))("the request of %s is typed as it is sent", (name, sent) => {
+    const read = methods.get(name)?.asked(encodeRequest(name, sent)) ?? {};
+    expect(read).toEqual("timeout" in sent ? { ...sent, timeout: String(sent.timeout) } : sent);
     expect(missing(methods.get(name)?.request ?? "", sent)).toEqual([]);
   });
+});
+
+test("the entries of every list stand in its only field", () => {
+  const lists = [...methods.values()].filter(({ name }) =>
+    /^(?:List(?!ContainerStats)|Stream)/.test(name),
+  );
+  expect(lists).toHaveLength(6);
+  for (const { response } of lists)
+    expect(fieldsOfMessage(response).map(({ number }) => number)).toEqual([ENTRIES_FIELD]);
+});
+
+test("seconds and lengths of more than seven bits are sent whole", () => {
+  const sent = { container_id: "c".repeat(300), cmd: ["a", ""], timeout: 2 ** 31 };
+  const read = methods.get("ExecSync")?.asked(encodeRequest("ExecSync", sent));
+  expect(read).toEqual({ ...sent, timeout: String(2 ** 31) });
 });
 
 const noBytes = Buffer.alloc(0);
@@ -141,10 +161,11 @@ function entriesOf<Name extends string, Value>(
   return Object.entries(record) as [Name, Value][];
 }
 
-/** Seconds to wait are sent as a number, and read as every integer of 64 bits is. */
-function withTexts(sent: object): object {
-  return "timeout" in sent ? { ...sent, timeout: String(sent.timeout) } : sent;
-}
+/** The library takes and gives integers of 64 bits as text. */
+const withTexts = (value: object): object =>
+  JSON.parse(
+    JSON.stringify(value, (_, it: unknown) => (typeof it === "bigint" ? String(it) : it)),
+  ) as object;
 
 /** Declared fields that a value lacks. */
 function missing(message: string, value: object): readonly string[] {

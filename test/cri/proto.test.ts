@@ -14,7 +14,7 @@ const agreedMethods = new Map<string, readonly string[]>(
   Object.entries({ ...contract.methods, ...beyondThePage.methods }),
 );
 
-describe("the embedded proto", () => {
+describe("the proto", () => {
   test.each([...messages])("declares %s as the contract has it", (name, message) => {
     const agreed = agreedMessages.get(name);
     expect(agreed).toBeDefined();

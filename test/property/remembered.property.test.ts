@@ -6,7 +6,7 @@ import { loadSync } from "@grpc/proto-loader";
 import fc from "fast-check";
 
 import type { Channel } from "../../src/cri/channel.ts";
-import { type Codec, criCodec } from "../../src/cri/proto.ts";
+import { decodeAnswer } from "../../src/cri/messages.ts";
 import { makeReader } from "../../src/cri/reader.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
 import type { Ledger } from "../../src/model/ledger.ts";
@@ -173,7 +173,7 @@ const written = new Map(
 );
 
 /** Answers as bytes, without a connection between. */
-function channelOf(node: FakeNode, codec: Codec, traits: Traits): Channel {
+function channelOf(node: FakeNode, traits: Traits): Channel {
   const speaker = { node, traits, exec: () => 0 };
   const bytesOf = (method: string, answer: object): Buffer =>
     written.get(method)?.responseSerialize(answer) ?? Buffer.alloc(0);
@@ -189,16 +189,16 @@ function channelOf(node: FakeNode, codec: Codec, traits: Traits): Channel {
   const channel: Channel = {
     callRaw: async (method, request, { decode }) => {
       const answer = await answerOf(method, request);
-      return decode({ codec, method, bytes: bytesOf(method, answer ?? {}) });
+      return decode({ method, bytes: bytesOf(method, answer ?? {}) });
     },
     call: async (method, request, { decode }) => {
       const answer = await answerOf(method, request);
-      return decode(codec.decode(method, bytesOf(method, answer ?? {})));
+      return decode(decodeAnswer(method, bytesOf(method, answer ?? {})));
     },
     streamRaw: async (method, { onItem }) => {
       const list = listStreams[method]?.(speaker);
       for (const item of list?.items ?? [])
-        onItem({ codec, method, bytes: bytesOf(method, { [list?.field ?? ""]: [item] }) });
+        onItem({ method, bytes: bytesOf(method, { [list?.field ?? ""]: [item] }) });
     },
     stream: async () => undefined,
     close: () => undefined,
@@ -274,14 +274,13 @@ const decided = (snapshot: Snapshot, ledger: Ledger): Plan =>
 test.each([false, true])(
   "entries that change in every field that a rule reads give the plan of a fresh process (streams: %p)",
   async (streams) => {
-    const codec = await criCodec();
     const traits = { ...containerd17, runtimeStreams: streams, imageStreams: streams };
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.array(change, { maxLength: 3 }), { maxLength: 12 }),
         async (looks) => {
           const node = new FakeNode({});
-          const channel = channelOf(node, codec, traits);
+          const channel = channelOf(node, traits);
           const channels = { endpoint: "unix:///a", imageEndpoint: "unix:///a" };
           const fresh = () => makeReader({ runtime: channel, image: channel, ...channels });
           const remembering = fresh();

@@ -15,8 +15,8 @@ export const folderRules: Readonly<Record<string, FolderRule>> = {
   policy: { folders: ["model"], packages: [] },
   config: { folders: ["model"], packages: ["valibot"], oneFile: ["node:fs", "node:path", "Bun"] },
   cri: {
-    folders: ["model", "proto"],
-    packages: ["@grpc/grpc-js", "@grpc/proto-loader"],
+    folders: ["model"],
+    packages: ["@grpc/grpc-js"],
     oneFile: ["Bun"],
   },
   host: { folders: ["model"], packages: ["node:*", "bun:ffi", "Bun"] },

@@ -15,8 +15,7 @@ import {
 } from "../../../src/cri/decode.ts";
 import { imageOrigin } from "../../../src/cri/image-layers.ts";
 import { MalformedError } from "../../../src/cri/malformed.ts";
-import type { ListMethod } from "../../../src/cri/messages.ts";
-import { criCodec } from "../../../src/cri/proto.ts";
+import { decodeAnswer, ENTRIES_FIELD, type ListMethod } from "../../../src/cri/messages.ts";
 import {
   imageOfSandbox,
   logDirectoryOfSandbox,
@@ -28,7 +27,6 @@ import { methods } from "../../cri/declared.ts";
 import { bytesOf, jsonOf } from "../inputs.ts";
 import { holds, refusedOr, same, type Target, textTarget } from "../target.ts";
 
-const codec = await criCodec();
 const answer = (method: string, fields: object): Uint8Array =>
   new Uint8Array(methods.get(method)?.answer(fields) ?? []);
 
@@ -65,21 +63,21 @@ const lists: readonly (readonly [ListMethod, Uint8Array])[] = [
 /** A list that is read entry by entry has what the library reads of the whole, or is refused. */
 function checkList(method: ListMethod, bytes: Buffer): void {
   const read = (): number => {
-    const entries = cutEntries(bytes, codec.entriesField(method));
+    const entries = [...cutEntries(bytes, ENTRIES_FIELD)];
     const shared = <Text extends string>(text: Text): Text => text;
     for (const entry of entries) {
-      if (method === "ListImages") imageIn(codec.decode(method, entry));
-      else if (method === "ListContainers") containerIn(codec.decode(method, entry), shared);
-      else if (method === "ListPodSandbox") sandboxIn(codec.decode(method, entry), shared);
+      if (method === "ListImages") imageIn(decodeAnswer(method, entry));
+      else if (method === "ListContainers") containerIn(decodeAnswer(method, entry), shared);
+      else if (method === "ListPodSandbox") sandboxIn(decodeAnswer(method, entry), shared);
     }
     return entries.length;
   };
   const count = refusedOr(read, MalformedError);
   if (count === null) return;
-  const all = refusedOr(() => codec.decode(method, bytes), MalformedError);
-  if (all === null) return;
-  const [whole = []] = Object.values(all) as (readonly unknown[])[];
-  same(count, whole.length, `entries of ${method}`);
+  for (const all of [decodeAnswer(method, bytes), methods.get(method)?.read(bytes) ?? {}]) {
+    const [whole = []] = Object.values(all) as (readonly unknown[])[];
+    same(count, whole.length, `entries of ${method}`);
+  }
 }
 
 const list: Target = {
@@ -121,17 +119,17 @@ const message: Target = {
   check: (input) => {
     const bytes = Buffer.from(input);
     const refused = <Result>(read: () => Result): Result | null => refusedOr(read, MalformedError);
-    refused(() => decodeDetail(codec.decode("ContainerStatus", bytes).status));
+    refused(() => decodeDetail(decodeAnswer("ContainerStatus", bytes).status));
     refused(() => {
-      const { containers_statuses: all } = codec.decode("GetContainerEvents", bytes);
+      const { containers_statuses: all } = decodeAnswer("GetContainerEvents", bytes);
       return all.flatMap(imagesOf);
     });
     refused(() =>
-      decodeSandboxDetail(sandboxId("s"), codec.decode("PodSandboxStatus", bytes).status),
+      decodeSandboxDetail(sandboxId("s"), decodeAnswer("PodSandboxStatus", bytes).status),
     );
-    refused(() => codec.decode("ImageFsInfo", bytes).image_filesystems.map(decodeFilesystem));
-    refused(() => decodeWritableLayers(codec.decode("ListContainerStats", bytes).stats));
-    const version = refused(() => decodeVersion(codec.decode("Version", bytes)));
+    refused(() => decodeAnswer("ImageFsInfo", bytes).image_filesystems.map(decodeFilesystem));
+    refused(() => decodeWritableLayers(decodeAnswer("ListContainerStats", bytes).stats));
+    const version = refused(() => decodeVersion(decodeAnswer("Version", bytes)));
     holds(version?.name !== "", "a runtime without a name");
   },
 };
