@@ -1,10 +1,9 @@
-/** The composition root: the process on one side, commands on the other. */
+/** The composition root: the process on one side, commands on the other. What opens the machine is loaded by who opens it. */
 
 import { dispatch } from "./cli/dispatch.ts";
 import { exit } from "./cli/exit.ts";
-import { openersOf } from "./compose/openers.ts";
-import { runStateProcess, STATE_PROCESS } from "./compose/state-process.ts";
-import { journalPrefix, systemdOf } from "./compose/systemd.ts";
+import type { Openers } from "./cli/openers.ts";
+import { STATE_PROCESS } from "./compose/state-word.ts";
 import { diskReader } from "./config/load.ts";
 import { codeOf, reasonOf } from "./host/files/errno.ts";
 import { kubeletOfNode } from "./host/kubelet/settings.ts";
@@ -31,6 +30,7 @@ const program = isCompiled ? ["/proc/self/exe"] : [process.execPath, import.meta
 if (process.argv[2] === STATE_PROCESS) {
   // Whoever collects ends it, by closing its input; what is under way is written before.
   for (const name of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(name, () => undefined);
+  const { runStateProcess } = await import("./compose/state-process.ts");
   await runStateProcess(process.argv[3] ?? "");
   process.exit(0);
 }
@@ -54,7 +54,19 @@ const code = await dispatch(process.argv.slice(2), process.env, {
   signal: stop.signal,
   build,
   reader: { ...diskReader, kubelet: kubeletOfNode(() => timer.monotonicNs()) },
-  open: openersOf({
+  open: opened,
+});
+
+await taken(stdout);
+if (stdout.failure !== null && codeOf(stdout.failure) !== "EPIPE")
+  stderr.write(`crigc: cannot write to standard output: ${reasonOf(stdout.failure)}\n`);
+await taken(stderr);
+process.exit(stdout.failure === null ? code : exit.internal);
+
+async function opened(): Promise<Openers> {
+  const { openersOf } = await import("./compose/openers.ts");
+  const { journalPrefix, systemdOf } = await import("./compose/systemd.ts");
+  return openersOf({
     build,
     self: { pid: process.pid, userId: process.getuid?.() ?? 0, program },
     systemd: systemdOf(process.env, process.pid),
@@ -69,14 +81,8 @@ const code = await dispatch(process.argv.slice(2), process.env, {
       process.on("SIGHUP", listener);
       return () => void process.off("SIGHUP", listener);
     },
-  }),
-});
-
-await taken(stdout);
-if (stdout.failure !== null && codeOf(stdout.failure) !== "EPIPE")
-  stderr.write(`crigc: cannot write to standard output: ${reasonOf(stdout.failure)}\n`);
-await taken(stderr);
-process.exit(stdout.failure === null ? code : exit.internal);
+  });
+}
 
 /** Who stops us need not wait for a reader that does not read. */
 function taken(output: Output): Promise<void> {

@@ -47,6 +47,8 @@ export interface CommandWords {
   readonly list?: true;
   /** It changes nothing, on the node or in a file. A command that does obeys `dryRun` of its context. */
   readonly readOnly: boolean;
+  /** It speaks of crigc itself, and opens nothing. */
+  readonly ofItself?: true;
   /** Its text is JSON whatever was asked for. */
   readonly alwaysJson?: true;
 }
@@ -110,10 +112,12 @@ export interface World {
   readonly signal: AbortSignal;
   readonly build: Build;
   readonly reader: ConfigReader;
-  readonly open: Openers;
+  /** Loads what opens the machine, for a command that opens anything. */
+  readonly open: () => Promise<Openers>;
 }
 
-export interface CommandContext extends World {
+export interface CommandContext extends Omit<World, "open"> {
+  readonly open: Openers;
   readonly env: Environment;
   /**
    * Read at the first use, so that a command that needs none works beside a broken file; throws `ConfigError` then.

@@ -7,6 +7,7 @@ import { type ConfigReader, loadConfig } from "../config/load.ts";
 import type { AgentValues } from "../config/source/agent-layer.ts";
 import { type Environment, type FlagText } from "../config/source/arguments.ts";
 import { type Look, lookAt } from "../config/source/look.ts";
+import { assert } from "../model/assert.ts";
 import { ConfigError, messageOf } from "../model/errors.ts";
 import { clean } from "../report/terminal.ts";
 import { parseCommandLine } from "./args.ts";
@@ -16,6 +17,7 @@ import { versionAnswer } from "./commands/version.ts";
 import { exit, exitOf } from "./exit.ts";
 import { completions } from "./help/complete.ts";
 import { helpOn, rootHelp } from "./help/help.ts";
+import type { Openers } from "./openers.ts";
 import { agentValues } from "./read/agent-values.ts";
 
 export async function dispatch(
@@ -43,8 +45,16 @@ export async function dispatch(
       case "run": {
         const { command, invocation, flags } = parsed;
         const look = (): Look => lookAt({ flags, env, reader: world.reader });
-        const agent = await agentValues(world, look(), { name: command.name, invocation });
-        return await command.run(contextOf(world, { env, flags, look, agent }), invocation);
+        const given = { env, flags, look };
+        if (command.ofItself === true)
+          return await command.run(
+            contextOf(world, { ...given, open: null, agent: null }),
+            invocation,
+          );
+        const open = await world.open();
+        const asking = { open, stderr: world.stderr };
+        const agent = await agentValues(asking, look, { name: command.name, invocation });
+        return await command.run(contextOf(world, { ...given, open, agent }), invocation);
       }
     }
   } catch (thrown) {
@@ -54,16 +64,22 @@ export async function dispatch(
 }
 
 interface Given {
+  /** `null`: the command opens nothing. */
+  readonly open: Openers | null;
   readonly env: Environment;
   readonly flags: readonly FlagText[];
   readonly look: () => Look;
   readonly agent: AgentValues | null;
 }
 
-function contextOf(world: World, { env, flags, look, agent }: Given): CommandContext {
+function contextOf(world: World, { open, env, flags, look, agent }: Given): CommandContext {
   let loaded: Config | null = null;
   return {
     ...world,
+    get open(): Openers {
+      assert(open !== null, "a command of itself opens nothing");
+      return open;
+    },
     env,
     look,
     given: () => loadConfig({ flags, env: {}, reader: namedAlone(flags, world.reader) }),

@@ -5,6 +5,7 @@ import type { Config } from "../config/config.ts";
 import { Backoff } from "../execute/backoff.ts";
 import { LogUsers } from "../execute/container/log-users.ts";
 import { sendHook } from "../host/http/hook.ts";
+import { readKubelet } from "../host/kubelet/settings.ts";
 import { logDeleter } from "../host/logs/logs.ts";
 import { readHold } from "../host/state/hold.ts";
 import { acquireLock } from "../host/state/lock.ts";
@@ -31,7 +32,12 @@ const SYSTEM_RUN = "/run";
 
 export async function openNode(config: Config): Promise<OpenNode> {
   const { runtime } = await connect(config);
-  const host = await hostOf(() => config);
+  // One look needs one: to go through all processes takes milliseconds.
+  const kubelet = readKubelet();
+  const host = await hostOf(
+    () => config,
+    () => kubelet,
+  );
   const notices: string[] = [];
   const store = openStoreReader({
     directory: config.paths.stateDir,

@@ -16,7 +16,6 @@ import {
   SNAPSHOT_BYTES_MAX,
   snapshotText,
 } from "../store/snapshot-file.ts";
-import { runAgent } from "./agent.ts";
 import { eventCaller } from "./event-caller.ts";
 import { journalOf } from "./journal.ts";
 import { openCollector, openNode } from "./node.ts";
@@ -66,7 +65,7 @@ export function openersOf(world: World): Openers {
         },
       });
     },
-    agent: (run) => runAgent(run, world),
+    agent: async (run) => (await import("./agent.ts")).runAgent(run, world),
     state,
     recorded: recordedNode,
     snapshotText,

@@ -9,9 +9,7 @@ import { HostError } from "../model/errors.ts";
 import { StateFile } from "../store/file/state-file.ts";
 import type { StateChannel, StateReply, StateRequest } from "../store/file/state-request.ts";
 import type { LedgerRow } from "../store/ledger/ledger.ts";
-
-/** The word by which the executable is started as that process; not for people. */
-export const STATE_PROCESS = "__state";
+import { STATE_PROCESS } from "./state-word.ts";
 
 type Line =
   | { readonly kind: "rows"; readonly rows: readonly LedgerRow[] }

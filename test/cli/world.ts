@@ -2,6 +2,7 @@
 
 import type { Command, World } from "../../src/cli/command.ts";
 import { dispatch } from "../../src/cli/dispatch.ts";
+import type { Openers } from "../../src/cli/openers.ts";
 import type { Environment } from "../../src/config/source/arguments.ts";
 import { HostError } from "../../src/model/errors.ts";
 import { plainScreen, type Screen } from "../../src/report/terminal.ts";
@@ -18,7 +19,7 @@ export interface Around {
   readonly env?: Environment;
   readonly screen?: Screen;
   /** What the command opens; everything else that it would open is missing. */
-  readonly open?: Partial<World["open"]>;
+  readonly open?: Partial<Openers>;
 }
 
 export async function crigc(argv: readonly string[], around: Around = {}): Promise<Ran> {
@@ -32,7 +33,7 @@ export async function crigc(argv: readonly string[], around: Around = {}): Promi
     build: { version: "1.2.3", commit: "abcdef0" },
     reader: readerOf(around.files ?? {}),
     // A command that opens what its test does not give fails loudly.
-    open: { askAgent: noAgent, ...around.open } as World["open"],
+    open: async () => ({ askAgent: noAgent, ...around.open }) as Openers,
   };
   const code = await dispatch(argv, around.env ?? {}, world);
   return { code, stdout, stderr };

@@ -71,6 +71,7 @@ export const completion: Command = {
   options: [],
   json: false,
   readOnly: true,
+  ofItself: true,
   run: async (context, { operands: [shell = ""] }) => {
     context.stdout(SCRIPTS.get(shell) ?? "");
     return exit.done;

@@ -14,6 +14,7 @@ export const help: Command = {
   options: [],
   json: false,
   readOnly: true,
+  ofItself: true,
   run: async (context, { operands }) => {
     const topic = operands.join(" ");
     context.stdout(

@@ -17,6 +17,7 @@ export const version: Command = {
   ],
   json: true,
   readOnly: true,
+  ofItself: true,
   run: async (context, invocation) => {
     const path = legalPathOf(invocation);
     context.stdout(

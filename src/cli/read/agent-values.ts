@@ -6,26 +6,18 @@ import type { Look } from "../../config/source/look.ts";
 import { codeOf } from "../../host/files/errno.ts";
 import { ConfigError, HostError } from "../../model/errors.ts";
 import { clean } from "../../report/terminal.ts";
-import { has, type Invocation, type World } from "../command.ts";
+import { type CommandContext, has, type Invocation } from "../command.ts";
 
 /** A healthy agent answers within milliseconds. */
 const ANSWER_MS = 2_000;
 
-/** They run an agent, or concern another machine or none. */
-const WITHOUT_AGENT: readonly string[] = [
-  "run",
-  "status",
-  "install",
-  "uninstall",
-  "help",
-  "completion",
-  "version",
-];
+/** They run an agent, or concern another machine. */
+const WITHOUT_AGENT: readonly string[] = ["run", "status", "install", "uninstall"];
 
 /** `null`: none runs here, or it cannot be asked, which is noted unless nothing listens. */
 export async function agentValues(
-  world: Pick<World, "open" | "stderr">,
-  look: Look,
+  world: Pick<CommandContext, "open" | "stderr">,
+  look: () => Look,
   command: { readonly name: string; readonly invocation: Invocation },
 ): Promise<AgentValues | null> {
   const { name, invocation } = command;
@@ -35,7 +27,7 @@ export async function agentValues(
     ["snapshot", "check"].some((it) => has(invocation, it))
   )
     return null;
-  const own = loaded(look);
+  const own = loaded(look());
   if (own === null) return null;
   try {
     const answer = await world.open.askAgent(own, "/status", ANSWER_MS);
