@@ -83,7 +83,7 @@ async function measureLarge(program: string, priority: Command): Promise<void> {
       if (before !== null) console.log(`\n${growthLines(before, result).join("\n")}`);
       before = result;
       if (images === agentSize)
-        console.log(`\n${agentLines(images, await bench.agent(idleSeconds)).join("\n")}`);
+        console.log(`\n${agentLines(result, await bench.agent(idleSeconds)).join("\n")}`);
       if (soakPasses !== null && images === sizes.at(-1)) {
         const [early, late] = await bench.soak(soakPasses);
         const more = ((late / early - 1) * 100).toFixed(1);

@@ -8,7 +8,7 @@ import { cheapest, sum } from "./costs.ts";
 import { type LargeNode, largeNode } from "./large-node.ts";
 import type { ToRuntime } from "./large-runtime.ts";
 import { alive, usageOf } from "./process.ts";
-import type { Command } from "./runs.ts";
+import { type Command, median } from "./runs.ts";
 
 export interface Measured {
   readonly name: string;
@@ -40,6 +40,8 @@ export interface AgentResult {
   /** With a pass each second. */
   readonly passes: number;
   readonly passProcessorMs: number;
+  /** As the agent itself measures a pass once it is warm: the median. */
+  readonly passMs: number;
 }
 
 /** By then the first passes have ended, and what they left has been given back. */
@@ -142,6 +144,7 @@ export class LargeBench {
       peakBytes: idle.peakBytes,
       passes: busy.passes,
       passProcessorMs: (busy.processorMs - idle.processorMs) / busy.passes,
+      passMs: median(busy.tookMs.slice(-busy.passes)),
     };
   }
 
@@ -166,8 +169,11 @@ export class LargeBench {
   async #runAgent(
     words: readonly string[],
     seconds: number,
-  ): Promise<ReturnType<typeof usageOf> & { readonly passes: number }> {
+  ): Promise<
+    ReturnType<typeof usageOf> & { readonly passes: number; readonly tookMs: readonly number[] }
+  > {
     const child = this.#startAgent(words);
+    const log = child.stderr.text();
     try {
       await alive(child, settlingMs);
       await this.#tell("reset");
@@ -175,16 +181,20 @@ export class LargeBench {
       await alive(child, seconds * 1000);
       const after = usageOf(child.pid);
       const { ListContainers: passes = 0 } = await this.#tell("calls");
-      return { ...after, processorMs: after.processorMs - before.processorMs, passes };
+      child.kill("SIGTERM");
+      const tookMs = [...(await log).matchAll(/ image-gc\] .* tookMs=(\d+)/g)].map(([, ms]) =>
+        Number(ms),
+      );
+      return { ...after, processorMs: after.processorMs - before.processorMs, passes, tookMs };
     } finally {
       child.kill("SIGTERM");
       await child.exited;
     }
   }
 
-  #startAgent(words: readonly string[]): Bun.Subprocess<"ignore", "ignore", "ignore"> {
+  #startAgent(words: readonly string[]): Bun.Subprocess<"ignore", "ignore", "pipe"> {
     const command = [this.#program, "run", ...this.#flags({ keepsContainers: true }), ...words];
-    return Bun.spawn(command, { stdio: ["ignore", "ignore", "ignore"] });
+    return Bun.spawn(command, { stdio: ["ignore", "ignore", "pipe"] });
   }
 
   async #measure(

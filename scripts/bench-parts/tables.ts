@@ -82,9 +82,12 @@ export function growthLines(smaller: LargeResult, larger: LargeResult): readonly
   ];
 }
 
-export const agentLines = (images: number, agent: AgentResult): readonly string[] => [
+export const agentLines = (
+  { images, lists }: LargeResult,
+  agent: AgentResult,
+): readonly string[] => [
   `crigc run, ${images} images, idle for ${agent.seconds} s: ${(agent.idleShare * 100).toFixed(2)} % of a core, ${megabytes(agent.residentBytes)} resident, ${megabytes(agent.peakBytes)} at its highest`,
-  `crigc run, ${images} images, ${agent.passes} passes that find nothing: ${milliseconds(agent.passProcessorMs)} of processor time each`,
+  `crigc run, ${images} images, ${agent.passes} passes that find nothing: ${milliseconds(agent.passMs)} each, ${(agent.passMs / lists.wallMs).toFixed(1)} times the bare lists, and ${milliseconds(agent.passProcessorMs)} of processor time`,
 ];
 
 const row = (title: string, cells: readonly string[]): string =>
