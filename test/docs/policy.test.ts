@@ -38,7 +38,7 @@ const page = read("docs/policy.md").replaceAll(/ +\|/g, " |");
 
 describe.each([
   ["1. What stops all image removal", "src/model/reason.ts", "ImageBlock"],
-  ["3. What asks for images", "src/model/reason.ts", "ImageTrigger"],
+  ["3. Triggers", "src/model/reason.ts", "ImageTrigger"],
   ["6. When a pass stops", "src/model/outcome.ts", "ImageEnd"],
 ] as const)("section %s", (title, path, union) => {
   test(`lists the codes of ${union}, each once, and no other`, () => {
@@ -59,7 +59,7 @@ test("every reason to keep an image is named, with an example", () => {
 
 test.each([
   ["1. What stops all image removal", "ImageBlock"],
-  ["3. What asks for images", "ImageTrigger"],
+  ["3. Triggers", "ImageTrigger"],
 ] as const)("section %s has an example for each code", (title, union) => {
   for (const code of codesOf("src/model/reason.ts", union)) {
     expect(section(page, title)).toContain(`_Example, \`${code}\`._`);
