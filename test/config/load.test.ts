@@ -179,6 +179,15 @@ describe("files that are wrong", () => {
     expect(faults[0]).toContain("expected kind: CrigcConfiguration");
   });
 
+  test("an empty text where keep patterns belong is refused, as with the flag: a variable was not set", () => {
+    for (const body of ['keep: ""\n', "keep: ''\n", "keep: !!str\n"])
+      expect(faultsOf({ files: { [FILE]: ours(body) } })).not.toEqual([]);
+    expect(faultsOf({ files: { [FILE]: ours('maxImages: 1\nkeep: ""\n') } })).toEqual([
+      `${FILE}:4: the value is empty; expected a text or a list of texts, or leave the field out`,
+    ]);
+    expect(load({ files: { [FILE]: ours("keep: []\n") } }).keepPatterns).toEqual([]);
+  });
+
   test("what cannot be parsed is refused with the line on which it breaks", () => {
     expect(
       faultsOf({ files: { [FILE]: ours("maxImages: 1\nkeep: [a, b\nbootGrace: 1m\n") } }),

@@ -1,4 +1,4 @@
-// Every parser on inputs that once failed and on random ones, for half a second each; scripts/fuzz does so for as long as told.
+// Every parser on inputs that once failed and on random ones, for half a second each in CI; scripts/fuzz does so for as long as told.
 
 import { afterAll, describe, expect, test } from "bun:test";
 
@@ -8,7 +8,7 @@ import { textOf } from "./inputs.ts";
 import { checkInput, fuzz, holds, textTarget } from "./target.ts";
 import { targets } from "./targets.ts";
 
-const MS = 500;
+const MS = process.env["CI"] === "true" ? 500 : 250;
 let inputs = 0;
 afterAll(() => console.log(`fuzz: ${inputs} inputs, seed ${SEED} (CRIGC_SIM_SEED)`));
 

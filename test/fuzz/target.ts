@@ -112,10 +112,9 @@ export function holds(condition: boolean, what: string): asserts condition {
   if (!condition) throw new Error(what);
 }
 
-/** Compared as text that tells every kind of value apart. */
 export function same(one: unknown, other: unknown, what: string): void {
-  const [first, second] = [Bun.inspect(one, options), Bun.inspect(other, options)];
-  holds(first === second, `${what}:\n${first}\n${second}`);
+  if (!Bun.deepEquals(one, other, true))
+    throw new Error(`${what}:\n${Bun.inspect(one, shown)}\n${Bun.inspect(other, shown)}`);
 }
 
-const options = { depth: 20, sorted: true };
+const shown = { depth: 20, sorted: true };

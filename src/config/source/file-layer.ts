@@ -3,6 +3,7 @@ import * as v from "valibot";
 
 import type { ConfigIssue } from "../../model/errors.ts";
 import { type FieldName, fieldNames, fieldOf, isFieldName } from "../fields.ts";
+import { expected } from "../value/value.ts";
 import { at, type Entry, isMap } from "./document.ts";
 import { suggestion } from "./nearest.ts";
 import { described, fileSchema } from "./schema.ts";
@@ -43,6 +44,9 @@ export function fileLayer(file: FileEntries): Layer {
 export function readEntry(name: FieldName, place: Place, value: unknown): Setting | ConfigIssue {
   if (value === null) return { name, place, change: { kind: "reset" } };
   const { type } = fieldOf(name);
+  // A template whose variable is not set would otherwise drop its pattern without a word, as with the flag.
+  if (name === "keep" && value === "")
+    return valueIssue({ name, place, text: '""', message: emptyKeep });
   // A drop-in takes a signal back by null, as a merge patch does.
   const removed =
     type.kind === "statements" && place.kind === "drop-in" && isMap(value)
@@ -54,6 +58,8 @@ export function readEntry(name: FieldName, place: Place, value: unknown): Settin
     return { name, place, change: { kind: "set", value: result.output, removed } };
   return valueIssue({ name, place, text: described(value), message: result.issues[0].message });
 }
+
+const emptyKeep = `the value is empty; expected ${expected(fieldOf("keep").type)}, or leave the field out`;
 
 const without = (
   map: Readonly<Record<string, unknown>>,
