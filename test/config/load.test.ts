@@ -183,7 +183,7 @@ describe("files that are wrong", () => {
     for (const body of ['keep: ""\n', "keep: ''\n", "keep: !!str\n"])
       expect(faultsOf({ files: { [FILE]: ours(body) } })).not.toEqual([]);
     expect(faultsOf({ files: { [FILE]: ours('maxImages: 1\nkeep: ""\n') } })).toEqual([
-      `${FILE}:4: the value is empty; expected a text or a list of texts, or leave the field out`,
+      `${FILE}:4: keep: the value is empty; expected a text or a list of texts, or leave the field out (flag --keep)`,
     ]);
     expect(load({ files: { [FILE]: ours("keep: []\n") } }).keepPatterns).toEqual([]);
   });

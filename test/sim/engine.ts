@@ -12,6 +12,7 @@ import type { Event, Pass, PassKind } from "../../src/model/pass.ts";
 import type { Container, KeepRules, Sandbox } from "../../src/model/snapshot.ts";
 import { duration, type Instant } from "../../src/model/time.ts";
 import { aSnapshot } from "../support/build/values.ts";
+import type { Hostility } from "./hostility.ts";
 import { available, filesystemOf, inodesFree, type SimNode } from "./node.ts";
 import type { Random } from "./random.ts";
 
@@ -49,6 +50,8 @@ export class SimRecord {
   /** The containers that the runtime named last, by their image. */
   listed: readonly Container[] = [];
   ledger: Ledger = emptyLedger;
+  /** IDs of containers that were in the ledger at any time. */
+  readonly remembered = new Set<string>();
   /** What must never happen, and did. */
   readonly violations: string[] = [];
   /** Removals of the pass that runs for which nothing asked any more. */
@@ -75,12 +78,14 @@ export interface SimPorts {
   /** Why an image must not be removed now; `null`: it may be. */
   readonly judge: (id: ImageId) => string | null;
   readonly startedAt: Instant;
+  /** `null`: the runtime answers what is true. */
+  readonly hostility: Hostility | null;
 }
 
 const never = new Promise<never>(() => undefined);
 
 export function simEngine(ports: SimPorts): Engine {
-  const { node, weather, record, random, isAlive } = ports;
+  const { node, weather, record, random, isAlive, hostility } = ports;
   const { clock } = node;
   const call: Call = async (signal) => {
     record.runtimeCalls += 1;
@@ -89,6 +94,8 @@ export function simEngine(ports: SimPorts): Engine {
     if (signal?.aborted === true) throw new RuntimeError("cancelled", "the call was cancelled");
     if (weather.runtimeIsAway) throw new RuntimeError("unreachable", "the runtime is away");
   };
+  const honest = { reader: readerOf(ports, call), writer: writerOf(ports, call) };
+  const reader = hostility?.reader(honest.reader, record) ?? honest.reader;
   const disk = (path: string) => {
     const found = node.disks.find((one) => one.path === path);
     if (found === undefined) throw new Error(`the node has no disk at ${path}`);
@@ -96,7 +103,7 @@ export function simEngine(ports: SimPorts): Engine {
   };
   return {
     observe: {
-      runtime: readerOf(ports, call),
+      runtime: reader,
       disk: {
         filesystems: async () => {
           record.storeSeen = node.layersUse().bytes;
@@ -137,7 +144,9 @@ export function simEngine(ports: SimPorts): Engine {
     memory: {
       current: () => record.ledger,
       replace: (next) => {
-        if (isAlive()) record.ledger = next;
+        if (!isAlive()) return;
+        record.ledger = next;
+        for (const id of next.containers.keys()) record.remembered.add(id);
       },
     },
     timer: {
@@ -150,14 +159,14 @@ export function simEngine(ports: SimPorts): Engine {
     limits: () => weather.limits,
     hold: () => weather.hold,
     startedAt: ports.startedAt,
-    writer: writerOf(ports, call),
+    writer: hostility?.writer(honest.writer, (id) => noteRemoval(ports, id)) ?? honest.writer,
     remover: {
       removeContainerLogs: async () => ({ names: [], bytes: 0n }),
       removeLegacyLink: async () => false,
       removePodLogs: async () => ({ names: [], bytes: 0n }),
       placesOf: async () => [],
     },
-    logUsers: new LogUsers(readerOf(ports, call), clock),
+    logUsers: new LogUsers(reader, clock),
     backoff: new Backoff(clock),
     hooks: { get: async () => 200 },
     journal: {
@@ -259,13 +268,12 @@ function readerOf({ node, record, weather }: SimPorts, call: Call): Engine["obse
 const DEADLINE_MS = 120_000;
 
 function writerOf(ports: SimPorts, call: Call): Engine["writer"] {
-  const { node, weather, record, random, judge } = ports;
+  const { node, weather, record, random, hostility } = ports;
   return {
     removeImage: async (id) => {
-      record.removals.push({ atNs: node.clock.monotonicNs(), id, kind: record.kind });
       const surplusBefore = record.surplus;
-      const fault = judge(id);
-      if (fault !== null) record.violations.push(`${id} was removed: ${fault}`);
+      // A hostile runtime is judged by what it was asked, whenever and however often it does it.
+      if (hostility === null) noteRemoval(ports, id);
       const reported = node.images.get(id)?.image.sizeBytes ?? 0n;
       await call();
       if (weather.removalsHang) await never;
@@ -298,6 +306,12 @@ function writerOf(ports: SimPorts, call: Call): Engine["writer"] {
     },
     execSync: async () => 0,
   };
+}
+
+function noteRemoval({ node, record, judge }: SimPorts, id: ImageId): void {
+  record.removals.push({ atNs: node.clock.monotonicNs(), id, kind: record.kind });
+  const fault = judge(id);
+  if (fault !== null) record.violations.push(`${id} was removed: ${fault}`);
 }
 
 /** Announces each container that came to the node while somebody listened. */

@@ -66,6 +66,8 @@ export class SimNode {
   readonly pods = new Set<PodUid>();
   /** Images that answer OK to their removal and stay. */
   readonly ghosts = new Set<ImageId>();
+  /** Images that went at any time; they may have come back since. */
+  readonly removedOnce = new Set<ImageId>();
   /** Which image a pod is about to run, by its sandbox. */
   readonly wanted = new Map<string, ImageId>();
   /** Told of each container that comes. */
@@ -121,6 +123,7 @@ export class SimNode {
     const found = this.images.get(id);
     if (found === undefined || this.ghosts.has(id)) return;
     this.images.delete(id);
+    this.removedOnce.add(id);
     for (const { id: layer } of found.release.layers)
       this.#users.set(layer, (this.#users.get(layer) ?? 1) - 1);
     if (this.lateMs === 0) this.#sweep();

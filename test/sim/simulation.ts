@@ -9,6 +9,7 @@ import { compileKeepRules, matchKeepRules } from "../../src/policy/keep/keep.ts"
 import { defaultLimits } from "../support/build/values.ts";
 import { SimClock } from "./clock.ts";
 import { simEngine, SimRecord, type Weather } from "./engine.ts";
+import { Hostility } from "./hostility.ts";
 import { isNeeded } from "./need.ts";
 import { aDisk, available, type SimDisk, SimNode } from "./node.ts";
 import { Random } from "./random.ts";
@@ -59,6 +60,8 @@ export interface SimOptions {
   readonly periods?: Partial<Periods>;
   /** Puts other parts into the engine of each agent that starts. */
   readonly refit?: (engine: Engine, sim: Simulation) => Engine;
+  /** The runtime lies in spells: what depends on its word for sizes is not judged. */
+  readonly hostile?: true;
 }
 
 export class Simulation {
@@ -67,6 +70,7 @@ export class Simulation {
   readonly node: SimNode;
   readonly record = new SimRecord();
   readonly weather: Weather;
+  readonly hostility: Hostility | null;
   readonly #periods: Periods;
   readonly #refit: (engine: Engine, sim: Simulation) => Engine;
   #agent: Agent | null = null;
@@ -93,6 +97,7 @@ export class Simulation {
       events: true,
       ...options.weather,
     };
+    this.hostility = options.hostile === true ? new Hostility(this.clock, this.random) : null;
     this.#periods = { ...simPeriods, ...options.periods };
     this.#refit = options.refit ?? ((engine) => engine);
   }
@@ -114,6 +119,7 @@ export class Simulation {
       isAlive: () => life.alive,
       judge: (id) => this.#faultOf(id),
       startedAt: this.node.wall(),
+      hostility: this.hostility,
     });
     this.#agent = new Agent({
       engine: this.#refit(engine, this),
@@ -178,14 +184,19 @@ export class Simulation {
   /** Judged on the truth, but for containers: there it counts what the runtime said last. */
   #faultOf(id: ImageId): string | null {
     const { node, record, weather } = this;
-    if (!isNeeded(this, record.kind)) record.surplus += 1;
+    if (this.hostility === null && !isNeeded(this, record.kind)) record.surplus += 1;
     // One more than the target needed is what nobody can avoid; one not answered in time counts with the next one, and where
     // calls outlast the delay of space, it cannot always be told that there is one.
     const isHidden = node.lateMs > 0 && weather.latencyMs > node.lateMs;
     if (record.surplus > (weather.tooLatePercent > 0 || isHidden ? 2 : 1))
       return `a ${record.kind} pass had removed enough ${record.surplus - 1} images before`;
     const found = node.images.get(id);
-    const user = record.listed.find(({ imageRef }) => imageRef === id);
+    const user =
+      record.listed.find(({ imageRef }) => imageRef === id) ??
+      // A list that lacks it does not mean that it is gone: it was in the ledger, and the runtime can be asked.
+      [...node.containers.values()].find(
+        (container) => container.imageRef === id && record.remembered.has(container.id),
+      );
     if (user !== undefined) return `${user.id} uses it, which the runtime had named`;
     const starting = this.#startingOn(id);
     if (starting !== null) return `${starting} has only just started and is about to run it`;
@@ -199,6 +210,8 @@ export class Simulation {
     const match = matchKeepRules(compileKeepRules(weather.keep.rules), found.image);
     if (match !== null) return `the rule ${match.rule.pattern} keeps it`;
     const ageNs = this.clock.monotonicNs() - found.cameNs;
+    // One that went in a call that failed, and was pulled again, never seemed to go.
+    if (this.hostility !== null && node.removedOnce.has(id)) return null;
     if (ageNs < this.minimumAge()) return `it is ${Number(ageNs) / 1e9} s old`;
     return null;
   }
