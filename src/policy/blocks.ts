@@ -93,14 +93,15 @@ export function podStarting({
   snapshot,
   waitedForPods,
 }: Pick<StandingBlocks, "snapshot" | "waitedForPods">): readonly ImageBlock[] {
-  const populated = new Set(snapshot.containers.map(({ sandboxId }) => sandboxId));
-  const starting = snapshot.sandboxes.filter(({ id, state, createdAt }) => {
+  const young = snapshot.sandboxes.filter(({ state, createdAt }) => {
+    if (state !== "ready") return false;
     const age = since(snapshot.observedAt, createdAt);
     // A sandbox from further in the future than that is one whose clock was wrong, not a young one.
-    return (
-      state === "ready" && !populated.has(id) && age < POD_START_WAIT && age + POD_START_WAIT > 0n
-    );
+    return age < POD_START_WAIT && age + POD_START_WAIT > 0n;
   });
+  if (young.length === 0) return [];
+  const populated = new Set(snapshot.containers.map(({ sandboxId }) => sandboxId));
+  const starting = young.filter(({ id }) => !populated.has(id));
   const youngest = starting.reduce(
     (most, { createdAt }) => (createdAt > most ? createdAt : most),
     0n,

@@ -189,4 +189,35 @@ describe("a list in the middle of a pass", () => {
     expect(await observe.runtime.listContainers(never)).toEqual([]);
     expect(node.calls.filter((call) => call === "ContainerStatus")).toHaveLength(1);
   });
+
+  test("a list that is the same again is held against what another part of the pass has seen since", async () => {
+    const node = aNode(DEAD);
+    const [runs, dead] = node.world.containers;
+    if (runs === undefined || dead === undefined) throw new Error("two are there");
+    const older = [runs, dead];
+    const newer = [runs, dead, aContainer("newer", { state: "running" })];
+    const late = Promise.withResolvers<typeof older>();
+    // The very same array, as a list is whose entries did not change.
+    const answers = [older, older, late.promise, newer, older];
+    const { observe, writer } = withPassLists({
+      ...node.engine,
+      observe: {
+        ...node.engine.observe,
+        runtime: {
+          ...node.engine.observe.runtime,
+          listContainers: async () => answers.shift() ?? [],
+        },
+      },
+    });
+    const list = async () => observe.runtime.listContainers(never);
+    node.world.containers = newer;
+    expect(await list()).toBe(older);
+    expect(await list()).toBe(older);
+    await writer.removeContainer(dead.id);
+    const inFlight = list();
+    expect(await list()).toBe(newer);
+    late.resolve(older);
+    expect(await inFlight).toBe(older);
+    expect(await list().catch(String)).toContain("is not whole");
+  });
 });

@@ -44,6 +44,8 @@ class Seen<Id extends string> {
   readonly #ids = new Set<Id>();
   /** An older list that comes in late does not bring them back. */
   readonly #gone = new Set<Id>();
+  /** The list that names all of that and nothing else, where there is one: the same list again is not gone through. */
+  #whole: readonly { readonly id: Id }[] | null = null;
 
   constructor(expectGone: (ids: readonly Id[], signal: AbortSignal) => Promise<void>) {
     this.#expectGone = expectGone;
@@ -56,14 +58,18 @@ class Seen<Id extends string> {
     // Two parts of a pass may look at once: what only the other one has seen may be newer than this list.
     const before = [...this.#ids];
     const listed = await ask;
+    if (listed === this.#whole) return listed;
     const vanished = missing(before, listed).filter((id) => this.#ids.has(id));
     await this.#expectGone(vanished, signal);
     this.forget(vanished);
     for (const { id } of listed) if (!this.#gone.has(id)) this.#ids.add(id);
+    const isWhole = this.#ids.size === listed.length && listed.every(({ id }) => this.#ids.has(id));
+    this.#whole = isWhole ? listed : null;
     return listed;
   }
 
   forget(ids: readonly Id[]): void {
+    this.#whole = null;
     for (const id of ids) {
       this.#ids.delete(id);
       this.#gone.add(id);
