@@ -30,10 +30,17 @@ function uptime(proc: string): Duration {
   return duration(ns);
 }
 
+/** By where /proc is mounted: a process never sees another boot than its own. */
+const bootIds = new Map<string, string>();
+
 /** "" where it cannot be read: then the time since the boot has to tell boots apart. */
 function bootId(proc: string): string {
+  const known = bootIds.get(proc);
+  if (known !== undefined) return known;
   const text = readOrEmpty(`${proc}/sys/kernel/random/boot_id`).trim();
-  return /^[0-9a-f-]{32,36}$/.test(text) ? text : "";
+  if (!/^[0-9a-f-]{32,36}$/.test(text)) return "";
+  bootIds.set(proc, text);
+  return text;
 }
 
 function readOrEmpty(path: string): string {
