@@ -11,7 +11,7 @@ import { imageUseOf } from "./image/image-use.ts";
 import { isImportName, repositoryOf } from "./image/reference.ts";
 import { type Usage, usageOf } from "./image/usage.ts";
 import { keptContent } from "./layer/kept-content.ts";
-import { boundBytes, breakdownOf, reportedBytes } from "./space/futility.ts";
+import { breakdownOf, BYTES_PER_REPORTED_BYTE, reportedBytes } from "./space/futility.ts";
 import { releaseOf } from "./space/release.ts";
 
 export function auditFindings({
@@ -90,7 +90,7 @@ function diskFindings(snapshot: Snapshot): readonly AuditFinding[] {
       const { path, capacityBytes, imageUsedBytes, roles } = filesystem;
       const unexplained = breakdown.otherBytes * 100n > capacityBytes * UNEXPLAINED_PERCENT;
       const listed = reportedBytes(snapshot.images);
-      const most = boundBytes({ imageUsedBytes: null, unusedReportedBytes: listed });
+      const most = BYTES_PER_REPORTED_BYTE * listed;
       const overfull =
         roles.includes("imagefs") &&
         imageUsedBytes !== null &&

@@ -3,16 +3,10 @@ import { assertNever } from "../../model/assert.ts";
 import type { Compat } from "../../model/limits.ts";
 import type { Futility, ImageTarget, Purpose } from "../../model/plan.ts";
 import type { ImageBlock, ImageTrigger } from "../../model/reason.ts";
-import type { Filesystem, Snapshot } from "../../model/snapshot.ts";
+import type { Snapshot } from "../../model/snapshot.ts";
 import { layersCount } from "../layer/layer-order.ts";
 import { forestOf, type Origins } from "../layer/origins.ts";
-import {
-  breakdownOf,
-  type FutilityFacts,
-  futilityOf,
-  type SpaceTarget,
-} from "../space/futility.ts";
-import { inodeFutilityOf, type InodeTarget } from "../space/inode-futility.ts";
+import { futilityOf, noGainFutility } from "../space/futility.ts";
 import { type DiskJudgement, judgeDisks, storeTargets } from "../space/targets.ts";
 import type { Judgement } from "./judge.ts";
 
@@ -99,8 +93,7 @@ interface JudgedTarget {
 
 function judgeTarget(ask: Ask, { images, usage }: Judgement, target: ImageTarget): JudgedTarget {
   const { snapshot } = ask;
-  if (target.kind !== "available-bytes" && target.kind !== "free-inodes")
-    return { target, futility: null };
+  if (!("device" in target)) return { target, futility: null };
   const filesystem = snapshot.filesystems.find(({ device }) => device === target.device);
   if (filesystem === undefined) return { target, futility: null };
   const facts = {
@@ -112,12 +105,8 @@ function judgeTarget(ask: Ask, { images, usage }: Judgement, target: ImageTarget
       ? forestOf(snapshot.images, ask.ledger)
       : null,
   };
-  const judged =
-    target.kind === "available-bytes"
-      ? futilityOf(target, filesystem, facts)
-      : inodeFutilityOf(target, filesystem, facts);
-  const gainsNothing = ask.noGainDevices?.has(target.device) === true;
-  return { target, futility: gainsNothing ? noGainFutility(target, filesystem, facts) : judged };
+  const judge = ask.noGainDevices?.has(target.device) === true ? noGainFutility : futilityOf;
+  return { target, futility: judge(target, filesystem, facts) };
 }
 
 /**
@@ -131,21 +120,6 @@ function hopelessDevices(purpose: Purpose, wanted: readonly JudgedTarget[]): Rea
       futility?.futile === true && "device" in target ? [target.device] : [],
     ),
   );
-}
-
-/** Removals gained nothing there, and the disk has not changed since: nothing is what they can bring. */
-function noGainFutility(
-  target: SpaceTarget | InodeTarget,
-  filesystem: Filesystem,
-  facts: FutilityFacts,
-): Futility {
-  const common = { filesystem: filesystem.path, boundBytes: 0n, futile: true };
-  const breakdown = breakdownOf(filesystem, facts);
-  if (target.kind === "available-bytes")
-    return { ...common, neededBytes: target.wantedBytes, breakdown };
-  const { inodesFree: free, inodes: capacity } = filesystem;
-  const inodes = { bound: 0n, needed: target.wantedInodes, free, capacity };
-  return { ...common, neededBytes: 0n, inodes, breakdown };
 }
 
 /** The kubelet looks at no disk when it is told to remove all that is unused. */

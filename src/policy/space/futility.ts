@@ -3,26 +3,32 @@ import type { ImageId } from "../../model/ids.ts";
 import type { DiskBreakdown, Futility, ImageTarget } from "../../model/plan.ts";
 import type { ImageUser } from "../../model/reason.ts";
 import { type Filesystem, type Image, logFactsOf, type Snapshot } from "../../model/snapshot.ts";
-import { imageUseOf } from "../image/image-use.ts";
+import { type ImageUse, imageUseOf } from "../image/image-use.ts";
 import type { LayerForest } from "../layer/layers.ts";
 
 /** How many times its reported size an image can take on disk: runtimes report compressed sizes, 1.05 to 4 times was measured. */
 export const BYTES_PER_REPORTED_BYTE = 5n;
 
-export type SpaceTarget = Extract<ImageTarget, { readonly kind: "available-bytes" }>;
+/** Of an image beside its layers' files: blobs, directories, metadata, which `inodes_used` leaves out on containerd. */
+const INODES_BESIDE_LAYERS = 32n;
+
+/** What is asked of a filesystem, in bytes or in inodes. */
+export type DiskTarget = Extract<ImageTarget, { readonly device: string }>;
+export type Unit = keyof ImageUse;
+export const unitOf = ({ kind }: DiskTarget): Unit =>
+  kind === "available-bytes" ? "bytes" : "inodes";
 
 export interface Bound {
-  /** `used_bytes` of the image filesystem; `null`: no figure. */
-  readonly imageUsedBytes: bigint | null;
-  /** Reported sizes of all images that nothing uses, added up. */
-  readonly unusedReportedBytes: bigint;
+  /** What the runtime says that its images take; `null`: no figure. */
+  readonly used: bigint | null;
+  /** Of the images that nothing uses: their reported sizes added up, or their number. */
+  readonly unused: bigint;
 }
 
-/** The most that removing every unused image could free. */
-export function boundBytes({ imageUsedBytes, unusedReportedBytes }: Bound): bigint {
-  return imageUsedBytes === null
-    ? BYTES_PER_REPORTED_BYTE * unusedReportedBytes
-    : imageUsedBytes + unusedReportedBytes;
+/** The most that removing every unused image could free; `null`: nothing can be said of inodes that the runtime does not count. */
+export function boundOf(unit: Unit, { used, unused }: Bound): bigint | null {
+  if (unit === "bytes") return used === null ? BYTES_PER_REPORTED_BYTE * unused : used + unused;
+  return used === null ? null : used + INODES_BESIDE_LAYERS * atLeastZero(unused);
 }
 
 /** What a bound is made from. */
@@ -32,27 +38,60 @@ export type FutilityFacts = Pick<Snapshot, "images" | "filesystems" | "logs"> & 
   readonly forest?: LayerForest | null;
 };
 
-/** Judges one target before the pass begins. */
+/** Judges one target before the pass begins; `null`: nothing can be said. */
 export function futilityOf(
-  target: SpaceTarget,
+  target: DiskTarget,
+  filesystem: Filesystem,
+  facts: FutilityFacts,
+): Futility | null {
+  const unit = unitOf(target);
+  const unused = facts.images.filter(({ id }) => !facts.users.has(id));
+  const bound = boundOf(unit, {
+    used: imageUseOf(filesystem, facts)[unit],
+    // Layers that a used image has stay, however many unused images have them, too.
+    unused: unit === "bytes" ? mostFreed(unused, facts.forest ?? null) : BigInt(unused.length),
+  });
+  const needed = atLeastZero(relievedOf(target) - freeOf(filesystem, unit));
+  return bound === null ? null : futilityIn({ unit, filesystem, bound, needed, facts });
+}
+
+/** Removals gained nothing there, and the disk has not changed since: nothing is what they can bring. */
+export function noGainFutility(
+  target: DiskTarget,
   filesystem: Filesystem,
   facts: FutilityFacts,
 ): Futility {
-  const unused = facts.images.filter(({ id }) => !facts.users.has(id));
-  const bound = boundBytes({
-    imageUsedBytes: imageUseOf(filesystem, facts).bytes,
-    // Layers that a used image has stay, however many unused images have them, too.
-    unusedReportedBytes: mostFreed(unused, facts.forest ?? null),
-  });
-  const needed = atLeastZero(target.relievedBytes - filesystem.availableBytes);
+  const needed = target.kind === "available-bytes" ? target.wantedBytes : target.wantedInodes;
+  const nothing = { unit: unitOf(target), filesystem, bound: 0n, needed, facts };
+  return { ...futilityIn(nothing), futile: true };
+}
+
+function futilityIn(of: {
+  readonly unit: Unit;
+  readonly filesystem: Filesystem;
+  readonly bound: bigint;
+  readonly needed: bigint;
+  readonly facts: FutilityFacts;
+}): Futility {
+  const { unit, filesystem, bound, needed } = of;
+  const inBytes = unit === "bytes";
   return {
     filesystem: filesystem.path,
-    boundBytes: bound,
-    neededBytes: needed,
+    boundBytes: inBytes ? bound : 0n,
+    neededBytes: inBytes ? needed : 0n,
     futile: bound < needed,
-    breakdown: breakdownOf(filesystem, facts),
+    ...(inBytes
+      ? {}
+      : { inodes: { bound, needed, free: filesystem.inodesFree, capacity: filesystem.inodes } }),
+    breakdown: breakdownOf(filesystem, of.facts),
   };
 }
+
+const relievedOf = (target: DiskTarget): bigint =>
+  target.kind === "available-bytes" ? target.relievedBytes : target.relievedInodes;
+
+const freeOf = ({ availableBytes, inodesFree }: Filesystem, unit: Unit): bigint =>
+  unit === "bytes" ? availableBytes : inodesFree;
 
 /** The most that removing these images frees, in reported sizes: each layer once, and none that another image has. */
 function mostFreed(images: readonly Image[], forest: LayerForest | null): bigint {
@@ -64,26 +103,20 @@ function mostFreed(images: readonly Image[], forest: LayerForest | null): bigint
   );
 }
 
-export interface Remaining {
-  readonly target: SpaceTarget;
+/** All in the target's unit; `used` as it was when the plan was made, `unused` what is still there. */
+export interface Remaining extends Bound {
+  readonly target: DiskTarget;
   /** As measured after the removal. */
-  readonly availableBytes: bigint;
-  /** As it was when the plan was made. */
-  readonly imageUsedBytes: bigint | null;
+  readonly free: bigint;
   /** What the pass has gained on this filesystem so far. */
-  readonly gainedBytes: bigint;
-  /** Reported sizes of the unused images that are still there, added up. */
-  readonly unusedReportedBytes: bigint;
+  readonly gained: bigint;
 }
 
 /** Judges again after a removal: whether what is left could still end what the target stands for. */
-export function stillUseful(remaining: Remaining): boolean {
-  const { imageUsedBytes, gainedBytes } = remaining;
-  const bound = boundBytes({
-    imageUsedBytes: imageUsedBytes === null ? null : atLeastZero(imageUsedBytes - gainedBytes),
-    unusedReportedBytes: remaining.unusedReportedBytes,
-  });
-  return remaining.availableBytes + bound >= remaining.target.relievedBytes;
+export function stillUseful({ target, free, used, gained, unused }: Remaining): boolean {
+  const left = used === null ? null : atLeastZero(used - gained);
+  const bound = boundOf(unitOf(target), { used: left, unused });
+  return bound === null || free + bound >= relievedOf(target);
 }
 
 /** What fills the disk, as far as it can be told; the parts never add up to more than is used. */

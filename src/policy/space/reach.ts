@@ -1,12 +1,10 @@
 /** Judges in the middle of a pass whether what is left to remove could still reach its targets. */
-import { assertNever } from "../../model/assert.ts";
 import type { ImageTarget, Purpose } from "../../model/plan.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { distinctImages } from "../image/image-index.ts";
 import { type ImageUse, imageUseOf } from "../image/image-use.ts";
 import { usageOf } from "../image/usage.ts";
-import { reportedBytes, stillUseful } from "./futility.ts";
-import { inodesStillUseful } from "./inode-futility.ts";
+import { reportedBytes, stillUseful, unitOf } from "./futility.ts";
 import { type Progress, targetsMet } from "./progress.ts";
 
 export interface ReachFacts {
@@ -44,29 +42,18 @@ interface Reach {
 }
 
 function canStillReach(target: ImageTarget, { uses, unused, progress }: Reach): boolean {
-  const use = "device" in target ? uses.get(target.device) : undefined;
-  switch (target.kind) {
-    case "available-bytes":
-      return stillUseful({
-        target,
-        availableBytes: progress.availableBytes.get(target.device) ?? 0n,
-        imageUsedBytes: use?.bytes ?? null,
-        gainedBytes: progress.gainedBytes.get(target.device) ?? 0n,
-        unusedReportedBytes: unused.bytes - progress.reportedBytes,
-      });
-    case "free-inodes":
-      return inodesStillUseful({
-        target,
-        inodesFree: progress.inodesFree.get(target.device) ?? 0n,
-        imageInodesUsed: use?.inodes ?? null,
-        gainedInodes: progress.gainedInodes.get(target.device) ?? 0n,
-        unusedImages: unused.images - progress.removed,
-      });
-    case "store-bytes":
-    case "image-count":
-    case "everything":
-      return true;
-    default:
-      return assertNever(target);
-  }
+  if (!("device" in target)) return true;
+  const { device } = target;
+  const unit = unitOf(target);
+  const [free, gained, left] =
+    unit === "bytes"
+      ? [progress.availableBytes, progress.gainedBytes, unused.bytes - progress.reportedBytes]
+      : [progress.inodesFree, progress.gainedInodes, BigInt(unused.images - progress.removed)];
+  return stillUseful({
+    target,
+    free: free.get(device) ?? 0n,
+    used: uses.get(device)?.[unit] ?? null,
+    gained: gained.get(device) ?? 0n,
+    unused: left,
+  });
 }

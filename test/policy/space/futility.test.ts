@@ -1,19 +1,20 @@
 import { describe, expect, test } from "bun:test";
 
 import { chainId } from "../../../src/model/ids.ts";
+import type { Futility } from "../../../src/model/plan.ts";
 import type { Filesystem } from "../../../src/model/snapshot.ts";
 import { LayerForest } from "../../../src/policy/layer/layers.ts";
 import {
-  boundBytes,
+  boundOf,
   breakdownOf,
+  type DiskTarget,
   futilityDiffers,
   futilityOf,
-  type SpaceTarget,
   stillUseful,
 } from "../../../src/policy/space/futility.ts";
 import { aFilesystem, anImage, GIB } from "../../support/build/values.ts";
 
-const target: SpaceTarget = {
+const target: DiskTarget = {
   kind: "available-bytes",
   trigger: { kind: "space" },
   device: "8:1",
@@ -29,11 +30,11 @@ const none = { images, filesystems: [], logs: null, users: new Map() };
 
 describe("the bound", () => {
   test("is what the image filesystem says is used, and the unused images' sizes on top", () => {
-    expect(boundBytes({ imageUsedBytes: 10n, unusedReportedBytes: 3n })).toBe(13n);
+    expect(boundOf("bytes", { used: 10n, unused: 3n })).toBe(13n);
   });
 
   test("without a figure of the runtime, is five times the reported sizes", () => {
-    expect(boundBytes({ imageUsedBytes: null, unusedReportedBytes: 3n })).toBe(15n);
+    expect(boundOf("bytes", { used: null, unused: 3n })).toBe(15n);
   });
 });
 
@@ -44,16 +45,16 @@ describe("a pass is futile", () => {
       neededBytes: 13n * GIB,
       boundBytes: 13n * GIB,
     });
-    expect(futilityOf(target, full({ imageUsedBytes: 10n * GIB - 1n }), none).futile).toBeTrue();
-    expect(futilityOf(target, full({ imageUsedBytes: null }), none).futile).toBeFalse();
+    expect(futilityOf(target, full({ imageUsedBytes: 10n * GIB - 1n }), none)?.futile).toBeTrue();
+    expect(futilityOf(target, full({ imageUsedBytes: null }), none)?.futile).toBeFalse();
     expect(
-      futilityOf(target, full({ imageUsedBytes: null, availableBytes: GIB - 1n }), none).futile,
+      futilityOf(target, full({ imageUsedBytes: null, availableBytes: GIB - 1n }), none)?.futile,
     ).toBeTrue();
   });
 
   test("images in use are no part of the bound", () => {
     const users = new Map([[anImage("a").id, []]]);
-    expect(futilityOf(target, full({ imageUsedBytes: null }), { ...none, users }).boundBytes).toBe(
+    expect(futilityOf(target, full({ imageUsedBytes: null }), { ...none, users })?.boundBytes).toBe(
       5n * GIB,
     );
   });
@@ -83,11 +84,9 @@ test("layers that a used image has are no part of the bound, and an image of unk
   const users = new Map([[anImage("used").id, []]]);
   const facts = { ...none, images: all, users };
   const without = futilityOf(target, full({ imageUsedBytes: null }), facts);
-  expect(without.boundBytes).toBe(5n * (9n + 10n + 11n + 2n) * GIB);
-  const { boundBytes: most } = futilityOf(target, full({ imageUsedBytes: null }), {
-    ...facts,
-    forest,
-  });
+  expect(without?.boundBytes).toBe(5n * (9n + 10n + 11n + 2n) * GIB);
+  const withLayers = { ...facts, forest };
+  const most = futilityOf(target, full({ imageUsedBytes: null }), withLayers)?.boundBytes;
   // 1 and 2 GiB of their own, 2 GiB of the unknown one; the root frees no more than its configuration.
   expect(most).toBeGreaterThanOrEqual(5n * 5n * GIB);
   expect(most).toBeLessThan(5n * 5n * GIB + GIB / 100n);
@@ -96,27 +95,27 @@ test("layers that a used image has are no part of the bound, and an image of unk
 describe("after each removal it is judged again", () => {
   const remaining = {
     target,
-    imageUsedBytes: 12n * GIB,
-    gainedBytes: 0n,
-    unusedReportedBytes: 3n * GIB,
-    availableBytes: 3n * GIB,
+    used: 12n * GIB,
+    gained: 0n,
+    unused: 3n * GIB,
+    free: 3n * GIB,
   };
 
   test("useful while what is left can reach the threshold", () => {
     expect(stillUseful(remaining)).toBeTrue();
-    expect(stillUseful({ ...remaining, availableBytes: 1n * GIB - 1n })).toBeFalse();
+    expect(stillUseful({ ...remaining, free: 1n * GIB - 1n })).toBeFalse();
   });
 
   test("what was gained is no longer there to gain", () => {
-    const after = { ...remaining, gainedBytes: 12n * GIB, unusedReportedBytes: 0n };
-    expect(stillUseful({ ...after, availableBytes: 15n * GIB })).toBeFalse();
-    expect(stillUseful({ ...after, availableBytes: 16n * GIB })).toBeTrue();
+    const after = { ...remaining, gained: 12n * GIB, unused: 0n };
+    expect(stillUseful({ ...after, free: 15n * GIB })).toBeFalse();
+    expect(stillUseful({ ...after, free: 16n * GIB })).toBeTrue();
   });
 
   test("without a figure of the runtime five times the rest counts", () => {
-    const told = { ...remaining, imageUsedBytes: null };
-    expect(stillUseful({ ...told, availableBytes: 1n * GIB })).toBeTrue();
-    expect(stillUseful({ ...told, availableBytes: 1n * GIB - 1n })).toBeFalse();
+    const told = { ...remaining, used: null };
+    expect(stillUseful({ ...told, free: 1n * GIB })).toBeTrue();
+    expect(stillUseful({ ...told, free: 1n * GIB - 1n })).toBeFalse();
   });
 });
 
@@ -174,7 +173,12 @@ describe("what fills the disk", () => {
 });
 
 describe("what makes another state", () => {
-  const at = (availableBytes: bigint) => futilityOf(target, full({ availableBytes }), none);
+  const judged = (change: Partial<Filesystem>, facts: typeof none): Futility => {
+    const futility = futilityOf(target, full(change), facts);
+    if (futility === null) throw new Error("of bytes something can always be said");
+    return futility;
+  };
+  const at = (availableBytes: bigint) => judged({ availableBytes }, none);
 
   test("a file that is written and rotated away does not, two percent of the disk do", () => {
     expect(futilityDiffers(at(3n * GIB), at(4n * GIB))).toBeFalse();
@@ -185,9 +189,46 @@ describe("what makes another state", () => {
   test("a bound that is another one does, unless nothing at all is left to gain", () => {
     const one = { ...none, images: [anImage("a", { sizeBytes: GIB })] };
     const nothing = { ...none, images: [] };
-    const withImages = (facts: typeof none) =>
-      futilityOf(target, full({ imageUsedBytes: null }), facts);
+    const withImages = (facts: typeof none) => judged({ imageUsedBytes: null }, facts);
     expect(futilityDiffers(withImages(one), withImages(none))).toBeTrue();
     expect(futilityDiffers(withImages(none), withImages(nothing))).toBeFalse();
   });
+});
+
+const inodes: DiskTarget = {
+  kind: "free-inodes",
+  trigger: { kind: "inodes" },
+  device: "8:1",
+  path: "/var/lib/containerd",
+  inodesFree: 100_000n,
+  wantedInodes: 90_000n,
+  relievedInodes: 50_000n,
+};
+const two = { ...none, images: [anImage("a"), anImage("b")] };
+const short = (change: Partial<Filesystem> = {}) => aFilesystem({ inodesFree: 10_000n, ...change });
+
+describe("a filesystem that is short of inodes", () => {
+  test("is helped by images that take enough of them", () => {
+    const futility = futilityOf(inodes, short({ imageInodesUsed: 40_000n }), two);
+    expect(futility).toMatchObject({ futile: false, inodes: { bound: 40_064n, needed: 40_000n } });
+  });
+
+  test("is not helped where others' small files take them", () => {
+    expect(futilityOf(inodes, short({ imageInodesUsed: 39_000n }), two)?.futile).toBeTrue();
+  });
+
+  test("is judged by no guess where the runtime does not say what its images take", () => {
+    expect(futilityOf(inodes, short({ imageInodesUsed: null }), two)).toBeNull();
+    expect(futilityOf(inodes, short({ imageInodesUsed: 0n }), two)).toBeNull();
+    expect(futilityOf(inodes, short(), two)).toBeNull();
+  });
+});
+
+test("of inodes too, what is left counts when a removal is judged again", () => {
+  const remaining = { target: inodes, used: 45_000n, unused: 0n };
+  const useful = (free: bigint, gained: bigint) => stillUseful({ ...remaining, free, gained });
+  expect(useful(10_000n, 0n)).toBeTrue();
+  // Somebody else took what was gained.
+  expect(useful(10_000n, 6_000n)).toBeFalse();
+  expect(useful(49_000n, 44_000n)).toBeTrue();
 });
