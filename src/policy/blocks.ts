@@ -1,19 +1,18 @@
 /** Reasons for which no image at all is removed, whatever asks for it; the state of the disk aside. */
-import type { Ledger } from "../model/ledger.ts";
-import type { ImageLimits } from "../model/limits.ts";
-import type { Plan, PodSourceState } from "../model/plan.ts";
+import type { Plan } from "../model/plan.ts";
 import type { ImageBlock } from "../model/reason.ts";
-import type { KeepProblem, Snapshot } from "../model/snapshot.ts";
+import type { KeepProblem } from "../model/snapshot.ts";
 import {
   type Duration,
   duration,
   durationFromMs,
-  type Instant,
   minutes,
   since,
   toMs,
   watchedSince,
 } from "../model/time.ts";
+import { podSourceForImages, podView } from "./container/pod-source.ts";
+import type { Facts } from "./facts.ts";
 import type { Usage } from "./image/usage.ts";
 
 /** For so long a pod may pull and mount what no container of it uses yet; image removal waits for it no longer than that. */
@@ -28,62 +27,48 @@ export function podPause(waited: Duration): Duration {
   return durationFromMs(Math.min(Math.ceil(pauseMs), toMs(duration(POD_START_WAIT - waited))));
 }
 
-export interface StandingBlocks {
-  readonly snapshot: Snapshot;
-  readonly ledger: Ledger;
-  readonly limits: ImageLimits;
-  readonly hold: { readonly until: Instant | null; readonly reason: string } | null;
-  readonly podSource: PodSourceState | null;
-  readonly waitedForPods: Duration;
-  readonly usage: Usage;
-  readonly keepProblems: readonly KeepProblem[];
-}
+/** Those of images, in the order in which they are named; empty where images may go. */
+export const imageBlocks = (
+  facts: Facts,
+  usage: Usage,
+  keepProblems: readonly KeepProblem[],
+): readonly ImageBlock[] => [
+  ...standingBlocks(facts),
+  ...keepRulesInvalid(keepProblems),
+  ...podsUnknown(facts),
+  ...usageUnknown(usage),
+  ...podStarting(facts),
+];
 
-/** In the order in which they are named; empty where images may go. */
-export function standingBlocks(input: StandingBlocks): readonly ImageBlock[] {
-  return [
-    ...onHold(input),
-    ...bootGrace(input),
-    ...keepRulesInvalid(input),
-    ...podsUnknown(input),
-    ...usageUnknown(input),
-    ...podStarting(input),
-  ];
-}
-
-const onHold = ({ hold }: StandingBlocks): readonly ImageBlock[] =>
-  hold === null ? [] : [{ kind: "on-hold", until: hold.until, reason: hold.reason }];
-
-/** The block of the grace after a boot, which holds back containers as well; empty where none runs. */
-export function bootGrace({
+/** What holds back containers as well as images: a hold, and the grace after a boot. */
+export function standingBlocks({
+  hold,
   ledger,
   limits,
-}: Pick<StandingBlocks, "ledger" | "limits">): readonly ImageBlock[] {
+}: Pick<Facts, "hold" | "ledger" | "limits">): readonly ImageBlock[] {
+  const held: readonly ImageBlock[] =
+    hold.kind === "none" ? [] : [{ kind: "on-hold", until: hold.until, reason: hold.reason }];
   const { graceUntil, graceReason, watched } = ledger;
-  if (limits.compat === "kubelet" || graceUntil === null || watched >= graceUntil) return [];
-  return [
-    {
-      kind: "boot-grace",
-      because: graceReason ?? "boot",
-      remaining: watchedSince(graceUntil, watched),
-    },
-  ];
+  if (limits.images.compat === "kubelet" || graceUntil === null || watched >= graceUntil)
+    return held;
+  const remaining = watchedSince(graceUntil, watched);
+  return [...held, { kind: "boot-grace", because: graceReason ?? "boot", remaining }];
 }
 
-const keepRulesInvalid = ({ keepProblems }: StandingBlocks): readonly ImageBlock[] =>
-  keepProblems.length === 0 ? [] : [{ kind: "keep-rules-invalid", problems: keepProblems }];
+const keepRulesInvalid = (problems: readonly KeepProblem[]): readonly ImageBlock[] =>
+  problems.length === 0 ? [] : [{ kind: "keep-rules-invalid", problems }];
 
 /** Only the kubelet's own list of pods says what images their specifications name: it has to be there, and whole. */
-function podsUnknown({ snapshot: { pods }, podSource }: StandingBlocks): readonly ImageBlock[] {
+function podsUnknown(facts: Facts): readonly ImageBlock[] {
+  const { pods } = facts.snapshot;
   if (pods.kind === "none" || pods.source !== "kubelet-api") return [];
   if (pods.kind === "failed") return [{ kind: "pods-unknown", message: pods.message }];
-  return podSource?.kind === "not-ready"
-    ? [{ kind: "pods-incomplete", message: podSource.why }]
-    : [];
+  const source = podSourceForImages(podView(facts), facts.ledger.pods);
+  return source?.kind === "not-ready" ? [{ kind: "pods-incomplete", message: source.why }] : [];
 }
 
-const usageUnknown = ({ usage }: StandingBlocks): readonly ImageBlock[] =>
-  usage.unknown.length === 0 ? [] : [{ kind: "usage-unknown", unknown: usage.unknown }];
+const usageUnknown = ({ unknown }: Usage): readonly ImageBlock[] =>
+  unknown.length === 0 ? [] : [{ kind: "usage-unknown", unknown }];
 
 /**
  * Pods that are only just starting, for which image removal waits; empty once they have been waited for long enough.
@@ -92,7 +77,7 @@ const usageUnknown = ({ usage }: StandingBlocks): readonly ImageBlock[] =>
 export function podStarting({
   snapshot,
   waitedForPods,
-}: Pick<StandingBlocks, "snapshot" | "waitedForPods">): readonly ImageBlock[] {
+}: Pick<Facts, "snapshot" | "waitedForPods">): readonly ImageBlock[] {
   const young = snapshot.sandboxes.filter(({ state, createdAt }) => {
     if (state !== "ready") return false;
     const age = since(snapshot.observedAt, createdAt);

@@ -1,19 +1,14 @@
 /** Decides for the whole node: containers, sandboxes and logs first, then images as if the planned removals had happened. */
 
-import type { HoldState } from "../model/hold.ts";
-import type { ContainerId } from "../model/ids.ts";
-import type { Ledger } from "../model/ledger.ts";
-import type { Limits } from "../model/limits.ts";
-import type { ContainerPlan, ImageTarget, Plan, PodSourceState, Purpose } from "../model/plan.ts";
-import type { ImageBlock } from "../model/reason.ts";
+import type { ContainerPlan, Plan } from "../model/plan.ts";
 import type { Snapshot } from "../model/snapshot.ts";
-import type { Duration, Instant } from "../model/time.ts";
-import { bootGrace } from "./blocks.ts";
+import { standingBlocks } from "./blocks.ts";
 import type { ContainerInput } from "./container/container-input.ts";
 import { decideContainers, decideContainersAgain } from "./container/containers.ts";
-import { podSourceForImages, type PodView } from "./container/pod-source.ts";
+import { podView } from "./container/pod-source.ts";
 import { judgePods, type PodJudgement } from "./container/pods.ts";
-import { decideImages } from "./image/images.ts";
+import type { Facts } from "./facts.ts";
+import { decideImages, type GoneBefore } from "./image/images.ts";
 import { selectedContainers, selectionOf } from "./selection.ts";
 
 /** Which halves of the node a plan is for. `logs`: only what deleted pods left in the log directories. */
@@ -22,46 +17,15 @@ export interface Parts {
   readonly images: boolean;
 }
 
-export interface Decide {
-  readonly snapshot: Snapshot;
-  /** As remembered after this snapshot. */
-  readonly ledger: Ledger;
-  readonly limits: Limits;
-  readonly purpose: Purpose;
+export interface Decide extends Facts {
   readonly parts: Parts;
-  readonly hold: HoldState;
-  /** When the agent started; `null`: one pass without an agent. */
-  readonly startedAt: Instant | null;
-  /** Of a pass under pressure: what would end it. */
-  readonly pressureTargets: readonly ImageTarget[];
-  /** Devices on which removals lately gained nothing; none are known without an agent. */
-  readonly noGainDevices?: ReadonlySet<string>;
-  /** How long the pass has waited for starting pods already. */
-  readonly waitedForPods: Duration;
 }
 
 /** The one path to a plan: `plan`, `explain`, a dry run and every pass of `gc` and of the agent take it. */
 export function decide(input: Decide): Plan {
   const pods = podsOf(input);
   const containers = input.parts.containers === "none" ? null : containerPlan(input, pods);
-  const without = new Set(containers === null ? [] : removedContainers(containers));
-  const images = input.parts.images
-    ? decideImages({
-        snapshot: input.snapshot,
-        ledger: input.ledger,
-        limits: input.limits.images,
-        hold: input.hold.kind === "none" ? null : input.hold,
-        without,
-        podSource: listSource(input),
-        waitedForPods: input.waitedForPods,
-        purpose: input.purpose,
-        selection: selectionOf(input.purpose),
-        pressureTargets: input.pressureTargets,
-        ...(input.noGainDevices === undefined ? {} : { noGainDevices: input.noGainDevices }),
-        startedAt: input.startedAt,
-        removedBefore: containers === null ? 0 : removals(containers),
-      })
-    : null;
+  const images = input.parts.images ? decideImages(input, goneBefore(containers)) : null;
   return { containers, images };
 }
 
@@ -74,19 +38,7 @@ export function decideOnFreshLists(
   return limitedTo(input, decideContainersAgain(containerInput(input, pods), { ...lists, pods }));
 }
 
-type ListFacts = Pick<Decide, "snapshot" | "ledger"> & { readonly limits: Pick<Limits, "memory"> };
-
 const podsOf = (input: Decide): PodJudgement => judgePods(input.ledger.pods, podView(input));
-
-const podView = ({ snapshot, ledger, limits }: ListFacts): PodView => ({
-  ...snapshot,
-  watched: ledger.watched,
-  limits: limits.memory,
-});
-
-/** Whether the kubelet's list of pods may be believed, whose images count as used; `null`: there is no such list. */
-export const listSource = (input: ListFacts): PodSourceState | null =>
-  podSourceForImages(podView(input), input.ledger.pods);
 
 const containerPlan = (input: Decide, pods: PodJudgement): ContainerPlan =>
   limitedTo(input, decideContainers(containerInput(input, pods)));
@@ -99,7 +51,7 @@ function containerInput(input: Decide, pods: PodJudgement): ContainerInput {
     limits: limits.containers,
     purpose: purpose.kind,
     now: snapshot.clocks.wall,
-    blocks: standing(input),
+    blocks: standingBlocks(input),
   };
 }
 
@@ -113,19 +65,13 @@ function limitedTo({ parts, purpose }: Decide, plan: ContainerPlan): ContainerPl
   return parts.containers === "logs" ? { ...selected, containers: [], sandboxes: [] } : selected;
 }
 
-/** What holds back containers as well as images. */
-function standing({ ledger, limits, hold }: Decide): readonly ImageBlock[] {
-  const held: readonly ImageBlock[] =
-    hold.kind === "none" ? [] : [{ kind: "on-hold", until: hold.until, reason: hold.reason }];
-  return [...held, ...bootGrace({ ledger, limits: limits.images })];
-}
-
-const removals = ({ containers, sandboxes, podLogs }: ContainerPlan): number =>
-  [...containers, ...sandboxes, ...podLogs].filter(({ decision }) => decision.kind === "remove")
-    .length;
-
-function removedContainers(plan: ContainerPlan): readonly ContainerId[] {
-  return plan.containers
-    .filter((planned) => planned.decision.kind === "remove")
-    .map((planned) => planned.container.id);
+/** Images are judged as if the planned containers were gone. */
+function goneBefore(plan: ContainerPlan | null): GoneBefore {
+  const { containers, sandboxes, podLogs } = plan ?? { containers: [], sandboxes: [], podLogs: [] };
+  const isRemoved = (it: { readonly decision: { readonly kind: string } }): boolean =>
+    it.decision.kind === "remove";
+  return {
+    containers: new Set(containers.filter(isRemoved).map(({ container }) => container.id)),
+    removals: [...containers, ...sandboxes, ...podLogs].filter(isRemoved).length,
+  };
 }

@@ -10,6 +10,7 @@ import type { ImageId } from "../../src/model/ids.ts";
 import type { ImageTarget } from "../../src/model/plan.ts";
 import type { Image, Snapshot } from "../../src/model/snapshot.ts";
 import { duration, seconds } from "../../src/model/time.ts";
+import type { Facts } from "../../src/policy/facts.ts";
 import { imageKeep } from "../../src/report/image-reasons.ts";
 import {
   aCandidate,
@@ -22,9 +23,11 @@ import {
   aSnapshot,
   defaultImageLimits,
   defaultLimits,
+  factsOf,
   MIB,
   NOW,
   spaceTarget,
+  withImageLimits,
 } from "../support/build/values.ts";
 
 interface World {
@@ -94,14 +97,19 @@ function worldOf(names: readonly string[], available: bigint, behaviour: Behavio
   };
   const images = (): readonly Image[] => [...world.listed.values()];
   const ledger = aLedger();
-  const execution = (target: bigint, change: Partial<ImageExecution> = {}): ImageExecution => ({
+  const execution = (
+    target: bigint,
+    facts: Partial<Facts> = {},
+    change: Partial<ImageExecution> = {},
+  ): ImageExecution => ({
     plan: anImagePlan(candidates, { targets: [spaceTarget(target, target - available)] }),
-    snapshot: aSnapshot({ images: images(), filesystems: [STORE] }),
-    ledger,
-    limits: { ...defaults, whenFutile: "collect" },
-    memoryLimits: defaultLimits.memory,
-    purpose: { kind: "periodic" },
-    waitedForPods: duration(0n),
+    facts: {
+      ...factsOf(aSnapshot({ images: images(), filesystems: [STORE] }), ledger, {
+        ...defaults,
+        whenFutile: "collect",
+      }),
+      ...facts,
+    },
     runtime: { imageStatus: async (id) => images().find((image) => image.id === id) ?? null },
     memory: volatileMemory(ledger),
     hold: () => ({ kind: "none" }),
@@ -177,8 +185,10 @@ describe("the measured walk", () => {
     const names = Array.from({ length: 20 }, (_, index) => `i${index}`);
     const { world, execution } = worldOf(names, 1_000n * MIB, { lateMs: 10_000_000 });
     const base = execution(2_000n * MIB);
-    const runtime = { ...base.snapshot.runtime, version: "2.0.3" };
-    const outcome = await run({ ...base, snapshot: { ...base.snapshot, runtime } });
+    const { snapshot } = base.facts;
+    const runtime = { ...snapshot.runtime, version: "2.0.3" };
+    const facts = { ...base.facts, snapshot: { ...snapshot, runtime } };
+    const outcome = await run({ ...base, facts });
     expect(outcome.end).toBe("settle-exhausted");
     expect(world.removals).toHaveLength(12);
     expect(world.clockMs).toBeLessThanOrEqual(60_100);
@@ -249,7 +259,7 @@ describe("the measured walk", () => {
       const outcome = await run({
         ...base,
         plan: { ...base.plan, candidates },
-        limits: { ...base.limits, compat },
+        facts: withImageLimits(base.facts, { compat }),
       });
       expect(world.removals).toEqual([...removals]);
       expect(outcome.end).toBe(end);
@@ -278,7 +288,7 @@ describe("the measured walk", () => {
       throw new RuntimeError("unreachable", "the runtime went away");
     };
     const { world, execution } = worldOf(["a"], 1_000n * MIB);
-    const outcome = await run(execution(1_100n * MIB, { lists }));
+    const outcome = await run(execution(1_100n * MIB, {}, { lists }));
     expect(outcome).toMatchObject({
       end: "observation-failed",
       error: "the runtime went away",
@@ -292,7 +302,7 @@ describe("the measured walk", () => {
     const imageStatus = async () => {
       throw new RuntimeError("unreachable", "the runtime went away");
     };
-    const outcome = await run(execution(1_900n * MIB, { runtime: { imageStatus } }));
+    const outcome = await run(execution(1_900n * MIB, {}, { runtime: { imageStatus } }));
     expect(outcome).toMatchObject({ end: "observation-failed", error: "the runtime went away" });
     expect(outcome.items.map((item) => item.result)).toMatchObject([
       { kind: "removed", measuredBytes: 0n, settled: "not-seen" },
@@ -313,7 +323,7 @@ describe("the measured walk", () => {
         inodesFree: 0n,
       };
     };
-    const outcome = await run(execution(1_900n * MIB, { disk: { measure } }));
+    const outcome = await run(execution(1_900n * MIB, {}, { disk: { measure } }));
     expect(outcome.end).toBe("observation-failed");
     expect(world.removals).toEqual([]);
   });
@@ -330,7 +340,12 @@ describe("the measured walk", () => {
   test("ends as futile as soon as what is left could not help any more", async () => {
     const { world, execution } = worldOf(["a", "b", "c"], 1_000n * MIB, { frees: () => 10n * MIB });
     // By the bound an image frees five times its 100 MiB: the last one alone no longer does.
-    const outcome = await run(execution(1_900n * MIB, { ledger: knowing(3), limits: defaults }));
+    const outcome = await run(
+      execution(1_900n * MIB, {
+        ledger: knowing(3),
+        limits: { ...defaultLimits, images: defaults },
+      }),
+    );
     expect(outcome.end).toBe("futile");
     expect(world.removals).toEqual(["a", "b"]);
   });
@@ -343,12 +358,12 @@ describe("the measured walk", () => {
 
   test("a removal limit ends the pass, and an abort ends it after the removal in flight", async () => {
     const limited = worldOf(["a", "b", "c"], 1_000n * MIB);
-    const limits = { ...defaults, maximumRemovals: 1 };
+    const limits = { ...defaultLimits, images: { ...defaults, maximumRemovals: 1 } };
     expect((await run(limited.execution(1_900n * MIB, { limits }))).end).toBe("removal-limit");
     expect(limited.world.removals).toEqual(["a"]);
     const stopped = worldOf(["a", "b", "c"], 1_000n * MIB);
     const abort = new AbortController();
-    const execution = stopped.execution(1_900n * MIB, { done: () => abort.abort() });
+    const execution = stopped.execution(1_900n * MIB, {}, { done: () => abort.abort() });
     const { outcome } = await executeImages(execution, abort.signal);
     expect(outcome.end).toBe("stopped");
     expect(stopped.world.removals).toEqual(["a"]);
@@ -362,7 +377,7 @@ describe("the measured walk", () => {
       execution(1_900n * MIB, {
         snapshot: aSnapshot({ filesystems: [{ ...STORE, device: "8:2", path: "/elsewhere" }] }),
         ledger: knowing(3),
-        limits: { ...defaults, whenFutile: "collect" },
+        limits: { ...defaultLimits, images: { ...defaults, whenFutile: "collect" } },
       }),
     );
     expect(outcome.end).toBe("no-gain");
@@ -372,9 +387,8 @@ describe("the measured walk", () => {
 
 describe("accounting as reported", () => {
   const limits = {
-    ...defaults,
-    accounting: "reported" as const,
-    compat: "kubelet" as const,
+    ...defaultLimits,
+    images: { ...defaults, accounting: "reported" as const, compat: "kubelet" as const },
   };
 
   test("sums what the runtime reports, whatever the disk says", async () => {
@@ -513,7 +527,7 @@ test("a hold that begins in the middle of a pass ends it before the next removal
   let asked = 0;
   const hold = (): HoldState =>
     (asked += 1) === 2 ? { kind: "held", until: null, since: null, reason: "" } : { kind: "none" };
-  const outcome = await run(execution(1_900n * MIB, { hold }));
+  const outcome = await run(execution(1_900n * MIB, {}, { hold }));
   expect(outcome.end).toBe("blocked");
   expect(world.removals).toEqual(["a"]);
   expect(outcome.items).toHaveLength(2);

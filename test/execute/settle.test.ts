@@ -16,7 +16,7 @@ import {
   anImagePlan,
   aSnapshot,
   defaultImageLimits,
-  defaultLimits,
+  factsOf,
   MIB,
   NOW,
   spaceTarget,
@@ -77,12 +77,11 @@ async function passOver(setting: Setting = {}) {
   const { outcome, release } = await executeImages(
     {
       plan: anImagePlan(candidates, { targets }),
-      limits: { ...defaultImageLimits, minimumAge: duration(0n), whenFutile: "collect" },
-      memoryLimits: defaultLimits.memory,
-      purpose: { kind: "periodic" },
-      waitedForPods: duration(0n),
-      snapshot,
-      ledger,
+      facts: factsOf(snapshot, ledger, {
+        ...defaultImageLimits,
+        minimumAge: duration(0n),
+        whenFutile: "collect",
+      }),
       memory: volatileMemory(ledger),
       hold: () => ({ kind: "none" }),
       runtime: { imageStatus: async (id) => listed.get(id as ImageId) ?? null },

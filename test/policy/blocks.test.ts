@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 
+import type { HoldState } from "../../src/model/hold.ts";
 import { sandboxId } from "../../src/model/ids.ts";
 import type { ImageBlock } from "../../src/model/reason.ts";
 import type { Snapshot } from "../../src/model/snapshot.ts";
@@ -8,15 +9,12 @@ import { aContainer, anImage, aSandbox, NOW } from "../support/build/values.ts";
 import { fateOf, type Node, planOf, WATCHED } from "./judging.ts";
 
 const image = anImage("app");
+const held = (reason: string): HoldState => ({ kind: "held", until: null, since: null, reason });
 const failedApi: Snapshot["pods"] = { kind: "failed", source: "kubelet-api", message: "401" };
 
 describe("each block stops every image and says why", () => {
   const rows: readonly [string, Node, object][] = [
-    [
-      "on-hold",
-      { ask: { hold: { until: null, reason: "upgrade" } } },
-      { until: null, reason: "upgrade" },
-    ],
+    ["on-hold", { facts: { hold: held("upgrade") } }, { until: null, reason: "upgrade" }],
     [
       "boot-grace",
       {
@@ -82,14 +80,14 @@ describe("each block stops every image and says why", () => {
 
 test("the unprotected image names the first block, a protected one its own reason", () => {
   const pinned = anImage("pinned", { pinned: true });
-  const plan = planOf({ images: [image, pinned], ask: { hold: { until: null, reason: "" } } });
+  const plan = planOf({ images: [image, pinned], facts: { hold: held("") } });
   expect([fateOf(plan, image), fateOf(plan, pinned)]).toEqual(["blocked", "pinned"]);
 });
 
 test("where nothing asks, that is the reason, and the block is named beside it", () => {
   const plan = planOf({
     images: [image],
-    ask: { hold: { until: null, reason: "" } },
+    facts: { hold: held("") },
     limits: { highPercent: 99, lowPercent: 98 },
   });
   expect(fateOf(plan, image)).toBe("no-trigger");
@@ -120,20 +118,20 @@ describe("pods that cannot be read", () => {
 
   test("a kubelet whose list may not be believed blocks images by a reason of its own", () => {
     const snapshot: Node["snapshot"] = { pods: { kind: "ready", source: "kubelet-api", pods: [] } };
-    const podSource = {
-      kind: "not-ready",
-      source: "kubelet-api",
-      why: "it knows none of the living pods",
-    } as const;
     expect(blocksOf({ snapshot })).toEqual([]);
-    expect(blocksOf({ snapshot, ask: { podSource } })).toEqual(["pods-incomplete"]);
+    const unknown = aSandbox("living", { createdAt: instant(NOW - hours(1)) });
+    expect(
+      blocksOf({
+        snapshot: { ...snapshot, sandboxes: [unknown], containers: [aContainer("living")] },
+      }),
+    ).toContain("pods-incomplete");
   });
 });
 
 describe("a pod that is starting", () => {
   const young = aSandbox("s", { createdAt: instant(NOW - seconds(30)) });
   const blocked = (snapshot: Node["snapshot"], waited = seconds(0)): boolean =>
-    planOf({ images: [image], snapshot: { ...snapshot }, ask: { waitedForPods: waited } }).blocks
+    planOf({ images: [image], snapshot: { ...snapshot }, facts: { waitedForPods: waited } }).blocks
       .length > 0;
 
   test("is waited for until it has a container, is 2 min old, or has been waited for so long", () => {

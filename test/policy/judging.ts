@@ -1,12 +1,20 @@
 // A node to judge and decide on: old unused images unless a test says otherwise.
 
+import type { ContainerId } from "../../src/model/ids.ts";
 import type { ImageRecord, Ledger } from "../../src/model/ledger.ts";
 import type { ImageLimits } from "../../src/model/limits.ts";
 import type { ImagePlan } from "../../src/model/plan.ts";
 import type { Image, Snapshot } from "../../src/model/snapshot.ts";
-import { duration, hours, watched } from "../../src/model/time.ts";
-import { type DecideImages, decideImages } from "../../src/policy/image/images.ts";
-import { aLedger, aRecord, aSnapshot, defaultImageLimits } from "../support/build/values.ts";
+import { hours, watched } from "../../src/model/time.ts";
+import type { Facts } from "../../src/policy/facts.ts";
+import { decideImages } from "../../src/policy/image/images.ts";
+import {
+  aLedger,
+  aRecord,
+  aSnapshot,
+  defaultImageLimits,
+  factsOf,
+} from "../support/build/values.ts";
 
 export interface Node {
   readonly images?: readonly Image[];
@@ -15,7 +23,9 @@ export interface Node {
   readonly snapshot?: Partial<Snapshot>;
   readonly ledger?: Partial<Ledger>;
   readonly limits?: Partial<ImageLimits>;
-  readonly ask?: Partial<DecideImages>;
+  readonly facts?: Partial<Facts>;
+  /** Containers that go before the images. */
+  readonly without?: ReadonlySet<ContainerId>;
 }
 
 export const WATCHED = watched(hours(1_000));
@@ -26,25 +36,26 @@ export function inputOf({
   snapshot,
   ledger,
   limits,
-  ask,
-}: Node): DecideImages {
+  facts,
+}: Node): Facts {
   const known = images.map((image, at) => [image.id, aRecord(records[at])] as const);
   return {
-    snapshot: aSnapshot({ images, ...snapshot }),
-    ledger: aLedger({ watched: WATCHED, images: new Map(known), ...ledger }),
-    limits: { ...defaultImageLimits, ...limits },
-    hold: null,
-    without: new Set(),
-    podSource: null,
-    waitedForPods: duration(0n),
-    purpose: { kind: "periodic" },
-    pressureTargets: [],
-    startedAt: null,
-    ...ask,
+    ...factsOf(
+      aSnapshot({ images, ...snapshot }),
+      aLedger({ watched: WATCHED, images: new Map(known), ...ledger }),
+      { ...defaultImageLimits, ...limits },
+    ),
+    ...facts,
   };
 }
 
-export const planOf = (node: Node): ImagePlan => decideImages(inputOf(node));
+export const planOf = (node: Node): ImagePlan => decideAlone(inputOf(node), node.without);
+
+/** Decides on the images of a node on which nothing but these containers goes before them. */
+export const decideAlone = (
+  facts: Facts,
+  containers: ReadonlySet<ContainerId> = new Set(),
+): ImagePlan => decideImages(facts, { containers, removals: containers.size });
 
 /** The word from which the ID of a candidate's image was made, by its first tag: `registry.example/WORD:v1`. */
 export const words = (images: readonly { readonly image: Image }[]): readonly string[] =>

@@ -69,8 +69,8 @@ test("4: an image in use under one name keeps all its other names, and a contain
 test("5: an image in use is no candidate, not merely the last one", () => {
   const image = anImage("app");
   const snapshot = { containers: [aContainer("c", { imageId: image.id })] };
-  const ask = { purpose: { kind: "all-unused" } } as const;
-  expect(planOf({ images: [image], snapshot, ask }).candidates).toEqual([]);
+  const facts = { purpose: { kind: "all-unused" } } as const;
+  expect(planOf({ images: [image], snapshot, facts }).candidates).toEqual([]);
 });
 
 test("6: an image that is seen for the first time is new, not as old as the epoch", () => {

@@ -14,8 +14,8 @@ import type {
   KeepRule,
   Resolution,
 } from "../../src/model/snapshot.ts";
-import { duration, instant, minutes, watched } from "../../src/model/time.ts";
-import type { DecideImages } from "../../src/policy/image/images.ts";
+import { instant, minutes, watched } from "../../src/model/time.ts";
+import type { Facts } from "../../src/policy/facts.ts";
 import {
   aContainer,
   aFilesystem,
@@ -24,6 +24,7 @@ import {
   aRecord,
   aSnapshot,
   defaultImageLimits,
+  factsOf,
   GIB,
   NOW,
 } from "../support/build/values.ts";
@@ -101,7 +102,7 @@ const limits: fc.Arbitrary<ImageLimits> = fc
   }));
 
 export interface RandomNode {
-  readonly input: DecideImages;
+  readonly input: Facts;
   /** The image that each container really runs. */
   readonly truth: ReadonlyMap<string, ImageId>;
 }
@@ -151,7 +152,7 @@ interface Parts {
   readonly used: bigint | null;
   readonly rules: readonly KeepRule[];
   readonly purpose: Purpose;
-  readonly startedAt: DecideImages["startedAt"];
+  readonly startedAt: Facts["startedAt"];
 }
 
 interface Runs {
@@ -180,15 +181,8 @@ function assemble(parts: Parts, runs: readonly Runs[]): RandomNode {
   const known = images.map((one, at) => [one.id, aRecord(records[at])] as const);
   return {
     input: {
-      snapshot,
-      ledger: aLedger({ watched: WATCHED, images: new Map(known) }),
-      limits: chosen,
-      hold: null,
-      without: new Set(),
-      podSource: null,
-      waitedForPods: duration(0n),
+      ...factsOf(snapshot, aLedger({ watched: WATCHED, images: new Map(known) }), chosen),
       purpose,
-      pressureTargets: [],
       startedAt,
     },
     truth: new Map(runs.map(({ target }, at) => [`container-c${at}`, target.id])),

@@ -7,16 +7,17 @@ import type { ImagePlan } from "../../src/model/plan.ts";
 import type { Criterion } from "../../src/model/selection.ts";
 import type { Snapshot } from "../../src/model/snapshot.ts";
 import { minutes } from "../../src/model/time.ts";
-import { type DecideImages, decideImages } from "../../src/policy/image/images.ts";
+import type { Facts } from "../../src/policy/facts.ts";
 import { recheckImages } from "../../src/policy/image/recheck.ts";
-import { aContainer } from "../support/build/values.ts";
+import { decideAlone } from "../policy/judging.ts";
+import { aContainer, withImageLimits } from "../support/build/values.ts";
 import { randomNode } from "./image-node.ts";
 
 const RUNS = { numRuns: 1_500 };
 const ids = (plan: ImagePlan): readonly string[] => plan.candidates.map(({ image }) => image.id);
 const expected = (plan: ImagePlan): readonly string[] =>
   plan.candidates.filter((one) => one.expected).map(({ image }) => image.id);
-const withSnapshot = (input: DecideImages, change: Partial<Snapshot>): DecideImages => ({
+const withSnapshot = (input: Facts, change: Partial<Snapshot>): Facts => ({
   ...input,
   snapshot: { ...input.snapshot, ...change },
 });
@@ -25,7 +26,7 @@ test("what runs, is mounted, pinned, kept or too young is never planned", () => 
   let planned = 0;
   fc.assert(
     fc.property(randomNode, ({ input, truth }) => {
-      const plan = decideImages(input);
+      const plan = decideAlone(input);
       planned += plan.candidates.length;
       const running = new Set<string>(truth.values());
       for (const volumes of input.snapshot.imageVolumes.values()) {
@@ -46,11 +47,11 @@ test("what runs, is mounted, pinned, kept or too young is never planned", () => 
           expect(names.some((name) => name.includes("/team/"))).toBeFalse();
         for (const prefix of kept)
           if (prefix.startsWith("sha256:")) expect(image.id.startsWith(prefix)).toBeFalse();
-        if (input.limits.keepLoaded) expect(image.repoDigests).not.toEqual([]);
+        if (input.limits.images.keepLoaded) expect(image.repoDigests).not.toEqual([]);
         const forAge =
-          input.limits.compat === "kubelet" && triggers.some(({ kind }) => kind === "age");
+          input.limits.images.compat === "kubelet" && triggers.some(({ kind }) => kind === "age");
         const age = input.ledger.watched - record.firstSeenWatched;
-        if (!forAge) expect(age).toBeGreaterThanOrEqual(input.limits.minimumAge);
+        if (!forAge) expect(age).toBeGreaterThanOrEqual(input.limits.images.minimumAge);
       }
     }),
     RUNS,
@@ -62,7 +63,7 @@ test("what runs, is mounted, pinned, kept or too young is never planned", () => 
 test("every image is planned or kept, exactly once, and a kept one says why", () => {
   fc.assert(
     fc.property(randomNode, ({ input }) => {
-      const plan = decideImages(input);
+      const plan = decideAlone(input);
       const all = [...ids(plan), ...plan.kept.map(({ image }) => image.id)].toSorted();
       expect(all).toEqual(input.snapshot.images.map(({ id }): string => id).toSorted());
       for (const { tried } of plan.kept) expect(tried.length).toBeGreaterThan(0);
@@ -81,8 +82,8 @@ test("the order of lists means nothing", () => {
           .toSorted((a, b) => a.key - b.key)
           .map(({ value }) => value);
       const { images, containers } = input.snapshot;
-      const one = decideImages(input);
-      const two = decideImages(
+      const one = decideAlone(input);
+      const two = decideAlone(
         withSnapshot(input, { images: shuffled(images), containers: shuffled(containers) }),
       );
       expect(two.candidates).toEqual(one.candidates);
@@ -98,15 +99,19 @@ test("raising a threshold never removes more", () => {
   fc.assert(
     fc.property(randomNode, fc.nat(60), fc.nat(60), ({ input }, high, low) => {
       // 100 with no maximum age is the switch, and a count asks for images beside the thresholds.
-      const limits = { ...input.limits, maximumImages: null, whenFutile: "collect" as const };
+      const limits = {
+        ...input.limits.images,
+        maximumImages: null,
+        whenFutile: "collect" as const,
+      };
       const highPercent = Math.min(100, limits.highPercent + high);
       const raised = {
         ...limits,
         highPercent,
         lowPercent: Math.min(highPercent - 1, limits.lowPercent + low),
       };
-      const before = expected(decideImages({ ...input, limits }));
-      const after = expected(decideImages({ ...input, limits: raised }));
+      const before = expected(decideAlone(withImageLimits(input, limits)));
+      const after = expected(decideAlone(withImageLimits(input, raised)));
       if (raised.lowPercent >= limits.lowPercent)
         expect(before.slice(0, after.length)).toEqual([...after]);
     }),
@@ -117,14 +122,14 @@ test("raising a threshold never removes more", () => {
 test("a fuller disk removes the same images in the same order, and more of them", () => {
   fc.assert(
     fc.property(randomNode, fc.bigInt({ min: 0n, max: 2n ** 36n }), ({ input }, bytes) => {
-      const limits = { ...input.limits, whenFutile: "collect" as const };
+      const limits = { ...input.limits.images, whenFutile: "collect" as const };
       const fuller = input.snapshot.filesystems.map((one) => ({
         ...one,
         availableBytes: one.availableBytes > bytes ? one.availableBytes - bytes : 0n,
       }));
-      const before = expected(decideImages({ ...input, limits }));
+      const before = expected(decideAlone(withImageLimits(input, limits)));
       const after = expected(
-        decideImages({ ...withSnapshot(input, { filesystems: fuller }), limits }),
+        decideAlone(withImageLimits(withSnapshot(input, { filesystems: fuller }), limits)),
       );
       expect(after.slice(0, before.length)).toEqual([...before]);
     }),
@@ -163,8 +168,8 @@ test("whatever could not be read, nothing is planned", () => {
   );
   fc.assert(
     fc.property(randomNode, faults, ({ input }, fault) => {
-      const limits = { ...input.limits, compat: "none" as const };
-      const plan = decideImages({ ...withSnapshot(input, fault(input.snapshot)), limits });
+      const limits = { ...input.limits.images, compat: "none" as const };
+      const plan = decideAlone(withImageLimits(withSnapshot(input, fault(input.snapshot)), limits));
       expect(plan.candidates).toEqual([]);
       expect(plan.blocks).not.toEqual([]);
     }),
@@ -175,7 +180,7 @@ test("whatever could not be read, nothing is planned", () => {
 test("a candidate that a container came to use is not removed, any other still is", () => {
   fc.assert(
     fc.property(randomNode, ({ input }) => {
-      const [first, second] = decideImages(input).candidates;
+      const [first, second] = decideAlone(input).candidates;
       if (first === undefined) return;
       const container = aContainer("new", { imageId: first.image.id, state: "created" });
       const { containers, imageVolumes } = input.snapshot;
@@ -184,7 +189,7 @@ test("a candidate that a container came to use is not removed, any other still i
         imageVolumes: new Map(imageVolumes).set(container.id, { kind: "known", references: [] }),
       });
       expect(recheckImages(fresh)(first)?.kind).toBe("in-use");
-      if (second !== undefined && input.limits.keepPerRepository === 0)
+      if (second !== undefined && input.limits.images.keepPerRepository === 0)
         expect(recheckImages(fresh)(second)).toBeNull();
     }),
     RUNS,
@@ -194,10 +199,10 @@ test("a candidate that a container came to use is not removed, any other still i
 test("a pass that waits for nothing but a hold plans nothing until the hold is over", () => {
   fc.assert(
     fc.property(randomNode, ({ input }) => {
-      const hold = { until: null, reason: "test" };
-      expect(decideImages({ ...input, hold }).candidates).toEqual([]);
-      expect(ids(decideImages({ ...input, waitedForPods: minutes(2) }))).toEqual([
-        ...ids(decideImages(input)),
+      const hold = { kind: "held", until: null, since: null, reason: "test" } as const;
+      expect(decideAlone({ ...input, hold }).candidates).toEqual([]);
+      expect(ids(decideAlone({ ...input, waitedForPods: minutes(2) }))).toEqual([
+        ...ids(decideAlone(input)),
       ]);
     }),
     { numRuns: 300 },
@@ -224,8 +229,8 @@ test("a selection by hand removes nothing that a pass without it would keep, and
   fc.assert(
     fc.property(randomNode, fc.array(criterion, { maxLength: 3 }), ({ input }, selection) => {
       const purpose = { kind: "all-unused" } as const;
-      const free = new Set(ids(decideImages({ ...input, purpose })));
-      const plan = decideImages({ ...input, purpose, selection });
+      const free = new Set(ids(decideAlone({ ...input, purpose })));
+      const plan = decideAlone({ ...input, purpose: { ...purpose, only: selection } });
       planned += plan.candidates.length;
       for (const { image, unusedFor } of plan.candidates) {
         expect(free.has(image.id)).toBeTrue();

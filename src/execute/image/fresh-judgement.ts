@@ -5,7 +5,6 @@ import type { ImageKeepReason } from "../../model/reason.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { type Duration, duration, toMs } from "../../model/time.ts";
 import { podPause, podStarting } from "../../policy/blocks.ts";
-import { listSource } from "../../policy/decide.ts";
 import { changed, type Recheck, recheckImages } from "../../policy/image/recheck.ts";
 import type { FreshLists, ImageExecution } from "./image-execution.ts";
 
@@ -25,7 +24,7 @@ export class FreshJudgement {
   constructor(execution: ImageExecution, signal: AbortSignal) {
     this.#execution = execution;
     this.#signal = signal;
-    this.#waited = execution.waitedForPods;
+    this.#waited = execution.facts.waitedForPods;
   }
 
   /** Fresh lists, and patience with pods that are only just starting: they may pull what no container uses yet. */
@@ -55,15 +54,10 @@ export class FreshJudgement {
   #rechecking(snapshot: Snapshot): Recheck {
     if (this.#judged?.snapshot === snapshot && this.#judged.waited === this.#waited)
       return this.#judged.recheck;
-    const { ledger, limits, memoryLimits: memory } = this.#execution;
     const recheck = recheckImages({
+      ...this.#execution.facts,
       snapshot,
-      ledger,
-      limits,
-      hold: null,
-      // A container that the plan removed first is gone from the lists by itself.
-      without: new Set(),
-      podSource: listSource({ snapshot, ledger, limits: { memory } }),
+      hold: { kind: "none" },
       waitedForPods: this.#waited,
     });
     this.#judged = { snapshot, waited: this.#waited, recheck };
@@ -78,10 +72,11 @@ export class FreshJudgement {
     { image: { id } }: ImageCandidate,
     { missed }: FreshLists,
   ): ImageKeepReason | null {
-    const { limits, ledger, memory } = this.#execution;
+    const { facts, memory } = this.#execution;
+    const { limits, ledger } = facts;
     const back = changed("it went and came back since the plan was made");
     if (missed.has(id)) return back;
-    if (limits.compat === "kubelet") return null;
+    if (limits.images.compat === "kubelet") return null;
     const seen = (of: typeof ledger): bigint | undefined => of.images.get(id)?.firstSeenWatched;
     return seen(memory.current()) === seen(ledger) ? null : back;
   }

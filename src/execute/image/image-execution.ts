@@ -2,10 +2,9 @@
 
 import type { HoldState } from "../../model/hold.ts";
 import type { ImageId } from "../../model/ids.ts";
-import type { Ledger, ReleaseRecord } from "../../model/ledger.ts";
-import type { ImageLimits, MemoryLimits } from "../../model/limits.ts";
+import type { ReleaseRecord } from "../../model/ledger.ts";
 import type { ImageItem, ImageOutcome } from "../../model/outcome.ts";
-import type { ImageCandidate, ImagePlan, Purpose } from "../../model/plan.ts";
+import type { ImageCandidate, ImagePlan } from "../../model/plan.ts";
 import type {
   DiskReader,
   LedgerMemory,
@@ -14,7 +13,8 @@ import type {
   Timer,
 } from "../../model/ports.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
-import type { Duration, Instant } from "../../model/time.ts";
+import type { Instant } from "../../model/time.ts";
+import type { Facts } from "../../policy/facts.ts";
 import type { Meter } from "./meter.ts";
 
 /** The node as it was listed within the last second. */
@@ -28,13 +28,7 @@ export interface FreshLists {
 export interface ImageExecution {
   readonly plan: ImagePlan;
   /** What the plan was decided from. */
-  readonly snapshot: Snapshot;
-  readonly ledger: Ledger;
-  readonly limits: ImageLimits;
-  readonly memoryLimits: MemoryLimits;
-  readonly purpose: Purpose;
-  /** How long this pass has waited for starting pods already. */
-  readonly waitedForPods: Duration;
+  readonly facts: Facts;
   readonly runtime: Pick<RuntimeReader, "imageStatus">;
   readonly writer: Pick<RuntimeWriter, "removeImage">;
   readonly disk: Pick<DiskReader, "measure">;

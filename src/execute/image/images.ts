@@ -2,6 +2,7 @@
 
 import { failureCode, HostError, messageOf } from "../../model/errors.ts";
 import type { ImageId } from "../../model/ids.ts";
+import type { ImageLimits } from "../../model/limits.ts";
 import type { ImageEnd, ImageItem, ImageResult } from "../../model/outcome.ts";
 import type { ImageCandidate, ImagePlan, ImageTarget } from "../../model/plan.ts";
 import type { ImageTrigger } from "../../model/reason.ts";
@@ -37,6 +38,7 @@ export async function executeImages(
 
 class ImageRemovals {
   readonly #execution: ImageExecution;
+  readonly #limits: ImageLimits;
   readonly #signal: AbortSignal;
   readonly #meter: Meter;
   readonly #settler: Settler;
@@ -54,8 +56,11 @@ class ImageRemovals {
   #counted: Snapshot;
 
   constructor(execution: ImageExecution, signal: AbortSignal) {
-    const { plan, limits, snapshot, timer, disk } = execution;
+    const { plan, facts, timer, disk } = execution;
+    const { snapshot } = facts;
+    const limits = facts.limits.images;
     this.#execution = execution;
+    this.#limits = limits;
     this.#signal = signal;
     this.#counted = snapshot;
     this.#targets = plan.targets;
@@ -72,9 +77,7 @@ class ImageRemovals {
     this.#judgement = new FreshJudgement(execution, signal);
     this.#pace = new Pace({ ...limits, timer, signal });
     this.#canReachTargets =
-      limits.whenFutile === "collect"
-        ? () => true
-        : targetReach({ ...execution, targets: plan.targets });
+      limits.whenFutile === "collect" ? () => true : targetReach(facts, plan.targets);
   }
 
   async run(): Promise<ImageEnd> {
@@ -100,14 +103,14 @@ class ImageRemovals {
       if (end !== null) return end;
     }
     const failed = this.#items.some((item) => item.result.kind === "failed");
-    return failed && this.#execution.limits.compat === "kubelet" ? "age-removal-errors" : null;
+    return failed && this.#limits.compat === "kubelet" ? "age-removal-errors" : null;
   }
 
   async #removeForTargets(candidates: readonly ImageCandidate[]): Promise<ImageEnd> {
-    const { plan, limits } = this.#execution;
+    const { plan } = this.#execution;
     if (plan.targets.length === 0)
       return this.#items.length > 0 ? "target-reached" : "nothing-to-do";
-    if (limits.accounting === "reported") {
+    if (this.#limits.accounting === "reported") {
       this.#meter.countForTargets();
       if (this.#items.length > 0) this.#targets = await this.#meter.targetsNow();
       if (this.#targets.length === 0) return "target-reached";
@@ -130,8 +133,8 @@ class ImageRemovals {
 
   /** Whether removals may gain nothing for ever where it is full; what else asks (a count, a budget) is not about a disk. */
   #mayGainElsewhere(): boolean {
-    const { plan, snapshot } = this.#execution;
-    const severalStores = snapshot.filesystems.filter(holdsImages).length > 1;
+    const { plan, facts } = this.#execution;
+    const severalStores = facts.snapshot.filesystems.filter(holdsImages).length > 1;
     return plan.targets.every(isOfDisk) && (severalStores || this.#meter.measuresSeveral());
   }
 
@@ -185,7 +188,7 @@ class ImageRemovals {
 
   /** Others may have made room while this pass waited, paused or listed. */
   #relievedMeanwhile(trigger: ImageTrigger): ImageEnd | null {
-    const measured = this.#execution.limits.accounting === "measured";
+    const measured = this.#limits.accounting === "measured";
     return measured && trigger.kind !== "age" ? this.#reached() : null;
   }
 
@@ -254,7 +257,7 @@ class ImageRemovals {
     const mayWait = trigger.kind !== "age" && this.#mayWait();
     await this.#meter.gainedNow();
     const settled =
-      this.#execution.limits.accounting === "reported"
+      this.#limits.accounting === "reported"
         ? "not-waited"
         : await this.#settler.settle(image.sizeBytes, expectedGain(candidate), mayWait);
     const measuredBytes = this.#meter.credit(image.sizeBytes);
@@ -290,10 +293,8 @@ const unseen = (image: Image): ImageResult => ({
   settled: "not-seen",
 });
 
-function failedResult(thrown: unknown): ImageResult {
-  return {
-    kind: "failed",
-    message: messageOf(thrown),
-    code: failureCode(thrown),
-  };
-}
+const failedResult = (thrown: unknown): ImageResult => ({
+  kind: "failed",
+  message: messageOf(thrown),
+  code: failureCode(thrown),
+});

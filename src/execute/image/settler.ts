@@ -17,7 +17,7 @@ import { settle, SETTLE_PASS_MS, type Settled } from "./settle.ts";
 export class Settler {
   /** What is known by now of how the runtime frees space. */
   learned: ReleaseRecord;
-  readonly #execution: Pick<ImageExecution, "snapshot" | "timer">;
+  readonly #execution: Pick<ImageExecution, "facts" | "timer">;
   readonly #meter: Meter;
   readonly #signal: AbortSignal;
   #waitedMs = 0;
@@ -25,10 +25,10 @@ export class Settler {
   #owes = false;
 
   constructor(
-    execution: Pick<ImageExecution, "snapshot" | "ledger" | "timer">,
+    execution: Pick<ImageExecution, "facts" | "timer">,
     pass: { readonly meter: Meter; readonly signal: AbortSignal },
   ) {
-    const { ledger, snapshot } = execution;
+    const { ledger, snapshot } = execution.facts;
     this.learned = ledger.releases.get(releaseKey(snapshot.runtime)) ?? noRelease;
     this.#execution = execution;
     this.#meter = pass.meter;
@@ -36,7 +36,7 @@ export class Settler {
   }
 
   release(): SpaceRelease {
-    return spaceReleaseOf(this.#execution.snapshot.runtime, this.learned);
+    return spaceReleaseOf(this.#execution.facts.snapshot.runtime, this.learned);
   }
 
   /** Whether space of what this pass removed may be still to come. */

@@ -5,7 +5,7 @@ import type { ImageExecution } from "../../execute/image/image-execution.ts";
 import { executeImages } from "../../execute/image/images.ts";
 import type { Meter } from "../../execute/image/meter.ts";
 import type { PassId } from "../../model/ids.ts";
-import type { ImageLimits } from "../../model/limits.ts";
+import type { Limits } from "../../model/limits.ts";
 import type { ContainerOutcome, ImageOutcome, RemovalResult } from "../../model/outcome.ts";
 import type { ImageCandidate } from "../../model/plan.ts";
 import type { Filesystem, Snapshot } from "../../model/snapshot.ts";
@@ -91,17 +91,12 @@ export async function executeImagePlan(
 ): Promise<ImageOutcome> {
   const plan = prepared.plan.images;
   if (plan === null) throw new Error("an image plan is executed only where there is one");
-  const { snapshot, ledger, decided } = prepared;
+  const { snapshot, decided } = prepared;
   const listening = new AbortController();
   const events = engine.events.listen(listening.signal);
   const execution: ImageExecution = {
     plan,
-    snapshot,
-    ledger,
-    limits: limitsAfter(decided.limits.images, run.before),
-    memoryLimits: decided.limits.memory,
-    purpose: decided.purpose,
-    waitedForPods: decided.waitedForPods,
+    facts: { ...decided, limits: limitsAfter(decided.limits, run.before) },
     runtime: engine.observe.runtime,
     writer: engine.writer,
     disk: engine.observe.disk,
@@ -137,14 +132,16 @@ const wasRemoved = ({ result }: { readonly result: RemovalResult }): boolean =>
   result.kind === "removed" || result.kind === "already-gone";
 
 /** The limit of removals in one pass, less what was tried before. */
-function limitsAfter(limits: ImageLimits, before: ContainerOutcome | null): ImageLimits {
-  if (limits.maximumRemovals === null || before === null) return limits;
+function limitsAfter(limits: Limits, before: ContainerOutcome | null): Limits {
+  const { maximumRemovals } = limits.images;
+  if (maximumRemovals === null || before === null) return limits;
   const tried = [
     ...before.containers,
     ...before.sandboxes,
     ...before.logs.filter(({ kind }) => kind === "pod-logs"),
   ].filter(({ result }) => result.kind !== "skipped").length;
-  return { ...limits, maximumRemovals: Math.max(0, limits.maximumRemovals - tried) };
+  const left = Math.max(0, maximumRemovals - tried);
+  return { ...limits, images: { ...limits.images, maximumRemovals: left } };
 }
 
 const containerFilesystem = (snapshot: Snapshot): Filesystem | null =>

@@ -6,6 +6,7 @@ import type { MemoryLimits } from "../../model/limits.ts";
 import type { PodSourceState } from "../../model/plan.ts";
 import { logFactsOf, type LogReading, type PodReading } from "../../model/snapshot.ts";
 import { type Instant, minutes, since, type Watched, watchedSince } from "../../model/time.ts";
+import type { Facts } from "../facts.ts";
 import { type Listed, listedOwners, livingKubernetesPods } from "./ownership.ts";
 
 /** What pods are judged from. A `Snapshot` gives all but the clock and the limits. */
@@ -41,6 +42,16 @@ export function podSourceState(
       return assertNever(reading);
   }
 }
+
+export const podView = ({
+  snapshot,
+  ledger,
+  limits,
+}: Pick<Facts, "snapshot" | "ledger" | "limits">): PodView => ({
+  ...snapshot,
+  watched: ledger.watched,
+  limits: limits.memory,
+});
 
 /**
  * The same for images, which pods that are listed by the kubelet protect; `null`: no source lists them. What is left in the

@@ -4,21 +4,12 @@ import type { Compat } from "../../model/limits.ts";
 import type { Futility, ImageTarget, Purpose } from "../../model/plan.ts";
 import type { ImageBlock, ImageTrigger } from "../../model/reason.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
+import type { Facts } from "../facts.ts";
 import { layersCount } from "../layer/layer-order.ts";
-import { forestOf, type Origins } from "../layer/origins.ts";
+import { forestOf } from "../layer/origins.ts";
 import { futilityOf, noGainFutility } from "../space/futility.ts";
 import { type DiskJudgement, judgeDisks, storeTargets } from "../space/targets.ts";
 import type { Judgement } from "./judge.ts";
-
-export interface Ask {
-  readonly snapshot: Snapshot;
-  readonly ledger: Origins;
-  readonly limits: Judgement["context"]["limits"];
-  readonly purpose: Purpose;
-  readonly pressureTargets: readonly ImageTarget[];
-  /** Devices on which removals lately gained nothing. */
-  readonly noGainDevices?: ReadonlySet<string>;
-}
 
 export interface Asked {
   readonly disks: DiskJudgement;
@@ -31,10 +22,10 @@ export interface Asked {
   readonly blocks: readonly ImageBlock[];
 }
 
-export function asked(input: Ask, judgement: Judgement): Asked {
-  const disks = judgeDisks(input.snapshot, input.limits);
+export function asked(input: Facts, judgement: Judgement): Asked {
+  const disks = judgeDisks(input.snapshot, input.limits.images);
   const wanted = wantedTargets(input, disks).map((target) => judgeTarget(input, judgement, target));
-  const collects = input.limits.whenFutile === "collect";
+  const collects = input.limits.images.whenFutile === "collect";
   const hopeless = hopelessDevices(input.purpose, wanted);
   // What else asks (an age, a budget, another disk) is not futile because one disk is.
   const useful = wanted.filter(
@@ -47,7 +38,7 @@ export function asked(input: Ask, judgement: Judgement): Asked {
     triggers: distinctTriggers(wanted.map(({ target }) => target)),
     targets: useful.map(({ target }) => target),
     futility: wanted.flatMap(({ futility }) => (futility === null ? [] : [futility])),
-    blocks: looksAtDisks(input.purpose, input.limits.compat) ? disks.blocks : [],
+    blocks: looksAtDisks(input.purpose, input.limits.images.compat) ? disks.blocks : [],
   };
 }
 
@@ -69,14 +60,14 @@ export function distinctTriggers(targets: readonly ImageTarget[]): readonly Imag
   return [...byText.values()];
 }
 
-function wantedTargets(input: Ask, disks: DiskJudgement): readonly ImageTarget[] {
+function wantedTargets(input: Facts, disks: DiskJudgement): readonly ImageTarget[] {
   switch (input.purpose.kind) {
     case "all-unused":
       return [{ kind: "everything", trigger: { kind: "all-unused" } }];
     case "pressure":
       return input.pressureTargets.filter((target) => isObserved(target, input.snapshot));
     case "periodic":
-      return [...disks.targets, ...storeTargets(input.snapshot, input.limits)];
+      return [...disks.targets, ...storeTargets(input.snapshot, input.limits.images)];
     default:
       return assertNever(input.purpose);
   }
@@ -91,22 +82,26 @@ interface JudgedTarget {
   readonly futility: Futility | null;
 }
 
-function judgeTarget(ask: Ask, { images, usage }: Judgement, target: ImageTarget): JudgedTarget {
-  const { snapshot } = ask;
+function judgeTarget(
+  facts: Facts,
+  { images, usage }: Judgement,
+  target: ImageTarget,
+): JudgedTarget {
+  const { snapshot } = facts;
   if (!("device" in target)) return { target, futility: null };
   const filesystem = snapshot.filesystems.find(({ device }) => device === target.device);
   if (filesystem === undefined) return { target, futility: null };
-  const facts = {
+  const futilityFacts = {
     images: images.map(({ image }) => image),
     filesystems: snapshot.filesystems,
     logs: snapshot.logs,
     users: usage.users,
-    forest: layersCount(ask.limits, ask.purpose, [target])
-      ? forestOf(snapshot.images, ask.ledger)
+    forest: layersCount(facts.limits.images, facts.purpose, [target])
+      ? forestOf(snapshot.images, facts.ledger)
       : null,
   };
-  const judge = ask.noGainDevices?.has(target.device) === true ? noGainFutility : futilityOf;
-  return { target, futility: judge(target, filesystem, facts) };
+  const judge = facts.noGainDevices?.has(target.device) === true ? noGainFutility : futilityOf;
+  return { target, futility: judge(target, filesystem, futilityFacts) };
 }
 
 /**

@@ -1,36 +1,26 @@
 /** The plan for images: what asks for removal, which images may go and in which order, and why all others stay. */
-import type { ImageId } from "../../model/ids.ts";
-import type {
-  ImageCandidate,
-  ImagePlan,
-  ImageTarget,
-  KeptImage,
-  PlanNote,
-  Purpose,
-} from "../../model/plan.ts";
+import type { ContainerId, ImageId } from "../../model/ids.ts";
+import type { Compat } from "../../model/limits.ts";
+import type { ImageCandidate, ImagePlan, KeptImage, PlanNote } from "../../model/plan.ts";
 import type { ImageBlock, ImageKeepReason, ImageTrigger } from "../../model/reason.ts";
-import type { Instant } from "../../model/time.ts";
+import type { Facts } from "../facts.ts";
 import { gainsOf } from "../layer/gain.ts";
 import { type Choice as LayerChoice, layersCount, orderByLayers } from "../layer/layer-order.ts";
 import { forestOf } from "../layer/origins.ts";
+import { selectionOf } from "../selection.ts";
 import { watchesSpace } from "../space/targets.ts";
 import { isPastMaximumAge } from "./age.ts";
 import { type Asked, asked, distinctTriggers, futileBlocks } from "./ask.ts";
 import { estimate } from "./estimate.ts";
-import { type JudgeImages, judgeImages, type Judgement } from "./judge.ts";
+import { judgeImages, type Judgement } from "./judge.ts";
 import { protectionOf } from "./protect.ts";
 import { type Ranked, unusedFor } from "./rank.ts";
 
-export interface DecideImages extends JudgeImages {
-  readonly purpose: Purpose;
-  /** Of a pass under pressure: what would end it. Empty otherwise. */
-  readonly pressureTargets: readonly ImageTarget[];
-  /** Devices on which removals lately gained nothing. */
-  readonly noGainDevices?: ReadonlySet<string>;
-  /** When the agent started; `null`: one pass without an agent. */
-  readonly startedAt: Instant | null;
-  /** Containers, sandboxes and log directories that the same plan removes first; none by default. */
-  readonly removedBefore?: number;
+/** What the same plan removes before images; they are judged as if it were gone. */
+export interface GoneBefore {
+  readonly containers: ReadonlySet<ContainerId>;
+  /** Of containers, sandboxes and log directories. */
+  readonly removals: number;
 }
 
 /**
@@ -38,8 +28,12 @@ export interface DecideImages extends JudgeImages {
  * with `compat: kubelet` and an invalid capacity, candidates for age stand beside the block, because the kubelet
  * removes them before it looks at the disk.
  */
-export function decideImages(input: DecideImages): ImagePlan {
-  const judgement = judgeImages(input);
+export function decideImages(input: Facts, before: GoneBefore): ImagePlan {
+  const limits = input.limits.images;
+  const judgement = judgeImages(input, {
+    without: before.containers,
+    selection: selectionOf(input.purpose),
+  });
   const asks = asked(input, judgement);
   const aged = agedImages(input, judgement);
   const idle = asks.targets.length === 0 && aged.size === 0;
@@ -48,9 +42,9 @@ export function decideImages(input: DecideImages): ImagePlan {
     ...asks.blocks,
     ...(idle ? futileBlocks(asks.futility) : []),
   ];
-  const chosen = choose({ judgement, asks, aged, blocks, compat: input.limits.compat });
+  const chosen = choose({ judgement, asks, aged, blocks, compat: limits.compat });
   const choice =
-    chosen.candidates.length > 0 && layersCount(input.limits, input.purpose, asks.targets)
+    chosen.candidates.length > 0 && layersCount(limits, input.purpose, asks.targets)
       ? orderByLayers(
           chosen,
           {
@@ -66,24 +60,24 @@ export function decideImages(input: DecideImages): ImagePlan {
     triggers: [...(aged.size > 0 ? [AGE] : []), ...asks.triggers],
     targets: asks.targets,
     candidates: estimate(choice.candidates, asks.targets, {
-      ...input.limits,
-      removedBefore: input.removedBefore ?? 0,
+      ...limits,
+      removedBefore: before.removals,
     }),
     kept: choice.kept,
     blocks,
     futility: asks.futility,
     usage: asks.disks.usage,
-    accounting: input.limits.accounting,
+    accounting: limits.accounting,
     notes: notesOf(input, asks),
   };
 }
 
 const AGE: ImageTrigger = { kind: "age" };
 
-function agedImages(input: DecideImages, { images, context }: Judgement): ReadonlySet<ImageId> {
+function agedImages(input: Facts, { images, context }: Judgement): ReadonlySet<ImageId> {
   if (input.purpose.kind !== "periodic") return new Set();
   const { limits, startedAt } = input;
-  const age = { limits, now: context.now, watched: context.watched, startedAt };
+  const age = { limits: limits.images, now: context.now, watched: context.watched, startedAt };
   const due = images.filter(
     (subject) =>
       isPastMaximumAge(subject, age) && protectionOf(subject, context, "age").reason === null,
@@ -96,7 +90,7 @@ interface Choice {
   readonly asks: Asked;
   readonly aged: ReadonlySet<ImageId>;
   readonly blocks: readonly ImageBlock[];
-  readonly compat: DecideImages["limits"]["compat"];
+  readonly compat: Compat;
 }
 
 function choose(choice: Choice): LayerChoice {
@@ -160,7 +154,9 @@ function unprotectedReason({ asks, aged, blocks }: Choice): ImageKeepReason {
     : { kind: "blocked", block: first.kind };
 }
 
-function notesOf({ limits, purpose, startedAt }: DecideImages, asks: Asked): readonly PlanNote[] {
+function notesOf(facts: Facts, asks: Asked): readonly PlanNote[] {
+  const { purpose, startedAt } = facts;
+  const limits = facts.limits.images;
   const { maximumRemovals, compat } = limits;
   const periodic = purpose.kind === "periodic";
   const kubelet = compat === "kubelet";

@@ -1,13 +1,11 @@
 /** Judges every image of a snapshot once: who uses it, what protects it, and what forbids any removal. */
 import type { ContainerId, ImageId } from "../../model/ids.ts";
-import type { ImageRecord, Ledger } from "../../model/ledger.ts";
-import type { ImageLimits } from "../../model/limits.ts";
-import type { PodSourceState } from "../../model/plan.ts";
+import type { ImageRecord } from "../../model/ledger.ts";
 import type { ImageBlock } from "../../model/reason.ts";
 import type { Selection } from "../../model/selection.ts";
 import type { Image, Snapshot } from "../../model/snapshot.ts";
-import type { Duration, Instant } from "../../model/time.ts";
-import { standingBlocks } from "../blocks.ts";
+import { imageBlocks } from "../blocks.ts";
+import type { Facts } from "../facts.ts";
 import { compileKeepRules } from "../keep/keep.ts";
 import { selectedImages } from "../selection.ts";
 import { distinctImages, namesText } from "./image-index.ts";
@@ -17,26 +15,12 @@ import { repositoryPlaces } from "./repositories.ts";
 import { sandboxNames } from "./sandbox-image.ts";
 import { type Usage, usageOf } from "./usage.ts";
 
-export interface Hold {
-  /** `null`: until it is released. */
-  readonly until: Instant | null;
-  readonly reason: string;
-}
-
-export interface JudgeImages {
-  readonly snapshot: Snapshot;
-  /** As remembered after this snapshot. */
-  readonly ledger: Ledger;
-  readonly limits: ImageLimits;
-  readonly hold: Hold | null;
+/** What images are judged by beside the facts. */
+export interface Among {
   /** Containers that the same plan removes first; images are judged as if they were gone. */
   readonly without: ReadonlySet<ContainerId>;
-  /** Whether the pod source may be believed, where that was judged; `null`: the reading itself is all there is. */
-  readonly podSource: PodSourceState | null;
-  /** What a removal by hand is limited to; none by default. */
-  readonly selection?: Selection | null;
-  /** How long this pass has already waited for starting pods; 0 at first. */
-  readonly waitedForPods: Duration;
+  /** What a removal by hand is limited to. */
+  readonly selection: Selection | null;
 }
 
 export interface Judgement {
@@ -48,38 +32,35 @@ export interface Judgement {
   readonly blocks: readonly ImageBlock[];
 }
 
-export function judgeImages(input: JudgeImages): Judgement {
-  const { snapshot, ledger, limits, without } = input;
+export function judgeImages(facts: Facts, { without, selection }: Among): Judgement {
+  const { snapshot, ledger } = facts;
+  const limits = facts.limits.images;
   const usage = usageOf(snapshot, without);
   const keep = compileKeepRules(snapshot.keep.rules);
   const images = distinctImages(snapshot.images, limits.compat === "kubelet" ? "last" : "any")
-    .map((image) => ({ image, record: recordOf(input, image) }))
+    .map((image) => ({ image, record: recordOf(facts, image) }))
     .toSorted(compareImages(limits.compat, ledger.origins));
   const context: ProtectionContext = {
     limits,
     users: usage.users,
-    released: releasedImages(input, usage),
+    released: releasedImages(snapshot, without, usage),
     keep,
     tags: new Set(snapshot.images.flatMap(({ repoTags }) => repoTags)),
     sandbox: sandboxNames(snapshot, limits.infraImages),
     places: limits.keepPerRepository > 0 ? repositoryPlaces(images, limits.compat) : new Map(),
     selected:
-      (input.selection ?? null) === null
+      selection === null
         ? null
-        : selectedImages(images, input.selection ?? [], { snapshot, watched: ledger.watched }),
+        : selectedImages(images, selection, { snapshot, watched: ledger.watched }),
     now: snapshot.clocks.wall,
     watched: ledger.watched,
   };
-  const blocks = standingBlocks({
-    ...input,
-    usage,
-    keepProblems: [...snapshot.keep.problems, ...keep.problems],
-  });
+  const blocks = imageBlocks(facts, usage, [...snapshot.keep.problems, ...keep.problems]);
   return { images, usage, context, blocks };
 }
 
 /** An image that nobody remembers is new. */
-function recordOf({ snapshot, ledger }: JudgeImages, image: Image): ImageRecord {
+function recordOf({ snapshot, ledger }: Facts, image: Image): ImageRecord {
   const known = ledger.images.get(image.id);
   if (known !== undefined) return known;
   return {
@@ -94,7 +75,11 @@ function recordOf({ snapshot, ledger }: JudgeImages, image: Image): ImageRecord 
   };
 }
 
-function releasedImages({ snapshot, without }: JudgeImages, usage: Usage): ReadonlySet<ImageId> {
+function releasedImages(
+  snapshot: Snapshot,
+  without: Among["without"],
+  usage: Usage,
+): ReadonlySet<ImageId> {
   if (without.size === 0) return new Set();
   return new Set([...usageOf(snapshot).users.keys()].filter((id) => !usage.users.has(id)));
 }

@@ -1,8 +1,9 @@
 /** Judges candidates again on fresh facts, just before their removal. */
 import type { ImageCandidate } from "../../model/plan.ts";
 import type { ImageBlock, ImageKeepReason } from "../../model/reason.ts";
+import type { Facts } from "../facts.ts";
 import { namesText } from "./image-index.ts";
-import { type JudgeImages, judgeImages } from "./judge.ts";
+import { judgeImages } from "./judge.ts";
 import { protectionOf } from "./protect.ts";
 
 /** Why a candidate may not go after all; `null`: it may. */
@@ -14,8 +15,9 @@ export type Recheck = (candidate: ImageCandidate) => ImageKeepReason | null;
  * is the plan's too. A reason of kind `blocked` holds for every candidate on these facts: with `pod-starting` the pass
  * looks again a little later, until it has waited for `POD_START_WAIT` in all and says so in `waitedForPods`.
  */
-export function recheckImages(input: JudgeImages): Recheck {
-  const { images, context, blocks } = judgeImages(input);
+export function recheckImages(input: Facts): Recheck {
+  // A container that the plan removed first is gone from the lists by itself.
+  const { images, context, blocks } = judgeImages(input, { without: new Set(), selection: null });
   const [block] = blocks;
   if (block !== undefined) return () => blocked(block);
   const subjects = new Map(images.map((subject) => [subject.image.id, subject]));
@@ -23,7 +25,10 @@ export function recheckImages(input: JudgeImages): Recheck {
     const subject = subjects.get(candidate.image.id);
     if (subject === undefined) return changed("it is no longer listed");
     // The kubelet removes by ID whatever the names are by then.
-    if (input.limits.compat === "none" && namesText(subject.image) !== namesText(candidate.image))
+    if (
+      input.limits.images.compat === "none" &&
+      namesText(subject.image) !== namesText(candidate.image)
+    )
       return changed("its tags or digests are other ones than when the plan was made");
     const forAge = candidate.triggers.some(({ kind }) => kind === "age");
     return protectionOf(subject, context, forAge ? "age" : "any").reason;

@@ -1,22 +1,17 @@
 /** Judges in the middle of a pass whether what is left to remove could still reach its targets. */
-import type { ImageTarget, Purpose } from "../../model/plan.ts";
-import type { Snapshot } from "../../model/snapshot.ts";
+import type { ImageTarget } from "../../model/plan.ts";
+import type { Facts } from "../facts.ts";
 import { distinctImages } from "../image/image-index.ts";
 import { type ImageUse, imageUseOf } from "../image/image-use.ts";
 import { usageOf } from "../image/usage.ts";
 import { reportedBytes, stillUseful, unitOf } from "./futility.ts";
 import { type Progress, targetsMet } from "./progress.ts";
 
-export interface ReachFacts {
-  /** The plan's. */
-  readonly snapshot: Snapshot;
-  readonly purpose: Purpose;
-  readonly targets: readonly ImageTarget[];
-}
-
 /** What is unused is added up once; each judgement after that costs no more on a large node. A target that is met asks for nothing more. */
-export function targetReach(facts: ReachFacts): (progress: Progress) => boolean {
-  const { snapshot, purpose, targets } = facts;
+export function targetReach(
+  { snapshot, purpose }: Pick<Facts, "snapshot" | "purpose">,
+  targets: readonly ImageTarget[],
+): (progress: Progress) => boolean {
   const { users } = usageOf(snapshot);
   const unusedImages = distinctImages(snapshot.images, "any").filter(({ id }) => !users.has(id));
   const unused = { bytes: reportedBytes(unusedImages), images: unusedImages.length };

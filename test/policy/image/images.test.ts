@@ -5,9 +5,8 @@ import type { ImageLimits } from "../../../src/model/limits.ts";
 import type { ImageTarget } from "../../../src/model/plan.ts";
 import type { Snapshot } from "../../../src/model/snapshot.ts";
 import { duration, hours, instant, minutes, seconds, watched } from "../../../src/model/time.ts";
-import { decideImages } from "../../../src/policy/image/images.ts";
 import { aContainer, aFilesystem, anImage, GIB, idOf, NOW } from "../../support/build/values.ts";
-import { fateOf, inputOf, type Node, planOf, WATCHED, words } from "../judging.ts";
+import { decideAlone, fateOf, inputOf, type Node, planOf, WATCHED, words } from "../judging.ts";
 
 const gib = (name: string, size = 1n) => anImage(name, { sizeBytes: size * GIB });
 const three = [gib("a"), gib("b"), gib("c")];
@@ -191,7 +190,7 @@ describe("age", () => {
 
   test("without an agent a note says why it hardly works", () => {
     expect(planOf({ images: three, limits }).notes).toHaveLength(1);
-    expect(planOf({ images: three, limits, ask: { startedAt: NOW } }).notes).toEqual([]);
+    expect(planOf({ images: three, limits, facts: { startedAt: NOW } }).notes).toEqual([]);
   });
 });
 
@@ -200,7 +199,7 @@ describe("all unused", () => {
     const images = [gib("a"), anImage("pinned", { pinned: true }), gib("young")];
     const records = [{}, {}, { firstSeenWatched: WATCHED }];
     const ask = { purpose: { kind: "all-unused" } } as const;
-    const plan = planOf({ images, records, snapshot: { filesystems: [disk(1n, 1n)] }, ask });
+    const plan = planOf({ images, records, snapshot: { filesystems: [disk(1n, 1n)] }, facts: ask });
     expect(words(plan.candidates)).toEqual(["a"]);
     expect(plan).toMatchObject({
       blocks: [],
@@ -231,7 +230,7 @@ describe("pressure", () => {
       images: three,
       snapshot: onDisk(14n),
       limits: { maximumImages: 0 },
-      ask,
+      facts: ask,
     });
     expect(plan.targets).toEqual([target]);
     expect(plan.candidates.map(({ expected }) => expected)).toEqual([true, false, false]);
@@ -243,13 +242,13 @@ describe("pressure", () => {
     const plan = planOf({
       images: three,
       snapshot: onDisk(14n),
-      ask: { ...ask, pressureTargets: [gone] },
+      facts: { ...ask, pressureTargets: [gone] },
     });
     expect(plan).toMatchObject({ candidates: [], targets: [], triggers: [] });
   });
 
   test("no image goes where that cannot end it", () => {
-    const plan = planOf({ images: three, snapshot: { filesystems: [disk(1n, 1n)] }, ask });
+    const plan = planOf({ images: three, snapshot: { filesystems: [disk(1n, 1n)] }, facts: ask });
     expect(plan).toMatchObject({ candidates: [], blocks: [{ kind: "futile" }] });
   });
 
@@ -259,23 +258,25 @@ describe("pressure", () => {
     const plan = planOf({
       images: three,
       snapshot,
-      ask: { ...ask, pressureTargets: [milder, target] },
+      facts: { ...ask, pressureTargets: [milder, target] },
     });
     expect(plan).toMatchObject({ candidates: [], targets: [], blocks: [{ kind: "futile" }] });
-    const alone = planOf({ images: three, snapshot, ask: { ...ask, pressureTargets: [milder] } });
+    const alone = planOf({ images: three, snapshot, facts: { ...ask, pressureTargets: [milder] } });
     expect(alone.targets).toEqual([milder]);
     // Another disk has a pressure of its own.
     const elsewhere: ImageTarget = { ...target, device: "8:2", path: "/other" };
     const both = planOf({
       images: three,
       snapshot: { filesystems: [disk(1n, 1n), { ...disk(0n, 1n), device: "8:2", path: "/other" }] },
-      ask: { ...ask, pressureTargets: [milder, elsewhere] },
+      facts: { ...ask, pressureTargets: [milder, elsewhere] },
     });
     expect(both.targets).toEqual([milder]);
   });
 
   test("without a target there is nothing to do", () => {
-    expect(planOf({ images: three, ask: { ...ask, pressureTargets: [] } }).candidates).toEqual([]);
+    expect(planOf({ images: three, facts: { ...ask, pressureTargets: [] } }).candidates).toEqual(
+      [],
+    );
   });
 });
 
@@ -324,7 +325,7 @@ describe("a filesystem whose figures cannot be judged", () => {
         const plan = planOf({
           images: three,
           snapshot: { filesystems: [aFilesystem(change)] },
-          ask: { purpose: { kind } },
+          facts: { purpose: { kind } },
         });
         expect(plan).toMatchObject({
           candidates: [],
@@ -356,7 +357,7 @@ describe("compat kubelet", () => {
         records: young,
         limits,
         snapshot: onDisk(50n),
-        ask: started(ago),
+        facts: started(ago),
       });
     expect(at(hours(1)).candidates).toEqual([]);
     expect(words(at(hours(1) + 1n).candidates)).toEqual(["a"]);
@@ -371,7 +372,7 @@ describe("compat kubelet", () => {
       records,
       limits,
       snapshot: { filesystems },
-      ask: { startedAt: instant(0n) },
+      facts: { startedAt: instant(0n) },
     });
     expect(words(plan.candidates)).toEqual(["a"]);
     expect(plan.blocks).toMatchObject([{ kind: "invalid-capacity" }]);
@@ -388,7 +389,7 @@ describe("compat kubelet", () => {
     const filesystems = [aFilesystem({ capacityBytes: 0n })];
     const ask = { purpose: { kind: "all-unused" } } as const;
     expect(
-      planOf({ images: three, limits: compat, snapshot: { filesystems }, ask }).candidates,
+      planOf({ images: three, limits: compat, snapshot: { filesystems }, facts: ask }).candidates,
     ).toHaveLength(3);
   });
 
@@ -411,15 +412,13 @@ describe("containers that go first", () => {
   test("release their images, which come last as the most recently used", () => {
     expect(words(planOf(node).candidates)).toEqual(["b", "c"]);
     expect(
-      words(
-        planOf({ ...node, ask: { without: new Set([containerId("container-c")]) } }).candidates,
-      ),
+      words(planOf({ ...node, without: new Set([containerId("container-c")]) }).candidates),
     ).toEqual(["b", "c", "a"]);
   });
 
   test("do not make their images count as just used for the kubelet", () => {
-    const ask = { without: new Set([containerId("container-c")]) };
-    expect(words(planOf({ ...node, limits: { compat: "kubelet" }, ask }).candidates)).toEqual([
+    const without = new Set([containerId("container-c")]);
+    expect(words(planOf({ ...node, limits: { compat: "kubelet" }, without }).candidates)).toEqual([
       "b",
       "c",
       "a",
@@ -437,6 +436,6 @@ test("an image that the ledger does not know is new", () => {
 test("deciding changes nothing that it was given", () => {
   const input = inputOf({ images: three, snapshot: onDisk(15n) });
   const before = structuredClone(input);
-  decideImages(input);
+  decideAlone(input);
   expect(input).toEqual(before);
 });

@@ -37,7 +37,7 @@ function protection({
     ...image,
   });
   const input = inputOf({ images: [subject, ...others], records: [record], snapshot, limits });
-  const { images, context } = judgeImages(input);
+  const { images, context } = judgeImages(input, { without: new Set(), selection: null });
   const ranked = images.find((one) => one.image.id === subject.id);
   if (ranked === undefined) throw new Error("the image under test is not among those judged");
   return protectionOf(ranked, context, purpose);

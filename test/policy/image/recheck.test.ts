@@ -65,7 +65,7 @@ test("a pod that began to start during a long pass holds removal up, by when the
   const observedAt = instant(NOW + minutes(30));
   const sandboxes = [aSandbox("s", { createdAt: instant(observedAt - seconds(5)) })];
   expect(again({ observedAt, sandboxes })).toEqual({ kind: "blocked", block: "pod-starting" });
-  expect(again({ observedAt, sandboxes }, { ask: { waitedForPods: minutes(2) } })).toBeNull();
+  expect(again({ observedAt, sandboxes }, { facts: { waitedForPods: minutes(2) } })).toBeNull();
 });
 
 test("for the kubelet names mean nothing, and an image that goes for age may be young", () => {

@@ -9,7 +9,6 @@ import type { ImageLimits } from "../../../src/model/limits.ts";
 import type { ImagePlan, ImageTarget } from "../../../src/model/plan.ts";
 import type { Container, Image, Snapshot } from "../../../src/model/snapshot.ts";
 import { duration, type Instant, instant, minutes, seconds } from "../../../src/model/time.ts";
-import { decideImages } from "../../../src/policy/image/images.ts";
 import { usageOf } from "../../../src/policy/image/usage.ts";
 import { remember } from "../../../src/policy/remember.ts";
 import {
@@ -18,8 +17,10 @@ import {
   aSnapshot,
   defaultImageLimits,
   defaultLimits,
+  factsOf,
   NOW,
 } from "../../support/build/values.ts";
+import { decideAlone } from "../judging.ts";
 
 const img = (id: string | number, size: number, pinned = false): Image => ({
   id: imageId(`sha256:image-${id}`),
@@ -63,21 +64,15 @@ class Kubelet {
   }): ImagePlan {
     const { limits, snapshot, startedAt = null, want, unused } = change;
     const asked = want === undefined ? [] : [wanting(BigInt(want))];
-    return decideImages({
-      snapshot: { ...this.#snapshot, ...snapshot },
-      ledger: this.ledger,
-      limits: {
+    return decideAlone({
+      ...factsOf({ ...this.#snapshot, ...snapshot }, this.ledger, {
         ...defaultImageLimits,
         minimumAge: duration(0n),
         compat: "kubelet",
         accounting: "reported",
         whenFutile: "collect",
         ...limits,
-      },
-      hold: null,
-      without: new Set(),
-      podSource: null,
-      waitedForPods: duration(0n),
+      }),
       purpose:
         unused === true
           ? { kind: "all-unused" }

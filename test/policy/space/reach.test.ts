@@ -19,7 +19,7 @@ async function isUseful(
   images: readonly Image[] = [],
 ): Promise<boolean> {
   const snapshot = aSnapshot({ filesystems: [filesystem], images });
-  const canReach = targetReach({ snapshot, purpose, targets });
+  const canReach = targetReach({ snapshot, purpose }, targets);
   const meter = new Meter({
     disk: { measure: async () => filesystem },
     targets,

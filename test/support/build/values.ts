@@ -21,6 +21,7 @@ import {
   seconds,
   watched,
 } from "../../../src/model/time.ts";
+import type { Facts } from "../../../src/policy/facts.ts";
 
 export const NOW: Instant = fromRfc3339("2026-01-01T00:00:00Z") ?? instant(0n);
 export const MIB = 1024n * 1024n;
@@ -182,6 +183,23 @@ export const defaultLimits: Limits = {
   },
   pressure: { thresholds: [], transitionPeriod: minutes(5) },
 };
+
+/** Of a periodic pass under these limits of images, which nothing holds back. */
+export const factsOf = (snapshot: Snapshot, ledger: Ledger, images: ImageLimits): Facts => ({
+  snapshot,
+  ledger,
+  limits: { ...defaultLimits, images },
+  purpose: { kind: "periodic" },
+  hold: { kind: "none" },
+  startedAt: null,
+  pressureTargets: [],
+  waitedForPods: duration(0n),
+});
+
+export const withImageLimits = (facts: Facts, change: Partial<ImageLimits>): Facts => ({
+  ...facts,
+  limits: { ...facts.limits, images: { ...facts.limits.images, ...change } },
+});
 
 export function aCandidate(name: string, change: Partial<ImageCandidate> = {}): ImageCandidate {
   return {
