@@ -1,17 +1,15 @@
 /** What `crigc audit` may find: things that look leaked or inconsistent, as plain data. */
 
+import type { Removal } from "./history.ts";
 import type { DiskBreakdown } from "./plan.ts";
 import type { Container, Image, Sandbox } from "./snapshot.ts";
 import type { Instant } from "./time.ts";
 
 /** A removal of an image as the history has it, for what it gained beside what was expected. */
-export interface PastRemoval {
-  readonly names: readonly string[];
-  readonly measuredBytes: bigint | null;
-  readonly freesAtLeastBytes: bigint | null;
-  readonly settled: "at-once" | "afterwards" | "not-seen" | "not-waited" | null;
-  readonly at: Instant;
-}
+export type PastRemoval = Pick<
+  Removal,
+  "names" | "measuredBytes" | "freesAtLeastBytes" | "settled" | "at"
+>;
 
 /** `removable`: no use, pin or rule keeps the image, so that removing it by hand does no harm. */
 export type AuditFinding =

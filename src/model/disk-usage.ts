@@ -1,5 +1,6 @@
 /** What takes space on the filesystem of the images: images by their layers, and what else lies there. */
 
+import type { DiskSample } from "./history.ts";
 import type { ChainId, ContainerId } from "./ids.ts";
 import type { Bounds } from "./plan.ts";
 import type { Duration, Instant } from "./time.ts";
@@ -63,15 +64,10 @@ export interface ImageLayers {
 }
 
 /** A filesystem at one moment. */
-export interface DiskPoint {
-  readonly at: Instant;
-  readonly device: string;
-  readonly mountpoint: string;
-  readonly capacityBytes: bigint;
-  readonly availableBytes: bigint;
-  /** What crigc freed on it right after this moment, as measured; `null`: not recorded. */
-  readonly freedBytes: bigint | null;
-}
+export type DiskPoint = Pick<
+  DiskSample,
+  "at" | "device" | "mountpoint" | "capacityBytes" | "availableBytes" | "freedBytes"
+>;
 
 /** When a filesystem reaches its threshold and when it is full, if it goes on filling as it did and nothing is removed. */
 export interface Forecast {

@@ -51,3 +51,19 @@ export interface Pass {
   /** A list, a stat or the lock failed, and nothing was done; `null` where the pass came to its end. */
   readonly error: string | null;
 }
+
+export type LoopName = "image-cache" | "image-detection" | "image-gc" | "container-gc" | "pressure";
+
+/** A loop of the agent. */
+export interface LoopStatus {
+  readonly name: LoopName;
+  readonly periodMs: number;
+  /** False where nothing asks for the loop (image GC with a high threshold of 100 and no other trigger). */
+  readonly enabled: boolean;
+  readonly lastStartedAt: Instant | null;
+  readonly lastEndedAt: Instant | null;
+  readonly nextAt: Instant | null;
+  /** `null`: the last run went well, or there was none. */
+  readonly lastError: string | null;
+  readonly consecutiveFailures: number;
+}

@@ -1,18 +1,13 @@
 /** Images that came back after they were removed: the figure that tells whether thresholds are right. */
 
-import type { PassId } from "./ids.ts";
-import type { Signal } from "./limits.ts";
-import type { Purpose } from "./plan.ts";
-import type { ImageTrigger } from "./reason.ts";
+import type { Removal } from "./history.ts";
 import { type Duration, type Instant, since } from "./time.ts";
 
 /** An image that came back after it was removed, under the same ID or one of its names. */
-export interface Regret {
-  /** Of the removal. */
-  readonly passId: PassId;
-  /** The removed image's ID. */
-  readonly subject: string;
-  readonly names: readonly string[];
+export interface Regret extends Pick<
+  Removal,
+  "passId" | "subject" | "names" | "trigger" | "signal" | "reason"
+> {
   readonly removedAt: Instant;
   /** When it was seen again. */
   readonly at: Instant;
@@ -20,10 +15,6 @@ export interface Regret {
   readonly returnedAs: string;
   /** What the runtime reports for it: about what was pulled again. */
   readonly sizeBytes: bigint;
-  /** Why it was removed. */
-  readonly trigger: ImageTrigger["kind"] | Purpose["kind"];
-  readonly signal: Signal | null;
-  readonly reason: string;
 }
 
 /** As far as the history goes. */

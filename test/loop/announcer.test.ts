@@ -2,11 +2,10 @@
 
 import { describe, expect, test } from "bun:test";
 
-import type { LoopName } from "../../src/loop/agent/agent-state.ts";
 import { Announcer } from "../../src/loop/agent/announcer.ts";
 import { FailureRule } from "../../src/loop/agent/failure-rule.ts";
 import type { Compat } from "../../src/model/limits.ts";
-import type { Event, EventReason } from "../../src/model/pass.ts";
+import type { Event, EventReason, LoopName } from "../../src/model/pass.ts";
 import type { Futility, ImagePlan } from "../../src/model/plan.ts";
 import type { Filesystem } from "../../src/model/snapshot.ts";
 import { duration, instant, minutes, seconds } from "../../src/model/time.ts";

@@ -1,10 +1,7 @@
 /** `crigc history`: what was removed, when, why, and what it freed. */
 
-import {
-  historyDocument,
-  type HistoryReport,
-  type PassRow,
-} from "../../report/document/history.ts";
+import type { PassRow } from "../../model/history.ts";
+import { historyDocument, type HistoryReport } from "../../report/document/history.ts";
 import { type HistoryOrder, historyTable } from "../../report/table/history.ts";
 import { regretsTable } from "../../report/table/regrets.ts";
 import { ALL_OPTION, type Command, textOf } from "../command.ts";

@@ -3,6 +3,7 @@
 import { parseDuration } from "../../config/value/duration.ts";
 import { quoted } from "../../config/value/value.ts";
 import { ConfigError } from "../../model/errors.ts";
+import type { Removal } from "../../model/history.ts";
 import type { Purpose } from "../../model/plan.ts";
 import type {
   ContainerRemoveReason,
@@ -12,7 +13,6 @@ import type {
   Subject,
 } from "../../model/reason.ts";
 import { fromRfc3339, type Instant, instant } from "../../model/time.ts";
-import type { Removal } from "../../store/history/history-records.ts";
 import type { RemovalQuery } from "../../store/history/history.ts";
 import { type CommandOption, has, type Invocation, textOf } from "../command.ts";
 

@@ -1,8 +1,8 @@
 /** Reads the part of the history that is asked for: passes with their removals, or removals with their passes. */
 
+import type { PassRow, Removal } from "../../model/history.ts";
 import { hours, type Instant, instant } from "../../model/time.ts";
 import type { HistoryReport } from "../../report/document/history.ts";
-import type { PassRow, Removal } from "../../store/history/history-records.ts";
 import type { StoreReader } from "../../store/open.ts";
 import type { HistoryRequest } from "./history-request.ts";
 

@@ -1,31 +1,18 @@
 /** What a running agent knows of itself: read by status, health and metrics, written by the loops alone. */
 
-import type { Pass } from "../../model/pass.ts";
+import type { LoopName, LoopStatus, Pass } from "../../model/pass.ts";
 import type { Image, MeasuredFilesystem } from "../../model/snapshot.ts";
 import type { Instant } from "../../model/time.ts";
 import type { PressureVerdict } from "../../policy/pressure/judge.ts";
 import type { Seen } from "../ports.ts";
 import type { Stalled } from "./loop-progress.ts";
 
-export type LoopName = "image-cache" | "image-detection" | "image-gc" | "container-gc" | "pressure";
-
-export interface LoopState {
-  readonly name: LoopName;
-  readonly periodMs: number;
-  /** False where nothing asks for the loop (image GC with a high threshold of 100 and no other trigger). */
-  readonly enabled: boolean;
-  readonly lastStartedAt: Instant | null;
-  readonly lastEndedAt: Instant | null;
-  readonly nextAt: Instant | null;
-  /** `null`: the last run went well, or there was none. */
-  readonly lastError: string | null;
-  readonly consecutiveFailures: number;
+export interface LoopState extends LoopStatus {
   /** `null`: it pauses on time, waits for another loop's pass, or has just made progress. */
   readonly stalled: Stalled | null;
 }
 
 export interface AgentState {
-  readonly startedAt: Instant;
   readonly loops: readonly LoopState[];
   /** Largest first, as of `cachedAt`. */
   readonly images: readonly Image[];

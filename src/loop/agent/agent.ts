@@ -1,7 +1,7 @@
 /** The agent: five loops over one engine, one pass at a time, until it is told to stop. */
 
 import { messageOf, RuntimeError } from "../../model/errors.ts";
-import type { Pass } from "../../model/pass.ts";
+import type { LoopName, Pass } from "../../model/pass.ts";
 import { type Instant, instantFromMs, instantToMs } from "../../model/time.ts";
 import {
   noPressure,
@@ -13,7 +13,7 @@ import { collectsImages } from "../../policy/space/targets.ts";
 import { failureOf } from "../pass/pass-failure.ts";
 import { type PassRequest, runPass } from "../pass/pass.ts";
 import type { Engine, Seen } from "../ports.ts";
-import { type AgentState, type LoopName, type LoopState, ofEachLoop } from "./agent-state.ts";
+import { type AgentState, type LoopState, ofEachLoop } from "./agent-state.ts";
 import { Announcer } from "./announcer.ts";
 import { detect } from "./detect.ts";
 import { FailureRule } from "./failure-rule.ts";
@@ -69,7 +69,6 @@ export class Agent {
     this.#engines = ofEachLoop((name) => noting(this.#options.engine, this.#progress[name]));
     this.#announcer = new Announcer(options.engine.journal);
     this.#state = {
-      startedAt: options.now(),
       loops: [],
       images: [],
       cachedAt: null,

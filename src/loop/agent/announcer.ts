@@ -1,13 +1,12 @@
 /** Decides which event is news: what was said once is not said again until it changes. */
 
 import type { Compat } from "../../model/limits.ts";
-import type { Event } from "../../model/pass.ts";
+import type { Event, LoopName } from "../../model/pass.ts";
 import type { ImagePlan } from "../../model/plan.ts";
 import type { Instant } from "../../model/time.ts";
 import { keyOf, type PressureVerdict } from "../../policy/pressure/judge.ts";
 import { humanBytes } from "../../report/bytes.ts";
 import type { Journal } from "../ports.ts";
-import type { LoopName } from "./agent-state.ts";
 import { DiskNews, isRested } from "./disk-news.ts";
 import type { Verdict } from "./failure-rule.ts";
 

@@ -1,76 +1,17 @@
 /** Document `History`: passes, what each removed and what that freed, and the warning events between them. */
 
+import type { PassRow, Removal } from "../../model/history.ts";
 import type { Event } from "../../model/pass.ts";
 import type { Regret } from "../../model/regret.ts";
-import { type Duration, type Instant, since } from "../../model/time.ts";
+import { since } from "../../model/time.ts";
 import { containerEndWords, endWords } from "../pass-words.ts";
 import { document, type JsonObject, msOf, timeOf } from "./json.ts";
 import { eventJson } from "./snapshot.ts";
 
-/** A pass as the history keeps it. */
-export interface PassRow {
-  readonly id: string;
-  /** A later version may have written words that this one does not know: they are shown as they stand. */
-  readonly kind: string;
-  readonly purpose: string;
-  readonly signals: readonly string[];
-  readonly startedAt: Instant;
-  /** `null`: it did not come to its end (the program was killed). */
-  readonly endedAt: Instant | null;
-  readonly dryRun: boolean;
-  readonly error: string | null;
-  readonly imagesEnd: string | null;
-  readonly containersEnd: string | null;
-  readonly removed: number;
-  readonly failed: number;
-  readonly wantedBytes: bigint | null;
-  readonly reportedFreedBytes: bigint | null;
-  readonly measuredFreedBytes: bigint | null;
-  readonly availableBeforeBytes: bigint | null;
-  readonly availableAfterBytes: bigint | null;
-  readonly capacityBytes: bigint | null;
-  readonly steps: readonly StepRow[];
-}
-
-export interface StepRow {
-  readonly name: string;
-  readonly startedAt: Instant;
-  readonly took: Duration;
-  readonly error: string | null;
-}
-
-/** A removal that was tried, as the history keeps it. */
-export interface RemovalRow {
-  readonly passId: string;
-  /** `image`, `container`, `sandbox`, `pod-logs` or `log-link`. */
-  readonly kind: string;
-  /** The ID, or the entry of the log directory. */
-  readonly subject: string;
-  /** What it was called: tags and digests of an image, namespace, pod and name of a container. */
-  readonly names: readonly string[];
-  /** What asked for it: a trigger of images, or the purpose of the pass for the rest. */
-  readonly trigger: string;
-  readonly signal: string | null;
-  /** Code of why it was removed. */
-  readonly reason: string;
-  readonly result: string;
-  readonly message: string | null;
-  readonly reportedBytes: bigint | null;
-  readonly measuredBytes: bigint | null;
-  /** The chain of all layers of an image, and what they let expect of its removal. */
-  readonly chainId: string | null;
-  readonly freesBytes: bigint | null;
-  readonly freesAtLeastBytes: bigint | null;
-  readonly freesAtMostBytes: bigint | null;
-  readonly settled: string | null;
-  readonly at: Instant;
-  readonly took: Duration | null;
-}
-
 export interface HistoryReport {
   /** The oldest first. */
   readonly passes: readonly PassRow[];
-  readonly removals: readonly RemovalRow[];
+  readonly removals: readonly Removal[];
   readonly events: readonly Event[];
   /** Images that came back after they were removed. */
   readonly regrets: readonly Regret[];
@@ -127,7 +68,7 @@ const passRowJson = (row: PassRow): JsonObject => ({
   })),
 });
 
-const removalRowJson = (row: RemovalRow): JsonObject => ({
+const removalRowJson = (row: Removal): JsonObject => ({
   passId: row.passId,
   kind: row.kind,
   id: row.subject,

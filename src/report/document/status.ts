@@ -2,7 +2,7 @@
 
 import type { Forecast } from "../../model/disk-usage.ts";
 import type { HoldState } from "../../model/hold.ts";
-import type { Event, Pass } from "../../model/pass.ts";
+import type { Event, LoopStatus, Pass } from "../../model/pass.ts";
 import type { PodSourceState } from "../../model/plan.ts";
 import type { RegretFigures } from "../../model/regret.ts";
 import type { MeasuredFilesystem, RuntimeInfo } from "../../model/snapshot.ts";
@@ -11,19 +11,6 @@ import { passSummary } from "../log/pass.ts";
 import { passHeadJson, stepJson } from "./gc.ts";
 import { document, type Json, type JsonObject, msOf, timeOf } from "./json.ts";
 import { eventJson, filesystemJson, runtimeJson } from "./snapshot.ts";
-
-export interface LoopStatus {
-  readonly name: string;
-  readonly periodMs: number;
-  /** `false`: nothing asks for it. */
-  readonly enabled: boolean;
-  readonly lastStartedAt: Instant | null;
-  readonly lastEndedAt: Instant | null;
-  readonly nextAt: Instant | null;
-  /** `null`: the last run went well, or there was none. */
-  readonly lastError: string | null;
-  readonly consecutiveFailures: number;
-}
 
 export interface FilesystemStatus {
   readonly filesystem: MeasuredFilesystem;

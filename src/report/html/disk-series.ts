@@ -1,19 +1,7 @@
 /** Samples of a filesystem made into few enough points to draw, with gaps where nobody looked. */
 
+import type { DiskSample } from "../../model/history.ts";
 import type { Instant } from "../../model/time.ts";
-
-/** A filesystem at one moment, as the history keeps it. */
-export interface DiskSample {
-  readonly at: Instant;
-  readonly device: string;
-  readonly mountpoint: string;
-  readonly roles: readonly string[];
-  readonly capacityBytes: bigint;
-  readonly availableBytes: bigint;
-  /** In force at that time; `null`: none, or not recorded. */
-  readonly highPercent: number | null;
-  readonly lowPercent: number | null;
-}
 
 export interface DiskSeries {
   readonly device: string;

@@ -1,10 +1,11 @@
 /** What was removed and why, and the warnings of the time, as parts of the HTML report. */
 
+import type { Removal } from "../../model/history.ts";
 import type { Event } from "../../model/pass.ts";
 import { type Instant, toRfc3339 } from "../../model/time.ts";
 import { counted, humanBytes } from "../bytes.ts";
 import { removalTitle } from "../container-reasons.ts";
-import type { HistoryReport, RemovalRow } from "../document/history.ts";
+import type { HistoryReport } from "../document/history.ts";
 import { shortId } from "../names.ts";
 import { eventTitle } from "../pass-words.ts";
 import { more } from "./plan.ts";
@@ -40,7 +41,7 @@ export function removedSection(history: HistoryReport): Html {
   </section>`;
 }
 
-const removalTable = (rows: readonly RemovalRow[]): Html =>
+const removalTable = (rows: readonly Removal[]): Html =>
   html`<table class="cards">
     <thead>
       <tr>
@@ -57,11 +58,10 @@ const removalTable = (rows: readonly RemovalRow[]): Html =>
     </tbody>
   </table>`;
 
-const isGone = (row: RemovalRow): boolean =>
-  row.result === "removed" || row.result === "already-gone";
+const isGone = (row: Removal): boolean => row.result === "removed" || row.result === "already-gone";
 
 /** How many were removed for each reason, and what that freed. */
-function reasonBars(rows: readonly RemovalRow[]): Html {
+function reasonBars(rows: readonly Removal[]): Html {
   const groups = Array.from(new Set(rows.map((row) => `${row.kind} ${row.reason}`)))
     .map((key) => {
       const members = rows.filter((row) => `${row.kind} ${row.reason}` === key);
@@ -98,13 +98,13 @@ function reasonBars(rows: readonly RemovalRow[]): Html {
   </table> `;
 }
 
-const title = (row: RemovalRow | undefined): string =>
+const title = (row: Removal | undefined): string =>
   row === undefined ? "" : `${row.kind}: ${removalTitle(row.kind, row.reason)}`;
 
-const freedBy = (rows: readonly RemovalRow[]): bigint =>
+const freedBy = (rows: readonly Removal[]): bigint =>
   rows.reduce((sum, row) => sum + (row.measuredBytes ?? 0n), 0n);
 
-function removalRow(row: RemovalRow): Html {
+function removalRow(row: Removal): Html {
   const name = row.names[0] ?? (row.kind.endsWith("s") ? row.subject : shortId(row.subject));
   const result = isGone(row) ? null : html` <strong>${row.result}</strong>`;
   const message = row.message === null ? null : html` <span class="soft">${row.message}</span>`;
@@ -125,7 +125,7 @@ function removalRow(row: RemovalRow): Html {
 }
 
 /** Whole, so that a click selects it; the style shortens what is seen of it. */
-const identified = ({ kind, subject }: RemovalRow): Html | null =>
+const identified = ({ kind, subject }: Removal): Html | null =>
   kind.endsWith("s") ? null : html` ${idOf(subject)}`;
 
 const bytesOrDash = (bytes: bigint | null): string => (bytes === null ? "–" : humanBytes(bytes));

@@ -1,9 +1,10 @@
 /** What lies along the time of a chart: labels of the time, and marks of passes and events with their text on hover and focus. */
 
+import type { PassRow } from "../../model/history.ts";
 import type { Event } from "../../model/pass.ts";
 import { type Instant, instant, toRfc3339 } from "../../model/time.ts";
 import { counted, humanBytes } from "../bytes.ts";
-import type { HistoryReport, PassRow } from "../document/history.ts";
+import type { HistoryReport } from "../document/history.ts";
 import { containerEndWords, endWords, eventTitle, passTitle } from "../pass-words.ts";
 import { capitalised } from "../terminal.ts";
 import { type Period, placeIn } from "./disk-series.ts";

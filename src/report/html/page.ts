@@ -1,6 +1,7 @@
 /** The HTML report of `crigc report`: one page that needs neither network nor script. */
 
 import type { Forecast } from "../../model/disk-usage.ts";
+import type { DiskSample } from "../../model/history.ts";
 import type { ImagePlan, Plan } from "../../model/plan.ts";
 import { regretFigures } from "../../model/regret.ts";
 import type { RuntimeInfo } from "../../model/snapshot.ts";
@@ -10,7 +11,7 @@ import type { HistoryReport } from "../document/history.ts";
 import { youngWords } from "../pass-words.ts";
 import { diskChart, type Freed } from "./chart.ts";
 import { compositionSection, lastUseSection } from "./composition.ts";
-import { type DiskSample, diskSeries, type Period } from "./disk-series.ts";
+import { diskSeries, type Period } from "./disk-series.ts";
 import { eventsSection, moment, removedSection } from "./history.ts";
 import { marksOf } from "./marks.ts";
 import { blockNotices, containersSection, keptSection, nextSection } from "./plan.ts";

@@ -1,9 +1,10 @@
 /** What `crigc history` prints: each pass in one line with what it removed below, and warnings where they fell. */
 
+import type { PassRow, Removal } from "../../model/history.ts";
 import type { Event } from "../../model/pass.ts";
 import { type Instant, since, toRfc3339 } from "../../model/time.ts";
 import { counted, humanBytes, humanDuration } from "../bytes.ts";
-import type { HistoryReport, PassRow, RemovalRow } from "../document/history.ts";
+import type { HistoryReport } from "../document/history.ts";
 import { shortId } from "../names.ts";
 import { containerEndWords, endWords, eventTitle, passTitle } from "../pass-words.ts";
 import { clean, paint, type Screen } from "../terminal.ts";
@@ -70,11 +71,11 @@ const isIdle = (pass: PassRow, screen: Screen): boolean =>
   pass.endedAt !== null &&
   pass.removed + pass.failed === 0;
 
-const removalsOf = (report: Shown, pass: PassRow): readonly RemovalRow[] =>
+const removalsOf = (report: Shown, pass: PassRow): readonly Removal[] =>
   report.removals.filter((row) => row.passId === pass.id);
 
 function strayEntries(
-  rows: readonly RemovalRow[],
+  rows: readonly Removal[],
   screen: Screen,
 ): readonly { readonly at: Instant; readonly lines: readonly string[] }[] {
   const [first] = rows;
@@ -82,7 +83,7 @@ function strayEntries(
   return [{ at: first.at, lines: removalLines(rows, screen) }];
 }
 
-function passLines(pass: PassRow, rows: readonly RemovalRow[], screen: Screen): readonly string[] {
+function passLines(pass: PassRow, rows: readonly Removal[], screen: Screen): readonly string[] {
   const head = `${timeShown(pass.startedAt)}  ${passTitle(pass.kind)}${pass.dryRun ? " (dry run)" : ""}, ${pass.id}: ${resultOf(pass)}`;
   const [first = "", ...rest] = wrapped(head, screen);
   const colour = pass.error === null && pass.failed === 0 ? "bold" : "red";
@@ -121,7 +122,7 @@ function freed(pass: PassRow): readonly string[] {
   return reported !== null && reported > 0n ? [`${humanBytes(reported)} freed as reported`] : [];
 }
 
-function removalLines(rows: readonly RemovalRow[], screen: Screen): readonly string[] {
+function removalLines(rows: readonly Removal[], screen: Screen): readonly string[] {
   if (rows.length === 0) return [];
   const { shown, hidden } = shortened(rows, screen, ({ result }) => !GONE.includes(result));
   return [
@@ -130,7 +131,7 @@ function removalLines(rows: readonly RemovalRow[], screen: Screen): readonly str
   ].map((line) => `  ${line}`);
 }
 
-function rowLines(rows: readonly RemovalRow[], screen: Screen): readonly string[] {
+function rowLines(rows: readonly Removal[], screen: Screen): readonly string[] {
   if (rows.every(({ freesBytes }) => freesBytes === null))
     return tableLines(COLUMNS, rows.map(removalRow), screen);
   return tableLines(
@@ -153,7 +154,7 @@ const indented = (screen: Screen): Screen => ({
   width: screen.width === null ? null : screen.width - 2,
 });
 
-const removalRow = (row: RemovalRow): readonly string[] => [
+const removalRow = (row: Removal): readonly string[] => [
   row.kind,
   nameOf(row),
   row.measuredBytes === null ? "-" : humanBytes(row.measuredBytes),
@@ -162,7 +163,7 @@ const removalRow = (row: RemovalRow): readonly string[] => [
   row.message === null ? row.result : `${row.result}: ${clean(row.message)}`,
 ];
 
-const nameOf = (row: RemovalRow): string =>
+const nameOf = (row: Removal): string =>
   clean(row.names[0] ?? (row.kind.endsWith("s") ? row.subject : shortId(row.subject)));
 
 const eventLines = (event: Event, screen: Screen): readonly string[] =>

@@ -1,16 +1,12 @@
 /** What `crigc status` prints: problems first, then the disks, the passes, and the values that were set. */
 
 import type { HoldState } from "../../model/hold.ts";
+import type { LoopStatus } from "../../model/pass.ts";
 import { duration, type Instant, seconds, since, toRfc3339 } from "../../model/time.ts";
 import { counted, humanBytes, humanDuration, usedPercent } from "../bytes.ts";
 import { podSourceWords } from "../container-reasons.ts";
 import { type Json, toJson } from "../document/json.ts";
-import type {
-  FilesystemStatus,
-  LoopStatus,
-  PressureStatus,
-  StatusReport,
-} from "../document/status.ts";
+import type { FilesystemStatus, PressureStatus, StatusReport } from "../document/status.ts";
 import { forecastWords } from "../forecast.ts";
 import { passSummary } from "../log/pass.ts";
 import { eventTitle } from "../pass-words.ts";

@@ -1,5 +1,6 @@
 // Makes rows of the history from what a pass brings.
 
+import type { DiskSample, PassRow, Removal } from "../../model/history.ts";
 import type { PassId } from "../../model/ids.ts";
 import type {
   ContainerItem,
@@ -13,7 +14,6 @@ import type { Pass, PassStart } from "../../model/pass.ts";
 import type { Purpose } from "../../model/plan.ts";
 import type { Filesystem, FilesystemRole } from "../../model/snapshot.ts";
 import type { Instant } from "../../model/time.ts";
-import type { DiskSample, PassRow, Removal } from "./history-records.ts";
 
 export function imageRemoval(passId: PassId, item: ImageItem): Removal {
   const { image, chain, frees } = item.candidate;

@@ -1,14 +1,12 @@
 // What the history holds, each field declared once: passes, removals, events and samples of the disks.
 
-import { type ChainId, chainId, type PassId, passId } from "../../model/ids.ts";
+import type { DiskSample, PassRow, Removal } from "../../model/history.ts";
+import { chainId, passId } from "../../model/ids.ts";
 import type { Signal } from "../../model/limits.ts";
 import type { ContainerOutcome, ImageEnd } from "../../model/outcome.ts";
-import type { Event, PassKind, Step } from "../../model/pass.ts";
-import type { Purpose } from "../../model/plan.ts";
-import type { ImageTrigger, Subject } from "../../model/reason.ts";
+import type { Event, Step } from "../../model/pass.ts";
 import type { Regret } from "../../model/regret.ts";
 import type { FilesystemRole } from "../../model/snapshot.ts";
-import type { Duration, Instant } from "../../model/time.ts";
 import {
   added,
   branded,
@@ -24,75 +22,6 @@ import {
   time,
   word,
 } from "../codec.ts";
-
-/** One thing that a pass tried to remove. A pass tries each thing once. */
-export interface Removal {
-  readonly passId: PassId;
-  readonly kind: Subject["kind"];
-  /** The image's, container's or sandbox's ID; the entry's name for logs. */
-  readonly subject: string;
-  /** Tags and digests of an image; pod and container name of the others. */
-  readonly names: readonly string[];
-  /** What asked for it: a trigger of images, or the purpose of the pass for the rest. */
-  readonly trigger: ImageTrigger["kind"] | Purpose["kind"];
-  /** With trigger `pressure`: the signal. */
-  readonly signal: Signal | null;
-  /** Reason code; for images the trigger's. */
-  readonly reason: string;
-  readonly result: "removed" | "already-gone" | "ghost" | "skipped" | "failed";
-  /** What went wrong, or why it was left. */
-  readonly message: string | null;
-  readonly reportedBytes: bigint | null;
-  readonly measuredBytes: bigint | null;
-  /** The chain of all layers of an image, and what they let expect of its removal; `null`: not known, or the row is older. */
-  readonly chainId: ChainId | null;
-  readonly freesBytes: bigint | null;
-  readonly freesAtLeastBytes: bigint | null;
-  readonly freesAtMostBytes: bigint | null;
-  readonly settled: "at-once" | "afterwards" | "not-seen" | "not-waited" | null;
-  readonly at: Instant;
-  readonly took: Duration | null;
-}
-
-export interface PassRow {
-  readonly id: PassId;
-  readonly kind: PassKind;
-  readonly purpose: Purpose["kind"];
-  readonly signals: readonly Signal[];
-  readonly startedAt: Instant;
-  /** `null`: it was cut short, or goes on. */
-  readonly endedAt: Instant | null;
-  readonly dryRun: boolean;
-  readonly error: string | null;
-  readonly imagesEnd: ImageEnd | null;
-  readonly containersEnd: ContainerOutcome["end"] | null;
-  readonly removed: number;
-  readonly failed: number;
-  readonly wantedBytes: bigint | null;
-  readonly reportedFreedBytes: bigint | null;
-  readonly measuredFreedBytes: bigint | null;
-  readonly availableBeforeBytes: bigint | null;
-  readonly availableAfterBytes: bigint | null;
-  readonly capacityBytes: bigint | null;
-  readonly steps: readonly Step[];
-}
-
-export interface DiskSample {
-  readonly at: Instant;
-  readonly device: string;
-  readonly path: string;
-  readonly mountpoint: string;
-  readonly roles: readonly FilesystemRole[];
-  readonly capacityBytes: bigint;
-  readonly availableBytes: bigint;
-  readonly inodes: bigint;
-  readonly inodesFree: bigint;
-  /** In force at that time; `null`: none, or the sample is older than this field. */
-  readonly highPercent: number | null;
-  readonly lowPercent: number | null;
-  /** What the pass that took the sample freed on it afterwards; `null`: the sample is older than this field. */
-  readonly freedBytes: bigint | null;
-}
 
 export type HistoryRecord =
   | { readonly kind: "pass"; readonly row: PassRow }

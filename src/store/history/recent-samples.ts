@@ -1,6 +1,7 @@
 // The newest samples of the disks, in memory: what is told of the present must not wait for the disk.
 
-import { type DiskSample, sampleCodec } from "./history-records.ts";
+import type { DiskSample } from "../../model/history.ts";
+import { sampleCodec } from "./history-records.ts";
 import { readable } from "./readable.ts";
 
 /** More than a day of passes every five minutes, on three filesystems. */

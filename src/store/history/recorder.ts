@@ -1,5 +1,6 @@
 // What `gc` and `run` are given: the ledger, settings, and a record of each pass that is written as the pass goes on.
 
+import type { DiskSample } from "../../model/history.ts";
 import type { PassId } from "../../model/ids.ts";
 import type { Ledger } from "../../model/ledger.ts";
 import type { ContainerItem, ImageItem, LogItem, SandboxItem } from "../../model/outcome.ts";
@@ -17,7 +18,7 @@ import {
   samplesOf,
   startedRow,
 } from "./history-making.ts";
-import type { DiskSample, HistoryRecord } from "./history-records.ts";
+import type { HistoryRecord } from "./history-records.ts";
 import type { RecentSamples } from "./recent-samples.ts";
 import type { Regrets } from "./regrets.ts";
 

@@ -1,9 +1,8 @@
 // A week of a busy node, as the HTML report takes it: made from a seed, the same each time.
 
-import { imageId, passId } from "../../../src/model/ids.ts";
+import type { DiskSample, PassRow, Removal } from "../../../src/model/history.ts";
+import { chainId, imageId, passId } from "../../../src/model/ids.ts";
 import { duration, hours, type Instant, instant, minutes, plus } from "../../../src/model/time.ts";
-import type { PassRow, RemovalRow } from "../../../src/report/document/history.ts";
-import type { DiskSample } from "../../../src/report/html/disk-series.ts";
 import type { HtmlReport } from "../../../src/report/html/page.ts";
 import {
   candidate,
@@ -27,9 +26,9 @@ const CAPACITY = 50n * GIB;
 const BASE = "registry.internal.example.com:5000/platform/services";
 
 /** The disk fills by about 0.4 percent in half an hour, and is brought back from 85 to 80 percent. */
-function week(): { samples: readonly DiskSample[]; removals: readonly RemovalRow[] } {
+function week(): { samples: readonly DiskSample[]; removals: readonly Removal[] } {
   const samples: DiskSample[] = [];
-  const removals: RemovalRow[] = [];
+  const removals: Removal[] = [];
   let used = 74;
   let serial = 0;
   for (let step = 0; step < 7 * 48; step += 1) {
@@ -55,10 +54,14 @@ function sampled(at: Instant, percent: number): readonly DiskSample[] {
     {
       at,
       device: "8:1",
+      path: mountpoint,
       mountpoint,
       roles,
       capacityBytes: CAPACITY,
       availableBytes: available,
+      inodes: 0n,
+      inodesFree: 0n,
+      freedBytes: null,
       // Lowered on the third day.
       ...(at < plus(FROM, hours(60))
         ? { highPercent: 90, lowPercent: 84 }
@@ -67,18 +70,22 @@ function sampled(at: Instant, percent: number): readonly DiskSample[] {
     {
       at,
       device: "8:2",
+      path: "/var/log",
       mountpoint: "/var/log",
       roles: ["nodefs"],
       capacityBytes: 10n * GIB,
       availableBytes: 7n * GIB,
+      inodes: 0n,
+      inodesFree: 0n,
+      freedBytes: null,
       highPercent: null,
       lowPercent: null,
     },
   ];
 }
 
-const removal = (serial: number, at: Instant): RemovalRow => ({
-  passId: `pass-${Math.floor(serial / 5)}`,
+const removal = (serial: number, at: Instant): Removal => ({
+  passId: passId(`pass-${Math.floor(serial / 5)}`),
   kind: serial % 5 === 4 ? "container" : "image",
   subject: `sha256:${hex(serial + 1)}`,
   names: [
@@ -93,7 +100,7 @@ const removal = (serial: number, at: Instant): RemovalRow => ({
   message: serial % 13 === 12 ? "UNAVAILABLE: the runtime is shutting down" : null,
   reportedBytes: serial % 5 === 4 ? null : BigInt(200 + ((serial * 37) % 300)) * MIB,
   measuredBytes: serial % 13 === 12 ? null : BigInt(300 + ((serial * 53) % 500)) * MIB,
-  chainId: serial % 5 === 4 ? null : `sha256:${hex(serial + 7)}`,
+  chainId: serial % 5 === 4 ? null : chainId(`sha256:${hex(serial + 7)}`),
   freesBytes: serial % 5 === 4 ? null : BigInt(280 + ((serial * 53) % 500)) * MIB,
   freesAtLeastBytes: serial % 5 === 4 ? null : 200n * MIB,
   freesAtMostBytes: serial % 5 === 4 ? null : 1500n * MIB,
@@ -103,7 +110,7 @@ const removal = (serial: number, at: Instant): RemovalRow => ({
 });
 
 const passRow = (serial: number): PassRow => ({
-  id: `pass-${serial}`,
+  id: passId(`pass-${serial}`),
   kind: "image-gc",
   purpose: "periodic",
   signals: [],
@@ -193,13 +200,17 @@ export function hostileReport(): HtmlReport {
         names: [evil],
         reason: evil,
         message: evil,
-        kind: evil,
-        signal: evil,
+        kind: evil as never,
+        signal: evil as never,
       })),
       events: [{ reason: "GhostImage", message: evil, at: NOW, passId: null }],
       regrets: [],
     },
-    samples: base.samples.map((sample) => ({ ...sample, mountpoint: evil, roles: [evil] })),
+    samples: base.samples.map((sample) => ({
+      ...sample,
+      mountpoint: evil,
+      roles: [evil as never],
+    })),
     plan: {
       containers: containerPlan({ podSource: { kind: "none", why: evil } }),
       images: imagePlan({

@@ -4,8 +4,9 @@ import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 
+import type { DiskSample } from "../../../src/model/history.ts";
 import { hours, minutes, plus, seconds } from "../../../src/model/time.ts";
-import { type DiskSample, diskSeries } from "../../../src/report/html/disk-series.ts";
+import { diskSeries } from "../../../src/report/html/disk-series.ts";
 import { htmlReport } from "../../../src/report/html/page.ts";
 import { html } from "../../../src/report/html/text.ts";
 import { filesystem, GIB, imagePlan, kept, NOW } from "../build.ts";
@@ -148,6 +149,10 @@ describe("samples of a disk", () => {
   const sample = (minute: number, percent: number, device = "8:1"): DiskSample => ({
     at: plus(NOW, minutes(minute)),
     device,
+    path: mountpoint,
+    inodes: 0n,
+    inodesFree: 0n,
+    freedBytes: null,
     mountpoint,
     roles: device === "8:1" ? roles : ["nodefs"],
     capacityBytes: 100n * GIB,

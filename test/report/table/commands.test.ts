@@ -4,13 +4,13 @@ import { describe, expect, test } from "bun:test";
 
 import type { AuditFinding } from "../../../src/model/audit.ts";
 import type { Forecast } from "../../../src/model/disk-usage.ts";
+import type { PassRow, Removal } from "../../../src/model/history.ts";
+import { passId } from "../../../src/model/ids.ts";
+import type { ImageEnd } from "../../../src/model/outcome.ts";
+import type { PassKind } from "../../../src/model/pass.ts";
 import { duration, minutes, plus, seconds } from "../../../src/model/time.ts";
 import { auditDocument } from "../../../src/report/document/audit.ts";
-import {
-  historyDocument,
-  type PassRow,
-  type RemovalRow,
-} from "../../../src/report/document/history.ts";
+import { historyDocument } from "../../../src/report/document/history.ts";
 import { type JsonObject, toJson } from "../../../src/report/document/json.ts";
 import { statusDocument, type StatusReport } from "../../../src/report/document/status.ts";
 import { auditTable } from "../../../src/report/table/audit.ts";
@@ -186,7 +186,7 @@ describe("images", () => {
 });
 
 const passRow = (differences: Partial<PassRow> = {}): PassRow => ({
-  id: "P1",
+  id: passId("P1"),
   kind: "image-gc",
   purpose: "periodic",
   signals: [],
@@ -208,8 +208,8 @@ const passRow = (differences: Partial<PassRow> = {}): PassRow => ({
   ...differences,
 });
 
-const removalRow = (differences: Partial<RemovalRow> = {}): RemovalRow => ({
-  passId: "P1",
+const removalRow = (differences: Partial<Removal> = {}): Removal => ({
+  passId: passId("P1"),
   kind: "image",
   subject: `sha256:${hex(1)}`,
   names: ["registry.example/team/app:1"],
@@ -293,17 +293,20 @@ describe("history", () => {
     ["container-gc", null, "blocked", "removal is blocked"],
     ["gc", "blocked", "blocked", "image removal is blocked, removal is blocked"],
     ["gc", "stopped", "stopped", "stopped on request"],
-  ])("of a pass %p that ended %p, %p it says: %s", (kind, imagesEnd, containersEnd, words) => {
-    const row = passRow({ kind, imagesEnd, containersEnd, removed: 0 });
-    const rows = { passes: [row], removals: [], events: [], regrets: [] };
-    expect(historyTable(rows, plainScreen)).toContain(`P1: ${words}, in 4s`);
-    expect(parsed(historyDocument(rows))).toMatchObject({
-      passes: [{ containersEndText: words.split(", ").at(-1) }],
-    });
-  });
+  ] as const)(
+    "of a pass %p that ended %p, %p it says: %s",
+    (kind, imagesEnd, containersEnd, words) => {
+      const row = passRow({ kind, imagesEnd, containersEnd, removed: 0 });
+      const rows = { passes: [row], removals: [], events: [], regrets: [] };
+      expect(historyTable(rows, plainScreen)).toContain(`P1: ${words}, in 4s`);
+      expect(parsed(historyDocument(rows))).toMatchObject({
+        passes: [{ containersEndText: words.split(", ").at(-1) }],
+      });
+    },
+  );
 
   test("history shows codes of a later version as they are", () => {
-    const later = passRow({ kind: "layer-gc", imagesEnd: "moon-full" });
+    const later = passRow({ kind: "layer-gc" as PassKind, imagesEnd: "moon-full" as ImageEnd });
     const text = historyTable({ passes: [later], removals: [], events: [] }, plainScreen);
     expect(text).toContain("layer-gc, P1: 1 removed, 2.0 GiB freed, moon-full, in 4s");
   });
