@@ -14,6 +14,7 @@ import {
   missingFiles,
   missingOpenings,
   unusedFiles,
+  unusedGrants,
 } from "./tidy/checks.ts";
 import { blank, type Source, source } from "./tidy/source.ts";
 import { folderRules } from "./tidy/table.ts";
@@ -73,6 +74,20 @@ describe("imports", () => {
       forbiddenImports(files({ "src/config/load.ts": text, "src/config/source/merge.ts": text })),
     ).toEqual([
       'src/config/source/merge.ts:1 imports "node:fs": only one file of config may, and that is src/config/load.ts',
+    ]);
+  });
+
+  test("the table allows nothing that no source uses", () => {
+    expect(unusedGrants(src)).toEqual([]);
+  });
+
+  test("what the table allows and no source uses is found: a folder, a package, what one file may use", () => {
+    const unused = unusedGrants(src.filter(({ path }) => !path.startsWith("src/config/")));
+    expect(unused).toEqual([
+      "no file of config uses model: take it out of the table",
+      "no file of config uses valibot: take it out of the table",
+      "no file of config uses node:fs: take it out of the table",
+      "no file of config uses Bun: take it out of the table",
     ]);
   });
 

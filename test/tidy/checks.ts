@@ -23,7 +23,7 @@ export function forbiddenImports(sources: readonly Source[]): readonly string[] 
       if (fault !== undefined)
         problems.push(`${file.path}:${line} imports "${specifier}": ${fault}`);
     }
-    const bun = file.code.search(/(?<![.\w$])Bun\s*[.[]/);
+    const bun = file.code.search(BUN);
     if (bun >= 0) {
       const fault = packageFault({ file, name: "Bun", rule, grants });
       if (fault !== undefined)
@@ -32,6 +32,29 @@ export function forbiddenImports(sources: readonly Source[]): readonly string[] 
   }
   return problems;
 }
+
+/** What the table allows and no source needs. */
+export function unusedGrants(sources: readonly Source[]): readonly string[] {
+  const used = Map.groupBy(sources, ({ path }) => folderOf(path));
+  return Object.entries(folderRules).flatMap(([folder, rule]) => {
+    const names = (used.get(folder) ?? []).flatMap(namesUsed);
+    const isUsed = (grant: string): boolean =>
+      grant === "*" || names.some((name) => matches(name, [grant]));
+    return [...rule.folders, ...rule.packages, ...(rule.oneFile ?? [])]
+      .filter((grant) => !isUsed(grant))
+      .map((grant) => `no file of ${folder} uses ${grant}: take it out of the table`);
+  });
+}
+
+const BUN = /(?<![.\w$])Bun\s*[.[]/;
+
+/** Folders and packages that a file imports. */
+const namesUsed = (file: Source): readonly string[] => [
+  ...file.imports.map(({ specifier }) =>
+    isRelative(specifier) ? folderOf(resolved(file, specifier)) : specifier,
+  ),
+  ...(BUN.test(file.code) ? ["Bun"] : []),
+];
 
 /** Which file of a folder uses what the table grants to one file only. */
 class Grants {

@@ -13,39 +13,25 @@ export type FolderRule = {
 export const folderRules: Readonly<Record<string, FolderRule>> = {
   model: { folders: [], packages: [] },
   policy: { folders: ["model"], packages: [] },
-  config: { folders: ["model"], packages: ["valibot"], oneFile: ["node:fs", "node:path", "Bun"] },
+  config: { folders: ["model"], packages: ["valibot"], oneFile: ["node:fs", "Bun"] },
   cri: {
     folders: ["model"],
     packages: ["@grpc/grpc-js"],
     oneFile: ["Bun"],
   },
   host: { folders: ["model"], packages: ["node:*", "bun:ffi", "Bun"] },
-  store: { folders: ["model"], packages: ["bun:sqlite", "valibot"] },
+  store: { folders: ["model"], packages: ["bun:sqlite"] },
   observe: { folders: ["model", "policy"], packages: [] },
   execute: { folders: ["model", "policy", "observe"], packages: [] },
   report: { folders: ["model"], packages: [], oneFile: ["Bun"] },
   loop: { folders: ["model", "observe", "policy", "execute", "report"], packages: [] },
   cli: {
-    folders: [
-      "model",
-      "config",
-      "loop",
-      "observe",
-      "policy",
-      "execute",
-      "report",
-      "store",
-      "host",
-      "install",
-    ],
+    folders: ["model", "config", "loop", "policy", "execute", "report", "store", "host", "install"],
     packages: ["node:util"],
   },
-  install: {
-    folders: ["model", "config", "loop", "observe", "policy", "execute", "report", "store", "host"],
-    packages: ["node:util"],
-  },
+  install: { folders: ["model", "config", "host"], packages: [] },
   compose: { folders: ["*"], packages: ["node:*", "Bun"] },
-  main: { folders: ["*"], packages: ["node:*", "Bun"] },
+  main: { folders: ["*"], packages: [] },
 };
 
 export type GlobalRule = {
