@@ -157,30 +157,11 @@ export class StatusServer {
   }
 
   #feedMetrics(): void {
-    const status = this.#status();
-    const { limits } = this.#options.config();
-    const met = new Set(
-      (this.#attached?.agent.state().pressure?.met ?? []).map((one) => one.threshold.signal),
-    );
+    const { images, pressure } = this.#options.config().limits;
     this.#metrics.setNode({
-      runtime: status.runtime,
-      runtimeAnswers: status.runtimeError === null && status.runtime !== null,
-      filesystems: status.filesystems,
-      loops: status.loops,
-      thresholds: { highPercent: limits.images.highPercent, lowPercent: limits.images.lowPercent },
-      images: status.images,
-      deadContainers: status.deadContainers,
-      underPressure: status.underPressure,
-      signals: [...new Set(limits.pressure.thresholds.map((one) => one.signal))].map((signal) => ({
-        signal,
-        met: met.has(signal),
-      })),
-      hold: status.hold,
-      bootGrace: status.bootGrace,
-      podSource: status.podSource,
-      ledgerOnDisk: status.ledgerError === null,
-      regrets: status.regrets,
-      configurationInForce: status.configurationError === null,
+      ...this.#status(),
+      thresholds: images,
+      signals: pressure.thresholds.map(({ signal }) => signal),
     });
     this.#metrics.setProcess(processFigures());
   }

@@ -3,45 +3,39 @@
 import type { Forecast } from "../../model/disk-usage.ts";
 import type { HoldState } from "../../model/hold.ts";
 import type { EventReason, Pass } from "../../model/pass.ts";
-import type { PodSourceState } from "../../model/plan.ts";
 import type { CallRecord, ProcessFigures } from "../../model/ports.ts";
-import type { RegretFigures } from "../../model/regret.ts";
-import type { MeasuredFilesystem, RuntimeInfo } from "../../model/snapshot.ts";
+import type { MeasuredFilesystem } from "../../model/snapshot.ts";
 import { type Duration, type Instant, instantToMs, toMs } from "../../model/time.ts";
-import type { LoopStatus } from "../document/status.ts";
+import type { FilesystemStatus, StatusReport } from "../document/status.ts";
 import { countPass, passOutcome } from "./pass.ts";
 import { MetricRegistry } from "./registry.ts";
 import type { MetricName } from "./table.ts";
 
-export interface FilesystemFigures {
-  readonly filesystem: MeasuredFilesystem;
-  readonly forecast: Forecast | null;
-}
+type FilesystemFigures = Pick<FilesystemStatus, "filesystem" | "forecast">;
 
-/** What the agent knows now; taken when the metrics are read, or whenever it changes. */
-export interface NodeFigures {
-  /** `null`: it has never answered. */
-  readonly runtime: RuntimeInfo | null;
-  readonly runtimeAnswers: boolean;
+/** What metrics take of the status, with what is configured; taken when they are read. */
+export interface NodeFigures extends Pick<
+  StatusReport,
+  | "runtime"
+  | "runtimeError"
+  | "loops"
+  | "images"
+  | "deadContainers"
+  | "underPressure"
+  | "hold"
+  | "bootGrace"
+  | "podSource"
+  | "ledgerError"
+  | "regrets"
+  | "configurationError"
+> {
   readonly filesystems: readonly FilesystemFigures[];
-  readonly loops: readonly Pick<LoopStatus, "name" | "periodMs" | "enabled">[];
-  /** Percent; `null`: image collection by space is off. */
-  readonly thresholds: { readonly highPercent: number; readonly lowPercent: number } | null;
-  readonly images: { readonly count: number; readonly sizeBytes: bigint } | null;
-  readonly deadContainers: number | null;
-  readonly underPressure: boolean;
-  /** Every configured signal; `true`: its threshold is met. */
-  readonly signals: readonly { readonly signal: string; readonly met: boolean }[];
-  readonly hold: HoldState;
-  /** `null`: no grace runs. */
-  readonly bootGrace: Duration | null;
-  /** `null`: no pass has looked at containers yet. */
-  readonly podSource: PodSourceState | null;
-  readonly ledgerOnDisk: boolean;
-  /** `null`: no history is kept. */
-  readonly regrets: RegretFigures | null;
-  /** Whether the configuration as it is written is in force. */
-  readonly configurationInForce: boolean;
+  /** Percent. */
+  readonly thresholds: { readonly highPercent: number; readonly lowPercent: number };
+  /** Every configured one. */
+  readonly signals: readonly string[];
+  /** Thresholds that are met. */
+  readonly pressure: readonly { readonly signal: string }[];
 }
 
 export interface Metrics {
@@ -106,7 +100,7 @@ const FROM_THE_START: readonly MetricName[] = [
 const PASS_LOOPS: readonly string[] = ["image-gc", "container-gc"] satisfies Pass["kind"][];
 
 function setNode(registry: MetricRegistry, node: NodeFigures): void {
-  registry.set("crigc_runtime_up", flag(node.runtimeAnswers));
+  registry.set("crigc_runtime_up", flag(node.runtimeError === null && node.runtime !== null));
   if (node.runtime !== null)
     registry.replace("crigc_runtime_info", [[[node.runtime.name, node.runtime.version], 1]]);
   setFilesystems(registry, node.filesystems);
@@ -116,19 +110,18 @@ function setNode(registry: MetricRegistry, node: NodeFigures): void {
       .filter(({ name, enabled }) => enabled && PASS_LOOPS.includes(name))
       .map(({ name, periodMs }) => [[name], periodMs / 1000] as const),
   );
-  if (node.thresholds !== null) {
-    registry.set("crigc_image_gc_high_threshold_ratio", node.thresholds.highPercent / 100);
-    registry.set("crigc_image_gc_low_threshold_ratio", node.thresholds.lowPercent / 100);
-  }
+  registry.set("crigc_image_gc_high_threshold_ratio", node.thresholds.highPercent / 100);
+  registry.set("crigc_image_gc_low_threshold_ratio", node.thresholds.lowPercent / 100);
   if (node.images !== null) {
     registry.set("crigc_images", node.images.count);
     registry.set("crigc_images_size_bytes", node.images.sizeBytes);
   }
   if (node.deadContainers !== null) registry.set("crigc_dead_containers", node.deadContainers);
   registry.set("crigc_disk_pressure", flag(node.underPressure));
+  const met = new Set(node.pressure.map(({ signal }) => signal));
   registry.replace(
     "crigc_eviction_threshold_met",
-    node.signals.map((it) => [[it.signal], flag(it.met)] as const),
+    [...new Set(node.signals)].map((signal) => [[signal], flag(met.has(signal))] as const),
   );
   registry.set("crigc_hold", flag(node.hold.kind === "held"));
   registry.set("crigc_hold_until_timestamp_seconds", holdEnd(node.hold));
@@ -143,7 +136,7 @@ function setNode(registry: MetricRegistry, node: NodeFigures): void {
       ? []
       : [[[podSource.source], flag(podSource.kind === "ready")]],
   );
-  registry.set("crigc_ledger_up", flag(node.ledgerOnDisk));
+  registry.set("crigc_ledger_up", flag(node.ledgerError === null));
   const returned = node.regrets?.returned ?? [];
   registry.replace(
     "crigc_image_regrets",
@@ -153,7 +146,7 @@ function setNode(registry: MetricRegistry, node: NodeFigures): void {
     "crigc_image_regret_bytes",
     returned.map((one) => [[one.trigger], one.sizeBytes] as const),
   );
-  registry.set("crigc_config_reload_success", flag(node.configurationInForce));
+  registry.set("crigc_config_reload_success", flag(node.configurationError === null));
 }
 
 /** One series for each role, so that a query need not know which roles share a filesystem. */

@@ -36,20 +36,21 @@ test("promtool check metrics has nothing to say", async () => {
   metrics.setProcess({ cpuSeconds: 1, residentBytes: 1, openFiles: 1 });
   metrics.setNode({
     runtime: { ...runtime, version: 'a "quoted"\\version' },
-    runtimeAnswers: true,
+    runtimeError: null,
     filesystems: [{ filesystem: measured(), forecast }],
     loops: status().loops,
     thresholds: { highPercent: 85, lowPercent: 80 },
     images: { count: 1, sizeBytes: 1n },
     deadContainers: 1,
     underPressure: false,
-    signals: [{ signal: "imagefs.available", met: true }],
+    signals: ["imagefs.available"],
+    pressure: [{ signal: "imagefs.available" }],
     hold: { kind: "none" },
     bootGrace: null,
     podSource: { kind: "ready", source: "cri" },
-    ledgerOnDisk: true,
+    ledgerError: null,
     regrets: null,
-    configurationInForce: true,
+    configurationError: null,
   });
   expect(await promtool(["check", "metrics"], metrics.expose())).toBe("");
 });

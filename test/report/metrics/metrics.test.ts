@@ -34,24 +34,25 @@ const fresh = (): Metrics => createMetrics({ version: "0.1.0", commit: "abc", st
 
 const node = (differences: Partial<NodeFigures> = {}): NodeFigures => ({
   runtime,
-  runtimeAnswers: true,
+  runtimeError: null,
   filesystems: [{ filesystem: measured(), forecast }],
   loops: status().loops,
   thresholds: { highPercent: 85, lowPercent: 80 },
   images: { count: 7, sizeBytes: GIB },
   deadContainers: 3,
   underPressure: false,
-  signals: [{ signal: "imagefs.available", met: true }],
+  signals: ["imagefs.available"],
+  pressure: [{ signal: "imagefs.available" }],
   hold: { kind: "none" },
   bootGrace: minutes(2),
   podSource: { kind: "ready", source: "kubelet-dir" },
-  ledgerOnDisk: true,
+  ledgerError: null,
   regrets: {
     removedImages: 9,
     returned: [{ trigger: "space", count: 2, sizeBytes: 7n }],
     soonest: minutes(1),
   },
-  configurationInForce: true,
+  configurationError: null,
   ...differences,
 });
 
@@ -233,9 +234,9 @@ describe("the node", () => {
     const metrics = fresh();
     const [loop] = status().loops;
     const loops = [
-      { ...loop!, name: "image-gc", periodMs: 7_200_000 },
-      { ...loop!, name: "container-gc", periodMs: 60_000 },
-      { ...loop!, name: "image-cache", periodMs: 30_000 },
+      { ...loop!, name: "image-gc" as const, periodMs: 7_200_000 },
+      { ...loop!, name: "container-gc" as const, periodMs: 60_000 },
+      { ...loop!, name: "image-cache" as const, periodMs: 30_000 },
     ];
     metrics.setNode(node({ loops }));
     expect(valueOf(metrics, 'crigc_pass_period_seconds{kind="image-gc"}')).toBe(7200);
