@@ -93,9 +93,9 @@ export function containerRemoval(
   };
 }
 
-/** The pass as it ended, for its row. */
-export function passRow(pass: Pass): PassRow {
-  const { images, containers } = pass;
+/** The pass as it ended; one that is only known to have begun is what is left of one that was killed. */
+export function passRow(pass: PassStart & Partial<Pass>): PassRow {
+  const { images = null, containers = null } = pass;
   const items = [
     ...(images?.items ?? []),
     ...(containers === null
@@ -110,9 +110,9 @@ export function passRow(pass: Pass): PassRow {
     purpose: pass.purpose.kind,
     signals: signalsOf(pass.purpose),
     startedAt: pass.startedAt,
-    endedAt: pass.endedAt,
-    dryRun: pass.dryRun,
-    error: pass.error ?? images?.error ?? pass.plan.containers?.logsError ?? null,
+    endedAt: pass.endedAt ?? null,
+    dryRun: pass.dryRun ?? false,
+    error: pass.error ?? images?.error ?? pass.plan?.containers?.logsError ?? null,
     imagesEnd: images?.end ?? null,
     containersEnd: containers?.end ?? null,
     removed: count(["removed", "already-gone"]),
@@ -123,35 +123,12 @@ export function passRow(pass: Pass): PassRow {
     availableBeforeBytes: images?.availableBefore ?? null,
     availableAfterBytes: images?.availableAfter ?? null,
     capacityBytes: images?.capacityBytes ?? null,
-    steps: pass.steps,
+    steps: pass.steps ?? [],
   };
 }
 
 const signalsOf = (purpose: Purpose): PassRow["signals"] =>
   purpose.kind === "pressure" ? purpose.signals : [];
-
-/** A pass that is only known to have begun: what is left of one that was killed. */
-export const startedRow = ({ id, kind, purpose, startedAt }: PassStart): PassRow => ({
-  id,
-  kind,
-  purpose: purpose.kind,
-  signals: signalsOf(purpose),
-  startedAt,
-  endedAt: null,
-  dryRun: false,
-  error: null,
-  imagesEnd: null,
-  containersEnd: null,
-  removed: 0,
-  failed: 0,
-  wantedBytes: null,
-  reportedFreedBytes: null,
-  measuredFreedBytes: null,
-  availableBeforeBytes: null,
-  availableAfterBytes: null,
-  capacityBytes: null,
-  steps: [],
-});
 
 /** Passes of the frequent kinds that found nothing to do would fill the history with nothing. */
 export function isWorthKeeping(pass: Pass): boolean {

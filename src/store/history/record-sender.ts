@@ -4,7 +4,16 @@ import type { StoreErrorKind } from "../../model/errors.ts";
 import type { StateAppend, StateReply } from "../file/state-request.ts";
 import type { HistoryRecord } from "./history-records.ts";
 import { historyRow } from "./history.ts";
-import { type Batch, Queue } from "./queue.ts";
+
+/** At most so many records are kept while the disk refuses them; then the oldest are lost, and counted. */
+export const recordsMax = 20_000;
+const batchRecords = 2_000;
+
+/** What goes into one transaction. */
+interface Batch {
+  readonly settings: ReadonlyMap<string, string>;
+  readonly records: readonly HistoryRecord[];
+}
 
 /** Batches that are unanswered; a pipe holds about as many. */
 const MAX_UNANSWERED = 64;
@@ -19,7 +28,9 @@ export interface RecordSenderPorts {
 
 export class RecordSender {
   readonly #ports: RecordSenderPorts;
-  readonly #queue = new Queue();
+  #settings = new Map<string, string>();
+  #records: HistoryRecord[] = [];
+  #lost = 0;
   readonly #sending = new Set<Promise<boolean>>();
   #unanswered = 0;
   /** What came back while others were unanswered, in its order. */
@@ -31,15 +42,16 @@ export class RecordSender {
   }
 
   add(...records: readonly HistoryRecord[]): void {
-    this.#queue.add(...records);
+    this.#records.push(...records);
+    this.#dropOldest();
   }
 
   set(key: string, value: string): void {
-    this.#queue.set(key, value);
+    this.#settings.set(key, value);
   }
 
   hasSetting(key: string): boolean {
-    return this.#queue.hasSetting(key);
+    return this.#settings.has(key);
   }
 
   /** With the next batch, the log may be folded and the history pruned. */
@@ -48,15 +60,15 @@ export class RecordSender {
   }
 
   get isIdle(): boolean {
-    return this.#queue.isEmpty && !this.#isTidyDue && this.#unanswered === 0;
+    return !this.#isDue && this.#unanswered === 0;
+  }
+
+  get #isDue(): boolean {
+    return this.#records.length > 0 || this.#settings.size > 0 || this.#isTidyDue;
   }
 
   send(): void {
-    while (
-      (!this.#queue.isEmpty || this.#isTidyDue) &&
-      this.#refused.length === 0 &&
-      this.#unanswered < MAX_UNANSWERED
-    ) {
+    while (this.#isDue && this.#refused.length === 0 && this.#unanswered < MAX_UNANSWERED) {
       const sending: Promise<boolean> = this.#send(this.next()).finally(() =>
         this.#sending.delete(sending),
       );
@@ -72,7 +84,9 @@ export class RecordSender {
 
   /** What waits, as a request. */
   next(): { readonly request: StateAppend; readonly batch: Batch } {
-    const batch = this.#queue.take();
+    const batch = { settings: this.#settings, records: this.#records.slice(0, batchRecords) };
+    this.#settings = new Map();
+    this.#records = this.#records.slice(batchRecords);
     const tidy = this.#isTidyDue;
     this.#isTidyDue = false;
     const request: StateAppend = {
@@ -91,17 +105,32 @@ export class RecordSender {
     const answer = await this.#ports.ask(request);
     this.#unanswered -= 1;
     if (answer.kind === "done") {
-      this.#ports.succeeded(this.#queue.takeLost());
+      const lost = this.#lost;
+      this.#lost = 0;
+      this.#ports.succeeded(lost);
       return true;
     }
     this.#refused.push(batch);
     this.#isTidyDue ||= request.tidy;
     // Those that were sent behind it come back too.
     if (this.#unanswered === 0) {
-      for (const refused of this.#refused.toReversed()) this.#queue.putBack(refused);
+      for (const refused of this.#refused.toReversed()) this.#putBack(refused);
       this.#refused = [];
     }
     if (answer.kind === "failed") this.#ports.failed(answer);
     return false;
+  }
+
+  #putBack({ settings, records }: Batch): void {
+    this.#settings = new Map([...settings, ...this.#settings]);
+    this.#records = [...records, ...this.#records];
+    this.#dropOldest();
+  }
+
+  #dropOldest(): void {
+    const tooMany = this.#records.length - recordsMax;
+    if (tooMany <= 0) return;
+    this.#records = this.#records.slice(tooMany);
+    this.#lost += tooMany;
   }
 }

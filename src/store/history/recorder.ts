@@ -16,7 +16,6 @@ import {
   isWorthKeeping,
   passRow,
   samplesOf,
-  startedRow,
 } from "./history-making.ts";
 import type { HistoryRecord } from "./history-records.ts";
 import type { RecentSamples } from "./recent-samples.ts";
@@ -144,7 +143,7 @@ export class Recorder {
     const current = this.#current;
     if (current !== null && current.start.id === passId && !current.isRecorded) {
       current.isRecorded = true;
-      this.#store.record({ kind: "pass", row: startedRow(current.start) });
+      this.#store.record({ kind: "pass", row: passRow(current.start) });
     }
     this.#store.record(record);
   }
