@@ -7,29 +7,26 @@ import type { Look } from "../config/source/look.ts";
 import type { Screen } from "../report/terminal.ts";
 import type { Openers } from "./openers.ts";
 
-export interface Operand {
-  /** In capitals: `REF`. */
+interface Argument {
+  /** Of an operand in capitals: `REF`; of an option without dashes. */
   readonly name: string;
-  readonly required: boolean;
-  readonly repeated?: true;
   readonly choices?: readonly string[];
   /** What the shell completes. */
   readonly completes?: "file" | "directory";
   readonly help: string;
 }
 
+export interface Operand extends Argument {
+  readonly required: boolean;
+  readonly repeated?: true;
+}
+
 /** An option of one command, beside the flags of the table. */
-export interface CommandOption {
-  /** Without dashes. */
-  readonly name: string;
+export interface CommandOption extends Argument {
   /** What stands for the value; `null`: a switch. */
   readonly placeholder: string | null;
-  readonly choices?: readonly string[];
-  /** What the shell completes. */
-  readonly completes?: "file" | "directory";
   /** An empty value means something; else it is refused as that of a script whose variable is not set. */
   readonly mayBeEmpty?: true;
-  readonly help: string;
 }
 
 export interface CommandWords {

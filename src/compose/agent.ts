@@ -99,7 +99,7 @@ class RunningAgent {
       log: () => this.#log,
       recorder: state.recorder,
       now,
-      onPass: (pass, seen) => this.#statusServer.passEnded(pass, seen),
+      onPass: (pass) => this.#statusServer.passEnded(pass),
       onEvent: (event) => this.#statusServer.event(event),
     });
     const engine = engineOf({

@@ -20,9 +20,9 @@ export function healthOf(state: AgentState | null, patienceMs: number): readonly
 /** Ready once the runtime was reached and the ledger is there. A ledger that is in memory alone for now is loaded all the same. */
 export function readinessOf(
   state: AgentState | null,
-  facts: { readonly connectError: string | null; readonly ledgerError: string | null },
+  connectError: string | null,
 ): readonly HealthCheck[] {
-  const silent = state === null ? (facts.connectError ?? "not asked yet") : state.runtimeError;
+  const silent = state === null ? (connectError ?? "not asked yet") : state.runtimeError;
   const unasked = state !== null && state.runtimeAnsweredAt === null ? "not asked yet" : null;
   return [
     { name: "runtime", problem: silent ?? unasked },

@@ -1,6 +1,6 @@
 /** The record of passes, spread to everyone who keeps it: the log, the history, the metrics and the event hook. */
 
-import type { Journal, Seen } from "../loop/ports.ts";
+import type { Journal } from "../loop/ports.ts";
 import type { Event, Pass } from "../model/pass.ts";
 import type { Instant } from "../model/time.ts";
 import { logEvent, logImage, logThing } from "../report/log/items.ts";
@@ -14,7 +14,7 @@ export interface JournalOptions {
   readonly recorder: Recorder | null;
   readonly now: () => Instant;
   /** Further listeners; none of them may throw. */
-  readonly onPass?: (pass: Pass, seen: Seen | null) => void;
+  readonly onPass?: (pass: Pass) => void;
   readonly onEvent?: (event: Event) => void;
 }
 
@@ -33,7 +33,7 @@ export function journalOf(options: JournalOptions): Journal {
     passEnded: (pass, seen) => {
       recorder?.passEnded(pass, seen?.filesystems ?? null);
       logPassEnd(log(), pass);
-      options.onPass?.(pass, seen);
+      options.onPass?.(pass);
     },
     event: (event) => {
       recorder?.event(event);

@@ -6,7 +6,7 @@ import { kindOf, prepare, remove, restrict } from "../host/files/socket-files.ts
 import { processFigures } from "../host/process/figures.ts";
 import type { AgentState } from "../loop/agent/agent-state.ts";
 import type { Agent } from "../loop/agent/agent.ts";
-import type { Engine, Seen } from "../loop/ports.ts";
+import type { Engine } from "../loop/ports.ts";
 import { messageOf } from "../model/errors.ts";
 import type { Event, Pass } from "../model/pass.ts";
 import type { CallRecord } from "../model/ports.ts";
@@ -88,7 +88,7 @@ export class StatusServer {
     this.#metrics.observeCall(call);
   }
 
-  passEnded(pass: Pass, _seen: Seen | null): void {
+  passEnded(pass: Pass): void {
     this.#metrics.observePass(pass);
   }
 
@@ -140,11 +140,7 @@ export class StatusServer {
         return this.#metrics.expose();
       },
       health: () => this.#health(),
-      readiness: () =>
-        readinessOf(this.#attached?.agent.state() ?? null, {
-          connectError: this.#connectError,
-          ledgerError: this.#attached?.recorder?.failure() ?? null,
-        }),
+      readiness: () => readinessOf(this.#attached?.agent.state() ?? null, this.#connectError),
       status: () => this.#status(),
       images: () => {
         const state = this.#attached?.agent.state();

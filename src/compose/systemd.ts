@@ -8,7 +8,6 @@ import type { Severity } from "../report/log/line.ts";
 export interface Systemd {
   ready(status: string): void;
   status(text: string): void;
-  reloading(monotonicUs: bigint): void;
   stopping(): void;
   alive(): void;
   /** How often `alive` is wanted, in milliseconds; `null`: no watchdog is set for this process. */
@@ -29,7 +28,6 @@ export function systemdOf(
   return {
     ready: (text) => send(`READY=1\nSTATUS=${line(text)}`),
     status: (text) => send(`STATUS=${line(text)}`),
-    reloading: (us) => send(`RELOADING=1\nMONOTONIC_USEC=${us}`),
     stopping: () => send("STOPPING=1"),
     alive: () => send("WATCHDOG=1"),
     watchdogMs: watchdogMs(environment, pid),

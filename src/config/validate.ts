@@ -21,8 +21,7 @@ export function validated(merged: Merged): Validated {
     reclaim: values.evictionMinimumReclaim,
   });
   const issues = [
-    ...thresholdIssues(merged, values),
-    ...ageIssues(merged, values),
+    ...ORDERS.filter(({ holds }) => !holds(values)).map((order) => orderIssue(merged, order)),
     ...inodeIssues(merged, values),
     ...graceIssues(merged, thresholds),
     ...kubeletClientIssues(merged, values),
@@ -31,49 +30,48 @@ export function validated(merged: Merged): Validated {
   return { values, thresholds, issues, warnings: warningsOf(merged, thresholds) };
 }
 
-function thresholdIssues(merged: Merged, values: Values): readonly ConfigIssue[] {
-  if (values.imageGCLowThresholdPercent < values.imageGCHighThresholdPercent) return [];
-  return [
-    orderIssue(merged, {
-      name: "imageGCLowThresholdPercent",
-      must: "be below",
-      other: "imageGCHighThresholdPercent",
-    }),
-  ];
+interface Order {
+  readonly name: FieldName;
+  readonly must: string;
+  readonly other: FieldName;
+  readonly holds: (values: Values) => boolean;
 }
 
-function ageIssues(merged: Merged, values: Values): readonly ConfigIssue[] {
-  const maximum = values.imageMaximumGCAge;
-  if (maximum === 0n || maximum > values.imageMinimumGCAge) return [];
-  return [
-    orderIssue(merged, {
-      name: "imageMaximumGCAge",
-      must: "be 0s or above",
-      other: "imageMinimumGCAge",
-    }),
-  ];
-}
+const ORDERS: readonly Order[] = [
+  {
+    name: "imageGCLowThresholdPercent",
+    must: "be below",
+    other: "imageGCHighThresholdPercent",
+    holds: (it) => it.imageGCLowThresholdPercent < it.imageGCHighThresholdPercent,
+  },
+  {
+    name: "imageMaximumGCAge",
+    must: "be 0s or above",
+    other: "imageMinimumGCAge",
+    holds: ({ imageMaximumGCAge: maximum, imageMinimumGCAge: minimum }) =>
+      maximum === 0n || maximum > minimum,
+  },
+  {
+    name: "imageGCInodeLowThresholdPercent",
+    must: "be below",
+    other: "imageGCInodeHighThresholdPercent",
+    holds: ({ imageGCInodeHighThresholdPercent: high, imageGCInodeLowThresholdPercent: low }) =>
+      high === null || high === 0 || low === null || low < high,
+  },
+];
 
 function inodeIssues(merged: Merged, values: Values): readonly ConfigIssue[] {
   const high = values.imageGCInodeHighThresholdPercent;
-  const low = values.imageGCInodeLowThresholdPercent;
-  if (high === null && low !== null)
-    return [
-      issueOf(
-        merged,
-        "imageGCInodeLowThresholdPercent",
-        `means nothing without ${namedInFull("imageGCInodeHighThresholdPercent")}; give both`,
-      ),
-    ];
   if (high === 0)
     return [issueOf(merged, "imageGCInodeHighThresholdPercent", "must be above 0, or off")];
-  if (high === null || low === null || low < high) return [];
+  if (high !== null || values.imageGCInodeLowThresholdPercent === null) return [];
+  const needed = namedInFull("imageGCInodeHighThresholdPercent");
   return [
-    orderIssue(merged, {
-      name: "imageGCInodeLowThresholdPercent",
-      must: "be below",
-      other: "imageGCInodeHighThresholdPercent",
-    }),
+    issueOf(
+      merged,
+      "imageGCInodeLowThresholdPercent",
+      `means nothing without ${needed}; give both`,
+    ),
   ];
 }
 
@@ -130,11 +128,7 @@ function warningsOf(merged: Merged, { notOurs }: ThresholdsRead): readonly strin
   });
 }
 
-function orderIssue(
-  merged: Merged,
-  rule: { readonly name: FieldName; readonly must: string; readonly other: FieldName },
-): ConfigIssue {
-  const { name, must, other } = rule;
+function orderIssue(merged: Merged, { name, must, other }: Order): ConfigIssue {
   const message = `must ${must} ${namedInFull(other)}, which is ${textOf(merged, other)} (${placeOf(merged, other)})`;
   // The value that was given is at fault; where only the other one was, that is where to look.
   if (merged[name].source !== "default" || merged[other].source === "default")

@@ -3,20 +3,14 @@ import { configTemplate } from "./config-template.ts";
 import type { Init } from "./manifest.ts";
 import { openrcScript, openrcSettings } from "./openrc.ts";
 import { installed, shellFilesOf, type ShellTexts } from "./paths.ts";
+import type { Step } from "./step.ts";
 import { baselineDropIn, systemdUnit } from "./unit.ts";
 
 export type Wanted =
-  | { readonly kind: "directory"; readonly path: string; readonly mode: number }
-  | {
-      readonly kind: "text";
-      readonly path: string;
-      readonly text: string;
-      readonly mode: number;
-      /** The operator's from the start: written where there is none, and never again. */
-      readonly theirs: boolean;
-    }
-  | { readonly kind: "executable"; readonly path: string }
-  | { readonly kind: "link"; readonly path: string; readonly target: string };
+  | Extract<Step, { readonly kind: "directory" | "link" }>
+  /** `theirs`: the operator's from the start, written where there is none, and never again. */
+  | (Extract<Step, { readonly kind: "text" }> & { readonly theirs: boolean })
+  | { readonly kind: "executable"; readonly path: string };
 
 export function wantedFor(about: {
   readonly init: Init;

@@ -44,7 +44,6 @@ export interface Journal {
 export interface Seen {
   readonly runtime: RuntimeInfo;
   readonly filesystems: readonly Filesystem[];
-  readonly images: number;
   readonly deadContainers: number;
   readonly observedAt: Instant;
 }

@@ -45,7 +45,6 @@ export function seenOf(snapshot: Snapshot): Seen {
   return {
     runtime: snapshot.runtime,
     filesystems: snapshot.filesystems,
-    images: snapshot.images.length,
     deadContainers: snapshot.containers.filter((container) => container.state === "exited").length,
     observedAt: snapshot.observedAt,
   };

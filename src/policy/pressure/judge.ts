@@ -39,7 +39,6 @@ export interface MetThreshold {
 
 export interface PressureVerdict {
   readonly state: PressureState;
-  readonly topology: Topology;
   readonly met: readonly MetThreshold[];
   /** Met for at least the grace period: what has to be acted on. */
   readonly due: readonly MetThreshold[];
@@ -74,7 +73,6 @@ export function judgePressure(input: PressureInput): PressureVerdict {
   const reclaims = due.map((one) => reclaimFor(one.threshold.signal, topology, compat));
   return {
     state: { firstMet, due: new Set(due.map(keyOf)), lastMet },
-    topology,
     met,
     due,
     condition:
