@@ -24,26 +24,24 @@ export type RuntimeErrorKind =
   /** Several runtimes answer and none was named. */
   | "ambiguous";
 
-/** The container runtime or its socket. */
-export class RuntimeError extends Error {
-  override readonly name = "RuntimeError";
-  readonly kind: RuntimeErrorKind;
-  constructor(kind: RuntimeErrorKind, message: string, options?: { readonly cause?: unknown }) {
+abstract class KindError<Kind extends string> extends Error {
+  readonly kind: Kind;
+  constructor(kind: Kind, message: string, options?: { readonly cause?: unknown }) {
     super(message, options);
     this.kind = kind;
   }
 }
 
+/** The container runtime or its socket. */
+export class RuntimeError extends KindError<RuntimeErrorKind> {
+  override readonly name = "RuntimeError";
+}
+
 export type HostErrorKind = "stat" | "read" | "write" | "lock" | "refused" | "parse" | "http";
 
 /** The machine: filesystems, directories, locks, a kubelet's endpoint. */
-export class HostError extends Error {
+export class HostError extends KindError<HostErrorKind> {
   override readonly name = "HostError";
-  readonly kind: HostErrorKind;
-  constructor(kind: HostErrorKind, message: string, options?: { readonly cause?: unknown }) {
-    super(message, options);
-    this.kind = kind;
-  }
 }
 
 /** Why something outside failed, for a caller, a metric or a document; `failed`: no kind says more. */
@@ -75,13 +73,8 @@ export type StoreErrorKind =
   "corrupt" | "unreadable" | "newer" | "full" | "busy" | "hanging" | "write";
 
 /** The ledger and history on disk. */
-export class StoreError extends Error {
+export class StoreError extends KindError<StoreErrorKind> {
   override readonly name = "StoreError";
-  readonly kind: StoreErrorKind;
-  constructor(kind: StoreErrorKind, message: string, options?: { readonly cause?: unknown }) {
-    super(message, options);
-    this.kind = kind;
-  }
 }
 
 /** The text of anything that was thrown. */

@@ -121,6 +121,15 @@ export type ImageBlock =
       readonly inodes?: { readonly bound: bigint; readonly needed: bigint };
     };
 
+/** Why anything that belongs to a pod is kept. */
+type CommonKeepReason =
+  | NotSelected
+  | { readonly kind: "source-not-ready"; readonly message: string }
+  | { readonly kind: "blocked"; readonly block: ImageBlock["kind"] }
+  | { readonly kind: "changed"; readonly what: string };
+
+type PodRemoveReason = { readonly kind: "pod-gone" } | { readonly kind: "pod-evicted" };
+
 /** Why a container is kept. */
 export type ContainerKeepReason =
   | { readonly kind: "running" }
@@ -131,16 +140,12 @@ export type ContainerKeepReason =
   /** The newest instance of its name in a living pod, while none of that name runs. */
   | { readonly kind: "newest-of-name" }
   | { readonly kind: "within-limits" }
-  | NotSelected
-  | { readonly kind: "source-not-ready"; readonly message: string }
   /** When it ended could not be read. */
   | { readonly kind: "end-unknown"; readonly message: string }
-  | { readonly kind: "blocked"; readonly block: ImageBlock["kind"] }
-  | { readonly kind: "changed"; readonly what: string };
+  | CommonKeepReason;
 
 export type ContainerRemoveReason =
-  | { readonly kind: "pod-gone" }
-  | { readonly kind: "pod-evicted" }
+  | PodRemoveReason
   | { readonly kind: "pod-terminated" }
   | { readonly kind: "over-per-container-limit"; readonly limit: number }
   | { readonly kind: "over-total-limit"; readonly limit: number }
@@ -150,15 +155,11 @@ export type SandboxKeepReason =
   | { readonly kind: "ready" }
   | { readonly kind: "has-containers"; readonly containers: readonly ContainerId[] }
   | { readonly kind: "newest-of-pod" }
-  | NotSelected
   | { readonly kind: "foreign" }
-  | { readonly kind: "source-not-ready"; readonly message: string }
-  | { readonly kind: "blocked"; readonly block: ImageBlock["kind"] }
-  | { readonly kind: "changed"; readonly what: string };
+  | CommonKeepReason;
 
 export type SandboxRemoveReason =
-  | { readonly kind: "pod-gone" }
-  | { readonly kind: "pod-evicted" }
+  | PodRemoveReason
   | { readonly kind: "pod-terminated" }
   | { readonly kind: "superseded" }
   | { readonly kind: "foreign-dead" };
@@ -167,18 +168,12 @@ export type LogKeepReason =
   | { readonly kind: "pod-known" }
   | { readonly kind: "pod-not-gone-yet" }
   | { readonly kind: "stray" }
-  | NotSelected
-  | { readonly kind: "source-not-ready"; readonly message: string }
   | { readonly kind: "container-not-gone"; readonly state: string }
   | { readonly kind: "unreadable"; readonly message: string }
-  | { readonly kind: "blocked"; readonly block: ImageBlock["kind"] }
-  | { readonly kind: "changed"; readonly what: string };
+  | CommonKeepReason;
 
 export type LogRemoveReason =
-  | { readonly kind: "pod-gone" }
-  | { readonly kind: "pod-evicted" }
-  | { readonly kind: "container-gone" }
-  | { readonly kind: "container-exited" };
+  PodRemoveReason | { readonly kind: "container-gone" } | { readonly kind: "container-exited" };
 
 /** Any thing that a reason speaks of. */
 export type Subject =
