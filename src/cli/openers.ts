@@ -99,8 +99,17 @@ export interface KeepFile {
   readonly path: string;
   /** `null`: there is none. Throws `HostError` where it cannot be read. */
   read(): string | null;
-  /** Whole or not at all. Throws `HostError` of kind `write`. */
-  write(text: string): void;
+  /**
+   * Writes what `next` makes of its text, whole or not at all, with no other crigc between reading and writing. Throws
+   * `HostError` where it cannot be read or written, and what `next` throws.
+   */
+  change<T>(next: (before: string | null) => TextChange<T>): T;
+}
+
+export interface TextChange<T> {
+  /** `null`: it stays as it is. */
+  readonly text: string | null;
+  readonly answer: T;
 }
 
 /** What `doctor` looks at; nothing here changes anything. */

@@ -1,6 +1,5 @@
 /** Fills what commands need of the machine: holds, keep files, archives, the agent's socket, what doctor looks at. */
 
-import { readFileSync } from "node:fs";
 import { realpath } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
@@ -14,15 +13,14 @@ import { directoryFact } from "../host/disk/directory-fact.ts";
 import { deviceOf } from "../host/disk/disk.ts";
 import { walkDirectories } from "../host/disk/largest-directories.ts";
 import { writeAnswerFile } from "../host/files/answer-file.ts";
-import { codeOf, reasonOf } from "../host/files/errno.ts";
-import { writeWholeFile } from "../host/files/whole-file.ts";
+import { changeKeepFile, readKeepFile } from "../host/keep/change-keep-file.ts";
 import { readKubelet } from "../host/kubelet/settings.ts";
 import { kubeletSigns } from "../host/kubelet/sign.ts";
 import { addressFault, executableFault } from "../host/process/reachable.ts";
 import { readHold, releaseHold, writeHold } from "../host/state/hold.ts";
 import { stateFiles } from "../host/state/state-files.ts";
 import { readClocks, wallClock } from "../host/time/clock.ts";
-import { HostError, RuntimeError, StoreError } from "../model/errors.ts";
+import { RuntimeError, StoreError } from "../model/errors.ts";
 import { askAgent } from "../report/http/client.ts";
 import { StateFile } from "../store/file/state-file.ts";
 import type { StoreReader } from "../store/open.ts";
@@ -65,7 +63,7 @@ const STAMP = "keep-baseline-written-at";
 
 function keepFile({ paths }: Config, name: string): KeepFile {
   const path = join(paths.keepDir, name);
-  return { path, read: () => textOf(path), write: (text) => writeWholeFile(path, text) };
+  return { path, read: () => readKeepFile(path), change: (next) => changeKeepFile(path, next) };
 }
 
 function stampOf(store: StoreReader): string | null {
@@ -88,15 +86,6 @@ function setStamp(config: Config, text: string): void {
       "write",
       `keeping the stamp of keep baseline --once in ${stateDir} failed: ${failure}; the list is written, and would be written again on the next boot`,
     );
-}
-
-function textOf(path: string): string | null {
-  try {
-    return readFileSync(path, "utf8");
-  } catch (error) {
-    if (codeOf(error) === "ENOENT") return null;
-    throw new HostError("read", `reading ${path} failed: ${reasonOf(error)}`, { cause: error });
-  }
 }
 
 function machineOf(config: Config): Machine {

@@ -53,11 +53,13 @@ export const keepBaseline: Command = {
       context.stdout(`Baseline already written at ${clean(stamp)}; nothing to do.\n`);
       return exit.done;
     }
-    const before = has(invocation, "replace") ? [] : patternsIn(file);
+    const replace = has(invocation, "replace");
+    // A damaged list is told of before the runtime is asked.
+    if (!replace) patternsIn(file.read(), file.path);
     const images =
       archives.length === 0 ? await listedImages(context) : await archived(context, archives);
     if (images.length === 0) return nothingListed(context, { path: file.path, once });
-    write(context, { file, images, before, once });
+    write(context, { file, images, replace, once });
     return exit.done;
   },
 };
@@ -80,14 +82,18 @@ function nothingListed(
 interface Writing {
   readonly file: KeepFile;
   readonly images: readonly BaselineImage[];
-  readonly before: readonly string[];
+  readonly replace: boolean;
   readonly once: boolean;
 }
 
-function write(context: CommandContext, { file, images, before, once }: Writing): void {
+function write(context: CommandContext, { file, images, replace, once }: Writing): void {
   const writtenAt = toRfc3339(context.open.now());
-  const { text, patterns, unnamed } = baselineList(images, before, writtenAt);
-  if (!context.dryRun) file.write(text);
+  const next = (text: string | null) => {
+    const before = replace ? [] : patternsIn(text, file.path);
+    const answer = baselineList(images, before, writtenAt);
+    return { text: answer.text, answer };
+  };
+  const { patterns, unnamed } = context.dryRun ? next(file.read()).answer : file.change(next);
   for (const image of unnamed)
     context.stderr(
       `crigc: warning: image ${clean(image.id)} is not in the baseline: its ID is not a digest and it has no tag\n`,
@@ -113,10 +119,9 @@ function archivesOf(invocation: Invocation): readonly string[] {
 }
 
 /** A list that is damaged may have named more than can be read of it, so it is never silently replaced. */
-function patternsIn(file: KeepFile): readonly string[] {
-  const text = file.read();
+function patternsIn(text: string | null, path: string): readonly string[] {
   if (text === null) return [];
-  const { rules, problems } = parseKeepFile(text, file.path);
+  const { rules, problems } = parseKeepFile(text, path);
   if (problems.length === 0) return rules.map(({ pattern }) => pattern);
   const advice = "repair the file, or replace it with --replace";
   throw new ConfigError(

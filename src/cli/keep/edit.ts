@@ -9,6 +9,7 @@ import { counted } from "../../report/bytes.ts";
 import { clean } from "../../report/terminal.ts";
 import type { Command, CommandContext, Operand } from "../command.ts";
 import { exit } from "../exit.ts";
+import type { TextChange } from "../openers.ts";
 
 const PATTERNS: Operand = {
   name: "PATTERN",
@@ -33,14 +34,18 @@ export const keepAdd: Command = {
         : [{ source: "crigc keep add", text, message: `invalid pattern: ${parsed.message}` }];
     });
     if (issues.length > 0) throw new ConfigError(issues);
-    const list = listOf(context);
-    const known = new Set(patternsIn(list.lines));
-    const added = [...new Set(operands)].filter((pattern) => !known.has(pattern));
     const comment = `${ADDED} ${userOf(context)} at ${toRfc3339(context.open.now())}`;
-    if (added.length > 0)
-      list.save([...list.lines, ...added.flatMap((pattern) => [comment, pattern])]);
+    const { path, answer } = changed(context, (lines) => {
+      const known = new Set(patternsIn(lines));
+      const added = [...new Set(operands)].filter((pattern) => !known.has(pattern));
+      return {
+        lines:
+          added.length === 0 ? null : [...lines, ...added.flatMap((pattern) => [comment, pattern])],
+        answer: { added: added.length, total: known.size + added.length },
+      };
+    });
     context.stdout(
-      `${dry(context)}${clean(list.path)}: ${counted(added.length, "pattern")} added, ${known.size + added.length} in total.\n`,
+      `${dry(context)}${clean(path)}: ${counted(answer.added, "pattern")} added, ${answer.total} in total.\n`,
     );
     return exit.done;
   },
@@ -55,25 +60,27 @@ export const keepRemove: Command = {
   json: false,
   readOnly: false,
   run: async (context, { operands }) => {
-    const list = listOf(context);
     const removed = new Set(operands);
-    const known = new Set(patternsIn(list.lines));
-    const unknown = operands.filter((pattern) => !known.has(pattern));
-    for (const pattern of unknown)
-      context.stderr(
-        `crigc: pattern ${clean(pattern)} not found in ${clean(list.path)}; crigc keep list shows which file has it\n`,
-      );
-    if (unknown.length > 0) return exit.unknown;
     const isRemoved = (line: string | undefined): boolean =>
       removed.has(patternIn(line ?? "") ?? "");
-    const { lines } = list;
-    list.save(
-      lines.filter(
+    const { path, answer } = changed(context, (lines) => {
+      const known = new Set(patternsIn(lines));
+      const unknown = operands.filter((pattern) => !known.has(pattern));
+      const left = lines.filter(
         (line, at) => !isRemoved(line) && !(line.startsWith(ADDED) && isRemoved(lines[at + 1])),
-      ),
-    );
+      );
+      return {
+        lines: unknown.length > 0 ? null : left,
+        answer: { unknown, total: known.size - removed.size },
+      };
+    });
+    for (const pattern of answer.unknown)
+      context.stderr(
+        `crigc: pattern ${clean(pattern)} not found in ${clean(path)}; crigc keep list shows which file has it\n`,
+      );
+    if (answer.unknown.length > 0) return exit.unknown;
     context.stdout(
-      `${dry(context)}${clean(list.path)}: ${counted(removed.size, "pattern")} removed, ${known.size - removed.size} in total.\n`,
+      `${dry(context)}${clean(path)}: ${counted(removed.size, "pattern")} removed, ${answer.total} in total.\n`,
     );
     return exit.done;
   },
@@ -89,13 +96,6 @@ const userOf = ({ env, open }: CommandContext): string => {
   return /^[\w.@-]{1,64}$/.test(name) ? name : `user ${open.userId}`;
 };
 
-interface List {
-  readonly path: string;
-  /** Comments and patterns, without the opening. */
-  readonly lines: readonly string[];
-  readonly save: (lines: readonly string[]) => void;
-}
-
 const OPENING = "# Written by crigc keep add and crigc keep remove.";
 
 /** The pattern of a line; `null`: a comment. */
@@ -105,27 +105,36 @@ const patternIn = (line: string): string | null =>
 const patternsIn = (lines: readonly string[]): readonly string[] =>
   lines.map(patternIn).filter((pattern) => pattern !== null);
 
-/** A file that is damaged may have named more than can be read of it, so it is never silently replaced. Throws `ConfigError`. */
-function listOf(context: CommandContext): List {
+/** Hands on the lines of the file without its opening, and writes what becomes of them; `null`: they stay. */
+function changed<T>(
+  context: CommandContext,
+  change: (lines: readonly string[]) => {
+    readonly lines: readonly string[] | null;
+    readonly answer: T;
+  },
+): { readonly path: string; readonly answer: T } {
   const file = context.open.keepFile(context.config, "crigc.list");
-  const text = file.read() ?? `${OPENING}\n`;
-  const { problems } = parseKeepFile(text, file.path);
+  const next = (before: string | null): TextChange<T> => {
+    const { lines, answer } = change(linesIn(before ?? `${OPENING}\n`, file.path));
+    if (lines === null) return { text: null, answer };
+    const header = keepFileHeader(patternsIn(lines).length);
+    return { text: `${[header, OPENING, ...lines].join("\n")}\n`, answer };
+  };
+  const answer = context.dryRun ? next(file.read()).answer : file.change(next);
+  return { path: file.path, answer };
+}
+
+/** A file that is damaged may have named more than can be read of it, so it is never silently replaced. Throws `ConfigError`. */
+function linesIn(text: string, path: string): readonly string[] {
+  const { problems } = parseKeepFile(text, path);
   if (problems.length > 0)
     throw new ConfigError(
       problems.map(({ source, message }) => ({
         source,
         text: "",
-        message: `${message}; repair ${quoted(file.path)} first`,
+        message: `${message}; repair ${quoted(path)} first`,
       })),
     );
   const isOurs = new RegExp(`^(${keepFileHeader(0).replace("0", "\\d+")}|${OPENING}|)$`);
-  return {
-    path: file.path,
-    lines: text.split(/\r?\n/).filter((line) => !isOurs.test(line)),
-    save: (lines) => {
-      if (context.dryRun) return;
-      const header = keepFileHeader(patternsIn(lines).length);
-      file.write(`${[header, OPENING, ...lines].join("\n")}\n`);
-    },
-  };
+  return text.split(/\r?\n/).filter((line) => !isOurs.test(line));
 }

@@ -15,7 +15,15 @@ async function keep(words: readonly string[], before: string | null = null, env 
     open: {
       now: () => NOW,
       userId: 0,
-      keepFile: () => ({ path, read: () => text, write: (next) => void (text = next) }),
+      keepFile: () => ({
+        path,
+        read: () => text,
+        change: (next) => {
+          const { text: after, answer } = next(text);
+          text = after ?? text;
+          return answer;
+        },
+      }),
     },
   });
   const patterns = parseKeepFile(text ?? "#", path).rules.map(({ pattern }) => pattern);

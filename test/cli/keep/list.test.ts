@@ -164,7 +164,11 @@ async function baseline(words: readonly string[], around: Surroundings = {}) {
   const file: KeepFile = {
     path: "/etc/crigc/keep.d/baseline.list",
     read: () => text,
-    write: (next) => void (text = next),
+    change: (next) => {
+      const { text: after, answer } = next(text);
+      text = after ?? text;
+      return answer;
+    },
   };
   const { node } = openNodeOf({ snapshot: around.images ?? { images: [app, pause] } });
   const ran = await crigc(["keep", "baseline", ...words], {

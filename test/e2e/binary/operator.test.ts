@@ -123,6 +123,33 @@ describe("keep baseline", () => {
   });
 });
 
+describe("keep add", () => {
+  test("of several processes at once loses no pattern, and keeps what a list of now matches", async () => {
+    await using it = await startNode({ node, flags });
+    const names = Array.from({ length: 6 }, (_, at) => `r.example/added-${at}`);
+    const adding = [...names, "r.example/unused"].map((name) => it.crigc("keep", "add", name));
+    for (const ran of await Promise.all(adding))
+      expect(ran).toMatchObject({ exitCode: 0, stderr: "" });
+    const rules = (await it.json(["keep", "list"])).rules as { pattern: string }[];
+    expect(rules.map(({ pattern }) => pattern).toSorted()).toEqual(
+      [...names, "r.example/unused"].toSorted(),
+    );
+    expect(await it.crigc("gc", "--all-unused")).toMatchObject({ exitCode: 0 });
+    expect(it.removedImages()).toEqual([other.id]);
+  });
+
+  test("and keep remove at once leave what was added", async () => {
+    await using it = await startNode({ node, flags });
+    await it.crigc("keep", "add", "r.example/a", "r.example/b", "r.example/c");
+    await Promise.all([
+      ...["a", "b", "c"].map((name) => it.crigc("keep", "remove", `r.example/${name}`)),
+      ...["d", "e"].map((name) => it.crigc("keep", "add", `r.example/${name}`)),
+    ]);
+    const rules = (await it.json(["keep", "list"])).rules as { pattern: string }[];
+    expect(rules.map(({ pattern }) => pattern).toSorted()).toEqual(["r.example/d", "r.example/e"]);
+  });
+});
+
 describe("keep list", () => {
   test("says what each rule keeps, and which keeps nothing", async () => {
     await using it = await startNode({ node, flags });

@@ -1,0 +1,73 @@
+/** Changes a keep file so that two commands at once lose nothing of each other: one reads and writes at a time. */
+
+import { closeSync, constants, mkdirSync, openSync, readFileSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+
+import { HostError } from "../../model/errors.ts";
+import { asRoot, codeOf, reasonOf } from "../files/errno.ts";
+import { writeWholeFile } from "../files/whole-file.ts";
+import { tryFlock, unlockFlock } from "../process/libc.ts";
+
+/** What becomes of a file's text, and an answer about it. */
+export interface TextChange<T> {
+  /** `null`: it stays as it is. */
+  readonly text: string | null;
+  readonly answer: T;
+}
+
+/** `change` gets `null` where there is no file. Throws `HostError` of kind `read` or `write`, and what `change` throws. */
+export function changeKeepFile<T>(
+  path: string,
+  change: (before: string | null) => TextChange<T>,
+  waitMs = 10_000,
+): T {
+  const fd = lockBeside(path, waitMs);
+  try {
+    const { text, answer } = change(readKeepFile(path));
+    if (text !== null) writeWholeFile(path, text);
+    return answer;
+  } finally {
+    unlockFlock(fd);
+    closeSync(fd);
+  }
+}
+
+export function readKeepFile(path: string): string | null {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return null;
+    throw new HostError("read", `reading ${path} failed: ${reasonOf(error)}`, { cause: error });
+  }
+}
+
+const PAUSE_MS = 20;
+
+/** A dotfile, which keep directories pass over; closed to others, who could hold a lock of the directory itself for ever. */
+function lockBeside(path: string, waitMs: number): number {
+  const lock = join(dirname(path), `.${basename(path)}.lock`);
+  let fd: number;
+  try {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o755 });
+    fd = openSync(lock, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, 0o600);
+  } catch (error) {
+    throw new HostError("write", `writing ${path} failed: ${reasonOf(error)}${asRoot(error)}`, {
+      cause: error,
+    });
+  }
+  const why = waitedFor(fd, waitMs);
+  if (why === null) return fd;
+  closeSync(fd);
+  throw new HostError("write", `writing ${path} failed: ${why}`);
+}
+
+/** `null`: locked. */
+function waitedFor(fd: number, waitMs: number): string | null {
+  for (let waitedMs = 0; ; waitedMs += PAUSE_MS) {
+    const result = tryFlock(fd);
+    if (result.kind === "locked") return null;
+    if (result.kind === "failed") return `the filesystem refuses locks (error ${result.errno})`;
+    if (waitedMs >= waitMs) return "another crigc is changing it; try again";
+    Bun.sleepSync(PAUSE_MS);
+  }
+}
