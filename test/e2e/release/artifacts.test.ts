@@ -31,11 +31,13 @@ const sumsIn = (path: string): ReadonlyMap<string, string> =>
   );
 
 describe("a release", () => {
-  test("has an executable and an archive for each target, licences, the bill of materials, the script for images and sums, and nothing else", () => {
+  test("has an executable and an archive for each target, two images, licences, the bill of materials, the script for images and sums, and nothing else", () => {
     expect(readdirSync(folder).toSorted()).toEqual(
       [
         ...targets.map((target) => `crigc-linux-${target}`),
         ...targets.map((target) => `crigc-${version}-linux-${target}.tar.gz`),
+        "crigc-linux-arm64.oci.tar",
+        "crigc-linux-x64.oci.tar",
         "LICENSE",
         "SHA256SUMS",
         "THIRD-PARTY-LICENSES.txt",

@@ -28,6 +28,7 @@ export interface ContainerMount {
   readonly container_path: string;
   readonly host_path?: string;
   readonly readonly?: boolean;
+  readonly propagation?: "PROPAGATION_PRIVATE" | "PROPAGATION_HOST_TO_CONTAINER";
   /** An image volume: containerd 2.1 has them, and wants them read-only. 1.x refuses the container. */
   readonly image?: { readonly image: string };
 }
@@ -36,11 +37,22 @@ export interface ContainerConfig {
   readonly metadata: { readonly name: string; readonly attempt: number };
   readonly image: { readonly image: string; readonly user_specified_image?: string };
   readonly command: readonly string[];
+  readonly args: readonly string[];
+  readonly envs: readonly { readonly key: string; readonly value: string }[];
   readonly mounts: readonly ContainerMount[];
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
   readonly log_path: string;
-  readonly linux: Readonly<Record<string, never>>;
+  readonly linux: { readonly security_context?: ContainerSecurity };
+}
+
+export interface ContainerSecurity {
+  readonly capabilities: { readonly drop_capabilities: readonly string[] };
+  readonly run_as_user: { readonly value: number };
+  readonly run_as_group: { readonly value: number };
+  readonly readonly_rootfs: boolean;
+  readonly no_new_privs: boolean;
+  readonly seccomp: { readonly profile_type: "RuntimeDefault" };
 }
 
 export type SandboxState = "SANDBOX_READY" | "SANDBOX_NOTREADY";

@@ -2,7 +2,13 @@
 import { randomUUID } from "node:crypto";
 import { mkdirSync, symlinkSync } from "node:fs";
 
-import type { ContainerConfig, ContainerMount, ContainerStatus, PodSandboxConfig } from "./cri.ts";
+import type {
+  ContainerConfig,
+  ContainerMount,
+  ContainerSecurity,
+  ContainerStatus,
+  PodSandboxConfig,
+} from "./cri.ts";
 import type { ContainerdNode } from "./node.ts";
 import { cgroupParentOf } from "./processes.ts";
 import { until } from "./until.ts";
@@ -36,6 +42,10 @@ export interface ContainerOptions {
   readonly image: string;
   /** Default: what the image runs, which waits until it is asked to end. */
   readonly command?: readonly string[];
+  readonly args?: readonly string[];
+  readonly env?: ContainerConfig["envs"];
+  /** Default: the runtime's own. */
+  readonly security?: ContainerSecurity;
   /** How many instances of it there were before. Default 0. */
   readonly attempt?: number;
   /** Create it from the name as given. Default: from the image's ID, as the kubelet does. */
@@ -191,6 +201,8 @@ async function containerConfig(
     metadata: { name: options.name, attempt },
     image: { image, user_specified_image: options.image },
     command: options.command ?? [],
+    args: options.args ?? [],
+    envs: options.env ?? [],
     mounts: options.mounts ?? [],
     labels: isKubernetes ? { "io.kubernetes.container.name": options.name, ...podLabels(pod) } : {},
     annotations: {
@@ -198,7 +210,7 @@ async function containerConfig(
       ...options.annotations,
     },
     log_path: options.logPath ?? `${options.name}/${attempt}.log`,
-    linux: {},
+    linux: options.security === undefined ? {} : { security_context: options.security },
   };
 }
 
