@@ -21,7 +21,13 @@ export interface KubeletFacts {
 
 export function kubeletChecks(facts: KubeletFacts): readonly DoctorCheck[] {
   const { signs, running, settings, problems } = facts.kubelet;
-  const [sign] = [...running.map((pid) => `process ${pid}`), ...signs];
+  // A file that holds its settings is a sign as well, whatever starts it.
+  const [sign] = [
+    ...running.map((pid) => `process ${pid}`),
+    ...signs,
+    ...settings.map(({ source }) => source),
+    ...problems,
+  ];
   if (sign === undefined) return [ok("kubelet", "there is no sign of a kubelet on this node")];
   const theirs = problems.length > 0 ? problems.join("; ") : theirConfig(settings);
   if (typeof theirs === "string")
