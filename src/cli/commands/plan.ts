@@ -3,10 +3,10 @@
 import { parseDuration } from "../../config/value/duration.ts";
 import { quoted } from "../../config/value/value.ts";
 import { ConfigError } from "../../model/errors.ts";
-import type { Duration } from "../../model/time.ts";
-import { planDocument } from "../../report/document/plan.ts";
+import type { ImageRecord } from "../../model/ledger.ts";
+import type { Duration, Instant } from "../../model/time.ts";
+import { type ImageOrder, placed, planDocument } from "../../report/document/plan.ts";
 import { imageName } from "../../report/names.ts";
-import type { CandidateOrder } from "../../report/table/plan-images.ts";
 import { planTable } from "../../report/table/plan.ts";
 import { ALL_OPTION, type Command, type Invocation, textOf } from "../command.ts";
 import { exit } from "../exit.ts";
@@ -43,35 +43,39 @@ export const plan: Command = {
       snapshotFile: textOf(invocation, "snapshot"),
     });
     const { snapshot } = prepared;
+    const sorted = ORDERS[textOf(invocation, "sort") ?? "order"];
     const report = {
       plan: prepared.plan,
       runtime: snapshot.runtime,
       observedAt: snapshot.observedAt,
+      ...(sorted && { sorted }),
     };
-    const order = ORDERS[textOf(invocation, "sort") ?? "order"];
-    const candidates = (prepared.plan.images?.candidates ?? []).map((candidate, index) => ({
-      candidate,
-      place: index + 1,
-    }));
-    const sorted = order === undefined ? candidates : candidates.toSorted(order);
+    const { images } = prepared.plan;
+    const candidates = images === null ? [] : placed(images, sorted);
     printListing(context, invocation, {
       document: () => planDocument(report),
-      table: (screen) => planTable(report, screen, order),
-      rows: sorted.map(({ candidate: { image } }) => ({ id: image.id, name: imageName(image) })),
+      table: (screen) => planTable(report, screen),
+      rows: candidates.map(({ candidate: { image } }) => ({
+        id: image.id,
+        name: imageName(image),
+      })),
     });
     return planExit(prepared.plan) ?? exit.done;
   },
 };
 
-const ORDERS: Readonly<Record<string, CandidateOrder | undefined>> = {
-  size: (one, other) =>
-    Number(other.candidate.image.sizeBytes - one.candidate.image.sizeBytes) ||
-    one.place - other.place,
-  name: (one, other) =>
-    imageName(one.candidate.image) < imageName(other.candidate.image) ? -1 : 1,
-  unused: (one, other) =>
-    Number(other.candidate.unusedFor - one.candidate.unusedFor) || one.place - other.place,
+const ORDERS: Readonly<Record<string, ImageOrder | undefined>> = {
+  size: (one, other) => compared(other.image.sizeBytes, one.image.sizeBytes),
+  name: (one, other) => compared(imageName(one.image), imageName(other.image)),
+  unused: (one, other) => compared(unusedSince(one.record), unusedSince(other.record)),
 };
+
+/** In the order of removal only last use and first sight count, and so they do here. */
+const unusedSince = ({ firstSeenAt, lastUsedAt }: ImageRecord): Instant =>
+  lastUsedAt !== null && lastUsedAt > firstSeenAt ? lastUsedAt : firstSeenAt;
+
+const compared = <Value extends bigint | string>(one: Value, other: Value): number =>
+  one === other ? 0 : one < other ? -1 : 1;
 
 function assumedSpan(invocation: Invocation): Duration | null {
   const text = textOf(invocation, "assume-seen");

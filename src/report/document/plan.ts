@@ -40,22 +40,30 @@ export interface PlanReport {
   readonly plan: Plan;
   readonly runtime: RuntimeInfo;
   readonly observedAt: Instant;
+  /** Images in another order than that of removal. */
+  readonly sorted?: ImageOrder;
 }
+
+/** Of candidates and kept images alike. */
+export type ImageOrder = (
+  one: Pick<KeptImage, "image" | "record">,
+  other: Pick<KeptImage, "image" | "record">,
+) => number;
 
 export const planDocument = (report: PlanReport): JsonObject =>
   document("Plan", {
     observedAt: timeOf(report.observedAt),
     runtime: runtimeJson(report.runtime),
-    ...planBody(report.plan),
+    ...planBody(report.plan, report.sorted),
   });
 
 /** Both halves; `null` where one was not asked for. */
-export const planBody = (plan: Plan): JsonObject => ({
-  images: plan.images === null ? null : imagePlanJson(plan.images),
+export const planBody = (plan: Plan, sorted: ImageOrder = () => 0): JsonObject => ({
+  images: plan.images === null ? null : imagePlanJson(plan.images, sorted),
   containers: plan.containers === null ? null : containerPlanJson(plan.containers),
 });
 
-function imagePlanJson(plan: ImagePlan): JsonObject {
+function imagePlanJson(plan: ImagePlan, sorted: ImageOrder): JsonObject {
   return {
     purpose: plan.purpose,
     now: timeOf(plan.now),
@@ -70,10 +78,21 @@ function imagePlanJson(plan: ImagePlan): JsonObject {
     expectedFreedBytes: plan.candidates
       .filter((it) => it.expected)
       .reduce((sum, it) => sum + expectedBytes(it), 0n),
-    candidates: plan.candidates.map((it, index) => candidateJson(it, index + 1)),
-    kept: plan.kept.map(keptJson),
+    candidates: placed(plan, sorted).map((it) => candidateJson(it.candidate, it.place)),
+    kept: plan.kept.toSorted(sorted).map(keptJson),
   };
 }
+
+export interface Placed {
+  readonly candidate: ImageCandidate;
+  /** In the order of removal, from 1. */
+  readonly place: number;
+}
+
+export const placed = (plan: ImagePlan, sorted: ImageOrder = () => 0): readonly Placed[] =>
+  plan.candidates
+    .map((candidate, index) => ({ candidate, place: index + 1 }))
+    .toSorted((one, other) => sorted(one.candidate, other.candidate) || one.place - other.place);
 
 /** `place` counts from 1 in the order of removal. */
 export const candidateJson = (candidate: ImageCandidate, place: number): JsonObject => ({

@@ -3,7 +3,7 @@
 import type { ImageCandidate, ImagePlan } from "../../model/plan.ts";
 import { type Instant, toRfc3339 } from "../../model/time.ts";
 import { counted, humanBytes, humanDuration } from "../bytes.ts";
-import { expectedBytes } from "../document/plan.ts";
+import { expectedBytes, type ImageOrder, type Placed, placed } from "../document/plan.ts";
 import { imageBlock, imageKeep, planNote, triggerCode } from "../image-reasons.ts";
 import { imageName } from "../names.ts";
 import { breakdownWords, stopWords, targetWords, youngWords } from "../pass-words.ts";
@@ -33,7 +33,7 @@ const FREES_AT = 3;
 export function imagePlanLines(
   plan: ImagePlan,
   screen: Screen,
-  sorted?: CandidateOrder,
+  sorted?: ImageOrder,
 ): readonly string[] {
   return [
     ...blockLines(plan, screen),
@@ -41,7 +41,7 @@ export function imagePlanLines(
     ...wantedLines(plan, screen),
     ...futilityLines(plan, screen),
     ...candidateLines(plan, screen, sorted),
-    ...keptLines(plan, screen),
+    ...keptLines(plan, screen, sorted),
     ...plan.notes.flatMap((note) => wrapped(`Note: ${planNote.text(note)}`, screen)),
   ];
 }
@@ -79,15 +79,16 @@ function futilityLines(plan: ImagePlan, screen: Screen): readonly string[] {
 function candidateLines(
   plan: ImagePlan,
   screen: Screen,
-  sorted: CandidateOrder | undefined,
+  sorted: ImageOrder | undefined,
 ): readonly string[] {
   if (plan.candidates.length === 0) return [];
-  const placed = plan.candidates.map((candidate, index) => ({ candidate, place: index + 1 }));
-  if (sorted !== undefined) return sortedLines(plan, placed.toSorted(sorted), screen);
-  const expected = placed.filter(({ candidate }) => candidate.expected).length;
-  const next = screen.width === null || screen.all === true ? placed.length : expected + NEXT_SHOWN;
+  if (sorted !== undefined) return sortedLines(plan, placed(plan, sorted), screen);
+  const rowsOfAll = placed(plan);
+  const total = rowsOfAll.length;
+  const expected = plan.candidates.filter((candidate) => candidate.expected).length;
+  const next = screen.width === null || screen.all === true ? total : expected + NEXT_SHOWN;
   const { shown, hidden } = shortened(
-    placed.slice(0, next),
+    rowsOfAll.slice(0, next),
     screen,
     ({ place }) => place > expected - NEXT_SHOWN && place <= expected + NEXT_SHOWN,
   );
@@ -97,14 +98,14 @@ function candidateLines(
   const cut = gap < 0 || gap > before ? before : gap;
   const between = hidden.filter(({ place }) => place <= expected).length;
   return [
-    ...wrapped(headline(plan, expected), screen),
+    ...wrapped(headline(plan, true), screen),
     title,
     ...rows.slice(0, cut),
     ...hiddenLine(between, "between", screen),
     ...rows.slice(cut, before),
     ...(shown.length > before ? [stopLine(plan, expected, screen)] : []),
     ...rows.slice(before).map((row) => paint(screen, "dim", row)),
-    ...hiddenLine(placed.length - shown.length - between, "behind them", screen),
+    ...hiddenLine(total - shown.length - between, "behind them", screen),
     "",
   ];
 }
@@ -112,13 +113,12 @@ function candidateLines(
 /** In another order than that of removal, in which there is no stop to show. */
 function sortedLines(
   plan: ImagePlan,
-  placed: readonly Placed[],
+  rowsOfAll: readonly Placed[],
   screen: Screen,
 ): readonly string[] {
-  const expected = placed.filter(({ candidate }) => candidate.expected).length;
-  const { shown, hidden } = shortened(placed, screen);
+  const { shown, hidden } = shortened(rowsOfAll, screen);
   return [
-    ...wrapped(headline(plan, expected), screen),
+    ...wrapped(headline(plan, false), screen),
     ...rowLines(shown, screen),
     ...hiddenLine(hidden.length, "behind them", screen),
     "",
@@ -145,19 +145,12 @@ function rowLines(shown: readonly Placed[], screen: Screen): readonly string[] {
   );
 }
 
-export type CandidateOrder = (one: Placed, other: Placed) => number;
-
-interface Placed {
-  readonly candidate: ImageCandidate;
-  /** In the order of removal, from 1. */
-  readonly place: number;
-}
-
-function headline(plan: ImagePlan, expected: number): string {
-  const total = plan.candidates.length + plan.kept.length;
+function headline(plan: ImagePlan, isInOrder: boolean): string {
+  const total = counted(plan.candidates.length + plan.kept.length, "image");
+  const expected = plan.candidates.filter((candidate) => candidate.expected).length;
   if (expected === 0)
-    return `None of ${counted(total, "image")} would be removed now. Order of removal:`;
-  return `${expected} of ${counted(total, "image")} would be removed, in this order, about ${humanBytes(plannedBytes(plan))} as reported${isShort(plan) ? ", less than the target" : ""}:`;
+    return `None of ${total} would be removed now${isInOrder ? ". Order of removal" : ""}:`;
+  return `${expected} of ${total} would be removed${isInOrder ? ", in this order" : ""}, about ${humanBytes(plannedBytes(plan))} as reported${isShort(plan) ? ", less than the target" : ""}:`;
 }
 
 const plannedBytes = ({ candidates }: ImagePlan): bigint =>
@@ -194,10 +187,10 @@ const hiddenLine = (count: number, where: string, screen: Screen): readonly stri
     ? []
     : [paint(screen, "dim", `${count} more ${where} (list them with --all or -o json)`)];
 
-function keptLines(plan: ImagePlan, screen: Screen): readonly string[] {
+function keptLines(plan: ImagePlan, screen: Screen, sorted?: ImageOrder): readonly string[] {
   if (plan.kept.length === 0) return [];
   const groups = grouped(
-    plan.kept,
+    sorted === undefined ? plan.kept : plan.kept.toSorted(sorted),
     (kept) => imageKeep.title(kept.reason.kind),
     (kept) => imageName(kept.image),
   );

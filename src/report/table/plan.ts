@@ -5,15 +5,14 @@ import { type Instant, toRfc3339 } from "../../model/time.ts";
 import type { PlanReport } from "../document/plan.ts";
 import { clean, paint, type Screen } from "../terminal.ts";
 import { containerPlanLines } from "./plan-containers.ts";
-import { type CandidateOrder, imagePlanLines } from "./plan-images.ts";
+import { imagePlanLines } from "./plan-images.ts";
 
-/** `sorted`: the candidates in another order than that of removal. */
-export function planTable(report: PlanReport, screen: Screen, sorted?: CandidateOrder): string {
+export function planTable(report: PlanReport, screen: Screen): string {
   const { containers, images } = report.plan;
   return text([
     nodeLine(report.runtime, report.observedAt, screen),
     "",
-    ...(images === null ? [] : imagePlanLines(images, screen, sorted)),
+    ...(images === null ? [] : imagePlanLines(images, screen, report.sorted)),
     ...(containers === null ? [] : containerPlanLines(containers, screen)),
   ]);
 }

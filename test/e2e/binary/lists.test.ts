@@ -1,5 +1,7 @@
 // The lists of images, plan and history: IDs alone, sorted, filtered, uncut, wide, as YAML and as names.
 import { describe, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 
 import { minutes } from "../../../src/model/time.ts";
 import { imageIdOf } from "../../support/fake-runtime/describe.ts";
@@ -83,6 +85,26 @@ describe("crigc plan", () => {
     expect(await lines(it, "plan", "--all-unused", "-q", "--sort", "size")).toEqual(sizes);
     const table = await lines(it, "plan", "--all-unused", "--sort", "name", "-o", "wide");
     expect(table.some((line) => line.includes(imageIdOf("a")))).toBe(true);
+  });
+
+  test("sorts kept images and documents like the candidates, and does not call that the order of removal", async () => {
+    await using it = await known();
+    writeFileSync(join(it.keepDir, "ours.list"), "r.example/a\nr.example/b\n");
+    const byName = await it.json(["plan", "--all-unused", "--sort", "name"]);
+    const namesOf = (list: readonly { readonly name: string }[]) => list.map(({ name }) => name);
+    for (const list of [byName.images.candidates, byName.images.kept])
+      expect(namesOf(list)).toEqual(namesOf(list).toSorted());
+    const bySize = await it.json(["plan", "--all-unused", "--sort", "size"]);
+    const sizesOf = (list: readonly { readonly sizeBytes: number }[]) =>
+      list.map(({ sizeBytes }) => sizeBytes);
+    for (const list of [bySize.images.candidates, bySize.images.kept])
+      expect(sizesOf(list)).toEqual(sizesOf(list).toSorted((one, other) => other - one));
+    expect(bySize.images.kept.length).toBeGreaterThan(1);
+    const table = (await it.crigc("plan", "--all-unused", "--sort", "size")).stdout;
+    expect(table).toContain("would be removed, about");
+    expect((await it.crigc("plan", "--all-unused")).stdout).toContain(
+      "would be removed, in this order, about",
+    );
   });
 });
 

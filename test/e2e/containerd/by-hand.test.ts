@@ -53,7 +53,10 @@ describe.each([...releases])("removal by hand under containerd %s", (release) =>
     const { exitCode, stdout } = await runProgram(
       node,
       "rm",
-      ...["--force-young", "web:1", "kept:1", node.sandboxImage],
+      "--force-young",
+      "web:1",
+      "kept:1",
+      node.sandboxImage,
     );
     expect(exitCode).toBe(5);
     for (const words of ["running container web/web", "ours.list:1", "in use by sandbox"])
@@ -142,5 +145,5 @@ describe.each([...releases])("an image that comes back under containerd %s", (re
   });
 });
 
-const nameOf = (image: { readonly names: readonly string[] } | undefined): string =>
-  image?.names[0]?.replace(/^.*\/|:.*$/g, "") ?? "";
+const nameOf = (archived: { readonly names: readonly string[] } | undefined): string =>
+  archived?.names[0]?.replace(/^.*\/|:.*$/g, "") ?? "";

@@ -210,15 +210,23 @@ describe.each(["1.6", "1.7", "2.1"] as const)("on containerd %s", (release) => {
     // As docs/kubernetes.md says.
     await ctr(
       node,
-      ...["images", "import", "--digests", "--base-name", "localhost/crigc"],
+      "images",
+      "import",
+      "--digests",
+      "--base-name",
+      "localhost/crigc",
       `${folder}/crigc-linux-x64.oci.tar`,
     );
     const printed = await run(
       `${folder}/crigc-linux-x64`,
-      ...["print", "daemonset", `--image=localhost/crigc@${digest}`],
+      "print",
+      "daemonset",
+      `--image=localhost/crigc@${digest}`,
       `--image-store=${node.imageDisk.path}/containerd`,
       `--metrics-bind-address=127.0.0.1:${port}`,
-      ...["--image-gc-period=1s", "--minimum-image-ttl-duration=1s", "--boot-grace=0s"],
+      "--image-gc-period=1s",
+      "--minimum-image-ttl-duration=1s",
+      "--boot-grace=0s",
       ...thresholds,
       ...nodeFlags(node),
     );
@@ -305,7 +313,12 @@ describe.each(["1.6", "1.7", "2.1"] as const)("on containerd %s", (release) => {
     expect(await imageTags(node)).toContain(`localhost/crigc:${version}`);
     const history = await run(
       `${folder}/crigc-linux-x64`,
-      ...["history", "--kind", "image", "-o", "json", ...nodeFlags(node)],
+      "history",
+      "--kind",
+      "image",
+      "-o",
+      "json",
+      ...nodeFlags(node),
     );
     expect(history.stdout).toContain(library("unused:"));
   });
