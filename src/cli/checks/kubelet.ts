@@ -99,10 +99,13 @@ function evictionChecks(theirs: Config, facts: KubeletFacts): readonly DoctorChe
     warning(
       "kubelet-eviction",
       `${evicts}; crigc frees space at once only when ${first === null ? "--eviction-hard says so, which is off" : wordsOf(first)}: pods may be evicted, and every unused image removed by the kubelet, before crigc has freed anything`,
-      `leave --eviction-hard out, whose default lies above the kubelet's, or set ${nearest.threshold.signal}<${Math.min(99, Math.ceil(nearest.percent) + MARGIN_PERCENT)}%`,
+      `${isDefault(facts.ours) ? "set --eviction-hard with" : "leave --eviction-hard out, whose default lies above the kubelet's, or set"} ${nearest.threshold.signal}<${Math.min(99, Math.ceil(nearest.percent) + MARGIN_PERCENT)}%`,
     ),
   ];
 }
+
+/** Not raised above a kubelet's: a kubelet is suspected here, and none runs or is configured. */
+const isDefault = ({ values }: Config): boolean => values.evictionHard.source === "default";
 
 /** Room for what is written between two checks. */
 const MARGIN_PERCENT = 5;

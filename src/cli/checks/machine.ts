@@ -13,18 +13,26 @@ export const userCheck = (userId: number): DoctorCheck =>
     : warning(
         "user",
         `running as user ${userId}, who may see less than the agent and cannot delete pod logs`,
-        "run as root (sudo crigc …)",
+        AS_ROOT,
       );
+
+const AS_ROOT = "run as root (sudo crigc …)";
 
 /** Below this a database of our size may not be written whole. */
 const ROOM_BYTES = 64n << 20n;
 
 export function directoryCheck(
-  about: { readonly name: string; readonly path: string; readonly flag: string },
+  about: {
+    readonly name: string;
+    readonly path: string;
+    readonly flag: string;
+    readonly userId: number;
+  },
   fact: DirectoryFact,
 ): DoctorCheck {
-  const { name, path, flag } = about;
-  const elsewhere = `set another directory with ${flag}`;
+  const { name, path, flag, userId } = about;
+  // To another user the agent's own directories are closed; moving them would help nobody.
+  const elsewhere = userId === 0 ? `set another directory with ${flag}` : AS_ROOT;
   switch (fact.kind) {
     case "failed":
       return failed(name, `${path} cannot be used: ${fact.message}`, elsewhere);

@@ -138,6 +138,7 @@ function memoryChecks(
   { config, notices }: { readonly config: Config; readonly notices: readonly string[] },
 ): readonly DoctorCheck[] {
   const { stateDir, runDir } = config.paths;
+  const { userId } = context.open;
   const machine = context.open.machine(config);
   const store = context.open.state(config);
   const ledger = store.ledger();
@@ -145,11 +146,11 @@ function memoryChecks(
   store.close();
   return [
     directoryCheck(
-      { name: "state-directory", path: stateDir, flag: "--state-dir" },
+      { name: "state-directory", path: stateDir, flag: "--state-dir", userId },
       machine.directory(stateDir),
     ),
     directoryCheck(
-      { name: "run-directory", path: runDir, flag: "--run-dir" },
+      { name: "run-directory", path: runDir, flag: "--run-dir", userId },
       machine.directory(runDir),
     ),
     ledgerCheck(ledger, notices.length > 0 ? notices : unread),

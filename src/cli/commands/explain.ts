@@ -45,7 +45,7 @@ export const explain: Command = {
     };
     if (things.length === 0) {
       context.stderr(
-        `crigc: no image, container or sandbox of this node is called ${clean(reference)}; crigc images and crigc plan list them\n`,
+        `crigc: unknown image, container or sandbox ${clean(reference)}; crigc images and crigc plan list them\n`,
       );
       return exit.unknown;
     }

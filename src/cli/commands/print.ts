@@ -173,7 +173,7 @@ function daemonSetOptions(given: Config, invocation: Invocation) {
     throw bad(
       "container-runtime-endpoint",
       socket,
-      "is no socket whose image store is known; name it with --image-store",
+      "belongs to no runtime whose image store is known; name the store with --image-store",
     );
   const rootDir = paths.rootDir ?? places.kubeletDirectory;
   const moved = { ...values, rootDir: { value: rootDir, source: "flag", from: [] } } as const;

@@ -8,7 +8,7 @@ import { pipeline } from "node:stream/promises";
 import { HostError } from "../../model/errors.ts";
 import { sha256OfFile } from "../archive/sha256.ts";
 import { Directory } from "./directory.ts";
-import { codeOf, reasonOf } from "./errno.ts";
+import { asRoot, codeOf, reasonOf } from "./errno.ts";
 
 export type Found =
   | { readonly kind: "absent" | "directory" | "other" }
@@ -170,7 +170,7 @@ export class RootedTree {
       if (error instanceof HostError) throw error;
       throw new HostError(
         "write",
-        `${what} ${path} in ${this.#root} failed: ${reasonOf(error)}; put that right, then try again`,
+        `${what} ${path} in ${this.#root} failed: ${reasonOf(error)}${asRoot(error) || "; put that right, then try again"}`,
         { cause: error },
       );
     } finally {

@@ -37,7 +37,9 @@ export function readKeepFile(path: string): string | null {
     return readFileSync(path, "utf8");
   } catch (error) {
     if (codeOf(error) === "ENOENT") return null;
-    throw new HostError("read", `reading ${path} failed: ${reasonOf(error)}`, { cause: error });
+    throw new HostError("read", `reading ${path} failed: ${reasonOf(error)}${asRoot(error)}`, {
+      cause: error,
+    });
   }
 }
 

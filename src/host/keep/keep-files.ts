@@ -5,7 +5,7 @@ import { open, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 
 import type { KeepProblem, KeepRule, KeepRules } from "../../model/snapshot.ts";
-import { codeOf, reasonOf } from "../files/errno.ts";
+import { asRoot, codeOf, reasonOf } from "../files/errno.ts";
 
 export interface KeepRulesRequest {
   /** `--keep-dir`, or its default. */
@@ -79,7 +79,9 @@ function directoryProblems(request: KeepRulesRequest, error: unknown): readonly 
   const { directory, isNamed, known } = request;
   const source = directory;
   if (codeOf(error) !== "ENOENT")
-    return [{ source, message: `the directory cannot be read: ${reasonOf(error)}` }];
+    return [
+      { source, message: `the directory cannot be read: ${reasonOf(error)}${asRoot(error)}` },
+    ];
   if (isNamed)
     return [{ source, message: "the directory that --keep-dir names does not exist: create it" }];
   if (known.includes(directory)) {
@@ -106,7 +108,7 @@ async function rulesOfFile(request: KeepRulesRequest, name: string): Promise<Fou
     const text = await readBounded(path);
     return text.kind === "text" ? request.parseFile(text.text, path) : problem(text.message);
   } catch (error) {
-    return problem(`the file cannot be read: ${reasonOf(error)}`);
+    return problem(`the file cannot be read: ${reasonOf(error)}${asRoot(error)}`);
   }
 }
 

@@ -112,6 +112,14 @@ describe("the kubelet's own image collection", () => {
 describe("eviction", () => {
   const oursAt = (text: string) => [["eviction-hard", text]] as const;
 
+  test("by default, beside a kubelet that is only suspected, no flag is to be left out that was never given", () => {
+    const advice = eviction({})?.advice ?? "";
+    expect(advice).toBe("set --eviction-hard with imagefs.available<20%");
+    expect(eviction({ ours: oursAt("imagefs.available<5%") })?.advice).toStartWith(
+      "leave --eviction-hard out",
+    );
+  });
+
   test("of the kubelet comes after ours where ours lies above it", () => {
     expect(eviction({ ours: oursAt("imagefs.available<20%") })).toEqual({
       name: "kubelet-eviction",

@@ -13,7 +13,7 @@ import { emptyLedger } from "../../../src/model/ledger.ts";
 import { duration, hours, instant, minutes, plus, seconds } from "../../../src/model/time.ts";
 import { aLedger, GIB, NOW } from "../../support/build/values.ts";
 
-const about = { name: "state-directory", path: "/var/lib/crigc", flag: "--state-dir" };
+const about = { name: "state-directory", path: "/var/lib/crigc", flag: "--state-dir", userId: 0 };
 const present: Extract<DirectoryFact, { kind: "present" }> = {
   kind: "present",
   writable: true,
@@ -68,6 +68,14 @@ describe("a directory", () => {
       result,
       message: expect.stringContaining(message),
     });
+  });
+
+  test("that is closed to a user is no reason to choose another one, but to run as root", () => {
+    const closed = { kind: "failed", message: "permission denied" } as const;
+    expect(directoryCheck(about, closed).advice).toContain("--state-dir");
+    expect(directoryCheck({ ...about, userId: 1000 }, closed).advice).toBe(
+      "run as root (sudo crigc …)",
+    );
   });
 });
 
