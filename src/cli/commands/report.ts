@@ -34,7 +34,7 @@ export const report: Command = {
     {
       name: "since",
       placeholder: "TIME",
-      help: "from this time on: a time, a day, or how long ago [168h]",
+      help: "from this time on: a time, a day, or how long ago [7d]",
     },
   ],
   json: false,

@@ -92,7 +92,7 @@ function commandHelp(command: CommandWords, screen: Screen): readonly string[] {
     .map(fieldOf);
   const ownOptions = [...options, ...outputOptions(command)];
   return [
-    ...wrapped(`Usage: ${usageOf(command)}`, screen),
+    ...usageLines(command, screen),
     "",
     ...wrapped(`${sentence(summary)} ${doc}`.trim(), screen),
     ...section("Operands", operands.map(operandEntry), screen),
@@ -102,6 +102,15 @@ function commandHelp(command: CommandWords, screen: Screen): readonly string[] {
     ...wrapped("Every other flag is accepted too: crigc help flags lists them.", screen),
   ];
 }
+
+/** Broken between the parts, not within their brackets. */
+const usageLines = (command: CommandWords, screen: Screen): readonly string[] =>
+  wrapped(
+    `Usage: ${usageOf(command).replaceAll(/\[[^\]]*\]/g, (part) => part.replaceAll(" ", HARD_SPACE))}`,
+    screen,
+  ).map((line) => line.replaceAll(HARD_SPACE, " "));
+
+const HARD_SPACE = "\u00a0";
 
 const sentence = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 

@@ -28,6 +28,14 @@ test("help on a command shows the flags that concern it, in their groups", () =>
   expect(helpOn("gc", exampleCommands, terminal(100))).toBe(golden("gc"));
 });
 
+test.each([[40], [60], [80]])("no usage is broken within brackets at %d columns", (width) => {
+  for (const { name } of commands) {
+    const [usage = ""] = helpOn(name, commands, terminal(width)).split("\n\n");
+    for (const line of usage.split("\n"))
+      expect(line.split("[").length).toBe(line.split("]").length);
+  }
+});
+
 test("help flags shows every flag with its default", () => {
   const text = helpOn("flags", exampleCommands, terminal(80));
   for (const name of fieldNames)
