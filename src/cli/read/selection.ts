@@ -80,7 +80,8 @@ const CRITERIA: Readonly<Record<string, (value: string) => Criterion | string>> 
   untagged: (text) =>
     text === "" || text === "true" ? { kind: "untagged" } : "untagged takes no value",
   "larger-than": (text) => {
-    const bytes = parseQuantity(text);
+    // Meant as gibibytes, a bare 10 would select every image there is.
+    const bytes = /^[\d.]+$/.test(text) ? null : parseQuantity(text);
     return bytes !== null && bytes >= 0n
       ? { kind: "larger-than", bytes }
       : `invalid size ${quoted(text)}: use 500Mi or 1Gi`;

@@ -60,7 +60,7 @@ describe("crigc images", () => {
     await using it = await known();
     expect(await lines(it, "images", "-q", "--filter", "untagged")).toEqual([imageIdOf("d")]);
     expect(
-      await lines(it, "images", "-q", "--filter", "larger-than=1500", "--filter", "unused-for=2m"),
+      await lines(it, "images", "-q", "--filter", "larger-than=1.5k", "--filter", "unused-for=2m"),
     ).toEqual(sizes.slice(0, 3));
   });
 

@@ -155,6 +155,7 @@ describe("crigc gc --filter", () => {
     ["untaged", 'unknown filter "untaged"'],
     ["unused-for=5 fortnights", 'invalid duration "5 fortnights"'],
     ["larger-than=big", 'invalid size "big"'],
+    ["larger-than=10", 'invalid size "10": use 500Mi or 1Gi'],
     ["reference=", ""],
   ])("refuses %s, and says what it takes", async (filter, said) => {
     await using it = await seenFor(minutes(3));
