@@ -48,6 +48,26 @@ export interface ImageUsage {
   readonly byFamily: readonly ImageShare[];
 }
 
+/** Images on one first layer, by repository. Families share nothing with each other. */
+export interface FamilyUsage {
+  /** Its smallest image; `null`: images whose layers are not known, each of which counts as if it shared nothing. */
+  readonly name: string | null;
+  /** All of its layers, each once. */
+  readonly bytes: bigint;
+  /** Layers that images of several repositories have. */
+  readonly sharedBytes: bigint;
+  readonly repositories: readonly RepositoryUsage[];
+}
+
+/** The images of a repository within a family. */
+export interface RepositoryUsage {
+  readonly name: string | null;
+  readonly images: number;
+  readonly removable: number;
+  /** What no image of another repository has. */
+  readonly uniqueBytes: bigint;
+}
+
 /** A layer of an image's chain. */
 export interface ChainLayer {
   readonly chain: ChainId;

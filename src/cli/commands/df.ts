@@ -1,12 +1,8 @@
 /** `crigc df`: what fills the filesystem of the images. */
 
-import type { Prepared } from "../../loop/pass/prepare.ts";
 import type { DirectorySize, DirectoryWalk, WritableLayers } from "../../model/disk-usage.ts";
 import { messageOf, RuntimeError } from "../../model/errors.ts";
 import { type Filesystem, logFactsOf, type Snapshot } from "../../model/snapshot.ts";
-import { imageUsage } from "../../policy/layer/disk-usage.ts";
-import { nodeGain } from "../../policy/layer/gain.ts";
-import { forestOf } from "../../policy/layer/origins.ts";
 import { printedJson } from "../../report/document/json.ts";
 import {
   diskUsageDocument,
@@ -17,6 +13,7 @@ import {
 import { clean } from "../../report/terminal.ts";
 import { type Command, type CommandContext, textOf } from "../command.ts";
 import { exit } from "../exit.ts";
+import { imageUsageReport } from "../read/image-usage.ts";
 import { shownNode } from "../read/node-plan.ts";
 
 const VIEWS: readonly View[] = ["repository", "namespace", "family"];
@@ -55,7 +52,10 @@ export const df: Command = {
       snapshotFile,
     });
     const report: DiskUsageReport = {
-      ...imagesOf(prepared),
+      ...imageUsageReport(prepared),
+      observedAt: prepared.snapshot.observedAt,
+      disks: prepared.plan.images?.usage ?? [],
+      containers: prepared.snapshot.containers,
       ...(snapshotFile === null ? await besideImages(context, prepared.snapshot) : NOTHING_BESIDE),
     };
     const view = VIEWS.find((one) => one === textOf(invocation, "by")) ?? "repository";
@@ -72,20 +72,6 @@ type Beside = Pick<DiskUsageReport, "writableLayers" | "podLogs" | "rest">;
 
 /** A recorded node has none of it. */
 const NOTHING_BESIDE: Beside = { writableLayers: null, podLogs: null, rest: null };
-
-function imagesOf({ plan, snapshot, ledger }: Prepared): Omit<DiskUsageReport, keyof Beside> {
-  const images = plan.images ?? { candidates: [], kept: [], usage: [] };
-  const forest = forestOf(snapshot.images, ledger);
-  const gain = nodeGain(ledger, snapshot.runtime);
-  return {
-    observedAt: snapshot.observedAt,
-    disks: images.usage,
-    images: imageUsage({ plan: images, snapshot, forest }),
-    imagesWithoutLayers: snapshot.images.filter(({ id }) => !forest.has(id)).length,
-    measuredPerEstimated: gain === null ? null : Number(gain) / 1000,
-    containers: snapshot.containers,
-  };
-}
 
 async function besideImages(context: CommandContext, snapshot: Snapshot): Promise<Beside> {
   const imagefs = snapshot.filesystems.find(({ roles }) => roles.includes("imagefs"));

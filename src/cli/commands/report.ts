@@ -12,6 +12,7 @@ import { clean } from "../../report/terminal.ts";
 import { type Command, type CommandContext, type Invocation, textOf } from "../command.ts";
 import { exit, exitOf } from "../exit.ts";
 import { momentOf } from "../read/history-request.ts";
+import { imageUsageReport } from "../read/image-usage.ts";
 import { planNode } from "../read/node-plan.ts";
 import { readHistory } from "../read/read-history.ts";
 
@@ -22,7 +23,7 @@ const EVERYTHING = 100_000;
 export const report: Command = {
   name: "report",
   summary: "write a self-contained HTML report of the node and its history",
-  doc: "Shows disk usage over time with its thresholds, what was removed and why, what is kept and by which rule, and what would be removed next. The page needs no network. If the node cannot be read, the report comes from the history alone (exit 3).",
+  doc: "Shows disk usage over time with its thresholds, what images take by repository with the layers that they share, what was removed and why, what is kept and by which rule, and what would be removed next. The page needs no network. If the node cannot be read, the report comes from the history alone (exit 3).",
   operands: [],
   options: [
     {
@@ -109,6 +110,7 @@ function pageOf(
       forecasts: forecastsOf(store.newestSamples(), to),
       runtime: "prepared" in node ? node.prepared.snapshot.runtime : null,
       plan: "prepared" in node ? node.prepared.plan : null,
+      usage: "prepared" in node ? imageUsageReport(node.prepared) : null,
       planError: "prepared" in node ? null : messageOf(node.failure),
     });
   } finally {

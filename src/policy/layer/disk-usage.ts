@@ -21,10 +21,7 @@ export interface ImageUsageFacts {
 
 /** Groups every image of a plan; the groups of a view come largest first. */
 export function imageUsage({ plan, snapshot, forest }: ImageUsageFacts): ImageUsage {
-  const subjects: readonly Subject[] = [
-    ...plan.candidates.map(({ image, record }) => ({ image, record, reason: null })),
-    ...plan.kept,
-  ];
+  const subjects = subjectsOf(plan);
   const namespaces = namespacesOf(snapshot);
   const families = familyNames(subjects, forest);
   const by = (namesOf: (subject: Subject) => readonly (string | null)[]): readonly ImageShare[] =>
@@ -32,9 +29,7 @@ export function imageUsage({ plan, snapshot, forest }: ImageUsageFacts): ImageUs
   return {
     total: shareOf(null, subjects, forest),
     byState: by(({ reason }) => [stateOf(reason)]).toSorted(bySize),
-    byRepository: by(({ image }) => [
-      repositoryOfNames([...image.repoTags, ...image.repoDigests]),
-    ]).toSorted(bySize),
+    byRepository: by((subject) => [repositoryOf(subject)]).toSorted(bySize),
     byNamespace: by(({ reason }) => namespaces(reason)).toSorted(bySize),
     byFamily: by(({ image }) => {
       const family = forest.familyOf(image.id);
@@ -43,22 +38,34 @@ export function imageUsage({ plan, snapshot, forest }: ImageUsageFacts): ImageUs
   };
 }
 
-interface Subject extends Ranked {
+export interface Subject extends Ranked {
   /** `null`: a candidate. */
   readonly reason: ImageKeepReason | null;
 }
 
+/** Every image of a plan. */
+export const subjectsOf = ({ candidates, kept }: ImageUsageFacts["plan"]): readonly Subject[] => [
+  ...candidates.map(({ image, record }) => ({ image, record, reason: null })),
+  ...kept,
+];
+
+export const repositoryOf = ({ image }: Subject): string | null =>
+  repositoryOfNames([...image.repoTags, ...image.repoDigests]);
+
 /** What only a lack of a trigger, or a condition of the whole pass, keeps is removable. */
 const REMOVABLE: readonly ImageKeepReason["kind"][] = ["no-trigger", "blocked", "changed"];
 
-const stateOf = (reason: ImageKeepReason | null): ImageState =>
-  reason === null || REMOVABLE.includes(reason.kind) ? "removable" : reason.kind;
+export const isRemovable = ({ reason }: Pick<Subject, "reason">): boolean =>
+  reason === null || REMOVABLE.includes(reason.kind);
 
-function grouped<Item>(
+const stateOf = (reason: ImageKeepReason | null): ImageState =>
+  reason === null || isRemovable({ reason }) ? "removable" : reason.kind;
+
+export function grouped<Item, Name extends string>(
   items: readonly Item[],
-  namesOf: (item: Item) => readonly (string | null)[],
-): readonly (readonly [string | null, readonly Item[]])[] {
-  const groups = new Map<string | null, Item[]>();
+  namesOf: (item: Item) => readonly (Name | null)[],
+): readonly (readonly [Name | null, readonly Item[]])[] {
+  const groups = new Map<Name | null, Item[]>();
   for (const item of items) {
     for (const name of namesOf(item)) {
       const group = groups.get(name);
@@ -69,7 +76,11 @@ function grouped<Item>(
   return [...groups];
 }
 
-function shareOf(name: string | null, group: readonly Subject[], forest: LayerForest): ImageShare {
+export function shareOf(
+  name: string | null,
+  group: readonly Subject[],
+  forest: LayerForest,
+): ImageShare {
   const removals = forest.removals();
   let unique = NOTHING;
   let reportedBytes = 0n;
@@ -103,7 +114,7 @@ const unknownLayers = ({ sizeBytes }: Image): Bounds => ({
 });
 
 /** A family is named by the image with the fewest layers: the base, where it is there. */
-function familyNames(
+export function familyNames(
   subjects: readonly Subject[],
   forest: LayerForest,
 ): ReadonlyMap<ChainId, string> {

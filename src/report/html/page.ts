@@ -9,6 +9,7 @@ import type { Instant } from "../../model/time.ts";
 import { counted, humanBytes, humanDuration } from "../bytes.ts";
 import type { HistoryReport } from "../document/history.ts";
 import { youngWords } from "../pass-words.ts";
+import type { ImageUsageReport } from "../table/disk-usage.ts";
 import { diskChart, type Freed } from "./chart.ts";
 import { compositionSection, lastUseSection } from "./composition.ts";
 import { diskSeries, type Period } from "./disk-series.ts";
@@ -17,6 +18,7 @@ import { marksOf } from "./marks.ts";
 import { blockNotices, containersSection, keptSection, nextSection } from "./plan.ts";
 import { style } from "./style.ts";
 import { type Html, html } from "./text.ts";
+import { treemapSection } from "./treemap.ts";
 
 export interface HtmlReport {
   /** Name of the node. */
@@ -32,6 +34,8 @@ export interface HtmlReport {
   /** The node as it is now; `null` where it could not be read. */
   readonly runtime: RuntimeInfo | null;
   readonly plan: Plan | null;
+  /** What its images take; `null` where it could not be read. */
+  readonly usage: ImageUsageReport | null;
   /** Why the node could not be read. */
   readonly planError: string | null;
 }
@@ -60,9 +64,9 @@ export function htmlReport(report: HtmlReport): string {
         <main>
           ${report.planError === null ? null : html`<p class="notice alarm"><strong>Cannot read the node:</strong> ${report.planError}. This page shows the history only.</p>`}
           ${images === null ? null : blockNotices(images)} ${nowSection(report)}
-          ${diskSection(report)}
-          ${images === null ? null : [compositionSection(images), nextSection(images)]}
-          ${removedSection(report.history)}
+          ${diskSection(report)} ${images === null ? null : compositionSection(images)}
+          ${report.usage === null ? null : treemapSection(report.usage)}
+          ${images === null ? null : nextSection(images)} ${removedSection(report.history)}
           ${images === null ? null : [lastUseSection(images), keptSection(images)]}
           ${containers === null ? null : containersSection(containers)}
           ${eventsSection(report.history.events)}

@@ -8,12 +8,14 @@ export const style = new Html(`
   --page: #f6f7f9; --card: #ffffff; --text: #1b1f24; --soft: #57606a; --line: #d4d9df;
   --used: #1667c7; --used-area: #1667c71f; --high: #c4281c; --low: #8a5d00; --freed: #1a7f4b;
   --bar: #9aa7b6; --note: #fff4d6; --note-line: #b98900; --alarm: #fdeceb;
+  --tile-kept: #cfe1f7; --tile-removable: #f6dc9a; --tile-shared: #e2e6ea;
 }
 @media (prefers-color-scheme: dark) {
   :root {
     --page: #101418; --card: #181d23; --text: #e7ebef; --soft: #a5afba; --line: #323a43;
     --used: #6cb1ff; --used-area: #6cb1ff29; --high: #ff8078; --low: #e3b341; --freed: #56d08d;
     --bar: #5c6a79; --note: #2d2611; --note-line: #e3b341; --alarm: #35191a;
+    --tile-kept: #1d3f66; --tile-removable: #594713; --tile-shared: #2a323b;
   }
 }
 * { box-sizing: border-box; }
@@ -66,6 +68,17 @@ figure { margin: 0 0 1.25rem; }
 .age .column { display: flex; flex-direction: column; justify-content: flex-end; height: 6rem; border-bottom: 1px solid var(--line); }
 .age .column span { display: block; height: var(--size); } .age strong { display: block; min-height: 1.2em; color: var(--text); }
 .age:focus-visible { outline: 2px solid var(--used); }
+.map { position: relative; height: 24rem; margin: .75rem 0; }
+.family { position: absolute; border: 2px solid var(--card); }
+.tile { position: absolute; overflow: hidden; border: 1px solid var(--card); border-radius: .2rem; container-type: size; font-size: .8rem; line-height: 1.2; }
+.tile span { display: block; max-width: fit-content; padding: .15rem .3rem; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; background: inherit; }
+.tile small { display: block; overflow: hidden; text-overflow: ellipsis; font-size: 100%; }
+.tile-kept { background: var(--tile-kept); } .tile-removable { background: var(--tile-removable); }
+.tile-partly { background: linear-gradient(135deg, var(--tile-kept) 50%, var(--tile-removable) 50%) var(--tile-kept); }
+.tile-shared { background: repeating-linear-gradient(45deg, var(--bar) 0 1px, transparent 1px 7px) var(--tile-shared); }
+.tile-shared span { background: var(--tile-shared); }
+@container (width < 3.5rem) or (height < 2.3rem) { .tile small { display: none; } }
+@container (width < 2.5rem) or (height < 1.4rem) { .tile span { display: none; } }
 code.id { display: inline-block; max-width: 11rem; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; vertical-align: bottom; user-select: all; color: var(--soft); font-size: .8rem; }
 svg .grid { stroke: var(--line); } svg .used { stroke: var(--used); fill: none; stroke-width: 2; }
 svg .area { fill: var(--used-area); stroke: none; }
@@ -109,10 +122,11 @@ time { white-space: nowrap; }
   html { font-size: 10px; }
   body { background: none; font-size: 1.05rem; line-height: 1.3; } header, main, footer { max-width: none; padding: .25rem 0; }
   section { border: 0; border-top: 1px solid #999; border-radius: 0; padding: .5rem 0; margin: 0; }
-  h1 { font-size: 1.4rem; } h2, h3 { break-after: avoid; } figure, tr, li, .facts div, .stack, .legend, .ages { break-inside: avoid; }
+  h1 { font-size: 1.4rem; } h2, h3 { break-after: avoid; } figure, tr, li, .facts div, .stack, .map, .legend, .ages { break-inside: avoid; }
+  .map { height: 15rem; } .family, .tile { border-color: #fff; }
   .plot { height: 11rem; } .strip { height: 3rem; } code.id { display: none; } figure { margin-bottom: .5rem; }
   th, td { padding: .15rem .5rem .15rem 0; } details li, li { margin: 0; }
-  .stack span, .key, .age .column span, .mark, .share { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
+  .stack span, .tile, .key, .age .column span, .mark, .share { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
   details:not([open]) > :not(summary) { display: none; }
   tbody tr:nth-child(n + 13), section > ul:not(.legend) > li:nth-child(n + 9) { display: none; }
 }

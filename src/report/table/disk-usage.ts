@@ -3,6 +3,7 @@
 import type {
   DirectorySize,
   DirectoryWalk,
+  FamilyUsage,
   ImageShare,
   ImageUsage,
   WritableLayers,
@@ -21,15 +22,20 @@ import { type Column, tableLines, wrapped } from "./table.ts";
 
 export type View = "repository" | "namespace" | "family";
 
-export interface DiskUsageReport {
-  readonly observedAt: Instant;
-  /** The filesystems that images lie on. */
-  readonly disks: readonly DiskUsage[];
+/** What images take, and how far that is known. */
+export interface ImageUsageReport {
   readonly images: ImageUsage;
+  readonly families: readonly FamilyUsage[];
   /** Images whose layers are not known: each counts as if it shared nothing. */
   readonly imagesWithoutLayers: number;
   /** Measured bytes for each byte of the estimate, learned from removals; `null`: not learned yet. */
   readonly measuredPerEstimated: number | null;
+}
+
+export interface DiskUsageReport extends ImageUsageReport {
+  readonly observedAt: Instant;
+  /** The filesystems that images lie on. */
+  readonly disks: readonly DiskUsage[];
   readonly containers: readonly Container[];
   /** `null`: the runtime does not report them. */
   readonly writableLayers: WritableLayers | null;

@@ -13,6 +13,8 @@ const image = (name: string, layers: ImageDescription["layers"]): ImageDescripti
   layers: layers ?? [],
 });
 
+const bytesOf = (bytes: number): string => (bytes === 0 ? "0 B" : `${bytes / MiB}.0 MiB`);
+
 const row = (rows: readonly Json[], name: string | null): Json =>
   rows.find((entry) => entry.name === name);
 
@@ -44,6 +46,13 @@ describe.skipIf(diskObstacle !== null)("df", () => {
 
     const usage = await it.json(["df"]);
     expect(usage.kind).toBe("DiskUsage");
+    const page = (await it.crigc("report", "--html=-")).stdout.replaceAll("<wbr />", "");
+    const rows = page.split("<tr>").filter((one) => one.includes('data-label="Repository"'));
+    for (const { name, uniqueBytes, sharedBytes } of usage.images.byRepository) {
+      const figures = rows.find((one) => one.includes(`>${name}<`)) ?? "";
+      expect(figures).toContain(`data-label="Unique">${bytesOf(uniqueBytes)}<`);
+      expect(figures).toContain(`data-label="Shared">${bytesOf(sharedBytes)}<`);
+    }
     expect(usage.filesystems[0]).toMatchObject({ capacityBytes: 100 * MiB });
     expect(usage.images).toMatchObject({
       images: 5,

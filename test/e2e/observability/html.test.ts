@@ -115,6 +115,29 @@ test("the report of a busy week is printed on three pages at most", async () => 
   expect(pdf.match(/\/Type\s*\/Page\b/g)?.length).toBeWithin(2, 4);
 });
 
+test.each([
+  ["a desk in light", { width: 1100, scheme: "light" }],
+  ["a phone in the dark", { width: 390, scheme: "dark" }],
+] as const)(
+  "the treemap on %s fills its place, and no tile lies outside of it",
+  async (_, look) => {
+    const page = await browser.open(join(directory, "report.html"), look);
+    const [outside, covered, hatched] = (await page.evaluate(`(() => {
+    const map = document.querySelector(".map").getBoundingClientRect();
+    const tiles = [...document.querySelectorAll(".tile")].map((it) => it.getBoundingClientRect());
+    const isOutside = (it) =>
+      it.left < map.left - 1 || it.right > map.right + 1 || it.top < map.top - 1 || it.bottom > map.bottom + 1;
+    const area = tiles.reduce((sum, it) => sum + it.width * it.height, 0);
+    const shared = getComputedStyle(document.querySelector(".tile-shared")).backgroundImage;
+    return [tiles.filter(isOutside).length, area / (map.width * map.height), shared];
+  })()`)) as readonly [number, number, string];
+    expect(outside).toBe(0);
+    expect(covered).toBeWithin(0.9, 1.01);
+    expect(hatched).toStartWith("repeating-linear-gradient");
+    expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(look.width);
+  },
+);
+
 test("names of the runtime stay text, whatever they hold", async () => {
   const page = await browser.open(join(directory, "hostile.html"), { width: 360, scheme: "light" });
   expect(await page.evaluate("document.querySelectorAll('script, img').length")).toBe(0);

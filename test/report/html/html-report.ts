@@ -1,8 +1,12 @@
 // A week of a busy node, as the HTML report takes it: made from a seed, the same each time.
 
 import type { DiskSample, PassRow, Removal } from "../../../src/model/history.ts";
-import { chainId, imageId, passId } from "../../../src/model/ids.ts";
+import { type ChainId, chainId, imageId, passId } from "../../../src/model/ids.ts";
+import type { ImagePlan } from "../../../src/model/plan.ts";
 import { duration, hours, type Instant, instant, minutes, plus } from "../../../src/model/time.ts";
+import { imageUsage } from "../../../src/policy/layer/disk-usage.ts";
+import { LayerForest } from "../../../src/policy/layer/layers.ts";
+import { usageTree } from "../../../src/policy/layer/usage-tree.ts";
 import type { HtmlReport } from "../../../src/report/html/page.ts";
 import {
   candidate,
@@ -144,6 +148,19 @@ export function weekReport(differences: Partial<HtmlReport> = {}): HtmlReport {
       name: `${BASE}/auth:2`,
     },
   ] as const;
+  const images = imagePlan({
+    usage: [usage()],
+    candidates: Array.from({ length: 12 }, (_, index) =>
+      candidate(index + 1, {
+        expected: index < 4,
+        image: image(index + 1, { repoTags: [`${BASE}/checkout-${index}:1.${index}.0-rc.1`] }),
+        record: record(),
+      }),
+    ),
+    kept: Array.from({ length: 22 }, (_, index) =>
+      kept(50 + index, reasons[index % reasons.length]!),
+    ),
+  });
   return {
     node: "worker-17.example.com",
     version: "0.1.0",
@@ -165,24 +182,31 @@ export function weekReport(differences: Partial<HtmlReport> = {}): HtmlReport {
     samples,
     forecasts: new Map([["8:1", forecast]]),
     runtime,
-    plan: {
-      images: imagePlan({
-        usage: [usage()],
-        candidates: Array.from({ length: 12 }, (_, index) =>
-          candidate(index + 1, {
-            expected: index < 4,
-            image: image(index + 1, { repoTags: [`${BASE}/checkout-${index}:1.${index}.0-rc.1`] }),
-            record: record(),
-          }),
-        ),
-        kept: Array.from({ length: 22 }, (_, index) =>
-          kept(50 + index, reasons[index % reasons.length]!),
-        ),
-      }),
-      containers: containerPlan(),
-    },
+    plan: { images, containers: containerPlan() },
+    usage: usageOf(images),
     planError: null,
     ...differences,
+  };
+}
+
+/** What the images of a plan take: every fifth image has no layers, and the others lie on one of four bases. */
+export function usageOf(plan: ImagePlan): NonNullable<HtmlReport["usage"]> {
+  const all = [...plan.candidates, ...plan.kept].map(({ image: one }) => one);
+  const layered = all.flatMap(({ id, sizeBytes }, index) =>
+    index % 5 === 4 ? [] : [{ id, sizeBytes, base: chainId(`base-${index % 4}`) }],
+  );
+  const forest = new LayerForest(
+    layered.map(({ id, sizeBytes }) => ({ id, sizeBytes, chain: chainId(`own-${id}`) })),
+    new Map<ChainId, ChainId | null>([
+      ...layered.map(({ base }): [ChainId, null] => [base, null]),
+      ...layered.map(({ id, base }): [ChainId, ChainId] => [chainId(`own-${id}`), base]),
+    ]),
+  );
+  return {
+    images: imageUsage({ plan, forest, snapshot: { containers: [], sandboxes: [] } }),
+    families: usageTree({ plan, forest }),
+    imagesWithoutLayers: all.length - layered.length,
+    measuredPerEstimated: 2.04,
   };
 }
 
@@ -190,7 +214,14 @@ export function weekReport(differences: Partial<HtmlReport> = {}): HtmlReport {
 export function hostileReport(): HtmlReport {
   const evil = `<script>document.title="owned"</script>"><img src=x onerror=alert(1)>'\u202e\u001b[31m`;
   const base = weekReport();
+  const images = imagePlan({
+    blocks: [{ kind: "on-hold", until: null, reason: evil }],
+    candidates: [candidate(1, { image: image(1, { id: imageId(evil), repoTags: [evil] }) })],
+    kept: [kept(2, { kind: "keep-rule", pattern: evil, source: evil, name: evil })],
+    usage: [usage({ filesystem: filesystem({ mountpoint: evil }) })],
+  });
   return weekReport({
+    usage: usageOf(images),
     node: evil,
     planError: evil,
     history: {
@@ -213,12 +244,7 @@ export function hostileReport(): HtmlReport {
     })),
     plan: {
       containers: containerPlan({ podSource: { kind: "none", why: evil } }),
-      images: imagePlan({
-        blocks: [{ kind: "on-hold", until: null, reason: evil }],
-        candidates: [candidate(1, { image: image(1, { id: imageId(evil), repoTags: [evil] }) })],
-        kept: [kept(2, { kind: "keep-rule", pattern: evil, source: evil, name: evil })],
-        usage: [usage({ filesystem: filesystem({ mountpoint: evil }) })],
-      }),
+      images,
     },
   });
 }

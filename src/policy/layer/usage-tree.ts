@@ -1,0 +1,40 @@
+/** What images take as a tree: families of layers, in each the repositories with what only they have, and what these share. */
+import type { FamilyUsage } from "../../model/disk-usage.ts";
+import {
+  familyNames,
+  grouped,
+  type ImageUsageFacts,
+  isRemovable,
+  repositoryOf,
+  shareOf,
+  subjectsOf,
+} from "./disk-usage.ts";
+
+/** The largest family first, and in it the largest repository; families share nothing with each other. */
+export function usageTree({
+  plan,
+  forest,
+}: Pick<ImageUsageFacts, "plan" | "forest">): readonly FamilyUsage[] {
+  const subjects = subjectsOf(plan);
+  const names = familyNames(subjects, forest);
+  return grouped(subjects, ({ image }) => [forest.familyOf(image.id)])
+    .map(([family, members]): FamilyUsage => {
+      const repositories = grouped(members, (subject) => [repositoryOf(subject)])
+        .map(([name, images]) => ({
+          name,
+          images: images.length,
+          removable: images.filter(isRemovable).length,
+          uniqueBytes: shareOf(name, images, forest).unique.estimateBytes,
+        }))
+        .toSorted((one, other) => Number(other.uniqueBytes - one.uniqueBytes));
+      const bytes = shareOf(null, members, forest).unique.estimateBytes;
+      const unique = repositories.reduce((sum, { uniqueBytes }) => sum + uniqueBytes, 0n);
+      return {
+        name: family === null ? null : (names.get(family) ?? family),
+        bytes,
+        sharedBytes: bytes > unique ? bytes - unique : 0n,
+        repositories,
+      };
+    })
+    .toSorted((one, other) => Number(other.bytes - one.bytes));
+}
