@@ -52,13 +52,23 @@ export interface ReleaseRecord {
   readonly lateRemovals: number;
 }
 
-/** What removals on one version of a runtime freed, beside what layers let expect. */
+/** What removals freed on disk, beside what layers let expect of them. */
 export interface GainRecord {
+  /** Removals of which the layers told to a quarter what they free: the rest of the gain is compression. */
   readonly removals: number;
   /** In the unit of reported sizes. */
   readonly estimatedBytes: bigint;
   readonly measuredBytes: bigint;
+  /** Where removals of a repository's images left layers to others of which no image tells the size: what these take, as reported. */
+  readonly left: { readonly chain: ChainId; readonly bytes: bigint } | null;
 }
+
+export const noGain: GainRecord = {
+  removals: 0,
+  estimatedBytes: 0n,
+  measuredBytes: 0n,
+  left: null,
+};
 
 /** What an image was made from, read once: it never changes for an image ID. */
 export interface OriginRecord {

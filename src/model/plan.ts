@@ -91,6 +91,10 @@ export interface ImageCandidate {
   readonly expected: boolean;
   /** What its removal frees once those before it are gone, scaled to the disk by what was learned; absent: its layers are not known, or do not count. */
   readonly frees?: Bounds;
+  /** The same in the unit of the runtime's reported sizes; there where `frees` is. */
+  readonly unscaled?: Bounds;
+  /** The chain of the layers that its removal leaves to other images; `null`: none. */
+  readonly leaves?: ChainId | null;
   /** The chain that ends with its last layer; there where `frees` is. */
   readonly chain?: ChainId;
   /** Candidates before it that have all of its layers: while one of them is still there, its removal frees nothing. */

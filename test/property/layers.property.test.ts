@@ -4,7 +4,8 @@ import fc from "fast-check";
 
 import { type ChainId, chainId, type ImageId, imageId } from "../../src/model/ids.ts";
 import { basesAfterChildren } from "../../src/policy/layer/layer-order.ts";
-import { type LayeredImage, LayerForest } from "../../src/policy/layer/layers.ts";
+import { LayerForest } from "../../src/policy/layer/layers.ts";
+import type { LayeredImage, PathSizes } from "../../src/policy/layer/path.ts";
 
 /** An image by the layers of a small pool, so that prefixes are often shared; `config` is what its size counts beside them. */
 interface Recipe {
@@ -41,7 +42,11 @@ interface World {
   readonly configBytes: ReadonlyMap<ImageId, bigint>;
 }
 
-function worldOf(made: readonly Recipe[], sizeOf: (chain: string) => number): World {
+function worldOf(
+  made: readonly Recipe[],
+  sizeOf: (chain: string) => number,
+  learned?: PathSizes,
+): World {
   const layerBytes = (chain: ChainId): bigint => BigInt(sizeOf(chain));
   const configBytes = new Map<ImageId, bigint>();
   const images = made.map((recipe, index) => {
@@ -54,7 +59,7 @@ function worldOf(made: readonly Recipe[], sizeOf: (chain: string) => number): Wo
   const parents = new Map(
     images.flatMap(({ layers }) => layers.map((one, at) => [one, layers[at - 1] ?? null])),
   );
-  return { images, forest: new LayerForest(images, parents), layerBytes, configBytes };
+  return { images, forest: new LayerForest(images, parents, learned), layerBytes, configBytes };
 }
 
 /** What really lies on the disk, as sets: each layer once, each configuration once. */
@@ -90,6 +95,49 @@ describe("the forest of layers", () => {
         expect(there).toEqual([]);
       }),
       { numRuns: 500 },
+    );
+  });
+
+  test("for whatever was learned of paths, right or wrong, bounds stay as they are and hold the estimate", () => {
+    const anything = fc.dictionary(
+      fc.stringMatching(/^[0-2](\/[0-2]){0,5}$/),
+      fc.bigInt({ min: 0n, max: 10n ** 10n }),
+    );
+    fc.assert(
+      fc.property(recipes, sizes, fc.integer(), anything, (made, sizeOf, seed, told) => {
+        const learned = new Map(
+          Object.entries(told).map(([chain, bytes]) => [chainId(chain), bytes]),
+        );
+        const world = worldOf(made, sizeOf, learned);
+        const plain = worldOf(made, sizeOf).forest.removals();
+        const removals = world.forest.removals();
+        for (const { id } of shuffled(seed, world.images)) {
+          const [one, other] = [removals.remove(id), plain.remove(id)];
+          if (one === null || other === null) throw new Error("its layers are known");
+          expect([one.lowerBytes, one.upperBytes]).toEqual([other.lowerBytes, other.upperBytes]);
+          expect(one.estimateBytes).toBeGreaterThanOrEqual(one.lowerBytes);
+          expect(one.estimateBytes).toBeLessThanOrEqual(one.upperBytes);
+        }
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  test("the sum of what a set of images frees, in any order, is what the brute force says within the bounds of the set", () => {
+    fc.assert(
+      fc.property(recipes, sizes, fc.integer(), fc.nat(14), (made, sizeOf, seed, count) => {
+        const world = worldOf(made, sizeOf);
+        const chosen = shuffled(seed, world.images).slice(0, count);
+        const removals = world.forest.removals();
+        const frees = chosen.map(({ id }) => removals.remove(id));
+        const left = world.images.filter((image) => !chosen.includes(image));
+        const freed = diskBytes(world, world.images) - diskBytes(world, left);
+        const sum = (of: "lowerBytes" | "upperBytes"): bigint =>
+          frees.reduce((total, one) => total + (one?.[of] ?? 0n), 0n);
+        expect(sum("lowerBytes")).toBeLessThanOrEqual(freed);
+        expect(sum("upperBytes")).toBeGreaterThanOrEqual(freed);
+      }),
+      { numRuns: 300 },
     );
   });
 

@@ -62,7 +62,12 @@ export const aLedger: fc.Arbitrary<Ledger> = fc.record({
   sandboxImages: mapOf(key.map(sandboxId), text),
   gains: mapOf(
     key,
-    fc.record({ removals: count, estimatedBytes: someBytes, measuredBytes: someBytes }),
+    fc.record({
+      removals: count,
+      estimatedBytes: someBytes,
+      measuredBytes: someBytes,
+      left: nullable(fc.record({ chain: aChain, bytes: someBytes })),
+    }),
   ),
   origins: mapOf(
     key.map(imageId),

@@ -11,7 +11,7 @@ import type { ImageCandidate } from "../../model/plan.ts";
 import type { Filesystem, Snapshot } from "../../model/snapshot.ts";
 import type { Instant } from "../../model/time.ts";
 import { decideOnFreshLists } from "../../policy/decide.ts";
-import { gainsOf, rememberGain } from "../../policy/layer/gain.ts";
+import { rememberGain } from "../../policy/layer/gain.ts";
 import { forgetRemoved, rememberRelease } from "../../policy/remember.ts";
 import { storeFilesystem } from "../../policy/space/targets.ts";
 import type { Engine } from "../ports.ts";
@@ -121,7 +121,6 @@ export async function executeImagePlan(
     engine.memory.replace(
       rememberGain(rememberRelease(engine.memory.current(), snapshot.runtime, release), {
         runtime: snapshot.runtime,
-        gainOf: gainsOf(prepared.ledger, snapshot.runtime),
         items: outcome.items,
       }),
     );

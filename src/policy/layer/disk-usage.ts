@@ -8,7 +8,8 @@ import type { Instant } from "../../model/time.ts";
 import type { Ranked } from "../image/rank.ts";
 import { repositoryOfNames } from "../image/reference.ts";
 import { nameOf } from "./layer-order.ts";
-import { type LayerForest, NOTHING, plus } from "./layers.ts";
+import type { LayerForest } from "./layers.ts";
+import { NOTHING, plus } from "./path.ts";
 
 /** `in-use`, the rule that keeps an image, or `removable`. */
 type ImageState = ImageKeepReason["kind"] | "removable";

@@ -1,5 +1,6 @@
 /** How much a removal frees on disk for each byte that layers let expect: reported sizes may be compressed, while blobs and unpacked layers both go. */
-import type { GainRecord, Ledger } from "../../model/ledger.ts";
+import type { ChainId } from "../../model/ids.ts";
+import { type GainRecord, type Ledger, noGain } from "../../model/ledger.ts";
 import type { ImageItem } from "../../model/outcome.ts";
 import type { Bounds } from "../../model/plan.ts";
 import type { Image, RuntimeInfo } from "../../model/snapshot.ts";
@@ -46,10 +47,10 @@ export function gainsOf(ledger: Pick<Ledger, "gains">, runtime: RuntimeInfo): Ga
   };
 }
 
-function perMilleOf(record: GainRecord | undefined): bigint | null {
-  if (record === undefined || record.removals < REMOVALS_MIN) return null;
-  if (record.estimatedBytes < TELLING_BYTES) return null;
-  const gain = (record.measuredBytes * ONE) / record.estimatedBytes;
+function perMilleOf(sum: GainRecord | undefined): bigint | null {
+  if (sum === undefined || sum.removals < REMOVALS_MIN) return null;
+  if (sum.estimatedBytes < TELLING_BYTES) return null;
+  const gain = (sum.measuredBytes * ONE) / sum.estimatedBytes;
   return gain < GAIN_MIN ? GAIN_MIN : gain > GAIN_MAX ? GAIN_MAX : gain;
 }
 
@@ -75,6 +76,10 @@ export function scaled(bounds: Bounds, gain: Gain | null): Bounds {
 
 const smaller = (one: bigint, other: bigint): bigint => (one < other ? one : other);
 
+/** Whether the layers tell what a removal frees to a quarter, so that the rest of the gain is compression. */
+const isExact = ({ lowerBytes, estimateBytes, upperBytes }: Bounds): boolean =>
+  (upperBytes - lowerBytes) * 4n <= estimateBytes;
+
 /** Whether what was measured after a removal is what it freed: space that may come later and was not waited for is not. */
 export const isWholeGain = (
   settled: "at-once" | "afterwards" | "not-seen" | "not-waited",
@@ -86,8 +91,6 @@ export function rememberGain(
   ledger: Ledger,
   pass: {
     readonly runtime: RuntimeInfo;
-    /** What the plan's estimates were scaled by. */
-    readonly gainOf: GainOf;
     readonly items: readonly ImageItem[];
   },
 ): Ledger {
@@ -97,41 +100,48 @@ export function rememberGain(
   const gains = new Map(ledger.gains);
   let isTaught = false;
   for (const { candidate, result } of pass.items) {
-    if (result.kind !== "removed" || candidate.frees === undefined) continue;
-    if (!isWholeGain(result.settled, release)) continue;
-    const { image, frees } = candidate;
-    const removal = {
-      estimatedBytes: (frees.estimateBytes * ONE) / (pass.gainOf(image)?.perMille ?? ONE),
-      measuredBytes: result.measuredBytes,
-    };
-    for (const one of [key, repositoryKey(runtime, image)]) {
+    if (result.kind !== "removed" || !isWholeGain(result.settled, release)) continue;
+    const { image, unscaled, leaves = null } = candidate;
+    if (unscaled === undefined) continue;
+    const { measuredBytes } = result;
+    const own = repositoryKey(runtime, image);
+    const learned = isExact(unscaled)
+      ? (before: GainRecord) => withRemoval(before, unscaled.estimateBytes, measuredBytes)
+      : (before: GainRecord) => {
+          const perMille = perMilleOf(before) ?? perMilleOf(gains.get(key)) ?? ONE;
+          const freed = (measuredBytes * ONE) / perMille;
+          return leaves === null ? before : withLeft(before, leaves, image.sizeBytes - freed);
+        };
+    for (const one of isExact(unscaled) ? [key, own] : [own]) {
       if (one === null) continue;
-      const record = withRemoval(gains.get(one), removal);
+      const record = learned(gains.get(one) ?? noGain);
       // What was taught last stands last.
       gains.delete(one);
       gains.set(one, record);
+      isTaught = true;
     }
-    isTaught = true;
   }
   return isTaught ? { ...ledger, gains: bounded(gains) } : ledger;
 }
 
-function withRemoval(
-  before: GainRecord = { removals: 0, estimatedBytes: 0n, measuredBytes: 0n },
-  removal: Omit<GainRecord, "removals">,
-): GainRecord {
-  const record = {
-    removals: before.removals + 1,
-    estimatedBytes: before.estimatedBytes + removal.estimatedBytes,
-    measuredBytes: before.measuredBytes + removal.measuredBytes,
+function withRemoval(before: GainRecord, estimated: bigint, measured: bigint): GainRecord {
+  const removals = before.removals + 1;
+  const estimatedBytes = before.estimatedBytes + estimated;
+  const measuredBytes = before.measuredBytes + measured;
+  if (removals < REMOVALS_MAX) return { ...before, removals, estimatedBytes, measuredBytes };
+  return {
+    ...before,
+    removals: Math.floor(removals / 2),
+    estimatedBytes: estimatedBytes / 2n,
+    measuredBytes: measuredBytes / 2n,
   };
-  return record.removals < REMOVALS_MAX
-    ? record
-    : {
-        removals: Math.floor(record.removals / 2),
-        estimatedBytes: record.estimatedBytes / 2n,
-        measuredBytes: record.measuredBytes / 2n,
-      };
+}
+
+/** What an image left to others, as its removal showed it: the mean with what was known, so that one that others disturbed counts for less. */
+function withLeft({ left, ...before }: GainRecord, chain: ChainId, bytes: bigint): GainRecord {
+  const shown = bytes > 0n ? bytes : 0n;
+  const isSame = left?.chain === chain;
+  return { ...before, left: { chain, bytes: isSame ? (left.bytes + shown) / 2n : shown } };
 }
 
 function bounded(gains: ReadonlyMap<string, GainRecord>): ReadonlyMap<string, GainRecord> {

@@ -63,6 +63,8 @@ export function orderByLayers(
       ...candidate,
       tried,
       frees: scaled(frees, gainOf(candidate.image)),
+      unscaled: frees,
+      leaves: frees.leaves,
       chain: whole.chain,
       ...(follows.length === 0 ? {} : { follows }),
     };

@@ -6,40 +6,25 @@
 import type { ChainLayer } from "../../model/disk-usage.ts";
 import type { ChainId, ImageId } from "../../model/ids.ts";
 import type { Bounds } from "../../model/plan.ts";
-
-/** An image by the chain that ends with its last layer. */
-export interface LayeredImage {
-  readonly id: ImageId;
-  /** As the runtime reports it: compressed on some runtimes. */
-  readonly sizeBytes: bigint;
-  readonly chain: ChainId;
-}
+import {
+  above,
+  boundBelow,
+  boundsOf,
+  CONFIG_MAX_BYTES,
+  imagesThrough,
+  type LayeredImage,
+  NOTHING,
+  type Path,
+  type PathSizes,
+  plus,
+  smaller,
+} from "./path.ts";
 
 /** Each chain with the one below its last layer; `null` for a first layer. */
 export type ChainParents = ReadonlyMap<ChainId, ChainId | null>;
 
-/** The size of an image counts its configuration and manifest, which are not layers; what real images have at most. */
-export const CONFIG_MAX_BYTES = 32n * 1024n;
 /** A chain of more is no chain of layers: a record that names itself as its parent must not hold anything up. */
 const LAYERS_MAX = 1024;
-
-/** A layer in its place: the path from a first layer to here. */
-interface Path {
-  readonly chain: ChainId;
-  readonly parent: Path | null;
-  readonly layers: number;
-  /** Images that end here. */
-  readonly ending: LayeredImage[];
-  readonly children: Path[];
-  /** Layers from the first to here take at least and at most this much. */
-  lowerBytes: bigint;
-  upperBytes: bigint;
-  /** Layers of the image that gave `upperBytes`. */
-  upperLayers: number;
-  /** What the nearest image that ends at or above takes, and how many layers it has. */
-  baseBytes: bigint;
-  baseLayers: number;
-}
 
 /** All images of a node by their layers. */
 export class LayerForest {
@@ -48,9 +33,13 @@ export class LayerForest {
   readonly #images = new Map<ImageId, LayeredImage>();
 
   /** Linear in the distinct layers. Images that are listed twice count once; those whose chain is not known whole are left out. */
-  constructor(images: Iterable<LayeredImage>, parents: ChainParents) {
+  constructor(
+    images: Iterable<LayeredImage>,
+    parents: ChainParents,
+    learned: PathSizes = new Map(),
+  ) {
     for (const image of images) this.#insert(image, parents);
-    this.#bound();
+    this.#bound(learned);
   }
 
   has(id: ImageId): boolean {
@@ -175,7 +164,7 @@ export class LayerForest {
   }
 
   /** A path is not smaller than the largest image that ends on it, and not larger than the smallest image that goes through it. */
-  #bound(): void {
+  #bound(learned: PathSizes): void {
     const paths = [...this.#paths.values()];
     for (const path of paths.toReversed()) {
       let smallest: { bytes: bigint; layers: number } | null = null;
@@ -188,14 +177,19 @@ export class LayerForest {
       path.upperBytes = smallest?.bytes ?? 0n;
       path.upperLayers = smallest?.layers ?? path.layers;
     }
-    for (const path of paths) boundBelow(path);
+    for (const path of paths) boundBelow(path, learned);
   }
 }
 
 /** Follows a sequence of removals: what each frees depends on what went before. */
 export interface LayerRemovals {
   /** What the removal of this image frees, given those before it; `null` where its layers are not known. */
-  remove(id: ImageId): Bounds | null;
+  remove(id: ImageId): Freed | null;
+}
+
+export interface Freed extends Bounds {
+  /** The chain of the layers that it leaves to other images; `null`: none. */
+  readonly leaves: ChainId | null;
 }
 
 class Removals implements LayerRemovals {
@@ -210,18 +204,20 @@ class Removals implements LayerRemovals {
     this.#images = images;
   }
 
-  remove(id: ImageId): Bounds | null {
+  remove(id: ImageId): Freed | null {
     const leaf = this.#leaves.get(id);
     const image = this.#images.get(id);
     if (leaf === undefined || image === undefined) return null;
-    if (this.#removed.has(id)) return NOTHING;
+    if (this.#removed.has(id)) return { ...NOTHING, leaves: leaf.chain };
     this.#removed.add(id);
     let path: Path | null = leaf;
     while (path !== null && this.#release(path) === 0) path = path.parent;
     // Others have all of its layers: only its configuration goes.
-    if (path === leaf)
-      return { ...NOTHING, upperBytes: smaller(CONFIG_MAX_BYTES, image.sizeBytes) };
-    return above(image.sizeBytes, path);
+    const freed =
+      path === leaf
+        ? { ...NOTHING, upperBytes: smaller(CONFIG_MAX_BYTES, image.sizeBytes) }
+        : above(image.sizeBytes, path);
+    return { ...freed, leaves: path?.chain ?? null };
   }
 
   /** One fewer needs the path; returns how many still do. */
@@ -231,68 +227,3 @@ class Removals implements LayerRemovals {
     return before - 1;
   }
 }
-
-export const NOTHING: Bounds = { lowerBytes: 0n, estimateBytes: 0n, upperBytes: 0n };
-
-/** What an image takes beside the path that others have in common with it; `null`: it shares nothing. */
-function above(sizeBytes: bigint, path: Path | null): Bounds {
-  const left = path === null ? NOTHING : boundsOf(path);
-  return {
-    lowerBytes: atLeastZero(sizeBytes - left.upperBytes),
-    estimateBytes: atLeastZero(sizeBytes - left.estimateBytes),
-    upperBytes: atLeastZero(sizeBytes - left.lowerBytes),
-  };
-}
-
-export const plus = (one: Bounds, other: Bounds): Bounds => ({
-  lowerBytes: one.lowerBytes + other.lowerBytes,
-  estimateBytes: one.estimateBytes + other.estimateBytes,
-  upperBytes: one.upperBytes + other.upperBytes,
-});
-
-/** Needs the parent's bounds and its own upper bound. */
-function boundBelow(path: Path): void {
-  const { parent, ending } = path;
-  path.lowerBytes = parent?.lowerBytes ?? 0n;
-  path.baseBytes = parent?.baseBytes ?? 0n;
-  path.baseLayers = parent?.baseLayers ?? 0;
-  for (const { sizeBytes } of ending) {
-    const layersBytes = atLeastZero(sizeBytes - CONFIG_MAX_BYTES);
-    if (layersBytes > path.lowerBytes) path.lowerBytes = layersBytes;
-  }
-  if (ending.length === 0) return;
-  path.baseBytes = path.upperBytes;
-  path.baseLayers = path.layers;
-}
-
-/**
- * Where no image ends, the estimate lies between the image below and the smallest one above, by the number of layers. Images
- * whose shared layers were compressed differently contradict each other: the bounds then hold both.
- */
-function boundsOf(path: Path): Bounds {
-  const { lowerBytes, upperBytes, baseBytes, baseLayers, layers, upperLayers } = path;
-  const span = BigInt(Math.max(1, upperLayers - baseLayers));
-  const share = upperBytes > baseBytes ? upperBytes - baseBytes : 0n;
-  const estimateBytes = baseBytes + (share * BigInt(layers - baseLayers)) / span;
-  return ordered({ lowerBytes, estimateBytes, upperBytes });
-}
-
-function ordered({ lowerBytes, estimateBytes, upperBytes }: Bounds): Bounds {
-  const lower = smaller(lowerBytes, upperBytes);
-  const upper = lowerBytes > upperBytes ? lowerBytes : upperBytes;
-  const estimate = estimateBytes < lower ? lower : smaller(estimateBytes, upper);
-  return { lowerBytes: lower, estimateBytes: estimate, upperBytes: upper };
-}
-
-function imagesThrough(path: Path): number {
-  let count = 0;
-  const open: Path[] = [path];
-  for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    count += next.ending.length;
-    open.push(...next.children);
-  }
-  return count;
-}
-
-const smaller = (one: bigint, other: bigint): bigint => (one < other ? one : other);
-const atLeastZero = (bytes: bigint): bigint => (bytes > 0n ? bytes : 0n);

@@ -28,26 +28,35 @@ export function rememberOrigins(
   return { origins, layers };
 }
 
+/** What a forest is made from, beside images. */
+export type LayerMemory = Origins & Pick<Ledger, "gains">;
+
 const forests = new WeakMap<
   readonly Image[],
-  { readonly origins: Origins["origins"]; readonly forest: LayerForest }
+  Pick<LayerMemory, "origins" | "gains"> & { readonly forest: LayerForest }
 >();
 
 /** The forest of all images whose layers are known; made once for the same list and the same memory. */
-export function forestOf(images: readonly Image[], known: Origins): LayerForest {
+export function forestOf(images: readonly Image[], known: LayerMemory): LayerForest {
+  const { origins, gains } = known;
   const made = forests.get(images);
-  if (made?.origins === known.origins) return made.forest;
+  if (made?.origins === origins && made.gains === gains) return made.forest;
   const forest = plantForest(images, known);
-  forests.set(images, { origins: known.origins, forest });
+  forests.set(images, { origins, gains, forest });
   return forest;
 }
 
-function plantForest(images: readonly Image[], { origins, layers }: Origins): LayerForest {
+function plantForest(
+  images: readonly Image[],
+  { origins, layers, gains }: LayerMemory,
+): LayerForest {
   const layered = images.flatMap(({ id, sizeBytes }) => {
     const chain = origins.get(id)?.chain ?? null;
     return chain === null ? [] : [{ id, sizeBytes, chain }];
   });
-  return new LayerForest(layered, chainParents(layers));
+  const learned = [...gains.values()].flatMap(({ left }) => left ?? []);
+  const sizes = new Map(learned.map(({ chain, bytes }) => [chain, bytes]));
+  return new LayerForest(layered, chainParents(layers), sizes);
 }
 
 const parentsOf = new WeakMap<Origins["layers"], ChainParents>();

@@ -1,15 +1,15 @@
 // How the ledger is written: each field is declared here once, for the state file and for a recorded node.
 
 import { chainId, containerId, imageId, podUid, sandboxId } from "../../model/ids.ts";
-import type {
-  ContainerRecord,
-  GainRecord,
-  ImageRecord,
-  LayerRun,
-  Ledger,
-  OriginRecord,
-  PodRecord,
-  ReleaseRecord,
+import {
+  type ContainerRecord,
+  type GainRecord,
+  type ImageRecord,
+  type LayerRun,
+  type Ledger,
+  type OriginRecord,
+  type PodRecord,
+  type ReleaseRecord,
 } from "../../model/ledger.ts";
 import type { Instant, Watched } from "../../model/time.ts";
 import {
@@ -57,9 +57,14 @@ const pod = record<PodRecord>({
 
 const release = record<ReleaseRecord>({ promptRemovals: count, lateRemovals: count });
 
-const gain = record<GainRecord>({ removals: count, estimatedBytes: bytes, measuredBytes: bytes });
-
 const aChain = branded(chainId);
+
+const gain = record<GainRecord>({
+  removals: count,
+  estimatedBytes: bytes,
+  measuredBytes: bytes,
+  left: added(nullable(record({ chain: aChain, bytes })), null),
+});
 
 const origin = record<OriginRecord>({ chain: nullable(aChain), builtAt: nullable(time) });
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 
+import { type ChainId, chainId } from "../../../src/model/ids.ts";
 import type { Ledger } from "../../../src/model/ledger.ts";
 import type { ImageItem, ImageResult } from "../../../src/model/outcome.ts";
 import type { Bounds } from "../../../src/model/plan.ts";
@@ -11,6 +12,8 @@ import {
   rememberGain,
   scaled,
 } from "../../../src/policy/layer/gain.ts";
+import { LayerForest } from "../../../src/policy/layer/layers.ts";
+import type { PathSizes } from "../../../src/policy/layer/path.ts";
 import { aCandidate, aLedger, anImage, aSnapshot, NOW } from "../../support/build/values.ts";
 
 const MIB = 1_048_576n;
@@ -18,18 +21,23 @@ const { runtime } = aSnapshot();
 
 type Settled = Extract<ImageResult, { readonly kind: "removed" }>["settled"];
 
+interface RemovalOf {
+  readonly name?: string;
+  readonly settled?: Settled;
+  readonly isExact?: boolean;
+}
+
 /** A removal of an image of `name` that was expected to free so much, and freed so much. */
 function removal(
   estimateBytes: bigint | null,
   measuredBytes: bigint,
-  {
-    name = "app",
-    settled = "at-once",
-  }: { readonly name?: string; readonly settled?: Settled } = {},
+  { name = "app", settled = "at-once", isExact = true }: RemovalOf = {},
 ): ImageItem {
-  const frees = { lowerBytes: 0n, estimateBytes: estimateBytes ?? 0n, upperBytes: 99n * MIB };
+  const unscaled = isExact
+    ? exactly(estimateBytes ?? 0n)
+    : { lowerBytes: 0n, estimateBytes: estimateBytes ?? 0n, upperBytes: 99n * MIB };
   return {
-    candidate: aCandidate(name, estimateBytes === null ? {} : { frees }),
+    candidate: aCandidate(name, estimateBytes === null ? {} : { unscaled }),
     trigger: { kind: "space" },
     result: { kind: "removed", reportedBytes: 10n * MIB, measuredBytes, settled },
     startedAt: NOW,
@@ -38,7 +46,7 @@ function removal(
 }
 
 const after = (ledger: Ledger, items: readonly ImageItem[]): Ledger =>
-  rememberGain(ledger, { runtime, gainOf: gainsOf(ledger, runtime), items });
+  rememberGain(ledger, { runtime, items });
 
 const exactly = (bytes: bigint): Bounds => ({
   lowerBytes: bytes,
@@ -57,7 +65,7 @@ describe("the gain of a runtime version", () => {
 
   test("stays the same where estimates that it scaled come true", () => {
     const learned = after(aLedger(), Array(3).fill(removal(10n * MIB, 20n * MIB)));
-    const again = after(learned, Array(50).fill(removal(20n * MIB, 20n * MIB)));
+    const again = after(learned, Array(50).fill(removal(10n * MIB, 20n * MIB)));
     expect(nodeGain(again, runtime)).toBe(2000n);
   });
 
@@ -66,8 +74,7 @@ describe("the gain of a runtime version", () => {
     expect(nodeGain(old, runtime)).toBe(4000n);
     let ledger = old;
     for (let pass = 0; pass < 10; pass += 1) {
-      const gain = nodeGain(ledger, runtime) ?? 1000n;
-      ledger = after(ledger, Array(100).fill(removal((10n * MIB * gain) / 1000n, 10n * MIB)));
+      ledger = after(ledger, Array(100).fill(removal(10n * MIB, 10n * MIB)));
     }
     expect(nodeGain(ledger, runtime)).toBeLessThan(1200n);
   });
@@ -95,7 +102,6 @@ describe("the gain of a runtime version", () => {
     const learned = (settled: Settled, of: typeof delayed): Ledger =>
       rememberGain(none, {
         runtime: { ...runtime, ...of },
-        gainOf: () => null,
         items: [removal(10n * MIB, 0n, { settled })],
       });
     expect(learned("not-waited", delayed)).toBe(none);
@@ -121,7 +127,10 @@ describe("the gain of a repository", () => {
 
   test("is the node's where nothing was learned of the repository, or the image has no name", () => {
     expect(gainOf(anImage("other"))).toEqual({ perMille: 3000n, isOwn: false });
-    expect(gainOf({ repoTags: [], repoDigests: [] })).toEqual({ perMille: 3000n, isOwn: false });
+    expect(gainOf({ repoTags: [], repoDigests: [] })).toEqual({
+      perMille: 3000n,
+      isOwn: false,
+    });
     expect(gainsOf(aLedger(), runtime)(anImage("other"))).toBeNull();
   });
 
@@ -180,5 +189,56 @@ describe("a scaled estimate", () => {
         expect(freed).toBeLessThanOrEqual(upperBytes);
         expect(Number(estimateBytes)).toBeWithin(Number(lowerBytes), Number(upperBytes) + 1);
       }
+  });
+});
+
+describe("what a repository's images leave to others", () => {
+  const shared = chainId("base");
+  const inexact = (measuredBytes: bigint, sizeBytes = 100n * MIB): ImageItem => {
+    const item = removal(40n * MIB, measuredBytes, { isExact: false });
+    const { candidate } = item;
+    return {
+      ...item,
+      candidate: { ...candidate, leaves: shared, image: { ...candidate.image, sizeBytes } },
+    };
+  };
+  const leftOf = (ledger: Ledger) => [...ledger.gains.values()].flatMap(({ left }) => left ?? []);
+
+  test("is learned from a removal whose layers do not tell it: the reported size less what was freed", () => {
+    expect(leftOf(after(aLedger(), [inexact(4n * MIB)]))).toEqual([
+      { chain: shared, bytes: 96n * MIB },
+    ]);
+  });
+
+  test("takes what was freed by the gain of the node", () => {
+    const known = after(aLedger(), Array(3).fill(removal(10n * MIB, 20n * MIB, { name: "other" })));
+    expect(leftOf(after(known, [inexact(4n * MIB)]))).toEqual([
+      { chain: shared, bytes: 98n * MIB },
+    ]);
+    expect(nodeGain(after(known, [inexact(4n * MIB)]), runtime)).toBe(2000n);
+  });
+
+  test("is the mean with what was known, and never below nothing", () => {
+    const twice = after(aLedger(), [inexact(4n * MIB), inexact(8n * MIB)]);
+    expect(leftOf(twice)).toEqual([{ chain: shared, bytes: 94n * MIB }]);
+    expect(leftOf(after(aLedger(), [inexact(400n * MIB)]))).toEqual([{ chain: shared, bytes: 0n }]);
+  });
+
+  test("lets the next removal be expected to free what this one freed, where the family's base is no image", () => {
+    const images = ["one", "two", "three"].map((name) => anImage(name, { sizeBytes: 55n * MIB }));
+    const chains = images.map(({ id, sizeBytes }) => ({
+      id,
+      sizeBytes,
+      chain: chainId(`own ${id}`),
+    }));
+    const parents = new Map<ChainId, ChainId | null>([
+      [shared, null],
+      ...chains.map(({ chain }): [ChainId, ChainId] => [chain, shared]),
+    ]);
+    const estimateWith = (learned?: PathSizes) =>
+      new LayerForest(chains, parents, learned).removals().remove(images[0]!.id)?.estimateBytes;
+    // By the number of layers alone, half of the image would be its own.
+    expect(estimateWith()).toBe((55n * MIB) / 2n);
+    expect(estimateWith(new Map([[shared, 50n * MIB]]))).toBe(5n * MIB);
   });
 });

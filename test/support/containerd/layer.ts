@@ -9,9 +9,9 @@ export interface LayerOptions {
   /** Names the content: layers that agree in everything are one layer, wherever they occur. */
   readonly seed: string;
   readonly sizeBytes: number;
-  /** Random bytes cannot be compressed; repeated ones shrink to next to nothing. Default random. */
-  readonly content?: "random" | "repeated";
-  /** Default: gzip where the content is repeated, none where it is random. */
+  /** Random bytes cannot be compressed; repeated ones shrink to next to nothing, and mixed ones to a third. Default random. */
+  readonly content?: "random" | "repeated" | "mixed";
+  /** Default: none where the content is random, else gzip. */
   readonly compression?: "none" | "gzip";
   /** Into how many files the bytes are divided. Default 1. */
   readonly files?: number;
@@ -28,8 +28,8 @@ export interface Layer {
 
 export function makeLayer(options: LayerOptions): Layer {
   const tar = concat([...contentEntries(options), tarEnd]);
-  const isRepeated = options.content === "repeated";
-  return describe(tar, options.compression ?? (isRepeated ? "gzip" : "none"));
+  const isRandom = (options.content ?? "random") === "random";
+  return describe(tar, options.compression ?? (isRandom ? "none" : "gzip"));
 }
 
 /** A shell and its usual commands: 2 MB that every image with programs shares. */
@@ -64,13 +64,22 @@ function contentEntries(options: LayerOptions): readonly Uint8Array[] {
     const sizeBytes = Math.floor(options.sizeBytes / files);
     entries.push(
       tarHeader({ name: `${directory}/${i}`, sizeBytes }),
-      options.content === "repeated"
-        ? repeatedBytes(options.seed, sizeBytes)
-        : randomBytes(`${options.seed}/${i}`, sizeBytes),
+      contentBytes(options.content ?? "random", `${options.seed}/${i}`, sizeBytes),
       tarPadding(sizeBytes),
     );
   }
   return entries;
+}
+
+function contentBytes(
+  content: NonNullable<LayerOptions["content"]>,
+  seed: string,
+  sizeBytes: number,
+): Uint8Array {
+  if (content === "random") return randomBytes(seed, sizeBytes);
+  if (content === "repeated") return repeatedBytes(seed, sizeBytes);
+  const third = Math.floor(sizeBytes / 3);
+  return concat([randomBytes(seed, third), repeatedBytes(seed, sizeBytes - third)]);
 }
 
 /** The key stream of a cipher: as good as random, the same for the same seed, and fast. */

@@ -25,6 +25,8 @@ export interface CandidateEntry extends ImageEntry {
   readonly place: number;
   /** Absent where its layers are not known. */
   readonly freesBytes?: number;
+  readonly freesAtLeastBytes?: number;
+  readonly freesAtMostBytes?: number;
   readonly triggers: readonly Coded[];
   readonly expected: boolean;
 }
@@ -79,6 +81,10 @@ export interface PlanDocument {
 }
 
 export interface ImageItem extends Omit<ImageEntry, "pinned"> {
+  /** Absent where its layers are not known. */
+  readonly freesBytes?: number;
+  readonly freesAtLeastBytes?: number;
+  readonly freesAtMostBytes?: number;
   readonly trigger: Coded;
   readonly result: {
     readonly kind: "removed" | "ghost" | "skipped" | "failed";
@@ -98,6 +104,7 @@ export interface GcReport {
     readonly wantedBytes: number | null;
     readonly reportedFreedBytes: number;
     readonly measuredFreedBytes: number;
+    readonly estimatedFreedBytes: number | null;
     readonly availableBeforeBytes: number;
     readonly availableAfterBytes: number;
     readonly items: readonly ImageItem[];
