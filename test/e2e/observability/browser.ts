@@ -18,6 +18,8 @@ export interface Browser {
 export interface Page {
   /** The value of an expression in the page. */
   evaluate(expression: string): Promise<unknown>;
+  /** Puts the pointer onto the first element that matches. */
+  hover(selector: string): Promise<void>;
   /** The whole page as PNG, or a stretch of it. */
   screenshot(stretch?: { readonly top: number; readonly height: number }): Promise<Uint8Array>;
   /** The page as it is printed on A4. */
@@ -108,12 +110,22 @@ async function openPage(port: number, file: string, look: Look): Promise<Page> {
   await call("Emulation.setFocusEmulationEnabled", { enabled: true });
   await call("Page.navigate", { url: `file://${file}` });
   await loaded.promise;
+  const evaluate = async (expression: string): Promise<unknown> => {
+    const answer = await call("Runtime.evaluate", { expression, returnByValue: true });
+    return (answer["result"] as { value?: unknown }).value;
+  };
   return {
     requests,
     complaints,
-    evaluate: async (expression) => {
-      const answer = await call("Runtime.evaluate", { expression, returnByValue: true });
-      return (answer["result"] as { value?: unknown }).value;
+    evaluate,
+    hover: async (selector) => {
+      const [x, y] = (await evaluate(`(() => {
+        const element = document.querySelector(${JSON.stringify(selector)});
+        element.scrollIntoView({ block: "center" });
+        const { left, top, width, height } = element.getBoundingClientRect();
+        return [left + width / 2, top + height / 2];
+      })()`)) as readonly number[];
+      await call("Input.dispatchMouseEvent", { type: "mouseMoved", x, y });
     },
     screenshot: async (stretch) => {
       const clip =

@@ -3,9 +3,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
+import { inflateSync } from "node:zlib";
 
 import { htmlReport } from "../../../src/report/html/page.ts";
-import { hostileReport, weekReport } from "../../report/html/html-report.ts";
+import { hostileReport, largeReport, weekReport } from "../../report/html/html-report.ts";
 import { type Browser, type Look, openBrowser } from "./browser.ts";
 
 // Kept, so that a person can look at them.
@@ -22,6 +23,7 @@ let browser: Browser;
 beforeAll(async () => {
   mkdirSync(directory, { recursive: true });
   await Bun.write(join(directory, "report.html"), htmlReport(weekReport()));
+  await Bun.write(join(directory, "large.html"), htmlReport(largeReport()));
   await Bun.write(join(directory, "hostile.html"), htmlReport(hostileReport()));
   browser = await openBrowser();
 });
@@ -101,6 +103,64 @@ test("a mark of a pass shows its text when it has the focus, and only then", asy
   expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(390);
 });
 
+test("a mark of an event shows its text under the pointer, and hides it when the pointer has left", async () => {
+  const page = await browser.open(join(directory, "report.html"), { width: 1100, scheme: "light" });
+  const shown = "getComputedStyle(document.querySelector('.mark.event .tip')).display";
+  expect(await page.evaluate(shown)).toBe("none");
+  await page.hover(".mark.event");
+  expect(await page.evaluate(shown)).toBe("block");
+  expect(await page.evaluate("document.querySelector('.mark.event .tip').innerText")).toMatch(
+    /^01-14 06:00 UTC\nCannot free enough disk space: The image filesystem/,
+  );
+  await page.hover("h1");
+  expect(await page.evaluate(shown)).toBe("none");
+});
+
+test.each([
+  [1100, 6],
+  [390, 3],
+] as const)(
+  "a chart of %d px has %d labels of its time, and none covers another",
+  async (width, least) => {
+    const page = await browser.open(join(directory, "report.html"), { width, scheme: "light" });
+    const edges = (await page.evaluate(
+      "[...document.querySelector('.times').children].map((it) => it.getBoundingClientRect()).filter((it) => it.width > 0).flatMap((it) => [it.left, it.right])",
+    )) as readonly number[];
+    expect(edges.length / 2).toBeGreaterThanOrEqual(least);
+    expect(edges.toSorted((one, other) => one - other)).toEqual([...edges]);
+  },
+);
+
+test("the disk is drawn as one bar of all its parts, as wide as what they take", async () => {
+  const page = await browser.open(join(directory, "report.html"), { width: 1100, scheme: "dark" });
+  const drawn = (await page.evaluate(
+    "[...document.querySelector('.stack').children].map((it) => [it.getBoundingClientRect().width / it.parentElement.clientWidth, getComputedStyle(it).backgroundColor])",
+  )) as readonly (readonly [number, string])[];
+  expect(drawn).toHaveLength(7);
+  expect(drawn.reduce((sum, [width]) => sum + width, 0)).toBeCloseTo(1, 1);
+  // What is free: 6 of 50 GiB.
+  expect(drawn.at(-1)?.[0]).toBeCloseTo(0.12, 2);
+  expect(new Set(drawn.map(([, colour]) => colour)).size).toBe(7);
+});
+
+test.each([1100, 390])(
+  "images are drawn by the time since their last use, at %d px",
+  async (width) => {
+    const page = await browser.open(join(directory, "report.html"), { width, scheme: "light" });
+    const columns = (await page.evaluate(
+      "[...document.querySelectorAll('.age')].map((it) => [it.getAttribute('aria-label'), ...[...it.querySelectorAll('.column span')].map((part) => { const { width, height } = part.getBoundingClientRect(); return width * height; })])",
+    )) as readonly (readonly [string, number, number])[];
+    const drawn = columns.filter(([, removable, kept]) => removable + kept > 0);
+    expect(columns).toHaveLength(11);
+    expect(drawn.map(([label]) => label)).toEqual([
+      "in use: 6 images, 6.6 GiB, 0 removable",
+      "< 7d: 28 images, 20.1 GiB, 12 removable",
+    ]);
+    // 2.5 GiB of candidates beside what is kept.
+    expect((drawn[1]?.[1] ?? 0) / (drawn[1]?.[2] ?? 1)).toBeWithin(0.1, 0.2);
+  },
+);
+
 test("an ID is shown short and selected whole", async () => {
   const page = await browser.open(join(directory, "report.html"), { width: 1100, scheme: "light" });
   const id = "document.querySelector('code.id')";
@@ -109,11 +169,30 @@ test("an ID is shown short and selected whole", async () => {
   expect(await page.evaluate(`${id}.offsetWidth < ${id}.scrollWidth`)).toBe(true);
 });
 
-test("the report of a busy week is printed on three pages at most", async () => {
-  const page = await browser.open(join(directory, "report.html"), { width: 1100, scheme: "dark" });
-  const pdf = Buffer.from(await page.pdf()).toString("latin1");
-  expect(pdf.match(/\/Type\s*\/Page\b/g)?.length).toBeWithin(2, 4);
-});
+/** How many texts each page of a PDF shows. */
+function textsOfPages(pdf: Buffer): readonly number[] {
+  const source = pdf.toString("latin1");
+  const contents = /<<[^<]*\/Type \/Page\n[^]*?\/Contents (\d+) 0 R/g;
+  return Array.from(source.matchAll(contents), ([, id]) => {
+    const begin = source.indexOf("stream\n", source.indexOf(`\n${id} 0 obj`)) + "stream\n".length;
+    const end = source.indexOf("\nendstream", begin);
+    const drawing = inflateSync(pdf.subarray(begin, end)).toString("latin1");
+    return drawing.match(/\bT[jJ]\b/g)?.length ?? 0;
+  });
+}
+
+test.each(["report", "large"])(
+  "the %s page is printed on three pages at most, none of them empty",
+  async (name) => {
+    const file = join(directory, `${name}.html`);
+    const page = await browser.open(file, { width: 1100, scheme: "dark" });
+    const pdf = Buffer.from(await page.pdf());
+    const texts = textsOfPages(pdf);
+    expect(texts).toHaveLength(pdf.toString("latin1").match(/\/Type\s*\/Page\b/g)?.length ?? 0);
+    expect(texts.length).toBeWithin(2, 4);
+    expect(Math.min(...texts)).toBeGreaterThan(5);
+  },
+);
 
 test.each([
   ["a desk in light", { width: 1100, scheme: "light" }],

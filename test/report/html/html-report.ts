@@ -210,6 +210,30 @@ export function usageOf(plan: ImagePlan): NonNullable<HtmlReport["usage"]> {
   };
 }
 
+/** Of a node with 800 images and a long history. */
+export function largeReport(): HtmlReport {
+  const { history, plan } = weekReport();
+  const images = plan?.images ?? imagePlan();
+  const repeated = <Item>(items: readonly Item[], count: number): readonly Item[] =>
+    Array.from({ length: count }, (_, index) => items[index % items.length]!);
+  return weekReport({
+    history: {
+      ...history,
+      passes: repeated(history.passes, 500),
+      removals: repeated(history.removals, 5000),
+      events: repeated(history.events, 200),
+    },
+    plan: {
+      containers: containerPlan(),
+      images: {
+        ...images,
+        kept: repeated(images.kept, 500),
+        candidates: repeated(images.candidates, 300),
+      },
+    },
+  });
+}
+
 /** Everything that the runtime or a file can say, as hostile as it gets. */
 export function hostileReport(): HtmlReport {
   const evil = `<script>document.title="owned"</script>"><img src=x onerror=alert(1)>'\u202e\u001b[31m`;
