@@ -51,10 +51,10 @@ figure { margin: 0 0 1.25rem; }
 .times span::before { content: ""; position: absolute; left: 50%; top: -.25rem; height: .25rem; border-left: 1px solid var(--line); }
 .marks { position: relative; height: 1.25rem; margin: .25rem 0 0 2.75rem; }
 .mark { position: absolute; top: .2rem; width: .8rem; height: .8rem; margin-left: -.4rem; border-radius: 50%; background: var(--freed); border: 2px solid var(--card); }
-.mark.failed { background: var(--high); border-radius: 0; } .mark.event { background: var(--note-line); border-radius: .15rem; rotate: 45deg; }
-.mark.event .tip { rotate: -45deg; transform-origin: 0 0; }
+.mark.failed { background: var(--high); border-radius: 0; } .mark.event { background: none; border-color: transparent; }
+.mark.event::before { content: ""; position: absolute; inset: 0; background: var(--note-line); border-radius: .15rem; rotate: 45deg; }
 .mark .tip { display: none; position: absolute; z-index: 1; left: 0; bottom: 1.1rem; width: max-content; max-width: min(18rem, 40vw); padding: .4rem .6rem; background: var(--text); color: var(--page); border-radius: .25rem; font-size: .8rem; }
-.mark.late .tip { left: auto; right: 0; transform-origin: 100% 0; }
+.mark.late .tip { left: auto; right: 0; }
 .mark:hover, .mark:focus { outline: 2px solid var(--used); z-index: 2; }
 .mark:hover .tip, .mark:focus .tip { display: block; }
 .stack { display: flex; height: 2rem; overflow: hidden; border: 1px solid var(--line); border-radius: .25rem; margin: .75rem 0; }
@@ -126,7 +126,7 @@ time { white-space: nowrap; }
   .map { height: 15rem; } .family, .tile { border-color: #fff; }
   .plot { height: 11rem; } .strip { height: 3rem; } code.id { display: none; } figure { margin-bottom: .5rem; }
   th, td { padding: .15rem .5rem .15rem 0; } details li, li { margin: 0; }
-  .stack span, .tile, .key, .age .column span, .mark, .share { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
+  .stack span, .tile, .key, .age .column span, .mark, .mark::before, .share { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
   details:not([open]) > :not(summary) { display: none; }
   tbody tr:nth-child(n + 13), section > ul:not(.legend) > li:nth-child(n + 9) { display: none; }
 }

@@ -116,6 +116,25 @@ test("a mark of an event shows its text under the pointer, and hides it when the
   expect(await page.evaluate(shown)).toBe("none");
 });
 
+test.each(["event", "failed"])(
+  "the text of a mark (%s) lies at its mark and within a narrow page",
+  async (kind) => {
+    const page = await browser.open(join(directory, "report.html"), {
+      width: 390,
+      scheme: "light",
+    });
+    await page.hover(`.mark.${kind}`);
+    const [mark, tip] = (await page.evaluate(
+      `[".mark.${kind}", ".mark.${kind} .tip"].map((it) => document.querySelector(it).getBoundingClientRect()).map(({ left, right, top, bottom }) => ({ left, right, top, bottom }))`,
+    )) as readonly { left: number; right: number; top: number; bottom: number }[];
+    expect(tip!.left).toBeGreaterThanOrEqual(0);
+    expect(tip!.right).toBeLessThanOrEqual(390);
+    expect(tip!.left).toBeLessThan(mark!.right);
+    expect(tip!.right).toBeGreaterThan(mark!.left);
+    expect(Math.abs(tip!.bottom - mark!.top)).toBeLessThan(8);
+  },
+);
+
 test.each([
   [1100, 6],
   [390, 3],
