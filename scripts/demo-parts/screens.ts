@@ -42,10 +42,7 @@ async function picture(name: string): Promise<void> {
   const browser = await openBrowser();
   try {
     const opened = await browser.open(file, { width: 1000, scheme: "light" });
-    writeFileSync(
-      join(top, "docs", name),
-      await opened.screenshot({ top: 0, height: 1100 }),
-    );
+    writeFileSync(join(top, "docs", name), await opened.screenshot({ top: 0, height: 1100 }));
   } finally {
     await browser.close();
   }

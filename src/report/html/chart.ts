@@ -199,12 +199,12 @@ function caption({ series, freed }: ChartInput): string {
   const used = last.capacityBytes - last.availableBytes;
   const total = freed.reduce((sum, it) => sum + it.bytes, 0n);
   const gained = total === 0n ? "" : ` ${humanBytes(total)} freed in this period, as measured.`;
-  return `${humanBytes(used)} of ${humanBytes(last.capacityBytes)} used at the end, ${humanBytes(last.availableBytes)} free.${gained}`;
+  return `${humanBytes(used)} of ${humanBytes(last.capacityBytes)} used, ${humanBytes(last.availableBytes)} free.${gained}`;
 }
 
 const forecastText = ({ series, forecast }: ChartInput): Html | null =>
   forecast === null
     ? null
     : html` <strong class="forecast"
-        >${capitalised(forecastWords(forecast, series.last.highPercent))}.</strong
+        >${capitalised(forecastWords(forecast, lastThresholds(series)?.highPercent ?? null))}.</strong
       >`;

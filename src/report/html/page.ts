@@ -5,7 +5,7 @@ import type { DiskSample } from "../../model/history.ts";
 import type { ImagePlan, Plan } from "../../model/plan.ts";
 import { regretFigures } from "../../model/regret.ts";
 import type { RuntimeInfo } from "../../model/snapshot.ts";
-import type { Instant } from "../../model/time.ts";
+import { type Instant, instant, minutes } from "../../model/time.ts";
 import { counted, humanBytes, humanDuration } from "../bytes.ts";
 import type { HistoryReport } from "../document/history.ts";
 import { youngWords } from "../pass-words.ts";
@@ -163,11 +163,13 @@ const fact = (name: string, value: string, detail: string): Html =>
 
 function diskSection(report: HtmlReport): Html {
   const marks = marksOf(report.history);
-  const charts = diskSeries(report.samples, report.period).map((series) => {
+  const samples = [...report.samples, ...samplesNow(report)];
+  const period = recordedPart(report.period, samples);
+  const charts = diskSeries(samples, period).map((series) => {
     const hasImages = series.roles.includes("imagefs");
     return diskChart({
       series,
-      period: report.period,
+      period,
       freed: hasImages ? freedOf(report) : [],
       marks: hasImages ? marks : [],
       forecast: report.forecasts.get(series.device) ?? null,
@@ -177,6 +179,25 @@ function diskSection(report: HtmlReport): Html {
     <h2 id="disk">Disk usage over time</h2>
     ${charts.length === 0 ? html`<p>No disk usage was recorded in this period; crigc run and crigc gc record it.</p>` : charts}
   </section>`;
+}
+
+/** The disks as the plan of the page saw them: after the last pass, whose own sample is from its beginning. */
+const samplesNow = ({ plan, period }: HtmlReport): readonly DiskSample[] =>
+  (plan?.images?.usage ?? []).map(({ filesystem }) => ({
+    ...filesystem,
+    at: period.to,
+    highPercent: null,
+    lowPercent: null,
+  }));
+
+const SHORTEST_PERIOD = minutes(10);
+
+/** The period without a beginning in which nothing was recorded: a new node's chart is not empty but for its edge. */
+function recordedPart({ from, to }: Period, samples: readonly DiskSample[]): Period {
+  const first = samples.reduce((least, { at }) => (at < least ? at : least), to);
+  const latest = instant(to - SHORTEST_PERIOD);
+  const recorded = first < latest ? first : latest;
+  return { from: recorded > from ? recorded : from, to };
 }
 
 const freedOf = (report: HtmlReport): readonly Freed[] =>

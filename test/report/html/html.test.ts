@@ -99,6 +99,20 @@ describe("the page", () => {
     expect(text).not.toContain("no threshold exceeded");
   });
 
+  test("the chart of a new node begins where something was recorded, and ends with the disk as it is now", () => {
+    const week = weekReport();
+    const recent = week.samples.filter(({ at }) => at > NOW - minutes(45));
+    expect(recent).not.toBeEmpty();
+    const text = htmlReport({
+      ...week,
+      samples: recent,
+      history: { ...week.history, removals: [] },
+    });
+    const drawn = [...text.matchAll(/<path class="used" d="M([\d.]+)[^"]*?([\d.]+) [\d.]+"/g)];
+    expect(Number(drawn[0]?.[1])).toBeLessThan(10);
+    expect(Number(drawn.at(-1)?.[2])).toBe(1000);
+  });
+
   test("a threshold is drawn at its own height for the time in which it was in force", () => {
     const high = page.match(/<path class="high" d="([^"]+)"/)?.[1] ?? "";
     // 90 and then 85 percent, on a scale from 50 to 100.
