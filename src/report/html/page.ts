@@ -188,6 +188,7 @@ const samplesNow = ({ plan, period }: HtmlReport): readonly DiskSample[] =>
     at: period.to,
     highPercent: null,
     lowPercent: null,
+    freedBytes: null,
   }));
 
 const SHORTEST_PERIOD = minutes(10);
