@@ -11,13 +11,16 @@ const read = (path: string): string => readFileSync(join(root, path), "utf8");
 /** The codes of one exported union of a model file. */
 function codesOf(path: string, union: string): readonly string[] {
   const text = read(path);
-  const start = text.indexOf(`export type ${union} =`);
+  const start = text.search(new RegExp(`^(?:export )?type ${union} =`, "m"));
   if (start === -1) throw new Error(`${path} has no union ${union}`);
-  const end = text.slice(start + 1).search(/\n(?:\/\*\*|export )/);
+  const end = text.slice(start + 1).search(/\n(?:\/\*\*|export |type )/);
   const body = text.slice(start, end === -1 ? undefined : start + 1 + end);
   const tagged = [...body.matchAll(/readonly kind: "([a-z-]+)"/g)].map((match) => match[1] ?? "");
   const plain = [...body.matchAll(/^ {2}\| "([a-z-]+)"/gm)].map((match) => match[1] ?? "");
-  return [...new Set([...tagged, ...plain])].filter(
+  const shared = [...body.matchAll(/^ {2}(?:\| )?([A-Z]\w+Reason)\b/gm)].flatMap((match) =>
+    codesOf(path, match[1] ?? ""),
+  );
+  return [...new Set([...tagged, ...plain, ...shared])].filter(
     (code) => !["container", "image-volume", "pod-spec", "sandbox"].includes(code),
   );
 }
