@@ -18,6 +18,8 @@ export interface LogPaths {
 export const logRootAdvice =
   "make it a directory that can be read, or name the right one with --pod-logs-dir or --container-logs-dir";
 
+const NOTHING_THERE = ["ENOENT", "ENOTDIR", "ENAMETOOLONG", "ERR_INVALID_ARG_VALUE"];
+
 export class LogRoot {
   /** As it was given; paths of the runtime are spelled so. */
   readonly given: string;
@@ -60,12 +62,12 @@ export class LogRoot {
     });
   }
 
-  /** `null` where nothing is there. */
+  /** `null` where nothing is there, or can be: by a name that is too long, or has a zero byte. */
   async #realPath(path: string): Promise<string | null> {
     try {
       return await realpath(path);
     } catch (error) {
-      if (["ENOENT", "ENOTDIR"].includes(codeOf(error))) return null;
+      if (NOTHING_THERE.includes(codeOf(error))) return null;
       throw new HostError("read", `resolving the log path ${path} failed: ${reasonOf(error)}`, {
         cause: error,
       });

@@ -152,6 +152,13 @@ describe("the places of logs in the log directory", () => {
       expect(await places(path)).toEqual([]);
   });
 
+  test("of paths that no file can have are no doubt that would keep the logs of others", async () => {
+    const long = "x".repeat(1024 * 1024);
+    expect(await places(`/elsewhere/${long}/0.log`)).toEqual([]);
+    expect(await places(`${pods}/a\u0000b/0.log`)).toEqual([]);
+    expect(await places(`${pods}/${long}/0.log`)).toEqual([`${long}/0.log`]);
+  });
+
   test("in the directory of their own pod are those of the text alone", async () => {
     symlinkSync(top, join(pods, "linked"));
     mkdirSync(join(pods, podA));

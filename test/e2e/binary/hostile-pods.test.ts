@@ -1,0 +1,349 @@
+// Pods whose authors mean harm, in every field that is theirs: nobody else's image, container, log or file is touched, the
+// rest of the node is collected all the same, and what is printed is harmless.
+import { expect, test } from "bun:test";
+import { existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+import fc from "fast-check";
+
+import {
+  type ContainerDescription,
+  hexId,
+  imageIdOf,
+  type SandboxDescription,
+} from "../../support/fake-runtime/describe.ts";
+import { changesOf, treeOf } from "../../support/tree.ts";
+import { startNode, type TestNode } from "./node.ts";
+
+const RUNS = Number(process.env["CRIGC_NODES"] ?? 10);
+const TIME_MS = 15_000;
+
+const VICTIM = imageIdOf("victim");
+const OTHERS = [VICTIM, imageIdOf("pinned"), imageIdOf("kept"), imageIdOf("ended")];
+const EVIL = imageIdOf("evil");
+const victimTag = "r.example/victim/app:1";
+const MIB = "x".repeat(1024 * 1024);
+
+/** What an author may write where a name belongs. */
+const NAMES = [
+  "",
+  "..",
+  "../../victim",
+  "/",
+  "a/b",
+  victimTag,
+  VICTIM,
+  VICTIM.slice(0, 15),
+  VICTIM.slice(7, 13),
+  VICTIM.slice(7),
+  "sha256:",
+  "victim",
+  hexId("victim-app"),
+  "__proto__",
+  "constructor",
+  "toString",
+  "a\u0000b",
+  "a\nI0101 00:00:00.000000 image-gc] forged",
+  "\u001b]0;owned\u0007\u001b[2J",
+  "\u009b31m",
+  "\u202egnp.exe",
+  "\ufeff\u200b",
+  "<script>alert(1)</script>",
+  '"} 1\nforged_metric{a="',
+  "${HOME} $(reboot) `reboot`",
+  "%s%n",
+  "*",
+  "**",
+  MIB,
+] as const;
+const name = fc.oneof(
+  fc.constantFrom(...NAMES),
+  fc.string({ unit: "binary", maxLength: 12 }).map((text) => text.toWellFormed()),
+);
+
+const HOOKS = [
+  "",
+  "{",
+  "null",
+  '{"exec":{"command":["hang"]}}',
+  '{"exec":{"command":[""]}}',
+  '{"httpGet":{"host":"127.0.0.1","port":1,"path":"/\\r\\nX: y"}}',
+  '{"httpGet":{"host":"a b","port":"__proto__","httpHeaders":[{"name":"a\\r\\nb","value":"\\u0000"}]}}',
+  '{"httpGet":{"host":"@localhost:9419/../","port":65536,"path":"//other/"}}',
+  '{"sleep":{"seconds":1e308}}',
+  '{"__proto__":{"exec":{"command":["x"]}}}',
+  MIB,
+] as const;
+
+/** Where its log is said to be: below the log directory, beside it, or anywhere. */
+const LOGS = [
+  "",
+  "0.log",
+  "/etc/passwd",
+  "PODS/default_victim_uid-victim/app/0.log",
+  "PODS/default_evil_uid-evil/../default_victim_uid-victim/app/0.log",
+  "PODS/default_evil_uid-evil/linked/0.log",
+  "PODS/default_evil_uid-evil/main/to-victim.log",
+  "PODS/default_evil_uid-evil/main/to-outside.log",
+  "PODS/default_evil_uid-evil/main/0.log",
+  "PODS/default_evil_uid-evil",
+  "PODS//default_victim_uid-victim/app/0.log",
+  "PODS/default_victim_uid-victim",
+  "PODS",
+  "OUTSIDE/secret",
+  "PODS/../outside/secret",
+] as const;
+
+interface Evil {
+  readonly pod: string;
+  readonly uid: string;
+  readonly namespace: string;
+  readonly ready: boolean;
+  readonly labels: Readonly<Record<string, string>> | null;
+  readonly logDirectory: string;
+  readonly containers: readonly {
+    readonly name: string;
+    readonly image: string;
+    readonly volume: string | null;
+    readonly state: "created" | "running" | "exited" | "unknown";
+    readonly log: string;
+    readonly hook: string;
+    readonly grace: string;
+  }[];
+}
+
+const log = fc.oneof(
+  fc.constantFrom(...LOGS),
+  name.map((it) => `PODS/default_evil_uid-evil/${it}`),
+);
+const uid = fc.oneof(fc.constantFrom("uid-evil", "uid-victim", "../uid"), name);
+const evil: fc.Arbitrary<Evil> = fc.record({
+  pod: name,
+  uid,
+  namespace: name,
+  ready: fc.boolean(),
+  labels: fc.option(
+    fc
+      .array(fc.tuple(fc.oneof(fc.constant("io.kubernetes.pod.uid"), name), name), { maxLength: 3 })
+      .map((entries) => Object.fromEntries(entries)),
+  ),
+  logDirectory: log,
+  containers: fc.array(
+    fc.record({
+      name,
+      image: name,
+      // The runtime has looked up what a volume names before there is a container.
+      volume: fc.option(fc.constantFrom(VICTIM, victimTag, "r.example/elsewhere:1")),
+      state: fc.constantFrom("created", "running", "exited", "unknown", "unknown"),
+      log,
+      hook: fc.constantFrom(...HOOKS),
+      grace: fc.constantFrom("0", "86400", "-1", "1e9", "999999999999999", "", "__proto__"),
+    }),
+    { maxLength: 4 },
+  ),
+});
+
+const withPaths: readonly Evil[] = LOGS.map((path, at) => ({
+  pod: "evil",
+  uid: "uid-evil",
+  namespace: "default",
+  ready: false,
+  labels: null,
+  logDirectory: path,
+  containers: (["unknown", "exited"] as const).map((state) => ({
+    name: `c${at}`,
+    image: victimTag,
+    volume: null,
+    state,
+    log: path,
+    hook: HOOKS[at % HOOKS.length] ?? "",
+    grace: "86400",
+  })),
+}));
+
+const withNames: readonly Evil[] = NAMES.map((it) => ({
+  pod: it,
+  uid: it,
+  namespace: it,
+  ready: false,
+  labels: null,
+  logDirectory: it,
+  containers: [
+    { name: it, image: it, volume: null, state: "exited", log: it, hook: it, grace: it },
+  ],
+}));
+
+test.each([
+  ["log paths, hooks and grace periods", withPaths],
+  ["names", withNames],
+] as const)(
+  "of the worst %s nothing of others is touched, and everything else is collected",
+  async (_, pods) => live(pods),
+  120_000,
+);
+
+test("whatever pods say, nothing of others is touched, and everything else is collected", async () => {
+  await fc.assert(fc.asyncProperty(fc.array(evil, { minLength: 1, maxLength: 6 }), live), {
+    numRuns: RUNS,
+    interruptAfterTimeLimit: TIME_MS,
+    endOnFailure: true,
+  });
+}, 120_000);
+
+async function live(pods: readonly Evil[]): Promise<void> {
+  await using node = await startNode({
+    exec: (_, [word]) => (word === "hang" ? new Promise<number>(() => undefined) : 1),
+    traits: { version: "v2.1.0" },
+    flags: [
+      "--boot-grace=0s",
+      "--dead-pod-ttl=0s",
+      "--maximum-dead-containers-per-container=0",
+      "--minimum-image-ttl-duration=0s",
+      "--max-stop-grace-period=2s",
+      "--keep=r.example/kept/**",
+    ],
+  });
+  const outside = makeOthers(node);
+  makeTrash(node);
+  for (const [at, pod] of pods.entries()) addEvil(node, pod, at);
+  const before = filesOfOthers(node, outside);
+  const said: string[] = [];
+  for (const words of [
+    ["plan", "--all-unused", "--all"],
+    ["gc", "--all-unused", "-v5"],
+    ["gc", "--all-unused", "-o", "json", "--logging-format=json", "-v5"],
+    ["history", "--all"],
+  ]) {
+    const { exitCode, stdout, stderr, tookMs } = await node.crigc(
+      words[0] ?? "",
+      ...words.slice(1),
+    );
+    said.push(stdout, stderr);
+    expect({
+      words,
+      exitCode,
+      known: [0, 3, 5].includes(exitCode),
+      stderr: stderr.slice(-600),
+    }).toMatchObject({
+      known: true,
+    });
+    expect(tookMs).toBeLessThan(30_000);
+  }
+  // Its images, containers and sandboxes are there, untouched.
+  const touched = node.runtime.calls
+    .filter(({ method }) => /^(?:Remove|Stop|ExecSync)/.test(method))
+    .map(({ request }) => JSON.stringify(request));
+  for (const id of [...OTHERS, hexId("victim"), hexId("victim-app"), hexId("victim-ended")])
+    expect(touched.filter((request) => request.includes(id))).toEqual([]);
+  expect(changesOf(before, filesOfOthers(node, outside))).toEqual({});
+  // What nobody uses is gone, whatever the others did.
+  expect(node.removedImages()).toContain(imageIdOf("trash"));
+  expect(node.runtime.node.containers.has(hexId("trash-app"))).toBe(false);
+  expect(existsSync(join(node.podLogsDir, "default_orphan_uid-orphan"))).toBe(false);
+  for (const text of said) {
+    // oxlint-disable-next-line no-control-regex -- they are what is looked for
+    expect(
+      /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u2028-\u202e\u200b-\u200f\ufeff]/.exec(text)?.[0],
+    ).toBeUndefined();
+    expect(text.split("\n").filter((line) => line.startsWith("I0101"))).toEqual([]);
+  }
+  expect(existsSync("/etc/passwd")).toBe(true);
+}
+
+/** Another pod that runs, with a dead container beside; images that are pinned, kept or used; a file outside of all logs. */
+function makeOthers(node: TestNode): string {
+  const { node: runtime } = node.runtime;
+  runtime.addImage({ id: VICTIM, repoTags: [victimTag], sizeBytes: 1 });
+  runtime.addImage({ id: imageIdOf("pinned"), repoTags: ["r.example/p:1"], pinned: true });
+  runtime.addImage({ id: imageIdOf("kept"), repoTags: ["r.example/kept/a:1"], sizeBytes: 1 });
+  runtime.addImage({ id: imageIdOf("ended"), repoTags: ["r.example/ended:1"], sizeBytes: 1 });
+  runtime.addSandbox({ id: hexId("victim"), uid: "uid-victim", name: "victim" });
+  const directory = join(node.podLogsDir, "default_victim_uid-victim");
+  for (const [container, image, state] of [
+    ["app", victimTag, "running"],
+    // The newest of its name in a pod that lives.
+    ["ended", imageIdOf("ended"), "exited"],
+  ] as const) {
+    mkdirSync(join(directory, container), { recursive: true });
+    for (const file of ["0.log", "0.log.20260101-000000.gz"])
+      writeFileSync(join(directory, container, file), "a line\n");
+    runtime.addContainer({
+      id: hexId(`victim-${container}`),
+      sandboxId: hexId("victim"),
+      name: container,
+      image,
+      state,
+      logPath: join(directory, container, "0.log"),
+    });
+  }
+  const outside = join(node.home, "outside");
+  mkdirSync(outside);
+  for (const file of ["secret", "0.log", "0.log.1"]) writeFileSync(join(outside, file), "secret\n");
+  runtime.addImage({ id: EVIL, repoTags: ["r.example/evil:1"], sizeBytes: 1 });
+  const own = join(node.podLogsDir, "default_evil_uid-evil");
+  mkdirSync(join(own, "main"), { recursive: true });
+  symlinkSync(directory, join(own, "linked"));
+  symlinkSync(outside, join(own, "main", "outside"));
+  symlinkSync(join(directory, "app", "0.log"), join(own, "main", "to-victim.log"));
+  symlinkSync(join(outside, "secret"), join(own, "main", "to-outside.log"));
+  for (const file of ["0.log", "0.log.\u001b[2J", "0.log.\u202e"])
+    writeFileSync(join(own, "main", file), "");
+  symlinkSync(
+    join(outside, "secret"),
+    join(node.home, "containers", `evil_default_main-${hexId("e")}.log`),
+  );
+  return outside;
+}
+
+/** An image, a dead container, a dead pod's logs that nothing keeps. */
+function makeTrash(node: TestNode): void {
+  const { node: runtime } = node.runtime;
+  runtime.addImage({ id: imageIdOf("trash"), repoTags: ["r.example/trash:1"], sizeBytes: 1 });
+  const dead = { id: hexId("trash"), uid: "uid-trash", name: "trash", state: "not-ready" } as const;
+  runtime.addSandbox(dead);
+  const image = "r.example/gone:1";
+  runtime.addContainer({ id: hexId("trash-app"), sandboxId: dead.id, image, state: "exited" });
+  mkdirSync(join(node.podLogsDir, "default_orphan_uid-orphan", "app"), { recursive: true });
+}
+
+function addEvil(node: TestNode, pod: Evil, at: number): void {
+  const { node: runtime } = node.runtime;
+  const place = (text: string): string =>
+    text.replace("PODS", node.podLogsDir).replace("OUTSIDE", join(node.home, "outside"));
+  const sandbox: SandboxDescription = {
+    id: hexId(`evil ${at}`),
+    uid: pod.uid,
+    name: pod.pod,
+    namespace: pod.namespace,
+    state: pod.ready ? "ready" : "not-ready",
+    logDirectory: place(pod.logDirectory),
+    ...(pod.labels === null ? {} : { labels: pod.labels }),
+  };
+  runtime.addSandbox(sandbox);
+  for (const [index, it] of pod.containers.entries()) {
+    const container: ContainerDescription = {
+      id: hexId(`evil ${at} ${index}`),
+      sandboxId: sandbox.id,
+      name: it.name,
+      image: it.image,
+      // The text of the pod stands beside what the runtime made of it.
+      imageRef: EVIL,
+      state: it.state,
+      logPath: place(it.log),
+      ...(it.volume === null ? {} : { imageVolumes: [it.volume] }),
+      annotations: {
+        "io.kubernetes.container.preStopHandler": it.hook,
+        "io.kubernetes.pod.terminationGracePeriod": it.grace,
+        "io.kubernetes.container.ports": it.hook,
+      },
+    };
+    runtime.addContainer(container);
+  }
+}
+
+const filesOfOthers = (node: TestNode, outside: string): Readonly<Record<string, string>> => ({
+  ...treeOf(join(node.podLogsDir, "default_victim_uid-victim")),
+  ...Object.fromEntries(
+    Object.entries(treeOf(outside)).map(([path, what]) => [`outside/${path}`, what]),
+  ),
+});
