@@ -37,8 +37,16 @@ export async function connect(
       onCall(call);
     },
   });
-  return { runtime, endpoint };
+  const listImages: Runtime["reader"]["listImages"] = async (signal) => {
+    const images = await runtime.reader.listImages(signal);
+    busy(images.length * CALLS_OF_IMAGE);
+    return images;
+  };
+  return { runtime: { ...runtime, reader: { ...runtime.reader, listImages } }, endpoint };
 }
+
+/** What reading and judging an image and what goes with it is worth, for whether code is compiled. */
+const CALLS_OF_IMAGE = 0.1;
 
 /** Longer than for one among many that are only tried: a runtime that was named is meant, and may be busy. */
 const NAMED_PROBE_MS = 1_500;

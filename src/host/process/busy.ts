@@ -4,18 +4,21 @@
 const CALLS = 500;
 const WINDOW_MS = 10_000;
 
-/** Is told of each call. From the time when there are many on, code that runs often is compiled as soon as it usually is. */
-export function compileWhenBusy(nowMs: () => number, compile = usualCompilation): () => void {
+/** Is told of each call, and of work that is worth some. From the time when there are many on, code that runs often is compiled as soon as it usually is. */
+export function compileWhenBusy(
+  nowMs: () => number,
+  compile = usualCompilation,
+): (calls?: number) => void {
   let calls = 0;
   let startedMs = nowMs();
   let isBusy = false;
-  return () => {
+  return (more = 1) => {
     if (isBusy) return;
     if (nowMs() - startedMs > WINDOW_MS) {
       calls = 0;
       startedMs = nowMs();
     }
-    calls += 1;
+    calls += more;
     if (calls < CALLS) return;
     isBusy = true;
     compile();

@@ -26,3 +26,17 @@ test("a process that makes many calls in a short time has its code compiled once
 test("an agent that makes a few calls in each pass never has its code compiled for them, however long it runs", () => {
   expect(compiledAfter(20_000, 100)).toBe(0);
 });
+
+test("a long list counts at once for what it is worth", () => {
+  let compiled = 0;
+  const called = compileWhenBusy(
+    () => 0,
+    () => (compiled += 1),
+  );
+  called(499);
+  expect(compiled).toBe(0);
+  called(0.5);
+  expect(compiled).toBe(0);
+  called(0.5);
+  expect(compiled).toBe(1);
+});
