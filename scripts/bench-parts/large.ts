@@ -193,7 +193,13 @@ export class LargeBench {
   }
 
   #startAgent(words: readonly string[]): Bun.Subprocess<"ignore", "ignore", "pipe"> {
-    const command = [this.#program, "run", ...this.#flags({ keepsContainers: true }), ...words];
+    const command = [
+      ...this.#priority,
+      this.#program,
+      "run",
+      ...this.#flags({ keepsContainers: true }),
+      ...words,
+    ];
     return Bun.spawn(command, { stdio: ["ignore", "ignore", "pipe"] });
   }
 
