@@ -2,11 +2,12 @@
 
 import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join, relative } from "node:path";
+import { parseArgs } from "node:util";
 
 const top = join(import.meta.dir, "..");
 process.chdir(top);
 const counts = ".cache/coverage.json";
-const tests = (process.env["T"] ?? "./test/policy ./test/conformance").split(" ");
+const tests = ["./test/policy", "./test/conformance"];
 
 /** An `else` that is not written has no place of its own. */
 type Place = { readonly start: { readonly line?: number; readonly column?: number } };
@@ -22,6 +23,7 @@ type FileCounts = {
 };
 
 async function main(): Promise<number> {
+  const { values } = parseArgs({ options: { floor: { type: "string", default: "100" } } });
   mkdirSync(".cache", { recursive: true });
   rmSync(counts, { force: true });
   const preload = "./scripts/coverage-preload.ts";
@@ -53,7 +55,8 @@ async function main(): Promise<number> {
   console.log(
     `coverage: ${all.length - missed.length} of ${all.length} branches of src/policy, ${share} %`,
   );
-  const failed = missed.length + unloaded.length;
+  const isAbove = 100 * (all.length - missed.length) >= Number(values.floor) * all.length;
+  const failed = (isAbove ? 0 : missed.length) + unloaded.length;
   console.log(`${all.length - missed.length} passed, ${failed} failed`);
   return failed === 0 && all.length > 1_000 ? 0 : 1;
 }

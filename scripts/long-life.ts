@@ -103,11 +103,13 @@ async function main(): Promise<number> {
   const { values } = parseArgs({
     options: {
       days: { type: "string", default: "30" },
+      minutes: { type: "string", default: "600" },
       seed: { type: "string", default: "1" },
     },
   });
-  const days = Number(values.days);
   const startMs = performance.now();
+  const endMs = startMs + Number(values.minutes) * 60_000;
+  let days = 0;
   const parts = new RealParts();
   const sim = new Simulation({
     seed: Number(values.seed),
@@ -120,7 +122,7 @@ async function main(): Promise<number> {
   const looks: Look[] = [];
   walk.begin();
   sim.start();
-  for (let hour = 1; hour <= days * 24; hour += 1) {
+  for (let hour = 1; hour <= Number(values.days) * 24; hour += 1) {
     // Now and then the runtime is away, as for an upgrade.
     sim.weather.runtimeIsAway = hour % 24 === 0;
     await sim.run(2 * MINUTE);
@@ -131,7 +133,11 @@ async function main(): Promise<number> {
     counts.removals += sim.record.removals.length;
     faults.push(...sim.record.violations);
     forget(sim);
-    if (hour % 24 === 0) looks.push(look());
+    if (hour % 24 !== 0) continue;
+    looks.push(look());
+    days += 1;
+    // Only whole days: a day has a peak.
+    if (performance.now() > endMs) break;
   }
   const ended = await sim.stop();
   if (!ended) faults.push("the agent did not end");

@@ -62,6 +62,18 @@ export const suites: readonly Suite[] = [
     suiteMinutes: 15,
   },
   {
+    name: "coverage",
+    run: { executable: "scripts/coverage", words: ["--floor", "83"] },
+    testSeconds: 60,
+    suiteMinutes: 5,
+  },
+  {
+    name: "mutants",
+    run: { executable: "scripts/mutate", words: ["--one-of", "20", "--floor", "80"] },
+    testSeconds: 60,
+    suiteMinutes: 10,
+  },
+  {
     name: "long-life",
     run: { executable: "scripts/long-life", words: ["--days", "1"] },
     testSeconds: 60,

@@ -37,6 +37,10 @@ type Switch = {
 };
 
 const TIMEOUT_MS = 3_000;
+/** Without a mutant, on a machine that is busy. */
+const PATIENCE_MS = 60_000;
+/** The cheapest tests come first; a mutant that has passed so many is let go. */
+const ENOUGH_MS = 1_000;
 
 test(
   "mutants",
@@ -68,7 +72,7 @@ async function runAll(job: Job, say: (line: Line) => void): Promise<void> {
   for (const [index, one] of tests.entries()) {
     state().currentTestId = String(index);
     const start = performance.now();
-    const fault = await faultOf(one);
+    const fault = await faultOf(one, PATIENCE_MS);
     if (fault === null) costs.set(one, performance.now() - start);
     else say({ kind: "broken", name: one.name, why: fault.message });
   }
@@ -83,7 +87,7 @@ async function runAll(job: Job, say: (line: Line) => void): Promise<void> {
       .toSorted((a, b) => (costs.get(a) ?? 0) - (costs.get(b) ?? 0));
     const most = Math.max(0, ...Object.values(coverage.perTest).map((hits) => hits[id] ?? 0));
     say({ kind: "begin", id });
-    const line = await outcome({ id, reaching, hitLimit: 100 * most + 10_000 });
+    const line = await outcome({ id, reaching, costs, hitLimit: 100 * most + 10_000 });
     // What only modules run, as they are loaded, can be tried only in a process of its own.
     const isStatic = reaching.length === 0 && coverage.static[id] !== undefined;
     say(isStatic ? { kind: "static", id } : line);
@@ -94,17 +98,20 @@ async function runAll(job: Job, say: (line: Line) => void): Promise<void> {
 type Trial = {
   readonly id: string;
   readonly reaching: readonly Collected[];
+  readonly costs: ReadonlyMap<Collected, number>;
   readonly hitLimit: number;
 };
 
-async function outcome({ id, reaching, hitLimit }: Trial): Promise<Line> {
+async function outcome({ id, reaching, costs, hitLimit }: Trial): Promise<Line> {
   const it = state();
+  const startMs = performance.now();
   try {
     for (const one of reaching) {
+      if (performance.now() - startMs > ENOUGH_MS) break;
       it.activeMutant = id;
       it.hitCount = 0;
       it.hitLimit = hitLimit;
-      const fault = await faultOf(one);
+      const fault = await faultOf(one, TIMEOUT_MS + 10 * (costs.get(one) ?? 0));
       if (fault === null) continue;
       const by = one.name;
       return fault === timedOut
@@ -131,21 +138,22 @@ async function runAlone(job: Job, say: (line: Line) => void): Promise<void> {
   say({ kind: "ready", tests: tests.length });
   for (const one of tests) {
     if (job.left.includes(one.name)) continue;
-    if ((await faultOf(one)) !== null) return say({ kind: "killed", id, by: one.name });
+    if ((await faultOf(one, PATIENCE_MS)) !== null)
+      return say({ kind: "killed", id, by: one.name });
   }
   say({ kind: "survived", id, reached: tests.length });
 }
 
 const timedOut = new Error("it took too long");
 
-async function faultOf({ run }: Collected): Promise<Error | null> {
+async function faultOf({ run }: Collected, limitMs: number): Promise<Error | null> {
   let timer: Timer | undefined;
   try {
     const running = run();
     // Most tests are done by now, and none of these waits for a turn of the loop.
     if (!(running instanceof Promise)) return null;
     const limit = new Promise<Error>((resolve) => {
-      timer = setTimeout(() => resolve(timedOut), TIMEOUT_MS);
+      timer = setTimeout(() => resolve(timedOut), limitMs);
     });
     const end = await Promise.race([running.then(() => null), limit]);
     return end;

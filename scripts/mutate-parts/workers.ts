@@ -1,6 +1,7 @@
 // Two processes that try mutants, watched from outside: one that hangs is ended, and its mutant counts as killed.
 
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import type { Mutant } from "./mutants.ts";
@@ -90,7 +91,7 @@ async function runWorker(
   left?: readonly string[],
 ): Promise<readonly Line[]> {
   const alone = left !== undefined;
-  const folder = mkdtempSync(join(tree, "../job-"));
+  const folder = mkdtempSync(join(tmpdir(), "crigc-mutate-"));
   const log = join(folder, "log");
   const job: Job = {
     standIn: join(tree, "test/stand-in.ts"),

@@ -6,7 +6,6 @@ import { importImages, loadImages } from "../../test/support/containerd/import.t
 import { type ContainerdNode, startNode } from "../../test/support/containerd/node.ts";
 import { runPod, runToEnd, startContainer, stopPod } from "../../test/support/containerd/pods.ts";
 import { nodeFlags } from "../../test/support/containerd/program.ts";
-import { releases } from "../../test/support/containerd/release.ts";
 import { runProgram, startProgram } from "../../test/support/program.ts";
 import type { Result, Torture } from "./result.ts";
 import { readState, type Recorded } from "./state.ts";
@@ -39,11 +38,12 @@ export async function kills({ rounds, random, deadlineMs }: Torture): Promise<Re
   const faults: string[] = [];
   const figures = { removed: 0, unknown: 0, during: 0, longestMs: 0 };
   let tried = 0;
-  const node = await startNode(releases[1], { disk: { sizeBytes: 512 * mebibyte } });
+  const node = await startNode("1.7", { disk: { sizeBytes: 512 * mebibyte } });
   try {
     const world = await prepare(node);
     for (; tried < rounds && performance.now() < deadlineMs; tried += 1) {
       const said = await oneKill({ ...world, random, figures }, tried);
+      for (const fault of said) console.log(`  kill ${tried + 1}: ${fault}`);
       faults.push(...said.map((fault) => `kill ${tried + 1}: ${fault}`));
       if (faults.length > 20) break;
       if (tried % 10 === 9)
@@ -178,7 +178,11 @@ async function pass(
   node: ContainerdNode,
   words: readonly string[],
 ): Promise<readonly [number, readonly string[]]> {
-  const { exitCode, stderr, tookMs } = await runProgram([...words, ...nodeFlags(node)]);
+  const run = () => runProgram([...words, ...nodeFlags(node)]);
+  const first = await run();
+  // A busy machine: the runtime itself did not answer in time, and that is said.
+  const isBusy = first.exitCode === 3 && first.stderr.includes("did not answer within");
+  const { exitCode, stderr, tookMs } = isBusy ? await run() : first;
   const faults: string[] = [];
   if (exitCode !== 0)
     faults.push(`${words.slice(0, 2).join(" ")} ended with ${exitCode}: ${stderr}`);

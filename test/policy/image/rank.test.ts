@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 
 import type { ImageRecord } from "../../../src/model/ledger.ts";
 import { hours, instant, watched } from "../../../src/model/time.ts";
-import { compareImages, unusedFor } from "../../../src/policy/image/rank.ts";
+import { compareImages, unusedFor, unusedSinceWall } from "../../../src/policy/image/rank.ts";
 import { anImage, aRecord, NOW } from "../../support/build/values.ts";
 import { words } from "../judging.ts";
 
@@ -127,4 +127,15 @@ test("unused time counts from the later of first seen and last used", () => {
     ),
   ).toBe(hours(1));
   expect(unusedFor(aRecord({ firstSeenWatched: watched(hours(11)) }), at)).toBe(hours(0));
+});
+
+test("by the wall clock an image is unused since the later of first seen and last used", () => {
+  const at = (seenAt: bigint, usedAt: bigint | null) =>
+    unusedSinceWall({
+      firstSeenAt: instant(seenAt),
+      lastUsedAt: usedAt === null ? null : instant(usedAt),
+    } as ImageRecord);
+  expect(at(5n, 9n)).toBe(instant(9n));
+  expect(at(9n, 5n)).toBe(instant(9n));
+  expect(at(5n, null)).toBe(instant(5n));
 });

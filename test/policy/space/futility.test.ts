@@ -232,3 +232,29 @@ test("of inodes too, what is left counts when a removal is judged again", () => 
   expect(useful(10_000n, 6_000n)).toBeFalse();
   expect(useful(49_000n, 44_000n)).toBeTrue();
 });
+
+test("images in use take no share of the bound of inodes, and what is not missing is not needed", () => {
+  const users = new Map([[anImage("a").id, [] as never]]);
+  const used = futilityOf(inodes, short({ imageInodesUsed: 40_000n }), { ...two, users });
+  expect(used?.inodes).toMatchObject({ bound: 40_032n, needed: 40_000n });
+  const enough = futilityOf(inodes, short({ inodesFree: 60_000n, imageInodesUsed: 1n }), two);
+  expect(enough).toMatchObject({ futile: false, inodes: { needed: 0n } });
+});
+
+test("a bound of inodes that is just what is needed is no futile one", () => {
+  const exact = futilityOf(inodes, short({ imageInodesUsed: 39_936n }), two);
+  expect(exact).toMatchObject({ futile: false, inodes: { bound: 40_000n, needed: 40_000n } });
+});
+
+test("a disk without inodes is another state when the bound or what is free lies two points of a hundred apart", () => {
+  const state = (bound: bigint, free: bigint) => ({
+    ...futilityOf(target, full(), none)!,
+    inodes: { bound, needed: 1n, free, capacity: 1_000n },
+  });
+  expect(futilityDiffers(state(100n, 10n), state(100n, 10n))).toBeFalse();
+  expect(futilityDiffers(state(100n, 10n), state(119n, 10n))).toBeFalse();
+  expect(futilityDiffers(state(100n, 10n), state(120n, 10n))).toBeTrue();
+  expect(futilityDiffers(state(100n, 10n), state(80n, 10n))).toBeTrue();
+  expect(futilityDiffers(state(100n, 10n), state(0n, 10n))).toBeFalse();
+  expect(futilityDiffers(state(100n, 10n), state(100n, 30n))).toBeTrue();
+});

@@ -1,5 +1,6 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 
+import type { ImageTarget } from "../../../src/model/plan.ts";
 import { type Progress, targetsMet } from "../../../src/policy/space/progress.ts";
 import { spaceTarget } from "../../support/build/values.ts";
 
@@ -21,4 +22,65 @@ test("a pass that gained nothing has not gained enough, even where nothing was w
   expect(targetsMet([target], progress(90n, 0n))).toBeNull();
   expect(targetsMet([target], progress(90n, 1n))).toBe("own-gain-reached");
   expect(targetsMet([target], progress(100n, 0n))).toBe("target-reached");
+});
+
+describe("a target for the number of images", () => {
+  const target: ImageTarget = {
+    kind: "image-count",
+    trigger: { kind: "count" },
+    maximumImages: 10,
+    wantedImages: 1,
+  };
+
+  test.each([
+    [9, "target-reached"],
+    [10, "target-reached"],
+    [11, null],
+  ] as const)("with %i of 10 images ends in %p", (imageCount, end) => {
+    expect(targetsMet([target], { ...progress(0n, 0n), imageCount })).toBe(end);
+  });
+});
+
+describe("a budget for the store", () => {
+  const target: ImageTarget = {
+    kind: "store-bytes",
+    trigger: { kind: "budget" },
+    maximumBytes: 100n,
+    wantedBytes: 20n,
+  };
+  const at = (change: Partial<Progress>) =>
+    targetsMet([target], { ...progress(0n, 0n), storeBytes: 101n, ...change });
+
+  test("is met by what the store takes now, and by nothing above it", () => {
+    expect(at({ storeBytes: 100n })).toBe("target-reached");
+    expect(at({ storeBytes: 99n })).toBe("target-reached");
+    expect(at({ storeBytes: 101n })).toBeNull();
+    expect(at({ storeBytes: 101n, reportedBytes: 20n })).toBeNull();
+  });
+
+  test("ends where enough was removed and its space may yet appear", () => {
+    expect(at({ mayAppear: true, reportedBytes: 19n })).toBeNull();
+    expect(at({ mayAppear: true, reportedBytes: 20n })).toBe("settle-exhausted");
+  });
+
+  test("goes by reported sizes where the runtime does not say what the store takes, or they are asked for", () => {
+    expect(at({ storeBytes: null, reportedBytes: 19n })).toBeNull();
+    expect(at({ storeBytes: null, reportedBytes: 20n })).toBe("target-reached");
+    expect(at({ accounting: "reported", storeBytes: 1n, reportedBytes: 19n })).toBeNull();
+    expect(at({ accounting: "reported", reportedBytes: 21n })).toBe("target-reached");
+  });
+
+  test("and a target for space are met by the stricter of both", () => {
+    const space = spaceTarget(100n, 10n);
+    const both = (change: Partial<Progress>) =>
+      targetsMet([space, target], { ...progress(90n, 10n), storeBytes: 101n, ...change });
+    expect(both({})).toBeNull();
+    expect(both({ storeBytes: 100n })).toBe("own-gain-reached");
+    expect(both({ mayAppear: true, reportedBytes: 20n })).toBe("settle-exhausted");
+  });
+});
+
+test("own gains end a pass from what was wanted on, not below it", () => {
+  expect(targetsMet([spaceTarget(100n, 10n)], progress(90n, 9n))).toBeNull();
+  expect(targetsMet([spaceTarget(100n, 10n)], progress(90n, 10n))).toBe("own-gain-reached");
 });

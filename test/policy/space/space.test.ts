@@ -2,13 +2,15 @@ import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 
+import { minutes } from "../../../src/model/time.ts";
 import {
   checkedInodes,
   checkedSpace,
   shortageOf,
   usedPercent,
 } from "../../../src/policy/space/space.ts";
-import { aFilesystem, GIB } from "../../support/build/values.ts";
+import { collectsImages } from "../../../src/policy/space/targets.ts";
+import { aFilesystem, defaultImageLimits, GIB } from "../../support/build/values.ts";
 
 describe("the kubelet's arithmetic", () => {
   const rows: readonly [bigint, bigint, number, number, number, boolean, bigint][] = [
@@ -95,3 +97,17 @@ describe("figures that contradict each other", () => {
     });
   });
 });
+
+test.each([
+  ["nothing", { highPercent: 100 }, false],
+  ["a percentage", { highPercent: 99 }, true],
+  ["a maximum age", { highPercent: 100, maximumAge: minutes(1) }, true],
+  ["inodes", { highPercent: 100, inodeHighPercent: 90 }, true],
+  ["a budget", { highPercent: 100, storeBudgetBytes: 1n }, true],
+  ["a number of images", { highPercent: 100, maximumImages: 1 }, true],
+] as const)(
+  "where %s is set, the loop of image collection knows whether it has work",
+  (_, limits, has) => {
+    expect(collectsImages({ ...defaultImageLimits, ...limits })).toBe(has);
+  },
+);

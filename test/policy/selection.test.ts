@@ -1,0 +1,193 @@
+import { describe, expect, test } from "bun:test";
+
+import type { ContainerPlan, ImagePlan, Purpose } from "../../src/model/plan.ts";
+import type { Criterion, Selection } from "../../src/model/selection.ts";
+import { hours, minutes, watched } from "../../src/model/time.ts";
+import { remainingPurpose, selectedContainers, selectionOf } from "../../src/policy/selection.ts";
+import {
+  aCandidate,
+  aContainer,
+  anImage,
+  anImagePlan,
+  aRecord,
+  idOf,
+} from "../support/build/values.ts";
+import { decideAlone, fateOf, inputOf, WATCHED, words } from "./judging.ts";
+
+const app = anImage("app", { sizeBytes: 100n });
+const web = anImage("web", { sizeBytes: 200n });
+const bare = anImage("bare", { repoTags: [], sizeBytes: 300n });
+const images = [app, web, bare];
+/** The app was used a minute ago, the others were unused for hours. */
+const records = [{ lastUsedWatched: watched(WATCHED - minutes(1)) }];
+
+function planned(selection: Selection): ImagePlan {
+  const used = [aContainer("c", { imageId: idOf("web"), podNamespace: "shop" })];
+  const facts = inputOf({ images, records, snapshot: { containers: used } });
+  // Judged as if the container were removed by this pass.
+  return decideAlone(
+    { ...facts, purpose: { kind: "all-unused", only: selection } },
+    new Set(used.map(({ id }) => id)),
+  );
+}
+const chosen = (...selection: readonly Criterion[]): readonly string[] =>
+  planned(selection)
+    .candidates.map(({ image }) => image.id)
+    .map((id) => images.find((image) => image.id === id))
+    .map((image) => (image === app ? "app" : image === web ? "web" : "bare"))
+    .toSorted();
+
+describe("a selection", () => {
+  test.each<[string, readonly Criterion[], readonly string[]]>([
+    ["an ID takes that image alone", [{ kind: "id", id: idOf("web") }], ["web"]],
+    [
+      "a pattern goes by the names",
+      [{ kind: "reference", pattern: "registry.example/a*" }],
+      ["app"],
+    ],
+    ["a pattern that is none takes nothing", [{ kind: "reference", pattern: "" }], []],
+    [
+      "time unused counts from the last use",
+      [{ kind: "unused-for", span: minutes(2) }],
+      ["bare", "web"],
+    ],
+    [
+      "time unused is met at its very end",
+      [{ kind: "unused-for", span: minutes(1) }],
+      ["app", "bare", "web"],
+    ],
+    ["untagged takes what has no tag", [{ kind: "untagged" }], ["bare"]],
+    ["larger than excludes the size itself", [{ kind: "larger-than", bytes: 200n }], ["bare"]],
+    ["a namespace takes what its containers use", [{ kind: "namespace", name: "shop" }], ["web"]],
+    ["another namespace takes nothing", [{ kind: "namespace", name: "other" }], []],
+    [
+      "criteria of one kind add up",
+      [
+        { kind: "id", id: idOf("web") },
+        { kind: "id", id: idOf("app") },
+      ],
+      ["app", "web"],
+    ],
+    [
+      "criteria of several kinds narrow each other",
+      [
+        { kind: "larger-than", bytes: 100n },
+        { kind: "id", id: idOf("web") },
+        { kind: "id", id: idOf("app") },
+      ],
+      ["web"],
+    ],
+    ["without a criterion takes nothing", [], []],
+  ])("%s", (_, selection, expected) => {
+    expect(chosen(...selection)).toEqual([...expected]);
+  });
+
+  test("says of everything else that it was not selected", () => {
+    const plan = planned([{ kind: "id", id: idOf("web") }]);
+    expect(images.map((image) => fateOf(plan, image))).toEqual([
+      "not-selected",
+      "goes",
+      "not-selected",
+    ]);
+  });
+
+  test("none, and nothing is limited", () => {
+    const plan = decideAlone({
+      ...inputOf({ images, records }),
+      purpose: { kind: "all-unused" },
+    });
+    expect(words(plan.candidates)).toHaveLength(3);
+  });
+});
+
+test("an image whose tags the runtime writes as none is untagged, one with a single tag is not", () => {
+  const none = anImage("none", { repoTags: ["<none>:<none>"] });
+  const mixed = anImage("mixed", { repoTags: ["<none>:<none>", "registry.example/mixed:1"] });
+  const plan = decideAlone({
+    ...inputOf({ images: [none, mixed] }),
+    purpose: { kind: "all-unused", only: [{ kind: "untagged" }] },
+  });
+  expect([none, mixed].map((image) => fateOf(plan, image))).toEqual(["goes", "not-selected"]);
+});
+
+describe("what is left of a pass once its containers were collected", () => {
+  const only: Selection = [{ kind: "namespace", name: "shop" }];
+  const purpose: Purpose = { kind: "all-unused", only };
+
+  test("is the images that were selected at its start, the kept ones among them", () => {
+    const plan: ImagePlan = {
+      ...anImagePlan([aCandidate("a")]),
+      kept: [
+        { image: anImage("b"), record: aRecord(), reason: { kind: "pinned" }, tried: [] },
+        { image: anImage("c"), record: aRecord(), reason: { kind: "not-selected" }, tried: [] },
+      ],
+    };
+    expect(remainingPurpose(purpose, plan)).toEqual({
+      kind: "all-unused",
+      only: [aCandidate("a").image, anImage("b")].map(({ id }) => ({ kind: "id", id })),
+    });
+  });
+
+  test("is nothing where there was no plan", () => {
+    expect(remainingPurpose(purpose, null)).toEqual({ kind: "all-unused", only: [] });
+  });
+
+  test("is the purpose itself where nothing was selected", () => {
+    const periodic: Purpose = { kind: "periodic" };
+    expect(remainingPurpose(periodic, null)).toBe(periodic);
+    expect(selectionOf(periodic)).toBeNull();
+    expect(selectionOf({ kind: "all-unused" })).toBeNull();
+    expect(selectionOf(purpose)).toBe(only);
+  });
+});
+
+describe("containers, sandboxes and logs", () => {
+  const remove = { kind: "remove", reason: { kind: "test" }, tried: ["in-use"] } as never;
+  const keep = { kind: "keep", reason: { kind: "running" }, tried: [] } as never;
+  const plan = {
+    containers: [
+      { container: { podNamespace: "shop" }, decision: remove },
+      { container: { podNamespace: "other" }, decision: remove },
+      { container: { podNamespace: "other" }, decision: keep },
+    ],
+    sandboxes: [
+      { sandbox: { namespace: "shop" }, decision: remove },
+      { sandbox: { namespace: "other" }, decision: remove },
+    ],
+    podLogs: [
+      { directory: { entry: "shop_web_uid" }, decision: remove },
+      { directory: { entry: "shopping_web_uid" }, decision: remove },
+      { directory: { entry: "shop" }, decision: remove },
+    ],
+    links: [{}],
+  } as unknown as ContainerPlan;
+  const notSelected = {
+    kind: "keep",
+    reason: { kind: "not-selected" },
+    tried: ["in-use", "not-selected"],
+  };
+
+  test("are limited to the namespaces that are named; links go with none", () => {
+    const limited = selectedContainers(plan, [{ kind: "namespace", name: "shop" }]);
+    const of = (list: readonly { readonly decision: unknown }[]) =>
+      list.map(({ decision }) => decision);
+    expect(of(limited.containers)).toEqual([remove, notSelected, keep]);
+    expect(of(limited.sandboxes)).toEqual([remove, notSelected]);
+    expect(of(limited.podLogs)).toEqual([remove, notSelected, remove]);
+    expect(limited.links).toEqual([]);
+  });
+
+  test("stay altogether where the selection names no namespace", () => {
+    const limited = selectedContainers(plan, [{ kind: "untagged" }]);
+    const all = [...limited.containers, ...limited.sandboxes, ...limited.podLogs];
+    expect(all.filter(({ decision }) => decision.kind === "remove")).toEqual([]);
+  });
+});
+
+test("an image that has been known for an hour is judged by its first sight where it was never used", () => {
+  const plan = decideAlone({
+    ...inputOf({ images: [app], records: [{ firstSeenWatched: watched(WATCHED - hours(1)) }] }),
+    purpose: { kind: "all-unused", only: [{ kind: "unused-for", span: hours(1) }] },
+  });
+  expect(fateOf(plan, app)).toBe("goes");
+});
