@@ -37,10 +37,11 @@ const searches: readonly Search[] = [
     name: "mutants",
     share: 20,
     run: async (minutes) => {
-      const { text } = await said("mutants", ["scripts/mutate", String(minutes)]);
+      const command = ["scripts/mutate", String(minutes), "--floor", "80"];
+      const { text, code } = await said("mutants", command);
       const [, tried = "no mutants", survived = "1"] =
-        /^mutate: (.*), (\d+) survived$/m.exec(text) ?? [];
-      return { tried, failures: Number(survived) };
+        /^mutate: (.*, (\d+) survived)$/m.exec(text) ?? [];
+      return { tried, failures: code === 0 ? 0 : Math.max(1, Number(survived)) };
     },
   },
   {

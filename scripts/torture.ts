@@ -12,6 +12,9 @@ const kinds = {
   jumps: async (torture: Torture) => (await import("./torture-parts/jumps.ts")).jumps(torture),
 } as const;
 
+/** The share of the time by whose end each has ended. */
+const until = { kills: 0.6, cuts: 0.85, full: 0.95, jumps: 1 } as const;
+
 async function main(): Promise<number> {
   const { values } = parseArgs({
     options: {
@@ -25,7 +28,7 @@ async function main(): Promise<number> {
   });
   const seed = Number(values.seed);
   console.log(`torture: seed ${seed}`);
-  const deadlineMs = performance.now() + Number(values.minutes) * 60_000;
+  const startMs = performance.now();
   const results: Result[] = [];
   for (const [name, run] of Object.entries(kinds)) {
     const rounds = Number(values[name as keyof typeof kinds]);
@@ -34,6 +37,8 @@ async function main(): Promise<number> {
       return 2;
     }
     if (rounds === 0) continue;
+    const deadlineMs =
+      startMs + until[name as keyof typeof kinds] * Number(values.minutes) * 60_000;
     const result = await run({ rounds, random: randomOf(seed), deadlineMs });
     results.push(result);
     console.log(`${name.padEnd(6)} ${String(result.tried).padStart(5)}  ${result.figures}`);

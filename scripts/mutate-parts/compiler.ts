@@ -8,8 +8,11 @@ import type { Mutant } from "./mutants.ts";
 const marker = ".mutant-";
 
 /** Each mutant is compiled as one more file beside its source, all of them at once. */
-export async function refusedByCompiler(mutants: readonly Mutant[]): Promise<readonly Mutant[]> {
-  const tree = join(process.cwd(), ".cache/mutate/types");
+export async function refusedByCompiler(
+  mutants: readonly Mutant[],
+  tree: string,
+): Promise<readonly Mutant[]> {
+  if (mutants.length === 0) return [];
   rmSync(tree, { recursive: true, force: true });
   for (const path of ["src", "proto", "tsconfig.json", "package.json"])
     Bun.spawnSync(["cp", "-a", "--parents", path, ensured(tree)]);
