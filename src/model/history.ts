@@ -1,4 +1,4 @@
-/** What the history keeps of passes: each pass, each removal, and the disks. A later version may have written words that this one does not know: they are shown as they stand. */
+/** What the history keeps of passes: each pass, each removal, the disks, and the images that came back. A later version may have written words that this one does not know: they are shown as they stand. */
 
 import type { ChainId, PassId } from "./ids.ts";
 import type { Signal } from "./limits.ts";
@@ -7,7 +7,7 @@ import type { PassKind, Step } from "./pass.ts";
 import type { Purpose } from "./plan.ts";
 import type { ImageTrigger, Subject } from "./reason.ts";
 import type { Filesystem } from "./snapshot.ts";
-import type { Duration, Instant } from "./time.ts";
+import { type Duration, type Instant, since } from "./time.ts";
 
 /** One thing that a pass tried to remove. A pass tries each thing once. */
 export interface Removal {
@@ -72,4 +72,48 @@ export interface DiskSample extends Omit<
   readonly lowPercent: number | null;
   /** What the pass that took the sample freed on it afterwards; `null`: the sample is older than this field. */
   readonly freedBytes: bigint | null;
+}
+
+/** An image that came back after it was removed, under the same ID or one of its names. */
+export interface Regret extends Pick<
+  Removal,
+  "passId" | "subject" | "names" | "trigger" | "signal" | "reason"
+> {
+  readonly removedAt: Instant;
+  /** When it was seen again. */
+  readonly at: Instant;
+  /** The ID under which it is there now. */
+  readonly returnedAs: string;
+  /** What the runtime reports for it: about what was pulled again. */
+  readonly sizeBytes: bigint;
+}
+
+/** As far as the history goes. */
+export interface RegretFigures {
+  readonly removedImages: number;
+  /** By the trigger of the removal. */
+  readonly returned: readonly {
+    readonly trigger: string;
+    readonly count: number;
+    readonly sizeBytes: bigint;
+  }[];
+  /** The shortest time between removal and return; `null`: none came back. */
+  readonly soonest: Duration | null;
+}
+
+export function regretFigures(removedImages: number, regrets: readonly Regret[]): RegretFigures {
+  const triggers = [...new Set(regrets.map(({ trigger }) => trigger))].toSorted();
+  const times = regrets.map(({ at, removedAt }) => since(at, removedAt));
+  return {
+    removedImages,
+    returned: triggers.map((trigger) => {
+      const of = regrets.filter((one) => one.trigger === trigger);
+      const sizeBytes = of.reduce((sum, one) => sum + one.sizeBytes, 0n);
+      return { trigger, count: of.length, sizeBytes };
+    }),
+    soonest: times.reduce<Duration | null>(
+      (least, time) => (least === null || time < least ? time : least),
+      null,
+    ),
+  };
 }

@@ -1,7 +1,13 @@
 /** Which images, containers, sandboxes and logs a removal by hand is limited to. */
 import type { ImageId } from "../model/ids.ts";
-import type { ContainerPlan, Decision, ImagePlan, Purpose } from "../model/plan.ts";
-import type { Criterion, Selection } from "../model/selection.ts";
+import type {
+  ContainerPlan,
+  Criterion,
+  Decision,
+  ImagePlan,
+  Purpose,
+  Selection,
+} from "../model/plan.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import type { Watched } from "../model/time.ts";
 import { type Ranked, unusedFor } from "./image/rank.ts";

@@ -3,10 +3,9 @@
 import type { Database } from "bun:sqlite";
 
 import type { StoreErrorKind } from "../model/errors.ts";
-import type { DiskSample, PassRow, Removal } from "../model/history.ts";
+import type { DiskSample, PassRow, Regret, Removal } from "../model/history.ts";
 import { emptyLedger, type Ledger } from "../model/ledger.ts";
 import type { Event } from "../model/pass.ts";
-import type { Regret } from "../model/regret.ts";
 import { storeError } from "./errors.ts";
 import { openForReading, openInMemory, type StatePaths, statePaths } from "./file/connection.ts";
 import { readLedgerRows, readSetting } from "./file/state-rows.ts";

@@ -3,8 +3,7 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 
 import { containerId } from "../../src/model/ids.ts";
-import type { ImagePlan } from "../../src/model/plan.ts";
-import type { Criterion } from "../../src/model/selection.ts";
+import type { Criterion, ImagePlan } from "../../src/model/plan.ts";
 import type { Snapshot } from "../../src/model/snapshot.ts";
 import { minutes } from "../../src/model/time.ts";
 import type { Facts } from "../../src/policy/facts.ts";

@@ -1,8 +1,8 @@
 /** Judges every image of a snapshot once: who uses it, what protects it, and what forbids any removal. */
 import type { ContainerId, ImageId } from "../../model/ids.ts";
 import type { ImageRecord } from "../../model/ledger.ts";
+import type { Selection } from "../../model/plan.ts";
 import type { ImageBlock } from "../../model/reason.ts";
-import type { Selection } from "../../model/selection.ts";
 import type { Image, Snapshot } from "../../model/snapshot.ts";
 import { imageBlocks } from "../blocks.ts";
 import type { Facts } from "../facts.ts";

@@ -1,8 +1,7 @@
 /** Document `History`: passes, what each removed and what that freed, and the warning events between them. */
 
-import type { PassRow, Removal } from "../../model/history.ts";
+import type { PassRow, Regret, Removal } from "../../model/history.ts";
 import type { Event } from "../../model/pass.ts";
-import type { Regret } from "../../model/regret.ts";
 import { since } from "../../model/time.ts";
 import { containerEndWords, endWords } from "../pass-words.ts";
 import { document, type JsonObject, msOf, timeOf } from "./json.ts";

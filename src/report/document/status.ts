@@ -1,10 +1,10 @@
 /** Document `Status`: what the running agent knows of itself. */
 
 import type { Forecast } from "../../model/disk-usage.ts";
+import type { RegretFigures } from "../../model/history.ts";
 import type { HoldState } from "../../model/hold.ts";
 import type { Event, LoopStatus, Pass } from "../../model/pass.ts";
 import type { PodSourceState } from "../../model/plan.ts";
-import type { RegretFigures } from "../../model/regret.ts";
 import type { MeasuredFilesystem, RuntimeInfo } from "../../model/snapshot.ts";
 import type { Duration, Instant } from "../../model/time.ts";
 import { passSummary } from "../log/pass.ts";

@@ -1,9 +1,8 @@
 /** The HTML report of `crigc report`: one page that needs neither network nor script. */
 
 import type { Forecast } from "../../model/disk-usage.ts";
-import type { DiskSample } from "../../model/history.ts";
+import { type DiskSample, regretFigures } from "../../model/history.ts";
 import type { ImagePlan, Plan } from "../../model/plan.ts";
-import { regretFigures } from "../../model/regret.ts";
 import type { RuntimeInfo } from "../../model/snapshot.ts";
 import { type Instant, instant, minutes } from "../../model/time.ts";
 import { counted, humanBytes, humanDuration } from "../bytes.ts";
@@ -188,7 +187,7 @@ const samplesNow = ({ plan, period }: HtmlReport): readonly DiskSample[] =>
     at: period.to,
     highPercent: null,
     lowPercent: null,
-    freedBytes: null,
+    freedBytes: 0n,
   }));
 
 const SHORTEST_PERIOD = minutes(10);

@@ -1,6 +1,6 @@
 /** Images that came back after they were removed: a table of them for `crigc history --regrets`, and one line for the rest. */
 
-import type { Regret, RegretFigures } from "../../model/regret.ts";
+import type { Regret, RegretFigures } from "../../model/history.ts";
 import { since, toRfc3339 } from "../../model/time.ts";
 import { humanBytes, humanDuration } from "../bytes.ts";
 import { shortId } from "../names.ts";

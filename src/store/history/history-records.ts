@@ -1,11 +1,10 @@
 // What the history holds, each field declared once: passes, removals, events and samples of the disks.
 
-import type { DiskSample, PassRow, Removal } from "../../model/history.ts";
+import type { DiskSample, PassRow, Regret, Removal } from "../../model/history.ts";
 import { chainId, passId } from "../../model/ids.ts";
 import type { Signal } from "../../model/limits.ts";
 import type { ContainerOutcome, ImageEnd } from "../../model/outcome.ts";
 import type { Event, Step } from "../../model/pass.ts";
-import type { Regret } from "../../model/regret.ts";
 import type { FilesystemRole } from "../../model/snapshot.ts";
 import {
   added,

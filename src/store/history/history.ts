@@ -4,9 +4,8 @@ import type { Database } from "bun:sqlite";
 
 import { assertNever } from "../../model/assert.ts";
 import { rowJson } from "../../model/exact-json.ts";
-import type { DiskSample, PassRow, Removal } from "../../model/history.ts";
+import type { DiskSample, PassRow, Regret, Removal } from "../../model/history.ts";
 import type { Event } from "../../model/pass.ts";
-import type { Regret } from "../../model/regret.ts";
 import { hours, type Instant, type Watched } from "../../model/time.ts";
 import { type Codec, text, under } from "../codec.ts";
 import {

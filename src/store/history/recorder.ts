@@ -1,11 +1,10 @@
 // What `gc` and `run` are given: the ledger, settings, and a record of each pass that is written as the pass goes on.
 
-import type { DiskSample } from "../../model/history.ts";
+import type { DiskSample, RegretFigures } from "../../model/history.ts";
 import type { PassId } from "../../model/ids.ts";
 import type { Ledger } from "../../model/ledger.ts";
 import type { ContainerItem, ImageItem, LogItem, SandboxItem } from "../../model/outcome.ts";
 import type { Event, Pass, PassStart } from "../../model/pass.ts";
-import type { RegretFigures } from "../../model/regret.ts";
 import type { Filesystem } from "../../model/snapshot.ts";
 import type { Instant } from "../../model/time.ts";
 import type { Store } from "../store.ts";

@@ -1,9 +1,13 @@
 // Notices images that come back after they were removed, by ID or by name: each had to be pulled again.
 
-import type { Removal } from "../../model/history.ts";
+import {
+  type Regret,
+  type RegretFigures,
+  regretFigures,
+  type Removal,
+} from "../../model/history.ts";
 import type { ImageId } from "../../model/ids.ts";
 import type { ImageRecord, Ledger } from "../../model/ledger.ts";
-import { type Regret, type RegretFigures, regretFigures } from "../../model/regret.ts";
 import { plus } from "../../model/time.ts";
 import { regretCodec, removalCodec } from "./history-records.ts";
 import type { RecentHistory } from "./history.ts";
