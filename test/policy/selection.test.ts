@@ -1,7 +1,12 @@
 import { describe, expect, test } from "bun:test";
 
-import type { ContainerPlan, ImagePlan, Purpose } from "../../src/model/plan.ts";
-import type { Criterion, Selection } from "../../src/model/selection.ts";
+import type {
+  ContainerPlan,
+  Criterion,
+  ImagePlan,
+  Purpose,
+  Selection,
+} from "../../src/model/plan.ts";
 import { hours, minutes, watched } from "../../src/model/time.ts";
 import { remainingPurpose, selectedContainers, selectionOf } from "../../src/policy/selection.ts";
 import {
