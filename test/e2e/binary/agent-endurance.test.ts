@@ -94,7 +94,8 @@ test("over hundreds of passes memory stays flat", async () => {
   await using it = await startNode({ node, flags: [...flags, ...fast, "-v=0"] });
   await using agent = it.start("run");
   const passes = (): number => it.runtime.callsOf("ImageFsInfo").length;
-  await until("it is warm", 30_000, () => passes() > 60);
+  // Much work has code compiled, which takes memory once.
+  await until("it is warm", 60_000, () => passes() > 200);
   const early: number[] = [];
   const late: number[] = [];
   const startedAt = performance.now();
