@@ -45,7 +45,7 @@ function checkConfig(path: string, text: string): void {
   const document: unknown = Bun.YAML.parse(text);
   holds(typeof document === "object" && document !== null, "a configuration that is no map");
   if ("keep" in document && "kind" in document && document.kind === "CrigcConfiguration")
-    same([...config.keepPatterns], [document.keep ?? []].flat(), "keep patterns");
+    same([...config.keepPatterns], [...new Set([document.keep ?? []].flat())], "keep patterns");
   for (const { from } of Object.values(config.values))
     holds(
       from.every((place) => place.startsWith(path)),
