@@ -42,7 +42,16 @@ async function picture(name: string): Promise<void> {
   const browser = await openBrowser();
   try {
     const opened = await browser.open(file, { width: 1000, scheme: "light" });
-    writeFileSync(join(top, "docs", name), await opened.screenshot({ top: 0, height: 1100 }));
+    // What takes the disk, and the treemap: a demonstration of seconds has no week to draw.
+    const [start, end] = JSON.parse(
+      String(
+        await opened.evaluate(
+          `JSON.stringify([".stack", ".map"].map((it) => document.querySelector(it).closest("section").getBoundingClientRect()).map(({ top, bottom }, index) => index === 0 ? top : bottom))`,
+        ),
+      ),
+    ) as [number, number];
+    const drawn = await opened.screenshot({ top: start - 16, height: end - start + 32 });
+    writeFileSync(join(top, "docs", name), drawn);
   } finally {
     await browser.close();
   }
