@@ -7,8 +7,11 @@ import {
   durationFromMs,
   hours,
   type Instant,
+  instant,
   instantToMs,
   minutes,
+  plus,
+  since,
   toMs,
 } from "../../model/time.ts";
 
@@ -111,10 +114,22 @@ function trendOf(
   return bytesPerMs === undefined ? null : { bytesPerMs, span };
 }
 
-/** The last point of each of the equal parts of the window. */
+/**
+ * The mean of each of the equal parts of the window. One point of each would do but for use that goes up and down about as
+ * often as the parts follow one another: such points rise for as long as the day is.
+ */
 function thinned(points: readonly Growth[], window: Duration): readonly Growth[] {
   const part = window / BigInt(POINTS_MAXIMUM);
-  return Array.from(new Map(points.map((point) => [point.at / part, point])).values());
+  return Array.from(
+    Map.groupBy(points, ({ at }) => at / part),
+    ([index, members]) => {
+      const start = instant(index * part);
+      const mean = (of: (point: Growth) => number): number =>
+        members.reduce((sum, point) => sum + of(point), 0) / members.length;
+      const after = durationFromMs(mean(({ at }) => toMs(since(at, start))));
+      return { at: plus(start, after), bytes: mean(({ bytes }) => bytes) };
+    },
+  );
 }
 
 function slopesOf(points: readonly Growth[]): readonly number[] {

@@ -163,14 +163,14 @@ describe("without a clear trend", () => {
   test("a disk whose use goes up and down is not foreseen to fill, however it swings", () => {
     fc.assert(
       fc.property(
-        fc.double({ min: 0.5, max: 12, noNaN: true }),
+        fc.double({ min: 0.1, max: 12, noNaN: true }),
         fc.double({ min: 0, max: 2 * Math.PI, noNaN: true }),
         (period, phase) => {
           const swing = (ago: number) => 60 + 5 * Math.sin((2 * Math.PI * ago) / period + phase);
           expect(shown(pointsOf({ usedGib: swing }))?.full ?? null).toBeNull();
         },
       ),
-      { numRuns: 200 },
+      { numRuns: 200, examples: [[0.5016, 0]] },
     );
   });
 
