@@ -121,7 +121,7 @@ export function diskUsageTable(report: DiskUsageReport, view: View, screen: Scre
     ...report.disks.flatMap((disk) => usageLines(disk, screen)),
     "",
     ...shareTable(
-      "IMAGES",
+      "STATE",
       [...images.byState.map(stateRow), { ...images.total, name: "all" }],
       screen,
     ),
