@@ -53,6 +53,7 @@ export async function kills({ rounds, random, deadlineMs }: Torture): Promise<Re
     await node.stop();
   }
   const { removed, unknown, during, longestMs } = figures;
+  if (tried >= 10 && during === 0) faults.push("no kill came in the middle of removals");
   return {
     name: "kills",
     tried,
@@ -97,7 +98,7 @@ async function oneKill(
   if (round % 10 === 0) await leaveDeadPod(node, round);
   const before = await listed(node);
   const recordedBefore = readState(node.stateDirectory).removals.length;
-  await killSomewhere(node, random, round);
+  await killSomewhere({ node, random, before }, round);
   const killedMs = Date.now();
   const after = await settled(node);
   const gone = [...before].filter((id) => !after.has(id));
@@ -130,17 +131,28 @@ async function leaveDeadPod(node: ContainerdNode, round: number): Promise<void> 
   await stopPod(node, pod);
 }
 
+/** Half of the time at any moment, from before the first look to after the pass; else when some of the images are gone. */
 async function killSomewhere(
-  node: ContainerdNode,
-  random: () => number,
+  {
+    node,
+    random,
+    before,
+  }: {
+    readonly node: ContainerdNode;
+    readonly random: () => number;
+    readonly before: ReadonlySet<string>;
+  },
   round: number,
 ): Promise<void> {
   const isAgent = round % 3 === 0;
   const words = isAgent ? ["run", ...agentFlags] : ["gc", "--all-unused", ...flags];
   const victim = startProgram([...words, ...nodeFlags(node)]);
-  // From before it has looked to after its pass, half of the time among its removals.
-  const [first, last] = random() < 0.5 ? [0, 2_000] : [250, 900];
-  await Bun.sleep(first + random() * (last - first));
+  if (random() < 0.5) await Bun.sleep(random() * 2_000);
+  else {
+    const gone = 1 + Math.floor(random() * (UNUSED - 1));
+    while (victim.exitCode() === null && before.size - (await listed(node)).size < gone)
+      await Bun.sleep(1);
+  }
   victim.signal("SIGKILL");
   await victim.exited;
 }
