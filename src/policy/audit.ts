@@ -122,11 +122,11 @@ function withBlobs(
 ): DiskBreakdown {
   const blobs = reportedBytes(snapshot.images);
   if (imageUseOf(filesystem, snapshot).bytes === null) return breakdown;
-  const explained = blobs < breakdown.otherBytes ? blobs : breakdown.otherBytes;
+  // Others are below 0 where the blobs are larger: then nothing is unexplained.
   return {
     ...breakdown,
-    imagesBytes: breakdown.imagesBytes + explained,
-    otherBytes: breakdown.otherBytes - explained,
+    imagesBytes: breakdown.imagesBytes + blobs,
+    otherBytes: breakdown.otherBytes - blobs,
   };
 }
 

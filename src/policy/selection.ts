@@ -98,7 +98,7 @@ export function selectedContainers(plan: ContainerPlan, selection: Selection): C
     })),
     podLogs: plan.podLogs.map((it) => ({
       ...it,
-      decision: limited(it.decision, it.directory.entry.split("_")[0] ?? ""),
+      decision: limited(it.decision, it.directory.entry.replace(/_.*/s, "")),
     })),
     // A link says no namespace that could be trusted.
     links: [],

@@ -3,7 +3,7 @@ import { assertNever } from "../../model/assert.ts";
 import type { Compat } from "../../model/limits.ts";
 import type { Futility, ImageTarget, Purpose } from "../../model/plan.ts";
 import type { ImageBlock, ImageTrigger } from "../../model/reason.ts";
-import type { Snapshot } from "../../model/snapshot.ts";
+import type { Filesystem, Snapshot } from "../../model/snapshot.ts";
 import type { Facts } from "../facts.ts";
 import { layersCount } from "../layer/layer-order.ts";
 import { forestOf } from "../layer/origins.ts";
@@ -74,8 +74,11 @@ function wantedTargets(input: Facts, disks: DiskJudgement): readonly ImageTarget
 }
 
 /** A disk that was judged a moment ago and is not there any more, as after an unmount, asks for nothing. */
-const isObserved = (target: ImageTarget, { filesystems }: Snapshot): boolean =>
-  !("device" in target) || filesystems.some(({ device }) => device === target.device);
+const isObserved = (target: ImageTarget, snapshot: Snapshot): boolean =>
+  !("device" in target) || filesystemOf(target, snapshot) !== undefined;
+
+const filesystemOf = (target: ImageTarget, { filesystems }: Snapshot): Filesystem | undefined =>
+  filesystems.find(({ device }) => "device" in target && device === target.device);
 
 interface JudgedTarget {
   readonly target: ImageTarget;
@@ -88,9 +91,8 @@ function judgeTarget(
   target: ImageTarget,
 ): JudgedTarget {
   const { snapshot } = facts;
-  if (!("device" in target)) return { target, futility: null };
-  const filesystem = snapshot.filesystems.find(({ device }) => device === target.device);
-  if (filesystem === undefined) return { target, futility: null };
+  const filesystem = filesystemOf(target, snapshot);
+  if (!("device" in target) || filesystem === undefined) return { target, futility: null };
   const futilityFacts = {
     images: images.map(({ image }) => image),
     filesystems: snapshot.filesystems,

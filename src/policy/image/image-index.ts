@@ -66,7 +66,7 @@ function mergedById(images: readonly Image[], pin: "any" | "last"): readonly Ima
 
 /** Tags and digests, sorted, one a line: what `ImageRecord.names` holds. */
 export const namesText: (image: Image) => string = byObject((image) =>
-  [...new Set([...image.repoTags, ...image.repoDigests])].toSorted(byCodeUnit).join("\n"),
+  [...new Set([...image.repoTags, ...image.repoDigests])].toSorted().join("\n"),
 );
 
 function merged(before: Image, image: Image, pin: "any" | "last"): Image {
@@ -109,4 +109,3 @@ function normalForms(text: string): readonly string[] {
 
 const tagForm = (repository: string, tag: string | null): string =>
   `${repository}:${tag ?? "latest"}`;
-const byCodeUnit = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);

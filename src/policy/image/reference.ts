@@ -105,8 +105,7 @@ function isRegistry(component: string): boolean {
   );
 }
 
-function isRepository(name: string): boolean {
-  const [first = "", ...rest] = name.split("/");
-  const head = rest.length === 0 ? /^[\w.-]+$/ : /^(?:\[[0-9A-Fa-f:.]+\]|[\w.-]+)(?::\d+)?$/;
-  return name.length <= 512 && head.test(first) && rest.every((part) => /^[\w.-]+$/.test(part));
-}
+/** One component, or several of which the first may have a port. */
+const isRepository = (name: string): boolean =>
+  name.length <= 512 &&
+  /^(?:[\w.-]+|(?:\[[0-9A-Fa-f:.]+\]|[\w.-]+)(?::\d+)?(?:\/[\w.-]+)+)$/.test(name);

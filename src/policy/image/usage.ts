@@ -65,11 +65,13 @@ function judgeUsage(facts: UsageFacts, without: ReadonlySet<ContainerId>): Usage
 }
 
 /** What nearly every claim says: one name of an image as it is listed. */
-const listedAlone = (
+function listedAlone(
   references: readonly string[],
   { byText }: ImageIndex,
-): readonly ImageId[] | undefined =>
-  references.length === 1 ? byText.get(references[0] ?? "") : undefined;
+): readonly ImageId[] | undefined {
+  const [only] = references;
+  return only === undefined || references.length > 1 ? undefined : byText.get(only);
+}
 
 /** Names by which observation asks `ImageStatus`, sorted: full names of those that no listed image carries. */
 export function referencesToResolve(facts: Omit<UsageFacts, "resolutions">): readonly string[] {

@@ -4,6 +4,9 @@ export interface Glob {
   readonly source: string;
   /** Not `null`: there is no star, and only this text matches. */
   readonly literal: string | null;
+  /** The texts before the first star and behind the last one. */
+  readonly start: string;
+  readonly end: string;
   /** The texts between stars, in order: where one is missing nothing matches, which rejects nearly everything at once. */
   readonly parts: readonly string[];
   readonly steps: readonly Step[];
@@ -27,6 +30,8 @@ export function compileGlob(source: string): Glob {
   return {
     source,
     literal: parts.length === 1 ? source : null,
+    start: source.replace(/\*.*/s, ""),
+    end: source.slice(source.lastIndexOf("*") + 1),
     parts: parts.filter((_, index) => index % 2 === 0),
     steps,
   };
@@ -34,11 +39,11 @@ export function compileGlob(source: string): Glob {
 
 export function globMatches(glob: Glob, text: string): boolean {
   if (glob.literal !== null) return glob.literal === text;
-  return hasParts(glob.parts, text) && walk(glob.steps, text);
+  return hasParts(glob, text) && walk(glob.steps, text);
 }
 
-function hasParts(parts: readonly string[], text: string): boolean {
-  if (!text.startsWith(parts[0] ?? "") || !text.endsWith(parts.at(-1) ?? "")) return false;
+function hasParts({ start, end, parts }: Glob, text: string): boolean {
+  if (!text.startsWith(start) || !text.endsWith(end)) return false;
   let from = 0;
   for (const part of parts) {
     const at = text.indexOf(part, from);

@@ -87,11 +87,12 @@ function namesIn(image: Image): ImageNames {
   return { names, digests };
 }
 
+/** As the name of an image, with stars wherever it has letters or digits. */
+const NAME_PATTERN = /^(?:[\w.*-]+|(?:\[[0-9A-Fa-f:.]+\]|[\w.*-]+)(?::[\d*]+)?(?:\/[\w.*-]+)+)$/;
+
 function parseNamePattern(text: string): ParsedPattern {
   const { name, tag, digest } = splitReference(text);
-  const [first = "", ...rest] = name.split("/");
-  const head = rest.length === 0 ? /^[\w.*-]+$/ : /^(?:\[[0-9A-Fa-f:.]+\]|[\w.*-]+)(?::[\d*]+)?$/;
-  if (!head.test(first) || !rest.every((part) => /^[\w.*-]+$/.test(part))) {
+  if (!NAME_PATTERN.test(name)) {
     return invalid(
       `"${text}" is no image name: expected REGISTRY/PATH[:TAG][@DIGEST], with * and ** as wildcards`,
     );
@@ -102,7 +103,7 @@ function parseNamePattern(text: string): ParsedPattern {
   if (digest !== null && !isDigestPrefix(digest) && !isDigestGlob(digest)) {
     return invalid(`"${text}" needs sha256: and at least 12 hex digits behind the @`);
   }
-  const repository = first.includes("*") ? name : normaliseRepository(name);
+  const repository = /^[^/]*\*/.test(name) ? name : normaliseRepository(name);
   return valid({
     kind: "name",
     repository: compileGlob(repository),

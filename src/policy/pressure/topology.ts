@@ -53,7 +53,7 @@ export function reclaimFor(
         logs: logs && role === "nodefs",
       };
     default:
-      return topology satisfies never;
+      return assertNever(topology);
   }
 }
 
