@@ -110,6 +110,13 @@ describe("the audit finds", () => {
     expect(findings({ images: [app, { ...untagged, pinned: true }] })).toEqual([]);
   });
 
+  test("unused images that only a digest without a name refers to, as untagged ones", () => {
+    const image = anImage("bare", { repoTags: [], repoDigests: [`sha256:${"d".repeat(64)}`] });
+    expect(findings({ images: [app, image] })).toEqual([
+      { kind: "untagged-image", image, removable: true },
+    ]);
+  });
+
   test("images that only a made-up name of an import holds", () => {
     const imported = { ...untagged, repoDigests: [madeUp] };
     expect(findings({ images: [app, imported] })).toEqual([
@@ -144,6 +151,21 @@ describe("the audit finds", () => {
       }).map(({ kind }) => kind);
     expect(of(9n * GIB)).toEqual(["unexplained-bytes"]);
     expect(of(11n * GIB)).toEqual([]);
+    expect(of(50n * GIB)).toEqual([]);
+  });
+
+  test("bytes that nothing explains on a filesystem of writable layers alone, and no image store there", () => {
+    const layers = aFilesystem({
+      roles: ["containerfs"],
+      path: "/layers",
+      device: "8:2",
+      availableBytes: 10n * GIB,
+    });
+    expect(findings({ filesystems: [...(healthy.filesystems ?? []), layers] })).toMatchObject([
+      { kind: "unexplained-bytes", filesystem: "/layers" },
+    ]);
+    const node = { ...layers, roles: ["nodefs" as const] };
+    expect(findings({ filesystems: [...(healthy.filesystems ?? []), node] })).toEqual([]);
   });
 
   test("an image store that is larger than its images can make it", () => {
@@ -189,6 +211,42 @@ describe("the audit finds", () => {
         reference: "registry.example/gone:1",
         message: "container web (running) of pod pod-a names it, and the runtime has no such image",
       },
+    ]);
+  });
+
+  test.each([
+    ["imageRef", { imageRef: "registry.example/gone:1" }],
+    ["imageId", { imageId: "registry.example/gone:1" }],
+  ] as const)("the same of a container that names its image by %s and has no pod", (_, words) => {
+    const container = aContainer("web", { ...words, podName: "" });
+    const resolutions = new Map([["registry.example/gone:1", { kind: "absent" } as const]]);
+    expect(findings({ containers: [container], resolutions })).toMatchObject([
+      {
+        kind: "unresolved-reference",
+        reference: "registry.example/gone:1",
+        message: "container web (running) of pod none names it, and the runtime has no such image",
+      },
+    ]);
+  });
+
+  test("a container without its image although a static pod uses another one", () => {
+    const container = aContainer("web", { imageName: "registry.example/gone:1" });
+    const manifest = { path: "/m/a.yaml", images: ["registry.example/app:v1"], fault: null };
+    const found = findings({
+      containers: [container],
+      resolutions: new Map([["registry.example/gone:1", { kind: "absent" } as const]]),
+      pods: { kind: "none", why: "x", manifests: [manifest] },
+    });
+    expect(found).toMatchObject([
+      { kind: "unresolved-reference", reference: "registry.example/gone:1" },
+    ]);
+  });
+
+  test("the same of the names of images where the plan is for containers alone", () => {
+    const snapshot = aSnapshot({ ...healthy, images: [app, untagged] });
+    const plan = { containers: null, images: null };
+    expect(auditFindings({ removals: [], snapshot, ledger: seen([app]), plan })).toEqual([
+      { kind: "untagged-image", image: untagged, removable: true },
     ]);
   });
 

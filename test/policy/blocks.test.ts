@@ -2,10 +2,12 @@ import { describe, expect, test } from "bun:test";
 
 import type { HoldState } from "../../src/model/hold.ts";
 import { sandboxId } from "../../src/model/ids.ts";
+import type { Plan } from "../../src/model/plan.ts";
 import type { ImageBlock } from "../../src/model/reason.ts";
 import type { Snapshot } from "../../src/model/snapshot.ts";
-import { hours, instant, minutes, seconds, watched } from "../../src/model/time.ts";
-import { aContainer, anImage, aSandbox, NOW } from "../support/build/values.ts";
+import { type Duration, hours, instant, minutes, seconds, watched } from "../../src/model/time.ts";
+import { waitsForPods } from "../../src/policy/blocks.ts";
+import { aContainer, anImage, anImagePlan, aSandbox, NOW } from "../support/build/values.ts";
 import { fateOf, type Node, planOf, WATCHED } from "./judging.ts";
 
 const image = anImage("app");
@@ -103,6 +105,13 @@ test("the grace ends on the watched clock, and the kubelet knows none", () => {
   ).toEqual([]);
 });
 
+test("a grace of which the ledger does not say why it began is that of a boot", () => {
+  const ledger = { graceUntil: watched(WATCHED + minutes(1)), graceReason: null };
+  expect(planOf({ images: [image], ledger }).blocks).toEqual([
+    { kind: "boot-grace", because: "boot", remaining: minutes(1) },
+  ]);
+});
+
 describe("pods that cannot be read", () => {
   const blocksOf = (node: Node): readonly ImageBlock["kind"][] =>
     planOf({ images: [image], ...node }).blocks.map(({ kind }) => kind);
@@ -149,10 +158,48 @@ describe("a pod that is starting", () => {
     expect(blocked({ sandboxes: [young] }, minutes(2))).toBeFalse();
   });
 
+  test("is waited for until the youngest is 2 min old, whatever the order of the list", () => {
+    const younger = aSandbox("t", { createdAt: instant(NOW - seconds(10)) });
+    for (const sandboxes of [
+      [young, younger],
+      [younger, young],
+    ])
+      expect(planOf({ images: [image], snapshot: { sandboxes } }).blocks).toMatchObject([
+        { sandboxes: ["sandbox-s", "sandbox-t"].map(sandboxId), remaining: seconds(110) },
+      ]);
+  });
+
+  test("is waited for no longer than is left of the patience", () => {
+    const remaining = (waitedForPods: Duration) =>
+      planOf({ images: [image], snapshot: { sandboxes: [young] }, facts: { waitedForPods } })
+        .blocks;
+    expect(remaining(seconds(29))).toMatchObject([{ remaining: seconds(90) }]);
+    expect(remaining(seconds(31))).toMatchObject([{ remaining: seconds(89) }]);
+  });
+
   test("a sandbox from the far future is no young one", () => {
     expect(blocked({ sandboxes: [{ ...young, createdAt: instant(NOW + hours(1)) }] })).toBeFalse();
     expect(
       blocked({ sandboxes: [{ ...young, createdAt: instant(NOW + seconds(10)) }] }),
     ).toBeTrue();
+  });
+});
+
+describe("a pass waits for pods that are starting", () => {
+  const starting: ImageBlock = { kind: "pod-starting", sandboxes: [], remaining: minutes(1) };
+  const onHold: ImageBlock = { kind: "on-hold", until: null, reason: "" };
+  const waits = (...change: Parameters<typeof anImagePlan>): boolean =>
+    waitsForPods({ containers: null, images: anImagePlan(...change) });
+
+  test("where nothing else stands in the way of images and something asks for them", () => {
+    expect(waits([], { blocks: [starting] })).toBeTrue();
+    expect(waits([], { blocks: [starting], triggers: [] })).toBeFalse();
+    expect(waits([], { blocks: [starting, onHold] })).toBeFalse();
+    expect(waits([], { blocks: [] })).toBeFalse();
+  });
+
+  test("and never where its plan has no images", () => {
+    const plan: Plan = { containers: null, images: null };
+    expect(waitsForPods(plan)).toBeFalse();
   });
 });

@@ -215,6 +215,11 @@ describe("images", () => {
   });
 });
 
+test("a ledger that has observed nothing yet remembers no ghost, which would have no time", () => {
+  const ghost = { image: anImage("app"), record: aRecord() };
+  expect(rememberGhost(emptyLedger, ghost)).toBe(emptyLedger);
+});
+
 describe("the grace after a boot", () => {
   const rebooted = later(minutes(5), {
     clocks: { wall: instant(NOW + minutes(5)), uptime: minutes(1), bootId: "boot-2" },
@@ -315,6 +320,11 @@ describe("containers, sandboxes, pods and directories", () => {
     const two = next(one, later(minutes(5), { sandboxes: [aSandbox("s")] }));
     expect(two.sandboxImages).toEqual(new Map([[sandbox, ""]]));
     expect(next(two, later(minutes(10))).sandboxImages.size).toBe(0);
+  });
+
+  test("a sandbox of which nobody said the image is not remembered to name none", () => {
+    const snapshot = aSnapshot({ sandboxes: [aSandbox("s")] });
+    expect(next(aLedger(), snapshot).sandboxImages.size).toBe(0);
   });
 
   test("pods are as given, releases stay, keep directories add up", () => {

@@ -1,8 +1,9 @@
 import { describe, expect, test } from "bun:test";
 
-import { podUid, sandboxId } from "../../../src/model/ids.ts";
+import { containerId, podUid, sandboxId } from "../../../src/model/ids.ts";
 import type { Container } from "../../../src/model/snapshot.ts";
 import { hours, instant, minutes } from "../../../src/model/time.ts";
+import { unjudged } from "../../../src/policy/container/containers.ts";
 import {
   ago,
   containerLimits,
@@ -96,6 +97,28 @@ describe("in a living pod", () => {
     const old = pods.map((pod) => dead(pod, "c", { createdAt: ago(20) }));
     const plan = planOf({ containers: [...newest, ...old] }, { limits: limits(-1, 2) });
     expect(goingContainers(plan).toSorted()).toEqual([...idsOf(old)].toSorted());
+  });
+
+  test("of the same instant, the newest is told by attempt and then by ID, whatever the order of the list", () => {
+    const at = (attempt: number, id: string) =>
+      dead("a", "c", { attempt, id: containerId(id), createdAt: ago(10) });
+    const [first, low, high] = [at(0, "z"), at(1, "m"), at(1, "n")];
+    for (const containers of [
+      [first, low, high],
+      [high, low, first],
+      [low, high, first],
+    ]) {
+      const plan = planOf({ containers }, { limits: limits(1) });
+      expect(goingContainers(plan)).toEqual(["z", "m"]);
+      expect(stayingContainers(plan)).toEqual(["n"]);
+    }
+  });
+
+  test("one that the runtime lists twice is the newest of its name in both entries", () => {
+    const [one] = instances(10);
+    const containers = [one, one].filter((it) => it !== undefined);
+    const plan = planOf({ containers }, { limits: limits(0, 0) });
+    expect(stayingContainers(plan)).toEqual([String(one?.id), String(one?.id)]);
   });
 
   test("a running container stays, always", () => {
@@ -240,6 +263,12 @@ describe("a hold, or the grace after a boot", () => {
     expect(new Set(reasons)).toEqual(new Set(["blocked"]));
     expect(plan.containers[0]?.decision.tried).toContain("pod-gone");
   });
+
+  test("leaves what stays anyway its own reason", () => {
+    const both = planOf({ containers: [runningC, ...instances(10)] }, { blocks, pods: gone });
+    expect(reasonOf(both, runningC.id)).toBe("running");
+    expect(reasonOf(both, String(instances(10)[0]?.id))).toBe("blocked");
+  });
 });
 
 describe("what Kubernetes did not make", () => {
@@ -311,6 +340,23 @@ describe("what Kubernetes did not make", () => {
     expect(plan.sandboxes[0]?.decision.reason.kind).toBe("foreign-dead");
   });
 
+  test.each(["created", "unknown"] as const)(
+    "that is %s goes with --collect-foreign once it counts as dead, and not before",
+    (state) => {
+      const container = { ...inBare, state };
+      const reason = (foreignDead: readonly string[]) =>
+        reasonOf(
+          planOf(
+            { containers: [container], sandboxes: [bare] },
+            { limits: collect, pods: judged({ foreignDead }) },
+          ),
+          container.id,
+        );
+      expect(reason([])).toBe("not-dead");
+      expect(reason(["uid-f"])).toBe("foreign-dead");
+    },
+  );
+
   test("keeps the newest of each name with --collect-foreign while it lives", () => {
     const ready = { ...bare, state: "ready" } as const;
     const plan = planOf({ containers: [inBare], sandboxes: [ready] }, { limits: collect });
@@ -359,6 +405,40 @@ describe("the plan", () => {
     const pods = { ...judged({}), mayBeDeleted: () => true };
     const logs = { ...noLogs, podLogs: [{ entry: "default_a_uid-a", uid: podUid("uid-a") }] };
     expect(planOf({ logs }, { pods }).podLogs[0]?.decision.reason.kind).toBe("pod-not-gone-yet");
+  });
+
+  test("says without a pod source of a log directory whose pod has nothing else here that it is not gone yet", () => {
+    const logs = {
+      ...noLogs,
+      podLogs: [
+        { entry: "default_a_uid-a", uid: podUid("uid-a") },
+        { entry: "default_b_uid-b", uid: podUid("uid-b") },
+      ],
+    };
+    const plan = planOf({ sandboxes: [sandboxOf("a")], logs }, { pods: judged({ none: true }) });
+    expect(plan.podLogs.map(({ decision }) => decision.reason.kind)).toEqual([
+      "pod-known",
+      "pod-not-gone-yet",
+    ]);
+  });
+
+  test("takes under the kubelet's rules a stray entry for a UID only where a UID could be so named", () => {
+    const strays = ["12345678", "lost+found"];
+    const plan = planOf(
+      { logs: { ...noLogs, strays } },
+      { limits: { ...containerLimits, compat: "kubelet" }, pods: judged({ gone: strays }) },
+    );
+    expect(goingLogs(plan)).toEqual(["12345678"]);
+    expect(plan.strays).toEqual(["lost+found"]);
+  });
+
+  test("that could not judge logs or pods says so, and any other one says nothing", () => {
+    const logs = { kind: "failed", message: "opening /l failed" } as const;
+    expect(unjudged(planOf({ logs }, { pods: judged({ notReady: "it is empty" }) }))).toEqual([
+      "the pod source kubelet-dir is not ready: it is empty",
+      "logs stay, because they could not be read: opening /l failed",
+    ]);
+    expect(unjudged(planOf({ logs: noLogs }))).toEqual([]);
   });
 
   test.each(["none", "kubelet"] as const)(

@@ -82,6 +82,13 @@ describe("a kubelet that restarted while its API server was down", () => {
     });
   });
 
+  test("names three of the pods that it does not know, and counts the others", () => {
+    const living = { sandboxes: ["e", "d", "c", "b", "a", "x"].map((name) => sandboxOf(name)) };
+    expect(stateOf(viewOf(living, list(seen("uid-x", "api"))))).toMatchObject({
+      why: "it does not know 5 of the 6 pods that evidently live on this node (uid-a, uid-b, uid-c and 2 more)",
+    });
+  });
+
   test("is ready again once it has heard, and a pod that was deleted meanwhile is deleted two passes later", () => {
     const again = viewOf(
       { ...node, sandboxes: [...node.sandboxes, sandboxOf("n")] },

@@ -4,6 +4,7 @@ import { type PodUid, podUid } from "../../../src/model/ids.ts";
 import type { PodRecord } from "../../../src/model/ledger.ts";
 import type { PodReading } from "../../../src/model/snapshot.ts";
 import { hours, minutes, watched } from "../../../src/model/time.ts";
+import { livingPods } from "../../../src/policy/container/ownership.ts";
 import type { PodView } from "../../../src/policy/container/pod-source.ts";
 import { judgePods, type PodJudgement, rememberPods } from "../../../src/policy/container/pods.ts";
 import {
@@ -15,7 +16,7 @@ import {
   sandboxOf,
   viewOf,
 } from "../../support/build/pods.ts";
-import { aContainer } from "../../support/build/values.ts";
+import { aContainer, NOW } from "../../support/build/values.ts";
 
 const A = podUid("uid-a");
 const B = podUid("uid-b");
@@ -86,6 +87,25 @@ describe.each(["kubelet-dir", "kubelet-api"] as const)("by %s, a pod", (source) 
     const records = rememberPods(rememberPods(new Map(), absent), absent);
     const fresh = { ...absent, sandboxes: [living, sandboxOf("b")] };
     expect(judgePods(records, fresh).shouldRemoveContent(B)).toBeNull();
+    // Too new to speak against the source, which goes on to be believed.
+    const young = { ...absent, sandboxes: [living, sandboxOf("b", { createdAt: NOW })] };
+    const judgement = judgePods(records, young);
+    expect(judgement.state.kind).toBe("ready");
+    expect(judgement.shouldRemoveContent(B)).toBeNull();
+    expect(judgement.hasEnded(B)).toBe(false);
+    expect(judgement.mayBeDeleted(B)).toBe(false);
+  });
+
+  test("that was absent once may be deleted only where the source is believed and still does not list it", () => {
+    const records = rememberPods(new Map(), absent);
+    const maybe = (view: PodView) => judgePods(records, view).mayBeDeleted(B);
+    expect([absent, present, viewOf(lists, failed)].map(maybe)).toEqual([true, false, false]);
+  });
+
+  test("that is dead and was listed until now may not be deleted yet", () => {
+    const records = rememberPods(new Map(), present);
+    expect(records.get(B)).toMatchObject({ absentPasses: 0, deadPasses: 1 });
+    expect(judgePods(records, absent).mayBeDeleted(B)).toBe(false);
   });
 
   test("known from its log directory alone is gone when it is absent twice", () => {
@@ -228,6 +248,32 @@ describe("by the runtime alone, a pod", () => {
     expect(after(view).shouldRemoveContent(B)).toBeNull();
     expect(after(view, view).shouldRemoveContent(B)).toBe("pod-gone");
   });
+});
+
+test("a living sandbox without a UID in its metadata stands for the pod of its label alone", () => {
+  const sandboxes = [sandboxOf("b", { metadataUid: podUid("") })];
+  expect(livingPods({ sandboxes, containers: [] }, "none")).toEqual(new Set([B]));
+});
+
+describe.each(["kubelet-dir", "kubelet-api", "cri"] as const)(
+  "by %s, a pod that came after the last remembered pass",
+  (source) => {
+    test("is neither deleted nor terminated, nor may it be deleted", () => {
+      const judgement = judgePods(new Map(), viewOf(lists, reading(source, "uid-a")));
+      expect(judgement.state.kind).toBe("ready");
+      expect({
+        content: judgement.shouldRemoveContent(B),
+        ended: judgement.hasEnded(B),
+        foreign: judgement.foreignDead(B),
+        maybe: judgement.mayBeDeleted(B),
+      }).toEqual({ content: null, ended: false, foreign: false, maybe: false });
+    });
+  },
+);
+
+test("by the runtime alone, a pod that is dead may be deleted, and one that lives may not", () => {
+  const judgement = after(viewOf(lists, reading("cri")));
+  expect([A, B].map((uid) => judgement.mayBeDeleted(uid))).toEqual([false, true]);
 });
 
 describe("what is remembered", () => {

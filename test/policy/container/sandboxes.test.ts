@@ -54,6 +54,19 @@ describe("of a living pod", () => {
   });
 });
 
+describe("where attempt and creation are the same", () => {
+  const [low, high] = [stopped("low"), stopped("a-high")];
+
+  test("the newest sandbox is told by ID, whatever the order of the list", () => {
+    expect(goingSandboxes(planOf({ sandboxes: [low, high] }))).toEqual(["a-high"]);
+    expect(goingSandboxes(planOf({ sandboxes: [high, low] }))).toEqual(["a-high"]);
+  });
+
+  test("one that the runtime lists twice stays as the newest in both entries", () => {
+    expect(reasonsOf([low, low])).toEqual(["newest-of-pod", "newest-of-pod"]);
+  });
+});
+
 describe("of a pod that is gone", () => {
   test("all stopped sandboxes go, oldest first", () => {
     expect(goingSandboxes(planOf({ sandboxes: [newer, old] }, { pods: gone }))).toEqual([

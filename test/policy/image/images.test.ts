@@ -280,7 +280,46 @@ describe("pressure", () => {
   });
 });
 
+test("a limit of removals is named beside the plan, and where there is none nothing is", () => {
+  const notes = (maximumRemovals: number | null) =>
+    planOf({ images: three, limits: { maximumRemovals } }).notes;
+  expect(notes(2)).toEqual([{ kind: "removal-limit", limit: 2 }]);
+  expect(notes(null)).toEqual([]);
+});
+
 describe("futility", () => {
+  test("a disk on which removals gained nothing costs no image, however much its images could free", () => {
+    const on = (device: string) =>
+      planOf({
+        images: [gib("a", 50n)],
+        snapshot: onDisk(14n),
+        facts: { noGainDevices: new Set([device]) },
+      });
+    expect(on("8:1")).toMatchObject({
+      candidates: [],
+      blocks: [{ kind: "futile", boundBytes: 0n, neededBytes: 6n * GIB }],
+    });
+    expect(words(on("8:2").candidates)).toEqual(["a"]);
+  });
+
+  test("where inodes are short and images could not free enough of them, the block says how many", () => {
+    const plan = planOf({
+      images: three,
+      limits: { inodeHighPercent: 85, inodeLowPercent: 70 },
+      snapshot: { filesystems: [{ ...disk(50n), inodes: 1000n, inodesFree: 100n }] },
+      facts: { noGainDevices: new Set(["8:1"]) },
+    });
+    expect(plan.blocks).toEqual([
+      {
+        kind: "futile",
+        filesystem: "/var/lib/containerd",
+        boundBytes: 0n,
+        neededBytes: 0n,
+        inodes: { bound: 0n, needed: 200n },
+      },
+    ]);
+  });
+
   const filled = { filesystems: [disk(3n, 4n)] };
 
   test("a disk that something else fills costs no image, and the plan says what fills it", () => {

@@ -122,6 +122,16 @@ test("rules are tried in order and the deciding one is last", () => {
   );
 });
 
+test("the most recent tags of a repository stay, as many as are to be kept of each, and no other image", () => {
+  const newer = anImage("newer", { repoTags: ["registry.example/app:v2"] });
+  const kept = (keepPerRepository: number, change: Case = {}) =>
+    protection({ others: [newer], limits: { keepPerRepository }, ...change }).reason;
+  const old: Case = { record: { firstSeenWatched: watched(-5n) } };
+  expect(kept(1, old)).toBeNull();
+  expect(kept(2, old)).toMatchObject({ kind: "keep-per-repository", place: 2, limit: 2 });
+  expect(kept(2, { image: { repoTags: [] } })).toBeNull();
+});
+
 test("a ghost is tried again once its pause is over", () => {
   const ghost = { since: NOW, attempts: 1, retryWatched: WATCHED };
   expect(protection({ record: { ghost } }).reason).toBeNull();

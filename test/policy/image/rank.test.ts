@@ -85,6 +85,21 @@ describe("the order of removal", () => {
     expect(ordered(rows)).toEqual(["a", "b", "e", "c", "d", "f"]);
   });
 
+  test("the earlier build goes first, whatever the order of the list", () => {
+    const rows = [
+      { name: "old", record: life(1n, null), builtAt: 7n },
+      { name: "new", record: life(1n, null), builtAt: 8n },
+    ];
+    expect(ordered(rows)).toEqual(["old", "new"]);
+    expect(ordered(rows.toReversed())).toEqual(["old", "new"]);
+  });
+
+  test("an image goes neither before nor after itself", () => {
+    const one = { image: anImage("a"), record: aRecord() };
+    for (const compat of ["none", "kubelet"] as const)
+      expect(compareImages(compat, new Map())(one, one)).toBe(0);
+  });
+
   test("a build date of 1970, as reproducible builds have it, counts as unknown", () => {
     const rows = [
       { name: "b", record: life(1n, null), builtAt: 0n },

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 
 import type { ImageRecord } from "../../../src/model/ledger.ts";
 import type { Image } from "../../../src/model/snapshot.ts";
-import { watched } from "../../../src/model/time.ts";
+import { instant, watched } from "../../../src/model/time.ts";
 import { repositoryPlaces } from "../../../src/policy/image/repositories.ts";
 import { anImage, aRecord, idOf, NOW } from "../../support/build/values.ts";
 
@@ -46,6 +46,32 @@ describe("the place in the repository", () => {
     });
     const places = repositoryPlaces([both, app("b", used(9n))], "none");
     expect(places.get(idOf("both"))).toEqual({ repository: "registry.example/solo", place: 1 });
+  });
+
+  test("an image that has the same place in several repositories has it in the first by name, whatever the order of its tags", () => {
+    const names = ["registry.example/b:1", "registry.example/a:1", "registry.example/c:1"];
+    for (const repoTags of [names, names.toReversed()])
+      expect(
+        repositoryPlaces([app("both", used(1n), { repoTags })], "none").get(idOf("both")),
+      ).toEqual({ repository: "registry.example/a", place: 1 });
+  });
+
+  test("an image with a worse place in another repository keeps its best one", () => {
+    const both = app("both", used(1n), {
+      repoTags: ["registry.example/solo:1", "registry.example/app:both"],
+    });
+    const places = repositoryPlaces([both, app("b", used(9n))], "none");
+    expect(places.get(idOf("both"))).toEqual({ repository: "registry.example/solo", place: 1 });
+  });
+
+  test("the watched clock decides, and with compat kubelet the wall clock", () => {
+    const images = [
+      app("a", { lastUsedAt: instant(NOW + 2n), lastUsedWatched: watched(1n) }),
+      app("b", { lastUsedAt: instant(NOW + 1n), lastUsedWatched: watched(2n) }),
+    ];
+    const first = (compat: "none" | "kubelet") =>
+      ["a", "b"].filter((word) => placeOf(repositoryPlaces(images, compat), word) === 1);
+    expect([first("none"), first("kubelet")]).toEqual([["b"], ["a"]]);
   });
 
   test("an image without a tag has none, and a port is no tag", () => {

@@ -163,6 +163,58 @@ test("a container whose only word is the beginning of an ID uses every image who
   expect(used(snapshot)).toEqual([app.id]);
 });
 
+test("every container whose only word is the same beginning of an ID uses the image", () => {
+  const imageName = app.id.slice("sha256:".length, 20);
+  const containers = ["c", "d"].map((name) => aContainer(name, { imageName }));
+  const absent = answers({ [`docker.io/library/${imageName}:latest`]: { kind: "absent" } });
+  const { users } = usageOf(aSnapshot({ images: [app, other], containers, ...absent }));
+  expect(users.get(app.id)?.map((user) => "name" in user && user.name)).toEqual(["c", "d"]);
+  expect([...users.keys()]).toEqual([app.id]);
+});
+
+describe("where the runtime has no image of a short name, a registry to search could make of it", () => {
+  const images = [
+    anImage("latest", { repoTags: ["quay.io/team/tool:latest"] }),
+    anImage("v1", { repoTags: ["quay.io/team/tool:v1"] }),
+    anImage("digest", { repoTags: [], repoDigests: [`quay.io/team/tool@${DIGEST}`] }),
+    anImage("else", { repoTags: [], repoDigests: [`quay.io/team/tool@${ELSE}`] }),
+  ];
+  const usedBy = (imageName: string, asked: string) =>
+    used(
+      aSnapshot({
+        images,
+        containers: [aContainer("c", { imageName })],
+        ...answers({ [asked]: { kind: "absent" } }),
+      }),
+    );
+
+  test("the latest tag, where it has none", () => {
+    expect(usedBy("tool", "docker.io/library/tool:latest")).toEqual([idOf("latest")]);
+  });
+
+  test("no image of another digest, where it has one that is not listed", () => {
+    const third = `sha256:${"d3".repeat(32)}`;
+    expect(usedBy(`tool@${third}`, `docker.io/library/tool@${third}`)).toEqual([]);
+  });
+
+  test("the image of its digest alone, where it has one that is listed", () => {
+    expect(usedBy(`tool@${DIGEST}`, `docker.io/library/tool@${DIGEST}`)).toEqual([idOf("digest")]);
+  });
+});
+
+test("a name that a listed image carries in another spelling is not asked for", () => {
+  const images = [anImage("n", { repoTags: ["docker.io/library/nginx:latest"] })];
+  expect(referencesToResolve(node({ imageName: "nginx" }, { images }))).toEqual([]);
+  expect(referencesToResolve(node({ imageName: "nginx:2" }, { images }))).toEqual([
+    "docker.io/library/nginx:2",
+  ]);
+});
+
+test("a repository digest that is listed without its name or its algorithm is found by the whole digest", () => {
+  const bare = anImage("bare", { repoTags: [], repoDigests: ["d1".repeat(32)] });
+  expect(used(node({ imageRef: DIGEST }, { images: [bare, other] }))).toEqual([bare.id]);
+});
+
 test("only what no listed image carries is asked for, sorted, and no text that is no reference", () => {
   const snapshot = node(
     { imageId: app.id, imageRef: "b.example/x:1", imageName: "not a name" },
@@ -292,6 +344,28 @@ describe("pods and sandboxes", () => {
     expect(usage.users.get(other.id)).toEqual([{ kind: "pod-spec", uid: podUid("u") }]);
     expect(used(aSnapshot({ images: [other], pods: pods("kubelet-dir") }))).toEqual([]);
   });
+});
+
+test("a pod specification with an empty image name uses nothing, not even an image that is listed with an empty tag", () => {
+  const images = [app, other, anImage("empty", { repoTags: [""] })];
+  const seen = { uid: podUid("u"), origin: "api", finished: false, evicted: false } as const;
+  const of = (...names: readonly string[]) =>
+    usageOf(
+      aSnapshot({
+        images,
+        pods: { kind: "ready", source: "kubelet-api", pods: [{ ...seen, images: names }] },
+      }),
+    );
+  expect(of("")).toEqual({ users: new Map(), unknown: [] });
+  expect([...of("", "registry.example/other:v1").users.keys()]).toEqual([other.id]);
+});
+
+test("of containers that go first, image volumes that could not be read leave nothing unknown", () => {
+  const runtime = { ...aSnapshot().runtime, version: "2.1.0" };
+  const containers = ["c", "d"].map((name) => aContainer(name, { imageId: app.id }));
+  const snapshot = aSnapshot({ images: [app], containers, runtime, imageVolumes: new Map() });
+  const unknown = usageOf(snapshot, new Set([containerId("container-c")])).unknown;
+  expect(unknown.map(({ subject }) => subject)).toEqual(["container container-d (d)"]);
 });
 
 test("containers that go first are left out, with their volumes and with what is unknown of them", () => {

@@ -24,6 +24,16 @@ test("the first rule that matches is named with the name that it matched", () =>
   expect(matchKeepRules(compileKeepRules([rule("redis")]), anImage("app"))).toBeNull();
 });
 
+test("a rule that is a digest keeps the image of that ID, whatever its names", () => {
+  const { id } = anImage("app");
+  const compiled = compileKeepRules([rule(id)]);
+  expect(matchKeepRules(compiled, anImage("app", { repoTags: [] }))).toEqual({
+    rule: rule(id),
+    name: id,
+  });
+  expect(matchKeepRules(compiled, anImage("web"))).toBeNull();
+});
+
 test("no rules keep nothing", () => {
   expect(matchKeepRules(compileKeepRules([]), anImage("app"))).toBeNull();
 });

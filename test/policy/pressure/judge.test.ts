@@ -11,7 +11,7 @@ import {
   type PressureState,
   resolveAmount,
 } from "../../../src/policy/pressure/judge.ts";
-import { reclaimFor, topologyOf } from "../../../src/policy/pressure/topology.ts";
+import { filesystemsOf, reclaimFor, topologyOf } from "../../../src/policy/pressure/topology.ts";
 import { aFilesystem, GIB, MIB } from "../../support/build/values.ts";
 
 const quantity = (value: bigint): Amount => ({ kind: "quantity", value });
@@ -158,6 +158,23 @@ describe("the table of reclaim", () => {
     expect(reclaimFor(signal, topology, "kubelet")).toEqual(expected);
   });
 
+  test("writable layers lie with the images where the runtime names no filesystem of theirs", () => {
+    const alone = [{ ...image, roles: ["imagefs" as const] }, node];
+    expect(topologyOf(alone)).toBe("dedicated");
+    expect(filesystemsOf("containerfs", alone).map(({ path }) => path)).toEqual(["/images"]);
+    expect(filesystemsOf("containerfs", [node])).toEqual([]);
+    const third = { ...node, roles: ["containerfs" as const], device: "8:3", path: "/layers" };
+    expect(filesystemsOf("containerfs", [...alone, third])).toEqual([third]);
+    expect(filesystemsOf("nodefs", [image])).toEqual([]);
+  });
+
+  test("where images and layers lie apart, orphaned logs go for the node's own filesystem alone", () => {
+    const logs = (["nodefs", "imagefs", "containerfs"] as const).map(
+      (role) => reclaimFor(`${role}.available`, "split", "none").logs,
+    );
+    expect(logs).toEqual([true, false, false]);
+  });
+
   test("with images on their own disk, pressure on the node's takes orphaned logs and nothing else", () => {
     expect(reclaimFor("nodefs.available", "dedicated", "none")).toEqual({
       containers: false,
@@ -182,6 +199,34 @@ describe("vector 56: thresholds of containerfs are never the user's own", () => 
       one.signal.startsWith("containerfs"),
     );
     expect(derived).toMatchObject([{ amount: { value } }]);
+  });
+});
+
+test("a threshold of inodes is copied to one of inodes", () => {
+  const own = [aThreshold("nodefs.inodesFree", fraction(0.05))];
+  expect(effectiveThresholds(own, "single").map(({ signal }) => signal)).toEqual([
+    "nodefs.inodesFree",
+    "containerfs.inodesFree",
+  ]);
+});
+
+describe("the soonest crossing", () => {
+  const bytes = aThreshold("imagefs.available", quantity(GIB));
+  const inodes = aThreshold("imagefs.inodesFree", quantity(100_000n));
+  const free = { availableBytes: 4n * GIB, inodes: 1_000_000n, inodesFree: 200_000n };
+  const soonestMs = (thresholds: readonly Threshold[], ...more: [object?, object?]) =>
+    judge(thresholds, { ...free, ...more[0] }, more[1]).soonestCrossingMs;
+
+  test("is the nearest threshold at the fastest that bytes or inodes are taken to fill", () => {
+    expect(soonestMs([bytes])).toBe(3_000);
+    expect(soonestMs([inodes])).toBe(2_000);
+    expect(soonestMs([bytes, inodes])).toBe(2_000);
+  });
+
+  test("is never where a threshold is due, none can be crossed, or the kubelet is imitated", () => {
+    expect(soonestMs([bytes], { availableBytes: 0n })).toBe(Infinity);
+    expect(soonestMs([inodes], { inodes: 0n, inodesFree: 0n })).toBe(Infinity);
+    expect(soonestMs([bytes], {}, { compat: "kubelet" })).toBe(Infinity);
   });
 });
 

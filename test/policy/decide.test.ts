@@ -1,0 +1,124 @@
+// One plan for the whole node: its halves, and what a part or a selection leaves of them.
+import { describe, expect, test } from "bun:test";
+
+import { podUid } from "../../src/model/ids.ts";
+import type { ContainerPlan, Purpose } from "../../src/model/plan.ts";
+import type { Snapshot } from "../../src/model/snapshot.ts";
+import { type Decide, decide, decideOnFreshLists, type Parts } from "../../src/policy/decide.ts";
+import { ago, aPodRecord, dead, noLogs, reading, sandboxOf } from "../support/build/pods.ts";
+import { anImage, aRecord, withImageLimits } from "../support/build/values.ts";
+import { inputOf } from "./judging.ts";
+
+const app = anImage("app");
+/** Pod b is deleted: a container, a sandbox and logs of it are left. */
+const left = {
+  containers: [dead("b", "c", { imageId: app.id })],
+  sandboxes: [sandboxOf("a"), sandboxOf("b", { state: "not-ready" })],
+};
+const snapshot: Partial<Snapshot> = {
+  ...left,
+  logs: { ...noLogs, podLogs: [{ entry: "shop_b_uid-b", uid: podUid("uid-b") }] },
+  pods: reading("kubelet-dir", "uid-a"),
+};
+const everything: Parts = { containers: "all", images: true };
+
+function inputFor(parts: Partial<Parts>, purpose: Purpose = { kind: "all-unused" }): Decide {
+  const pods = new Map([[podUid("uid-b"), aPodRecord({ absentPasses: 2, deadPasses: 2 })]]);
+  const facts = inputOf({ images: [app], snapshot, ledger: { pods } });
+  return { ...facts, purpose, parts: { ...everything, ...parts } };
+}
+
+/** How many containers, sandboxes and log directories go. */
+const going = (plan: ContainerPlan | null): readonly number[] =>
+  [plan?.containers, plan?.sandboxes, plan?.podLogs].map(
+    (list) => (list ?? []).filter(({ decision }) => decision.kind === "remove").length,
+  );
+
+describe("a plan for", () => {
+  test("the whole node judges images as if the planned containers were gone", () => {
+    const plan = decide(inputFor({}));
+    expect(going(plan.containers)).toEqual([1, 1, 1]);
+    expect(plan.images?.candidates.map(({ image }) => image.id)).toEqual([app.id]);
+  });
+
+  test("images alone leaves a container in use of its image", () => {
+    const plan = decide(inputFor({ containers: "none" }));
+    expect(plan.containers).toBeNull();
+    expect(plan.images?.kept).toMatchObject([{ reason: { kind: "in-use" } }]);
+  });
+
+  test("containers alone says nothing of images", () => {
+    const plan = decide(inputFor({ images: false }));
+    expect(plan.images).toBeNull();
+    expect(going(plan.containers)).toEqual([1, 1, 1]);
+  });
+
+  test("logs takes log directories alone, and the container holds its image", () => {
+    const plan = decide(inputFor({ containers: "logs" }));
+    expect(plan.containers).toMatchObject({ containers: [], sandboxes: [] });
+    expect(going(plan.containers)).toEqual([0, 0, 1]);
+    expect(plan.images?.kept).toMatchObject([{ reason: { kind: "in-use" } }]);
+  });
+
+  test("a namespace takes what lies in it and nothing of others", () => {
+    const of = (name: string) =>
+      decide(inputFor({}, { kind: "all-unused", only: [{ kind: "namespace", name }] })).containers;
+    expect(going(of("default"))).toEqual([1, 1, 0]);
+    expect(going(of("shop"))).toEqual([0, 0, 1]);
+    expect(going(of("other"))).toEqual([0, 0, 0]);
+  });
+});
+
+describe("what goes before images", () => {
+  const web = anImage("web");
+  /** Of the living pod a, the newest of its name: it stays. */
+  const kept = dead("a", "c", { imageId: web.id });
+  const both = inputFor({});
+  const node = { ...both.snapshot, images: [app, web], containers: [...left.containers, kept] };
+  const ledger = {
+    ...both.ledger,
+    images: new Map([app, web].map(({ id }) => [id, aRecord()])),
+  };
+
+  test("is only what is planned to go: a container that stays holds its image", () => {
+    const plan = decide({ ...both, snapshot: node, ledger });
+    expect(going(plan.containers)).toEqual([1, 1, 1]);
+    expect(plan.images?.candidates.map(({ image }) => image.id)).toEqual([app.id]);
+    expect(plan.images?.kept).toMatchObject([{ image: web, reason: { kind: "in-use" } }]);
+  });
+
+  test("counts towards the limit of removals: containers, sandboxes and log directories that go", () => {
+    const expected = (maximumRemovals: number) =>
+      decide(
+        withImageLimits({ ...both, snapshot: node, ledger }, { maximumRemovals }) as Decide,
+      ).images?.candidates.map((candidate) => candidate.expected);
+    expect([expected(3), expected(4)]).toEqual([[false], [true]]);
+  });
+});
+
+test("a container that went between the list and its status does not stand for its name", () => {
+  const input = inputFor({});
+  const older = dead("a", "c", { createdAt: ago(20) });
+  const newer = dead("a", "c", { createdAt: ago(10) });
+  const reasons = (gone: boolean) =>
+    decide({
+      ...input,
+      snapshot: {
+        ...input.snapshot,
+        containers: [older, newer],
+        imageVolumes: gone ? new Map([[newer.id, { kind: "gone" }]]) : new Map(),
+      },
+    }).containers?.containers.map(({ container, decision }) => [container, decision.reason.kind]);
+  expect(reasons(false)).toEqual([
+    [older, "over-per-container-limit"],
+    [newer, "newest-of-name"],
+  ]);
+  expect(reasons(true)).toEqual([[older, "newest-of-name"]]);
+});
+
+test("on fresh lists a pod that lives by now loses nothing", () => {
+  const input = inputFor({});
+  expect(going(decideOnFreshLists(input, left))).toEqual([1, 0, 1]);
+  const alive = { ...left, sandboxes: [sandboxOf("a"), sandboxOf("b")] };
+  expect(going(decideOnFreshLists(input, alive))).toEqual([0, 0, 0]);
+});
