@@ -32,10 +32,7 @@ export function imageUsage({ plan, snapshot, forest }: ImageUsageFacts): ImageUs
     byState: by(({ reason }) => [stateOf(reason)]).toSorted(bySize),
     byRepository: by((subject) => [repositoryOf(subject)]).toSorted(bySize),
     byNamespace: by(({ reason }) => namespaces(reason)).toSorted(bySize),
-    byFamily: by(({ image }) => {
-      const family = forest.familyOf(image.id);
-      return [family === null ? null : (families.get(family) ?? family)];
-    }).toSorted(bySize),
+    byFamily: by(({ image }) => [families.get(forest.familyOf(image.id)) ?? null]).toSorted(bySize),
   };
 }
 
@@ -118,12 +115,13 @@ const unknownLayers = ({ sizeBytes }: Image): Bounds => ({
 export function familyNames(
   subjects: readonly Subject[],
   forest: LayerForest,
-): ReadonlyMap<ChainId, string> {
+): ReadonlyMap<ChainId | null, string> {
   const smallest = new Map<ChainId, { readonly layers: number; readonly image: Image }>();
   for (const { image } of subjects) {
     const family = forest.familyOf(image.id);
-    if (family === null) continue;
-    const layers = forest.wholeChainOf(image.id)?.layers ?? 0;
+    const whole = forest.wholeChainOf(image.id);
+    if (family === null || whole === null) continue;
+    const { layers } = whole;
     const known = smallest.get(family);
     if (known === undefined || isBefore({ layers, image }, known))
       smallest.set(family, { layers, image });
@@ -169,7 +167,8 @@ const bySize = (one: ImageShare, other: ImageShare): number =>
   Number(other.reportedBytes - one.reportedBytes) ||
   compareNames(one.name, other.name);
 
+/** Of two names of a view, which differ. */
 const compareNames = (one: string | null, other: string | null): number =>
-  one === other ? 0 : one === null ? 1 : other === null ? -1 : one < other ? -1 : 1;
+  one === null ? 1 : other === null ? -1 : one < other ? -1 : 1;
 
 const atLeastZero = (bytes: bigint): bigint => (bytes > 0n ? bytes : 0n);

@@ -8,6 +8,7 @@ import type { ChainId, ImageId } from "../../model/ids.ts";
 import type { Bounds } from "../../model/plan.ts";
 import {
   above,
+  boundAbove,
   boundBelow,
   boundsOf,
   CONFIG_MAX_BYTES,
@@ -75,19 +76,19 @@ export class LayerForest {
    * the images that end at it or below it. One walk over the forest, for any number of questions about it.
    */
   gather<Figure>(
-    figureOf: (image: LayeredImage) => Figure | undefined,
+    figureOf: (image: LayeredImage) => Figure,
     combine: (one: Figure, other: Figure) => Figure,
   ): (id: ImageId) => Figure | undefined {
     const figures = new Map<Path, Figure>();
-    const add = (path: Path, figure: Figure | undefined): void => {
-      if (figure === undefined) return;
+    const add = (path: Path, figure: Figure): void => {
       const before = figures.get(path);
       figures.set(path, before === undefined ? figure : combine(before, figure));
     };
     // Children were inserted after their parents.
     for (const path of [...this.#paths.values()].toReversed()) {
       for (const image of path.ending) add(path, figureOf(image));
-      if (path.parent !== null) add(path.parent, figures.get(path));
+      const figure = figures.get(path);
+      if (path.parent !== null && figure !== undefined) add(path.parent, figure);
     }
     return (id) => {
       const leaf = this.#leaves.get(id);
@@ -130,19 +131,27 @@ export class LayerForest {
 
   #insert(image: LayeredImage, parents: ChainParents): void {
     if (this.#leaves.has(image.id)) return;
-    const missing: ChainId[] = [];
-    let next: ChainId | null | undefined = image.chain;
-    while (typeof next === "string" && !this.#paths.has(next) && missing.length <= LAYERS_MAX) {
-      missing.push(next);
-      next = parents.get(next);
-    }
-    if (next === undefined || missing.length > LAYERS_MAX) return;
-    let leaf = next === null ? null : (this.#paths.get(next) ?? null);
-    for (const chain of missing.toReversed()) leaf = this.#add(chain, leaf);
+    const leaf = this.#pathTo(image.chain, parents);
     if (leaf === null) return;
     leaf.ending.push(image);
     this.#leaves.set(image.id, leaf);
     this.#images.set(image.id, image);
+  }
+
+  /** Adds what is missing of the path; `null`: the chain is not known whole. */
+  #pathTo(chain: ChainId, parents: ChainParents): Path | null {
+    const missing: ChainId[] = [];
+    let next: ChainId | null = chain;
+    let path = this.#paths.get(chain) ?? null;
+    while (path === null && next !== null) {
+      const below = parents.get(next);
+      if (below === undefined || missing.length === LAYERS_MAX) return null;
+      missing.push(next);
+      next = below;
+      if (next !== null) path = this.#paths.get(next) ?? null;
+    }
+    for (const one of missing.toReversed()) path = this.#add(one, path);
+    return path;
   }
 
   #add(chain: ChainId, parent: Path | null): Path {
@@ -167,15 +176,8 @@ export class LayerForest {
   #bound(learned: PathSizes): void {
     const paths = [...this.#paths.values()];
     for (const path of paths.toReversed()) {
-      let smallest: { bytes: bigint; layers: number } | null = null;
-      for (const { sizeBytes } of path.ending)
-        if (smallest === null || sizeBytes < smallest.bytes)
-          smallest = { bytes: sizeBytes, layers: path.layers };
-      for (const child of path.children)
-        if (smallest === null || child.upperBytes < smallest.bytes)
-          smallest = { bytes: child.upperBytes, layers: child.upperLayers };
-      path.upperBytes = smallest?.bytes ?? 0n;
-      path.upperLayers = smallest?.layers ?? path.layers;
+      for (const { sizeBytes } of path.ending) boundAbove(path, sizeBytes, path.layers);
+      for (const child of path.children) boundAbove(path, child.upperBytes, child.upperLayers);
     }
     for (const path of paths) boundBelow(path, learned);
   }

@@ -26,7 +26,7 @@ export interface Path {
   /** Layers from the first to here take at least and at most this much. */
   lowerBytes: bigint;
   upperBytes: bigint;
-  /** Layers of the image that gave `upperBytes`. */
+  /** Layers of the image that gave `upperBytes`; 0: none has yet. */
   upperLayers: number;
   /** What the nearest image that ends at or above takes, and how many layers it has. */
   baseBytes: bigint;
@@ -50,6 +50,13 @@ export const plus = (one: Bounds, other: Bounds): Bounds => ({
   estimateBytes: one.estimateBytes + other.estimateBytes,
   upperBytes: one.upperBytes + other.upperBytes,
 });
+
+/** An image of these bytes and layers goes through the path. */
+export function boundAbove(path: Path, bytes: bigint, layers: number): void {
+  if (path.upperLayers > 0 && bytes >= path.upperBytes) return;
+  path.upperBytes = bytes;
+  path.upperLayers = layers;
+}
 
 /** Needs the parent's bounds and its own upper bound. */
 export function boundBelow(path: Path, learned: PathSizes): void {

@@ -30,7 +30,7 @@ export function usageTree({
       const bytes = shareOf(null, members, forest).unique.estimateBytes;
       const unique = repositories.reduce((sum, { uniqueBytes }) => sum + uniqueBytes, 0n);
       return {
-        name: family === null ? null : (names.get(family) ?? family),
+        name: names.get(family) ?? null,
         bytes,
         sharedBytes: bytes > unique ? bytes - unique : 0n,
         repositories,

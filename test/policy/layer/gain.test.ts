@@ -72,6 +72,7 @@ describe("the gain of a runtime version", () => {
   test("follows a node whose images change, and forgets what is long ago", () => {
     const old = after(aLedger(), Array(1000).fill(removal(10n * MIB, 40n * MIB)));
     expect(nodeGain(old, runtime)).toBe(4000n);
+    for (const { removals } of old.gains.values()) expect(removals).toBeWithin(100, 200);
     let ledger = old;
     for (let pass = 0; pass < 10; pass += 1) {
       ledger = after(ledger, Array(100).fill(removal(10n * MIB, 10n * MIB)));
@@ -142,6 +143,15 @@ describe("the gain of a repository", () => {
     expect(gainsOf(mixed, { ...runtime, version: "9.9" })(anImage("texts"))).toBeNull();
   });
 
+  test("is learned from no image without a name, which teaches the node's alone", () => {
+    const item = removal(10n * MIB, 20n * MIB);
+    const image = { ...item.candidate.image, repoTags: [] };
+    const unnamed = { ...item, candidate: { ...item.candidate, image } };
+    const learned = after(aLedger(), [unnamed, unnamed, unnamed]);
+    expect(learned.gains.size).toBe(1);
+    expect(gainsOf(learned, runtime)(anImage("app"))).toEqual({ perMille: 2000n, isOwn: false });
+  });
+
   test("is forgotten where those of five hundred others were learned since", () => {
     const many = after(
       mixed,
@@ -150,6 +160,18 @@ describe("the gain of a repository", () => {
     expect(many.gains.size).toBe(501);
     expect(gainsOf(many, runtime)(anImage("texts"))?.isOwn).toBe(false);
     expect(nodeGain(many, runtime)).not.toBeNull();
+  });
+
+  test("is not forgotten where something was learned of it again meanwhile", () => {
+    const others = (from: number, to: number): readonly ImageItem[] =>
+      Array.from({ length: to - from }, (_, at) => removal(MIB, MIB, { name: `app-${from + at}` }));
+    const again = after(mixed, [
+      ...others(0, 498),
+      removal(10n * MIB, 40n * MIB, { name: "texts" }),
+      ...others(498, 500),
+    ]);
+    expect(gainsOf(again, runtime)(anImage("texts"))).toEqual({ perMille: 4000n, isOwn: true });
+    expect(gainsOf(again, runtime)(anImage("binaries"))?.isOwn).toBe(false);
   });
 });
 
@@ -208,6 +230,14 @@ describe("what a repository's images leave to others", () => {
     expect(leftOf(after(aLedger(), [inexact(4n * MIB)]))).toEqual([
       { chain: shared, bytes: 96n * MIB },
     ]);
+  });
+
+  test("is not learned from a removal that left them nothing", () => {
+    const known = after(aLedger(), [inexact(4n * MIB)]);
+    const item = inexact(50n * MIB);
+    const alone = { ...item, candidate: { ...item.candidate, leaves: null } };
+    expect(leftOf(after(known, [alone]))).toEqual([{ chain: shared, bytes: 96n * MIB }]);
+    expect(leftOf(after(aLedger(), [alone]))).toEqual([]);
   });
 
   test("takes what was freed by the gain of the node", () => {

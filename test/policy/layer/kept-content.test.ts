@@ -27,6 +27,7 @@ describe("content that something else keeps", () => {
       }),
       removal({ names: ["registry.example/good:1"], measuredBytes: 8n * MIB }),
     ];
+    expect(keptContent(removals.toReversed(), "immediate")[1]).toMatchObject({ lastAt: later });
     expect(keptContent(removals, "immediate")).toEqual([
       {
         kind: "content-kept",
@@ -50,6 +51,8 @@ describe("content that something else keeps", () => {
   test("is not found where less than a MiB is missing, or the row is older than estimates", () => {
     const small = removal({ measuredBytes: 0n, freesAtLeastBytes: MIB - 1n });
     expect(keptContent([small, removal({ freesAtLeastBytes: null })], "immediate")).toEqual([]);
+    const some = removal({ measuredBytes: 1n, freesAtLeastBytes: MIB });
+    expect(keptContent([some], "immediate")).toEqual([]);
     expect(keptContent([removal({ measuredBytes: null })], "immediate")).toEqual([]);
   });
 

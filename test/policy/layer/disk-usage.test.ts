@@ -1,0 +1,221 @@
+import { describe, expect, test } from "bun:test";
+
+import { chainId } from "../../../src/model/ids.ts";
+import type { KeptImage } from "../../../src/model/plan.ts";
+import type { ImageKeepReason, ImageUser } from "../../../src/model/reason.ts";
+import type { Image } from "../../../src/model/snapshot.ts";
+import { hours, type Instant, instant } from "../../../src/model/time.ts";
+import { imageUsage, type ImageUsageFacts } from "../../../src/policy/layer/disk-usage.ts";
+import { LayerForest } from "../../../src/policy/layer/layers.ts";
+import {
+  aCandidate,
+  aContainer,
+  anImage,
+  aRecord,
+  aSandbox,
+  idOf,
+  MIB,
+  NOW,
+} from "../../support/build/values.ts";
+
+/** What the configuration of an image may take beside its layers. */
+const CONFIG = 32n * 1024n;
+const NO_LAYERS = new LayerForest([], new Map());
+
+const kept = (
+  image: Image,
+  reason: ImageKeepReason = { kind: "pinned" },
+  lastUsedAt: Instant | null = null,
+): KeptImage => ({ image, record: aRecord({ lastUsedAt }), reason, tried: [] });
+
+const usageOf = (
+  images: readonly KeptImage[],
+  { forest = NO_LAYERS, snapshot = {} }: { forest?: LayerForest; snapshot?: object } = {},
+) =>
+  imageUsage({
+    plan: { candidates: [], kept: images },
+    snapshot: { containers: [], sandboxes: [], ...snapshot },
+    forest,
+  });
+
+describe("what images take", () => {
+  test("is seen by what becomes of them: removable is also what only a trigger or a block of the pass keeps", () => {
+    const usage = imageUsage({
+      plan: {
+        candidates: [aCandidate("goes")],
+        kept: [
+          kept(anImage("idle"), { kind: "no-trigger" }),
+          kept(anImage("held"), { kind: "blocked", block: "on-hold" }),
+          kept(anImage("stays")),
+        ],
+      },
+      snapshot: { containers: [], sandboxes: [] },
+      forest: NO_LAYERS,
+    });
+    expect(usage.byState.map(({ name, images }) => [name, images])).toEqual([
+      ["removable", 3],
+      ["pinned", 1],
+    ]);
+  });
+
+  test("is what only these images have, and what others need, too", () => {
+    const [base, app] = [
+      anImage("base", { sizeBytes: 20n * MIB }),
+      anImage("app", { sizeBytes: 30n * MIB }),
+    ];
+    const of = chainId("b");
+    const forest = new LayerForest(
+      [
+        { ...base, chain: of },
+        { ...app, chain: chainId("b/a") },
+      ],
+      new Map([
+        [of, null],
+        [chainId("b/a"), of],
+      ]),
+    );
+    const usage = usageOf([kept(base), kept(app)], { forest });
+    expect(usage.byRepository.map(({ name, unique, shared }) => [name, unique, shared])).toEqual([
+      [
+        "registry.example/app",
+        { lowerBytes: 10n * MIB, estimateBytes: 10n * MIB, upperBytes: 10n * MIB + CONFIG },
+        { lowerBytes: 20n * MIB - CONFIG, estimateBytes: 20n * MIB, upperBytes: 20n * MIB },
+      ],
+      [
+        "registry.example/base",
+        { lowerBytes: 0n, estimateBytes: 0n, upperBytes: CONFIG },
+        { lowerBytes: 20n * MIB - CONFIG, estimateBytes: 20n * MIB, upperBytes: 20n * MIB },
+      ],
+    ]);
+    // All together share nothing with others, but for what the configuration may be; nothing is below 0.
+    expect(usage.total.shared).toEqual({ lowerBytes: 0n, estimateBytes: 0n, upperBytes: CONFIG });
+  });
+
+  test("was last used when the last of its images was, and not where none ever was", () => {
+    const [early, late] = [instant(NOW - hours(9)), instant(NOW - hours(2))];
+    const lastUse = (...uses: readonly (Instant | null)[]) =>
+      usageOf(uses.map((at, index) => kept(anImage(`${index}`), undefined, at))).total.lastUsedAt;
+    expect(lastUse(early, late, null)).toBe(late);
+    expect(lastUse(null, late, early)).toBe(late);
+    expect(lastUse(null, null)).toBeNull();
+  });
+});
+
+describe("images by family", () => {
+  const layered = (sizeMib: bigint, word: string, chain: string) => ({
+    image: anImage(word, { sizeBytes: sizeMib * MIB }),
+    chain: chainId(chain),
+  });
+  const families = (images: readonly ReturnType<typeof layered>[], others: readonly Image[] = []) =>
+    usageOf([...images.map(({ image }) => kept(image)), ...others.map((image) => kept(image))], {
+      forest: new LayerForest(
+        images.map(({ image, chain }) => ({ ...image, chain })),
+        new Map([
+          [chainId("b"), null],
+          [chainId("b/one"), chainId("b")],
+          [chainId("b/two"), chainId("b")],
+        ]),
+      ),
+    }).byFamily.map(({ name, images: count }) => [name, count]);
+
+  test("are named by the one with the fewest layers, and those of unknown layers by nothing", () => {
+    const base = layered(20n, "root", "b");
+    const child = layered(90n, "child", "b/one");
+    const expected = [
+      ["registry.example/root:v1", 2],
+      [null, 1],
+    ];
+    const loaded = anImage("loaded", { sizeBytes: MIB });
+    expect(families([base, child], [loaded])).toEqual(expected);
+    expect(families([child, base], [loaded])).toEqual(expected);
+  });
+
+  test("are named by the lower ID where two have as many layers, in whatever order they come", () => {
+    const pair = [layered(20n, "a", "b/one"), layered(30n, "b", "b/two")];
+    expect(idOf("a") < idOf("b")).toBeTrue();
+    expect(families(pair)).toEqual([["registry.example/a:v1", 2]]);
+    expect(families(pair.toReversed())).toEqual([["registry.example/a:v1", 2]]);
+  });
+});
+
+describe("images by namespace", () => {
+  const container = aContainer("web", { podNamespace: "shop" });
+  const unnamed = aContainer("stray", { podNamespace: "" });
+  const sandbox = aSandbox("dns", { namespace: "kube-system" });
+  const facts: ImageUsageFacts["snapshot"] = {
+    containers: [container, unnamed],
+    sandboxes: [sandbox],
+  };
+  const namespacesOf = (...users: readonly ImageUser[]) =>
+    usageOf([kept(anImage("used"), { kind: "in-use", users })], {
+      snapshot: facts,
+    }).byNamespace.map(({ name }) => name);
+
+  const pod = { name: "web", podName: "pod" };
+  const users: Readonly<Record<string, ImageUser>> = {
+    container: { kind: "container", id: container.id, ...pod, state: "running" },
+    volume: { kind: "image-volume", id: container.id, ...pod },
+    unnamed: { kind: "container", id: unnamed.id, ...pod, state: "running" },
+    sandbox: { kind: "sandbox", id: sandbox.id },
+    spec: { kind: "pod-spec", uid: sandbox.podUid },
+    manifest: { kind: "static-pod", path: "/etc/kubernetes/manifests/a.yaml", invalid: false },
+  };
+
+  test.each([
+    ["a container", ["container"], ["shop"]],
+    ["a volume of a container", ["volume"], ["shop"]],
+    ["a sandbox", ["sandbox"], ["kube-system"]],
+    ["the specification of a pod", ["spec"], ["kube-system"]],
+    ["a static pod, whose namespace is not known", ["manifest"], [null]],
+    ["a container that names no namespace", ["unnamed"], [null]],
+    ["several of one namespace", ["container", "volume", "manifest"], ["shop"]],
+  ])("lie in that of their user where it is %s", (_, by, namespaces) => {
+    expect(namespacesOf(...by.map((one) => users[one]!))).toEqual(namespaces);
+  });
+
+  test("count in each namespace that uses them", () => {
+    const both = [users["container"]!, users["sandbox"]!];
+    expect(namespacesOf(...both)).toEqual(["kube-system", "shop"]);
+  });
+
+  test("lie in none where nobody uses them", () => {
+    expect(usageOf([kept(anImage("idle"))], { snapshot: facts }).byNamespace).toMatchObject([
+      { name: null, images: 1 },
+    ]);
+  });
+});
+
+describe("the rows of a view", () => {
+  const named = (name: string | null, sizeMib: bigint): Image =>
+    anImage(name ?? "unnamed", {
+      repoTags: name === null ? [] : [`registry.example/${name}:v1`],
+      sizeBytes: sizeMib * MIB,
+    });
+  const rows = (images: readonly Image[], forest?: LayerForest) =>
+    usageOf(
+      images.map((image) => kept(image)),
+      forest === undefined ? {} : { forest },
+    ).byRepository.map(({ name }) => name?.replace("registry.example/", "") ?? null);
+
+  test("come by what only they take, then by what is reported", () => {
+    expect(rows([named("small", 1n), named("large", 9n), named("middle", 5n)])).toEqual([
+      "large",
+      "middle",
+      "small",
+    ]);
+    // Both have the same layers, so neither frees anything alone.
+    const [less, more] = [named("less", 10n), named("more", 11n)];
+    const forest = new LayerForest(
+      [less, more].map((image) => ({ ...image, chain: chainId("b") })),
+      new Map([[chainId("b"), null]]),
+    );
+    expect(rows([less, more], forest)).toEqual(["more", "less"]);
+  });
+
+  test("come by name where they take as much, with what has no name last, in whatever order the images come", () => {
+    const images = [named("a", 1n), named("b", 1n), named(null, 1n), named("c", 1n)];
+    const expected = ["a", "b", "c", null];
+    expect(rows(images)).toEqual(expected);
+    expect(rows(images.toReversed())).toEqual(expected);
+  });
+});

@@ -1,0 +1,178 @@
+import { describe, expect, test } from "bun:test";
+
+import { chainId, type ImageId } from "../../../src/model/ids.ts";
+import type { ImageCandidate, ImageTarget, KeptImage } from "../../../src/model/plan.ts";
+import type { ImageTrigger } from "../../../src/model/reason.ts";
+import type { Image } from "../../../src/model/snapshot.ts";
+import {
+  childStillThere,
+  layersCount,
+  nameOf,
+  orderByLayers,
+  sharesAllLayers,
+} from "../../../src/policy/layer/layer-order.ts";
+import { LayerForest } from "../../../src/policy/layer/layers.ts";
+import {
+  aCandidate,
+  anImage,
+  aRecord,
+  defaultImageLimits,
+  MIB,
+  spaceTarget,
+} from "../../support/build/values.ts";
+
+const SPACE: readonly ImageTrigger[] = [{ kind: "space" }];
+const AGE: readonly ImageTrigger[] = [{ kind: "age" }];
+
+const base = anImage("base", { sizeBytes: 20n * MIB });
+const child = anImage("child", { sizeBytes: 30n * MIB });
+const other = anImage("other", { sizeBytes: 50n * MIB });
+const twin = anImage("twin", { sizeBytes: 50n * MIB });
+/** Of unknown layers. */
+const lone = anImage("lone");
+
+const forestOf = (...chains: readonly (readonly [Image, string])[]): LayerForest =>
+  new LayerForest(
+    chains.map(([{ id, sizeBytes }, chain]) => ({ id, sizeBytes, chain: chainId(chain) })),
+    new Map([
+      [chainId("b"), null],
+      [chainId("b/c"), chainId("b")],
+      [chainId("b/o"), chainId("b")],
+    ]),
+  );
+const forest = forestOf([base, "b"], [child, "b/c"]);
+
+const going = (image: Image, triggers = SPACE): ImageCandidate =>
+  aCandidate("x", { image, triggers });
+const pinned = (image: Image): KeptImage => ({
+  image,
+  record: aRecord(),
+  reason: { kind: "pinned" },
+  tried: ["pinned"],
+});
+const ordered = (
+  candidates: readonly ImageCandidate[],
+  { of = forest, kept = [] }: { of?: LayerForest; kept?: readonly KeptImage[] } = {},
+) => orderByLayers({ candidates, kept }, { forest: of, gainOf: () => null }, SPACE);
+const idsOf = (images: readonly { readonly image: Image }[]) => images.map(({ image }) => image.id);
+
+describe("the order of removal", () => {
+  test("puts a base after its child, says what each frees then, and that the base follows the child", () => {
+    const { candidates, kept } = ordered([going(base), going(child)]);
+    expect(idsOf(candidates)).toEqual([child.id, base.id]);
+    expect(kept).toEqual([]);
+    expect(candidates[0]).toMatchObject({
+      chain: chainId("b/c"),
+      leaves: chainId("b"),
+      unscaled: { estimateBytes: 10n * MIB },
+      tried: ["in-use", "shares-all-layers"],
+    });
+    expect(candidates[0]).not.toHaveProperty("follows");
+    expect(candidates[1]).toMatchObject({
+      chain: chainId("b"),
+      leaves: null,
+      unscaled: { estimateBytes: 20n * MIB },
+      follows: [child.id],
+    });
+  });
+
+  test("leaves images with the same layers as they stood, next to each other", () => {
+    const of = forestOf([other, "b/o"], [twin, "b/o"], [child, "b/c"]);
+    const { candidates } = ordered([going(twin), going(child), going(other)], { of });
+    expect(idsOf(candidates)).toEqual([child.id, twin.id, other.id]);
+    expect(candidates.map(({ follows }) => follows)).toEqual([undefined, undefined, [twin.id]]);
+  });
+
+  test("leaves an image of unknown layers where it stood, and says nothing of what it frees", () => {
+    const unknown = going(lone);
+    const { candidates } = ordered([going(base), unknown, going(child)]);
+    expect(idsOf(candidates)).toEqual([lone.id, child.id, base.id]);
+    expect(candidates[0]).toBe(unknown);
+  });
+
+  test("lets an image that goes for its age and waits for a child go for the targets, with all after it", () => {
+    const { candidates } = ordered([going(lone, AGE), going(base, AGE), going(child)]);
+    expect(candidates.map(({ image, triggers }) => [image.id, triggers])).toEqual([
+      [lone.id, AGE],
+      [child.id, SPACE],
+      [base.id, SPACE],
+    ]);
+  });
+
+  test("leaves triggers as they are where no aged image waits", () => {
+    const { candidates } = ordered([going(child, AGE), going(base)]);
+    expect(candidates.map(({ triggers }) => triggers)).toEqual([AGE, SPACE]);
+    const aged = ordered([going(base, AGE), going(child, AGE)]).candidates;
+    expect(aged.map(({ triggers }) => triggers)).toEqual([AGE, AGE]);
+  });
+});
+
+describe("a base whose child stays", () => {
+  test("stays, and names the child", () => {
+    const { candidates, kept } = ordered([going(base)], { kept: [pinned(child)] });
+    expect(candidates).toEqual([]);
+    expect(kept).toEqual([
+      pinned(child),
+      expect.objectContaining({
+        image: base,
+        reason: {
+          kind: "shares-all-layers",
+          images: [{ id: child.id, name: "registry.example/child:v1" }],
+        },
+        tried: ["in-use", "shares-all-layers"],
+      }),
+    ]);
+  });
+
+  test("names a child by its ID where no name is known", () => {
+    expect(sharesAllLayers(forest, base.id, new Map()).images).toEqual([
+      { id: child.id, name: child.id },
+    ]);
+  });
+});
+
+describe("in the middle of a pass, a base", () => {
+  const following = aCandidate("base", { follows: [child.id] });
+  const stays = (
+    candidate: ImageCandidate,
+    removed: readonly ImageId[],
+    listed: readonly Image[],
+  ) => childStillThere(candidate, new Set(removed), listed);
+
+  test("stays while a child that was to go before it is still there", () => {
+    expect(stays(following, [], [base, child])).toEqual({
+      kind: "shares-all-layers",
+      images: [{ id: child.id, name: "registry.example/child:v1" }],
+    });
+  });
+
+  test("goes where its children were removed, are gone, or were none", () => {
+    expect(stays(following, [child.id], [base, child])).toBeNull();
+    expect(stays(following, [], [base])).toBeNull();
+    expect(stays(aCandidate("base"), [], [base, child])).toBeNull();
+  });
+});
+
+test("an image is called by its first tag, else its first digest, else its ID", () => {
+  expect(nameOf(anImage("a", { repoTags: ["b:1", "a:1"], repoDigests: ["a@d"] }))).toBe("a:1");
+  expect(nameOf(anImage("a", { repoTags: [], repoDigests: ["b@d", "a@d"] }))).toBe("a@d");
+  expect(nameOf(anImage("a", { repoTags: [] }))).toBe(anImage("a").id);
+});
+
+test("layers have a say where a pass measures what it frees, and not where it counts images or takes all", () => {
+  const space = spaceTarget(2n, 1n);
+  const count: ImageTarget = {
+    kind: "image-count",
+    trigger: { kind: "count" },
+    maximumImages: 1,
+    wantedImages: 1,
+  };
+  const counts = (targets: readonly ImageTarget[], change = {}) =>
+    layersCount({ ...defaultImageLimits, ...change }, { kind: "periodic" }, targets);
+  expect(counts([])).toBeTrue();
+  expect(counts([space, count])).toBeTrue();
+  expect(counts([count])).toBeFalse();
+  expect(counts([space], { compat: "kubelet" })).toBeFalse();
+  expect(counts([space], { accounting: "reported" })).toBeFalse();
+  expect(layersCount(defaultImageLimits, { kind: "all-unused" }, [])).toBeFalse();
+});

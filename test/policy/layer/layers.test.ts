@@ -1,0 +1,228 @@
+import { describe, expect, test } from "bun:test";
+
+import { type ChainId, chainId, imageId } from "../../../src/model/ids.ts";
+import { LayerForest } from "../../../src/policy/layer/layers.ts";
+import type { LayeredImage, PathSizes } from "../../../src/policy/layer/path.ts";
+import { MIB } from "../../support/build/values.ts";
+
+/** An image of so many MiB on layers that are named from the first to the last: `base/app`. */
+const image = (id: string, layers: string, mib: bigint): LayeredImage => ({
+  id: imageId(id),
+  sizeBytes: mib * MIB,
+  chain: chainId(layers),
+});
+
+/** Each of these chains with all chains below it. */
+const parentsOf = (chains: readonly string[]): ReadonlyMap<ChainId, ChainId | null> =>
+  new Map(
+    chains.flatMap((chain) => {
+      const layers = chain.split("/");
+      return layers.map((_, at): [ChainId, ChainId | null] => [
+        chainId(layers.slice(0, at + 1).join("/")),
+        at === 0 ? null : chainId(layers.slice(0, at).join("/")),
+      ]);
+    }),
+  );
+
+const forestOf = (images: readonly LayeredImage[], learned?: PathSizes): LayerForest =>
+  new LayerForest(images, parentsOf(images.map(({ chain }) => chain)), learned);
+
+const CONFIG = 32n * 1024n;
+const unknown = imageId("unknown");
+
+describe("an image whose layers are not known", () => {
+  const forest = forestOf([image("app", "base/app", 30n)]);
+
+  test("shares with none, has no chain and no family, and what it frees cannot be told", () => {
+    expect(forest.has(unknown)).toBeFalse();
+    expect(forest.sharers(unknown, 9)).toEqual([]);
+    expect(forest.chainOf(unknown)).toBeNull();
+    expect(forest.familyOf(unknown)).toBeNull();
+    expect(forest.removals().remove(unknown)).toBeNull();
+  });
+
+  test("has no part in what images below a layer add up to", () => {
+    const total = forest.gather(
+      ({ sizeBytes }) => sizeBytes,
+      (one, other) => one + other,
+    );
+    expect(total(unknown)).toBeUndefined();
+    expect(total(imageId("app"))).toBe(30n * MIB);
+  });
+});
+
+describe("a chain that is not known whole", () => {
+  test("leaves its image out where a layer below names no parent", () => {
+    const parents = new Map([[chainId("base/app"), chainId("base")]]);
+    const forest = new LayerForest([image("app", "base/app", 30n)], parents);
+    expect(forest.has(imageId("app"))).toBeFalse();
+    expect(forest.removals().remove(imageId("app"))).toBeNull();
+  });
+
+  test("leaves its image out where a layer names itself as its parent, and all others stay", () => {
+    const parents = new Map([
+      [chainId("loop"), chainId("loop")],
+      [chainId("base"), null],
+    ]);
+    const forest = new LayerForest([image("a", "loop", 9n), image("b", "base", 9n)], parents);
+    expect(forest.has(imageId("a"))).toBeFalse();
+    expect(forest.chainOf(imageId("b"))).toHaveLength(1);
+  });
+
+  test("is one of more than 1,024 layers, and no shorter one", () => {
+    const long = (layers: number): string => Array.from({ length: layers }, () => "l").join("/");
+    const [most, more] = [long(1024), long(1025)];
+    expect(forestOf([image("most", most, 1n)]).chainOf(imageId("most"))).toHaveLength(1024);
+    expect(forestOf([image("more", more, 1n)]).has(imageId("more"))).toBeFalse();
+  });
+});
+
+test("an image that is listed twice counts once, with its first size", () => {
+  const forest = forestOf([image("app", "base/app", 30n), image("app", "base/app", 90n)]);
+  expect(forest.chainOf(imageId("app"))?.map(({ through }) => through)).toEqual([1, 1]);
+  expect(forest.removals().remove(imageId("app"))).toMatchObject({ upperBytes: 30n * MIB });
+});
+
+test("images with all layers of another are named up to a number, without itself", () => {
+  const forest = forestOf([
+    image("base", "base", 20n),
+    image("same", "base", 20n),
+    image("one", "base/one", 30n),
+    image("two", "base/two", 30n),
+  ]);
+  const base = imageId("base");
+  expect(forest.sharers(base, 9).toSorted()).toEqual(["one", "same", "two"].map(imageId));
+  expect(forest.sharers(base, 2)).toHaveLength(2);
+  expect(forest.sharers(imageId("one"), 9)).toEqual([]);
+});
+
+describe("what a removal frees", () => {
+  const forest = forestOf([
+    image("base", "base", 20n),
+    image("one", "base/one", 30n),
+    image("two", "base/two", 50n),
+  ]);
+
+  test("is an image's own layers while others need those below, and these go with the last of them", () => {
+    const removals = forest.removals();
+    expect(removals.remove(imageId("one"))).toEqual({
+      lowerBytes: 10n * MIB,
+      estimateBytes: 10n * MIB,
+      upperBytes: 10n * MIB + CONFIG,
+      leaves: chainId("base"),
+    });
+    expect(removals.remove(imageId("base"))).toEqual({
+      lowerBytes: 0n,
+      estimateBytes: 0n,
+      upperBytes: CONFIG,
+      leaves: chainId("base"),
+    });
+    expect(removals.remove(imageId("two"))).toMatchObject({
+      estimateBytes: 50n * MIB,
+      leaves: null,
+    });
+  });
+
+  test("is nothing where the image went before in the same pass", () => {
+    const removals = forest.removals();
+    removals.remove(imageId("one"));
+    expect(removals.remove(imageId("one"))).toEqual({
+      lowerBytes: 0n,
+      estimateBytes: 0n,
+      upperBytes: 0n,
+      leaves: chainId("base/one"),
+    });
+    // The base is still needed by the one that is there.
+    expect(removals.remove(imageId("two"))).toMatchObject({ leaves: chainId("base") });
+  });
+});
+
+describe("what images take together", () => {
+  const [one, two, base] = [
+    image("one", "base/one", 30n),
+    image("two", "base/two", 50n),
+    image("base", "base", 20n),
+  ];
+  const forest = forestOf([one, two, base]);
+
+  test("counts each layer once, and within what sizes leave open", () => {
+    expect(forest.union([one])).toEqual({
+      lowerBytes: 30n * MIB,
+      estimateBytes: 30n * MIB,
+      upperBytes: 30n * MIB,
+    });
+    expect(forest.union([one, two])).toEqual({
+      lowerBytes: 60n * MIB,
+      estimateBytes: 60n * MIB,
+      upperBytes: 60n * MIB + CONFIG,
+    });
+    expect(forest.union([one, base])).toMatchObject({ estimateBytes: 30n * MIB });
+    expect(forest.union([one, one])).toMatchObject({ upperBytes: 30n * MIB });
+    expect(forest.union([])).toMatchObject({ upperBytes: 0n });
+  });
+
+  test("counts an image of unknown layers with its size", () => {
+    const loaded = { id: unknown, sizeBytes: 7n * MIB };
+    expect(forest.union([one, loaded])).toMatchObject({
+      lowerBytes: 37n * MIB,
+      upperBytes: 37n * MIB,
+    });
+  });
+});
+
+describe("the bounds of a path", () => {
+  const pathsOf = (forest: LayerForest, id: string) =>
+    forest.chainOf(imageId(id))?.map(({ path }) => path);
+
+  test("come from the largest and the smallest of the images that end there", () => {
+    for (const sizes of [
+      [20n, 21n],
+      [21n, 20n],
+    ]) {
+      const images = sizes.map((mib) => image(`of ${mib}`, "base", mib));
+      expect(pathsOf(forestOf(images), "of 20")).toEqual([
+        { lowerBytes: 20n * MIB, estimateBytes: 20n * MIB, upperBytes: 21n * MIB - CONFIG },
+      ]);
+    }
+  });
+
+  test("hold both sizes where a child is reported smaller than its base", () => {
+    const forest = forestOf([image("base", "base", 20n), image("app", "base/app", 10n)]);
+    expect(pathsOf(forest, "base")).toEqual([
+      { lowerBytes: 10n * MIB, estimateBytes: 10n * MIB, upperBytes: 20n * MIB - CONFIG },
+    ]);
+  });
+
+  test("hold the estimate, too, where children contradict each other and their base", () => {
+    const forest = forestOf([
+      image("base", "base", 20n),
+      image("small", "base/small", 10n),
+      image("app", "base/lib/app", 15n),
+    ]);
+    expect(pathsOf(forest, "app")?.[1]).toEqual({
+      lowerBytes: 15n * MIB,
+      estimateBytes: 15n * MIB,
+      upperBytes: 20n * MIB - CONFIG,
+    });
+  });
+
+  test("hold what was learned of a path on which no image ends, right or wrong", () => {
+    const images = [
+      image("base", "base", 20n),
+      image("one", "base/lib/one", 40n),
+      image("two", "base/lib/two", 40n),
+    ];
+    const estimate = (learned?: bigint) =>
+      pathsOf(
+        forestOf(
+          images,
+          learned === undefined ? new Map() : new Map([[chainId("base/lib"), learned]]),
+        ),
+        "one",
+      )?.[1]?.estimateBytes;
+    expect(estimate()).toBe(30n * MIB);
+    expect(estimate(35n * MIB)).toBe(35n * MIB);
+    expect(estimate(1n * MIB)).toBe(20n * MIB - CONFIG);
+    expect(estimate(90n * MIB)).toBe(40n * MIB);
+  });
+});

@@ -1,0 +1,145 @@
+import { describe, expect, test } from "bun:test";
+
+import { chainId, type ImageId, imageId } from "../../../src/model/ids.ts";
+import type { LayerRun } from "../../../src/model/ledger.ts";
+import type { ImageOrigin } from "../../../src/model/snapshot.ts";
+import { forestOf, type Origins, rememberOrigins } from "../../../src/policy/layer/origins.ts";
+import { anImage, MIB, NOW } from "../../support/build/values.ts";
+
+const NOTHING: Origins = { origins: new Map(), layers: new Map() };
+
+const origin = (...chain: readonly string[]): ImageOrigin => ({
+  chain: chain.map(chainId),
+  builtAt: NOW,
+});
+const read = (...origins: readonly (readonly [string, ImageOrigin])[]) =>
+  new Map<ImageId, ImageOrigin>(origins.map(([id, it]) => [imageId(id), it]));
+const listed = (...ids: readonly string[]) => ids.map((id) => ({ id: imageId(id) }));
+const run = (below: string | null, ...chain: readonly string[]): LayerRun => ({
+  below: below === null ? null : chainId(below),
+  chain: chain.map(chainId),
+});
+
+const known = rememberOrigins(
+  NOTHING,
+  listed("base", "app"),
+  read(["base", origin("b")], ["app", origin("b", "b/a")]),
+);
+
+describe("what is remembered of layers", () => {
+  test("is each layer once: an image on another one adds only its own", () => {
+    expect([...known.layers]).toEqual([
+      [chainId("b"), run(null, "b")],
+      [chainId("b/a"), run("b", "b/a")],
+    ]);
+    expect(known.origins.get(imageId("app"))).toEqual({ chain: chainId("b/a"), builtAt: NOW });
+  });
+
+  test("is the same where no image came or went", () => {
+    const again = rememberOrigins(known, listed("base", "app"), read(["app", origin("other")]));
+    expect(again.origins).toBe(known.origins);
+    expect(again.layers).toBe(known.layers);
+  });
+
+  test("does not grow by an image that is gone since it was read", () => {
+    const after = rememberOrigins(known, listed("base", "app"), read(["gone", origin("g")]));
+    expect(after.origins).toBe(known.origins);
+  });
+
+  test("grows by nothing for an image whose layers all are known", () => {
+    const after = rememberOrigins(
+      known,
+      listed("base", "app", "same", "lower"),
+      read(["same", origin("b", "b/a")], ["lower", origin("b")]),
+    );
+    expect(after.layers).toEqual(known.layers);
+    expect(after.origins.get(imageId("same"))?.chain).toBe(chainId("b/a"));
+    expect(after.origins.get(imageId("lower"))?.chain).toBe(chainId("b"));
+  });
+
+  test("is that an image has none, where its status names none", () => {
+    const after = rememberOrigins(
+      known,
+      listed("base", "app", "silent", "empty"),
+      read(["silent", { chain: null, builtAt: null }], ["empty", origin()]),
+    );
+    expect(after.layers).toEqual(known.layers);
+    for (const id of ["silent", "empty"]) expect(after.origins.get(imageId(id))?.chain).toBeNull();
+  });
+
+  test("loses layers with the last image that has them, and no other ones", () => {
+    const more = rememberOrigins(
+      known,
+      listed("base", "app", "two", "silent"),
+      read(["two", origin("b", "b/a", "b/a/t")], ["silent", { chain: null, builtAt: null }]),
+    );
+    const without = rememberOrigins(more, listed("two", "silent"), read());
+    // What is below the one that is left stays, whoever brought it.
+    expect([...without.layers.keys()]).toEqual(["b", "b/a", "b/a/t"].map(chainId));
+    const base = rememberOrigins(more, listed("base", "app"), read());
+    expect([...base.layers.keys()]).toEqual(["b", "b/a"].map(chainId));
+    expect([...rememberOrigins(more, listed("silent"), read()).layers]).toEqual([]);
+  });
+
+  test("keeps a layer that a new image shares with another one of the same reading only once", () => {
+    const after = rememberOrigins(
+      NOTHING,
+      listed("one", "two"),
+      read(["one", origin("b", "b/1")], ["two", origin("b", "b/2")]),
+    );
+    expect([...after.layers.values()]).toEqual([run(null, "b", "b/1"), run("b", "b/2")]);
+  });
+
+  test("does not fail where the ledger lacks the layers that an image names", () => {
+    const damaged = { origins: known.origins, layers: new Map([[chainId("b"), run(null, "b")]]) };
+    const after = rememberOrigins(damaged, listed("app"), read());
+    expect([...after.layers]).toEqual([]);
+    expect([...after.origins.keys()]).toEqual([imageId("app")]);
+  });
+});
+
+describe("the forest of a node", () => {
+  const images = ["base", "app", "silent"].map((name) => anImage(name, { sizeBytes: 50n * MIB }));
+  const [base, app, silent] = images.map(({ id }) => id);
+  const remembered = () => ({
+    ...rememberOrigins(
+      NOTHING,
+      images,
+      new Map([
+        [base!, origin("b")],
+        [app!, origin("b", "b/l", "b/l/a")],
+        [silent!, { chain: null, builtAt: null }],
+      ]),
+    ),
+    gains: new Map(),
+  });
+
+  test("has the images whose layers are known", () => {
+    const forest = forestOf([...images], remembered());
+    expect(images.map(({ id }) => forest.has(id))).toEqual([true, true, false]);
+    expect(forest.chainOf(app!)?.map(({ chain }) => chain)).toEqual(
+      ["b", "b/l", "b/l/a"].map(chainId),
+    );
+  });
+
+  test("is made once for the same list and memory, and anew where more was learned", () => {
+    const memory = remembered();
+    const forest = forestOf(images, memory);
+    expect(forestOf(images, memory)).toBe(forest);
+    expect(forestOf(images, { ...memory, gains: new Map() })).not.toBe(forest);
+    expect(forestOf([...images], memory)).not.toBe(forest);
+  });
+
+  test("estimates a path on which no image ends by what removals of a repository left there", () => {
+    const larger = images.map((one) => (one.id === app ? { ...one, sizeBytes: 90n * MIB } : one));
+    const record = { removals: 0, estimatedBytes: 0n, measuredBytes: 0n };
+    const gains = new Map([
+      ["containerd/1", { ...record, left: null }],
+      ["containerd/1 app", { ...record, left: { chain: chainId("b/l"), bytes: 60n * MIB } }],
+    ]);
+    const estimate = (of: typeof gains) =>
+      forestOf(larger, { ...remembered(), gains: of }).chainOf(app!)?.[1]?.path.estimateBytes;
+    expect(estimate(new Map())).toBe(70n * MIB);
+    expect(estimate(gains)).toBe(60n * MIB);
+  });
+});
