@@ -66,10 +66,11 @@ function growthOf({ points, filesystem }: ForecastInput): readonly Growth[] {
   let before: DiskPoint | null = null;
   for (const point of points) {
     if (point.device !== filesystem.device) continue;
-    if (before === null || !continues(before, point)) {
+    const since = before === null ? null : freedBetween(before, point);
+    if (since === null) {
       series = [];
       freed = 0n;
-    } else freed += before.freedBytes ?? 0n;
+    } else freed += since;
     before = point;
     if (!isSame(point, filesystem)) continue;
     const used = point.capacityBytes - point.availableBytes;
@@ -78,8 +79,9 @@ function growthOf({ points, filesystem }: ForecastInput): readonly Growth[] {
   return series;
 }
 
-const continues = (before: DiskPoint, point: DiskPoint): boolean =>
-  before.freedBytes !== null && isSame(before, point) && point.at >= before.at - CLOCK_SET;
+/** `null`: it is not known, or the points do not belong together. */
+const freedBetween = (before: DiskPoint, point: DiskPoint): bigint | null =>
+  isSame(before, point) && point.at >= before.at - CLOCK_SET ? before.freedBytes : null;
 
 const isSame = (
   one: Pick<DiskPoint, "mountpoint" | "capacityBytes">,
@@ -107,11 +109,11 @@ function trendOf(
   if (span < SPAN_MINIMUM || now - last.at > window / 4n) return null;
   // What was there before came and went, and so may this.
   if (ofDay.some(({ at, bytes }) => at < first.at && bytes >= last.bytes)) return null;
-  const slopes = slopesOf(points);
+  const slopes = slopesOf(points).toSorted((one, other) => one - other);
+  const bytesPerMs = slopes[Math.floor(slopes.length / 2)];
   const rising = slopes.filter((slope) => slope > 0).length;
-  if (rising < RISING_MINIMUM * slopes.length) return null;
-  const bytesPerMs = slopes.toSorted((one, other) => one - other)[Math.floor(slopes.length / 2)];
-  return bytesPerMs === undefined ? null : { bytesPerMs, span };
+  if (bytesPerMs === undefined || rising < RISING_MINIMUM * slopes.length) return null;
+  return { bytesPerMs, span };
 }
 
 /**
@@ -132,14 +134,13 @@ function thinned(points: readonly Growth[], window: Duration): readonly Growth[]
   );
 }
 
-function slopesOf(points: readonly Growth[]): readonly number[] {
-  return points.flatMap((one, index) =>
-    points.slice(index + 1).map((other) => {
-      const ms = instantToMs(other.at) - instantToMs(one.at);
-      return ms === 0 ? 0 : (other.bytes - one.bytes) / ms;
-    }),
+/** Points of two parts of a window are never of the same millisecond. */
+const slopesOf = (points: readonly Growth[]): readonly number[] =>
+  points.flatMap((one, index) =>
+    points
+      .slice(index + 1)
+      .map((other) => (other.bytes - one.bytes) / (instantToMs(other.at) - instantToMs(one.at))),
   );
-}
 
 function forecastBy({ bytesPerMs, span }: Trend, input: ForecastInput): Forecast {
   const { filesystem, highPercent } = input;

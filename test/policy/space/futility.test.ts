@@ -10,6 +10,7 @@ import {
   type DiskTarget,
   futilityDiffers,
   futilityOf,
+  noGainFutility,
   stillUseful,
 } from "../../../src/policy/space/futility.ts";
 import { aFilesystem, anImage, GIB } from "../../support/build/values.ts";
@@ -157,6 +158,15 @@ describe("what fills the disk", () => {
     });
   });
 
+  test("counts a part that is reported below nothing as nothing", () => {
+    const parts = breakdownOf(full({ imageUsedBytes: 10n * GIB, containerUsedBytes: -GIB }), {
+      images,
+      filesystems: [],
+      logs: null,
+    });
+    expect(parts).toMatchObject({ containersBytes: 0n, otherBytes: 87n * GIB });
+  });
+
   test("leaves out what cannot be told, and logs that lie elsewhere", () => {
     const parts = breakdownOf(full({ roles: ["imagefs"], imageUsedBytes: null }), {
       images,
@@ -257,4 +267,21 @@ test("a disk without inodes is another state when the bound or what is free lies
   expect(futilityDiffers(state(100n, 10n), state(80n, 10n))).toBeTrue();
   expect(futilityDiffers(state(100n, 10n), state(0n, 10n))).toBeFalse();
   expect(futilityDiffers(state(100n, 10n), state(100n, 30n))).toBeTrue();
+});
+
+test("a filesystem on which removals gained nothing is futile with a bound of nothing, whatever its images take", () => {
+  const bytes = noGainFutility(target, full({ imageUsedBytes: 60n * GIB }), none);
+  expect(bytes).toMatchObject({ futile: true, boundBytes: 0n, neededBytes: 17n * GIB });
+  expect(bytes.inodes).toBeUndefined();
+  expect(noGainFutility(inodes, short({ imageInodesUsed: 80_000n }), two)).toMatchObject({
+    futile: true,
+    boundBytes: 0n,
+    neededBytes: 0n,
+    inodes: { bound: 0n, needed: 90_000n, free: 10_000n },
+  });
+});
+
+test("a filesystem on which removals gained nothing is futile even where nothing is wanted", () => {
+  const met = { ...target, wantedBytes: 0n };
+  expect(noGainFutility(met, full(), none)).toMatchObject({ futile: true, neededBytes: 0n });
 });

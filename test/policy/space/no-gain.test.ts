@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 
 import type { ImageEnd, ImageOutcome } from "../../../src/model/outcome.ts";
+import type { ImageTarget } from "../../../src/model/plan.ts";
 import { NoGainDevices } from "../../../src/policy/space/no-gain.ts";
 import { aFilesystem, anImagePlan, GIB, spaceTarget } from "../../support/build/values.ts";
 
@@ -19,6 +20,22 @@ const ended = (end: ImageEnd): ImageOutcome => ({
 
 const full = [aFilesystem({ availableBytes: 5n * GIB })];
 const plan = anImagePlan([], { targets: [spaceTarget(20n * GIB, 15n * GIB)] });
+
+const inodes: ImageTarget = {
+  kind: "free-inodes",
+  trigger: { kind: "inodes" },
+  device: "8:1",
+  path: "/var/lib/containerd",
+  inodesFree: 100n,
+  wantedInodes: 50n,
+  relievedInodes: 90n,
+};
+const budget: ImageTarget = {
+  kind: "store-bytes",
+  trigger: { kind: "budget" },
+  maximumBytes: 1n,
+  wantedBytes: 1n,
+};
 
 function devicesAfter(end: ImageEnd): NoGainDevices {
   const devices = new NoGainDevices();
@@ -42,6 +59,17 @@ describe("a filesystem on which removals gained nothing", () => {
     const devices = devicesAfter("no-gain");
     expect([...devices.among([aFilesystem(change)])]).toEqual([]);
     expect([...devices.among(full)]).toEqual([]);
+  });
+
+  test("is one on which space or inodes were to be freed, and that the pass saw", () => {
+    const after = (target: ImageTarget): readonly string[] => {
+      const devices = new NoGainDevices();
+      devices.note(anImagePlan([], { targets: [target] }), ended("no-gain"), full);
+      return [...devices.among(full)];
+    };
+    expect(after(inodes)).toEqual(["8:1"]);
+    expect(after(budget)).toEqual([]);
+    expect(after({ ...inodes, device: "8:2" })).toEqual([]);
   });
 
   test("no other end says so", () => {

@@ -84,3 +84,32 @@ test("own gains end a pass from what was wanted on, not below it", () => {
   expect(targetsMet([spaceTarget(100n, 10n)], progress(90n, 9n))).toBeNull();
   expect(targetsMet([spaceTarget(100n, 10n)], progress(90n, 10n))).toBe("own-gain-reached");
 });
+
+describe("a target for inodes", () => {
+  const target: ImageTarget = {
+    kind: "free-inodes",
+    trigger: { kind: "inodes" },
+    device: "8:1",
+    path: "/",
+    inodesFree: 500n,
+    wantedInodes: 100n,
+    relievedInodes: 450n,
+  };
+  const at = (free: bigint, gained: bigint) =>
+    targetsMet([target], {
+      ...progress(0n, 0n),
+      inodesFree: new Map([["8:1", free]]),
+      gainedInodes: new Map([["8:1", gained]]),
+    });
+
+  test("is met by what is free now, or by what the pass itself gained", () => {
+    expect(at(499n, 99n)).toBeNull();
+    expect(at(500n, 0n)).toBe("target-reached");
+    expect(at(499n, 100n)).toBe("own-gain-reached");
+  });
+
+  test("is not met by space, nor by what another disk has", () => {
+    expect(targetsMet([target], progress(1_000n, 1_000n))).toBeNull();
+    expect(targetsMet([{ ...target, device: "8:2" }], progress(0n, 0n))).toBeNull();
+  });
+});

@@ -1,8 +1,9 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 
 import { Meter } from "../../../src/execute/image/meter.ts";
 import type { ImageTarget, Purpose } from "../../../src/model/plan.ts";
 import type { Image } from "../../../src/model/snapshot.ts";
+import type { Progress } from "../../../src/policy/space/progress.ts";
 import { targetReach } from "../../../src/policy/space/reach.ts";
 import { aFilesystem, anImage, aSnapshot, GIB, spaceTarget } from "../../support/build/values.ts";
 
@@ -51,4 +52,65 @@ test("an image that is listed twice can be gained once", async () => {
   expect(await isUseful({ kind: "periodic" }, [stricter], [image, image])).toBeFalse();
   const other = anImage("b", { sizeBytes: 2n * GIB });
   expect(await isUseful({ kind: "periodic" }, [stricter], [image, other])).toBeTrue();
+});
+
+test("what hangs on no disk can always be reached, under pressure too", async () => {
+  const all: ImageTarget = { kind: "everything", trigger: { kind: "all-unused" } };
+  expect(await isUseful({ kind: "periodic" }, [stricter])).toBeFalse();
+  expect(await isUseful({ kind: "periodic" }, [stricter, all])).toBeTrue();
+  expect(await isUseful(pressure, [stricter])).toBeFalse();
+  expect(await isUseful(pressure, [stricter, all])).toBeTrue();
+});
+
+describe("of inodes", () => {
+  const images = [anImage("a"), anImage("b")];
+  const disk = aFilesystem({ inodesFree: 100n, imageInodesUsed: 1_000n });
+  const inodes = (relievedInodes: bigint): ImageTarget => ({
+    kind: "free-inodes",
+    trigger: { kind: "inodes" },
+    device: "8:1",
+    path: "/var/lib/containerd",
+    inodesFree: 9_000n,
+    wantedInodes: 8_900n,
+    relievedInodes,
+  });
+  const after = (change: Partial<Progress>): Progress => ({
+    accounting: "measured",
+    availableBytes: new Map(),
+    inodesFree: new Map([["8:1", 100n]]),
+    gainedBytes: new Map(),
+    gainedInodes: new Map(),
+    storeBytes: null,
+    imageCount: 2,
+    mayAppear: false,
+    reportedBytes: 0n,
+    removed: 0,
+    ...change,
+  });
+  const reaches = (relievedInodes: bigint, change: Partial<Progress> = {}): boolean =>
+    targetReach(
+      { snapshot: aSnapshot({ filesystems: [disk], images }), purpose: { kind: "periodic" } },
+      [inodes(relievedInodes)],
+    )(after(change));
+
+  test("can be reached what images take, and a few for each image that is left", () => {
+    expect(reaches(100n + 1_000n + 64n)).toBeTrue();
+    expect(reaches(100n + 1_000n + 65n)).toBeFalse();
+    expect(reaches(100n + 1_000n + 64n, { removed: 1 })).toBeFalse();
+    expect(reaches(100n + 1_000n + 32n, { removed: 1 })).toBeTrue();
+  });
+
+  test("nothing is gained twice, and a disk that was not measured has none free", () => {
+    expect(reaches(700n, { gainedInodes: new Map([["8:1", 464n]]) })).toBeTrue();
+    expect(reaches(701n, { gainedInodes: new Map([["8:1", 464n]]) })).toBeFalse();
+    expect(reaches(1_064n, { inodesFree: new Map() })).toBeTrue();
+    expect(reaches(1_065n, { inodesFree: new Map() })).toBeFalse();
+  });
+
+  test("a disk of which nothing is known is not given up", () => {
+    const elsewhere = { ...inodes(10_000n), device: "8:2" };
+    const snapshot = aSnapshot({ filesystems: [disk], images });
+    const reach = targetReach({ snapshot, purpose: { kind: "periodic" } }, [elsewhere]);
+    expect(reach(after({}))).toBeTrue();
+  });
 });

@@ -1,0 +1,39 @@
+import { describe, expect, test } from "bun:test";
+
+import type { ImageLimits } from "../../../src/model/limits.ts";
+import type { Filesystem } from "../../../src/model/snapshot.ts";
+import { judgeDisks, storeFilesystem } from "../../../src/policy/space/targets.ts";
+import { aFilesystem, defaultImageLimits } from "../../support/build/values.ts";
+
+const judged = (limits: Partial<ImageLimits>, change: Partial<Filesystem> = {}) =>
+  judgeDisks({ filesystems: [aFilesystem(change)] }, { ...defaultImageLimits, ...limits });
+
+describe("a threshold on inodes", () => {
+  const short = { availableBytes: 90n << 30n, inodes: 1_000n, inodesFree: 50n };
+
+  test("asks for nothing below it, and from it on for what the low one leaves free", () => {
+    const limits = { inodeHighPercent: 95, inodeLowPercent: 60 };
+    expect(judged(limits, { ...short, inodesFree: 60n }).targets).toEqual([]);
+    expect(judged(limits, short).targets).toMatchObject([
+      { kind: "free-inodes", inodesFree: 400n, wantedInodes: 350n, relievedInodes: 60n },
+    ]);
+  });
+
+  test("frees down to five points below it where no low one is given, and never below 0", () => {
+    expect(judged({ inodeHighPercent: 95 }, short).targets).toMatchObject([{ inodesFree: 100n }]);
+    expect(judged({ inodeHighPercent: 3 }, short).targets).toMatchObject([{ inodesFree: 1_000n }]);
+  });
+
+  test("asks for nothing where the filesystem counts none", () => {
+    expect(
+      judged({ inodeHighPercent: 1 }, { ...short, inodes: 0n, inodesFree: 0n }).targets,
+    ).toEqual([]);
+  });
+});
+
+test("the filesystem of the images is the first that holds them, and none where the runtime names none", () => {
+  const root = aFilesystem({ roles: ["nodefs"], path: "/" });
+  const [first, second] = [aFilesystem({ path: "/a" }), aFilesystem({ path: "/b" })];
+  expect(storeFilesystem({ filesystems: [root, first, second] })).toBe(first);
+  expect(storeFilesystem({ filesystems: [root] })).toBeNull();
+});
