@@ -63,7 +63,7 @@ export const suites: readonly Suite[] = [
   },
   {
     name: "coverage",
-    run: { executable: "scripts/coverage", words: ["--floor", "85"] },
+    run: { executable: "scripts/coverage" },
     testSeconds: 60,
     suiteMinutes: 5,
   },

@@ -66,11 +66,11 @@ function growthOf({ points, filesystem }: ForecastInput): readonly Growth[] {
   let before: DiskPoint | null = null;
   for (const point of points) {
     if (point.device !== filesystem.device) continue;
-    const since = before === null ? null : freedBetween(before, point);
-    if (since === null) {
+    const freedSince = before === null ? null : freedBetween(before, point);
+    if (freedSince === null) {
       series = [];
       freed = 0n;
-    } else freed += since;
+    } else freed += freedSince;
     before = point;
     if (!isSame(point, filesystem)) continue;
     const used = point.capacityBytes - point.availableBytes;
