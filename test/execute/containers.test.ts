@@ -117,6 +117,40 @@ describe("a container", () => {
     });
   });
 
+  describe("whose log lies beside that of another one that goes", () => {
+    const directory = "/var/log/pods/default_pod-a_uid-a/c";
+    const details = new Map([
+      [one.id, { logPath: `${directory}/0.log` }],
+      [two.id, { logPath: `${directory}/1.log` }],
+    ]);
+    const keptBy = (node: FakeNode): readonly (readonly string[])[] =>
+      node.calls.flatMap((call) => (call.kind === "remove-logs" ? [call.kept] : []));
+
+    test("spares the other's log only until the other is removed", async () => {
+      const { node } = await collect({ containers: [one, two], node: { details } });
+      expect(keptBy(node)).toEqual([["1.log"], []]);
+    });
+
+    test("spares the other's log where the other could not be removed", async () => {
+      const fails = new Set([`remove-container ${one.id}`]);
+      const { node } = await collect({ containers: [one, two], node: { details, fails } });
+      expect(node.called("remove-container")).toEqual([one.id, two.id]);
+      expect(keptBy(node)).toEqual([["0.log"]]);
+    });
+
+    test("is found by resolving each path once in a pass: its directory may be gone later", async () => {
+      const fake = new FakeNode({ containers: [], sandboxes: [] });
+      const asked: string[] = [];
+      const placesOf: typeof fake.logs.placesOf = async (used) => {
+        asked.push(...used.map(({ path }) => path));
+        return fake.logs.placesOf(used);
+      };
+      const logs = { ...fake.logs, placesOf };
+      await collect({ containers: [one, two], node: { details }, ports: { logs } });
+      expect(asked).toEqual([`${directory}/0.log`, `${directory}/1.log`]);
+    });
+  });
+
   test.each([
     ["of its pod", dead("a", "other", { state: "running" }), "kept"],
     ["that Kubernetes did not make", dead("b", "other", { podUid: podUid("") }), "kept"],
@@ -307,6 +341,21 @@ describe("a sandbox", () => {
     });
     expect(outcome.sandboxes[0]?.result).toEqual({ kind: "already-gone" });
     expect(kinds(node)).toEqual(["remove-sandbox"]);
+  });
+
+  test("that its own status lacks and that cannot be removed is a failed item, also of a pass that is asked to stop", async () => {
+    const stop = new AbortController();
+    const { node, outcome } = await collect({
+      sandboxes: [sandbox],
+      options: { signal: stop.signal },
+      node: { fails: new Set([`remove-sandbox ${sandbox.id}`]) },
+      prepare: (fake) => {
+        fake.runtime.sandboxDetail = async () => null;
+        fake.before = () => stop.abort();
+      },
+    });
+    expect(kinds(node)).toEqual(["remove-sandbox"]);
+    expect(outcome.sandboxes[0]?.result).toMatchObject({ kind: "failed", step: "remove" });
   });
 
   test("that is ready in its own status, although the list said otherwise, is skipped", async () => {
@@ -509,6 +558,24 @@ describe("a log directory", () => {
     for (let pass = 0; pass < 2; pass += 1)
       await collect({ containers: [container], logs, ports: { logUsers } });
     expect(asked).toEqual([container.id]);
+  });
+
+  test("is used by a sandbox as that in which it logs; one that is gone or names none uses nothing", async () => {
+    const sandboxes = ["named", "gone", "none"].map((name) =>
+      sandboxOf("b", { id: sandboxId(name) }),
+    );
+    const directories = new Map<string, string | null>([
+      ["named", "/var/log/pods/default_pod-a_uid-a"],
+      ["gone", null],
+      ["none", ""],
+    ]);
+    const { reader } = new FakeNode({ containers: [], sandboxes: [] });
+    const sandboxLogDirectory = async (id: string) => directories.get(id) ?? null;
+    const users = new LogUsers({ ...reader, sandboxLogDirectory }, { monotonicNs: () => 0n });
+    const listed = { containers: [], sandboxes };
+    expect(await users.ofSandboxes(listed, new AbortController().signal)).toMatchObject([
+      { id: "named", use: { kind: "path", path: "/var/log/pods/default_pod-a_uid-a/-" } },
+    ]);
   });
 
   test("that cannot be deleted is a failed item", async () => {
@@ -722,6 +789,21 @@ describe("the walk", () => {
       kind: "skipped",
       what: "it is kept now: newest-of-name",
     });
+  });
+
+  test("removes what the plan removes, although the limits are met by its own removals when it decides anew", async () => {
+    // Four where three may stay: each name gets an equal share of one, which is less than was asked for.
+    const containers = [40, 30].flatMap((age) =>
+      ["x", "y"].map((name) => dead("a", name, { createdAt: ago(age) })),
+    );
+    const limits = { ...containerLimits, maximumPerPodContainer: -1, maximumContainers: 3 };
+    const { node } = await collect({
+      containers,
+      node: { callNs: 11_000_000_000n },
+      input: { pods: judged({}), limits },
+    });
+    expect(node.lists).toBeGreaterThan(1);
+    expect(node.called("remove-container")).toEqual(containers.slice(0, 2).map(({ id }) => id));
   });
 
   describe("decides anew in the middle of what comes after the containers", () => {

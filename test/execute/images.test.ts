@@ -19,6 +19,7 @@ import {
   aLedger,
   anImage,
   anImagePlan,
+  aRecord,
   aSandbox,
   aSnapshot,
   defaultImageLimits,
@@ -310,6 +311,25 @@ describe("the measured walk", () => {
     expect(world.removals).toEqual(["a"]);
   });
 
+  test.each([
+    ["answered with success has no record: one that comes back is new", [], false],
+    ["refused keeps its record: it is likely to be there still", ["a"], true],
+  ] as const)(
+    "an image whose removal can no longer be seen, and was %s",
+    async (_, fails, isKnown) => {
+      const { world, execution } = worldOf(["a"], 1_000n * MIB, { fails });
+      const { id } = anImage("a");
+      const ledger = aLedger({ images: new Map([[id, aRecord()]]) });
+      const memory = volatileMemory(ledger);
+      const imageStatus = async () => {
+        throw new RuntimeError("unreachable", "the runtime went away");
+      };
+      await run(execution(1_900n * MIB, { ledger }, { memory, runtime: { imageStatus } }));
+      expect(world.removals).toEqual(["a"]);
+      expect(memory.current().images.has(id)).toBe(isKnown);
+    },
+  );
+
   test("nothing is removed on a look that grew old while the disk was measured", async () => {
     const { world, execution } = worldOf(["a"], 1_000n * MIB);
     let measured = 0;
@@ -326,6 +346,26 @@ describe("the measured walk", () => {
     const outcome = await run(execution(1_900n * MIB, {}, { disk: { measure } }));
     expect(outcome.end).toBe("observation-failed");
     expect(world.removals).toEqual([]);
+  });
+
+  test("a measurement that hangs once costs another look, and the pass goes on", async () => {
+    const { world, execution } = worldOf(["a"], 1_000n * MIB);
+    const base = execution(1_100n * MIB);
+    let measured = 0;
+    let looks = 0;
+    const measure = async (path: string) => {
+      measured += 1;
+      if (measured === 2) world.clockMs += 300;
+      return base.disk.measure(path);
+    };
+    const lists = async (signal: AbortSignal) => {
+      looks += 1;
+      return base.lists(signal);
+    };
+    const outcome = await run({ ...base, disk: { measure }, lists });
+    expect(outcome.end).toBe("target-reached");
+    expect(world.removals).toEqual(["a"]);
+    expect(looks).toBe(2);
   });
 
   test("what facts protect after the plan was made is skipped and never passed to RemoveImage", async () => {
@@ -409,6 +449,64 @@ describe("accounting as reported", () => {
   });
 });
 
+/** The first candidate goes for its age, whatever the disk says. */
+const agedFirst = (execution: ImageExecution): ImageExecution => ({
+  ...execution,
+  plan: {
+    ...execution.plan,
+    candidates: execution.plan.candidates.map((one, index) =>
+      index === 0 ? { ...one, triggers: [{ kind: "age" }] } : one,
+    ),
+  },
+});
+
+describe("where an image goes for its age before others go for space", () => {
+  test("its gain counts once towards what was wanted, so that the pass frees all of it", async () => {
+    const { world, execution } = worldOf(["old", "b", "c", "d"], 1_000n * MIB);
+    const outcome = await run(agedFirst(execution(1_250n * MIB)));
+    expect(outcome).toMatchObject({
+      end: "target-reached",
+      wantedBytes: 250n * MIB,
+      reportedFreedBytes: 300n * MIB,
+    });
+    expect(world.removals).toEqual(["old", "b", "c"]);
+  });
+
+  test("its space is waited for where the runtime frees with a delay, and no other goes in vain", async () => {
+    const { world, execution } = worldOf(["old", "b", "c"], 1_000n * MIB, { lateMs: 2_000 });
+    const base = agedFirst(execution(1_100n * MIB));
+    const { snapshot } = base.facts;
+    const runtime = { ...snapshot.runtime, version: "2.0.3" };
+    const outcome = await run({
+      ...base,
+      facts: { ...base.facts, snapshot: { ...snapshot, runtime } },
+    });
+    expect(outcome.end).toBe("target-reached");
+    expect(world.removals).toEqual(["old"]);
+  });
+
+  test("its reported size is none of what the targets get, where sizes count as reported", async () => {
+    const { world, execution } = worldOf(["old", "b", "c", "d", "e"], 1_000n * MIB, {
+      frees: () => 0n,
+    });
+    const base = agedFirst(execution(1_250n * MIB));
+    const facts = withImageLimits(base.facts, { accounting: "reported", compat: "kubelet" });
+    const outcome = await run({ ...base, facts });
+    expect(outcome).toMatchObject({ end: "target-reached", reportedFreedBytes: 300n * MIB });
+    expect(world.removals).toEqual(["old", "b", "c", "d"]);
+  });
+
+  test("the runtime is watched once all the same, although the space of that image may be to come", async () => {
+    const { world, execution } = worldOf(["old", "b", "c", "d", "e"], 1_000n * MIB, {
+      frees: (name) => (name === "old" ? 0n : 10n * MIB),
+    });
+    const outcome = await run(agedFirst(execution(1_040n * MIB)));
+    expect(outcome.end).toBe("target-reached");
+    expect(world.removals).toHaveLength(5);
+    expect(world.clockMs).toBe(5_000);
+  });
+});
+
 describe("a pod that is starting", () => {
   const sandbox = aSandbox("new", { createdAt: NOW });
 
@@ -480,10 +578,80 @@ describe("what a pass credits itself with", () => {
     // An image takes at most five times what is reported of it.
     expect(outcome.measuredFreedBytes).toBeLessThanOrEqual(500n * MIB);
   });
+
+  test("space that comes before the next removal is a gain of the one before", async () => {
+    let came = false;
+    const { world, execution } = worldOf(["a", "b", "c"], 1_000n * MIB, {
+      frees: () => 40n * MIB,
+      beforeLook: (it) => {
+        if (it.removals.length === 1 && !came) it.available += 60n * MIB;
+        came = it.removals.length === 1;
+      },
+    });
+    const outcome = await run(execution(1_140n * MIB, { ledger: knowing(3) }));
+    expect(outcome.end).toBe("target-reached");
+    expect(world.removals).toEqual(["a", "b"]);
+    expect(outcome.measuredFreedBytes).toBe(140n * MIB);
+  });
+
+  test("is measured where the images are, for a pass that is about their number alone", async () => {
+    const { execution } = worldOf(["a", "b", "c"], 1_000n * MIB);
+    const given = execution(1_000n * MIB);
+    const target: ImageTarget = {
+      kind: "image-count",
+      trigger: { kind: "count" },
+      maximumImages: 1,
+      wantedImages: 2,
+    };
+    const outcome = await run({ ...given, plan: { ...given.plan, targets: [target] } });
+    expect(outcome).toMatchObject({
+      end: "target-reached",
+      measuredFreedBytes: 200n * MIB,
+      availableBefore: 1_000n * MIB,
+      availableAfter: 1_200n * MIB,
+    });
+  });
+
+  test("stands beside the most that any of its targets wants", async () => {
+    const { execution } = worldOf(["a", "b", "c"], 1_000n * MIB);
+    const given = execution(1_000n * MIB);
+    const targets = [100n, 200n].map((bytes) => spaceTarget((1_000n + bytes) * MIB, bytes * MIB));
+    const outcome = await run({ ...given, plan: { ...given.plan, targets } });
+    expect(outcome).toMatchObject({ wantedBytes: 200n * MIB, measuredFreedBytes: 200n * MIB });
+  });
 });
 
 describe("images on several filesystems", () => {
   const ledger = knowing(3);
+
+  test("that gain where it is full, each of them, go on to the target", async () => {
+    const names = ["a", "b", "c", "d", "e"];
+    const { world, execution } = worldOf(names, 1_000n * MIB);
+    const snapshot = aSnapshot({ filesystems: [STORE, { ...STORE, device: "8:2" }] });
+    const outcome = await run(execution(1_500n * MIB, { snapshot, ledger }));
+    expect(outcome.end).toBe("target-reached");
+    expect(world.removals).toEqual(names);
+  });
+
+  test("three that free no inode where inodes lack end the pass", async () => {
+    const { world, execution } = worldOf(["a", "b", "c", "d", "e"], 1_000n * MIB, {
+      frees: () => 0n,
+    });
+    const snapshot = aSnapshot({ filesystems: [STORE, { ...STORE, device: "8:2" }] });
+    const given = execution(1_000n * MIB, { snapshot, ledger });
+    const target: ImageTarget = {
+      kind: "free-inodes",
+      trigger: { kind: "space" },
+      device: STORE.device,
+      path: STORE.path,
+      inodesFree: 100n,
+      wantedInodes: 100n,
+      relievedInodes: 100n,
+    };
+    const outcome = await run({ ...given, plan: { ...given.plan, targets: [target] } });
+    expect(outcome.end).toBe("no-gain");
+    expect(world.removals).toHaveLength(3);
+  });
 
   test("three that gain nothing where it is full end the pass, even where the full one is the store's own", async () => {
     const { world, execution } = worldOf(["a", "b", "c", "d", "e"], 1_000n * MIB, {

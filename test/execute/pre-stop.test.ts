@@ -200,9 +200,18 @@ describe("a recorded handler is read with care", () => {
     });
   });
 
+  test("a header without a name is left out of the request", () => {
+    const httpHeaders = [{ value: "a" }, "b", { name: "", value: "c" }, { name: "X-D" }];
+    expect(readHandler(JSON.stringify({ httpGet: { port: 80, httpHeaders } }))).toMatchObject({
+      headers: [{ name: "X-D", value: "" }],
+    });
+  });
+
   test.each([
     [8080, 8080],
     ["8080", 8080],
+    [65_535, 65_535],
+    [65_536, null],
     [0, null],
     [70_000, null],
     [1.5, null],

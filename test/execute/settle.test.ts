@@ -2,6 +2,8 @@
 import { describe, expect, test } from "bun:test";
 
 import { executeImages } from "../../src/execute/image/images.ts";
+import { settle } from "../../src/execute/image/settle.ts";
+import { expectedGain } from "../../src/execute/image/settler.ts";
 import { volatileMemory } from "../../src/loop/ports.ts";
 import type { ImageId } from "../../src/model/ids.ts";
 import type { ReleaseRecord } from "../../src/model/ledger.ts";
@@ -37,6 +39,8 @@ interface Setting {
   /** What other programs have freed by then, in bytes. */
   readonly othersFreed?: (clockMs: number) => bigint;
   readonly images?: number;
+  /** What a removal frees in place of the layers that no other image has, by how many went before it. */
+  readonly gains?: (removal: number) => bigint;
 }
 
 /** 40 images of 9 MiB in 4 families, of which 8 MiB are shared; 1 GiB is available. */
@@ -88,7 +92,8 @@ async function passOver(setting: Setting = {}) {
       writer: {
         removeImage: async (id) => {
           listed.delete(id);
-          due.push({ atMs: clockMs + (setting.delayMs ?? 0), bytes: unshared({ id }) });
+          const bytes = setting.gains?.(due.length) ?? unshared({ id });
+          due.push({ atMs: clockMs + (setting.delayMs ?? 0), bytes });
           clockMs += setting.callMs ?? 0;
         },
       },
@@ -126,6 +131,7 @@ describe("where images share layers", () => {
     expect(outcome.end).toBe("target-reached");
     expect(removed).toBe(20);
     expect(clockMs).toBeLessThanOrEqual(5_100);
+    expect(outcome.items[0]?.result).toMatchObject({ settled: "at-once" });
     expect(spaceReleaseOf(CONTAINERD, release)).toBe("immediate");
     expect(await passOver({ release })).toMatchObject({ clockMs: 0, removed: 20 });
   });
@@ -222,4 +228,45 @@ test("a delayed runtime is waited for a minute in one pass, and the rest is left
   expect(outcome.end).toBe("settle-exhausted");
   expect(removed).toBe(12);
   expect(clockMs).toBeLessThanOrEqual(60_100);
+  expect(outcome.items[0]?.result).toMatchObject({ settled: "not-seen" });
+});
+
+test("a runtime that shows in the last seconds of that minute that it has no delay is not waited for, and the pass goes on", async () => {
+  const release = { promptRemovals: 0, lateRemovals: 2 };
+  const telling = (removal: number): bigint => (removal < 11 ? 0n : MIB);
+  const late = await passOver({ release, gains: telling });
+  expect(late.clockMs).toBe(60_000);
+  expect(late.outcome.end).toBe("target-reached");
+  expect(spaceReleaseOf(CONTAINERD, late.release)).toBe("immediate");
+});
+
+describe("the watch of one removal", () => {
+  test("ends as soon as what was there at once and what followed are enough together", async () => {
+    let clockMs = 0;
+    const settling = await settle(
+      {
+        release: "unknown",
+        signsBefore: 0,
+        reportedBytes: 16n * MIB,
+        expectedGainBytes: 8n * MIB,
+        mayWait: true,
+        budgetMs: 60_000,
+        gainedBytes: 5n * MIB,
+        measure: async () => (clockMs < 300 ? 5n * MIB : 9n * MIB),
+        timer: {
+          monotonicNs: () => BigInt(clockMs) * 1_000_000n,
+          sleep: async (ms: number) => void (clockMs += ms),
+        },
+      },
+      new AbortController().signal,
+    );
+    expect(settling).toMatchObject({ settled: "afterwards", sign: "more-followed" });
+    expect(settling.waitedMs).toBeLessThan(600);
+  });
+
+  test("takes three quarters of what layers let expect for all of it, and says nothing where they are not known", () => {
+    const frees = { lowerBytes: 80n * MIB, estimateBytes: 90n * MIB, upperBytes: 100n * MIB };
+    expect(expectedGain(aCandidate("a", { frees }))).toBe(60n * MIB);
+    expect(expectedGain(aCandidate("a"))).toBeNull();
+  });
 });
