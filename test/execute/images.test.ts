@@ -505,6 +505,103 @@ describe("where an image goes for its age before others go for space", () => {
     expect(world.removals).toHaveLength(5);
     expect(world.clockMs).toBe(5_000);
   });
+
+  test("it goes although the disk has enough, and no other does", async () => {
+    const { world, execution } = worldOf(["old", "b"], 1_000n * MIB);
+    expect((await run(agedFirst(execution(900n * MIB)))).end).toBe("target-reached");
+    expect(world.removals).toEqual(["old"]);
+  });
+
+  test.each([
+    ["target-reached", ["old"]],
+    ["nothing-to-do", ["b"]],
+  ] as const)("a pass without targets ends as %s with candidates %j", async (end, names) => {
+    const { world, execution } = worldOf(names, 1_000n * MIB);
+    const given = execution(1_000n * MIB);
+    const base = names[0] === "old" ? agedFirst(given) : given;
+    expect((await run({ ...base, plan: { ...base.plan, targets: [] } })).end).toBe(end);
+    expect(world.removals).toEqual(names[0] === "old" ? ["old"] : []);
+  });
+
+  test("it alone goes where the figures of the disk are wrong, and the end says so", async () => {
+    const { world, execution } = worldOf(["old", "b"], 1_000n * MIB);
+    const base = agedFirst(execution(1_900n * MIB));
+    const blocks = [
+      { kind: "on-hold", until: null, reason: "" },
+      { kind: "invalid-capacity", path: STORE.path, message: "no capacity" },
+    ] as const;
+    const outcome = await run({ ...base, plan: { ...base.plan, blocks } });
+    expect(outcome.end).toBe("invalid-capacity");
+    expect(world.removals).toEqual(["old"]);
+  });
+
+  test("the disk is asked again where sizes count as reported, and nothing goes for space once it has enough", async () => {
+    const { world, execution } = worldOf(["old", "b"], 1_000n * MIB);
+    const base = agedFirst(execution(1_100n * MIB));
+    const facts = withImageLimits(base.facts, { accounting: "reported", compat: "kubelet" });
+    expect((await run({ ...base, facts })).end).toBe("target-reached");
+    expect(world.removals).toEqual(["old"]);
+  });
+});
+
+describe("an image that others are built on", () => {
+  /** The second candidate has no layer that the first one lacks. */
+  const followed = (execution: ImageExecution): ImageExecution => {
+    const [first, second] = execution.plan.candidates;
+    if (first === undefined || second === undefined) throw new Error("two candidates are needed");
+    const candidates = [first, { ...second, follows: [first.image.id] }];
+    return { ...execution, plan: { ...execution.plan, candidates } };
+  };
+
+  test("stays where the image that has all of its layers could not be removed", async () => {
+    const { world, execution } = worldOf(["child", "base"], 1_000n * MIB, { fails: ["child"] });
+    const outcome = await run(followed(execution(1_900n * MIB)));
+    expect(world.removals).toEqual(["child"]);
+    expect(outcome.items[1]?.result).toMatchObject({
+      kind: "skipped",
+      reason: { kind: "shares-all-layers" },
+    });
+  });
+
+  test("goes after the image that has all of its layers, although the list that serves is from before", async () => {
+    const { world, execution } = worldOf(["child", "base"], 1_000n * MIB, {
+      node: () => ({ images: [anImage("child"), anImage("base")] }),
+    });
+    await run(followed(execution(1_900n * MIB)));
+    expect(world.removals).toEqual(["child", "base"]);
+  });
+});
+
+describe("while others change the images, too", () => {
+  test("one that was missing from a list of the pass is another one by now, and stays", async () => {
+    const { world, execution } = worldOf(["a", "b"], 1_000n * MIB);
+    const base = execution(1_100n * MIB);
+    const lists = async (signal: AbortSignal) => ({
+      ...(await base.lists(signal)),
+      missed: new Set([anImage("a").id]),
+    });
+    const outcome = await run({ ...base, lists });
+    expect(world.removals).toEqual(["b"]);
+    expect(outcome.items[0]?.result).toMatchObject({ kind: "skipped" });
+  });
+
+  test("those that somebody else removes count towards the number of images", async () => {
+    const { world, execution } = worldOf(["a", "b", "c"], 1_000n * MIB, {
+      beforeLook: (it) => {
+        if (it.removals.length === 1) it.listed.delete(anImage("b").id);
+      },
+    });
+    const given = execution(1_000n * MIB);
+    const target: ImageTarget = {
+      kind: "image-count",
+      trigger: { kind: "count" },
+      maximumImages: 1,
+      wantedImages: 2,
+    };
+    const outcome = await run({ ...given, plan: { ...given.plan, targets: [target] } });
+    expect(outcome.end).toBe("target-reached");
+    expect(world.removals).toEqual(["a"]);
+  });
 });
 
 describe("a pod that is starting", () => {
@@ -592,6 +689,7 @@ describe("what a pass credits itself with", () => {
     expect(outcome.end).toBe("target-reached");
     expect(world.removals).toEqual(["a", "b"]);
     expect(outcome.measuredFreedBytes).toBe(140n * MIB);
+    expect(outcome.items[1]?.result).toMatchObject({ measuredBytes: 40n * MIB });
   });
 
   test("is measured where the images are, for a pass that is about their number alone", async () => {

@@ -1,0 +1,74 @@
+// One removal whose ID did nothing: an OCI artifact of CRI-O goes by name only, and never by a name of another image.
+import { expect, test } from "bun:test";
+
+import { removeImage } from "../../src/execute/image/image-removal.ts";
+import { volatileMemory } from "../../src/loop/ports.ts";
+import { RuntimeError } from "../../src/model/errors.ts";
+import type { Image } from "../../src/model/snapshot.ts";
+import { aCandidate, aLedger, anImage, aRecord } from "../support/build/values.ts";
+
+const names = ["registry.example/artifact:v1", "registry.example/artifact:v2"];
+const artifact = anImage("artifact", { repoTags: names });
+
+interface World {
+  /** What a name means by now, where it is another image. */
+  readonly means?: Readonly<Record<string, Image>>;
+  /** Names whose removal is refused. */
+  readonly refused?: readonly string[];
+  /** The name whose removal takes the image. */
+  readonly goesBy?: string;
+  readonly image?: Image;
+}
+
+async function removal({ means = {}, refused = [], goesBy, image = artifact }: World) {
+  const asked: string[] = [];
+  let isThere = true;
+  const memory = volatileMemory(aLedger({ images: new Map([[image.id, aRecord()]]) }));
+  const removed = await removeImage(
+    {
+      memory,
+      runtime: { imageStatus: async (reference) => means[reference] ?? (isThere ? image : null) },
+      writer: {
+        removeImage: async (_, name) => {
+          if (name === undefined) return;
+          asked.push(name);
+          if (name === goesBy) isThere = false;
+          if (refused.includes(name)) throw new RuntimeError("failed", "refused");
+        },
+      },
+    },
+    aCandidate("artifact", { image }),
+  );
+  return { asked, kind: removed.kind, record: memory.current().images.get(image.id) };
+}
+
+test("an image that its ID does not remove goes by the first of its names that does", async () => {
+  expect(await removal({ goesBy: names[0] ?? "" })).toEqual({
+    asked: names.slice(0, 1),
+    kind: "gone",
+    record: undefined,
+  });
+  expect(await removal({ goesBy: names[1] ?? "" })).toMatchObject({ asked: names, kind: "gone" });
+});
+
+test("a name that means another image by now is not removed", async () => {
+  const means = { [names[0] ?? ""]: anImage("other") };
+  const { asked, kind } = await removal({ means, goesBy: names[1] ?? "" });
+  expect(asked).toEqual(names.slice(1));
+  expect(kind).toBe("gone");
+});
+
+test("an image whose names are refused, or are removed in vain, is a ghost", async () => {
+  expect(await removal({ refused: names })).toMatchObject({
+    asked: names,
+    kind: "ghost",
+    record: { ghost: { attempts: 1 } },
+  });
+  expect(await removal({})).toMatchObject({ asked: names, kind: "ghost" });
+});
+
+test("at most eight names of an image are tried", async () => {
+  const repoTags = Array.from({ length: 20 }, (_, index) => `registry.example/artifact:${index}`);
+  const { asked } = await removal({ image: { ...artifact, repoTags } });
+  expect(asked).toEqual(repoTags.slice(0, 8));
+});
