@@ -731,24 +731,54 @@ describe("images on several filesystems", () => {
     expect(world.removals).toEqual(names);
   });
 
-  test("three that free no inode where inodes lack end the pass", async () => {
-    const { world, execution } = worldOf(["a", "b", "c", "d", "e"], 1_000n * MIB, {
-      frees: () => 0n,
+  describe("where inodes lack", () => {
+    const several = aSnapshot({ filesystems: [STORE, { ...STORE, device: "8:2" }] });
+
+    /** Each removal frees so many inodes, and somebody else takes as many. */
+    async function forInodes(names: readonly string[], freed: bigint, taken = 0n) {
+      const { world, execution } = worldOf(names, 1_000n * MIB, { frees: () => 0n });
+      let looks = 0n;
+      const given = execution(1_000n * MIB, { snapshot: several, ledger });
+      const disk = {
+        measure: async (path: string) => ({
+          ...(await given.disk.measure(path)),
+          inodesFree: 1_000n + BigInt(world.removals.length) * freed - looks * taken,
+        }),
+      };
+      const lists = async (signal: AbortSignal) => {
+        if (world.removals.length > 0) looks += 1n;
+        return given.lists(signal);
+      };
+      const target: ImageTarget = {
+        kind: "free-inodes",
+        trigger: { kind: "space" },
+        device: STORE.device,
+        path: STORE.path,
+        inodesFree: 1_400n,
+        wantedInodes: 400n,
+        relievedInodes: 1_400n,
+      };
+      const plan = { ...given.plan, targets: [target] };
+      return { outcome: await run({ ...given, plan, disk, lists }), world };
+    }
+
+    test("three that free none of them end the pass", async () => {
+      const { outcome, world } = await forInodes(["a", "b", "c", "d", "e"], 0n);
+      expect(outcome.end).toBe("no-gain");
+      expect(world.removals).toHaveLength(3);
     });
-    const snapshot = aSnapshot({ filesystems: [STORE, { ...STORE, device: "8:2" }] });
-    const given = execution(1_000n * MIB, { snapshot, ledger });
-    const target: ImageTarget = {
-      kind: "free-inodes",
-      trigger: { kind: "space" },
-      device: STORE.device,
-      path: STORE.path,
-      inodesFree: 100n,
-      wantedInodes: 100n,
-      relievedInodes: 100n,
-    };
-    const outcome = await run({ ...given, plan: { ...given.plan, targets: [target] } });
-    expect(outcome.end).toBe("no-gain");
-    expect(world.removals).toHaveLength(3);
+
+    test("those that free some go on to the target, although they free no bytes", async () => {
+      const { outcome, world } = await forInodes(["a", "b", "c", "d", "e"], 100n);
+      expect(outcome.end).toBe("target-reached");
+      expect(world.removals).toHaveLength(4);
+    });
+
+    test("the pass ends with its own gain, while somebody else takes as many", async () => {
+      const { outcome, world } = await forInodes(["a", "b", "c", "d", "e"], 100n, 100n);
+      expect(outcome.end).toBe("own-gain-reached");
+      expect(world.removals).toHaveLength(4);
+    });
   });
 
   test("three that gain nothing where it is full end the pass, even where the full one is the store's own", async () => {

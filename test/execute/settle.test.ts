@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 
 import { executeImages } from "../../src/execute/image/images.ts";
-import { settle } from "../../src/execute/image/settle.ts";
+import { settle, type SettleInput } from "../../src/execute/image/settle.ts";
 import { expectedGain } from "../../src/execute/image/settler.ts";
 import { volatileMemory } from "../../src/loop/ports.ts";
 import type { ImageId } from "../../src/model/ids.ts";
@@ -207,6 +207,9 @@ describe("a pass that is not for space on a disk", () => {
     const targets = [budget];
     const late = await passOver({ targets, storeBytes, delayMs: 60_000 });
     expect(late).toMatchObject({ clockMs: 0, removed: 4, outcome: { end: "settle-exhausted" } });
+    const runtimeInfo = { name: "containerd", version: "2.0.3" };
+    const known = await passOver({ targets, storeBytes, runtimeInfo, delayMs: 60_000 });
+    expect(known).toMatchObject({ clockMs: 0, removed: 4, outcome: { end: "settle-exhausted" } });
     const prompt = await passOver({ targets, storeBytes });
     // 36 MiB of own layers: the shared ones stay.
     expect(prompt).toMatchObject({ clockMs: 0, outcome: { end: "target-reached" } });
@@ -241,9 +244,12 @@ test("a runtime that shows in the last seconds of that minute that it has no del
 });
 
 describe("the watch of one removal", () => {
-  test("ends as soon as what was there at once and what followed are enough together", async () => {
+  const KIB = 1_024n;
+
+  /** 8 MiB are expected; what is there by the clock comes from `seen`. */
+  async function watched(seen: (clockMs: number) => bigint, change: Partial<SettleInput> = {}) {
     let clockMs = 0;
-    const settling = await settle(
+    return settle(
       {
         release: "unknown",
         signsBefore: 0,
@@ -251,17 +257,62 @@ describe("the watch of one removal", () => {
         expectedGainBytes: 8n * MIB,
         mayWait: true,
         budgetMs: 60_000,
-        gainedBytes: 5n * MIB,
-        measure: async () => (clockMs < 300 ? 5n * MIB : 9n * MIB),
+        gainedBytes: seen(0),
+        measure: async () => seen(clockMs),
         timer: {
           monotonicNs: () => BigInt(clockMs) * 1_000_000n,
           sleep: async (ms: number) => void (clockMs += ms),
         },
+        ...change,
       },
       new AbortController().signal,
     );
+  }
+
+  test("ends as soon as what was there at once and what followed are enough together", async () => {
+    const settling = await watched((ms) => (ms < 300 ? 5n * MIB : 9n * MIB));
     expect(settling).toMatchObject({ settled: "afterwards", sign: "more-followed" });
     expect(settling.waitedMs).toBeLessThan(600);
+  });
+
+  test("ends as soon as what followed is enough, although others write meanwhile", async () => {
+    const settling = await watched((ms) => (ms < 300 ? -20n * MIB : -11n * MIB));
+    expect(settling).toMatchObject({ settled: "afterwards", sign: "more-followed" });
+    expect(settling.waitedMs).toBeLessThan(600);
+  });
+
+  test("takes what rose above the lowest since, where another program writes before the space comes", async () => {
+    const settling = await watched((ms) => (ms < 300 ? 0n : ms < 1_000 ? -5n * MIB : -4n * MIB));
+    expect(settling).toMatchObject({ settled: "afterwards", sign: "more-followed" });
+  });
+
+  test("goes on while only a small part came, and ends a second after a telling one", async () => {
+    const small = await watched((ms) => (ms < 300 ? 0n : 100n * KIB));
+    expect(small).toMatchObject({ sign: "more-followed", waitedMs: 5_000 });
+    const telling = await watched((ms) => (ms < 300 ? 0n : MIB));
+    expect(telling.sign).toBe("more-followed");
+    expect(telling.waitedMs).toBeGreaterThanOrEqual(1_300);
+    expect(telling.waitedMs).toBeLessThan(2_000);
+  });
+
+  test("is shorter for a runtime that has shown a sign of being immediate", async () => {
+    expect(await watched(() => 0n)).toMatchObject({ sign: "nothing-seen", waitedMs: 5_000 });
+    expect(await watched(() => 0n, { signsBefore: 1 })).toMatchObject({
+      sign: "nothing-seen",
+      waitedMs: 2_000,
+    });
+  });
+
+  test("shows nothing of the runtime where the pass has no time left for the whole of it", async () => {
+    const settling = await watched(() => 0n, { budgetMs: 3_000 });
+    expect(settling).toEqual({ settled: "at-once", sign: null, waitedMs: 3_000 });
+  });
+
+  test("is not made for less than can be told from what other programs do", async () => {
+    const little = { expectedGainBytes: 64n * KIB - 1n };
+    expect(await watched(() => 0n, little)).toMatchObject({ settled: "not-waited", sign: null });
+    const first = { expectedGainBytes: 64n * KIB };
+    expect(await watched(() => 0n, first)).toMatchObject({ waitedMs: 5_000 });
   });
 
   test("takes three quarters of what layers let expect for all of it, and says nothing where they are not known", () => {
