@@ -8,6 +8,7 @@ import { RuntimeError } from "../../src/model/errors.ts";
 import type { HoldState } from "../../src/model/hold.ts";
 import type { ImageId } from "../../src/model/ids.ts";
 import type { ImageTarget } from "../../src/model/plan.ts";
+import type { ImageBlock } from "../../src/model/reason.ts";
 import type { Image, Snapshot } from "../../src/model/snapshot.ts";
 import { duration, seconds } from "../../src/model/time.ts";
 import type { Facts } from "../../src/policy/facts.ts";
@@ -535,6 +536,18 @@ describe("where an image goes for its age before others go for space", () => {
     expect(world.removals).toEqual(["old"]);
   });
 
+  test("a hold that begins there ends the pass, although it is lifted a moment later", async () => {
+    const { world, execution } = worldOf(["old", "b"], 1_000n * MIB);
+    let asked = 0;
+    const hold = (): HoldState =>
+      (asked += 1) === 1
+        ? { kind: "held", until: null, since: null, reason: "" }
+        : { kind: "none" };
+    const outcome = await run(agedFirst(execution(1_050n * MIB, {}, { hold })));
+    expect(outcome.end).toBe("blocked");
+    expect(world.removals).toEqual([]);
+  });
+
   test("the disk is asked again where sizes count as reported, and nothing goes for space once it has enough", async () => {
     const { world, execution } = worldOf(["old", "b"], 1_000n * MIB);
     const base = agedFirst(execution(1_100n * MIB));
@@ -542,6 +555,21 @@ describe("where an image goes for its age before others go for space", () => {
     expect((await run({ ...base, facts })).end).toBe("target-reached");
     expect(world.removals).toEqual(["old"]);
   });
+});
+
+test.each([
+  ["futile", ["futile"]],
+  ["blocked", ["futile", "on-hold"]],
+] as const)("a pass in which nothing may go ends as %s where %j stop it", async (end, kinds) => {
+  const { world, execution } = worldOf([], 1_000n * MIB);
+  const given = execution(1_900n * MIB);
+  const blocks = kinds.map((kind): ImageBlock =>
+    kind === "futile"
+      ? { kind, filesystem: STORE.path, boundBytes: 0n, neededBytes: 900n * MIB }
+      : { kind, until: null, reason: "" },
+  );
+  expect((await run({ ...given, plan: { ...given.plan, blocks } })).end).toBe(end);
+  expect(world.removals).toEqual([]);
 });
 
 describe("an image that others are built on", () => {
