@@ -346,6 +346,7 @@ describe("the measured walk", () => {
     };
     const outcome = await run(execution(1_900n * MIB, {}, { disk: { measure } }));
     expect(outcome.end).toBe("observation-failed");
+    expect(outcome.error).toContain("took too long 3 times");
     expect(world.removals).toEqual([]);
   });
 
