@@ -112,8 +112,10 @@ async function outcome({ id, reaching, costs, hitLimit }: Trial): Promise<Line> 
       it.hitCount = 0;
       it.hitLimit = hitLimit;
       const fault = await faultOf(one, TIMEOUT_MS + 10 * (costs.get(one) ?? 0));
-      if (fault === null) continue;
       const by = one.name;
+      // It runs for ever, and what stops it was caught by the code itself.
+      if (it.hitCount > hitLimit) return { kind: "killed", id, by };
+      if (fault === null) continue;
       return fault === timedOut
         ? { kind: "killed", id, by, reset: true }
         : { kind: "killed", id, by };
