@@ -160,7 +160,7 @@ function writtenField(number: number, inside: RequestTable, value: unknown): Buf
 }
 
 function varint(value: number): readonly number[] {
-  assert(Number.isSafeInteger(value) && value >= 0, `${value} is no number for a request`);
+  assert(Number.isSafeInteger(value) && value >= 0, `invalid number ${value} in a request`);
   const bytes: number[] = [];
   let rest = value;
   for (; rest >= 128; rest = Math.floor(rest / 128)) bytes.push((rest % 128) + 128);

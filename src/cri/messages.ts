@@ -204,7 +204,7 @@ const ofImages: ReadonlySet<keyof Answers> = new Set<keyof Answers>([
   "ImageFsInfo",
 ]);
 
-/** What HTTP/2 is asked for: `/runtime.v1.ImageService/ListImages`. */
+/** The path of a call in HTTP/2: `/runtime.v1.ImageService/ListImages`. */
 export const pathOf = (method: keyof Answers): string =>
   `/runtime.v1.${ofImages.has(method) ? "ImageService" : "RuntimeService"}/${method}`;
 

@@ -340,7 +340,7 @@ describe("a sandbox", () => {
       },
     });
     expect(outcome.sandboxes[0]?.result).toEqual({ kind: "already-gone" });
-    expect(kinds(node)).toEqual(["remove-sandbox"]);
+    expect(kinds(node)).toEqual(["stop-sandbox", "remove-sandbox"]);
   });
 
   test("that its own status lacks and that cannot be removed is a failed item, also of a pass that is asked to stop", async () => {
@@ -354,7 +354,7 @@ describe("a sandbox", () => {
         fake.before = () => stop.abort();
       },
     });
-    expect(kinds(node)).toEqual(["remove-sandbox"]);
+    expect(kinds(node)).toEqual(["stop-sandbox", "remove-sandbox"]);
     expect(outcome.sandboxes[0]?.result).toMatchObject({ kind: "failed", step: "remove" });
   });
 

@@ -54,7 +54,7 @@ export const keepBaseline: Command = {
       return exit.done;
     }
     const replace = has(invocation, "replace");
-    // A damaged list is told of before the runtime is asked.
+    // A damaged list is an error before any call to the runtime.
     if (!replace) patternsIn(file.read(), file.path);
     const images =
       archives.length === 0 ? await listedImages(context) : await archived(context, archives);

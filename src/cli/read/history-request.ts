@@ -16,7 +16,7 @@ import { fromRfc3339, type Instant, instant } from "../../model/time.ts";
 import type { RemovalQuery } from "../../store/history/history.ts";
 import { type CommandOption, has, type Invocation, textOf } from "../command.ts";
 
-/** `limit`: of passes, or of removals where something of them is asked for. */
+/** `limit`: of passes, or of removals if the request filters them. */
 export interface HistoryRequest extends RemovalQuery {
   /** Images that came back alone. */
   readonly regrets?: boolean;

@@ -34,18 +34,13 @@ export async function removeSandbox(
   let step = "status";
   try {
     const detail = await runtime.sandboxDetail(id, signal);
-    if (detail === null) {
-      // What the list still names may be a record that a runtime keeps of it, and that goes only with this call.
-      step = "remove";
-      await writer.removeSandbox(id);
-      return ended({ kind: "already-gone" });
-    }
-    if (detail.state === "ready") return ended({ kind: "skipped", what: "it is ready now" });
+    if (detail?.state === "ready") return ended({ kind: "skipped", what: "it is ready now" });
     step = "stop";
     await writer.stopSandbox(id, signal);
     step = "remove";
+    // Also without a status: a runtime may keep and list a record of it, which only this call removes.
     await writer.removeSandbox(id);
-    return ended({ kind: "removed" });
+    return ended({ kind: detail === null ? "already-gone" : "removed" });
   } catch (thrown) {
     if (step !== "remove" && signal.aborted) return ended(GIVEN_UP, true);
     const message = messageOf(thrown);

@@ -15,7 +15,7 @@ export interface TextChange<T> {
   readonly answer: T;
 }
 
-/** `change` gets `null` where there is no file. Throws `HostError` of kind `read` or `write`, and what `change` throws. */
+/** `change` gets `null` if the file does not exist. Throws `HostError` of kind `read` or `write`, and what `change` throws. */
 export function changeKeepFile<T>(
   path: string,
   change: (before: string | null) => TextChange<T>,
