@@ -15,6 +15,8 @@ import { timer } from "../host/time/timer.ts";
 import { type Engine, type Journal, type PassLock, volatileMemory } from "../loop/ports.ts";
 import { AssertionError } from "../model/assert.ts";
 import { HostError } from "../model/errors.ts";
+import type { ImageId } from "../model/ids.ts";
+import { changedKeys, withoutKey } from "../model/layered-map.ts";
 import { emptyLedger, type Ledger } from "../model/ledger.ts";
 import type { CallRecord, LedgerMemory } from "../model/ports.ts";
 import type { Instant } from "../model/time.ts";
@@ -138,10 +140,11 @@ function forgetfulMemory(recorder: Pick<Recorder, "ledger" | "saveLedger">): Led
   return {
     current: () => memory.current(),
     replace: (next) => {
-      const learned = next.keepDirectories.length > memory.current().keepDirectories.length;
+      const { images: known, keepDirectories } = memory.current();
+      const learned = next.keepDirectories.length > keepDirectories.length;
       memory.replace(next);
       const before = recorder.ledger();
-      const images = stillThere(before.images, next.images);
+      const images = stillThere(before.images, next.images, changedKeys(next.images, known));
       if (learned || images.size < before.images.size)
         recorder.saveLedger({ ...before, images, keepDirectories: next.keepDirectories });
     },
@@ -149,8 +152,16 @@ function forgetfulMemory(recorder: Pick<Recorder, "ledger" | "saveLedger">): Led
 }
 
 /** What is gone, or has other names, is forgotten on disk too: should it come back when we remember again, it is new. */
-const stillThere = (before: Ledger["images"], next: Ledger["images"]): Ledger["images"] =>
-  new Map([...before].filter(([id, { names }]) => next.get(id)?.names === names));
+function stillThere(
+  before: Ledger["images"],
+  next: Ledger["images"],
+  changed: Iterable<ImageId> | null,
+): Ledger["images"] {
+  let images = before;
+  for (const id of changed ?? before.keys())
+    if (next.get(id)?.names !== before.get(id)?.names) images = withoutKey(images, id);
+  return images;
+}
 
 const refuse = async (): Promise<never> => {
   throw new AssertionError("a dry run removes nothing");

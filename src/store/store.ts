@@ -64,7 +64,7 @@ export class Store {
         if (answer.kind === "fresh") this.#takeIn(answer, "what is in memory is written anew");
         return answer.kind === "read" ? { kind: "fresh", moved: null } : answer;
       },
-      watched: () => this.#ledger.watched.toString(),
+      ledger: () => this.#ledger,
       succeeded: (lost) => this.#written(lost),
       failed: (why) => this.#refused(why),
     });

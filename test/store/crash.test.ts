@@ -2,8 +2,16 @@ import { describe, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 
+import { stateFiles } from "../../src/host/state/state-files.ts";
+import { type ImageId, imageId } from "../../src/model/ids.ts";
+import type { ImageItem } from "../../src/model/outcome.ts";
+import { forgetImages } from "../../src/policy/remember.ts";
+import { directChannel } from "../../src/store/file/state-file.ts";
+import type { StateChannel } from "../../src/store/file/state-request.ts";
+import { openStore } from "../../src/store/open.ts";
 import { scratch } from "../support/scratch.ts";
 import { ledgerOf, now, read, write } from "./fixture.ts";
+import { idOf, imageItem } from "./history-fixture.ts";
 
 /** Kills a writer after so many turns or bytes of output; the last turn that it said was on disk. */
 async function killedWriter(directory: string, afterTurns: number): Promise<number> {
@@ -45,4 +53,34 @@ describe("SIGKILL at any instant", () => {
       expect(readdirSync(directory)).toEqual(["crigc.db"]);
     },
   );
+
+  test("after the record of a removal was sent leaves nothing of that image in the ledger, and everything of the others", async () => {
+    const directory = scratch();
+    const file = directChannel({ directory, files: stateFiles, now: () => now });
+    let isKilled = false;
+    // What a pipe took before the process died: records go at once, a change of the ledger waits for the one before it.
+    const channel: StateChannel = {
+      ...file,
+      ask: async (request, onRows) =>
+        isKilled && request.kind === "write"
+          ? await new Promise<never>(() => undefined)
+          : await file.ask(request, onRows),
+    };
+    const store = await openStore({ channel, directory, notify: () => undefined });
+    store.saveLedger(ledgerOf(4, 1));
+    expect(await store.flush()).toBe(true);
+    isKilled = true;
+    const [gone, kept] = [...ledgerOf(2).images.keys()];
+    store.saveLedger(forgetImages(store.ledger(), [gone ?? imageId("")]));
+    for (const id of [gone, kept]) store.imageDone(idOf("p"), itemOf(id ?? imageId("")));
+    const removals = () => read(directory).reader.removals({ limit: 9 });
+    while (removals().length < 2) await Bun.sleep(1);
+    const left = [...ledgerOf(4).images.keys()].slice(1);
+    expect([...read(directory).reader.ledger().images.keys()]).toEqual(left);
+  });
 });
+
+function itemOf(id: ImageId): ImageItem {
+  const { candidate, ...item } = imageItem(0);
+  return { ...item, candidate: { ...candidate, image: { ...candidate.image, id } } };
+}

@@ -19,6 +19,7 @@ import type {
   StateWrite,
 } from "./state-request.ts";
 import {
+  forgetImageRows,
   readLedgerRows,
   readSettings,
   revisionOf,
@@ -116,6 +117,7 @@ export class StateFile {
         isFirst: true,
         settings: [[key, value]],
         records: [],
+        forgotten: [],
         watched: "0",
         tidy: false,
       },
@@ -180,6 +182,7 @@ export class StateFile {
       inTransaction(db, () => {
         for (const [key, value] of request.settings) writeSetting(db, key, value);
         for (const row of request.records) writeRow(db, row, request.watched);
+        forgetImageRows(db, request.forgotten);
       });
       if (request.tidy) this.#tidy(db, request.watched);
       this.#refusal = null;

@@ -31,6 +31,8 @@ export interface StateAppend {
   readonly isFirst: boolean;
   readonly settings: readonly (readonly [key: string, value: string])[];
   readonly records: readonly HistoryRow[];
+  /** Removed images that the asker's ledger no longer has: a process killed before its next `write` must not leave them known. */
+  readonly forgotten: readonly string[];
   /** Observed time, as digits. */
   readonly watched: string;
   /** A pass is over: the log may be folded, and the history pruned. */

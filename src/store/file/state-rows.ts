@@ -26,6 +26,12 @@ export function writeLedgerRows(db: Database, { puts, drops }: LedgerChanges): v
   db.run(`INSERT OR REPLACE INTO setting VALUES ('${REVISION}', lower(hex(randomblob(8))))`);
 }
 
+/** Inside a transaction of the caller, who leads on from the same revision and drops the same rows with its next write. */
+export function forgetImageRows(db: Database, ids: readonly string[]): void {
+  const drop = db.query("DELETE FROM ledger WHERE kind = 'images' AND id = ?");
+  for (const id of ids) drop.run(id);
+}
+
 const REVISION = "ledger-revision";
 
 /** Another one after each change of the ledger; "" before the first. */

@@ -1,6 +1,8 @@
 // Sends records of the history as they come, without waiting for answers: what was sent outlives a process that is killed.
 
 import type { StoreErrorKind } from "../../model/errors.ts";
+import { type ImageId, imageId } from "../../model/ids.ts";
+import type { Ledger } from "../../model/ledger.ts";
 import type { StateAppend, StateReply } from "../file/state-request.ts";
 import type { HistoryRecord } from "./history-records.ts";
 import { historyRow } from "./history.ts";
@@ -20,8 +22,8 @@ const MAX_UNANSWERED = 64;
 
 export interface RecordSenderPorts {
   readonly ask: (request: StateAppend) => Promise<Exclude<StateReply, { kind: "read" }>>;
-  /** Observed time, as digits. */
-  readonly watched: () => string;
+  /** The newest one that is known. */
+  readonly ledger: () => Ledger;
   readonly succeeded: (lost: number) => void;
   readonly failed: (why: { readonly error: StoreErrorKind; readonly message: string }) => void;
 }
@@ -89,12 +91,14 @@ export class RecordSender {
     this.#records = this.#records.slice(batchRecords);
     const tidy = this.#isTidyDue;
     this.#isTidyDue = false;
+    const { images, watched } = this.#ports.ledger();
     const request: StateAppend = {
       kind: "append",
       isFirst: this.#unanswered === 0,
       settings: [...batch.settings],
       records: batch.records.map(historyRow),
-      watched: this.#ports.watched(),
+      forgotten: removedImages(batch.records).filter((id) => !images.has(id)),
+      watched: watched.toString(),
       tidy,
     };
     return { request, batch };
@@ -134,3 +138,8 @@ export class RecordSender {
     this.#lost += tooMany;
   }
 }
+
+const removedImages = (records: readonly HistoryRecord[]): readonly ImageId[] =>
+  records.flatMap((it) =>
+    it.kind === "removal" && it.row.kind === "image" ? imageId(it.row.subject) : [],
+  );

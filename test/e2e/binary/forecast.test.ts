@@ -68,6 +68,7 @@ function fill(
     kind: "append",
     isFirst: true,
     settings: [],
+    forgotten: [],
     watched: "0",
     tidy: false,
   } as const;

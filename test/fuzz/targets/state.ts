@@ -112,6 +112,7 @@ const requests = [
     isFirst: true,
     settings: [["stamp", "now"]],
     records: [],
+    forgotten: ["x"],
     watched: "0",
     tidy: true,
   },
