@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 
+import { measureContainerd } from "./bench-parts/containerd.ts";
 import { judge } from "./bench-parts/figures.ts";
 import { measureIdle } from "./bench-parts/idle.ts";
 import { LargeBench, type LargeResult } from "./bench-parts/large.ts";
@@ -28,6 +29,7 @@ const { values } = parseArgs({
     "idle-seconds": { type: "string", default: "60" },
     sizes: { type: "string", default: "100,1000,10000" },
     soak: { type: "string" },
+    containerd: { type: "string" },
     executable: { type: "string" },
   },
 });
@@ -41,7 +43,8 @@ const agentSize = 10_000;
 const scratch = mkdtempSync(join(tmpdir(), "crigc-bench-"));
 const nodes: NodeUnderTest[] = [];
 try {
-  process.exitCode = await main();
+  if (values.containerd === undefined) process.exitCode = await main();
+  else await measureContainerd(values.containerd, rounds);
 } finally {
   for (const node of nodes) await node.stop();
   rmSync(scratch, { recursive: true, force: true });
