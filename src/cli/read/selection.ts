@@ -12,6 +12,7 @@ import type { Image } from "../../model/snapshot.ts";
 import { duration } from "../../model/time.ts";
 import type { Parts } from "../../policy/decide.ts";
 import { indexImages, listedImages } from "../../policy/image/image-index.ts";
+import { repositoryOf } from "../../policy/image/reference.ts";
 import { parseKeepPattern } from "../../policy/keep/keep-pattern.ts";
 import { type CommandOption, has, type Invocation } from "../command.ts";
 
@@ -109,7 +110,10 @@ const ID_PREFIX_MIN = 6;
 
 /** The image that is named: by its ID or the beginning of one, a tag or a digest. Throws `ConfigError` if several are. */
 export function imageNamed(images: readonly Image[], reference: string): ImageId | null {
-  const exact = listedImages(indexImages(images), reference);
+  const called = listedImages(indexImages(images), reference);
+  const repository = reference.includes("@") ? repositoryOf(reference) : null;
+  // Another repository may hold the same content: what is removed has the name that was given.
+  const exact = called.filter((id) => repository === null || inRepository(images, id, repository));
   const start = reference.replace(/^sha256:/, "");
   const isStart = /^[0-9a-f]+$/.test(start) && start.length >= ID_PREFIX_MIN;
   const found = new Set(
@@ -125,6 +129,12 @@ export function imageNamed(images: readonly Image[], reference: string): ImageId
     );
   return [...found][0] ?? null;
 }
+
+const inRepository = (images: readonly Image[], wanted: ImageId, repository: string): boolean =>
+  images.some(
+    ({ id, repoTags, repoDigests }) =>
+      id === wanted && [...repoTags, ...repoDigests].some((it) => repositoryOf(it) === repository),
+  );
 
 /** The limits with which this command line decides. */
 export function forced(config: Config, invocation: Invocation): Config {

@@ -31,16 +31,14 @@ function add(ids: Map<string, readonly ImageId[]>, key: string, own: readonly Im
   ids.set(key, before === undefined ? own : union(before, own));
 }
 
-/** Images that carry the reference; empty if none does. A digest decides before a tag, which may have moved. */
+/** Images that carry the reference; empty if none does. A digest decides alone: the tag beside it may have moved. */
 export function listedImages(index: ImageIndex, reference: string): readonly ImageId[] {
   // Runtimes mostly name an image as they list it: only what is spelled otherwise has to be read.
   const exact = index.byText.get(reference);
   if (exact !== undefined) return exact;
-  for (const form of normalForms(reference)) {
-    const ids = union(index.byNormalForm.get(form) ?? [], index.byText.get(form) ?? []);
-    if (ids.length > 0) return ids;
-  }
-  return [];
+  const form = normalForm(reference);
+  if (form === null) return [];
+  return union(index.byNormalForm.get(form) ?? [], index.byText.get(form) ?? []);
 }
 
 function union(some: readonly ImageId[], others: readonly ImageId[]): readonly ImageId[] {
@@ -98,13 +96,10 @@ const otherForms = byObject((image: Image): readonly string[] => {
   return [...forms];
 });
 
-/** The most exact first. */
-function normalForms(text: string): readonly string[] {
+function normalForm(text: string): string | null {
   const reference = parseReference(text);
-  if (reference === null) return [];
-  if (reference.kind === "digest") return [reference.digest];
-  const { repository, tag, digest } = reference;
-  return digest === null ? [tagForm(repository, tag)] : [digest, tagForm(repository, tag)];
+  if (reference === null || reference.kind === "digest") return reference?.digest ?? null;
+  return reference.digest ?? tagForm(reference.repository, reference.tag);
 }
 
 const tagForm = (repository: string, tag: string | null): string =>

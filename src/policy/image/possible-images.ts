@@ -25,8 +25,10 @@ export function possibleImages(
   const reference = parseReference(text);
   const { name } = splitReference(text);
   const isShort = reference?.kind === "name" && reference.repository !== name;
-  // Of a whole name that the runtime has not, every image that carries it would have been found in the list.
-  if (reference?.kind === "name" && (isShort || failed)) {
+  const hasBoth = reference?.kind === "name" && reference.tag !== null && reference.digest !== null;
+  // Of a whole name that the runtime has not, every image that carries it would have been found in the list; but a digest
+  // is looked for without its tag, which alone an image from an archive has.
+  if (reference?.kind === "name" && (isShort || failed || hasBoth)) {
     for (const [id, listed] of namesByEnd(images).get(endOf(reference.repository)) ?? []) {
       const { repository, tag, digest } = listed;
       const ends =
@@ -34,7 +36,7 @@ export function possibleImages(
       const isSame =
         reference.digest === null
           ? tag === (reference.tag ?? "latest")
-          : digest === reference.digest;
+          : digest === reference.digest || (hasBoth && tag === reference.tag);
       if (ends && (failed || isSame)) found.add(id);
     }
   }

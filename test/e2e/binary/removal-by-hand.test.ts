@@ -75,6 +75,33 @@ describe("crigc rm", () => {
     },
   );
 
+  const digest = imageIdOf("content");
+  const pinnedDown = {
+    images: [
+      image("app", 1_000_000, {
+        repoTags: ["r.example/app:latest"],
+        repoDigests: [`r.example/app@${digest}`],
+      }),
+    ],
+  };
+  test.each([
+    ["by its digest", `r.example/app@${digest}`, 0],
+    ["by its digest, behind another tag", `r.example/app:2@${digest}`, 0],
+    ["not by another digest", `r.example/app@${imageIdOf("else")}`, 8],
+    ["not by its tag before another digest", `r.example/app:latest@${imageIdOf("else")}`, 8],
+    ["not by its digest in another repository", `r.example/mirror@${digest}`, 8],
+  ])("removes an image %s (%s)", async (_, reference, code) => {
+    await using it = await startNode({
+      node: pinnedDown,
+      flags: ["--space-accounting=reported", "--minimum-image-ttl-duration=0s"],
+    });
+    const { exitCode } = await it.within({}, "rm", reference);
+    expect({ exitCode, removed: it.removedImages().length }).toEqual({
+      exitCode: code,
+      removed: code === 0 ? 1 : 0,
+    });
+  });
+
   test("keeps an image below the minimum age until --force-young is given", async () => {
     await using it = await startNode({ node, flags: ["--space-accounting=reported"] });
     const young = await it.within({}, "rm", "r.example/small:1");

@@ -202,6 +202,35 @@ describe("where the runtime has no image of a short name, a registry to search c
   });
 });
 
+describe("of a name with a digest that no listed image has", () => {
+  const images = [
+    anImage("latest", { repoTags: ["r.example/tool:latest"] }),
+    anImage("v1", { repoTags: ["r.example/tool:v1"] }),
+    anImage("else", { repoTags: ["s.example/mirror:v1"] }),
+  ];
+  const asked = `r.example/tool@${DIGEST}`;
+  const usedAs = (imageName: string, answer: Resolution): readonly ImageId[] =>
+    used(
+      aSnapshot({
+        images,
+        containers: [aContainer("c", { imageName })],
+        ...answers({ [asked]: answer }),
+      }),
+    );
+
+  test("the runtime says which image it is, whatever image the tag means by now", () => {
+    const answer = { kind: "image", id: idOf("else") } as const;
+    expect(usedAs(asked, answer)).toEqual([idOf("else")]);
+    expect(usedAs(`r.example/tool:v1@${DIGEST}`, answer)).toEqual([idOf("else")]);
+  });
+
+  test("the image of its tag is used where the runtime has none, and none without a tag", () => {
+    const absent = { kind: "absent" } as const;
+    expect(usedAs(`r.example/tool:v1@${DIGEST}`, absent)).toEqual([idOf("v1")]);
+    expect(usedAs(asked, absent)).toEqual([]);
+  });
+});
+
 test("a name that a listed image carries in another spelling is not asked for", () => {
   const images = [anImage("n", { repoTags: ["docker.io/library/nginx:latest"] })];
   expect(referencesToResolve(node({ imageName: "nginx" }, { images }))).toEqual([]);
