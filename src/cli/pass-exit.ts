@@ -81,7 +81,10 @@ function fellShort({ images, containers, plan }: Pass): boolean {
   if (images === null) return plan.images.candidates.length > 0;
   switch (images.end) {
     case "candidates-exhausted":
-      return plan.images.targets.some((target) => target.kind !== "everything");
+      return (
+        plan.images.targets.some((target) => target.kind !== "everything") ||
+        plan.images.kept.some(({ reason }) => reason.kind === "too-young")
+      );
     case "futile":
     case "no-gain":
     case "settle-exhausted":

@@ -35,7 +35,7 @@ import {
 export const gc: Command = {
   name: "gc",
   summary: "run one pass now: containers, sandboxes, logs, then images",
-  doc: "Prints a report and exits. Waits for a pass of another process for up to --runtime-request-timeout. With --filter it removes the unused images that the filters select, regardless of disk usage; every rule that keeps an image still keeps it. The maximum age counts observed time, which only the agent gathers steadily: each gc alone adds at most twice the detection period. For --boot-grace after a boot nothing is removed, and the report says until when (exit 4).",
+  doc: "Prints a report and exits. Waits for a pass of another process for up to --runtime-request-timeout. With --filter it removes the unused images that the filters select, regardless of disk usage; every rule that keeps an image still keeps it. Exits 4 if images of --all-unused or --filter are still too young. The maximum age counts observed time, which only the agent gathers steadily: each gc alone adds at most twice the detection period. For --boot-grace after a boot nothing is removed, and the report says until when (exit 4).",
   operands: [],
   options: [...SELECTION_OPTIONS, ALL_OPTION],
   json: true,
@@ -126,7 +126,8 @@ async function pass(
   }
   const code = passExit(end.pass, end);
   const isNamed = purpose.kind === "all-unused" && purpose.only?.[0]?.kind === "id";
-  if (code !== exit.done || !isNamed || refused.length === 0) return code;
+  const isGraver = code !== exit.done && code !== exit.shortfall;
+  if (isGraver || !isNamed || refused.length === 0) return code;
   return refused.every(({ reason }) => reason.kind === "too-young") ? exit.shortfall : exit.partial;
 }
 

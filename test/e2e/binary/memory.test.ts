@@ -31,7 +31,7 @@ const database = (it: TestNode): string => {
 
 test("the first gc takes everything for young, says so, and the next one after the age removes", async () => {
   await using it = await startNode({ node: { images }, flags: ["--space-accounting=reported"] });
-  const first = await it.json(["gc", "--all-unused"]);
+  const first = await it.json(["gc", "--all-unused"], 4);
   expect(it.removedImages()).toEqual([]);
   expect(first.plan.images.kept.map((kept: Json) => kept.reason.code)).toEqual([
     "too-young",

@@ -113,6 +113,13 @@ describe("crigc rm", () => {
     expect(names(it)).toEqual(["r.example/small:1"]);
   });
 
+  test("exits 5 where one of the images is too young and a rule keeps the other", async () => {
+    await using it = await seenFor(minutes(3));
+    it.runtime.node.addImage(image("young", 1_000_000));
+    const both = await it.within({}, "rm", "r.example/young:1", "r.example/pinned:1");
+    expect({ exitCode: both.exitCode, removed: names(it) }).toEqual({ exitCode: 5, removed: [] });
+  });
+
   test("overrides no other rule with --force-young", async () => {
     await using it = await seenFor(minutes(3));
     const all = ["used", "kept", "pinned"].map((name) => `r.example/${name}:1`);
@@ -163,6 +170,18 @@ describe("crigc gc --filter", () => {
     expect(exitCode).toBe(0);
     expect(sorted(it)).toEqual(expected);
     expect(it.changes().every((method) => method === "RemoveImage")).toBe(true);
+  });
+
+  test("exits 4 while a selected image is too young, which stays, and not for one that was not selected", async () => {
+    await using it = await seenFor(minutes(3));
+    it.runtime.node.addImage(image("young", 2_000_000_000));
+    const large = await it.crigc("gc", "--filter", "larger-than=1Gi");
+    expect({ exitCode: large.exitCode, removed: names(it) }).toEqual({
+      exitCode: 4,
+      removed: ["r.example/large:1"],
+    });
+    expect(large.stdout).toContain("becomes removable in");
+    expect(await it.crigc("gc", "--filter", "untagged")).toMatchObject({ exitCode: 0 });
   });
 
   test("counts observed time in days", async () => {
