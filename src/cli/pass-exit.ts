@@ -3,7 +3,7 @@
 import { blocksOf } from "../loop/pass/pass-failure.ts";
 import { assertNever } from "../model/assert.ts";
 import type { Pass } from "../model/pass.ts";
-import type { Plan } from "../model/plan.ts";
+import type { ContainerPlan, Plan } from "../model/plan.ts";
 import type { ImageBlock } from "../model/reason.ts";
 import { exit, exitOf } from "./exit.ts";
 
@@ -75,7 +75,8 @@ function someFailed({ images, containers }: Pass): boolean {
 /** A target was asked for and is still open; a dry run is judged by its plan. A pass that was stopped has not done what it should. */
 function fellShort({ images, containers, plan }: Pass): boolean {
   if (containers?.end === "stopped") return true;
-  if (containers?.end === "blocked" && plan.containers?.purpose === "all-unused") return true;
+  if (containers?.end === "blocked" && plan.containers !== null && isHeldBack(plan.containers))
+    return true;
   if (plan.images === null) return false;
   // Asked to stop before it came to images.
   if (images === null) return plan.images.candidates.length > 0;
@@ -94,7 +95,10 @@ function fellShort({ images, containers, plan }: Pass): boolean {
     case "blocked":
       return plan.images.triggers.length > 0;
     case "dry-run":
-      return plan.images.blocks.some((block) => block.kind === "futile");
+      return (
+        plan.images.triggers.length > 0 &&
+        plan.images.blocks.some(({ kind }) => kind === "futile" || kind === "boot-grace")
+      );
     case "nothing-to-do":
     case "target-reached":
     case "own-gain-reached":
@@ -106,3 +110,10 @@ function fellShort({ images, containers, plan }: Pass): boolean {
       return assertNever(images.end);
   }
 }
+
+/** Something should go, and a block keeps it. */
+const isHeldBack = ({ purpose, containers, sandboxes, podLogs }: ContainerPlan): boolean =>
+  purpose === "all-unused" ||
+  [...containers, ...sandboxes, ...podLogs].some(
+    ({ decision }) => decision.kind === "keep" && decision.reason.kind === "blocked",
+  );

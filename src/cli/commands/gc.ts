@@ -128,8 +128,11 @@ async function pass(
   const isNamed = purpose.kind === "all-unused" && purpose.only?.[0]?.kind === "id";
   const isGraver = code !== exit.done && code !== exit.shortfall;
   if (isGraver || !isNamed || refused.length === 0) return code;
-  return refused.every(({ reason }) => reason.kind === "too-young") ? exit.shortfall : exit.partial;
+  return refused.every(({ reason }) => WAITS.includes(reason.kind)) ? exit.shortfall : exit.partial;
 }
+
+/** Reasons that end by themselves. */
+const WAITS: readonly string[] = ["too-young", "blocked"];
 
 const REFUSAL_COLUMNS = [
   { title: "KEPT", minimumWidth: 16, cut: "middle" },

@@ -140,6 +140,33 @@ describe.skipIf(diskObstacle !== null)("4", () => {
   });
 });
 
+describe("4 in the grace period after a boot", () => {
+  const dead = { id: "old", sandboxId: "pod", image: "r.example/used:1", state: "exited" } as const;
+  const newer = { ...dead, id: "new", attempt: 1, createdAt: "2026-01-01T00:00:00Z" };
+  const withDead: NodeDescription = {
+    ...node,
+    containers: [...(node.containers ?? []), dead, newer],
+  };
+  /** A new ledger on a machine that booted within the grace. */
+  const grace = "--boot-grace=87600h";
+
+  test.each([
+    ["gc --containers", withDead, 4],
+    ["gc", withDead, 4],
+    ["gc", node, 0],
+    ["gc --all-unused", node, 4],
+    ["gc --max-images=1", node, 4],
+    ["gc --max-images=1 --dry-run", node, 4],
+    ["rm r.example/unused:1", node, 4],
+    ["rm r.example/unused:1 r.example/used:1", node, 5],
+  ])("of crigc %s", async (line, description, code) => {
+    await using it = await startNode({ node: description, flags });
+    const { exitCode, stdout } = await it.within({}, ...line.split(" "), grace);
+    expect({ exitCode, changes: it.changes() }).toEqual({ exitCode: code, changes: [] });
+    expect(stdout).toContain("grace period (--boot-grace) for another");
+  });
+});
+
 describe("5", () => {
   test("when a removal failed and the rest was done", async () => {
     const images = ["a", "b", "c"].map((name) => ({ id: imageIdOf(name), sizeBytes: 1_000 }));
