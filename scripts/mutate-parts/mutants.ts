@@ -57,7 +57,30 @@ export async function plantMutants(
   const result = await instrumenter.instrument(sources, options);
   for (const { name, content } of result.files) writeFileSync(join(tree, name), content);
   const texts = new Map(sources.map(({ name, content }) => [name, content]));
-  return result.mutants.map((one) => described(one, texts.get(one.fileName) ?? ""));
+  return result.mutants
+    .map((one) => described(one, texts.get(one.fileName) ?? ""))
+    .filter((mutant) => !isProse(mutant) && !choosesBetweenEquals(mutant));
+}
+
+/** Sentences that are gone: how they read is for people to judge, and tests quote those that matter. */
+function isProse({ mutator, from }: Mutant): boolean {
+  const words = from.replaceAll(/\$\{[^}]*\}/g, "x").split(" ");
+  return mutator === "StringLiteral" && words.length >= 3;
+}
+
+const boundaries = ["< <=", "<= <", "> >=", ">= >"];
+
+/** The smaller or larger of two: where both are equal, either of them is the same value. */
+function choosesBetweenEquals({ from, to, text }: Mutant): boolean {
+  const [left = "", operator = "", right = "", ...more] = from.split(" ");
+  const isBoundary = boundaries.includes(`${operator} ${to.split(" ")[1] ?? ""}`);
+  if (more.length > 0 || !isBoundary) return false;
+  return [
+    `${to} ? ${left} : ${right}`,
+    `${to} ? ${right} : ${left}`,
+    `if (${to}) ${left} = ${right};`,
+    `if (${to}) ${right} = ${left};`,
+  ].some((choice) => text.includes(choice));
 }
 
 /** Tests register with the stand-in, which can run them again and again. */
