@@ -4,9 +4,6 @@ export interface Glob {
   readonly source: string;
   /** Not `null`: there is no star, and only this text matches. */
   readonly literal: string | null;
-  /** The texts before the first star and behind the last one. */
-  readonly start: string;
-  readonly end: string;
   /** The texts between stars, in order: where one is missing nothing matches, which rejects nearly everything at once. */
   readonly parts: readonly string[];
   readonly steps: readonly Step[];
@@ -30,8 +27,6 @@ export function compileGlob(source: string): Glob {
   return {
     source,
     literal: parts.length === 1 ? source : null,
-    start: source.replace(/\*.*/s, ""),
-    end: source.slice(source.lastIndexOf("*") + 1),
     parts: parts.filter((_, index) => index % 2 === 0),
     steps,
   };
@@ -42,8 +37,7 @@ export function globMatches(glob: Glob, text: string): boolean {
   return hasParts(glob, text) && walk(glob.steps, text);
 }
 
-function hasParts({ start, end, parts }: Glob, text: string): boolean {
-  if (!text.startsWith(start) || !text.endsWith(end)) return false;
+function hasParts({ parts }: Glob, text: string): boolean {
   let from = 0;
   for (const part of parts) {
     const at = text.indexOf(part, from);

@@ -29,9 +29,8 @@ export type ParsedPattern =
 export function parseKeepPattern(text: string): ParsedPattern {
   const problem = unreadable(text);
   if (problem !== null) return invalid(problem);
-  const bareDigest = /^(sha256|sha384|sha512):(.*)$/.exec(text);
   if (/^[0-9a-f]{64}$/.test(text)) return valid({ kind: "digest", prefix: `sha256:${text}` });
-  if (bareDigest !== null) {
+  if (/^sha(?:256|384|512):/.test(text)) {
     if (!isDigestPrefix(text))
       return invalid(`"${text}" needs 12 hex digits or more behind the colon and no wildcard`);
     return valid({ kind: "digest", prefix: text.toLowerCase() });
@@ -78,7 +77,7 @@ function namesIn(image: Image): ImageNames {
   const digests = id === null ? [] : [{ digest: id, text: image.id as string }];
   for (const text of [...image.repoTags, ...image.repoDigests]) {
     const digest = wholeDigest(text.slice(text.indexOf("@") + 1));
-    if (digest !== null && text.includes("@")) digests.push({ digest, text });
+    if (digest !== null) digests.push({ digest, text });
     const reference = parseReference(text);
     if (reference?.kind !== "name") continue;
     const { repository, tag } = reference;

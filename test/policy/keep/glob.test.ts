@@ -49,7 +49,8 @@ test("the matcher agrees with a regular expression on every short text", () => {
 
 test("a pattern made to blow up a backtracking matcher takes no time", () => {
   const evil = compileGlob(`${"*a".repeat(60)}**${"*a".repeat(60)}b*`);
-  const text = "a".repeat(500);
+  // It has all that the pattern asks for in its order, but for the component.
+  const text = `${"a".repeat(500)}b/`;
   const before = performance.now();
   expect(globMatches(evil, text)).toBeFalse();
   // A backtracking matcher would need longer than the machine lasts.

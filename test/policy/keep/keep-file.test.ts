@@ -83,6 +83,12 @@ describe("a damaged file is a problem that names its place", () => {
   });
 });
 
+test("a promise is a whole line, of as many patterns as its number says", () => {
+  const none = ["a/x # crigc: 9 patterns or more", "# crigc: 9 patterns or more or less"];
+  expect(parseKeepFile(none.join("\n"), PATH).problems).toEqual([]);
+  expect(parseKeepFile(`${keepFileHeader(12)}\na/x\n`, PATH).problems).toHaveLength(1);
+});
+
 test("a line of a million blanks, or of as many signs of comments, is read at once", () => {
   const many = 1_000_000;
   for (const line of [`a${" ".repeat(many)}b`, `a${" #".repeat(many)}\u2028`, " ".repeat(many)]) {

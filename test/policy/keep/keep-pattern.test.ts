@@ -41,6 +41,8 @@ describe("what a pattern names", () => {
     ["registry.k8s.io/*", "registry.k8s.io/coredns/coredns:v1", false],
     ["registry.k8s.io/**", "registry.k8s.io/coredns/coredns:v1", true],
     ["host:5000/app", "host:5000/app:v1", true],
+    ["[fd00::1]:5000/app", "[fd00::1]:5000/app:v1", true],
+    ["a".repeat(65), `docker.io/library/${"a".repeat(65)}:v1`, true],
     ["host:*/app", "host:5000/app:v1", true],
     ["host:*/app", "host:5000/other:v1", false],
     ["**:latest", "quay.io/a/b:latest", true],
@@ -79,6 +81,7 @@ test("one name that matches keeps the image", () => {
 test("sha256 matches an ID or a digest by a prefix of 12 hex digits", () => {
   expect(matched(ID.slice(0, 7 + 12), {})).toBe(ID);
   expect(matched(ID.slice("sha256:".length), {})).toBe(ID);
+  expect(matched(DIGEST.slice("sha256:".length), {})).toBeNull();
   expect(matched(DIGEST.slice(0, 7 + 12), { repoDigests: [`a/b@${DIGEST}`] })).toBe(
     `a/b@${DIGEST}`,
   );
@@ -92,20 +95,36 @@ test("a digest behind a name has to be of that name", () => {
   expect(matched(`registry.example/app@${DIGEST}`, image)).not.toBeNull();
   expect(matched(`registry.example/app@${DIGEST.slice(0, 20)}`, image)).not.toBeNull();
   expect(matched(`registry.example/app@*`, image)).not.toBeNull();
+  expect(matched(`registry.example/app@${DIGEST.slice(0, 9)}*`, image)).not.toBeNull();
   expect(matched(`registry.example/other@${DIGEST}`, image)).toBeNull();
   expect(matched(`registry.example/app@${ID}`, image)).toBeNull();
+  expect(matched(`registry.example/app@${DIGEST}`, tagged("registry.example/app:v1"))).toBeNull();
 });
 
 test("with a tag and a digest the digest decides, and the tag where an image from an archive has none", () => {
   const pattern = `registry.example/app:v1@${DIGEST}`;
   expect(matched(pattern, { repoDigests: [`registry.example/app@${DIGEST}`] })).not.toBeNull();
   expect(matched(pattern, tagged("registry.example/app:v1"))).toBe("registry.example/app:v1");
+  expect(matched(pattern, tagged("registry.example/app:v2"))).toBeNull();
   const moved = {
     repoTags: ["registry.example/app:v1"],
     repoDigests: [`registry.example/app@${ID}`],
   };
   expect(matched(pattern, moved)).toBeNull();
 });
+
+test.each([384, 512])(
+  "a digest of SHA-%d names an image by 12 hex digits, up to all of them",
+  (bits) => {
+    const digest = `sha${bits}:${"0123456789abcdef".repeat(bits / 64)}`;
+    for (const length of [12, bits / 4]) {
+      const pattern = digest.slice(0, "sha512:".length + length);
+      expect(matched(pattern, { repoDigests: [`a/b@${digest}`] })).toBe(`a/b@${digest}`);
+    }
+    expect(parseKeepPattern(`${digest}0`).kind).toBe("invalid");
+    expect(parseKeepPattern(digest.slice(0, "sha512:".length + 11)).kind).toBe("invalid");
+  },
+);
 
 describe("what is no pattern is refused with what is wrong", () => {
   const rows: readonly [string, RegExp][] = [
@@ -114,6 +133,8 @@ describe("what is no pattern is refused with what is wrong", () => {
     ["a\tb", /U\+0009/],
     ["app\u0000\u0000", /U\+0000/],
     ["app\u001b[31m", /U\+001B/],
+    ["app\u007f", /U\+007F/],
+    ["app\u009f", /U\+009F/],
     ["app?", /"\?"/],
     ["app{a,b}", /"\{"/],
     ["app\u{FFFD}", /no image name has/],
@@ -123,7 +144,12 @@ describe("what is no pattern is refused with what is wrong", () => {
     ["sha256:", /12 hex digits/],
     ["app@sha256:0123", /12 hex digits/],
     ["app@", /12 hex digits/],
+    ["app@SHA*", /12 hex digits/],
+    ["app@*]", /12 hex digits/],
+    ["app@asha256:0123456789ab", /12 hex digits/],
+    [`${ID}0`, /12 hex digits/],
     ["app:", /tag/],
+    [`app:${"v".repeat(129)}`, /tag/],
     ["registry.example/", /no image name/],
     ["registry.example//app", /no image name/],
     ["/app", /no image name/],
