@@ -10,6 +10,7 @@ import { RuntimeError } from "../../src/model/errors.ts";
 import { containerId, podUid, sandboxId } from "../../src/model/ids.ts";
 import { containerLogLink } from "../../src/model/log-names.ts";
 import type { ContainerOutcome } from "../../src/model/outcome.ts";
+import type { UsedLog } from "../../src/model/ports.ts";
 import type { Container, LogFacts, LogReading, Sandbox } from "../../src/model/snapshot.ts";
 import { duration, seconds } from "../../src/model/time.ts";
 import type { ContainerInput } from "../../src/policy/container/container-input.ts";
@@ -100,9 +101,27 @@ describe("a container", () => {
   });
 
   test("without a log path has none of its logs touched", async () => {
-    const { node } = await collect({ containers: [one] });
+    const { node, outcome } = await collect({ containers: [one] });
     expect(node.called("remove-logs")).toEqual([]);
+    expect(outcome.containers[0]?.logFiles).toEqual([]);
   });
+
+  test.each(["pod.name", "pod.namespace", "container.name"])(
+    "without its label %s has no link that could be told",
+    async (label) => {
+      const labels = {
+        "io.kubernetes.pod.uid": "uid-a",
+        "io.kubernetes.pod.name": "pod-a",
+        "io.kubernetes.pod.namespace": "default",
+        "io.kubernetes.container.name": "c",
+      };
+      const { [`io.kubernetes.${label}` as keyof typeof labels]: _, ...rest } = labels;
+      const details = new Map([[one.id, { labels: rest }]]);
+      expect(kinds((await collect({ containers: [one], node: { details } })).node)).toEqual([
+        "remove-container",
+      ]);
+    },
+  );
 
   test("is removed, and the log that a running container of its pod shares with it is named to stay", async () => {
     const logPath = "/var/log/pods/default_pod-a_uid-a/c/0.log";
@@ -117,18 +136,30 @@ describe("a container", () => {
     });
   });
 
+  test("is removed with its log, of whose name another directory of its pod has one in use", async () => {
+    const logPath = "/var/log/pods/default_pod-a_uid-a/c/0.log";
+    const running = dead("a", "other", { state: "running" });
+    const details = new Map([
+      [one.id, { logPath }],
+      [running.id, { logPath: "/var/log/pods/default_pod-a_uid-a/other/0.log" }],
+    ]);
+    const { node } = await collect({ containers: [one, running], node: { details } });
+    expect(node.calls.find(({ kind }) => kind === "remove-logs")).toMatchObject({ kept: [] });
+  });
+
   describe("whose log lies beside that of another one that goes", () => {
     const directory = "/var/log/pods/default_pod-a_uid-a/c";
     const details = new Map([
       [one.id, { logPath: `${directory}/0.log` }],
       [two.id, { logPath: `${directory}/1.log` }],
+      [three.id, { logPath: `${directory}/2.log` }],
     ]);
     const keptBy = (node: FakeNode): readonly (readonly string[])[] =>
       node.calls.flatMap((call) => (call.kind === "remove-logs" ? [call.kept] : []));
 
     test("spares the other's log only until the other is removed", async () => {
-      const { node } = await collect({ containers: [one, two], node: { details } });
-      expect(keptBy(node)).toEqual([["1.log"], []]);
+      const { node } = await collect({ containers: [one, two, three], node: { details } });
+      expect(keptBy(node)).toEqual([["1.log", "2.log"], ["2.log"], []]);
     });
 
     test("spares the other's log where the other could not be removed", async () => {
@@ -140,14 +171,16 @@ describe("a container", () => {
 
     test("is found by resolving each path once in a pass: its directory may be gone later", async () => {
       const fake = new FakeNode({ containers: [], sandboxes: [] });
-      const asked: string[] = [];
+      const asked: UsedLog[] = [];
       const placesOf: typeof fake.logs.placesOf = async (used) => {
-        asked.push(...used.map(({ path }) => path));
+        asked.push(...used);
         return fake.logs.placesOf(used);
       };
       const logs = { ...fake.logs, placesOf };
       await collect({ containers: [one, two], node: { details }, ports: { logs } });
-      expect(asked).toEqual([`${directory}/0.log`, `${directory}/1.log`]);
+      expect(asked).toEqual(
+        ["0.log", "1.log"].map((name) => ({ path: `${directory}/${name}`, podUid: "" })),
+      );
     });
   });
 
@@ -176,7 +209,7 @@ describe("a container", () => {
 
   test("that Kubernetes did not make has no log here, whatever path it names", async () => {
     const foreign = { ...one, podUid: podUid("") };
-    const { node } = await collect({
+    const { node, outcome } = await collect({
       containers: [foreign],
       node: {
         details: new Map([[one.id, { logPath: "/var/log/pods/default_pod-a_uid-a/c/0.log" }]]),
@@ -187,14 +220,17 @@ describe("a container", () => {
       },
     });
     expect(kinds(node)).toEqual(["remove-container"]);
+    expect(outcome.containers[0]?.logFiles).toEqual([]);
   });
 
-  test("that is gone is as good as removed", async () => {
+  test("that is gone is as good as removed, and so are all others", async () => {
+    const containers = [one, two, three];
     const { node, outcome } = await collect({
-      containers: [one],
-      prepare: (fake) => fake.containers.delete(one.id),
+      containers,
+      prepare: (fake) => fake.containers.clear(),
     });
-    expect(resultsOf(outcome)).toEqual(["already-gone"]);
+    expect(resultsOf(outcome)).toEqual(containers.map(() => "already-gone"));
+    expect(outcome.errors).toEqual([]);
     expect(node.calls).toEqual([]);
   });
 
@@ -212,7 +248,11 @@ describe("a container", () => {
       containers: [one],
       node: { details: new Map([[one.id, detail]]) },
     });
-    expect(outcome.containers[0]?.result).toEqual({ kind: "skipped", what });
+    expect(outcome.containers[0]).toMatchObject({
+      result: { kind: "skipped", what },
+      stopped: false,
+      logFiles: [],
+    });
     expect(node.called("remove-container")).toEqual([]);
   });
 
@@ -221,7 +261,10 @@ describe("a container", () => {
       containers: [one, two],
       node: { fails: new Set([`status ${one.id}`]) },
     });
-    expect(outcome.containers[0]?.result).toMatchObject({ kind: "failed", step: "status" });
+    expect(outcome.containers[0]).toMatchObject({
+      result: { kind: "failed", step: "status" },
+      stopped: false,
+    });
     expect(node.called("remove-container")).toEqual([two.id]);
   });
 
@@ -244,19 +287,49 @@ describe("a container", () => {
     expect(node.called("stop-sandbox")).toEqual([]);
   });
 
-  test("goes although its logs cannot be deleted, and says so", async () => {
+  test("goes although neither its logs nor its link can be deleted, and says so of both", async () => {
     const logPath = "/elsewhere/0.log";
+    const link = `pod-a_default_c-${one.id}.log`;
     const { outcome } = await collect({
       containers: [one],
       node: {
         details: new Map([[one.id, { logPath }]]),
-        fails: new Set([`remove-logs ${logPath}`]),
+        fails: new Set([`remove-logs ${logPath}`, `remove-link ${link}`]),
       },
     });
     expect(outcome.containers[0]).toMatchObject({
       result: { kind: "removed" },
-      logError: expect.stringContaining("remove-logs"),
+      logError: `remove-logs ${logPath}: refused; remove-link ${link}: refused`,
     });
+  });
+
+  test.each([
+    ["of one pod one after another, also where it has several sandboxes", "uid-a", ["x", "y"], 1],
+    ["that Kubernetes did not make one after another in one sandbox", "", ["x", "x"], 1],
+    ["that Kubernetes did not make side by side in different sandboxes", "", ["x", "y"], 2],
+  ])("is removed, like others, %s", async (_, uid, sandboxes, most) => {
+    const containers = sandboxes.map((name, index) =>
+      dead("a", `c${index}`, { podUid: podUid(uid), sandboxId: sandboxId(name) }),
+    );
+    const foreignDead = sandboxes.map((name) => `sandbox:${name}`);
+    let underWay = 0;
+    let mostUnderWay = 0;
+    const removeContainer = async (): Promise<void> => {
+      mostUnderWay = Math.max(mostUnderWay, (underWay += 1));
+      await new Promise((resolve) => void setImmediate(resolve));
+      underWay -= 1;
+    };
+    const { writer } = new FakeNode({ containers: [], sandboxes: [] });
+    const { outcome } = await collect({
+      containers,
+      ports: { writer: { ...writer, removeContainer } },
+      input: {
+        pods: judged({ gone: ["uid-a"], foreignDead }),
+        limits: { ...containerLimits, collectForeign: true },
+      },
+    });
+    expect(resultsOf(outcome)).toEqual(["removed", "removed"]);
+    expect(mostUnderWay).toBe(most);
   });
 });
 
@@ -267,6 +340,26 @@ describe("an unknown container", () => {
     const { node, outcome } = await collect({ containers: [unknown] });
     expect(kinds(node)).toEqual(["stop-container", "remove-container", "remove-link"]);
     expect(outcome.containers[0]?.stopped).toBe(true);
+    expect(outcome.errors).toEqual([]);
+  });
+
+  test("whose pre-stop handler fails goes all the same, and the outcome names it with what failed", async () => {
+    const annotations = {
+      "io.kubernetes.pod.terminationGracePeriod": "5",
+      "io.kubernetes.container.preStopHandler": "{}",
+    };
+    const details = new Map([[unknown.id, { annotations }]]);
+    const { outcome } = await collect({ containers: [unknown], node: { details } });
+    expect(resultsOf(outcome)).toEqual(["removed"]);
+    expect(outcome.errors).toEqual([
+      expect.stringContaining(`container ${unknown.id}: the recorded pre-stop handler`),
+    ]);
+  });
+
+  test("that was created anew meanwhile is skipped: it is about to start", async () => {
+    const details = new Map([[unknown.id, { state: "created" as const }]]);
+    const { node } = await collect({ containers: [unknown], node: { details } });
+    expect(node.calls).toEqual([]);
   });
 
   test("that cannot be stopped is not removed", async () => {
@@ -283,6 +376,13 @@ describe("an unknown container", () => {
     const { node } = await collect({ containers: [unknown], node: { details } });
     expect(kinds(node)).toEqual(["remove-container", "remove-link"]);
   });
+});
+
+test("a container that was only created, and exited meanwhile, is another one by now and skipped", async () => {
+  const created = dead("a", "c", { state: "created" });
+  const details = new Map([[created.id, { state: "exited" as const }]]);
+  const { node } = await collect({ containers: [created], node: { details } });
+  expect(node.calls).toEqual([]);
 });
 
 describe("a sandbox", () => {
@@ -356,6 +456,22 @@ describe("a sandbox", () => {
     });
     expect(kinds(node)).toEqual(["stop-sandbox", "remove-sandbox"]);
     expect(outcome.sandboxes[0]?.result).toMatchObject({ kind: "failed", step: "remove" });
+  });
+
+  test("whose stop is given up stays, and the next pass leaves it alone for a while", async () => {
+    const stop = new AbortController();
+    const { backoff } = new FakeNode({ containers: [], sandboxes: [] }).ports();
+    const { node } = await collect({
+      sandboxes: [sandbox],
+      options: { signal: stop.signal },
+      ports: { backoff },
+      node: { fails: new Set([`stop-sandbox ${sandbox.id}`]) },
+      prepare: (fake) => {
+        fake.before = () => stop.abort();
+      },
+    });
+    expect(kinds(node)).toEqual(["stop-sandbox"]);
+    expect((await collect({ sandboxes: [sandbox], ports: { backoff } })).node.calls).toEqual([]);
   });
 
   test("that is ready in its own status, although the list said otherwise, is skipped", async () => {
@@ -454,11 +570,13 @@ describe("a container that has to be stopped", () => {
       ],
     ]);
     const stop = new AbortController();
+    const { backoff } = new FakeNode({ containers: [], sandboxes: [] }).ports();
     const { node, outcome } = await collect({
       containers: [container],
       node: { details },
       options: { signal: stop.signal },
       ports: {
+        backoff,
         timer: {
           monotonicNs: () => 0n,
           sleep: async (_, signal) => {
@@ -469,8 +587,27 @@ describe("a container that has to be stopped", () => {
       },
     });
     expect(node.calls).toEqual([]);
-    expect(outcome.end).toBe("stopped");
-    expect(outcome.containers[0]?.result).toMatchObject({ kind: "skipped" });
+    expect(outcome).toMatchObject({ end: "stopped", errors: [] });
+    expect(outcome.containers[0]).toMatchObject({ result: { kind: "skipped" }, stopped: false });
+    const next = await collect({ containers: [container], ports: { backoff } });
+    expect(next.node.called("stop-container")).toEqual([]);
+    expect(next.outcome.containers[0]?.result).toMatchObject({
+      what: expect.stringContaining("did not answer for it"),
+    });
+  });
+
+  test("stays where the pass is asked to stop while it is stopped, and counts as stopped", async () => {
+    const container = unknown("c");
+    const stop = new AbortController();
+    const { node, outcome } = await collect({
+      containers: [container],
+      options: { signal: stop.signal },
+      prepare: (fake) => {
+        fake.before = () => stop.abort();
+      },
+    });
+    expect(kinds(node)).toEqual(["stop-container"]);
+    expect(outcome.containers[0]).toMatchObject({ result: { kind: "skipped" }, stopped: true });
   });
 
   test("is left to the next pass where the stops of this one took minutes already", async () => {
@@ -482,6 +619,16 @@ describe("a container that has to be stopped", () => {
     });
     expect(node.called("stop-container")).toHaveLength(3);
     expect(resultsOf(outcome).filter((kind) => kind === "skipped")).toHaveLength(6);
+  });
+
+  test("is stopped although the removals that needed no stop took minutes already", async () => {
+    const slow = Array.from({ length: 9 }, (_, at) => dead("a", "c", { createdAt: ago(90 - at) }));
+    const { node } = await collect({
+      containers: [...slow, dead("a", "c", { state: "unknown", createdAt: ago(1) })],
+      node: { callNs: 20_000_000_000n },
+      options: { inOrder: true },
+    });
+    expect(node.called("remove-container")).toHaveLength(10);
   });
 });
 
@@ -515,6 +662,20 @@ describe("a log directory", () => {
     expect(node.called("remove-pod-logs")).toEqual([]);
     const what = `container ${container.id} logs to it`;
     expect(outcome.logs).toMatchObject([{ result: { kind: "skipped", what } }]);
+  });
+
+  test("stays for the second container that logs to it, where the first one went", async () => {
+    const logPath = "/var/log/pods/default_pod-a_uid-a/c/0.log";
+    const users = [one, usedBy({})];
+    const { node, outcome } = await collect({
+      containers: users,
+      logs,
+      node: { details: new Map(users.map(({ id }) => [id, { logPath }])) },
+      // The one that goes stays listed.
+      prepare: (fake) => void (fake.runtime.listContainers = async () => users),
+    });
+    expect(node.called("remove-container")).toEqual([one.id]);
+    expect(outcome.logs).toMatchObject([{ result: { kind: "skipped" } }]);
   });
 
   test("that a sandbox without containers names as its log directory stays", async () => {
@@ -648,6 +809,73 @@ describe("a dangling link", () => {
     },
   );
 
+  const many = ["c1", "c2", "c3"].map((name) => ({
+    entry: `pod-a_default_c-${hexId(name)}.log`,
+    containerId: hexId(name),
+  }));
+
+  test("goes, however many there are, and none after the pass was asked to stop", async () => {
+    const facts = { ...logs, danglingLinks: many };
+    expect((await collect({ logs: facts })).node.called("remove-link")).toHaveLength(3);
+    const stop = new AbortController();
+    const { node, outcome } = await collect({
+      logs: facts,
+      options: { signal: stop.signal },
+      prepare: (fake) => {
+        fake.before = () => stop.abort();
+      },
+    });
+    expect(node.called("remove-link")).toHaveLength(1);
+    expect(outcome).toMatchObject({ end: "stopped", errors: [] });
+  });
+
+  test("stays where the wish to stop cuts its container's status off, which is no error", async () => {
+    const stop = new AbortController();
+    const { outcome } = await collect({
+      logs,
+      options: { signal: stop.signal },
+      prepare: (fake) => {
+        fake.runtime.containerDetail = async () => {
+          stop.abort();
+          throw new RuntimeError("cancelled", "given up");
+        };
+      },
+    });
+    expect(outcome).toMatchObject({ end: "stopped", errors: [], logs: [] });
+  });
+
+  test("stays where a hold begins while others are removed", async () => {
+    let looks = 0;
+    const { node } = await collect({
+      logs: { ...logs, danglingLinks: many },
+      node: { callNs: 6_000_000_000n },
+      options: {
+        decideAgain: (lists) => {
+          const blocks = [{ kind: "on-hold", until: null, reason: "" }] as const;
+          const input = { ...lists, logs: { ...logs, danglingLinks: many } };
+          looks += 1;
+          return decideContainers(inputOf(input, looks > 1 ? { blocks } : {}));
+        },
+      },
+    });
+    expect(node.called("remove-link")).toHaveLength(1);
+  });
+
+  test("whose container's status was not answered is left alone by the next pass", async () => {
+    const silent = new Set([`status ${id}`]);
+    const { backoff } = new FakeNode({ containers: [], sandboxes: [] }).ports();
+    const first = await collect({ logs, node: { silent }, ports: { backoff } });
+    expect(first.outcome.errors).toHaveLength(1);
+    const second = await collect({
+      logs,
+      // It is listed, or its silence would be forgotten with it.
+      containers: [container("running")],
+      node: { silent },
+      ports: { backoff },
+    });
+    expect(second.outcome.errors).toEqual([]);
+  });
+
   test("stays when the runtime cannot be asked, and it is said", async () => {
     const { node, outcome } = await collect({ logs, node: { fails: new Set([`status ${id}`]) } });
     expect(node.called("remove-link")).toEqual([]);
@@ -690,8 +918,10 @@ describe("a dangling link", () => {
       input: { pods: judged({}), limits: { ...containerLimits, maximumPerPodContainer: -1 } },
     });
     expect(doubtful.node.called("remove-link")).toEqual([]);
-    const unlisted = await collect({ logs: cut });
-    expect(unlisted.node.called("remove-link")).toEqual([]);
+    for (const containers of [[], [{ ...long, podName: "q".repeat(200) }]]) {
+      const unlisted = await collect({ logs: cut, containers, input: { pods: judged({}) } });
+      expect(unlisted.node.called("remove-link")).toEqual([]);
+    }
   });
 });
 
@@ -720,7 +950,7 @@ describe("the walk", () => {
         fake.before = () => stop.abort();
       },
     });
-    expect(outcome.end).toBe("stopped");
+    expect(outcome).toMatchObject({ end: "stopped", errors: [] });
     expect(kinds(node)).toEqual(["remove-container", "remove-link"]);
     expect(outcome.containers).toHaveLength(1);
   });
@@ -739,6 +969,21 @@ describe("the walk", () => {
     expect(outcome.end).toBe("observation-failed");
     expect(outcome.errors).toEqual([expect.stringContaining("the rest stays")]);
     expect(kinds(node)).toEqual(["remove-container", "remove-link"]);
+  });
+
+  test("is stopped, not failed, where the wish to stop cuts the lists off", async () => {
+    const stop = new AbortController();
+    const { outcome } = await collect({
+      containers: [one],
+      options: { signal: stop.signal },
+      prepare: (fake) => {
+        fake.runtime.listContainers = async () => {
+          stop.abort();
+          throw new RuntimeError("cancelled", "given up");
+        };
+      },
+    });
+    expect(outcome).toMatchObject({ end: "stopped", errors: [] });
   });
 
   test("ends at the limit of removals, which counts containers, sandboxes and log directories", async () => {

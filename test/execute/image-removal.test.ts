@@ -48,7 +48,11 @@ test("an image that its ID does not remove goes by the first of its names that d
     kind: "gone",
     record: undefined,
   });
-  expect(await removal({ goesBy: names[1] ?? "" })).toMatchObject({ asked: names, kind: "gone" });
+  for (const refused of [[], names])
+    expect(await removal({ goesBy: names[1] ?? "", refused })).toMatchObject({
+      asked: names,
+      kind: "gone",
+    });
 });
 
 test("a name that means another image by now is not removed", async () => {

@@ -146,6 +146,13 @@ function worldOf(names: readonly string[], available: bigint, behaviour: Behavio
   return { world, execution };
 }
 
+const imageCount = (maximumImages: number): ImageTarget => ({
+  kind: "image-count",
+  trigger: { kind: "count" },
+  maximumImages,
+  wantedImages: 1,
+});
+
 const run = async (execution: ImageExecution) =>
   (await executeImages(execution, new AbortController().signal)).outcome;
 
@@ -336,7 +343,7 @@ describe("the measured walk", () => {
     let measured = 0;
     const measure = async () => {
       measured += 1;
-      if (measured > 1) world.clockMs += 300;
+      if (measured > 1) world.clockMs += 250;
       return {
         capacityBytes: 10_000n * MIB,
         availableBytes: world.available,
@@ -440,8 +447,10 @@ describe("accounting as reported", () => {
       end: "target-reached",
       reportedFreedBytes: 200n * MIB,
       measuredFreedBytes: 0n,
+      items: [{ result: { settled: "not-waited" } }, { result: { settled: "not-waited" } }],
     });
     expect(world.removals).toEqual(["a", "b"]);
+    expect(world.clockMs).toBe(0);
   });
 
   test("one eligible image goes even where nothing is wanted, as with the kubelet", async () => {
@@ -523,6 +532,18 @@ describe("where an image goes for its age before others go for space", () => {
     const base = names[0] === "old" ? agedFirst(given) : given;
     expect((await run({ ...base, plan: { ...base.plan, targets: [] } })).end).toBe(end);
     expect(world.removals).toEqual(names[0] === "old" ? ["old"] : []);
+  });
+
+  test.each([
+    ["nothing-to-do", []],
+    ["observation-failed", [spaceTarget(1_100n * MIB, 100n * MIB)]],
+  ] as const)("a pass without candidates that cannot measure ends as %s", async (end, targets) => {
+    const { execution } = worldOf([], 1_000n * MIB);
+    const measure = async (): Promise<never> => {
+      throw new RuntimeError("failed", "statfs failed");
+    };
+    const given = execution(1_000n * MIB, {}, { disk: { measure } });
+    expect((await run({ ...given, plan: { ...given.plan, targets } })).end).toBe(end);
   });
 
   test("it alone goes where the figures of the disk are wrong, and the end says so", async () => {
@@ -621,15 +642,18 @@ describe("while others change the images, too", () => {
       },
     });
     const given = execution(1_000n * MIB);
-    const target: ImageTarget = {
-      kind: "image-count",
-      trigger: { kind: "count" },
-      maximumImages: 1,
-      wantedImages: 2,
-    };
-    const outcome = await run({ ...given, plan: { ...given.plan, targets: [target] } });
+    const outcome = await run({ ...given, plan: { ...given.plan, targets: [imageCount(1)] } });
     expect(outcome.end).toBe("target-reached");
     expect(world.removals).toEqual(["a"]);
+  });
+
+  test("those of a list that serves again count as they are after the removals since", async () => {
+    const { world, execution } = worldOf(["a", "b", "c", "d"], 1_000n * MIB);
+    const given = execution(1_000n * MIB);
+    const lists = await given.lists(new AbortController().signal);
+    const plan = { ...given.plan, targets: [imageCount(2)] };
+    expect((await run({ ...given, plan, lists: async () => lists })).end).toBe("target-reached");
+    expect(world.removals).toEqual(["a", "b"]);
   });
 });
 
@@ -647,6 +671,22 @@ describe("a pod that is starting", () => {
     });
     const outcome = await run(execution(1_100n * MIB));
     expect(outcome.items.map((item) => item.result.kind)).toEqual(["skipped"]);
+    expect(world.removals).toEqual([]);
+  });
+
+  test("is looked at no more once the pass is asked to stop", async () => {
+    const stop = new AbortController();
+    let looks = 0;
+    const { world, execution } = worldOf(["a"], 1_000n * MIB, {
+      node: () => {
+        looks += 1;
+        return { sandboxes: [sandbox] };
+      },
+    });
+    const timer = { monotonicNs: () => 0n, sleep: async () => stop.abort() };
+    const { outcome } = await executeImages(execution(1_100n * MIB, {}, { timer }), stop.signal);
+    expect(outcome.end).toBe("stopped");
+    expect(looks).toBe(1);
     expect(world.removals).toEqual([]);
   });
 
@@ -724,13 +764,7 @@ describe("what a pass credits itself with", () => {
   test("is measured where the images are, for a pass that is about their number alone", async () => {
     const { execution } = worldOf(["a", "b", "c"], 1_000n * MIB);
     const given = execution(1_000n * MIB);
-    const target: ImageTarget = {
-      kind: "image-count",
-      trigger: { kind: "count" },
-      maximumImages: 1,
-      wantedImages: 2,
-    };
-    const outcome = await run({ ...given, plan: { ...given.plan, targets: [target] } });
+    const outcome = await run({ ...given, plan: { ...given.plan, targets: [imageCount(1)] } });
     expect(outcome).toMatchObject({
       end: "target-reached",
       measuredFreedBytes: 200n * MIB,
@@ -742,7 +776,9 @@ describe("what a pass credits itself with", () => {
   test("stands beside the most that any of its targets wants", async () => {
     const { execution } = worldOf(["a", "b", "c"], 1_000n * MIB);
     const given = execution(1_000n * MIB);
-    const targets = [100n, 200n].map((bytes) => spaceTarget((1_000n + bytes) * MIB, bytes * MIB));
+    const targets = [100n, 200n, 100n].map((bytes) =>
+      spaceTarget((1_000n + bytes) * MIB, bytes * MIB),
+    );
     const outcome = await run({ ...given, plan: { ...given.plan, targets } });
     expect(outcome).toMatchObject({ wantedBytes: 200n * MIB, measuredFreedBytes: 200n * MIB });
   });
@@ -824,7 +860,21 @@ describe("images on several filesystems", () => {
     const { world, execution } = worldOf(["a", "b", "c", "d", "e"], 1_000n * MIB, {
       frees: (name) => (name === "e" ? 900n * MIB : 0n),
     });
-    expect((await run(execution(1_900n * MIB, { ledger }))).end).toBe("target-reached");
+    const other = aFilesystem({ device: "8:2", roles: ["nodefs"] });
+    const snapshot = aSnapshot({ filesystems: [STORE, other] });
+    expect((await run(execution(1_900n * MIB, { snapshot, ledger }))).end).toBe("target-reached");
+    expect(world.removals).toHaveLength(5);
+  });
+
+  test("that gain nothing where it is full go on where their number counts, too", async () => {
+    const { world, execution } = worldOf(["a", "b", "c", "d", "e"], 1_000n * MIB, {
+      frees: () => 0n,
+    });
+    const snapshot = aSnapshot({ filesystems: [STORE, { ...STORE, device: "8:2" }] });
+    const given = execution(1_900n * MIB, { snapshot, ledger });
+    const targets = [...given.plan.targets, imageCount(0)];
+    const outcome = await run({ ...given, plan: { ...given.plan, targets } });
+    expect(outcome.end).toBe("candidates-exhausted");
     expect(world.removals).toHaveLength(5);
   });
 });
@@ -835,14 +885,8 @@ test("an image that is listed twice counts once towards the number of images", a
       images: ["a", "b", "c", "d"].flatMap((name) => [anImage(name), anImage(name)]),
     }),
   });
-  const target: ImageTarget = {
-    kind: "image-count",
-    trigger: { kind: "count" },
-    maximumImages: 3,
-    wantedImages: 1,
-  };
   const given = execution(1_000n * MIB);
-  const outcome = await run({ ...given, plan: { ...given.plan, targets: [target] } });
+  const outcome = await run({ ...given, plan: { ...given.plan, targets: [imageCount(3)] } });
   expect(outcome.end).toBe("target-reached");
   expect(world.removals).toEqual(["a"]);
 });

@@ -18,6 +18,8 @@ async function stop(
   change: {
     readonly address?: string;
     readonly fails?: readonly string[];
+    readonly exitCode?: number;
+    readonly lacksSandbox?: boolean;
     readonly ports?: Partial<ContainerPorts>;
     readonly graceMaxSeconds?: number;
     readonly signal?: AbortSignal;
@@ -28,7 +30,10 @@ async function stop(
     sandboxes: [{ ...sandboxA, id: container.sandboxId }],
     address: change.address ?? "10.1.2.3",
     fails: new Set(change.fails),
+    exitCode: change.exitCode ?? 0,
+    startNs: 3_600_000_000_000n,
   });
+  if (change.lacksSandbox === true) node.sandboxes.clear();
   const detail: ContainerDetail = {
     id: container.id,
     imageVolumes: [],
@@ -70,6 +75,7 @@ describe("the grace period", () => {
     [{ [GRACE]: "30", [DELETION]: "0" }, 0],
     [{ [GRACE]: "soon" }, 2],
     [{ [GRACE]: "-1" }, 2],
+    [{ [GRACE]: "30s" }, 2],
     [{ [GRACE]: "99999999" }, 86_400],
   ])("of %j is %d s", (annotations: Readonly<Record<string, string>>, expected) => {
     expect(graceSecondsOf(annotations, 86_400)).toBe(expected);
@@ -77,6 +83,12 @@ describe("the grace period", () => {
 
   test("is never less than 2 s at the stop", async () => {
     expect((await stop({ [DELETION]: "0" })).calls).toEqual([stopped(2)]);
+  });
+
+  test("is all there is where no handler is recorded", async () => {
+    const annotations = { [GRACE]: "30" };
+    for (const recorded of [annotations, { ...annotations, [HANDLER]: "" }])
+      expect(await stop(recorded)).toEqual({ calls: [stopped(30)], error: null });
   });
 });
 
@@ -132,6 +144,20 @@ describe("the pre-stop handler", () => {
     expect((await stop({ [HANDLER]: handler, [DELETION]: "0" })).calls).toEqual([stopped(2)]);
   });
 
+  test("that ends leaves no timer behind", async () => {
+    const signals: AbortSignal[] = [];
+    const timer: ContainerPorts["timer"] = {
+      monotonicNs: () => 0n,
+      sleep: (_, signal) => {
+        signals.push(signal);
+        return new Promise(() => {});
+      },
+    };
+    const handler = JSON.stringify({ exec: { command: ["/bin/drain"] } });
+    await stop({ [HANDLER]: handler, [GRACE]: "30" }, { ports: { timer } });
+    expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
+  });
+
   test("that does not end is no longer waited for when the grace period is over", async () => {
     const writer = new FakeNode({ containers: [], sandboxes: [] });
     let stoppedWith = -1;
@@ -154,6 +180,18 @@ describe("the pre-stop handler", () => {
       { exec: { command: ["/bin/drain"] } },
       { fails: [`exec ${container.id}`] },
       /the pre-stop handler failed: exec/,
+    ],
+    [
+      "ends with another code than 0",
+      { exec: { command: ["/bin/drain"] } },
+      { exitCode: 3 },
+      /its command ended with code 3/,
+    ],
+    [
+      "needs the address of a pod that is gone",
+      { httpGet: { port: 80 } },
+      { lacksSandbox: true },
+      /no address/,
     ],
     [
       "needs an address that the pod has lost",
@@ -186,6 +224,7 @@ describe("a recorded handler is read with care", () => {
     '{"exec":{}}',
     '{"exec":{"command":[]}}',
     '{"exec":{"command":[1]}}',
+    '{"exec":{"command":["a",1]}}',
     '{"httpGet":{}}',
     '{"sleep":{"seconds":-1}}',
     '{"sleep":{"seconds":"1"}}',
@@ -195,9 +234,20 @@ describe("a recorded handler is read with care", () => {
 
   test("a host of its own is where the request goes", () => {
     expect(readHandler('{"httpGet":{"port":80,"host":"10.0.0.9"}}')).toMatchObject({
+      scheme: "http",
       host: "10.0.0.9",
       path: "/",
     });
+  });
+
+  test("a path that begins with a slash is taken as it is", () => {
+    expect(readHandler('{"httpGet":{"port":80,"path":"/drain"}}')).toMatchObject({
+      path: "/drain",
+    });
+  });
+
+  test("a sleep of no time is one", () => {
+    expect(readHandler('{"sleep":{"seconds":0}}')).toEqual({ kind: "sleep", seconds: 0 });
   });
 
   test("a header without a name is left out of the request", () => {
@@ -218,5 +268,14 @@ describe("a recorded handler is read with care", () => {
     ["web", null],
   ])("port %j is %j", (port, expected) => {
     expect(handlerPort(port, {})).toBe(expected);
+  });
+
+  test.each(["web", "8web", "web8"])("port %j is looked up by its name", (name) => {
+    const ports = ["x", "web", "8web", "web8"].map((each, index) => ({
+      name: each,
+      containerPort: 9_000 + index,
+    }));
+    const found = ports.find((each) => each.name === name)?.containerPort ?? null;
+    expect(handlerPort(name, { [PORTS]: JSON.stringify(ports) })).toBe(found);
   });
 });

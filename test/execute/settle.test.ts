@@ -10,7 +10,12 @@ import type { ReleaseRecord } from "../../src/model/ledger.ts";
 import type { ImageTarget } from "../../src/model/plan.ts";
 import type { RuntimeInfo } from "../../src/model/snapshot.ts";
 import { duration } from "../../src/model/time.ts";
-import { noRelease, releaseKey, spaceReleaseOf } from "../../src/policy/space/release.ts";
+import {
+  noRelease,
+  releaseKey,
+  spaceReleaseOf,
+  TELLING_BYTES,
+} from "../../src/policy/space/release.ts";
 import {
   aCandidate,
   aFilesystem,
@@ -194,6 +199,9 @@ describe("a pass that is not for space on a disk", () => {
     expect(spaceReleaseOf(CONTAINERD, late.release)).toBe("unknown");
     const prompt = await passOver(unshared);
     expect(spaceReleaseOf(CONTAINERD, prompt.release)).toBe("immediate");
+    const telling = (removal: number): bigint => (removal === 0 ? TELLING_BYTES : 9n * MIB);
+    const first = await passOver({ ...unshared, gains: telling });
+    expect(spaceReleaseOf(CONTAINERD, first.release)).toBe("immediate");
   });
 
   test("for a budget removes no more than the reported sizes ask for while nothing has appeared", async () => {
@@ -210,6 +218,10 @@ describe("a pass that is not for space on a disk", () => {
     const runtimeInfo = { name: "containerd", version: "2.0.3" };
     const known = await passOver({ targets, storeBytes, runtimeInfo, delayMs: 60_000 });
     expect(known).toMatchObject({ clockMs: 0, removed: 4, outcome: { end: "settle-exhausted" } });
+    const runtime = { name: "cri-o", version: "1.37.0" };
+    const gains = (removal: number): bigint => (removal < 8 ? 0n : 40n * MIB);
+    const atOnce = await passOver({ targets, storeBytes, runtimeInfo: runtime, gains });
+    expect(atOnce).toMatchObject({ removed: 9, outcome: { end: "target-reached" } });
     const prompt = await passOver({ targets, storeBytes });
     // 36 MiB of own layers: the shared ones stay.
     expect(prompt).toMatchObject({ clockMs: 0, outcome: { end: "target-reached" } });
@@ -223,6 +235,7 @@ test("containerd 2.0.0 to 2.0.4 is waited for from its first removal on", async 
   expect(outcome.end).toBe("target-reached");
   expect(removed).toBe(20);
   expect(Math.min(...waits.slice(0, 19))).toBeGreaterThanOrEqual(1_500);
+  expect(Math.max(...waits)).toBeLessThan(3_000);
 });
 
 test("a delayed runtime is waited for a minute in one pass, and the rest is left to the next", async () => {
@@ -232,6 +245,18 @@ test("a delayed runtime is waited for a minute in one pass, and the rest is left
   expect(removed).toBe(12);
   expect(clockMs).toBeLessThanOrEqual(60_100);
   expect(outcome.items[0]?.result).toMatchObject({ settled: "not-seen" });
+});
+
+test("the last wait of that minute is cut to what is left of it", async () => {
+  const runtimeInfo = { name: "containerd", version: "2.0.3" };
+  const gains = (removal: number): bigint => (removal === 0 ? MIB : 0n);
+  const { clockMs } = await passOver({ runtimeInfo, delayMs: 1_500, gains });
+  expect(clockMs).toBe(60_000);
+});
+
+test("a removal that was watched in vain owes nothing: what is there at once after it proves the runtime immediate", async () => {
+  const { release } = await passOver({ gains: (removal) => (removal === 0 ? 0n : 9n * MIB) });
+  expect(spaceReleaseOf(CONTAINERD, release)).toBe("immediate");
 });
 
 test("a runtime that shows in the last seconds of that minute that it has no delay is not waited for, and the pass goes on", async () => {
@@ -276,7 +301,7 @@ describe("the watch of one removal", () => {
   });
 
   test("ends as soon as what followed is enough, although others write meanwhile", async () => {
-    const settling = await watched((ms) => (ms < 300 ? -20n * MIB : -11n * MIB));
+    const settling = await watched((ms) => (ms < 300 ? -20n * MIB : -12n * MIB));
     expect(settling).toMatchObject({ settled: "afterwards", sign: "more-followed" });
     expect(settling.waitedMs).toBeLessThan(600);
   });
@@ -293,6 +318,39 @@ describe("the watch of one removal", () => {
     expect(telling.sign).toBe("more-followed");
     expect(telling.waitedMs).toBeGreaterThanOrEqual(1_300);
     expect(telling.waitedMs).toBeLessThan(2_000);
+  });
+
+  const whole = { waitedMs: 5_000 };
+  test.each([
+    ["all of it at once is enough", [8n * MIB, 8n * MIB], { sign: "there-at-once", waitedMs: 0 }],
+    [
+      "all of it with a telling rise is enough",
+      [7n * MIB, 8n * MIB],
+      { settled: "afterwards", waitedMs: 20 },
+    ],
+    [
+      "all of it without a telling rise is not",
+      [8n * MIB - 1n, 8n * MIB],
+      { sign: "none-followed", ...whole },
+    ],
+    [
+      "a rise that just tells has followed",
+      [0n, TELLING_BYTES],
+      { sign: "more-followed", ...whole },
+    ],
+    [
+      "what just tells was there",
+      [TELLING_BYTES, TELLING_BYTES],
+      { sign: "none-followed", ...whole },
+    ],
+  ] as const)("knows to the byte that %s", async (_, [atOnce, after], expected) => {
+    expect(await watched((ms) => (ms === 0 ? atOnce : after))).toMatchObject(expected);
+  });
+
+  test("takes for telling, however little is expected, no less than can be told from other programs", async () => {
+    const little = { expectedGainBytes: 2n * TELLING_BYTES };
+    const settling = await watched((ms) => (ms < 300 ? 0n : TELLING_BYTES - 1n), little);
+    expect(settling).toMatchObject({ sign: "nothing-seen", ...whole });
   });
 
   test("is shorter for a runtime that has shown a sign of being immediate", async () => {

@@ -38,7 +38,11 @@ export interface FakeNodeState {
   readonly address?: string;
   /** Log directories that sandboxes' own status names. */
   readonly logDirectories?: ReadonlyMap<string, string>;
-  /** Nanoseconds that each call takes on the fake clock. */
+  /** What every command that is run in a container ends with; 0. */
+  readonly exitCode?: number;
+  /** Where the fake clock begins; 0. */
+  readonly startNs?: bigint;
+  /** Nanoseconds that each call takes on it. */
   readonly callNs?: bigint;
 }
 
@@ -50,10 +54,11 @@ export class FakeNode {
   /** Runs before each recorded call: the world that changes meanwhile. */
   before: (call: NodeCall) => void = () => {};
   readonly #state: FakeNodeState;
-  #ns = 0n;
+  #ns: bigint;
 
   constructor(state: FakeNodeState) {
     this.#state = state;
+    this.#ns = state.startNs ?? 0n;
     this.containers = new Map(state.containers.map((one) => [one.id, one]));
     this.sandboxes = new Map(state.sandboxes.map((one) => [one.id, one]));
   }
@@ -108,7 +113,7 @@ export class FakeNode {
     },
     execSync: async (id, { words: command, timeoutSeconds }) => {
       this.#call({ kind: "exec", id, command, timeoutSeconds });
-      return 0;
+      return this.#state.exitCode ?? 0;
     },
   };
 

@@ -40,10 +40,9 @@ export async function removeContainer(
 ): Promise<Removed> {
   const { planned } = removal;
   const { container } = planned;
-  const notTouched = { stopped: false, logFiles: [], logBytes: 0n, logError: null };
-  const ended = (result: RemovalResult, stopped = false, note: string | null = null): Removed => ({
-    item: { ...removal, ...notTouched, result, stopped },
-    note,
+  const ended = (result: RemovalResult, stopped = false): Removed => ({
+    item: { ...removal, ...untouchedLogs, result, stopped },
+    note: null,
     unanswered: false,
   });
   const failed = (step: string, thrown: unknown, stopped = false): Removed => ({
@@ -71,7 +70,7 @@ export async function removeContainer(
   if (stopFirst) {
     try {
       const { handlerError } = await stopGracefully(container, detail, ports);
-      if (ports.signal.aborted) return { ...ended(GIVEN_UP), unanswered: true };
+      if (ports.signal.aborted) return ended(GIVEN_UP, true);
       note = handlerError === null ? null : `container ${container.id}: ${handlerError}`;
     } catch (thrown) {
       return givenUp(thrown, "stop");
@@ -100,6 +99,8 @@ function changed(container: Container, detail: ContainerDetail): string | null {
 
 type LogFields = Pick<ContainerItem, "logFiles" | "logBytes" | "logError">;
 
+export const untouchedLogs: LogFields = { logFiles: [], logBytes: 0n, logError: null };
+
 /** After the container, so that nothing writes to them any more. What goes wrong here does not bring it back. */
 async function removeLogs(
   container: Container,
@@ -107,10 +108,9 @@ async function removeLogs(
   { logs, namesBeside }: Pick<RemovalPorts, "logs" | "namesBeside">,
 ): Promise<LogFields> {
   // A container without log settings has no path, and one that Kubernetes did not make has no directory here.
-  if (logs === null || container.podUid === "")
-    return { logFiles: [], logBytes: 0n, logError: null };
+  if (logs === null || container.podUid === "") return untouchedLogs;
   const errors: string[] = [];
-  let files: Pick<LogFields, "logFiles" | "logBytes"> = { logFiles: [], logBytes: 0n };
+  let files: Pick<LogFields, "logFiles" | "logBytes"> = untouchedLogs;
   if (detail.logPath !== "") {
     try {
       const { logPath: path } = detail;

@@ -11,7 +11,7 @@ import { wasUnanswered } from "../image/stall.ts";
 import { Pace } from "../pace.ts";
 import { type Answer, Stage } from "../stage.ts";
 import type { ContainerOptions, ContainerPorts } from "./container-ports.ts";
-import { type ContainerRemoval, removeContainer } from "./container-removal.ts";
+import { type ContainerRemoval, removeContainer, untouchedLogs } from "./container-removal.ts";
 import { containerOfLink, linkReason, removeLink, removePodLogs } from "./log-removal.ts";
 import { LogUse } from "./log-use.ts";
 import { removeSandbox } from "./sandbox-removal.ts";
@@ -263,5 +263,5 @@ function skippedItem(
   what: string,
 ): ContainerItem {
   const result = { kind: "skipped", what } as const;
-  return { ...removal, result, stopped: false, logFiles: [], logBytes: 0n, logError: null };
+  return { ...removal, ...untouchedLogs, result, stopped: false };
 }

@@ -3,7 +3,6 @@
 import type { ContainerOutcome } from "../../model/outcome.ts";
 
 export class Ended extends Error {
-  override readonly name = "Ended";
   readonly end: ContainerOutcome["end"];
 
   /** `message`: what the outcome says of it; "" where its end says everything. */

@@ -10,7 +10,6 @@ import type { FreshLists, ImageExecution } from "./image-execution.ts";
 
 interface Judged {
   readonly snapshot: Snapshot;
-  readonly waited: Duration;
   readonly recheck: Recheck;
 }
 
@@ -32,7 +31,7 @@ export class FreshJudgement {
     const { lists, timer } = this.#execution;
     for (;;) {
       const fresh = await lists(this.#signal);
-      if (this.#judged?.snapshot === fresh.snapshot || this.#signal.aborted) return fresh;
+      if (this.#judged?.snapshot === fresh.snapshot) return fresh;
       const waited = this.#waited;
       const starting = podStarting({ snapshot: fresh.snapshot, waitedForPods: waited });
       if (starting.length === 0) return fresh;
@@ -52,15 +51,14 @@ export class FreshJudgement {
   }
 
   #rechecking(snapshot: Snapshot): Recheck {
-    if (this.#judged?.snapshot === snapshot && this.#judged.waited === this.#waited)
-      return this.#judged.recheck;
+    if (this.#judged?.snapshot === snapshot) return this.#judged.recheck;
     const recheck = recheckImages({
       ...this.#execution.facts,
       snapshot,
       hold: { kind: "none" },
       waitedForPods: this.#waited,
     });
-    this.#judged = { snapshot, waited: this.#waited, recheck };
+    this.#judged = { snapshot, recheck };
     return recheck;
   }
 

@@ -86,8 +86,8 @@ async function removedByName(removing: Removing, image: Image): Promise<boolean>
   const names = [...image.repoTags, ...image.repoDigests].slice(0, NAMES_MAX);
   for (const name of names) {
     if ((await statusOf(removing, name))?.id !== image.id) continue;
-    const failure = await failureOf(() => removing.writer.removeImage(image.id, name));
-    if (failure === null && (await statusOf(removing, image.id)) === null) return true;
+    await failureOf(() => removing.writer.removeImage(image.id, name));
+    if ((await statusOf(removing, image.id)) === null) return true;
   }
   return false;
 }

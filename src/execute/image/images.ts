@@ -113,10 +113,9 @@ class ImageRemovals {
     if (this.#limits.accounting === "reported") {
       this.#meter.countForTargets();
       if (this.#items.length > 0) this.#targets = await this.#meter.targetsNow();
-      if (this.#targets.length === 0) return "target-reached";
     }
     // What went for its age was not waited for, and its space counts.
-    if (this.#settler.release() === "delayed" && this.#items.length > 0 && this.#mayWait())
+    if (this.#settler.release() === "delayed" && this.#mayWait())
       await this.#settler.settle(this.#meter.totals().reportedFreedBytes, null, true);
     for (const candidate of candidates) {
       const reached = this.#reached();
@@ -148,8 +147,7 @@ class ImageRemovals {
 
   /** Only space on a disk is worth waiting for: a count is there at once, and a budget goes by what is told of the removal. */
   #mayWait(): boolean {
-    const ofDisks = this.#targets.filter(isOfDisk);
-    return ofDisks.length > 0 && targetsMet(ofDisks, this.#progress()) === null;
+    return targetsMet(this.#targets.filter(isOfDisk), this.#progress()) === null;
   }
 
   /** One candidate: `null` to go on with the next. */
@@ -181,15 +179,14 @@ class ImageRemovals {
     if (this.#error !== null) return "observation-failed";
     // What stops one image stops all of this pass: a hold that began, a use that could not be read.
     if (keep?.kind === "blocked") return "blocked";
-    return this.#settler.isExhausted() && trigger.kind !== "age" && this.#mayWait()
+    return this.#settler.isExhausted() && this.#mayWait()
       ? (this.#reached() ?? "settle-exhausted")
       : null;
   }
 
   /** Others may have made room while this pass waited, paused or listed. */
   #relievedMeanwhile(trigger: ImageTrigger): ImageEnd | null {
-    const measured = this.#limits.accounting === "measured";
-    return measured && trigger.kind !== "age" ? this.#reached() : null;
+    return trigger.kind === "age" ? null : this.#reached();
   }
 
   /** Measured after the lists, so that nothing lies between them and the removal; a measurement that hung makes the lists too old. */

@@ -89,7 +89,8 @@ export class Meter {
 
   async beforeRemoval(): Promise<void> {
     await this.#read();
-    this.#creditLate();
+    // What came late, since the end of the removal before, still belongs to that one.
+    this.#creditSince(BYTES_PER_REPORTED_BYTE * this.#reportedTotal);
     this.#beforeRemoval = this.#readings;
   }
 
@@ -145,7 +146,7 @@ export class Meter {
     this.#imageCount = imageCount;
   }
 
-  progress(mayAppear = false): Progress {
+  progress(mayAppear: boolean): Progress {
     const { store, storeBytes, accounting } = this.#input;
     const read = <T>(of: (reading: DiskReading) => T): ReadonlyMap<string, T> =>
       new Map([...this.#readings].map(([device, reading]) => [device, of(reading)]));
@@ -177,21 +178,14 @@ export class Meter {
 
   totals(): Omit<ImageOutcome, "end" | "items" | "error" | "ghosts"> {
     const primary = this.#primary === null ? undefined : this.#readings.get(this.#primary);
-    const { accounting } = this.#input;
     return {
       wantedBytes: this.#wantedBytes,
-      reportedFreedBytes: accounting === "reported" ? this.#reportedBytes : this.#reportedTotal,
+      reportedFreedBytes: this.#reportedBytes,
       measuredFreedBytes: this.#primary === null ? 0n : this.gainedBytes(this.#primary),
       availableBefore: this.#first?.availableBytes ?? null,
       availableAfter: primary?.availableBytes ?? null,
       capacityBytes: primary?.capacityBytes ?? null,
     };
-  }
-
-  /** What came late, between the end of one removal and the start of the next, still belongs to the earlier one. */
-  #creditLate(): void {
-    if (this.#beforeRemoval === null) return;
-    this.#creditSince(BYTES_PER_REPORTED_BYTE * this.#reportedTotal);
   }
 
   /** `most`: what the pass can have gained in bytes so far; what others delete in between is none of its gain. */

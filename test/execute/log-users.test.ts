@@ -1,0 +1,78 @@
+// Who logs where is asked for once, and a status that fails is not asked for again and again.
+import { expect, test } from "bun:test";
+
+import { LogUsers } from "../../src/execute/container/log-users.ts";
+import { RuntimeError } from "../../src/model/errors.ts";
+import { containerId, podUid } from "../../src/model/ids.ts";
+import type { Container } from "../../src/model/snapshot.ts";
+import { dead } from "../support/build/pods.ts";
+
+const path = "/var/log/pods/default_pod-a_uid-a/c/0.log";
+
+/** Asks of whom each call of `ask` asks, and of what. */
+function usersOf(containers: readonly Container[], answer: () => Partial<Container> | null) {
+  const clock = { ns: 1_000_000_000n };
+  const asked: string[] = [];
+  const users = new LogUsers(
+    {
+      containerDetail: async (id) => {
+        asked.push(id);
+        const change = answer();
+        if (change === null) return null;
+        const detail = { id, imageVolumes: [], finishedAt: null, logPath: path };
+        return { ...detail, state: "exited", labels: {}, annotations: {}, ...change };
+      },
+      sandboxLogDirectory: async () => null,
+    },
+    { monotonicNs: () => clock.ns },
+  );
+  const listed = { containers, sandboxes: [] };
+  const ask = () => users.ofContainers(containers, listed, new AbortController().signal);
+  return { users, ask, asked, clock };
+}
+
+const fails = (kind: "failed" | "deadline") => (): never => {
+  throw new RuntimeError(kind, "no status");
+};
+const one = dead("a", "c");
+
+test("a log path is asked for once while its container is listed, and anew once it was not", async () => {
+  const { users, ask, asked } = usersOf([one], () => ({}));
+  for (const listed of [[one.id], [one.id], []]) {
+    expect(await ask()).toMatchObject([{ use: { kind: "path", path } }]);
+    users.retain(new Set(listed));
+  }
+  expect(asked).toHaveLength(1);
+  await ask();
+  expect(asked).toHaveLength(2);
+});
+
+test("a status that failed is asked for again after a minute, and not before", async () => {
+  const { ask, asked, clock } = usersOf([one], fails("failed"));
+  for (const seconds of [0n, 59n, 60n]) {
+    clock.ns = 1_000_000_000n * (1n + seconds);
+    expect(await ask()).toMatchObject([{ use: { kind: "pod" } }]);
+  }
+  expect(asked).toHaveLength(2);
+});
+
+test("an answer for another container tells nothing of this one", async () => {
+  const { ask } = usersOf([one], () => ({ id: containerId("another") }));
+  expect(await ask()).toMatchObject([{ use: { kind: "pod" } }]);
+});
+
+test.each([
+  [
+    "hangs, those that may log anywhere are asked first, and no more than are under way",
+    "deadline",
+    16,
+  ],
+  ["refuses, all are asked", "failed", 21],
+] as const)("where the runtime %s", async (_, kind, count) => {
+  const foreign = dead("b", "foreign", { podUid: podUid("") });
+  const own = Array.from({ length: 20 }, (_each, index) => dead("a", `c${index}`));
+  const { ask, asked } = usersOf([...own, foreign], fails(kind));
+  expect((await ask()).filter(({ use }) => use.kind === "anywhere")).toHaveLength(1);
+  expect(asked[0]).toBe(foreign.id);
+  expect(asked).toHaveLength(count);
+});

@@ -1,0 +1,56 @@
+// What a pass measures on several filesystems, and what its targets become when the disk is read again.
+import { expect, test } from "bun:test";
+
+import { Meter } from "../../src/execute/image/meter.ts";
+import type { ImageTarget } from "../../src/model/plan.ts";
+import { aFilesystem, spaceTarget } from "../support/build/values.ts";
+
+const target = spaceTarget(1_000n, 100n);
+const count: ImageTarget = {
+  kind: "image-count",
+  trigger: { kind: "count" },
+  maximumImages: 1,
+  wantedImages: 1,
+};
+
+/** `readings`: what is free on the target's filesystem and on the store's, before `next` and after it. */
+function meterOf(readings: readonly (readonly [bigint, bigint])[], capacityBytes: bigint) {
+  let at = 0;
+  const paths = [target.kind === "available-bytes" ? target.path : "", "/other"];
+  const measure = async (path: string) => ({
+    ...aFilesystem({ capacityBytes }),
+    availableBytes: readings[at]?.[paths.indexOf(path)] ?? 0n,
+  });
+  const meter = new Meter({
+    disk: { measure },
+    targets: [target, count],
+    store: { device: "8:9", path: "/other" },
+    storeBytes: null,
+    imageCount: 2,
+    accounting: "reported",
+  });
+  return { meter, next: () => void (at += 1) };
+}
+
+test.each([
+  [100n, 100n],
+  [-40n, 10n],
+])("of gains of %d B and 10 B on two filesystems the larger counts", async (change, larger) => {
+  const readings = [
+    [400n, 400n],
+    [400n + change, 410n],
+  ] as const;
+  const { meter, next } = meterOf(readings, 10_000n);
+  await meter.beforeRemoval();
+  next();
+  expect(await meter.gainedNow()).toBe(larger);
+});
+
+test.each([
+  ["more than its capacity counts as its capacity", 950n, 930n, 70n],
+  ["less than its capacity counts as it is", 920n, 930n, 80n],
+])("where a disk says that it has %s", async (_, available, capacity, wanted) => {
+  const { meter } = meterOf([[available, 0n]], capacity);
+  expect(await meter.targetsNow()).toMatchObject([{ wantedBytes: wanted }, count]);
+  expect(meter.wantedBytes()).toBe(wanted);
+});
