@@ -56,6 +56,7 @@ export async function plantMutants(
   const options = { ignorers: [], excludedMutations: [], plugins: null };
   const result = await instrumenter.instrument(sources, options);
   for (const { name, content } of result.files) writeFileSync(join(tree, name), content);
+  forgetBetweenTests(tree);
   const texts = new Map(sources.map(({ name, content }) => [name, content]));
   return result.mutants
     .map((one) => described(one, texts.get(one.fileName) ?? ""))
@@ -70,7 +71,7 @@ function isProse({ mutator, from }: Mutant): boolean {
 
 const boundaries = ["< <=", "<= <", "> >=", ">= >"];
 
-/** The smaller or larger of two: where both are equal, either of them is the same value. */
+/** The smaller or larger of two, or which of two comes first: where both are equal, either of them does. */
 function choosesBetweenEquals({ from, to, text }: Mutant): boolean {
   const [left = "", operator = "", right = "", ...more] = from.split(" ");
   const isBoundary = boundaries.includes(`${operator} ${to.split(" ")[1] ?? ""}`);
@@ -78,9 +79,20 @@ function choosesBetweenEquals({ from, to, text }: Mutant): boolean {
   return [
     `${to} ? ${left} : ${right}`,
     `${to} ? ${right} : ${left}`,
+    `${to} ? -1 : 1`,
+    `${to} ? 1 : -1`,
     `if (${to}) ${left} = ${right};`,
     `if (${to}) ${right} = ${left};`,
   ].some((choice) => text.includes(choice));
+}
+
+/** What was made of an object of the tests, by the source or another mutant, is not what this mutant makes of it. */
+function forgetBetweenTests(tree: string): void {
+  for (const path of new Bun.Glob("src/{policy,execute}/**/*.ts").scanSync(tree)) {
+    const text = readFileSync(join(tree, path), "utf8");
+    if (text.includes("new WeakMap"))
+      writeFileSync(join(tree, path), text.replaceAll("new WeakMap", "new ForgetfulMap"));
+  }
 }
 
 /** Tests register with the stand-in, which can run them again and again. */

@@ -39,8 +39,8 @@ type Switch = {
 const TIMEOUT_MS = 3_000;
 /** Without a mutant, on a machine that is busy. */
 const PATIENCE_MS = 60_000;
-/** The cheapest tests come first; a mutant that has passed so many is let go. */
-const ENOUGH_MS = 1_000;
+/** Tests that are cheap and have killed others come first; a mutant that has passed so many is let go. */
+const ENOUGH_MS = 20_000;
 
 test(
   "mutants",
@@ -51,6 +51,29 @@ test(
   },
   2 ** 30,
 );
+
+let testsRun = 0;
+
+/** Takes the place of `WeakMap` in the sources: what it holds is gone with the next test. */
+class ForgetfulMap<Key extends object, Value> {
+  #map = new WeakMap<Key, Value>();
+  #test = testsRun;
+
+  get(key: Key): Value | undefined {
+    return this.#fresh().get(key);
+  }
+
+  set(key: Key, value: Value): void {
+    this.#fresh().set(key, value);
+  }
+
+  #fresh(): WeakMap<Key, Value> {
+    if (this.#test !== testsRun) this.#map = new WeakMap();
+    this.#test = testsRun;
+    return this.#map;
+  }
+}
+Object.assign(globalThis, { ForgetfulMap });
 
 const state = (): Switch => {
   const holder = globalThis as unknown as { __stryker__?: Switch };
@@ -78,17 +101,21 @@ async function runAll(job: Job, say: (line: Line) => void): Promise<void> {
   }
   state().currentTestId = undefined;
   say({ kind: "ready", tests: tests.length });
+  const kills = new Map<string, number>();
+  const priceOf = (one: Collected): number =>
+    (costs.get(one) ?? 0) / (1 + (kills.get(one.name) ?? 0));
   const coverage = state().mutantCoverage ?? { static: {}, perTest: {} };
   for (const id of job.mutants) {
     const reaching = tests
       .filter((_, index) => coverage.perTest[String(index)]?.[id] !== undefined)
       // A test that fails without any mutant, for its time under counters perhaps, shows nothing.
       .filter((one) => costs.has(one))
-      .toSorted((a, b) => (costs.get(a) ?? 0) - (costs.get(b) ?? 0));
+      .toSorted((a, b) => priceOf(a) - priceOf(b));
     const most = Math.max(0, ...Object.values(coverage.perTest).map((hits) => hits[id] ?? 0));
     say({ kind: "begin", id });
     const line = await outcome({ id, reaching, costs, hitLimit: 100 * most + 10_000 });
     // What only modules run, as they are loaded, can be tried only in a process of its own.
+    if (line.kind === "killed") kills.set(line.by, 1 + (kills.get(line.by) ?? 0));
     const isStatic = reaching.length === 0 && coverage.static[id] !== undefined;
     say(isStatic ? { kind: "static", id } : line);
     if (line.kind === "killed" && line.reset === true) process.exit(0);
@@ -150,6 +177,7 @@ const timedOut = new Error("it took too long");
 
 async function faultOf({ run }: Collected, limitMs: number): Promise<Error | null> {
   let timer: Timer | undefined;
+  testsRun += 1;
   try {
     const running = run();
     // Most tests are done by now, and none of these waits for a turn of the loop.

@@ -592,7 +592,7 @@ describe("a container that has to be stopped", () => {
     const next = await collect({ containers: [container], ports: { backoff } });
     expect(next.node.called("stop-container")).toEqual([]);
     expect(next.outcome.containers[0]?.result).toMatchObject({
-      what: expect.stringContaining("did not answer for it"),
+      what: "the runtime did not answer for it; crigc tries again in 5 min",
     });
   });
 
@@ -618,7 +618,8 @@ describe("a container that has to be stopped", () => {
       options: { inOrder: true },
     });
     expect(node.called("stop-container")).toHaveLength(3);
-    expect(resultsOf(outcome).filter((kind) => kind === "skipped")).toHaveLength(6);
+    const skipped = outcome.containers.filter(({ result }) => result.kind === "skipped");
+    expect(skipped.map(({ stopped }) => stopped)).toEqual(Array.from({ length: 6 }, () => false));
   });
 
   test("is stopped although the removals that needed no stop took minutes already", async () => {
@@ -671,10 +672,11 @@ describe("a log directory", () => {
       containers: users,
       logs,
       node: { details: new Map(users.map(({ id }) => [id, { logPath }])) },
-      // The one that goes stays listed.
-      prepare: (fake) => void (fake.runtime.listContainers = async () => users),
+      // The one that went is listed for a moment longer.
+      ports: { writer: { ...new FakeNode({ containers: [], sandboxes: [] }).writer } },
     });
-    expect(node.called("remove-container")).toEqual([one.id]);
+    expect(resultsOf(outcome)).toContain("removed");
+    expect(node.called("remove-pod-logs")).toEqual([]);
     expect(outcome.logs).toMatchObject([{ result: { kind: "skipped" } }]);
   });
 
@@ -984,6 +986,26 @@ describe("the walk", () => {
       },
     });
     expect(outcome).toMatchObject({ end: "stopped", errors: [] });
+  });
+
+  test("ends in all of its lanes where one finds that the lists cannot be read again", async () => {
+    const containers = Array.from({ length: 9 }, (_, index) => dead(`pod-${index}`, "c"));
+    let lists = 0;
+    const { node, outcome } = await collect({
+      containers,
+      node: { callNs: 11_000_000_000n },
+      input: { pods: judged({ gone: containers.map(({ podUid: uid }) => uid) }) },
+      prepare: (fake) => {
+        fake.runtime.listContainers = async () => {
+          lists += 1;
+          if (lists === 1) throw new RuntimeError("failed", "no list");
+          return [...fake.containers.values()];
+        };
+      },
+    });
+    expect(outcome.end).toBe("observation-failed");
+    expect(lists).toBe(1);
+    expect(node.called("remove-container").length).toBeLessThanOrEqual(4);
   });
 
   test("ends at the limit of removals, which counts containers, sandboxes and log directories", async () => {

@@ -4,22 +4,24 @@ import { expect, test } from "bun:test";
 import { LogUsers } from "../../src/execute/container/log-users.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
 import { containerId, podUid } from "../../src/model/ids.ts";
-import type { Container } from "../../src/model/snapshot.ts";
+import type { Container, ContainerDetail } from "../../src/model/snapshot.ts";
 import { dead } from "../support/build/pods.ts";
 
 const path = "/var/log/pods/default_pod-a_uid-a/c/0.log";
 
-/** Asks of whom each call of `ask` asks, and of what. */
-function usersOf(containers: readonly Container[], answer: () => Partial<Container> | null) {
+/** `answer`: what the status says beside its defaults, by how many were asked for. */
+function usersOf(
+  containers: readonly Container[],
+  answer: (count: number) => Partial<ContainerDetail> | Promise<Partial<ContainerDetail>>,
+) {
   const clock = { ns: 1_000_000_000n };
   const asked: string[] = [];
   const users = new LogUsers(
     {
       containerDetail: async (id) => {
         asked.push(id);
-        const change = answer();
-        if (change === null) return null;
         const detail = { id, imageVolumes: [], finishedAt: null, logPath: path };
+        const change = await answer(asked.length);
         return { ...detail, state: "exited", labels: {}, annotations: {}, ...change };
       },
       sandboxLogDirectory: async () => null,
@@ -59,6 +61,17 @@ test("a status that failed is asked for again after a minute, and not before", a
 test("an answer for another container tells nothing of this one", async () => {
   const { ask } = usersOf([one], () => ({ id: containerId("another") }));
   expect(await ask()).toMatchObject([{ use: { kind: "pod" } }]);
+});
+
+test("where two hang, none of the rest is asked", async () => {
+  const containers = Array.from({ length: 20 }, (_each, index) => dead("a", `c${index}`));
+  const { ask, asked } = usersOf(containers, async (count) => {
+    if (count <= 2) throw new RuntimeError("deadline", "no status");
+    await new Promise((resolve) => void setImmediate(resolve));
+    return {};
+  });
+  await ask();
+  expect(asked).toHaveLength(16);
 });
 
 test.each([

@@ -22,12 +22,11 @@ export function estimate(
       : limits.maximumRemovals - (limits.removedBefore ?? 0);
   return candidates.map((candidate, index) => {
     const forAge = candidate.triggers.some(({ kind }) => kind === "age");
-    const first = separate && sum.images === 0 && targets.length > 0;
+    const first = separate && sum.images === 0;
     const expected =
       index < room && (forAge || first || !targets.every((target) => isMet(target, sum)));
-    if (expected && !(forAge && separate)) {
+    if (!(forAge && separate))
       sum = { bytes: sum.bytes + expectedBytes(candidate), images: sum.images + 1 };
-    }
     return { ...candidate, expected };
   });
 }

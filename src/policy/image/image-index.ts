@@ -3,7 +3,7 @@ import type { ImageId } from "../../model/ids.ts";
 import type { Image } from "../../model/snapshot.ts";
 import { byObject } from "../by-object.ts";
 import { imageNames } from "../keep/keep-pattern.ts";
-import { parseReference, wholeDigest } from "./reference.ts";
+import { parseReference } from "./reference.ts";
 
 export interface ImageIndex {
   /** Images by their ID, tags and digests as they are listed. */
@@ -81,10 +81,6 @@ function merged(before: Image, image: Image, pin: "any" | "last"): Image {
 /** Normal forms that are not listed as they are. */
 const otherForms = byObject((image: Image): readonly string[] => {
   const forms = new Set<string>();
-  for (const text of image.repoDigests) {
-    const bare = wholeDigest(text);
-    if (bare !== null && bare !== text) forms.add(bare);
-  }
   const { names, digests } = imageNames(image);
   // Those of names that are none as well, such as `<none>@sha256:…`.
   for (const { digest, text } of digests) if (digest !== text) forms.add(digest);

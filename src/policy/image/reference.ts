@@ -69,8 +69,8 @@ export function splitReference(text: string): ReferenceParts {
 /** Adds what short names leave out: `nginx` is `docker.io/library/nginx`, `grafana/loki` is `docker.io/grafana/loki`. */
 export function normaliseRepository(name: string): string {
   const slash = name.indexOf("/");
-  const first = slash < 0 ? "" : name.slice(0, slash);
-  const named = slash >= 0 && isRegistry(first);
+  const first = name.slice(0, Math.max(0, slash));
+  const named = isRegistry(first);
   const registry = !named || first === "index.docker.io" ? "docker.io" : first;
   const path = named ? name.slice(slash + 1) : name;
   // In a pattern, `**` may stand for a path that has its own organisation.
@@ -88,7 +88,7 @@ export function repositoryOf(text: string): string | null {
 export function repositoryOfNames(names: readonly string[]): string | null {
   const isDigest = (name: string): boolean => name.includes("@");
   const sorted = names.toSorted();
-  for (const name of [...sorted.filter((it) => !isDigest(it)), ...sorted.filter(isDigest)]) {
+  for (const name of [...sorted.filter((it) => !isDigest(it)), ...sorted]) {
     const repository = repositoryOf(name);
     if (repository !== null) return repository;
   }

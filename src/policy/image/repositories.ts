@@ -28,10 +28,10 @@ export function repositoryPlaces(
   }
   const best = new Map<ImageId, RepositoryPlace>();
   for (const [repository, tags] of byRepository) {
-    tags.sort((a, b) => (a.at > b.at ? -1 : a.at < b.at ? 1 : 0));
+    tags.sort((a, b) => Number(b.at - a.at));
     let place = 1;
     for (const [index, { id, at }] of tags.entries()) {
-      if (index > 0 && tags[index - 1]?.at !== at) place = index + 1;
+      if (tags[index - 1]?.at !== at) place = index + 1;
       const before = best.get(id);
       if (before === undefined || isBetter({ repository, place }, before))
         best.set(id, { repository, place });

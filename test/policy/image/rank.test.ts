@@ -94,10 +94,13 @@ describe("the order of removal", () => {
     expect(ordered(rows.toReversed())).toEqual(["old", "new"]);
   });
 
-  test("an image goes neither before nor after itself", () => {
-    const one = { image: anImage("a"), record: aRecord() };
-    for (const compat of ["none", "kubelet"] as const)
-      expect(compareImages(compat, new Map())(one, one)).toBe(0);
+  test("an image goes neither before nor after itself, and on one side of any other", () => {
+    const [one, other] = ["a", "b"].map((name) => ({ image: anImage(name), record: aRecord() }));
+    if (one === undefined || other === undefined) throw new Error("two images are needed");
+    for (const compat of ["none", "kubelet"] as const) {
+      const compare = compareImages(compat, new Map());
+      expect([compare(one, one), compare(one, other), compare(other, one)]).toEqual([0, -1, 1]);
+    }
   });
 
   test("a build date of 1970, as reproducible builds have it, counts as unknown", () => {

@@ -5,6 +5,8 @@ import {
   normaliseRepository,
   parseReference,
   repositoryOf,
+  repositoryOfNames,
+  splitReference,
 } from "../../../src/policy/image/reference.ts";
 
 const HEX = "a1".repeat(32);
@@ -24,6 +26,9 @@ describe("a name is read with every port left in its place", () => {
     ["Registry/app", "Registry/app", null],
     ["[2001:db8::1]:5000/app:v1", "[2001:db8::1]:5000/app", "v1"],
     ["host:5000", "docker.io/library/host", "5000"],
+    ["localhosts", "docker.io/library/localhosts", null],
+    [`${HEX}a`, `docker.io/library/${HEX}a`, null],
+    [`r.example/${"a".repeat(502)}`, `r.example/${"a".repeat(502)}`, null],
   ];
   for (const [text, repository, tag] of rows) {
     test(`${text} is ${repository} with ${tag === null ? "no tag" : `the tag ${tag}`}`, () => {
@@ -50,6 +55,25 @@ test("an ID is a digest, with or without its algorithm, and behind the schemes o
   });
 });
 
+test.each([384, 512])("a digest of SHA-%d is one where it is whole", (bits) => {
+  const digest = `sha${bits}:${"a1".repeat(bits / 8)}`;
+  expect(parseReference(digest)).toEqual({ kind: "digest", digest });
+  for (const text of [`${digest}a`, digest.slice(0, -1)])
+    expect(parseReference(`app@${text}`)).toBeNull();
+});
+
+test("a text is split at its first @ and at its last colon, unless that is part of an address", () => {
+  expect(splitReference("@a")).toEqual({ name: "", tag: null, digest: "a" });
+  expect(splitReference("[fd00::1]")).toEqual({ name: "[fd00::1]", tag: null, digest: null });
+});
+
+test("the repository of several names is that of the first tag, or of the first digest where there is none", () => {
+  const digests = [`b.example/d@sha256:${HEX}`, `a.example/d@sha256:${HEX}`];
+  expect(repositoryOfNames([...digests, "d.example/t:v1", "c.example/t:v1"])).toBe("c.example/t");
+  expect(repositoryOfNames([...digests, "<none>:<none>"])).toBe("a.example/d");
+  expect(repositoryOfNames(["<none>:<none>"])).toBeNull();
+});
+
 test("what is no reference is none", () => {
   for (const text of [
     "",
@@ -64,6 +88,9 @@ test("what is no reference is none", () => {
     "ä",
     "a:b:c",
     "a\u0000",
+    "xdocker://a",
+    `app:${"v".repeat(129)}`,
+    `r.example/${"a".repeat(503)}`,
   ]) {
     expect(parseReference(text)).toBeNull();
   }
