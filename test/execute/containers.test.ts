@@ -66,6 +66,7 @@ const one = dead("a", "c", { createdAt: ago(30) });
 const two = dead("a", "c", { createdAt: ago(20) });
 const three = dead("a", "c", { createdAt: ago(10) });
 const sandbox = sandboxOf("a", { state: "not-ready" });
+const nextTurn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 const resultsOf = (outcome: ContainerOutcome): readonly string[] =>
   outcome.containers.map((item) => item.result.kind);
 const kinds = (node: FakeNode): readonly string[] => node.calls.map((call) => call.kind);
@@ -316,7 +317,7 @@ describe("a container", () => {
     let mostUnderWay = 0;
     const removeContainer = async (): Promise<void> => {
       mostUnderWay = Math.max(mostUnderWay, (underWay += 1));
-      await new Promise((resolve) => void setImmediate(resolve));
+      await nextTurn();
       underWay -= 1;
     };
     const { writer } = new FakeNode({ containers: [], sandboxes: [] });
@@ -996,6 +997,12 @@ describe("the walk", () => {
       node: { callNs: 11_000_000_000n },
       input: { pods: judged({ gone: containers.map(({ podUid: uid }) => uid) }) },
       prepare: (fake) => {
+        const remove = fake.writer.removeContainer;
+        fake.writer.removeContainer = async (id) => {
+          await remove(id);
+          // The first answers when the others have found out.
+          if (id === containers[0]?.id) for (let turn = 0; turn < 9; turn += 1) await nextTurn();
+        };
         fake.runtime.listContainers = async () => {
           lists += 1;
           if (lists === 1) throw new RuntimeError("failed", "no list");

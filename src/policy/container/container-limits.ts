@@ -2,7 +2,7 @@
 import type { ContainerId } from "../../model/ids.ts";
 import type { ContainerLimits } from "../../model/limits.ts";
 import type { ContainerRemoveReason } from "../../model/reason.ts";
-import type { Container } from "../../model/snapshot.ts";
+import type { Container, Sandbox } from "../../model/snapshot.ts";
 
 export interface Candidate {
   readonly container: Container;
@@ -60,8 +60,10 @@ function beyond(
     .slice(0, excess);
 }
 
+type Instance = Pick<Container | Sandbox, "id" | "attempt" | "createdAt">;
+
 /** By creation, as the kubelet orders instances; then by attempt and ID, so that the order is total. */
-export function newestFirst(one: Container, other: Container): number {
+export function newestFirst(one: Instance, other: Instance): number {
   if (one.createdAt !== other.createdAt) return one.createdAt > other.createdAt ? -1 : 1;
   if (one.attempt !== other.attempt) return other.attempt - one.attempt;
   return one.id < other.id ? 1 : one.id > other.id ? -1 : 0;

@@ -3,6 +3,7 @@ import type { PodUid, SandboxId } from "../../model/ids.ts";
 import type { PlannedSandbox } from "../../model/plan.ts";
 import type { Container, Sandbox } from "../../model/snapshot.ts";
 import type { ContainerInput } from "./container-input.ts";
+import { newestFirst } from "./container-limits.ts";
 import { decisionOf, ruleSet, tryRules } from "./container-rules.ts";
 import { ownership } from "./ownership.ts";
 
@@ -43,10 +44,4 @@ function newestOfPods(
 function inOrderOfRemoval(one: PlannedSandbox, other: PlannedSandbox): number {
   const rank = ({ decision }: PlannedSandbox): number => (decision.kind === "remove" ? 0 : 1);
   return rank(one) - rank(other) || newestFirst(other.sandbox, one.sandbox);
-}
-
-function newestFirst(one: Sandbox, other: Sandbox): number {
-  if (one.createdAt !== other.createdAt) return one.createdAt > other.createdAt ? -1 : 1;
-  if (one.attempt !== other.attempt) return other.attempt - one.attempt;
-  return one.id < other.id ? 1 : one.id > other.id ? -1 : 0;
 }

@@ -25,24 +25,20 @@ export function possibleImages(
   const reference = parseReference(text);
   const { name } = splitReference(text);
   const isShort = reference?.kind === "name" && reference.repository !== name;
-  const hasBoth = reference?.kind === "name" && reference.tag !== null && reference.digest !== null;
-  // Of a whole name that the runtime has not, every image that carries it would have been found in the list; but a digest
-  // is looked for without its tag, which alone an image from an archive has.
-  if (reference?.kind === "name" && (isShort || failed || hasBoth)) {
+  // What carries this very name or digest would have been found in the list, unless the runtime could not say. But a digest is
+  // looked for without its tag, which alone an image from an archive has.
+  if (reference?.kind === "name") {
     for (const [id, listed] of namesByEnd(images).get(endOf(reference.repository)) ?? []) {
-      const { repository, tag, digest } = listed;
+      const { repository, tag } = listed;
       const ends =
         repository === reference.repository || (isShort && repository.endsWith(`/${name}`));
-      const isSame =
-        reference.digest === null
-          ? tag === (reference.tag ?? "latest")
-          : digest === reference.digest || (hasBoth && tag === reference.tag);
+      const isSame = tag === (reference.tag ?? (reference.digest === null ? "latest" : undefined));
       if (ends && (failed || isSame)) found.add(id);
     }
   }
   const prefix = mayBeId ? /^(?:sha256:)?([0-9a-f]+)$/.exec(text)?.[1] : undefined;
   if (prefix === undefined) return found;
-  for (const { id } of images) if (id.replace(/^sha256:/, "").startsWith(prefix)) found.add(id);
+  for (const { id } of images) if (id.replace("sha256:", "").startsWith(prefix)) found.add(id);
   return found;
 }
 

@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { containerId, podUid, sandboxId } from "../../../src/model/ids.ts";
 import type { Container } from "../../../src/model/snapshot.ts";
 import { hours, instant, minutes } from "../../../src/model/time.ts";
+import { newestFirst } from "../../../src/policy/container/container-limits.ts";
 import { unjudged } from "../../../src/policy/container/containers.ts";
 import {
   ago,
@@ -121,6 +122,52 @@ describe("in a living pod", () => {
     expect(stayingContainers(plan)).toEqual([String(one?.id), String(one?.id)]);
   });
 
+  test("what is over its own limit does not count in the total, and a total that is met takes nothing", () => {
+    const other = dead("b", "c", { createdAt: ago(90) });
+    const [, middle, oldest] = instances(10, 20, 30);
+    const over = planOf(
+      { containers: [...instances(10, 20, 30), other] },
+      { limits: limits(1, 2) },
+    );
+    expect(goingContainers(over)).toEqual([String(oldest?.id), String(middle?.id)]);
+    expect(reasonOf(over, String(oldest?.id))).toBe("over-per-container-limit");
+    for (const total of [3, 4]) {
+      const met = planOf(
+        { containers: [...instances(10, 20), other] },
+        { limits: limits(-1, total) },
+      );
+      expect(goingContainers(met)).toEqual([]);
+    }
+  });
+
+  test("a total limit takes what no name needs, however much older the others are", () => {
+    const needed = dead("b", "c", { createdAt: ago(90) });
+    const plan = planOf(
+      { containers: [needed, ...instances(10), runningC] },
+      { limits: limits(-1, 1) },
+    );
+    expect(goingContainers(plan)).toEqual(idsOf(instances(10)));
+  });
+
+  test("what is over the total goes last, however old it is", () => {
+    const runs = dead("b", "c", { state: "running", createdAt: ago(1) });
+    const ancient = dead("b", "c", { createdAt: ago(90) });
+    const plan = planOf(
+      { containers: [...instances(10, 20), runs, ancient] },
+      { limits: limits(1, 1) },
+    );
+    expect(goingContainers(plan)).toEqual([...idsOf(instances(20)), ancient.id]);
+  });
+
+  test("the order is total: an instance goes neither before nor after itself, and on one side of any other", () => {
+    const of = (id: string, attempt = 0) => ({ id: containerId(id), attempt, createdAt: ago(1) });
+    const [low, high, next] = [of("a"), of("b"), of("a", 1)];
+    expect([newestFirst(low, low), newestFirst(low, high), newestFirst(high, low)]).toEqual([
+      0, 1, -1,
+    ]);
+    expect([newestFirst(high, next), newestFirst(next, high)].map(Math.sign)).toEqual([1, -1]);
+  });
+
   test("a running container stays, always", () => {
     const plan = planOf({ containers: [runningC] }, { limits: limits(0, 0), pods: gone });
     expect(reasonOf(plan, runningC.id)).toBe("running");
@@ -190,6 +237,12 @@ describe("the minimum age", () => {
     expect(reasonOf(plan, String(container?.id))).toBe("end-unknown");
   });
 
+  test("of one that never ended counts from its creation", () => {
+    const created = dead("a", "c", { state: "created", createdAt: ago(3600) });
+    const plan = planOf({ containers: [created], containerEnds: new Map() }, atLeastAnHour);
+    expect(reasonOf(plan, created.id)).toBe("pod-gone");
+  });
+
   test("of zero needs no end", () => {
     const plan = planOf({ containers: instances(10), containerEnds: new Map() }, { pods: gone });
     expect(goingContainers(plan)).toHaveLength(1);
@@ -233,6 +286,11 @@ describe("a source that is not ready removes nothing at all", () => {
     const plan = planOf(node, { pods, limits: kubelet });
     expect(goingContainers(plan)).toEqual(idsOf(instances(30, 20)));
     expect(goingLogs(plan)).toEqual([]);
+    expect(plan.links).toHaveLength(1);
+  });
+
+  test("and links go where it is ready", () => {
+    expect(planOf(node, { pods: gone }).links).toHaveLength(1);
   });
 });
 
@@ -252,16 +310,16 @@ describe("a hold, or the grace after a boot", () => {
       danglingLinks: [{ entry: "x", containerId: "x" }],
     },
   };
-  const plan = planOf(node, { blocks, pods: judged({ gone: ["uid-a", "uid-b"] }) });
 
   test("removes nothing, and says of what would have gone that it was blocked", () => {
+    const plan = planOf(node, { blocks, pods: judged({ gone: ["uid-a", "uid-b"] }) });
     expect([...goingContainers(plan), ...goingSandboxes(plan), ...goingLogs(plan)]).toEqual([]);
     expect(plan.links).toEqual([]);
     const reasons = [...plan.containers, ...plan.sandboxes, ...plan.podLogs].map(
       (each) => each.decision.reason.kind,
     );
     expect(new Set(reasons)).toEqual(new Set(["blocked"]));
-    expect(plan.containers[0]?.decision.tried).toContain("pod-gone");
+    expect(plan.containers[0]?.decision.tried.slice(-2)).toEqual(["pod-gone", "blocked"]);
   });
 
   test("leaves what stays anyway its own reason", () => {
@@ -373,11 +431,14 @@ describe("what Kubernetes did not make", () => {
     expect(goingSandboxes(plan)).toEqual([bare.id]);
   });
 
-  test("keeps its log directory, of which no source can know", () => {
-    const logs = { ...noLogs, podLogs: [{ entry: "default_f_uid-f", uid: podUid("uid-f") }] };
-    const plan = planOf({ sandboxes: [bare], logs }, { pods: judged({ gone: ["uid-f"] }) });
-    expect(goingLogs(plan)).toEqual([]);
-  });
+  test.each([[], [dead("f", "labelled", { sandboxId: sandboxId("?") })]])(
+    "keeps its log directory, of which no source can know",
+    (...containers) => {
+      const logs = { ...noLogs, podLogs: [{ entry: "default_f_uid-f", uid: podUid("uid-f") }] };
+      const pods = judged({ gone: ["uid-f"] });
+      expect(goingLogs(planOf({ containers, sandboxes: [bare], logs }, { pods }))).toEqual([]);
+    },
+  );
 });
 
 describe("the plan", () => {
@@ -392,6 +453,24 @@ describe("the plan", () => {
       "too-young",
       "pod-gone",
     ]);
+    const kept = planOf({ containers: instances(10, 20) }, { limits: limits(2) });
+    expect(kept.containers[0]?.decision.tried.slice(-3)).toEqual([
+      "pod-gone",
+      "newest-of-name",
+      "within-limits",
+    ]);
+    const sandboxes = [1, 2].map((at) =>
+      sandboxOf("a", { id: sandboxId(`s${at}`), state: "not-ready", createdAt: ago(90 - at) }),
+    );
+    expect(planOf({ sandboxes }).sandboxes[0]?.decision.tried).toEqual([
+      "ready",
+      "foreign",
+      "source-not-ready",
+      "has-containers",
+      "pod-gone",
+      "newest-of-pod",
+      "superseded",
+    ]);
   });
 
   test("names stray entries of the log directory and touches none", () => {
@@ -399,6 +478,12 @@ describe("the plan", () => {
     const everything = judged({ gone: strays });
     expect(planOf({ logs: { ...noLogs, strays } }, { pods: everything }).strays).toEqual(strays);
     expect(planOf({ logs: { ...noLogs, strays } }, { pods: everything }).podLogs).toEqual([]);
+    expect(planOf({}).strays).toEqual([]);
+  });
+
+  test("says of a log directory whose pod the source knows that it is known, although nothing else is here", () => {
+    const logs = { ...noLogs, podLogs: [{ entry: "default_a_uid-a", uid: podUid("uid-a") }] };
+    expect(planOf({ logs }).podLogs[0]?.decision.reason.kind).toBe("pod-known");
   });
 
   test("says of a log directory whose pod is only absent once that it is not gone yet", () => {

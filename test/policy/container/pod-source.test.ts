@@ -89,6 +89,13 @@ describe("a kubelet that restarted while its API server was down", () => {
     });
   });
 
+  test("names all of three pods that it does not know", () => {
+    const living = { sandboxes: ["c", "b", "a", "x"].map((name) => sandboxOf(name)) };
+    expect(stateOf(viewOf(living, list(seen("uid-x", "api"))))).toMatchObject({
+      why: expect.stringMatching(/ \(uid-a, uid-b, uid-c\)$/),
+    });
+  });
+
   test("is ready again once it has heard, and a pod that was deleted meanwhile is deleted two passes later", () => {
     const again = viewOf(
       { ...node, sandboxes: [...node.sandboxes, sandboxOf("n")] },
@@ -105,14 +112,33 @@ describe("a pod that is new", () => {
   const source = reading("kubelet-api", "uid-a");
   const withNew = (age: bigint) => viewOf({ sandboxes: [sandboxOf("a"), at(age)] }, source);
 
+  const running = (age: bigint) =>
+    viewOf(
+      {
+        sandboxes: [sandboxOf("a")],
+        containers: [dead("b", "c", { state: "running", createdAt: instant(NOW - age) })],
+      },
+      source,
+    );
+
   test("may be newer than the kubelet's answer for a minute, and no longer", () => {
-    expect(stateOf(withNew(seconds(59))).kind).toBe("ready");
-    expect(stateOf(withNew(seconds(60))).kind).toBe("not-ready");
+    for (const view of [withNew, running]) {
+      expect(stateOf(view(seconds(59))).kind).toBe("ready");
+      expect(stateOf(view(seconds(60))).kind).toBe("not-ready");
+    }
+  });
+
+  test("does not stand for the others: of the pods that live here, the source has to know one", () => {
+    expect(stateOf(viewOf({ sandboxes: [at(seconds(1))] }, source))).toMatchObject({
+      kind: "not-ready",
+      why: expect.stringContaining("knows none of the 1 pods"),
+    });
   });
 
   test("that the clock places far in the future is not new", () => {
     expect(stateOf(withNew(seconds(-59))).kind).toBe("ready");
-    expect(stateOf(withNew(hours(-1))).kind).toBe("not-ready");
+    for (const age of [minutes(-1), hours(-1)])
+      expect(stateOf(withNew(age)).kind).toBe("not-ready");
   });
 });
 
@@ -147,6 +173,7 @@ describe("a node whose last pod of the API server was deleted", () => {
     expect(after(...views, at(cleared, hours(24))).judgement.state.kind).toBe("not-ready");
     const { records, judgement } = after(...views, at(cleared, hours(24) + minutes(1)));
     expect(judgement.state.kind).toBe("ready");
+    expect(records.has(podUid("uid-p"))).toBe(false);
     expect(rememberPods(records, at(cleared, hours(25))).has(podUid("uid-p"))).toBe(false);
   });
 
@@ -204,6 +231,24 @@ describe("a static pod", () => {
     expect(stateOf(view).kind).toBe("not-ready");
     const records = new Map([[podUid("uid-own"), aPodRecord({ origin: "static" })]]);
     expect(stateOf(view, records).kind).toBe("ready");
+    const listed = viewOf(
+      { sandboxes: [own, other] },
+      list(seen(HASH, "static"), seen("uid-own", "static")),
+    );
+    expect(stateOf(listed).kind).toBe("ready");
+    expect(rememberPods(new Map(), listed).get(podUid("uid-own"))?.origin).toBe("static");
+  });
+
+  test("that the kubelet only lists is known by its UID", () => {
+    const other = sandboxOf("o", { podUid: podUid("ff".repeat(16)), state: "not-ready" });
+    const pods = list(seen(HASH, "static"), seen("ff".repeat(16), "listed"));
+    expect(stateOf(viewOf({ sandboxes: [staticPod, other] }, pods)).kind).toBe("ready");
+  });
+
+  test.each([`${HASH}0`, `0${HASH}`])("has a UID of 32 hex digits: %s is another's", (uid) => {
+    const other = sandboxOf("o", { podUid: podUid(uid), state: "not-ready" });
+    const view = viewOf({ sandboxes: [staticPod, other] }, list(seen(HASH, "static")));
+    expect(stateOf(view).kind).toBe("not-ready");
   });
 });
 
@@ -213,6 +258,11 @@ describe("kubelet-dir on a root directory that the kubelet has left", () => {
     expect(stateOf(viewOf(node, reading("kubelet-dir", HASH))).kind).toBe("not-ready");
     const idle = { sandboxes: [staticPod, completed] };
     expect(stateOf(viewOf(idle, reading("kubelet-dir", HASH))).kind).toBe("not-ready");
+  });
+
+  test("is ready where it knows a pod beside the static ones", () => {
+    const node = { sandboxes: [staticPod, sandboxOf("a")] };
+    expect(stateOf(viewOf(node, reading("kubelet-dir", HASH, "uid-a"))).kind).toBe("ready");
   });
 
   test("says nothing of images", () => {

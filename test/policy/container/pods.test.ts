@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
 
-import { type PodUid, podUid } from "../../../src/model/ids.ts";
+import { type PodUid, podUid, sandboxId } from "../../../src/model/ids.ts";
 import type { PodRecord } from "../../../src/model/ledger.ts";
 import type { PodReading } from "../../../src/model/snapshot.ts";
 import { hours, minutes, watched } from "../../../src/model/time.ts";
-import { livingPods } from "../../../src/policy/container/ownership.ts";
+import { livingKubernetesPods, livingPods } from "../../../src/policy/container/ownership.ts";
 import type { PodView } from "../../../src/policy/container/pod-source.ts";
 import { judgePods, type PodJudgement, rememberPods } from "../../../src/policy/container/pods.ts";
 import {
@@ -250,9 +250,45 @@ describe("by the runtime alone, a pod", () => {
   });
 });
 
-test("a living sandbox without a UID in its metadata stands for the pod of its label alone", () => {
-  const sandboxes = [sandboxOf("b", { metadataUid: podUid("") })];
-  expect(livingPods({ sandboxes, containers: [] }, "none")).toEqual(new Set([B]));
+describe("what lives stands for the pods", () => {
+  const none = podUid("");
+  const own = podUid("sandbox:s");
+  const [X, M] = [podUid("uid-x"), podUid("uid-m")];
+  const ready = (label: PodUid, metadataUid: PodUid) =>
+    sandboxOf("s", { id: sandboxId("s"), podUid: label, metadataUid });
+  const running = (label: PodUid) =>
+    dead("s", "c", { sandboxId: sandboxId("s"), podUid: label, state: "running" });
+  const rows: readonly [string, Parameters<typeof livingPods>, readonly PodUid[]][] = [
+    ["of its label", [{ sandboxes: [ready(B, none)], containers: [] }, "none"], [B]],
+    ["of its metadata", [{ sandboxes: [ready(none, M)], containers: [] }, "none"], [M]],
+    ["of both", [{ sandboxes: [ready(B, M)], containers: [] }, "none"], [B, M]],
+    ["of both for the kubelet", [{ sandboxes: [ready(B, M)], containers: [] }, "kubelet"], [M, B]],
+    ["that its ID names", [{ sandboxes: [ready(none, none)], containers: [] }, "none"], [own]],
+    [
+      "that the ID of a container's sandbox names",
+      [{ sandboxes: [], containers: [running(none)] }, "none"],
+      [own],
+    ],
+    [
+      "of a container's label and of its sandbox",
+      [
+        { sandboxes: [{ ...ready(B, none), state: "not-ready" }], containers: [running(X)] },
+        "none",
+      ],
+      [B, X],
+    ],
+  ];
+  test.each(rows)("%s", (_, [listed, compat], uids) => {
+    expect(livingPods(listed, compat)).toEqual(new Set(uids));
+  });
+
+  test("that Kubernetes labelled, and for no other", () => {
+    const listed = {
+      sandboxes: [ready(none, M), ready(B, M)],
+      containers: [running(X), running(none)],
+    };
+    expect(livingKubernetesPods(listed)).toEqual(new Set([B, X]));
+  });
 });
 
 describe.each(["kubelet-dir", "kubelet-api", "cri"] as const)(
@@ -294,6 +330,45 @@ describe("what is remembered", () => {
     const unread = viewOf({ sandboxes: [living], logs: { kind: "failed", message: "no" } }, source);
     expect(after(read, unread, read).shouldRemoveContent(podUid("uid-c"))).toBeNull();
     expect(after(read, unread, read, read).shouldRemoveContent(podUid("uid-c"))).toBe("pod-gone");
+  });
+
+  const pending = new Map([[podUid("uid-p"), aPodRecord({ origin: "pending" })]]);
+  const api = (...uids: readonly string[]) => reading("kubelet-api", "uid-a", ...uids);
+  const keys = (records: ReadonlyMap<PodUid, PodRecord>) => [...records.keys()].map(String);
+
+  test("of a pod that never ran is so only while the kubelet's own list is read", () => {
+    const only = { sandboxes: [living] };
+    expect(keys(rememberPods(pending, viewOf(only, api())))).toEqual(["uid-a", "uid-p"]);
+    for (const pods of [reading("kubelet-dir", "uid-a"), { kind: "none", why: "a test" } as const])
+      expect(keys(rememberPods(pending, viewOf(only, pods)))).toEqual(["uid-a"]);
+  });
+
+  test("of a pod that only a list of static pods names, or that was not about to run, is nothing", () => {
+    const seen = { finished: false, evicted: false, images: [] } as const;
+    const pods: PodReading = {
+      kind: "ready",
+      source: "kubelet-api",
+      pods: [
+        { ...seen, uid: A, origin: "api" },
+        { ...seen, uid: podUid("uid-s"), origin: "static" },
+      ],
+    };
+    const previous = new Map([[podUid("uid-old"), aPodRecord({})]]);
+    expect(keys(rememberPods(previous, viewOf({ sandboxes: [living] }, pods)))).toEqual(["uid-a"]);
+  });
+
+  test("of a pod that was about to run says that it ran as soon as something of it is here", () => {
+    const uid = podUid("uid-p");
+    const here = { sandboxes: [living, sandboxOf("p", { state: "not-ready" })] };
+    expect(rememberPods(pending, viewOf(here, api())).get(uid)?.origin).toBe("api");
+    expect(rememberPods(pending, viewOf({ sandboxes: [living] }, api())).get(uid)?.origin).toBe(
+      "pending",
+    );
+  });
+
+  test("counts no absence by the runtime alone, which does not know of absence", () => {
+    const records = rememberPods(new Map(), viewOf(lists, reading("cri")));
+    expect(records.get(B)).toMatchObject({ absentPasses: 0, deadPasses: 1 });
   });
 
   test("does not grow with each pass", () => {

@@ -67,6 +67,12 @@ describe("where attempt and creation are the same", () => {
   });
 });
 
+test("what goes stands before what stays, however old that is", () => {
+  const stays = sandboxOf("b", { state: "not-ready", createdAt: ago(90) });
+  const plan = planOf({ sandboxes: [stays, newer] }, { pods: gone });
+  expect(plan.sandboxes.map(({ sandbox }) => sandbox.id)).toEqual([newer.id, stays.id]);
+});
+
 describe("of a pod that is gone", () => {
   test("all stopped sandboxes go, oldest first", () => {
     expect(goingSandboxes(planOf({ sandboxes: [newer, old] }, { pods: gone }))).toEqual([

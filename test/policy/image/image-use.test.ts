@@ -37,6 +37,15 @@ test("images that share layers take far less than their sizes add up to, and tha
   expect(useOf(node({ imageUsedBytes: 40n * MIB })).bytes).toBe(40n * MIB);
 });
 
+test("a quarter of the largest image is a figure, and less is none, wherever the image stands in the list", () => {
+  const images = [anImage("large", { sizeBytes: 32n * MIB }), anImage("small", { sizeBytes: 1n })];
+  for (const [imageUsedBytes, bytes] of [
+    [8n * MIB, 8n * MIB],
+    [8n * MIB - 1n, null],
+  ] as const)
+    expect(useOf({ ...node({ imageUsedBytes }), images }).bytes).toBe(bytes);
+});
+
 test("0 is no figure", () => {
   expect(useOf(node({ imageUsedBytes: 0n, imageInodesUsed: 0n }))).toEqual({
     bytes: null,

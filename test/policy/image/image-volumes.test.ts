@@ -11,6 +11,8 @@ describe("which runtimes mount images", () => {
     ["containerd", "v2.1.0-rc.0", true],
     ["containerd", "2.10.0", true],
     ["containerd", "3.0.0", true],
+    ["containerd", "2.0", false],
+    ["containerd", "build-2.0.5", true],
     ["cri-o", "1.30.9", false],
     ["cri-o", "1.31.0", true],
     ["cri-o", "2.0.0", true],

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
 
-import { containerId } from "../../../src/model/ids.ts";
+import { chainId, containerId } from "../../../src/model/ids.ts";
 import type { ImageLimits } from "../../../src/model/limits.ts";
 import type { ImageTarget } from "../../../src/model/plan.ts";
 import type { Snapshot } from "../../../src/model/snapshot.ts";
-import { duration, hours, instant, minutes, seconds, watched } from "../../../src/model/time.ts";
+import { duration, hours, instant, minutes, watched } from "../../../src/model/time.ts";
 import { aContainer, aFilesystem, anImage, GIB, idOf, NOW } from "../../support/build/values.ts";
 import { decideAlone, fateOf, inputOf, type Node, planOf, WATCHED, words } from "../judging.ts";
 
@@ -27,6 +27,7 @@ describe("space", () => {
       "no-trigger",
       "no-trigger",
     ]);
+    expect(plan.kept[0]?.tried.slice(-2)).toEqual(["too-young", "no-trigger"]);
     expect(plan.usage[0]).toMatchObject({ usedPercent: 84, highPercent: 85, lowPercent: 80 });
   });
 
@@ -180,6 +181,36 @@ describe("age", () => {
     expect(plan.candidates.map(({ expected }) => expected)).toEqual([true, false, false]);
   });
 
+  test.each([
+    ["none", "nothing", "goes"],
+    ["none", "a hold", "blocked"],
+    ["none", "a capacity of 0", "blocked"],
+    ["kubelet", "a hold", "blocked"],
+    ["kubelet", "a capacity of 0", "goes"],
+    ["kubelet", "a hold and a capacity of 0", "blocked"],
+  ] as const)("with compat %s, what is too old meets %s and %s", (compat, stops, fate) => {
+    const plan = planOf({
+      images: [gib("old")],
+      limits: { ...limits, compat },
+      snapshot: {
+        filesystems: [stops.includes("capacity") ? aFilesystem({ capacityBytes: 0n }) : disk(50n)],
+      },
+      facts: {
+        startedAt: instant(0n),
+        hold: stops.includes("hold")
+          ? { kind: "held", until: null, since: null, reason: "" }
+          : { kind: "none" },
+      },
+    });
+    expect(fateOf(plan, gib("old"))).toBe(fate);
+  });
+
+  test("goes although the disk is filled by something else, which blocks nothing then", () => {
+    const plan = planOf({ images: three, limits, snapshot: { filesystems: [disk(3n, 4n)] } });
+    expect(plan.candidates).toHaveLength(3);
+    expect(plan.blocks).toEqual([]);
+  });
+
   test("does not touch what a rule protects", () => {
     const images = [anImage("old", { pinned: true })];
     expect(
@@ -192,6 +223,25 @@ describe("age", () => {
     expect(planOf({ images: three, limits }).notes).toHaveLength(1);
     expect(planOf({ images: three, limits, facts: { startedAt: NOW } }).notes).toEqual([]);
   });
+
+  test.each([
+    ["periodic", "none", [{ kind: "space-off" }]],
+    ["periodic", "kubelet", []],
+    ["all-unused", "none", []],
+    ["all-unused", "kubelet", []],
+  ] as const)(
+    "a %s plan with compat %s and nothing to watch says so where it matters",
+    (kind, compat, notes) => {
+      const off = { compat, highPercent: 100, lowPercent: 80 } as const;
+      expect(planOf({ images: three, limits: off, facts: { purpose: { kind } } }).notes).toEqual([
+        ...notes,
+      ]);
+      const waits = compat === "kubelet";
+      expect(planOf({ images: three, limits: { ...limits, compat } }).notes).toEqual([
+        { kind: "maximum-age-needs-agent", waits },
+      ]);
+    },
+  );
 });
 
 describe("all unused", () => {
@@ -273,6 +323,17 @@ describe("pressure", () => {
     expect(both.targets).toEqual([milder]);
   });
 
+  test("each of its signals is named", () => {
+    const trigger = { kind: "pressure", signal: "nodefs.available" } as const;
+    const pressureTargets = [target, { ...target, trigger }];
+    const plan = planOf({
+      images: three,
+      snapshot: onDisk(14n),
+      facts: { ...ask, pressureTargets },
+    });
+    expect(plan.triggers).toEqual([target.trigger, trigger]);
+  });
+
   test("without a target there is nothing to do", () => {
     expect(planOf({ images: three, facts: { ...ask, pressureTargets: [] } }).candidates).toEqual(
       [],
@@ -345,6 +406,13 @@ describe("futility", () => {
     expect(plan.futility[0]?.futile).toBeTrue();
   });
 
+  test("inodes of the same disk are freed all the same, where no pressure has to end", () => {
+    const limits = { inodeHighPercent: 85, inodeLowPercent: 70 };
+    const filesystems = [{ ...disk(3n, 4n), inodes: 1000n, inodesFree: 100n }];
+    const plan = planOf({ images: three, limits, snapshot: { filesystems } });
+    expect(plan.targets).toMatchObject([{ kind: "free-inodes" }]);
+  });
+
   test("what else asks is not futile because the disk is", () => {
     const plan = planOf({ images: three, snapshot: filled, limits: { maximumImages: 2 } });
     expect(plan.targets).toMatchObject([{ kind: "image-count" }]);
@@ -399,12 +467,14 @@ describe("compat kubelet", () => {
         facts: started(ago),
       });
     expect(at(hours(1)).candidates).toEqual([]);
-    expect(words(at(hours(1) + 1n).candidates)).toEqual(["a"]);
+    const [gone] = at(hours(1) + 1n).candidates;
+    expect(gone?.image).toEqual(gib("a"));
+    expect(gone?.tried.at(-1)).toBe("ghost");
   });
 
   test("with a capacity of 0 what is too old goes all the same, and nothing else", () => {
     const limits = { ...compat, maximumAge: hours(1) };
-    const records = [{}, { lastUsedAt: instant(NOW - seconds(1)) }];
+    const records = [{}, { lastUsedAt: instant(NOW - hours(1)) }];
     const filesystems = [aFilesystem({ capacityBytes: 0n })];
     const plan = planOf({
       images: [gib("a"), gib("b")],
@@ -463,6 +533,22 @@ describe("containers that go first", () => {
       "a",
     ]);
   });
+});
+
+test.each([
+  ["none", {}, ["b", "a"]],
+  ["kubelet", { compat: "kubelet" }, ["a", "b"]],
+] as const)("with compat %s a base goes where its layers say", (_, limits, order) => {
+  const [base, child] = [chainId("base"), chainId("base/child")];
+  const ledger = {
+    origins: new Map([
+      [idOf("a"), { chain: base, builtAt: null }],
+      [idOf("b"), { chain: child, builtAt: null }],
+    ]),
+    layers: new Map([[child, { below: null, chain: [base, child] }]]),
+  };
+  const plan = planOf({ images: [gib("a"), gib("b")], limits, ledger, snapshot: onDisk(10n) });
+  expect(words(plan.candidates)).toEqual([...order]);
 });
 
 test("an image that the ledger does not know is new", () => {

@@ -48,6 +48,11 @@ const young: Partial<ImageRecord> = {
   firstSeenAt: instant(NOW - minutes(1)),
 };
 
+test("an image that was first seen after now, as after a lost ledger, has no age below 0", () => {
+  const record = { firstSeenWatched: watched(WATCHED + minutes(1)) };
+  expect(protection({ record }).reason).toMatchObject({ kind: "too-young", age: 0n });
+});
+
 test("an old unused image is protected by nothing", () => {
   expect(protection({}).reason).toBeNull();
 });

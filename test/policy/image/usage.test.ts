@@ -133,9 +133,16 @@ describe("an image that a pod specification names is asked for by its whole name
       anImage("short", { repoTags: ["quay.io/team/tool:v1"] }),
       anImage("tag", { repoTags: ["quay.io/team/tool:v2"] }),
       anImage("longer", { repoTags: ["quay.io/team/my-tool:v1"] }),
+      anImage("mirror", { repoTags: ["m.example/r.example/tool:v1"] }),
     ];
-    const absent = answers({ "docker.io/library/tool:v1": { kind: "absent" } });
-    expect(used(aSnapshot({ ...pod("tool:v1"), ...absent, images }))).toEqual([idOf("short")]);
+    const absent = answers({
+      "docker.io/library/tool:v1": { kind: "absent" },
+      "docker.io/team/tool:v1": { kind: "absent" },
+    });
+    expect(used(aSnapshot({ ...pod("tool:v1"), ...absent, images }))).toEqual(
+      [idOf("mirror"), idOf("short")].toSorted(),
+    );
+    expect(used(aSnapshot({ ...pod("team/tool:v1"), ...absent, images }))).toEqual([idOf("short")]);
     const whole = answers({ "r.example/tool:v1": { kind: "absent" } });
     expect(used(aSnapshot({ ...pod("r.example/tool:v1"), ...whole, images }))).toEqual([]);
   });
@@ -161,6 +168,18 @@ test("a container whose only word is the beginning of an ID uses every image who
     }),
   );
   expect(used(snapshot)).toEqual([app.id]);
+});
+
+test("a container whose word only contains the beginning of an ID uses no image for it", () => {
+  const prefix = app.id.slice("sha256:".length, 20);
+  for (const imageName of [
+    `r.example/tool:${prefix}`,
+    `r.example/${prefix}-tool:v1`,
+    `${prefix}-tool:v1`,
+  ]) {
+    const whole = imageName.includes("/") ? imageName : `docker.io/library/${imageName}`;
+    expect(used(node({ imageName }, answers({ [whole]: { kind: "absent" } })))).toEqual([]);
+  }
 });
 
 test("every container whose only word is the same beginning of an ID uses the image", () => {
@@ -283,18 +302,23 @@ describe("image volumes", () => {
     ]);
   });
 
-  test("a mount whose image cannot be resolved leaves use unknown", () => {
-    expect(
-      usageOf(mounts({ kind: "known", references: ["registry.example/gone:v1"] })).unknown,
-    ).toHaveLength(1);
-  });
+  test.each(["registry.example/gone:v1", "not a name"])(
+    "a mount whose image cannot be resolved leaves use unknown: %s",
+    (reference) => {
+      expect(usageOf(mounts({ kind: "known", references: [reference] })).unknown).toHaveLength(1);
+    },
+  );
 
   test("a status that failed, or was not read, leaves use unknown and names the container", () => {
-    for (const volumes of [{ kind: "unknown", message: "internal" } as const, null]) {
+    const rows = [
+      [{ kind: "unknown", message: "internal" }, "internal"],
+      [null, "its status was not read"],
+    ] as const;
+    for (const [volumes, why] of rows) {
       expect(usageOf(mounts(volumes)).unknown).toEqual([
         {
           subject: "container container-c (c)",
-          message: expect.stringContaining("image volumes are unknown"),
+          message: `its image volumes are unknown: ${why}`,
         },
       ]);
     }
@@ -326,14 +350,41 @@ describe("pods and sandboxes", () => {
     ]);
   });
 
-  test("an image that a static pod's manifest names is in use, whatever the pod source", () => {
-    const manifest = { path: "/m/etcd.yaml", images: ["registry.example/other:v1"], fault: null };
-    const pods: Snapshot["pods"] = { kind: "none", why: "x", manifests: [manifest] };
-    const snapshot = aSnapshot({ images: [app, other], pods });
-    expect(usageOf(snapshot)).toEqual({
-      users: new Map([[other.id, [{ kind: "static-pod", path: "/m/etcd.yaml", invalid: false }]]]),
-      unknown: [],
-    });
+  test("an image that a static pod's manifest names is in use, whatever the pod source, and whether it is valid or not", () => {
+    for (const fault of [null, { kind: "invalid", message: "no pod" }] as const) {
+      const manifest = { path: "/m/etcd.yaml", images: ["registry.example/other:v1"], fault };
+      const pods: Snapshot["pods"] = { kind: "none", why: "x", manifests: [manifest] };
+      const user = { kind: "static-pod", path: "/m/etcd.yaml", invalid: fault !== null } as const;
+      expect(usageOf(aSnapshot({ images: [app, other], pods }))).toEqual({
+        users: new Map([[other.id, [user]]]),
+        unknown: [],
+      });
+    }
+  });
+
+  test.each(["registry.example/gone:v1", "not a name"])(
+    "what a pod says leaves nothing unknown, although nobody could be asked for it: %s",
+    (image) => {
+      const seen = { uid: podUid("u"), origin: "api", finished: false, evicted: false } as const;
+      const manifests = [{ path: "/m/etcd.yaml", images: [image], fault: null }];
+      const pods = [{ ...seen, images: [image] }];
+      const told: Snapshot["pods"] = { kind: "ready", source: "kubelet-api", pods, manifests };
+      expect(usageOf(aSnapshot({ images: [app, other], pods: told })).unknown).toEqual([]);
+    },
+  );
+
+  test.each([
+    ["registry.example/gone:v1", ["sandbox sandbox-s"]],
+    ["not a name", []],
+  ])("a sandbox that names %s leaves unknown what could be asked for", (reference, subjects) => {
+    const { unknown } = usageOf(
+      aSnapshot({
+        images: [app],
+        sandboxes: [aSandbox("s")],
+        sandboxImages: new Map([[sandboxId("sandbox-s"), reference]]),
+      }),
+    );
+    expect(unknown.map(({ subject }) => subject)).toEqual(subjects);
   });
 
   test("a manifest that cannot be read leaves use unknown, and one that is not a pod does not", () => {
@@ -387,6 +438,20 @@ test("a pod specification with an empty image name uses nothing, not even an ima
     );
   expect(of("")).toEqual({ users: new Map(), unknown: [] });
   expect([...of("", "registry.example/other:v1").users.keys()]).toEqual([other.id]);
+});
+
+test("words that are empty use nothing, not even an image that is listed with an empty tag", () => {
+  const snapshot = aSnapshot({
+    images: [app, anImage("empty", { repoTags: [""] })],
+    containers: [
+      aContainer("ref", { imageRef: app.id }),
+      aContainer("id", { imageId: app.id }),
+      aContainer("name", { imageName: "registry.example/app:v1" }),
+    ],
+    sandboxes: [aSandbox("s"), aSandbox("t")],
+    sandboxImages: new Map([[sandboxId("sandbox-s"), ""]]),
+  });
+  expect(used(snapshot)).toEqual([app.id]);
 });
 
 test("of containers that go first, image volumes that could not be read leave nothing unknown", () => {
