@@ -36,9 +36,6 @@ export function screenOf(facts: ScreenFacts): Screen {
   };
 }
 
-/** For text that goes to a file or a program: nothing is shortened, coloured or drawn. */
-export const plainScreen: Screen = { width: null, colour: false, unicode: false };
-
 const COLOURS = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, blue: 34, cyan: 36 } as const;
 export type Colour = keyof typeof COLOURS;
 
@@ -55,23 +52,6 @@ export const clean = (text: string): string =>
     .replace(C0, "")
     .replace(MISLEADING, "");
 
-const ESCAPES =
-  // oxlint-disable-next-line no-control-regex -- our own colours are taken out before counting
-  /\u001b\[[0-9;]*m/g;
-const WIDE =
-  /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1f64f}\u{1f680}-\u{1f6ff}\u{1f900}-\u{1f9ff}\u{20000}-\u{3fffd}]/u;
-const COMBINING = /\p{Mark}/u;
-
-/** Columns that a text takes: two for East Asian wide characters and pictographs, none for combining marks. */
-export function displayWidth(text: string): number {
-  let width = 0;
-  for (const character of text.replace(ESCAPES, "")) {
-    if (COMBINING.test(character)) continue;
-    width += WIDE.test(character) ? 2 : 1;
-  }
-  return width;
-}
-
 export interface Cut {
   /** Where text is taken out: `middle` keeps the tag of an image beside its registry. */
   readonly at: "end" | "middle";
@@ -86,8 +66,8 @@ export const cutFor = (screen: Screen, at: Cut["at"] = "end"): Cut => ({
 
 /** The text in at most `columns` columns. */
 export function fitted(text: string, columns: number, cut: Cut): string {
-  if (displayWidth(text) <= columns) return text;
-  const room = columns - displayWidth(cut.mark);
+  if (Bun.stringWidth(text) <= columns) return text;
+  const room = columns - Bun.stringWidth(cut.mark);
   if (room <= 0) return cut.mark.slice(0, Math.max(0, columns));
   const tail = cut.at === "middle" ? Math.ceil(room / 2) : 0;
   const characters = Array.from(text);
@@ -99,7 +79,7 @@ function startOf(characters: readonly string[], columns: number): string[] {
   const taken: string[] = [];
   let width = 0;
   for (const character of characters) {
-    width += displayWidth(character);
+    width += Bun.stringWidth(character);
     if (width > columns) break;
     taken.push(character);
   }
@@ -107,7 +87,7 @@ function startOf(characters: readonly string[], columns: number): string[] {
 }
 
 export const padded = (text: string, columns: number, align: "left" | "right" = "left"): string => {
-  const gap = " ".repeat(Math.max(0, columns - displayWidth(text)));
+  const gap = " ".repeat(Math.max(0, columns - Bun.stringWidth(text)));
   return align === "left" ? text + gap : gap + text;
 };
 

@@ -5,8 +5,9 @@ import { dispatch } from "../../src/cli/dispatch.ts";
 import type { Openers } from "../../src/cli/openers.ts";
 import type { Environment } from "../../src/config/source/arguments.ts";
 import { HostError } from "../../src/model/errors.ts";
-import { plainScreen, type Screen } from "../../src/report/terminal.ts";
+import type { Screen } from "../../src/report/terminal.ts";
 import { readerOf } from "../config/loading.ts";
+import { plainScreen } from "../report/build.ts";
 
 export interface Ran {
   readonly code: number;

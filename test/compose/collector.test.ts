@@ -7,7 +7,7 @@ import { openersOf } from "../../src/compose/openers.ts";
 import { systemdOf } from "../../src/compose/systemd.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import type { FlagText } from "../../src/config/source/arguments.ts";
-import { plainScreen } from "../../src/report/terminal.ts";
+import { plainScreen } from "../report/build.ts";
 import { NOW } from "../support/build/values.ts";
 import { startFakeRuntime } from "../support/fake-runtime/server.ts";
 import { put, scratch } from "../support/scratch.ts";

@@ -35,6 +35,9 @@ import {
 import type { StatusReport } from "../../src/report/document/status.ts";
 import type { Screen } from "../../src/report/terminal.ts";
 
+/** For text that goes to a file or a program: nothing is shortened, coloured or drawn. */
+export const plainScreen: Screen = { width: null, colour: false, unicode: false };
+
 export const GIB = 1n << 30n;
 export const MIB = 1n << 20n;
 export const at = (text: string): Instant => fromRfc3339(text)!;

@@ -6,17 +6,8 @@ import fc from "fast-check";
 
 import { diskBar } from "../../src/report/table/bar.ts";
 import { tableLines, wrapped } from "../../src/report/table/table.ts";
-import {
-  clean,
-  cutFor,
-  displayWidth,
-  fitted,
-  paint,
-  plainScreen,
-  type Screen,
-  screenOf,
-} from "../../src/report/terminal.ts";
-import { terminal } from "./build.ts";
+import { clean, cutFor, fitted, paint, type Screen, screenOf } from "../../src/report/terminal.ts";
+import { plainScreen, terminal } from "./build.ts";
 
 describe("the screen", () => {
   const facts = { isTerminal: true, columns: 120, environment: { LANG: "en_US.UTF-8" } };
@@ -87,7 +78,7 @@ describe("widths", () => {
     ["e\u0301", 1],
     ["\u001b[31mred\u001b[0m", 3],
   ])("%j takes its columns", (text, width) => {
-    expect(displayWidth(text)).toBe(width);
+    expect(Bun.stringWidth(text)).toBe(width);
   });
 
   test("a text that is cut fits, and keeps its tag where the middle is cut", () => {
@@ -99,7 +90,7 @@ describe("widths", () => {
   test("no text is wider than what it was fitted to", () => {
     fc.assert(
       fc.property(fc.string({ unit: "grapheme" }), fc.nat(30), (text, columns) => {
-        expect(displayWidth(fitted(clean(text), columns, cutFor(terminal)))).toBeLessThanOrEqual(
+        expect(Bun.stringWidth(fitted(clean(text), columns, cutFor(terminal)))).toBeLessThanOrEqual(
           columns,
         );
       }),
@@ -129,7 +120,7 @@ describe("tables", () => {
   test("a table on a narrow terminal shortens only the columns that may be shortened", () => {
     const long = "registry.example/some/team/application:1.27.3";
     const lines = tableLines(columns, [[long, "1234567 B"]], { ...terminal, width: 40 });
-    expect(Math.max(...lines.map(displayWidth))).toBe(40);
+    expect(Math.max(...lines.map((line) => Bun.stringWidth(line)))).toBe(40);
     expect(lines[1]).toMatch(/1\.27\.3 {2}1234567 B$/);
   });
 
@@ -183,7 +174,9 @@ describe("the disk bar", () => {
             highPercent: Math.max(one, other),
           };
           const lines = diskBar({ usedPercent: used, thresholds }, { ...terminal, width });
-          expect(Math.max(...lines.map(displayWidth))).toBeLessThanOrEqual(width);
+          expect(Math.max(...lines.map((line) => Bun.stringWidth(line)))).toBeLessThanOrEqual(
+            width,
+          );
         },
       ),
     );

@@ -23,7 +23,7 @@ export const folderRules: Readonly<Record<string, FolderRule>> = {
   store: { folders: ["model"], packages: ["bun:sqlite"] },
   observe: { folders: ["model", "policy"], packages: [] },
   execute: { folders: ["model", "policy", "observe"], packages: [] },
-  report: { folders: ["model"], packages: [], oneFile: ["Bun"] },
+  report: { folders: ["model"], packages: ["Bun"] },
   loop: { folders: ["model", "observe", "policy", "execute", "report"], packages: [] },
   cli: {
     folders: ["model", "config", "loop", "policy", "execute", "report", "store", "host", "install"],

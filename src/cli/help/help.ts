@@ -5,7 +5,7 @@ import { suggestion } from "../../config/source/nearest.ts";
 import { quoted } from "../../config/value/value.ts";
 import { ConfigError } from "../../model/errors.ts";
 import { wrapped } from "../../report/table/table.ts";
-import { displayWidth, paint, type Screen } from "../../report/terminal.ts";
+import { paint, type Screen } from "../../report/terminal.ts";
 import { type CommandOption, type CommandWords, formatsOf, type Operand } from "../command.ts";
 
 const WIDTH_DEFAULT = 80;
@@ -196,6 +196,6 @@ function entry(of: Entry & { readonly column: number }, screen: Screen): readonl
   const lines = wrapped(text, screen, " ".repeat(column));
   const name = `  ${left}`;
   const [first = "", ...rest] = lines;
-  if (displayWidth(name) + 2 > column) return [name, ...lines];
+  if (name.length + 2 > column) return [name, ...lines];
   return [name.padEnd(column) + first.trimStart(), ...rest];
 }

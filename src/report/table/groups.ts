@@ -1,7 +1,7 @@
 /** Tables that would be long: the rows that matter, and groups with counts and some names for the rest. */
 
 import { counted } from "../bytes.ts";
-import { cutFor, displayWidth, fitted, paint, type Screen } from "../terminal.ts";
+import { cutFor, fitted, paint, type Screen } from "../terminal.ts";
 import { wrapped } from "./table.ts";
 
 /** Rows of a table without `--all`. */
@@ -85,13 +85,13 @@ export function groupLines(groups: readonly Group[], screen: Screen): readonly s
 
 function namesThatFit(names: readonly string[], head: string, screen: Screen): string {
   if (screen.width === null) return someNames(names);
-  const room = screen.width - displayWidth(head);
+  const room = screen.width - Bun.stringWidth(head);
   let text = "";
   for (const [index, name] of names.entries()) {
     const rest = names.length - index - 1;
     const tail = rest === 0 ? "" : `, ${rest} more`;
     const longer = text === "" ? name : `${text}, ${name}`;
-    if (displayWidth(longer + tail) <= room) text = longer;
+    if (Bun.stringWidth(longer + tail) <= room) text = longer;
     else if (text !== "") return `${text}, ${rest + 1} more`;
     else return fitted(name, room - tail.length, cutFor(screen, "middle")) + tail;
   }

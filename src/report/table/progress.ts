@@ -3,7 +3,7 @@
 import type { Image } from "../../model/snapshot.ts";
 import { humanBytes } from "../bytes.ts";
 import { imageName } from "../names.ts";
-import { cutFor, displayWidth, fitted, paint, type Screen } from "../terminal.ts";
+import { cutFor, fitted, paint, type Screen } from "../terminal.ts";
 
 export interface Removing {
   readonly image: Image;
@@ -61,7 +61,7 @@ export function progressLine(
       ? `${humanBytes(gainedBytes)} freed`
       : `${humanBytes(gainedBytes)} of ${humanBytes(target)} freed`;
   const words = `${far}, removing image ${number}: `;
-  const room = screen.width - SPARE - displayWidth(words);
+  const room = screen.width - SPARE - Bun.stringWidth(words);
   const hasBar = target !== null && room >= BAR_WIDTH + 1 + NAME_WIDTH;
   const name = fitted(
     imageName(removing.image),

@@ -1,6 +1,6 @@
 /** Aligned columns, fitted to the width of the terminal by shortening the columns that may be shortened. */
 
-import { type Cut, cutFor, displayWidth, fitted, padded, paint, type Screen } from "../terminal.ts";
+import { type Cut, cutFor, fitted, padded, paint, type Screen } from "../terminal.ts";
 
 export interface Column {
   readonly title: string;
@@ -41,8 +41,8 @@ function fittedWidths(
 ): readonly number[] {
   const widths = columns.map((column, index) =>
     rows.reduce(
-      (widest, row) => Math.max(widest, displayWidth(row[index] ?? "")),
-      displayWidth(column.title),
+      (widest, row) => Math.max(widest, Bun.stringWidth(row[index] ?? "")),
+      Bun.stringWidth(column.title),
     ),
   );
   if (available === null) return widths;
@@ -80,14 +80,6 @@ function shrunk(
 /** Breaks a sentence into lines of the terminal's width, each with `indent` before it. */
 export function wrapped(text: string, screen: Screen, indent = ""): readonly string[] {
   if (screen.width === null) return [indent + text];
-  const lines: string[] = [];
-  let line = "";
-  for (const word of text.split(" ")) {
-    const longer = line === "" ? word : `${line} ${word}`;
-    if (line !== "" && displayWidth(indent + longer) > screen.width) {
-      lines.push(indent + line);
-      line = word;
-    } else line = longer;
-  }
-  return [...lines, indent + line];
+  const lines = Bun.wrapAnsi(text, screen.width - Bun.stringWidth(indent)).split("\n");
+  return lines.map((line) => indent + line);
 }

@@ -4,7 +4,7 @@ import { describe, expect, test } from "bun:test";
 
 import type { Openers } from "../../../src/cli/openers.ts";
 import { HostError } from "../../../src/model/errors.ts";
-import { plainScreen } from "../../../src/report/terminal.ts";
+import { plainScreen } from "../../report/build.ts";
 import { crigc } from "../world.ts";
 
 describe("status", () => {

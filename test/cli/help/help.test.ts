@@ -8,7 +8,8 @@ import { commands } from "../../../src/cli/commands.ts";
 import { helpOn } from "../../../src/cli/help/help.ts";
 import { fieldNames, fieldOf } from "../../../src/config/fields.ts";
 import { ConfigError } from "../../../src/model/errors.ts";
-import { displayWidth, plainScreen, type Screen } from "../../../src/report/terminal.ts";
+import type { Screen } from "../../../src/report/terminal.ts";
+import { plainScreen } from "../../report/build.ts";
 import { exampleCommands } from "../world.ts";
 
 const golden = (name: string): string =>
@@ -50,7 +51,7 @@ describe.each(["", "flags", ...commands.map(({ name }) => name)].map((topic) => 
   (topic) => {
     test.each([40, 80, 100, 300])("fits %d columns, long names and lists aside", (width) => {
       const lines = helpOn(topic, commands, terminal(width)).split("\n");
-      const wide = lines.filter((line) => displayWidth(line) > Math.min(width, 100));
+      const wide = lines.filter((line) => Bun.stringWidth(line) > Math.min(width, 100));
       expect(wide.filter((line) => line.trim().includes(" ") && !line.startsWith("  -"))).toEqual(
         [],
       );

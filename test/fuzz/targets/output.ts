@@ -3,7 +3,7 @@
 import { html } from "../../../src/report/html/text.ts";
 import { logLine } from "../../../src/report/log/line.ts";
 import { MetricRegistry } from "../../../src/report/metrics/registry.ts";
-import { clean, cutFor, displayWidth, fitted } from "../../../src/report/terminal.ts";
+import { clean, cutFor, fitted } from "../../../src/report/terminal.ts";
 import { NOW } from "../../support/build/values.ts";
 import { textOf } from "../inputs.ts";
 import { holds, same, type Target, textTarget } from "../target.ts";
@@ -37,7 +37,7 @@ const output = textTarget(
     same(clean(clean(text)), clean(text), "cleaned twice");
     const screen = { width: 40, colour: false, unicode: true };
     const short = fitted(clean(text), 12, cutFor(screen));
-    holds(displayWidth(short) <= 12, `${JSON.stringify(short)} is too wide`);
+    holds(Bun.stringWidth(short) <= 12, `${JSON.stringify(short)} is too wide`);
     const entry = {
       at: NOW,
       severity: "warning",

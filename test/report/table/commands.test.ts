@@ -25,7 +25,6 @@ import {
 } from "../../../src/report/table/images.ts";
 import { keepRulesDocument, keepRulesTable } from "../../../src/report/table/keep.ts";
 import { statusTable } from "../../../src/report/table/status.ts";
-import { plainScreen } from "../../../src/report/terminal.ts";
 import {
   candidate,
   container,
@@ -37,6 +36,7 @@ import {
   kept,
   measured,
   NOW,
+  plainScreen,
   removedContainer,
   runtime,
   sandbox,

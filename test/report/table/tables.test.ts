@@ -8,7 +8,7 @@ import { gcDocument } from "../../../src/report/document/gc.ts";
 import { passSummary } from "../../../src/report/log/pass.ts";
 import { gcTable } from "../../../src/report/table/gc.ts";
 import { planTable } from "../../../src/report/table/plan.ts";
-import { displayWidth, plainScreen, type Screen } from "../../../src/report/terminal.ts";
+import type { Screen } from "../../../src/report/terminal.ts";
 import {
   candidate,
   containerOutcome,
@@ -20,6 +20,7 @@ import {
   kept,
   NOW,
   pass,
+  plainScreen,
   removedContainer,
   removedImage,
   runtime,
@@ -176,7 +177,9 @@ threshold.
         { ...terminal, width },
       );
       for (const line of text.split("\n").slice(2))
-        expect(displayWidth(line.replace(/^\/var.*/, ""))).toBeLessThanOrEqual(Math.max(width, 66));
+        expect(Bun.stringWidth(line.replace(/^\/var.*/, ""))).toBeLessThanOrEqual(
+          Math.max(width, 66),
+        );
     }
   });
 
