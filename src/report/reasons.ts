@@ -2,7 +2,8 @@
 
 import { type JsonObject } from "./document/json.ts";
 
-interface Kind {
+/** A reason by its code. */
+export interface Kind {
   readonly kind: string;
 }
 

@@ -2,6 +2,7 @@
 
 import type {
   ContainerPlan,
+  Decision,
   Futility,
   ImageCandidate,
   ImagePlan,
@@ -24,6 +25,7 @@ import {
   sandboxRemove,
 } from "../container-reasons.ts";
 import { imageBlock, imageKeep, imageTrigger, planNote } from "../image-reasons.ts";
+import type { Kind, Reasons } from "../reasons.ts";
 import { document, type JsonObject, msOf, timeOf } from "./json.ts";
 import {
   breakdownJson,
@@ -155,34 +157,33 @@ const containerPlanJson = (plan: ContainerPlan): JsonObject => ({
   logsError: plan.logsError,
 });
 
-export const plannedContainerJson = (planned: PlannedContainer): JsonObject => ({
-  ...containerJson(planned.container),
-  stopFirst: planned.stopFirst,
-  decision: planned.decision.kind,
-  reason:
-    planned.decision.kind === "keep"
-      ? containerKeep.json(planned.decision.reason)
-      : containerRemove.json(planned.decision.reason),
-  tried: planned.decision.tried,
+export const plannedContainerJson = ({
+  container,
+  stopFirst,
+  decision,
+}: PlannedContainer): JsonObject => ({
+  ...containerJson(container),
+  stopFirst,
+  ...decisionJson(decision, containerKeep, containerRemove),
 });
 
-export const plannedSandboxJson = (planned: PlannedSandbox): JsonObject => ({
-  ...sandboxJson(planned.sandbox),
-  decision: planned.decision.kind,
-  reason:
-    planned.decision.kind === "keep"
-      ? sandboxKeep.json(planned.decision.reason)
-      : sandboxRemove.json(planned.decision.reason),
-  tried: planned.decision.tried,
+export const plannedSandboxJson = ({ sandbox, decision }: PlannedSandbox): JsonObject => ({
+  ...sandboxJson(sandbox),
+  ...decisionJson(decision, sandboxKeep, sandboxRemove),
 });
 
-const plannedPodLogsJson = (planned: PlannedPodLogs): JsonObject => ({
-  entry: planned.directory.entry,
-  podUid: planned.directory.uid,
-  decision: planned.decision.kind,
-  reason:
-    planned.decision.kind === "keep"
-      ? logKeep.json(planned.decision.reason)
-      : logRemove.json(planned.decision.reason),
-  tried: planned.decision.tried,
+const plannedPodLogsJson = ({ directory, decision }: PlannedPodLogs): JsonObject => ({
+  entry: directory.entry,
+  podUid: directory.uid,
+  ...decisionJson(decision, logKeep, logRemove),
+});
+
+const decisionJson = <Keep extends Kind, Remove extends Kind>(
+  decision: Decision<Keep, Remove>,
+  keep: Reasons<Keep>,
+  remove: Reasons<Remove>,
+): JsonObject => ({
+  decision: decision.kind,
+  reason: decision.kind === "keep" ? keep.json(decision.reason) : remove.json(decision.reason),
+  tried: decision.tried,
 });

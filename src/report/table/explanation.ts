@@ -4,13 +4,13 @@ import { assertNever } from "../../model/assert.ts";
 import type { ImageLayers } from "../../model/disk-usage.ts";
 import type { ImageId } from "../../model/ids.ts";
 import type {
+  Decision,
   ImageCandidate,
   KeptImage,
   PlannedContainer,
   PlannedSandbox,
 } from "../../model/plan.ts";
 import type { ImageBlock } from "../../model/reason.ts";
-import type { Image } from "../../model/snapshot.ts";
 import { toRfc3339 } from "../../model/time.ts";
 import { humanBytes, humanDuration } from "../bytes.ts";
 import {
@@ -28,6 +28,7 @@ import {
 } from "../document/plan.ts";
 import { imageBlock, imageKeep, imageTrigger } from "../image-reasons.ts";
 import { containerName, imageName, sandboxName } from "../names.ts";
+import type { Kind, Reasons } from "../reasons.ts";
 import { capitalised, clean, paint, type Screen } from "../terminal.ts";
 import { layerLines, layersJson } from "./layers.ts";
 import { text } from "./plan.ts";
@@ -56,19 +57,14 @@ export interface ExplanationReport {
   readonly blocks: readonly ImageBlock[];
 }
 
-type Verdict = "kept" | "would-go" | "behind-the-stop";
-
 export const explanationDocument = (report: ExplanationReport): JsonObject =>
   document("Explanation", {
     reference: report.reference,
     blocks: report.blocks.map(imageBlock.json),
-    things: report.things.map((thing) => ({
-      kind: thingKind(thing),
-      verdict: verdictOf(thing),
-      text: verdictWords(thing),
-      ...thingJson(thing),
-      layers: layersJson(layersOf(report, thing)),
-    })),
+    things: report.things.map((thing) => {
+      const { kind, verdict, words, json, image } = explained(thing);
+      return { kind, verdict, text: words, ...json, layers: layersJson(layersOf(report, image)) };
+    }),
   });
 
 export function explanationTable(report: ExplanationReport, screen: Screen): string {
@@ -78,84 +74,114 @@ export function explanationTable(report: ExplanationReport, screen: Screen): str
   return text([
     ...blocks.map((line) => paint(screen, "red", line)),
     "",
-    ...report.things.flatMap((thing) => [
-      ...thingLines(thing, screen),
-      ...layerLines(layersOf(report, thing), screen),
-      "",
-    ]),
+    ...report.things
+      .map(explained)
+      .flatMap((thing) => [
+        ...thingLines(thing, screen),
+        ...layerLines(layersOf(report, thing.image), screen),
+        "",
+      ]),
   ]);
 }
 
-function layersOf({ layers }: ExplanationReport, thing: ExplainedThing): ImageLayers | null {
-  if (thing.kind === "candidate-image") return layers.get(thing.candidate.image.id) ?? null;
-  return thing.kind === "kept-image" ? (layers.get(thing.kept.image.id) ?? null) : null;
+const layersOf = ({ layers }: ExplanationReport, image: ImageId | null): ImageLayers | null =>
+  image === null ? null : (layers.get(image) ?? null);
+
+/** All that is said of one thing. */
+interface Explained {
+  readonly kind: "image" | "container" | "sandbox";
+  readonly name: string;
+  /** `null`: it is no image. */
+  readonly image: ImageId | null;
+  readonly verdict: "kept" | "would-go" | "behind-the-stop";
+  readonly words: string;
+  readonly json: JsonObject;
+  readonly details: readonly string[];
+  /** Codes of the rules as they were asked; the last one decided, unless none keeps a candidate. */
+  readonly tried: readonly string[];
 }
 
-const thingKind = (thing: ExplainedThing): string =>
-  thing.kind === "container" || thing.kind === "sandbox" ? thing.kind : "image";
-
-function verdictOf(thing: ExplainedThing): Verdict {
+function explained(thing: ExplainedThing): Explained {
   switch (thing.kind) {
-    case "kept-image":
-      return "kept";
-    case "candidate-image":
-      return thing.candidate.expected ? "would-go" : "behind-the-stop";
-    case "container":
-    case "sandbox":
-      return thing.planned.decision.kind === "keep" ? "kept" : "would-go";
-    default:
-      return assertNever(thing);
-  }
-}
-
-function thingJson(thing: ExplainedThing): JsonObject {
-  switch (thing.kind) {
-    case "kept-image":
-      return keptJson(thing.kept);
-    case "candidate-image":
-      return { ...candidateJson(thing.candidate, thing.place), tried: thing.candidate.tried };
-    case "container":
-      return plannedContainerJson(thing.planned);
-    case "sandbox":
-      return plannedSandboxJson(thing.planned);
-    default:
-      return assertNever(thing);
-  }
-}
-
-function thingLines(thing: ExplainedThing, screen: Screen): readonly string[] {
-  const words = verdictWords(thing);
-  const colour = verdictOf(thing) === "would-go" ? "yellow" : "green";
-  return [
-    paint(screen, "bold", titleOf(thing)),
-    ...detailLines(thing, screen),
-    "",
-    ...wrapped(`${capitalised(words)}.`, screen).map((line) => paint(screen, colour, line)),
-    ...triedLines(thing, screen),
-  ];
-}
-
-function verdictWords(thing: ExplainedThing): string {
-  switch (thing.kind) {
-    case "kept-image":
-      return `kept: ${imageKeep.text(thing.kept.reason)}`;
-    case "candidate-image":
-      return candidateWords(thing);
+    case "kept-image": {
+      const { kept } = thing;
+      return {
+        ...ofImage(kept),
+        verdict: "kept",
+        words: `kept: ${imageKeep.text(kept.reason)}`,
+        json: keptJson(kept),
+      };
+    }
+    case "candidate-image": {
+      const { candidate, place } = thing;
+      const about = ofImage(candidate);
+      return {
+        ...about,
+        verdict: candidate.expected ? "would-go" : "behind-the-stop",
+        words: candidateWords(thing),
+        json: { ...candidateJson(candidate, place), tried: candidate.tried },
+        details: [...about.details, `unused for: ${humanDuration(candidate.unusedFor)}`],
+      };
+    }
     case "container": {
-      const { decision } = thing.planned;
-      return decision.kind === "keep"
-        ? `kept: ${containerKeep.text(decision.reason)}`
-        : `would be removed: ${containerRemove.text(decision.reason)}`;
+      const { container, decision } = thing.planned;
+      return {
+        kind: "container",
+        name: containerName(container),
+        image: null,
+        ...decided(decision, containerKeep, containerRemove),
+        json: plannedContainerJson(thing.planned),
+        details: [
+          `id: ${clean(container.id)}`,
+          `state: ${container.state}, attempt ${container.attempt}`,
+          `image: ${clean(container.imageName)}`,
+          `created: ${toRfc3339(container.createdAt)}`,
+        ],
+      };
     }
     case "sandbox": {
-      const { decision } = thing.planned;
-      return decision.kind === "keep"
-        ? `kept: ${sandboxKeep.text(decision.reason)}`
-        : `would be removed: ${sandboxRemove.text(decision.reason)}`;
+      const { sandbox, decision } = thing.planned;
+      return {
+        kind: "sandbox",
+        name: sandboxName(sandbox),
+        image: null,
+        ...decided(decision, sandboxKeep, sandboxRemove),
+        json: plannedSandboxJson(thing.planned),
+        details: [
+          `id: ${clean(sandbox.id)}`,
+          `state: ${sandbox.state}, attempt ${sandbox.attempt}`,
+          `created: ${toRfc3339(sandbox.createdAt)}`,
+        ],
+      };
     }
     default:
       return assertNever(thing);
   }
+}
+
+function ofImage({ image, record, tried }: KeptImage | ImageCandidate) {
+  const name = imageName(image);
+  const others = image.repoTags.map(clean).filter((tag) => tag !== name);
+  const { firstSeenAt, lastUsedAt } = record;
+  const details = [
+    `id: ${clean(image.id)}`,
+    ...(others.length === 0 ? [] : [`also: ${others.join(", ")}`]),
+    `size: ${humanBytes(image.sizeBytes)} (reported)`,
+    `first seen: ${toRfc3339(firstSeenAt)}`,
+    `last used: ${lastUsedAt === null ? "never" : toRfc3339(lastUsedAt)}`,
+  ];
+  return { kind: "image", name, image: image.id, details, tried } as const;
+}
+
+function decided<Keep extends Kind, Remove extends Kind>(
+  decision: Decision<Keep, Remove>,
+  keep: Reasons<Keep>,
+  remove: Reasons<Remove>,
+): Pick<Explained, "verdict" | "words" | "tried"> {
+  const { tried } = decision;
+  return decision.kind === "keep"
+    ? { verdict: "kept", words: `kept: ${keep.text(decision.reason)}`, tried }
+    : { verdict: "would-go", words: `would be removed: ${remove.text(decision.reason)}`, tried };
 }
 
 function candidateWords(thing: Extract<ExplainedThing, { kind: "candidate-image" }>): string {
@@ -167,92 +193,27 @@ function candidateWords(thing: Extract<ExplainedThing, { kind: "candidate-image"
     : `candidate: no rule keeps it, but the pass is expected to stop before it; ${place}`;
 }
 
-function titleOf(thing: ExplainedThing): string {
-  switch (thing.kind) {
-    case "kept-image":
-      return `Image ${imageName(thing.kept.image)}`;
-    case "candidate-image":
-      return `Image ${imageName(thing.candidate.image)}`;
-    case "container":
-      return `Container ${containerName(thing.planned.container)}`;
-    case "sandbox":
-      return `Sandbox ${sandboxName(thing.planned.sandbox)}`;
-    default:
-      return assertNever(thing);
-  }
-}
-
-function detailLines(thing: ExplainedThing, screen: Screen): readonly string[] {
-  switch (thing.kind) {
-    case "kept-image":
-      return imageLines(thing.kept, screen);
-    case "candidate-image":
-      return [
-        ...imageLines(thing.candidate, screen),
-        `  unused for: ${humanDuration(thing.candidate.unusedFor)}`,
-      ];
-    case "container": {
-      const it = thing.planned.container;
-      return [
-        `  id: ${clean(it.id)}`,
-        `  state: ${it.state}, attempt ${it.attempt}`,
-        `  image: ${clean(it.imageName)}`,
-        `  created: ${toRfc3339(it.createdAt)}`,
-      ];
-    }
-    case "sandbox": {
-      const it = thing.planned.sandbox;
-      return [
-        `  id: ${clean(it.id)}`,
-        `  state: ${it.state}, attempt ${it.attempt}`,
-        `  created: ${toRfc3339(it.createdAt)}`,
-      ];
-    }
-    default:
-      return assertNever(thing);
-  }
-}
-
-function imageLines(it: KeptImage | ImageCandidate, screen: Screen): readonly string[] {
-  const others = otherNames(it.image);
-  const { firstSeenAt, lastUsedAt } = it.record;
+function thingLines(thing: Explained, screen: Screen): readonly string[] {
+  const { kind, name, details, words, verdict } = thing;
+  const colour = verdict === "would-go" ? "yellow" : "green";
   return [
-    `  id: ${clean(it.image.id)}`,
-    ...(others.length === 0 ? [] : wrapped(`also: ${others.join(", ")}`, screen, "  ")),
-    `  size: ${humanBytes(it.image.sizeBytes)} (reported)`,
-    `  first seen: ${toRfc3339(firstSeenAt)}`,
-    `  last used: ${lastUsedAt === null ? "never" : toRfc3339(lastUsedAt)}`,
+    paint(screen, "bold", `${capitalised(kind)} ${name}`),
+    ...details.flatMap((line) => wrapped(line, screen, "  ")),
+    "",
+    ...wrapped(`${capitalised(words)}.`, screen).map((line) => paint(screen, colour, line)),
+    ...triedLines(thing, screen),
   ];
 }
 
-const otherNames = (image: Image): readonly string[] =>
-  image.repoTags.map(clean).filter((name) => name !== imageName(image));
-
-/** The rules as they were asked; the last one decided, unless none keeps a candidate. */
-function triedLines(thing: ExplainedThing, screen: Screen): readonly string[] {
-  const decided = thing.kind !== "candidate-image";
-  const tried = triedCodes(thing);
+function triedLines({ image, verdict, tried }: Explained, screen: Screen): readonly string[] {
+  const isDecided = image === null || verdict === "kept";
   if (tried.length === 0) return [];
   return [
     "Rules in order of evaluation:",
     ...tried.map((code, index) => {
-      const last = decided && index === tried.length - 1;
+      const last = isDecided && index === tried.length - 1;
       const line = `  ${String(index + 1).padStart(2)}. ${code}${last ? ": yes (decides)" : ": no"}`;
       return last ? line : paint(screen, "dim", line);
     }),
   ];
-}
-
-function triedCodes(thing: ExplainedThing): readonly string[] {
-  switch (thing.kind) {
-    case "kept-image":
-      return thing.kept.tried;
-    case "candidate-image":
-      return thing.candidate.tried;
-    case "container":
-    case "sandbox":
-      return thing.planned.decision.tried;
-    default:
-      return assertNever(thing);
-  }
 }

@@ -14,7 +14,7 @@ import {
 } from "../container-reasons.ts";
 import { imageBlock } from "../image-reasons.ts";
 import { containerName, sandboxName, shortId } from "../names.ts";
-import type { Reasons } from "../reasons.ts";
+import type { Kind, Reasons } from "../reasons.ts";
 import { capitalised, clean, paint, type Screen } from "../terminal.ts";
 import { grouped, groupLines, hiddenLines, shortened } from "./groups.ts";
 import { type Column, tableLines, wrapped } from "./table.ts";
@@ -50,100 +50,86 @@ export function containerPlanLines(plan: ContainerPlan, screen: Screen): readonl
   ];
 }
 
-/** Rows for what is removed, titles for what is kept. */
-interface Half {
+/** A kind of thing: rows for what is removed, titles for what is kept. */
+interface Half<Keep extends Kind, Remove extends Kind> {
   readonly columns: readonly Column[];
   readonly one: string;
   readonly many: string;
-  readonly removed: readonly (readonly string[])[];
-  readonly kept: readonly { readonly title: string; readonly name: string }[];
+  readonly keep: Reasons<Keep>;
+  readonly remove: Reasons<Remove>;
+  readonly things: readonly {
+    readonly decision: Decision<Keep, Remove>;
+    readonly name: string;
+    /** Of its row, all but why. */
+    readonly cells: readonly string[];
+  }[];
 }
 
-function half(it: Half, screen: Screen): readonly string[] {
-  const total = it.removed.length + it.kept.length;
-  if (total === 0) return [];
-  const title = `${it.removed.length === 0 ? "None" : it.removed.length} of ${counted(total, it.one, it.many)} would be removed${it.removed.length === 0 ? "." : ":"}`;
-  const { shown, hidden } = shortened(it.removed, screen);
+function half<Keep extends Kind, Remove extends Kind>(
+  { columns, one, many, keep, remove, things }: Half<Keep, Remove>,
+  screen: Screen,
+): readonly string[] {
+  if (things.length === 0) return [];
+  const removed = things.flatMap(({ decision, cells }) =>
+    decision.kind === "remove" ? [[...cells, remove.text(decision.reason)]] : [],
+  );
+  const kept = things.flatMap(({ decision, name }) =>
+    decision.kind === "keep" ? [{ title: keep.title(decision.reason.kind), name }] : [],
+  );
+  const total = counted(things.length, one, many);
+  const { shown, hidden } = shortened(removed, screen);
   const groups = grouped(
-    it.kept,
-    (kept) => kept.title,
-    (kept) => kept.name,
+    kept,
+    (it) => it.title,
+    (it) => it.name,
   );
   return [
     "",
-    title,
-    ...(it.removed.length === 0 ? [] : tableLines(it.columns, shown, screen)),
+    removed.length === 0
+      ? `None of ${total} would be removed.`
+      : `${removed.length} of ${total} would be removed:`,
+    ...(removed.length === 0 ? [] : tableLines(columns, shown, screen)),
     ...hiddenLines(hidden, (row) => row.at(-1) ?? "", screen),
     ...(groups.length === 0 ? [] : ["Kept:", ...groupLines(groups, screen)]),
   ];
 }
 
-function containerHalf(plan: ContainerPlan): Half {
-  return {
-    columns: COLUMNS,
-    one: "container",
-    many: "containers",
-    removed: plan.containers.flatMap(({ container, decision, stopFirst }) =>
-      decision.kind === "remove"
-        ? [
-            [
-              shortId(container.id),
-              containerName(container),
-              stopFirst ? `${container.state}, stopped first` : container.state,
-              containerRemove.text(decision.reason),
-            ],
-          ]
-        : [],
-    ),
-    kept: plan.containers.flatMap(({ container, decision }) =>
-      kept(decision, containerKeep, containerName(container)),
-    ),
-  };
-}
+const containerHalf = ({ containers }: ContainerPlan) => ({
+  columns: COLUMNS,
+  one: "container",
+  many: "containers",
+  keep: containerKeep,
+  remove: containerRemove,
+  things: containers.map(({ container, decision, stopFirst }) => {
+    const name = containerName(container);
+    const state = stopFirst ? `${container.state}, stopped first` : container.state;
+    return { decision, name, cells: [shortId(container.id), name, state] };
+  }),
+});
 
-function sandboxHalf(plan: ContainerPlan): Half {
-  return {
-    columns: COLUMNS,
-    one: "sandbox",
-    many: "sandboxes",
-    removed: plan.sandboxes.flatMap(({ sandbox, decision }) =>
-      decision.kind === "remove"
-        ? [
-            [
-              shortId(sandbox.id),
-              sandboxName(sandbox),
-              sandbox.state,
-              sandboxRemove.text(decision.reason),
-            ],
-          ]
-        : [],
-    ),
-    kept: plan.sandboxes.flatMap(({ sandbox, decision }) =>
-      kept(decision, sandboxKeep, sandboxName(sandbox)),
-    ),
-  };
-}
+const sandboxHalf = ({ sandboxes }: ContainerPlan) => ({
+  columns: COLUMNS,
+  one: "sandbox",
+  many: "sandboxes",
+  keep: sandboxKeep,
+  remove: sandboxRemove,
+  things: sandboxes.map(({ sandbox, decision }) => {
+    const name = sandboxName(sandbox);
+    return { decision, name, cells: [shortId(sandbox.id), name, sandbox.state] };
+  }),
+});
 
-function logHalf(plan: ContainerPlan): Half {
-  return {
-    columns: LOG_COLUMNS,
-    one: "pod log directory",
-    many: "pod log directories",
-    removed: plan.podLogs.flatMap(({ directory, decision }) =>
-      decision.kind === "remove" ? [[clean(directory.entry), logRemove.text(decision.reason)]] : [],
-    ),
-    kept: plan.podLogs.flatMap(({ directory, decision }) =>
-      kept(decision, logKeep, clean(directory.entry)),
-    ),
-  };
-}
-
-const kept = <Keep extends { readonly kind: string }, Remove>(
-  decision: Decision<Keep, Remove>,
-  words: Reasons<Keep>,
-  name: string,
-): readonly { readonly title: string; readonly name: string }[] =>
-  decision.kind === "keep" ? [{ title: words.title(decision.reason.kind), name }] : [];
+const logHalf = ({ podLogs }: ContainerPlan) => ({
+  columns: LOG_COLUMNS,
+  one: "pod log directory",
+  many: "pod log directories",
+  keep: logKeep,
+  remove: logRemove,
+  things: podLogs.map(({ directory, decision }) => {
+    const name = clean(directory.entry);
+    return { decision, name, cells: [name] };
+  }),
+});
 
 function strayLines(plan: ContainerPlan, screen: Screen): readonly string[] {
   const links =
