@@ -1,10 +1,7 @@
 /** Whether an agent runs, and whether it is well. */
 
 import { isMap } from "../../config/source/document.ts";
-import type { DoctorCheck } from "../../report/table/doctor.ts";
-import { failed, ok, warning } from "./check.ts";
-
-const NAME = "agent";
+import { failed, ok, type Verdict, warning } from "./check.ts";
 
 /** `status`: the document that the agent gave, or why there is none. */
 export function agentCheck(
@@ -12,11 +9,11 @@ export function agentCheck(
     | { readonly kind: "answered"; readonly text: string }
     | { readonly kind: "none"; readonly why: string },
   version: string,
-): DoctorCheck {
+): Verdict {
   if (status.kind === "none")
-    return warning(NAME, `no agent answers; only crigc gc removes anything (${status.why})`, null);
+    return warning(`no agent answers; only crigc gc removes anything (${status.why})`, null);
   const document = parsed(status.text);
-  if (document === null) return failed(NAME, "another program answers at the control socket", null);
+  if (document === null) return failed("another program answers at the control socket", null);
   const textOf = (field: string): string | null => {
     const value = document[field];
     return typeof value === "string" ? value : null;
@@ -28,17 +25,15 @@ export function agentCheck(
   const who = `process ${String(document["pid"])}, version ${textOf("version") ?? "unknown"}`;
   if (troubles.length > 0)
     return failed(
-      NAME,
       `running (${who}), with errors: ${troubles.join("; ")}`,
       "crigc status shows details",
     );
   if (textOf("version") !== version)
     return warning(
-      NAME,
       `running (${who}); this crigc is version ${version}`,
       "restart the agent after an upgrade",
     );
-  return ok(NAME, `running (${who})${document["dryRun"] === true ? ", as a dry run" : ""}`);
+  return ok(`running (${who})${document["dryRun"] === true ? ", as a dry run" : ""}`);
 }
 
 const TROUBLES: readonly (readonly [field: string, words: string])[] = [

@@ -1,31 +1,29 @@
-/** The results that a check of doctor may have, in short. */
+/** What a check of doctor comes to, and the table of them. */
 
 import type { DoctorCheck } from "../../report/table/doctor.ts";
 
-export const ok = (name: string, message: string): DoctorCheck => ({
-  name,
-  result: "ok",
-  message,
-  advice: null,
-});
+export type Verdict = Omit<DoctorCheck, "name">;
 
-export const warning = (name: string, message: string, advice: string | null): DoctorCheck => ({
-  name,
+/** Each with the name of its check, in the order in which they are shown; `null`: there is nothing to say. */
+export type Verdicts = readonly (readonly [name: string, verdict: Verdict | null])[];
+
+export const ok = (message: string): Verdict => ({ result: "ok", message, advice: null });
+
+/** `advice`: what to do; `null`: the message says it, or nothing can be done. */
+export const warning = (message: string, advice: string | null): Verdict => ({
   result: "warning",
   message,
   advice,
 });
 
-export const failed = (name: string, message: string, advice: string | null): DoctorCheck => ({
-  name,
+export const failed = (message: string, advice: string | null): Verdict => ({
   result: "failed",
   message,
   advice,
 });
 
 /** `because`: the check that it needs. */
-export const skipped = (name: string, because: string): DoctorCheck => ({
-  name,
+export const skipped = (because: string): Verdict => ({
   result: "skipped",
   message: `not checked: ${because}`,
   advice: null,

@@ -8,9 +8,8 @@ import { formatDuration } from "../../config/value/duration.ts";
 import { ConfigError } from "../../model/errors.ts";
 import type { Threshold } from "../../model/limits.ts";
 import type { Filesystem } from "../../model/snapshot.ts";
-import type { DoctorCheck } from "../../report/table/doctor.ts";
 import type { KubeletFact } from "../openers.ts";
-import { ok, warning } from "./check.ts";
+import { ok, type Verdict, type Verdicts, warning } from "./check.ts";
 
 export interface KubeletFacts {
   readonly kubelet: KubeletFact;
@@ -19,7 +18,7 @@ export interface KubeletFacts {
   readonly imageFilesystem: Filesystem | null;
 }
 
-export function kubeletChecks(facts: KubeletFacts): readonly DoctorCheck[] {
+export function kubeletChecks(facts: KubeletFacts): Verdicts {
   const { signs, running, settings, problems } = facts.kubelet;
   // A file that holds its settings is a sign as well, whatever starts it.
   const [sign] = [
@@ -28,15 +27,17 @@ export function kubeletChecks(facts: KubeletFacts): readonly DoctorCheck[] {
     ...settings.map(({ source }) => source),
     ...problems,
   ];
-  if (sign === undefined) return [ok("kubelet", "there is no sign of a kubelet on this node")];
+  if (sign === undefined) return [["kubelet", ok("there is no sign of a kubelet on this node")]];
   const theirs = problems.length > 0 ? problems.join("; ") : theirConfig(settings);
   if (typeof theirs === "string")
     return [
-      warning(
+      [
         "kubelet",
-        `a kubelet belongs to this node (${sign}), and what it collects at cannot be read: ${theirs}`,
-        null,
-      ),
+        warning(
+          `a kubelet belongs to this node (${sign}), and what it collects at cannot be read: ${theirs}`,
+          null,
+        ),
+      ],
     ];
   const from = new Set(settings.map(({ source }) => source));
   const where =
@@ -44,9 +45,10 @@ export function kubeletChecks(facts: KubeletFacts): readonly DoctorCheck[] {
       ? "and no setting of it was found, so it is taken to have its defaults"
       : `configured by ${[...from].join(", ")}`;
   return [
-    ok("kubelet", `a kubelet belongs to this node (${sign}), ${where}`),
-    ...collectionChecks(theirs),
-    ...evictionChecks(theirs, facts),
+    ["kubelet", ok(`a kubelet belongs to this node (${sign}), ${where}`)],
+    ["kubelet-image-gc", thresholdCheck(theirs)],
+    ["kubelet-image-age", ageCheck(theirs)],
+    ["kubelet-eviction", evictionCheck(theirs, facts)],
   ];
 }
 
@@ -64,44 +66,37 @@ function theirConfig(settings: KubeletFact["settings"]): Config | string {
 }
 
 /** Two collectors on one node: the kubelet's knows no keep rule, and forgets with each restart. */
-function collectionChecks(theirs: Config): readonly DoctorCheck[] {
-  const { highPercent, lowPercent, maximumAge } = theirs.limits.images;
-  return [
-    highPercent === 100
-      ? ok("kubelet-image-gc", "the kubelet's own image collection is off")
-      : warning(
-          "kubelet-image-gc",
-          `the kubelet collects images too, from ${highPercent}% down to ${lowPercent}%, and knows no keep rules`,
-          "set imageGCHighThresholdPercent: 100 in its configuration and restart it",
-        ),
-    ...(maximumAge > 0n
-      ? [
-          warning(
-            "kubelet-image-age",
-            `the kubelet removes images that were unused for ${formatDuration(maximumAge)}, and knows no keep rules`,
-            "take imageMaximumGCAge out of its configuration; crigc has --image-maximum-gc-age",
-          ),
-        ]
-      : []),
-  ];
+function thresholdCheck({ limits }: Config): Verdict {
+  const { highPercent, lowPercent } = limits.images;
+  return highPercent === 100
+    ? ok("the kubelet's own image collection is off")
+    : warning(
+        `the kubelet collects images too, from ${highPercent}% down to ${lowPercent}%, and knows no keep rules`,
+        "set imageGCHighThresholdPercent: 100 in its configuration and restart it",
+      );
+}
+
+function ageCheck({ limits }: Config): Verdict | null {
+  const { maximumAge } = limits.images;
+  if (maximumAge <= 0n) return null;
+  return warning(
+    `the kubelet removes images that were unused for ${formatDuration(maximumAge)}, and knows no keep rules`,
+    "take imageMaximumGCAge out of its configuration; crigc has --image-maximum-gc-age",
+  );
 }
 
 /** The kubelet evicts pods for space that unused images take, unless crigc frees it first. */
-function evictionChecks(theirs: Config, facts: KubeletFacts): readonly DoctorCheck[] {
+function evictionCheck(theirs: Config, facts: KubeletFacts): Verdict {
   const nearest = nearestOf(theirs, facts.imageFilesystem);
   const first = nearestOf(facts.ours, facts.imageFilesystem);
-  if (nearest === null)
-    return [ok("kubelet-eviction", "the kubelet evicts no pod for space that images take")];
+  if (nearest === null) return ok("the kubelet evicts no pod for space that images take");
   const evicts = `the kubelet evicts pods when ${wordsOf(nearest)}`;
   if (first !== null && first.percent > nearest.percent)
-    return [ok("kubelet-eviction", `crigc frees space when ${wordsOf(first)}, before ${evicts}`)];
-  return [
-    warning(
-      "kubelet-eviction",
-      `${evicts}; crigc frees space at once only when ${first === null ? "--eviction-hard says so, which is off" : wordsOf(first)}: pods may be evicted, and every unused image removed by the kubelet, before crigc has freed anything`,
-      `${isDefault(facts.ours) ? "set --eviction-hard with" : "leave --eviction-hard out, whose default lies above the kubelet's, or set"} ${nearest.threshold.signal}<${Math.min(99, Math.ceil(nearest.percent) + MARGIN_PERCENT)}%`,
-    ),
-  ];
+    return ok(`crigc frees space when ${wordsOf(first)}, before ${evicts}`);
+  return warning(
+    `${evicts}; crigc frees space at once only when ${first === null ? "--eviction-hard says so, which is off" : wordsOf(first)}: pods may be evicted, and every unused image removed by the kubelet, before crigc has freed anything`,
+    `${isDefault(facts.ours) ? "set --eviction-hard with" : "leave --eviction-hard out, whose default lies above the kubelet's, or set"} ${nearest.threshold.signal}<${Math.min(99, Math.ceil(nearest.percent) + MARGIN_PERCENT)}%`,
+  );
 }
 
 /** Not raised above a kubelet's: a kubelet is suspected here, and none runs or is configured. */

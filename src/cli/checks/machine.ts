@@ -1,17 +1,16 @@
-/** What of the machine itself matters: our directories, our rights, the clock, and what is remembered. */
+/** What of the machine matters: our rights, directories and disk, the clock, what is remembered, and what the configuration names and only fails when it is needed. */
 
 import type { DirectoryFact } from "../../host/disk/directory-fact.ts";
 import type { Ledger } from "../../model/ledger.ts";
+import type { Filesystem } from "../../model/snapshot.ts";
 import { type Instant, minutes, since, toRfc3339 } from "../../model/time.ts";
 import { counted, humanBytes, humanDuration } from "../../report/bytes.ts";
-import type { DoctorCheck } from "../../report/table/doctor.ts";
-import { failed, ok, warning } from "./check.ts";
+import { failed, ok, type Verdict, warning } from "./check.ts";
 
-export const userCheck = (userId: number): DoctorCheck =>
+export const userCheck = (userId: number): Verdict =>
   userId === 0
-    ? ok("user", "running as root")
+    ? ok("running as root")
     : warning(
-        "user",
         `running as user ${userId}, who may see less than the agent and cannot delete pod logs`,
         AS_ROOT,
       );
@@ -23,41 +22,38 @@ const ROOM_BYTES = 64n << 20n;
 
 export function directoryCheck(
   about: {
-    readonly name: string;
     readonly path: string;
     readonly flag: string;
     readonly userId: number;
   },
   fact: DirectoryFact,
-): DoctorCheck {
-  const { name, path, flag, userId } = about;
+): Verdict {
+  const { path, flag, userId } = about;
   // To another user the agent's own directories are closed; moving them would help nobody.
   const elsewhere = userId === 0 ? `set another directory with ${flag}` : AS_ROOT;
   switch (fact.kind) {
     case "failed":
-      return failed(name, `${path} cannot be used: ${fact.message}`, elsewhere);
+      return failed(`${path} cannot be used: ${fact.message}`, elsewhere);
     case "absent":
       return fact.creatable
-        ? ok(name, `${path} does not exist yet; crigc will create it`)
-        : failed(name, `${path} does not exist and cannot be created`, elsewhere);
+        ? ok(`${path} does not exist yet; crigc will create it`)
+        : failed(`${path} does not exist and cannot be created`, elsewhere);
     case "present":
       break;
   }
-  if (!fact.writable) return failed(name, `${path} cannot be written`, elsewhere);
+  if (!fact.writable) return failed(`${path} cannot be written`, elsewhere);
   const room = humanBytes(fact.availableBytes);
   if (fact.availableBytes < ROOM_BYTES)
     return warning(
-      name,
       `${path} is nearly full (${room} left): ledger and holds may not be saved`,
       "free space on its filesystem",
     );
   if (fact.inodes > 0n && fact.inodesFree === 0n)
     return warning(
-      name,
       `${path} has no inodes left: ledger and holds may not be saved`,
       "free space on its filesystem",
     );
-  return ok(name, `${path} is writable, ${room} left`);
+  return ok(`${path} is writable, ${room} left`);
 }
 
 /** What no clock of a node that runs this can say: the day before it was written. */
@@ -68,37 +64,64 @@ export function clockCheck(facts: {
   readonly now: Instant;
   readonly bootId: string;
   readonly ledger: Ledger;
-}): DoctorCheck {
+}): Verdict {
   const { now, bootId, ledger } = facts;
   const shown = toRfc3339(now);
   if (new Date(Number(now / 1_000_000n)).getUTCFullYear() < EARLIEST_YEAR)
     return warning(
-      "clock",
       `the clock says ${shown}: times in the history are wrong; ages count observed time and are right`,
       "set the clock, for example by NTP",
     );
   const ahead = ledger.observedAt === null ? null : since(ledger.observedAt, now);
   if (ahead !== null && ahead > SLACK)
     return warning(
-      "clock",
       `the ledger was last written ${humanDuration(ahead)} in the future: the clock was set back since; ages count observed time and are right`,
       "check the clock",
     );
   if (bootId === "")
     return warning(
-      "clock",
       "cannot read the boot ID; crigc detects a reboot by uptime only",
       "mount /proc without restrictions",
     );
-  return ok("clock", `the clock says ${shown}, later than the ledger`);
+  return ok(`the clock says ${shown}, later than the ledger`);
 }
 
-export function ledgerCheck(ledger: Ledger, notices: readonly string[]): DoctorCheck {
-  if (notices.length > 0) return warning("ledger", notices.join("; "), null);
+export function ledgerCheck(ledger: Ledger, notices: readonly string[]): Verdict {
+  if (notices.length > 0) return warning(notices.join("; "), null);
   return ledger.observedAt === null
-    ? ok("ledger", "empty: every image counts as new")
+    ? ok("empty: every image counts as new")
     : ok(
-        "ledger",
         `${counted(ledger.images.size, "image")} recorded, last observed at ${toRfc3339(ledger.observedAt)}`,
       );
+}
+
+/** `fault`: why the event hook cannot be run. */
+export const hookCheck = (hook: string, fault: string | null): Verdict =>
+  fault === null
+    ? ok(`${hook} can be run`)
+    : failed(
+        `cannot run ${hook}: ${fault}; no event reaches it`,
+        "install it there with mode 0755, or change --event-hook",
+      );
+
+/** `fault`: why metrics cannot be served there. */
+export const addressCheck = (address: string, fault: string | null): Verdict =>
+  fault === null
+    ? ok(`${address} is free`)
+    : failed(
+        `cannot listen on ${address}: ${fault}`,
+        "stop what listens there, or change --metrics-bind-address",
+      );
+
+/** Nothing to say on a node with one disk: there is no other place. */
+export function stateDiskCheck(
+  state: { readonly directory: string; readonly device: string | null },
+  images: Filesystem | null,
+): Verdict | null {
+  if (images === null || images.roles.includes("nodefs") || state.device !== images.device)
+    return null;
+  return warning(
+    `${state.directory} is on the image filesystem: when that is full, crigc cannot save ledger and history`,
+    "move it to another filesystem with --state-dir",
+  );
 }

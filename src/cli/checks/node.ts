@@ -1,110 +1,99 @@
-/** What an observation of the node says: lists, filesystems, what blocks, who owns its containers, who says that pods are gone. */
+/** What an observation of the node says: the runtime, lists, filesystems, what blocks, who owns its containers, who says that pods are gone, what keep rules keep. */
 
 import type { Prepared } from "../../loop/pass/prepare.ts";
 import { assertNever } from "../../model/assert.ts";
 import type { ImageLimits, Limits } from "../../model/limits.ts";
 import type { ImagePlan, PodSourceState } from "../../model/plan.ts";
 import type { ImageBlock } from "../../model/reason.ts";
-import type { Filesystem, Snapshot } from "../../model/snapshot.ts";
+import type { Filesystem, Image, KeepRules, RuntimeInfo, Snapshot } from "../../model/snapshot.ts";
 import { ownership } from "../../policy/container/ownership.ts";
 import { sandboxImageReason, sandboxNames } from "../../policy/image/sandbox-image.ts";
+import { compileKeepRules, unmatchedKeepRules } from "../../policy/keep/keep.ts";
+import { isVersionWithin, type Version } from "../../policy/version.ts";
 import { counted, humanBytes, usedPercent } from "../../report/bytes.ts";
 import { logsErrorWords } from "../../report/container-reasons.ts";
 import { imageBlock } from "../../report/image-reasons.ts";
-import type { DoctorCheck } from "../../report/table/doctor.ts";
-import { failed, ok, warning } from "./check.ts";
-import { runtimeCheck } from "./runtime-faults.ts";
+import { failed, ok, type Verdict, type Verdicts, warning } from "./check.ts";
 
-export function nodeChecks(prepared: Prepared, limits: Limits): readonly DoctorCheck[] {
+export function nodeChecks(prepared: Prepared, limits: Limits): Verdicts {
   const { snapshot, plan } = prepared;
   return [
-    runtimeCheck(snapshot.runtime),
-    listCheck(snapshot),
-    ...snapshot.filesystems.map((filesystem) => filesystemCheck(filesystem, limits.images)),
+    ["runtime-version", runtimeCheck(snapshot.runtime)],
+    ["lists", listCheck(snapshot)],
+    ...snapshot.filesystems.map(
+      (it) => [`filesystem-${it.roles.join("-")}`, filesystemCheck(it, limits.images)] as const,
+    ),
     ...(plan.images === null ? [] : blockChecks(plan.images)),
-    ...(plan.containers === null ? [] : [podSourceCheck(plan.containers.podSource)]),
-    ownerCheck(snapshot, limits),
-    sandboxImageCheck(snapshot, limits.images),
-    logCheck(snapshot),
+    ["pod-source", plan.containers && podSourceCheck(plan.containers.podSource)],
+    ["owners", ownerCheck(snapshot, limits)],
+    ["sandbox-image", sandboxImageCheck(snapshot, limits.images)],
+    ["pod-logs", logCheck(snapshot)],
   ];
 }
 
-const listCheck = ({ images, containers, sandboxes }: Snapshot): DoctorCheck =>
+const listCheck = ({ images, containers, sandboxes }: Snapshot): Verdict =>
   ok(
-    "lists",
     `the runtime lists ${counted(images.length, "image")}, ${counted(containers.length, "container")} and ${counted(sandboxes.length, "sandbox", "sandboxes")}`,
   );
 
-function filesystemCheck(filesystem: Filesystem, limits: ImageLimits): DoctorCheck {
+function filesystemCheck(filesystem: Filesystem, limits: ImageLimits): Verdict {
   const { roles, path, mountpoint, capacityBytes, availableBytes } = filesystem;
-  const name = `filesystem-${roles.join("-")}`;
   const where = path === mountpoint ? path : `${path} (mounted at ${mountpoint})`;
   if (capacityBytes === 0n)
     return failed(
-      name,
       `${where} reports a capacity of 0 bytes, so its usage is unknown and nothing is removed for it`,
       "check what is mounted there",
     );
   const used = usedPercent(capacityBytes, availableBytes);
   const figures = `${where} is ${used}% full, ${humanBytes(availableBytes)} of ${humanBytes(capacityBytes)} available`;
-  if (!roles.includes("imagefs") || used < limits.highPercent) return ok(name, figures);
+  if (!roles.includes("imagefs") || used < limits.highPercent) return ok(figures);
   return warning(
-    name,
     `${figures}, at or over the high threshold of ${limits.highPercent}%`,
     "crigc plan shows what would be removed; crigc gc removes it now",
   );
 }
 
 /** What keeps images from being removed now. */
-function blockChecks(plan: ImagePlan): readonly DoctorCheck[] {
-  const checks = plan.blocks.flatMap(blockCheck);
-  return checks.length === 0 && plan.blocks.length === 0
-    ? [ok("blocks", "nothing blocks removal")]
-    : checks;
-}
+const blockChecks = ({ blocks }: ImagePlan): Verdicts =>
+  blocks.length === 0
+    ? [["blocks", ok("nothing blocks removal")]]
+    : blocks.map((block) => [`block-${block.kind}`, blockCheck(block)]);
 
-function blockCheck(block: ImageBlock): readonly DoctorCheck[] {
-  const name = `block-${block.kind}`;
+function blockCheck(block: ImageBlock): Verdict | null {
   switch (block.kind) {
     // The keep rules have a check of their own.
     case "keep-rules-invalid":
-      return [];
+      return null;
     case "on-hold":
     case "futile":
-      return [warning(name, imageBlock.text(block), null)];
+      return warning(imageBlock.text(block), null);
     case "boot-grace":
     case "pod-starting":
-      return [ok(name, imageBlock.text(block))];
+      return ok(imageBlock.text(block));
     case "usage-unknown":
     case "pods-unknown":
     case "pods-incomplete":
     case "invalid-capacity":
-      return [
-        failed(
-          name,
-          imageBlock.text(block),
-          "check the runtime; nothing is removed until this is known",
-        ),
-      ];
+      return failed(
+        imageBlock.text(block),
+        "check the runtime; nothing is removed until this is known",
+      );
     default:
       return assertNever(block);
   }
 }
 
-function podSourceCheck(state: PodSourceState): DoctorCheck {
-  const name = "pod-source";
+function podSourceCheck(state: PodSourceState): Verdict {
   switch (state.kind) {
     case "ready":
-      return ok(name, `${state.source} detects deleted pods`);
+      return ok(`${state.source} detects deleted pods`);
     case "none":
       return warning(
-        name,
         `no pod source: dead containers are removed only by their limits (${state.why})`,
         "set --pod-source",
       );
     case "not-ready":
       return failed(
-        name,
         `${state.source} is not ready, so no container, sandbox or log is removed: ${state.why}`,
         "see whether --pod-source and --root-dir are those of this node's kubelet",
       );
@@ -113,51 +102,92 @@ function podSourceCheck(state: PodSourceState): DoctorCheck {
   }
 }
 
-function ownerCheck(snapshot: Snapshot, limits: Limits): DoctorCheck {
+function ownerCheck(snapshot: Snapshot, limits: Limits): Verdict {
   const owners = ownership(snapshot, "none");
   const containers = snapshot.containers.filter((it) => owners.ofContainer(it).foreign).length;
   const sandboxes = snapshot.sandboxes.filter((it) => owners.ofSandbox(it).foreign).length;
   const all = snapshot.containers.length + snapshot.sandboxes.length;
   const foreign = containers + sandboxes;
   const words = `${counted(containers, "container")} and ${counted(sandboxes, "sandbox", "sandboxes")}`;
-  if (foreign === 0) return ok("owners", "all containers and sandboxes were created by Kubernetes");
+  if (foreign === 0) return ok("all containers and sandboxes were created by Kubernetes");
   if (limits.containers.collectForeign)
-    return ok("owners", `${words} not created by Kubernetes; they are collected, too`);
-  if (foreign < all) return ok("owners", `${words} not created by Kubernetes; they are left alone`);
+    return ok(`${words} not created by Kubernetes; they are collected, too`);
+  if (foreign < all) return ok(`${words} not created by Kubernetes; they are left alone`);
   return warning(
-    "owners",
     `everything on the node is foreign: none of its ${words} was created by Kubernetes, so only images are collected`,
     "set --collect-foreign to collect dead ones",
   );
 }
 
-function sandboxImageCheck(snapshot: Snapshot, limits: ImageLimits): DoctorCheck {
+function sandboxImageCheck(snapshot: Snapshot, limits: ImageLimits): Verdict {
   const names = sandboxNames(snapshot, limits.infraImages);
   const kept = snapshot.images.filter((image) => sandboxImageReason(names, image) !== null);
   const pinned = snapshot.images.filter((image) => image.pinned).length;
-  if (kept.length > 0)
-    return ok("sandbox-image", `${counted(kept.length, "image")} kept as sandbox image`);
-  if (pinned > 0)
-    return ok("sandbox-image", `none known by name; the runtime pins ${counted(pinned, "image")}`);
-  if (snapshot.sandboxes.length === 0)
-    return ok("sandbox-image", "none, and no sandbox needs one yet");
+  if (kept.length > 0) return ok(`${counted(kept.length, "image")} kept as sandbox image`);
+  if (pinned > 0) return ok(`none known by name; the runtime pins ${counted(pinned, "image")}`);
+  if (snapshot.sandboxes.length === 0) return ok("none, and no sandbox needs one yet");
   return warning(
-    "sandbox-image",
     "no image is known as the sandbox image, and the runtime pins none: it could be removed, and no pod starts without it",
     "set --pod-infra-container-image, or add a keep rule",
   );
 }
 
-function logCheck({ logs }: Snapshot): DoctorCheck {
-  if (logs === null) return ok("pod-logs", "no pod log directory, so nothing to clean");
-  if (logs.kind === "failed")
-    return failed("pod-logs", logsErrorWords(logs.message), "check that path");
+function logCheck({ logs }: Snapshot): Verdict {
+  if (logs === null) return ok("no pod log directory, so nothing to clean");
+  if (logs.kind === "failed") return failed(logsErrorWords(logs.message), "check that path");
   const strays =
     logs.strays.length === 0
       ? ""
       : `; ${counted(logs.strays.length, "other entry", "other entries")} left alone`;
   return ok(
-    "pod-logs",
     `${logs.podLogsDirectory} has the logs of ${counted(logs.podLogs.length, "pod")}${strays}`,
+  );
+}
+
+interface Fault {
+  readonly runtime: string;
+  readonly from: Version;
+  /** The first version without it. */
+  readonly until: Version;
+  readonly what: string;
+  readonly advice: string;
+}
+
+const FAULTS: readonly Fault[] = [
+  {
+    runtime: "containerd",
+    from: [2, 0, 0],
+    until: [2, 0, 5],
+    what: "containerd 2.0.0 to 2.0.4 frees space long after a removal returns: crigc measures and waits; a kubelet does not and removes too much",
+    advice: "update containerd to 2.0.5, 2.1 or later",
+  },
+];
+
+export function runtimeCheck(runtime: Pick<RuntimeInfo, "name" | "version">): Verdict {
+  const { name, version } = runtime;
+  const fault = FAULTS.find((it) => it.runtime === name && isVersionWithin(version, it));
+  if (fault !== undefined) return warning(fault.what, fault.advice);
+  return ok(`no known faults in ${name} ${version}`);
+}
+
+/** `images`: `null` where the node could not be looked at. */
+export function keepCheck(keep: KeepRules, images: readonly Image[] | null): Verdict {
+  const compiled = compileKeepRules(keep.rules);
+  const problems = [...keep.problems, ...compiled.problems];
+  const [first] = problems;
+  if (first !== undefined) {
+    const more = problems.length === 1 ? "" : `, and ${problems.length - 1} more`;
+    return failed(
+      `invalid, so no image is removed: ${first.source}: ${first.message}${more}`,
+      "crigc keep check lists all errors",
+    );
+  }
+  if (keep.rules.length === 0) return ok("none");
+  const idle = images === null ? [] : unmatchedKeepRules(compiled, images);
+  const rules = counted(keep.rules.length, "valid rule");
+  if (idle.length === 0) return ok(rules);
+  return warning(
+    `${rules}, ${idle.length} of which ${idle.length === 1 ? "matches" : "match"} nothing on this node`,
+    "crigc keep list shows which; check their spelling",
   );
 }

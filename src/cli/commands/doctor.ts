@@ -12,15 +12,22 @@ import {
   isHealthy,
 } from "../../report/table/doctor.ts";
 import { agentCheck } from "../checks/agent.ts";
-import { failed, ok, skipped, warning } from "../checks/check.ts";
-import { keepCheckOf } from "../checks/keep.ts";
+import { failed, ok, skipped, type Verdict, type Verdicts, warning } from "../checks/check.ts";
 import { kubeletChecks } from "../checks/kubelet.ts";
-import { clockCheck, directoryCheck, ledgerCheck, userCheck } from "../checks/machine.ts";
-import { namedChecks } from "../checks/named.ts";
-import { nodeChecks } from "../checks/node.ts";
+import {
+  addressCheck,
+  clockCheck,
+  directoryCheck,
+  hookCheck,
+  ledgerCheck,
+  stateDiskCheck,
+  userCheck,
+} from "../checks/machine.ts";
+import { keepCheck, nodeChecks } from "../checks/node.ts";
 import { socketCheck } from "../checks/sockets.ts";
 import type { Command, CommandContext } from "../command.ts";
 import { exit } from "../exit.ts";
+import type { OpenNode } from "../openers.ts";
 
 export const doctor: Command = {
   name: "doctor",
@@ -40,130 +47,129 @@ export const doctor: Command = {
 };
 
 async function examine(context: CommandContext): Promise<readonly DoctorCheck[]> {
-  const config = configured(context);
-  if (!("config" in config))
-    return [config.check, skipped("everything-else", "the configuration is invalid")];
-  const machine = context.open.machine(config.config);
-  const sockets = await machine.sockets();
-  const socket = socketCheck(sockets, config.config.endpoints.runtime);
-  const looked = socket.result === "ok" ? await look(context, config.config) : null;
-  const node = looked !== null && "prepared" in looked ? looked.prepared : null;
-  const agent = await agentStatus(context, config.config);
-  return [
-    config.check,
-    userCheck(context.open.userId),
-    socket,
-    ...nodeResults(looked, config.config),
-    ...memoryChecks(context, { config: config.config, notices: looked?.notices ?? [] }),
-    keepCheckOf(
-      await context.open.keepRules(config.config),
-      node === null ? null : node.snapshot.images,
-    ),
-    ...kubeletChecks({
-      kubelet: machine.kubelet(),
-      ours: config.config,
-      imageFilesystem:
-        node?.snapshot.filesystems.find(({ roles }) => roles.includes("imagefs")) ?? null,
-    }),
-    ...(await namedChecks({
-      config: config.config,
-      machine,
-      filesystems: node?.snapshot.filesystems ?? [],
-      hasAgent: agent.kind === "answered",
-    })),
-    agentCheck(agent, context.build.version),
+  const { config, verdict } = configured(context);
+  const verdicts: Verdicts = [
+    ["configuration", verdict],
+    ...(config === null
+      ? [["everything-else", skipped("the configuration is invalid")] as const]
+      : await verdictsOn(context, config)),
   ];
+  return verdicts.flatMap(([name, it]) => (it === null ? [] : [{ name, ...it }]));
 }
 
-type Configured =
-  { readonly config: Config; readonly check: DoctorCheck } | { readonly check: DoctorCheck };
+interface Configured {
+  /** `null`: it is wrong. */
+  readonly config: Config | null;
+  readonly verdict: Verdict;
+}
 
 function configured(context: CommandContext): Configured {
-  const name = "configuration";
   try {
     const { config } = context;
-    const from =
-      config.files.length === 0 ? "no configuration file" : `read from ${config.files.join(", ")}`;
-    const [first] = config.warnings;
-    const check =
-      first === undefined
-        ? ok(name, `valid; ${from}`)
-        : warning(
-            name,
-            `valid; ${config.warnings.join("; ")}`,
-            "crigc config shows the values in force",
-          );
-    return { config, check };
+    const { files, warnings } = config;
+    const from = files.length === 0 ? "no configuration file" : `read from ${files.join(", ")}`;
+    const verdict =
+      warnings.length === 0
+        ? ok(`valid; ${from}`)
+        : warning(`valid; ${warnings.join("; ")}`, "crigc config shows the values in force");
+    return { config, verdict };
   } catch (thrown) {
     if (!(thrown instanceof ConfigError)) throw thrown;
     const message = thrown.issues.map((it) => `${it.source}: ${it.message}`).join("; ");
-    return { check: failed(name, message, "crigc config --check FILE checks one file alone") };
+    const verdict = failed(message, "crigc config --check FILE checks one file alone");
+    return { config: null, verdict };
   }
 }
 
-type Looked =
-  | { readonly prepared: Prepared; readonly notices: readonly string[] }
-  | { readonly error: string; readonly notices: readonly string[] };
+/** All checks that a valid configuration allows, in the order in which they are shown. */
+async function verdictsOn(context: CommandContext, config: Config): Promise<Verdicts> {
+  const { open, build, signal } = context;
+  const { stateDir, runDir } = config.paths;
+  const { eventHook: hook, metricsBindAddress: address } = config;
+  const machine = open.machine(config);
+  const socket = socketCheck(await machine.sockets(), config.endpoints.runtime);
+  const looked = socket.result === "ok" ? await look(open.node(config, signal), signal) : null;
+  const { snapshot } = looked?.prepared ?? {};
+  const images = snapshot?.filesystems.find(({ roles }) => roles.includes("imagefs")) ?? null;
+  const { ledger, notices } = remembered(context, config);
+  const agent = await agentStatus(context, config);
+  const directory = (path: string, flag: string): Verdict =>
+    directoryCheck({ path, flag, userId: open.userId }, machine.directory(path));
+  return [
+    ["user", userCheck(open.userId)],
+    ["socket", socket],
+    ...nodeResults(looked, config),
+    ["state-directory", directory(stateDir, "--state-dir")],
+    ["run-directory", directory(runDir, "--run-dir")],
+    ["ledger", ledgerCheck(ledger, looked?.notices.length ? looked.notices : notices)],
+    ["clock", clockCheck({ now: open.now(), bootId: machine.bootId(), ledger })],
+    ["keep-rules", keepCheck(await open.keepRules(config), snapshot?.images ?? null)],
+    ...kubeletChecks({ kubelet: machine.kubelet(), ours: config, imageFilesystem: images }),
+    ["event-hook", hook === null ? null : hookCheck(hook, machine.executableFault(hook))],
+    // An agent listens on its own address.
+    [
+      "metrics-address",
+      address === null || agent.kind === "answered"
+        ? null
+        : addressCheck(address, await machine.addressFault(address)),
+    ],
+    [
+      "state-filesystem",
+      stateDiskCheck({ directory: stateDir, device: await machine.device(stateDir) }, images),
+    ],
+    ["agent", agentCheck(agent, build.version)],
+  ];
+}
+
+interface Looked {
+  /** `null`: it could not be looked at. */
+  readonly prepared: Prepared | null;
+  readonly error: string;
+  readonly notices: readonly string[];
+}
 
 /** The node as a plan would be made from it. */
-async function look(context: CommandContext, config: Config): Promise<Looked> {
+async function look(opening: Promise<OpenNode>, signal: AbortSignal): Promise<Looked> {
   let notices: readonly string[] = [];
   try {
-    const node = await context.open.node(config, context.signal);
+    const node = await opening;
     try {
       ({ notices } = node);
       const pass = {
         purpose: { kind: "periodic" },
         parts: { containers: "all", images: true },
       } as const;
-      return { prepared: await readOnlyPass(node.engine, pass, context.signal), notices };
+      return { prepared: await readOnlyPass(node.engine, pass, signal), error: "", notices };
     } finally {
       node.close();
     }
   } catch (thrown) {
     if (!(thrown instanceof RuntimeError) && !(thrown instanceof HostError)) throw thrown;
-    return { error: messageOf(thrown), notices };
+    return { prepared: null, error: messageOf(thrown), notices };
   }
 }
 
-function nodeResults(looked: Looked | null, config: Config): readonly DoctorCheck[] {
-  if (looked === null) return [skipped("node", "no usable container runtime found")];
-  if ("error" in looked)
-    return [failed("node", looked.error, "nothing is removed until this works")];
-  return nodeChecks(looked.prepared, config.limits);
+function nodeResults(looked: Looked | null, { limits }: Config): Verdicts {
+  if (looked === null) return [["node", skipped("no usable container runtime found")]];
+  if (looked.prepared === null)
+    return [["node", failed(looked.error, "nothing is removed until this works")]];
+  return nodeChecks(looked.prepared, limits);
 }
 
-function memoryChecks(
-  context: CommandContext,
-  { config, notices }: { readonly config: Config; readonly notices: readonly string[] },
-): readonly DoctorCheck[] {
-  const { stateDir, runDir } = config.paths;
-  const { userId } = context.open;
-  const machine = context.open.machine(config);
-  const store = context.open.state(config);
+function remembered({ open }: CommandContext, config: Config) {
+  const store = open.state(config);
   const ledger = store.ledger();
-  const unread = store.failure === null ? [] : [`cannot be read (${store.failure})`];
+  const notices = store.failure === null ? [] : [`cannot be read (${store.failure})`];
   store.close();
-  return [
-    directoryCheck(
-      { name: "state-directory", path: stateDir, flag: "--state-dir", userId },
-      machine.directory(stateDir),
-    ),
-    directoryCheck(
-      { name: "run-directory", path: runDir, flag: "--run-dir", userId },
-      machine.directory(runDir),
-    ),
-    ledgerCheck(ledger, notices.length > 0 ? notices : unread),
-    clockCheck({ now: context.open.now(), bootId: machine.bootId(), ledger }),
-  ];
+  return { ledger, notices };
 }
 
 async function agentStatus(
-  context: CommandContext,
+  { open }: CommandContext,
   config: Config,
 ): Promise<Parameters<typeof agentCheck>[0]> {
   try {
-    return { kind: "answered", text: await context.open.askAgent(config, "/status") };
+    return { kind: "answered", text: await open.askAgent(config, "/status") };
   } catch (thrown) {
     if (!(thrown instanceof HostError)) throw thrown;
     return { kind: "none", why: thrown.message };

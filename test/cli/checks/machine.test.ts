@@ -13,7 +13,7 @@ import { emptyLedger } from "../../../src/model/ledger.ts";
 import { duration, hours, instant, minutes, plus, seconds } from "../../../src/model/time.ts";
 import { aLedger, GIB, NOW } from "../../support/build/values.ts";
 
-const about = { name: "state-directory", path: "/var/lib/crigc", flag: "--state-dir", userId: 0 };
+const about = { path: "/var/lib/crigc", flag: "--state-dir", userId: 0 };
 const present: Extract<DirectoryFact, { kind: "present" }> = {
   kind: "present",
   writable: true,
@@ -64,7 +64,6 @@ describe("a directory", () => {
     ],
   ])("%s", (_what, fact, result, message) => {
     expect(directoryCheck(about, fact)).toMatchObject({
-      name: "state-directory",
       result,
       message: expect.stringContaining(message),
     });

@@ -2,8 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 
-import { keepCheckOf } from "../../../src/cli/checks/keep.ts";
-import { nodeChecks } from "../../../src/cli/checks/node.ts";
+import { keepCheck, nodeChecks, runtimeCheck } from "../../../src/cli/checks/node.ts";
 import { prepareRecorded } from "../../../src/loop/pass/prepare.ts";
 import type { HoldState } from "../../../src/model/hold.ts";
 import { containerId, podUid } from "../../../src/model/ids.ts";
@@ -48,14 +47,14 @@ function checks(
       pressureTargets: [],
     },
   );
-  return new Map(nodeChecks(prepared, limits).map((check) => [check.name, check]));
+  return new Map(nodeChecks(prepared, limits));
 }
 
 const FILESYSTEM = "filesystem-imagefs-containerfs-nodefs";
 
 describe("a node", () => {
   test("that is well has no warning", () => {
-    expect([...checks().values()].filter(({ result }) => result !== "ok")).toEqual([]);
+    expect([...checks()].filter(([, check]) => check?.result !== "ok")).toEqual([]);
   });
 
   test("is told by what it lists", () => {
@@ -106,7 +105,6 @@ describe("owners", () => {
 
   test("that are all foreign are said so, with what to set", () => {
     expect(checks(foreign).get("owners")).toEqual({
-      name: "owners",
       result: "warning",
       message:
         "everything on the node is foreign: none of its 1 container and 1 sandbox was created by Kubernetes, so only images are collected",
@@ -200,10 +198,32 @@ describe("keep rules", () => {
       "invalid, so no image is removed: a.list:3: it is no name",
     ],
   ])("%s", (_what, keep, result, message) => {
-    expect(keepCheckOf(keep, [app])).toMatchObject({ result, message });
+    expect(keepCheck(keep, [app])).toMatchObject({ result, message });
   });
 
   test("are not matched where the node could not be looked at", () => {
-    expect(keepCheckOf(rules("gone"), null).result).toBe("ok");
+    expect(keepCheck(rules("gone"), null).result).toBe("ok");
+  });
+});
+
+describe("versions of runtimes with known faults", () => {
+  test.each([
+    ["containerd", "1.7.24", "ok"],
+    ["containerd", "2.0.0", "warning"],
+    ["containerd", "2.0.0-rc.6", "warning"],
+    ["containerd", "v2.0.4", "warning"],
+    ["containerd", "2.0.4+unknown", "warning"],
+    ["containerd", "2.0.5", "ok"],
+    ["containerd", "2.0.10", "ok"],
+    ["containerd", "2.1.0", "ok"],
+    ["containerd", "12.0.1", "ok"],
+    ["containerd", "unknown", "ok"],
+    ["cri-o", "2.0.1", "ok"],
+  ])("%s %s: %s", (name, version, result) => {
+    expect(runtimeCheck({ name, version }).result).toBe(result as "ok");
+  });
+
+  test("the warning says what to update to", () => {
+    expect(runtimeCheck({ name: "containerd", version: "2.0.1" }).advice).toContain("2.0.5");
   });
 });

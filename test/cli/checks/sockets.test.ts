@@ -68,5 +68,5 @@ test.each<[string, readonly SocketFact[], string | null, string, string]>([
     `${A} permission denied; run as root`,
   ],
 ])("%s", (_what, facts, named, result, message) => {
-  expect(socketCheck(facts, named)).toMatchObject({ name: "socket", result, message });
+  expect(socketCheck(facts, named)).toMatchObject({ result, message });
 });

@@ -2,14 +2,19 @@
 
 import { describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 
 import type { Openers, SocketFact } from "../../../src/cli/openers.ts";
 import type { DirectoryFact } from "../../../src/host/disk/directory-fact.ts";
+import { deviceOf } from "../../../src/host/disk/disk.ts";
+import { addressFault, executableFault } from "../../../src/host/process/reachable.ts";
 import { HostError, RuntimeError } from "../../../src/model/errors.ts";
+import type { Filesystem } from "../../../src/model/snapshot.ts";
 import { read } from "../../store/fixture.ts";
 import { aFilesystem, aLedger, anImage, aSandbox, GIB, NOW } from "../../support/build/values.ts";
-import { scratch } from "../../support/scratch.ts";
+import { put, scratch } from "../../support/scratch.ts";
 import { openNodeOf } from "../open-node.ts";
 import { crigc } from "../world.ts";
 
@@ -34,17 +39,19 @@ interface Machine {
   readonly files?: Readonly<Record<string, string>>;
   /** A state directory. */
   readonly state?: string;
+  /** What the agent answers; absent: none runs. */
+  readonly agent?: string;
 }
 
 const state = scratch();
 const pause = anImage("pause", { repoTags: ["registry.k8s.io/pause:3.9"] });
 
-const wellNode = (): Openers["node"] =>
+const wellNode = (filesystem: Partial<Filesystem> = {}): Openers["node"] =>
   openNodeOf({
     snapshot: {
       images: [pause],
       sandboxes: [aSandbox("a")],
-      filesystems: [aFilesystem({ availableBytes: 60n * GIB })],
+      filesystems: [aFilesystem({ availableBytes: 60n * GIB, ...filesystem })],
       pods: { kind: "ready", source: "cri", pods: [] },
     },
     ledger: aLedger({ hadContainers: false }),
@@ -60,15 +67,16 @@ async function doctor(machine: Machine = {}) {
       state: () => read(machine.state ?? state).reader,
       keepRules: async () => ({ rules: [], problems: [], directoriesRead: [] }),
       askAgent: async () => {
+        if (machine.agent !== undefined) return machine.agent;
         throw new HostError("http", "there is no such socket");
       },
       machine: () => ({
         bootId: () => "boot-1",
         sockets: async () => machine.sockets ?? [answering],
         directory: () => machine.directory ?? room,
-        device: async () => null,
-        executableFault: () => null,
-        addressFault: async () => null,
+        device: deviceOf,
+        executableFault,
+        addressFault,
         kubelet: () => ({ signs: [], running: [], settings: [], problems: [] }),
       }),
     },
@@ -173,5 +181,55 @@ imageGCHighThresholdPercent: 100
 `;
     const { code, results } = await doctor({ files: { "/etc/crigc/crigc.yaml": text } });
     expect([code, results.get("configuration")]).toEqual([0, "warning"]);
+  });
+});
+
+describe("what the configuration names is tried before it is needed", () => {
+  const checked = async (name: string, machine: Machine) =>
+    (await doctor(machine)).document.checks.find((check) => check.name === name);
+
+  test("an event hook that is missing, a directory or not executable fails, and one that can be run is well", async () => {
+    const home = scratch();
+    const hook = (path: string) => checked("event-hook", { words: ["--event-hook", path] });
+    expect(await hook(`${home}/missing`)).toMatchObject({
+      result: "failed",
+      message: expect.stringContaining("does not exist"),
+    });
+    expect(await hook(home)).toMatchObject({ result: "failed" });
+    expect(await hook(put(home, "plain", "", 0o644))).toMatchObject({
+      result: "failed",
+      message: expect.stringContaining("it is not executable"),
+    });
+    expect(await hook(put(home, "hook", "", 0o755))).toMatchObject({ result: "ok" });
+  });
+
+  test("a metrics address that another program listens on fails, unless the agent runs", async () => {
+    const server = createServer();
+    await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
+    const address = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const words = ["--metrics-bind-address", address];
+    try {
+      expect(await checked("metrics-address", { words })).toMatchObject({
+        result: "failed",
+        message: `cannot listen on ${address}: it is in use`,
+      });
+      expect(await checked("metrics-address", { words, agent: "{}" })).toBeUndefined();
+    } finally {
+      await new Promise((resolve) => server.close(resolve));
+    }
+    expect(await checked("metrics-address", { words })).toMatchObject({ result: "ok" });
+  });
+
+  test("a state directory on the image filesystem is a warning where the node has another one", async () => {
+    const home = scratch();
+    const device = await deviceOf(home);
+    const words = ["--state-dir", `${home}/not/there/yet`];
+    const on = (filesystem: Partial<Filesystem>) =>
+      checked("state-filesystem", { words, node: wellNode(filesystem) });
+    expect(await on({ roles: ["imagefs", "containerfs"], device })).toMatchObject({
+      result: "warning",
+    });
+    expect(await on({ roles: ["imagefs", "containerfs"], device: "259:9" })).toBeUndefined();
+    expect(await on({ device })).toBeUndefined();
   });
 });
