@@ -7,8 +7,8 @@ import type { CommandWords } from "../src/cli/command.ts";
 import { commands } from "../src/cli/commands.ts";
 import { exitTable } from "../src/cli/exit.ts";
 import { flagUsage, optionUsage, usageOf } from "../src/cli/help/help.ts";
-import { dashed, defaultWords, type Field, GROUPS, variablesOf } from "../src/config/field.ts";
-import { type FieldName, fieldNames, fieldOf } from "../src/config/fields.ts";
+import { dashed, defaultWords, type Field, variablesOf } from "../src/config/field.ts";
+import { fieldGroups, type FieldName, fieldOf } from "../src/config/fields.ts";
 import { expectedInFile } from "../src/config/source/schema.ts";
 import { expected } from "../src/config/value/value.ts";
 
@@ -35,10 +35,9 @@ export function regenerated(path: string, page: string): string {
 }
 
 function flags(): string {
-  return GROUPS.flatMap((group) => [
-    `## ${group}\n`,
-    ...fieldNames.filter((name) => fieldOf(name).group === group).map(flagSection),
-  ]).join("\n");
+  return fieldGroups
+    .flatMap(([heading, names]) => [`## ${heading}\n`, ...names.map(flagSection)])
+    .join("\n");
 }
 
 function flagSection(name: FieldName): string {
@@ -62,7 +61,7 @@ function facts(name: FieldName, field: Field): readonly string[] {
       ? "Not in configuration files"
       : `In files: ${code(name)}${inFile === onLine ? "" : `, ${inFile}`}${field.kubelet === true ? "; also taken from a `KubeletConfiguration`" : ""}`,
     `Environment: ${variablesOf(field).map(code).join(", ")}`,
-    `Default: ${field.default === "" ? defaultWords(field) : code(field.default)}`,
+    `Default: ${field.default === undefined ? defaultWords(field) : code(field.default)}`,
   ];
 }
 

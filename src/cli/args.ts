@@ -1,5 +1,6 @@
 /** Reads a command line against the tables: which command, with what, and with which flags. */
 
+import { placeholderOf } from "../config/field.ts";
 import { fieldByFlag, fieldOf } from "../config/fields.ts";
 import type { FlagText } from "../config/source/arguments.ts";
 import { nearest, suggestion } from "../config/source/nearest.ts";
@@ -112,7 +113,7 @@ function readOption(token: OptionToken, known: readonly CommandOption[]): Option
   }
   if (text === null && fieldOf(field).type.kind === "boolean")
     return { kind: "flag", flag: { name: field, written, text: "true" } };
-  if (text === null || isForgotten(token)) return missing(token, fieldOf(field).placeholder);
+  if (text === null || isForgotten(token)) return missing(token, placeholderOf(fieldOf(field)));
   return { kind: "flag", flag: { name: field, written, text } };
 }
 

@@ -56,20 +56,6 @@ export const isList = (value: FieldValue): value is readonly string[] => Array.i
 export const isStatements = (value: FieldValue): value is Statements =>
   typeof value === "object" && value !== null && !isList(value);
 
-/** Headings of help and documentation, in their order. */
-export const GROUPS = [
-  "Runtime",
-  "Image garbage collection",
-  "Keep rules",
-  "Containers and pods",
-  "Disk pressure",
-  "Directories",
-  "Pace",
-  "Agent",
-  "Configuration and output",
-] as const;
-export type Group = (typeof GROUPS)[number];
-
 export interface Field {
   /** Without dashes. The environment variable follows from it. */
   readonly flag: string;
@@ -78,13 +64,12 @@ export interface Field {
   /** Environment variables beside `CRIGC_…`, which goes first. */
   readonly variables?: readonly string[];
   readonly type: FieldType;
-  /** As it would be written behind the flag; "" is none. */
-  readonly default: string;
-  /** Said instead of an empty default. */
+  /** As it would be written behind the flag; absent: there is none. */
+  readonly default?: string;
+  /** What is said where there is none; absent: "none". */
   readonly defaultWords?: string;
-  readonly group: Group;
-  /** What stands for the value in help: `PERCENT`. */
-  readonly placeholder: string;
+  /** What stands for the value in help, where its type does not say it. */
+  readonly placeholder?: string;
   /** One line without a full stop. */
   readonly help: string;
   /** Whole sentences: meaning, consequence, what else it touches. */
@@ -108,8 +93,39 @@ export const variablesOf = (field: Field): readonly string[] => [
 ];
 
 /** What is said of the default: its text, or its words where there is none. */
-export const defaultWords = (field: Field): string =>
-  field.default === "" ? (field.defaultWords ?? "none") : field.default;
+export const defaultWords = (field: Field): string => field.default ?? field.defaultWords ?? "none";
+
+/** What stands for the value in help: `PERCENT`, `none|kubelet`. */
+export function placeholderOf({ type, unit, placeholder }: Field): string {
+  if (placeholder !== undefined) return placeholder;
+  switch (type.kind) {
+    case "integer":
+      return unit === "percent" ? "PERCENT" : "N";
+    case "boolean":
+      return "BOOL";
+    case "choice":
+      return type.choices.join("|");
+    case "address":
+      return "HOST:PORT";
+    case "path":
+      return type.of === "file" ? "FILE" : "DIR";
+    case "list":
+      return "TEXT";
+    case "statements":
+      return STATEMENTS[type.of];
+    case "duration":
+    case "endpoint":
+    case "size":
+    case "url":
+      return type.kind.toUpperCase();
+  }
+}
+
+const STATEMENTS: Readonly<Record<StatementKind, string>> = {
+  threshold: "SIGNAL<VALUE,…",
+  grace: "SIGNAL=DURATION,…",
+  reclaim: "SIGNAL=VALUE,…",
+};
 
 /** `--image-gc-high-threshold`, `-v`. */
 export const dashed = (flag: string): string => (flag.length === 1 ? `-${flag}` : `--${flag}`);

@@ -7,6 +7,19 @@ import { keepFields } from "./fields/keep.ts";
 import { pressureFields } from "./fields/pressure.ts";
 import { runtimeFields } from "./fields/runtime.ts";
 
+/** By the heading of help and documentation, in their order. */
+const GROUPS = {
+  Runtime: runtimeFields,
+  "Image garbage collection": imageFields,
+  "Keep rules": keepFields,
+  "Containers and pods": containerFields,
+  "Disk pressure": pressureFields,
+  Directories: directoryFields,
+  Pace: paceFields,
+  Agent: agentFields,
+  "Configuration and output": outputFields,
+};
+
 /** By the name in configuration files; a dot is a map within the file. */
 export const fields = {
   ...runtimeFields,
@@ -31,6 +44,13 @@ export const isFieldName = (name: string): name is FieldName => Object.hasOwn(fi
 export const fieldNames: readonly FieldName[] = Object.keys(fields).filter(isFieldName);
 
 export const fieldOf = (name: FieldName): Field => fields[name];
+
+/** Headings with their fields. */
+export const fieldGroups: readonly (readonly [heading: string, names: readonly FieldName[]])[] =
+  Object.entries(GROUPS).map(([heading, members]) => [
+    heading,
+    Object.keys(members).filter(isFieldName),
+  ]);
 
 /** By flag without dashes, aliases included. */
 export const fieldByFlag: ReadonlyMap<string, FieldName> = new Map(

@@ -1,27 +1,18 @@
 /** The commented default configuration, written from the flag table: every setting with its meaning and its default. */
-import { dashed, type Field, type FieldValue, GROUPS } from "../config/field.ts";
-import { type FieldName, fieldNames, fieldOf } from "../config/fields.ts";
+import { dashed, defaultWords, type Field, type FieldValue } from "../config/field.ts";
+import { fieldGroups, type FieldName, fieldOf } from "../config/fields.ts";
 import { expectedInFile } from "../config/source/schema.ts";
 import { parseText, type Printed, printed } from "../config/value/value.ts";
 import { assert } from "../model/assert.ts";
 
 /** Nothing in it is in force: each setting is a comment, so that a later default is not frozen by an old file. */
 export function configTemplate(): string {
-  const shown = fieldNames.filter((name) => fieldOf(name).outsideFiles !== true);
-  const sections = GROUPS.map((group) => ({
-    group,
-    names: shown.filter((name) => fieldOf(name).group === group),
-  })).filter(({ names }) => names.length > 0);
-  return [
-    OPENING,
-    ...sections.map(({ group, names }) =>
-      [
-        `# --- ${group} ---`,
-        "",
-        ...names.map((name, index) => entry(name, names[index - 1] ?? null)),
-      ].join("\n"),
-    ),
-  ].join("\n");
+  const sections = fieldGroups.map(([heading, members]) => {
+    const names = members.filter((name) => fieldOf(name).outsideFiles !== true);
+    const entries = names.map((name, index) => entry(name, names[index - 1] ?? null));
+    return [`# --- ${heading} ---`, "", ...entries].join("\n");
+  });
+  return [OPENING, ...sections].join("\n");
 }
 
 const OPENING = `# The configuration of crigc. Each setting below is a comment that shows its default: take away the "#" and change the value.
@@ -46,7 +37,7 @@ function entry(name: FieldName, before: FieldName | null): string {
 }
 
 function defaultOf(field: Field): FieldValue {
-  const parsed = parseText(field.type, field.default);
+  const parsed = parseText(field.type, field.default ?? "");
   assert(parsed.kind === "value", `the default of ${dashed(field.flag)} is valid`);
   return parsed.value;
 }
@@ -69,9 +60,11 @@ function yaml(
 }
 
 /** "off" only of what can be switched off: an endpoint that is not named is looked for. */
-function absent({ type, defaultWords = "off" }: Field): string {
-  const text = type.kind === "endpoint" || type.kind === "path" ? '""' : '"off"';
-  return defaultWords === "off" ? text : `${text} # ${defaultWords}`;
+function absent(field: Field): string {
+  const { kind } = field.type;
+  const text = kind === "endpoint" || kind === "path" ? '""' : '"off"';
+  const words = defaultWords(field);
+  return words === "off" ? text : `${text} # ${words}`;
 }
 
 const WIDTH = 118;

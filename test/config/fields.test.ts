@@ -2,10 +2,11 @@
 
 import { describe, expect, test } from "bun:test";
 
-import { GROUPS, variablesOf } from "../../src/config/field.ts";
+import { defaultWords, placeholderOf, variablesOf } from "../../src/config/field.ts";
 import {
   fieldByFlag,
   fieldByVariable,
+  fieldGroups,
   type FieldName,
   fieldNames,
   fieldOf,
@@ -82,6 +83,10 @@ test("a flag without a default is off, none or empty by default", () => {
     expect(["off", ""]).toContain(printedText(fieldOf(name).type, defaultOf(fieldOf(name))));
 });
 
+test("every field stands under one heading, in the order of the table", () => {
+  expect(fieldGroups.flatMap(([, names]) => names)).toEqual([...fieldNames]);
+});
+
 test("no two entries share a flag or a variable", () => {
   const flags = fieldNames.flatMap((name) => [
     fieldOf(name).flag,
@@ -114,16 +119,16 @@ describe.each(fieldNames.map((name) => [name] as const))("%s", (name) => {
   const field = fieldOf(name);
 
   test("its default is a value of its type", () => {
-    const parsed = parseText(field.type, field.default);
+    const parsed = parseText(field.type, field.default ?? "");
     if (parsed.kind === "fault") throw new Error(parsed.message);
-    expect(parsed.value === null).toBe(isOptional(field.type) && field.default === "");
+    expect(parsed.value === null).toBe(isOptional(field.type) && field.default === undefined);
   });
 
   test("it has words for help and documentation, and a default in words where the text is empty", () => {
     expect(field.help).toMatch(/^[^A-Z].*[^.]$/);
     expect(field.doc).toMatch(/\.$/);
-    expect(field.default === "").toBe(field.defaultWords !== undefined);
-    expect(GROUPS).toContain(field.group);
+    expect(field.default === undefined || field.defaultWords === undefined).toBe(true);
+    expect([defaultWords(field), placeholderOf(field)]).not.toContain("");
     expect(field.commands.length).toBeGreaterThan(0);
   });
 });

@@ -1,6 +1,6 @@
 /** Help, written from the tables: on everything, on one command, on all flags. */
-import { dashed, defaultWords, type Field, type Group, GROUPS } from "../../config/field.ts";
-import { fieldNames, fieldOf } from "../../config/fields.ts";
+import { dashed, defaultWords, type Field, placeholderOf } from "../../config/field.ts";
+import { fieldGroups, type FieldName, fieldNames, fieldOf } from "../../config/fields.ts";
 import { suggestion } from "../../config/source/nearest.ts";
 import { quoted } from "../../config/value/value.ts";
 import { ConfigError } from "../../model/errors.ts";
@@ -87,9 +87,9 @@ function commandList(commands: readonly Named[], screen: Screen): readonly strin
 
 function commandHelp(command: CommandWords, screen: Screen): readonly string[] {
   const { name, summary, doc, operands, options } = command;
-  const concerned = fieldNames
-    .filter((it) => fieldOf(it).commands.includes(name) || (it === "dryRun" && !command.readOnly))
-    .map(fieldOf);
+  const concerned = fieldNames.filter(
+    (it) => fieldOf(it).commands.includes(name) || (it === "dryRun" && !command.readOnly),
+  );
   const ownOptions = [...options, ...outputOptions(command)];
   return [
     ...usageLines(command, screen),
@@ -158,20 +158,18 @@ const optionEntry = (option: CommandOption): Entry => ({
 function allFlags(screen: Screen): readonly string[] {
   const intro =
     "Every command accepts every flag, and uses those that concern it. Each has an environment variable (CRIGC_MAX_IMAGES for --max-images) and a field in configuration files (crigc config names them). Defaults stand in brackets.";
-  return [...wrapped(intro, screen), ...flagSections(fieldNames.map(fieldOf), screen)];
+  return [...wrapped(intro, screen), ...flagSections(fieldNames, screen)];
 }
 
-function flagSections(fields: readonly Field[], screen: Screen): readonly string[] {
-  return GROUPS.flatMap((group: Group) =>
-    section(group, fields.filter((field) => field.group === group).map(flagEntry), screen),
-  );
-}
+const flagSections = (shown: readonly FieldName[], screen: Screen): readonly string[] =>
+  fieldGroups.flatMap(([heading, names]) => {
+    const fields = names.filter((name) => shown.includes(name)).map(fieldOf);
+    return section(heading, fields.map(flagEntry), screen);
+  });
 
 /** `--compat none|kubelet`, `--max-images N`, `--dry-run`. */
-export function flagUsage({ flag, type, placeholder }: Field): string {
-  if (type.kind === "boolean") return dashed(flag);
-  return `${dashed(flag)} ${type.kind === "choice" ? type.choices.join("|") : placeholder}`;
-}
+export const flagUsage = (field: Field): string =>
+  dashed(field.flag) + (field.type.kind === "boolean" ? "" : ` ${placeholderOf(field)}`);
 
 function flagEntry(field: Field): Entry {
   const also = (field.aliases ?? []).map((alias) => `; also ${dashed(alias)}`).join("");

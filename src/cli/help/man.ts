@@ -1,6 +1,6 @@
 /** The manual page, as roff, written from the tables. */
-import { dashed, defaultWords, type Field, GROUPS, variablesOf } from "../../config/field.ts";
-import { fieldNames, fieldOf } from "../../config/fields.ts";
+import { dashed, defaultWords, type Field, variablesOf } from "../../config/field.ts";
+import { fieldGroups, fieldOf } from "../../config/fields.ts";
 import type { Build, CommandWords } from "../command.ts";
 import { exitTable } from "../exit.ts";
 import { flagUsage, optionUsage, outputOptions, usageOf } from "./help.ts";
@@ -20,11 +20,9 @@ export function manualPage(commands: readonly CommandWords[], build: Build): str
     ...commands.flatMap(commandEntry),
     ".SH FLAGS",
     paragraph(FLAGS),
-    ...GROUPS.flatMap((group) => [
-      `.SS ${escaped(group)}`,
-      ...fieldNames
-        .filter((name) => fieldOf(name).group === group)
-        .flatMap((name) => flagEntry(name, fieldOf(name))),
+    ...fieldGroups.flatMap(([heading, names]) => [
+      `.SS ${escaped(heading)}`,
+      ...names.flatMap((name) => flagEntry(name, fieldOf(name))),
     ]),
     ".SH EXIT STATUS",
     ...exitEntries(),

@@ -38,7 +38,9 @@ function asRead(entry: Entry, mergesDefaults: boolean): unknown {
     ([signal]) => isDiskSignal(signal) || !isKnownSignal(signal),
   );
   const defaults =
-    entry.name === "evictionHard" && mergesDefaults ? splitStatements(field.default, "<") : {};
+    entry.name === "evictionHard" && mergesDefaults
+      ? splitStatements(field.default ?? "", "<")
+      : {};
   return { ...defaults, ...Object.fromEntries(ours) };
 }
 

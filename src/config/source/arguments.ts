@@ -1,6 +1,6 @@
 /** The layers of flags and of environment variables. */
 import type { ConfigIssue } from "../../model/errors.ts";
-import { type FieldValue, isList, isStatements, variablesOf } from "../field.ts";
+import { type FieldValue, isList, isStatements, placeholderOf, variablesOf } from "../field.ts";
 import { fieldByVariable, type FieldName, fieldNames, fieldOf } from "../fields.ts";
 import { parseText } from "../value/value.ts";
 import { suggestion } from "./nearest.ts";
@@ -43,7 +43,7 @@ const forgotten = ({ name, place, text }: Written): ConfigIssue =>
     name,
     place,
     text,
-    message: `the value is empty; expected ${fieldOf(name).placeholder}, or leave the flag out`,
+    message: `the value is empty; expected ${placeholderOf(fieldOf(name))}, or leave the flag out`,
   });
 
 /** An empty variable is one that is not set. Unknown `CRIGC_` variables are named, and hurt nobody. */

@@ -3,7 +3,7 @@
 import { type Field, type FieldValue, isList, isStatements } from "../field.ts";
 import { type FieldName, fieldNames, fieldOf, type Values } from "../fields.ts";
 import type { Statements } from "../value/eviction.ts";
-import { parseText, statementsFrom } from "../value/value.ts";
+import { parseText } from "../value/value.ts";
 import type { Setting, SourceKind } from "./setting.ts";
 
 export interface Sourced {
@@ -40,10 +40,7 @@ const defaulted = (name: FieldName): Sourced => ({
 
 /** The table's default, read as a flag would be. */
 export function defaultOf(field: Field): FieldValue {
-  const parsed =
-    field.type.kind === "statements"
-      ? statementsFrom(field.type.of, field.default)
-      : parseText(field.type, field.default);
+  const parsed = parseText(field.type, field.default ?? "");
   return parsed.kind === "value" ? parsed.value : null;
 }
 

@@ -83,7 +83,7 @@ function booleanFrom(text: string): Parsed | null {
   return null;
 }
 
-export function statementsFrom(of: StatementKind, text: string): Parsed {
+function statementsFrom(of: StatementKind, text: string): Parsed {
   const statements = splitStatements(text, operatorOf(of));
   if (statements === null) return unexpected({ kind: "statements", of }, text);
   return checkedStatements(of, statements);

@@ -4,7 +4,7 @@ import { formatDuration, parseDuration } from "../../../src/config/value/duratio
 import { type Statements, thresholdsOf } from "../../../src/config/value/eviction.ts";
 import { parsePercentage } from "../../../src/config/value/percentage.ts";
 import { formatQuantity, parseQuantity, parseSize } from "../../../src/config/value/quantity.ts";
-import { printedText, statementsFrom } from "../../../src/config/value/value.ts";
+import { parseText, printedText } from "../../../src/config/value/value.ts";
 import { fromRfc3339, toRfc3339 } from "../../../src/model/time.ts";
 import { signs, textOf } from "../inputs.ts";
 import { holds, same, type Target, textTarget } from "../target.ts";
@@ -169,12 +169,12 @@ const eviction = textTarget(
   }),
   (text) => {
     for (const of of ["threshold", "grace", "reclaim"] as const) {
-      const read = statementsFrom(of, text);
+      const read = parseText({ kind: "statements", of }, text);
       if (read.kind === "fault") continue;
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- statements are read to statements
       const statements = read.value as Statements;
       const printed = printedText({ kind: "statements", of }, statements);
-      same(statementsFrom(of, printed), read, `${printed} is read back`);
+      same(parseText({ kind: "statements", of }, printed), read, `${printed} is read back`);
       const empty = { hard: {}, soft: {}, grace: {}, reclaim: {} };
       const { thresholds, notOurs } = thresholdsOf(
         of === "threshold" ? { ...empty, hard: statements } : { ...empty, [of]: statements },
