@@ -18,7 +18,7 @@ import { Walk } from "../test/sim/walk.ts";
 
 const bounds = {
   /** Of the heap, from the fifth part of the life to its end. */
-  growthMiB: 24,
+  growthMiB: 6,
   descriptors: 4,
   logMiBPerDay: 8,
   stateMiB: 90,

@@ -21,8 +21,13 @@ export class SimClock implements Timer {
   sleep(ms: number, signal?: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
       if (signal?.aborted === true) return resolve();
-      this.after(ms, resolve);
-      signal?.addEventListener("abort", () => resolve(), { once: true });
+      const done = (): void => {
+        // A life has one signal and a million sleeps: what listens to it for good is never given back.
+        signal?.removeEventListener("abort", done);
+        resolve();
+      };
+      this.after(ms, done);
+      signal?.addEventListener("abort", done);
     });
   }
 
