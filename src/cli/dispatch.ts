@@ -6,7 +6,7 @@ import { fieldOf } from "../config/fields.ts";
 import { type ConfigReader, loadConfig } from "../config/load.ts";
 import type { AgentValues } from "../config/source/agent-layer.ts";
 import { type Environment, type FlagText } from "../config/source/arguments.ts";
-import { type Look, lookAt } from "../config/source/look.ts";
+import { type Look, looking } from "../config/source/look.ts";
 import { assert } from "../model/assert.ts";
 import { ConfigError, messageOf } from "../model/errors.ts";
 import { clean } from "../report/terminal.ts";
@@ -44,7 +44,7 @@ export async function dispatch(
         return exit.usage;
       case "run": {
         const { command, invocation, flags } = parsed;
-        const look = (): Look => lookAt({ flags, env, reader: world.reader });
+        const look = looking({ flags, env, reader: world.reader });
         const given = { env, flags, look };
         if (command.ofItself === true)
           return await command.run(

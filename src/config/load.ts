@@ -66,7 +66,7 @@ export function loadConfig(input: ConfigInput): Config {
   });
 }
 
-interface Places {
+export interface Places {
   readonly environment: Layer;
   readonly flags: Layer;
   readonly file: Wanted;

@@ -6,6 +6,7 @@ import type { Ledger } from "../model/ledger.ts";
 import type { RuntimeReader } from "../model/ports.ts";
 import type { Container, ImageVolumes, Sandbox, Snapshot } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";
+import { byParts } from "../policy/by-object.ts";
 import { mapBounded } from "./concurrency.ts";
 
 /**
@@ -35,14 +36,23 @@ export interface DetailKnowledge {
   readonly sandboxImages: ReadonlyMap<SandboxId, string>;
 }
 
-export const knowledgeOfLedger = (ledger: Ledger): DetailKnowledge => ({
-  volumesOf: (id) => {
-    const references = ledger.containers.get(id)?.imageVolumes ?? null;
-    return references === null ? null : knownVolumes(references);
-  },
-  endOf: (id) => ledger.containers.get(id)?.finishedAt ?? null,
-  sandboxImages: ledger.sandboxImages,
-});
+/** The same object for the same records, by which what is made of it is remembered. */
+export const knowledgeOfLedger = ({ containers, sandboxImages }: Ledger): DetailKnowledge =>
+  knowledgeOfRecords({ containers, sandboxImages });
+
+const knowledgeOfRecords = byParts(
+  ({
+    containers,
+    sandboxImages,
+  }: Pick<Ledger, "containers" | "sandboxImages">): DetailKnowledge => ({
+    volumesOf: (id) => {
+      const references = containers.get(id)?.imageVolumes ?? null;
+      return references === null ? null : knownVolumes(references);
+    },
+    endOf: (id) => containers.get(id)?.finishedAt ?? null,
+    sandboxImages,
+  }),
+);
 
 /** The ends are those of the pass: a look in the middle of it needs none. */
 export const knowledgeOfSnapshot = (snapshot: Snapshot): DetailKnowledge => ({
@@ -71,22 +81,13 @@ export async function readContainerDetails(
   },
   signal: AbortSignal,
 ): Promise<ContainerDetails> {
-  const { known, need } = input;
-  const volumes = new Map<ContainerId, ImageVolumes>();
-  const ends = new Map<ContainerId, Instant>();
-  // By ID: a container that events announced stands there once for each reference that it names.
-  const toAsk = new Map<ContainerId, Container>();
-  for (const container of input.containers) {
-    const volumesKnown = known.volumesOf(container.id);
-    if (volumesKnown !== null) volumes.set(container.id, volumesKnown);
-    else if (!need.volumes) volumes.set(container.id, UNSUPPORTED);
-    const endKnown = container.state === "exited" ? known.endOf(container.id) : null;
-    if (endKnown !== null) ends.set(container.id, endKnown);
-    const endMissing = need.ends && container.state === "exited" && endKnown === null;
-    if ((need.volumes && volumesKnown === null) || endMissing) toAsk.set(container.id, container);
-  }
+  const { containers, known, need } = input;
+  const { toAsk, ...details } = knownDetails({ containers, known, ...need });
+  if (toAsk.length === 0) return details;
+  const volumes = new Map(details.volumes);
+  const ends = new Map(details.ends);
   const silence = new Silence();
-  await mapBounded([...toAsk.values()], CONCURRENCY, async (container) => {
+  await mapBounded(toAsk, CONCURRENCY, async (container) => {
     try {
       silence.throwIfLasting();
       const detail = await runtime.containerDetail(container.id, signal);
@@ -107,6 +108,32 @@ export async function readContainerDetails(
   return { volumes, ends };
 }
 
+interface KnownDetails extends DetailNeed {
+  readonly containers: readonly Container[];
+  readonly known: DetailKnowledge;
+}
+
+/** What need not be asked for, and the containers that need. */
+const knownDetails = byParts(
+  (of: KnownDetails): ContainerDetails & { readonly toAsk: readonly Container[] } => {
+    const { containers, known } = of;
+    const volumes = new Map<ContainerId, ImageVolumes>();
+    const ends = new Map<ContainerId, Instant>();
+    // By ID: a container that events announced stands there once for each reference that it names.
+    const toAsk = new Map<ContainerId, Container>();
+    for (const container of containers) {
+      const volumesKnown = known.volumesOf(container.id);
+      if (volumesKnown !== null) volumes.set(container.id, volumesKnown);
+      else if (!of.volumes) volumes.set(container.id, UNSUPPORTED);
+      const endKnown = container.state === "exited" ? known.endOf(container.id) : null;
+      if (endKnown !== null) ends.set(container.id, endKnown);
+      const endMissing = of.ends && container.state === "exited" && endKnown === null;
+      if ((of.volumes && volumesKnown === null) || endMissing) toAsk.set(container.id, container);
+    }
+    return { volumes, ends, toAsk: [...toAsk.values()] };
+  },
+);
+
 /**
  * The images that sandboxes' own status names. A status that fails is left out and asked again next time:
  * this is one protection of the sandbox image among several, and one broken sandbox must not stop collection.
@@ -116,13 +143,10 @@ export async function readSandboxImages(
   input: { readonly sandboxes: readonly Sandbox[]; readonly known: DetailKnowledge },
   signal: AbortSignal,
 ): Promise<ReadonlyMap<SandboxId, string>> {
-  const images = new Map<SandboxId, string>();
-  const toAsk: Sandbox[] = [];
-  for (const sandbox of input.sandboxes) {
-    const known = input.known.sandboxImages.get(sandbox.id);
-    if (known === undefined) toAsk.push(sandbox);
-    else images.set(sandbox.id, known);
-  }
+  const { sandboxes, known } = input;
+  const { toAsk, images: there } = knownSandboxImages({ sandboxes, known: known.sandboxImages });
+  if (toAsk.length === 0) return there;
+  const images = new Map(there);
   const silence = new Silence();
   await mapBounded(toAsk, CONCURRENCY, async (sandbox) => {
     try {
@@ -135,6 +159,25 @@ export async function readSandboxImages(
   });
   return images;
 }
+
+const knownSandboxImages = byParts(
+  ({
+    sandboxes,
+    known,
+  }: {
+    readonly sandboxes: readonly Sandbox[];
+    readonly known: DetailKnowledge["sandboxImages"];
+  }) => {
+    const images = new Map<SandboxId, string>();
+    const toAsk: Sandbox[] = [];
+    for (const sandbox of sandboxes) {
+      const image = known.get(sandbox.id);
+      if (image === undefined) toAsk.push(sandbox);
+      else images.set(sandbox.id, image);
+    }
+    return { images, toAsk };
+  },
+);
 
 /** Statuses without an answer after which no more are asked for: each would take its whole deadline. */
 const UNANSWERED_MAX = 2;

@@ -170,5 +170,24 @@ async function resolveReferences(
       }
     },
   );
-  return new Map(resolved);
+  return sameAsBefore(references, new Map(resolved));
 }
+
+const answers = new WeakMap<readonly string[], ReadonlyMap<string, Resolution>>();
+
+/** The answers of the last look where they are equal, so that what was made of them still holds. */
+function sameAsBefore(
+  references: readonly string[],
+  resolved: ReadonlyMap<string, Resolution>,
+): ReadonlyMap<string, Resolution> {
+  const before = answers.get(references);
+  if (before !== undefined && references.every((it) => isSame(before.get(it), resolved.get(it))))
+    return before;
+  answers.set(references, resolved);
+  return resolved;
+}
+
+const isSame = (one: Resolution | undefined, other: Resolution | undefined): boolean =>
+  one?.kind === "image"
+    ? other?.kind === "image" && other.id === one.id
+    : one?.kind === "absent" && other?.kind === "absent";

@@ -5,6 +5,7 @@ import type { ContainerId, SandboxId } from "../model/ids.ts";
 import type { Ledger } from "../model/ledger.ts";
 import type { RuntimeReader } from "../model/ports.ts";
 import type { Container, Sandbox } from "../model/snapshot.ts";
+import { byParts } from "../policy/by-object.ts";
 import { mapBounded } from "./concurrency.ts";
 
 export interface PodLists {
@@ -25,15 +26,21 @@ export async function withSandboxesOfContainers(
   { containers, sandboxes }: PodLists,
   signal: AbortSignal,
 ): Promise<PodLists> {
-  const named = containers.flatMap(({ sandboxId }) => (sandboxId === "" ? [] : [sandboxId]));
-  if (missing(named, sandboxes).length === 0) return { containers, sandboxes };
+  if (unlistedSandboxes({ containers, sandboxes }).length === 0) return { containers, sandboxes };
   // A pod may have started between the two lists.
   const newer = await runtime.listSandboxes(signal);
   const newerIds = new Set(newer.map(({ id }) => id));
   const all = [...newer, ...sandboxes.filter(({ id }) => !newerIds.has(id))];
-  await expectGoneSandboxes(runtime, missing(named, all), signal);
+  await expectGoneSandboxes(runtime, unlistedSandboxes({ containers, sandboxes: all }), signal);
   return { containers, sandboxes: all };
 }
+
+const unlistedSandboxes = byParts(({ containers, sandboxes }: PodLists) =>
+  missing(
+    containers.flatMap(({ sandboxId }) => (sandboxId === "" ? [] : [sandboxId])),
+    sandboxes,
+  ),
+);
 
 /** Rejects where the runtime has something that the ledger knows and a list lacks, or does not say whether it has. */
 export async function expectRemembered(
@@ -42,9 +49,29 @@ export async function expectRemembered(
   signal: AbortSignal,
 ): Promise<void> {
   const { containers, sandboxes } = lists;
-  await expectGoneSandboxes(runtime, missing(ledger.sandboxImages.keys(), sandboxes), signal);
-  await expectGoneContainers(runtime, missing(ledger.containers.keys(), containers), signal);
+  await expectGoneSandboxes(
+    runtime,
+    goneSandboxes({ listed: sandboxes, known: ledger.sandboxImages }),
+    signal,
+  );
+  await expectGoneContainers(
+    runtime,
+    goneContainers({ listed: containers, known: ledger.containers }),
+    signal,
+  );
 }
+
+interface Remembered<Id extends string> {
+  readonly listed: readonly { readonly id: Id }[];
+  readonly known: ReadonlyMap<Id, unknown>;
+}
+
+const goneSandboxes = byParts(({ listed, known }: Remembered<SandboxId>) =>
+  missing(known.keys(), listed),
+);
+const goneContainers = byParts(({ listed, known }: Remembered<ContainerId>) =>
+  missing(known.keys(), listed),
+);
 
 export async function expectGoneSandboxes(
   runtime: Runtime,

@@ -23,8 +23,7 @@ export interface Decide extends Facts {
 
 /** The one path to a plan: `plan`, `explain`, a dry run and every pass of `gc` and of the agent take it. */
 export function decide(input: Decide): Plan {
-  const pods = podsOf(input);
-  const containers = input.parts.containers === "none" ? null : containerPlan(input, pods);
+  const containers = input.parts.containers === "none" ? null : containerPlan(input, podsOf(input));
   const images = input.parts.images ? decideImages(input, goneBefore(containers)) : null;
   return { containers, images };
 }

@@ -11,6 +11,7 @@ import type {
 import type { MemoryLimits } from "../model/limits.ts";
 import type { Image, ImageOrigin, RuntimeInfo, Snapshot } from "../model/snapshot.ts";
 import { duration, type Watched, watched } from "../model/time.ts";
+import { byParts, sameOr } from "./by-object.ts";
 import { distinctImages, namesText } from "./image/image-index.ts";
 import type { Usage } from "./image/usage.ts";
 import { rememberOrigins } from "./layer/origins.ts";
@@ -44,9 +45,18 @@ export function remember(input: Remember): Ledger {
     watched: now.watched,
     hadContainers: snapshot.containers.length > 0,
     images: imageRecords(input, now.watched),
-    containers: containerRecords(ledger, snapshot),
+    containers: containerRecords({
+      containers: snapshot.containers,
+      known: ledger.containers,
+      imageVolumes: snapshot.imageVolumes,
+      ends: snapshot.containerEnds,
+    }),
     pods: input.pods,
-    sandboxImages: sandboxImages(ledger, snapshot),
+    sandboxImages: sandboxImages({
+      sandboxes: snapshot.sandboxes,
+      known: ledger.sandboxImages,
+      read: snapshot.sandboxImages,
+    }),
     ...rememberOrigins(ledger, snapshot.images, NOTHING_READ),
     gains: ledger.gains,
     releases: ledger.releases,
@@ -63,10 +73,22 @@ export function forgetImages(ledger: Ledger, removed: Iterable<ImageId>): Ledger
 
 /** Ends the records of images that a whole list does not name; the same ledger where it names all of them. */
 export function forgetUnlisted(ledger: Ledger, listed: readonly Pick<Image, "id">[]): Ledger {
-  const there = new Set(listed.map(({ id }) => id));
-  const images = new Map([...ledger.images].filter(([id]) => there.has(id)));
-  return images.size === ledger.images.size ? ledger : { ...ledger, images };
+  const gone = unlisted({ listed, known: ledger.images });
+  return gone.length === 0 ? ledger : { ...ledger, images: without(ledger.images, gone) };
 }
+
+const unlisted = byParts(
+  ({
+    listed,
+    known,
+  }: {
+    readonly listed: readonly Pick<Image, "id">[];
+    readonly known: Ledger["images"];
+  }): readonly ImageId[] => {
+    const there = new Set(listed.map(({ id }) => id));
+    return [...known.keys()].filter((id) => !there.has(id));
+  },
+);
 
 /** Takes a record back that was forgotten for a removal that was refused; under other names it is another image by now. */
 export function recallImage(ledger: Ledger, id: ImageId, before: ImageRecord): Ledger {
@@ -168,6 +190,7 @@ function imageRecord(input: Remember, image: Image, now: Watched): ImageRecord {
   const names = namesText(image);
   const known = before !== undefined && (limits.compat === "kubelet" || before.names === names);
   const used = usage.users.has(image.id);
+  if (!used && before?.names === names && before.sizeBytes === image.sizeBytes) return before;
   return {
     firstSeenAt: known ? before.firstSeenAt : snapshot.clocks.wall,
     firstSeenWatched: known ? before.firstSeenWatched : now,
@@ -194,31 +217,50 @@ function earlierNames(before: ImageRecord, names: string): readonly string[] {
     .slice(0, EARLIER_NAMES_MAX);
 }
 
-function containerRecords(
-  ledger: Ledger,
-  snapshot: Snapshot,
-): ReadonlyMap<ContainerId, ContainerRecord> {
-  const records = new Map<ContainerId, ContainerRecord>();
-  for (const { id } of snapshot.containers) {
-    const before = ledger.containers.get(id);
-    const volumes = snapshot.imageVolumes.get(id);
-    const imageVolumes =
-      volumes?.kind === "known" ? volumes.references : (before?.imageVolumes ?? null);
-    const finishedAt = snapshot.containerEnds.get(id) ?? before?.finishedAt ?? null;
-    const isSame = before?.imageVolumes === imageVolumes && before.finishedAt === finishedAt;
-    records.set(id, isSame ? before : { imageVolumes, finishedAt });
-  }
-  return records;
-}
+const containerRecords = byParts(
+  ({
+    containers,
+    known,
+    imageVolumes,
+    ends,
+  }: {
+    readonly containers: Snapshot["containers"];
+    readonly known: Ledger["containers"];
+    readonly imageVolumes: Snapshot["imageVolumes"];
+    readonly ends: Snapshot["containerEnds"];
+  }): Ledger["containers"] => {
+    const records = new Map<ContainerId, ContainerRecord>();
+    for (const { id } of containers) {
+      const before = known.get(id);
+      const volumes = imageVolumes.get(id);
+      const references =
+        volumes?.kind === "known" ? volumes.references : (before?.imageVolumes ?? null);
+      const finishedAt = ends.get(id) ?? before?.finishedAt ?? null;
+      const isSame = before?.imageVolumes === references && before.finishedAt === finishedAt;
+      records.set(id, isSame ? before : { imageVolumes: references, finishedAt });
+    }
+    return sameOr(known, records);
+  },
+);
 
-function sandboxImages(ledger: Ledger, snapshot: Snapshot): ReadonlyMap<SandboxId, string> {
-  const images = new Map<SandboxId, string>();
-  for (const { id } of snapshot.sandboxes) {
-    const image = snapshot.sandboxImages.get(id) ?? ledger.sandboxImages.get(id);
-    if (image !== undefined) images.set(id, image);
-  }
-  return images;
-}
+const sandboxImages = byParts(
+  ({
+    sandboxes,
+    known,
+    read,
+  }: {
+    readonly sandboxes: Snapshot["sandboxes"];
+    readonly known: Ledger["sandboxImages"];
+    readonly read: Snapshot["sandboxImages"];
+  }): Ledger["sandboxImages"] => {
+    const images = new Map<SandboxId, string>();
+    for (const { id } of sandboxes) {
+      const image = read.get(id) ?? known.get(id);
+      if (image !== undefined) images.set(id, image);
+    }
+    return sameOr(known, images);
+  },
+);
 
 const union = (a: readonly string[], b: readonly string[]): readonly string[] =>
   [...new Set([...a, ...b])].toSorted();

@@ -61,9 +61,10 @@ export function imagePassWords({ images, plan, purpose }: Pass): string {
   if (images === null) return "";
   const blocks = plan.images?.blocks ?? [];
   if (images.end === "blocked" && blocks.length > 0) return blocks.map(imageBlock.text).join("; ");
-  const young = plan.images === null ? "" : youngWords(plan.images);
   const words = endWords(images.end, purpose.kind);
-  return images.end === "candidates-exhausted" && young !== "" ? `${words}; ${young}` : words;
+  if (images.end !== "candidates-exhausted" || plan.images === null) return words;
+  const young = youngWords(plan.images);
+  return young === "" ? words : `${words}; ${young}`;
 }
 
 /** The same of the container half. */

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { type LiveConfig, liveConfig } from "../../src/compose/reload.ts";
 import type { Config } from "../../src/config/config.ts";
 import { diskReader } from "../../src/config/load.ts";
-import { lookAt } from "../../src/config/source/look.ts";
+import { looking } from "../../src/config/source/look.ts";
 import { scratch } from "../support/scratch.ts";
 
 const OURS = "apiVersion: crigc/v1\nkind: CrigcConfiguration\n";
@@ -45,7 +45,7 @@ function watched(
   const look = () => {
     if (seen.looks > 0) beforeLook();
     seen.looks += 1;
-    return lookAt({ flags, env: {}, reader: diskReader });
+    return looking({ flags, env: {}, reader: diskReader })();
   };
   const first = look();
   const refusals: string[] = [];

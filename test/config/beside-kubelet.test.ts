@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import type { Config } from "../../src/config/config.ts";
 import type { KubeletOnNode } from "../../src/config/kubelet/beside-kubelet.ts";
 import { loadConfig } from "../../src/config/load.ts";
-import { lookAt } from "../../src/config/source/look.ts";
+import { looking } from "../../src/config/source/look.ts";
 import { FILE, ours, readerOf } from "./loading.ts";
 
 const SOURCE = "/var/lib/kubelet/config.yaml";
@@ -96,7 +96,7 @@ describe("our default eviction thresholds", () => {
 test("a kubelet that is told something else makes another look, so that a running agent follows it", () => {
   let found: KubeletOnNode | null = null;
   const look = () =>
-    lookAt({ flags: [], env: {}, reader: { ...readerOf({}), kubelet: () => found } });
+    looking({ flags: [], env: {}, reader: { ...readerOf({}), kubelet: () => found } })();
   const before = look();
   found = kubelet({ evictionHard: "imagefs.available<30%" });
   const after = look();

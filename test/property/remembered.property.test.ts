@@ -9,11 +9,12 @@ import type { Channel } from "../../src/cri/channel.ts";
 import { decodeAnswer } from "../../src/cri/messages.ts";
 import { makeReader } from "../../src/cri/reader.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
+import { podUid } from "../../src/model/ids.ts";
 import type { Ledger } from "../../src/model/ledger.ts";
 import type { Limits } from "../../src/model/limits.ts";
-import type { Plan } from "../../src/model/plan.ts";
+import type { Plan, Purpose } from "../../src/model/plan.ts";
 import type { RuntimeReader } from "../../src/model/ports.ts";
-import type { Snapshot } from "../../src/model/snapshot.ts";
+import type { PodReading, Snapshot } from "../../src/model/snapshot.ts";
 import { duration, hours, instant, watched } from "../../src/model/time.ts";
 import { observe } from "../../src/observe/observe.ts";
 import { rememberPods } from "../../src/policy/container/pods.ts";
@@ -82,9 +83,35 @@ const container: fc.Arbitrary<ContainerDescription> = fc.record({
   image: name,
   imageRef: fc.oneof(name, fc.constant("")),
   imageId: fc.oneof(name, fc.constant("")),
-  imageVolumes: fc.constant([]),
+  imageVolumes: fc.oneof(
+    fc.constant([]),
+    name.map((it) => [it]),
+  ),
   logPath: fc.constant(""),
   labels: fc.oneof(labels, fc.constant({})),
+});
+
+const podReading: fc.Arbitrary<PodReading> = fc.record({
+  kind: fc.constant("ready" as const),
+  source: some("cri", "kubelet-api"),
+  pods: fc.array(
+    fc.record({
+      uid: some("uid-a", "uid-b").map(podUid),
+      origin: some("api", "static"),
+      finished: fc.boolean(),
+      evicted: fc.constant(false),
+      images: fc.array(name, { maxLength: 2 }),
+    }),
+    { maxLength: 2 },
+  ),
+  manifests: fc.array(
+    fc.record({
+      path: some("/a.yaml", "/b.yaml"),
+      images: fc.array(name, { maxLength: 2 }),
+      fault: some(null, { kind: "unreadable" as const, message: "it is a test" }),
+    }),
+    { maxLength: 1 },
+  ),
 });
 
 /** Changes one thing by another of its kind, field by field or whole; takes it away; or adds it. */
@@ -100,6 +127,7 @@ type Change =
       readonly to: ContainerDescription;
       readonly fields: readonly string[];
     }
+  | { readonly kind: "pods"; readonly to: PodReading }
   | { readonly kind: "gone"; readonly pick: number }
   | { readonly kind: "turned" };
 
@@ -110,6 +138,7 @@ const change: fc.Arbitrary<Change> = fc.oneof(
   { weight: 3, arbitrary: changed("image", image) },
   { weight: 3, arbitrary: changed("sandbox", sandbox) },
   { weight: 5, arbitrary: changed("container", container) },
+  { weight: 1, arbitrary: podReading.map((to) => ({ kind: "pods" as const, to })) },
   { weight: 2, arbitrary: fc.nat(20).map((pick) => ({ kind: "gone" as const, pick })) },
   { weight: 1, arbitrary: fc.constant({ kind: "turned" as const }) },
 );
@@ -125,8 +154,18 @@ function merged<Thing extends object>(
   return { ...before, ...Object.fromEntries(taken) };
 }
 
-function apply(node: FakeNode, step: Change): void {
+/** What is looked at: the runtime's part, and the pods beside it. */
+interface World {
+  readonly node: FakeNode;
+  pods: PodReading;
+}
+
+function apply(world: World, step: Change): void {
+  const { node } = world;
   switch (step.kind) {
+    case "pods":
+      world.pods = step.to;
+      return;
     case "image": {
       const at = node.images.findIndex(({ id }) => id === step.to.id);
       // An ID may be listed twice.
@@ -220,7 +259,7 @@ const limits: Limits = {
 
 const filesystems = [aFilesystem()];
 
-async function look(reader: RuntimeReader, ledger: Ledger): Promise<Snapshot> {
+async function look(reader: RuntimeReader, world: World, ledger: Ledger): Promise<Snapshot> {
   return observe(
     {
       runtime: reader,
@@ -232,7 +271,7 @@ async function look(reader: RuntimeReader, ledger: Ledger): Promise<Snapshot> {
           problems: [],
           directoriesRead: [],
         }),
-        pods: async () => ({ kind: "none", why: "a test" }),
+        pods: async () => world.pods,
         logs: async () => null,
       },
     },
@@ -255,15 +294,33 @@ const inOrder = (_: string, value: unknown): unknown => {
   return { ...(value as object), users: users.map((it) => JSON.stringify(it)).toSorted() };
 };
 
-const planOf = (snapshot: Snapshot, ledger: Ledger): unknown =>
-  JSON.parse(JSON.stringify(decided(snapshot, ledger), inOrder));
+/** Of all that is unused, of the disk as it is, and where nothing asks for anything. */
+const plansOf = (snapshot: Snapshot, ledger: Ledger): unknown =>
+  JSON.parse(
+    JSON.stringify(
+      [
+        decided(snapshot, ledger, { limits, purpose: { kind: "all-unused" } }),
+        decided(snapshot, ledger, { limits, purpose: { kind: "periodic" } }),
+        decided(snapshot, ledger, {
+          limits: { ...limits, images: { ...limits.images, highPercent: 100, maximumAge: never } },
+          purpose: { kind: "periodic" },
+        }),
+      ],
+      inOrder,
+    ),
+  );
 
-const decided = (snapshot: Snapshot, ledger: Ledger): Plan =>
+const never = duration(0n);
+
+const decided = (
+  snapshot: Snapshot,
+  ledger: Ledger,
+  asked: { readonly limits: Limits; readonly purpose: Purpose },
+): Plan =>
   decide({
     snapshot,
     ledger,
-    limits,
-    purpose: { kind: "all-unused" },
+    ...asked,
     parts: { containers: "all", images: true },
     hold: { kind: "none" },
     startedAt: instant(NOW - hours(1)),
@@ -274,24 +331,35 @@ const decided = (snapshot: Snapshot, ledger: Ledger): Plan =>
 test.each([false, true])(
   "entries that change in every field that a rule reads give the plan of a fresh process (streams: %p)",
   async (streams) => {
-    const traits = { ...containerd17, runtimeStreams: streams, imageStreams: streams };
+    const traits = {
+      ...containerd17,
+      // One that can mount images, so that each container is asked once for those.
+      version: "v2.1.0",
+      runtimeStreams: streams,
+      imageStreams: streams,
+    };
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.array(change, { maxLength: 3 }), { maxLength: 12 }),
         async (looks) => {
           const node = new FakeNode({});
+          const world: World = { node, pods: { kind: "none", why: "a test" } };
           const channel = channelOf(node, traits);
           const channels = { endpoint: "unix:///a", imageEndpoint: "unix:///a" };
           const fresh = () => makeReader({ runtime: channel, image: channel, ...channels });
           const remembering = fresh();
           let ledger = aLedger({ watched: watched(hours(24)) });
           for (const steps of looks) {
-            for (const step of steps) apply(node, step);
-            const known = await look(remembering, ledger);
-            const unknown = await look(fresh(), ledger);
+            for (const step of steps) apply(world, step);
+            const known = await look(remembering, world, ledger);
+            // Nor does it remember the ledger, or the pods, by which it knows what has not changed.
+            const copy = structuredClone(ledger);
+            const apart = { node, pods: structuredClone(world.pods) };
+            const unknown = await look(fresh(), apart, copy);
             const after = next(ledger, known);
-            expect(after).toEqual(next(ledger, unknown));
-            expect(planOf(known, after)).toEqual(planOf(unknown, after));
+            const anew = next(copy, unknown);
+            expect(after).toEqual(anew);
+            expect(plansOf(known, after)).toEqual(plansOf(unknown, anew));
             ledger = after;
           }
         },

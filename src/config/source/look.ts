@@ -1,6 +1,13 @@
 /** One look at the configuration files: what they hold is read once, can be compared with another look, and is loaded as it was compared. */
 import type { Config } from "../config.ts";
-import { type ConfigInput, type ConfigReader, isDropIn, loadConfig, placesOf } from "../load.ts";
+import {
+  type ConfigInput,
+  type ConfigReader,
+  isDropIn,
+  loadConfig,
+  type Places,
+  placesOf,
+} from "../load.ts";
 
 export interface Look {
   /** Equal for two looks exactly where they found the same names and texts. */
@@ -11,8 +18,15 @@ export interface Look {
   readonly load: (about?: Pick<ConfigInput, "running" | "connected" | "agent">) => Config;
 }
 
-export function lookAt(input: Pick<ConfigInput, "flags" | "env" | "reader">): Look {
-  const { file, directory } = placesOf(input);
+type LookInput = Pick<ConfigInput, "flags" | "env" | "reader">;
+
+/** Looks as often as it is asked. Flags and variables, which name the files, are those of the process and are read once. */
+export function looking(input: LookInput): () => Look {
+  let places: Places | null = null;
+  return () => lookIn((places ??= placesOf(input)), input);
+}
+
+function lookIn({ file, directory }: Places, input: LookInput): Look {
   const names = tried(() => input.reader.names(directory.path));
   const paths = [
     file.path,

@@ -4,6 +4,7 @@ import type { PodUid } from "../../model/ids.ts";
 import type { Ledger, PodRecord } from "../../model/ledger.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { observe } from "../../observe/observe.ts";
+import { byObject } from "../../policy/by-object.ts";
 import { usageOf } from "../../policy/image/usage.ts";
 import { remember } from "../../policy/remember.ts";
 import type { ReadEngine, Seen } from "../ports.ts";
@@ -45,7 +46,12 @@ export function seenOf(snapshot: Snapshot): Seen {
   return {
     runtime: snapshot.runtime,
     filesystems: snapshot.filesystems,
-    deadContainers: snapshot.containers.filter((container) => container.state === "exited").length,
+    deadContainers: deadOf(snapshot.containers),
     observedAt: snapshot.observedAt,
   };
 }
+
+const deadOf = byObject(
+  (containers: Snapshot["containers"]): number =>
+    containers.filter(({ state }) => state === "exited").length,
+);

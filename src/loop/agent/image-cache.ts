@@ -1,16 +1,17 @@
 /** The list of images, refreshed every 30 s: what status, metrics and the control socket show, and what memory forgets by. */
 
 import type { Image } from "../../model/snapshot.ts";
+import { byObject } from "../../policy/by-object.ts";
 import { forgetUnlisted } from "../../policy/remember.ts";
 import type { ReadEngine } from "../ports.ts";
 
 /** Size downwards, then ID downwards: the kubelet's order. */
-export function largestFirst(images: readonly Image[]): readonly Image[] {
-  return images.toSorted((a, b) => {
+export const largestFirst = byObject((images: readonly Image[]): readonly Image[] =>
+  images.toSorted((a, b) => {
     if (a.sizeBytes !== b.sizeBytes) return a.sizeBytes < b.sizeBytes ? 1 : -1;
     return a.id === b.id ? 0 : a.id < b.id ? 1 : -1;
-  });
-}
+  }),
+);
 
 /**
  * Ends what is remembered of images that are no longer listed: a pass may last for minutes, and one that went and came back

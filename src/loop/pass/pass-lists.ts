@@ -38,14 +38,15 @@ export function withPassLists(engine: Engine): Engine {
   };
 }
 
+type Listed<Id> = readonly { readonly id: Id }[];
+
 /** What the pass has seen, and has not seen to go. */
 class Seen<Id extends string> {
   readonly #expectGone: (ids: readonly Id[], signal: AbortSignal) => Promise<void>;
-  readonly #ids = new Set<Id>();
+  /** A list, while that names all of it and nothing else: the same list again is not gone through, and most passes see one. */
+  #seen: Listed<Id> | Set<Id> = [];
   /** An older list that comes in late does not bring them back. */
   readonly #gone = new Set<Id>();
-  /** The list that names all of that and nothing else, where there is one: the same list again is not gone through. */
-  #whole: readonly { readonly id: Id }[] | null = null;
 
   constructor(expectGone: (ids: readonly Id[], signal: AbortSignal) => Promise<void>) {
     this.#expectGone = expectGone;
@@ -56,23 +57,42 @@ class Seen<Id extends string> {
     signal: AbortSignal,
   ): Promise<readonly Item[]> {
     // Two parts of a pass may look at once: what only the other one has seen may be newer than this list.
-    const before = [...this.#ids];
+    const before = this.#seen instanceof Set ? [...this.#seen] : this.#seen.map(({ id }) => id);
     const listed = await ask;
-    if (listed === this.#whole) return listed;
-    const vanished = missing(before, listed).filter((id) => this.#ids.has(id));
-    await this.#expectGone(vanished, signal);
-    this.forget(vanished);
-    for (const { id } of listed) if (!this.#gone.has(id)) this.#ids.add(id);
-    const isWhole = this.#ids.size === listed.length && listed.every(({ id }) => this.#ids.has(id));
-    this.#whole = isWhole ? listed : null;
+    if (listed === this.#seen) return listed;
+    if (before.length > 0) {
+      const seen = this.#ids();
+      const vanished = missing(before, listed).filter((id) => seen.has(id));
+      await this.#expectGone(vanished, signal);
+      this.forget(vanished);
+    }
+    this.#add(listed);
     return listed;
   }
 
   forget(ids: readonly Id[]): void {
-    this.#whole = null;
+    if (ids.length === 0) return;
+    const seen = this.#ids();
     for (const id of ids) {
-      this.#ids.delete(id);
+      seen.delete(id);
       this.#gone.add(id);
     }
+  }
+
+  #add(listed: Listed<Id>): void {
+    if (this.#gone.size === 0 && !(this.#seen instanceof Set) && this.#seen.length === 0) {
+      this.#seen = listed;
+      return;
+    }
+    const seen = this.#ids();
+    for (const { id } of listed) if (!this.#gone.has(id)) seen.add(id);
+    const isWhole = seen.size === listed.length && listed.every(({ id }) => seen.has(id));
+    if (isWhole) this.#seen = listed;
+  }
+
+  #ids(): Set<Id> {
+    const seen = this.#seen instanceof Set ? this.#seen : new Set(this.#seen.map(({ id }) => id));
+    this.#seen = seen;
+    return seen;
   }
 }

@@ -5,6 +5,7 @@ import type { PodRecord } from "../../model/ledger.ts";
 import type { PodSourceState } from "../../model/plan.ts";
 import { logFactsOf, type PodRecordSeen, type PodSource } from "../../model/snapshot.ts";
 import { watchedSince } from "../../model/time.ts";
+import { sameOr } from "../by-object.ts";
 import { listedOwners, livingPods } from "./ownership.ts";
 import { knownUids, podSourceState, type PodView } from "./pod-source.ts";
 
@@ -51,15 +52,22 @@ export function rememberPods(
       !living.has(uid) && (here.has(uid) || (view.pods.kind === "ready" && !listed.has(uid)));
     const origin = listed.get(uid) ?? before?.origin ?? null;
     const pending = origin === "pending" || (origin === "api" && before?.origin !== "api");
-    next.set(uid, {
+    const record: PodRecord = {
       absentPasses: absent ? oneMore(before?.absentPasses) : 0,
       deadPasses: dead ? oneMore(before?.deadPasses) : 0,
       deadSinceWatched: dead ? (before?.deadSinceWatched ?? view.watched) : null,
       origin: pending ? (ran.has(uid) ? "api" : "pending") : origin,
-    });
+    };
+    next.set(uid, before !== undefined && isSame(before, record) ? before : record);
   }
-  return next;
+  return sameOr(previous, next);
 }
+
+const isSame = (one: PodRecord, other: PodRecord): boolean =>
+  one.absentPasses === other.absentPasses &&
+  one.deadPasses === other.deadPasses &&
+  one.deadSinceWatched === other.deadSinceWatched &&
+  one.origin === other.origin;
 
 /**
  * Pods that nothing on the node knows but the kubelet's list, now or lately: where the next list does not name them, they

@@ -94,7 +94,7 @@ function judgeTarget(
   const filesystem = filesystemOf(target, snapshot);
   if (!("device" in target) || filesystem === undefined) return { target, futility: null };
   const futilityFacts = {
-    images: images.map(({ image }) => image),
+    images: images().map(({ image }) => image),
     filesystems: snapshot.filesystems,
     logs: snapshot.logs,
     users: usage.users,

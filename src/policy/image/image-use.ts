@@ -1,5 +1,6 @@
 /** What the images take on a filesystem as the runtime reports it, where the figure can be right. */
 import type { Filesystem, Snapshot } from "../../model/snapshot.ts";
+import { byObject } from "../by-object.ts";
 
 /** `null`: the runtime gives no figure, or one that cannot be right. */
 export interface ImageUse {
@@ -21,11 +22,14 @@ export function imageUseOf(
   { images, filesystems }: Pick<Snapshot, "images" | "filesystems">,
 ): ImageUse {
   const used = filesystems.reduce((sum, one) => sum + (one.imageUsedBytes ?? 0n), 0n);
-  const largest = images.reduce((most, { sizeBytes }) => (sizeBytes > most ? sizeBytes : most), 0n);
-  if (used > 0n && used * PLAUSIBLE_FACTOR < largest) return NO_FIGURE;
+  if (used > 0n && used * PLAUSIBLE_FACTOR < largestOf(images)) return NO_FIGURE;
   return { bytes: positiveOf(bytes), inodes: positiveOf(inodes) };
 }
 
 /** 0 is how a runtime says that it did not count. */
 const positiveOf = (figure: bigint | null): bigint | null =>
   figure !== null && figure > 0n ? figure : null;
+
+const largestOf = byObject((images: Snapshot["images"]): bigint =>
+  images.reduce((most, { sizeBytes }) => (sizeBytes > most ? sizeBytes : most), 0n),
+);

@@ -3,6 +3,7 @@ import type { ContainerId, ImageId } from "../../model/ids.ts";
 import type { Compat } from "../../model/limits.ts";
 import type { ImageCandidate, ImagePlan, KeptImage, PlanNote } from "../../model/plan.ts";
 import type { ImageBlock, ImageKeepReason, ImageTrigger } from "../../model/reason.ts";
+import { once } from "../by-object.ts";
 import type { Facts } from "../facts.ts";
 import { gainsOf } from "../layer/gain.ts";
 import { type Choice as LayerChoice, layersCount, orderByLayers } from "../layer/layer-order.ts";
@@ -42,8 +43,21 @@ export function decideImages(input: Facts, before: GoneBefore): ImagePlan {
     ...asks.blocks,
     ...(idle ? futileBlocks(asks.futility) : []),
   ];
-  const chosen = choose({ judgement, asks, aged, blocks, compat: limits.compat });
-  const choice =
+  const choice = { judgement, asks, aged, blocks, compat: limits.compat };
+  const plan = {
+    purpose: input.purpose.kind,
+    now: input.snapshot.clocks.wall,
+    triggers: [...(aged.size > 0 ? [AGE] : []), ...asks.triggers],
+    targets: asks.targets,
+    blocks,
+    futility: asks.futility,
+    usage: asks.disks.usage,
+    accounting: limits.accounting,
+    notes: notesOf(input, asks),
+  };
+  if (idle) return keptWhenRead({ ...plan, candidates: [] }, () => choose(choice).kept);
+  const chosen = choose(choice);
+  const { candidates, kept } =
     chosen.candidates.length > 0 && layersCount(limits, input.purpose, asks.targets)
       ? orderByLayers(
           chosen,
@@ -54,34 +68,38 @@ export function decideImages(input: Facts, before: GoneBefore): ImagePlan {
           distinctTriggers(asks.targets),
         )
       : chosen;
+  const expecting = { ...limits, removedBefore: before.removals };
+  return { ...plan, candidates: estimate(candidates, asks.targets, expecting), kept };
+}
+
+/**
+ * Where nothing asks for removal everything stays, and why is known when somebody reads it: an agent passes for weeks in which
+ * nobody does.
+ */
+function keptWhenRead(plan: Omit<ImagePlan, "kept">, make: () => readonly KeptImage[]): ImagePlan {
+  const kept = once(make);
   return {
-    purpose: input.purpose.kind,
-    now: input.snapshot.clocks.wall,
-    triggers: [...(aged.size > 0 ? [AGE] : []), ...asks.triggers],
-    targets: asks.targets,
-    candidates: estimate(choice.candidates, asks.targets, {
-      ...limits,
-      removedBefore: before.removals,
-    }),
-    kept: choice.kept,
-    blocks,
-    futility: asks.futility,
-    usage: asks.disks.usage,
-    accounting: limits.accounting,
-    notes: notesOf(input, asks),
+    ...plan,
+    get kept() {
+      return kept();
+    },
   };
 }
 
 const AGE: ImageTrigger = { kind: "age" };
 
-function agedImages(input: Facts, { images, context }: Judgement): ReadonlySet<ImageId> {
-  if (input.purpose.kind !== "periodic") return new Set();
-  const { limits, startedAt } = input;
-  const age = { limits: limits.images, now: context.now, watched: context.watched, startedAt };
-  const due = images.filter(
-    (subject) =>
-      isPastMaximumAge(subject, age) && protectionOf(subject, context, "age").reason === null,
-  );
+function agedImages(input: Facts, judgement: Judgement): ReadonlySet<ImageId> {
+  const { limits, startedAt, purpose, snapshot, ledger } = input;
+  if (purpose.kind !== "periodic" || limits.images.maximumAge <= 0n) return new Set();
+  const now = snapshot.clocks.wall;
+  const age = { limits: limits.images, now, watched: ledger.watched, startedAt };
+  const due = judgement
+    .images()
+    .filter(
+      (subject) =>
+        isPastMaximumAge(subject, age) &&
+        protectionOf(subject, judgement.context(), "age").reason === null,
+    );
   return new Set(due.map(({ image }) => image.id));
 }
 
@@ -94,11 +112,12 @@ interface Choice {
 }
 
 function choose(choice: Choice): LayerChoice {
-  const { images, context } = choice.judgement;
+  const { images, context: contextOf } = choice.judgement;
+  const context = contextOf();
   const forAge: ImageCandidate[] = [];
   const others: ImageCandidate[] = [];
   const kept: KeptImage[] = [];
-  for (const subject of images) {
+  for (const subject of images()) {
     const protection = protectionOf(subject, context);
     const triggers = triggersFor(choice, subject, protection.reason);
     if (triggers.length === 0) {

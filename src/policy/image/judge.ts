@@ -5,6 +5,7 @@ import type { Selection } from "../../model/plan.ts";
 import type { ImageBlock } from "../../model/reason.ts";
 import type { Image, Snapshot } from "../../model/snapshot.ts";
 import { imageBlocks } from "../blocks.ts";
+import { once } from "../by-object.ts";
 import type { Facts } from "../facts.ts";
 import { compileKeepRules } from "../keep/keep.ts";
 import { selectedImages } from "../selection.ts";
@@ -24,10 +25,10 @@ export interface Among {
 }
 
 export interface Judgement {
-  /** Each listed image once, in the order of removal. */
-  readonly images: readonly Ranked[];
+  /** Each listed image once, in the order of removal. Made when it is asked for: mostly nothing has to go. */
+  readonly images: () => readonly Ranked[];
   readonly usage: Usage;
-  readonly context: ProtectionContext;
+  readonly context: () => ProtectionContext;
   /** Reasons, beside the state of the disk, for which no image at all may go. */
   readonly blocks: readonly ImageBlock[];
 }
@@ -37,24 +38,26 @@ export function judgeImages(facts: Facts, { without, selection }: Among): Judgem
   const limits = facts.limits.images;
   const usage = usageOf(snapshot, without);
   const keep = compileKeepRules(snapshot.keep.rules);
-  const images = distinctImages(snapshot.images, limits.compat === "kubelet" ? "last" : "any")
-    .map((image) => ({ image, record: recordOf(facts, image) }))
-    .toSorted(compareImages(limits.compat, ledger.origins));
-  const context: ProtectionContext = {
+  const images = once(() =>
+    distinctImages(snapshot.images, limits.compat === "kubelet" ? "last" : "any")
+      .map((image) => ({ image, record: recordOf(facts, image) }))
+      .toSorted(compareImages(limits.compat, ledger.origins)),
+  );
+  const context = once((): ProtectionContext => ({
     limits,
     users: usage.users,
     released: releasedImages(snapshot, without, usage),
     keep,
     tags: new Set(snapshot.images.flatMap(({ repoTags }) => repoTags)),
     sandbox: sandboxNames(snapshot, limits.infraImages),
-    places: limits.keepPerRepository > 0 ? repositoryPlaces(images, limits.compat) : new Map(),
+    places: limits.keepPerRepository > 0 ? repositoryPlaces(images(), limits.compat) : new Map(),
     selected:
       selection === null
         ? null
-        : selectedImages(images, selection, { snapshot, watched: ledger.watched }),
+        : selectedImages(images(), selection, { snapshot, watched: ledger.watched }),
     now: snapshot.clocks.wall,
     watched: ledger.watched,
-  };
+  }));
   const blocks = imageBlocks(facts, usage, [...snapshot.keep.problems, ...keep.problems]);
   return { images, usage, context, blocks };
 }

@@ -17,10 +17,11 @@ export type Recheck = (candidate: ImageCandidate) => ImageKeepReason | null;
  */
 export function recheckImages(input: Facts): Recheck {
   // A container that the plan removed first is gone from the lists by itself.
-  const { images, context, blocks } = judgeImages(input, { without: new Set(), selection: null });
-  const [block] = blocks;
+  const judgement = judgeImages(input, { without: new Set(), selection: null });
+  const [block] = judgement.blocks;
   if (block !== undefined) return () => blocked(block);
-  const subjects = new Map(images.map((subject) => [subject.image.id, subject]));
+  const context = judgement.context();
+  const subjects = new Map(judgement.images().map((subject) => [subject.image.id, subject]));
   return (candidate) => {
     const subject = subjects.get(candidate.image.id);
     if (subject === undefined) return changed("it is no longer listed");

@@ -1,8 +1,15 @@
 /** Which images are in use and by whom, as the union of everything that can name an image; and what could not be told. */
-import type { ContainerId, ImageId, PodUid, SandboxId } from "../../model/ids.ts";
+import type { ContainerId, ImageId } from "../../model/ids.ts";
 import type { ImageUser } from "../../model/reason.ts";
-import type { Container, Manifest, Snapshot } from "../../model/snapshot.ts";
-import { byObject } from "../by-object.ts";
+import type { PodReading, Snapshot } from "../../model/snapshot.ts";
+import { byObject, byParts } from "../by-object.ts";
+import {
+  type Claim,
+  type ClaimFacts,
+  forEachListedClaim,
+  forEachPodClaim,
+  subjectOf,
+} from "./claims.ts";
 import { type ImageIndex, indexImages, listedImages } from "./image-index.ts";
 import { imageVolumesSupported } from "./image-volumes.ts";
 import { possibleImages } from "./possible-images.ts";
@@ -20,6 +27,9 @@ export type UsageFacts = Pick<
   | "sandboxImages"
   | "pods"
 >;
+
+/** Of them, what the runtime lists. */
+type Lists = ClaimFacts & Pick<UsageFacts, "images" | "resolutions">;
 
 export interface Unknown {
   /** `container ID (NAME)`, `sandbox ID`, `pod UID`. */
@@ -40,29 +50,62 @@ export interface Usage {
  * the containers that it removes first were gone.
  */
 export function usageOf(facts: UsageFacts, without: ReadonlySet<ContainerId> = NONE): Usage {
-  return without.size === 0 ? wholeUsage(facts) : judgeUsage(facts, without);
+  return without.size === 0
+    ? wholeUsage(facts)
+    : withPods(judgeLists(facts, without, imageVolumesSupported(facts.runtime)), facts);
 }
 
 const NONE: ReadonlySet<ContainerId> = new Set();
 
 /** A look is judged more than once: for the ledger, for the plan and for each removal. */
-const wholeUsage = byObject((facts: UsageFacts) => judgeUsage(facts, NONE));
+const wholeUsage = byObject((facts: UsageFacts): Usage => {
+  const { containers, images, sandboxes, imageVolumes, sandboxImages, resolutions } = facts;
+  const volumesCount = imageVolumesSupported(facts.runtime);
+  const lists = { containers, images, sandboxes, imageVolumes, sandboxImages, resolutions };
+  return withPods(usageOfLists({ ...lists, volumesCount }), facts);
+});
 
-function judgeUsage(facts: UsageFacts, without: ReadonlySet<ContainerId>): Usage {
+/** And the lists of the next look are mostly the same. */
+const usageOfLists = byParts(({ volumesCount, ...lists }: Lists & { volumesCount: boolean }) =>
+  judgeLists(lists, NONE, volumesCount),
+);
+
+/** What containers and sandboxes use. */
+function judgeLists(facts: Lists, without: ReadonlySet<ContainerId>, volumesCount: boolean): Usage {
   const users = new Map<ImageId, ImageUser[]>();
   const unknown: Unknown[] = [];
   const index = indexImages(facts.images);
   const judging = { facts, index, resolved: new Map(), possible: new Map(), unknown };
-  forEachClaim(facts, without, (claim) => {
-    for (const id of listedAlone(claim.references, index) ?? imagesOf(claim, judging)) {
+  forEachListedClaim(facts, without, (claim) => {
+    for (const id of usedBy(claim, judging)) {
       const those = users.get(id);
       if (those === undefined) users.set(id, [claim.user]);
       else those.push(claim.user);
     }
   });
-  unknown.push(...unknownVolumes(facts, without), ...unreadManifests(facts));
+  if (volumesCount) unknown.push(...unknownVolumes(facts, without));
   return { users, unknown };
 }
+
+/** The same with what pods use: they are read anew each time, and mostly name no image or a few. */
+function withPods(listed: Usage, facts: UsageFacts): Usage {
+  const unread = unreadManifests(facts.pods);
+  const unknown = unread.length === 0 ? listed.unknown : [...listed.unknown, ...unread];
+  const index = indexImages(facts.images);
+  const judging = { facts, index, resolved: new Map(), possible: new Map(), unknown: [] };
+  const more = new Map<ImageId, ImageUser[]>();
+  forEachPodClaim(facts.pods, (claim) => {
+    for (const id of usedBy(claim, judging)) {
+      const those = more.get(id);
+      if (those === undefined) more.set(id, [...(listed.users.get(id) ?? []), claim.user]);
+      else those.push(claim.user);
+    }
+  });
+  return { users: more.size === 0 ? listed.users : new Map([...listed.users, ...more]), unknown };
+}
+
+const usedBy = (claim: Claim, judging: Judging): Iterable<ImageId> =>
+  listedAlone(claim.references, judging.index) ?? imagesOf(claim, judging);
 
 /** What nearly every claim says: one name of an image as it is listed. */
 function listedAlone(
@@ -75,9 +118,23 @@ function listedAlone(
 
 /** Names by which observation asks `ImageStatus`, sorted: full names of those that no listed image carries. */
 export function referencesToResolve(facts: Omit<UsageFacts, "resolutions">): readonly string[] {
-  const index = indexImages(facts.images);
+  const { containers, images, sandboxes, imageVolumes, sandboxImages, pods } = facts;
+  const listed = unlistedOfLists({ containers, images, sandboxes, imageVolumes, sandboxImages });
+  const ofPods = unlistedNames(images, (visit) => forEachPodClaim(pods, visit));
+  return ofPods.length === 0 ? listed : [...new Set([...listed, ...ofPods])].toSorted();
+}
+
+const unlistedOfLists = byParts((lists: Omit<Lists, "resolutions">) =>
+  unlistedNames(lists.images, (visit) => forEachListedClaim(lists, NONE, visit)),
+);
+
+function unlistedNames(
+  images: UsageFacts["images"],
+  claims: (visit: (claim: Claim) => void) => void,
+): readonly string[] {
+  const index = indexImages(images);
   const unlisted = new Set<string>();
-  forEachClaim(facts, NONE, ({ references }) => {
+  claims(({ references }) => {
     for (const reference of references) if (!index.byText.has(reference)) unlisted.add(reference);
   });
   const names = [...unlisted].flatMap((reference) =>
@@ -86,89 +143,8 @@ export function referencesToResolve(facts: Omit<UsageFacts, "resolutions">): rea
   return [...new Set(names)].toSorted();
 }
 
-/** One user with all the words by which it names its image. */
-interface Claim {
-  readonly user: ImageUser;
-  readonly subject: () => string;
-  readonly references: readonly string[];
-  /** A container certainly has an image; a sandbox may have none. */
-  readonly mustResolve: boolean;
-}
-
-type ClaimFacts = Omit<UsageFacts, "resolutions">;
-
-function forEachClaim(
-  facts: ClaimFacts,
-  without: ReadonlySet<ContainerId>,
-  visit: (claim: Claim) => void,
-): void {
-  for (const container of facts.containers) {
-    if (without.has(container.id)) continue;
-    visit(containerClaim(container));
-    const volumes = facts.imageVolumes.get(container.id);
-    if (volumes?.kind === "known")
-      for (const reference of volumes.references) visit(volumeClaim(container, reference));
-  }
-  for (const { id } of facts.sandboxes) {
-    const reference = facts.sandboxImages.get(id) ?? "";
-    if (reference !== "") visit(sandboxClaim(id, reference));
-  }
-  const { pods } = facts;
-  for (const manifest of pods.manifests ?? [])
-    for (const image of manifest.images) visit(manifestClaim(manifest, image));
-  // Only the kubelet's own list names images; the other sources know pods by their UID alone.
-  if (pods.kind !== "ready" || pods.source !== "kubelet-api") return;
-  for (const { uid, images } of pods.pods)
-    for (const image of new Set(images)) if (image !== "") visit(podClaim(uid, image));
-}
-
-const containerClaim = byObject((container: Container): Claim => {
-  const { id, name, podName, state, imageId, imageRef, imageName } = container;
-  const references = imageId === "" ? [] : [imageId];
-  if (imageRef !== "" && imageRef !== imageId) references.push(imageRef);
-  if (imageName !== "" && imageName !== imageRef && imageName !== imageId)
-    references.push(imageName);
-  return {
-    user: { kind: "container", id, name, podName, state },
-    subject: () => subjectOf(container),
-    references,
-    mustResolve: true,
-  };
-});
-
-function volumeClaim(container: Container, reference: string): Claim {
-  const { id, name, podName } = container;
-  return {
-    user: { kind: "image-volume", id, name, podName },
-    subject: () => `image volume of ${subjectOf(container)}`,
-    references: [reference],
-    mustResolve: true,
-  };
-}
-
-const sandboxClaim = (id: SandboxId, reference: string): Claim => ({
-  user: { kind: "sandbox", id },
-  subject: () => `sandbox ${id}`,
-  references: [reference],
-  mustResolve: false,
-});
-
-const podClaim = (uid: PodUid, image: string): Claim => ({
-  user: { kind: "pod-spec", uid },
-  subject: () => `pod ${uid}`,
-  references: [image],
-  mustResolve: false,
-});
-
-const manifestClaim = ({ path, fault }: Manifest, image: string): Claim => ({
-  user: { kind: "static-pod", path, invalid: fault !== null },
-  subject: () => `static pod ${path}`,
-  references: [image],
-  mustResolve: false,
-});
-
 interface Judging {
-  readonly facts: UsageFacts;
+  readonly facts: Pick<UsageFacts, "images" | "resolutions">;
   readonly index: ImageIndex;
   /** What was resolved before: many claims name the same image. */
   readonly resolved: Map<string, Resolved>;
@@ -228,7 +204,7 @@ function resolve(reference: string, { facts, index, resolved }: Judging): Resolv
   return now;
 }
 
-function resolveAnew(reference: string, facts: UsageFacts, index: ImageIndex): Resolved {
+function resolveAnew(reference: string, facts: Judging["facts"], index: ImageIndex): Resolved {
   const listed = listedImages(index, reference);
   if (listed.length > 0) return { kind: "resolved", reference, ids: listed, message: null };
   const name = fullReference(reference);
@@ -251,8 +227,7 @@ function resolveAnew(reference: string, facts: UsageFacts, index: ImageIndex): R
   }
 }
 
-function unknownVolumes(facts: UsageFacts, without: ReadonlySet<ContainerId>): readonly Unknown[] {
-  if (!imageVolumesSupported(facts.runtime)) return [];
+function unknownVolumes(facts: Lists, without: ReadonlySet<ContainerId>): readonly Unknown[] {
   const unknown: Unknown[] = [];
   for (const container of facts.containers) {
     if (without.has(container.id)) continue;
@@ -268,11 +243,9 @@ function unknownVolumes(facts: UsageFacts, without: ReadonlySet<ContainerId>): r
 }
 
 /** What the kubelet is about to run from a file that cannot be read, nobody knows. */
-const unreadManifests = ({ pods }: ClaimFacts): readonly Unknown[] =>
+const unreadManifests = (pods: PodReading): readonly Unknown[] =>
   (pods.manifests ?? []).flatMap(({ path, fault }) =>
     fault?.kind === "unreadable"
       ? [{ subject: `static pod ${path}`, message: `cannot read its manifest: ${fault.message}` }]
       : [],
   );
-
-const subjectOf = (container: Container): string => `container ${container.id} (${container.name})`;

@@ -2,6 +2,7 @@
 import type { ChainId, ImageId } from "../../model/ids.ts";
 import type { LayerRun, Ledger, OriginRecord } from "../../model/ledger.ts";
 import type { Image, ImageOrigin } from "../../model/snapshot.ts";
+import { byParts } from "../by-object.ts";
 import { type ChainParents, LayerForest } from "./layers.ts";
 
 export type Origins = Pick<Ledger, "origins" | "layers">;
@@ -12,9 +13,9 @@ export function rememberOrigins(
   images: readonly Pick<Image, "id">[],
   read: ReadonlyMap<ImageId, ImageOrigin>,
 ): Origins {
-  const listed = new Set(images.map(({ id }) => id));
-  const gone = [...knownOrigins.keys()].filter((id) => !listed.has(id));
-  const fresh = [...read].filter(([id]) => listed.has(id) && !knownOrigins.has(id));
+  const gone = unlisted({ images, known: knownOrigins });
+  const listed = read.size === 0 ? null : new Set(images.map(({ id }) => id));
+  const fresh = [...read].filter(([id]) => listed?.has(id) === true && !knownOrigins.has(id));
   if (gone.length === 0 && fresh.length === 0)
     return { origins: knownOrigins, layers: knownLayers };
   const origins = new Map(knownOrigins);
@@ -27,6 +28,19 @@ export function rememberOrigins(
   }
   return { origins, layers };
 }
+
+const unlisted = byParts(
+  ({
+    images,
+    known,
+  }: {
+    readonly images: readonly Pick<Image, "id">[];
+    readonly known: Origins["origins"];
+  }): readonly ImageId[] => {
+    const listed = new Set(images.map(({ id }) => id));
+    return [...known.keys()].filter((id) => !listed.has(id));
+  },
+);
 
 /** What a forest is made from, beside images. */
 export type LayerMemory = Origins & Pick<Ledger, "gains">;

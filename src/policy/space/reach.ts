@@ -1,5 +1,6 @@
 /** Judges in the middle of a pass whether what is left to remove could still reach its targets. */
 import type { ImageTarget } from "../../model/plan.ts";
+import { once } from "../by-object.ts";
 import type { Facts } from "../facts.ts";
 import { distinctImages } from "../image/image-index.ts";
 import { type ImageUse, imageUseOf } from "../image/image-use.ts";
@@ -7,21 +8,25 @@ import { usageOf } from "../image/usage.ts";
 import { reportedBytes, stillUseful, unitOf } from "./futility.ts";
 import { type Progress, targetsMet } from "./progress.ts";
 
-/** What is unused is added up once; each judgement after that costs no more on a large node. A target that is met asks for nothing more. */
+/** What is unused is added up once, when it is first asked; each judgement after that costs no more on a large node. A target that is met asks for nothing more. */
 export function targetReach(
   { snapshot, purpose }: Pick<Facts, "snapshot" | "purpose">,
   targets: readonly ImageTarget[],
 ): (progress: Progress) => boolean {
-  const { users } = usageOf(snapshot);
-  const unusedImages = distinctImages(snapshot.images, "any").filter(({ id }) => !users.has(id));
-  const unused = { bytes: reportedBytes(unusedImages), images: unusedImages.length };
-  const uses = new Map(
-    snapshot.filesystems.map((one) => [one.device, imageUseOf(one, snapshot)] as const),
-  );
+  const node = once(() => {
+    const { users } = usageOf(snapshot);
+    const unused = distinctImages(snapshot.images, "any").filter(({ id }) => !users.has(id));
+    return {
+      unused: { bytes: reportedBytes(unused), images: unused.length },
+      uses: new Map(
+        snapshot.filesystems.map((one) => [one.device, imageUseOf(one, snapshot)] as const),
+      ),
+    };
+  });
   return (progress) => {
     const open = targets.filter((target) => targetsMet([target], progress) === null);
     const canBeMet = (target: ImageTarget): boolean =>
-      canStillReach(target, { uses, unused, progress });
+      canStillReach(target, { ...node(), progress });
     if (purpose.kind !== "pressure") return open.some(canBeMet);
     // The pressure on a disk ends with the last of its thresholds.
     const ofDisk = Map.groupBy(open, (target) => ("device" in target ? target.device : ""));

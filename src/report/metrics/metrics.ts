@@ -3,11 +3,12 @@
 import type { Forecast } from "../../model/disk-usage.ts";
 import type { HoldState } from "../../model/hold.ts";
 import type { EventReason, Pass } from "../../model/pass.ts";
+import type { ImagePlan } from "../../model/plan.ts";
 import type { CallRecord, ProcessFigures } from "../../model/ports.ts";
 import type { MeasuredFilesystem } from "../../model/snapshot.ts";
 import { type Duration, type Instant, instantToMs, toMs } from "../../model/time.ts";
 import type { FilesystemStatus, StatusReport } from "../document/status.ts";
-import { countPass, passOutcome } from "./pass.ts";
+import { countKept, countPass, passOutcome } from "./pass.ts";
 import { MetricRegistry } from "./registry.ts";
 import type { MetricName } from "./table.ts";
 
@@ -56,6 +57,8 @@ export function createMetrics(build: {
   const registry = new MetricRegistry();
   const failures = new Map<Pass["kind"], number>();
   let cpuSeconds = 0;
+  /** Of which the kept images are not counted yet. */
+  let plan: ImagePlan | null = null;
   registry.set("crigc_build_info", 1, [build.version, build.commit]);
   registry.set("crigc_start_time_seconds", instantToMs(build.startedAt) / 1000);
   for (const name of FROM_THE_START) registry.add(name, 0);
@@ -63,6 +66,7 @@ export function createMetrics(build: {
   return {
     observePass: (pass) => {
       countPass(registry, pass);
+      plan = pass.plan.images ?? plan;
       const failed = passOutcome(pass) === "failed" ? (failures.get(pass.kind) ?? 0) + 1 : 0;
       failures.set(pass.kind, failed);
       registry.set("crigc_pass_consecutive_failures", failed, [pass.kind]);
@@ -79,7 +83,11 @@ export function createMetrics(build: {
       registry.set("process_resident_memory_bytes", figures.residentBytes);
       if (figures.openFiles !== null) registry.set("process_open_fds", figures.openFiles);
     },
-    expose: () => registry.expose(),
+    expose: () => {
+      if (plan !== null) countKept(registry, plan);
+      plan = null;
+      return registry.expose();
+    },
   };
 }
 

@@ -65,13 +65,17 @@ const triedNothing = (pass: Pass): boolean =>
     pass.containers.logs.length ===
     0;
 
-function countPlan(metrics: MetricRegistry, plan: ImagePlan): void {
+/** Counted when somebody reads the metrics: why each image stays is judged for whoever asks. */
+export function countKept(metrics: MetricRegistry, plan: ImagePlan): void {
   const kept = new Map<string, number>();
   for (const { reason } of plan.kept) kept.set(reason.kind, (kept.get(reason.kind) ?? 0) + 1);
   metrics.replace(
     "crigc_images_kept",
     Array.from(kept, ([reason, count]) => [[reason], count] as const),
   );
+}
+
+function countPlan(metrics: MetricRegistry, plan: ImagePlan): void {
   metrics.replace(
     "crigc_image_removal_blocked",
     plan.blocks.map((block) => [[block.kind], 1] as const),

@@ -96,8 +96,7 @@ export function ledgerChanges(next: Ledger, previous: Ledger): LedgerChanges {
     isSame: (after, before) => {
       const inUse = isLast(after, lastUse);
       if (inUse !== isLast(before, lastUseBefore)) return false;
-      if (after === before) return true;
-      return isEqual(after, inUse ? { ...before, ...timesOf(after) } : before);
+      return after === before || isEqual(after, before, inUse ? USE_TIMES : []);
     },
     document: (image) => imageRow.write(rowImage(image, lastUse)),
   });
@@ -186,21 +185,28 @@ function latest(images: Iterable<ImageRecord>, before: LastUse | null): LastUse 
 const isLast = (image: ImageRecord | undefined, last: LastUse | null): boolean =>
   last !== null && image?.lastUsedAt === last.at && image.lastUsedWatched === last.watched;
 
-const timesOf = ({ lastUsedAt, lastUsedWatched }: ImageRecord) => ({ lastUsedAt, lastUsedWatched });
+/** What stands in the state for all images that are in use. */
+const USE_TIMES: readonly string[] = [
+  "lastUsedAt",
+  "lastUsedWatched",
+] satisfies (keyof ImageRecord)[];
 
 const rowImage = (image: ImageRecord, last: LastUse | null) =>
   isLast(image, last)
     ? { ...image, lastUsedAt: null, lastUsedWatched: null, inUse: true }
     : { ...image, inUse: false };
 
-/** Plain data, compared by value; what is the same object is not looked into. */
-export function isEqual(one: unknown, other: unknown): boolean {
+/** Plain data, compared by value but for `beside`; what is the same object is not looked into. */
+export function isEqual(one: unknown, other: unknown, beside: readonly string[] = []): boolean {
   if (one === other) return true;
   if (typeof one !== "object" || typeof other !== "object") return false;
   if (one === null || other === null) return false;
   const names = Object.keys(one);
   return (
     names.length === Object.keys(other).length &&
-    names.every((name) => isEqual(Reflect.get(one, name), Reflect.get(other, name)))
+    names.every((name) => {
+      const [a, b]: readonly unknown[] = [Reflect.get(one, name), Reflect.get(other, name)];
+      return a === b || beside.includes(name) || isEqual(a, b);
+    })
   );
 }

@@ -38,9 +38,9 @@ function protection({
   });
   const input = inputOf({ images: [subject, ...others], records: [record], snapshot, limits });
   const { images, context } = judgeImages(input, { without: new Set(), selection: null });
-  const ranked = images.find((one) => one.image.id === subject.id);
+  const ranked = images().find((one) => one.image.id === subject.id);
   if (ranked === undefined) throw new Error("the image under test is not among those judged");
-  return protectionOf(ranked, context, purpose);
+  return protectionOf(ranked, context(), purpose);
 }
 
 const young: Partial<ImageRecord> = {

@@ -1,0 +1,41 @@
+import { expect, test } from "bun:test";
+
+import { byParts, sameOr } from "../../src/policy/by-object.ts";
+
+test.each(["list", "known", "counts"])(
+  "what is made of several values is made once, and again where %p is another one",
+  (part) => {
+    let made = 0;
+    const make = byParts(
+      (of: { list: readonly string[]; known: ReadonlySet<string>; counts: boolean }) => {
+        made += 1;
+        return { of };
+      },
+    );
+    const of = { list: ["a"], known: new Set(["a"]), counts: false };
+    const first = make(of);
+    expect(make({ ...of })).toBe(first);
+    const others = { list: ["a"], known: new Set(["a"]), counts: true };
+    const other = { ...of, [part]: Reflect.get(others, part) };
+    expect(make(other)).toEqual({ of: other });
+    expect(made).toBe(2);
+  },
+);
+
+test.each([
+  [
+    "an entry more",
+    [
+      ["a", 1],
+      ["b", 2],
+    ],
+  ],
+  ["an entry less", []],
+  ["another value", [["a", 2]]],
+  ["another key", [["b", 1]]],
+] as const)("a map with %s is another map", (_, entries) => {
+  const before = new Map([["a", 1]]);
+  const after = new Map<string, number>(entries);
+  expect(sameOr(before, after)).toBe(after);
+  expect(sameOr(before, new Map([["a", 1]]))).toBe(before);
+});
