@@ -20,6 +20,10 @@ export function licencesText(
   const standard = ["MIT", "BSD-2-Clause", "BSD-3-Clause", "Zlib", "LGPL-2.0", "LGPL-2.1"].map(
     (name): Section => ({ title: `Text of ${name}`, body: shared(name) }),
   );
+  const own: Section = {
+    title: "Text of Apache-2.0",
+    body: readFileSync(join(top, "LICENSE"), "utf8").trim(),
+  };
   return (
     [
       opening,
@@ -34,13 +38,13 @@ export function licencesText(
       ),
       relinking(runtime.version),
       ...merged(texts).map(section),
-      "What follows are the texts of the licences that parts of Bun name. The text of Apache-2.0 stands above, under @grpc/grpc-js. Copyright notices, and terms of a part's own, stand at the part's address.",
-      ...standard.map(section),
+      "What follows are the texts of the licences that parts of Bun name. Copyright notices, and terms of a part's own, stand at the part's address.",
+      ...[own, ...standard].map(section),
     ].join("\n\n") + "\n"
   );
 }
 
-const opening = `crigc is licensed under the Apache License 2.0; its text is in the file LICENSE and below, under @grpc/grpc-js, which has the same.
+const opening = `crigc is licensed under the Apache License 2.0; its text is in the file LICENSE and below.
 This file names what others wrote and the executable contains, with the terms of each.`;
 
 /** LGPL section 6 and 5: whoever receives the program can put a changed JavaScriptCore under it. */

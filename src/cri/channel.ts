@@ -1,8 +1,7 @@
 /** One connection to one socket: every call has a deadline, can be given up, is recorded, and fails as RuntimeError. */
-import type { Client, ClientReadableStream, ClientUnaryCall, ServiceError } from "@grpc/grpc-js";
-
 import type { CallRecord } from "../model/ports.ts";
-import { type Attempt, codeName, toRuntimeError } from "./errors.ts";
+import { type Attempt, CallError, codeName, toRuntimeError } from "./errors.ts";
+import type { Call } from "./exchange.ts";
 import {
   type Answers,
   decodeAnswer,
@@ -14,6 +13,7 @@ import {
   type UnaryMethod,
   type UnaryMethods,
 } from "./messages.ts";
+import type { Line } from "./transport.ts";
 
 /** An answer, or one message of a stream, as it came. */
 export interface RawAnswer<M extends keyof Answers> {
@@ -70,12 +70,9 @@ export interface Channel {
   close(): void;
 }
 
-/** What runtimes send at most; the transport's own limit is 4 MiB. */
-export const messageLimitBytes = 16 * 1024 * 1024;
-
 export function openChannel(options: ChannelOptions): Channel {
-  let line: Promise<Client> | undefined;
-  const connected = (): Promise<Client> => (line ??= connect(options.endpoint));
+  let line: Promise<Line> | undefined;
+  const connected = (): Promise<Line> => (line ??= connect(options.endpoint));
   const callRaw = async <M extends UnaryMethod, Result>(
     method: M,
     request: object,
@@ -83,8 +80,9 @@ export function openChannel(options: ChannelOptions): Channel {
   ): Promise<Result> => {
     const deadlineMs = options.requestTimeoutMs + extraMs;
     return guarded({ method, about, deadlineMs, signal, options }, async () => {
-      const call = { client: await connected(), method, request, deadlineMs, signal };
-      return decode({ method, bytes: await unary(call) });
+      const bytes = encodeRequest(method, request);
+      const call = { path: pathOf(method), request: bytes, deadlineMs, signal };
+      return decode({ method, bytes: await unary(await connected(), call) });
     });
   };
   const streamRaw = async <M extends StreamMethod>(
@@ -93,8 +91,10 @@ export function openChannel(options: ChannelOptions): Channel {
   ): Promise<void> => {
     const deadlineMs = endless ? null : options.requestTimeoutMs;
     return guarded({ method, about: "", deadlineMs, signal, options }, async () => {
-      const call = { client: await connected(), method, request: {}, deadlineMs, signal };
-      await streamed(call, (bytes) => onItem({ method, bytes }));
+      const request = encodeRequest(method, {});
+      const onMessage = (bytes: Buffer): void => onItem({ method, bytes });
+      const connection = await connected();
+      await connection.call({ path: pathOf(method), request, deadlineMs, signal, onMessage });
     });
   };
   return {
@@ -113,7 +113,7 @@ export function openChannel(options: ChannelOptions): Channel {
     close: () => {
       // Where loading failed, each call has said so.
       void line?.then(
-        (client) => client.close(),
+        (it) => it.close(),
         () => undefined,
       );
     },
@@ -121,21 +121,9 @@ export function openChannel(options: ChannelOptions): Channel {
 }
 
 /** The transport is loaded by the first call: commands that make none do not pay for it. */
-async function connect(endpoint: string): Promise<Client> {
-  const { Client: GrpcClient, credentials } = await import("@grpc/grpc-js");
-  return new GrpcClient(endpoint, credentials.createInsecure(), {
-    "grpc.max_receive_message_length": messageLimitBytes,
-    // With the usual 64 KiB the runtime waits for us three hundred times in one set of lists of a large node.
-    "grpc-node.flow_control_window": 1024 * 1024,
-    "grpc.default_authority": "localhost",
-    // `http_proxy` of the environment is for other people's sockets.
-    "grpc.enable_http_proxy": 0,
-    // Who calls decides whether to call again.
-    "grpc.enable_retries": 0,
-    "grpc.enable_channelz": 0,
-    "grpc.initial_reconnect_backoff_ms": 100,
-    "grpc.max_reconnect_backoff_ms": 3000,
-  });
+async function connect(endpoint: string): Promise<Line> {
+  const { openLine } = await import("./transport.ts");
+  return openLine(endpoint);
 }
 
 interface Guard {
@@ -165,70 +153,15 @@ async function guarded<Result>(guard: Guard, run: () => Promise<Result>): Promis
   }
 }
 
-interface Call {
-  readonly client: Client;
-  readonly method: keyof Answers;
-  readonly request: object;
-  readonly deadlineMs: number | null;
-  readonly signal: AbortSignal | undefined;
-}
-
-async function unary(call: Call): Promise<Buffer> {
-  const { client, method, request, signal } = call;
-  signal?.throwIfAborted();
-  const result = Promise.withResolvers<Buffer>();
-  const sent: ClientUnaryCall = client.makeUnaryRequest(
-    pathOf(method),
-    (fields: object) => encodeRequest(method, fields),
-    asIs,
-    request,
-    deadlineOf(call),
-    (error: ServiceError | null, answer?: Buffer) =>
-      error === null ? result.resolve(answer ?? Buffer.alloc(0)) : result.reject(error),
-  );
-  return cancelledBy(signal, sent, result.promise);
-}
-
-async function streamed(call: Call, onBytes: (bytes: Buffer) => void): Promise<void> {
-  const { client, method, request, signal } = call;
-  signal?.throwIfAborted();
-  const result = Promise.withResolvers<void>();
-  const stream: ClientReadableStream<Buffer> = client.makeServerStreamRequest(
-    pathOf(method),
-    (fields: object) => encodeRequest(method, fields),
-    asIs,
-    request,
-    deadlineOf(call),
-  );
-  stream.on("data", (bytes: Buffer) => {
-    try {
-      onBytes(bytes);
-    } catch (thrown) {
-      result.reject(thrown);
-      stream.cancel();
-    }
+async function unary(line: Line, call: Omit<Call, "onMessage">): Promise<Buffer> {
+  let answer: Buffer | null = null;
+  await line.call({
+    ...call,
+    onMessage: (bytes) => {
+      if (answer !== null) throw new CallError("INTERNAL", "it sent more than one answer");
+      answer = bytes;
+    },
   });
-  stream.on("error", (error) => result.reject(error));
-  stream.on("end", () => result.resolve());
-  return cancelledBy(signal, stream, result.promise);
-}
-
-/** Answers are decoded after the transport, so that a malformed one is told apart from a failed call. */
-const asIs = (bytes: Buffer): Buffer => bytes;
-
-const deadlineOf = ({ deadlineMs }: Call): { readonly deadline?: number } =>
-  deadlineMs === null ? {} : { deadline: Date.now() + deadlineMs };
-
-async function cancelledBy<Result>(
-  signal: AbortSignal | undefined,
-  call: { cancel(): void },
-  result: Promise<Result>,
-): Promise<Result> {
-  const cancel = (): void => call.cancel();
-  signal?.addEventListener("abort", cancel, { once: true });
-  try {
-    return await result;
-  } finally {
-    signal?.removeEventListener("abort", cancel);
-  }
+  if (answer === null) throw new CallError("INTERNAL", "it sent no answer");
+  return answer;
 }

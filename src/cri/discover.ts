@@ -1,9 +1,8 @@
 /** Asks sockets whether a CRI runtime answers there, and finds the one that does. */
-import { RuntimeError, type RuntimeErrorKind } from "../model/errors.ts";
+import { messageOf, RuntimeError, type RuntimeErrorKind } from "../model/errors.ts";
 import { openChannel } from "./channel.ts";
 import { decodeVersion } from "./decode.ts";
 import { wellKnownSockets } from "./endpoint.ts";
-import { detailsOf } from "./errors.ts";
 
 /** What answers at an endpoint. */
 export interface Answering {
@@ -30,7 +29,7 @@ export async function probeEndpoint(
   const channel = openChannel({ endpoint, requestTimeoutMs: timeoutMs, onCall: () => undefined });
   try {
     const { name, version } = await channel.call("Version", {}, { decode: decodeVersion });
-    // The transport has one connection for each endpoint: whoever opens the runtime next need not make it again.
+    // There is one connection for each endpoint: whoever opens the runtime next need not make it again.
     setTimeout(() => channel.close(), lingerMs).unref();
     return { endpoint, name, version };
   } catch (thrown) {
@@ -85,7 +84,7 @@ function refined(error: RuntimeError, asked: Asked): RuntimeError {
   if (error.kind === "unimplemented" || error.kind === "malformed")
     return failed(
       "not-cri",
-      `it answers, but not runtime.v1 (${detailsOf(error.cause)}); switch its CRI plugin on, or use containerd 1.6, CRI-O 1.23, cri-dockerd 0.3 or later`,
+      `it answers, but not runtime.v1 (${messageOf(error.cause)}); switch its CRI plugin on, or use containerd 1.6, CRI-O 1.23, cri-dockerd 0.3 or later`,
     );
   return error;
 }
@@ -167,7 +166,7 @@ function whyNone(probes: readonly Probe[]): string {
 }
 
 function shortReason(error: RuntimeError | null): string {
-  const details = detailsOf(error?.cause);
+  const details = messageOf(error?.cause);
   if (error?.kind === "permission") return "permission denied";
   if (error?.kind === "not-cri") return `answers, but not runtime.v1: ${details}`;
   return `does not answer: ${details}`;

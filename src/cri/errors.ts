@@ -26,7 +26,7 @@ export function toRuntimeError(thrown: unknown, attempt: Attempt): RuntimeError 
 /** The name of the gRPC code that a call ended with, as `onCall` reports it. */
 export function codeName(thrown: unknown): string {
   if (thrown instanceof MalformedError) return "INTERNAL";
-  return codeNames[codeOf(thrown)] ?? "UNKNOWN";
+  return thrown instanceof CallError ? (codeNames[thrown.code] ?? "UNKNOWN") : "UNKNOWN";
 }
 
 /** Names by number, as every implementation of gRPC has them. */
@@ -50,19 +50,16 @@ const codeNames = [
   "UNAUTHENTICATED",
 ] as const;
 
-function codeOf(thrown: unknown): number {
-  const known = typeof thrown === "object" && thrown !== null && "code" in thrown;
-  return known && typeof thrown.code === "number" ? thrown.code : 2;
-}
+export type Code = (typeof codeNames)[number];
 
-/** What the runtime or the system said, without what the transport says of itself. */
-export function detailsOf(thrown: unknown): string {
-  const known = typeof thrown === "object" && thrown !== null && "details" in thrown;
-  const details = known && typeof thrown.details === "string" ? thrown.details : messageOf(thrown);
-  return details
-    .replace(/^No connection established\. Last error: (?:Error: )?/, "")
-    .replace(/(?: \(\d{4}-[\dT:.-]+Z\))?\. Resolution note: $/, "")
-    .replace(/^(Deadline exceeded after [\d.]+s).*$/, "$1");
+/** A call that ended with another status than OK; its message is what the runtime or the system said. */
+export class CallError extends Error {
+  override readonly name = "CallError";
+  readonly code: number;
+  constructor(code: Code | number, message: string) {
+    super(message);
+    this.code = typeof code === "number" ? code : codeNames.indexOf(code);
+  }
 }
 
 function kindOf(thrown: unknown, attempt: Attempt): RuntimeErrorKind {
@@ -79,7 +76,7 @@ function kindOf(thrown: unknown, attempt: Attempt): RuntimeErrorKind {
     case "UNIMPLEMENTED":
       return "unimplemented";
     case "UNAVAILABLE":
-      return connectionKind(detailsOf(thrown));
+      return connectionKind(messageOf(thrown));
     default:
       return "failed";
   }
@@ -89,7 +86,7 @@ function kindOf(thrown: unknown, attempt: Attempt): RuntimeErrorKind {
 const dockerLacks = (thrown: unknown, id: string): boolean =>
   id !== "" &&
   codeName(thrown) === "UNKNOWN" &&
-  detailsOf(thrown).endsWith(`No such container: ${id}`);
+  messageOf(thrown).endsWith(`No such container: ${id}`);
 
 /** The transport hands on the system's error only as text. */
 function connectionKind(details: string): RuntimeErrorKind {
@@ -101,7 +98,7 @@ function connectionKind(details: string): RuntimeErrorKind {
 
 function reasonOf(kind: RuntimeErrorKind, thrown: unknown, attempt: Attempt): string {
   const { endpoint, method } = attempt;
-  const details = detailsOf(thrown);
+  const details = messageOf(thrown);
   switch (kind) {
     case "absent":
       return `there is no socket at ${endpoint}; start the runtime, or name its socket with --container-runtime-endpoint`;

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { chmodSync } from "node:fs";
 
 import { openRuntime } from "../../src/cri/client.ts";
-import { toRuntimeError } from "../../src/cri/errors.ts";
+import { CallError, toRuntimeError } from "../../src/cri/errors.ts";
 import { containerId, imageId } from "../../src/model/ids.ts";
 import { seconds } from "../../src/model/time.ts";
 import type { Fault } from "../support/fake-runtime/faults.ts";
@@ -90,11 +90,9 @@ describe("a call that fails", () => {
     ["connect EACCES /run/cri.sock", "permission"],
     ["connect ENOENT /run/cri.sock", "absent"],
     ["connect ECONNREFUSED /run/cri.sock", "unreachable"],
-    ["Protocol error (2026-11-21T01:10:18.287Z)", "not-cri"],
+    ["Protocol error", "not-cri"],
   ] as const)("tells what the system said of the connection: %s is %s", (said, kind) => {
-    const details = `No connection established. Last error: Error: ${said}. Resolution note: `;
-    const thrown = Object.assign(new Error(`14 UNAVAILABLE: ${details}`), { code: 14, details });
-    const error = toRuntimeError(thrown, {
+    const error = toRuntimeError(new CallError("UNAVAILABLE", said), {
       method: "ListImages",
       about: "",
       endpoint: "unix:///run/cri.sock",
@@ -102,8 +100,6 @@ describe("a call that fails", () => {
       aborted: false,
     });
     expect(error.kind).toBe(kind);
-    expect(error.message).not.toContain("Resolution note");
-    expect(error.message).not.toContain("2026");
   });
 
   test("is permission where the socket may not be opened", async () => {

@@ -16,7 +16,7 @@ export const folderRules: Readonly<Record<string, FolderRule>> = {
   config: { folders: ["model"], packages: ["valibot"], oneFile: ["node:fs", "Bun"] },
   cri: {
     folders: ["model"],
-    packages: ["@grpc/grpc-js"],
+    packages: ["node:http2", "node:net"],
     oneFile: ["Bun"],
   },
   host: { folders: ["model"], packages: ["node:*", "bun:ffi", "Bun"] },
