@@ -53,7 +53,7 @@ class RunningAgent {
       reloaded: (config) => this.#reloaded(config),
       rejected: (message) =>
         this.#log.error(
-          `the configuration was not reloaded, the last good one stays in force: ${message}`,
+          `configuration not reloaded, the last valid one stays in force: ${message}`,
         ),
     });
     this.#statusServer = new StatusServer({
@@ -72,7 +72,7 @@ class RunningAgent {
     const { config } = this.#run.first;
     this.#log.info(
       0,
-      `crigc ${this.#world.build.version} starts${config.dryRun ? ", as a dry run: nothing is removed" : ""}`,
+      `crigc ${this.#world.build.version} starting${config.dryRun ? ", dry run: nothing is removed" : ""}`,
     );
     for (const warning of config.warnings) this.#log.warning(warning);
     const watchdog = this.#keepAlive();
@@ -125,7 +125,7 @@ class RunningAgent {
     systemd.ready(`watching ${connected.endpoint}`);
     await agent.run(signal);
     systemd.stopping();
-    this.#log.info(0, "crigc ends: it was asked to stop");
+    this.#log.info(0, "crigc stopping on request");
     return exit.done;
   }
 
@@ -151,8 +151,8 @@ class RunningAgent {
           continue;
         }
         this.#reached = true;
-        this.#log.success("connect", "Reaching the runtime");
-        this.#log.info(1, `the runtime answers at ${connected.endpoint}`);
+        this.#log.success("connect", "Connecting to the runtime");
+        this.#log.info(1, `connected to the runtime at ${connected.endpoint}`);
         return connected;
       } catch (thrown) {
         if (wake.signal.aborted) continue;
@@ -181,19 +181,17 @@ class RunningAgent {
     if (attempt.kind === "acquired") return attempt.lock;
     const holder = attempt.kind === "held" && attempt.holder !== "" ? ` (${attempt.holder})` : "";
     this.#log.error(
-      `another agent already runs for ${connected.endpoint}${holder}; there is one for each runtime`,
+      `another agent is already running for ${connected.endpoint}${holder}; each runtime has only one`,
     );
     return null;
   }
 
   #reloaded(config: Config): void {
     this.#log = this.#log.reconfigured(config.logging);
-    this.#log.info(0, "the configuration was reloaded");
+    this.#log.info(0, "configuration reloaded");
     for (const warning of config.warnings) this.#log.warning(warning);
     for (const name of config.waiting) {
-      this.#log.warning(
-        `${name} is another one now, and takes effect at the next start of the agent`,
-      );
+      this.#log.warning(`${name} changed and takes effect when the agent restarts`);
     }
     this.#agent?.reloaded();
     this.#wake.abort();

@@ -196,7 +196,7 @@ function passLock(parts: EngineParts): PassLock {
         lockPlaces(parts.config(), parts.self),
       );
       if (attempt.kind === "aborted")
-        throw new HostError("lock", "waiting for the lock was given up: asked to stop");
+        throw new HostError("lock", "stopped while waiting for the lock");
       if (attempt.kind !== "acquired") return null;
       // What the pass before ours left, whoever made it.
       await parts.state.recorder?.refresh();

@@ -91,7 +91,7 @@ async function boundedText(path: string): Promise<string> {
       if (!Buffer.isBuffer(chunk)) continue;
       length += chunk.length;
       if (length > SNAPSHOT_BYTES_MAX)
-        throw new Error(`a snapshot has at most ${SNAPSHOT_BYTES_MAX} bytes, and it has more`);
+        throw new Error(`it is larger than ${SNAPSHOT_BYTES_MAX} bytes`);
       chunks.push(chunk);
     }
     return Buffer.concat(chunks).toString("utf8");

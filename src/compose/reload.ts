@@ -49,7 +49,7 @@ export function liveConfig(options: LiveConfigOptions): LiveConfig {
         ? []
         : loosenings({ config: current, text: inForce.text }, { config: next, text: found.text });
       if (less.length > 0) {
-        reject(found, `${less.join("; ")}: send SIGHUP or restart the agent to accept that`);
+        reject(found, `${less.join("; ")}: send SIGHUP or restart the agent to accept this`);
         return;
       }
       current = next;

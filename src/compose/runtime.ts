@@ -62,7 +62,7 @@ function parsed(text: string): string {
   const endpoint = parseEndpoint(text);
   if (endpoint.kind === "refused") {
     throw new ConfigError([
-      { source: "endpoint", text, message: `${text} is no endpoint: ${endpoint.message}` },
+      { source: "endpoint", text, message: `invalid endpoint ${text}: ${endpoint.message}` },
     ]);
   }
   return endpoint.endpoint;

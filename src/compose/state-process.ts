@@ -111,8 +111,7 @@ class StateChild {
     this.hasEnded = true;
     const unanswered = this.#asked;
     this.#asked = [];
-    for (const { reject } of unanswered)
-      reject(new HostError("read", "the process that keeps the ledger ended"));
+    for (const { reject } of unanswered) reject(new HostError("read", "the ledger process exited"));
   }
 }
 

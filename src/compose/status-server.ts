@@ -124,7 +124,7 @@ export class StatusServer {
     try {
       this.#servers.push(await open());
     } catch (thrown) {
-      this.#options.log().error(`${messageOf(thrown)}; the agent goes on without it`);
+      this.#options.log().error(`${messageOf(thrown)}; the agent continues without it`);
     }
   }
 

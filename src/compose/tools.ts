@@ -84,7 +84,7 @@ function setStamp(config: Config, text: string): void {
   if (failure !== null)
     throw new StoreError(
       "write",
-      `keeping the stamp of keep baseline --once in ${stateDir} failed: ${failure}; the list is written, and would be written again on the next boot`,
+      `cannot write the stamp of keep baseline --once to ${stateDir}: ${failure}; baseline.list is written, and will be written again on the next boot`,
     );
 }
 

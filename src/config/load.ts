@@ -105,7 +105,7 @@ interface FileRead {
 interface WantedDirectory {
   readonly path: string;
   readonly required: boolean;
-  /** " that --config names": what to look at where it is not there; "" for a path that nobody named. */
+  /** " named by --config": where the path was set; "" for a default path. */
   readonly namedBy: string;
 }
 
@@ -115,7 +115,7 @@ interface Wanted extends WantedDirectory {
 
 const namedByOf = ({ from }: Sourced): string => {
   const last = from.at(-1);
-  return last === undefined ? "" : ` that ${last} names`;
+  return last === undefined ? "" : ` named by ${last}`;
 };
 
 function readFile(reader: ConfigReader, { path, kind, required, namedBy }: Wanted): FileRead {
@@ -198,7 +198,7 @@ function parsedYaml(text: string): { readonly value: unknown } | { readonly faul
   } catch (thrown) {
     if (thrown instanceof RangeError)
       return { fault: "the file is nested too deeply; expected a map of settings" };
-    return { fault: `the file is no YAML or JSON: ${messageOf(thrown)}${whereItBreaks(text)}` };
+    return { fault: `invalid YAML or JSON: ${messageOf(thrown)}${whereItBreaks(text)}` };
   }
 }
 
@@ -240,7 +240,7 @@ export const diskReader: ConfigReader = {
     if (found === undefined) return null;
     if (!found.isFile()) throw new Error("it is not a regular file");
     if (found.size > FILE_BYTES_MAX)
-      throw new Error(`it has ${found.size} bytes, at most ${FILE_BYTES_MAX} are read`);
+      throw new Error(`it has ${found.size} bytes; the maximum is ${FILE_BYTES_MAX}`);
     return decoded(readBounded(path));
   },
   names: (path) =>
@@ -256,7 +256,7 @@ function readBounded(path: string): Uint8Array {
     for (;;) {
       const count = readSync(file, bytes, length, bytes.length - length, null);
       length += count;
-      if (length > FILE_BYTES_MAX) throw new Error(`at most ${FILE_BYTES_MAX} bytes are read`);
+      if (length > FILE_BYTES_MAX) throw new Error(`it has more than ${FILE_BYTES_MAX} bytes`);
       if (count === 0) return bytes.subarray(0, length);
     }
   } finally {

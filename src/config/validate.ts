@@ -67,11 +67,7 @@ function inodeIssues(merged: Merged, values: Values): readonly ConfigIssue[] {
   if (high !== null || values.imageGCInodeLowThresholdPercent === null) return [];
   const needed = namedInFull("imageGCInodeHighThresholdPercent");
   return [
-    issueOf(
-      merged,
-      "imageGCInodeLowThresholdPercent",
-      `means nothing without ${needed}; give both`,
-    ),
+    issueOf(merged, "imageGCInodeLowThresholdPercent", `has no effect without ${needed}; set both`),
   ];
 }
 
@@ -79,7 +75,7 @@ const graceIssues = (merged: Merged, { withoutGrace }: ThresholdsRead): readonly
   withoutGrace.map((signal) => ({
     source: placeOf(merged, "evictionSoft"),
     text: signal,
-    message: `the soft threshold ${signal} has no grace period; expected one in ${namedInFull("evictionSoftGracePeriod")}`,
+    message: `the soft threshold ${signal} has no grace period; set one with ${namedInFull("evictionSoftGracePeriod")}`,
   }));
 
 function kubeletClientIssues(merged: Merged, values: Values): readonly ConfigIssue[] {
@@ -89,7 +85,7 @@ function kubeletClientIssues(merged: Merged, values: Values): readonly ConfigIss
     cert === null
       ? ["kubeletClientKey", "kubeletClientCert"]
       : ["kubeletClientCert", "kubeletClientKey"];
-  return [issueOf(merged, given, `means nothing without ${namedInFull(missing)}; give both`)];
+  return [issueOf(merged, given, `has no effect without ${namedInFull(missing)}; set both`)];
 }
 
 /** What the kubelet has not, or does otherwise, and what was asked for beside `--compat kubelet`. */
@@ -124,7 +120,7 @@ function warningsOf(merged: Merged, { notOurs }: ThresholdsRead): readonly strin
   ];
   return notOurs.map((signal) => {
     const name = eviction.find((it) => Object.hasOwn(Object(merged[it].value), signal));
-    return `${placeOf(merged, name ?? "evictionHard")}: ${signal} is no disk signal and not ours to act on; it is left to the kubelet`;
+    return `${placeOf(merged, name ?? "evictionHard")}: ${signal} is not a disk signal; crigc ignores it and leaves it to the kubelet`;
   });
 }
 

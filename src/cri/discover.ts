@@ -75,16 +75,16 @@ function refined(error: RuntimeError, asked: Asked): RuntimeError {
       cause: error.cause,
     });
   if (role === "image service" && error.kind === "absent")
-    return failed("absent", "there is no such socket; name it with --image-service-endpoint");
+    return failed("absent", "socket not found; set --image-service-endpoint");
   if (error.kind === "deadline")
     return failed(
       "unreachable",
-      `it accepts connections and did not answer within ${timeoutMs / 1000} s; see whether the runtime hangs`,
+      `it accepts connections but did not answer within ${timeoutMs / 1000} s; check whether the runtime hangs`,
     );
   if (error.kind === "unimplemented" || error.kind === "malformed")
     return failed(
       "not-cri",
-      `it answers, but not runtime.v1 (${messageOf(error.cause)}); switch its CRI plugin on, or use containerd 1.6, CRI-O 1.23, cri-dockerd 0.3 or later`,
+      `it answers, but not runtime.v1 (${messageOf(error.cause)}); enable its CRI plugin, or use containerd 1.6, CRI-O 1.23, cri-dockerd 0.3 or later`,
     );
   return error;
 }
@@ -109,7 +109,7 @@ export async function discoverEndpoint(discovery: Discovery): Promise<Answering>
   const named = answering.map((it) => `${it.endpoint} (${it.name} ${it.version})`);
   throw new RuntimeError(
     "ambiguous",
-    `cannot choose a container runtime: ${named.join(" and ")} answer; name one with --container-runtime-endpoint`,
+    `cannot choose a container runtime: ${named.join(" and ")} answer; choose one with --container-runtime-endpoint`,
   );
 }
 
@@ -153,7 +153,7 @@ function noneAnswers(probes: readonly Probe[]): RuntimeError {
   });
 }
 
-const NAME_ONE = "start the runtime, or name its socket with --container-runtime-endpoint";
+const NAME_ONE = "start the runtime, or set --container-runtime-endpoint";
 
 /** Sockets that exist say more than those that do not, which are listed only where none exists. */
 function whyNone(probes: readonly Probe[]): string {

@@ -19,15 +19,18 @@ export function parseEndpoint(text: string): Endpoint {
   const path = scheme === undefined ? text : text.replace(/^unix:(?:\/\/)?/, "");
   if (scheme !== undefined && scheme !== "unix")
     return refused(`only unix sockets are supported, not ${scheme}`);
-  if (!path.startsWith("/")) return refused("the path of the socket has to be absolute");
-  if (path.includes("\0")) return refused("a path has no NUL in it");
+  if (!path.startsWith("/")) return refused("the path of the socket must be absolute");
+  if (path.includes("\0")) return refused("the path contains a NUL character");
   if (new TextEncoder().encode(path).length > pathBytesMax)
-    return refused(`the path of a socket has at most ${pathBytesMax} bytes`);
+    return refused(`the path is longer than ${pathBytesMax} bytes, the limit of a socket`);
   return { kind: "unix", endpoint: `unix://${path}`, path };
 }
 
 function refused(fault: string): Endpoint {
-  return { kind: "refused", message: `${fault}; write unix:///run/containerd/containerd.sock` };
+  return {
+    kind: "refused",
+    message: `${fault}; use a path such as unix:///run/containerd/containerd.sock`,
+  };
 }
 
 /** Where runtimes listen by default. A host may have several of them, and Docker's own containerd beside. */

@@ -101,25 +101,25 @@ function reasonOf(kind: RuntimeErrorKind, thrown: unknown, attempt: Attempt): st
   const details = messageOf(thrown);
   switch (kind) {
     case "absent":
-      return `there is no socket at ${endpoint}; start the runtime, or name its socket with --container-runtime-endpoint`;
+      return `${endpoint}: socket not found; start the runtime, or set --container-runtime-endpoint`;
     case "permission":
       return `${endpoint}: permission denied; run as root (sudo crigc …)`;
     case "unreachable":
-      return `nothing answers at ${endpoint} (${details}); see whether the runtime runs`;
+      return `${endpoint} does not answer (${details}); check that the runtime is running`;
     case "not-cri":
-      return `what answers at ${endpoint} does not speak gRPC; name the runtime's socket with --container-runtime-endpoint`;
+      return `${endpoint} does not speak gRPC; set --container-runtime-endpoint to the runtime's socket`;
     case "deadline":
-      return `${endpoint} did not answer within ${(attempt.deadlineMs ?? 0) / 1000} s; see what keeps the runtime busy, or raise --runtime-request-timeout`;
+      return `${endpoint} did not answer within ${(attempt.deadlineMs ?? 0) / 1000} s; check what keeps the runtime busy, or raise --runtime-request-timeout`;
     case "cancelled":
-      return `the call to ${endpoint} was given up`;
+      return `the call to ${endpoint} was cancelled`;
     case "not-found":
-      return `${endpoint} knows no such thing (${details})`;
+      return `${endpoint}: not found (${details})`;
     case "unimplemented":
-      return `${endpoint} has no ${method} (${details}); use a runtime that speaks runtime.v1`;
+      return `${endpoint} does not implement ${method} (${details}); use a runtime that speaks runtime.v1`;
     case "too-large":
-      return `the answer of ${endpoint} is larger than a message may be (${details}); ${tooLargeAdvice(method)}`;
+      return `the response of ${endpoint} exceeds the size limit of a message (${details}); ${tooLargeAdvice(method)}`;
     case "malformed":
-      return `the answer of ${endpoint} breaks the CRI contract (${messageOf(thrown)}), so nothing is done with it; report this with the runtime's version`;
+      return `the response of ${endpoint} violates CRI (${messageOf(thrown)}), so crigc ignores it; report this with the runtime's version`;
     case "failed":
     case "ambiguous":
       return `${endpoint} answered ${codeName(thrown)} (${details}); see the runtime's log`;
@@ -129,14 +129,14 @@ function reasonOf(kind: RuntimeErrorKind, thrown: unknown, attempt: Attempt): st
 /** Containers and sandboxes are split before this is said, as far as the filters of CRI go; images have no filter. */
 function tooLargeAdvice(method: Attempt["method"]): string {
   if (method === "ListImages" || method === "StreamImages")
-    return "CRI cannot split a list of images, so remove some by hand or use a runtime with streaming lists";
-  return "CRI cannot split it further, so remove some by hand or use a runtime with streaming lists";
+    return "CRI cannot split a list of images: remove some by hand, or use a runtime with streaming lists";
+  return "CRI cannot split the list further: remove some by hand, or use a runtime with streaming lists";
 }
 
 /** What each call does, after "cannot". */
 const deeds: Readonly<Record<UnaryMethod | StreamMethod, string>> = {
-  Version: "ask the runtime for its version",
-  Status: "ask the runtime for its status",
+  Version: "get the runtime's version",
+  Status: "get the runtime's status",
   ListPodSandbox: "list the sandboxes",
   StreamPodSandboxes: "list the sandboxes",
   PodSandboxStatus: "read the status of sandbox",
@@ -154,5 +154,5 @@ const deeds: Readonly<Record<UnaryMethod | StreamMethod, string>> = {
   StreamImages: "list the images",
   ImageStatus: "look up image",
   RemoveImage: "remove image",
-  ImageFsInfo: "ask for the image filesystems",
+  ImageFsInfo: "get the image filesystems",
 };

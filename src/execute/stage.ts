@@ -78,7 +78,7 @@ export class Stage {
   /** What the end of the stage leaves to say; `null`: it went through. */
   error(): string | null {
     if (!this.#isOver()) return null;
-    return `${this.#name}: ${this.#unanswered} calls were not answered in time; the rest is left to the next pass`;
+    return `${this.#name}: ${this.#unanswered} calls timed out; the rest is left to the next pass`;
   }
 
   #isOver(): boolean {

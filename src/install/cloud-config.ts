@@ -29,7 +29,7 @@ export function cloudConfig(options: CloudConfigOptions): string {
 
 const SOURCE_WORDS = {
   image: "from the machine's own image",
-  mirror: "from a mirror, if its checksum is right,",
+  mirror: "from a mirror, after verifying its checksum,",
   disk: "from an attached disk",
 } as const;
 

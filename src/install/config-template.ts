@@ -15,9 +15,9 @@ export function configTemplate(): string {
   return [OPENING, ...sections].join("\n");
 }
 
-const OPENING = `# The configuration of crigc. Each setting below is a comment that shows its default: take away the "#" and change the value.
-# "crigc config" lists what is in force and where each value comes from; "crigc config --check FILE" proves a file.
-# The agent takes a changed file over by itself, if it is valid. Files in conf.d go over this one, in the order of their names.
+const OPENING = `# crigc configuration. Each setting below is commented out and shows its default: remove the "#" and change the value.
+# "crigc config" shows the effective values and their sources; "crigc config --check FILE" validates a file.
+# The agent reloads a changed file if it is valid. Files in conf.d are merged over this one in the order of their names.
 
 apiVersion: crigc/v1
 kind: CrigcConfiguration

@@ -34,8 +34,8 @@ export function daemonSet(options: DaemonSetOptions): string {
 
 const head = (
   namespace: string,
-): string => `# One agent a node. Its state lies on the node (/var/lib/crigc), so that it outlives the pod.
-# Beside it, set imageGCHighThresholdPercent: 100 in the kubelet's configuration: one of the two collects, not both.
+): string => `# One agent per node. Its state is on the node (/var/lib/crigc) and outlives the pod.
+# Set imageGCHighThresholdPercent: 100 in the kubelet's configuration, so that only crigc collects images.
 apiVersion: apps/v1
 kind: DaemonSet
 metadata:
@@ -60,7 +60,7 @@ ${access.podSpec}      enableServiceLinks: false
       hostIPC: false
       priorityClassName: system-node-critical
       nodeSelector: {kubernetes.io/os: linux}
-      # A node that is full or broken needs it most.
+      # Full or broken nodes need it most.
       tolerations:
         - operator: Exists
       # A removal in flight is finished first.
@@ -83,7 +83,7 @@ ${[["CRIGC_CONTAINER_RUNTIME_ENDPOINT", `unix://${options.socket}`], ...variable
   .map(([name, text]) => `            - {name: ${name}, value: ${JSON.stringify(text)}}\n`)
   .join(
     "",
-  )}${access.environment}${portsOf(options.config)}          # Root on the node's files that root owns, without any of root's capabilities.
+  )}${access.environment}${portsOf(options.config)}          # Root, because root owns the files on the node, but without any capability.
           securityContext:
             privileged: false
             allowPrivilegeEscalation: false
@@ -137,15 +137,15 @@ function movedDirectories({ keepDir, runDir }: Paths) {
 }
 
 const mounts = ({ places, paths }: DaemonSetOptions): string => `          volumeMounts:
-            # The directory, since a runtime that starts again makes its socket anew.
+            # The directory, because a restarted runtime creates a new socket.
             - {name: runtime, mountPath: ${quoted(places.socketDirectory)}, readOnly: true, mountPropagation: HostToContainer}
-            # Measured, never written. Propagation lets the node unmount what is mounted below while the pod runs.
+            # Measured, never written. With propagation the node can unmount what is mounted below while the pod runs.
             - {name: images, mountPath: ${quoted(places.imageStore)}, readOnly: true, mountPropagation: HostToContainer}
             - {name: kubelet, mountPath: ${quoted(paths.rootDir ?? DEFAULT_KUBELET_DIRECTORY)}, readOnly: true, mountPropagation: HostToContainer}
             - {name: pod-logs, mountPath: ${quoted(paths.podLogsDir)}}
             - {name: container-logs, mountPath: ${quoted(paths.containerLogsDir)}}
             - {name: state, mountPath: ${quoted(paths.stateDir)}}
-            # Shared with a crigc on the node itself, and the lock that serialises the two with it.
+            # Shared with crigc commands on the node itself, and with it the lock that serialises them.
             - {name: run, mountPath: ${LOCK_DIRECTORY}}
             - {name: configuration, mountPath: ${CONFIG_DIRECTORY}, readOnly: true}
 ${movedDirectories(paths)

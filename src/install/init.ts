@@ -18,7 +18,7 @@ export async function initOf(tree: RootedTree): Promise<Init> {
   }
   throw new HostError(
     "refused",
-    "installing was refused: neither systemd nor OpenRC is there; name one with --init, or none to leave the start to you",
+    "cannot install: neither systemd nor OpenRC found; set --init, or --init none to start crigc yourself",
   );
 }
 

@@ -39,7 +39,7 @@ export async function install(
   if (!(await tree.isThere()))
     throw new HostError(
       "refused",
-      `installing into ${options.root} was refused: there is no such directory; name the file tree of an image with --root`,
+      `cannot install into ${options.root}: directory not found; set --root to the file tree of a node image`,
     );
   const before = await manifestIn(tree);
   const init = options.init ?? (await initOf(tree));
@@ -69,12 +69,12 @@ async function requireLoader({ from, root }: InstallOptions, tree: RootedTree): 
   if (!isElf(from))
     throw new HostError(
       "refused",
-      `installing ${from} into ${root} was refused: it is no executable of Linux; name an unpacked one, such as crigc-linux-x64`,
+      `cannot install ${from} into ${root}: it is not a Linux executable; use an unpacked one, such as crigc-linux-x64`,
     );
   const loader = loaderOf(from);
   if (loader === null || (await tree.look(loader)).kind !== "absent") return;
   throw new HostError(
     "refused",
-    `installing ${from} into ${root} was refused: it needs ${loader}, which is not there; take the build for its processor and libc (musl on Alpine)`,
+    `cannot install ${from} into ${root}: it needs ${loader}, which is missing there; use the build for its processor and libc (musl on Alpine)`,
   );
 }

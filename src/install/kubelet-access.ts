@@ -29,7 +29,7 @@ export function kubeletAccess(config: Config, namespace: string, rootDir: string
   const environment = [
     ...(values.kubeletEndpoint.source === "default"
       ? [
-          `            # The pod's own loopback address leads nowhere. An IPv6 address needs brackets: name the endpoint with --kubelet-endpoint there.`,
+          `            # The kubelet does not listen on the pod's own loopback address. For IPv6 set --kubelet-endpoint, with brackets.`,
           `            - {name: HOST_IP, valueFrom: {fieldRef: {fieldPath: status.hostIP}}}`,
           `            - {name: CRIGC_KUBELET_ENDPOINT, value: "https://$(HOST_IP):10250"}`,
         ]
@@ -39,7 +39,7 @@ export function kubeletAccess(config: Config, namespace: string, rootDir: string
       : []),
     ...(isSecure && kubelet.caFile === null
       ? [
-          `            # The kubelet's own certificate. Where the cluster signs it (serverTLSBootstrap), set ${CREDENTIALS}/ca.crt.`,
+          `            # The kubelet's own certificate. If the cluster signs it (serverTLSBootstrap), set ${CREDENTIALS}/ca.crt.`,
           `            - {name: CRIGC_KUBELET_CA_FILE, value: ${JSON.stringify(`${rootDir}/pki/kubelet.crt`)}}`,
         ]
       : []),
@@ -60,7 +60,7 @@ export function kubeletAccess(config: Config, namespace: string, rootDir: string
 
 const rightsOf = (
   namespace: string,
-): string => `# May ask each kubelet for its pods, and nothing else.
+): string => `# Allows reading the pods of each kubelet, and nothing else.
 apiVersion: v1
 kind: ServiceAccount
 metadata: {name: crigc, namespace: ${JSON.stringify(namespace)}}
@@ -69,7 +69,7 @@ apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata: {name: crigc-kubelet-pods}
 rules:
-  # Enough since Kubernetes 1.33. Before that the kubelet checks nodes/proxy, which also allows to run commands in every pod of the node.
+  # Enough since Kubernetes 1.33. Before that the kubelet checks nodes/proxy, which also allows running commands in every pod of the node.
   - {apiGroups: [""], resources: [nodes/pods], verbs: [get]}
 ---
 apiVersion: rbac.authorization.k8s.io/v1

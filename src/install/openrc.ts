@@ -29,7 +29,7 @@ output_logger="logger -t crigc -p daemon.info"
 error_logger="logger -t crigc -p daemon.info"
 extra_started_commands="reload"
 
-# They would change what the executable does, or make it another program.
+# These would change what the executable does.
 unset BUN_OPTIONS BUN_BE_BUN
 
 depend() {
@@ -41,7 +41,7 @@ depend() {
 start_pre() {
 	checkpath --directory --mode 0700 --owner root:root /var/lib/crigc
 	checkpath --directory --mode 0755 --owner root:root /run/crigc
-	# Until the list is written nothing is collected.
+	# Nothing is collected until the list is written.
 	if yesno "\${crigc_baseline:-no}"; then
 		"\${command}" keep baseline --once || return 1
 	fi

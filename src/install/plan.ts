@@ -142,18 +142,18 @@ function inTheWay(path: string, fact: Fact): HostError {
   if (fact.kind === "link" && fact.target === "/dev/null")
     return new HostError(
       "refused",
-      `installing ${path} was refused: the service is masked; unmask it first`,
+      `cannot install ${path}: the service is masked; unmask it first`,
     );
   const what = {
     link: "a symbolic link",
     directory: "a directory",
     file: "a file",
-    other: "no regular file",
+    other: "a special file",
     absent: "nothing",
   }[fact.kind];
   return new HostError(
     "refused",
-    `installing ${path} was refused: ${what}${fact.kind === "link" ? ` to ${fact.target}` : ""} is there, which crigc install did not make; move it away first`,
+    `cannot install ${path}: ${what}${fact.kind === "link" ? ` to ${fact.target}` : ""} exists that crigc install did not create; move it away first`,
   );
 }
 

@@ -23,7 +23,7 @@ export type Step =
 export function stepWords(step: Step): string {
   switch (step.kind) {
     case "directory":
-      return `make the directory ${step.path}`;
+      return `create directory ${step.path}`;
     case "text":
       return `write ${step.path}`;
     case "executable":

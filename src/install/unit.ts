@@ -34,7 +34,7 @@ ExecStartPre=${executable} keep baseline --once
 const HEAD = `# Written by "crigc install", which replaces it on an upgrade. Change it with "systemctl edit crigc".
 [Unit]
 Description=Collector of unused images, dead containers and orphaned pod logs
-# Only an order: the agent waits for the runtime by itself, and outlives its restarts.
+# Ordering only: the agent waits for the runtime by itself, and survives its restarts.
 After=containerd.service crio.service docker.service cri-docker.service k3s.service k3s-agent.service
 After=rke2-server.service rke2-agent.service k0scontroller.service k0sworker.service
 StartLimitIntervalSec=0
@@ -51,11 +51,11 @@ WatchdogSec=2min
 # A removal in flight is finished first; the runtime may take as long as a call's deadline.
 TimeoutStopSec=150s
 KillMode=mixed
-# They would change what the executable does, or make it another program.
+# These would change what the executable does.
 UnsetEnvironment=BUN_OPTIONS BUN_BE_BUN
 StateDirectory=crigc
 StateDirectoryMode=0700
-# Its locks and holds have to outlive a restart.
+# Its locks and holds must survive a restart.
 RuntimeDirectory=crigc
 RuntimeDirectoryPreserve=yes
 `;

@@ -191,6 +191,6 @@ class Silence {
 
   throwIfLasting(): void {
     if (this.#unanswered < UNANSWERED_MAX) return;
-    throw new Error(`not asked for, because ${this.#unanswered} others were not answered in time`);
+    throw new Error(`not requested, because ${this.#unanswered} other calls timed out`);
   }
 }

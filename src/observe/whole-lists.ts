@@ -106,5 +106,5 @@ export function missing<Id extends string>(
 const notWhole = (what: "containers" | "sandboxes", id: string): RuntimeError =>
   new RuntimeError(
     "failed",
-    `the runtime's list of ${what} is not whole: ${id} is not in it, and its own status says that it is there; nothing is removed on such a list, and the next pass looks again`,
+    `the runtime's list of ${what} is incomplete: it omits ${id}, which exists by its status; crigc removes nothing on such a list, and the next pass tries again`,
   );

@@ -145,7 +145,7 @@ function useFindings(snapshot: Snapshot, usage: Usage): readonly AuditFinding[] 
     .map((container): AuditFinding => ({
       kind: "unresolved-reference",
       reference: container.imageName || container.imageRef || container.imageId,
-      message: `container ${container.name} (${container.state}) of pod ${container.podName || "none"} names it, and the runtime has no such image`,
+      message: `container ${container.name} (${container.state}) of pod ${container.podName || "none"} names it, but the runtime has no such image`,
     }));
   return [...unknown, ...unresolved, ...unlistedUses(snapshot, usage)];
 }
@@ -158,7 +158,7 @@ function unlistedUses(snapshot: Snapshot, usage: Usage): readonly AuditFinding[]
     .map((id) => ({
       kind: "unresolved-reference",
       reference: id,
-      message: "it is in use, and the runtime's list of images leaves it out",
+      message: "it is in use, but missing from the runtime's list of images",
     }));
 }
 

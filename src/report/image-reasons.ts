@@ -161,18 +161,18 @@ export const planNote = reasons<PlanNote>({
   },
   "removal-limit": {
     title: "maximum removals per pass",
-    text: ({ limit }) => `at most ${counted(limit, "removal")} per pass; the next pass goes on`,
+    text: ({ limit }) => `at most ${counted(limit, "removal")} per pass; the next pass continues`,
   },
   "space-off": {
     title: "no collection by disk usage",
     text: () =>
-      "the high threshold of 100 without a maximum age switches collection by disk usage off",
+      "the high threshold of 100 without a maximum age turns off collection by disk usage",
   },
   "maximum-age-needs-agent": {
     title: "the maximum age needs an agent",
     text: ({ waits }) =>
       waits
-        ? "the maximum age needs an agent that has run for as long: it removes nothing in this pass"
+        ? "the maximum age needs an agent that has run that long: it removes nothing in this pass"
         : "the maximum age counts observed time: without a running agent it hardly grows",
   },
 });

@@ -17,7 +17,7 @@ const IMAGE_ENDS: Readonly<Record<ImageEnd, string>> = {
   futile: "the remaining candidates cannot reach the target, so they are kept",
   blocked: "image removal is blocked",
   "removal-limit": "maximum removals per pass reached",
-  "settle-exhausted": "space of removed images has not appeared yet; the next pass goes on",
+  "settle-exhausted": "space of removed images has not appeared yet; the next pass continues",
   "no-gain": "three removals in a row freed nothing on the full filesystem",
   "age-removal-errors": "cannot remove images over the maximum age, so no space was freed",
   "invalid-capacity": "invalid filesystem figures",

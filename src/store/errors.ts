@@ -20,9 +20,9 @@ const advice: Readonly<Record<StoreErrorKind, readonly string[]>> = {
   // What becomes of the file depends on who found it so: a reader leaves it where it is.
   corrupt: [],
   unreadable: ["check the permissions and the disk of the state directory"],
-  newer: ["use the version of crigc that wrote it, or name another --state-dir"],
-  full: ["make room on the disk of the state directory"],
-  busy: ["see whether another program has the file open"],
+  newer: ["use the version of crigc that wrote it, or set another --state-dir"],
+  full: ["free space on the disk of the state directory"],
+  busy: ["check whether another program has the file open"],
   hanging: ["check the disk of the state directory"],
   write: ["check that the state directory can be written"],
 };

@@ -35,7 +35,7 @@ export class Failures {
   }
 
   hangs(): void {
-    const message = `the disk of ${this.#directory} does not answer; what is new stays in memory until it does`;
+    const message = `the disk of ${this.#directory} does not respond; new records stay in memory until it does`;
     this.failed("write-failed", { error: "hanging", message });
   }
 
@@ -45,7 +45,7 @@ export class Failures {
       this.#notify({
         kind: "write-recovered",
         error: null,
-        message: `writing the ledger in ${this.#directory} works again, and what was kept in memory is on disk`,
+        message: `the ledger in ${this.#directory} can be written again; the records kept in memory are on disk`,
       });
     this.#last = null;
     if (lost > 0)

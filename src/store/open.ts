@@ -76,7 +76,7 @@ export function openStoreReader(options: ReaderOptions): StoreReader {
     const next =
       error.kind === "corrupt"
         ? "every image counts as new; the next crigc gc or crigc run moves the file aside and starts a new one"
-        : "nothing is known from before, and every image counts as new";
+        : "earlier records are unavailable, and every image counts as new";
     const message = `${error.message}; ${next}`;
     options.notify({ kind: "memory-only", error: error.kind, message });
     return { failure: error.kind, ...readerOf(openInMemory(), paths, emptyLedger) };

@@ -58,15 +58,12 @@ export const snapshotText = ({ snapshot, ledger }: RecordedNode): string =>
 /** Throws `StoreError` of kind `corrupt`, naming the first field that is wrong. `path` is for messages. */
 export function readSnapshotText(content: string, path: string): RecordedNode {
   if (content.length > SNAPSHOT_BYTES_MAX)
-    throw broken(
-      path,
-      `it has ${content.length} characters and at most ${SNAPSHOT_BYTES_MAX} are read`,
-    );
+    throw broken(path, `it has ${content.length} characters; the maximum is ${SNAPSHOT_BYTES_MAX}`);
   let document: unknown;
   try {
     document = parseExactJson(content);
   } catch (error) {
-    throw broken(path, `it is no JSON: ${messageOf(error)}`);
+    throw broken(path, `it is not valid JSON: ${messageOf(error)}`);
   }
   try {
     const { apiVersion: _, kind: __, ledger, ...snapshot } = nodeCodec.read(document);
@@ -77,8 +74,8 @@ export function readSnapshotText(content: string, path: string): RecordedNode {
     throw broken(
       path,
       field === undefined || Object.hasOwn(head, field)
-        ? `it is no document of apiVersion "${head.apiVersion}" and kind "${head.kind}"`
-        : `${error.path.join(".")} is wrong: ${error.message}`,
+        ? `it is not a document of apiVersion "${head.apiVersion}" and kind "${head.kind}"`
+        : `${error.path.join(".")} is invalid: ${error.message}`,
     );
   }
 }

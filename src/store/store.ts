@@ -61,7 +61,7 @@ export class Store {
     this.#records = new RecordSender({
       ask: async (request) => {
         const answer = await this.#ask(request);
-        if (answer.kind === "fresh") this.#takeIn(answer, "what is in memory is written anew");
+        if (answer.kind === "fresh") this.#takeIn(answer, "crigc writes it again from memory");
         return answer.kind === "read" ? { kind: "fresh", moved: null } : answer;
       },
       ledger: () => this.#ledger,
@@ -161,8 +161,8 @@ export class Store {
     if (answer.kind === "failed") {
       this.#mayWrite = answer.error !== "newer";
       const next = this.#mayWrite
-        ? "nothing is known from before, and what is new stays in memory until it can be written"
-        : "nothing is written there, and what is new lasts as long as this process";
+        ? "earlier records are unavailable, and new ones stay in memory until they can be written"
+        : "crigc writes nothing there, and new records last as long as this process";
       this.#failures.failed("memory-only", { ...answer, message: `${answer.message}; ${next}` });
     } else this.#takeIn(answer, "every image counts as new");
   }
@@ -172,14 +172,14 @@ export class Store {
     if (answer.kind === "failed")
       this.#failures.failed("memory-only", {
         ...answer,
-        message: `${answer.message}; what was there was read, and what is new stays in memory until it can be written`,
+        message: `${answer.message}; crigc read the earlier records, and new ones stay in memory until they can be written`,
       });
     else this.#takeIn(answer, "every image counts as new");
   }
 
   async #refresh(): Promise<void> {
     const answer = await this.#ask({ kind: "refresh", known: this.#revision });
-    if (answer.kind !== "failed") this.#takeIn(answer, "what is in memory is written anew");
+    if (answer.kind !== "failed") this.#takeIn(answer, "crigc writes it again from memory");
   }
 
   #writeNow(): void {
@@ -216,7 +216,7 @@ export class Store {
       return false;
     }
     if (answer.kind === "done") this.#base = ledger;
-    this.#takeIn(answer, "what is in memory is written anew");
+    this.#takeIn(answer, "crigc writes it again from memory");
     // Not at once: a disk that breaks each file would be filled with them.
     if (answer.kind === "fresh" && answer.moved !== null) {
       this.#throttle.failed();
@@ -233,7 +233,7 @@ export class Store {
 
   #refused({ error, message }: { readonly error: StoreErrorKind; readonly message: string }): void {
     this.#throttle.failed();
-    const next = "what cannot be written is kept in memory and tried again";
+    const next = "unwritten records stay in memory and crigc tries again";
     this.#failures.failed("write-failed", { error, message: `${message}; ${next}` });
   }
 

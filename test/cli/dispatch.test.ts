@@ -46,7 +46,7 @@ describe("answers and stories", () => {
     expect(code).toBe(0);
     expect(JSON.parse(stdout).warnings).toHaveLength(1);
     expect(stderr).toBe(
-      "crigc: warning: CRIGC_MAX_IMAGE: no setting has this environment variable; did you mean CRIGC_MAX_IMAGES?\n",
+      "crigc: warning: unknown environment variable CRIGC_MAX_IMAGE; did you mean CRIGC_MAX_IMAGES?\n",
     );
   });
 

@@ -74,5 +74,5 @@ test("a state directory that goes away under gc is told of in its log", async ()
   const { memory } = collector.engine;
   memory.replace({ ...memory.current(), keepDirectories: ["/srv/keep"] });
   await collector.close();
-  expect(stderr()).toContain("what cannot be written is kept in memory");
+  expect(stderr()).toContain("unwritten records stay in memory");
 });

@@ -129,7 +129,7 @@ describe("vector 52: what is refused", () => {
   ])("a %s of %s<%s", (kind, signal, text) => {
     const fault = statementFault(kind, signal, text);
     expect(fault).toContain(JSON.stringify(signal === "imagefs.available" ? text : signal));
-    expect(fault).toContain("expected");
+    expect(fault).toContain(": use ");
   });
 
   test("a soft threshold without a grace period is named, one on memory too", () => {
@@ -163,7 +163,7 @@ describe("signals of others", () => {
   });
 
   test("names that every object has are unknown signals", () => {
-    expect(statementFault("threshold", "toString", "10%")).toContain("does not exist");
+    expect(statementFault("threshold", "toString", "10%")).toContain("unknown signal");
   });
 });
 

@@ -54,7 +54,7 @@ describe("files that cannot be read", () => {
   test("a named file that is absent is refused; the default one may be absent", () => {
     const path = join(folder, "absent.yaml");
     expect(faultsOnDisk(path)).toEqual([
-      `${path}: could not read the configuration file that --config names: it does not exist`,
+      `${path}: could not read the configuration file named by --config: it does not exist`,
     ]);
     expect(faultsOf({})).toEqual([]);
   });
@@ -62,14 +62,14 @@ describe("files that cannot be read", () => {
   test("a named directory that is absent is refused", () => {
     const path = join(folder, "absent.d");
     expect(faultsOnDisk(path, "configDir")).toEqual([
-      `${path}: could not read the directory of drop-ins that --config-dir names: it does not exist`,
+      `${path}: could not read the directory of drop-ins named by --config-dir: it does not exist`,
     ]);
   });
 
   test("a file where the directory should be is refused", () => {
     const path = write("file.d", "");
     expect(faultsOnDisk(path, "configDir")[0]).toStartWith(
-      `${path}: could not read the directory of drop-ins that --config-dir names: `,
+      `${path}: could not read the directory of drop-ins named by --config-dir: `,
     );
   });
 
@@ -78,7 +78,7 @@ describe("files that cannot be read", () => {
     ["a device", "/dev/zero"],
   ])("%s is no regular file", (_, path) => {
     expect(faultsOnDisk(path)).toEqual([
-      `${path}: could not read the configuration file that --config names: it is not a regular file`,
+      `${path}: could not read the configuration file named by --config: it is not a regular file`,
     ]);
   });
 
@@ -100,7 +100,7 @@ describe("files that cannot be read", () => {
   test("what is not UTF-8 is refused", () => {
     const path = write("latin1.yaml", Uint8Array.of(0x61, 0x3a, 0x20, 0xe9));
     expect(faultsOnDisk(path)).toEqual([
-      `${path}: could not read the configuration file that --config names: it is not UTF-8 text`,
+      `${path}: could not read the configuration file named by --config: it is not UTF-8 text`,
     ]);
   });
 });
@@ -109,7 +109,7 @@ describe("files that are made to hurt", () => {
   test("50 MB are refused without being read", () => {
     const path = write("large.yaml", Buffer.alloc(50_000_000, "a"));
     expect(timed(() => faultsOnDisk(path))).toEqual([
-      `${path}: could not read the configuration file that --config names: it has 50000000 bytes, at most 1048576 are read`,
+      `${path}: could not read the configuration file named by --config: it has 50000000 bytes; the maximum is 1048576`,
     ]);
   });
 
@@ -183,7 +183,7 @@ describe("files that are wrong", () => {
     for (const body of ['keep: ""\n', "keep: ''\n", "keep: !!str\n"])
       expect(faultsOf({ files: { [FILE]: ours(body) } })).not.toEqual([]);
     expect(faultsOf({ files: { [FILE]: ours('maxImages: 1\nkeep: ""\n') } })).toEqual([
-      `${FILE}:4: keep: the value is empty; expected a text or a list of texts, or leave the field out (flag --keep)`,
+      `${FILE}:4: keep: the value is empty; expected a string or a list of strings, or leave the field out (flag --keep)`,
     ]);
     expect(load({ files: { [FILE]: ours("keep: []\n") } }).keepPatterns).toEqual([]);
   });
@@ -191,15 +191,13 @@ describe("files that are wrong", () => {
   test("what cannot be parsed is refused with the line on which it breaks", () => {
     expect(
       faultsOf({ files: { [FILE]: ours("maxImages: 1\nkeep: [a, b\nbootGrace: 1m\n") } }),
-    ).toEqual([
-      `${FILE}: the file is no YAML or JSON: YAML Parse error: Unexpected token (near line 4)`,
-    ]);
+    ).toEqual([`${FILE}: invalid YAML or JSON: YAML Parse error: Unexpected token (near line 4)`]);
   });
 
   test("JSON that cannot be parsed is refused without a guess at the line", () => {
     const text = '{\n  "apiVersion": "crigc/v1",\n  "kind": "CrigcConfiguration",,\n}\n';
     const faults = faultsOf({ files: { [FILE]: text } });
-    expect(faults).toEqual([expect.stringContaining("the file is no YAML or JSON")]);
+    expect(faults).toEqual([expect.stringContaining("invalid YAML or JSON")]);
     expect(faults[0]).not.toContain("near line");
   });
 

@@ -114,7 +114,7 @@ describe("values that contradict each other", () => {
 
   test("a soft threshold without a grace period is named by its signal", () => {
     expect(faultsOf(flags(["eviction-soft", "nodefs.available<10%"]))).toEqual([
-      "--eviction-soft: the soft threshold nodefs.available has no grace period; expected one in evictionSoftGracePeriod (--eviction-soft-grace-period)",
+      "--eviction-soft: the soft threshold nodefs.available has no grace period; set one with evictionSoftGracePeriod (--eviction-soft-grace-period)",
     ]);
   });
 
@@ -185,13 +185,13 @@ describe("warnings", () => {
       "nodefs.available",
     ]);
     expect(config.warnings).toEqual([
-      "--eviction-hard: memory.available is no disk signal and not ours to act on; it is left to the kubelet",
+      "--eviction-hard: memory.available is not a disk signal; crigc ignores it and leaves it to the kubelet",
     ]);
   });
 
   test("a variable that no setting has is named, with the one that was meant", () => {
     expect(load({ env: { CRIGC_MAX_IMAGE: "5" } }).warnings).toEqual([
-      "CRIGC_MAX_IMAGE: no setting has this environment variable; did you mean CRIGC_MAX_IMAGES?",
+      "unknown environment variable CRIGC_MAX_IMAGE; did you mean CRIGC_MAX_IMAGES?",
     ]);
   });
 });
@@ -206,6 +206,6 @@ test("everything that is wrong is said at once", () => {
     `${FILE}:3: maxImages: 0 is not a whole number of 1 or more, or off (flag --max-images)`,
     `${FILE}:4: bootGrace: "soon" is not a duration of 0s or more, such as 30s, 5m, 1h30m or 7d (flag --boot-grace)`,
     'CRIGC_DRY_RUN: "maybe" is not true or false (dryRun, flag --dry-run)',
-    '--eviction-hard: "150%" is no threshold for nodefs.available; expected a quantity above 0 such as 10Gi, or a percentage from 0% to 100% (evictionHard)',
+    '--eviction-hard: invalid threshold "150%" for nodefs.available: use a quantity above 0 such as 10Gi, or a percentage from 0% to 100% (evictionHard)',
   ]);
 });

@@ -94,7 +94,7 @@ describe("an answer is refused", () => {
     fake.fail(method, { kind: "edit", edit });
     expect(await outcomeOf(ask(runtime.reader, signal))).toMatchObject({
       kind: "malformed",
-      message: expect.stringContaining(`breaks the CRI contract (${fault})`) as string,
+      message: expect.stringContaining(`violates CRI (${fault})`) as string,
     });
   });
 

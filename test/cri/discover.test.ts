@@ -55,10 +55,10 @@ describe("a socket", () => {
   });
 
   test.each([
-    ["missing", "absent", "there is no socket at"],
-    ["stale", "unreachable", "nothing answers at"],
-    ["silent", "unreachable", "it accepts connections and did not answer within 1 s"],
-    ["closing", "unreachable", "nothing answers at"],
+    ["missing", "absent", "socket not found"],
+    ["stale", "unreachable", "does not answer"],
+    ["silent", "unreachable", "it accepts connections but did not answer within 1 s"],
+    ["closing", "unreachable", "does not answer"],
     ["web", "not-cri", "does not speak gRPC"],
     [
       "without-cri",
@@ -110,7 +110,7 @@ describe("discovery", () => {
     expect(error.kind).toBe("ambiguous");
     expect(error.message).toBe(
       `cannot choose a container runtime: unix://${at("containerd")} (containerd 1.7.24) and ` +
-        `unix://${at("crio")} (cri-o 1.30.1) answer; name one with --container-runtime-endpoint`,
+        `unix://${at("crio")} (cri-o 1.30.1) answer; choose one with --container-runtime-endpoint`,
     );
   });
 
@@ -133,7 +133,7 @@ describe("discovery", () => {
     expect(error.kind).toBe("absent");
     expect(error.message).toBe(
       `no container runtime found: none of the known sockets exists (${at("missing")}, ${at("nowhere")}); ` +
-        "start the runtime, or name its socket with --container-runtime-endpoint",
+        "start the runtime, or set --container-runtime-endpoint",
     );
   });
 

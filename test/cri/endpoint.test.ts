@@ -17,19 +17,19 @@ describe("an endpoint", () => {
     ["tcp://10.0.0.1:1234", "only unix sockets are supported, not tcp"],
     ["http://localhost", "only unix sockets are supported, not http"],
     ["npipe:////./pipe/containerd", "only unix sockets are supported, not npipe"],
-    ["unix://run/containerd.sock", "has to be absolute"],
-    ["run/containerd.sock", "has to be absolute"],
-    ["unix://", "has to be absolute"],
-    ["", "has to be absolute"],
-    ["/run/a\0b", "has no NUL"],
-    [`/run/${"x".repeat(103)}`, "at most 107 bytes"],
-    [`/run/${"ü".repeat(52)}`, "at most 107 bytes"],
+    ["unix://run/containerd.sock", "must be absolute"],
+    ["run/containerd.sock", "must be absolute"],
+    ["unix://", "must be absolute"],
+    ["", "must be absolute"],
+    ["/run/a\0b", "contains a NUL"],
+    [`/run/${"x".repeat(103)}`, "longer than 107 bytes"],
+    [`/run/${"ü".repeat(52)}`, "longer than 107 bytes"],
   ])("%j is refused", (text, message) => {
     const parsed = parseEndpoint(text);
     expect(parsed.kind).toBe("refused");
     expect(parsed.kind === "refused" && parsed.message).toContain(message);
     expect(parsed.kind === "refused" && parsed.message).toContain(
-      "write unix:///run/containerd/containerd.sock",
+      "use a path such as unix:///run/containerd/containerd.sock",
     );
   });
 

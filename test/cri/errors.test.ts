@@ -21,29 +21,25 @@ describe("a call that fails", () => {
     [
       "not-found",
       { kind: "error", code: "NOT_FOUND", message: "no namespace" },
-      /knows no such thing \(no namespace\)/,
+      /not found \(no namespace\)/,
     ],
     [
       "unimplemented",
       { kind: "error", code: "UNIMPLEMENTED", message: "unknown service" },
-      /has no ListImages \(unknown service\); use a runtime that speaks runtime\.v1/,
+      /does not implement ListImages \(unknown service\); use a runtime that speaks runtime\.v1/,
     ],
     [
       "too-large",
       { kind: "error", code: "RESOURCE_EXHAUSTED", message: "larger than max (20 vs. 16)" },
-      /larger than a message may be \(larger than max \(20 vs\. 16\)\); CRI cannot split a list of images/,
+      /exceeds the size limit of a message \(larger than max \(20 vs\. 16\)\); CRI cannot split a list of images/,
     ],
-    [
-      "malformed",
-      { kind: "garbage" },
-      /breaks the CRI contract \(a field is longer than the message/,
-    ],
+    ["malformed", { kind: "garbage" }, /violates CRI \(a field is longer than the message/],
     [
       "unreachable",
       { kind: "error", code: "UNAVAILABLE", message: "shutting down" },
-      /nothing answers at unix:\/\/\S+ \(shutting down\); see whether the runtime runs/,
+      /unix:\/\/\S+ does not answer \(shutting down\); check that the runtime is running/,
     ],
-    ["unreachable", { kind: "drop" }, /nothing answers at unix:\/\/\S+ \(.+\)/],
+    ["unreachable", { kind: "drop" }, /unix:\/\/\S+ does not answer \(.+\)/],
   ])("is %s after %o", async (kind, fault, message) => {
     await using connection = await connected();
     const { fake, runtime, signal } = connection;
@@ -82,7 +78,7 @@ describe("a call that fails", () => {
     const runtime = openAt("/nonexistent/cri.sock");
     const error = await failureOf(runtime.reader.listImages(new AbortController().signal));
     expect(error.kind).toBe("absent");
-    expect(error.message).toContain("no socket at unix:///nonexistent/cri.sock");
+    expect(error.message).toContain("unix:///nonexistent/cri.sock: socket not found");
     runtime.close();
   });
 

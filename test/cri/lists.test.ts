@@ -184,7 +184,7 @@ describe("lists beyond the limit of a message", () => {
     });
     const error = await failureOf(connection.runtime.reader.listContainers(connection.signal));
     expect(error.kind).toBe("too-large");
-    expect(error.message).toContain("CRI cannot split it further");
+    expect(error.message).toContain("CRI cannot split the list further");
   });
 
   test("an error in one part discards the others", async () => {

@@ -236,7 +236,7 @@ describe("a container", () => {
   });
 
   test.each([
-    ["runs", { state: "running" }, "it runs now"],
+    ["runs", { state: "running" }, "it is running now"],
     ["was created anew", { state: "created" }, "its state is now created"],
     ["became unknown", { state: "unknown" }, "its state is now unknown"],
     [
@@ -504,7 +504,7 @@ describe("where the runtime does not answer", () => {
     const first = await collect({ sandboxes, node: { silent }, ports: { backoff } });
     expect(first.node.called("stop-sandbox").length).toBeLessThanOrEqual(5);
     expect(first.outcome.errors).toEqual([
-      expect.stringMatching(/^sandboxes: \d calls were not answered in time; the rest is left/),
+      expect.stringMatching(/^sandboxes: \d calls timed out; the rest is left/),
     ]);
     const second = await collect({ sandboxes, node: { silent }, ports: { backoff } });
     expect(second.node.called("remove-sandbox")).toHaveLength(10);
@@ -767,13 +767,16 @@ describe("where the log directories could not be read", () => {
     });
     expect(kinds(node)).toEqual(["remove-container", "stop-sandbox", "remove-sandbox"]);
     expect(outcome.errors).toEqual([
-      "logs stay, because they could not be read: opening /l failed",
+      "logs are kept, because they could not be read: opening /l failed",
     ]);
   });
 
   test("it is said although nothing else had to go", async () => {
     const { outcome } = await collect({ logs });
-    expect(outcome).toMatchObject({ end: "done", errors: [expect.stringContaining("logs stay")] });
+    expect(outcome).toMatchObject({
+      end: "done",
+      errors: [expect.stringContaining("logs are kept")],
+    });
   });
 });
 
@@ -882,7 +885,7 @@ describe("a dangling link", () => {
   test("stays when the runtime cannot be asked, and it is said", async () => {
     const { node, outcome } = await collect({ logs, node: { fails: new Set([`status ${id}`]) } });
     expect(node.called("remove-link")).toEqual([]);
-    expect(outcome.errors).toEqual([expect.stringContaining(`log link ${link.entry} stays`)]);
+    expect(outcome.errors).toEqual([expect.stringContaining(`log link ${link.entry} kept`)]);
   });
 
   test.each(["abc123", id.slice(0, 40)])(
@@ -970,7 +973,7 @@ describe("the walk", () => {
       node: { fails: new Set(["list"]) },
     });
     expect(outcome.end).toBe("observation-failed");
-    expect(outcome.errors).toEqual([expect.stringContaining("the rest stays")]);
+    expect(outcome.errors).toEqual([expect.stringContaining("the rest is kept")]);
     expect(kinds(node)).toEqual(["remove-container", "remove-link"]);
   });
 

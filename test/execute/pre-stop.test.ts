@@ -200,7 +200,7 @@ describe("the pre-stop handler", () => {
       /no address/,
     ],
     ["names a port that is not there", { httpGet: { port: "web" } }, {}, /no port web/],
-    ["is of no known form", { grpc: {} }, {}, /no known form/],
+    ["is of no known form", { grpc: {} }, {}, /form of the recorded pre-stop handler is unknown/],
   ])(
     "that %s does not keep the container from being stopped",
     async (_, handler, change, message) => {

@@ -251,9 +251,9 @@ describe("install", () => {
     [
       "is an archive",
       (top: string) => put(top, "crigc.tar.gz", "\x1f\x8b not unpacked"),
-      "it is no executable of Linux",
+      "it is not a Linux executable",
     ],
-    ["is empty", (top: string) => put(top, "crigc-linux-x64"), "it is no executable of Linux"],
+    ["is empty", (top: string) => put(top, "crigc-linux-x64"), "it is not a Linux executable"],
   ])("an executable that %s is refused before anything is written", async (_, from, words) => {
     const { root } = machine();
     const before = treeOf(root);
@@ -267,7 +267,7 @@ describe("install", () => {
     const { root, from } = machine();
     const absent = `${root}-misspelt`;
     const options = { ...optionsFor(absent, from), init: "none" } as const;
-    expect(await refusalOf(install(options, silent))).toContain("there is no such directory");
+    expect(await refusalOf(install(options, silent))).toContain("directory not found");
     expect(existsSync(absent)).toBe(false);
   });
 

@@ -140,7 +140,7 @@ test("a list of containers that is suddenly empty is no list to remove an image 
   world.containers = [];
   await timer.sleep(1_000, never);
   const thrown = await look(never).catch((error: unknown) => error);
-  expect(String(thrown)).toContain("named none where it named 1 a moment ago");
+  expect(String(thrown)).toContain("lists no container, but listed 1 a moment ago");
 });
 
 describe("events between lists", () => {

@@ -76,7 +76,7 @@ const empty = (listed: string) => (method: string) => (method === listed ? "empt
 describe("a list of sandboxes that is empty from the start", () => {
   test("lets no container of a pod go whose sandbox is ready, which alone says that the pod lives", async () => {
     const node = aNode(READY, { lies: empty("ListPodSandbox") });
-    expect(await collect(node)).toContain("the runtime's list of sandboxes is not whole");
+    expect(await collect(node)).toContain("the runtime's list of sandboxes is incomplete");
     expect(node.writes).toEqual([]);
   });
 
@@ -100,7 +100,7 @@ describe("a list of sandboxes that is empty from the start", () => {
     const node = aNode(READY, { logs, lies: empty("ListPodSandbox") });
     node.world.containers = [];
     node.engine.memory.replace({ ...node.world.ledger, sandboxImages: seen });
-    expect(await collect(node)).toContain("the runtime's list of sandboxes is not whole");
+    expect(await collect(node)).toContain("the runtime's list of sandboxes is incomplete");
     expect(node.writes).toEqual([]);
   });
 });
@@ -110,7 +110,7 @@ test("a sandbox that one list forgets and the next one names is one that started
   const node = aNode(READY, {
     lies: (method) => (method === "ListPodSandbox" && (lists += 1) === 1 ? "empty" : null),
   });
-  expect(await collect(node)).toContain("it does not know 1 of the 2 pods that evidently live");
+  expect(await collect(node)).toContain("it lacks 1 of the 2 pods that are alive");
   expect(node.writes).toEqual([]);
 });
 
@@ -132,7 +132,7 @@ describe("a first list that lacks some of what an earlier pass saw", () => {
     });
     await collect(node);
     lies = true;
-    expect(await collect(node)).toContain("the runtime's list of containers is not whole");
+    expect(await collect(node)).toContain("the runtime's list of containers is incomplete");
     expect(node.writes).toEqual([]);
     lies = false;
     node.world.containers = node.world.containers.slice(1);
@@ -172,7 +172,7 @@ describe("a list in the middle of a pass", () => {
   for (const method of ["ListContainers", "ListPodSandbox"]) {
     for (const lie of ["empty", "half"] as const) {
       test(`${method} that becomes ${lie} although everything is there is an error`, async () => {
-        expect(await lookTwice(method, lie)).toContain("is not whole");
+        expect(await lookTwice(method, lie)).toContain("is incomplete");
       });
     }
   }
@@ -218,6 +218,6 @@ describe("a list in the middle of a pass", () => {
     expect(await list()).toBe(newer);
     late.resolve(older);
     expect(await inFlight).toBe(older);
-    expect(await list().catch(String)).toContain("is not whole");
+    expect(await list().catch(String)).toContain("is incomplete");
   });
 });

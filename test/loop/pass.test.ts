@@ -67,7 +67,9 @@ describe("log directories that could not be read", () => {
       "RemoveImage",
     ]);
     expect(pass.error).toBeNull();
-    expect(failureOf(pass)).toBe("logs stay, because they could not be read: opening /l failed");
+    expect(failureOf(pass)).toBe(
+      "logs are kept, because they could not be read: opening /l failed",
+    );
   });
 
   test("are told by a dry run too", async () => {

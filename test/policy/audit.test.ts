@@ -209,7 +209,7 @@ describe("the audit finds", () => {
       {
         kind: "unresolved-reference",
         reference: "registry.example/gone:1",
-        message: "container web (running) of pod pod-a names it, and the runtime has no such image",
+        message: "container web (running) of pod pod-a names it, but the runtime has no such image",
       },
     ]);
   });
@@ -224,7 +224,7 @@ describe("the audit finds", () => {
       {
         kind: "unresolved-reference",
         reference: "registry.example/gone:1",
-        message: "container web (running) of pod none names it, and the runtime has no such image",
+        message: "container web (running) of pod none names it, but the runtime has no such image",
       },
     ]);
   });

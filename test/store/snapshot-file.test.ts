@@ -68,24 +68,27 @@ describe("a recorded node", () => {
   });
 
   test.each([
-    ["", "it is no JSON"],
-    ["{", "it is no JSON"],
-    ["[]", 'no document of apiVersion "crigc/v1"'],
-    ["{}", 'no document of apiVersion "crigc/v1"'],
+    ["", "it is not valid JSON"],
+    ["{", "it is not valid JSON"],
+    ["[]", 'not a document of apiVersion "crigc/v1"'],
+    ["{}", 'not a document of apiVersion "crigc/v1"'],
     [text.replace('"Snapshot"', '"Plan"'), 'kind "Snapshot"'],
-    [text.replace("18446744073709551615", "18446744073709551616"), "images.0.sizeBytes is wrong"],
-    [text.replace("18446744073709551615", "-1"), "images.0.sizeBytes is wrong"],
-    [text.replace("18446744073709551615", "1.5"), "images.0.sizeBytes is wrong"],
-    [text.replace('"pinned": false', '"pinned": "no"'), "images.0.pinned is wrong"],
-    [text.replace('"pinned"', '"pined"'), "images.0.pinned is wrong"],
-    [text.replace(/"observedAt": "[^"]*"/, '"observedAt": "soon"'), "observedAt is wrong: a time"],
-    [text.replace('"watchedNs"', '"watched"'), "ledger.watchedNs is wrong"],
+    [text.replace("18446744073709551615", "18446744073709551616"), "images.0.sizeBytes is invalid"],
+    [text.replace("18446744073709551615", "-1"), "images.0.sizeBytes is invalid"],
+    [text.replace("18446744073709551615", "1.5"), "images.0.sizeBytes is invalid"],
+    [text.replace('"pinned": false', '"pinned": "no"'), "images.0.pinned is invalid"],
+    [text.replace('"pinned"', '"pined"'), "images.0.pinned is invalid"],
+    [
+      text.replace(/"observedAt": "[^"]*"/, '"observedAt": "soon"'),
+      "observedAt is invalid: a time",
+    ],
+    [text.replace('"watchedNs"', '"watched"'), "ledger.watchedNs is invalid"],
     [
       text.replace(
         /"releases": \[[^\]]*\]/,
         `"releases": [${'{"runtime":"a","promptRemovals":1,"lateRemovals":0},'.repeat(2).slice(0, -1)}]`,
       ),
-      "ledger.releases is wrong: a key occurs twice",
+      "ledger.releases is invalid: a key occurs twice",
     ],
   ])("that is wrong is refused: %#", (changed, expected) => {
     const error = refusal(changed);

@@ -38,7 +38,7 @@ export function agentCheck(
 
 const TROUBLES: readonly (readonly [field: string, words: string])[] = [
   ["runtimeError", "the runtime does not answer"],
-  ["configurationError", "a changed configuration was refused"],
+  ["configurationError", "a changed configuration was rejected"],
   ["ledgerError", "the ledger is not saved"],
 ];
 

@@ -27,25 +27,22 @@ export function kubeletChecks(facts: KubeletFacts): Verdicts {
     ...settings.map(({ source }) => source),
     ...problems,
   ];
-  if (sign === undefined) return [["kubelet", ok("there is no sign of a kubelet on this node")]];
+  if (sign === undefined) return [["kubelet", ok("no sign of a kubelet on this node")]];
   const theirs = problems.length > 0 ? problems.join("; ") : theirConfig(settings);
   if (typeof theirs === "string")
     return [
       [
         "kubelet",
-        warning(
-          `a kubelet belongs to this node (${sign}), and what it collects at cannot be read: ${theirs}`,
-          null,
-        ),
+        warning(`this node has a kubelet (${sign}), but its settings cannot be read: ${theirs}`, null),
       ],
     ];
   const from = new Set(settings.map(({ source }) => source));
   const where =
     from.size === 0
-      ? "and no setting of it was found, so it is taken to have its defaults"
+      ? "with no configuration found; crigc assumes the kubelet's defaults"
       : `configured by ${[...from].join(", ")}`;
   return [
-    ["kubelet", ok(`a kubelet belongs to this node (${sign}), ${where}`)],
+    ["kubelet", ok(`this node has a kubelet (${sign}), ${where}`)],
     ["kubelet-image-gc", thresholdCheck(theirs)],
     ["kubelet-image-age", ageCheck(theirs)],
     ["kubelet-eviction", evictionCheck(theirs, facts)],
@@ -69,9 +66,9 @@ function theirConfig(settings: KubeletFact["settings"]): Config | string {
 function thresholdCheck({ limits }: Config): Verdict {
   const { highPercent, lowPercent } = limits.images;
   return highPercent === 100
-    ? ok("the kubelet's own image collection is off")
+    ? ok("the kubelet's own image GC is off")
     : warning(
-        `the kubelet collects images too, from ${highPercent}% down to ${lowPercent}%, and knows no keep rules`,
+        `the kubelet also removes images, from ${highPercent}% down to ${lowPercent}%, and ignores keep rules`,
         "set imageGCHighThresholdPercent: 100 in its configuration and restart it",
       );
 }
@@ -80,8 +77,8 @@ function ageCheck({ limits }: Config): Verdict | null {
   const { maximumAge } = limits.images;
   if (maximumAge <= 0n) return null;
   return warning(
-    `the kubelet removes images that were unused for ${formatDuration(maximumAge)}, and knows no keep rules`,
-    "take imageMaximumGCAge out of its configuration; crigc has --image-maximum-gc-age",
+    `the kubelet removes images unused for ${formatDuration(maximumAge)}, and ignores keep rules`,
+    "remove imageMaximumGCAge from its configuration and set --image-maximum-gc-age instead",
   );
 }
 
@@ -89,13 +86,13 @@ function ageCheck({ limits }: Config): Verdict | null {
 function evictionCheck(theirs: Config, facts: KubeletFacts): Verdict {
   const nearest = nearestOf(theirs, facts.imageFilesystem);
   const first = nearestOf(facts.ours, facts.imageFilesystem);
-  if (nearest === null) return ok("the kubelet evicts no pod for space that images take");
+  if (nearest === null) return ok("the kubelet evicts no pods for disk usage of images");
   const evicts = `the kubelet evicts pods when ${wordsOf(nearest)}`;
   if (first !== null && first.percent > nearest.percent)
     return ok(`crigc frees space when ${wordsOf(first)}, before ${evicts}`);
   return warning(
-    `${evicts}; crigc frees space at once only when ${first === null ? "--eviction-hard says so, which is off" : wordsOf(first)}: pods may be evicted, and every unused image removed by the kubelet, before crigc has freed anything`,
-    `${isDefault(facts.ours) ? "set --eviction-hard with" : "leave --eviction-hard out, whose default lies above the kubelet's, or set"} ${nearest.threshold.signal}<${Math.min(99, Math.ceil(nearest.percent) + MARGIN_PERCENT)}%`,
+    `${evicts}; ${first === null ? "crigc's --eviction-hard is off" : `crigc frees space only when ${wordsOf(first)}`}: the kubelet may evict pods and remove every unused image before crigc has freed anything`,
+    `${isDefault(facts.ours) ? "set --eviction-hard with" : "omit --eviction-hard, whose default is above the kubelet's, or set"} ${nearest.threshold.signal}<${Math.min(99, Math.ceil(nearest.percent) + MARGIN_PERCENT)}%`,
   );
 }
 

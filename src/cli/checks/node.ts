@@ -95,7 +95,7 @@ function podSourceCheck(state: PodSourceState): Verdict {
     case "not-ready":
       return failed(
         `${state.source} is not ready, so no container, sandbox or log is removed: ${state.why}`,
-        "see whether --pod-source and --root-dir are those of this node's kubelet",
+        "check that --pod-source and --root-dir match this node's kubelet",
       );
     default:
       return assertNever(state);
@@ -111,7 +111,7 @@ function ownerCheck(snapshot: Snapshot, limits: Limits): Verdict {
   const words = `${counted(containers, "container")} and ${counted(sandboxes, "sandbox", "sandboxes")}`;
   if (foreign === 0) return ok("all containers and sandboxes were created by Kubernetes");
   if (limits.containers.collectForeign)
-    return ok(`${words} not created by Kubernetes; they are collected, too`);
+    return ok(`${words} not created by Kubernetes; they are also collected`);
   if (foreign < all) return ok(`${words} not created by Kubernetes; they are left alone`);
   return warning(
     `everything on the node is foreign: none of its ${words} was created by Kubernetes, so only images are collected`,
@@ -127,7 +127,7 @@ function sandboxImageCheck(snapshot: Snapshot, limits: ImageLimits): Verdict {
   if (pinned > 0) return ok(`none known by name; the runtime pins ${counted(pinned, "image")}`);
   if (snapshot.sandboxes.length === 0) return ok("none, and no sandbox needs one yet");
   return warning(
-    "no image is known as the sandbox image, and the runtime pins none: it could be removed, and no pod starts without it",
+    "the sandbox image is unknown and the runtime pins no image: it could be removed, and no pod starts without it",
     "set --pod-infra-container-image, or add a keep rule",
   );
 }

@@ -15,7 +15,7 @@ const REMOVALS_MAX = 100_000;
 export const audit: Command = {
   name: "audit",
   summary: "report what looks leaked or inconsistent",
-  doc: "Finds images without a name, images that were removed but are still listed, repositories whose removals freed far less than their layers let expect, filesystem usage that no image explains, containers and sandboxes not created by Kubernetes, references to missing images, and stray entries among the pod logs, with commands to look closer. CRI shows one namespace of the runtime only, so images of other clients appear as unexplained usage. Changes nothing; exits 0 whatever it finds.",
+  doc: "Finds images without a name, images that were removed but are still listed, repositories whose removals freed far less than their layers suggest, filesystem usage that no image explains, containers and sandboxes not created by Kubernetes, references to missing images, and stray entries in the pod log directory, and suggests commands for a closer look. CRI shows only one namespace of the runtime, so images of other clients appear as unexplained usage. Changes nothing; exits 0 even with findings.",
   operands: [],
   options: [ALL_OPTION, SNAPSHOT],
   json: true,

@@ -66,8 +66,10 @@ const SCRIPTS: ReadonlyMap<string, string> = new Map(Object.entries(completionSc
 export const completion: Command = {
   name: "completion",
   summary: "print a completion script for bash, zsh or fish",
-  doc: "crigc install puts all three in place. Elsewhere save it where the shell looks: /etc/bash_completion.d/crigc, _crigc in a directory of zsh's fpath, or /etc/fish/completions/crigc.fish. The script asks the installed crigc, so it stays valid when crigc is updated.",
-  operands: [{ name: "SHELL", required: true, choices: [...SCRIPTS.keys()], help: "the shell" }],
+  doc: "crigc install installs all three. Otherwise save it as /etc/bash_completion.d/crigc, _crigc in a directory of zsh's fpath, or /etc/fish/completions/crigc.fish. The script calls the installed crigc, so it stays valid after an update.",
+  operands: [
+    { name: "SHELL", required: true, choices: [...SCRIPTS.keys()], help: "shell to complete in" },
+  ],
   options: [],
   json: false,
   readOnly: true,

@@ -13,14 +13,14 @@ import { exit } from "../exit.ts";
 export const config: Command = {
   name: "config",
   summary: "show the effective configuration, each value with its source",
-  doc: "The source of a value is default, kubelet, file, drop-in, environment, flag or agent (what a running agent has in force), with the place where it was set. With --check it reads that file alone, over the defaults, and exits 0 if it is valid, 2 if not.",
+  doc: "The source of a value is default, kubelet, file, drop-in, environment, flag or agent (the running agent's value), with the place where it was set. With --check it reads only that file, over the defaults, and exits 0 if it is valid, 2 if not.",
   operands: [],
   options: [
     {
       name: "check",
       placeholder: "FILE",
       completes: "file",
-      help: "check this file only and report its errors",
+      help: "check only this file and report its errors",
     },
   ],
   json: true,

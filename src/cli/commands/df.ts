@@ -24,8 +24,8 @@ const DIRECTORIES_MAX = 10;
 
 export const df: Command = {
   name: "df",
-  summary: "disk usage of images, containers, pod logs and the rest",
-  doc: "Shows which images take space, and what their removal would free: images in use, kept by each rule, and removable; then by repository, by namespace of the pods that use them, or by the base that they share. UNIQUE is what only these images have, SHARED what others have, too; both are estimates from the layers that the runtime reports. Then what else fills the filesystem: what containers wrote, pod logs, and the largest directories found within a few seconds. Changes nothing.",
+  summary: "show disk usage of images, containers, pod logs and other data",
+  doc: "Shows which images take space, and what their removal would free: images in use, kept by each rule, and removable; then by repository, by namespace of the pods that use them, or by the base that they share. UNIQUE counts layers that only these images have, SHARED layers that other images have too; both are estimates from the layers that the runtime reports. Then what else fills the filesystem: container layers, pod logs, and the largest directories found within a few seconds. Changes nothing.",
   operands: [],
   options: [
     {
@@ -38,7 +38,7 @@ export const df: Command = {
       name: "snapshot",
       placeholder: "FILE",
       completes: "file",
-      help: "show the images of this file of crigc snapshot, offline",
+      help: "show the images in FILE, written by crigc snapshot",
     },
   ],
   json: true,

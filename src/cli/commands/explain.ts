@@ -20,7 +20,7 @@ import { thingsNamed } from "../read/resolve-reference.ts";
 export const explain: Command = {
   name: "explain",
   summary: "show the rules that apply to one image, container or sandbox",
-  doc: "In the order in which they were tried, with the one that decided. REF is an ID or the beginning of one, or an image's tag, digest or repository, or the name of a container or pod. With --compat kubelet first seen and last used are what the ledger knows, and the decision is that of a kubelet that has just started. Exits 8 if REF matches nothing.",
+  doc: "Lists the rules in order of evaluation and marks the one that decides. REF is an ID or ID prefix, the tag, digest or repository of an image, or the name of a container or pod. With --compat kubelet, first seen and last used come from the ledger, and the decision is that of a kubelet that has just started. Exits 8 if REF matches nothing.",
   operands: [{ name: "REF", required: true, help: "an image, a container or a sandbox" }],
   options: [
     { name: "all-unused", placeholder: null, help: "explain what gc --all-unused would do" },

@@ -35,7 +35,7 @@ import {
 export const gc: Command = {
   name: "gc",
   summary: "run one pass now: containers, sandboxes, logs, then images",
-  doc: "Prints a report and exits. Waits for a pass of another process for up to --runtime-request-timeout. With --filter it removes the unused images that the filters select, regardless of disk usage; every rule that keeps an image still keeps it. Exits 4 if images of --all-unused or --filter are still too young. The maximum age counts observed time, which only the agent gathers steadily: each gc alone adds at most twice the detection period. For --boot-grace after a boot nothing is removed, and the report says until when (exit 4).",
+  doc: "Prints a report and exits. If another process is running a pass, waits for it up to --runtime-request-timeout. With --filter it removes the selected unused images, regardless of disk usage; every rule that keeps an image still applies. Exits 4 if images of --all-unused or --filter are still too young. The maximum age counts observed time: without an agent, each gc adds at most twice the detection period. During --boot-grace after a boot it removes nothing and reports until when (exit 4).",
   operands: [],
   options: [...SELECTION_OPTIONS, ALL_OPTION],
   json: true,
@@ -50,7 +50,7 @@ export const gc: Command = {
 export const rm: Command = {
   name: "rm",
   summary: "remove the named images, if no rule keeps them",
-  doc: "REF is an ID or the beginning of one, a tag or a digest; an image goes with all its names. The same pass as gc, limited to these images and regardless of disk usage: every rule that keeps an image still keeps it, and the report names the rule (exit 5; exit 4 if an image is only too young). If a REF matches nothing, nothing is removed (exit 8).",
+  doc: "REF is an ID, ID prefix, tag or digest; an image is removed with all its names. Runs the same pass as gc, limited to these images and regardless of disk usage: every rule that keeps an image still applies, and the report names the rule (exit 5; exit 4 if an image is only too young). If a REF matches nothing, nothing is removed (exit 8).",
   operands: [{ name: "REF", required: true, repeated: true, help: "an image" }],
   options: [FORCE_YOUNG, ALL_OPTION],
   json: true,
@@ -150,9 +150,7 @@ function ageNotices({ limits, compat }: Config): readonly string[] {
   if (limits.images.maximumAge === 0n) return [];
   return compat === "kubelet"
     ? [
-        "the maximum age of images has no effect here: as with the kubelet it needs an agent that has run for as long",
+        "the maximum image age has no effect here: like the kubelet's, it needs an agent that has run that long",
       ]
-    : [
-        "the maximum age of images counts watched time, which needs the agent: gc alone adds little of it",
-      ];
+    : ["the maximum image age counts observed time: without a running agent it hardly grows"];
 }

@@ -15,7 +15,7 @@ const ORDERS: readonly HistoryOrder[] = ["time", "newest", "freed"];
 export const history: Command = {
   name: "history",
   summary: "show what was removed, when, why, and what it freed",
-  doc: "Lists passes with their removals (freed as estimated, measured and reported), and warnings between them, oldest first. With --kind, --reason, --result or --image it lists only such removals, each under its pass. With --regrets it lists only images that came back after they were removed, under the same ID or a name. With -q and -o name it prints passes, or removals if filtered. Reads the state directory only, also while an agent is running.",
+  doc: "Lists passes with their removals (freed as estimated, measured and reported), and warnings between them, oldest first. With --kind, --reason, --result or --image it lists only matching removals, each under its pass. With --regrets it lists only images that came back after their removal, under the same ID or a name. With -q and -o name it prints passes, or removals if filtered. Reads only the state directory, even while an agent is running.",
   operands: [],
   options: [...HISTORY_OPTIONS, ...LIST_OPTIONS, sortOption(ORDERS), ALL_OPTION],
   json: true,

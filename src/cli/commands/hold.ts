@@ -13,8 +13,10 @@ import { exit } from "../exit.ts";
 export const hold: Command = {
   name: "hold",
   summary: "pause garbage collection for a while",
-  doc: "Pauses periodic passes, gc and pressure reclaim. The hold is stored in the state directory (or in the run directory if that cannot be written) and survives restarts and, in the state directory, reboots. It always expires; a new hold replaces the old one. A removal in flight is finished. While it lasts, gc exits 7.",
-  operands: [{ name: "DURATION", required: true, help: "how long, such as 90m, 2h30m or 1d" }],
+  doc: "Pauses periodic passes, gc and pressure reclaim. The hold is stored in the state directory (or in the run directory if that cannot be written) and survives restarts and, in the state directory, reboots. It always expires; a new hold replaces the old one. A removal in flight is finished. During a hold, gc exits 7.",
+  operands: [
+    { name: "DURATION", required: true, help: "length of the hold, such as 90m, 2h30m or 1d" },
+  ],
   options: [
     {
       name: "reason",
@@ -61,7 +63,7 @@ function spanOf(text: string): Duration {
 export const release: Command = {
   name: "release",
   summary: "end a hold: collection resumes with the next pass",
-  doc: "Removes the hold from the state directory and the run directory, also one that cannot be read. Does nothing without a hold.",
+  doc: "Removes the hold from the state directory and the run directory, even if it cannot be read. Does nothing without a hold.",
   operands: [],
   options: [],
   json: false,

@@ -17,7 +17,7 @@ import { criteriaOf, FILTER } from "../read/selection.ts";
 export const images: Command = {
   name: "images",
   summary: "list images with size, first seen, last used, in use by, kept by",
-  doc: "Reads the node, and the ledger for what was seen before (with --compat kubelet, too, whose plans ignore it). Changes nothing.",
+  doc: "First seen and last used come from the ledger, even with --compat kubelet, whose plans ignore it. Changes nothing.",
   operands: [],
   options: [
     ...LIST_OPTIONS,

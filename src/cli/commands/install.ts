@@ -15,7 +15,7 @@ import { pathOf, ROOT_OPTION, rootOf } from "./root-option.ts";
 export const install: Command = {
   name: "install",
   summary: "install the executable, service, configuration and keep directory",
-  doc: "Copies itself, adds the manual page and the completions of bash, zsh and fish, writes the systemd or OpenRC service and enables it. Starts nothing without --start; a new executable restarts a running agent. An upgrade keeps configuration, keep rules, ledger and history, and a second call changes nothing. With --root everything goes into the file tree of a node image, following that tree's own links, and nothing outside it is touched. --dry-run lists the steps.",
+  doc: "Copies itself, adds the manual page and the completions of bash, zsh and fish, writes the systemd or OpenRC service and enables it. Starts nothing without --start; a new executable restarts a running agent. An upgrade keeps configuration, keep rules, ledger and history; installing the same version again changes nothing. With --root it installs into the file tree of a node image, follows links within that tree only, and touches nothing outside it. --dry-run lists the steps.",
   operands: [],
   options: [
     ROOT_OPTION,
@@ -35,12 +35,12 @@ export const install: Command = {
       name: "init",
       placeholder: "NAME",
       choices: inits,
-      help: "init system, if it cannot be detected; none: write no service",
+      help: "init system: systemd, openrc, or none for no service [detected]",
     },
     {
       name: "baseline",
       placeholder: null,
-      help: "write the images present at the first start into the keep rules",
+      help: "keep the images present at the first start",
     },
     { name: "start", placeholder: null, help: "also start the agent" },
   ],
@@ -83,8 +83,8 @@ export function sayPlanned(context: CommandContext, steps: readonly Step[]): voi
 
 export const uninstall: Command = {
   name: "uninstall",
-  summary: "remove what install put in place",
-  doc: "Stops the service and removes it with the executable, the manual page and the completions. Configuration, keep rules, ledger and history stay unless --purge is given. --dry-run lists the steps.",
+  summary: "remove the executable, service, manual page and completions",
+  doc: "Stops the service first. Keeps configuration, keep rules, ledger and history unless --purge is given. --dry-run lists the steps.",
   operands: [],
   options: [
     ROOT_OPTION,

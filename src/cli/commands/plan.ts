@@ -17,8 +17,8 @@ import { forced, selectedBy, SELECTION_OPTIONS } from "../read/selection.ts";
 
 export const plan: Command = {
   name: "plan",
-  summary: "show what gc would do now, and why each item is kept or removed",
-  doc: "Lists the candidates in the order of removal, the target and the estimated stop. gc removes a prefix of that order (its length depends on measurement) and nothing outside it. Changes nothing. With --snapshot the plan is made from a recorded node, offline. With -q and -o name it prints the candidates only.",
+  summary: "show what gc would remove now, what it would keep, and why",
+  doc: "Lists the candidates in the order of removal, the target and the estimated stop. gc removes a prefix of that order (its length depends on measurement) and nothing outside it. Changes nothing. With --snapshot it plans from a recorded node, offline. With -q and -o name it prints only the candidates.",
   operands: [],
   options: [
     ...SELECTION_OPTIONS,

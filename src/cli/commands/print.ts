@@ -46,7 +46,7 @@ const executableOf = (invocation: Invocation): string =>
 const unit = printing({
   name: "print systemd-unit",
   summary: "print the systemd unit that install writes",
-  doc: "For node images that are built without crigc install. Flags beside it, and what the files hold that --config and --config-dir name, become flags of the agent.",
+  doc: "For node images that are built without crigc install. Other flags, and settings from --config and --config-dir, become flags of the agent.",
   options: [BIN_DIR],
   text: (given, invocation) =>
     systemdUnit({
@@ -59,7 +59,7 @@ const unit = printing({
 const script = printing({
   name: "print openrc-script",
   summary: "print the OpenRC script that install writes",
-  doc: "For node images that are built without crigc install. Flags beside it, and what the files hold that --config and --config-dir name, become flags of the agent.",
+  doc: "For node images that are built without crigc install. Other flags, and settings from --config and --config-dir, become flags of the agent.",
   options: [BIN_DIR],
   text: (given, invocation) =>
     openrcScript({
@@ -85,12 +85,12 @@ const template = printing({
 const cloud = printing({
   name: "print cloud-config",
   summary: "print a cloud-config that installs the agent on the first boot",
-  doc: "The executable comes from the machine's image (--path), from a mirror (--url with --sha256), or from an attached disk (--disk, and --path on it). Flags beside it, and what the files hold that --config and --config-dir name, become the configuration of the machine.",
+  doc: "The executable comes from the machine's image (--path), from a mirror (--url with --sha256), or from an attached disk (--disk, and --path on it). Other flags, and settings from --config and --config-dir, become the machine's configuration.",
   options: [
     {
       name: "path",
       placeholder: "FILE",
-      help: "where the executable lies, in the image (default /opt/crigc/crigc) or on the disk (default /crigc)",
+      help: "path of the executable in the image [/opt/crigc/crigc] or on the disk [/crigc]",
     },
     { name: "url", placeholder: "URL", help: "URL to fetch the executable from; needs --sha256" },
     {
@@ -123,7 +123,7 @@ function sourceOf(invocation: Invocation): BinarySource {
   const label = textOf(invocation, "disk");
   const path = pathOf(invocation, "path");
   if (url !== null || sha256 !== null) {
-    if (label !== null) throw bad("disk", label, "contradicts --url; give one of the two");
+    if (label !== null) throw bad("disk", label, "conflicts with --url; use one of them");
     if (path !== null) throw bad("path", path, "has no effect with --url; leave it out");
     return mirrorOf(url ?? "", sha256 ?? "");
   }
@@ -144,18 +144,18 @@ function mirrorOf(url: string, sha256: string): BinarySource {
 const cluster = printing({
   name: "print daemonset",
   summary: "print a DaemonSet that runs the agent on every node of a cluster",
-  doc: "Flags beside it, and what the files hold that --config and --config-dir name, become environment variables of the agent, so that a command in its pod uses the same settings. The socket is that of --container-runtime-endpoint (default containerd's), and from it follows which directories of the node are shown to it.",
+  doc: "Other flags, and settings from --config and --config-dir, become environment variables of the agent, so that a command in its pod uses the same settings. The socket of --container-runtime-endpoint (default: containerd's) determines which directories of the node are mounted.",
   options: [
     {
       name: "image",
       placeholder: "REF",
       help: "image that contains crigc, with its digest",
     },
-    { name: "namespace", placeholder: "NAME", help: "namespace (default kube-system)" },
+    { name: "namespace", placeholder: "NAME", help: "namespace [kube-system]" },
     {
       name: "image-store",
       placeholder: "DIR",
-      help: "where the runtime keeps its images, if its socket is none of the known ones",
+      help: "image store of the runtime, if its socket is not a known one",
     },
   ],
   text: (given, invocation) => daemonSet(daemonSetOptions(given, invocation)),
@@ -173,7 +173,7 @@ function daemonSetOptions(given: Config, invocation: Invocation) {
     throw bad(
       "container-runtime-endpoint",
       socket,
-      "belongs to no runtime whose image store is known; name the store with --image-store",
+      "is not the socket of a known runtime; set --image-store to the directory of its images",
     );
   const rootDir = paths.rootDir ?? places.kubeletDirectory;
   const moved = { ...values, rootDir: { value: rootDir, source: "flag", from: [] } } as const;
@@ -198,14 +198,14 @@ function imageOf(invocation: Invocation): string {
         source: "crigc print daemonset",
         text: "",
         message:
-          "--image is missing; expected the image that holds crigc, such as registry.example/crigc@sha256:…",
+          "missing --image REF: an image that contains crigc, such as registry.example/crigc@sha256:…",
       },
     ]);
   if (/^[\w.:/-]+@sha256:[0-9a-f]{64}$/.test(image)) return image;
   throw bad(
     "image",
     image,
-    "has no digest; expected NAME@sha256:…, so that every node runs the same",
+    "has no digest; use NAME@sha256:…, so that every node runs the same image",
   );
 }
 
@@ -218,7 +218,7 @@ function namespaceOf(invocation: Invocation): string {
 const rules = printing({
   name: "print prometheus-rules",
   summary: "print alerting and recording rules for Prometheus",
-  doc: "A rule file for Prometheus.",
+  doc: "promtool check rules validates the file.",
   options: [],
   text: () => prometheusRules(),
 });

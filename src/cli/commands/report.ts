@@ -30,12 +30,12 @@ export const report: Command = {
       name: "html",
       placeholder: "FILE",
       completes: "file",
-      help: "file to write the report to; - for stdout",
+      help: "output file, or - for stdout",
     },
     {
       name: "since",
       placeholder: "TIME",
-      help: "from this time on: a time, a day, or how long ago [7d]",
+      help: "start of the report: a time, a date or an age [7d]",
     },
   ],
   json: false,
@@ -71,7 +71,7 @@ function sinceOf(invocation: Invocation, now: Instant): Instant {
   const text = textOf(invocation, "since");
   const since = text === null ? instant(now - PERIOD) : momentOf(text, "--since", now);
   if (since < now) return since;
-  const message = `${quoted(text ?? "")} is not in the past; use when the report begins`;
+  const message = `${quoted(text ?? "")} is not in the past; use an earlier time`;
   throw new ConfigError([{ source: "--since", text: text ?? "", message }]);
 }
 

@@ -5,7 +5,7 @@ import type { Command } from "../command.ts";
 export const run: Command = {
   name: "run",
   summary: "run the agent until it is stopped",
-  doc: "Refreshes the image list every 30 s, detects images in use and collects images every 5 min, collects containers every minute, and checks disk pressure every 10 s, more often near a threshold; flags set the periods. SIGHUP or a changed file reloads the configuration if it is valid. SIGTERM finishes the removal in flight, abandons a pending stop, and exits. A second agent for the same runtime exits 6.",
+  doc: "Refreshes the image list every 30 s, runs image detection and image GC every 5 min and container GC every minute, and checks disk pressure every 10 s, more often near a threshold; flags set the periods. SIGHUP or a changed file reloads the configuration if it is valid. SIGTERM finishes the removal in flight, abandons a pending stop, and exits. A second agent for the same runtime exits 6.",
   operands: [],
   options: [],
   json: false,

@@ -10,7 +10,7 @@ import { exit } from "../exit.ts";
 export const status: Command = {
   name: "status",
   summary: "show the running agent: thresholds, passes, filesystems, errors",
-  doc: "Reads the control socket in the run directory; needs no runtime. Of each filesystem it says when it reaches the high threshold and when it is full, if the history shows a clear trend. Exits 8 if no agent answers.",
+  doc: "Reads the control socket in the run directory; needs no runtime. Forecasts when each filesystem reaches the high threshold and when it is full, if the history shows a clear trend. Exits 8 if no agent answers.",
   operands: [],
   options: [],
   json: true,
@@ -38,7 +38,7 @@ function configToAsk(context: CommandContext): Config {
   } catch (thrown) {
     if (!(thrown instanceof ConfigError)) throw thrown;
     const what = clean(thrown.message.replaceAll("\n", "; "));
-    context.stderr(`crigc: invalid configuration; asking the agent anyway: ${what}\n`);
+    context.stderr(`crigc: invalid configuration; querying the agent anyway: ${what}\n`);
     return context.flagsAlone();
   }
 }

@@ -27,7 +27,7 @@ export function helpOn(topic: string, commands: readonly CommandWords[], screen:
       readable,
     );
   const known = ["flags", ...commands.map(({ name }) => name)];
-  const message = `no help on ${quoted(topic)}${suggestion(topic, known) || "; use a command or flags"}`;
+  const message = `unknown help topic ${quoted(topic)}${suggestion(topic, known) || "; use a command or flags"}`;
   throw new ConfigError([{ source: "crigc help", text: topic, message }]);
 }
 
@@ -99,7 +99,7 @@ function commandHelp(command: CommandWords, screen: Screen): readonly string[] {
     ...section("Options", ownOptions.map(optionEntry), screen),
     ...flagSections(concerned, screen),
     "",
-    ...wrapped("Every other flag is accepted too: crigc help flags lists them.", screen),
+    ...wrapped("All other flags are accepted too; crigc help flags lists them.", screen),
   ];
 }
 
@@ -157,7 +157,7 @@ const optionEntry = (option: CommandOption): Entry => ({
 
 function allFlags(screen: Screen): readonly string[] {
   const intro =
-    "Every command accepts every flag, and uses those that concern it. Each has an environment variable (CRIGC_MAX_IMAGES for --max-images) and a field in configuration files (crigc config names them). Defaults stand in brackets.";
+    "Every command accepts every flag and uses those that apply to it. Each flag has an environment variable (CRIGC_MAX_IMAGES for --max-images) and a field in configuration files (crigc config lists them). Defaults are in brackets.";
   return [...wrapped(intro, screen), ...flagSections(fieldNames, screen)];
 }
 

@@ -35,10 +35,10 @@ export function manualPage(commands: readonly CommandWords[], build: Build): str
 }
 
 const DESCRIPTION =
-  "crigc does on one node what the kubelet's collectors do, with the kubelet's flags, over the container runtime interface: on nodes that have no kubelet, or whose kubelet cannot be tuned, or that can never pull an image again. On any doubt nothing is removed.";
+  "crigc does the work of the kubelet's garbage collectors on one node, with the kubelet's flags, over the container runtime interface (CRI): on nodes without a kubelet, nodes whose kubelet cannot be tuned, and nodes that may never pull an image again. If in doubt, it removes nothing.";
 
 const FLAGS =
-  "Every command accepts every flag and uses those that concern it. A flag goes over its environment variable, that over the drop-ins, those over the configuration file, and that over the default. Durations are written as 30s, 5m or 1h30m.";
+  "Every command accepts every flag and uses those that concern it. Flags override environment variables, which override drop-ins, which override the configuration file. Durations are written as 30s, 5m or 1h30m.";
 
 const FILES: readonly (readonly [string, string])[] = [
   ["/etc/crigc/crigc.yaml", "The configuration file."],

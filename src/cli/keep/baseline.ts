@@ -14,7 +14,7 @@ import type { KeepFile } from "../openers.ts";
 export const keepBaseline: Command = {
   name: "keep baseline",
   summary: "write today's images to baseline.list in the keep directory",
-  doc: "Each image is listed by its ID and its tags, so it is kept when a tag moves, and so is what the tag moves to. Existing entries of baseline.list are kept unless --replace is given; without it, a list that cannot be read is refused. If the runtime lists no image, nothing is written. With --once it runs on the first boot of a node only, recorded by a stamp in the state directory; while the runtime lists no image it then exits 3, so that the service waits for the first ones. With --from it writes the images of archives made by docker save or ctr images export (tar, also gzip or zstd) and needs no runtime.",
+  doc: "Each image is listed by its ID and its tags, so it is kept when a tag moves, and so is what the tag moves to. Keeps the existing entries of baseline.list unless --replace is given, and fails if it cannot read them. If the runtime lists no image, it writes nothing. With --once it runs only on the first boot of a node, as recorded by a stamp in the state directory, and exits 3 while the runtime lists no image, so that the service waits for the first one. With --from it writes the images of archives made by docker save or ctr images export (tar, also gzip or zstd) and needs no runtime.",
   operands: [
     {
       name: "ARCHIVE",
@@ -34,7 +34,7 @@ export const keepBaseline: Command = {
     {
       name: "once",
       placeholder: null,
-      help: "do nothing if it was done before on this node",
+      help: "do nothing if already done on this node",
     },
     {
       name: "replace",
@@ -188,9 +188,9 @@ export function baselineList(
   const patterns = today.size + stay.length;
   const lines = [
     keepFileHeader(patterns),
-    `# Written by crigc keep baseline at ${writtenAt}. None of these images is removed; edit it as you like.`,
+    `# Written by crigc keep baseline at ${writtenAt}. crigc never removes these images. You can edit this file.`,
     ...today,
-    ...(stay.length === 0 ? [] : ["# From before:", ...stay]),
+    ...(stay.length === 0 ? [] : ["# Earlier entries:", ...stay]),
   ];
   return {
     text: `${lines.join("\n")}\n`,

@@ -21,7 +21,7 @@ const PATTERNS: Operand = {
 export const keepAdd: Command = {
   name: "keep add",
   summary: "add keep patterns to crigc.list in the keep directory",
-  doc: "Takes effect with the next pass. A comment says who added a pattern and when. crigc keep test shows what a pattern matches before it is added.",
+  doc: "Takes effect with the next pass. A comment records who added a pattern and when. crigc keep test shows what a pattern would match.",
   operands: [PATTERNS],
   options: [],
   json: false,
@@ -54,7 +54,7 @@ export const keepAdd: Command = {
 export const keepRemove: Command = {
   name: "keep remove",
   summary: "remove keep patterns from crigc.list in the keep directory",
-  doc: "Removes patterns that crigc keep add wrote, written as crigc keep list shows them; lists of others stay as they are. From the next pass on, images that no other rule keeps may be removed. Exits 8 and changes nothing if a pattern is not in the file.",
+  doc: "Removes only patterns that crigc keep add wrote, spelt as crigc keep list shows them. From the next pass on, images that no other rule keeps may be removed. Exits 8 and changes nothing if a pattern is not in the file.",
   operands: [PATTERNS],
   options: [],
   json: false,

@@ -25,7 +25,7 @@ import { planNode, SNAPSHOT } from "../read/node-plan.ts";
 export const keepList: Command = {
   name: "keep list",
   summary: "list the keep rules in force and what each matches on this node",
-  doc: "Rules that match nothing are counted: they may be misspelt. Then it lists images that are kept without a rule: pinned by the runtime, or known as the sandbox image by the runtime, the configuration or built-in patterns. Exits 2 if the rules are invalid, in which case no image is removed.",
+  doc: "Counts rules that match nothing, which may be misspelt. Also lists images kept without a rule: those that the runtime pins, and the sandbox image. Exits 2 if the rules are invalid, in which case no image is removed.",
   operands: [],
   options: [SNAPSHOT],
   json: true,
@@ -48,7 +48,7 @@ export const keepList: Command = {
 
 export const keepTest: Command = {
   name: "keep test",
-  summary: "show which images a keep pattern or reference matches today",
+  summary: "show which images a keep pattern or reference matches",
   doc: "Lists the images of this node that the pattern would keep, and what keeps each of them now. Changes nothing. Exits 8 if it matches no image.",
   operands: [{ name: "PATTERN", required: true, help: "a keep pattern or an image reference" }],
   options: [SNAPSHOT],
@@ -141,7 +141,7 @@ const distinct = ({ patterns }: SandboxNames): SandboxNames["patterns"] =>
 export const keepCheck: Command = {
   name: "keep check",
   summary: "verify the keep rules in files and flags",
-  doc: "Reads what a pass would read and needs no runtime, so it can run in the pipeline that builds a node image. Exits 2 if the rules are invalid (then no image would be removed); each problem names its file and line.",
+  doc: "Reads what a pass would read and needs no runtime, so it can run in the pipeline that builds a node image. Exits 2 if the rules are invalid, in which case no image would be removed; each error names its file and line.",
   operands: [],
   options: [],
   json: true,

@@ -73,20 +73,24 @@ export const HISTORY_OPTIONS: readonly CommandOption[] = [
   {
     name: "since",
     placeholder: "TIME",
-    help: "from this time on: a time, a day, or how long ago (36h)",
+    help: "show records since a time, a date, or this long ago (36h)",
   },
-  { name: "until", placeholder: "TIME", help: "before this time" },
+  {
+    name: "until",
+    placeholder: "TIME",
+    help: "show records before a time, a date, or this long ago",
+  },
   {
     name: "kind",
     placeholder: "KIND",
     choices: Object.keys(KINDS),
-    help: "removals of this kind; repeatable",
+    help: "filter by kind; repeatable",
   },
   {
     name: "reason",
     placeholder: "CODE",
     choices: Object.keys(CODES),
-    help: "removals for this reason or trigger; repeatable",
+    help: "filter by reason or trigger; repeatable",
   },
   {
     name: "result",
@@ -97,18 +101,18 @@ export const HISTORY_OPTIONS: readonly CommandOption[] = [
   {
     name: "image",
     placeholder: "TEXT",
-    help: "removals of images whose ID, tag or digest contains TEXT",
+    help: "filter by image ID, tag or digest that contains TEXT",
   },
-  { name: "pass", placeholder: "ID", help: "this pass only" },
+  { name: "pass", placeholder: "ID", help: "show only this pass" },
   {
     name: "filter",
     placeholder: "KEY=VALUE",
-    help: "the same as an option: kind, reason, result, image or pass; repeatable",
+    help: "same as the option: kind, reason, result, image or pass; repeatable",
   },
   {
     name: "regrets",
     placeholder: null,
-    help: "images that came back after they were removed",
+    help: "show only images that came back after their removal",
   },
   {
     name: "limit",
@@ -133,7 +137,7 @@ function withFilters(invocation: Invocation): Invocation {
       throw refusal(
         "--filter",
         text,
-        `${key} cannot be ${quoted(value)}: use ${option.choices?.join(", ") ?? option.placeholder ?? ""}`,
+        `invalid ${key} ${quoted(value)}: use ${option.choices?.join(", ") ?? option.placeholder ?? ""}`,
       );
     options.set(key, [...(options.get(key) ?? []), value]);
   }

@@ -16,7 +16,7 @@ export const LIST_OPTIONS: readonly CommandOption[] = [
   {
     name: "no-trunc",
     placeholder: null,
-    help: "cut no column, whatever the width of the terminal",
+    help: "do not truncate columns",
   },
 ];
 

@@ -19,7 +19,7 @@ export const SNAPSHOT: CommandOption = {
   name: "snapshot",
   placeholder: "FILE",
   completes: "file",
-  help: "read this file of crigc snapshot instead of the node",
+  help: "read FILE, written by crigc snapshot, instead of the node",
 };
 
 export interface PlanRequest {
@@ -48,7 +48,7 @@ export async function shownNode(context: CommandContext, request: PlanRequest): 
   const { prepared, ledger } = await openedPlan(context, request);
   if (ledger === null || context.config.compat === "none") return prepared;
   context.stderr(
-    "crigc: with --compat kubelet no plan goes by what was seen before; when an image was first seen and last used is shown as the ledger knows it\n",
+    "crigc: first seen and last used come from the ledger; with --compat kubelet, plans ignore it\n",
   );
   return withMemory(prepared, ledger);
 }

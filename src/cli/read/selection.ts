@@ -19,13 +19,13 @@ import { type CommandOption, has, type Invocation } from "../command.ts";
 export const FORCE_YOUNG: CommandOption = {
   name: "force-young",
   placeholder: null,
-  help: "remove images younger than the minimum age, too",
+  help: "also remove images younger than the minimum age",
 };
 
 export const FILTER: CommandOption = {
   name: "filter",
   placeholder: "KEY=VALUE",
-  help: "only these: reference=GLOB, unused-for=30d, untagged, larger-than=1Gi, namespace=NAME; repeatable",
+  help: "filter by reference=GLOB, unused-for=30d, untagged, larger-than=1Gi, namespace=NAME; repeatable",
 };
 
 export const SELECTION_OPTIONS: readonly CommandOption[] = [
@@ -56,7 +56,7 @@ export function selectedBy(invocation: Invocation): Selected {
   const containers = has(invocation, "containers");
   const inNamespace = only.some(({ kind }) => kind === "namespace");
   if (only.length > 0 && containers && !inNamespace)
-    throw refusal("--containers", "", "a filter selects containers by namespace=NAME only");
+    throw refusal("--containers", "", "containers can be filtered by namespace=NAME only");
   const both = images === containers && (only.length === 0 || inNamespace);
   const parts: Parts = {
     containers: both || containers ? "all" : "none",

@@ -27,7 +27,7 @@ export const directoryFields = {
     type: { kind: "path", of: "directory", optional: true },
     defaultWords: "the kubelet's own, /var/lib/kubelet if it exists, else /",
     help: "root directory of the kubelet; its filesystem is nodefs",
-    doc: "Also where the pod source `kubelet-dir` looks for `pods`. Without it crigc takes the `--root-dir` of the kubelet on this node: from its command line, or from its unit and the files of k3s, RKE2 and MicroK8s.",
+    doc: "Also where the pod source `kubelet-dir` looks for `pods`. If unset, crigc reads the kubelet's own `--root-dir` from its command line, or from its unit and the files of k3s, RKE2 and MicroK8s.",
     commands: RUNTIME,
   },
   stateDir: {
@@ -120,7 +120,7 @@ export const agentFields = {
     type: { kind: "choice", choices: ["none", "kubelet"] },
     default: "none",
     help: "make the kubelet's decisions",
-    doc: "`kubelet`: the kubelet's decisions, except where a rule that always holds keeps more. Implies `--space-accounting reported`, `--when-futile collect`, `--boot-grace 0s` and `--collect-foreign`; flags that contradict it are rejected.",
+    doc: "`kubelet`: the kubelet's decisions, except where a rule that always applies keeps more. Implies `--space-accounting reported`, `--when-futile collect`, `--boot-grace 0s` and `--collect-foreign`; flags that contradict it are rejected.",
     commands: DECIDING,
   },
   dryRun: {
@@ -128,7 +128,7 @@ export const agentFields = {
     type: { kind: "boolean" },
     default: "false",
     help: "report what would be done and change nothing",
-    doc: "Every command that changes anything obeys it; commands that only read accept it. In a configuration file it concerns `run` and `gc` alone.",
+    doc: "Every command that changes anything obeys it; commands that only read accept it. In a configuration file it applies to `run` and `gc` only.",
     commands: REMOVING,
   },
 } as const satisfies Readonly<Record<string, Field>>;
@@ -166,7 +166,7 @@ export const outputFields = {
     default: "2",
     placeholder: "LEVEL",
     help: "verbosity of the log, 0 to 5",
-    doc: "5 explains every image.",
+    doc: "0 logs only warnings and errors, 5 explains every image.",
     commands: REMOVING,
   },
 } as const satisfies Readonly<Record<string, Field>>;

@@ -9,7 +9,7 @@ export const runtimeFields = {
     type: { kind: "endpoint", optional: true },
     defaultWords: "the only socket that answers",
     help: "socket of the container runtime",
-    doc: "`unix:///PATH` or a bare path. Without it crigc tries the sockets of containerd, k3s and RKE2, MicroK8s, k0s, CRI-O and cri-dockerd, and uses the one that answers `runtime.v1`. If several answer, `run` and `gc` refuse to run and name them.",
+    doc: "`unix:///PATH` or a bare path. If unset, crigc tries the sockets of containerd, k3s and RKE2, MicroK8s, k0s, CRI-O and cri-dockerd, and uses the one that answers `runtime.v1`. If several answer, `run` and `gc` refuse to run and name them.",
     commands: RUNTIME,
     kubelet: true,
   },

@@ -59,7 +59,7 @@ function withoutSwitchedOff(path: string, entries: readonly Entry[]): KubeletRea
   return {
     entries: entries.filter(({ name }) => !dropped.includes(name)),
     warnings: [
-      `${path}: imageGCHighThresholdPercent is 100, which switches the kubelet's image collection off; ${dropped.join(" and ")} not taken over, name the threshold that you want by flag, variable or drop-in`,
+      `${path}: imageGCHighThresholdPercent is 100, which turns off the kubelet's image GC; crigc does not adopt ${dropped.join(" and ")}: set the threshold by flag, variable or drop-in`,
     ],
   };
 }

@@ -56,7 +56,7 @@ export function environmentLayer(environment: Environment): Layer {
     ...layer,
     warnings: unknown.map(
       (variable) =>
-        `${variable}: no setting has this environment variable${suggestion(variable, fieldByVariable.keys())}`,
+        `unknown environment variable ${variable}${suggestion(variable, fieldByVariable.keys())}`,
     ),
   };
 }

@@ -60,7 +60,7 @@ export function boundToProcess(
 function validatedWith(together: Merged, waiting: readonly FieldName[]): Validated {
   const checked = validated(together);
   if (checked.issues.length === 0) return checked;
-  const why = `${waiting.map(namedInFull).join(", ")} would take effect at the next start only: restart the agent`;
+  const why = `${waiting.map(namedInFull).join(", ")} would take effect only after a restart: restart the agent`;
   throw new ConfigError(
     checked.issues.map((issue) => ({ ...issue, message: `${issue.message}; ${why}` })),
   );

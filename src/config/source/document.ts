@@ -46,7 +46,7 @@ export function parseDocument({ path, text, content }: ParsedText): ConfigDocume
     return broken({
       source: path,
       text: "",
-      message: `the file holds no single map of settings: ${found}; ${EXPECTED_KINDS}`,
+      message: `the file is not a map of settings: ${found}; ${EXPECTED_KINDS}`,
     });
   }
   const { found: keys, refused } = keysIn(text);
@@ -72,7 +72,7 @@ export function parseDocument({ path, text, content }: ParsedText): ConfigDocume
   const notation = refused.map(({ line, what }) => ({
     source: at(path, line),
     text: what,
-    message: `${what} is not accepted, because it can replace a setting that is written elsewhere; write each value where it belongs`,
+    message: `${what} is not accepted, because it can override a setting written elsewhere; write each value in place`,
   }));
   if (notation.length > 0) return { kind: null, entries: [], issues: notation };
   return { kind, entries, issues: [...hiddenKeys(path, content, keys), ...repeated(path, keys)] };

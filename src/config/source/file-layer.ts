@@ -24,7 +24,7 @@ export function fileLayer(file: FileEntries): Layer {
   for (const [index, entry] of file.entries.entries()) {
     if (issues.length === ISSUES_MAX) {
       const rest = file.entries.length - index;
-      const message = `${ISSUES_MAX} fields are wrong, and ${rest} more were not looked at; is this a configuration?`;
+      const message = `${ISSUES_MAX} invalid fields, ${rest} more not checked; is this a configuration file?`;
       issues.push({ source: file.path, text: "", message });
       break;
     }
@@ -75,7 +75,7 @@ function unknownField(name: string, place: Place, value: unknown): ConfigIssue {
   }
   const known = fieldNames.filter((it) => fieldOf(it).outsideFiles !== true);
   const message = isFieldName(name)
-    ? `${name} may not stand in a configuration file; expected it as a flag or an environment variable`
-    : `no field is called ${described(name)}; expected a field of CrigcConfiguration, as crigc config lists them${suggestion(name, known)}`;
+    ? `${name} cannot be set in a configuration file; use the flag or the environment variable`
+    : `unknown field ${described(name)}${suggestion(name, known) || "; crigc config lists the fields"}`;
   return { source: place.at, text: name, message };
 }

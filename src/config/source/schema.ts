@@ -75,7 +75,7 @@ const one = v.pipe(
 
 /** Quotes are asked for because `15` would be 15 bytes where 15 percent is meant. */
 const notText = (issue: { readonly input: unknown }): string =>
-  `${described(issue.input)} is not a text such as "10%" or "1Gi"`;
+  `${described(issue.input)} is not a string such as "10%" or "1Gi"`;
 
 const off = v.pipe(
   v.literal("off"),
@@ -99,7 +99,7 @@ const innermost =
 
 export function expectedInFile(type: FieldType): string {
   if (type.kind !== "statements") return expected(type);
-  return "a map from signals to texts, such as {nodefs.available: 10%}";
+  return "a map of signals to strings, such as {nodefs.available: 10%}";
 }
 
 /** A value of a file in a few words. */

@@ -39,22 +39,22 @@ const DROPPED: readonly string[] = ["0%", "100%"];
 /** What is wrong with one statement, `null` if nothing is. */
 export function statementFault(kind: StatementKind, signal: string, text: string): string | null {
   if (!isKnownSignal(signal))
-    return `the signal ${JSON.stringify(signal)} does not exist; expected one of ${DISK_SIGNALS.join(", ")}`;
+    return `unknown signal ${JSON.stringify(signal)}: use ${DISK_SIGNALS.join(", ")}`;
   const unit = kind === "grace" ? null : missingUnit(signal, text);
   if (unit !== null) return unit;
   switch (kind) {
     case "threshold":
       return DROPPED.includes(text) || thresholdAmount(text) !== null
         ? null
-        : `${JSON.stringify(text)} is no threshold for ${signal}; expected a quantity above 0 such as 10Gi, or a percentage from 0% to 100%`;
+        : `invalid threshold ${JSON.stringify(text)} for ${signal}: use a quantity above 0 such as 10Gi, or a percentage from 0% to 100%`;
     case "grace":
       return graceOf(text) !== null
         ? null
-        : `${JSON.stringify(text)} is no grace period for ${signal}; expected a duration of 0s or more such as 1m30s`;
+        : `invalid grace period ${JSON.stringify(text)} for ${signal}: use a duration of 0s or more such as 1m30s`;
     case "reclaim":
       return reclaimAmount(text) !== null
         ? null
-        : `${JSON.stringify(text)} is no minimum reclaim for ${signal}; expected a quantity of 0 or more such as 2Gi, or a percentage above 0%`;
+        : `invalid minimum reclaim ${JSON.stringify(text)} for ${signal}: use a quantity of 0 or more such as 2Gi, or a percentage above 0%`;
   }
 }
 

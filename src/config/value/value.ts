@@ -64,7 +64,7 @@ export function integerIn(
   if (within) return good(value);
   // The largest number is not worth a word, but to who went beyond it.
   const isBeyond = Number.isInteger(value) && Math.abs(value) > INT32_MAX;
-  const range = `; it has to be from ${type.minimum} to ${type.maximum}`;
+  const range = `; it must be from ${type.minimum} to ${type.maximum}`;
   return bad(`${shown} is not ${expected(type)}${isBeyond ? range : ""}`);
 }
 
@@ -176,7 +176,7 @@ function expectedWithoutOff(type: FieldType): string {
         ? `the path of a ${type.of}`
         : `an absolute path of a ${type.of}, without ..`;
     case "list":
-      return "a text or a list of texts";
+      return "a string or a list of strings";
     case "statements":
       return `a list such as ${STATEMENT_EXAMPLES[type.of]}`;
   }

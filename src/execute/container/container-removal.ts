@@ -90,7 +90,7 @@ export const GIVEN_UP: RemovalResult = { kind: "skipped", what: "the pass was as
 
 /** Why the container is not the one that was decided on any more; `null`: it is. */
 function changed(container: Container, detail: ContainerDetail): string | null {
-  if (detail.state === "running") return "it runs now";
+  if (detail.state === "running") return "it is running now";
   const uid = detail.labels[POD_UID] ?? "";
   if (uid !== container.podUid) return `its pod UID is now "${uid}"`;
   const died = container.state === "unknown" && detail.state === "exited";

@@ -129,7 +129,7 @@ class ContainerPass {
   #tooLong({ stopFirst }: PlannedContainer): string | undefined {
     const longestNs = this.#options.stopGraceMax * BigInt(STOPS_IN_SUCCESSION_MAX);
     if (!stopFirst || this.#stoppingNs <= longestNs) return undefined;
-    return "it has to be stopped first, and the stops of this pass took too long already";
+    return "it must be stopped first, and stopping containers took too long in this pass";
   }
 
   #addContainer(item: ContainerItem): void {
@@ -192,7 +192,7 @@ class ContainerPass {
         return stage.note(id, false);
       } catch (thrown) {
         if (signal.aborted) throw new Ended("stopped");
-        this.#errors.push(`log link ${link.entry} stays: ${messageOf(thrown)}`);
+        this.#errors.push(`log link ${link.entry} kept: ${messageOf(thrown)}`);
         return stage.note(id, wasUnanswered(thrown));
       }
     });

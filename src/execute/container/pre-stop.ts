@@ -64,7 +64,7 @@ async function runPreStop(stop: PreStop, ports: StopPorts): Promise<string | nul
   if (recorded === "") return null;
   const handler = readHandler(recorded);
   if (handler === null) {
-    return "the recorded pre-stop handler is of no known form, so it was not run";
+    return "the form of the recorded pre-stop handler is unknown, so it was not run";
   }
   if (handler.kind === "sleep") {
     const seconds = Math.min(handler.seconds, stop.graceSeconds);

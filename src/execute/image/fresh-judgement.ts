@@ -72,7 +72,7 @@ export class FreshJudgement {
   ): ImageKeepReason | null {
     const { facts, memory } = this.#execution;
     const { limits, ledger } = facts;
-    const back = changed("it went and came back since the plan was made");
+    const back = changed("it was removed and created again");
     if (missed.has(id)) return back;
     if (limits.images.compat === "kubelet") return null;
     const seen = (of: typeof ledger): bigint | undefined => of.images.get(id)?.firstSeenWatched;

@@ -78,7 +78,7 @@ export class FreshPlan {
       if (signal.aborted) throw new Ended("stopped");
       throw new Ended(
         "observation-failed",
-        `the rest stays, because it was not listed again: ${messageOf(thrown)}`,
+        `the rest is kept, because listing it again failed: ${messageOf(thrown)}`,
       );
     });
     this.#lists = lists;

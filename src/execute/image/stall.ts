@@ -39,6 +39,6 @@ export class Stall {
   /** Why no more should be asked for; `null`: nothing speaks against it. To ask for ever more would take more than is needed. */
   unanswered(): string | null {
     if (this.#unanswered < REMOVALS_UNANSWERED) return null;
-    return `${this.#unanswered} removals in a row were not answered in time, and the runtime may still be at work on them; the rest is left to the next pass`;
+    return `${this.#unanswered} removals in a row timed out, and the runtime may still be working on them; the rest is left to the next pass`;
   }
 }

@@ -23,7 +23,7 @@ export async function archivedImages(path: string): Promise<readonly ArchivedIma
   for (const { id, names } of [...archive.dockerImages(), ...archive.ociImages()])
     images.set(id, new Set([...(images.get(id) ?? []), ...names]));
   if (images.size === 0)
-    throw archive.failure("no image is listed in it, neither in manifest.json nor in index.json");
+    throw archive.failure("neither manifest.json nor index.json lists an image");
   return Array.from(images, ([id, names]) => ({ id, names: [...names] }));
 }
 
@@ -56,7 +56,7 @@ class Archive {
       const config = textIn(entry, "Config");
       const bytes = this.#files.get(config.replace(/^(?:\.?\/)+/, ""));
       if (bytes === undefined)
-        throw this.failure(`manifest.json names the configuration "${config}", which is not there`);
+        throw this.failure(`manifest.json names the configuration "${config}", which is missing`);
       return { id: sha256(bytes), names: textsIn(entry, "RepoTags") };
     });
   }
@@ -78,7 +78,7 @@ class Archive {
     const bytes = this.#files.get(name);
     if (bytes === undefined) return [];
     if (digest.startsWith("sha256:") && sha256(bytes) !== digest)
-      throw this.failure(`${name} has another content than its name says`);
+      throw this.failure(`the content of ${name} does not match its digest`);
     const content = recordOf(this.#json(name));
     const config = recordOf(content["config"])["digest"];
     if (typeof config === "string") return [{ id: config, names }];
@@ -93,7 +93,7 @@ class Archive {
     try {
       return JSON.parse(new TextDecoder().decode(bytes));
     } catch {
-      throw this.failure(`${name} in it is no JSON`);
+      throw this.failure(`${name} is not valid JSON`);
     }
   }
 }

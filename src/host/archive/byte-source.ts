@@ -26,7 +26,7 @@ export async function openBytes(path: string): Promise<ByteSource> {
     if (packing !== "gzip" && packing !== "zstd")
       throw new HostError(
         "parse",
-        `reading ${path} failed: it is compressed with ${packing}, which is not read here; decompress it first`,
+        `reading ${path} failed: it is compressed with ${packing}, which crigc cannot read; decompress it first`,
       );
     return streamSource(path, packing);
   } catch (error) {

@@ -77,9 +77,9 @@ class Walk {
     for (;;) {
       const header = await this.#source.take(BLOCK);
       if (header.length === 0 && this.#entries > 0) return null;
-      if (header.length < BLOCK) throw this.failure("it ends too early, or is no tar archive");
+      if (header.length < BLOCK) throw this.failure("it is truncated, or not a tar archive");
       if (header.every((byte) => byte === 0)) return null;
-      if (!hasChecksum(header)) throw this.failure("it is no tar archive");
+      if (!hasChecksum(header)) throw this.failure("it is not a tar archive");
       this.#entries += 1;
       if (this.#entries > ENTRIES_MAX) throw this.failure(`it has over ${ENTRIES_MAX} entries`);
       const type = String.fromCharCode(header[156] ?? 0);
@@ -109,7 +109,7 @@ class Walk {
   failure(what: string): HostError {
     return new HostError(
       "parse",
-      `reading the archive ${this.#path} failed: ${what}; make it anew, with docker save or ctr images export`,
+      `reading the archive ${this.#path} failed: ${what}; create it again with docker save or ctr images export`,
     );
   }
 }

@@ -20,7 +20,7 @@ export type DirectoryFact =
 
 export function directoryFact(path: string): DirectoryFact {
   try {
-    if (!statSync(path).isDirectory()) return { kind: "failed", message: "it is no directory" };
+    if (!statSync(path).isDirectory()) return { kind: "failed", message: "it is not a directory" };
     const fs = statfsSync(path, { bigint: true });
     return {
       kind: "present",

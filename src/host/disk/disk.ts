@@ -148,7 +148,7 @@ async function measure(path: string): Promise<DiskReading> {
   if (!path.startsWith("/"))
     throw new HostError(
       "stat",
-      `measuring the filesystem of "${path}" failed: it is not an absolute path; check what the runtime says in ImageFsInfo`,
+      `measuring the filesystem of "${path}" failed: it is not an absolute path; check what the runtime reports in ImageFsInfo`,
     );
   const fs = await asked(path, () => statfs(path, { bigint: true }));
   // Counts are in fragments, not in blocks of the preferred size: they differ on network and user-space filesystems.

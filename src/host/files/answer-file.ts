@@ -15,7 +15,7 @@ export function writeAnswerFile(path: string, text: string): void {
     if (!existsSync(dirname(path)))
       throw new HostError(
         "write",
-        `writing ${path} failed: there is no directory ${dirname(path)}`,
+        `writing ${path} failed: directory ${dirname(path)} does not exist`,
       );
     writeWholeFile(path, text);
   } else if (existing.isFile()) {

@@ -68,7 +68,7 @@ export class RootedTree {
   }
 
   async makeDirectory(path: string, mode: number): Promise<void> {
-    await this.#at(path, "making the directory", async (parent, name) => {
+    await this.#at(path, "creating the directory", async (parent, name) => {
       await mkdir(parent.pathOf(name), { mode });
       await setMode(parent.pathOf(name), constants.O_DIRECTORY, mode);
     });
@@ -97,7 +97,7 @@ export class RootedTree {
   }
 
   async link(path: string, target: string): Promise<void> {
-    await this.#at(path, "making the link", async (parent, name) => {
+    await this.#at(path, "creating the link", async (parent, name) => {
       const fresh = freshName(name);
       await symlink(target, parent.pathOf(fresh));
       await rename(parent.pathOf(fresh), parent.pathOf(name));
@@ -170,7 +170,7 @@ export class RootedTree {
       if (error instanceof HostError) throw error;
       throw new HostError(
         "write",
-        `${what} ${path} in ${this.#root} failed: ${reasonOf(error)}${asRoot(error) || "; put that right, then try again"}`,
+        `${what} ${path} in ${this.#root} failed: ${reasonOf(error)}${asRoot(error) || "; fix this and try again"}`,
         { cause: error },
       );
     } finally {
@@ -186,7 +186,7 @@ async function descend(
 ): Promise<{ readonly parent: Directory; readonly name: string }> {
   const pending = path.split("/").filter((component) => component !== "");
   const name = pending.pop();
-  if (name === undefined) throw new RangeError(`${path} names no entry of a directory`);
+  if (name === undefined) throw new RangeError(`${path} is not the path of a directory entry`);
   let links = 0;
   for (;;) {
     const here = topOf(stack);

@@ -13,7 +13,7 @@ export function prepare(runDirectory: string, name: string): string {
   } catch (error) {
     throw new HostError(
       "write",
-      `making the run directory ${runDirectory} failed: ${reasonOf(error)}; name another one with --run-dir`,
+      `creating the run directory ${runDirectory} failed: ${reasonOf(error)}; set another with --run-dir`,
       { cause: error },
     );
   }

@@ -41,7 +41,7 @@ export async function httpGet(get: GetRequest): Promise<GetAnswer> {
     return await exchange(get, signal);
   } catch (error) {
     if (error instanceof HostError) throw error;
-    const why = deadline.aborted ? `no whole answer within ${get.timeoutMs} ms` : said(error);
+    const why = deadline.aborted ? `no complete response within ${get.timeoutMs} ms` : said(error);
     throw new HostError("http", `GET ${get.url.href} failed: ${why}`, { cause: error });
   }
 }
@@ -119,5 +119,5 @@ function tooLarge({ url, bytesMax }: GetRequest): HostError {
 }
 
 function abortError(signal: AbortSignal): Error {
-  return signal.reason instanceof Error ? signal.reason : new Error("it was given up");
+  return signal.reason instanceof Error ? signal.reason : new Error("it was cancelled");
 }

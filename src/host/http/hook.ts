@@ -14,7 +14,7 @@ export async function sendHook(hook: HookRequest, signal: AbortSignal): Promise<
   if (!URL.canParse(text)) {
     throw new HostError(
       "http",
-      `the recorded pre-stop handler names no valid URL: ${JSON.stringify(text)}`,
+      `the recorded pre-stop handler has an invalid URL: ${JSON.stringify(text)}`,
     );
   }
   const answer = await httpGet({

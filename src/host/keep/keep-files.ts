@@ -64,7 +64,7 @@ async function rulesOfDirectory(request: KeepRulesRequest): Promise<Found> {
     return { rules: [], problems: directoryProblems(request, error) };
   }
   if (names.length > filesMax) {
-    const message = `the directory has ${names.length} files and at most ${filesMax} are read: merge them`;
+    const message = `the directory has ${names.length} files; the maximum is ${filesMax}: merge them`;
     return { rules: [], problems: [{ source: directory, message }] };
   }
   const found = await Promise.all(names.map((name) => rulesOfFile(request, name)));
@@ -86,7 +86,7 @@ function directoryProblems(request: KeepRulesRequest, error: unknown): readonly 
     return [{ source, message: "the directory that --keep-dir names does not exist: create it" }];
   if (known.includes(directory)) {
     const message =
-      "the directory is gone, and there were keep rules in it: restore it, or create it empty if they are no longer wanted";
+      "the directory no longer exists, but had keep rules: restore it, or create it empty to drop them";
     return [{ source, message }];
   }
   return [];
@@ -102,8 +102,8 @@ async function rulesOfFile(request: KeepRulesRequest, name: string): Promise<Fou
     if (!name.endsWith(".list"))
       return problem(
         (await stat(path)).isDirectory()
-          ? "a directory is not read: put its lists into the keep directory itself"
-          : "only files that end in .list are read: rename it, or put it elsewhere",
+          ? "crigc does not read subdirectories: move its lists into the keep directory itself"
+          : "crigc reads only files that end in .list: rename it, or move it elsewhere",
       );
     const text = await readBounded(path);
     return text.kind === "text" ? request.parseFile(text.text, path) : problem(text.message);
@@ -122,9 +122,9 @@ async function readBounded(path: string): Promise<Text> {
   try {
     const { size } = await file.stat();
     if (!(await file.stat()).isFile())
-      return { kind: "refused", message: "it is no regular file: put a list in its place" };
+      return { kind: "refused", message: "it is not a regular file: replace it with a list" };
     if (size > fileBytesMax) {
-      const message = `the file has ${size} bytes and at most ${fileBytesMax} are read: split it`;
+      const message = `the file has ${size} bytes; the maximum is ${fileBytesMax}: split it`;
       return { kind: "refused", message };
     }
     return decoded(await file.readFile());
@@ -139,7 +139,7 @@ function decoded(bytes: Uint8Array): Text {
     const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
     return { kind: "text", text: decoder.decode(bytes) };
   } catch {
-    return { kind: "refused", message: "the file is not UTF-8 text: write it anew" };
+    return { kind: "refused", message: "the file is not UTF-8 text: rewrite it" };
   }
 }
 

@@ -43,7 +43,7 @@ function urlOf(endpoint: string): URL {
   if (url === null || !["http:", "https:"].includes(url.protocol)) {
     throw new HostError(
       "refused",
-      `the kubelet's endpoint ${JSON.stringify(endpoint)} is not a URL of https: or http:; give one such as https://127.0.0.1:10250`,
+      `the kubelet's endpoint ${JSON.stringify(endpoint)} is not an https: or http: URL; use one such as https://127.0.0.1:10250`,
     );
   }
   return new URL("/pods", url);
@@ -68,7 +68,7 @@ async function tlsOf(options: KubeletOptions, host: string): Promise<GetRequest[
   if (caFile === null) {
     throw new HostError(
       "refused",
-      "the kubelet was not asked, because nothing says which certificate it may have; name it with --kubelet-ca-file " +
+      "crigc did not contact the kubelet, because it cannot verify the kubelet's certificate; set --kubelet-ca-file " +
         "(the cluster's CA if it signs serving certificates, else /var/lib/kubelet/pki/kubelet.crt)",
     );
   }
@@ -131,7 +131,7 @@ export function pinned(pem: string): ReadonlySet<string> {
 function refusal(url: URL, status: number): HostError {
   const denied = status === 401 || status === 403;
   const advice = denied
-    ? "give an identity that may get nodes/pods (nodes/proxy before Kubernetes 1.33), with --kubelet-token-file or --kubelet-client-cert and --kubelet-client-key"
-    : "look at the kubelet's log";
-  return new HostError("http", `GET ${url.href} was answered with status ${status}; ${advice}`);
+    ? "use an identity that may get nodes/pods (nodes/proxy before Kubernetes 1.33): set --kubelet-token-file, or --kubelet-client-cert and --kubelet-client-key"
+    : "see the kubelet's log";
+  return new HostError("http", `GET ${url.href} returned status ${status}; ${advice}`);
 }

@@ -92,4 +92,4 @@ function parse(body: string): unknown {
 }
 
 const noPodList = (why: string, cause?: unknown): HostError =>
-  new HostError("parse", `the kubelet's answer was not understood: ${why}`, { cause });
+  new HostError("parse", `invalid response from the kubelet: ${why}`, { cause });

@@ -74,7 +74,7 @@ async function automatic(options: PodSourceOptions): Promise<"kubelet-dir" | "cr
   if (ofKubelet && (await mayExist(join(rootDirectory, "pods")))) return "kubelet-dir";
   const signs = ofKubelet ? kubeletSigns(nodeRoot, rootDirectory) : kubeletSigns(nodeRoot);
   if (signs.length === 0) return "cri";
-  const why = `${signs[0]} hints at a kubelet, and ${join(rootDirectory, "pods")} does not exist; choose with --pod-source`;
+  const why = `${signs[0]} suggests a kubelet, but ${join(rootDirectory, "pods")} does not exist; set --pod-source`;
   return { kind: "none", why };
 }
 
@@ -117,7 +117,7 @@ async function directoryPods(path: string): Promise<readonly PodRecordSeen[]> {
   } catch (error) {
     throw new HostError(
       "read",
-      `reading the pods of the kubelet from ${path} failed: ${reasonOf(error)}; name the kubelet's directory with --root-dir, or choose another --pod-source`,
+      `reading the pods of the kubelet from ${path} failed: ${reasonOf(error)}; set --root-dir to the kubelet's directory, or choose another --pod-source`,
       { cause: error },
     );
   }

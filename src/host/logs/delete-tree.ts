@@ -77,5 +77,5 @@ export async function ignoreAbsent<T>(action: Promise<T>): Promise<T | undefined
 const refused = (path: string, why: string): HostError =>
   new HostError(
     "refused",
-    `deleting ${path} of the pod logs was refused because ${why}; look at it and delete it by hand`,
+    `refusing to delete ${path} in the pod logs: ${why}; check it and delete it by hand`,
   );

@@ -20,11 +20,11 @@ export async function removeContainerLogs(
     const parts = podLogs.below(logPath);
     const file = parts?.at(-1);
     if (parts === null || file === undefined) {
-      throw refused(logPath, `it does not lie below ${podLogs.given}`);
+      throw refused(logPath, `it is not below ${podLogs.given}`);
     }
     const [entry = "", ...directories] = parts.slice(0, -1);
     if (podUid === "" || podUidOfLogDirectory(entry) !== podUid) {
-      throw refused(logPath, `it does not lie in the directory of pod ${JSON.stringify(podUid)}`);
+      throw refused(logPath, `it is not in the directory of pod ${JSON.stringify(podUid)}`);
     }
     await descend(root, [entry, ...directories], (directory) =>
       removeFiles(directory, { file, kept }, deleted),
@@ -84,7 +84,7 @@ export async function removeLegacyLink(
       if (facts === undefined) return false;
       if (facts.kind !== "link") throw refused(entry, "it is not a link");
       if (!(await leadsBelow(directory, entry, roots))) {
-        throw refused(entry, `it does not lead below ${podLogs.given}`);
+        throw refused(entry, `it does not point below ${podLogs.given}`);
       }
       await directory.unlink(entry);
       return true;
@@ -148,4 +148,4 @@ async function inRoot<T>(
 }
 
 const refused = (what: string, why: string): HostError =>
-  new HostError("refused", `deleting ${JSON.stringify(what)} was refused because ${why}; it stays`);
+  new HostError("refused", `refusing to delete ${JSON.stringify(what)}: ${why}`);

@@ -16,7 +16,7 @@ export interface LogPaths {
 
 /** What to do where one of them cannot be read. */
 export const logRootAdvice =
-  "make it a directory that can be read, or name the right one with --pod-logs-dir or --container-logs-dir";
+  "make it a readable directory, or set --pod-logs-dir or --container-logs-dir";
 
 const NOTHING_THERE = ["ENOENT", "ENOTDIR", "ENAMETOOLONG", "ERR_INVALID_ARG_VALUE"];
 

@@ -30,5 +30,5 @@ export async function runCommand(words: readonly string[]): Promise<void> {
   ]);
   if (code === 0) return;
   const said = `${stderr}\n${stdout}`.trim().split("\n").slice(0, 5).join(" ");
-  throw failed(said === "" ? `it ended with ${child.signalCode ?? code}` : said);
+  throw failed(said === "" ? `it exited with ${child.signalCode ?? code}` : said);
 }

@@ -64,7 +64,7 @@ export class EventHook {
       this.#running.add(running);
     }
     if (this.#dropped === 0 || this.#waiting.length > 0) return;
-    this.#failed(`${this.#dropped} events were not given to the event hook: it takes too long`);
+    this.#failed(`dropped ${this.#dropped} events for the event hook: it takes too long`);
     this.#dropped = 0;
   }
 
@@ -85,7 +85,7 @@ export class EventHook {
       this.#children.delete(child);
       if (child.signalCode === "SIGKILL")
         this.#failed(
-          `the event hook ${executable} was killed ${this.#isHurried ? "when crigc ended" : `after ${this.#limitMs} ms`}, with everything it started: make it faster, or let it start its work in the background and return`,
+          `the event hook ${executable} was killed ${this.#isHurried ? "when crigc stopped" : `after ${this.#limitMs} ms`}, with its child processes: make it faster, or hand the work to another service`,
         );
       else if (exitCode !== 0)
         this.#failed(

@@ -91,7 +91,7 @@ function written(path: string, text: string): string {
   } catch (error) {
     throw new HostError(
       "write",
-      `writing the hold ${path} failed: ${reasonOf(error)}${asRoot(error) || "; name a directory with --state-dir or --run-dir"}`,
+      `writing the hold ${path} failed: ${reasonOf(error)}${asRoot(error) || "; set another directory with --state-dir or --run-dir"}`,
       { cause: error },
     );
   }
@@ -128,13 +128,13 @@ const unclear = (path: string, what: string): HoldState => ({
   kind: "held",
   until: null,
   since: null,
-  reason: `the hold ${path} ${what}; it holds until crigc release`,
+  reason: `the hold ${path} ${what}; it stays in force until crigc release`,
 });
 
 /** Whether what the file says still holds. */
 export function judgeHold(text: string, path: string, clocks: Clocks): HoldState {
   const file = parsed(text);
-  if (file === null) return unclear(path, "cannot be understood");
+  if (file === null) return unclear(path, "is invalid");
   return isOver(file, clocks)
     ? { kind: "none" }
     : { kind: "held", until: file.until, since: file.since, reason: file.reason };

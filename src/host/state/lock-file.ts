@@ -48,7 +48,7 @@ function refusal(path: string, cause: unknown): HostError {
   if (cause instanceof HostError) return cause;
   return new HostError(
     "refused",
-    `opening the lock ${path} failed: ${reasonOf(cause)}; run as the user that runs the agent, or name a directory with --run-dir`,
+    `opening the lock ${path} failed: ${reasonOf(cause)}; run as the agent's user, or set another directory with --run-dir`,
     { cause },
   );
 }
@@ -123,16 +123,16 @@ function makeDirectory(path: string): void {
 function requireOurs(directory: string, userId: number): void {
   const found = lstatSync(directory);
   const wrong = !found.isDirectory()
-    ? "it is no directory"
+    ? "it is not a directory"
     : found.uid !== userId && found.uid !== 0
       ? `it belongs to user ${found.uid}`
       : (found.mode & 0o022) !== 0
-        ? "others may write into it"
+        ? "other users can write to it"
         : null;
   if (wrong !== null)
     throw new HostError(
       "refused",
-      `using the lock directory ${directory} was refused: ${wrong}; remove it, or name another one with --run-dir`,
+      `refusing to use the lock directory ${directory}: ${wrong}; remove it, or set another with --run-dir`,
     );
 }
 
@@ -144,7 +144,7 @@ function openRegular(path: string, userId: number): number {
   closeSync(fd);
   throw new HostError(
     "refused",
-    `using the lock ${path} was refused: it is no regular file of ours; remove it`,
+    `refusing to use the lock ${path}: it is not a regular file that this user or root owns; remove it`,
   );
 }
 

@@ -19,7 +19,7 @@ export class Questions {
 
   /** Like `withDeadline`; rejects at once while an earlier question of the same key is still open past its deadline. */
   async ask<T>(key: string, question: () => Promise<T>, ms: number): Promise<T> {
-    if (this.#open.has(key)) throw new Error("an earlier question is still open");
+    if (this.#open.has(key)) throw new Error("an earlier call is still pending");
     const answer = question();
     let answered = false;
     const note = (): void => {

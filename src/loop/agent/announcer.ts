@@ -86,7 +86,10 @@ export class Announcer {
     for (const one of verdict.due) this.#due.add(keyOf(one));
     if (!verdict.condition && this.#due.size > 0) {
       this.#due.clear();
-      this.#journal.say(0, "disk pressure is over: every threshold has its minimum reclaim again");
+      this.#journal.say(
+        0,
+        "disk pressure is over: every signal is above its threshold and minimum reclaim",
+      );
     }
     for (const one of news) {
       const inodes = one.threshold.signal.endsWith(".inodesFree");

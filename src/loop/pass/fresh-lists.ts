@@ -60,7 +60,7 @@ export function freshLists(looking: Looking): (signal: AbortSignal) => Promise<F
 }
 
 const slowWords = (tookNs: bigint): string =>
-  `Listing the node takes ${(Number(tookNs) / 1e9).toFixed(1)} s, so removals in this pass rely on lists up to a second older than that; a container that starts meanwhile is seen only in the next list`;
+  `Listing the node takes ${(Number(tookNs) / 1e9).toFixed(1)} s, so removals in this pass rely on lists up to a second older than that; crigc sees a container that starts meanwhile only in the next list`;
 
 class Lists {
   readonly #looking: Looking;
@@ -114,4 +114,4 @@ class Lists {
 }
 
 const vanishedWords = ({ containers, runtime }: Snapshot): string =>
-  `listing containers at ${runtime.endpoint} named none where it named ${containers.length} a moment ago; no image is removed on such a list, and the next pass looks again`;
+  `the runtime at ${runtime.endpoint} lists no container, but listed ${containers.length} a moment ago; crigc removes no image on such a list, and the next pass tries again`;

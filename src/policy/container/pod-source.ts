@@ -83,7 +83,7 @@ function lacksLivingPods(view: Doubted): string | null {
   const known = answeredUids(view);
   const living = livingKubernetesPods(view);
   if (living.size > 0 && !living.keys().some((uid) => known.has(uid)))
-    return `it knows none of the ${living.size} pods that evidently live on this node`;
+    return `it lists none of the ${living.size} pods that are alive on this node`;
   const settled = livingKubernetesPods({
     sandboxes: view.sandboxes.filter((sandbox) => !isNew(view, sandbox)),
     containers: view.containers.filter((container) => !isNew(view, container)),
@@ -91,7 +91,7 @@ function lacksLivingPods(view: Doubted): string | null {
   const missing = [...settled].filter((uid) => !known.has(uid));
   return missing.length === 0
     ? null
-    : `it does not know ${missing.length} of the ${living.size} pods that evidently live on this node (${some(missing)})`;
+    : `it lacks ${missing.length} of the ${living.size} pods that are alive on this node (${some(missing)})`;
 }
 
 /** What lies further in the future was created by another clock, and says nothing of its age. */
@@ -122,7 +122,7 @@ function lacksPodsOfTheApi(view: Doubted): string | null {
   const missing = [...others].filter((uid) => !isStatic(view, uid));
   return missing.length === 0
     ? null
-    : `it knows static pods at most, and ${missing.length} pods on this node are not static (${some(missing)}): the kubelet may not have heard from its API server yet`;
+    : `it lists only static pods, but ${missing.length} pods on this node are not static (${some(missing)}): the kubelet may not have reached its API server yet`;
 }
 
 /** The kubelet removes the directory of a pod only once it has heard that the pod is deleted. */
@@ -172,7 +172,7 @@ function lacksAllThatLeftSomething(view: Doubted): string | null {
   );
   return left.size === 0 || left.keys().some((uid) => answered.has(uid))
     ? null
-    : `no pod lives on this node, and it knows none of the ${left.size} that left containers or logs here`;
+    : `no pod is alive on this node, and it lists none of the ${left.size} pods that left containers or logs here`;
 }
 
 /** Pods of Kubernetes that the runtime has. */

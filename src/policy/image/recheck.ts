@@ -30,7 +30,7 @@ export function recheckImages(input: Facts): Recheck {
       input.limits.images.compat === "none" &&
       namesText(subject.image) !== namesText(candidate.image)
     )
-      return changed("its tags or digests are other ones than when the plan was made");
+      return changed("its tags or digests changed");
     const forAge = candidate.triggers.some(({ kind }) => kind === "age");
     return protectionOf(subject, context, forAge ? "age" : "any").reason;
   };

@@ -14,7 +14,7 @@ export function parseKeepFile(text: string, source: string): KeepFile {
   const body = text.startsWith("\u{FEFF}") ? text.slice(1) : text;
   if (body === "") {
     const message =
-      "the file has 0 bytes, as after a write that failed: write its patterns, or remove it";
+      "the file has 0 bytes, perhaps after a failed write: write its patterns, or remove it";
     return { rules: [], problems: [{ source, message }] };
   }
   const rules: KeepRule[] = [];
@@ -30,7 +30,7 @@ export function parseKeepFile(text: string, source: string): KeepFile {
     else problems.push({ source: where, message: parsed.message });
   }
   if (rules.length + problems.length < promised) {
-    const message = `the file says that it has ${promised} patterns and has ${rules.length}, so it was cut short: write it anew`;
+    const message = `the file declares ${promised} patterns but has ${rules.length}; it is truncated: rewrite it`;
     problems.push({ source, message });
   }
   return { rules, problems };

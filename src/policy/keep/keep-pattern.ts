@@ -32,7 +32,7 @@ export function parseKeepPattern(text: string): ParsedPattern {
   if (/^[0-9a-f]{64}$/.test(text)) return valid({ kind: "digest", prefix: `sha256:${text}` });
   if (/^sha(?:256|384|512):/.test(text)) {
     if (!isDigestPrefix(text))
-      return invalid(`"${text}" needs 12 hex digits or more behind the colon and no wildcard`);
+      return invalid(`"${text}" needs at least 12 hex digits after the colon, and no wildcard`);
     return valid({ kind: "digest", prefix: text.toLowerCase() });
   }
   return parseNamePattern(text);
@@ -93,14 +93,14 @@ function parseNamePattern(text: string): ParsedPattern {
   const { name, tag, digest } = splitReference(text);
   if (!NAME_PATTERN.test(name)) {
     return invalid(
-      `"${text}" is no image name: expected REGISTRY/PATH[:TAG][@DIGEST], with * and ** as wildcards`,
+      `"${text}" is not an image name: expected REGISTRY/PATH[:TAG][@DIGEST], with * and ** as wildcards`,
     );
   }
   if (tag !== null && !/^[\w.*-]{1,128}$/.test(tag)) {
-    return invalid(`"${text}" has no valid tag behind its last colon`);
+    return invalid(`"${text}" has an invalid tag after its last colon`);
   }
   if (digest !== null && !isDigestPrefix(digest) && !isDigestGlob(digest)) {
-    return invalid(`"${text}" needs sha256: and at least 12 hex digits behind the @`);
+    return invalid(`"${text}" needs sha256: and at least 12 hex digits after the @`);
   }
   const repository = /^[^/]*\*/.test(name) ? name : normaliseRepository(name);
   return valid({
@@ -139,12 +139,12 @@ function unreadable(text: string): string | null {
   const control = Array.from(text, (character) => character.charCodeAt(0)).find(isControl);
   if (control !== undefined) {
     const code = control.toString(16).toUpperCase().padStart(4, "0");
-    return `the control character U+${code} is in the pattern, so the file may be damaged: write it anew`;
+    return `the pattern contains the control character U+${code}; the file may be damaged: rewrite it`;
   }
-  if (/\s/.test(text)) return `"${text}" has a space in it: expected one pattern a line`;
+  if (/\s/.test(text)) return `"${text}" contains a space: expected one pattern per line`;
   const bad = /[^\w.*:@/[\]-]/.exec(text);
   if (bad !== null)
-    return `"${text}" has the character ${JSON.stringify(bad[0])}, which no image name has`;
+    return `"${text}" contains the character ${JSON.stringify(bad[0])}, which is invalid in image names`;
   return null;
 }
 

@@ -109,7 +109,7 @@ const FINDINGS: Findings = {
     text: ({ repository, removals, expectedAtLeastBytes, measuredBytes, lastAt }) =>
       `${counted(removals, "removal")} of images of ${clean(repository)} freed ${humanBytes(measuredBytes)} instead of at least ${humanBytes(expectedAtLeastBytes)}, last at ${toRfc3339(lastAt)}`,
     advice:
-      "another namespace of the runtime or a lease keeps their content; if one removal stands alone, another program may have written to the disk meanwhile",
+      "another namespace of the runtime or a lease keeps their content; if it happened once, another program may have written to the disk meanwhile",
     data: ({ repository, removals, expectedAtLeastBytes, measuredBytes, lastAt }) => ({
       repository,
       removals,

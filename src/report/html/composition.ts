@@ -24,7 +24,7 @@ export function compositionSection(plan: ImagePlan): Html | null {
   const parts = partsOf(plan, usage).filter(({ bytes }) => bytes > 0n);
   const whole = usage.filesystem.capacityBytes;
   return html`<section aria-labelledby="composition">
-    <h2 id="composition">What takes the disk</h2>
+    <h2 id="composition">What fills the disk</h2>
     <div
       class="stack"
       role="img"

@@ -24,8 +24,8 @@ export function treemapSection(usage: ImageUsageReport): Html | null {
     <h2 id="repositories">Images by repository</h2>
     <p class="soft">
       ${counted(images.total.images, "image")}, ${humanBytes(images.total.unique.estimateBytes)}
-      with each layer once. A tile is what only the images of one repository have; a hatched tile is
-      what repositories on the same base share, ${humanBytes(shared)} in all.
+      counting each layer once. A tile shows layers of one repository only; a hatched tile shows
+      layers that repositories on the same base share, ${humanBytes(shared)} in total.
     </p>
     <div class="map" role="img" aria-label="${mapWords(usage)}">${tiles}</div>
     <ul class="legend">
@@ -58,7 +58,7 @@ function notes({ measuredPerEstimated, imagesWithoutLayers }: ImageUsageReport):
     imagesWithoutLayers === 0
       ? []
       : [
-          `the layers of ${counted(imagesWithoutLayers, "image")} are not known, each counts as if it shared nothing`,
+          `the layers of ${counted(imagesWithoutLayers, "image")} are unknown; each counts as if it shared nothing`,
         ];
   return `${["Estimates in the runtime's sizes, the figures of crigc df", ...measured, ...unknown].join("; ")}.`;
 }

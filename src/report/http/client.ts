@@ -18,7 +18,7 @@ export async function askAgent(request: ControlRequest): Promise<string> {
   if (status === 200) return body;
   throw new HostError(
     "http",
-    `asking the agent at ${request.socketPath} for ${request.path} was answered with status ${status}: ${body.slice(0, 200).trim()}; is it a crigc of this version?`,
+    `the agent at ${request.socketPath} answered ${request.path} with status ${status}: ${body.slice(0, 200).trim()}; is it the same version of crigc?`,
   );
 }
 
@@ -52,16 +52,15 @@ async function boundedText(response: Response): Promise<string> {
 }
 
 function failure(request: ControlRequest, error: unknown): string {
-  const asking = `asking the agent at ${request.socketPath} failed`;
+  const asking = `cannot reach the agent at ${request.socketPath}`;
   const code = error instanceof Error && "code" in error ? error.code : null;
   if (code === "ENOENT")
-    return `${asking}: there is no such socket; start crigc run, or name its --run-dir`;
-  if (code === "ECONNREFUSED")
-    return `${asking}: nothing listens there any more; start crigc run again`;
+    return `${asking}: socket not found; start crigc run, or set its --run-dir`;
+  if (code === "ECONNREFUSED") return `${asking}: connection refused; start crigc run again`;
   if (code === "ECONNRESET")
-    return `${asking}: it closed the connection without an answer; is it a crigc that listens there?`;
+    return `${asking}: it closed the connection without an answer; is it crigc that listens there?`;
   if (code === "EACCES") return `${asking}: permission denied; run as root (sudo crigc …)`;
   if (error instanceof Error && error.name === "TimeoutError")
-    return `${asking}: no answer within ${request.timeoutMs} ms; the agent hangs, look at its log`;
-  return `${asking}: ${messageOf(error)}; is it a crigc that listens there?`;
+    return `${asking}: no answer within ${request.timeoutMs} ms; the agent hangs; see its log`;
+  return `${asking}: ${messageOf(error)}; is it crigc that listens there?`;
 }

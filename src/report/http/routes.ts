@@ -109,7 +109,7 @@ function health(checks: readonly HealthCheck[]): Answer {
       ? `ok      ${check.name}`
       : `failed  ${check.name}: ${clean(check.problem)}`,
   );
-  return plain(ill ? 503 : 200, `${[...lines, ill ? "not well" : "well"].join("\n")}\n`);
+  return plain(ill ? 503 : 200, `${[...lines, ill ? "failed" : "passed"].join("\n")}\n`);
 }
 
 const json = (body: string): Answer => typed("application/json; charset=utf-8", body);

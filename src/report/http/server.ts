@@ -48,7 +48,7 @@ export async function serveSocket(
     server.stop(true);
     throw new HostError(
       "http",
-      `restricting the control socket ${path} to its owner failed: ${messageOf(error)}; name another --run-dir`,
+      `restricting the control socket ${path} to its owner failed: ${messageOf(error)}; set another --run-dir`,
       { cause: error },
     );
   }
@@ -153,7 +153,7 @@ function listen(what: string, start: () => Listener): Listener {
   } catch (error) {
     throw new HostError(
       "http",
-      `listening on ${what} failed: ${messageOf(error)}; name a free one that this user may use`,
+      `listening on ${what} failed: ${messageOf(error)}; use a free address that this user may open`,
       { cause: error },
     );
   }
@@ -171,24 +171,22 @@ async function makeWay(path: string, files: SocketFiles): Promise<void> {
   try {
     const kind = files.kindOf(path);
     if (kind === "absent") return;
-    if (kind === "other") throw taken(path, "what stands there is no socket");
-    if (await somebodyListens(path)) throw taken(path, "another program listens there");
+    if (kind === "other") throw taken(path, "it is not a socket; remove it");
+    if (await somebodyListens(path))
+      throw taken(path, "another program listens on it; stop that program");
     files.remove(path);
   } catch (error) {
     if (error instanceof HostError) throw error;
     throw new HostError(
       "http",
-      `looking at the control socket ${path} failed: ${messageOf(error)}; name another --run-dir`,
+      `checking the control socket ${path} failed: ${messageOf(error)}; set another --run-dir`,
       { cause: error },
     );
   }
 }
 
 const taken = (path: string, why: string): HostError =>
-  new HostError(
-    "http",
-    `opening the control socket ${path} was refused: ${why}; stop it, or name another --run-dir`,
-  );
+  new HostError("http", `cannot open the control socket ${path}: ${why}, or set another --run-dir`);
 
 /** In doubt somebody does: only a refused connection shows that nobody is there. */
 async function somebodyListens(path: string): Promise<boolean> {

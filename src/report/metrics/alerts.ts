@@ -151,7 +151,7 @@ export const ALERTS: readonly Alert[] = [
     expression: "crigc_config_reload_success == 0",
     holdsFor: "10m",
     severity: "warning",
-    summary: "A changed configuration was rejected, the last valid one is in force",
+    summary: "A changed configuration was rejected; the last valid one is in force",
     action: "crigc config --check FILE shows the line",
   },
   {

@@ -43,7 +43,7 @@ export const METRICS = {
     "kind",
   ),
   crigc_pass_period_seconds: gauge(
-    "Configured pause between passes, by kind; absent for a kind that nothing asks for.",
+    "Configured pause between passes, by kind; absent for a kind without a trigger.",
     "kind",
   ),
   crigc_pass_consecutive_failures: gauge("Passes in a row that failed, up to now.", "kind"),
@@ -123,17 +123,17 @@ export const METRICS = {
     "role",
   ),
   crigc_filesystem_growth_bytes_per_second: gauge(
-    "Rate at which others than crigc fill a filesystem; absent without a clear trend.",
+    "Rate at which other programs fill a filesystem; absent without a clear trend.",
     "mountpoint",
     "role",
   ),
   crigc_filesystem_high_threshold_in_seconds: gauge(
-    "Time to the high threshold at the present rate, 0 if it is reached; absent if not foreseen.",
+    "Time to the high threshold at the present rate, 0 if it is reached; absent without a forecast.",
     "mountpoint",
     "role",
   ),
   crigc_filesystem_full_in_seconds: gauge(
-    "Time until a filesystem is full at the present rate if nothing is removed; absent if not foreseen.",
+    "Time until a filesystem is full at the present rate if nothing is removed; absent without a forecast.",
     "mountpoint",
     "role",
   ),
@@ -152,11 +152,11 @@ export const METRICS = {
     "When the hold ends; 0 without a hold or without an end.",
   ),
   crigc_boot_grace_remaining_seconds: gauge(
-    "Rest of the grace period after a boot, in which nothing is removed.",
+    "Remaining grace period after a boot, in which nothing is removed.",
   ),
 
   crigc_pod_source_ready: gauge(
-    "1 if the pod source could be believed in the last pass over containers, 0 if it is not ready.",
+    "1 if the pod source was ready in the last container pass, 0 if not.",
     "source",
   ),
 

@@ -179,7 +179,7 @@ function besideImages(report: DiskUsageReport, screen: Screen): readonly string[
   const { writableLayers, podLogs, rest } = report;
   const containers = writableLayers === null ? null : largestContainers(report, writableLayers);
   return [
-    paint(screen, "bold", "Beside images"),
+    paint(screen, "bold", "Other data"),
     ...weighed(
       "container layers",
       containers?.map(({ container, bytes }) => ({ name: containerName(container), bytes })) ??
@@ -213,14 +213,14 @@ function weighed(title: string, items: readonly Weighed[] | string): readonly st
 function notes(report: DiskUsageReport, screen: Screen): readonly string[] {
   const { imagesWithoutLayers, measuredPerEstimated } = report;
   const lines = [
-    "UNIQUE is what only these images have; SHARED is what they have in common with others. Both are estimates in the runtime's sizes.",
+    "UNIQUE: layers that only these images have. SHARED: layers that other images have too. Both are estimates in the runtime's sizes.",
     ...(measuredPerEstimated === null
       ? []
       : [`On this node a removal frees ${measuredPerEstimated.toFixed(2)} times its estimate.`]),
     ...(imagesWithoutLayers === 0
       ? []
       : [
-          `The layers of ${counted(imagesWithoutLayers, "image")} are not known; each counts as if it shared nothing.`,
+          `The layers of ${counted(imagesWithoutLayers, "image")} are unknown; each counts as if it shared nothing.`,
         ]),
   ];
   return ["", ...lines.flatMap((line) => wrapped(line, screen))];

@@ -105,7 +105,7 @@ function candidateLines(
     ...rows.slice(cut, before),
     ...(shown.length > before ? [stopLine(plan, expected, screen)] : []),
     ...rows.slice(before).map((row) => paint(screen, "dim", row)),
-    ...hiddenLine(total - shown.length - between, "behind them", screen),
+    ...hiddenLine(total - shown.length - between, "after them", screen),
     "",
   ];
 }
@@ -120,7 +120,7 @@ function sortedLines(
   return [
     ...wrapped(headline(plan, false), screen),
     ...rowLines(shown, screen),
-    ...hiddenLine(hidden.length, "behind them", screen),
+    ...hiddenLine(hidden.length, "after them", screen),
     "",
   ];
 }

@@ -37,7 +37,7 @@ export function requireKnown(db: Database, steps: readonly string[]): number {
   if (version >= 0 && version <= steps.length) return version;
   throw new StoreError(
     "newer",
-    `opening ${db.filename} was refused: its schema has version ${version} and this program knows ${steps.length}; use the version of crigc that wrote it, or name another --state-dir`,
+    `opening ${db.filename} failed: its schema version is ${version}, and this version of crigc supports up to ${steps.length}; use the version of crigc that wrote it, or set another --state-dir`,
   );
 }
 

@@ -37,7 +37,7 @@ test.each<[string, object | string, string, string]>([
     "whose configuration was refused",
     { ...well, configurationError: "crigc.yaml:3: x" },
     "failed",
-    "a changed configuration was refused: crigc.yaml:3: x",
+    "a changed configuration was rejected: crigc.yaml:3: x",
   ],
   ["of another version", { ...well, version: "1.2.2" }, "warning", "this crigc is version 1.2.3"],
   ["that is none: no JSON", "hello", "failed", "another program answers"],
@@ -48,8 +48,8 @@ test.each<[string, object | string, string, string]>([
 });
 
 test("no agent is a warning, for gc may be run by a timer", () => {
-  expect(agentCheck({ kind: "none", why: "there is no such socket" }, "1.2.3")).toMatchObject({
+  expect(agentCheck({ kind: "none", why: "socket not found" }, "1.2.3")).toMatchObject({
     result: "warning",
-    message: "no agent answers; only crigc gc removes anything (there is no such socket)",
+    message: "no agent answers; only crigc gc removes anything (socket not found)",
   });
 });

@@ -41,7 +41,7 @@ describe("a kubelet", () => {
     expect([...checks({ kubelet: { signs: [] } }).values()]).toEqual([
       {
         result: "ok",
-        message: "there is no sign of a kubelet on this node",
+        message: "no sign of a kubelet on this node",
         advice: null,
       },
     ]);
@@ -49,7 +49,7 @@ describe("a kubelet", () => {
 
   test("that only runs is one", () => {
     const found = checks({ kubelet: { signs: [], running: [4711] } });
-    expect(found.get("kubelet")?.message).toContain("belongs to this node (process 4711)");
+    expect(found.get("kubelet")?.message).toContain("this node has a kubelet (process 4711)");
   });
 
   test("whose configuration cannot be read is said to be there, and no more", () => {
@@ -84,7 +84,7 @@ describe("the kubelet's own image collection", () => {
     const settings = { imageGCHighThresholdPercent: "90", imageGCLowThresholdPercent: "70" };
     expect(checks({ settings }).get("kubelet-image-gc")).toMatchObject({
       result: "warning",
-      message: "the kubelet collects images too, from 90% down to 70%, and knows no keep rules",
+      message: "the kubelet also removes images, from 90% down to 70%, and ignores keep rules",
     });
   });
 
@@ -114,7 +114,7 @@ describe("eviction", () => {
     const advice = eviction({})?.advice ?? "";
     expect(advice).toBe("set --eviction-hard with imagefs.available<20%");
     expect(eviction({ ours: oursAt("imagefs.available<5%") })?.advice).toStartWith(
-      "leave --eviction-hard out",
+      "omit --eviction-hard",
     );
   });
 

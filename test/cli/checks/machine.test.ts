@@ -58,9 +58,9 @@ describe("a directory", () => {
     ],
     [
       "that is a file",
-      { kind: "failed", message: "it is no directory" },
+      { kind: "failed", message: "it is not a directory" },
       "failed",
-      "it is no directory",
+      "it is not a directory",
     ],
   ])("%s", (_what, fact, result, message) => {
     expect(directoryCheck(about, fact)).toMatchObject({

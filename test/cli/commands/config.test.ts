@@ -104,7 +104,7 @@ describe("--check", () => {
       stdout: "",
       stderr:
         'crigc: /new.yaml:3: maxImages: "none" is not a whole number of 1 or more, or off (flag --max-images)\n' +
-        'crigc: /new.yaml:4: no field is called "imageGCLowThresholdPercnt"; expected a field of CrigcConfiguration, as crigc config lists them; did you mean imageGCLowThresholdPercent?\n',
+        'crigc: /new.yaml:4: unknown field "imageGCLowThresholdPercnt"; did you mean imageGCLowThresholdPercent?\n',
     });
   });
 
@@ -121,6 +121,6 @@ describe("--check", () => {
     const around = { files: { "/kubelet.yaml": kubelets("imageGCHighThresholdPercent: 100") } };
     const { code, stderr } = await crigc(["config", "--check", "/kubelet.yaml"], around);
     expect(code).toBe(0);
-    expect(stderr).toContain("imageGCHighThresholdPercent not taken over");
+    expect(stderr).toContain("crigc does not adopt imageGCHighThresholdPercent: set");
   });
 });

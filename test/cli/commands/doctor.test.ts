@@ -68,7 +68,7 @@ async function doctor(machine: Machine = {}) {
       keepRules: async () => ({ rules: [], problems: [], directoriesRead: [] }),
       askAgent: async () => {
         if (machine.agent !== undefined) return machine.agent;
-        throw new HostError("http", "there is no such socket");
+        throw new HostError("http", "socket not found");
       },
       machine: () => ({
         bootId: () => "boot-1",
@@ -160,7 +160,7 @@ describe("doctor", () => {
 
   test("where a directory cannot be used exits 8", async () => {
     const { code, results } = await doctor({
-      directory: { kind: "failed", message: "it is no directory" },
+      directory: { kind: "failed", message: "it is not a directory" },
     });
     expect([code, results.get("state-directory")]).toEqual([8, "failed"]);
   });

@@ -30,12 +30,12 @@ describe("print", () => {
     [
       "a mirror and a disk",
       ["cloud-config", "--url", "https://m/x", "--sha256", sum, "--disk", "D"],
-      "contradicts",
+      "conflicts with",
     ],
     ["a path that the shell would split", ["cloud-config", "--path", "/a b"], "--path"],
     ["a label that is none", ["cloud-config", "--disk", "a/b"], "--disk"],
     ["an image without a digest", ["daemonset", "--image", "crigc:1"], "has no digest"],
-    ["no image", ["daemonset"], "--image is missing"],
+    ["no image", ["daemonset"], "missing --image"],
     [
       "a namespace that is none",
       ["daemonset", "--image", image, "--namespace", "A_b"],

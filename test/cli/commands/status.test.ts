@@ -33,12 +33,12 @@ describe("status", () => {
 
   test("exits 8 where no agent answers, and says why", async () => {
     const { run } = asking(() => {
-      throw new HostError("http", "asking the agent failed: there is no such socket");
+      throw new HostError("http", "asking the agent failed: socket not found");
     });
     expect(await run()).toEqual({
       code: 8,
       stdout: "",
-      stderr: "crigc: asking the agent failed: there is no such socket\n",
+      stderr: "crigc: asking the agent failed: socket not found\n",
     });
   });
 

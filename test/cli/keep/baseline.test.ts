@@ -73,10 +73,10 @@ describe("a baseline list", () => {
     const text = written([image], ["registry.example/gone:1", "registry.example/one:v1"]);
     expect(text).toBe(
       `# crigc: 3 patterns or more
-# Written by crigc keep baseline at 2026-01-15T12:00:00Z. None of these images is removed; edit it as you like.
+# Written by crigc keep baseline at 2026-01-15T12:00:00Z. crigc never removes these images. You can edit this file.
 ${image.id}
 registry.example/one:v1
-# From before:
+# Earlier entries:
 registry.example/gone:1
 `,
     );

@@ -66,7 +66,7 @@ describe("with --compat kubelet", () => {
   test("images and explain show what the ledger knows, and say that plans do not go by it", async () => {
     const images = await shown("images");
     expect(images.document.images).toMatchObject([known]);
-    expect(images.stderr).toContain("with --compat kubelet no plan goes by what was seen before");
+    expect(images.stderr).toContain("with --compat kubelet, plans ignore it");
     const explained = await shown("explain", image.id, "--all-unused");
     expect(explained.document.things).toMatchObject([
       { ...known, verdict: "would-go", unusedForMs: (48 * 60 + 5) * 60_000 },

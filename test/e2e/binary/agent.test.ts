@@ -49,7 +49,7 @@ describe("a configuration file that changes under a running agent", () => {
     await firstPass(it);
     expect(it.removedImages()).toEqual([]);
     it.configure({ maxImages: 3 });
-    await agent.untilSaid("the configuration was reloaded");
+    await agent.untilSaid("configuration reloaded");
     expect((await status(it)).values.maxImages).toMatchObject({ value: 3 });
     await until("two images went", 5_000, () => it.removedImages().length === 2);
     expect((await it.crigc("status")).stdout).toContain("maxImages");
@@ -112,7 +112,7 @@ describe("a configuration file that changes under a running agent", () => {
     it.configure({ maxImages: 1 });
     const startedAt = performance.now();
     agent.signal("SIGHUP");
-    await agent.untilSaid("the configuration was reloaded");
+    await agent.untilSaid("configuration reloaded");
     expect(performance.now() - startedAt).toBeLessThan(1_500);
     await until("two images went", 5_000, () => it.removedImages().length === 2);
   });
@@ -175,7 +175,7 @@ describe("a socket that is mended in the configuration file", () => {
     it.configure({ containerRuntimeEndpoint: it.runtime.endpoint });
     const startedAt = performance.now();
     agent.signal("SIGHUP");
-    await agent.untilSaid(`the runtime answers at ${it.runtime.endpoint}`);
+    await agent.untilSaid(`connected to the runtime at ${it.runtime.endpoint}`);
     expect(performance.now() - startedAt).toBeLessThan(2_000);
     expect(agent.said()).not.toContain("next start");
     expect((await firstPass(it)).values.containerRuntimeEndpoint.value).toBe(it.runtime.endpoint);
@@ -200,7 +200,7 @@ describe("a socket that is mended in the configuration file", () => {
     it.configure({ containerRuntimeEndpoint: it.runtime.endpoint });
     agent.signal("SIGHUP");
     await agent.untilSaid("the runtime answers at");
-    expect(agent.said()).toContain(`the runtime answers at ${it.runtime.endpoint}`);
+    expect(agent.said()).toContain(`connected to the runtime at ${it.runtime.endpoint}`);
     expect(other.runtime.callsOf("ListImages")).toEqual([]);
   });
 });
@@ -323,7 +323,7 @@ describe("what an agent cannot open", () => {
     await new Promise<void>((done) => other.listen(controlSocket(it), done));
     await using agent = it.start("run", "--max-images=2");
     await agent.untilSaid(controlSocket(it));
-    expect(agent.said()).toContain("goes on without it");
+    expect(agent.said()).toContain("continues without it");
     await until("an image went", 10_000, () => it.removedImages().length === 1);
     const { exitCode, stderr } = await it.crigc("status");
     expect(exitCode).toBe(8);
@@ -351,7 +351,7 @@ describe("what an agent cannot open", () => {
     const other = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("mine") });
     const address = `127.0.0.1:${other.port}`;
     await using agent = it.start("run", "--max-images=2", `--metrics-bind-address=${address}`);
-    await agent.untilSaid("goes on without it");
+    await agent.untilSaid("continues without it");
     expect(agent.said()).toContain(address);
     await until("an image went", 10_000, () => it.removedImages().length === 1);
     expect(await it.crigc("status")).toMatchObject({ exitCode: 0 });

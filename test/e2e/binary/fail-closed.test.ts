@@ -163,7 +163,7 @@ describe("a log directory that cannot be read", () => {
   symlinkSync(loop, loop);
 
   test.each([
-    ["--pod-logs-dir", aFile, "a part of the path is not a directory"],
+    ["--pod-logs-dir", aFile, "part of the path is not a directory"],
     ["--container-logs-dir", loop, "it is a symbolic link"],
   ])("(%s %s) stops the logs alone: exit 3, and it is named", async (flag, path, why) => {
     await using it = await startNode(options);

@@ -30,7 +30,7 @@ test("an image that the agent removed and that is pulled again is a regret, told
   await using agent = it.start("run");
   await until("an image went", 10_000, () => it.removedImages().length === 1);
   it.configure({ maxImages: 5 });
-  await agent.untilSaid("the configuration was reloaded");
+  await agent.untilSaid("configuration reloaded");
   it.runtime.node.addImage({ ...images[0], id: imageIdOf("pulled again") });
   await until("it is seen", 10_000, async () =>
     (await ask(it, "/metrics")).includes('crigc_image_regrets{trigger="count"} 1'),

@@ -55,8 +55,8 @@ const withoutPrivilege =
 describe("a socket as the runtime's", () => {
   test.each([
     ["missing", "there is no socket"],
-    ["plain-file", "nothing answers"],
-    ["closing", "nothing answers"],
+    ["plain-file", "does not answer"],
+    ["closing", "does not answer"],
     ["silent", "did not answer within 1.5 s"],
     ["ssh", "does not speak gRPC"],
     ["web", "does not speak gRPC"],

@@ -38,7 +38,7 @@ test("it becomes ready, and says that its loops are alive", async () => {
     () => agent.get("/readyz"),
     (answer) => answer.status === 200,
   );
-  expect(ready.body).toEndWith("well\n");
+  expect(ready.body).toEndWith("passed\n");
   expect((await agent.get("/healthz")).status).toBe(200);
 });
 

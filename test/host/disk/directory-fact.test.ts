@@ -25,7 +25,7 @@ test("one that is not there can be made where the nearest one above can be writt
 test("a file in its place is no directory", () => {
   expect(directoryFact(put(directory, "file"))).toEqual({
     kind: "failed",
-    message: "it is no directory",
+    message: "it is not a directory",
   });
   expect(directoryFact(join(directory, "file/inside"))).toMatchObject({ kind: "failed" });
 });

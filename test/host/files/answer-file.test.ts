@@ -39,7 +39,7 @@ test("no directory is made for it, and one is not written", () => {
   const path = join(directory, "absent/report.html");
   expect(() => writeAnswerFile(path, "page")).toThrow(HostError);
   expect(() => writeAnswerFile(path, "page")).toThrow(
-    `there is no directory ${join(directory, "absent")}`,
+    `directory ${join(directory, "absent")} does not exist`,
   );
   expect(existsSync(join(directory, "absent"))).toBeFalse();
   expect(() => writeAnswerFile(directory, "page")).toThrow("it is a directory");

@@ -68,7 +68,7 @@ describe("the request of a pre-stop handler", () => {
       fetch: () => new Promise(() => {}),
     });
     expect(await failureOf(sendHook(hookOf(server.port, { timeoutMs: 100 })))).toMatchObject({
-      message: expect.stringContaining("no whole answer within 100 ms"),
+      message: expect.stringContaining("no complete response within 100 ms"),
     });
   });
 

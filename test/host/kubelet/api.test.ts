@@ -178,13 +178,13 @@ describe("a kubelet that does not answer as it should is a failed reading", () =
     [
       "401",
       { kind: "text", status: 401, body: podList([pod]) },
-      /status 401; give an identity that may get nodes\/pods/,
+      /status 401; use an identity that may get nodes\/pods/,
     ],
-    ["403", { kind: "text", status: 403, body: "" }, /status 403; give an identity/],
+    ["403", { kind: "text", status: 403, body: "" }, /status 403; use an identity/],
     [
       "500",
       { kind: "text", status: 500, body: podList([pod]) },
-      /status 500; look at the kubelet's log/,
+      /status 500; see the kubelet's log/,
     ],
     ["a redirect", { kind: "text", status: 302, body: "" }, /status 302/],
     ["garbage", { kind: "text", status: 200, body: "<html>" }, /it is not JSON/],
@@ -223,7 +223,7 @@ describe("a kubelet that does not answer as it should is a failed reading", () =
     const reading = await read({ timeoutMs: 200 });
     expect(reading).toMatchObject({
       kind: "failed",
-      message: expect.stringMatching(/no whole answer within 200 ms/),
+      message: expect.stringMatching(/no complete response within 200 ms/),
     });
   });
 
@@ -336,7 +336,7 @@ describe("whom the kubelet's port is believed to be", () => {
   test("an endpoint that is no URL is a failed reading", async () => {
     expect(await read({ endpoint: "127.0.0.1:10250" })).toMatchObject({
       kind: "failed",
-      message: expect.stringMatching(/is not a URL of https: or http:/),
+      message: expect.stringMatching(/is not an https: or http: URL/),
     });
   });
 });

@@ -107,7 +107,7 @@ describe("auto", () => {
       const reading = await read({ nodeRoot, rootDirectory });
       expect(reading.kind).toBe("none");
       expect(reading.kind === "none" && reading.why).toMatch(
-        /hints at a kubelet.*choose with --pod-source/,
+        /suggests a kubelet.*set --pod-source/,
       );
     },
   );

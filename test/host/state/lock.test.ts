@@ -212,7 +212,7 @@ describe("acquireLock", () => {
     chmodSync(join(directory, "run/crigc/locks"), 0o777);
     const error = await lock(places).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ name: "HostError", kind: "refused" });
-    expect(String(error)).toContain("others may write into it");
+    expect(String(error)).toContain("other users can write to it");
     expect(readdirSync(directory)).not.toContain("own");
   });
 

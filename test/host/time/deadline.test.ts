@@ -30,7 +30,7 @@ describe("a question that is never answered", () => {
         5,
       );
     expect(await errorOf(ask())).toContain("within 5 ms");
-    expect(await errorOf(ask())).toContain("still open");
+    expect(await errorOf(ask())).toContain("still pending");
     expect(asked).toBe(1);
     expect(await questions.ask("/other", async () => 7, 5)).toBe(7);
     // Answered at last: from then on it is asked again.

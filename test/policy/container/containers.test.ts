@@ -521,7 +521,7 @@ describe("the plan", () => {
     const logs = { kind: "failed", message: "opening /l failed" } as const;
     expect(unjudged(planOf({ logs }, { pods: judged({ notReady: "it is empty" }) }))).toEqual([
       "the pod source kubelet-dir is not ready: it is empty",
-      "logs stay, because they could not be read: opening /l failed",
+      "logs are kept, because they could not be read: opening /l failed",
     ]);
     expect(unjudged(planOf({ logs: noLogs }))).toEqual([]);
   });

@@ -78,14 +78,14 @@ describe("a kubelet that restarted while its API server was down", () => {
     const pods = list(seen(HASH, "static"), seen("uid-a", "api"), seen("uid-b", "directory"));
     expect(stateOf(viewOf(living, pods))).toMatchObject({
       kind: "not-ready",
-      why: expect.stringMatching(/does not know 1 of the 3 pods .* \(uid-b\)/),
+      why: expect.stringMatching(/lacks 1 of the 3 pods .* \(uid-b\)/),
     });
   });
 
   test("names three of the pods that it does not know, and counts the others", () => {
     const living = { sandboxes: ["e", "d", "c", "b", "a", "x"].map((name) => sandboxOf(name)) };
     expect(stateOf(viewOf(living, list(seen("uid-x", "api"))))).toMatchObject({
-      why: "it does not know 5 of the 6 pods that evidently live on this node (uid-a, uid-b, uid-c and 2 more)",
+      why: "it lacks 5 of the 6 pods that are alive on this node (uid-a, uid-b, uid-c and 2 more)",
     });
   });
 

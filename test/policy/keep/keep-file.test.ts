@@ -78,7 +78,7 @@ describe("a damaged file is a problem that names its place", () => {
     expect(parseKeepFile(whole, PATH).problems).toEqual([]);
     expect(parseKeepFile(`${whole}a/more\n`, PATH).problems).toEqual([]);
     expect(parseKeepFile(whole.slice(0, -4), PATH).problems).toEqual([
-      { source: PATH, message: expect.stringContaining("cut short") },
+      { source: PATH, message: expect.stringContaining("truncated") },
     ]);
   });
 });

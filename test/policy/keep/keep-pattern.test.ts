@@ -137,8 +137,8 @@ describe("what is no pattern is refused with what is wrong", () => {
     ["app\u009f", /U\+009F/],
     ["app?", /"\?"/],
     ["app{a,b}", /"\{"/],
-    ["app\u{FFFD}", /no image name has/],
-    ["app[0-9]", /no image name/],
+    ["app\u{FFFD}", /invalid in image names/],
+    ["app[0-9]", /not an image name/],
     ["sha256:0123456789a", /12 hex digits/],
     ["sha256:*", /12 hex digits/],
     ["sha256:", /12 hex digits/],
@@ -150,10 +150,10 @@ describe("what is no pattern is refused with what is wrong", () => {
     [`${ID}0`, /12 hex digits/],
     ["app:", /tag/],
     [`app:${"v".repeat(129)}`, /tag/],
-    ["registry.example/", /no image name/],
-    ["registry.example//app", /no image name/],
-    ["/app", /no image name/],
-    ["a:b:c", /no image name/],
+    ["registry.example/", /not an image name/],
+    ["registry.example//app", /not an image name/],
+    ["/app", /not an image name/],
+    ["a:b:c", /not an image name/],
   ];
   for (const [text, message] of rows) {
     test(JSON.stringify(text), () => {

@@ -118,6 +118,6 @@ describe("the treemap of a node", () => {
     );
     const rows = text.match(/<tr>\s*<td data-label="Repository"/g) ?? [];
     expect(rows).toHaveLength(usage.images.byRepository.length);
-    expect(text).toContain("the layers of 6 images are not known");
+    expect(text).toContain("the layers of 6 images are unknown");
   });
 });

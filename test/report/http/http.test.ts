@@ -94,7 +94,7 @@ describe("the control socket", () => {
     const metrics = await asked("/metrics");
     expect(metrics.headers.get("content-type")).toBe("text/plain; version=0.0.4; charset=utf-8");
     expect(await metrics.text()).toBe("crigc_hold 0\n");
-    expect(await (await asked("/healthz")).text()).toBe("ok      image-gc\nwell\n");
+    expect(await (await asked("/healthz")).text()).toBe("ok      image-gc\npassed\n");
     expect(await (await asked("/status")).json()).toMatchObject({ kind: "Status" });
     expect(await (await asked("/images")).json()).toMatchObject({ kind: "ImageList", count: 1 });
   });
@@ -115,7 +115,7 @@ describe("the control socket", () => {
     );
   });
 
-  test("answers 503 with what is not well", async () => {
+  test("answers 503 with each check if one failed", async () => {
     await served({
       readiness: () => [
         { name: "runtime", problem: "no socket\u001b[2J" },
@@ -124,7 +124,7 @@ describe("the control socket", () => {
     });
     const answer = await asked("/readyz");
     expect(answer.status).toBe(503);
-    expect(await answer.text()).toBe("failed  runtime: no socket[2J\nok      ledger\nnot well\n");
+    expect(await answer.text()).toBe("failed  runtime: no socket[2J\nok      ledger\nfailed\n");
   });
 
   test("knows no other path and no other method", async () => {
@@ -157,7 +157,7 @@ describe("a path that is not free", () => {
   test("of a living program is refused, and the program keeps it", async () => {
     await listening((socket) => socket.end("mine"));
     expect(await failureOf(served())).toContain(
-      `opening the control socket ${path} was refused: another program listens there; stop it, or name another --run-dir`,
+      `cannot open the control socket ${path}: another program listens on it; stop that program, or set another --run-dir`,
     );
     expect(files.kindOf(path)).toBe("socket");
   });
@@ -175,13 +175,13 @@ describe("a path that is not free", () => {
 
   test("that holds a file is refused, and the file stays", async () => {
     writeFileSync(path, "mine");
-    expect(await failureOf(served())).toContain("what stands there is no socket");
+    expect(await failureOf(served())).toContain("it is not a socket");
     expect(statSync(path).size).toBe(4);
   });
 
   test("that is a link to a stale socket is refused, and nothing is followed", async () => {
     symlinkSync(join(directory, "elsewhere"), path);
-    expect(await failureOf(served())).toContain("what stands there is no socket");
+    expect(await failureOf(served())).toContain("it is not a socket");
     expect(files.kindOf(path)).toBe("other");
   });
 
@@ -273,13 +273,13 @@ describe("asking the agent", () => {
 
   test("where there is none says so", async () => {
     expect(await failureOf(askAgent(request()))).toContain(
-      `asking the agent at ${path} failed: there is no such socket; start crigc run, or name its --run-dir`,
+      `cannot reach the agent at ${path}: socket not found; start crigc run, or set its --run-dir`,
     );
   });
 
   test("where it was killed says so", async () => {
     writeFileSync(path, "");
-    expect(await failureOf(askAgent(request()))).toContain("nothing listens there any more");
+    expect(await failureOf(askAgent(request()))).toContain("connection refused");
   });
 
   test("where it hangs ends at the deadline", async () => {
@@ -290,13 +290,13 @@ describe("asking the agent", () => {
   test("where another program hangs up says so in words for operators", async () => {
     await listening((socket) => socket.end());
     expect(await failureOf(askAgent(request()))).toBe(
-      `asking the agent at ${path} failed: it closed the connection without an answer; is it a crigc that listens there?`,
+      `cannot reach the agent at ${path}: it closed the connection without an answer; is it crigc that listens there?`,
     );
   });
 
   test("where another program answers says what it answered", async () => {
     await listening((socket) => socket.end("HTTP/1.0 418 x\r\n\r\nteapot"));
-    expect(await failureOf(askAgent(request()))).toContain("was answered with status 418: teapot");
+    expect(await failureOf(askAgent(request()))).toContain("with status 418: teapot");
   });
 
   test.skipIf(process.getuid?.() === 0)("without permission says so", async () => {

@@ -124,7 +124,7 @@ threshold.
     const text = shown({ images: imagePlan({ candidates }) });
     expect(text).toContain("app-8:1.8");
     expect(text).not.toContain("app-9:1.9");
-    expect(text).toContain("12 more behind them (list them with --all or -o json)");
+    expect(text).toContain("12 more after them (list them with --all or -o json)");
   });
 
   test("a plan of 40 candidates names each of them where there is no terminal", () => {
@@ -164,7 +164,7 @@ threshold.
       ]);
       expect(places.length).toBeLessThanOrEqual(51);
       expect(text).toContain(`${4000 - (places.length - 5)} more between (list them with --all`);
-      expect(text).toContain("995 more behind them (list them with --all");
+      expect(text).toContain("995 more after them (list them with --all");
       const all = shown({ images: imagePlan({ candidates }) }, { ...screen, all: true });
       expect(all.split("\n").length).toBeGreaterThan(5000);
     },

@@ -40,7 +40,7 @@ function assertExecutable(program: string): void {
   try {
     accessSync(program, constants.X_OK);
   } catch (cause) {
-    throw new Error(`looked for the program ${program}, which is not there: run scripts/setup`, {
+    throw new Error(`looked for the program ${program}, which is missing: run scripts/setup`, {
       cause,
     });
   }
