@@ -244,7 +244,7 @@ describe("7: a stale image, a stuck container or a full disk makes it crash or s
 });
 
 // More in test/cri/discover.test.ts and test/execute/images.test.ts.
-describe("8: it hangs on a socket without a word, or calls a removal that did nothing a success", () => {
+describe("8: it hangs on a socket silently, or calls a removal that did nothing a success", () => {
   test("a socket on which nobody answers is an error that names it, within two seconds", async () => {
     const home = scratch();
     const path = join(home, "silent.sock");

@@ -34,11 +34,11 @@ function faultsOf(line: string): readonly string[] {
   }
 }
 
-test("every command takes -o table, which is how it answers anyway", () => {
+test("every command accepts -o table, the default format", () => {
   expect(faultsOf("hold 1h -o table")).toEqual([]);
 });
 
-test("what is a document in any case may be asked for as one", () => {
+test("-o json is accepted by commands that always print JSON", () => {
   expect(parseCommandLine(["snapshot", "-o", "json"], commands)).toMatchObject({ kind: "run" });
 });
 
@@ -70,17 +70,17 @@ describe("flags", () => {
     expect(flagsOf(line)).toEqual([["dryRun", "--dry-run", text]]);
   });
 
-  test("a switch takes no word behind it", () => {
+  test("a switch does not consume the next word", () => {
     expect(faultsOf("gc --dry-run false")).toEqual(['crigc gc: unexpected argument "false"']);
   });
 
-  test("an alias is the same field, named as it was written", () => {
+  test("an alias sets the same field and is reported as written", () => {
     expect(flagsOf("gc --image-minimum-gc-age 1m")).toEqual([
       ["imageMinimumGCAge", "--image-minimum-gc-age", "1m"],
     ]);
   });
 
-  test("a flag that is given again comes again, in order", () => {
+  test("repeated flags are kept in order", () => {
     expect(flagsOf("gc --keep a --keep=b").map(([, , text]) => text)).toEqual(["a", "b"]);
   });
 
@@ -95,7 +95,7 @@ describe("flags", () => {
   );
 });
 
-describe("what is wrong", () => {
+describe("invalid usage", () => {
   test.each([
     ["gc --max-image 5", "crigc: unknown flag --max-image; did you mean --max-images?"],
     ["gc --max-image=5", "crigc: unknown flag --max-image; did you mean --max-images?"],
@@ -124,11 +124,11 @@ describe("what is wrong", () => {
     expect(faultsOf(line)).toEqual([fault]);
   });
 
-  test("everything at once", () => {
+  test("all errors are reported at once", () => {
     expect(faultsOf("gc -y --max-imges 3 --keep --dry -o xml")).toHaveLength(4);
   });
 
-  test("the value of an unknown flag is not held against the command", () => {
+  test("the value of an unknown flag is not reported as an unexpected argument", () => {
     expect(faultsOf("gc --nothing-like-it 5")).toEqual([
       "crigc: unknown flag --nothing-like-it; crigc help flags lists all flags",
     ]);
@@ -136,19 +136,19 @@ describe("what is wrong", () => {
 });
 
 describe("commands", () => {
-  test("an option before the command is the command's", () => {
+  test("an option before the command belongs to the command", () => {
     const { command, invocation } = run("--reason busy hold 1h");
     expect(command.name).toBe("hold");
     expect(invocation.operands).toEqual(["1h"]);
     expect(invocation.options).toEqual(new Map([["reason", ["busy"]]]));
   });
 
-  test("two words name one command", () => {
+  test("a command may have two words", () => {
     expect(run("keep list").command.name).toBe("keep list");
     expect(run("keep --max-images 5 list").command.name).toBe("keep list");
   });
 
-  test("an option that is given again keeps every text, a switch has none", () => {
+  test("a repeated option keeps every value, a switch has none", () => {
     const { options, operands } = run(
       "keep baseline a.tar --from b.tar --from=c.tar d.tar",
     ).invocation;
@@ -170,7 +170,7 @@ describe("commands", () => {
     expect(run(line).invocation.output).toBe(output as "table" | "json");
   });
 
-  test("what stands behind -- is a word", () => {
+  test("everything after -- is an argument", () => {
     expect(run("hold -- -5m").invocation.operands).toEqual(["-5m"]);
   });
 });
@@ -184,18 +184,18 @@ describe("help and version", () => {
     ["keep list --help", "keep list"],
     ["keep --help", "keep"],
     ["hold -h", "hold"],
-  ])("%s is help on %j, whatever else is wrong", (line, topic) => {
+  ])("%s shows help on %j, whatever else is wrong", (line, topic) => {
     expect(parse(line)).toEqual({ kind: "help", topic });
   });
 
   test.each([
     ["--version", "table"],
     ["--version -o json", "json"],
-  ] as const)("%s is the version", (line, output) => {
+  ] as const)("%s shows the version", (line, output) => {
     expect(parse(line)).toEqual({ kind: "version", output });
   });
 
-  test("nothing is nothing", () => {
+  test("an empty command line names no command", () => {
     expect(parse("")).toEqual({ kind: "nothing" });
   });
 });

@@ -10,20 +10,20 @@ import { crigc } from "./world.ts";
 const FILE = "/etc/crigc/crigc.yaml";
 const broken = { [FILE]: "maxImages: [" };
 
-describe("answers and stories", () => {
+describe("output", () => {
   test("help goes to stdout and succeeds", async () => {
     const { code, stdout, stderr } = await crigc(["--help"]);
     expect([code, stderr]).toEqual([0, ""]);
     expect(stdout).toStartWith("Usage: crigc COMMAND");
   });
 
-  test("without a command, help goes to stderr and it is bad usage", async () => {
+  test("without a command, help goes to stderr and the exit code is 2", async () => {
     const { code, stdout, stderr } = await crigc([]);
     expect([code, stdout]).toEqual([2, ""]);
     expect(stderr).toStartWith("Usage: crigc COMMAND");
   });
 
-  test("bad usage says what is wrong, one line each, and nothing on stdout", async () => {
+  test("invalid usage is reported with one line per error, and nothing on stdout", async () => {
     expect(await crigc(["config", "--max-image", "5", "--keep"])).toEqual({
       code: 2,
       stdout: "",
@@ -33,13 +33,13 @@ describe("answers and stories", () => {
     });
   });
 
-  test("a broken configuration is bad usage, and hurts no command that needs none", async () => {
+  test("an invalid configuration exits 2, except for commands that need none", async () => {
     expect((await crigc(["config"], { files: broken })).code).toBe(2);
     expect((await crigc(["version"], { files: broken })).code).toBe(0);
     expect((await crigc(["completion", "bash"], { files: broken })).code).toBe(0);
   });
 
-  test("warnings go to stderr, and leave the answer alone", async () => {
+  test("warnings go to stderr and do not change the result", async () => {
     const { code, stdout, stderr } = await crigc(["config", "-o", "json"], {
       env: { CRIGC_MAX_IMAGE: "5" },
     });
@@ -50,7 +50,7 @@ describe("answers and stories", () => {
     );
   });
 
-  test("control characters of others never reach the terminal", async () => {
+  test("control characters in foreign text never reach the terminal", async () => {
     const { stderr } = await crigc(["config", "--max-images=\u001b[31m5\u0007", "--st\u001bate"]);
     expect(stderr).not.toContain("\u001b");
     expect(stderr).not.toContain("\u0007");
@@ -103,7 +103,7 @@ describe("exit codes", () => {
     expect(exitOf(thrown)).toBe(code);
   });
 
-  test("are those of the contract, each with its words", () => {
+  test("are those of the contract, each with a description", () => {
     expect(exitTable.map(({ code }) => code)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8]);
     expect(Object.values(exit)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8]);
   });

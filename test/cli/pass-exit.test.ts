@@ -57,26 +57,26 @@ const skipped = (block: ImageBlock["kind"]): ImageItem => ({
 });
 
 describe("the exit of a pass", () => {
-  test("is 0 where the target is reached, and 4 where a target stays open", () => {
+  test("is 0 if the target is reached, and 4 if not", () => {
     expect(code(pass(outcome()))).toBe(0);
     expect(code(pass(outcome({ end: "candidates-exhausted" })))).toBe(4);
     expect(code(pass(outcome({ end: "futile" })))).toBe(4);
   });
 
-  test("is 7 for a hold that began in the middle of it too", () => {
+  test("is 7 for a hold that began during the pass, too", () => {
     expect(code(pass(outcome({ end: "blocked", items: [skipped("on-hold")] })))).toBe(7);
   });
 
-  test("is 3 where a use could not be read in the middle of it", () => {
+  test("is 3 if the use of an image could not be read during the pass", () => {
     expect(code(pass(outcome({ end: "blocked", items: [skipped("usage-unknown")] })))).toBe(3);
   });
 
-  test("is 4 where it was asked to stop before it was done, and not that of a pass that is done", () => {
+  test("is 4 if the pass was stopped before it was done, but 0 if it was done", () => {
     expect(code(pass(outcome({ end: "stopped" })))).toBe(4);
     expect(code(pass(null))).toBe(4);
   });
 
-  test("is 3 where the log directories could not be read, whatever else was done", () => {
+  test("is 3 if the log directories could not be read, whatever else was done", () => {
     const plan = { images: null, containers: planOf({ logs: { kind: "failed", message: "no" } }) };
     const containers = {
       end: "done",
@@ -91,7 +91,7 @@ describe("the exit of a pass", () => {
     expect(planExit({ images: null, containers: planOf({ logs: noLogs }) })).toBeNull();
   });
 
-  test("is 6 where another pass was running", () => {
+  test("is 6 if another pass was running", () => {
     const busy = pass(null, { error: "another pass was still running" });
     expect(passExit(busy, { busy: true, failure: null })).toBe(6);
   });

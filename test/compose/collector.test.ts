@@ -50,7 +50,7 @@ async function opened(flags: readonly FlagText[] = []): Promise<Opened> {
   return { collector, directory, stderr: () => stderr };
 }
 
-test("events of gc reach the event hook too, and gc does not end before they are given", async () => {
+test("events of gc reach the event hook before gc exits", async () => {
   const directory = scratch();
   const seen = join(directory, "seen.json");
   const hook = put(directory, "hook", `#!/bin/sh\nsleep 0.2\ncat >"${seen}"\n`, 0o755);
@@ -67,7 +67,7 @@ test("events of gc reach the event hook too, and gc does not end before they are
   expect(stderr()).toContain('event="GhostImage"');
 });
 
-test("a state directory that goes away under gc is told of in its log", async () => {
+test("a state directory that disappears during gc is logged", async () => {
   const { collector, directory, stderr } = await opened();
   rmSync(join(directory, "state"), { recursive: true });
   writeFileSync(join(directory, "state"), "no directory");

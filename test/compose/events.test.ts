@@ -25,7 +25,7 @@ function announcedAfter(events: readonly (readonly [ContainerEvent["kind"], stri
     feed.announcedSince(sinceNs).map(({ id, imageName }) => `${id} ${imageName}`);
 }
 
-test("a container that an event tells of uses its images, from then on", () => {
+test("a container reported by an event uses its images from then on", () => {
   const since = announcedAfter([
     ["created", "one"],
     ["started", "two"],
@@ -35,7 +35,7 @@ test("a container that an event tells of uses its images, from then on", () => {
   expect(since(3n)).toEqual([]);
 });
 
-test("one that was deleted since uses nothing, whatever else was told of it before", () => {
+test("a container deleted since uses nothing, whatever earlier events said", () => {
   const since = announcedAfter([
     ["created", "one"],
     ["started", "one"],
@@ -46,7 +46,7 @@ test("one that was deleted since uses nothing, whatever else was told of it befo
   expect(since(0n)).toEqual([`two ${image}`]);
 });
 
-test("a stream that breaks takes nothing back of what it had told", async () => {
+test("a broken stream does not revoke the uses it reported", async () => {
   const source = eventSource(
     {
       watchEvents: async (note) => {

@@ -8,7 +8,7 @@ const told = (path: string) => ({ rootDirectory: { path, source: "--root-dir" } 
 const podsIn = async (host: Awaited<ReturnType<typeof hostOf>>) =>
   host.reader.pods(AbortSignal.timeout(5_000));
 
-test("pods are read from the root directory that the kubelet was told, also while it restarts", async () => {
+test("pods are read from the root directory of the kubelet's flags, even while it restarts", async () => {
   const root = scratch();
   put(root, "pods/uid-living/marker");
   let kubelet: Parameters<typeof hostOf>[1] = () => told(root);
@@ -22,7 +22,7 @@ test("pods are read from the root directory that the kubelet was told, also whil
   expect(await podsIn(host)).toMatchObject(reading);
 });
 
-test("a root directory of our own configuration wins over what the kubelet was told", async () => {
+test("--root-dir overrides the root directory of the kubelet's flags", async () => {
   const root = scratch();
   put(root, "pods/uid-ours/marker");
   const host = await hostOf(
@@ -38,7 +38,7 @@ test("a root directory of our own configuration wins over what the kubelet was t
   expect(await podsIn(host)).toMatchObject({ pods: [{ uid: "uid-ours" }] });
 });
 
-test("manifests of static pods are read from where the kubelet was told, whatever the pod source", async () => {
+test("static pod manifests are read from the kubelet's configured path with every pod source", async () => {
   const root = scratch();
   put(root, "etcd.yaml", "spec: {containers: [{image: r.example/etcd:3}]}");
   const host = await hostOf(

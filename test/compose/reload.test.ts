@@ -66,14 +66,14 @@ function watched(
 
 const high = ({ current }: Watched): number => current().limits.images.highPercent;
 
-test("a drop-in that is written in place is noticed, although its directory does not change", async () => {
+test("a drop-in written in place is detected although its directory does not change", async () => {
   const node = watched();
   node.write("conf.d/10-site.yaml", "imageGCLowThresholdPercent: 60\n");
   await node.looks();
   expect(node.current().limits.images.lowPercent).toBe(60);
 });
 
-test("a drop-in that was refused is read again once it is mended in place", async () => {
+test("a rejected drop-in is read again once it is fixed in place", async () => {
   const node = watched();
   node.write("conf.d/20-new.yaml", "imageGCHighThresholdPercent: lots\n");
   await node.looks();
@@ -85,14 +85,14 @@ test("a drop-in that was refused is read again once it is mended in place", asyn
   expect(node.refused()).toBeNull();
 });
 
-test("a configuration that was written between its first reading and the first look is noticed", async () => {
+test("a configuration written between the first reading and the first check is detected", async () => {
   const node = watched();
   node.write("crigc.yaml", MAIN.replace("90", "91"));
   await node.looks();
   expect(high(node)).toBe(91);
 });
 
-test("a file that changes from look to look is not taken before two looks agree on it", async () => {
+test("a file that keeps changing is loaded only after two checks agree", async () => {
   let percent = 90;
   const node = watched(undefined, () => {
     if (percent < 96) percent += 1;
@@ -109,7 +109,7 @@ test("a file that changes from look to look is not taken before two looks agree 
 test.each([
   ["is removed", (path: string) => rmSync(path)],
   ["is renamed", (path: string) => renameSync(path, `${path}.old`)],
-])("settings stay when their file %s, until SIGHUP asks for less", async (_, vanish) => {
+])("settings stay in force when their file %s, until SIGHUP", async (_, vanish) => {
   const node = watched();
   const before = node.current();
   // The drop-in, because a file that --config names has to exist.
@@ -128,7 +128,7 @@ test.each([
   expect(node.refused()).toBeNull();
 });
 
-test("what vanished and comes back as it was leaves nothing to report", async () => {
+test("a file that vanished and came back unchanged leaves nothing to report", async () => {
   const node = watched();
   const path = node.path("conf.d/10-site.yaml");
   renameSync(path, `${path}.old`);
@@ -177,7 +177,7 @@ test.each([
     "keepPerRepository (--keep-per-repository) goes from 3",
   ],
   ["an infra image fewer", "podInfraContainerImage: []\n", "loses pause:1"],
-])("%s waits to be asked for", async (_, body, message) => {
+])("%s waits for SIGHUP", async (_, body, message) => {
   const rest = "keepLoaded: true\nkeepPerRepository: 3\npodInfraContainerImage: [pause:1]\n";
   const node = watched((directory) =>
     writeFileSync(join(directory, "crigc.yaml"), `${OURS}${MAIN}${rest}`),
@@ -197,7 +197,7 @@ test.each([
     MAIN.replace(/.*Percent.*\n/, "imageMaximumGCAge: 0s\n"),
     88,
   ],
-])("%s is taken without being asked for", async (_, body, percent) => {
+])("%s is loaded without SIGHUP", async (_, body, percent) => {
   const node = watched();
   if (percent === 88) node.write("conf.d/20-high.yaml", "imageGCHighThresholdPercent: 88\n");
   node.write("crigc.yaml", body);
@@ -206,7 +206,7 @@ test.each([
   expect(high(node)).toBe(percent);
 });
 
-test("an age that no file sets any more is taken where less is removed without it", async () => {
+test("an age that no file sets any more is dropped at once if less is removed without it", async () => {
   const node = watched();
   node.write("conf.d/20-age.yaml", "imageMaximumGCAge: 720h\nmaxImages: 10\n");
   await node.looks();
@@ -216,7 +216,7 @@ test("an age that no file sets any more is taken where less is removed without i
   expect(node.current().limits.images.maximumImages).toBeNull();
 });
 
-test("a mounted ConfigMap that is replaced by its link is taken", async () => {
+test("a mounted ConfigMap replaced by its link is loaded", async () => {
   const node = watched((directory) => {
     const file = join(directory, "crigc.yaml");
     for (const [name, percent] of [

@@ -50,13 +50,13 @@ async function remembered(): Promise<string> {
 }
 
 for (const flags of [["--compat"], ["--compat", "--dry-run"]] as const)
-  test(`with ${flags.join(" and ")} everything is forgotten but where keep rules once were`, async () => {
+  test(`with ${flags.join(" and ")} nothing is remembered except the directories of keep rules`, async () => {
     const { memory, recorder } = await open(configOf(await remembered(), ...flags));
     expect(memory.current()).toEqual({ ...emptyLedger, keepDirectories: [KEEP] });
     await recorder?.close();
   });
 
-test("as a kubelet nothing is kept on disk but where keep rules were read, and what was remembered there stays", async () => {
+test("with compat kubelet only the directories of keep rules are written to disk, and earlier records are kept", async () => {
   const directory = await remembered();
   const before = onDisk(directory);
   const { memory, recorder } = await open(configOf(directory, "--compat"));
@@ -73,7 +73,7 @@ test("as a kubelet nothing is kept on disk but where keep rules were read, and w
 test.each([
   ["is gone", new Map()],
   ["has other names", new Map([[anImage("a").id, aRecord({ names: "another" })]])],
-])("as a kubelet an image that %s is forgotten on disk too", async (_, images) => {
+])("with compat kubelet an image that %s is dropped from the disk, too", async (_, images) => {
   const directory = await remembered();
   const { memory, recorder } = await open(configOf(directory, "--compat"));
   memory.replace(aLedger({ images }));

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { journalPrefix } from "../../src/compose/systemd.ts";
 import { scratch } from "../support/scratch.ts";
 
-test("log lines carry their priority where the journal reads them, and nothing elsewhere", () => {
+test("log lines carry their priority if the journal reads them, and nothing elsewhere", () => {
   const file = openSync(join(scratch(), "stream"), "w");
   try {
     const { dev, ino } = fstatSync(file, { bigint: true });

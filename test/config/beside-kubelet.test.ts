@@ -22,14 +22,14 @@ const load = (found: KubeletOnNode | null, body = ""): Config =>
 const hard = (config: Config) => config.values.evictionHard;
 
 describe("our default eviction thresholds", () => {
-  test("are the kubelet's defaults where there is no kubelet", () => {
+  test("are the kubelet's defaults if there is no kubelet", () => {
     expect(hard(load(null))).toMatchObject({
       source: "default",
       value: { "imagefs.available": "15%" },
     });
   });
 
-  test("lie five points above those of a kubelet with its defaults, and say so", () => {
+  test("are five points above a kubelet's defaults, and say so", () => {
     expect(hard(load(kubelet({})))).toEqual({
       value: {
         "nodefs.available": "15%",
@@ -42,7 +42,7 @@ describe("our default eviction thresholds", () => {
     });
   });
 
-  test("lie above those that the kubelet has, hard and soft", () => {
+  test("are above the kubelet's own, hard and soft", () => {
     const config = load(
       kubelet({
         evictionHard: "imagefs.available<10%,nodefs.available<2%",
@@ -64,23 +64,23 @@ describe("our default eviction thresholds", () => {
     ["imagefs.available<4Gi", "5Gi"],
     ["imagefs.available<80Gi", "100Gi"],
     ["imagefs.available<98%", "99%"],
-  ])("beside %s are %s", (text, above) => {
+  ])("with %s are %s", (text, above) => {
     expect(hard(load(kubelet({ evictionHard: text }))).value).toMatchObject({
       "imagefs.available": above,
     });
   });
 
-  test("of signals that the kubelet does not watch stay as they are", () => {
+  test("of signals that the kubelet does not watch are unchanged", () => {
     const { value } = hard(load(kubelet({ evictionHard: "memory.available<100Mi" })));
     expect(value).toMatchObject({ "imagefs.available": "15%", "nodefs.available": "10%" });
   });
 
-  test("beside one whose settings cannot be understood lie above its defaults", () => {
+  test("are above the kubelet's defaults if its settings are invalid", () => {
     const { value } = hard(load(kubelet({ evictionHard: "imagefs.available<lots" })));
     expect(value).toMatchObject({ "imagefs.available": "20%" });
   });
 
-  test("give way to what the operator says, and to the kubelet's own under its rules", () => {
+  test("are overridden by the operator's, and by the kubelet's own with compat kubelet", () => {
     const body = "evictionHard: {imagefs.available: 2%}\n";
     expect(hard(load(kubelet({}), body))).toMatchObject({
       source: "file",
@@ -93,7 +93,7 @@ describe("our default eviction thresholds", () => {
   });
 });
 
-test("a kubelet that is told something else makes another look, so that a running agent follows it", () => {
+test("a changed kubelet configuration is detected, so that a running agent follows it", () => {
   let found: KubeletOnNode | null = null;
   const look = () =>
     looking({ flags: [], env: {}, reader: { ...readerOf({}), kubelet: () => found } })();

@@ -158,11 +158,11 @@ describe("signals of others", () => {
     },
   );
 
-  test("the value of one is still held against the rules", () => {
+  test("the value of a foreign signal is still validated", () => {
     expect(statementFault("threshold", "memory.available", "lots")).toContain('"lots"');
   });
 
-  test("names that every object has are unknown signals", () => {
+  test("names of object properties are unknown signals", () => {
     expect(statementFault("threshold", "toString", "10%")).toContain("unknown signal");
   });
 });
@@ -176,12 +176,12 @@ describe("percentages", () => {
     ["5%%", 5],
     ["0x1p3%", 8],
     ["1_0%", 10],
-  ])("%s is read as Go reads it", (text, value) => {
+  ])("%s is parsed as Go parses it", (text, value) => {
     expect(parsePercentage(text)).toBe(share(value));
   });
 
   test.each<string>(["%", "_1%", "1_%", "1__0%", "0x10%", "1,5%", "--1%", "1 %", "nan%"])(
-    "%s is no number",
+    "%s is not a number",
     (text) => {
       expect(parsePercentage(text)).toBeNull();
     },
@@ -198,7 +198,7 @@ describe("percentages", () => {
 });
 
 describe("the flag's syntax", () => {
-  test("items are split at commas and at the first operator, spaces go, empty items are skipped", () => {
+  test("items are split at commas and at the first operator; spaces and empty items are skipped", () => {
     expect(splitStatements(" nodefs.available < 10% ,,imagefs.available<5Gi,", "<")).toEqual({
       "nodefs.available": "10%",
       "imagefs.available": "5Gi",
@@ -223,7 +223,7 @@ describe("the flag's syntax", () => {
 
 describe("a threshold in bytes without a unit", () => {
   test.each(["imagefs.available<15", "nodefs.available<1000", "imagefs.available<2.5"])(
-    "is refused on a flag, with what was probably meant: %s",
+    "is refused on a flag, with a suggestion: %s",
     (text) => {
       const amount = text.split("<")[1] ?? "";
       expect(faultsOf({ flags: [["eviction-hard", text]] })).toEqual([
@@ -245,7 +245,7 @@ describe("a threshold in bytes without a unit", () => {
     "imagefs.inodesFree<1000",
     "imagefs.available<15Gi",
     "imagefs.available<0%",
-  ])("is no question in %s", (text) => {
+  ])("is accepted in %s", (text) => {
     expect(faultsOf({ flags: [["eviction-hard", text]] })).toEqual([]);
   });
 });

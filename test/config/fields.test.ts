@@ -69,7 +69,7 @@ const DEFAULTS: readonly (readonly [FieldName, string])[] = [
   ["dryRun", "false"],
 ];
 
-test("every flag of the contract is in the table, and no other", () => {
+test("the table has exactly the flags of the contract", () => {
   expect([...fieldByFlag.keys()].toSorted()).toEqual(FLAGS.toSorted());
 });
 
@@ -97,7 +97,7 @@ test("no two entries share a flag or a variable", () => {
   expect(variables).toHaveLength(fieldByVariable.size);
 });
 
-test("the kubelet's names are used where it has one", () => {
+test("the kubelet's names are used if it has one", () => {
   expect(fieldNames.filter((name) => fieldOf(name).kubelet === true)).toEqual([
     "containerRuntimeEndpoint",
     "imageServiceEndpoint",
@@ -124,7 +124,7 @@ describe.each(fieldNames.map((name) => [name] as const))("%s", (name) => {
     expect(parsed.value === null).toBe(isOptional(field.type) && field.default === undefined);
   });
 
-  test("it has words for help and documentation, and a default in words where the text is empty", () => {
+  test("it has words for help and documentation, and a default in words if the text is empty", () => {
     expect(field.help).toMatch(/^[^A-Z].*[^.]$/);
     expect(field.doc).toMatch(/\.$/);
     expect(field.default === undefined || field.defaultWords === undefined).toBe(true);

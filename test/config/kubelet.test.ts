@@ -26,7 +26,7 @@ staticPodPath: /etc/kubernetes/manifests
 
 const read = (body: string) => load({ files: { [FILE]: kubelets(body) } });
 
-test("a file as kubeadm writes it gives the defaults", () => {
+test("a file written by kubeadm gives the defaults", () => {
   const config = load({ files: { [FILE]: KUBEADM } });
   expect(config.limits).toEqual(load({}).limits);
   expect(config.requestTimeout).toBe(seconds(120));
@@ -35,7 +35,7 @@ test("a file as kubeadm writes it gives the defaults", () => {
   expect(config.warnings).toEqual([]);
 });
 
-test("a zero duration is one that was not given; in our own kind it is zero", () => {
+test("a zero duration counts as unset in the kubelet's kind, and as zero in crigc's", () => {
   expect(read("imageMinimumGCAge: 0s").limits.images.minimumAge).toBe(seconds(120));
   expect(read("evictionPressureTransitionPeriod: 0m").limits.pressure.transitionPeriod).toBe(
     seconds(300),
@@ -46,7 +46,7 @@ test("a zero duration is one that was not given; in our own kind it is zero", ()
   );
 });
 
-test("values are taken over with file and line", () => {
+test("values are adopted with file and line", () => {
   const { values } = read(
     "imageGCHighThresholdPercent: 75\nimageGCLowThresholdPercent: 60\nimageMaximumGCAge: 12h",
   );
@@ -58,7 +58,7 @@ test("values are taken over with file and line", () => {
   expect(values.imageMaximumGCAge.source).toBe("file");
 });
 
-test("a bad value of a field that is taken over is refused, one of another field is not looked at", () => {
+test("an invalid value of an adopted field is refused, that of another field is ignored", () => {
   expect(
     faultsOf({ files: { [FILE]: kubelets("imageGCHighThresholdPercent: high\nmaxPods: many") } }),
   ).toEqual([
@@ -86,7 +86,7 @@ describe("thresholds of eviction", () => {
     expect(signals("evictionHard: {}")).toEqual([]);
   });
 
-  test("one signal replaces all defaults; a memory signal is not worth a word here", () => {
+  test("one signal replaces all defaults; a memory signal gives no warning here", () => {
     const config = read("evictionHard:\n  memory.available: 200Mi\n  nodefs.available: 5%");
     expect(config.limits.pressure.thresholds.map(({ signal }) => signal)).toEqual([
       "nodefs.available",
@@ -112,13 +112,13 @@ describe("thresholds of eviction", () => {
     ]);
   });
 
-  test("a soft threshold on memory without our signals needs nothing", () => {
+  test("a soft threshold on memory alone needs no grace period", () => {
     expect(signals("evictionSoft: {memory.available: 1Gi}\nevictionHard: {}")).toEqual([]);
   });
 });
 
-describe("a high threshold of 100, which switches the kubelet's own collection off", () => {
-  test("is not taken over, with a warning; the low one is", () => {
+describe("a high threshold of 100, which turns off the kubelet's own collection", () => {
+  test("is not adopted, with a warning, but the low one is", () => {
     const config = read("imageGCHighThresholdPercent: 100\nimageGCLowThresholdPercent: 70");
     expect(config.limits.images.highPercent).toBe(85);
     expect(config.limits.images.lowPercent).toBe(70);
@@ -128,7 +128,7 @@ describe("a high threshold of 100, which switches the kubelet's own collection o
     ]);
   });
 
-  test("takes a low one with it that would be above our default", () => {
+  test("drops a low threshold above crigc's default, too", () => {
     const config = read("imageGCHighThresholdPercent: 100\nimageGCLowThresholdPercent: 99");
     expect(config.limits.images.lowPercent).toBe(80);
     expect(config.warnings).toEqual([
@@ -136,7 +136,7 @@ describe("a high threshold of 100, which switches the kubelet's own collection o
     ]);
   });
 
-  test("in our own kind it is taken as it is", () => {
+  test("is adopted from crigc's own kind", () => {
     expect(
       load({ files: { [FILE]: ours("imageGCHighThresholdPercent: 100") } }).limits.images
         .highPercent,
@@ -144,7 +144,7 @@ describe("a high threshold of 100, which switches the kubelet's own collection o
   });
 });
 
-test("a drop-in of either kind goes over a file of the other", () => {
+test("a drop-in of one kind overrides a file of the other", () => {
   const files = {
     [FILE]: KUBEADM,
     [`${DROP_INS}/10-kubelet.conf`]: kubelets("imageGCHighThresholdPercent: 91"),

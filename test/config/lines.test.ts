@@ -50,18 +50,18 @@ test.each([
   ["<<: {a: 1}", "a merge key (<<)"],
   ["{<<: {a: 1}}", "a merge key (<<)"],
   ["a: !!set {b}", "a tag (!)"],
-])("%j is refused notation", (text, what) => {
+])("the notation %j is refused", (text, what) => {
   expect(keysIn(text).refused.map((it) => it.what)).toContain(what);
 });
 
 test.each(["a: 'x & y'", "a: x*y", "a: b?", "keep: ['**/app', \"*\"]", "a: it! # &b"])(
-  "%j is plain notation",
+  "the notation %j is accepted",
   (text) => {
     expect(keysIn(text).refused).toEqual([]);
   },
 );
 
-test("a line of a million characters costs nothing", () => {
+test("a line of a million characters takes no time", () => {
   const start = performance.now();
   keysIn(`${" ".repeat(1_000_000)}a: 1\n${"x".repeat(1_000_000)}`);
   expect(performance.now() - start).toBeLessThan(500);

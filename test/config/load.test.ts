@@ -66,7 +66,7 @@ describe("files that cannot be read", () => {
     ]);
   });
 
-  test("a file where the directory should be is refused", () => {
+  test("a file in place of the directory is refused", () => {
     const path = write("file.d", "");
     expect(faultsOnDisk(path, "configDir")[0]).toStartWith(
       `${path}: could not read the directory of drop-ins named by --config-dir: `,
@@ -76,7 +76,7 @@ describe("files that cannot be read", () => {
   test.each([
     ["a directory", folder],
     ["a device", "/dev/zero"],
-  ])("%s is no regular file", (_, path) => {
+  ])("%s is not a regular file", (_, path) => {
     expect(faultsOnDisk(path)).toEqual([
       `${path}: could not read the configuration file named by --config: it is not a regular file`,
     ]);
@@ -97,7 +97,7 @@ describe("files that cannot be read", () => {
     ]);
   });
 
-  test("what is not UTF-8 is refused", () => {
+  test("a file that is not UTF-8 is refused", () => {
     const path = write("latin1.yaml", Uint8Array.of(0x61, 0x3a, 0x20, 0xe9));
     expect(faultsOnDisk(path)).toEqual([
       `${path}: could not read the configuration file named by --config: it is not UTF-8 text`,
@@ -105,7 +105,7 @@ describe("files that cannot be read", () => {
   });
 });
 
-describe("files that are made to hurt", () => {
+describe("hostile files", () => {
   test("50 MB are refused without being read", () => {
     const path = write("large.yaml", Buffer.alloc(50_000_000, "a"));
     expect(timed(() => faultsOnDisk(path))).toEqual([
@@ -119,7 +119,7 @@ describe("files that are made to hurt", () => {
     ["closed flow lists", `a: ${"[".repeat(400_000)}${"]".repeat(400_000)}`],
     ["block lists on one line", "- ".repeat(500_000)],
     ["JSON", `${'{"a":'.repeat(100_000)}1${"}".repeat(100_000)}`],
-  ])("%s that are nested without end are refused", (_, text) => {
+  ])("%s nested without end are refused", (_, text) => {
     const path = write("deep.yaml", text);
     const faults = timed(() => faultsOnDisk(path));
     expect(faults).toHaveLength(1);
@@ -154,13 +154,13 @@ describe("files that are made to hurt", () => {
     ]);
   });
 
-  test("of fifty thousand unknown fields the first fifty are named", () => {
+  test("of fifty thousand unknown fields the first fifty are reported", () => {
     const body = Array.from({ length: 50_000 }, (_, index) => `field${index}: 1`).join("\n");
     expect(timed(() => faultsOf({ files: { [FILE]: ours(body) } }))).toHaveLength(51);
   });
 });
 
-describe("files that are wrong", () => {
+describe("invalid files", () => {
   test.each([
     ["", "it is empty"],
     ["# only a comment\n", "it is empty"],
@@ -179,7 +179,7 @@ describe("files that are wrong", () => {
     expect(faults[0]).toContain("expected kind: CrigcConfiguration");
   });
 
-  test("an empty text where keep patterns belong is refused, as with the flag: a variable was not set", () => {
+  test("an empty string in place of keep patterns is refused, as with the flag", () => {
     for (const body of ['keep: ""\n', "keep: ''\n", "keep: !!str\n"])
       expect(faultsOf({ files: { [FILE]: ours(body) } })).not.toEqual([]);
     expect(faultsOf({ files: { [FILE]: ours('maxImages: 1\nkeep: ""\n') } })).toEqual([
@@ -188,13 +188,13 @@ describe("files that are wrong", () => {
     expect(load({ files: { [FILE]: ours("keep: []\n") } }).keepPatterns).toEqual([]);
   });
 
-  test("what cannot be parsed is refused with the line on which it breaks", () => {
+  test("a syntax error is refused with its line", () => {
     expect(
       faultsOf({ files: { [FILE]: ours("maxImages: 1\nkeep: [a, b\nbootGrace: 1m\n") } }),
     ).toEqual([`${FILE}: invalid YAML or JSON: YAML Parse error: Unexpected token (near line 4)`]);
   });
 
-  test("JSON that cannot be parsed is refused without a guess at the line", () => {
+  test("a JSON syntax error is refused without a line", () => {
     const text = '{\n  "apiVersion": "crigc/v1",\n  "kind": "CrigcConfiguration",,\n}\n';
     const faults = faultsOf({ files: { [FILE]: text } });
     expect(faults).toEqual([expect.stringContaining("invalid YAML or JSON")]);
@@ -262,7 +262,7 @@ describe("files that are wrong", () => {
   });
 });
 
-describe("files as they are written", () => {
+describe("files of all notations", () => {
   test.each([
     ["JSON", '{"apiVersion": "crigc/v1", "kind": "CrigcConfiguration", "maxImages": 5}'],
     [
@@ -280,7 +280,7 @@ describe("files as they are written", () => {
     expect(load({ files: { [FILE]: text } }).limits.images.maximumImages).toBe(5);
   });
 
-  test("the files that were read are named", () => {
+  test("the files that were read are listed", () => {
     const path = write("good.yaml", ours("maxImages: 5\n"));
     const flags = [
       { name: "config", written: "--config", text: path },

@@ -9,13 +9,13 @@ const read = (body: string, running: Config | null = null): Config =>
   loadConfig({ flags: [], env: {}, reader: readerOf({ [FILE]: ours(body) }), running });
 
 describe("a configuration that a running process reads again", () => {
-  test("takes what is not bound to the process", () => {
+  test("adopts values that are not bound to the process", () => {
     const again = read("imageGCHighThresholdPercent: 95\n", read(""));
     expect(again.limits.images.highPercent).toBe(95);
     expect(again.waiting).toEqual([]);
   });
 
-  test("leaves directories, sockets and modes as they were, in the values that it shows too, and names them", () => {
+  test("keeps directories, sockets and modes, also in the values that it shows, and names them", () => {
     const again = read("stateDir: /srv/crigc\ndryRun: true\n", read(""));
     expect(again.paths.stateDir).toBe("/var/lib/crigc");
     expect(again.dryRun).toBe(false);
@@ -23,7 +23,7 @@ describe("a configuration that a running process reads again", () => {
     expect(again.waiting).toEqual(["stateDir", "dryRun"]);
   });
 
-  test("takes another socket as long as it has reached none, and leaves it once it has", () => {
+  test("adopts another socket until it has connected to one", () => {
     const body = "containerRuntimeEndpoint: unix:///run/other.sock\nstateDir: /srv/crigc\n";
     const again = (connected: boolean): Config =>
       loadConfig({
@@ -39,7 +39,7 @@ describe("a configuration that a running process reads again", () => {
     expect(again(true).waiting).toEqual(["containerRuntimeEndpoint", "stateDir"]);
   });
 
-  test("goes on deciding as it began when the compatibility is another one", () => {
+  test("keeps its compatibility mode when the setting changes", () => {
     const asKubelet = read("compat: kubelet\n", read(""));
     expect(asKubelet.limits.images).toMatchObject({ compat: "none", accounting: "measured" });
     expect(asKubelet.values.spaceAccounting.value).toBe("measured");
@@ -50,7 +50,7 @@ describe("a configuration that a running process reads again", () => {
     expect(asOurselves.waiting).toEqual(["compat"]);
   });
 
-  test("is refused where it would only go together with what waits for the next start", () => {
+  test("is refused if it contradicts a value that stays in force until a restart", () => {
     const running = read("compat: kubelet\n");
     const reading = () => read("spaceAccounting: measured\n", running);
     expect(reading).toThrow(ConfigError);

@@ -38,7 +38,7 @@ const seen = (sources: Sources, name: FieldName): unknown => {
   return [printed(fieldOf(name).type, value), source, from];
 };
 
-test("there is a sample of every field that may stand in a file", () => {
+test("every field of a file has a sample", () => {
   const inFiles = fieldNames.filter((name) => fieldOf(name).outsideFiles !== true);
   expect(SAMPLES.map(({ name }) => name)).toEqual([...inFiles]);
 });
@@ -47,7 +47,7 @@ describe.each(SAMPLES.map((sample) => [sample.name, sample] as const))("%s", (na
   const flag = fieldOf(name).flag;
   const isSignals = fieldOf(name).type.kind === "statements";
 
-  test("is what its flag says", () => {
+  test("is set by its flag", () => {
     expect(seen({ flags: asFlags(together(sample)) }, name)).toEqual([
       sample.printed,
       "flag",
@@ -55,19 +55,19 @@ describe.each(SAMPLES.map((sample) => [sample.name, sample] as const))("%s", (na
     ]);
   });
 
-  test("is what each of its variables says", () => {
+  test("is set by each of its variables", () => {
     for (const variable of variablesOf(fieldOf(name))) {
       const env = { ...asVariables(together(sample).slice(1)), [variable]: sample.text };
       expect(seen({ env }, name)).toEqual([sample.printed, "environment", [variable]]);
     }
   });
 
-  test("is what the file says, with the line", () => {
+  test("is set by the file, with the line", () => {
     const files = { [FILE]: asFile(together(sample)) };
     expect(seen({ files }, name)).toEqual([sample.printed, "file", [`${FILE}:3`]]);
   });
 
-  test("is what a drop-in says", () => {
+  test("is set by a drop-in", () => {
     const path = `${DROP_INS}/10.yaml`;
     expect(seen({ files: { [path]: asFile(together(sample)) } }, name)).toEqual([
       // Signals are laid over those of the default.
@@ -121,7 +121,7 @@ describe("precedence", () => {
     expect(seen(sources, "maxImages")).toEqual(value);
   });
 
-  test("drop-ins go in the order of their names, whatever they end in; other names are left out", () => {
+  test("drop-ins apply in the order of their names, whatever their ending; other names are ignored", () => {
     const files = {
       [`${DROP_INS}/20.json`]:
         '{"apiVersion":"crigc/v1","kind":"CrigcConfiguration","maxImages":20}',
@@ -138,7 +138,7 @@ describe("precedence", () => {
     ]);
   });
 
-  test("our own variable goes over the one that crictl shares", () => {
+  test("crigc's own variable overrides the one shared with crictl", () => {
     const env = {
       CONTAINER_RUNTIME_ENDPOINT: "/run/shared.sock",
       CRIGC_CONTAINER_RUNTIME_ENDPOINT: "/run/own.sock",
@@ -149,11 +149,11 @@ describe("precedence", () => {
     ).toBe("unix:///run/shared.sock");
   });
 
-  test("an empty variable is one that is not set", () => {
+  test("an empty variable counts as unset", () => {
     expect(seen({ env: { CRIGC_MAX_IMAGES: "" } }, "maxImages")).toEqual([null, "default", []]);
   });
 
-  test("null in a drop-in takes back what the file says", () => {
+  test("null in a drop-in resets the file's value", () => {
     const files = { [FILE]: ours("maxImages: 1"), [`${DROP_INS}/a.yaml`]: ours("maxImages: null") };
     expect(seen({ files }, "maxImages")).toEqual([null, "default", []]);
   });
@@ -181,18 +181,18 @@ describe("lists add up", () => {
 describe("maps of signals", () => {
   const dropIn = `${DROP_INS}/a.yaml`;
 
-  test("one in the file replaces the default", () => {
+  test("a map in the file replaces the default", () => {
     const files = { [FILE]: ours("evictionHard: {imagefs.available: 20%}") };
     expect(load({ files }).values.evictionHard.value).toEqual({ "imagefs.available": "20%" });
   });
 
-  test("an empty one in the file leaves no threshold", () => {
+  test("an empty map in the file leaves no threshold", () => {
     expect(
       load({ files: { [FILE]: ours("evictionHard: {}") } }).limits.pressure.thresholds,
     ).toEqual([]);
   });
 
-  test("one in a drop-in is laid over the others signal by signal, and null takes one back", () => {
+  test("a map in a drop-in is merged signal by signal, and null removes one", () => {
     const files = {
       [FILE]: ours("evictionHard: {imagefs.available: 20%, nodefs.available: 10%}"),
       [dropIn]: ours("evictionHard: {imagefs.available: 30%, nodefs.available: null}"),
@@ -204,7 +204,7 @@ describe("maps of signals", () => {
     ]);
   });
 
-  test("flags add up among themselves and replace the rest; an empty one empties", () => {
+  test("flags add up with each other and replace other sources; an empty flag clears the map", () => {
     const files = { [FILE]: ours("evictionHard: {imagefs.available: 20%}") };
     const flags = [
       ["eviction-hard", "nodefs.available<1Gi"],

@@ -76,7 +76,7 @@ describe("vector 51: what the kubelet's validation refuses, named by field and f
 });
 
 describe("values that contradict each other", () => {
-  test("low is above high: both values and both places are named", () => {
+  test("a low threshold above the high one is refused with both values and places", () => {
     expect(
       faultsOf({
         files: { [FILE]: ours("imageGCLowThresholdPercent: 90") },
@@ -87,13 +87,13 @@ describe("values that contradict each other", () => {
     ]);
   });
 
-  test("a high threshold below the default low one is what is at fault", () => {
+  test("a high threshold below the default low one is at fault", () => {
     expect(faultsOf(flags(["image-gc-high-threshold", "70"]))).toEqual([
       "--image-gc-high-threshold: imageGCLowThresholdPercent (--image-gc-low-threshold) is 80 and must be below imageGCHighThresholdPercent (--image-gc-high-threshold), which is 70 (--image-gc-high-threshold)",
     ]);
   });
 
-  test("a maximum age equal to the minimum is refused, above it is accepted", () => {
+  test("a maximum age equal to the minimum is refused, a larger one accepted", () => {
     expect(faultsOf(flags(["image-maximum-gc-age", "2m"]))).toHaveLength(1);
     expect(faultsOf(flags(["image-maximum-gc-age", "2m1ns"]))).toEqual([]);
   });
@@ -118,7 +118,7 @@ describe("values that contradict each other", () => {
     ]);
   });
 
-  test("a high inode threshold alone frees to 5 percent below it, at least to 0", () => {
+  test("a high inode threshold alone sets the low one 5 percent below, at least 0", () => {
     expect(load(flags(["image-gc-inode-high-threshold", "90"])).limits.images.inodeLowPercent).toBe(
       85,
     );
@@ -130,7 +130,7 @@ describe("values that contradict each other", () => {
 });
 
 describe("compat kubelet", () => {
-  test("implies reported sizes, collecting what is futile and what is foreign, and no grace after a boot", () => {
+  test("implies reported, collect, collect-foreign and no boot grace", () => {
     const config = load(flags(["compat", "kubelet"]));
     expect(config.limits.images.accounting).toBe("reported");
     expect(config.limits.images.whenFutile).toBe("collect");
@@ -165,7 +165,7 @@ describe("compat kubelet", () => {
     ["max-images", "off"],
     ["keep-loaded", "true"],
     ["keep-per-repository", "3"],
-  ])("--%s %s stands beside it", (flag, text) => {
+  ])("--%s %s is compatible with it", (flag, text) => {
     expect(faultsOf(flags(["compat", "kubelet"], [flag, text]))).toEqual([]);
   });
 
@@ -179,7 +179,7 @@ describe("compat kubelet", () => {
 });
 
 describe("warnings", () => {
-  test("a memory signal is accepted, and said to be the kubelet's", () => {
+  test("a memory signal is accepted with a warning that it is left to the kubelet", () => {
     const config = load(flags(["eviction-hard", "memory.available<100Mi,nodefs.available<10%"]));
     expect(config.limits.pressure.thresholds.map(({ signal }) => signal)).toEqual([
       "nodefs.available",
@@ -189,14 +189,14 @@ describe("warnings", () => {
     ]);
   });
 
-  test("a variable that no setting has is named, with the one that was meant", () => {
+  test("an unknown variable gives a warning with a suggestion", () => {
     expect(load({ env: { CRIGC_MAX_IMAGE: "5" } }).warnings).toEqual([
       "unknown environment variable CRIGC_MAX_IMAGE; did you mean CRIGC_MAX_IMAGES?",
     ]);
   });
 });
 
-test("everything that is wrong is said at once", () => {
+test("all errors are reported at once", () => {
   const faults = faultsOf({
     files: { [FILE]: ours("maxImages: 0\nbootGrace: soon") },
     env: { CRIGC_DRY_RUN: "maybe" },

@@ -105,7 +105,7 @@ describe("texts of flags", () => {
     expect(issues[0]?.text).toBe(text);
   });
 
-  test("a number beyond the largest one is told what that is", () => {
+  test("a number beyond the maximum is refused with the maximum", () => {
     expect(faultsOf({ flags: [["max-images", "3000000000"]] })).toEqual([
       expect.stringContaining("it must be from 1 to 2147483647"),
     ]);
@@ -135,7 +135,7 @@ describe("fields that do not exist", () => {
       "logging: 5 is not a map; expected one of logging.format, logging.verbosity in it",
     ],
     ["logging: [a]", "logging: a list is not a map; expected one of"],
-  ])("%s, which is a map, is refused as what it is", (body, words) => {
+  ])("%s, which is a map, is refused as a value", (body, words) => {
     expect(faultsOf({ files: { [FILE]: ours(body) } })).toEqual([
       expect.stringContaining(`${FILE}:3: ${words}`),
     ]);
@@ -147,13 +147,13 @@ describe("fields that do not exist", () => {
     ]);
   });
 
-  test("one that is like no other is refused without a guess", () => {
+  test("a field without a similar name is refused without a suggestion", () => {
     expect(faultsOf({ files: { [FILE]: ours("swapBehavior: x") } })).toEqual([
       `${FILE}:3: unknown field "swapBehavior"; crigc config lists the fields`,
     ]);
   });
 
-  test.each(["config: /a", "configDir: /a"])("%s may not stand in a file", (body) => {
+  test.each(["config: /a", "configDir: /a"])("%s is refused in a file", (body) => {
     expect(faultsOf({ files: { [FILE]: ours(body) } })).toEqual([
       expect.stringContaining("cannot be set in a configuration file"),
     ]);

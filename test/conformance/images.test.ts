@@ -20,7 +20,7 @@ describe("image GC under --compat kubelet", () => {
 });
 
 describe("a vector that is changed in one ID", () => {
-  test("fails where an attempt is another image, comes in another order, or is missing", async () => {
+  test("fails if an attempt is another image, comes in another order, or is missing", async () => {
     const vector = vectors.find((each) => each.expect.removeAttempts.length > 1);
     if (vector === undefined) throw new Error("no vector removes two images");
     const attempts = vector.expect.removeAttempts;

@@ -117,7 +117,7 @@ describe("49: the link of a container", () => {
     expect(containerIdOfLogLink(link)).toBe(id.slice(0, 251 - 226));
   });
 
-  test("is not cut where it fits", () => {
+  test("is not cut if it fits", () => {
     const link = containerLogLink({ podName: "app", podNamespace: "default", name: "c", id });
     expect(link).toBe(`app_default_c-${id}.log`);
     expect(containerIdOfLogLink(link)).toBe(id);

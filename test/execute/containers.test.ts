@@ -163,7 +163,7 @@ describe("a container", () => {
       expect(keptBy(node)).toEqual([["1.log", "2.log"], ["2.log"], []]);
     });
 
-    test("spares the other's log where the other could not be removed", async () => {
+    test("spares the other's log if the other could not be removed", async () => {
       const fails = new Set([`remove-container ${one.id}`]);
       const { node } = await collect({ containers: [one, two], node: { details, fails } });
       expect(node.called("remove-container")).toEqual([one.id, two.id]);
@@ -444,7 +444,7 @@ describe("a sandbox", () => {
     expect(kinds(node)).toEqual(["stop-sandbox", "remove-sandbox"]);
   });
 
-  test("that its own status lacks and that cannot be removed is a failed item, also of a pass that is asked to stop", async () => {
+  test("that its own status lacks and that cannot be removed is a failed item, also of a pass that is stopped", async () => {
     const stop = new AbortController();
     const { node, outcome } = await collect({
       sandboxes: [sandbox],
@@ -492,7 +492,7 @@ describe("a sandbox", () => {
   });
 });
 
-describe("where the runtime does not answer", () => {
+describe("if the runtime does not answer", () => {
   const sandboxes = Array.from({ length: 12 }, (_, index) =>
     sandboxOf("a", { id: sandboxId(`sandbox-${index}`), state: "not-ready" }),
   );
@@ -556,7 +556,7 @@ describe("a container that has to be stopped", () => {
     expect(node.calls[0]).toMatchObject({ kind: "stop-container", graceSeconds: 30 });
   });
 
-  test("is given up when the pass is asked to stop, and stays", async () => {
+  test("is given up when the pass is stopped, and stays", async () => {
     const container = unknown("c");
     const handler = { sleep: { seconds: 3600 } };
     const details = new Map([
@@ -611,7 +611,7 @@ describe("a container that has to be stopped", () => {
     expect(outcome.containers[0]).toMatchObject({ result: { kind: "skipped" }, stopped: true });
   });
 
-  test("is left to the next pass where the stops of this one took minutes already", async () => {
+  test("is left to the next pass if the stops of this one took minutes already", async () => {
     const containers = Array.from({ length: 9 }, (_, index) => unknown(`c${index}`));
     const { node, outcome } = await collect({
       containers,
@@ -640,7 +640,7 @@ describe("a log directory", () => {
     podLogs: [{ entry: "default_pod-a_uid-a", uid: podUid("uid-a") }],
   };
 
-  test("of a pod that is gone goes, after all else", async () => {
+  test("of a deleted pod goes, after all else", async () => {
     const { node, outcome } = await collect({ containers: [one], sandboxes: [sandbox], logs });
     expect(kinds(node).at(-1)).toBe("remove-pod-logs");
     expect(outcome.logs).toMatchObject([
@@ -698,7 +698,7 @@ describe("a log directory", () => {
     ["not made by Kubernetes", { podUid: podUid("") }, []],
     ["of its own pod", { podUid: podUid("uid-a") }, []],
   ])(
-    "goes or stays where the status of a running container fails: one %s",
+    "goes or stays if the status of a running container fails: one %s",
     async (_, change, gone) => {
       const container = usedBy({ sandboxId: sandboxId("sandbox-not-listed"), ...change });
       const { node } = await collect({
@@ -749,16 +749,16 @@ describe("a log directory", () => {
     expect(outcome.end).toBe("done");
   });
 
-  test("is not touched where the node has no log directory", async () => {
+  test("is not touched if the node has no log directory", async () => {
     const { node } = await collect({ logs, ports: { logs: null } });
     expect(node.calls).toEqual([]);
   });
 });
 
-describe("where the log directories could not be read", () => {
+describe("if the log directories could not be read", () => {
   const logs = { kind: "failed", message: "opening /l failed" } as const;
 
-  test("a container and its sandbox go, its own logs stay, and it is said why", async () => {
+  test("a container and its sandbox go, its own logs stay, and the reason is reported", async () => {
     const { node, outcome } = await collect({
       containers: [one],
       sandboxes: [sandbox],
@@ -771,7 +771,7 @@ describe("where the log directories could not be read", () => {
     ]);
   });
 
-  test("it is said although nothing else had to go", async () => {
+  test("it is reported although nothing else had to go", async () => {
     const { outcome } = await collect({ logs });
     expect(outcome).toMatchObject({
       end: "done",
@@ -882,7 +882,7 @@ describe("a dangling link", () => {
     expect(second.outcome.errors).toEqual([]);
   });
 
-  test("stays when the runtime cannot be asked, and it is said", async () => {
+  test("stays when the runtime cannot be asked, and it is reported", async () => {
     const { node, outcome } = await collect({ logs, node: { fails: new Set([`status ${id}`]) } });
     expect(node.called("remove-link")).toEqual([]);
     expect(outcome.errors).toEqual([expect.stringContaining(`log link ${link.entry} kept`)]);
@@ -940,13 +940,13 @@ describe("the walk", () => {
     expect(node.lists).toBe(0);
   });
 
-  test("asks for no list where there is nothing to do", async () => {
+  test("asks for no list if there is nothing to do", async () => {
     const { node, outcome } = await collect({ containers: [one], input: { pods: judged({}) } });
     expect(outcome.end).toBe("done");
     expect(node.lists).toBe(0);
   });
 
-  test("finishes the removal in flight when it is asked to stop, and begins no other", async () => {
+  test("finishes the removal in flight when it is stopped, and begins no other", async () => {
     const stop = new AbortController();
     const { node, outcome } = await collect({
       containers: [one, two],
@@ -1044,7 +1044,7 @@ describe("the walk", () => {
     expect(pauses).toEqual([2000, 2000]);
   });
 
-  test("decides anew when the removals take long, and spares what lives by then", async () => {
+  test("decides again when the removals take long, and spares what lives by then", async () => {
     const living = dead("b", "c", { state: "running" });
     const pods = judged({ gone: ["uid-a"] });
     const { node, outcome } = await collect({
@@ -1068,7 +1068,7 @@ describe("the walk", () => {
     });
   });
 
-  test("removes what the plan removes, although the limits are met by its own removals when it decides anew", async () => {
+  test("removes what the plan removes, although the limits are met by its own removals when it decides again", async () => {
     // Four where three may stay: each name gets an equal share of one, which is less than was asked for.
     const containers = [40, 30].flatMap((age) =>
       ["x", "y"].map((name) => dead("a", name, { createdAt: ago(age) })),
@@ -1083,7 +1083,7 @@ describe("the walk", () => {
     expect(node.called("remove-container")).toEqual(containers.slice(0, 2).map(({ id }) => id));
   });
 
-  describe("decides anew in the middle of what comes after the containers", () => {
+  describe("decides again in the middle of what comes after the containers", () => {
     const logs: LogFacts = {
       ...noLogs,
       podLogs: [{ entry: "default_pod-a_uid-a", uid: podUid("uid-a") }],

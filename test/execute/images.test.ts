@@ -165,7 +165,7 @@ describe("the measured walk", () => {
     expect(outcome.measuredFreedBytes).toBe(200n * MIB);
   });
 
-  test("goes on where images free far less than they report", async () => {
+  test("goes on if images free far less than they report", async () => {
     const { world, execution } = worldOf(["a", "b", "c", "d"], 1_000n * MIB, {
       frees: () => 60n * MIB,
     });
@@ -173,7 +173,7 @@ describe("the measured walk", () => {
     expect(world.removals).toEqual(["a", "b", "c"]);
   });
 
-  test("stops early where an image frees far more than it reports", async () => {
+  test("stops early if an image frees far more than it reports", async () => {
     const { world, execution } = worldOf(["a", "b"], 1_000n * MIB, { frees: () => 400n * MIB });
     expect((await run(execution(1_350n * MIB))).end).toBe("target-reached");
     expect(world.removals).toEqual(["a"]);
@@ -258,7 +258,7 @@ describe("the measured walk", () => {
   describe.each([
     ["the pass frees space all the same", "none", ["old", "b"], "target-reached"],
     ["the kubelet frees no space in that pass", "kubelet", ["old"], "age-removal-errors"],
-  ] as const)("where a removal for age fails", (claim, compat, removals, end) => {
+  ] as const)("if a removal for age fails", (claim, compat, removals, end) => {
     test(claim, async () => {
       const { world, execution } = worldOf(["old", "b"], 1_000n * MIB, { fails: ["old"] });
       const base = execution(1_050n * MIB);
@@ -275,7 +275,7 @@ describe("the measured walk", () => {
     });
   });
 
-  test("no removal begins where the end was asked for while the disk was being measured", async () => {
+  test("no removal begins if the end was asked for while the disk was being measured", async () => {
     const { world, execution } = worldOf(["a"], 1_000n * MIB);
     const stop = new AbortController();
     const base = execution(1_150n * MIB);
@@ -453,7 +453,7 @@ describe("accounting as reported", () => {
     expect(world.clockMs).toBe(0);
   });
 
-  test("one eligible image goes even where nothing is wanted, as with the kubelet", async () => {
+  test("one eligible image goes even if nothing is wanted, as with the kubelet", async () => {
     const { world, execution } = worldOf(["a", "b"], 1_000n * MIB);
     await run(execution(1_000n * MIB, { limits }));
     expect(world.removals).toEqual(["a"]);
@@ -471,7 +471,7 @@ const agedFirst = (execution: ImageExecution): ImageExecution => ({
   },
 });
 
-describe("where an image goes for its age before others go for space", () => {
+describe("if an image goes for its age before others go for space", () => {
   test("its gain counts once towards what was wanted, so that the pass frees all of it", async () => {
     const { world, execution } = worldOf(["old", "b", "c", "d"], 1_000n * MIB);
     const outcome = await run(agedFirst(execution(1_250n * MIB)));
@@ -483,7 +483,7 @@ describe("where an image goes for its age before others go for space", () => {
     expect(world.removals).toEqual(["old", "b", "c"]);
   });
 
-  test("its space is waited for where the runtime frees with a delay, and no other goes in vain", async () => {
+  test("its space is waited for if the runtime frees with a delay, and no other goes in vain", async () => {
     const { world, execution } = worldOf(["old", "b", "c"], 1_000n * MIB, { lateMs: 2_000 });
     const base = agedFirst(execution(1_100n * MIB));
     const { snapshot } = base.facts;
@@ -496,7 +496,7 @@ describe("where an image goes for its age before others go for space", () => {
     expect(world.removals).toEqual(["old"]);
   });
 
-  test("its reported size is none of what the targets get, where sizes count as reported", async () => {
+  test("its reported size is none of what the targets get, if sizes count as reported", async () => {
     const { world, execution } = worldOf(["old", "b", "c", "d", "e"], 1_000n * MIB, {
       frees: () => 0n,
     });
@@ -546,7 +546,7 @@ describe("where an image goes for its age before others go for space", () => {
     expect((await run({ ...given, plan: { ...given.plan, targets } })).end).toBe(end);
   });
 
-  test("it alone goes where the figures of the disk are wrong, and the end says so", async () => {
+  test("it alone goes if the figures of the disk are wrong, and the end says so", async () => {
     const { world, execution } = worldOf(["old", "b"], 1_000n * MIB);
     const base = agedFirst(execution(1_900n * MIB));
     const blocks = [
@@ -570,7 +570,7 @@ describe("where an image goes for its age before others go for space", () => {
     expect(world.removals).toEqual([]);
   });
 
-  test("the disk is asked again where sizes count as reported, and nothing goes for space once it has enough", async () => {
+  test("the disk is asked again if sizes count as reported, and nothing goes for space once it has enough", async () => {
     const { world, execution } = worldOf(["old", "b"], 1_000n * MIB);
     const base = agedFirst(execution(1_100n * MIB));
     const facts = withImageLimits(base.facts, { accounting: "reported", compat: "kubelet" });
@@ -603,7 +603,7 @@ describe("an image that others are built on", () => {
     return { ...execution, plan: { ...execution.plan, candidates } };
   };
 
-  test("stays where the image that has all of its layers could not be removed", async () => {
+  test("stays if the image that has all of its layers could not be removed", async () => {
     const { world, execution } = worldOf(["child", "base"], 1_000n * MIB, { fails: ["child"] });
     const outcome = await run(followed(execution(1_900n * MIB)));
     expect(world.removals).toEqual(["child"]);
@@ -796,7 +796,7 @@ describe("images on several filesystems", () => {
     expect(world.removals).toEqual(names);
   });
 
-  describe("where inodes lack", () => {
+  describe("if inodes lack", () => {
     const several = aSnapshot({ filesystems: [STORE, { ...STORE, device: "8:2" }] });
 
     /** Each removal frees so many inodes, and somebody else takes as many. */
@@ -891,7 +891,7 @@ test("an image that is listed twice counts once towards the number of images", a
   expect(world.removals).toEqual(["a"]);
 });
 
-test("a hold that begins in the middle of a pass ends it before the next removal", async () => {
+test("a hold that begins during a pass ends it before the next removal", async () => {
   const { world, execution } = worldOf(["a", "b", "c"], 1_000n * MIB);
   let asked = 0;
   const hold = (): HoldState =>
@@ -902,7 +902,7 @@ test("a hold that begins in the middle of a pass ends it before the next removal
   expect(outcome.items).toHaveLength(2);
 });
 
-test("a use that cannot be told in the middle of a pass ends it, and names container and reference", async () => {
+test("a use that cannot be told during a pass ends it, and names container and reference", async () => {
   let looks = 0;
   const stranger = aContainer("web", { imageName: "registry.example/unknown:1", imageRef: "" });
   const { world, execution } = worldOf(["a", "b", "c"], 1_000n * MIB, {

@@ -130,7 +130,7 @@ const countTarget: ImageTarget = {
 };
 const everything: ImageTarget = { kind: "everything", trigger: { kind: "all-unused" } };
 
-describe("where images share layers", () => {
+describe("if images share layers", () => {
   test("a runtime that frees space at once is watched for one removal and then never waited for", async () => {
     const { outcome, release, removed, clockMs } = await passOver();
     expect(outcome.end).toBe("target-reached");
@@ -306,7 +306,7 @@ describe("the watch of one removal", () => {
     expect(settling.waitedMs).toBeLessThan(600);
   });
 
-  test("takes what rose above the lowest since, where another program writes before the space comes", async () => {
+  test("takes what rose above the lowest since, if another program writes before the space comes", async () => {
     const settling = await watched((ms) => (ms < 300 ? 0n : ms < 1_000 ? -5n * MIB : -4n * MIB));
     expect(settling).toMatchObject({ settled: "afterwards", sign: "more-followed" });
   });
@@ -361,7 +361,7 @@ describe("the watch of one removal", () => {
     });
   });
 
-  test("shows nothing of the runtime where the pass has no time left for the whole of it", async () => {
+  test("shows nothing of the runtime if the pass has no time left for the whole of it", async () => {
     const settling = await watched(() => 0n, { budgetMs: 3_000 });
     expect(settling).toEqual({ settled: "at-once", sign: null, waitedMs: 3_000 });
   });
@@ -373,7 +373,7 @@ describe("the watch of one removal", () => {
     expect(await watched(() => 0n, first)).toMatchObject({ waitedMs: 5_000 });
   });
 
-  test("takes three quarters of what layers let expect for all of it, and says nothing where they are not known", () => {
+  test("takes three quarters of what layers let expect for all of it, and says nothing if they are not known", () => {
     const frees = { lowerBytes: 80n * MIB, estimateBytes: 90n * MIB, upperBytes: 100n * MIB };
     expect(expectedGain(aCandidate("a", { frees }))).toBe(60n * MIB);
     expect(expectedGain(aCandidate("a"))).toBeNull();

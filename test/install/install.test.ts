@@ -228,7 +228,7 @@ describe("install", () => {
     expect(kept).toEqual(edited.map((path) => `edited ${path}`));
   });
 
-  test("where no init system is known it says so and changes nothing", async () => {
+  test("if no init system is known it says so and changes nothing", async () => {
     const { root, from } = machine();
     rmSync(join(root, "usr/lib/systemd"), { recursive: true });
     const before = treeOf(root);
@@ -355,7 +355,7 @@ describe("uninstall", () => {
     expect(wordsOf(steps ?? [])).toContain("remove-tree /var/lib/crigc");
   });
 
-  test("where nothing was installed there is nothing to do", async () => {
+  test("if nothing was installed there is nothing to do", async () => {
     const { root } = machine();
     expect(await uninstall({ root, purge: true, dryRun: false }, silent)).toBeNull();
   });

@@ -72,12 +72,12 @@ describe("the running system", () => {
     );
   });
 
-  test("is left alone where nothing has changed", () => {
+  test("is left alone if nothing has changed", () => {
     const { before, facts } = afterFirst();
     expect(commandsIn(planned({}, before, facts))).toEqual([]);
   });
 
-  test("starts a running agent anew when its executable has changed", () => {
+  test("starts a running agent again when its executable has changed", () => {
     const { before, facts } = afterFirst();
     const executable = { ...request.executable, sha256: "b".repeat(64) };
     expect(commandsIn(planned({ executable }, before, facts))).toContain(
@@ -95,7 +95,7 @@ describe("the running system", () => {
     ]);
   });
 
-  test("is told nothing where the tree is not its own", () => {
+  test("is told nothing if the tree is not its own", () => {
     expect(commandsIn(planned({ live: false, start: true }))).toEqual([]);
   });
 

@@ -242,7 +242,7 @@ describe("the audit finds", () => {
     ]);
   });
 
-  test("the same of the names of images where the plan is for containers alone", () => {
+  test("the same of the names of images if the plan is for containers alone", () => {
     const snapshot = aSnapshot({ ...healthy, images: [app, untagged] });
     const plan = { containers: null, images: null };
     expect(auditFindings({ removals: [], snapshot, ledger: seen([app]), plan })).toEqual([
@@ -320,7 +320,7 @@ describe("commands", () => {
     expect(auditCommands(finding(option), runtime)[1]).toEndWith("rmi -- '--all'");
   });
 
-  test("are of containerd only where it is containerd", () => {
+  test("are of containerd only if it is containerd", () => {
     const ghost: AuditFinding = { kind: "ghost-image", image: app, since: NOW, attempts: 1 };
     expect(auditCommands(ghost, runtime).join("\n")).toContain("ctr --address");
     expect(auditCommands(ghost, { ...runtime, name: "cri-o" }).join("\n")).not.toContain("ctr");

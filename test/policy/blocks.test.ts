@@ -86,7 +86,7 @@ test("the unprotected image names the first block, a protected one its own reaso
   expect([fateOf(plan, image), fateOf(plan, pinned)]).toEqual(["blocked", "pinned"]);
 });
 
-test("where nothing asks, that is the reason, and the block is named beside it", () => {
+test("if nothing asks, that is the reason, and the block is named beside it", () => {
   const plan = planOf({
     images: [image],
     facts: { hold: held("") },
@@ -96,7 +96,7 @@ test("where nothing asks, that is the reason, and the block is named beside it",
   expect(plan.blocks.map(({ kind }) => kind)).toEqual(["on-hold"]);
 });
 
-test("the grace ends on the watched clock, and the kubelet knows none", () => {
+test("the grace ends in observed time, and the kubelet knows none", () => {
   const grace = { graceUntil: WATCHED, graceReason: "boot" as const };
   expect(planOf({ images: [image], ledger: { ...grace } }).blocks).toEqual([]);
   const running = { ...grace, graceUntil: watched(WATCHED + 1n) };
@@ -191,14 +191,14 @@ describe("a pass waits for pods that are starting", () => {
   const waits = (...change: Parameters<typeof anImagePlan>): boolean =>
     waitsForPods({ containers: null, images: anImagePlan(...change) });
 
-  test("where nothing else stands in the way of images and something asks for them", () => {
+  test("if nothing else stands in the way of images and something asks for them", () => {
     expect(waits([], { blocks: [starting] })).toBeTrue();
     expect(waits([], { blocks: [starting], triggers: [] })).toBeFalse();
     expect(waits([], { blocks: [starting, onHold] })).toBeFalse();
     expect(waits([], { blocks: [] })).toBeFalse();
   });
 
-  test("and never where its plan has no images", () => {
+  test("and never if its plan has no images", () => {
     const plan: Plan = { containers: null, images: null };
     expect(waitsForPods(plan)).toBeFalse();
   });

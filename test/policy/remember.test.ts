@@ -156,7 +156,7 @@ describe("images", () => {
     expect(forgetUnlisted(one, [anImage("b"), anImage("app")])).toBe(one);
   });
 
-  test("a record is as before where the removal was refused, with what was seen meanwhile", () => {
+  test("a record is as before if the removal was refused, with what was seen meanwhile", () => {
     const image = anImage("app");
     const first = next(aLedger(), aSnapshot({ images: [image] }));
     const before = recordOf(first, image);
@@ -226,7 +226,7 @@ describe("the grace after a boot", () => {
     containers: [running],
   });
 
-  test("begins under another boot and ends on the watched clock", () => {
+  test("begins under another boot and ends in observed time", () => {
     const one = next(aLedger(), rebooted);
     expect(one).toMatchObject({
       graceReason: "boot",
@@ -278,7 +278,7 @@ describe("the grace after a boot", () => {
     expect(next(emptyLedger, rebooted, { compat: "kubelet" }).graceUntil).toBeNull();
   });
 
-  test("does not begin where it is switched off, nor where the kubelet is imitated", () => {
+  test("does not begin if it is switched off, nor if the kubelet is imitated", () => {
     expect(next(aLedger(), rebooted, { bootGrace: seconds(0) }).graceUntil).toBeNull();
     expect(next(aLedger(), rebooted, { compat: "kubelet" }).graceUntil).toBeNull();
   });
@@ -311,7 +311,7 @@ describe("containers, sandboxes, pods and directories", () => {
     );
   });
 
-  test("a sandbox's image is kept while the sandbox is listed, also where it names none", () => {
+  test("a sandbox's image is kept while the sandbox is listed, also if it names none", () => {
     const sandbox = sandboxId("sandbox-s");
     const one = next(
       aLedger(),
@@ -365,7 +365,7 @@ test("an observation that another process overtook does not turn the clock back,
   expect(next(older, later(minutes(5))).watched).toBe(watched(start.watched + minutes(5)));
 });
 
-test("a keep directory that was read once stays remembered where it is absent, so that its absence goes on to be noticed", () => {
+test("a keep directory that was read once stays remembered if it is absent, so that its absence goes on to be noticed", () => {
   const ledger = aLedger({ keepDirectories: ["/etc/crigc/keep.d"] });
   const absent = next(ledger, aSnapshot());
   expect(absent.keepDirectories).toEqual(["/etc/crigc/keep.d"]);

@@ -133,11 +133,11 @@ describe("what is left of a pass once its containers were collected", () => {
     });
   });
 
-  test("is nothing where there was no plan", () => {
+  test("is nothing if there was no plan", () => {
     expect(remainingPurpose(purpose, null)).toEqual({ kind: "all-unused", only: [] });
   });
 
-  test("is the purpose itself where nothing was selected", () => {
+  test("is the purpose itself if nothing was selected", () => {
     const periodic: Purpose = { kind: "periodic" };
     expect(remainingPurpose(periodic, null)).toBe(periodic);
     expect(selectionOf(periodic)).toBeNull();
@@ -182,14 +182,14 @@ describe("containers, sandboxes and logs", () => {
     expect(limited.links).toEqual([]);
   });
 
-  test("stay altogether where the selection names no namespace", () => {
+  test("stay altogether if the selection names no namespace", () => {
     const limited = selectedContainers(plan, [{ kind: "untagged" }]);
     const all = [...limited.containers, ...limited.sandboxes, ...limited.podLogs];
     expect(all.filter(({ decision }) => decision.kind === "remove")).toEqual([]);
   });
 });
 
-test("an image that has been known for an hour is judged by its first sight where it was never used", () => {
+test("an image that has been known for an hour is judged by its first sight if it was never used", () => {
   const plan = decideAlone({
     ...inputOf({ images: [app], records: [{ firstSeenWatched: watched(WATCHED - hours(1)) }] }),
     purpose: { kind: "all-unused", only: [{ kind: "unused-for", span: hours(1) }] },

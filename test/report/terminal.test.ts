@@ -81,7 +81,7 @@ describe("widths", () => {
     expect(Bun.stringWidth(text)).toBe(width);
   });
 
-  test("a text that is cut fits, and keeps its tag where the middle is cut", () => {
+  test("a text that is cut fits, and keeps its tag if the middle is cut", () => {
     expect(fitted("registry.example/app:1.2", 12, cutFor(terminal, "middle"))).toBe("regis…pp:1.2");
     expect(fitted("registry.example", 8, cutFor(terminal))).toBe("registr…");
     expect(fitted("registry.example", 8, cutFor(plainScreen))).toBe("regis...");

@@ -23,7 +23,7 @@ const missed = (of: { plan?: Runs; idle?: Partial<Idle> }): readonly Figure["nam
     .map(({ name }) => name);
 
 describe("the figures to reach", () => {
-  test("are met where each is just met", () => {
+  test("are met if each is just met", () => {
     expect(missed({})).toEqual([]);
   });
 
@@ -60,7 +60,7 @@ describe("a series of measurements", () => {
     expect(spread([1, 1, 1])).toBe(0);
   });
 
-  test("is refused where a command fails", async () => {
+  test("is refused if a command fails", async () => {
     const failing = measureRuns({ only: ["sh", "-c", "echo broken >&2; exit 3"] }, 1);
     const thrown: unknown = await failing.catch((error: unknown) => error);
     expect(String(thrown)).toContain("ended with 3: broken");

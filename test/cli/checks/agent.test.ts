@@ -47,7 +47,7 @@ test.each<[string, object | string, string, string]>([
   expect(check(document)).toMatchObject({ result, message: expect.stringContaining(message) });
 });
 
-test("no agent is a warning, for gc may be run by a timer", () => {
+test("a missing agent is only a warning, because a timer may run gc", () => {
   expect(agentCheck({ kind: "none", why: "socket not found" }, "1.2.3")).toMatchObject({
     result: "warning",
     message: "no agent answers; only crigc gc removes anything (socket not found)",

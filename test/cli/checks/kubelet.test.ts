@@ -37,7 +37,7 @@ function checks({ settings = {}, ours = [], filesystem, kubelet }: Node) {
 const eviction = (node: Node) => checks(node).get("kubelet-eviction");
 
 describe("a kubelet", () => {
-  test("of which there is no sign is no matter", () => {
+  test("is not reported without a sign of one", () => {
     expect([...checks({ kubelet: { signs: [] } }).values()]).toEqual([
       {
         result: "ok",
@@ -47,24 +47,24 @@ describe("a kubelet", () => {
     ]);
   });
 
-  test("that only runs is one", () => {
+  test("is found if it is only running", () => {
     const found = checks({ kubelet: { signs: [], running: [4711] } });
     expect(found.get("kubelet")?.message).toContain("this node has a kubelet (process 4711)");
   });
 
-  test("whose configuration cannot be read is said to be there, and no more", () => {
+  test("with an unreadable configuration is reported without thresholds", () => {
     const found = checks({ kubelet: { problems: ["reading x failed: permission denied"] } });
     expect([...found.keys()]).toEqual(["kubelet"]);
     expect(found.get("kubelet")).toMatchObject({ result: "warning" });
   });
 
-  test("whose values we do not understand is said to be there, and no more", () => {
+  test("with invalid settings is reported without thresholds", () => {
     const found = checks({ settings: { imageGCHighThresholdPercent: "a lot" } });
     expect([...found.keys()]).toEqual(["kubelet"]);
     expect(found.get("kubelet")?.message).toContain("a lot");
   });
 
-  test("as kubeadm writes its configuration is understood", () => {
+  test("configured by kubeadm is understood", () => {
     const settings = {
       imageMaximumGCAge: "0s",
       imageMinimumGCAge: "0s",
@@ -80,7 +80,7 @@ describe("a kubelet", () => {
 });
 
 describe("the kubelet's own image collection", () => {
-  test("is a warning with its thresholds, for it knows no keep rules", () => {
+  test("is a warning with its thresholds, because it ignores keep rules", () => {
     const settings = { imageGCHighThresholdPercent: "90", imageGCLowThresholdPercent: "70" };
     expect(checks({ settings }).get("kubelet-image-gc")).toMatchObject({
       result: "warning",
@@ -95,12 +95,12 @@ describe("the kubelet's own image collection", () => {
     });
   });
 
-  test("that is switched off by 100 is well", () => {
+  test("turned off by a threshold of 100 is ok", () => {
     const settings = { imageGCHighThresholdPercent: "100" };
     expect(checks({ settings }).get("kubelet-image-gc")?.result).toBe("ok");
   });
 
-  test("by age is a warning of its own", () => {
+  test("by age is a separate warning", () => {
     const settings = { imageGCHighThresholdPercent: "100", imageMaximumGCAge: "72h" };
     expect(checks({ settings }).get("kubelet-image-age")?.message).toContain("unused for 3d");
     expect(checks({}).has("kubelet-image-age")).toBeFalse();
@@ -110,7 +110,7 @@ describe("the kubelet's own image collection", () => {
 describe("eviction", () => {
   const oursAt = (text: string) => [["eviction-hard", text]] as const;
 
-  test("by default, beside a kubelet that is only suspected, no flag is to be left out that was never given", () => {
+  test("advice never says to omit a flag that was not given", () => {
     const advice = eviction({})?.advice ?? "";
     expect(advice).toBe("set --eviction-hard with imagefs.available<20%");
     expect(eviction({ ours: oursAt("imagefs.available<5%") })?.advice).toStartWith(
@@ -118,7 +118,7 @@ describe("eviction", () => {
     );
   });
 
-  test("of the kubelet comes after ours where ours lies above it", () => {
+  test("of the kubelet comes second if crigc's threshold is above it", () => {
     expect(eviction({ ours: oursAt("imagefs.available<20%") })).toEqual({
       result: "ok",
       message:
@@ -128,7 +128,7 @@ describe("eviction", () => {
   });
 
   test.each(["imagefs.available<2%", "imagefs.available<15%", "nodefs.inodesFree<5%"])(
-    "of the kubelet comes first where ours is %s",
+    "of the kubelet comes first if crigc's threshold is %s",
     (text) => {
       expect(eviction({ ours: oursAt(text) })).toMatchObject({
         result: "warning",
@@ -138,7 +138,7 @@ describe("eviction", () => {
     },
   );
 
-  test("has nothing to do with the threshold of the periodic passes", () => {
+  test("does not depend on the high threshold of periodic passes", () => {
     const ours = [
       ["image-gc-high-threshold", "50"],
       ["image-gc-low-threshold", "40"],
@@ -146,12 +146,12 @@ describe("eviction", () => {
     expect(eviction({ ours })?.result).toBe("warning");
   });
 
-  test("of a signal that its configuration leaves out does not count", () => {
+  test("by a signal that the configuration omits does not count", () => {
     const settings = { evictionHard: "memory.available<100Mi,nodefs.available<5%" };
     expect(eviction({ settings })?.result).toBe("ok");
   });
 
-  test("by an amount is compared on this filesystem", () => {
+  test("by an amount of bytes is compared as a share of this filesystem", () => {
     const settings = { evictionHard: "imagefs.available<20Gi" };
     const of = (capacityBytes: bigint) =>
       eviction({ settings, filesystem: aFilesystem({ capacityBytes }) });
@@ -163,7 +163,7 @@ describe("eviction", () => {
     expect(eviction({ settings, filesystem: null })?.result).toBe("ok");
   });
 
-  test("for the node's filesystem counts only where images lie on it", () => {
+  test("for the node's filesystem counts only if it holds images", () => {
     const settings = { evictionHard: "nodefs.available<30%" };
     const apart = aFilesystem({ roles: ["imagefs"] });
     expect(eviction({ settings })?.result).toBe("warning");

@@ -69,7 +69,7 @@ describe("a directory", () => {
     });
   });
 
-  test("that is closed to a user is no reason to choose another one, but to run as root", () => {
+  test("that a user cannot access gives the advice to run as root, not to choose another one", () => {
     const closed = { kind: "failed", message: "permission denied" } as const;
     expect(directoryCheck(about, closed).advice).toContain("--state-dir");
     expect(directoryCheck({ ...about, userId: 1000 }, closed).advice).toBe(
@@ -82,16 +82,16 @@ describe("the clock", () => {
   const check = (change: Partial<Parameters<typeof clockCheck>[0]>) =>
     clockCheck({ now: NOW, bootId: "boot-1", ledger: aLedger(), ...change });
 
-  test("that goes on is well", () => {
+  test("that moves forward is ok", () => {
     expect(check({}).result).toBe("ok");
     expect(check({ ledger: emptyLedger }).result).toBe("ok");
   });
 
-  test("a second behind the ledger is still well: it is set by NTP", () => {
+  test("one second behind the ledger is still ok, as with NTP", () => {
     expect(check({ ledger: aLedger({ observedAt: plus(NOW, seconds(1)) }) }).result).toBe("ok");
   });
 
-  test("that was set back is told by a ledger of the future", () => {
+  test("that was set back is detected by a ledger from the future", () => {
     const ledger = aLedger({ observedAt: plus(NOW, hours(3)) });
     expect(check({ ledger })).toMatchObject({
       result: "warning",
@@ -99,7 +99,7 @@ describe("the clock", () => {
     });
   });
 
-  test("of a node that has none says 1970", () => {
+  test("of a node without one is reported as wrong in 1970", () => {
     const now = instant(minutes(5));
     expect(check({ now, ledger: emptyLedger })).toMatchObject({
       result: "warning",
@@ -107,7 +107,7 @@ describe("the clock", () => {
     });
   });
 
-  test("without the kernel's word for the boot is a warning", () => {
+  test("without a boot ID is a warning", () => {
     expect(check({ bootId: "" }).result).toBe("warning");
   });
 });
@@ -123,6 +123,6 @@ test("notices of the state directory are warnings", () => {
   );
 });
 
-test("who is not root is told so", () => {
+test("a user who is not root gets a warning", () => {
   expect([userCheck(0).result, userCheck(1000).result]).toEqual(["ok", "warning"]);
 });

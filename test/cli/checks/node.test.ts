@@ -53,11 +53,11 @@ function checks(
 const FILESYSTEM = "filesystem-imagefs-containerfs-nodefs";
 
 describe("a node", () => {
-  test("that is well has no warning", () => {
+  test("without problems has no warning", () => {
     expect([...checks()].filter(([, check]) => check?.result !== "ok")).toEqual([]);
   });
 
-  test("is told by what it lists", () => {
+  test("is described by the numbers of its lists", () => {
     expect(checks().get("lists")?.message).toBe(
       "the runtime lists 2 images, 1 container and 1 sandbox",
     );
@@ -72,7 +72,7 @@ describe("a node", () => {
     });
   });
 
-  test("whose filesystem says 0 fails", () => {
+  test("whose filesystem reports capacity 0 fails", () => {
     const filesystems = [aFilesystem({ capacityBytes: 0n, availableBytes: 0n })];
     const found = checks({ filesystems });
     expect(found.get(FILESYSTEM)).toMatchObject({ result: "failed" });
@@ -87,13 +87,13 @@ describe("a node", () => {
     });
   });
 
-  test("whose uses are not known fails", () => {
+  test("whose images in use are unknown fails", () => {
     const containers = [aContainer("web", { imageName: "registry.example/x:1" })];
     expect(checks({ containers }).get("block-usage-unknown")).toMatchObject({ result: "failed" });
   });
 });
 
-describe("owners", () => {
+describe("containers", () => {
   const foreign = {
     sandboxes: [aSandbox("a", { podUid: podUid("") })],
     containers: [aContainer("web", { podUid: podUid(""), imageId: app.id })],
@@ -103,7 +103,7 @@ describe("owners", () => {
     containers: { ...defaultLimits.containers, collectForeign: true },
   };
 
-  test("that are all foreign are said so, with what to set", () => {
+  test("that are all foreign are a warning that names the flag to set", () => {
     expect(checks(foreign).get("owners")).toEqual({
       result: "warning",
       message:
@@ -112,7 +112,7 @@ describe("owners", () => {
     });
   });
 
-  test("of which some are foreign are counted", () => {
+  test("that are foreign are counted", () => {
     const other = aContainer("x", { id: containerId("x"), imageId: app.id, podUid: podUid("") });
     const containers = [...(calm.containers ?? []), other];
     expect(checks({ containers }).get("owners")).toMatchObject({
@@ -121,11 +121,11 @@ describe("owners", () => {
     });
   });
 
-  test("that are foreign are no matter where they are collected", () => {
+  test("that are foreign are no warning if they are collected", () => {
     expect(checks(foreign, { limits: collect }).get("owners")?.result).toBe("ok");
   });
 
-  test("of an empty node are no matter", () => {
+  test("are no warning on an empty node", () => {
     expect(checks({ sandboxes: [], containers: [] }).get("owners")?.result).toBe("ok");
   });
 });
@@ -153,7 +153,7 @@ describe("the pod source", () => {
   });
 });
 
-test("the pod logs are counted, with what is no pod's", () => {
+test("the pod logs are counted, as are stray entries", () => {
   const logs = {
     kind: "read" as const,
     podLogsDirectory: "/var/log/pods",
@@ -201,12 +201,12 @@ describe("keep rules", () => {
     expect(keepCheck(keep, [app])).toMatchObject({ result, message });
   });
 
-  test("are not matched where the node could not be looked at", () => {
+  test("are not matched if the node could not be read", () => {
     expect(keepCheck(rules("gone"), null).result).toBe("ok");
   });
 });
 
-describe("versions of runtimes with known faults", () => {
+describe("a runtime version with known faults", () => {
   test.each([
     ["containerd", "1.7.24", "ok"],
     ["containerd", "2.0.0", "warning"],
@@ -223,7 +223,7 @@ describe("versions of runtimes with known faults", () => {
     expect(runtimeCheck({ name, version }).result).toBe(result as "ok");
   });
 
-  test("the warning says what to update to", () => {
+  test("is a warning that names the version to update to", () => {
     expect(runtimeCheck({ name: "containerd", version: "2.0.1" }).advice).toContain("2.0.5");
   });
 });

@@ -42,7 +42,7 @@ describe("as JSON", () => {
     });
   });
 
-  test("what it prints can be written into a file and means the same", async () => {
+  test("its output in a file gives the same configuration", async () => {
     const first = JSON.parse((await crigc(["config", "-o", "json"], { files })).stdout);
     const body = Object.entries<{ value: unknown }>(first.values)
       .filter(([name]) => !["config", "configDir"].includes(name))
@@ -65,7 +65,7 @@ describe("as JSON", () => {
 });
 
 describe("as a table", () => {
-  test("a value in force, its source and its place stand on one line", async () => {
+  test("a value, its source and its place are on one line", async () => {
     const { stdout } = await crigc(["config", "--keep", "a\u001b[31m"], { files });
     const line = (name: string): string =>
       stdout.split("\n").find((it) => it.startsWith(`${name} `)) ?? "";
@@ -117,7 +117,7 @@ describe("--check", () => {
     expect((await crigc(["config", "--check", "/new.yaml"])).code).toBe(2);
   });
 
-  test("the kubelet's file is valid, with what is not taken over as a warning", async () => {
+  test("the kubelet's file is valid, with a warning about values that are not adopted", async () => {
     const around = { files: { "/kubelet.yaml": kubelets("imageGCHighThresholdPercent: 100") } };
     const { code, stderr } = await crigc(["config", "--check", "/kubelet.yaml"], around);
     expect(code).toBe(0);

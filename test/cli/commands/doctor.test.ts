@@ -94,7 +94,7 @@ async function doctor(machine: Machine = {}) {
 }
 
 describe("doctor", () => {
-  test("of a node that is well exits 0", async () => {
+  test("of a healthy node exits 0", async () => {
     const { code, document, results } = await doctor();
     expect({ code, healthy: document.healthy, kind: document.kind }).toEqual({
       code: 0,
@@ -124,7 +124,7 @@ describe("doctor", () => {
     ]);
   });
 
-  test("where several runtimes answer exits 8, asks none of them, and looks at all the rest", async () => {
+  test("exits 8 if several runtimes answer, queries none of them, and checks the rest", async () => {
     const { code, results } = await doctor({
       sockets: [answering, { ...answering, endpoint: "unix:///run/crio/crio.sock" }],
       node: async () => {
@@ -137,7 +137,7 @@ describe("doctor", () => {
     expect(results.get("clock")).toBe("ok");
   });
 
-  test("warns of a ledger that cannot be read although no runtime was asked for a plan", async () => {
+  test("warns of an unreadable ledger even without a runtime", async () => {
     const broken = scratch();
     writeFileSync(join(broken, "crigc.db"), "no database at all\n".repeat(500));
     const { results } = await doctor({ sockets: [], state: broken });
@@ -145,7 +145,7 @@ describe("doctor", () => {
     expect(results.get("ledger")).toBe("warning");
   });
 
-  test("where a list fails exits 8 with the runtime's word", async () => {
+  test("exits 8 with the runtime's message if a list fails", async () => {
     const { code, document } = await doctor({
       node: async () => {
         throw new RuntimeError("failed", "listing images failed: rpc error");
@@ -158,14 +158,14 @@ describe("doctor", () => {
     });
   });
 
-  test("where a directory cannot be used exits 8", async () => {
+  test("exits 8 if a directory cannot be used", async () => {
     const { code, results } = await doctor({
       directory: { kind: "failed", message: "it is not a directory" },
     });
     expect([code, results.get("state-directory")]).toEqual([8, "failed"]);
   });
 
-  test("of a broken configuration says what is wrong, and looks at nothing by it", async () => {
+  test("of an invalid configuration reports the error and skips the checks that need it", async () => {
     const { code, document } = await doctor({ words: ["--image-gc-high-threshold", "101"] });
     expect(code).toBe(8);
     expect(document.checks).toMatchObject([

@@ -94,7 +94,7 @@ async function shown(...words: readonly string[]) {
 const all = ["sha256:1", "sha256:2", "sha256:3", "c-web"];
 
 describe("history", () => {
-  test("is whole without filters, the oldest first", async () => {
+  test("lists everything without filters, oldest first", async () => {
     expect(await shown()).toEqual({
       stderr: "",
       passes: ["old", "pressure", "recent"],
@@ -131,16 +131,16 @@ describe("history", () => {
     expect(await shown(...words)).toMatchObject({ passes, removals, stderr: "" });
   });
 
-  test("of one pass has its events", async () => {
+  test("of one pass includes its events", async () => {
     expect((await shown("--pass", "old")).events).toEqual(["ImageGCFailed"]);
     expect((await shown("--pass", "recent")).events).toEqual([]);
   });
 
-  test("of removals has no events, which are of none of them", async () => {
+  test("of filtered removals has no events", async () => {
     expect((await shown("--kind", "image")).events).toEqual([]);
   });
 
-  test("that is cut keeps the newest passes, each whole, and says so", async () => {
+  test("beyond the limit keeps the newest passes, each complete, and says so", async () => {
     expect(await shown("--limit", "2")).toEqual({
       stderr: "crigc: only the newest 2 are shown; --limit shows more\n",
       passes: ["pressure", "recent"],
@@ -150,7 +150,7 @@ describe("history", () => {
     expect((await shown("--limit", "3")).stderr).toBe("");
   });
 
-  test("of removals that is cut keeps the newest removals", async () => {
+  test("of removals beyond the limit keeps the newest ones", async () => {
     expect(await shown("--kind", "image", "--limit", "1")).toMatchObject({
       removals: ["sha256:3"],
       stderr: expect.stringContaining("only the newest 1"),
@@ -165,7 +165,7 @@ describe("history", () => {
     );
   });
 
-  test("says that there is nothing", async () => {
+  test("says that no records were found", async () => {
     expect(await run("--since", "1m")).toEqual({
       code: 0,
       stdout: "No records found.\n",
@@ -187,7 +187,7 @@ describe("history", () => {
   });
 });
 
-test("rows of the store are rows of the document", () => {
+test("rows of the store become rows of the document", () => {
   const { reader } = read(directory);
   const report: HistoryReport = {
     passes: reader.passes({ limit: 10 }),

@@ -40,7 +40,7 @@ async function run(argv: readonly string[], places: Places = {}) {
 }
 
 describe("hold", () => {
-  test("holds for as long as was said, and says when it ends", async () => {
+  test("lasts for the given duration and says when it ends", async () => {
     const { code, stdout, stderr, set } = await run(["hold", "90m", "--reason", "disk swap"]);
     expect(set).toEqual([{ length: minutes(90), reason: "disk swap" }]);
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
@@ -55,7 +55,7 @@ describe("hold", () => {
     expect(stdout).not.toContain("(");
   });
 
-  test("cleans a reason that would play with the terminal, and stores it as it is", async () => {
+  test("prints a reason without control characters and stores it unchanged", async () => {
     const reason = "a\u001b[2Jb";
     const { stdout, set } = await run(["hold", "1h", "--reason", reason]);
     expect(set[0]?.reason).toBe(reason);
@@ -66,7 +66,7 @@ describe("hold", () => {
     ["0s", 'invalid duration "0s": use 90m, 2h30m or 1d, above zero'],
     ["forever", 'invalid duration "forever"'],
     ["30", 'invalid duration "30": use 90m'],
-  ])("refuses %s, and holds nothing", async (text, words) => {
+  ])("refuses %s and sets no hold", async (text, words) => {
     const { code, stderr, set } = await run(["hold", text]);
     expect({ code, set }).toEqual({ code: 2, set: [] });
     expect(stderr).toContain(`crigc hold: ${words}`);
@@ -78,13 +78,13 @@ describe("hold", () => {
     expect(stderr).toContain("missing DURATION");
   });
 
-  test("says where the hold lies if it does not outlive a reboot", async () => {
+  test("says where the hold is stored if it will not survive a reboot", async () => {
     const { code, stderr } = await run(["hold", "1h"], { path: "/run/crigc/hold.json" });
     expect(code).toBe(0);
     expect(stderr).toContain("the hold is stored in /run/crigc/hold.json and ends with a reboot");
   });
 
-  test("fails where it can be written nowhere", async () => {
+  test("fails if no directory can be written", async () => {
     const error = new HostError("write", "writing the hold failed: the filesystem is full");
     const { code, stdout, stderr } = await run(["hold", "1h"], { error });
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" });

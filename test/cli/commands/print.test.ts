@@ -57,7 +57,7 @@ describe("print", () => {
     expect(stderr).toContain(words);
   });
 
-  test("flags beside a cloud-config become the machine's configuration; those of this machine do not", async () => {
+  test("flags given with a cloud-config become the new machine's configuration, this machine's do not", async () => {
     const { stdout } = await crigc(["print", "cloud-config", "--max-images", "40"], {
       env: { CRIGC_IMAGE_GC_PERIOD: "9m" },
     });
@@ -65,7 +65,7 @@ describe("print", () => {
     expect(stdout).not.toContain("imageGCPeriod");
   });
 
-  test("flags beside a DaemonSet become variables of its container", async () => {
+  test("flags given with a DaemonSet become variables of its container", async () => {
     const argv = [
       "print",
       "daemonset",
@@ -90,26 +90,29 @@ describe("print", () => {
   ] as const;
   const needed = (topic: string) => (topic === "daemonset" ? ["--image", image] : []);
 
-  test.each(printed)("%s holds what the named files say", async (topic, words) => {
-    const files = {
-      "/site/crigc.yaml": ours("maxImages: 40\nimageGCPeriod: 7m\n"),
-      "/site/conf.d/10.yaml": ours("maxImages: 41\n"),
-      "/etc/crigc/crigc.yaml": ours("maxImages: 1\n"),
-    };
-    const argv = ["print", topic, ...needed(topic), "--config=/site/crigc.yaml"];
-    const { code, stdout } = await crigc([...argv, "--config-dir=/site/conf.d"], { files });
-    expect(code).toBe(0);
-    expect(stdout).toContain(words);
-  });
+  test.each(printed)(
+    "%s contains the settings of the files given by flag",
+    async (topic, words) => {
+      const files = {
+        "/site/crigc.yaml": ours("maxImages: 40\nimageGCPeriod: 7m\n"),
+        "/site/conf.d/10.yaml": ours("maxImages: 41\n"),
+        "/etc/crigc/crigc.yaml": ours("maxImages: 1\n"),
+      };
+      const argv = ["print", topic, ...needed(topic), "--config=/site/crigc.yaml"];
+      const { code, stdout } = await crigc([...argv, "--config-dir=/site/conf.d"], { files });
+      expect(code).toBe(0);
+      expect(stdout).toContain(words);
+    },
+  );
 
-  test.each(printed)("%s is refused where a named file does not exist", async (topic) => {
+  test.each(printed)("%s is refused if a named file does not exist", async (topic) => {
     const argv = ["print", topic, ...needed(topic), "--config=/site/crigc.yaml"];
     const { code, stdout, stderr } = await crigc(argv);
     expect([code, stdout]).toEqual([2, ""]);
     expect(stderr).toContain("/site/crigc.yaml: could not read the configuration file");
   });
 
-  test("a DaemonSet whose pod source is the kubelet's API can reach it, and may", async () => {
+  test("a DaemonSet with pod source kubelet-api can reach the API and has the rights for it", async () => {
     const argv = ["print", "daemonset", "--image", image, "--pod-source", "kubelet-api"];
     const { stdout } = await crigc(argv);
     const documents = stdout.split("\n---\n").map((text) => Bun.YAML.parse(text) as Json);
@@ -144,7 +147,7 @@ describe("print", () => {
     expect(pod.volumes.at(-1).projected.sources[0].serviceAccountToken.path).toBe("token");
   });
 
-  test("credentials that were named for a DaemonSet's agent are left as they are", async () => {
+  test("credentials given for a DaemonSet's agent are unchanged", async () => {
     const argv = ["print", "daemonset", "--image", image, "--pod-source", "kubelet-api"];
     const { stdout } = await crigc([
       ...argv,
@@ -157,7 +160,7 @@ describe("print", () => {
       expect(stdout.split(`CRIGC_KUBELET_${name}`)).toHaveLength(2);
   });
 
-  test("a DaemonSet names the port of its metrics where they are on", async () => {
+  test("a DaemonSet names the port of its metrics if they are on", async () => {
     const argv = ["print", "daemonset", "--image", image];
     const on = await crigc([...argv, "--metrics-bind-address=0.0.0.0:9419"]);
     expect(on.stdout).toContain("- {name: metrics, containerPort: 9419}\n");
@@ -208,7 +211,7 @@ describe("print", () => {
   test.each([
     ["/run/k0s/containerd.sock", "/var/lib/k0s/kubelet"],
     ["/var/snap/microk8s/common/run/containerd.sock", "/var/snap/microk8s/common/var/lib/kubelet"],
-  ])("beside %s a DaemonSet's agent looks for the kubelet in %s", async (socket, path) => {
+  ])("with %s a DaemonSet's agent looks for the kubelet in %s", async (socket, path) => {
     const { variables, mounts } = await mountsOf("--container-runtime-endpoint", socket);
     expect(variables).toContain(`CRIGC_ROOT_DIR=${path}`);
     expect(mounts).toMatchObject({ kubelet: path });
@@ -234,7 +237,7 @@ describe("version", () => {
   test.each([
     ["--licenses", legalPaths.licenses],
     ["--sbom", legalPaths.sbom],
-  ])("%s answers with what the build carries", async (option, path) => {
+  ])("%s prints the data of the build", async (option, path) => {
     expect((await crigc(["version", option])).stdout).toBe(await Bun.file(path).text());
   });
 });

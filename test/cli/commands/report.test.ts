@@ -50,7 +50,7 @@ describe("report", () => {
     expect(written.size).toBe(0);
   });
 
-  test("without a runtime is made from the history, says so in the page, and exits 3", async () => {
+  test("without a runtime shows the history only, says so in the page, and exits 3", async () => {
     const { code, stderr, written } = await report(["--html", "/r"], async () => {
       throw new RuntimeError("absent", "there is no socket");
     });

@@ -19,19 +19,19 @@ describe("status", () => {
     return { run, paths };
   };
 
-  test("prints the agent's table, made for this screen", async () => {
+  test("prints the agent's table for this terminal", async () => {
     const { run, paths } = asking(() => "crigc 1.2.3, process 7\n", 72);
     expect(await run()).toEqual({ code: 0, stdout: "crigc 1.2.3, process 7\n", stderr: "" });
     expect(paths).toEqual(["/status.txt?width=72&colour=0&unicode=0"]);
   });
 
-  test("prints the agent's document as it is", async () => {
+  test("prints the agent's document unchanged", async () => {
     const { run, paths } = asking(() => '{"sizeBytes": 9223372036854775807}\n');
     expect((await run("-o", "json")).stdout).toBe('{"sizeBytes": 9223372036854775807}\n');
     expect(paths).toEqual(["/status"]);
   });
 
-  test("exits 8 where no agent answers, and says why", async () => {
+  test("exits 8 if no agent answers, and says why", async () => {
     const { run } = asking(() => {
       throw new HostError("http", "asking the agent failed: socket not found");
     });
@@ -42,7 +42,7 @@ describe("status", () => {
     });
   });
 
-  test("asks the agent although the configuration file that the command line names is broken", async () => {
+  test("queries the agent even if the configuration file is invalid", async () => {
     const ran = await crigc(["status", "--config", "/broken.yaml"], {
       files: { "/broken.yaml": "apiVersion: crigc/v1\nkind: CrigcConfiguration\nmaxImages: few\n" },
       open: { askAgent: async () => "well\n" },

@@ -29,7 +29,7 @@ test("help on a command shows the flags that concern it, in their groups", () =>
   expect(helpOn("gc", exampleCommands, terminal(100))).toBe(golden("gc"));
 });
 
-test.each([[40], [60], [80]])("no usage is broken within brackets at %d columns", (width) => {
+test.each([[40], [60], [80]])("no usage line breaks within brackets at %d columns", (width) => {
   for (const { name } of commands) {
     const [usage = ""] = helpOn(name, commands, terminal(width)).split("\n\n");
     for (const line of usage.split("\n"))
@@ -57,14 +57,14 @@ describe.each(["", "flags", ...commands.map(({ name }) => name)].map((topic) => 
       );
     });
 
-    test("is ASCII where the terminal is", () => {
+    test("is ASCII if the terminal is", () => {
       // oxlint-disable-next-line no-control-regex -- they are what is looked for
       expect(helpOn(topic, commands, plainScreen)).toMatch(/^[\u0000-\u007f]*$/);
     });
   },
 );
 
-test("root help gives each command one line of 80 columns, and those of one first word a line together", () => {
+test("root help has one line of 80 columns per command or group of commands", () => {
   const lines = helpOn("", commands, terminal(80)).split("\n");
   const names = new Set(commands.map(({ name }) => name.split(" ")[0]));
   const first = lines.findIndex((line) => line.startsWith("  run "));
@@ -78,13 +78,13 @@ test("help on print lists what can be printed", () => {
     expect(text).toContain(`  ${name} `);
 });
 
-test("help on what does not exist says what does", () => {
+test("help on an unknown topic suggests a known one", () => {
   expect(() => helpOn("hodl", exampleCommands, plainScreen)).toThrow(ConfigError);
   expect(() => helpOn("hodl", exampleCommands, plainScreen)).toThrow("did you mean hold?");
 });
 
 // Of install and uninstall, which read no configuration, --dry-run is an option that means the same.
-test("no option of a command has the name of a flag, --dry-run aside", () => {
+test("no option of a command has the name of a flag, except --dry-run", () => {
   const flags = new Set(
     fieldNames.flatMap((name) => [fieldOf(name).flag, ...(fieldOf(name).aliases ?? [])]),
   );

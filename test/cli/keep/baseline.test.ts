@@ -37,7 +37,7 @@ const written = (images: readonly Image[], before: readonly string[] = []): stri
   ).text;
 
 describe("a baseline list", () => {
-  test("is read without a problem, and keeps every image that it was made from", () => {
+  test("is valid and keeps every image that it was made from", () => {
     fc.assert(
       fc.property(someImages, (images) => {
         const { rules, problems } = parseKeepFile(written(images), "baseline.list");
@@ -48,7 +48,7 @@ describe("a baseline list", () => {
     );
   });
 
-  test("keeps an image whose tag was taken from it, and what the tag is put on", () => {
+  test("keeps an image that lost its tag, and the image that got the tag", () => {
     const old = anImage("old", { repoTags: ["registry.example/app:1"] });
     const { rules } = parseKeepFile(written([old]), "baseline.list");
     const compiled = compileKeepRules(rules);
@@ -57,7 +57,7 @@ describe("a baseline list", () => {
     expect(matchKeepRules(compiled, anImage("other"))).toBeNull();
   });
 
-  test("that was cut short anywhere behind its first line is noticed", () => {
+  test("truncated anywhere after its first line is detected", () => {
     const text = written([anImage("one"), anImage("two")]);
     const start = text.indexOf("\n");
     for (let length = start; length < text.length - 1; length += 1) {
@@ -68,7 +68,7 @@ describe("a baseline list", () => {
     }
   });
 
-  test("keeps the patterns of before, each once and behind those of today", () => {
+  test("keeps earlier patterns, each once, after today's", () => {
     const image = anImage("one", { repoTags: ["registry.example/one:v1"] });
     const text = written([image], ["registry.example/gone:1", "registry.example/one:v1"]);
     expect(text).toBe(
@@ -82,7 +82,7 @@ registry.example/gone:1
     );
   });
 
-  test("leaves out what no pattern can say, and names an image that it cannot keep", () => {
+  test("omits names that are not valid patterns, and reports an image that it cannot keep", () => {
     const list = baselineList(
       [
         { id: "not-a digest", names: ["<none>:<none>", "line\nbreak:1", "#comment"] },

@@ -30,14 +30,14 @@ async function keep(words: readonly string[], before: string | null = null, env 
   return { ...ran, text, patterns };
 }
 
-test("a pattern that is added stands in the file with who added it and when", async () => {
+test("an added pattern is in the file with who added it and when", async () => {
   const added = await keep(["add", "nginx", "registry.example/**"], null, { SUDO_USER: "anna" });
   expect(added).toMatchObject({ code: 0, patterns: ["nginx", "registry.example/**"] });
   expect(added.text).toMatch(/# added by anna at 20\d\d-\d\d-\d\dT[\d:.]+Z\nnginx\n/);
   expect(parseKeepFile(added.text ?? "", path).problems).toEqual([]);
 });
 
-test("a pattern is added once, and what stands in the file stays, comments too", async () => {
+test("a pattern is added once, and existing patterns and comments are kept", async () => {
   const first = await keep(["add", "nginx"], "# ours\nredis # the cache\n");
   expect(first.patterns).toEqual(["redis", "nginx"]);
   const second = await keep(["add", "nginx", "nginx"], first.text);
@@ -45,7 +45,7 @@ test("a pattern is added once, and what stands in the file stays, comments too",
   expect(second.text).toContain("# ours\nredis # the cache\n");
 });
 
-test("a pattern that is removed goes with its comment, and nothing else does", async () => {
+test("removing a pattern removes its comment and nothing else", async () => {
   const three = await keep(["add", "a/one", "a/two", "a/three"]);
   const two = await keep(["remove", "a/two"], three.text);
   expect(two).toMatchObject({ code: 0, patterns: ["a/one", "a/three"] });
@@ -56,7 +56,7 @@ test("a pattern that is removed goes with its comment, and nothing else does", a
   expect(parseKeepFile(none.text ?? "", path).problems).toEqual([]);
 });
 
-test("a file that was cut short after keep add is noticed", async () => {
+test("a file truncated after keep add is detected", async () => {
   const { text } = await keep(["add", "a/one", "a/two"]);
   const cut = (text ?? "").slice(0, -8);
   expect(parseKeepFile(cut, path).problems).not.toEqual([]);
@@ -65,7 +65,7 @@ test("a file that was cut short after keep add is noticed", async () => {
   expect(refused.stderr).toContain("repair");
 });
 
-test("an invalid pattern adds nothing, not even the valid ones beside it", async () => {
+test("keep add with one invalid pattern adds none of them", async () => {
   const refused = await keep(["add", "nginx", "not valid"]);
   expect(refused).toMatchObject({ code: 2, text: null });
   expect(refused.stderr).toContain("invalid pattern");
@@ -78,13 +78,13 @@ test("removing a pattern that is not in the file changes nothing and exits 8", a
   expect(refused.stderr).toContain("pattern a/two not found");
 });
 
-test("a dry run writes nothing and says what it would be", async () => {
+test("a dry run writes nothing and shows the result", async () => {
   const dry = await keep(["add", "nginx", "--dry-run"]);
   expect(dry).toMatchObject({ code: 0, text: null });
   expect(dry.stdout).toContain("1 pattern added");
 });
 
-test("a user name that could not stand in a comment is replaced by the user's number", async () => {
+test("a user name that is unsafe in a comment is replaced by the user's number", async () => {
   const { text } = await keep(["add", "nginx"], null, { SUDO_USER: "x\nr.example/**" });
   expect(text).toContain("# added by user 0 at");
   expect(parseKeepFile(text ?? "", path).rules).toHaveLength(1);

@@ -59,7 +59,7 @@ describe("keep list", () => {
     return ran;
   };
 
-  test("says what each rule keeps, what keeps nothing, and what is kept without a rule", async () => {
+  test("shows what each rule keeps, which rules keep nothing, and what is kept without a rule", async () => {
     const { code, stdout } = await list(rulesOf("registry.example/app\nregistry.example/gone\n"));
     expect(code).toBe(0);
     expect(stdout).toContain("registry.example/app   /etc/crigc/keep.d/a.list:1  1: ");
@@ -68,7 +68,7 @@ describe("keep list", () => {
     expect(stdout).toMatch(/\*\*\/pause +sandbox image, built in +1: registry.k8s.io\/pause:3.9/);
   });
 
-  test("has rules with their images, and protections, in JSON", async () => {
+  test("has rules with their images and other protections in JSON", async () => {
     const { stdout } = await list(rulesOf("registry.example/app\n"), "-o", "json");
     expect(JSON.parse(stdout)).toMatchObject({
       kind: "KeepRules",
@@ -83,7 +83,7 @@ describe("keep list", () => {
     });
   });
 
-  test("says whose word makes the sandbox image: the runtime's, the flag's", async () => {
+  test("shows who named the sandbox image: the runtime or the flag", async () => {
     const snapshot = {
       images: [pause],
       runtime: { ...aSnapshot().runtime, sandboxImages: ["a/b:1"] },
@@ -99,7 +99,7 @@ describe("keep list", () => {
     ]);
   });
 
-  test("exits 2 where the rules are invalid", async () => {
+  test("exits 2 if the rules are invalid", async () => {
     const { code, stdout } = await list(rulesOf("a b\n"));
     expect(code).toBe(2);
     expect(stdout).toContain("/etc/crigc/keep.d/a.list:1: ");
@@ -110,7 +110,7 @@ describe("keep check", () => {
   const check = (keep: KeepRules, ...words: readonly string[]) =>
     crigc(["keep", "check", ...words], { open: { keepRules: async () => keep } });
 
-  test("says where valid rules are written, without any runtime", async () => {
+  test("lists the sources of valid rules, without a runtime", async () => {
     expect(await check(rulesOf("nginx\nbusybox\n"))).toEqual({
       code: 0,
       stdout: "2 keep rules in /etc/crigc/keep.d/a.list: all valid.\n",
@@ -118,7 +118,7 @@ describe("keep check", () => {
     });
   });
 
-  test("exits 2 and names file and line of everything that is wrong", async () => {
+  test("exits 2 and names file and line of every error", async () => {
     const { code, stdout, stderr } = await check(rulesOf("a b\nnginx\nsha256:12\n"));
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     expect(stderr.split("\n")).toEqual([
@@ -128,7 +128,7 @@ describe("keep check", () => {
     ]);
   });
 
-  test("has the problems in JSON, and nothing of matches", async () => {
+  test("has errors but no matches in JSON", async () => {
     const { code, stdout } = await check(rulesOf("nginx\na b\n"), "-o", "json");
     expect(code).toBe(2);
     expect(JSON.parse(stdout)).toMatchObject({
@@ -140,7 +140,7 @@ describe("keep check", () => {
     });
   });
 
-  test("says so where there are none", async () => {
+  test("says so if no rules are found", async () => {
     const { code, stdout } = await check(noRules);
     expect({ code, stdout }).toEqual({
       code: 0,
@@ -209,18 +209,18 @@ describe("keep baseline", () => {
     expect({ patterns, stamp }).toEqual({ patterns: today, stamp: null });
   });
 
-  test("a second time forgets nothing", async () => {
+  test("keeps existing entries when run again", async () => {
     const { patterns } = await baseline([], { text: "gone:1\nregistry.example/app:v1\n" });
     expect(patterns).toEqual([...today, "gone:1"]);
   });
 
-  test("forgets with --replace", async () => {
+  test("drops existing entries with --replace", async () => {
     const { patterns } = await baseline(["--replace"], { text: "gone:1\n" });
     expect(patterns).toEqual(today);
   });
 
   test.each(["", "a b\n", "# crigc: 9 patterns or more\nnginx\n"])(
-    "does not touch a list that is damaged (%j), and heals it with --replace",
+    "does not touch a damaged list (%j), and replaces it with --replace",
     async (text) => {
       const refused = await baseline([], { text });
       expect(refused).toMatchObject({ code: 2, text });
@@ -229,19 +229,19 @@ describe("keep baseline", () => {
     },
   );
 
-  test("writes nothing where no image is listed", async () => {
+  test("writes nothing if no image is listed", async () => {
     const ran = await baseline([], { images: { images: [] }, text: "gone:1\n" });
     expect(ran).toMatchObject({ code: 0, stdout: "", text: "gone:1\n", stamp: null });
     expect(ran.stderr).toContain("lists no image");
   });
 
-  test("with --once fails and sets no stamp where no image is listed: they may still be loaded", async () => {
+  test("with --once fails and sets no stamp if no image is listed yet", async () => {
     const ran = await baseline(["--once"], { images: { images: [] }, text: "gone:1\n" });
     expect(ran).toMatchObject({ code: 3, stdout: "", text: "gone:1\n", stamp: null });
     expect(ran.stderr).toContain("waits for the first image");
   });
 
-  test("with --once writes and sets its stamp, and the next time does nothing", async () => {
+  test("with --once writes the list and sets its stamp, and does nothing when run again", async () => {
     const first = await baseline(["--once"]);
     expect(first.stamp).toBe("2026-01-01T00:00:00Z");
     expect(first.patterns).toEqual(today);
@@ -253,20 +253,20 @@ describe("keep baseline", () => {
     });
   });
 
-  test("with --once fails where the stamp cannot be kept, behind the list", async () => {
+  test("with --once writes the list but fails if the stamp cannot be written", async () => {
     const ran = await baseline(["--once"], { stampFails: true });
     expect(ran.code).toBe(1);
     expect(ran.patterns).toEqual(today);
   });
 
-  test("exits 3 where no runtime answers, and leaves the list as it is", async () => {
+  test("exits 3 if no runtime answers, and does not change the list", async () => {
     expect(await baseline([], { noRuntime: true, text: "gone:1\n" })).toMatchObject({
       code: 3,
       text: "gone:1\n",
     });
   });
 
-  test("says which image it cannot keep", async () => {
+  test("reports an image that it cannot keep", async () => {
     const odd = { ...app, id: pause.id, repoTags: [] };
     const { stderr, stdout } = await baseline([], {
       images: { images: [app, { ...odd, id: "odd!" as typeof app.id }] },
@@ -286,19 +286,19 @@ describe("keep baseline from archives", () => {
   test.each([
     ["each behind --from", ["--from", "/a.tar", "--from", "/b.tar"]],
     ["as a shell expands them behind one --from", ["--from", "/a.tar", "/b.tar"]],
-  ])("needs no runtime; they come %s", async (_how, words) => {
+  ])("needs no runtime; archives are given %s", async (_how, words) => {
     const ran = await baseline(words, { archives, noRuntime: true });
     expect(ran.code).toBe(0);
     expect(ran.patterns).toEqual([id, "app:1", `sha256:${"b".repeat(64)}`]);
   });
 
-  test("writes nothing where one of them cannot be read", async () => {
+  test("writes nothing if an archive cannot be read", async () => {
     const ran = await baseline(["--from", "/a.tar", "/c.tar"], { archives });
     expect(ran).toMatchObject({ code: 2, text: null });
     expect(ran.stderr).toBe("crigc: --from: /c.tar is no archive\n");
   });
 
-  test("takes no archive without --from", async () => {
+  test("rejects an archive without --from", async () => {
     const ran = await baseline(["/a.tar"], { archives });
     expect(ran).toMatchObject({ code: 2, text: null });
     expect(ran.stderr).toContain("use --from ARCHIVE");

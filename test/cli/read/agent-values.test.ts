@@ -49,13 +49,13 @@ test("the running agent's values replace those of files, and name the agent as t
   expect(stderr).toBe("");
 });
 
-test("what belongs to the agent's process alone stays with it", async () => {
+test("values of the agent's process alone are not used", async () => {
   const { values } = await config();
   expect(values.dryRun).toMatchObject({ value: false, source: "default" });
   expect(values["logging.verbosity"]).toMatchObject({ value: 2, source: "default" });
 });
 
-test("a flag wins over the running agent, with a note where the two differ", async () => {
+test("a flag wins over the running agent, with a note if the two differ", async () => {
   const { values, stderr } = await config([
     "--image-gc-high-threshold=75",
     "--image-gc-low-threshold=72",
@@ -71,7 +71,7 @@ test("a flag wins over the running agent, with a note where the two differ", asy
   expect(stderr).not.toContain("--image-gc-low-threshold");
 });
 
-test("without an agent the command's own configuration counts, without a word", async () => {
+test("without an agent a command silently uses its own configuration", async () => {
   const { code, stdout, stderr } = await crigc(["config", "-o", "json"], {
     files: { [FILE]: ours("maxImages: 7\n") },
   });
@@ -90,13 +90,16 @@ test.each<readonly [string, Partial<Openers>, string]>([
     "no answer within 2000 ms",
   ],
   ["whose answer is not JSON", answering("<html>"), "not JSON"],
-])("an agent %s is noted, and the command's own configuration counts", async (_, open, words) => {
-  const { values, stderr } = await config([], { open });
-  expect(values.maxImages).toMatchObject({ value: 7, source: "file" });
-  expect(stderr).toContain(words);
-});
+])(
+  "an agent %s gives a note, and the command uses its own configuration",
+  async (_, open, words) => {
+    const { values, stderr } = await config([], { open });
+    expect(values.maxImages).toMatchObject({ value: 7, source: "file" });
+    expect(stderr).toContain(words);
+  },
+);
 
-test("an agent of another runtime than the one that is named is not taken", async () => {
+test("an agent of a runtime other than the given one is ignored", async () => {
   const theirs = {
     values: {
       ...status.values,
@@ -109,7 +112,7 @@ test("an agent of another runtime than the one that is named is not taken", asyn
   expect(values.imageGCHighThresholdPercent).toMatchObject({ value: 85, source: "default" });
 });
 
-test("a broken file is refused beside a running agent too", async () => {
+test("an invalid file is an error even if an agent is running", async () => {
   const { code, stderr } = await crigc(["config"], {
     open: answering(JSON.stringify(status)),
     files: { [FILE]: ours("maxImages: lots\n") },
@@ -118,12 +121,15 @@ test("a broken file is refused beside a running agent too", async () => {
   expect(stderr).toContain("maxImages");
 });
 
-test.each(["print config", `config --check=${FILE}`])("%s asks no agent", async (line) => {
-  const open = {
-    askAgent: async (): Promise<never> => {
-      throw new Error("it was asked");
-    },
-  };
-  const ran = await crigc(line.split(" "), { open, files: { [FILE]: ours("") } });
-  expect(ran.code).toBe(0);
-});
+test.each(["print config", `config --check=${FILE}`])(
+  "%s does not query the agent",
+  async (line) => {
+    const open = {
+      askAgent: async (): Promise<never> => {
+        throw new Error("it was asked");
+      },
+    };
+    const ran = await crigc(line.split(" "), { open, files: { [FILE]: ours("") } });
+    expect(ran.code).toBe(0);
+  },
+);

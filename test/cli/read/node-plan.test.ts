@@ -21,7 +21,7 @@ const recorded = async () => ({
   ledger: aLedger(),
 });
 
-test("a plan from a recorded node keeps by the rules of that node, and by those of the command line", async () => {
+test("a plan from a recorded node uses the keep rules of that node and of the command line", async () => {
   const flags = ["--snapshot", "node.json", "--all-unused", "-o", "json"];
   const keptByRule = async (...more: readonly string[]): Promise<readonly string[]> => {
     const { stdout } = await crigc(["plan", ...flags, ...more], { open: { recorded } });
@@ -63,7 +63,7 @@ describe("with --compat kubelet", () => {
   };
   const known = { firstSeenAt: "2025-12-29T00:00:00Z", lastUsedAt: "2025-12-30T00:00:00Z" };
 
-  test("images and explain show what the ledger knows, and say that plans do not go by it", async () => {
+  test("images and explain show the ledger's records, and say that plans ignore them", async () => {
     const images = await shown("images");
     expect(images.document.images).toMatchObject([known]);
     expect(images.stderr).toContain("with --compat kubelet, plans ignore it");
@@ -73,14 +73,14 @@ describe("with --compat kubelet", () => {
     ]);
   });
 
-  test("audit names a ghost that the ledger knows", async () => {
+  test("audit reports a ghost recorded in the ledger", async () => {
     const { document } = await shown("audit");
     expect(document.findings).toContainEqual(
       expect.objectContaining({ code: "ghost-image", attempts: 2 }),
     );
   });
 
-  test("a plan is that of a kubelet that has just started: the image is new to it", async () => {
+  test("a plan treats every image as new, like a kubelet that has just started", async () => {
     const { document, stderr } = await shown("plan", "--all-unused");
     expect(document.images.candidates).toMatchObject([
       { firstSeenAt: "2026-01-01T00:00:00Z", lastUsedAt: null, unusedForMs: 0 },

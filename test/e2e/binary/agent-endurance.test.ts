@@ -21,7 +21,7 @@ const imagesOf = (prefix: string, count: number) =>
 
 const KILLS = 20;
 
-test(`killed ${KILLS} times in the middle of a pass, the history has every removal but at most the last of each life`, async () => {
+test(`killed ${KILLS} times during a pass, the history has every removal but at most the last of each life`, async () => {
   const seed = Number(process.env["CRIGC_SEED"] ?? Date.now() % 1_000_000);
   console.log(`seed ${seed} (CRIGC_SEED)`);
   const random = randomOf(seed);

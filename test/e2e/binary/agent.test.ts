@@ -65,7 +65,7 @@ describe("a configuration file that changes under a running agent", () => {
       it.configFile,
       "apiVersion: crigc/v1\nkind: CrigcConfiguration\nmaxImages: few\n",
     );
-    await agent.untilSaid("the last good one stays in force");
+    await agent.untilSaid("the last valid one stays in force");
     expect(agent.said()).toContain(`${it.configFile}:3`);
     expect(agent.said()).toContain("few");
     const refused = await status(it);
@@ -123,7 +123,7 @@ describe("a configuration file that changes under a running agent", () => {
     await firstPass(it);
     it.configure({ runtimeRequestTimeout: "33s" });
     agent.signal("SIGHUP");
-    await agent.untilSaid(/runtimeRequestTimeout .*next start/);
+    await agent.untilSaid(/runtimeRequestTimeout .*when the agent restarts/);
   });
 });
 
@@ -177,7 +177,7 @@ describe("a socket that is mended in the configuration file", () => {
     agent.signal("SIGHUP");
     await agent.untilSaid(`connected to the runtime at ${it.runtime.endpoint}`);
     expect(performance.now() - startedAt).toBeLessThan(2_000);
-    expect(agent.said()).not.toContain("next start");
+    expect(agent.said()).not.toContain("when the agent restarts");
     expect((await firstPass(it)).values.containerRuntimeEndpoint.value).toBe(it.runtime.endpoint);
   });
 
@@ -187,7 +187,7 @@ describe("a socket that is mended in the configuration file", () => {
     await firstPass(it);
     it.configure({ containerRuntimeEndpoint: away });
     agent.signal("SIGHUP");
-    await agent.untilSaid(/containerRuntimeEndpoint .*next start/);
+    await agent.untilSaid(/containerRuntimeEndpoint .*when the agent restarts/);
     expect((await status(it)).values.containerRuntimeEndpoint.value).toBe(it.runtime.endpoint);
   });
 
@@ -199,14 +199,14 @@ describe("a socket that is mended in the configuration file", () => {
     await until("the first one is asked", 5_000, () => other.runtime.callsOf("Version").length > 0);
     it.configure({ containerRuntimeEndpoint: it.runtime.endpoint });
     agent.signal("SIGHUP");
-    await agent.untilSaid("the runtime answers at");
+    await agent.untilSaid("connected to the runtime at");
     expect(agent.said()).toContain(`connected to the runtime at ${it.runtime.endpoint}`);
     expect(other.runtime.callsOf("ListImages")).toEqual([]);
   });
 });
 
 describe("a runtime that goes away", () => {
-  test("is said by readyz, metrics, status and log; when it is back all is well without a restart", async () => {
+  test("is reported by readyz, metrics, status and log; when it is back all is well without a restart", async () => {
     await using it = await startNode({ node: { images: images(4) }, flags });
     await using agent = it.start("run");
     await firstPass(it);
@@ -316,7 +316,7 @@ describe("hold", () => {
 });
 
 describe("what an agent cannot open", () => {
-  test("(a control socket that another program serves) is said, and the agent works on", async () => {
+  test("(a control socket that another program serves) is reported, and the agent works on", async () => {
     await using it = await startNode({ node: { images: images(3) }, flags });
     put(it.runDir, "note");
     const other = createServer((socket) => socket.on("error", () => undefined).end("mine\n"));
@@ -342,11 +342,11 @@ describe("what an agent cannot open", () => {
     await first.exited;
     expect(existsSync(controlSocket(it))).toBe(true);
     await using next = it.start("run");
-    await next.untilSaid("the runtime answers");
+    await next.untilSaid("connected to the runtime");
     await until("it answers", 5_000, async () => (await it.crigc("status")).exitCode === 0);
   });
 
-  test("(a metrics address that is taken) is said, and the agent works on", async () => {
+  test("(a metrics address that is taken) is reported, and the agent works on", async () => {
     await using it = await startNode({ node: { images: images(3) }, flags });
     const other = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("mine") });
     const address = `127.0.0.1:${other.port}`;
@@ -358,7 +358,7 @@ describe("what an agent cannot open", () => {
     await other.stop(true);
   });
 
-  test("(a state directory) is said, and collection goes on without", async () => {
+  test("(a state directory) is reported, and collection goes on without", async () => {
     await using it = await startNode({ node: { images: images(3) }, flags });
     await using agent = it.start("run", "--max-images=2", "--state-dir=/proc/none");
     await agent.untilSaid("/proc/none");
@@ -433,7 +433,7 @@ describe("the event hook", () => {
 });
 
 describe("failures in a row", () => {
-  test("the first is only logged, the second raises ImageGCFailed, and success afterwards is said", async () => {
+  test("the first is only logged, the second raises ImageGCFailed, and success afterwards is reported", async () => {
     await using it = await startNode({ node: { images: images(2) }, flags });
     const lift = it.runtime.fail("ImageFsInfo", {
       kind: "error",

@@ -59,7 +59,7 @@ describe("doctor", () => {
     expect(await find()).toMatchObject({ result: "ok" });
   });
 
-  test("warns of a state directory on the image filesystem, where there is another one", async () => {
+  test("warns of a state directory on the image filesystem, if there is another one", async () => {
     const images = mkdtempSync("/dev/shm/crigc-images-");
     try {
       await using it = await startNode({

@@ -352,7 +352,7 @@ describe("history", () => {
     expect(await it.crigc("history", "--since=yesterdayish")).toMatchObject({ exitCode: 2 });
   });
 
-  test("is empty, and no error, where nothing was ever done", async () => {
+  test("is empty, and no error, if nothing was ever done", async () => {
     await using it = await startNode();
     expect(await it.json(["history"])).toMatchObject({ passes: [], removals: [] });
   });

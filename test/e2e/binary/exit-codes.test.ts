@@ -39,7 +39,7 @@ describe("1", () => {
 
 describe("2", () => {
   test.each([["gc"], ["plan"], ["keep check"]])(
-    "for %s where keep rules are invalid",
+    "for %s if keep rules are invalid",
     async (command) => {
       await using it = await startNode({ node, flags });
       const [first = "", ...rest] = command.split(" ");
@@ -188,7 +188,7 @@ describe("6", () => {
   test("for a second agent, which names the first", async () => {
     await using it = await startNode({ node });
     await using first = it.start("run");
-    await first.untilSaid("the runtime answers");
+    await first.untilSaid("connected to the runtime");
     await first.untilSaid(/image-gc/);
     const { exitCode, stderr } = await it.crigc("run");
     expect(exitCode).toBe(6);
@@ -237,7 +237,7 @@ describe("8", () => {
     expect(stderr).toContain("r.example/no-such-thing");
   });
 
-  test("where no agent answers", async () => {
+  test("if no agent answers", async () => {
     await using it = await startNode({ node });
     const { exitCode, stdout, stderr } = await it.crigc("status");
     expect({ exitCode, stdout }).toEqual({ exitCode: 8, stdout: "" });

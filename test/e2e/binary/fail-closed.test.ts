@@ -214,7 +214,7 @@ describe("a log directory that cannot be read", () => {
   });
 });
 
-describe("in the middle of a pass", () => {
+describe("during a pass", () => {
   const images = [0, 1, 2, 3, 4, 5].map((index) => ({
     id: imageIdOf(index),
     sizeBytes: 1_000_000,

@@ -44,7 +44,7 @@ describe.skipIf(freezeObstacle !== null)("a state directory on a disk that hangs
     await disk.freeze();
     it.configure({ maxImages: 3 });
     await until("two more images went", 10_000, () => it.removedImages().length === 3);
-    await agent.untilSaid("does not answer", 10_000);
+    await agent.untilSaid("does not respond", 10_000);
     it.configure({ maxImages: 2 });
     await until("one more image went", 10_000, () => it.removedImages().length === 4);
     const askedMs = performance.now();
@@ -56,7 +56,7 @@ describe.skipIf(freezeObstacle !== null)("a state directory on a disk that hangs
     const lists = it.runtime.callsOf("ListImages").length;
     await until("more lists", 5_000, () => it.runtime.callsOf("ListImages").length > lists + 3);
     await disk.thaw();
-    await agent.untilSaid("works again", 10_000);
+    await agent.untilSaid("can be written again", 10_000);
     await until("all four are on record", 10_000, async () => {
       const removed = await recorded(it, stateDir);
       return removed.length === 4 && removed.every((id) => it.removedImages().includes(id));
@@ -76,7 +76,7 @@ describe.skipIf(freezeObstacle !== null)("a state directory on a disk that hangs
     const gc = await it.crigc("gc", "--all-unused");
     expect(gc.exitCode).toBe(0);
     expect(gc.tookMs).toBeLessThan(20_000);
-    expect(gc.stderr).toContain("does not answer");
+    expect(gc.stderr).toContain("does not respond");
     expect(it.removedImages()).toHaveLength(6);
     await disk.thaw();
     await until("all six are on record", 10_000, async () => {
@@ -96,7 +96,7 @@ describe.skipIf(freezeObstacle !== null)("a state directory on a disk that hangs
     await until("it is up", 10_000, () => existsSync(socket(it)));
     await until("it looked", 10_000, () => it.runtime.callsOf("ListImages").length > 2);
     await disk.freeze();
-    await agent.untilSaid("does not answer", 10_000);
+    await agent.untilSaid("does not respond", 10_000);
     expect(await agent.stop()).toBe(0);
     await disk.thaw();
   }, 60_000);

@@ -48,7 +48,7 @@ describe("12 sandboxes whose stop hangs", () => {
     const { tookMs, stderr, stdout } = await node.crigc("gc", "--containers");
     expect(tookMs).toBeLessThan(4_000);
     expect(node.runtime.callsOf("StopPodSandbox").length).toBeLessThanOrEqual(4);
-    expect(`${stdout}${stderr}`).toContain("were not answered in time");
+    expect(`${stdout}${stderr}`).toContain("calls timed out");
   });
 });
 

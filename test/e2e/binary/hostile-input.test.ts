@@ -20,7 +20,7 @@ async function refused(node: TestNode, ...words: readonly string[]): Promise<str
 
 test.each([
   ["explain", "empty REF; expected an image, a container or a sandbox"],
-  ["hold", "empty DURATION; expected how long"],
+  ["hold", "empty DURATION; expected length of the hold"],
 ])(
   "an operand of crigc %s that is empty is refused, and not looked for",
   async (command, words) => {
@@ -48,7 +48,9 @@ test("a hold takes an empty reason: the hold is what matters", async () => {
 
 test("a snapshot without an end is refused, and not read until memory is full", async () => {
   await using it = await startNode();
-  expect(await refused(it, "plan", "--snapshot=/dev/zero")).toContain("at most 134217728 bytes");
+  expect(await refused(it, "plan", "--snapshot=/dev/zero")).toContain(
+    "larger than 134217728 bytes",
+  );
   expect(await refused(it, "plan", "--snapshot=/")).toContain("it is a directory");
 });
 
@@ -87,7 +89,7 @@ describe("a flag", () => {
     ["--pod-source=maybe", ['"maybe"', "kubelet-dir"]],
     ["--container-runtime-endpoint=tcp://10.0.0.1:1", ["tcp://10.0.0.1:1", "unix"]],
     ["--container-runtime-endpoint=relative.sock", ["relative.sock", "absolute"]],
-    [`--container-runtime-endpoint=/${"x".repeat(150)}`, ["longer than 107 bytes"]],
+    [`--container-runtime-endpoint=/${"x".repeat(150)}`, ["at most 107 bytes"]],
     ["--metrics-bind-address=everywhere", ['"everywhere"', "127.0.0.1:9419"]],
     ["--state-dir=relative", ['"relative"', "an absolute path"]],
     ["--state-dir=/var/../etc", ['"/var/../etc"', "without .."]],
@@ -120,7 +122,7 @@ describe("a flag", () => {
       const story = await refused(it, "plan", flag);
       const [name = "", path = ""] = flag.split("=");
       expect(story).toContain(path);
-      expect(story).toContain(`that ${name} names: it does not exist`);
+      expect(story).toContain(`named by ${name}: it does not exist`);
     },
   );
 
@@ -132,7 +134,7 @@ describe("a flag", () => {
     },
   );
 
-  test("with a keep pattern that is none stops image removal, with exit 2 and the pattern", async () => {
+  test("with a keep pattern that is invalid stops image removal, with exit 2 and the pattern", async () => {
     await using it = await startNode();
     const { exitCode, stdout } = await it.crigc("gc", "--all-unused", "--keep=UPPER CASE");
     expect(exitCode).toBe(2);
@@ -172,7 +174,7 @@ describe("a command", () => {
     [["hold"], "DURATION"],
     [["completion", "tcsh"], "tcsh"],
     [["plan", "-o", "xml"], "xml"],
-  ] as const)("%p is refused, and what was meant is said", async (words, part) => {
+  ] as const)("%p is refused, and what was meant is reported", async (words, part) => {
     await using it = await startNode();
     const story = await refused(it, ...words);
     expect(story).toContain(part);
@@ -212,7 +214,7 @@ describe("a configuration file", () => {
     await using it = await startNode();
     writeFileSync(it.configFile, head);
     truncateSync(it.configFile, 50_000_000);
-    expect(await refused(it, "plan")).toContain("at most 1048576");
+    expect(await refused(it, "plan")).toContain("the maximum is 1048576");
     writeFileSync(it.configFile, `${head}keep:\n${"- r.example/a\n".repeat(3_600_000)}`);
     expect(await refused(it, "plan")).toContain(it.configFile);
   });

@@ -223,7 +223,7 @@ describe.skipIf(diskObstacle !== null)("large bases that small children hold", (
     return removedNames(report).length;
   };
 
-  test("fewer images go for the same target than where no layers are known", async () => {
+  test("fewer images go for the same target than if no layers are known", async () => {
     const known = await removals((one) => one);
     const unknown = await removals((one) => ({ ...one, isArtifact: true }));
     expect(known).toBe(unknown - bases.length);

@@ -74,7 +74,7 @@ describe("keep baseline", () => {
     expect((await it.crigc("explain", unused.id)).stdout).toContain("baseline.list:");
   });
 
-  test("with --once writes once on a node, and the list stays as it was edited", async () => {
+  test("with --once writes once on a node, and the list is kept as edited", async () => {
     await using it = await startNode({ node, flags });
     const list = join(it.keepDir, "baseline.list");
     expect(await it.crigc("keep", "baseline", "--once")).toMatchObject({ exitCode: 0 });
@@ -100,11 +100,11 @@ describe("keep baseline", () => {
     expect(it.removedImages()).toEqual([other.id]);
   });
 
-  test("with --once fails where nothing can be remembered, but writes the list", async () => {
+  test("with --once fails if nothing can be remembered, but writes the list", async () => {
     await using it = await startNode({ node, flags });
     const ran = await it.crigc("keep", "baseline", "--once", "--state-dir=/proc/no");
     expect(ran.exitCode).toBe(1);
-    expect(ran.stderr).toContain("would be written again on the next boot");
+    expect(ran.stderr).toContain("will be written again on the next boot");
     expect(existsSync(join(it.keepDir, "baseline.list"))).toBeTrue();
   });
 
@@ -231,7 +231,7 @@ describe("doctor", () => {
     expect(await agent.stop()).toBe(0);
   });
 
-  test("fails where the keep rules are invalid, and says where", async () => {
+  test("fails if the keep rules are invalid, and says where", async () => {
     await using it = await startNode({ node, flags });
     writeFileSync(join(it.keepDir, "site.list"), "");
     const { exitCode, stdout } = await it.crigc("doctor");

@@ -105,14 +105,14 @@ describe("a reader that leaves early", () => {
     expect(tookMs).toBeLessThan(20_000);
   });
 
-  test("is no matter where nobody reads at all", async () => {
+  test("is no matter if nobody reads at all", async () => {
     await using it = await startNode({ node: { images: many.slice(0, 20) }, flags });
     const { exitCode } = await shell(it, 'crigc gc --all-unused "$@" >&- 2>&-');
     expect(it.runtime.node.images).toEqual([]);
     expect(exitCode).toBe(0);
   });
 
-  test("is no matter where the disk of the answer is full", async () => {
+  test("is no matter if the disk of the answer is full", async () => {
     await using it = await startNode({ node: { images: many.slice(0, 20) }, flags });
     await shell(it, 'crigc gc --all-unused "$@" >/dev/full 2>/dev/full');
     expect(it.runtime.node.images).toEqual([]);
@@ -161,25 +161,19 @@ describe("a result that cannot be written", () => {
     expect(tookMs).toBeLessThan(5_000);
   });
 
-  test.skipIf(diskObstacle !== null)(
-    "is an error where a disk takes only its beginning",
-    async () => {
-      await using disk = await smallDisk(MiB);
-      await using it = await startNode({ node: { images: many }, flags });
-      const { bavail, bsize } = statfsSync(disk.directory);
-      writeFileSync(join(disk.directory, "full"), Buffer.alloc((bavail - 16) * bsize));
-      for (const words of ["images --all", "snapshot", "plan -o json"]) {
-        const { stderr, exitCode } = await shell(
-          it,
-          `crigc ${words} "$@" >${disk.directory}/answer`,
-        );
-        expect(stderr).toContain("the filesystem is full");
-        expect(exitCode).toBe(1);
-      }
-    },
-  );
+  test.skipIf(diskObstacle !== null)("is an error if a disk takes only its beginning", async () => {
+    await using disk = await smallDisk(MiB);
+    await using it = await startNode({ node: { images: many }, flags });
+    const { bavail, bsize } = statfsSync(disk.directory);
+    writeFileSync(join(disk.directory, "full"), Buffer.alloc((bavail - 16) * bsize));
+    for (const words of ["images --all", "snapshot", "plan -o json"]) {
+      const { stderr, exitCode } = await shell(it, `crigc ${words} "$@" >${disk.directory}/answer`);
+      expect(stderr).toContain("the filesystem is full");
+      expect(exitCode).toBe(1);
+    }
+  });
 
-  test("ends the command with 1 and without a word where the reader has gone", async () => {
+  test("ends the command with 1 and silently if the reader has gone", async () => {
     await using it = await startNode({ node: { images: many }, flags });
     const { stderr, exitCode } = await shell(it, 'crigc images -o json "$@" | true');
     expect(stderr).toBe("");

@@ -98,7 +98,7 @@ describe("a kubelet that restarted while its API server was down", () => {
     for (const _ of [1, 2, 3]) {
       const { exitCode, stderr, stdout } = await gc(it);
       expect(exitCode).toBe(3);
-      expect(stdout + stderr).toContain("may not have heard from its API server");
+      expect(stdout + stderr).toContain("may not have reached its API server");
     }
     const plan = await it.json(["plan", "--pod-source=kubelet-api", "--max-images=1"], 3);
     expect(plan.images.blocks).toMatchObject([{ code: "pods-incomplete" }]);
@@ -198,7 +198,7 @@ describe("a ledger that was lost on a machine that has only just booted", () => 
     expect(stdout + stderr).toContain("the node booted");
   });
 
-  test("where the grace is shorter than the machine is up, the unused image goes", async () => {
+  test("if the grace is shorter than the machine is up, the unused image goes", async () => {
     await using it = await startNode({ node, flags });
     expect(await it.crigc("gc", "--all-unused", "--boot-grace=1s")).toMatchObject({ exitCode: 0 });
     expect(it.removedImages()).toContain(imageIdOf("next"));

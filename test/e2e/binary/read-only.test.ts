@@ -155,7 +155,7 @@ describe("with --dry-run", () => {
   });
 });
 
-test("where there is no state directory, none of them makes one", async () => {
+test("if there is no state directory, none of them makes one", async () => {
   await using it = await startNode({ node, flags });
   for (const [command = "", ...rest] of looks) await it.crigc(command, ...rest);
   expect(existsSync(it.stateDir)).toBe(false);

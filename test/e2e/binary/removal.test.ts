@@ -29,7 +29,7 @@ test("a pass makes one RemoveImage and one ImageStatus for each image, and lists
     expect(it.runtime.callsOf(list).length).toBeLessThanOrEqual(2 + report.tookMs / 750);
 });
 
-test("where a list takes three seconds, images are removed all the same, and the log says how old the lists are", async () => {
+test("if a list takes three seconds, images are removed all the same, and the log says how old the lists are", async () => {
   const images = ["a", "b", "c"].map((name) => image(name));
   await using it = await startNode({ node: { images }, flags });
   it.runtime.fail("ListContainers", { kind: "delay", ms: 3_000 });
@@ -49,7 +49,7 @@ describe("an OCI artifact, whose removal by ID does nothing,", () => {
     expect(it.runtime.node.images).toEqual([]);
   });
 
-  test("is a ghost where its names mean another image by then, which stays", async () => {
+  test("is a ghost if its names mean another image by then, which stays", async () => {
     const tag = "r.example/artifact:1";
     const artifact = image("artifact", { artifact: true, repoDigests: [] });
     await using it = await startNode({ node: { images: [artifact] }, traits: crio137, flags });
@@ -66,7 +66,7 @@ describe("an OCI artifact, whose removal by ID does nothing,", () => {
   });
 });
 
-test("an image that is pulled again in the middle of a pass and used at once stays, and the others go", async () => {
+test("an image that is pulled again during a pass and used at once stays, and the others go", async () => {
   const images = ["again", ...Array.from({ length: 5 }, (_, index) => `other-${index}`)].map(
     (name, index) => image(name, { sizeBytes: 1_000_000 - index }),
   );

@@ -45,7 +45,7 @@ describe("the log of a dead container", () => {
   });
 });
 
-describe("the log directory of a pod that is gone", () => {
+describe("the log directory of a deleted pod", () => {
   const entry = "default_gone_uid-gone";
   const users = {
     "a running container that Kubernetes did not make": (node: TestNode) => {

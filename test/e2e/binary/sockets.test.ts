@@ -54,7 +54,7 @@ const withoutPrivilege =
 
 describe("a socket as the runtime's", () => {
   test.each([
-    ["missing", "there is no socket"],
+    ["missing", "socket not found"],
     ["plain-file", "does not answer"],
     ["closing", "does not answer"],
     ["silent", "did not answer within 1.5 s"],
@@ -77,7 +77,7 @@ describe("a socket as the runtime's", () => {
     },
   );
 
-  test("that may not be opened is said so", async () => {
+  test("that may not be opened is reported", async () => {
     await using node = await startNode();
     chmodSync(node.home, 0o755);
     chmodSync(node.runtime.socket, withoutPrivilege.length > 0 ? 0o700 : 0o000);
@@ -127,7 +127,7 @@ describe("run", () => {
     const waiting = await node.json(["status"]);
     expect(waiting.runtimeError).toContain(node.runtime.socket);
     await node.runtime.recover();
-    await agent.untilSaid("the runtime answers");
+    await agent.untilSaid("connected to the runtime");
     await agent.untilSaid("image-gc");
     expect((await node.json(["status"])).runtimeError).toBeNull();
     expect(await agent.stop()).toBe(0);
@@ -194,7 +194,7 @@ describe.skipIf(!canMount)("without a named socket", () => {
     expect(JSON.parse(result.stdout).count).toBe(1);
   });
 
-  test("none that answers is said with each path that was tried", async () => {
+  test("none that answers is reported with each path that was tried", async () => {
     await using node = await startNode();
     const flags = node.flags.filter((flag) => !flag.startsWith("--container-runtime-endpoint"));
     const { exitCode, stderr } = await besideRuntimes({}, ["gc", ...flags]);

@@ -47,7 +47,7 @@ const historyOf = async (node: TestNode): Promise<readonly Json[]> =>
 describe.skipIf(diskObstacle !== null)(
   "gc ends between the low threshold and the low threshold less the last image",
   () => {
-    test("where images share layers, so that the sum of sizes is far above what is freed", async () => {
+    test("if images share layers, so that the sum of sizes is far above what is freed", async () => {
       await using disk = await smallDisk(capacityBytes);
       // Large ones go first and are prompt; the others give back 1 MiB of the 9 that each reports.
       const images = [
@@ -63,7 +63,7 @@ describe.skipIf(diskObstacle !== null)(
       expect(report.images.reportedFreedBytes).toBe((30 + 8 * 9) * MiB);
     });
 
-    test("where the runtime reports a fifth of what an image takes", async () => {
+    test("if the runtime reports a fifth of what an image takes", async () => {
       await using disk = await smallDisk(capacityBytes);
       const images = names(9, "packed").map((name) => image(name, [layer(name, 10)], 2 * MiB));
       const store = { directory: join(disk.directory, "store") };
@@ -74,7 +74,7 @@ describe.skipIf(diskObstacle !== null)(
       expect(disk.usedPercent()).toBe(70);
     });
 
-    test("where the runtime frees two seconds after it answers, which is learned", async () => {
+    test("if the runtime frees two seconds after it answers, which is learned", async () => {
       await using disk = await smallDisk(capacityBytes);
       const images = names(9, "late").map((name) => image(name, [layer(name, 10)]));
       const store = { directory: join(disk.directory, "store"), releaseDelayMs: 2_000 };
@@ -231,7 +231,7 @@ test.skipIf(diskObstacle !== null)(
 );
 
 describe("a ghost, which answers to its removal and is still listed,", () => {
-  test("is said, not counted as freed, and not tried again at once", async () => {
+  test("is reported, not counted as freed, and not tried again at once", async () => {
     const images = names(3, "i").map((name, index) => image(name, [], 3_000_000 - index));
     const own = [...flags, "--space-accounting=reported"];
     await using it = await startNode({ node: { images }, flags: own });
@@ -269,7 +269,7 @@ describe.skipIf(diskObstacle !== null)("an agent under disk pressure", () => {
       "--image-gc-high-threshold=99",
       "--image-gc-low-threshold=98",
     );
-    await agent.untilSaid("the runtime answers");
+    await agent.untilSaid("connected to the runtime");
     const passes = (): number => it.runtime.callsOf("ImageFsInfo").length;
     await until("it has looked", 10_000, () => passes() > 0);
     expect(it.removedImages()).toEqual([]);
@@ -297,7 +297,7 @@ describe.skipIf(diskObstacle !== null)("an agent under disk pressure", () => {
       "--image-gc-low-threshold=98",
       "--eviction-hard=imagefs.available<15%",
     );
-    await agent.untilSaid("the runtime answers");
+    await agent.untilSaid("connected to the runtime");
     await until("it has looked", 10_000, () => it.runtime.callsOf("ImageFsInfo").length > 0);
     let crossedAt = 0;
     await until("an image is removed", 15_000, async () => {
@@ -319,7 +319,7 @@ describe.skipIf(diskObstacle !== null)("an agent under disk pressure", () => {
     expect(Math.min(...tries)).toBeLessThan(2_000);
   }, 60_000);
 
-  test("removes none where no image fills the disk, and says so once", async () => {
+  test("removes none if no image fills the disk, and says so once", async () => {
     await using disk = await smallDisk(capacityBytes);
     writeFileSync(join(disk.directory, "no image"), Buffer.alloc(95 * MiB));
     const images = names(3, "own").map((name) => image(name, [layer(name, 0.5)]));

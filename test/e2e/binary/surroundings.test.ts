@@ -144,7 +144,7 @@ test("proxies of the environment do not matter: neither to the runtime nor to th
   await using it = await startNode({ node });
   expect(await it.within({ env }, "plan")).toMatchObject({ exitCode: 0 });
   await using agent = it.start("run");
-  await agent.untilSaid("the runtime answers");
+  await agent.untilSaid("connected to the runtime");
   await agent.untilSaid("image-gc");
   expect(await it.within({ env }, "status")).toMatchObject({ exitCode: 0 });
 });

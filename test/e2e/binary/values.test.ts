@@ -27,7 +27,7 @@ describe("durations", () => {
     expect(hold.stdout).toContain("on hold for 14d, until");
   });
 
-  test("of no unit that there is are refused with examples", async () => {
+  test("of an unknown unit are refused with examples", async () => {
     await using it = await startNode({ node });
     const { exitCode, stderr } = await it.crigc("plan", "--image-maximum-gc-age=5 fortnights");
     expect(exitCode).toBe(2);
@@ -46,7 +46,7 @@ test("a threshold in bytes without a unit is refused on a flag as in a file, and
   expect(file.stderr).toContain("15% or 15Gi?");
 });
 
-test("lines of the log begin with their priority where the journal reads them, and only there", async () => {
+test("lines of the log begin with their priority if the journal reads them, and only there", async () => {
   await using it = await startNode({ node });
   const journal = 'JOURNAL_STREAM=$(stat -Lc %d:%i /proc/self/fd/2) exec "$0" "$@"';
   const read = await it.within({ within: ["sh", "-c", journal] }, "gc", "-v", "2");

@@ -84,12 +84,12 @@ describe("the agent of a node with containerd 1.7", () => {
     expect(agent.words()).toContain(made.socket);
     await made.startRuntime();
     await until("it found the runtime", 40_000, () =>
-      agent.words().includes("the runtime answers"),
+      agent.words().includes("connected to the runtime"),
     );
     expect(await agent.stop()).toBe(0);
   });
 
-  test("asked to stop in the middle of a pass, it finishes the removal in flight and ends", async () => {
+  test("asked to stop during a pass, it finishes the removal in flight and ends", async () => {
     const made = await fullNode();
     const before = await imageTags(made);
     const agent = launchAgent(
@@ -136,7 +136,7 @@ describe("the agent of a node with containerd 1.7", () => {
     }
   });
 
-  test("killed in the middle of a pass, it loses nothing that it knew of the images", async () => {
+  test("killed during a pass, it loses nothing that it knew of the images", async () => {
     const made = await fullNode();
     const seen = await firstSeen(made);
     const before = await imageTags(made);
@@ -160,7 +160,7 @@ describe("the agent of a node with containerd 1.7", () => {
     expect(readDisk(made.disk.path).usedPercent).toBeLessThanOrEqual(80);
   });
 
-  test("a runtime that dies in the middle of a pass ends it: what is in use is no longer known", async () => {
+  test("a runtime that dies during a pass ends it: what is in use is no longer known", async () => {
     const made = await fullNode();
     const before = await imageTags(made);
     const pass = gc(made, youngAge, "--removal-interval=2s");

@@ -266,7 +266,7 @@ describe.each([...releases])("the sandbox image under containerd %s", (release) 
     await node?.stop();
   });
 
-  test("stays where no pod runs, whatever is asked for", async () => {
+  test("stays if no pod runs, whatever is asked for", async () => {
     const { report } = await gc(node, youngAge, "--all-unused");
     expect(removedImages(report)).toEqual([library("unused:1")]);
     expect(await imageTags(node)).toEqual([sandboxImage]);

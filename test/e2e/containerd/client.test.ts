@@ -119,7 +119,7 @@ describe.each([...releases])("the client, of containerd %s", (release) => {
     expect(detail?.imageVolumes).toEqual([model]);
   });
 
-  test("is told of containers as they start, where the release has events", async () => {
+  test("is told of containers as they start, if the release has events", async () => {
     const abort = new AbortController();
     const events: ContainerEvent[] = [];
     const watching = runtime.watchEvents((event) => events.push(event), abort.signal);

@@ -66,7 +66,7 @@ describe.each([...releases])("images in use under containerd %s", (release) => {
     expect(ids).toContain(replacement?.id ?? "");
   });
 
-  test("a container that starts from the next image in turn, in the middle of a pass, saves it", async () => {
+  test("a container that starts from the next image in turn, during a pass, saves it", async () => {
     const names = ["one", "two", "three", "four"];
     await loadImages(
       node,
@@ -111,7 +111,7 @@ describe.each([...releases])("images in use under containerd %s", (release) => {
     await removePod(node, pod);
   });
 
-  test("where all containers are gone at once, nothing goes until the pods had time to come back", async () => {
+  test("if all containers are gone at once, nothing goes until the pods had time to come back", async () => {
     await loadImages(node, [image("waiting")]);
     await ripen(node, ...all);
     for (const { id } of (await takeInventory(node)).sandboxes) {

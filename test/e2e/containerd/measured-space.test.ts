@@ -33,7 +33,7 @@ const start = async (release: Release, options: NodeOptions = {}): Promise<Conta
 };
 
 describe.each([...releases])("a pass under containerd %s frees exactly enough", (release) => {
-  test("where the sizes add up to far more than is freed: images on one large layer", async () => {
+  test("if the sizes add up to far more than is freed: images on one large layer", async () => {
     const made = await start(release, { disk: { sizeBytes: 320 * mebibyte } });
     await loadImages(made, [lone("alone-1", 2), lone("alone-2", 2), lone("alone-3", 2)]);
     await gc(made);
@@ -55,7 +55,7 @@ describe.each([...releases])("a pass under containerd %s frees exactly enough", 
     expect(report.tookMs).toBeLessThan(5_000);
   });
 
-  test("where the sizes add up to far less than is freed: layers that are compressed", async () => {
+  test("if the sizes add up to far less than is freed: layers that are compressed", async () => {
     const made = await start(release);
     const repeated = (i: number) => ({
       names: [library(`repeated:${i}`)],

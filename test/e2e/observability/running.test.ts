@@ -130,7 +130,7 @@ test("a file that is broken is refused, said, and the old value stays", async ()
   await eventually(status, (it) => it["configurationError"] === null);
 });
 
-test("a runtime that goes away is said everywhere, and the agent recovers by itself", async () => {
+test("a runtime that goes away is reported everywhere, and the agent recovers by itself", async () => {
   await agent.runtime.crash();
   const ill = await eventually(
     () => agent.get("/readyz"),

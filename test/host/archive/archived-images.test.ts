@@ -196,7 +196,7 @@ describe("what is no archive of images is refused", () => {
     expect(error.message).toContain(`${what}.tar`);
   });
 
-  test("a file that was cut short", async () => {
+  test("a file that was truncated", async () => {
     const path = put("cut.tar", savedByDocker);
     truncateSync(path, 2 << 20);
     expect((await failureOf(path)).message).toContain("ends in the middle");

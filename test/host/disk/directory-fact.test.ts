@@ -18,7 +18,7 @@ test("one that is there can be written, has its room, and is left as it was", ()
   expect(readdirSync(path)).toEqual([]);
 });
 
-test("one that is not there can be made where the nearest one above can be written", () => {
+test("one that is not there can be made if the nearest one above can be written", () => {
   expect(directoryFact(join(directory, "a/b/c"))).toEqual({ kind: "absent", creatable: true });
 });
 
@@ -30,7 +30,7 @@ test("a file in its place is no directory", () => {
   expect(directoryFact(join(directory, "file/inside"))).toMatchObject({ kind: "failed" });
 });
 
-test("a link that leads around in circles is said", () => {
+test("a link that leads around in circles is reported", () => {
   symlinkSync("loop", join(directory, "loop"));
   expect(directoryFact(join(directory, "loop"))).toMatchObject({ kind: "failed" });
 });

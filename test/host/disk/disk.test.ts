@@ -156,7 +156,7 @@ describe.skipIf(!isRoot)("mounts (these tests need root)", () => {
   });
 });
 
-test("the kubelet's directory is the default root directory where there is one", async () => {
+test("the kubelet's directory is the default root directory if there is one", async () => {
   expect(await defaultRootDirectory(here)).toBe(here);
   expect(await defaultRootDirectory(join(here, "absent"))).toBe("/");
 });

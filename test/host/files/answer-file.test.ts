@@ -45,7 +45,7 @@ test("no directory is made for it, and one is not written", () => {
   expect(() => writeAnswerFile(directory, "page")).toThrow("it is a directory");
 });
 
-test("a path that cannot even be looked at is said so", () => {
+test("a path that cannot even be looked at is reported", () => {
   const path = join(put(directory, "file", ""), "report.html");
   expect(() => writeAnswerFile(path, "page")).toThrow(HostError);
 });

@@ -84,7 +84,7 @@ describe("the request of a pre-stop handler", () => {
     });
   });
 
-  test("to a host that is none is an error of ours", async () => {
+  test("to a host that is invalid is an error of ours", async () => {
     expect(await failureOf(sendHook(hookOf(80, { host: "a b" })))).toMatchObject({
       name: "HostError",
       kind: "http",

@@ -16,7 +16,7 @@ test("a change sees the text of now, and null leaves the file as it is", () => {
   expect(readFileSync(path, "utf8")).toBe("nginx\n");
 });
 
-test("a file that another process is changing is waited for, then refused and left as it is", () => {
+test("a file that another process is changing is waited for, then refused and left unchanged", () => {
   const top = scratch();
   const path = put(top, "crigc.list", "nginx\n");
   const held = openSync(put(top, ".crigc.list.lock"), "r+");

@@ -156,7 +156,7 @@ describe("the kubelet's list of pods", () => {
     ]);
   });
 
-  test("is a failed reading where the directories of pods cannot be read", async () => {
+  test("is a failed reading if the directories of pods cannot be read", async () => {
     kubelet.answer = { kind: "pods", pods: [aPod("uid-a")] };
     expect(await read({}, "/nowhere")).toMatchObject({
       kind: "failed",
@@ -246,7 +246,7 @@ describe("a kubelet that does not answer as it should is a failed reading", () =
 });
 
 describe("whom the kubelet's port is believed to be", () => {
-  test("nobody is asked, and no token sent, where no CA is named", async () => {
+  test("nobody is asked, and no token sent, if no CA is named", async () => {
     const before = kubelet.requests.length;
     const reading = await read({ caFile: null });
     expect(reading).toMatchObject({
@@ -276,7 +276,7 @@ describe("whom the kubelet's port is believed to be", () => {
     expect(impostor.requests).toEqual([]);
   });
 
-  test("a certificate that the kubelet signed itself is trusted where the file holds it, whatever it names", async () => {
+  test("a certificate that the kubelet signed itself is trusted if the file holds it, whatever it names", async () => {
     const own = makeCertificate({ name: "own", dnsNames: ["some-node"], authority: true });
     await using selfSigned = await startFakeKubelet(own);
     selfSigned.answer = { kind: "pods", pods: [aPod("uid-a")] };

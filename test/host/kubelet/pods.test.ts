@@ -41,7 +41,7 @@ describe("kubelet-dir", () => {
     ]);
   });
 
-  test("fails, naming the directory and what to do, where it is missing", async () => {
+  test("fails, naming the directory and what to do, if it is missing", async () => {
     expect(await read({ source: "kubelet-dir", rootDirectory: "/nowhere" })).toMatchObject({
       kind: "failed",
       source: "kubelet-dir",
@@ -49,7 +49,7 @@ describe("kubelet-dir", () => {
     });
   });
 
-  test("fails where it is a file", async () => {
+  test("fails if it is a file", async () => {
     const root = scratch();
     put(root, "pods");
     expect((await read({ source: "kubelet-dir", rootDirectory: root })).kind).toBe("failed");
@@ -72,7 +72,7 @@ test("kubelet-api that fails is a failed reading", async () => {
 });
 
 describe("auto", () => {
-  test("takes the kubelet's directory where it has pods in it", async () => {
+  test("takes the kubelet's directory if it has pods in it", async () => {
     const root = scratch();
     mkdirSync(join(root, "pods", "uid-a"), { recursive: true });
     expect(await read({ rootDirectory: root })).toMatchObject({
@@ -90,7 +90,7 @@ describe("auto", () => {
     });
   });
 
-  test("takes the runtime alone where nothing hints at a kubelet", async () => {
+  test("takes the runtime alone if nothing hints at a kubelet", async () => {
     expect(await read({})).toEqual({ kind: "ready", source: "cri", pods: [] });
     expect(await read({ rootDirectory: "/" })).toEqual({ kind: "ready", source: "cri", pods: [] });
   });
@@ -100,7 +100,7 @@ describe("auto", () => {
     ["a configuration", "etc/kubernetes/kubelet.conf", "/"],
     ["a root directory without pods", "no-such-kubelet/config.yaml", "/no-such-kubelet"],
   ])(
-    "takes no source where there is %s of a kubelet, and says which",
+    "takes no source if there is %s of a kubelet, and says which",
     async (_, sign, rootDirectory) => {
       const nodeRoot = scratch();
       put(nodeRoot, sign);

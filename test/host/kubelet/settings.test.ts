@@ -222,7 +222,7 @@ describe("drop-ins of a kubelet's --config-dir", () => {
     });
   });
 
-  test("take a value back by null, and patch the default thresholds where the file has none", () => {
+  test("take a value back by null, and patch the default thresholds if the file has none", () => {
     const root = scratch();
     put(root, "etc/k.yaml", "imageGCHighThresholdPercent: 90\n");
     put(

@@ -72,7 +72,7 @@ describe("reading", () => {
     ]);
   });
 
-  test("is nothing where the log directory does not exist, and may begin later", async () => {
+  test("is nothing if the log directory does not exist, and may begin later", async () => {
     rmSync(pods, { recursive: true });
     expect(await reader.read()).toBeNull();
     mkdirSync(join(pods, podA), { recursive: true });
@@ -199,7 +199,7 @@ describe("the logs of a container", () => {
       ["0.log", "0.log.1", "0.log.1.gz", "0.log.2"],
     ],
     ["of another path", "0.log", "1.log", []],
-  ])("stay where they are another container's, %s", async (_, name, other, left) => {
+  ])("stay if they are another container's, %s", async (_, name, other, left) => {
     const directory = join(pods, podA, "c");
     for (const each of ["0.log", "0.log.1", "0.log.1.gz", "0.log.2"]) write(join(directory, each));
     // Where a rotation's path is asked for, the file of the other begins alike.
@@ -214,7 +214,7 @@ describe("the logs of a container", () => {
     );
   });
 
-  test("are found by the resolved path too, where the root is given by a link", async () => {
+  test("are found by the resolved path too, if the root is given by a link", async () => {
     const real = write(join(pods, podA, "c", "0.log"));
     symlinkSync(pods, join(top, "by-link"));
     const byLink = logDeleter({
@@ -387,7 +387,7 @@ describe("the directory of a pod", () => {
     ).toBe(true);
   });
 
-  test("is given up where it is deeper than any log directory", async () => {
+  test("is given up if it is deeper than any log directory", async () => {
     const deep = join(pods, podA, ...Array.from({ length: 40 }, () => "d"));
     mkdirSync(deep, { recursive: true });
     expect(await failureOf(deleter.removePodLogs(pod(podA, "uid-a")))).toMatchObject({
@@ -406,7 +406,7 @@ describe("the directory of a pod", () => {
 describe("the link of a container", () => {
   const entry = `app_default_c-${hexId("c1")}.log`;
 
-  test("goes where it leads to pods' logs, and its target stays", async () => {
+  test("goes if it leads to pods' logs, and its target stays", async () => {
     const log = write(join(pods, podA, "c", "0.log"));
     symlinkSync(log, join(links, entry));
     expect(await deleter.removeLegacyLink(entry)).toBe(true);
@@ -414,17 +414,17 @@ describe("the link of a container", () => {
     expect(existsSync(log)).toBe(true);
   });
 
-  test("that is gone already is said to be", async () => {
+  test("that is gone already is reported to be", async () => {
     expect(await deleter.removeLegacyLink(entry)).toBe(false);
   });
 
-  test("is refused where it leads elsewhere", async () => {
+  test("is refused if it leads elsewhere", async () => {
     symlinkSync(outside(), join(links, entry));
     expect(await failureOf(deleter.removeLegacyLink(entry))).toMatchObject({ kind: "refused" });
     expect(existsSync(join(links, entry))).toBe(true);
   });
 
-  test("is refused where it is a file", async () => {
+  test("is refused if it is a file", async () => {
     write(join(links, entry));
     expect(await failureOf(deleter.removeLegacyLink(entry))).toMatchObject({ kind: "refused" });
     expect(existsSync(join(links, entry))).toBe(true);

@@ -46,7 +46,7 @@ describe("a hold", () => {
     expect(releaseHold(here)).toBe(false);
   });
 
-  test("goes to the run directory where the state directory cannot be written, and holds there", () => {
+  test("goes to the run directory if the state directory cannot be written, and holds there", () => {
     const here = places();
     writeFileSync(here.stateDir, "a file in the way");
     const { path } = writeHold(here, request);
@@ -147,7 +147,7 @@ describe("the end of a hold", () => {
     expect(await judge(at)).toBe(expected);
   });
 
-  test("goes by the wall clock where the boot is unknown", async () => {
+  test("goes by the wall clock if the boot is unknown", async () => {
     const unknown = { ...clocks, bootId: "" };
     const there = places();
     const written = writeHold(there, request, unknown).path;

@@ -169,7 +169,7 @@ describe("acquireLock", () => {
     first.release();
   });
 
-  test("the run directory is used where the system's cannot be", async () => {
+  test("the run directory is used if the system's cannot be", async () => {
     const directory = scratch();
     put(directory, "run", "a file, so that nothing can be made below it");
     const places = { ...placesIn(directory), systemRun: join(directory, "run/absent") };

@@ -60,7 +60,7 @@ describe("in a living pod", () => {
     expect(reasonOf(plan, String(newest?.id))).toBe("newest-of-name");
   });
 
-  test("it is not needed where one of the name runs", () => {
+  test("it is not needed if one of the name runs", () => {
     const containers = [...instances(10, 20), runningC];
     expect(goingContainers(planOf({ containers }, { limits: limits(0) }))).toHaveLength(2);
     expect(goingContainers(planOf({ containers }, { limits: limits(1) }))).toHaveLength(1);
@@ -71,7 +71,7 @@ describe("in a living pod", () => {
     expect(stayingContainers(planOf({ containers }, { limits: limits(1) }))).toHaveLength(1);
   });
 
-  test("it is the newest by creation that is dead, even where a newer one was created and never started", () => {
+  test("it is the newest by creation that is dead, even if a newer one was created and never started", () => {
     const created = dead("a", "c", { state: "created", createdAt: ago(1) });
     const [newest, old] = instances(10, 20);
     const containers = [created, newest, old].filter((one) => one !== undefined);
@@ -174,7 +174,7 @@ describe("in a living pod", () => {
   });
 });
 
-describe("of a pod that is gone", () => {
+describe("of a deleted pod", () => {
   test.each(["exited", "created", "unknown"] as const)("a container that is %s goes", (state) => {
     const container = dead("a", "c", { state });
     const plan = planOf({ containers: [container] }, { pods: gone });
@@ -386,7 +386,7 @@ describe("what Kubernetes did not make", () => {
     );
   });
 
-  test("is a pod's by its own label where its sandbox is not listed", () => {
+  test("is a pod's by its own label if its sandbox is not listed", () => {
     const orphan = dead("a", "c");
     expect(reasonOf(planOf({ containers: [orphan] }, { pods: gone }), orphan.id)).toBe("pod-gone");
   });
@@ -507,7 +507,7 @@ describe("the plan", () => {
     ]);
   });
 
-  test("takes under the kubelet's rules a stray entry for a UID only where a UID could be so named", () => {
+  test("takes under the kubelet's rules a stray entry for a UID only if a UID could be so named", () => {
     const strays = ["12345678", "lost+found"];
     const plan = planOf(
       { logs: { ...noLogs, strays } },

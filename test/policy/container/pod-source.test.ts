@@ -53,17 +53,17 @@ describe("a kubelet that restarted while its API server was down", () => {
     expect(judgement.shouldRemoveContent(podUid("uid-c"))).toBeNull();
   });
 
-  test("is not ready either where the ledger was lost", () => {
+  test("is not ready either if the ledger was lost", () => {
     expect(stateOf(viewOf(node, unheard)).kind).toBe("not-ready");
   });
 
-  test("is not ready where only a directory knows of a pod that is not static", () => {
+  test("is not ready if only a directory knows of a pod that is not static", () => {
     const view = viewOf({ sandboxes: [staticPod] }, unheard);
     expect(stateOf(view).kind).toBe("not-ready");
     expect(podSourceForImages(view, new Map())?.kind).toBe("not-ready");
   });
 
-  test("is not ready where only the ledger knows of a pod that had not begun to run", () => {
+  test("is not ready if only the ledger knows of a pod that had not begun to run", () => {
     const pending = viewOf(
       { sandboxes: [staticPod] },
       list(seen(HASH, "static"), seen("uid-p", "api")),

@@ -57,7 +57,7 @@ describe.each(["kubelet-dir", "kubelet-api"] as const)("by %s, a pod", (source) 
     expect(after(absent, present, absent).shouldRemoveContent(B)).toBeNull();
   });
 
-  test("is not where the source failed in between: that is no row", () => {
+  test("is not if the source failed in between: that is no row", () => {
     expect(after(absent, viewOf(lists, failed), absent).shouldRemoveContent(B)).toBeNull();
   });
 
@@ -96,7 +96,7 @@ describe.each(["kubelet-dir", "kubelet-api"] as const)("by %s, a pod", (source) 
     expect(judgement.mayBeDeleted(B)).toBe(false);
   });
 
-  test("that was absent once may be deleted only where the source is believed and still does not list it", () => {
+  test("that was absent once may be deleted only if the source is believed and still does not list it", () => {
     const records = rememberPods(new Map(), absent);
     const maybe = (view: PodView) => judgePods(records, view).mayBeDeleted(B);
     expect([absent, present, viewOf(lists, failed)].map(maybe)).toEqual([true, false, false]);
@@ -215,7 +215,7 @@ describe("by the runtime alone, a pod", () => {
     expect(after(at(0n), at(hours(24))).shouldRemoveContent(B)).toBe("pod-gone");
   });
 
-  test("counts anew when it lived in between", () => {
+  test("counts again when it lived in between", () => {
     const alive = { sandboxes: [living, sandboxOf("b")] };
     const judgement = after(at(0n), at(hours(12), alive), at(hours(25)), at(hours(26)));
     expect(judgement.shouldRemoveContent(B)).toBeNull();
@@ -323,7 +323,7 @@ describe("what is remembered", () => {
     expect([...next.keys()].map(String).toSorted()).toEqual(["uid-a", "uid-b", "uid-c"]);
   });
 
-  test("begins anew for a pod that only the log directory knows, where that could not be read in between", () => {
+  test("begins again for a pod that only the log directory knows, where that could not be read in between", () => {
     const logs = { ...noLogs, podLogs: [{ entry: "default_c_uid-c", uid: podUid("uid-c") }] };
     const source = reading("kubelet-dir", "uid-a");
     const read = viewOf({ sandboxes: [living], logs }, source);

@@ -47,14 +47,14 @@ describe("of a living pod", () => {
     expect(goingSandboxes(superseded)).toEqual(["old"]);
   });
 
-  test("the newest is told by attempt where both were made in the same instant", () => {
+  test("the newest is told by attempt if both were made in the same instant", () => {
     const first = stopped("b-first", { attempt: 0 });
     const second = stopped("a-second", { attempt: 1 });
     expect(goingSandboxes(planOf({ sandboxes: [second, first] }))).toEqual(["b-first"]);
   });
 });
 
-describe("where attempt and creation are the same", () => {
+describe("if attempt and creation are the same", () => {
   const [low, high] = [stopped("low"), stopped("a-high")];
 
   test("the newest sandbox is told by ID, whatever the order of the list", () => {
@@ -67,13 +67,13 @@ describe("where attempt and creation are the same", () => {
   });
 });
 
-test("what goes stands before what stays, however old that is", () => {
+test("sandboxes to remove come before those that stay, however old", () => {
   const stays = sandboxOf("b", { state: "not-ready", createdAt: ago(90) });
   const plan = planOf({ sandboxes: [stays, newer] }, { pods: gone });
   expect(plan.sandboxes.map(({ sandbox }) => sandbox.id)).toEqual([newer.id, stays.id]);
 });
 
-describe("of a pod that is gone", () => {
+describe("of a deleted pod", () => {
   test("all stopped sandboxes go, oldest first", () => {
     expect(goingSandboxes(planOf({ sandboxes: [newer, old] }, { pods: gone }))).toEqual([
       "old",

@@ -60,14 +60,14 @@ test("two image filesystems are judged together, since the largest image may lie
   expect(imageUseOf(one, snapshot).bytes).toBe(65_000n);
 });
 
-test("with a figure that is none a budget goes by the reported sizes", () => {
+test("with a figure that is invalid a budget goes by the reported sizes", () => {
   const snapshot = node(KILOBYTES);
   expect(storeBytes(snapshot)).toBe(256n * MIB);
   const limits = { ...defaultImageLimits, storeBudgetBytes: 128n * MIB };
   expect(storeTargets(snapshot, limits)).toMatchObject([{ wantedBytes: 128n * MIB }]);
 });
 
-test("with a figure that is none a pass that can succeed is not futile, and images are named among what fills the disk", () => {
+test("with a figure that is invalid a pass that can succeed is not futile, and images are named among what fills the disk", () => {
   const snapshot = node(KILOBYTES);
   const [filesystem = aFilesystem()] = snapshot.filesystems;
   const facts = { ...snapshot, users: new Map() };

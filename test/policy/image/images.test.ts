@@ -162,7 +162,7 @@ describe("age", () => {
     ).toEqual([]);
   });
 
-  test("counts watched time alone: a clock that jumped a year makes nothing old", () => {
+  test("counts observed time alone: a clock that jumped a year makes nothing old", () => {
     const records = [{ firstSeenAt: instant(0n), firstSeenWatched: watched(WATCHED - hours(1)) }];
     expect(
       planOf({ images: [gib("new")], records, limits, snapshot: onDisk(50n) }).candidates,
@@ -341,7 +341,7 @@ describe("pressure", () => {
   });
 });
 
-test("a limit of removals is named beside the plan, and where there is none nothing is", () => {
+test("a limit of removals is named beside the plan, and if there is none nothing is", () => {
   const notes = (maximumRemovals: number | null) =>
     planOf({ images: three, limits: { maximumRemovals } }).notes;
   expect(notes(2)).toEqual([{ kind: "removal-limit", limit: 2 }]);
@@ -363,7 +363,7 @@ describe("futility", () => {
     expect(words(on("8:2").candidates)).toEqual(["a"]);
   });
 
-  test("where inodes are short and images could not free enough of them, the block says how many", () => {
+  test("if inodes are short and images could not free enough of them, the block says how many", () => {
     const plan = planOf({
       images: three,
       limits: { inodeHighPercent: 85, inodeLowPercent: 70 },
@@ -400,7 +400,7 @@ describe("futility", () => {
     expect(plan.futility[0]).toMatchObject({ futile: true, breakdown: { otherBytes: 93n * GIB } });
   });
 
-  test("where it is to collect all the same, it does", () => {
+  test("if it is to collect all the same, it does", () => {
     const plan = planOf({ images: three, snapshot: filled, limits: { whenFutile: "collect" } });
     expect(plan.candidates).toHaveLength(3);
     expect(plan.futility[0]?.futile).toBeTrue();
@@ -502,7 +502,7 @@ describe("compat kubelet", () => {
     ).toHaveLength(3);
   });
 
-  test("one image goes even where nothing is wanted", () => {
+  test("one image goes even if nothing is wanted", () => {
     const filesystems = [aFilesystem({ capacityBytes: 1001n, availableBytes: 160n })];
     const limits = { ...compat, lowPercent: 84 };
     const plan = planOf({ images: three, limits, snapshot: { filesystems } });

@@ -149,7 +149,7 @@ describe("the minimum age", () => {
     expect(protection(at(minutes(2))).reason).toBeNull();
   });
 
-  test("counts watched time, whatever the wall clock says", () => {
+  test("counts observed time, whatever the wall clock says", () => {
     const record = {
       firstSeenWatched: watched(WATCHED - minutes(1)),
       firstSeenAt: instant(NOW - hours(9_000)),
@@ -224,7 +224,7 @@ test("a list that names an image twice is judged by both entries: one pin keeps 
   expect(protection({ ...pinnedFirst, limits: { compat: "kubelet" } }).reason).toBeNull();
 });
 
-describe("a keep rule, where the image lost the name that it goes by,", () => {
+describe("a keep rule, if the image lost the name that it goes by,", () => {
   const base = "localhost:5000/base";
   const digest = `sha256:${"b".repeat(64)}`;
   /** As CRI-O lists an image whose tag another one has now. */
@@ -252,7 +252,7 @@ describe("a keep rule, where the image lost the name that it goes by,", () => {
     expect(kept("localhost:5000/other")).toBeNull();
   });
 
-  test("names another image where the tag has moved on; a rule for the repository still keeps it", () => {
+  test("names another image if the tag has moved on; a rule for the repository still keeps it", () => {
     const others = [anImage("next", { repoTags: [`${base}:v1`] })];
     expect(kept(`${base}:v1`, { others })).toBeNull();
     expect(kept(base, { others })).toMatchObject({ kind: "keep-rule", earlier: true });

@@ -111,7 +111,7 @@ describe("the order of removal", () => {
     expect(ordered(rows)).toEqual(["a", "b"]);
   });
 
-  test("the watched clock orders, which does not jump; the kubelet has the wall clock alone", () => {
+  test("observed time orders, which does not jump; the kubelet has the wall clock alone", () => {
     const rows = [
       { name: "x", record: { lastUsedWatched: watched(1n), lastUsedAt: instant(9n) } },
       { name: "y", record: { lastUsedWatched: watched(2n), lastUsedAt: instant(3n) } },

@@ -64,7 +64,7 @@ describe("the place in the repository", () => {
     expect(places.get(idOf("both"))).toEqual({ repository: "registry.example/solo", place: 1 });
   });
 
-  test("the watched clock decides, and with compat kubelet the wall clock", () => {
+  test("observed time decides, and with compat kubelet the wall clock", () => {
     const images = [
       app("a", { lastUsedAt: instant(NOW + 2n), lastUsedWatched: watched(1n) }),
       app("b", { lastUsedAt: instant(NOW + 1n), lastUsedWatched: watched(2n) }),

@@ -63,6 +63,6 @@ test("the sandbox image may be named by its ID", () => {
   });
 });
 
-test("a name that is none protects nothing and breaks nothing", () => {
+test("a name that is invalid protects nothing and breaks nothing", () => {
   expect(reasonOf("registry.example/x:1", { runtime: ["", "not a name"], flag: [""] })).toBeNull();
 });

@@ -108,7 +108,7 @@ const Z = NOW;
 const after = (span: bigint): Instant => instant(Z + span);
 
 describe("detection", () => {
-  test("1: images are first seen at the pass, and used by ID where a container has no name for them", () => {
+  test("1: images are first seen at the pass, and used by ID if a container has no name for them", () => {
     const node = new Kubelet().detect(Z, [img(0, 1024), img(1, 2048), img(2, 2048)], using(1, 2));
     expect(node.ledger.images.size).toBe(3);
     for (const id of [0, 1, 2]) expect(node.record(id)?.firstSeenAt).toBe(Z);
@@ -182,12 +182,12 @@ describe("freeing space", () => {
     expect(outcome(node.decide({ want: 4096 }))).toEqual({ removed: ["2"], freed: 1024 });
   });
 
-  test("7: both of two unpinned images go where both are wanted", () => {
+  test("7: both of two unpinned images go if both are wanted", () => {
     const node = new Kubelet().detect(Z, [img(1, 1024), img(2, 1024)]);
     expect(outcome(node.decide({ want: 2048 })).freed).toBe(2048);
   });
 
-  test("8: nothing goes where all are pinned", () => {
+  test("8: nothing goes if all are pinned", () => {
     const node = new Kubelet().detect(Z, [img(1, 1024, true), img(2, 1024, true)]);
     expect(outcome(node.decide({ want: 2048 }))).toEqual({ removed: [], freed: 0 });
   });

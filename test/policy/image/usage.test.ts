@@ -42,7 +42,7 @@ describe("every word for an image counts", () => {
     });
   }
 
-  test("a short name means the same as its normal form, and latest where it has no tag", () => {
+  test("a short name means the same as its normal form, and latest if it has no tag", () => {
     const images = [anImage("n", { repoTags: ["docker.io/library/nginx:latest"] })];
     expect(used(node({ imageName: "nginx" }, { images }))).toEqual([idOf("n")]);
   });
@@ -128,7 +128,7 @@ describe("an image that a pod specification names is asked for by its whole name
     expect(referencesToResolve(aSnapshot(pod(image)))).toEqual([asked]);
   });
 
-  test("where the runtime has none, a short name uses what a registry to search could make of it, of its tag", () => {
+  test("if the runtime has none, a short name uses what a registry to search could make of it, of its tag", () => {
     const images = [
       anImage("short", { repoTags: ["quay.io/team/tool:v1"] }),
       anImage("tag", { repoTags: ["quay.io/team/tool:v2"] }),
@@ -147,7 +147,7 @@ describe("an image that a pod specification names is asked for by its whole name
     expect(used(aSnapshot({ ...pod("r.example/tool:v1"), ...whole, images }))).toEqual([]);
   });
 
-  test("where the runtime cannot say, it uses that name in every tag, and nothing is unknown", () => {
+  test("if the runtime cannot say, it uses that name in every tag, and nothing is unknown", () => {
     const images = [
       anImage("one", { repoTags: ["r.example/tool:v1"] }),
       anImage("two", { repoTags: [], repoDigests: [`r.example/tool@${DIGEST}`] }),
@@ -191,7 +191,7 @@ test("every container whose only word is the same beginning of an ID uses the im
   expect([...users.keys()]).toEqual([app.id]);
 });
 
-describe("where the runtime has no image of a short name, a registry to search could make of it", () => {
+describe("if the runtime has no image of a short name, a registry to search could make of it", () => {
   const images = [
     anImage("latest", { repoTags: ["quay.io/team/tool:latest"] }),
     anImage("v1", { repoTags: ["quay.io/team/tool:v1"] }),
@@ -207,16 +207,16 @@ describe("where the runtime has no image of a short name, a registry to search c
       }),
     );
 
-  test("the latest tag, where it has none", () => {
+  test("the latest tag, if it has none", () => {
     expect(usedBy("tool", "docker.io/library/tool:latest")).toEqual([idOf("latest")]);
   });
 
-  test("no image of another digest, where it has one that is not listed", () => {
+  test("no image of another digest, if it has one that is not listed", () => {
     const third = `sha256:${"d3".repeat(32)}`;
     expect(usedBy(`tool@${third}`, `docker.io/library/tool@${third}`)).toEqual([]);
   });
 
-  test("the image of its digest alone, where it has one that is listed", () => {
+  test("the image of its digest alone, if it has one that is listed", () => {
     expect(usedBy(`tool@${DIGEST}`, `docker.io/library/tool@${DIGEST}`)).toEqual([idOf("digest")]);
   });
 });
@@ -419,7 +419,7 @@ describe("pods and sandboxes", () => {
     ],
   });
 
-  test("images that pod specifications name are in use where the kubelet's API says so", () => {
+  test("images that pod specifications name are in use if the kubelet's API says so", () => {
     const usage = usageOf(aSnapshot({ images: [other], pods: pods("kubelet-api") }));
     expect(usage.users.get(other.id)).toEqual([{ kind: "pod-spec", uid: podUid("u") }]);
     expect(used(aSnapshot({ images: [other], pods: pods("kubelet-dir") }))).toEqual([]);

@@ -101,7 +101,7 @@ test("a digest behind a name has to be of that name", () => {
   expect(matched(`registry.example/app@${DIGEST}`, tagged("registry.example/app:v1"))).toBeNull();
 });
 
-test("with a tag and a digest the digest decides, and the tag where an image from an archive has none", () => {
+test("with a tag and a digest the digest decides, and the tag if an image from an archive has none", () => {
   const pattern = `registry.example/app:v1@${DIGEST}`;
   expect(matched(pattern, { repoDigests: [`registry.example/app@${DIGEST}`] })).not.toBeNull();
   expect(matched(pattern, tagged("registry.example/app:v1"))).toBe("registry.example/app:v1");

@@ -38,7 +38,7 @@ test("no rules keep nothing", () => {
   expect(matchKeepRules(compileKeepRules([]), anImage("app"))).toBeNull();
 });
 
-test("a rule that is none is a problem and never passed over in silence", () => {
+test("a rule that is invalid is a problem and never passed over in silence", () => {
   const compiled = compileKeepRules([rule("a b"), rule("nginx")]);
   expect(compiled.problems).toEqual([
     { source: "--keep", message: expect.stringContaining("space") },

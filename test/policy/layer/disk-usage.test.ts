@@ -91,7 +91,7 @@ describe("what images take", () => {
     expect(usage.total.shared).toEqual({ lowerBytes: 0n, estimateBytes: 0n, upperBytes: CONFIG });
   });
 
-  test("was last used when the last of its images was, and not where none ever was", () => {
+  test("was last used when the last of its images was, and not if none ever was", () => {
     const [early, late] = [instant(NOW - hours(9)), instant(NOW - hours(2))];
     const lastUse = (...uses: readonly (Instant | null)[]) =>
       usageOf(uses.map((at, index) => kept(anImage(`${index}`), undefined, at))).total.lastUsedAt;
@@ -178,7 +178,7 @@ describe("images by namespace", () => {
     expect(namespacesOf(...both)).toEqual(["kube-system", "shop"]);
   });
 
-  test("lie in none where nobody uses them", () => {
+  test("lie in none if nobody uses them", () => {
     expect(usageOf([kept(anImage("idle"))], { snapshot: facts }).byNamespace).toMatchObject([
       { name: null, images: 1 },
     ]);
@@ -212,7 +212,7 @@ describe("the rows of a view", () => {
     expect(rows([less, more], forest)).toEqual(["more", "less"]);
   });
 
-  test("come by name where they take as much, with what has no name last, in whatever order the images come", () => {
+  test("come by name if they take as much, with what has no name last, in whatever order the images come", () => {
     const images = [named("a", 1n), named("b", 1n), named(null, 1n), named("c", 1n)];
     const expected = ["a", "b", "c", null];
     expect(rows(images)).toEqual(expected);

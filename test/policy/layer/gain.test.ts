@@ -126,7 +126,7 @@ describe("the gain of a repository", () => {
     expect(nodeGain(mixed, runtime)).toBe(3000n);
   });
 
-  test("is the node's where nothing was learned of the repository, or the image has no name", () => {
+  test("is the node's if nothing was learned of the repository, or the image has no name", () => {
     expect(gainOf(anImage("other"))).toEqual({ perMille: 3000n, isOwn: false });
     expect(gainOf({ repoTags: [], repoDigests: [] })).toEqual({
       perMille: 3000n,
@@ -179,7 +179,7 @@ describe("a scaled estimate", () => {
   const own = (perMille: bigint): Gain => ({ perMille, isOwn: true });
   const ofNode = (perMille: bigint): Gain => ({ perMille, isOwn: false });
 
-  test("is what was learned, with bounds a quarter around it where it was learned from the repository itself", () => {
+  test("is what was learned, with bounds a quarter around it if it was learned from the repository itself", () => {
     expect(scaled(exactly(8n * MIB), own(2000n))).toEqual({
       lowerBytes: 12n * MIB,
       estimateBytes: 16n * MIB,
@@ -254,7 +254,7 @@ describe("what a repository's images leave to others", () => {
     expect(leftOf(after(aLedger(), [inexact(400n * MIB)]))).toEqual([{ chain: shared, bytes: 0n }]);
   });
 
-  test("lets the next removal be expected to free what this one freed, where the family's base is no image", () => {
+  test("lets the next removal be expected to free what this one freed, if the family's base is no image", () => {
     const images = ["one", "two", "three"].map((name) => anImage(name, { sizeBytes: 55n * MIB }));
     const chains = images.map(({ id, sizeBytes }) => ({
       id,

@@ -15,7 +15,7 @@ const removal = (change: Partial<PastRemoval> = {}): PastRemoval => ({
 });
 
 describe("content that something else keeps", () => {
-  test("is found where a removal gained less than three quarters of its lower bound, and added up by repository", () => {
+  test("is found if a removal gained less than three quarters of its lower bound, and added up by repository", () => {
     const later = plus(NOW, minutes(5));
     const removals = [
       removal({ names: ["registry.example/app:2"], at: later }),
@@ -56,7 +56,7 @@ describe("content that something else keeps", () => {
     expect(keptContent([removal({ measuredBytes: null })], "immediate")).toEqual([]);
   });
 
-  test("is not found where the space may have come later, or was not seen", () => {
+  test("is not found if the space may have come later, or was not seen", () => {
     const notWaited = [removal({ settled: "not-waited" })];
     expect(keptContent(notWaited, "immediate")).toHaveLength(1);
     expect(keptContent(notWaited, "delayed")).toEqual([]);

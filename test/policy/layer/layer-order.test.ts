@@ -124,14 +124,14 @@ describe("a base whose child stays", () => {
     ]);
   });
 
-  test("names a child by its ID where no name is known", () => {
+  test("names a child by its ID if no name is known", () => {
     expect(sharesAllLayers(forest, base.id, new Map()).images).toEqual([
       { id: child.id, name: child.id },
     ]);
   });
 });
 
-describe("in the middle of a pass, a base", () => {
+describe("during a pass, a base", () => {
   const following = aCandidate("base", { follows: [child.id] });
   const stays = (
     candidate: ImageCandidate,
@@ -146,7 +146,7 @@ describe("in the middle of a pass, a base", () => {
     });
   });
 
-  test("goes where its children were removed, are gone, or were none", () => {
+  test("goes if its children were removed, are gone, or were none", () => {
     expect(stays(following, [child.id], [base, child])).toBeNull();
     expect(stays(following, [], [base])).toBeNull();
     expect(stays(aCandidate("base"), [], [base, child])).toBeNull();
@@ -159,7 +159,7 @@ test("an image is called by its first tag, else its first digest, else its ID", 
   expect(nameOf(anImage("a", { repoTags: [] }))).toBe(anImage("a").id);
 });
 
-test("layers have a say where a pass measures what it frees, and not where it counts images or takes all", () => {
+test("layers have a say if a pass measures what it frees, and not if it counts images or takes all", () => {
   const space = spaceTarget(2n, 1n);
   const count: ImageTarget = {
     kind: "image-count",

@@ -52,14 +52,14 @@ describe("an image whose layers are not known", () => {
 });
 
 describe("a chain that is not known whole", () => {
-  test("leaves its image out where a layer below names no parent", () => {
+  test("leaves its image out if a layer below names no parent", () => {
     const parents = new Map([[chainId("base/app"), chainId("base")]]);
     const forest = new LayerForest([image("app", "base/app", 30n)], parents);
     expect(forest.has(imageId("app"))).toBeFalse();
     expect(forest.removals().remove(imageId("app"))).toBeNull();
   });
 
-  test("leaves its image out where a layer names itself as its parent, and all others stay", () => {
+  test("leaves its image out if a layer names itself as its parent, and all others stay", () => {
     const parents = new Map([
       [chainId("loop"), chainId("loop")],
       [chainId("base"), null],
@@ -123,7 +123,7 @@ describe("what a removal frees", () => {
     });
   });
 
-  test("is nothing where the image went before in the same pass", () => {
+  test("is nothing if the image went before in the same pass", () => {
     const removals = forest.removals();
     removals.remove(imageId("one"));
     expect(removals.remove(imageId("one"))).toEqual({
@@ -186,7 +186,7 @@ describe("the bounds of a path", () => {
     }
   });
 
-  test("hold both sizes where a child is reported smaller than its base", () => {
+  test("hold both sizes if a child is reported smaller than its base", () => {
     const forest = forestOf([image("base", "base", 20n), image("app", "base/app", 10n)]);
     expect(pathsOf(forest, "base")).toEqual([
       { lowerBytes: 10n * MIB, estimateBytes: 10n * MIB, upperBytes: 20n * MIB - CONFIG },

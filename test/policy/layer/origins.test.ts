@@ -35,7 +35,7 @@ describe("what is remembered of layers", () => {
     expect(known.origins.get(imageId("app"))).toEqual({ chain: chainId("b/a"), builtAt: NOW });
   });
 
-  test("is the same where no image came or went", () => {
+  test("is the same if no image came or went", () => {
     const again = rememberOrigins(known, listed("base", "app"), read(["app", origin("other")]));
     expect(again.origins).toBe(known.origins);
     expect(again.layers).toBe(known.layers);
@@ -57,7 +57,7 @@ describe("what is remembered of layers", () => {
     expect(after.origins.get(imageId("lower"))?.chain).toBe(chainId("b"));
   });
 
-  test("is that an image has none, where its status names none", () => {
+  test("is that an image has none, if its status names none", () => {
     const after = rememberOrigins(
       known,
       listed("base", "app", "silent", "empty"),
@@ -90,7 +90,7 @@ describe("what is remembered of layers", () => {
     expect([...after.layers.values()]).toEqual([run(null, "b", "b/1"), run("b", "b/2")]);
   });
 
-  test("does not fail where the ledger lacks the layers that an image names", () => {
+  test("does not fail if the ledger lacks the layers that an image names", () => {
     const damaged = { origins: known.origins, layers: new Map([[chainId("b"), run(null, "b")]]) };
     const after = rememberOrigins(damaged, listed("app"), read());
     expect([...after.layers]).toEqual([]);
@@ -122,7 +122,7 @@ describe("the forest of a node", () => {
     );
   });
 
-  test("is made once for the same list and memory, and anew where more was learned", () => {
+  test("is made once for the same list and memory, and again where more was learned", () => {
     const memory = remembered();
     const forest = forestOf(images, memory);
     expect(forestOf(images, memory)).toBe(forest);

@@ -158,7 +158,7 @@ describe("the table of reclaim", () => {
     expect(reclaimFor(signal, topology, "kubelet")).toEqual(expected);
   });
 
-  test("writable layers lie with the images where the runtime names no filesystem of theirs", () => {
+  test("writable layers lie with the images if the runtime names no filesystem of theirs", () => {
     const alone = [{ ...image, roles: ["imagefs" as const] }, node];
     expect(topologyOf(alone)).toBe("dedicated");
     expect(filesystemsOf("containerfs", alone).map(({ path }) => path)).toEqual(["/images"]);
@@ -168,7 +168,7 @@ describe("the table of reclaim", () => {
     expect(filesystemsOf("nodefs", [image])).toEqual([]);
   });
 
-  test("where images and layers lie apart, orphaned logs go for the node's own filesystem alone", () => {
+  test("if images and layers lie apart, orphaned logs go for the node's own filesystem alone", () => {
     const logs = (["nodefs", "imagefs", "containerfs"] as const).map(
       (role) => reclaimFor(`${role}.available`, "split", "none").logs,
     );
@@ -223,7 +223,7 @@ describe("the soonest crossing", () => {
     expect(soonestMs([bytes, inodes])).toBe(2_000);
   });
 
-  test("is never where a threshold is due, none can be crossed, or the kubelet is imitated", () => {
+  test("is never if a threshold is due, none can be crossed, or the kubelet is imitated", () => {
     expect(soonestMs([bytes], { availableBytes: 0n })).toBe(Infinity);
     expect(soonestMs([inodes], { inodes: 0n, inodesFree: 0n })).toBe(Infinity);
     expect(soonestMs([bytes], {}, { compat: "kubelet" })).toBe(Infinity);

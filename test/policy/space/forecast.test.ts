@@ -272,14 +272,14 @@ describe("what crigc frees", () => {
 describe("a series that was broken", () => {
   const rising = pointsOf({ usedGib: steady(1, 75) });
 
-  test("a disk that was resized begins anew", () => {
+  test("a disk that was resized begins again", () => {
     const resized = (from: number) =>
       rising.map((point, index) => (index < from ? { ...point, capacityBytes: 2n ** 40n } : point));
     expect(shown(resized(rising.length - 9))).toBeNull();
     expect(shown(resized(rising.length - 24))).toMatchObject({ rate: 1, over: 1.9 });
   });
 
-  test("another filesystem under the same device number begins anew", () => {
+  test("another filesystem under the same device number begins again", () => {
     const moved = rising.map((point, index) =>
       index < rising.length - 9 ? { ...point, mountpoint: "/elsewhere" } : point,
     );
@@ -292,7 +292,7 @@ describe("a series that was broken", () => {
     expect(shown(both)).toEqual(shown(rising));
   });
 
-  test("a clock that was set back begins anew, and points of the future do not count", () => {
+  test("a clock that was set back begins again, and points of the future do not count", () => {
     const ahead = rising.map((point, index) =>
       index < 200 ? { ...point, at: plus(point.at, hours(24 * 365)) } : point,
     );

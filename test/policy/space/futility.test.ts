@@ -227,7 +227,7 @@ describe("a filesystem that is short of inodes", () => {
     expect(futilityOf(inodes, short({ imageInodesUsed: 39_000n }), two)?.futile).toBeTrue();
   });
 
-  test("is judged by no guess where the runtime does not say what its images take", () => {
+  test("is judged by no guess if the runtime does not say what its images take", () => {
     expect(futilityOf(inodes, short({ imageInodesUsed: null }), two)).toBeNull();
     expect(futilityOf(inodes, short({ imageInodesUsed: 0n }), two)).toBeNull();
     expect(futilityOf(inodes, short(), two)).toBeNull();
@@ -281,7 +281,7 @@ test("a filesystem on which removals gained nothing is futile with a bound of no
   });
 });
 
-test("a filesystem on which removals gained nothing is futile even where nothing is wanted", () => {
+test("a filesystem on which removals gained nothing is futile even if nothing is wanted", () => {
   const met = { ...target, wantedBytes: 0n };
   expect(noGainFutility(met, full(), none)).toMatchObject({ futile: true, neededBytes: 0n });
 });

@@ -44,7 +44,7 @@ function devicesAfter(end: ImageEnd): NoGainDevices {
 }
 
 describe("a filesystem on which removals gained nothing", () => {
-  test("is left alone for as long as it stays as it is", () => {
+  test("is left alone for as long as it is unchanged", () => {
     const devices = devicesAfter("no-gain");
     expect([...devices.among(full)]).toEqual(["8:1"]);
     expect([...devices.among([aFilesystem({ availableBytes: 6n * GIB })])]).toEqual(["8:1"]);

@@ -17,7 +17,7 @@ const progress = (available: bigint, gained: bigint): Progress => ({
   removed: 0,
 });
 
-test("a pass that gained nothing has not gained enough, even where nothing was wanted at its start", () => {
+test("a pass that gained nothing has not gained enough, even if nothing was wanted at its start", () => {
   const target = spaceTarget(100n, 0n);
   expect(targetsMet([target], progress(90n, 0n))).toBeNull();
   expect(targetsMet([target], progress(90n, 1n))).toBe("own-gain-reached");
@@ -63,7 +63,7 @@ describe("a budget for the store", () => {
     expect(at({ mayAppear: true, reportedBytes: 20n })).toBe("settle-exhausted");
   });
 
-  test("goes by reported sizes where the runtime does not say what the store takes, or they are asked for", () => {
+  test("goes by reported sizes if the runtime does not say what the store takes, or they are asked for", () => {
     expect(at({ storeBytes: null, reportedBytes: 19n })).toBeNull();
     expect(at({ storeBytes: null, reportedBytes: 20n })).toBe("target-reached");
     expect(at({ accounting: "reported", storeBytes: 1n, reportedBytes: 19n })).toBeNull();

@@ -75,7 +75,7 @@ describe("figures that contradict each other", () => {
       expect(checkedSpace(figures(1000n, -1n), compat).kind).toBe("invalid");
   });
 
-  test("more available than there is: a rounding passes, anything else only where the kubelet is imitated", () => {
+  test("more available than there is: a rounding passes, anything else only if the kubelet is imitated", () => {
     const clamped = {
       kind: "valid",
       amounts: { capacity: 1_000_000n, available: 1_000_000n },

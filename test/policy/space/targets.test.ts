@@ -19,19 +19,19 @@ describe("a threshold on inodes", () => {
     ]);
   });
 
-  test("frees down to five points below it where no low one is given, and never below 0", () => {
+  test("frees down to five points below it if no low one is given, and never below 0", () => {
     expect(judged({ inodeHighPercent: 95 }, short).targets).toMatchObject([{ inodesFree: 100n }]);
     expect(judged({ inodeHighPercent: 3 }, short).targets).toMatchObject([{ inodesFree: 1_000n }]);
   });
 
-  test("asks for nothing where the filesystem counts none", () => {
+  test("asks for nothing if the filesystem counts none", () => {
     expect(
       judged({ inodeHighPercent: 1 }, { ...short, inodes: 0n, inodesFree: 0n }).targets,
     ).toEqual([]);
   });
 });
 
-test("the filesystem of the images is the first that holds them, and none where the runtime names none", () => {
+test("the filesystem of the images is the first that holds them, and none if the runtime names none", () => {
   const root = aFilesystem({ roles: ["nodefs"], path: "/" });
   const [first, second] = [aFilesystem({ path: "/a" }), aFilesystem({ path: "/b" })];
   expect(storeFilesystem({ filesystems: [root, first, second] })).toBe(first);

@@ -226,7 +226,7 @@ describe("samples of a disk", () => {
     expect(all.map((series) => series.device)).toEqual(["8:1", "8:2"]);
   });
 
-  test("a series of samples is broken where nobody looked for long", () => {
+  test("a series of samples is broken if nobody looked for long", () => {
     const minutesSampled = [0, 5, 10, 15, 20, 200, 205, 210];
     const [series] = diskSeries(
       minutesSampled.map((minute) => sample(minute, 50)),

@@ -81,7 +81,7 @@ describe("the treemap of a node", () => {
     expect(text).toContain("Layers that repositories on debian share: 7.0 MiB");
   });
 
-  test("has no hatched tile where a family shares nothing", () => {
+  test("has no hatched tile if a family shares nothing", () => {
     expect(textOf([family("lone", 1, { sharedBytes: 0n })])).not.toContain(
       'class="tile tile-shared"',
     );
@@ -103,7 +103,7 @@ describe("the treemap of a node", () => {
     expect(covered / 10_000).toBeWithin(0.999, 1.001);
   });
 
-  test("is nothing where there is no image", () => {
+  test("is nothing if there is no image", () => {
     const none = usageOf(imagePlan({ candidates: [], kept: [] }));
     expect(treemapSection(none)).toBeNull();
   });

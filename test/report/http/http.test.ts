@@ -134,7 +134,7 @@ describe("the control socket", () => {
     expect((await asked("/metrics", { method: "HEAD" })).status).toBe(200);
   });
 
-  test("answers 500 where an answer cannot be made, says why in the log, and goes on", async () => {
+  test("answers 500 if an answer cannot be made, says why in the log, and goes on", async () => {
     await served({
       status: () => {
         throw new Error("no status");
@@ -268,33 +268,33 @@ describe("the metrics address", () => {
   });
 });
 
-describe("asking the agent", () => {
+describe("a request to the agent", () => {
   const request = (timeoutMs = 5000) => ({ socketPath: path, path: "/status", timeoutMs });
 
-  test("where there is none says so", async () => {
+  test("if there is none says so", async () => {
     expect(await failureOf(askAgent(request()))).toContain(
       `cannot reach the agent at ${path}: socket not found; start crigc run, or set its --run-dir`,
     );
   });
 
-  test("where it was killed says so", async () => {
+  test("if it was killed says so", async () => {
     writeFileSync(path, "");
     expect(await failureOf(askAgent(request()))).toContain("connection refused");
   });
 
-  test("where it hangs ends at the deadline", async () => {
+  test("if it hangs ends at the deadline", async () => {
     await listening(() => undefined);
     expect(await failureOf(askAgent(request(100)))).toContain("no answer within 100 ms");
   });
 
-  test("where another program hangs up says so in words for operators", async () => {
+  test("if another program hangs up says so in words for operators", async () => {
     await listening((socket) => socket.end());
     expect(await failureOf(askAgent(request()))).toBe(
       `cannot reach the agent at ${path}: it closed the connection without an answer; is it crigc that listens there?`,
     );
   });
 
-  test("where another program answers says what it answered", async () => {
+  test("if another program answers says what it answered", async () => {
     await listening((socket) => socket.end("HTTP/1.0 418 x\r\n\r\nteapot"));
     expect(await failureOf(askAgent(request()))).toContain("with status 418: teapot");
   });

@@ -490,7 +490,7 @@ describe("status", () => {
     expect(text).toMatch(/evictionMinimumReclaim +nodefs.available=10%,imagefs.inodesFree=5% /);
   });
 
-  test("status shows every value where there is no terminal", () => {
+  test("status shows every value if there is no terminal", () => {
     expect(statusTable(status(), plainScreen)).toContain("imageGCHighThresholdPercent  85");
   });
 

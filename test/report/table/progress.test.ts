@@ -45,7 +45,7 @@ describe("progress", () => {
     ]);
   });
 
-  test("progress writes nothing where there is no terminal", () => {
+  test("progress writes nothing if there is no terminal", () => {
     const written: string[] = [];
     const progress = terminalProgress(plainScreen, (text) => void written.push(text));
     progress.starting(removing);

@@ -109,7 +109,7 @@ threshold.
     );
   });
 
-  test("a plan says that no threshold is exceeded only where none is, not where removal is blocked", () => {
+  test("a plan says that no threshold is exceeded only if none is, not where removal is blocked", () => {
     const idle = { candidates: [], targets: [], triggers: [] };
     const words = "No threshold exceeded, no image is removed.";
     expect(shown({ images: imagePlan(idle) })).toContain(words);
@@ -127,13 +127,13 @@ threshold.
     expect(text).toContain("12 more after them (list them with --all or -o json)");
   });
 
-  test("a plan of 40 candidates names each of them where there is no terminal", () => {
+  test("a plan of 40 candidates names each of them if there is no terminal", () => {
     const candidates = Array.from({ length: 40 }, (_, index) => candidate(index + 1));
     const text = shown({ images: imagePlan({ candidates }) }, plainScreen);
     for (const it of candidates) expect(text).toContain(` ${it.image.repoTags[0]!} `);
   });
 
-  test("a group of 30 kept images names ten of them where there is no terminal, and all with --all", () => {
+  test("a group of 30 kept images names ten of them if there is no terminal, and all with --all", () => {
     const keeps = Array.from({ length: 30 }, (_, index) => kept(100 + index, { kind: "pinned" }));
     const images = imagePlan({ kept: keeps });
     const named = (screen: Screen): number =>
@@ -192,7 +192,7 @@ threshold.
     expect(text).toContain("Not pod logs, kept: lost+found.");
   });
 
-  test("a plan says that no log is deleted where the log directories cannot be read", () => {
+  test("a plan says that no log is deleted if the log directories cannot be read", () => {
     const text = shown({ containers: containerPlan({ logsError: "opening /l failed" }) });
     expect(text).toContain(
       "Cannot read the pod logs, so crigc deletes none, not even those of a removed container: opening /l",
