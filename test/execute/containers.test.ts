@@ -353,7 +353,7 @@ describe("an unknown container", () => {
     const { outcome } = await collect({ containers: [unknown], node: { details } });
     expect(resultsOf(outcome)).toEqual(["removed"]);
     expect(outcome.errors).toEqual([
-      expect.stringContaining(`container ${unknown.id}: the recorded pre-stop handler`),
+      expect.stringContaining(`container ${unknown.id}: the form of the recorded pre-stop handler`),
     ]);
   });
 

@@ -131,7 +131,7 @@ describe("a pod that is new", () => {
   test("does not stand for the others: of the pods that live here, the source has to know one", () => {
     expect(stateOf(viewOf({ sandboxes: [at(seconds(1))] }, source))).toMatchObject({
       kind: "not-ready",
-      why: expect.stringContaining("knows none of the 1 pods"),
+      why: expect.stringContaining("lists none of the 1 pods"),
     });
   });
 

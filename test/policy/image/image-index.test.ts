@@ -18,11 +18,6 @@ describe("a reference finds the image", () => {
     ["listed without a tag, which means latest", app("nginx"), "nginx:latest"],
     ["listed by its whole name without a tag", app(APP), `${APP}:latest`],
     ["listed with tag and digest, by the tag", app(`${APP}:v1@${DIGEST}`), `${APP}:v1`],
-    [
-      "of its tag, where the digest beside it is not listed",
-      app(`${APP}:v1`),
-      `${APP}:v1@${DIGEST}`,
-    ],
     ["whose digest is listed as a tag", app(DIGEST), `${APP}@${DIGEST}`],
   ];
   test.each(rows)("%s", (_, image, reference) => {
