@@ -4,6 +4,7 @@ import { type Instant, since, type Watched } from "../../model/time.ts";
 import { type Ranked, unusedFor } from "./rank.ts";
 
 export interface AgeContext {
+  /** With a maximum age above 0: at 0 there is none. */
   readonly limits: Pick<ImageLimits, "maximumAge" | "compat">;
   readonly now: Instant;
   readonly watched: Watched;
@@ -14,7 +15,6 @@ export interface AgeContext {
 /** Whether the image was unused for longer than the maximum age. Protection is judged elsewhere. */
 export function isPastMaximumAge({ record }: Ranked, context: AgeContext): boolean {
   const { limits, now, watched, startedAt } = context;
-  if (limits.maximumAge <= 0n) return false;
   if (limits.compat === "none") return unusedFor(record, watched) > limits.maximumAge;
   // The kubelet forgets with each start, so it judges no age before it has run for one maximum age itself.
   if (startedAt === null || since(now, startedAt) <= limits.maximumAge) return false;

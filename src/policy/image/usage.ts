@@ -89,10 +89,9 @@ function judgeLists(facts: Lists, without: ReadonlySet<ContainerId>, volumesCoun
 
 /** The same with what pods use: they are read anew each time, and mostly name no image or a few. */
 function withPods(listed: Usage, facts: UsageFacts): Usage {
-  const unread = unreadManifests(facts.pods);
-  const unknown = unread.length === 0 ? listed.unknown : [...listed.unknown, ...unread];
+  const unknown = [...unreadManifests(facts.pods)];
   const index = indexImages(facts.images);
-  const judging = { facts, index, resolved: new Map(), possible: new Map(), unknown: [] };
+  const judging = { facts, index, resolved: new Map(), possible: new Map(), unknown };
   const more = new Map<ImageId, ImageUser[]>();
   forEachPodClaim(facts.pods, (claim) => {
     for (const id of usedBy(claim, judging)) {
@@ -101,7 +100,10 @@ function withPods(listed: Usage, facts: UsageFacts): Usage {
       else those.push(claim.user);
     }
   });
-  return { users: more.size === 0 ? listed.users : new Map([...listed.users, ...more]), unknown };
+  return {
+    users: more.size === 0 ? listed.users : new Map([...listed.users, ...more]),
+    unknown: unknown.length === 0 ? listed.unknown : [...listed.unknown, ...unknown],
+  };
 }
 
 const usedBy = (claim: Claim, judging: Judging): Iterable<ImageId> =>

@@ -405,24 +405,38 @@ describe("pods and sandboxes", () => {
     expect(faulty("invalid")).toEqual([]);
   });
 
-  const pods = (source: "kubelet-api" | "kubelet-dir"): Snapshot["pods"] => ({
+  const podOf = (uid: string) => ({
+    uid: podUid(uid),
+    origin: "api" as const,
+    finished: false,
+    evicted: false,
+    images: ["registry.example/other:v1"],
+  });
+  const pods = (source: "kubelet-api" | "kubelet-dir", uids = ["u"]): Snapshot["pods"] => ({
     kind: "ready",
     source,
-    pods: [
-      {
-        uid: podUid("u"),
-        origin: "api",
-        finished: false,
-        evicted: false,
-        images: ["registry.example/other:v1"],
-      },
-    ],
+    pods: uids.map(podOf),
   });
 
   test("images that pod specifications name are in use if the kubelet's API says so", () => {
     const usage = usageOf(aSnapshot({ images: [other], pods: pods("kubelet-api") }));
     expect(usage.users.get(other.id)).toEqual([{ kind: "pod-spec", uid: podUid("u") }]);
     expect(used(aSnapshot({ images: [other], pods: pods("kubelet-dir") }))).toEqual([]);
+  });
+
+  test("an image that a container and two pod specifications name is in use by all three", () => {
+    const usage = usageOf(
+      aSnapshot({
+        images: [other],
+        containers: [aContainer("c", { imageId: other.id })],
+        pods: pods("kubelet-api", ["u", "v"]),
+      }),
+    );
+    expect(usage.users.get(other.id)).toMatchObject([
+      { kind: "container" },
+      { kind: "pod-spec", uid: podUid("u") },
+      { kind: "pod-spec", uid: podUid("v") },
+    ]);
   });
 });
 
