@@ -107,15 +107,23 @@ describe("how old a look may be", () => {
 });
 
 describe("a pass that lasts", () => {
-  test("reads keep rules and pods again when they are older than a minute", async () => {
+  test("reads keep rules again with each list", async () => {
     const { look, world, timer } = lookAt();
     const rules = [{ pattern: "registry.example/a", source: "base.list:1" }];
     await look(never);
     world.keep = { ...world.keep, rules };
-    await timer.sleep(50_000, never);
-    expect((await look(never)).keep.rules).toEqual([]);
-    await timer.sleep(11_000, never);
+    await timer.sleep(1_000, never);
     expect((await look(never)).keep.rules).toEqual(rules);
+  });
+
+  test("reads pods again when they are older than a minute", async () => {
+    const { look, world, timer } = lookAt();
+    const before = (await look(never)).pods;
+    world.pods = { kind: "failed", source: "kubelet-api", message: "refused" };
+    await timer.sleep(50_000, never);
+    expect((await look(never)).pods).toEqual(before);
+    await timer.sleep(11_000, never);
+    expect((await look(never)).pods).toMatchObject({ kind: "failed", message: "refused" });
   });
 
   test("lists an image that went and came back, and knows it for another one than was planned", async () => {

@@ -21,7 +21,7 @@ const PATTERNS: Operand = {
 export const keepAdd: Command = {
   name: "keep add",
   summary: "add keep patterns to crigc.list in the keep directory",
-  doc: "Takes effect with the next pass. A comment records who added a pattern and when. crigc keep test shows what a pattern would match.",
+  doc: "Takes effect within a second, also in a running pass. A comment records who added a pattern and when. crigc keep test shows what a pattern would match.",
   operands: [PATTERNS],
   options: [],
   json: false,

@@ -12,8 +12,8 @@ import type { EventFeed } from "../ports.ts";
 const LIST_AGE_NS_MAX = 750_000_000n;
 /** What containers mount is asked once, so that a second look is quick where only that took long. */
 const ATTEMPTS = 2;
-/** A pass may last for as long as its removals do: keep rules and pods that are older than this are read again. */
-const RULES_AGE_NS_MAX = 60_000_000_000n;
+/** A pass may last for as long as its removals do: pods that are older than this are read again. */
+const PODS_AGE_NS_MAX = 60_000_000_000n;
 
 export interface Looking {
   readonly observe: Pick<ObservePorts, "runtime" | "host">;
@@ -66,14 +66,14 @@ class Lists {
   readonly #looking: Looking;
   #snapshot: Snapshot;
   #containersNs: bigint | null = null;
-  #rulesNs: bigint;
+  #podsNs: bigint;
   /** Images that were missing from a list of this pass: one that is back is another one than was planned. */
   #missed: ReadonlySet<ImageId> = new Set();
 
   constructor(looking: Looking) {
     this.#looking = looking;
     this.#snapshot = looking.first;
-    this.#rulesNs = looking.timer.monotonicNs();
+    this.#podsNs = looking.timer.monotonicNs();
   }
 
   async read(signal: AbortSignal): Promise<Omit<Listed, "ageNsMax">> {
@@ -97,12 +97,10 @@ class Lists {
 
   async #withRules(signal: AbortSignal): Promise<Snapshot> {
     const { timer, observe } = this.#looking;
-    if (timer.monotonicNs() - this.#rulesNs <= RULES_AGE_NS_MAX) return this.#snapshot;
-    const [keep, pods] = await Promise.all([
-      observe.host.keepRules(this.#snapshot.keep.directoriesRead),
-      observe.host.pods(signal),
-    ]);
-    this.#rulesNs = timer.monotonicNs();
+    const keep = await observe.host.keepRules(this.#snapshot.keep.directoriesRead);
+    if (timer.monotonicNs() - this.#podsNs <= PODS_AGE_NS_MAX) return { ...this.#snapshot, keep };
+    const pods = await observe.host.pods(signal);
+    this.#podsNs = timer.monotonicNs();
     return { ...this.#snapshot, keep, pods };
   }
 
