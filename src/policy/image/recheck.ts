@@ -38,9 +38,14 @@ export function recheckImages(input: Facts): Recheck {
 
 export const changed = (what: string): ImageKeepReason => ({ kind: "changed", what });
 
-/** Names what could not be told of the node's use, so that the record of the pass says it. */
+/** Names what is wrong with the node's use or with the keep rules, so that the record of the pass says it. */
 function blocked(block: ImageBlock): ImageKeepReason {
-  if (block.kind !== "usage-unknown") return { kind: "blocked", block: block.kind };
-  const detail = block.unknown.map(({ subject, message }) => `${subject}: ${message}`).join("; ");
-  return { kind: "blocked", block: block.kind, detail };
+  const faults =
+    block.kind === "usage-unknown"
+      ? block.unknown.map(({ subject, message }) => `${subject}: ${message}`)
+      : block.kind === "keep-rules-invalid"
+        ? block.problems.map(({ source, message }) => `${source}: ${message}`)
+        : [];
+  if (faults.length === 0) return { kind: "blocked", block: block.kind };
+  return { kind: "blocked", block: block.kind, detail: faults.join("; ") };
 }

@@ -47,6 +47,15 @@ describe("what changed since the plan stops its removal", () => {
   test("its disappearance", () =>
     expect(again({ images: [other] })).toMatchObject({ kind: "changed" }));
 
+  test("a keep rule that became invalid, with its file and line", () => {
+    const problems = [{ source: "/keep.d/site.list:2", message: "it is no pattern" }];
+    expect(again({ keep: { rules: [], problems, directoriesRead: [] } })).toEqual({
+      kind: "blocked",
+      block: "keep-rules-invalid",
+      detail: "/keep.d/site.list:2: it is no pattern",
+    });
+  });
+
   test("a container whose image cannot be told", () => {
     const containers = [aContainer("new", { imageName: "registry.example/gone:1" })];
     expect(again({ containers })).toEqual({
