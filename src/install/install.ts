@@ -6,7 +6,7 @@ import { RootedTree } from "../host/files/rooted-tree.ts";
 import { HostError } from "../model/errors.ts";
 import { apply } from "./apply.ts";
 import { factsOf, manifestIn } from "./facts.ts";
-import { initOf, isRunning } from "./init.ts";
+import { initOf, isOverlay, isRunning } from "./init.ts";
 import type { Init } from "./manifest.ts";
 import { installed, type ShellTexts } from "./paths.ts";
 import { installPlan, type InstallRequest, placesOf, wantedOf } from "./plan.ts";
@@ -42,9 +42,11 @@ export async function install(
       `cannot install into ${options.root}: directory not found; set --root to the file tree of a node image`,
     );
   const before = await manifestIn(tree);
-  const init = options.init ?? (await initOf(tree));
+  const overlay = options.root !== "/" && (await isOverlay(tree));
+  const init = options.init ?? (overlay ? "systemd" : await initOf(tree));
   const path = `${options.binDirectory}/crigc`;
-  await requireLoader(options, tree);
+  requireElf(options);
+  if (!overlay) await requireLoader(options, tree);
   const request: InstallRequest = {
     version: options.version,
     init,
@@ -64,13 +66,17 @@ export async function install(
   return steps;
 }
 
-/** An archive, a glibc build on Alpine, or one for another processor would be put in place and never start. */
-async function requireLoader({ from, root }: InstallOptions, tree: RootedTree): Promise<void> {
+/** An archive would be put in place and never start. */
+function requireElf({ from, root }: InstallOptions): void {
   if (!isElf(from))
     throw new HostError(
       "refused",
       `cannot install ${from} into ${root}: it is not a Linux executable; use an unpacked one, such as crigc-linux-x64`,
     );
+}
+
+/** Nor would a glibc build on Alpine, or one for another processor. */
+async function requireLoader({ from, root }: InstallOptions, tree: RootedTree): Promise<void> {
   const loader = loaderOf(from);
   if (loader === null || (await tree.look(loader)).kind !== "absent") return;
   throw new HostError(

@@ -236,6 +236,18 @@ describe("install", () => {
     expect(treeOf(root)).toEqual(before);
   });
 
+  test("an empty tree, which is packed or laid over another one later, gets the systemd unit, twice the same", async () => {
+    const { outside } = machine();
+    const root = join(dirname(outside), "overlay");
+    mkdirSync(root);
+    await install(optionsFor(root, "/bin/true"), silent);
+    const after = treeOf(root);
+    for (const path of ["usr/local/bin/crigc", "etc/crigc/crigc.yaml", "etc/crigc/keep.d"])
+      expect(after[path]).toBeDefined();
+    expect(after["etc/systemd/system/crigc.service"]).toBeDefined();
+    expect(await install(optionsFor(root, "/bin/true"), silent)).toEqual([]);
+  });
+
   test("an executable whose loader the tree has not is refused before anything is written", async () => {
     const { root } = machine();
     const before = treeOf(root);

@@ -15,7 +15,7 @@ import { pathOf, ROOT_OPTION, rootOf } from "./root-option.ts";
 export const install: Command = {
   name: "install",
   summary: "install the executable, service, configuration and keep directory",
-  doc: "Copies itself, adds the manual page and the completions of bash, zsh and fish, writes the systemd or OpenRC service and enables it. Starts nothing without --start; a new executable restarts a running agent. An upgrade keeps configuration, keep rules, ledger and history; installing the same version again changes nothing. With --root it installs into the file tree of a node image, follows links within that tree only, and touches nothing outside it. --dry-run lists the steps.",
+  doc: "Copies itself, adds the manual page and the completions of bash, zsh and fish, writes the systemd or OpenRC service and enables it. Starts nothing without --start; a new executable restarts a running agent. An upgrade keeps configuration, keep rules, ledger and history; installing the same version again changes nothing. With --root it installs into the file tree of a node image, follows links within that tree only, and touches nothing outside it; a tree without a system gets the systemd unit. --dry-run lists the steps.",
   operands: [],
   options: [
     ROOT_OPTION,
