@@ -142,7 +142,11 @@ function readOutput(token: OptionToken): OptionRead {
   const { written, text } = token;
   if (text === null) return missing(token, "table or json");
   if (LIST_FORMATS.some((format) => format === text)) return { kind: "output", text };
-  return issueOf(written, text, `unknown output format ${quoted(text)}; use table or json`);
+  return issueOf(
+    written,
+    text,
+    `unknown output format ${quoted(text)}; use table or json, for lists also wide, yaml or name`,
+  );
 }
 
 const outputOf = (text: string | null): Format =>

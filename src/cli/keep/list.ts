@@ -20,15 +20,17 @@ import { tableLines } from "../../report/table/table.ts";
 import { clean } from "../../report/terminal.ts";
 import { type Command, textOf } from "../command.ts";
 import { exit } from "../exit.ts";
+import { printListing } from "../read/listing.ts";
 import { planNode, SNAPSHOT } from "../read/node-plan.ts";
 
 export const keepList: Command = {
   name: "keep list",
   summary: "list the keep rules in force and what each matches on this node",
-  doc: "Counts rules that match nothing, which may be misspelt. Also lists images kept without a rule: those that the runtime pins, and the sandbox image. Exits 2 if the rules are invalid, in which case no image is removed.",
+  doc: "Counts rules that match nothing, which may be misspelt. Also lists images kept without a rule: those that the runtime pins, and the sandbox image. Exits 2 if the rules are invalid, in which case no image is removed. With -o name it prints the patterns only.",
   operands: [],
   options: [SNAPSHOT],
   json: true,
+  list: true,
   readOnly: true,
   run: async (context, invocation) => {
     const { snapshot } = await planNode(context, {
@@ -37,11 +39,11 @@ export const keepList: Command = {
       snapshotFile: textOf(invocation, "snapshot"),
     });
     const report = matchedRules(snapshot, context.config.limits.images);
-    context.stdout(
-      invocation.output === "json"
-        ? printedJson(keepRulesDocument(report))
-        : keepRulesTable(report, context.screen),
-    );
+    printListing(context, invocation, {
+      document: () => keepRulesDocument(report),
+      table: (screen) => keepRulesTable(report, screen),
+      rows: report.rules.map(({ rule: { pattern } }) => ({ id: pattern, name: pattern })),
+    });
     return report.problems.length === 0 ? exit.done : exit.usage;
   },
 };

@@ -1,4 +1,4 @@
-/** How `images`, `plan` and `history` print: as a table, wide, as JSON or YAML, or as names or IDs alone. */
+/** How `images`, `plan`, `history` and `keep list` print: as a table, wide, as JSON or YAML, or as names or IDs alone. */
 
 import { yamlText } from "../../host/yaml.ts";
 import { type JsonObject, printedJson } from "../../report/document/json.ts";

@@ -83,6 +83,15 @@ describe("keep list", () => {
     });
   });
 
+  test("prints patterns alone as names, the document as YAML, and a wide table", async () => {
+    const rules = rulesOf("registry.example/app\nregistry.example/gone\n");
+    expect((await list(rules, "-o", "name")).stdout).toBe(
+      "registry.example/app\nregistry.example/gone\n",
+    );
+    expect((await list(rules, "-o", "yaml")).stdout).toContain("kind: KeepRules");
+    expect((await list(rules, "-o", "wide")).stdout).toContain("1 rule matches no image");
+  });
+
   test("shows who named the sandbox image: the runtime or the flag", async () => {
     const snapshot = {
       images: [pause],
