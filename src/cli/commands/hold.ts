@@ -44,6 +44,9 @@ export const hold: Command = {
     context.stdout(
       `Garbage collection is on hold for ${humanDuration(span)}, until ${toRfc3339(until)}${why}; crigc release ends it.\n`,
     );
+    const inForce = places.read();
+    if (inForce.kind === "held" && (inForce.until === null || inForce.until > until))
+      context.stderr(`crigc: an earlier hold lasts longer: ${wordsOf(inForce)}\n`);
     const { stateDir } = context.config.paths;
     if (!path.startsWith(`${stateDir}/`))
       context.stderr(
@@ -78,16 +81,19 @@ export const release: Command = {
 
 const dryAnswer = (before: HoldState): string =>
   before.kind === "held"
-    ? `Dry run: the hold would end: ${wordsOf(before)}.\n`
+    ? `Dry run: the hold would end: ${lastsUntil(before)}.\n`
     : "Dry run: no hold found.\n";
 
 function answer(before: HoldState, found: boolean): string {
-  if (before.kind === "held") return `Hold ended: ${wordsOf(before)}.\n`;
+  if (before.kind === "held") return `Hold ended: ${lastsUntil(before)}.\n`;
   return found ? "The hold had expired.\n" : "No hold found.\n";
 }
 
+const lastsUntil = (held: Extract<HoldState, { kind: "held" }>): string =>
+  `${held.until === null ? "" : "it would have lasted "}${wordsOf(held)}`;
+
 function wordsOf({ until, reason }: Extract<HoldState, { kind: "held" }>): string {
   if (until === null) return clean(reason) || "it had no expiry";
-  const end = `it would have lasted until ${toRfc3339(until)}`;
+  const end = `until ${toRfc3339(until)}`;
   return reason === "" ? end : `${end} (${clean(reason)})`;
 }

@@ -24,7 +24,7 @@ export interface HoldRequest {
   readonly by: string;
 }
 
-/** Replaces any hold; returns its file and its end. Throws `HostError` of kind `write` where neither place takes it. */
+/** Replaces any hold that can be removed; returns its file and its end. Throws `HostError` of kind `write` where neither place takes it. */
 export function writeHold(
   places: HoldPlaces,
   request: HoldRequest,
@@ -46,11 +46,24 @@ export function writeHold(
     2,
   )}\n`;
   const [first, second] = pathsOf(places);
+  let path = first;
   try {
-    return { path: written(first, text), until };
+    write(first, text);
   } catch (error) {
     if (first === second) throw error;
-    return { path: written(second, text), until };
+    path = second;
+    write(second, text);
+  }
+  if (first !== second) removeIfPossible(path === first ? second : first);
+  return { path, until };
+}
+
+/** The longer of two holds is in force, so one that stays is seen there. */
+function removeIfPossible(path: string): void {
+  try {
+    unlinkSync(path);
+  } catch {
+    // It is absent, or lies where nothing can be written.
   }
 }
 
@@ -85,7 +98,7 @@ const pathsOf = (places: HoldPlaces): readonly [string, string] => [
   join(places.runDir, "hold.json"),
 ];
 
-function written(path: string, text: string): string {
+function write(path: string, text: string): void {
   try {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   } catch (error) {
@@ -96,7 +109,6 @@ function written(path: string, text: string): string {
     );
   }
   writeWholeFile(path, text);
-  return path;
 }
 
 /** A directory on the way that is none has no hold in it. */

@@ -49,6 +49,20 @@ describe("hold", () => {
     );
   });
 
+  test("says if an earlier hold that could not be replaced lasts longer", async () => {
+    const until = plus(NOW, minutes(300));
+    const state = { kind: "held", until, since: NOW, reason: "moving" } as const;
+    const longer = await run(["hold", "1h"], { state });
+    expect(longer).toMatchObject({
+      code: 0,
+      stderr: "crigc: an earlier hold lasts longer: until 2026-01-15T17:00:00Z (moving)\n",
+    });
+    const shorter = await run(["hold", "1h"], {
+      state: { ...state, until: plus(NOW, minutes(5)) },
+    });
+    expect(shorter.stderr).toBe("");
+  });
+
   test("needs no reason", async () => {
     const { stdout, set } = await run(["hold", "1h"]);
     expect(set).toEqual([{ length: minutes(60), reason: "" }]);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { judgeHold, readHold, releaseHold, writeHold } from "../../../src/host/state/hold.ts";
@@ -73,6 +73,15 @@ describe("a hold", () => {
     expect(readHold(here, now.wall)).toMatchObject({ reason: "long" });
     releaseHold(here);
     expect(readHold(here, now.wall)).toEqual({ kind: "none" });
+  });
+
+  test("that is written to the state directory replaces an earlier one in the run directory", () => {
+    const here = places();
+    const now = readClocks();
+    writeHold({ ...here, stateDir: here.runDir }, { ...request, reason: "long" }, now);
+    writeHold(here, { ...request, reason: "short", length: minutes(1) }, now);
+    expect(readHold(here, now.wall)).toMatchObject({ reason: "short" });
+    expect(existsSync(join(here.runDir, "hold.json"))).toBe(false);
   });
 
   test.each(["", "{", "[]", "null", "{}", '{"since":"2026-01-01T00:00:00Z","until":"tomorrow"}'])(
