@@ -71,7 +71,7 @@ function isProse({ mutator, from }: Mutant): boolean {
 
 const boundaries = ["< <=", "<= <", "> >=", ">= >"];
 
-/** The smaller or larger of two, or which of two comes first: where both are equal, either of them does. */
+/** The smaller or larger of two, their distance, or which of them comes first: where both are equal, the same either way. */
 function choosesBetweenEquals({ from, to, text }: Mutant): boolean {
   const [left = "", operator = "", right = "", ...more] = from.split(" ");
   const isBoundary = boundaries.includes(`${operator} ${to.split(" ")[1] ?? ""}`);
@@ -79,6 +79,8 @@ function choosesBetweenEquals({ from, to, text }: Mutant): boolean {
   return [
     `${to} ? ${left} : ${right}`,
     `${to} ? ${right} : ${left}`,
+    `${to} ? ${left} - ${right} : 0n`,
+    `${to} ? ${left} - ${right} : ${right} - ${left}`,
     `${to} ? -1 : 1`,
     `${to} ? 1 : -1`,
     `if (${to}) ${left} = ${right};`,

@@ -5,8 +5,16 @@ import { sandboxId } from "../../src/model/ids.ts";
 import type { Plan } from "../../src/model/plan.ts";
 import type { ImageBlock } from "../../src/model/reason.ts";
 import type { Snapshot } from "../../src/model/snapshot.ts";
-import { type Duration, hours, instant, minutes, seconds, watched } from "../../src/model/time.ts";
-import { waitsForPods } from "../../src/policy/blocks.ts";
+import {
+  type Duration,
+  hours,
+  instant,
+  minutes,
+  seconds,
+  toMs,
+  watched,
+} from "../../src/model/time.ts";
+import { podPause, waitsForPods } from "../../src/policy/blocks.ts";
 import { aContainer, anImage, anImagePlan, aSandbox, NOW } from "../support/build/values.ts";
 import { fateOf, type Node, planOf, WATCHED } from "./judging.ts";
 
@@ -177,8 +185,20 @@ describe("a pod that is starting", () => {
     expect(remaining(seconds(31))).toMatchObject([{ remaining: seconds(89) }]);
   });
 
+  test.each([
+    [0, 500],
+    [1, 500],
+    [4, 1_000],
+    [20, 5_000],
+    [60, 5_000],
+    [118, 2_000],
+  ])("is looked at again, after %d s of waiting, in %d ms", (waited, pauseMs) => {
+    expect(toMs(podPause(seconds(waited)))).toBe(pauseMs);
+  });
+
   test("a sandbox from the far future is no young one", () => {
-    expect(blocked({ sandboxes: [{ ...young, createdAt: instant(NOW + hours(1)) }] })).toBeFalse();
+    for (const ahead of [minutes(2), hours(1)])
+      expect(blocked({ sandboxes: [{ ...young, createdAt: instant(NOW + ahead) }] })).toBeFalse();
     expect(
       blocked({ sandboxes: [{ ...young, createdAt: instant(NOW + seconds(10)) }] }),
     ).toBeTrue();

@@ -125,6 +125,12 @@ describe("images", () => {
     });
   });
 
+  test("an image that had no names has lost none", () => {
+    const one = next(aLedger(), aSnapshot({ images: [anImage("app", { repoTags: [] })] }));
+    const two = next(one, later(minutes(5), { images: [anImage("app")] }));
+    expect(recordOf(two, anImage("app")).earlierNames).toEqual([]);
+  });
+
   test("the order of tags means nothing", () => {
     const image = anImage("app", { repoTags: ["b/x:1", "a/x:1"] });
     const one = next(aLedger(), aSnapshot({ images: [image] }));
@@ -146,6 +152,7 @@ describe("images", () => {
   test("a record ends when its image was removed", () => {
     const one = next(aLedger(), aSnapshot({ images: [anImage("app"), anImage("b")] }));
     expect([...forgetImages(one, [idOf("app")]).images.keys()]).toEqual([idOf("b")]);
+    expect(forgetImages(one, [idOf("unknown")])).toBe(one);
   });
 
   test("a record ends when a whole list does not name its image", () => {
@@ -165,7 +172,8 @@ describe("images", () => {
 
     const seen = next(forgotten, later(minutes(5), { images: [image] }));
     expect(recordOf(seen, image).firstSeenAt).toBeGreaterThan(before.firstSeenAt);
-    expect(recallImage(seen, image.id, before).images.get(image.id)).toEqual(before);
+    for (const known of [before, { ...before, lastUsedAt: NOW, lastUsedWatched: watched(3n) }])
+      expect(recallImage(seen, image.id, known).images.get(image.id)).toEqual(known);
 
     const used = { ...recordOf(seen, image), lastUsedAt: NOW, lastUsedWatched: watched(7n) };
     const inUse = { ...seen, images: new Map([[image.id, used]]) };
@@ -253,6 +261,8 @@ describe("the grace after a boot", () => {
   test("begins when all containers vanished between two observations", () => {
     const one = next(aLedger({ hadContainers: true }), later(minutes(5)));
     expect(one).toMatchObject({ graceReason: "containers-vanished", hadContainers: false });
+    const node = later(minutes(5), { containers: [running] });
+    expect(next(aLedger(), node).hadContainers).toBeTrue();
     expect(next(aLedger({ hadContainers: false }), later(minutes(5))).graceUntil).toBeNull();
   });
 
@@ -296,9 +306,15 @@ describe("containers, sandboxes, pods and directories", () => {
         containerEnds: new Map([[id, NOW]]),
       }),
     );
+    const ended = new Map([[id, instant(NOW + 1n)]]);
+    const again = next(one, later(minutes(5), { containers: [running], containerEnds: ended }));
+    expect(again.containers.get(id)?.finishedAt).toBe(instant(NOW + 1n));
     const two = next(one, later(minutes(5), { containers: [running] }));
+    expect(two.containers.get(id)).toBe(one.containers.get(id));
     expect(two.containers).toEqual(new Map([[id, { imageVolumes: ["a/b:1"], finishedAt: NOW }]]));
     expect(next(two, later(minutes(10))).containers.size).toBe(0);
+    const gone = { containers: [id], sandboxes: [], remaining: 0 };
+    expect(forgetRemoved(two, gone).containers.size).toBe(0);
   });
 
   test("a container is remembered before its status is known, so that the next list is expected to name it", () => {

@@ -21,7 +21,7 @@ import { decideAlone, fateOf, inputOf, WATCHED, words } from "./judging.ts";
 
 const app = anImage("app", { sizeBytes: 100n });
 const web = anImage("web", { sizeBytes: 200n });
-const bare = anImage("bare", { repoTags: [], sizeBytes: 300n });
+const bare = anImage("bare", { repoTags: ["", "<none>:v1"], sizeBytes: 300n });
 const images = [app, web, bare];
 /** The app was used a minute ago, the others were unused for hours. */
 const records = [{ lastUsedWatched: watched(WATCHED - minutes(1)) }];

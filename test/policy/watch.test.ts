@@ -2,7 +2,15 @@ import { describe, expect, test } from "bun:test";
 
 import { emptyLedger } from "../../src/model/ledger.ts";
 import type { Clocks } from "../../src/model/snapshot.ts";
-import { type Duration, hours, instant, minutes, seconds, watched } from "../../src/model/time.ts";
+import {
+  type Duration,
+  duration,
+  hours,
+  instant,
+  minutes,
+  seconds,
+  watched,
+} from "../../src/model/time.ts";
 import { watch } from "../../src/policy/watch.ts";
 import { NOW } from "../support/build/values.ts";
 
@@ -35,6 +43,14 @@ test("within one boot the time since the boot counts, whatever the wall clock do
   }
 });
 
+test("an observation of the same moment is not overtaken, and one of a moment before is", () => {
+  for (const [uptime, overtaken] of [
+    [0n, false],
+    [-1n, true],
+  ] as const)
+    expect(after({ wall: minutes(1), uptime: duration(uptime) }).overtaken).toBe(overtaken);
+});
+
 test("a gap counts for at most twice the detection period", () => {
   expect(after({ wall: hours(60), uptime: hours(60) }).elapsed).toBe(minutes(10));
   expect(after({ wall: hours(60), uptime: hours(-9), bootId: "b" }).elapsed).toBe(minutes(10));
@@ -51,7 +67,10 @@ describe("another boot", () => {
 
   test("without a name it is told by time since the boot that went back", () => {
     expect(after({ wall: minutes(3), uptime: minutes(3), bootId: "" }).rebooted).toBeFalse();
+    expect(after({ wall: minutes(3), uptime: minutes(0), bootId: "" }).rebooted).toBeFalse();
     expect(after({ wall: minutes(3), uptime: hours(-9), bootId: "" }).rebooted).toBeTrue();
+    const clocks: Clocks = { wall: NOW, uptime: ledger.uptime, bootId: "a" };
+    expect(watch({ ...ledger, bootId: "" }, clocks, limits).rebooted).toBeFalse();
   });
 });
 

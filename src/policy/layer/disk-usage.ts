@@ -9,7 +9,7 @@ import type { Ranked } from "../image/rank.ts";
 import { repositoryOfNames } from "../image/reference.ts";
 import { nameOf } from "./layer-order.ts";
 import type { LayerForest } from "./layers.ts";
-import { NOTHING, plus } from "./path.ts";
+import { atLeastZero, NOTHING, plus } from "./path.ts";
 
 /** `in-use`, the rule that keeps an image, or `removable`. */
 type ImageState = ImageKeepReason["kind"] | "removable";
@@ -170,5 +170,3 @@ const bySize = (one: ImageShare, other: ImageShare): number =>
 /** Of two names of a view, which differ. */
 const compareNames = (one: string | null, other: string | null): number =>
   one === null ? 1 : other === null ? -1 : one < other ? -1 : 1;
-
-const atLeastZero = (bytes: bigint): bigint => (bytes > 0n ? bytes : 0n);

@@ -54,8 +54,7 @@ export function orderByLayers(
     const { id } = candidate.image;
     const frees = removals.remove(id);
     const whole = forest.wholeChainOf(id);
-    const follows =
-      frees === null ? [] : forest.sharers(id, FOLLOWED_MAX).filter((one) => before.has(one));
+    const follows = forest.sharers(id, FOLLOWED_MAX).filter((one) => before.has(one));
     before.add(id);
     if (frees === null || whole === null) return candidate;
     const tried: ImageCandidate["tried"] = [...candidate.tried, "shares-all-layers"];
@@ -101,13 +100,13 @@ export function basesAfterChildren<Candidate extends { readonly image: { readonl
   const placed = candidates.map((candidate, index) => {
     const { id } = candidate.image;
     const layers = forest.wholeChainOf(id)?.layers ?? 0;
-    return { candidate, index, place: lastPlace(id) ?? index, layers };
+    return { candidate, place: lastPlace(id) ?? index, layers };
   });
   return {
     staying: placed.filter(({ place }) => place === Infinity).map(({ candidate }) => candidate),
     candidates: placed
       .filter(({ place }) => place !== Infinity)
-      .toSorted((a, b) => a.place - b.place || b.layers - a.layers || a.index - b.index)
+      .toSorted((a, b) => a.place - b.place || b.layers - a.layers)
       .map(({ candidate }) => candidate),
   };
 }

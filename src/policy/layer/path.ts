@@ -81,7 +81,8 @@ export function boundBelow(path: Path, learned: PathSizes): void {
 export function boundsOf(path: Path): Bounds {
   const { lowerBytes, upperBytes, baseBytes, baseLayers, layers, upperLayers } = path;
   const span = BigInt(Math.max(1, upperLayers - baseLayers));
-  const share = upperBytes > baseBytes ? upperBytes - baseBytes : 0n;
+  // What goes through a path goes through the one below it: no base is above the path's own upper bound.
+  const share = upperBytes - baseBytes;
   const estimateBytes = baseBytes + (share * BigInt(layers - baseLayers)) / span;
   return ordered({ lowerBytes, estimateBytes, upperBytes });
 }
@@ -89,8 +90,12 @@ export function boundsOf(path: Path): Bounds {
 function ordered({ lowerBytes, estimateBytes, upperBytes }: Bounds): Bounds {
   const lower = smaller(lowerBytes, upperBytes);
   const upper = lowerBytes > upperBytes ? lowerBytes : upperBytes;
-  const estimate = estimateBytes < lower ? lower : smaller(estimateBytes, upper);
-  return { lowerBytes: lower, estimateBytes: estimate, upperBytes: upper };
+  const inside = smaller(estimateBytes, upper);
+  return {
+    lowerBytes: lower,
+    estimateBytes: inside < lower ? lower : inside,
+    upperBytes: upper,
+  };
 }
 
 export function imagesThrough(path: Path): number {
@@ -104,4 +109,4 @@ export function imagesThrough(path: Path): number {
 }
 
 export const smaller = (one: bigint, other: bigint): bigint => (one < other ? one : other);
-const atLeastZero = (bytes: bigint): bigint => (bytes > 0n ? bytes : 0n);
+export const atLeastZero = (bytes: bigint): bigint => (bytes > 0n ? bytes : 0n);

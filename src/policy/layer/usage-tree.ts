@@ -9,6 +9,7 @@ import {
   shareOf,
   subjectsOf,
 } from "./disk-usage.ts";
+import { atLeastZero } from "./path.ts";
 
 /** The largest family first, and in it the largest repository; families share nothing with each other. */
 export function usageTree({
@@ -32,7 +33,7 @@ export function usageTree({
       return {
         name: names.get(family) ?? null,
         bytes,
-        sharedBytes: bytes > unique ? bytes - unique : 0n,
+        sharedBytes: atLeastZero(bytes - unique),
         repositories,
       };
     })

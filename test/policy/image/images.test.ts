@@ -446,7 +446,7 @@ describe("a filesystem whose figures cannot be judged", () => {
   test("no image filesystem at all stops every image", () => {
     const filesystems = [aFilesystem({ roles: ["nodefs"] })];
     expect(planOf({ images: three, snapshot: { filesystems } }).blocks).toMatchObject([
-      { kind: "invalid-capacity" },
+      { kind: "invalid-capacity", path: "" },
     ]);
   });
 });

@@ -80,6 +80,27 @@ describe("the gain of a runtime version", () => {
     expect(nodeGain(ledger, runtime)).toBeLessThan(1200n);
   });
 
+  test("counts two hundred removals for half", () => {
+    const countOf = (removals: number) =>
+      [...after(aLedger(), Array(removals).fill(removal(10n * MIB, 10n * MIB))).gains.values()].map(
+        (record) => record.removals,
+      );
+    expect(countOf(199)).toEqual([199, 199]);
+    expect(countOf(200)).toEqual([100, 100]);
+  });
+
+  test("is learned from a MiB in all, and where layers tell what is freed to a quarter", () => {
+    const least = after(aLedger(), Array(4).fill(removal(MIB / 4n, MIB / 4n)));
+    expect(nodeGain(least, runtime)).toBe(1000n);
+    const within = (upperBytes: bigint) => {
+      const item = removal(8n * MIB, 8n * MIB);
+      const unscaled = { lowerBytes: 8n * MIB, estimateBytes: 8n * MIB, upperBytes };
+      const one = { ...item, candidate: { ...item.candidate, unscaled } };
+      return nodeGain(after(aLedger(), [one, one, one]), runtime);
+    };
+    expect([within(10n * MIB), within(10n * MIB + 1n)]).toEqual([1000n, null]);
+  });
+
   test("lies between a fifth and five times, whatever other programs do to the disk", () => {
     const items = (measured: bigint) => Array(3).fill(removal(10n * MIB, measured));
     expect(nodeGain(after(aLedger(), items(0n)), runtime)).toBe(200n);

@@ -18,12 +18,12 @@ describe("content that something else keeps", () => {
   test("is found if a removal gained less than three quarters of its lower bound, and added up by repository", () => {
     const later = plus(NOW, minutes(5));
     const removals = [
-      removal({ names: ["registry.example/app:2"], at: later }),
-      removal(),
+      removal({ names: ["registry.example/app:2"], measuredBytes: 7n * MIB, at: later }),
+      removal({ measuredBytes: 7n * MIB }),
       removal({
         names: ["registry.example/other:1"],
         measuredBytes: 0n,
-        freesAtLeastBytes: 40n * MIB,
+        freesAtLeastBytes: 15n * MIB,
       }),
       removal({ names: ["registry.example/good:1"], measuredBytes: 8n * MIB }),
     ];
@@ -33,7 +33,7 @@ describe("content that something else keeps", () => {
         kind: "content-kept",
         repository: "registry.example/other",
         removals: 1,
-        expectedAtLeastBytes: 40n * MIB,
+        expectedAtLeastBytes: 15n * MIB,
         measuredBytes: 0n,
         lastAt: NOW,
       },
@@ -42,13 +42,18 @@ describe("content that something else keeps", () => {
         repository: "registry.example/app",
         removals: 2,
         expectedAtLeastBytes: 20n * MIB,
-        measuredBytes: 2n * MIB,
+        measuredBytes: 14n * MIB,
         lastAt: later,
       },
     ]);
   });
 
-  test("is not found where less than a MiB is missing, or the row is older than estimates", () => {
+  test("is not found where three quarters came, less than a MiB is missing, or the row is older than estimates", () => {
+    const most = { freesAtLeastBytes: 8n * MIB, measuredBytes: 6n * MIB };
+    expect(keptContent([removal(most)], "immediate")).toEqual([]);
+    expect(
+      keptContent([removal({ freesAtLeastBytes: MIB, measuredBytes: 0n })], "immediate"),
+    ).toHaveLength(1);
     const small = removal({ measuredBytes: 0n, freesAtLeastBytes: MIB - 1n });
     expect(keptContent([small, removal({ freesAtLeastBytes: null })], "immediate")).toEqual([]);
     const some = removal({ measuredBytes: 1n, freesAtLeastBytes: MIB });

@@ -91,12 +91,15 @@ describe("the order of removal", () => {
   });
 
   test("lets an image that goes for its age and waits for a child go for the targets, with all after it", () => {
-    const { candidates } = ordered([going(lone, AGE), going(base, AGE), going(child)]);
+    const aged = [going(lone, AGE), going(base, [...AGE, ...SPACE])];
+    const { candidates } = ordered([...aged, going(child)]);
     expect(candidates.map(({ image, triggers }) => [image.id, triggers])).toEqual([
       [lone.id, AGE],
       [child.id, SPACE],
       [base.id, SPACE],
     ]);
+    const alone = ordered([...aged.slice(1), going(child)]).candidates;
+    expect(alone.map(({ triggers }) => triggers)).toEqual([SPACE, SPACE]);
   });
 
   test("leaves triggers as they are where no aged image waits", () => {

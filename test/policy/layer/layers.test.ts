@@ -87,12 +87,13 @@ test("images with all layers of another are named up to a number, without itself
   const forest = forestOf([
     image("base", "base", 20n),
     image("same", "base", 20n),
+    image("equal", "base", 20n),
     image("one", "base/one", 30n),
     image("two", "base/two", 30n),
   ]);
   const base = imageId("base");
-  expect(forest.sharers(base, 9).toSorted()).toEqual(["one", "same", "two"].map(imageId));
-  expect(forest.sharers(base, 2)).toHaveLength(2);
+  expect(forest.sharers(base, 9).toSorted()).toEqual(["equal", "one", "same", "two"].map(imageId));
+  for (const most of [1, 2, 3]) expect(forest.sharers(base, most)).toHaveLength(most);
   expect(forest.sharers(imageId("one"), 9)).toEqual([]);
 });
 
@@ -120,6 +121,14 @@ describe("what a removal frees", () => {
     expect(removals.remove(imageId("two"))).toMatchObject({
       estimateBytes: 50n * MIB,
       leaves: null,
+    });
+  });
+
+  test("is nothing, and not less, where an image is reported smaller than its base", () => {
+    const smaller = forestOf([image("base", "base", 20n), image("app", "base/app", 10n)]);
+    expect(smaller.removals().remove(imageId("app"))).toMatchObject({
+      lowerBytes: 0n,
+      estimateBytes: 0n,
     });
   });
 
@@ -224,5 +233,15 @@ describe("the bounds of a path", () => {
     expect(estimate(35n * MIB)).toBe(35n * MIB);
     expect(estimate(1n * MIB)).toBe(20n * MIB - CONFIG);
     expect(estimate(90n * MIB)).toBe(40n * MIB);
+  });
+
+  test("lie above a base that was learned to be smaller than the image below it", () => {
+    const images = [
+      image("base", "base", 20n),
+      image("one", "base/lib/x/one", 40n),
+      image("two", "base/lib/x/two", 40n),
+    ];
+    const forest = forestOf(images, new Map([[chainId("base/lib"), 1n * MIB]]));
+    expect(pathsOf(forest, "one")?.[2]?.estimateBytes).toBe(30n * MIB - CONFIG / 2n);
   });
 });

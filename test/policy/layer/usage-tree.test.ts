@@ -37,7 +37,7 @@ const forest = new LayerForest(
   ),
 );
 const plan = {
-  candidates: [web1, lone].map((one) => aCandidate("x", { image: one })),
+  candidates: [lone, web1].map((one) => aCandidate("x", { image: one })),
   kept: [debian, web2, api, chart].map((one) => ({
     image: one,
     record: aRecord(),

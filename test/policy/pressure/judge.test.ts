@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 
 import type { Amount, Signal, Threshold } from "../../../src/model/limits.ts";
 import type { Filesystem } from "../../../src/model/snapshot.ts";
-import { duration, minutes, seconds } from "../../../src/model/time.ts";
+import { type Duration, duration, minutes, seconds } from "../../../src/model/time.ts";
 import {
   effectiveThresholds,
   judgePressure,
@@ -32,10 +32,15 @@ const aThreshold = (
 const judge = (
   thresholds: readonly Threshold[],
   filesystem: Partial<Filesystem>,
-  change: { state?: PressureState; uptime?: bigint; compat?: "none" | "kubelet" } = {},
+  change: {
+    state?: PressureState;
+    uptime?: bigint;
+    compat?: "none" | "kubelet";
+    transitionPeriod?: Duration;
+  } = {},
 ) =>
   judgePressure({
-    limits: { thresholds, transitionPeriod: minutes(5) },
+    limits: { thresholds, transitionPeriod: change.transitionPeriod ?? minutes(5) },
     compat: change.compat ?? "none",
     filesystems: [aFilesystem({ capacityBytes: 16n * GIB, ...filesystem })],
     state: change.state ?? noPressure,
@@ -93,6 +98,12 @@ describe("a soft threshold", () => {
     expect(late.targets).toMatchObject([{ kind: "available-bytes", wantedBytes: GIB }]);
   });
 
+  test("counts no time below 0, where the clock went back", () => {
+    const { state } = judge(soft, { availableBytes: 0n }, { uptime: seconds(100) });
+    const back = judge(soft, { availableBytes: 0n }, { state, uptime: seconds(50) });
+    expect(back.met[0]?.metFor).toBe(duration(0n));
+  });
+
   test("loses its time when it is not met in between", () => {
     const first = judge(soft, { availableBytes: 0n }, { uptime: seconds(10) });
     const relief = judge(
@@ -111,20 +122,23 @@ describe("a soft threshold", () => {
 
 test("vector 55: the condition is held for the transition period after the pressure is gone", () => {
   const hard = [aThreshold("imagefs.available", quantity(GIB))];
-  const met = judge(hard, { availableBytes: 0n }, { uptime: minutes(1) });
-  const soon = judge(hard, { availableBytes: 2n * GIB }, { state: met.state, uptime: minutes(2) });
+  const met = judge(hard, { availableBytes: 0n }, { uptime: minutes(61) });
+  const soon = judge(hard, { availableBytes: 2n * GIB }, { state: met.state, uptime: minutes(62) });
   expect(soon).toMatchObject({ met: [], due: [], condition: true });
   const later = judge(
     hard,
     { availableBytes: 2n * GIB },
-    { state: soon.state, uptime: minutes(6) },
+    { state: soon.state, uptime: minutes(66) },
   );
   expect(later.condition).toBe(false);
+  const atOnce = { uptime: minutes(61), transitionPeriod: duration(0n) };
+  expect(judge(hard, { availableBytes: 0n }, atOnce).condition).toBe(true);
 });
 
 test("a filesystem without an inode limit has no inode pressure", () => {
   const thresholds = [aThreshold("imagefs.inodesFree", fraction(0.05))];
-  expect(judge(thresholds, { inodes: 0n, inodesFree: 0n }).met).toEqual([]);
+  const counted = aThreshold("imagefs.inodesFree", quantity(10n));
+  expect(judge([...thresholds, counted], { inodes: 0n, inodesFree: 0n }).met).toEqual([]);
   expect(judge(thresholds, { inodes: 1000n, inodesFree: 10n }).targets).toMatchObject([
     { kind: "free-inodes", wantedInodes: 40n },
   ]);
@@ -228,6 +242,29 @@ describe("the soonest crossing", () => {
     expect(soonestMs([inodes], { inodes: 0n, inodesFree: 0n })).toBe(Infinity);
     expect(soonestMs([bytes], {}, { compat: "kubelet" })).toBe(Infinity);
   });
+});
+
+test("several thresholds that are due reclaim what any of them may, and only those of images have a target", () => {
+  const reclaim = (...signals: readonly Signal[]) => {
+    const verdict = judgePressure({
+      limits: {
+        thresholds: signals.map((signal) => aThreshold(signal, quantity(GIB))),
+        transitionPeriod: minutes(5),
+      },
+      compat: "none",
+      filesystems: [image, node].map((one) => ({ ...one, availableBytes: 0n })),
+      state: noPressure,
+      uptime: duration(0n),
+    });
+    return [verdict.reclaim, verdict.targets.length];
+  };
+  const logs = { containers: false, images: false, logs: true };
+  expect(reclaim("nodefs.available")).toEqual([logs, 0]);
+  expect(reclaim("nodefs.available", "imagefs.available")).toEqual([
+    { containers: true, images: true, logs: true },
+    // The signal of the writable layers is a copy of that of the images.
+    2,
+  ]);
 });
 
 test("each device with the role is watched: pressure on the second image filesystem is seen", () => {

@@ -75,6 +75,21 @@ describe("a steady life", () => {
     expect(shown(pointsOf({ usedGib: steady(2, 60) }))).toMatchObject({ over: 2.9, full: 20 });
   });
 
+  test("a disk is foreseen by the rate of the last hours where these reach to its threshold, and not where it is over it", () => {
+    expect(shown(pointsOf({ usedGib: steady(0.5, 75) }))).toEqual({
+      rate: 0.5,
+      over: 2.9,
+      high: 20,
+      full: null,
+    });
+    expect(shown(pointsOf({ usedGib: steady(0.2, 90) }))).toEqual({
+      rate: 0.2,
+      over: 5.9,
+      high: 0,
+      full: 50,
+    });
+  });
+
   test("what lies further away than ten times the measured span is not foreseen, and the rate is told all the same", () => {
     expect(shown(pointsOf({ usedGib: steady(0.01, 60) }))).toEqual({
       rate: 0.01,

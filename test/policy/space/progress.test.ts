@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 
 import type { ImageTarget } from "../../../src/model/plan.ts";
-import { type Progress, targetsMet } from "../../../src/policy/space/progress.ts";
+import { metAfterAll, type Progress, targetsMet } from "../../../src/policy/space/progress.ts";
 import { spaceTarget } from "../../support/build/values.ts";
 
 const progress = (available: bigint, gained: bigint): Progress => ({
@@ -22,6 +22,12 @@ test("a pass that gained nothing has not gained enough, even if nothing was want
   expect(targetsMet([target], progress(90n, 0n))).toBeNull();
   expect(targetsMet([target], progress(90n, 1n))).toBe("own-gain-reached");
   expect(targetsMet([target], progress(100n, 0n))).toBe("target-reached");
+});
+
+test("with sizes as reported a removal has to be made where nothing is wanted, unless there was none to make", () => {
+  const reported = { ...progress(0n, 0n), accounting: "reported" } as const;
+  expect(targetsMet([spaceTarget(100n, 0n)], reported)).toBeNull();
+  expect(metAfterAll([spaceTarget(100n, 0n)], reported)).toBe("target-reached");
 });
 
 describe("a target for the number of images", () => {

@@ -2,15 +2,37 @@ import { describe, expect, test } from "bun:test";
 
 import { Meter } from "../../../src/execute/image/meter.ts";
 import type { ImageTarget, Purpose } from "../../../src/model/plan.ts";
-import type { Image } from "../../../src/model/snapshot.ts";
+import type { Image, Snapshot } from "../../../src/model/snapshot.ts";
 import type { Progress } from "../../../src/policy/space/progress.ts";
 import { targetReach } from "../../../src/policy/space/reach.ts";
-import { aFilesystem, anImage, aSnapshot, GIB, spaceTarget } from "../../support/build/values.ts";
+import {
+  aContainer,
+  aFilesystem,
+  anImage,
+  aSnapshot,
+  GIB,
+  idOf,
+  spaceTarget,
+} from "../../support/build/values.ts";
 
 /** On a disk of 100 GiB with 3 GiB available and images of 8 GiB: 10 GiB can be reached, 15 GiB cannot. */
 const milder = spaceTarget(10n * GIB, 7n * GIB);
 const stricter = spaceTarget(15n * GIB, 12n * GIB);
 const filesystem = aFilesystem({ availableBytes: 3n * GIB, imageUsedBytes: 8n * GIB });
+
+const after = (change: Partial<Progress>): Progress => ({
+  accounting: "measured",
+  availableBytes: new Map(),
+  inodesFree: new Map([["8:1", 100n]]),
+  gainedBytes: new Map(),
+  gainedInodes: new Map(),
+  storeBytes: null,
+  imageCount: 2,
+  mayAppear: false,
+  reportedBytes: 0n,
+  removed: 0,
+  ...change,
+});
 
 const pressure: Purpose = { kind: "pressure", signals: ["nodefs.available", "imagefs.available"] };
 
@@ -54,6 +76,23 @@ test("an image that is listed twice can be gained once", async () => {
   expect(await isUseful({ kind: "periodic" }, [stricter], [image, other])).toBeTrue();
 });
 
+test("what is in use, or was removed before, cannot be gained", async () => {
+  const images = ["a", "b"].map((name) => anImage(name, { sizeBytes: 2n * GIB }));
+  const reaches = (change: Partial<Snapshot>, progress: Partial<Progress>) => {
+    const snapshot = aSnapshot({ filesystems: [filesystem], images, ...change });
+    const judged = { availableBytes: new Map([["8:1", 3n * GIB]]), ...progress };
+    return targetReach({ snapshot, purpose: { kind: "periodic" } }, [stricter])(after(judged));
+  };
+  expect(reaches({}, {})).toBeTrue();
+  expect(reaches({ containers: [aContainer("c", { imageId: idOf("a") })] }, {})).toBeFalse();
+  expect(reaches({}, { reportedBytes: 2n * GIB })).toBeFalse();
+});
+
+test("a target that is met helps no other one", async () => {
+  const met = spaceTarget(2n * GIB, 0n);
+  expect(await isUseful({ kind: "periodic" }, [met, stricter])).toBeFalse();
+});
+
 test("what hangs on no disk can always be reached, under pressure too", async () => {
   const all: ImageTarget = { kind: "everything", trigger: { kind: "all-unused" } };
   expect(await isUseful({ kind: "periodic" }, [stricter])).toBeFalse();
@@ -73,19 +112,6 @@ describe("of inodes", () => {
     inodesFree: 9_000n,
     wantedInodes: 8_900n,
     relievedInodes,
-  });
-  const after = (change: Partial<Progress>): Progress => ({
-    accounting: "measured",
-    availableBytes: new Map(),
-    inodesFree: new Map([["8:1", 100n]]),
-    gainedBytes: new Map(),
-    gainedInodes: new Map(),
-    storeBytes: null,
-    imageCount: 2,
-    mayAppear: false,
-    reportedBytes: 0n,
-    removed: 0,
-    ...change,
   });
   const reaches = (relievedInodes: bigint, change: Partial<Progress> = {}): boolean =>
     targetReach(

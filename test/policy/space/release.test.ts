@@ -45,6 +45,11 @@ describe("what removals teach of a runtime", () => {
       "unknown",
     ],
     [
+      "one delay does not outweigh three removals of which nothing is seen",
+      ["more-followed", "nothing-seen", "nothing-seen", "nothing-seen"],
+      "immediate",
+    ],
+    [
       "a delay that was learned is given up when none follows",
       ["more-followed", "more-followed", "none-followed"],
       "immediate",

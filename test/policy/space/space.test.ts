@@ -81,6 +81,10 @@ describe("figures that contradict each other", () => {
       amounts: { capacity: 1_000_000n, available: 1_000_000n },
       clamped: true,
     } as const;
+    expect(checkedSpace(figures(1_000_000n, 1_000_000n), "none")).toEqual({
+      ...clamped,
+      clamped: false,
+    });
     expect(checkedSpace(figures(1_000_000n, 1_004_096n), "none")).toEqual(clamped);
     expect(checkedSpace(figures(1_000_000n, 1_004_097n), "none").kind).toBe("invalid");
     expect(checkedSpace(figures(1_000_000n, 9_000_000n), "kubelet")).toEqual(clamped);
@@ -91,10 +95,12 @@ describe("figures that contradict each other", () => {
   test("a filesystem without inodes, or with impossible ones, has none to judge", () => {
     expect(checkedInodes(aFilesystem({ inodes: 0n, inodesFree: 0n }))).toBeNull();
     expect(checkedInodes(aFilesystem({ inodes: 5n, inodesFree: 6n }))).toBeNull();
-    expect(checkedInodes(aFilesystem({ inodes: 5n, inodesFree: 5n }))).toEqual({
-      capacity: 5n,
-      available: 5n,
-    });
+    expect(checkedInodes(aFilesystem({ inodes: 5n, inodesFree: -1n }))).toBeNull();
+    for (const available of [0n, 5n])
+      expect(checkedInodes(aFilesystem({ inodes: 5n, inodesFree: available }))).toEqual({
+        capacity: 5n,
+        available,
+      });
   });
 });
 

@@ -2,8 +2,13 @@ import { describe, expect, test } from "bun:test";
 
 import type { ImageLimits } from "../../../src/model/limits.ts";
 import type { Filesystem } from "../../../src/model/snapshot.ts";
-import { judgeDisks, storeFilesystem } from "../../../src/policy/space/targets.ts";
-import { aFilesystem, defaultImageLimits } from "../../support/build/values.ts";
+import {
+  judgeDisks,
+  storeBytes,
+  storeFilesystem,
+  storeTargets,
+} from "../../../src/policy/space/targets.ts";
+import { aFilesystem, anImage, aSnapshot, defaultImageLimits } from "../../support/build/values.ts";
 
 const judged = (limits: Partial<ImageLimits>, change: Partial<Filesystem> = {}) =>
   judgeDisks({ filesystems: [aFilesystem(change)] }, { ...defaultImageLimits, ...limits });
@@ -29,6 +34,19 @@ describe("a threshold on inodes", () => {
       judged({ inodeHighPercent: 1 }, { ...short, inodes: 0n, inodesFree: 0n }).targets,
     ).toEqual([]);
   });
+});
+
+test("a budget or a number of images asks for nothing where it is kept", () => {
+  const snapshot = aSnapshot({ images: [anImage("a"), anImage("b")] });
+  const kinds = (limits: Partial<ImageLimits>) =>
+    storeTargets(snapshot, { ...defaultImageLimits, ...limits }).map(({ kind }) => kind);
+  const taken = storeBytes(snapshot);
+  expect(kinds({ storeBudgetBytes: taken - 1n, maximumImages: 1 })).toEqual([
+    "store-bytes",
+    "image-count",
+  ]);
+  expect(kinds({ storeBudgetBytes: taken, maximumImages: 2 })).toEqual([]);
+  expect(kinds({ storeBudgetBytes: taken + 1n, maximumImages: 3 })).toEqual([]);
 });
 
 test("the filesystem of the images is the first that holds them, and none if the runtime names none", () => {
