@@ -1,11 +1,12 @@
 /** One connection to one socket: every call has a deadline, can be given up, is recorded, and fails as RuntimeError. */
 import type { CallRecord } from "../model/ports.ts";
 import { type Attempt, CallError, codeName, toRuntimeError } from "./errors.ts";
-import type { Call } from "./exchange.ts";
+import { type OnPiece, wholeMessages } from "./frames.ts";
 import {
-  type Answers,
   decodeAnswer,
   encodeRequest,
+  ENTRIES_FIELD,
+  isStream,
   type ListMethod,
   pathOf,
   type StreamMethod,
@@ -14,12 +15,19 @@ import {
   type UnaryMethods,
 } from "./messages.ts";
 import type { Line } from "./transport.ts";
+import { EntryCutter } from "./wire.ts";
 
-/** An answer, or one message of a stream, as it came. */
-export interface RawAnswer<M extends keyof Answers> {
+/** One entry of a list, with its bytes as a list that holds nothing else. */
+export interface Entry<M extends ListMethod> {
   readonly method: M;
   readonly bytes: Buffer;
 }
+
+/** Of answers and of streams. */
+export type ListRequests = {
+  readonly [M in ListMethod]: M extends UnaryMethod ? UnaryMethods[M]["request"] : Nothing;
+};
+type Nothing = Readonly<Record<never, never>>;
 
 export interface ChannelOptions {
   /** `unix:///…`. */
@@ -52,20 +60,16 @@ export interface Channel {
     request: UnaryMethods[M]["request"],
     options: UnaryOptions<UnaryMethods[M]["response"], Result>,
   ): Promise<Result>;
-  /** For lists, of which most is known already: the answer is not decoded. */
-  callRaw<M extends ListMethod & UnaryMethod, Result>(
+  /** Entries are not decoded, because most of them are known already. They count once it resolves: a list is whole or an error. */
+  list<M extends ListMethod>(
     method: M,
-    request: UnaryMethods[M]["request"],
-    options: UnaryOptions<RawAnswer<M>, Result>,
-  ): Promise<Result>;
+    request: ListRequests[M],
+    options: { readonly onEntry: (entry: Entry<M>) => void; readonly signal: AbortSignal },
+  ): Promise<void>;
   /** Resolves when the runtime ends the stream. */
   stream<M extends StreamMethod>(
     method: M,
     options: StreamOptions<StreamMethods[M]>,
-  ): Promise<void>;
-  streamRaw<M extends ListMethod & StreamMethod>(
-    method: M,
-    options: StreamOptions<RawAnswer<M>>,
   ): Promise<void>;
   close(): void;
 }
@@ -73,43 +77,46 @@ export interface Channel {
 export function openChannel(options: ChannelOptions): Channel {
   let line: Promise<Line> | undefined;
   const connected = (): Promise<Line> => (line ??= connect(options.endpoint));
-  const callRaw = async <M extends UnaryMethod, Result>(
-    method: M,
+  /** Once for an answer, any number of times for a stream. */
+  const send = async (
+    { method, deadlineMs, signal }: Guard,
     request: object,
-    { decode, about = "", signal, extraMs = 0 }: UnaryOptions<RawAnswer<M>, Result>,
-  ): Promise<Result> => {
-    const deadlineMs = options.requestTimeoutMs + extraMs;
-    return guarded({ method, about, deadlineMs, signal, options }, async () => {
-      const bytes = encodeRequest(method, request);
-      const call = { path: pathOf(method), request: bytes, deadlineMs, signal };
-      return decode({ method, bytes: await unary(await connected(), call) });
-    });
-  };
-  const streamRaw = async <M extends StreamMethod>(
-    method: M,
-    { onItem, signal, endless = false }: StreamOptions<RawAnswer<M>>,
+    onPiece: OnPiece,
   ): Promise<void> => {
-    const deadlineMs = endless ? null : options.requestTimeoutMs;
-    return guarded({ method, about: "", deadlineMs, signal, options }, async () => {
-      const request = encodeRequest(method, {});
-      const onMessage = (bytes: Buffer): void => onItem({ method, bytes });
-      const connection = await connected();
-      await connection.call({ path: pathOf(method), request, deadlineMs, signal, onMessage });
-    });
+    const bytes = encodeRequest(method, request);
+    const connection = await connected();
+    await connection.call({ path: pathOf(method), request: bytes, deadlineMs, signal, onPiece });
   };
+  const { requestTimeoutMs } = options;
   return {
-    callRaw,
-    streamRaw,
-    call: async (method, request, rest) =>
-      callRaw(method, request, {
-        ...rest,
-        decode: ({ bytes }) => rest.decode(decodeAnswer(method, bytes)),
-      }),
-    stream: async (method, rest) =>
-      streamRaw(method, {
-        ...rest,
-        onItem: ({ bytes }) => rest.onItem(decodeAnswer(method, bytes)),
-      }),
+    call: async (method, request, { decode, about = "", signal, extraMs = 0 }) => {
+      const guard = { method, about, deadlineMs: requestTimeoutMs + extraMs, signal, options };
+      return guarded(guard, async () => {
+        const answers: Buffer[] = [];
+        const onMessage = (bytes: Buffer): unknown => answers.push(bytes);
+        await send(guard, request, wholeMessages(onMessage));
+        return decode(decodeAnswer(method, only(answers)));
+      });
+    },
+    list: async (method, request, { onEntry, signal }) => {
+      const guard = { method, about: "", deadlineMs: requestTimeoutMs, signal, options };
+      const onBytes = (bytes: Buffer): void => onEntry({ method, bytes });
+      const cutter = new EntryCutter(ENTRIES_FIELD, onBytes);
+      return guarded(guard, async () => {
+        const ends: true[] = [];
+        await send(guard, request, (piece, isLast) => {
+          cutter.push(piece, isLast);
+          if (isLast) ends.push(true);
+        });
+        if (!isStream(method)) only(ends);
+      });
+    },
+    stream: async (method, { onItem, signal, endless = false }) => {
+      const deadlineMs = endless ? null : requestTimeoutMs;
+      const guard = { method, about: "", deadlineMs, signal, options };
+      const onMessage = (bytes: Buffer): void => onItem(decodeAnswer(method, bytes));
+      return guarded(guard, async () => send(guard, {}, wholeMessages(onMessage)));
+    },
     close: () => {
       // Where loading failed, each call has said so.
       void line?.then(
@@ -153,15 +160,11 @@ async function guarded<Result>(guard: Guard, run: () => Promise<Result>): Promis
   }
 }
 
-async function unary(line: Line, call: Omit<Call, "onMessage">): Promise<Buffer> {
-  let answer: Buffer | null = null;
-  await line.call({
-    ...call,
-    onMessage: (bytes) => {
-      if (answer !== null) throw new CallError("INTERNAL", "it sent more than one answer");
-      answer = bytes;
-    },
-  });
-  if (answer === null) throw new CallError("INTERNAL", "it sent no answer");
-  return answer;
+/** Of a call that is answered once. */
+function only<Answer>([answer, ...others]: readonly Answer[]): Answer {
+  if (answer !== undefined && others.length === 0) return answer;
+  throw new CallError(
+    "INTERNAL",
+    `it sent ${others.length + (answer === undefined ? 0 : 1)} answers instead of one`,
+  );
 }

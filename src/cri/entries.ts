@@ -1,15 +1,31 @@
 /** Remembers what the entries of a list were decoded to, so that a list costs what changed since the last one. */
-import type { RawAnswer } from "./channel.ts";
+import type { Channel, Entry, ListRequests } from "./channel.ts";
 import { digestOf } from "./digest.ts";
-import { type Answers, decodeAnswer, ENTRIES_FIELD, type ListMethod } from "./messages.ts";
-import { cutEntries } from "./wire.ts";
+import { type Answers, decodeAnswer, type ListMethod } from "./messages.ts";
 
-/** The items of one answer, in its order; an entry whose bytes were in the last list is the same object again. */
-export type ItemsOf<M extends ListMethod, Item> = (answer: RawAnswer<M>) => readonly Item[];
+/** An entry whose bytes were in the last list is the same object again. */
+export type ItemOf<M extends ListMethod, Item> = (entry: Entry<M>) => Item;
+
+/** How entries of one list are read. */
+export interface Reading<M extends ListMethod, Item> {
+  readonly itemOf: ItemOf<M, Item>;
+  readonly signal: AbortSignal;
+}
+
+/** The items of one answer, or of one stream, in its order. */
+export async function itemsOf<M extends ListMethod, Item>(
+  channel: Channel,
+  [method, request]: readonly [method: M, request: ListRequests[M]],
+  { itemOf, signal }: Reading<M, Item>,
+): Promise<readonly Item[]> {
+  const items: Item[] = [];
+  await channel.list(method, request, { signal, onEntry: (entry) => items.push(itemOf(entry)) });
+  return items;
+}
 
 export interface EntryMemory<M extends ListMethod, Item> {
   /** A list, of one answer or of several parts. Its entries replace those that were known, unless `ask` fails. */
-  list(ask: (itemsOf: ItemsOf<M, Item>) => Promise<readonly Item[]>): Promise<readonly Item[]>;
+  list(ask: (itemOf: ItemOf<M, Item>) => Promise<readonly Item[]>): Promise<readonly Item[]>;
 }
 
 /** Gives back an equal string that is there already. */
@@ -34,18 +50,13 @@ export function entryMemory<M extends ListMethod, Item extends { readonly id: st
       const before = known;
       const met = new Map<string, Item>();
       const shared = stringPool();
-      const itemOf = (method: M, bytes: Buffer): Item => {
+      const items = await ask(({ method, bytes }) => {
         const digest = digestOf(bytes);
         const there = met.get(digest) ?? before.get(digest);
         const item = there ?? decode(decodeAnswer(method, bytes), shared);
         met.set(digest, item);
         return item;
-      };
-      const items = await ask((answer) =>
-        Array.from(cutEntries(answer.bytes, ENTRIES_FIELD), (bytes) =>
-          itemOf(answer.method, bytes),
-        ),
-      );
+      });
       known = met;
       if (!hasSameItems(last, items)) last = items;
       return last;
@@ -71,7 +82,16 @@ function hasSameItems<Item extends { readonly id: string }>(
   items: readonly Item[],
 ): boolean {
   if (before.length !== items.length) return false;
-  const left = new Map(before.map((item) => [item.id, item]));
+  const left = byId(before);
   if (left.size !== before.length) return before.every((item, index) => item === items[index]);
   return items.every((item) => left.get(item.id) === item && left.delete(item.id));
+}
+
+/** The last of each; without the pairs that a constructor would take, of which a large node has many. */
+export function byId<Item extends { readonly id: string }>(
+  items: readonly Item[],
+): Map<string, Item> {
+  const map = new Map<string, Item>();
+  for (const item of items) map.set(item.id, item);
+  return map;
 }

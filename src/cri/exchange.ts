@@ -8,7 +8,7 @@ import {
 
 import { messageOf } from "../model/errors.ts";
 import { CallError, type Code } from "./errors.ts";
-import { framed, Frames } from "./frames.ts";
+import { framed, Frames, type OnPiece } from "./frames.ts";
 
 export interface Call {
   /** `/runtime.v1.ImageService/ListImages`. */
@@ -16,8 +16,8 @@ export interface Call {
   readonly request: Buffer;
   readonly deadlineMs: number | null;
   readonly signal: AbortSignal | undefined;
-  /** A message of the answer; what it throws ends the call. */
-  readonly onMessage: (bytes: Buffer) => void;
+  /** Of the messages of the answer; what it throws ends the call. */
+  readonly onPiece: OnPiece;
 }
 
 /** One call on its way: a request, messages, and the status that comes last. */
@@ -38,7 +38,7 @@ export class Exchange {
   constructor(call: Call, settled: (error: unknown) => void) {
     this.#call = call;
     this.#settled = settled;
-    this.#frames = new Frames(call.onMessage);
+    this.#frames = new Frames(call.onPiece);
   }
 
   begin(session: ClientHttp2Session, ended: () => void): void {

@@ -3,8 +3,24 @@ import { CallError } from "./errors.ts";
 
 /** What runtimes send at most. */
 const MESSAGE_LIMIT_BYTES = 16 * 1024 * 1024;
+
 /** A flag (nothing is compressed) and the length stand before each message. */
 const PREFIX_BYTES = 5;
+
+/** Bytes of one message after the other, in their order; the last piece of a message may be empty. */
+export type OnPiece = (piece: Buffer, isLast: boolean) => void;
+
+/** Messages as wholes: one that came in several pieces is put together once. */
+export function wholeMessages(onMessage: (bytes: Buffer) => void): OnPiece {
+  let pieces: Buffer[] = [];
+  return (piece, isLast) => {
+    pieces.push(piece);
+    if (!isLast) return;
+    const message = pieces.length === 1 ? piece : Buffer.concat(pieces);
+    pieces = [];
+    onMessage(message);
+  };
+}
 
 export function framed(message: Buffer): Buffer {
   const frame = Buffer.alloc(PREFIX_BYTES + message.length);
@@ -13,44 +29,40 @@ export function framed(message: Buffer): Buffer {
   return frame;
 }
 
-/** Cuts messages out of what comes; one that came in several pieces is put together once, when it is whole. */
+/** Takes the prefixes out of what comes. */
 export class Frames {
-  readonly #onMessage: (bytes: Buffer) => void;
-  #pieces: Buffer[] = [];
-  #bytes = 0;
+  readonly #onPiece: OnPiece;
+  readonly #prefix = Buffer.alloc(PREFIX_BYTES);
+  #prefixBytes = 0;
   /** Of the message that has begun. */
-  #length: number | null = null;
+  #missingBytes = 0;
 
-  constructor(onMessage: (bytes: Buffer) => void) {
-    this.#onMessage = onMessage;
+  constructor(onPiece: OnPiece) {
+    this.#onPiece = onPiece;
   }
 
   /** Nothing has begun that did not end. */
   get isEmpty(): boolean {
-    return this.#bytes === 0 && this.#length === null;
+    return this.#prefixBytes === 0;
   }
 
-  push(piece: Buffer): void {
-    this.#pieces.push(piece);
-    this.#bytes += piece.length;
-    for (;;) {
-      if (this.#length === null) {
-        if (this.#bytes < PREFIX_BYTES) return;
-        this.#length = lengthIn(this.#take(PREFIX_BYTES));
+  push(bytes: Buffer): void {
+    let at = 0;
+    while (at < bytes.length) {
+      if (this.#prefixBytes < PREFIX_BYTES) {
+        const copied = bytes.copy(this.#prefix, this.#prefixBytes, at);
+        this.#prefixBytes += copied;
+        at += copied;
+        if (this.#prefixBytes < PREFIX_BYTES) return;
+        this.#missingBytes = lengthIn(this.#prefix);
       }
-      if (this.#bytes < this.#length) return;
-      const message = this.#take(this.#length);
-      this.#length = null;
-      this.#onMessage(message);
+      const piece = bytes.subarray(at, at + this.#missingBytes);
+      at += piece.length;
+      this.#missingBytes -= piece.length;
+      const isLast = this.#missingBytes === 0;
+      if (isLast) this.#prefixBytes = 0;
+      this.#onPiece(piece, isLast);
     }
-  }
-
-  #take(count: number): Buffer {
-    const [first = Buffer.alloc(0)] = this.#pieces;
-    const all = this.#pieces.length === 1 ? first : Buffer.concat(this.#pieces);
-    this.#bytes = all.length - count;
-    this.#pieces = this.#bytes === 0 ? [] : [all.subarray(count)];
-    return all.subarray(0, count);
   }
 }
 

@@ -3,7 +3,7 @@ import { RuntimeError } from "../model/errors.ts";
 import type { Container, Image, Sandbox } from "../model/snapshot.ts";
 import type { Channel } from "./channel.ts";
 import { containerIn, imageIn, sandboxIn } from "./decode.ts";
-import { entryMemory } from "./entries.ts";
+import { entryMemory, itemsOf } from "./entries.ts";
 import type { ContainerList, ImageList, SandboxList } from "./messages.ts";
 import { latestOfEach, orTooLarge, splitContainers, splitSandboxes } from "./split.ts";
 import { listStreams } from "./streams.ts";
@@ -26,35 +26,39 @@ export function makeLists(runtime: Channel, image: Channel): Lists {
   const knownContainers = entryMemory<ContainerList, Container>(containerIn);
   const knownSandboxes = entryMemory<SandboxList, Sandbox>(sandboxIn);
   const sandboxes: Lists["sandboxes"] = async (signal) =>
-    knownSandboxes.list(async (itemsOf) =>
-      latestOfEach(
-        (await ofRuntime.list("StreamPodSandboxes", signal, itemsOf)) ??
+    knownSandboxes.list(async (itemOf) => {
+      const reading = { itemOf, signal };
+      return latestOfEach(
+        (await ofRuntime.list("StreamPodSandboxes", reading)) ??
           (await sandboxesInOne(async (inParts) =>
             inParts
-              ? splitSandboxes({ runtime, signal, itemsOf })
-              : runtime.callRaw("ListPodSandbox", {}, { signal, decode: itemsOf }),
+              ? splitSandboxes({ runtime, ...reading })
+              : itemsOf(runtime, ["ListPodSandbox", {}], reading),
           )),
-      ),
-    );
+      );
+    });
   return {
     sandboxes,
     images: async (signal) =>
-      knownImages.list(
-        async (itemsOf) =>
-          (await ofImages.list("StreamImages", signal, itemsOf)) ??
-          image.callRaw("ListImages", {}, { signal, decode: itemsOf }),
-      ),
+      knownImages.list(async (itemOf) => {
+        const reading = { itemOf, signal };
+        return (
+          (await ofImages.list("StreamImages", reading)) ??
+          itemsOf(image, ["ListImages", {}], reading)
+        );
+      }),
     containers: async (signal) =>
-      knownContainers.list(async (itemsOf) =>
-        latestOfEach(
-          (await ofRuntime.list("StreamContainers", signal, itemsOf)) ??
+      knownContainers.list(async (itemOf) => {
+        const reading = { itemOf, signal };
+        return latestOfEach(
+          (await ofRuntime.list("StreamContainers", reading)) ??
             (await containersInOne(async (inParts) =>
               inParts
-                ? splitContainers({ runtime, signal, itemsOf }, async () => sandboxes(signal))
-                : runtime.callRaw("ListContainers", {}, { signal, decode: itemsOf }),
+                ? splitContainers({ runtime, ...reading }, async () => sandboxes(signal))
+                : itemsOf(runtime, ["ListContainers", {}], reading),
             )),
-        ),
-      ),
+        );
+      }),
   };
 }
 

@@ -204,6 +204,16 @@ const ofImages: ReadonlySet<keyof Answers> = new Set<keyof Answers>([
   "ImageFsInfo",
 ]);
 
+const streams: ReadonlySet<keyof Answers> = new Set<StreamMethod>([
+  "StreamPodSandboxes",
+  "StreamContainers",
+  "StreamImages",
+  "GetContainerEvents",
+]);
+
+/** Answered by any number of messages. */
+export const isStream = (method: keyof Answers): boolean => streams.has(method);
+
 /** The path of a call in HTTP/2: `/runtime.v1.ImageService/ListImages`. */
 export const pathOf = (method: keyof Answers): string =>
   `/runtime.v1.${ofImages.has(method) ? "ImageService" : "RuntimeService"}/${method}`;

@@ -3,7 +3,7 @@ import { RuntimeError } from "../model/errors.ts";
 import type { SandboxId } from "../model/ids.ts";
 import type { Container, Sandbox } from "../model/snapshot.ts";
 import type { Channel } from "./channel.ts";
-import type { ItemsOf } from "./entries.ts";
+import { byId, itemsOf, type Reading } from "./entries.ts";
 import type { ContainerFilterMessage, ListMethod } from "./messages.ts";
 
 const CREATED = 0;
@@ -25,10 +25,8 @@ const NOT_READY = 1;
 const sandboxStates = [READY, NOT_READY, READY];
 
 /** Who is asked for parts, and what reads them. */
-export interface Parts<M extends ListMethod, Item> {
+export interface Parts<M extends ListMethod, Item> extends Reading<M, Item> {
   readonly runtime: Channel;
-  readonly signal: AbortSignal;
-  readonly itemsOf: ItemsOf<M, Item>;
 }
 
 /** Questions about single sandboxes that are under way at once. */
@@ -57,16 +55,14 @@ export async function splitContainers(
 }
 
 /** By state only: CRI has no other filter whose values are known beforehand. */
-export async function splitSandboxes({
-  runtime,
-  signal,
-  itemsOf,
-}: Parts<"ListPodSandbox", Sandbox>): Promise<readonly Sandbox[]> {
+export async function splitSandboxes(
+  place: Parts<"ListPodSandbox", Sandbox>,
+): Promise<readonly Sandbox[]> {
   const found: Sandbox[] = [];
   for (const state of sandboxStates) {
     const filter = { state: { state } };
-    const part = await runtime.callRaw("ListPodSandbox", { filter }, { signal, decode: itemsOf });
-    for (const sandbox of part) found.push(sandbox);
+    for (const sandbox of await itemsOf(place.runtime, ["ListPodSandbox", { filter }], place))
+      found.push(sandbox);
   }
   return latestOfEach(found);
 }
@@ -102,11 +98,12 @@ async function containersOfSandbox(place: Place): Promise<readonly Container[]> 
 }
 
 async function listContainers(
-  { runtime, signal, itemsOf, sandbox }: Place,
+  place: Place,
   filter: ContainerFilterMessage,
 ): Promise<readonly Container[]> {
+  const { sandbox } = place;
   const here = sandbox === undefined ? filter : { ...filter, pod_sandbox_id: sandbox };
-  return runtime.callRaw("ListContainers", { filter: here }, { signal, decode: itemsOf });
+  return itemsOf(place.runtime, ["ListContainers", { filter: here }], place);
 }
 
 /** The error itself where the answer would have been larger than a message may be; any other one is thrown. */
@@ -123,7 +120,7 @@ export async function orTooLarge<Items>(asked: Promise<Items>): Promise<Items | 
 export function latestOfEach<Item extends { readonly id: string }>(
   items: readonly Item[],
 ): readonly Item[] {
-  const latest = new Map(items.map((item) => [item.id, item]));
+  const latest = byId(items);
   return latest.size === items.length ? items : [...latest.values()];
 }
 

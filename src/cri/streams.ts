@@ -1,7 +1,7 @@
 /** Streaming lists, and the memory of which service has none. */
 import { RuntimeError } from "../model/errors.ts";
 import type { Channel } from "./channel.ts";
-import type { ItemsOf } from "./entries.ts";
+import { itemsOf, type Reading } from "./entries.ts";
 import type { ListMethod, StreamMethod } from "./messages.ts";
 
 type ListStream = ListMethod & StreamMethod;
@@ -10,8 +10,7 @@ export interface ListStreams {
   /** `null` where the service has no streaming lists, which is found out once. */
   list<M extends ListStream, Item>(
     method: M,
-    signal: AbortSignal,
-    itemsOf: ItemsOf<M, Item>,
+    reading: Reading<M, Item>,
   ): Promise<readonly Item[] | null>;
 }
 
@@ -19,35 +18,34 @@ export interface ListStreams {
 export function listStreams(channel: Channel): ListStreams {
   let areThere = true;
   return {
-    list: async (method, signal, itemsOf) => {
+    list: async (method, reading) => {
       if (!areThere) return null;
-      const stream = await collected(channel, method, { signal, itemsOf });
+      const stream = await streamed(channel, method, reading);
       if (stream === null) areThere = false;
       return stream;
     },
   };
 }
 
-async function collected<M extends ListStream, Item>(
+async function streamed<M extends ListStream, Item>(
   channel: Channel,
   method: M,
-  { signal, itemsOf }: { signal: AbortSignal; itemsOf: ItemsOf<M, Item> },
+  { itemOf, signal }: Reading<M, Item>,
 ): Promise<readonly Item[] | null> {
-  const items: Item[] = [];
-  let batches = 0;
+  let count = 0;
+  const counted: Reading<M, Item> = {
+    signal,
+    itemOf: (entry) => {
+      count += 1;
+      return itemOf(entry);
+    },
+  };
   try {
-    await channel.streamRaw(method, {
-      signal,
-      onItem: (batch) => {
-        batches += 1;
-        for (const item of itemsOf(batch)) items.push(item);
-      },
-    });
-    return items;
+    return await itemsOf(channel, [method, {}], counted);
   } catch (thrown) {
-    // The refusal comes with the first read, not with the call; after a batch it is a fault like any other.
+    // The refusal comes with the first read, not with the call; after an entry it is a fault like any other.
     const refused = thrown instanceof RuntimeError && thrown.kind === "unimplemented";
-    if (refused && batches === 0) return null;
+    if (refused && count === 0) return null;
     throw thrown;
   }
 }

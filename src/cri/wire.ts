@@ -84,6 +84,15 @@ export class Cursor {
     else throw new MalformedError(`a field has the wire type ${this.wireType}`);
   }
 
+  /** Whether what `skip` passes over is there to its end. */
+  isWhole(): boolean {
+    if (this.wireType !== BYTES) return true;
+    const start = this.at;
+    const end = this.#length() + this.at;
+    this.at = start;
+    return end <= this.end;
+  }
+
   /** A tag or a length, of 32 bits at most. */
   #length(): number {
     let value = 0;
@@ -124,15 +133,51 @@ export class Cursor {
   }
 }
 
-/** The entries of a list's answer, each as a message that holds nothing else: with its tag, as the answer is read. */
-export function* cutEntries(answer: Buffer, fieldNumber: number): Generator<Buffer> {
-  const cursor = new Cursor(answer);
-  while (cursor.at < cursor.end) {
-    const start = cursor.at;
-    const isEntry = cursor.tag() === fieldNumber;
-    if (isEntry && cursor.wireType !== BYTES)
-      throw new MalformedError(`an entry of a list has the wire type ${cursor.wireType}`);
-    cursor.skip();
-    if (isEntry) yield answer.subarray(start, cursor.at);
+/** A tag and an integer behind it are no longer: with so many bytes neither is cut off. */
+const HEAD_BYTES = 16;
+
+/**
+ * Cuts the entries of a list out of its answer while that comes, each as a message that holds nothing else: with its tag, as
+ * the answer is read.
+ */
+export class EntryCutter {
+  readonly #field: number;
+  readonly #onEntry: (entry: Buffer) => void;
+  #pieces: Buffer[] = [];
+  #bytes = 0;
+  /** With so many it is worth while to look: an entry of many pieces is not gone through for each of them. */
+  #worthBytes = 0;
+
+  constructor(field: number, onEntry: (entry: Buffer) => void) {
+    this.#field = field;
+    this.#onEntry = onEntry;
+  }
+
+  /** `isLast`: the answer ends with this piece, and another one may begin. */
+  push(piece: Buffer, isLast: boolean): void {
+    this.#pieces.push(piece);
+    this.#bytes += piece.length;
+    if (!isLast && this.#bytes < this.#worthBytes) return;
+    const answer = this.#pieces.length === 1 ? piece : Buffer.concat(this.#pieces);
+    const rest = answer.subarray(this.#cut(answer, isLast));
+    this.#pieces = rest.length === 0 ? [] : [rest];
+    this.#bytes = rest.length;
+    this.#worthBytes = 2 * rest.length;
+  }
+
+  /** Gives where the field begins that is not there to its end yet. */
+  #cut(answer: Buffer, isLast: boolean): number {
+    const cursor = new Cursor(answer);
+    let start = 0;
+    while (isLast ? cursor.at < cursor.end : cursor.end - cursor.at >= HEAD_BYTES) {
+      const isEntry = cursor.tag() === this.#field;
+      if (isEntry && cursor.wireType !== BYTES)
+        throw new MalformedError(`an entry of a list has the wire type ${cursor.wireType}`);
+      if (!isLast && !cursor.isWhole()) break;
+      cursor.skip();
+      if (isEntry) this.#onEntry(answer.subarray(start, cursor.at));
+      start = cursor.at;
+    }
+    return start;
   }
 }

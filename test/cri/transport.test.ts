@@ -10,6 +10,7 @@ import { createServer as createSocketServer } from "node:net";
 import { join } from "node:path";
 
 import { type CallError, codeName } from "../../src/cri/errors.ts";
+import { wholeMessages } from "../../src/cri/frames.ts";
 import { type Line, openLine } from "../../src/cri/transport.ts";
 import { scratch } from "../support/scratch.ts";
 
@@ -85,7 +86,7 @@ async function call(
       request: Buffer.from("ask"),
       deadlineMs: options.deadlineMs === undefined ? 5000 : options.deadlineMs,
       signal: options.signal,
-      onMessage: (bytes) => messages.push(bytes.toString()),
+      onPiece: wholeMessages((bytes) => messages.push(bytes.toString())),
     })
     .then(
       () => null,

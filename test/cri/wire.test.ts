@@ -1,15 +1,28 @@
 // Entries are cut out of an answer exactly where the whole answer has them, and what is no answer is refused.
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 
 import fc from "fast-check";
 
 import { MalformedError } from "../../src/cri/malformed.ts";
 import { decodeAnswer } from "../../src/cri/messages.ts";
-import { cutEntries } from "../../src/cri/wire.ts";
+import { EntryCutter } from "../../src/cri/wire.ts";
 import { methods } from "./declared.ts";
 
 const written = (fields: object): Buffer =>
   methods.get("ListImages")?.answer(fields) ?? Buffer.alloc(0);
+
+/** Of an answer that comes in these pieces. */
+function cut(...pieces: readonly Buffer[]): readonly Buffer[] {
+  const entries: Buffer[] = [];
+  const cutter = new EntryCutter(1, (entry) => entries.push(Buffer.from(entry)));
+  for (const [index, piece] of pieces.entries()) cutter.push(piece, index === pieces.length - 1);
+  return entries;
+}
+
+function piecesOf(bytes: Buffer, at: readonly number[]): readonly Buffer[] {
+  const ends = [...at.map((it) => it % (bytes.length + 1)), bytes.length].toSorted((a, b) => a - b);
+  return ends.map((end, index) => bytes.subarray(ends[index - 1] ?? 0, end));
+}
 
 const unknownFields = [
   [0xa0, 0x06, 0xac, 0x02],
@@ -26,9 +39,10 @@ test("the entries of a list, read one by one, are what is read of the whole answ
     fc.constantFrom(...unknownFields),
   );
   fc.assert(
-    fc.property(fc.array(part), (parts) => {
+    fc.property(fc.array(part), fc.array(fc.nat()), (parts, at) => {
       const answer = Buffer.concat(parts);
-      const entries = [...cutEntries(answer, 1)];
+      const entries = cut(answer);
+      expect(cut(...piecesOf(answer, at))).toEqual(entries);
       expect(entries.flatMap((entry) => decodeAnswer("ListImages", entry).images)).toEqual([
         ...decodeAnswer("ListImages", answer).images,
       ]);
@@ -54,7 +68,11 @@ describe("an answer is refused", () => {
     ],
     ["with a field of number 0", [0x02, 0]],
   ])("%s", (_, bytes) => {
-    expect(() => [...cutEntries(Buffer.from(bytes), 1)]).toThrow(MalformedError);
+    const answer = Buffer.from(bytes);
+    expect(() => cut(answer)).toThrow(MalformedError);
+    expect(() => cut(...Array.from(bytes, (byte) => Buffer.of(byte)))).toThrow(MalformedError);
+    const long = Buffer.concat([written({ images: [{ id: "x".repeat(100) }] }), answer]);
+    expect(() => cut(long.subarray(0, 50), long.subarray(50))).toThrow(MalformedError);
   });
 
   test("cut off at any byte but the end of an entry", () => {
@@ -62,6 +80,18 @@ describe("an answer is refused", () => {
     const answer = Buffer.concat([one, one]);
     for (let length = 1; length < answer.length; length += 1)
       if (length !== one.length)
-        expect(() => [...cutEntries(answer.subarray(0, length), 1)]).toThrow(MalformedError);
+        for (const at of [0, 1, length - 1])
+          expect(() => cut(...piecesOf(answer.subarray(0, length), [at]))).toThrow(MalformedError);
   });
+});
+
+test("an entry of many pieces is put together a few times, and not for each of them", () => {
+  const answer = written({ images: [{ id: "x".repeat(4_000_000) }] });
+  const pieces = Array.from({ length: 1000 }, (_, index) =>
+    answer.subarray(index * 4096, (index + 1) * 4096),
+  );
+  const concat = spyOn(Buffer, "concat");
+  expect(cut(...pieces)).toEqual([answer]);
+  expect(concat.mock.calls.length).toBeLessThan(20);
+  concat.mockRestore();
 });

@@ -8,6 +8,7 @@ import fc from "fast-check";
 import type { Channel } from "../../src/cri/channel.ts";
 import { decodeAnswer } from "../../src/cri/messages.ts";
 import { makeReader } from "../../src/cri/reader.ts";
+import { EntryCutter } from "../../src/cri/wire.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
 import { podUid } from "../../src/model/ids.ts";
 import type { Ledger } from "../../src/model/ledger.ts";
@@ -226,18 +227,18 @@ function channelOf(node: FakeNode, traits: Traits): Channel {
     }
   };
   const channel: Channel = {
-    callRaw: async (method, request, { decode }) => {
-      const answer = await answerOf(method, request);
-      return decode({ method, bytes: bytesOf(method, answer ?? {}) });
-    },
     call: async (method, request, { decode }) => {
       const answer = await answerOf(method, request);
       return decode(decodeAnswer(method, bytesOf(method, answer ?? {})));
     },
-    streamRaw: async (method, { onItem }) => {
+    list: async (method, request, { onEntry }) => {
+      const cutter = new EntryCutter(1, (bytes) => onEntry({ method, bytes }));
       const list = listStreams[method]?.(speaker);
-      for (const item of list?.items ?? [])
-        onItem({ method, bytes: bytesOf(method, { [list?.field ?? ""]: [item] }) });
+      const answers =
+        list === undefined
+          ? [(await answerOf(method, request)) ?? {}]
+          : list.items.map((item) => ({ [list.field]: [item] }));
+      for (const answer of answers) cutter.push(bytesOf(method, answer), true);
     },
     stream: async () => undefined,
     close: () => undefined,

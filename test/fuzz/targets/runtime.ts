@@ -21,7 +21,7 @@ import {
   logDirectoryOfSandbox,
   sandboxImagesOf,
 } from "../../../src/cri/verbose.ts";
-import { cutEntries } from "../../../src/cri/wire.ts";
+import { EntryCutter } from "../../../src/cri/wire.ts";
 import { sandboxId } from "../../../src/model/ids.ts";
 import { methods } from "../../cri/declared.ts";
 import { bytesOf, jsonOf } from "../inputs.ts";
@@ -63,7 +63,11 @@ const lists: readonly (readonly [ListMethod, Uint8Array])[] = [
 /** A list that is read entry by entry has what the library reads of the whole, or is refused. */
 function checkList(method: ListMethod, bytes: Buffer): void {
   const read = (): number => {
-    const entries = [...cutEntries(bytes, ENTRIES_FIELD)];
+    const entries: Buffer[] = [];
+    const cutter = new EntryCutter(ENTRIES_FIELD, (entry) => entries.push(entry));
+    const whole = Buffer.from(bytes);
+    cutter.push(whole.subarray(0, whole.length >> 1), false);
+    cutter.push(whole.subarray(whole.length >> 1), true);
     const shared = <Text extends string>(text: Text): Text => text;
     for (const entry of entries) {
       if (method === "ListImages") imageIn(decodeAnswer(method, entry));
