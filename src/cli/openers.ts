@@ -6,6 +6,7 @@ import type { Meter } from "../execute/image/meter.ts";
 import type { ArchivedImage } from "../host/archive/archived-images.ts";
 import type { directoryFact } from "../host/disk/directory-fact.ts";
 import type { walkDirectories } from "../host/disk/largest-directories.ts";
+import type { TextChange } from "../host/keep/change-keep-file.ts";
 import type { Kubelet } from "../host/kubelet/settings.ts";
 import type { addressFault, executableFault } from "../host/process/reachable.ts";
 import type { HoldRequest, writeHold } from "../host/state/hold.ts";
@@ -34,14 +35,13 @@ export interface OpenNode {
 export interface OpenCollector {
   readonly engine: Engine;
   readonly log: Log;
-  readonly notices: readonly string[];
   /** Shows the progress of a pass on a terminal. */
   readonly starting: (candidate: ImageCandidate, meter: Meter) => void;
   /** Writes what is still to be written, for a bounded time. */
   close(): Promise<void>;
 }
 
-export interface Openers extends Tools {
+export interface Openers {
   /** Rejects with `RuntimeError` where no runtime answers, or several do and none was named. */
   node(config: Config, signal: AbortSignal): Promise<OpenNode>;
   collector(config: Config, signal: AbortSignal): Promise<OpenCollector>;
@@ -53,16 +53,6 @@ export interface Openers extends Tools {
   recorded(path: string): Promise<RecordedNode>;
   /** What `recorded` reads. */
   snapshotText(node: RecordedNode): string;
-}
-
-export interface AgentRun {
-  readonly first: { readonly config: Config; readonly look: Look };
-  /** Reads flags, environment and files again. */
-  readonly look: () => Look;
-  readonly signal: AbortSignal;
-}
-
-export interface Tools {
   readonly userId: number;
   /** The wall clock. */
   now(): Instant;
@@ -86,6 +76,13 @@ export interface Tools {
   readonly walkDirectories: typeof walkDirectories;
 }
 
+export interface AgentRun {
+  readonly first: { readonly config: Config; readonly look: Look };
+  /** Reads flags, environment and files again. */
+  readonly look: () => Look;
+  readonly signal: AbortSignal;
+}
+
 /** The state directory and the run directory: collection is held if either says so. */
 export interface HoldPlaces {
   read(): HoldState;
@@ -104,12 +101,6 @@ export interface KeepFile {
    * `HostError` where it cannot be read or written, and what `next` throws.
    */
   change<T>(next: (before: string | null) => TextChange<T>): T;
-}
-
-export interface TextChange<T> {
-  /** `null`: it stays as it is. */
-  readonly text: string | null;
-  readonly answer: T;
 }
 
 /** What `doctor` looks at; nothing here changes anything. */

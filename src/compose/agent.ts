@@ -4,14 +4,13 @@ import { exit } from "../cli/exit.ts";
 import type { AgentRun } from "../cli/openers.ts";
 import type { Config } from "../config/config.ts";
 import { acquireLock, type Lock } from "../host/state/lock.ts";
+import { wallClock } from "../host/time/clock.ts";
 import { timer } from "../host/time/timer.ts";
 import { Agent } from "../loop/agent/agent.ts";
 import { ConfigError, messageOf, RuntimeError } from "../model/errors.ts";
 import { instantFromMs, toMs } from "../model/time.ts";
 import type { Log } from "../report/log/log.ts";
-import { hostOf } from "./host.ts";
-import { journalOf } from "./journal.ts";
-import { engineOf, lockPlaces, type OpenState, openState } from "./node.ts";
+import { lockPlaces, openEngine } from "./node.ts";
 import { type LiveConfig, liveConfig } from "./reload.ts";
 import { connect, type Connected } from "./runtime.ts";
 import { StatusServer } from "./status-server.ts";
@@ -89,39 +88,27 @@ class RunningAgent {
 
   async #runWith(connected: Connected, signal: AbortSignal): Promise<number> {
     const { self, systemd } = this.#world;
-    const host = await hostOf(this.#live.current);
-    const now = () => host.reader.clocks().wall;
-    const state: OpenState = await openState(this.#live.current(), self, (notice) =>
-      this.#log.warning(notice.message),
-    );
-    this.#closers.push(() => state.recorder?.close());
-    const journal = journalOf({
+    const { engine, recorder } = await openEngine({
+      config: this.#live.current,
+      connected,
+      self,
       log: () => this.#log,
-      recorder: state.recorder,
-      now,
+      startedAt: wallClock(),
+      holder: "crigc run",
       onPass: (pass) => this.#statusServer.passEnded(pass),
       onEvent: (event) => this.#statusServer.event(event),
     });
-    const engine = engineOf({
-      config: this.#live.current,
-      connected,
-      host,
-      state,
-      journal,
-      self,
-      startedAt: now(),
-      holder: "crigc run",
-    });
+    this.#closers.push(() => recorder?.close());
     const agent = new Agent({
       engine,
       periods: () => periodsOf(this.#live.current()),
       dryRun: () => this.#live.current().dryRun,
       lockWaitMs: () => toMs(this.#live.current().requestTimeout),
-      now,
+      now: () => engine.observe.host.clocks().wall,
       random: () => Math.floor(Math.random() * 2 ** 24),
     });
     this.#agent = agent;
-    this.#statusServer.attach({ agent, engine, recorder: state.recorder });
+    this.#statusServer.attach({ agent, engine, recorder });
     systemd.ready(`watching ${connected.endpoint}`);
     await agent.run(signal);
     systemd.stopping();

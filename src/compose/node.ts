@@ -1,7 +1,8 @@
 /** Opens a node: to look at it with nothing that could remove, or to collect on it. */
 
-import type { OpenCollector, OpenNode } from "../cli/openers.ts";
+import type { OpenNode } from "../cli/openers.ts";
 import type { Config } from "../config/config.ts";
+import type { Runtime } from "../cri/client.ts";
 import { Backoff } from "../execute/backoff.ts";
 import { LogUsers } from "../execute/container/log-users.ts";
 import { sendHook } from "../host/http/hook.ts";
@@ -12,19 +13,20 @@ import { acquireLock } from "../host/state/lock.ts";
 import { stateFiles } from "../host/state/state-files.ts";
 import { wallClock } from "../host/time/clock.ts";
 import { timer } from "../host/time/timer.ts";
-import { type Engine, type Journal, type PassLock, volatileMemory } from "../loop/ports.ts";
+import { type Engine, type PassLock, volatileMemory } from "../loop/ports.ts";
 import { AssertionError } from "../model/assert.ts";
 import { HostError } from "../model/errors.ts";
 import type { ImageId } from "../model/ids.ts";
 import { changedKeys, withoutKey } from "../model/layered-map.ts";
 import { emptyLedger, type Ledger } from "../model/ledger.ts";
-import type { CallRecord, LedgerMemory } from "../model/ports.ts";
+import type { LedgerMemory } from "../model/ports.ts";
 import type { Instant } from "../model/time.ts";
 import type { Recorder } from "../store/history/recorder.ts";
 import type { StoreNotice } from "../store/notice.ts";
 import { openStore, openStoreReader } from "../store/open.ts";
 import { eventSource } from "./events.ts";
 import { type Host, hostOf } from "./host.ts";
+import { journalOf, type JournalOptions } from "./journal.ts";
 import { connect, type Connected } from "./runtime.ts";
 import { processChannel } from "./state-process.ts";
 import type { Process } from "./world.ts";
@@ -41,64 +43,62 @@ export async function openNode(config: Config): Promise<OpenNode> {
     () => kubelet,
   );
   const notices: string[] = [];
-  const store = openStoreReader({
-    directory: config.paths.stateDir,
-    files: stateFiles,
-    notify: (notice) => notices.push(notice.message),
-  });
-  const ledger = store.ledger();
-  store.close();
+  const ledger = ledgerOnDisk(config, ({ message }) => notices.push(message));
   return {
     ledger,
-    engine: {
-      observe: { runtime: runtime.reader, disk: host.disk, host: host.reader },
-      // Also under the kubelet's rules: one that forgot everything would find every image too young, and show no decision.
-      memory: volatileMemory(ledger),
-      timer,
-      limits: () => config.limits,
-      hold: () => readHold(config.paths, wallClock()),
-      startedAt: null,
-    },
+    // Also under the kubelet's rules: one that forgot everything would find every image too young, and show no decision.
+    engine: { ...reading(() => config, runtime, host), memory: volatileMemory(ledger) },
     notices,
     close: () => runtime.close(),
   };
 }
 
-export interface EngineParts {
+const reading = (config: () => Config, runtime: Runtime, host: Host) => ({
+  observe: { runtime: runtime.reader, disk: host.disk, host: host.reader },
+  timer,
+  limits: () => config().limits,
+  hold: () => readHold(config().paths, wallClock()),
+  startedAt: null,
+});
+
+export interface CollectorOptions extends Pick<JournalOptions, "log" | "onPass" | "onEvent"> {
   readonly config: () => Config;
   readonly connected: Connected;
-  readonly host: Host;
-  readonly state: OpenState;
-  readonly journal: Journal;
   readonly self: Process;
   readonly startedAt: Instant | null;
   /** What asks for the lock, for whoever finds it held: `crigc gc`. */
   readonly holder: string;
 }
 
-/** The engine of a pass that removes, for `gc` and for the agent. */
-export function engineOf(parts: EngineParts): Engine {
-  const { config, connected, host, state } = parts;
-  const { podLogsDir, containerLogsDir } = config().paths;
-  const { reader, writer } = connected.runtime;
-  return {
-    observe: { runtime: reader, disk: host.disk, host: host.reader },
-    memory: state.memory,
-    timer,
-    limits: () => config().limits,
-    hold: () => readHold(config().paths, wallClock()),
-    startedAt: parts.startedAt,
-    writer: config().dryRun ? noWriter : writer,
-    remover: config().dryRun
-      ? noRemover
-      : logDeleter({ podLogsDirectory: podLogsDir, containerLogsDirectory: containerLogsDir }),
-    logUsers: new LogUsers(reader, timer),
+/** What a pass that removes needs, for `gc` and for the agent, and who records it; a dry run has no recorder. */
+export async function openEngine(
+  options: CollectorOptions,
+): Promise<{ readonly engine: Engine; readonly recorder: Recorder | null }> {
+  const { config, connected, self, log, startedAt } = options;
+  const { dryRun, paths } = config();
+  const { runtime } = connected;
+  const host = await hostOf(config);
+  const { memory, recorder } = await openState(config(), self, ({ message }) =>
+    log().warning(message),
+  );
+  const logPaths = {
+    podLogsDirectory: paths.podLogsDir,
+    containerLogsDirectory: paths.containerLogsDir,
+  };
+  const engine: Engine = {
+    ...reading(config, runtime, host),
+    memory,
+    startedAt,
+    writer: dryRun ? noWriter : runtime.writer,
+    remover: dryRun ? noRemover : logDeleter(logPaths),
+    logUsers: new LogUsers(runtime.reader, timer),
     backoff: new Backoff(timer),
     hooks: { get: sendHook },
-    journal: parts.journal,
-    lock: passLock(parts),
-    events: eventSource(connected.runtime, () => timer.monotonicNs()),
+    journal: journalOf({ ...options, recorder, now: () => host.reader.clocks().wall }),
+    lock: passLock(options, recorder),
+    events: eventSource(runtime, () => timer.monotonicNs()),
   };
+  return { engine, recorder };
 }
 
 /** What is remembered, and who records; a dry run has no recorder and remembers for itself alone. */
@@ -115,10 +115,9 @@ export async function openState(
 ): Promise<OpenState> {
   const directory = config.paths.stateDir;
   if (config.dryRun) {
-    const reader = openStoreReader({ directory, files: stateFiles, notify });
-    const ledger = config.compat === "kubelet" ? forgotten(reader.ledger()) : reader.ledger();
-    reader.close();
-    return { memory: volatileMemory(ledger), recorder: null };
+    const ledger = ledgerOnDisk(config, notify);
+    const known = config.compat === "kubelet" ? forgotten(ledger) : ledger;
+    return { memory: volatileMemory(known), recorder: null };
   }
   const channel = processChannel({ program, directory });
   const recorder = await openStore({ channel, directory, notify });
@@ -127,6 +126,13 @@ export async function openState(
       ? forgetfulMemory(recorder)
       : { current: () => recorder.ledger(), replace: (next) => recorder.saveLedger(next) };
   return { memory, recorder };
+}
+
+function ledgerOnDisk({ paths }: Config, notify: (notice: StoreNotice) => void): Ledger {
+  const store = openStoreReader({ directory: paths.stateDir, files: stateFiles, notify });
+  const ledger = store.ledger();
+  store.close();
+  return ledger;
 }
 
 /**
@@ -182,24 +188,25 @@ const noRemover: Engine["remover"] = {
   placesOf: refuse,
 };
 
-function passLock(parts: EngineParts): PassLock {
+function passLock(options: CollectorOptions, recorder: Recorder | null): PassLock {
+  const { config, connected, self, holder } = options;
   return {
     acquire: async (waitMs, signal) => {
       const attempt = await acquireLock(
         {
           name: "pass",
-          endpoint: parts.connected.endpoint,
-          holder: `${parts.holder}, process ${parts.self.pid}`,
+          endpoint: connected.endpoint,
+          holder: `${holder}, process ${self.pid}`,
           waitMs,
           signal,
         },
-        lockPlaces(parts.config(), parts.self),
+        lockPlaces(config(), self),
       );
       if (attempt.kind === "aborted")
         throw new HostError("lock", "stopped while waiting for the lock");
       if (attempt.kind !== "acquired") return null;
       // What the pass before ours left, whoever made it.
-      await parts.state.recorder?.refresh();
+      await recorder?.refresh();
       return () => attempt.lock.release();
     },
   };
@@ -210,49 +217,3 @@ export const lockPlaces = (config: Config, self: Process) => ({
   runDirectory: config.paths.runDir,
   userId: self.userId,
 });
-
-export interface CollectorParts {
-  readonly self: Process;
-  readonly journalOf: (recorder: Recorder | null) => {
-    readonly journal: Journal;
-    readonly log: OpenCollector["log"];
-    /** Waits, for a bounded time, for those that were told of the pass. */
-    readonly ended: () => Promise<void>;
-  };
-  readonly starting: OpenCollector["starting"];
-  readonly onCall?: (call: CallRecord) => void;
-}
-
-/** A node for one pass of `gc`. */
-export async function openCollector(config: Config, parts: CollectorParts): Promise<OpenCollector> {
-  const connected = await connect(config, parts.onCall);
-  const host = await hostOf(() => config);
-  const notices: string[] = [];
-  // The log comes after the recorder, and what is wrong with the disk may show before and after.
-  let told = (message: string): void => void notices.push(message);
-  const state = await openState(config, parts.self, (notice) => told(notice.message));
-  const { journal, log, ended } = parts.journalOf(state.recorder);
-  told = (message) => log.warning(message);
-  const engine = engineOf({
-    config: () => config,
-    connected,
-    host,
-    state,
-    journal,
-    self: parts.self,
-    startedAt: null,
-    holder: "crigc gc",
-  });
-  return {
-    engine,
-    log,
-    notices,
-    starting: parts.starting,
-    close: async () => {
-      connected.runtime.close();
-      await state.recorder?.close();
-      await ended();
-      log.flush();
-    },
-  };
-}

@@ -1,14 +1,39 @@
 /** Fills what commands open with the real runtime, machine and state directory. */
 
 import { createReadStream } from "node:fs";
+import { realpath } from "node:fs/promises";
+import { hostname } from "node:os";
+import { join } from "node:path";
 
-import type { Openers } from "../cli/openers.ts";
+import type {
+  KeepFile,
+  KubeletFact,
+  Machine,
+  OpenCollector,
+  Openers,
+  SocketFact,
+} from "../cli/openers.ts";
 import type { Config } from "../config/config.ts";
+import { probeEndpoint } from "../cri/discover.ts";
+import { parseEndpoint, wellKnownSockets } from "../cri/endpoint.ts";
+import { archivedImages } from "../host/archive/archived-images.ts";
+import { directoryFact } from "../host/disk/directory-fact.ts";
+import { deviceOf } from "../host/disk/disk.ts";
+import { walkDirectories } from "../host/disk/largest-directories.ts";
+import { writeAnswerFile } from "../host/files/answer-file.ts";
 import { reasonOf } from "../host/files/errno.ts";
+import { changeKeepFile, readKeepFile } from "../host/keep/change-keep-file.ts";
+import { readKubelet } from "../host/kubelet/settings.ts";
+import { kubeletSigns } from "../host/kubelet/sign.ts";
+import { addressFault, executableFault } from "../host/process/reachable.ts";
+import { readHold, releaseHold, writeHold } from "../host/state/hold.ts";
 import { stateFiles } from "../host/state/state-files.ts";
-import { ConfigError, StoreError } from "../model/errors.ts";
+import { readClocks, wallClock } from "../host/time/clock.ts";
+import { ConfigError, RuntimeError, StoreError } from "../model/errors.ts";
+import { askAgent } from "../report/http/client.ts";
 import { terminalProgress } from "../report/table/progress.ts";
 import { clean } from "../report/terminal.ts";
+import { StateFile } from "../store/file/state-file.ts";
 import { openStoreReader, type StoreReader } from "../store/open.ts";
 import {
   readSnapshotText,
@@ -17,12 +42,16 @@ import {
   snapshotText,
 } from "../store/snapshot-file.ts";
 import { eventCaller } from "./event-caller.ts";
-import { journalOf } from "./journal.ts";
-import { openCollector, openNode } from "./node.ts";
-import { toolsOf } from "./tools.ts";
-import { logOf, now, type World } from "./world.ts";
+import { keepRulesOf } from "./host.ts";
+import { openEngine, openNode } from "./node.ts";
+import { connect } from "./runtime.ts";
+import { CONTROL_SOCKET } from "./status-server.ts";
+import { logOf, type World } from "./world.ts";
+
+const ANSWER_MS = 5_000;
 
 export function openersOf(world: World): Openers {
+  const { userId } = world.self;
   // A command that looks into the state directory more than once hears the same of it each time.
   const said = new Set<string>();
   const state = ({ paths }: Config): StoreReader =>
@@ -35,41 +64,154 @@ export function openersOf(world: World): Openers {
       },
     });
   return {
-    ...toolsOf(world, state),
+    userId,
     node: (config) => openNode(config),
-    collector: (config) => {
-      const progress = terminalProgress(world.errorScreen, world.stderr);
-      return openCollector(config, {
-        self: world.self,
-        starting: (candidate, meter) =>
-          progress.starting({
-            image: candidate.image,
-            gainedBytes: meter.totals().measuredFreedBytes,
-            wantedBytes: meter.wantedBytes(),
-          }),
-        journalOf: (recorder) => {
-          const log = logOf(config, world, () => progress.clear());
-          const hook = eventCaller(
-            () => config.eventHook,
-            (message) => log.warning(message),
-          );
-          const journal = journalOf({
-            log: () => log,
-            recorder,
-            now,
-            // The report comes next, and what is drawn would stand in front of it.
-            onPass: () => progress.clear(),
-            onEvent: (event) => hook.call(event),
-          });
-          return { log, journal, ended: () => hook.close() };
-        },
-      });
-    },
+    collector: (config) => openCollector(config, world),
     agent: async (run) => (await import("./agent.ts")).runAgent(run, world),
     state,
     recorded: recordedNode,
     snapshotText,
+    now: wallClock,
+    hostName: hostname,
+    hold: ({ paths }) => ({
+      read: () => readHold(paths, wallClock()),
+      set: (hold) => writeHold(paths, { ...hold, by: `crigc hold, user ${userId}` }),
+      release: () => releaseHold(paths),
+    }),
+    keepRules: (config) => {
+      const store = state(config);
+      const { keepDirectories } = store.ledger();
+      store.close();
+      return keepRulesOf(config, keepDirectories);
+    },
+    keepFile,
+    stamp: (config) => stampOf(state(config)),
+    setStamp,
+    archivedImages,
+    writeFile: writeAnswerFile,
+    askAgent: ({ paths }, path, timeoutMs = ANSWER_MS) =>
+      askAgent({ socketPath: join(paths.runDir, CONTROL_SOCKET), path, timeoutMs }),
+    machine: machineOf,
+    walkDirectories,
   };
+}
+
+/** A node for one pass of `gc`. */
+async function openCollector(config: Config, world: World): Promise<OpenCollector> {
+  const progress = terminalProgress(world.errorScreen, world.stderr);
+  const log = logOf(config, world, () => progress.clear());
+  const hook = eventCaller(
+    () => config.eventHook,
+    (message) => log.warning(message),
+  );
+  const connected = await connect(config);
+  const { engine, recorder } = await openEngine({
+    config: () => config,
+    connected,
+    self: world.self,
+    log: () => log,
+    startedAt: null,
+    holder: "crigc gc",
+    // The report comes next, and what is drawn would stand in front of it.
+    onPass: () => progress.clear(),
+    onEvent: (event) => hook.call(event),
+  });
+  return {
+    engine,
+    log,
+    starting: (candidate, meter) =>
+      progress.starting({
+        image: candidate.image,
+        gainedBytes: meter.totals().measuredFreedBytes,
+        wantedBytes: meter.wantedBytes(),
+      }),
+    close: async () => {
+      connected.runtime.close();
+      await recorder?.close();
+      await hook.close();
+      log.flush();
+    },
+  };
+}
+
+const STAMP = "keep-baseline-written-at";
+
+function keepFile({ paths }: Config, name: string): KeepFile {
+  const path = join(paths.keepDir, name);
+  return { path, read: () => readKeepFile(path), change: (next) => changeKeepFile(path, next) };
+}
+
+function stampOf(store: StoreReader): string | null {
+  const stamp = store.setting(STAMP);
+  store.close();
+  return stamp;
+}
+
+function setStamp(config: Config, text: string): void {
+  const { stateDir } = config.paths;
+  const file = new StateFile({
+    directory: stateDir,
+    files: stateFiles,
+    now: () => wallClock(),
+  });
+  const failure = file.setSetting(STAMP, text);
+  file.close();
+  if (failure !== null)
+    throw new StoreError(
+      "write",
+      `cannot write the stamp of keep baseline --once to ${stateDir}: ${failure}; baseline.list is written, and will be written again on the next boot`,
+    );
+}
+
+function machineOf(config: Config): Machine {
+  return {
+    bootId: () => readClocks().bootId,
+    sockets: () => socketFacts(config.endpoints.runtime),
+    directory: directoryFact,
+    device: (path) => deviceOf(path).catch(() => null),
+    executableFault,
+    addressFault,
+    kubelet: () => kubeletFact(config.paths.rootDir),
+  };
+}
+
+/** `rootDir`: where the configuration names one that is not the root itself, the kubelet's. */
+function kubeletFact(rootDir: string | null): KubeletFact {
+  const { processes, settings, problems } = readKubelet();
+  const signs = kubeletSigns("/", rootDir === null || rootDir === "/" ? undefined : rootDir);
+  return {
+    signs,
+    running: processes.map(({ pid }) => pid),
+    settings,
+    problems,
+  };
+}
+
+/** What is configured, and where nothing is: all that is there by name, each socket once. */
+async function socketFacts(named: string | null): Promise<readonly SocketFact[]> {
+  const real = new Map<string, string>();
+  for (const path of wellKnownSockets) {
+    const target = await realpath(path).catch(() => null);
+    if (target !== null && !real.has(target)) real.set(target, path);
+  }
+  const found = Array.from(real.values(), (path) => `unix://${path}`);
+  const endpoints = named === null ? found : new Set([endpointOf(named), ...found]);
+  return Promise.all(Array.from(endpoints, socketFact));
+}
+
+function endpointOf(text: string): string {
+  const parsed = parseEndpoint(text);
+  return parsed.kind === "unix" ? parsed.endpoint : text;
+}
+
+async function socketFact(endpoint: string): Promise<SocketFact> {
+  try {
+    const { name, version } = await probeEndpoint(endpoint);
+    return { endpoint, answer: { kind: "runtime", name, version } };
+  } catch (thrown) {
+    if (!(thrown instanceof RuntimeError)) throw thrown;
+    return { endpoint, answer: { kind: "error", error: thrown.kind, message: thrown.message } };
+  }
 }
 
 /** The file was named on the command line, so what is wrong with it is wrong usage. */

@@ -80,7 +80,6 @@ async function collecting(
 ): Promise<number> {
   const collector = await context.open.collector(config, context.signal);
   try {
-    for (const notice of collector.notices) collector.log.warning(notice);
     return await work(collector);
   } finally {
     await collector.close();

@@ -1,6 +1,7 @@
 /** `crigc keep add` and `crigc keep remove`: one keep file of crigc's own, so that nobody edits a list by hand in a hurry. */
 
 import { quoted } from "../../config/value/value.ts";
+import type { TextChange } from "../../host/keep/change-keep-file.ts";
 import { ConfigError } from "../../model/errors.ts";
 import { toRfc3339 } from "../../model/time.ts";
 import { keepFileHeader, parseKeepFile } from "../../policy/keep/keep-file.ts";
@@ -9,7 +10,6 @@ import { counted } from "../../report/bytes.ts";
 import { clean } from "../../report/terminal.ts";
 import type { Command, CommandContext, Operand } from "../command.ts";
 import { exit } from "../exit.ts";
-import type { TextChange } from "../openers.ts";
 
 const PATTERNS: Operand = {
   name: "PATTERN",
