@@ -175,7 +175,7 @@ function readDirectory(
         : [];
     return names
       .filter(isDropIn)
-      .toSorted(byBytes)
+      .toSorted()
       .map((name) =>
         readFile(reader, { path: `${path}/${name}`, kind: "drop-in", required: true, namedBy: "" }),
       );
@@ -183,8 +183,6 @@ function readDirectory(
     return failed(`could not read the directory of drop-ins${namedBy}: ${messageOf(thrown)}`);
   }
 }
-
-const byBytes = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);
 
 const issueLayer = (source: string, message: string): Layer => {
   const issue: ConfigIssue = { source, text: "", message };

@@ -1,5 +1,6 @@
 /** What an installation has put in place, remembered so that an upgrade knows its own files and a removal leaves nothing behind. */
 
+import { isMap } from "../model/values.ts";
 import { installed, parentsOf, shellFilesOf } from "./paths.ts";
 
 export interface Manifest {
@@ -27,7 +28,7 @@ export function manifestText(manifest: Manifest): string {
 export function parseManifest(text: string): Manifest | null {
   const { version, init, executable, directories, files, links } = parsedObject(text);
   if (typeof version !== "string" || !isInit(init) || !isExecutable(executable)) return null;
-  if (!isPaths(directories) || !isPaths(links) || !isObject(files)) return null;
+  if (!isPaths(directories) || !isPaths(links) || !isMap(files)) return null;
   const ours: ReadonlySet<string> = new Set([
     executable,
     ...Object.values(shellFilesOf(executable)),
@@ -52,14 +53,11 @@ const isExecutable = (value: unknown): value is string => isPath(value) && value
 function parsedObject(text: string): Readonly<Record<string, unknown>> {
   try {
     const value: unknown = JSON.parse(text);
-    return isObject(value) ? value : {};
+    return isMap(value) ? value : {};
   } catch {
     return {};
   }
 }
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 const isPaths = (value: unknown): value is readonly string[] =>
   Array.isArray(value) && value.every(isPath);

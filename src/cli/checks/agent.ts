@@ -1,6 +1,6 @@
 /** Whether an agent runs, and whether it is well. */
 
-import { isMap } from "../../config/source/document.ts";
+import { isMap } from "../../model/values.ts";
 import { failed, ok, type Verdict, warning } from "./check.ts";
 
 /** `status`: the document that the agent gave, or why there is none. */

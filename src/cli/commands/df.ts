@@ -3,6 +3,7 @@
 import type { DirectorySize, DirectoryWalk, WritableLayers } from "../../model/disk-usage.ts";
 import { messageOf, RuntimeError } from "../../model/errors.ts";
 import { type Filesystem, logFactsOf, type Snapshot } from "../../model/snapshot.ts";
+import { compared } from "../../model/values.ts";
 import { printedJson } from "../../report/document/json.ts";
 import {
   diskUsageDocument,
@@ -114,9 +115,7 @@ async function sizesOfLogs(
     const walk = await context.open.walkDirectories(path, options, context.signal);
     sizes.push({ path, bytes: walk.bytes });
   }
-  return sizes.toSorted((one, other) =>
-    one.bytes === other.bytes ? 0 : one.bytes < other.bytes ? 1 : -1,
-  );
+  return sizes.toSorted((one, other) => compared(other.bytes, one.bytes));
 }
 
 /** Without the runtime's own directory and without pod logs, which have figures of their own. */

@@ -1,6 +1,7 @@
 /** `crigc history`: what was removed, when, why, and what it freed. */
 
 import type { PassRow } from "../../model/history.ts";
+import { compared } from "../../model/values.ts";
 import { historyDocument, type HistoryReport } from "../../report/document/history.ts";
 import { type HistoryOrder, historyTable } from "../../report/table/history.ts";
 import { regretsTable } from "../../report/table/regrets.ts";
@@ -76,4 +77,3 @@ function sortedHistory(report: HistoryReport, key: HistoryOrder): HistoryReport 
 const freedBy = (pass: PassRow): bigint => pass.measuredFreedBytes ?? pass.reportedFreedBytes ?? 0n;
 const freedOf = (row: HistoryReport["removals"][number]): bigint =>
   row.measuredBytes ?? row.reportedBytes ?? 0n;
-const compared = (one: bigint, other: bigint): number => (one < other ? -1 : one > other ? 1 : 0);

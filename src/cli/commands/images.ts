@@ -1,5 +1,6 @@
 /** `crigc images`: every image with its size, when it was first seen and last used, what uses it and what keeps it. */
 
+import { compared } from "../../model/values.ts";
 import { selectedImages } from "../../policy/selection.ts";
 import { imageName } from "../../report/names.ts";
 import {
@@ -57,20 +58,14 @@ const ORDERS: Readonly<
   Record<string, ((one: ImageListEntry, other: ImageListEntry) => number) | undefined>
 > = {
   name: (one, other) => compared(imageName(one.image), imageName(other.image)),
-  "first-seen": (one, other) => compared(one.record?.firstSeenAt, other.record?.firstSeenAt),
+  "first-seen": (one, other) => compared(firstSeen(one), firstSeen(other)),
   "last-used": (one, other) => compared(lastUse(one), lastUse(other)),
 };
 
-const lastUse = ({ reason, record }: ImageListEntry): bigint | undefined =>
-  reason?.kind === "in-use" ? MAX : (record?.lastUsedAt ?? undefined);
+const firstSeen = ({ record }: ImageListEntry): bigint => record?.firstSeenAt ?? NEVER;
 
-const MAX = 2n ** 63n;
+const lastUse = ({ reason, record }: ImageListEntry): bigint =>
+  reason?.kind === "in-use" ? NOW : (record?.lastUsedAt ?? NEVER);
 
-function compared<Value extends bigint | string>(
-  one: Value | undefined,
-  other: Value | undefined,
-): number {
-  if (one === other) return 0;
-  if (one === undefined) return -1;
-  return other !== undefined && one < other ? -1 : 1;
-}
+const NEVER = -(2n ** 63n);
+const NOW = 2n ** 63n;

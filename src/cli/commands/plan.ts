@@ -5,6 +5,7 @@ import { quoted } from "../../config/value/value.ts";
 import { ConfigError } from "../../model/errors.ts";
 import type { ImageRecord } from "../../model/ledger.ts";
 import type { Duration, Instant } from "../../model/time.ts";
+import { compared } from "../../model/values.ts";
 import { type ImageOrder, placed, planDocument } from "../../report/document/plan.ts";
 import { imageName } from "../../report/names.ts";
 import { planTable } from "../../report/table/plan.ts";
@@ -73,9 +74,6 @@ const ORDERS: Readonly<Record<string, ImageOrder | undefined>> = {
 /** In the order of removal only last use and first sight count, and so they do here. */
 const unusedSince = ({ firstSeenAt, lastUsedAt }: ImageRecord): Instant =>
   lastUsedAt !== null && lastUsedAt > firstSeenAt ? lastUsedAt : firstSeenAt;
-
-const compared = <Value extends bigint | string>(one: Value, other: Value): number =>
-  one === other ? 0 : one < other ? -1 : 1;
 
 function assumedSpan(invocation: Invocation): Duration | null {
   const text = textOf(invocation, "assume-seen");

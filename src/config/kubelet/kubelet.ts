@@ -1,8 +1,8 @@
 /** Reads a KubeletConfiguration as the kubelet reads it: zero and missing values, and what is not for us. */
 
+import { isMap } from "../../model/values.ts";
 import { type FieldName, fieldOf, isFieldName } from "../fields.ts";
 import type { Entry } from "../source/document.ts";
-import { isMap } from "../source/document.ts";
 import { parseDuration } from "../value/duration.ts";
 import { isDiskSignal, isKnownSignal, splitStatements } from "../value/eviction.ts";
 

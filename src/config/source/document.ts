@@ -1,5 +1,6 @@
 /** Takes a configuration document apart: its kind, and its entries by the names of the table with their lines. */
 import type { ConfigIssue } from "../../model/errors.ts";
+import { isMap } from "../../model/values.ts";
 import { fieldNames, fieldOf, isFieldName } from "../fields.ts";
 import { type KeyLine, keysIn } from "./lines.ts";
 import { described } from "./schema.ts";
@@ -144,6 +145,3 @@ const isOurs = (key: string): boolean => {
 
 export const at = (path: string, line: number | null): string =>
   line === null ? path : `${path}:${line}`;
-
-export const isMap = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);

@@ -1,4 +1,5 @@
 /** One look at the configuration files: what they hold is read once, can be compared with another look, and is loaded as it was compared. */
+import { messageOf } from "../../model/errors.ts";
 import type { Config } from "../config.ts";
 import {
   type ConfigInput,
@@ -56,7 +57,7 @@ function tried<T>(read: () => T | null): Tried<T> {
   try {
     return { value: read(), fault: null };
   } catch (thrown) {
-    return { value: null, fault: thrown instanceof Error ? thrown.message : String(thrown) };
+    return { value: null, fault: messageOf(thrown) };
   }
 }
 

@@ -3,6 +3,7 @@
 import { createHash } from "node:crypto";
 
 import { HostError } from "../../model/errors.ts";
+import { isMap } from "../../model/values.ts";
 import { pickFromTar } from "./tar.ts";
 
 export interface ArchivedImage {
@@ -112,10 +113,7 @@ const isAttestation = (descriptor: Json): boolean =>
   recordOf(descriptor["annotations"])["vnd.docker.reference.type"] === "attestation-manifest" ||
   recordOf(descriptor["platform"])["os"] === "unknown";
 
-const recordOf = (value: unknown): Json => (isRecord(value) ? value : {});
-
-const isRecord = (value: unknown): value is Json =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
+const recordOf = (value: unknown): Json => (isMap(value) ? value : {});
 
 const entriesOf = (value: unknown): readonly Json[] =>
   Array.isArray(value) ? value.map(recordOf) : [];

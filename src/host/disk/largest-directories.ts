@@ -5,6 +5,7 @@ import { lstat, readdir } from "node:fs/promises";
 import { join } from "node:path";
 
 import type { DirectorySize, DirectoryWalk } from "../../model/disk-usage.ts";
+import { compared } from "../../model/values.ts";
 
 /** Entries that are looked at side by side: enough to keep a disk busy, few enough to leave it to others. */
 const CONCURRENCY = 16;
@@ -100,7 +101,7 @@ class Walk {
     };
     return explained(this.#root)
       .filter(({ bytes }) => bytes > 0n)
-      .toSorted((one, other) => (one.bytes === other.bytes ? 0 : one.bytes < other.bytes ? 1 : -1))
+      .toSorted((one, other) => compared(other.bytes, one.bytes))
       .slice(0, most);
   }
 

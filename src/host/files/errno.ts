@@ -1,5 +1,7 @@
 // Reads the error code of the operating system off what node:fs throws, and words it for people.
 
+import { messageOf } from "../../model/errors.ts";
+
 /** `ENOENT`, `EACCES`…; `""` where the thrown thing has none. */
 export function codeOf(thrown: unknown): string {
   if (!(thrown instanceof Error) || !("code" in thrown)) return "";
@@ -31,5 +33,5 @@ export function reasonOf(thrown: unknown): string {
   const code = codeOf(thrown);
   const known = words[code];
   if (known !== undefined) return known;
-  return thrown instanceof Error ? thrown.message : String(thrown);
+  return messageOf(thrown);
 }

@@ -3,7 +3,7 @@
 import { lstatSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 
-import { trimmed } from "../../model/trim.ts";
+import { isMap, trimmed } from "../../model/values.ts";
 import { codeOf, reasonOf } from "../files/errno.ts";
 import { dashed, flagsIn, type KubeletProcess } from "./process.ts";
 
@@ -174,7 +174,7 @@ export class Files {
 
   /** In the order of their bytes; empty where there is no such directory. */
   names(path: string): readonly string[] {
-    return this.#tried(path, () => readdirSync(join(this.#root, path)).toSorted(byBytes)) ?? [];
+    return this.#tried(path, () => readdirSync(join(this.#root, path)).toSorted()) ?? [];
   }
 
   /** Links are not followed, as the kubelet does not. */
@@ -200,8 +200,3 @@ export class Files {
     }
   }
 }
-
-export const isMap = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  value !== null && typeof value === "object" && !Array.isArray(value);
-
-const byBytes = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);

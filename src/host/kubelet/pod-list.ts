@@ -3,6 +3,7 @@
 import { HostError } from "../../model/errors.ts";
 import { podUid } from "../../model/ids.ts";
 import type { PodRecordSeen } from "../../model/snapshot.ts";
+import { isMap } from "../../model/values.ts";
 
 /** The body of `/pods`. Throws `HostError` of kind `parse`: half a list would make living pods look deleted. */
 export function readPodList(body: string): readonly PodRecordSeen[] {
@@ -73,13 +74,7 @@ export function podImages(pod: unknown): readonly string[] {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-function fields(value: unknown): Fields | null {
-  return isFields(value) ? value : null;
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
+const fields = (value: unknown): Fields | null => (isMap(value) ? value : null);
 
 const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 

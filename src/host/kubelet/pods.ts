@@ -1,12 +1,13 @@
 // Reads the pods of this node from the pod source in force; policy judges what it means.
 
-import { lstat, readdir } from "node:fs/promises";
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 
 import { HostError, messageOf } from "../../model/errors.ts";
 import { podUid } from "../../model/ids.ts";
 import type { PodReading, PodRecordSeen, PodSource } from "../../model/snapshot.ts";
-import { codeOf, reasonOf } from "../files/errno.ts";
+import { reasonOf } from "../files/errno.ts";
+import { mayExist } from "../files/may-exist.ts";
 import { type KubeletOptions, kubeletPods } from "./api.ts";
 import { readManifests } from "./manifests.ts";
 import { kubeletSigns } from "./sign.ts";
@@ -36,7 +37,7 @@ export async function readPods(
 }
 
 async function readSource(options: PodSourceOptions, signal: AbortSignal): Promise<PodReading> {
-  const chosen = options.source === "auto" ? await automatic(options) : options.source;
+  const chosen = options.source === "auto" ? automatic(options) : options.source;
   if (typeof chosen !== "string") return chosen;
   switch (chosen) {
     case "none":
@@ -67,24 +68,15 @@ async function listedPods(
 }
 
 /** The kubelet's directory where there is one; the runtime alone only where nothing at all hints at a kubelet. */
-async function automatic(options: PodSourceOptions): Promise<"kubelet-dir" | "cri" | PodReading> {
+function automatic(options: PodSourceOptions): "kubelet-dir" | "cri" | PodReading {
   const { rootDirectory, nodeRoot = "/" } = options;
   // Without a kubelet the root directory is that of the node, and /pods in it would be anybody's.
   const ofKubelet = rootDirectory !== "/";
-  if (ofKubelet && (await mayExist(join(rootDirectory, "pods")))) return "kubelet-dir";
+  if (ofKubelet && mayExist(join(rootDirectory, "pods"))) return "kubelet-dir";
   const signs = ofKubelet ? kubeletSigns(nodeRoot, rootDirectory) : kubeletSigns(nodeRoot);
   if (signs.length === 0) return "cri";
   const why = `${signs[0]} suggests a kubelet, but ${join(rootDirectory, "pods")} does not exist; set --pod-source`;
   return { kind: "none", why };
-}
-
-async function mayExist(path: string): Promise<boolean> {
-  try {
-    await lstat(path);
-    return true;
-  } catch (error) {
-    return codeOf(error) !== "ENOENT" && codeOf(error) !== "ENOTDIR";
-  }
 }
 
 async function reading(

@@ -1,7 +1,8 @@
 // What the kubelet of this node was told, by its flags, its configuration file and the drop-ins that it merges over the file.
 
 import type { KubeletSetting } from "../../model/ports.ts";
-import { Files, isMap, kubeletFlags } from "./flags.ts";
+import { isMap } from "../../model/values.ts";
+import { Files, kubeletFlags } from "./flags.ts";
 import { type KubeletProcess, kubeletProcesses } from "./process.ts";
 
 export interface KubeletPath {

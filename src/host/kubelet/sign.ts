@@ -1,7 +1,8 @@
 // Whether a kubelet belongs to this node, by files alone: its unit, its configuration, its root directory.
 
-import { lstatSync } from "node:fs";
 import { join } from "node:path";
+
+import { mayExist } from "../files/may-exist.ts";
 
 /**
  * Paths that say that a kubelet runs here, or did; empty on a node without one. A path that cannot be looked at counts
@@ -57,15 +58,4 @@ function units(): readonly string[] {
     ...unitDirectories.flatMap((directory) => unitNames.map((name) => `${directory}/${name}`)),
     ...serviceScripts.map((name) => `/etc/init.d/${name}`),
   ];
-}
-
-/** A link that leads nowhere exists too: a unit that is masked or whose file went is still a sign. */
-function mayExist(path: string): boolean {
-  try {
-    lstatSync(path);
-    return true;
-  } catch (error) {
-    const code = error instanceof Error && "code" in error ? error.code : undefined;
-    return code !== "ENOENT" && code !== "ENOTDIR";
-  }
 }

@@ -1,6 +1,6 @@
 // Runs a command of the system to its end, with a bound on its time.
 
-import { HostError } from "../../model/errors.ts";
+import { HostError, messageOf } from "../../model/errors.ts";
 
 /** As long as a service may take to stop, and a little more. */
 const timeoutMs = 200_000;
@@ -21,7 +21,7 @@ export async function runCommand(words: readonly string[]): Promise<void> {
       timeout: timeoutMs,
     });
   } catch (error) {
-    throw failed(error instanceof Error ? error.message : String(error), error);
+    throw failed(messageOf(error), error);
   }
   const [stdout, stderr, code] = await Promise.all([
     new Response(child.stdout).text(),

@@ -1,5 +1,6 @@
 // Runs the operator's event hook: each event as JSON on its stdin, a bounded time each, a bounded number at once.
 
+import { messageOf } from "../../model/errors.ts";
 import { killProcessGroup } from "./group.ts";
 
 const atOnceMax = 2;
@@ -92,7 +93,7 @@ export class EventHook {
           `the event hook ${executable} failed with exit code ${exitCode}: run it by hand`,
         );
     } catch (error) {
-      const what = error instanceof Error ? error.message : String(error);
+      const what = messageOf(error);
       this.#failed(
         `starting the event hook ${executable} failed: ${what}; check that it can be run`,
       );

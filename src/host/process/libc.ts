@@ -2,6 +2,8 @@
 
 import { dlopen, ptr, read } from "bun:ffi";
 
+import { messageOf } from "../../model/errors.ts";
+
 /** Advisory lock of an open file, tried once. `held`: someone else has it. */
 export function tryFlock(
   fd: number,
@@ -109,7 +111,7 @@ function libc(): Libc {
       loaded = open(name).symbols;
       return loaded;
     } catch (error) {
-      failures.push(error instanceof Error ? error.message : String(error));
+      failures.push(messageOf(error));
     }
   }
   throw new Error(`opening libc failed: ${failures.join("; ")}`);

@@ -1,6 +1,6 @@
 // The hold as a file: written where it can be, read in both places, and holding wherever it cannot be understood.
 
-import { lstatSync, mkdirSync, readFileSync, unlinkSync } from "node:fs";
+import { mkdirSync, readFileSync, unlinkSync } from "node:fs";
 import { dirname, join } from "node:path";
 
 import { HostError } from "../../model/errors.ts";
@@ -8,6 +8,7 @@ import type { HoldState } from "../../model/hold.ts";
 import type { Clocks } from "../../model/snapshot.ts";
 import { type Duration, fromRfc3339, type Instant, plus, toRfc3339 } from "../../model/time.ts";
 import { asRoot, codeOf, reasonOf } from "../files/errno.ts";
+import { mayExist } from "../files/may-exist.ts";
 import { writeWholeFile } from "../files/whole-file.ts";
 import { readClocks } from "../time/clock.ts";
 
@@ -115,25 +116,16 @@ function write(path: string, text: string): void {
 const isAbsent = (error: unknown): boolean => ["ENOENT", "ENOTDIR"].includes(codeOf(error));
 
 function stateOf(path: string, clocks: () => Clocks): HoldState {
-  // Asked before each removal: that nothing is there has to be cheap to see.
-  if (!isThere(path)) return { kind: "none" };
+  // Asked before each removal: that nothing is there has to be cheap to see. A link that leads nowhere is there: somebody held.
+  if (!mayExist(path)) return { kind: "none" };
   let text: string;
   try {
     text = readFileSync(path, "utf8");
   } catch (error) {
-    if (isAbsent(error) && !isThere(path)) return { kind: "none" };
+    if (isAbsent(error) && !mayExist(path)) return { kind: "none" };
     return unclear(path, `cannot be read: ${reasonOf(error)}`);
   }
   return judgeHold(text, path, clocks());
-}
-
-/** Also a link: somebody put it there, and that what it leads to is absent does not mean that nothing was held. */
-function isThere(path: string): boolean {
-  try {
-    return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
-  } catch (error) {
-    return !isAbsent(error);
-  }
 }
 
 const unclear = (path: string, what: string): HoldState => ({

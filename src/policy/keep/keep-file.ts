@@ -1,6 +1,6 @@
 /** Reads the text of a keep file: one pattern a line, `#` comments; what image lists of installers print is valid as is. */
 import type { KeepProblem, KeepRule } from "../../model/snapshot.ts";
-import { withoutBlanks } from "../../model/trim.ts";
+import { withoutBlanks } from "../../model/values.ts";
 import { parseKeepPattern } from "./keep-pattern.ts";
 
 export interface KeepFile {

@@ -2,6 +2,7 @@
 
 import type { DiskSample } from "../../model/history.ts";
 import type { Instant } from "../../model/time.ts";
+import { compared } from "../../model/values.ts";
 
 export interface DiskSeries {
   readonly device: string;
@@ -53,9 +54,7 @@ export function diskSeries(samples: readonly DiskSample[], period: Period): read
 const imagesFirst = (series: DiskSeries): number => (series.roles.includes("imagefs") ? 0 : 1);
 
 function seriesOf(members: readonly DiskSample[], period: Period): readonly DiskSeries[] {
-  const sorted = members.toSorted((one, other) =>
-    one.at < other.at ? -1 : one.at > other.at ? 1 : 0,
-  );
+  const sorted = members.toSorted((one, other) => compared(one.at, other.at));
   const last = sorted.at(-1);
   if (last === undefined) return [];
   const points = thinned(sorted.map((sample) => pointOf(sample, period)));

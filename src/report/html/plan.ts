@@ -1,6 +1,7 @@
 /** What would go next and what is kept, as parts of the HTML report. */
 
 import type { ContainerPlan, ImageCandidate, ImagePlan, KeptImage } from "../../model/plan.ts";
+import { compared } from "../../model/values.ts";
 import { counted, humanBytes, humanDuration } from "../bytes.ts";
 import { logsErrorWords, podSourceWords } from "../container-reasons.ts";
 import { imageBlock, imageKeep, imageTrigger } from "../image-reasons.ts";
@@ -99,13 +100,13 @@ function keptGroups(kept: readonly KeptImage[]): readonly KeptGroup[] {
       const members = kept.filter((it) => it.reason.kind === kind);
       return { title: imageKeep.title(kind), members, bytes: sizeOf(members) };
     })
-    .toSorted((one, other) => (one.bytes > other.bytes ? -1 : one.bytes < other.bytes ? 1 : 0));
+    .toSorted((one, other) => compared(other.bytes, one.bytes));
 }
 
 function keptGroup(group: KeptGroup, most: bigint): Html {
   const share = most === 0n ? 0 : Number((group.bytes * 100n) / most);
   const sorted = group.members.toSorted((one, other) =>
-    one.image.sizeBytes > other.image.sizeBytes ? -1 : 1,
+    compared(other.image.sizeBytes, one.image.sizeBytes),
   );
   const shown = sorted.slice(0, KEPT_SHOWN);
   return html`<details>

@@ -1,6 +1,6 @@
 /** Reads the head of an HTTP/1.1 request and writes the answer: as much of HTTP as one GET on one connection needs. */
 
-import { withoutBlanks } from "../../model/trim.ts";
+import { withoutBlanks } from "../../model/values.ts";
 
 export interface Answer {
   readonly status: number;

@@ -12,6 +12,7 @@ import type { ContainerId } from "../../model/ids.ts";
 import type { DiskUsage } from "../../model/plan.ts";
 import type { Container } from "../../model/snapshot.ts";
 import { type Instant, toRfc3339 } from "../../model/time.ts";
+import { compared } from "../../model/values.ts";
 import { counted, humanBytes } from "../bytes.ts";
 import { document, type JsonObject, timeOf } from "../document/json.ts";
 import { imageKeep } from "../image-reasons.ts";
@@ -236,7 +237,7 @@ function largestContainers(
       const container = byId.get(id);
       return container === undefined ? [] : [{ container, bytes }];
     })
-    .toSorted((one, other) => (one.bytes === other.bytes ? 0 : one.bytes < other.bytes ? 1 : -1));
+    .toSorted((one, other) => compared(other.bytes, one.bytes));
 }
 
 const containerName = ({ name, podName, podNamespace }: Container): string =>

@@ -3,6 +3,7 @@
 import type { PassRow, Removal } from "../../model/history.ts";
 import type { Event } from "../../model/pass.ts";
 import { type Instant, since, toRfc3339 } from "../../model/time.ts";
+import { compared } from "../../model/values.ts";
 import { counted, humanBytes, humanDuration } from "../bytes.ts";
 import type { HistoryReport } from "../document/history.ts";
 import { shortId } from "../names.ts";
@@ -45,8 +46,7 @@ export function historyTable(report: Shown, screen: Screen, order: HistoryOrder 
     ...report.events.map((event) => ({ at: event.at, lines: eventLines(event, screen) })),
     ...strayEntries(strays, screen),
   ];
-  if (order !== "freed")
-    entries.sort((one, other) => (one.at < other.at ? -1 : one.at > other.at ? 1 : 0));
+  if (order !== "freed") entries.sort((one, other) => compared(one.at, other.at));
   if (order === "newest") entries.reverse();
   return text([
     ...entries.flatMap((entry) => entry.lines),

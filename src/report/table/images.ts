@@ -5,6 +5,7 @@ import type { ImagePlan } from "../../model/plan.ts";
 import type { ImageKeepReason } from "../../model/reason.ts";
 import type { Image } from "../../model/snapshot.ts";
 import { type Instant, since, toRfc3339 } from "../../model/time.ts";
+import { compared } from "../../model/values.ts";
 import { counted, humanBytes, humanDuration } from "../bytes.ts";
 import { document, type JsonObject, timeOf } from "../document/json.ts";
 import { imageJson, recordJson } from "../document/snapshot.ts";
@@ -145,9 +146,7 @@ const keptTitle = ({ reason, place }: ImageListEntry): string =>
   reason === null ? (place === null ? "smaller" : "candidate") : imageKeep.title(reason.kind);
 
 const largestFirst = (entries: readonly ImageListEntry[]): readonly ImageListEntry[] =>
-  entries.toSorted((one, other) => {
-    if (one.image.sizeBytes !== other.image.sizeBytes)
-      return one.image.sizeBytes < other.image.sizeBytes ? 1 : -1;
-    if (one.image.id === other.image.id) return 0;
-    return one.image.id < other.image.id ? 1 : -1;
-  });
+  entries.toSorted(
+    ({ image: one }, { image: other }) =>
+      compared(other.sizeBytes, one.sizeBytes) || compared(other.id, one.id),
+  );
