@@ -91,6 +91,12 @@ export interface Command extends CommandWords {
   readonly run: (context: CommandContext, invocation: Invocation) => Promise<number>;
 }
 
+/** Most commands have no operands, no options of their own, and print text only. */
+export const command = (
+  words: Omit<Command, "operands" | "options" | "json"> &
+    Partial<Pick<Command, "operands" | "options" | "json">>,
+): Command => ({ operands: [], options: [], json: false, ...words });
+
 export interface Build {
   readonly version: string;
   /** "" where it is not known. */

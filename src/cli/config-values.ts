@@ -1,12 +1,14 @@
-/** Configured values by their names in the configuration file, for the documents `Config` and `Status`. */
+/** Configured values by their names in the configuration file, for the documents `Config` and `Status`: durations and sizes as text, as a file would have them. */
 
 import type { Config } from "../config/config.ts";
 import { fieldNames, fieldOf } from "../config/fields.ts";
 import { printed } from "../config/value/value.ts";
 import type { ValueStatus } from "../report/document/status.ts";
 
-export const valuesOf = (config: Config): readonly ValueStatus[] =>
+export const valuesOf = (
+  config: Config,
+): readonly (ValueStatus & { readonly from: readonly string[] })[] =>
   fieldNames.map((field) => {
-    const { value, source } = config.values[field];
-    return { field, value: printed(fieldOf(field).type, value), source };
+    const { value, source, from } = config.values[field];
+    return { field, value: printed(fieldOf(field).type, value), source, from };
   });

@@ -29,7 +29,7 @@ import { addressFault, executableFault } from "../host/process/reachable.ts";
 import { readHold, releaseHold, writeHold } from "../host/state/hold.ts";
 import { stateFiles } from "../host/state/state-files.ts";
 import { readClocks, wallClock } from "../host/time/clock.ts";
-import { ConfigError, RuntimeError, StoreError } from "../model/errors.ts";
+import { RuntimeError, StoreError, usageError } from "../model/errors.ts";
 import { askAgent } from "../report/http/client.ts";
 import { terminalProgress } from "../report/table/progress.ts";
 import { clean } from "../report/terminal.ts";
@@ -220,7 +220,7 @@ async function recordedNode(path: string): Promise<RecordedNode> {
     return readSnapshotText(await boundedText(path), path);
   } catch (thrown) {
     if (!(thrown instanceof StoreError)) throw thrown;
-    throw new ConfigError([{ source: "--snapshot", text: path, message: thrown.message }]);
+    throw usageError("--snapshot", path, thrown.message);
   }
 }
 

@@ -7,7 +7,7 @@ import { openRuntime, type Runtime } from "../cri/client.ts";
 import { discoverEndpoint, probeEndpoint, probeImageEndpoint } from "../cri/discover.ts";
 import { parseEndpoint } from "../cri/endpoint.ts";
 import { compileWhenBusy } from "../host/process/busy.ts";
-import { ConfigError } from "../model/errors.ts";
+import { usageError } from "../model/errors.ts";
 import type { CallRecord } from "../model/ports.ts";
 
 export interface Connected {
@@ -60,10 +60,7 @@ async function runtimeEndpoint(config: Config): Promise<string> {
 /** Configuration has checked the text already; what is wrong here is said as it would be there. */
 function parsed(text: string): string {
   const endpoint = parseEndpoint(text);
-  if (endpoint.kind === "refused") {
-    throw new ConfigError([
-      { source: "endpoint", text, message: `invalid endpoint ${text}: ${endpoint.message}` },
-    ]);
-  }
+  if (endpoint.kind === "refused")
+    throw usageError("endpoint", text, `invalid endpoint ${text}: ${endpoint.message}`);
   return endpoint.endpoint;
 }

@@ -69,6 +69,10 @@ export class ConfigError extends Error {
   }
 }
 
+/** One thing that is wrong with what was asked for. */
+export const usageError = (source: string, text: string, message: string): ConfigError =>
+  new ConfigError([{ source, text, message }]);
+
 export type StoreErrorKind =
   "corrupt" | "unreadable" | "newer" | "full" | "busy" | "hanging" | "write";
 

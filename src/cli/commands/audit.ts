@@ -3,20 +3,19 @@
 import type { PastRemoval } from "../../model/audit.ts";
 import { auditFindings } from "../../policy/audit.ts";
 import { auditDocument } from "../../report/document/audit.ts";
-import { printedJson } from "../../report/document/json.ts";
 import { auditTable } from "../../report/table/audit.ts";
-import { ALL_OPTION, type Command, type CommandContext, screenFor, textOf } from "../command.ts";
+import { ALL_OPTION, command, type CommandContext, textOf } from "../command.ts";
 import { exit } from "../exit.ts";
+import { printAnswer } from "../read/listing.ts";
 import { shownNode, SNAPSHOT } from "../read/node-plan.ts";
 
 /** More than the store keeps. */
 const REMOVALS_MAX = 100_000;
 
-export const audit: Command = {
+export const audit = command({
   name: "audit",
   summary: "report what looks leaked or inconsistent",
   doc: "Finds images without a name, images that were removed but are still listed, repositories whose removals freed far less than their layers suggest, filesystem usage that no image explains, containers and sandboxes not created by Kubernetes, references to missing images, and stray entries in the pod log directory, and suggests commands for a closer look. CRI shows only one namespace of the runtime, so images of other clients appear as unexplained usage. Changes nothing; exits 0 even with findings.",
-  operands: [],
   options: [ALL_OPTION, SNAPSHOT],
   json: true,
   readOnly: true,
@@ -36,14 +35,10 @@ export const audit: Command = {
         removals: snapshotFile === null ? pastRemovals(context) : [],
       }),
     };
-    context.stdout(
-      invocation.output === "json"
-        ? printedJson(auditDocument(report))
-        : auditTable(report, screenFor(context, invocation)),
-    );
+    printAnswer(context, invocation, { report, document: auditDocument, table: auditTable });
     return exit.done;
   },
-};
+});
 
 /** A history that cannot be read says nothing; why it cannot is on stderr. */
 function pastRemovals(context: CommandContext): readonly PastRemoval[] {

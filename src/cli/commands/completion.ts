@@ -1,5 +1,5 @@
 /** `crigc completion`: the script by which a shell asks crigc itself what may stand at the cursor. */
-import type { Command } from "../command.ts";
+import { command } from "../command.ts";
 import { exit } from "../exit.ts";
 
 const bash = `# bash completion of crigc
@@ -63,19 +63,17 @@ export const completionScripts = { bash, zsh, fish } as const;
 
 const SCRIPTS: ReadonlyMap<string, string> = new Map(Object.entries(completionScripts));
 
-export const completion: Command = {
+export const completion = command({
   name: "completion",
   summary: "print a completion script for bash, zsh or fish",
   doc: "crigc install installs all three. Otherwise save it as /etc/bash_completion.d/crigc, _crigc in a directory of zsh's fpath, or /etc/fish/completions/crigc.fish. The script calls the installed crigc, so it stays valid after an update.",
   operands: [
     { name: "SHELL", required: true, choices: [...SCRIPTS.keys()], help: "shell to complete in" },
   ],
-  options: [],
-  json: false,
   readOnly: true,
   ofItself: true,
   run: async (context, { operands: [shell = ""] }) => {
     context.stdout(SCRIPTS.get(shell) ?? "");
     return exit.done;
   },
-};
+});

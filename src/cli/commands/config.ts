@@ -3,18 +3,19 @@ import type { Config } from "../../config/config.ts";
 import { defaultWords } from "../../config/field.ts";
 import { fieldNames, fieldOf } from "../../config/fields.ts";
 import { loadConfig } from "../../config/load.ts";
-import { printed, printedText } from "../../config/value/value.ts";
-import { document, type JsonObject, printedJson } from "../../report/document/json.ts";
+import { printedText } from "../../config/value/value.ts";
+import { document, type JsonObject } from "../../report/document/json.ts";
 import { type Column, tableLines } from "../../report/table/table.ts";
 import { clean, type Screen } from "../../report/terminal.ts";
-import { type Command, type CommandContext, type Invocation, textOf } from "../command.ts";
+import { command, type CommandContext, type Invocation, textOf } from "../command.ts";
+import { valuesOf } from "../config-values.ts";
 import { exit } from "../exit.ts";
+import { printAnswer } from "../read/listing.ts";
 
-export const config: Command = {
+export const config = command({
   name: "config",
   summary: "show the effective configuration, each value with its source",
   doc: "The source of a value is default, kubelet, file, drop-in, environment, flag or agent (the running agent's value), with the place where it was set. With --check it reads only that file, over the defaults, and exits 0 if it is valid, 2 if not.",
-  operands: [],
   options: [
     {
       name: "check",
@@ -28,15 +29,10 @@ export const config: Command = {
   run: async (context, invocation) => {
     const checked = textOf(invocation, "check");
     if (checked !== null) return check(context, invocation, checked);
-    const { output } = invocation;
-    context.stdout(
-      output === "json"
-        ? printedJson(configDocument(context.config))
-        : table(context.config, context.screen),
-    );
+    printAnswer(context, invocation, { report: context.config, document: configDocument, table });
     return exit.done;
   },
-};
+});
 
 /** No drop-ins, no environment, no other flags: what the file says has to stand by itself. */
 function check(context: CommandContext, invocation: Invocation, path: string): number {
@@ -44,27 +40,20 @@ function check(context: CommandContext, invocation: Invocation, path: string): n
   const flags = [{ name: "config", written: "--check", text: path }] as const;
   const read = loadConfig({ flags, env: {}, reader });
   for (const warning of read.warnings) context.stderr(`crigc: warning: ${clean(warning)}\n`);
-  context.stdout(
-    invocation.output === "json" ? printedJson(configDocument(read)) : `${clean(path)} is valid\n`,
-  );
+  printAnswer(context, invocation, {
+    report: read,
+    document: configDocument,
+    table: () => `${clean(path)} is valid\n`,
+  });
   return exit.done;
 }
 
-export const configDocument = (read: Config): JsonObject =>
+const configDocument = (read: Config): JsonObject =>
   document("Config", {
     files: read.files,
-    values: valuesObject(read),
+    values: Object.fromEntries(valuesOf(read).map(({ field, ...it }) => [field, it])),
     warnings: read.warnings,
   });
-
-/** `values` of the documents `Config` and `Status`: durations and sizes as text, as a file would have them. */
-export const valuesObject = (read: Config): JsonObject =>
-  Object.fromEntries(
-    fieldNames.map((name) => {
-      const { value, source, from } = read.values[name];
-      return [name, { value: printed(fieldOf(name).type, value), source, from }];
-    }),
-  );
 
 const COLUMNS: readonly Column[] = [
   { title: "FIELD" },

@@ -4,7 +4,6 @@ import type { DirectorySize, DirectoryWalk, WritableLayers } from "../../model/d
 import { messageOf, RuntimeError } from "../../model/errors.ts";
 import { type Filesystem, logFactsOf, type Snapshot } from "../../model/snapshot.ts";
 import { compared } from "../../model/values.ts";
-import { printedJson } from "../../report/document/json.ts";
 import {
   diskUsageDocument,
   type DiskUsageReport,
@@ -12,9 +11,10 @@ import {
   type View,
 } from "../../report/table/disk-usage.ts";
 import { clean } from "../../report/terminal.ts";
-import { type Command, type CommandContext, textOf } from "../command.ts";
+import { command, type CommandContext, textOf } from "../command.ts";
 import { exit } from "../exit.ts";
 import { imageUsageReport } from "../read/image-usage.ts";
+import { printAnswer } from "../read/listing.ts";
 import { shownNode } from "../read/node-plan.ts";
 
 const VIEWS: readonly View[] = ["repository", "namespace", "family"];
@@ -23,11 +23,10 @@ const LOGS_WITHIN_MS = 2_000;
 const REST_WITHIN_MS = 3_000;
 const DIRECTORIES_MAX = 10;
 
-export const df: Command = {
+export const df = command({
   name: "df",
   summary: "show disk usage of images, containers, pod logs and other data",
   doc: "Shows which images take space, and what their removal would free: images in use, kept by each rule, and removable; then by repository, by namespace of the pods that use them, or by the base that they share. UNIQUE counts layers that only these images have, SHARED layers that other images have too; both are estimates from the layers that the runtime reports. Then what else fills the filesystem: container layers, pod logs, and the largest directories found within a few seconds. Changes nothing.",
-  operands: [],
   options: [
     {
       name: "by",
@@ -60,14 +59,14 @@ export const df: Command = {
       ...(snapshotFile === null ? await besideImages(context, prepared.snapshot) : NOTHING_BESIDE),
     };
     const view = VIEWS.find((one) => one === textOf(invocation, "by")) ?? "repository";
-    context.stdout(
-      invocation.output === "json"
-        ? printedJson(diskUsageDocument(report))
-        : diskUsageTable(report, view, context.screen),
-    );
+    printAnswer(context, invocation, {
+      report,
+      document: diskUsageDocument,
+      table: (_, screen) => diskUsageTable(report, view, screen),
+    });
     return exit.done;
   },
-};
+});
 
 type Beside = Pick<DiskUsageReport, "writableLayers" | "podLogs" | "rest">;
 

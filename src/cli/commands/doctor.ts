@@ -4,7 +4,6 @@ import type { Config } from "../../config/config.ts";
 import type { Prepared } from "../../loop/pass/prepare.ts";
 import { readOnlyPass } from "../../loop/pass/read-only.ts";
 import { ConfigError, HostError, messageOf, RuntimeError } from "../../model/errors.ts";
-import { printedJson } from "../../report/document/json.ts";
 import {
   type DoctorCheck,
   doctorDocument,
@@ -25,26 +24,23 @@ import {
 } from "../checks/machine.ts";
 import { keepCheck, nodeChecks } from "../checks/node.ts";
 import { socketCheck } from "../checks/sockets.ts";
-import type { Command, CommandContext } from "../command.ts";
+import { command, type CommandContext } from "../command.ts";
 import { exit } from "../exit.ts";
 import type { OpenNode } from "../openers.ts";
+import { printAnswer } from "../read/listing.ts";
 
-export const doctor: Command = {
+export const doctor = command({
   name: "doctor",
   summary: "check runtime, filesystems, directories, clock, kubelet and agent",
   doc: "Also checks sockets, keep rules and the ledger. Each check is ok, a warning, failed, or skipped because another one failed, and says what to do. Changes nothing. Exits 8 if a check failed; warnings do not count.",
-  operands: [],
-  options: [],
   json: true,
   readOnly: true,
-  run: async (context, { output }) => {
+  run: async (context, invocation) => {
     const report = { checks: await examine(context) };
-    context.stdout(
-      output === "json" ? printedJson(doctorDocument(report)) : doctorTable(report, context.screen),
-    );
+    printAnswer(context, invocation, { report, document: doctorDocument, table: doctorTable });
     return isHealthy(report) ? exit.done : exit.unknown;
   },
-};
+});
 
 async function examine(context: CommandContext): Promise<readonly DoctorCheck[]> {
   const { config, verdict } = configured(context);

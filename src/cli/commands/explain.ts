@@ -5,19 +5,19 @@ import type { ImageLayers } from "../../model/disk-usage.ts";
 import type { ImageId } from "../../model/ids.ts";
 import { gainsOf, scaled } from "../../policy/layer/gain.ts";
 import { forestOf } from "../../policy/layer/origins.ts";
-import { printedJson } from "../../report/document/json.ts";
 import {
   type ExplainedThing,
   explanationDocument,
   explanationTable,
 } from "../../report/table/explanation.ts";
 import { clean } from "../../report/terminal.ts";
-import { type Command, has, textOf } from "../command.ts";
+import { command, has, textOf } from "../command.ts";
 import { exit } from "../exit.ts";
+import { printAnswer } from "../read/listing.ts";
 import { shownNode, SNAPSHOT } from "../read/node-plan.ts";
 import { thingsNamed } from "../read/resolve-reference.ts";
 
-export const explain: Command = {
+export const explain = command({
   name: "explain",
   summary: "show the rules that apply to one image, container or sandbox",
   doc: "Lists the rules in order of evaluation and marks the one that decides. REF is an ID or ID prefix, the tag, digest or repository of an image, or the name of a container or pod. With --compat kubelet, first seen and last used come from the ledger, and the decision is that of a kubelet that has just started. Exits 8 if REF matches nothing.",
@@ -49,14 +49,11 @@ export const explain: Command = {
       );
       return exit.unknown;
     }
-    context.stdout(
-      invocation.output === "json"
-        ? printedJson(explanationDocument(report))
-        : explanationTable(report, context.screen),
-    );
+    const document = explanationDocument;
+    printAnswer(context, invocation, { report, document, table: explanationTable });
     return exit.done;
   },
-};
+});
 
 /** Layers of the images among what was found. */
 function layersOf(

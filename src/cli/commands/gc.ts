@@ -15,7 +15,7 @@ import { tableLines } from "../../report/table/table.ts";
 import { clean } from "../../report/terminal.ts";
 import {
   ALL_OPTION,
-  type Command,
+  command,
   type CommandContext,
   type Invocation,
   screenFor,
@@ -32,11 +32,10 @@ import {
   SELECTION_OPTIONS,
 } from "../read/selection.ts";
 
-export const gc: Command = {
+export const gc = command({
   name: "gc",
   summary: "run one pass now: containers, sandboxes, logs, then images",
   doc: "Prints a report and exits. If another process is running a pass, waits for it up to --runtime-request-timeout. With --filter it removes the selected unused images, regardless of disk usage; every rule that keeps an image still applies. Exits 4 if images of --all-unused or --filter are still too young. The maximum age counts observed time: without an agent, each gc adds at most twice the detection period. During --boot-grace after a boot it removes nothing and reports until when (exit 4).",
-  operands: [],
   options: [...SELECTION_OPTIONS, ALL_OPTION],
   json: true,
   readOnly: false,
@@ -45,9 +44,9 @@ export const gc: Command = {
       for (const notice of ageNotices(context.config)) collector.log.warning(notice);
       return pass({ context, invocation, collector }, selectedBy(invocation));
     }),
-};
+});
 
-export const rm: Command = {
+export const rm = command({
   name: "rm",
   summary: "remove the named images, if no rule keeps them",
   doc: "REF is an ID, ID prefix, tag or digest; an image is removed with all its names. Runs the same pass as gc, limited to these images and regardless of disk usage: every rule that keeps an image still applies, and the report names the rule (exit 5; exit 4 if an image is only too young). If a REF matches nothing, nothing is removed (exit 8).",
@@ -70,7 +69,7 @@ export const rm: Command = {
         { purpose: { kind: "all-unused", only }, parts },
       );
     }),
-};
+});
 
 /** Under `config`, whose collector is closed at the end. */
 async function collecting(

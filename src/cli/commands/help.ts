@@ -1,18 +1,16 @@
 /** `crigc help`: the same as `--help`, the list of all flags, and the manual page. */
-import type { Command } from "../command.ts";
+import { command } from "../command.ts";
 import { exit } from "../exit.ts";
 import { helpOn } from "../help/help.ts";
 import { manualPage } from "../help/man.ts";
 
-export const help: Command = {
+export const help = command({
   name: "help",
   summary: "show help on a command or all flags, or the manual page",
   doc: "`crigc help flags` lists every flag; `crigc help manual` prints the manual page, for `man -l -`.",
   operands: [
     { name: "COMMAND", required: false, repeated: true, help: "a command, flags or manual" },
   ],
-  options: [],
-  json: false,
   readOnly: true,
   ofItself: true,
   run: async (context, { operands }) => {
@@ -24,4 +22,4 @@ export const help: Command = {
     );
     return exit.done;
   },
-};
+});

@@ -5,7 +5,7 @@ import { compared } from "../../model/values.ts";
 import { historyDocument, type HistoryReport } from "../../report/document/history.ts";
 import { type HistoryOrder, historyTable } from "../../report/table/history.ts";
 import { regretsTable } from "../../report/table/regrets.ts";
-import { ALL_OPTION, type Command, textOf } from "../command.ts";
+import { ALL_OPTION, command, textOf } from "../command.ts";
 import { exit } from "../exit.ts";
 import { HISTORY_OPTIONS, type HistoryRequest, historyRequest } from "../read/history-request.ts";
 import { LIST_OPTIONS, printListing, sortOption } from "../read/listing.ts";
@@ -13,11 +13,10 @@ import { readHistory } from "../read/read-history.ts";
 
 const ORDERS: readonly HistoryOrder[] = ["time", "newest", "freed"];
 
-export const history: Command = {
+export const history = command({
   name: "history",
   summary: "show what was removed, when, why, and what it freed",
   doc: "Lists passes with their removals (freed as estimated, measured and reported), and warnings between them, oldest first. With --kind, --reason, --result or --image it lists only matching removals, each under its pass. With --regrets it lists only images that came back after their removal, under the same ID or a name. With -q and -o name it prints passes, or removals if filtered. Reads only the state directory, even while an agent is running.",
-  operands: [],
   options: [...HISTORY_OPTIONS, ...LIST_OPTIONS, sortOption(ORDERS), ALL_OPTION],
   json: true,
   list: true,
@@ -52,7 +51,7 @@ export const history: Command = {
       store.close();
     }
   },
-};
+});
 
 const hasFilter = ({ kinds, reasons, results, text, regrets }: HistoryRequest): boolean =>
   regrets === true || [kinds, reasons, results, text].some((it) => it !== undefined);

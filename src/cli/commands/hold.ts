@@ -2,15 +2,15 @@
 
 import { parseDuration } from "../../config/value/duration.ts";
 import { quoted } from "../../config/value/value.ts";
-import { ConfigError } from "../../model/errors.ts";
+import { usageError } from "../../model/errors.ts";
 import type { HoldState } from "../../model/hold.ts";
 import { type Duration, plus, toRfc3339 } from "../../model/time.ts";
 import { humanDuration } from "../../report/bytes.ts";
 import { clean } from "../../report/terminal.ts";
-import { type Command, textOf } from "../command.ts";
+import { command, textOf } from "../command.ts";
 import { exit } from "../exit.ts";
 
-export const hold: Command = {
+export const hold = command({
   name: "hold",
   summary: "pause garbage collection for a while",
   doc: "Pauses periodic passes, gc and pressure reclaim. The hold is stored in the state directory (or in the run directory if that cannot be written) and survives restarts and, in the state directory, reboots. It always expires; a new hold replaces the old one. A removal in flight is finished. During a hold, gc exits 7.",
@@ -25,7 +25,6 @@ export const hold: Command = {
       help: "reason, shown in status",
     },
   ],
-  json: false,
   readOnly: false,
   run: async (context, invocation) => {
     const [text = ""] = invocation.operands;
@@ -54,22 +53,19 @@ export const hold: Command = {
       );
     return exit.done;
   },
-};
+});
 
 function spanOf(text: string): Duration {
   const span = parseDuration(text);
   if (span !== null && span > 0n) return span;
   const message = `invalid duration ${quoted(text)}: use 90m, 2h30m or 1d${span === null ? "" : ", above zero"}`;
-  throw new ConfigError([{ source: "crigc hold", text, message }]);
+  throw usageError("crigc hold", text, message);
 }
 
-export const release: Command = {
+export const release = command({
   name: "release",
   summary: "end a hold: collection resumes with the next pass",
   doc: "Removes the hold from the state directory and the run directory, even if it cannot be read. Does nothing without a hold.",
-  operands: [],
-  options: [],
-  json: false,
   readOnly: false,
   run: async (context) => {
     const places = context.open.hold(context.config);
@@ -77,7 +73,7 @@ export const release: Command = {
     context.stdout(context.dryRun ? dryAnswer(before) : answer(before, places.release()));
     return exit.done;
   },
-};
+});
 
 const dryAnswer = (before: HoldState): string =>
   before.kind === "held"

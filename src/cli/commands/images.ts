@@ -9,17 +9,16 @@ import {
   type ImageListEntry,
   imageListTable,
 } from "../../report/table/images.ts";
-import { ALL_OPTION, type Command, textOf } from "../command.ts";
+import { ALL_OPTION, command, textOf } from "../command.ts";
 import { exit } from "../exit.ts";
 import { LIST_OPTIONS, printListing, sortOption } from "../read/listing.ts";
 import { shownNode, SNAPSHOT } from "../read/node-plan.ts";
 import { criteriaOf, FILTER } from "../read/selection.ts";
 
-export const images: Command = {
+export const images = command({
   name: "images",
   summary: "list images with size, first seen, last used, in use by, kept by",
   doc: "First seen and last used come from the ledger, even with --compat kubelet, whose plans ignore it. Changes nothing.",
-  operands: [],
   options: [
     ...LIST_OPTIONS,
     sortOption(["size", "name", "first-seen", "last-used"]),
@@ -51,7 +50,7 @@ export const images: Command = {
     });
     return exit.done;
   },
-};
+});
 
 /** The largest first is the order in which they come; never used comes before used long ago. */
 const ORDERS: Readonly<

@@ -6,17 +6,16 @@ import { DEFAULT_BIN_DIRECTORY, installed } from "../../install/paths.ts";
 import { type Step, stepWords } from "../../install/step.ts";
 import { uninstall as uninstallFrom } from "../../install/uninstall.ts";
 import { clean } from "../../report/terminal.ts";
-import { type Command, type CommandContext, has, type Invocation, textOf } from "../command.ts";
+import { command, type CommandContext, has, type Invocation, textOf } from "../command.ts";
 import { exit } from "../exit.ts";
 import { manualPage } from "../help/man.ts";
 import { completionScripts } from "./completion.ts";
 import { pathOf, ROOT_OPTION, rootOf } from "./root-option.ts";
 
-export const install: Command = {
+export const install = command({
   name: "install",
   summary: "install the executable, service, configuration and keep directory",
   doc: "Copies itself, adds the manual page and the completions of bash, zsh and fish, writes the systemd or OpenRC service and enables it. Starts nothing without --start; a new executable restarts a running agent. An upgrade keeps configuration, keep rules, ledger and history; installing the same version again changes nothing. With --root it installs into the file tree of a node image, follows links within that tree only, and touches nothing outside it; a tree without a system gets the systemd unit. --dry-run lists the steps.",
-  operands: [],
   options: [
     ROOT_OPTION,
     {
@@ -44,7 +43,6 @@ export const install: Command = {
     },
     { name: "start", placeholder: null, help: "also start the agent" },
   ],
-  json: false,
   readOnly: false,
   run: async (context, invocation) => {
     const { dryRun } = context;
@@ -66,7 +64,7 @@ export const install: Command = {
     else if (steps.length === 0) context.stdout("already installed; nothing to do\n");
     return exit.done;
   },
-};
+});
 
 /** The kernel's name for the running executable. */
 const SELF = "/proc/self/exe";
@@ -81,11 +79,10 @@ export function sayPlanned(context: CommandContext, steps: readonly Step[]): voi
   for (const step of steps) context.stdout(`would ${clean(stepWords(step))}\n`);
 }
 
-export const uninstall: Command = {
+export const uninstall = command({
   name: "uninstall",
   summary: "remove the executable, service, manual page and completions",
   doc: "Stops the service first. Keeps configuration, keep rules, ledger and history unless --purge is given. --dry-run lists the steps.",
-  operands: [],
   options: [
     ROOT_OPTION,
     {
@@ -94,7 +91,6 @@ export const uninstall: Command = {
       help: "also remove configuration, keep rules, ledger and history",
     },
   ],
-  json: false,
   readOnly: false,
   run: async (context, invocation) => {
     const { dryRun } = context;
@@ -107,4 +103,4 @@ export const uninstall: Command = {
     else if (dryRun) sayPlanned(context, steps);
     return exit.done;
   },
-};
+});

@@ -2,25 +2,24 @@
 
 import { parseDuration } from "../../config/value/duration.ts";
 import { quoted } from "../../config/value/value.ts";
-import { ConfigError } from "../../model/errors.ts";
+import { usageError } from "../../model/errors.ts";
 import type { ImageRecord } from "../../model/ledger.ts";
 import type { Duration, Instant } from "../../model/time.ts";
 import { compared } from "../../model/values.ts";
 import { type ImageOrder, placed, planDocument } from "../../report/document/plan.ts";
 import { imageName } from "../../report/names.ts";
 import { planTable } from "../../report/table/plan.ts";
-import { ALL_OPTION, type Command, type Invocation, textOf } from "../command.ts";
+import { ALL_OPTION, command, type Invocation, textOf } from "../command.ts";
 import { exit } from "../exit.ts";
 import { planExit } from "../pass-exit.ts";
 import { LIST_OPTIONS, printListing, sortOption } from "../read/listing.ts";
 import { planNode, SNAPSHOT } from "../read/node-plan.ts";
 import { forced, selectedBy, SELECTION_OPTIONS } from "../read/selection.ts";
 
-export const plan: Command = {
+export const plan = command({
   name: "plan",
   summary: "show what gc would remove now, what it would keep, and why",
   doc: "Lists the candidates in the order of removal, the target and the estimated stop. gc removes a prefix of that order (its length depends on measurement) and nothing outside it. Changes nothing. With --snapshot it plans from a recorded node, offline. With -q and -o name it prints only the candidates.",
-  operands: [],
   options: [
     ...SELECTION_OPTIONS,
     ...LIST_OPTIONS,
@@ -63,7 +62,7 @@ export const plan: Command = {
     });
     return planExit(prepared.plan) ?? exit.done;
   },
-};
+});
 
 const ORDERS: Readonly<Record<string, ImageOrder | undefined>> = {
   size: (one, other) => compared(other.image.sizeBytes, one.image.sizeBytes),
@@ -80,5 +79,5 @@ function assumedSpan(invocation: Invocation): Duration | null {
   const span = text === null ? null : parseDuration(text);
   if (text === null || (span !== null && span >= 0n)) return span;
   const message = `invalid duration ${quoted(text)}: use 90s, 15m, 24h or 7d`;
-  throw new ConfigError([{ source: "--assume-seen", text, message }]);
+  throw usageError("--assume-seen", text, message);
 }

@@ -8,30 +8,37 @@ import { DEFAULT_BIN_DIRECTORY } from "../../install/paths.ts";
 import { DEFAULT_SOCKET, directoryOf, placesOf } from "../../install/runtime-places.ts";
 import { givenSettings } from "../../install/settings.ts";
 import { systemdUnit } from "../../install/unit.ts";
-import { ConfigError } from "../../model/errors.ts";
+import { usageError } from "../../model/errors.ts";
 import { prometheusRules } from "../../report/metrics/rules.ts";
 import { clean } from "../../report/terminal.ts";
-import { type Command, type CommandOption, has, type Invocation, textOf } from "../command.ts";
+import {
+  type Command,
+  command,
+  type CommandOption,
+  has,
+  type Invocation,
+  textOf,
+} from "../command.ts";
 import { exit } from "../exit.ts";
 import { bad, pathOf } from "./root-option.ts";
 
-type Printer = Pick<Command, "name" | "summary" | "doc" | "options"> & {
+type Printer = Pick<Command, "name" | "summary" | "doc"> & {
+  readonly options?: Command["options"];
   /** `given`: what the command line says, itself or in the files that it names. */
   readonly text: (given: Config, invocation: Invocation) => string;
 };
 
-const printing = ({ text, ...words }: Printer): Command => ({
-  ...words,
-  operands: [],
-  json: false,
-  readOnly: true,
-  run: async (context, invocation) => {
-    const given = context.given();
-    for (const warning of given.warnings) context.stderr(`crigc: warning: ${clean(warning)}\n`);
-    context.stdout(text(given, invocation));
-    return exit.done;
-  },
-});
+const printing = ({ text, ...words }: Printer): Command =>
+  command({
+    ...words,
+    readOnly: true,
+    run: async (context, invocation) => {
+      const given = context.given();
+      for (const warning of given.warnings) context.stderr(`crigc: warning: ${clean(warning)}\n`);
+      context.stdout(text(given, invocation));
+      return exit.done;
+    },
+  });
 
 const BIN_DIR: CommandOption = {
   name: "bin-dir",
@@ -78,7 +85,6 @@ const template = printing({
   name: "print config",
   summary: "print a configuration file with every setting and its default",
   doc: "Every setting is commented out, so the file changes nothing until edited.",
-  options: [],
   text: () => configTemplate(),
 });
 
@@ -193,14 +199,11 @@ function daemonSetOptions(given: Config, invocation: Invocation) {
 function imageOf(invocation: Invocation): string {
   const image = textOf(invocation, "image");
   if (image === null)
-    throw new ConfigError([
-      {
-        source: "crigc print daemonset",
-        text: "",
-        message:
-          "missing --image REF: an image that contains crigc, such as registry.example/crigc@sha256:…",
-      },
-    ]);
+    throw usageError(
+      "crigc print daemonset",
+      "",
+      "missing --image REF: an image that contains crigc, such as registry.example/crigc@sha256:…",
+    );
   if (/^[\w.:/-]+@sha256:[0-9a-f]{64}$/.test(image)) return image;
   throw bad(
     "image",
@@ -219,7 +222,6 @@ const rules = printing({
   name: "print prometheus-rules",
   summary: "print alerting and recording rules for Prometheus",
   doc: "promtool check rules validates the file.",
-  options: [],
   text: () => prometheusRules(),
 });
 

@@ -3,13 +3,13 @@
 import { quoted } from "../../config/value/value.ts";
 import type { Prepared } from "../../loop/pass/prepare.ts";
 import type { Forecast } from "../../model/disk-usage.ts";
-import { ConfigError, HostError, messageOf, RuntimeError } from "../../model/errors.ts";
+import { HostError, messageOf, RuntimeError, usageError } from "../../model/errors.ts";
 import type { DiskSample } from "../../model/history.ts";
 import { hours, type Instant, instant } from "../../model/time.ts";
 import { forecastOf } from "../../policy/space/forecast.ts";
 import { htmlReport } from "../../report/html/page.ts";
 import { clean } from "../../report/terminal.ts";
-import { type Command, type CommandContext, type Invocation, textOf } from "../command.ts";
+import { command, type CommandContext, type Invocation, textOf } from "../command.ts";
 import { exit, exitOf } from "../exit.ts";
 import { momentOf } from "../read/history-request.ts";
 import { imageUsageReport } from "../read/image-usage.ts";
@@ -20,11 +20,10 @@ const PERIOD = hours(24 * 7);
 /** More than the store keeps of anything. */
 const EVERYTHING = 100_000;
 
-export const report: Command = {
+export const report = command({
   name: "report",
   summary: "write a self-contained HTML report of the node and its history",
   doc: "Shows disk usage over time with its thresholds, what images take by repository with the layers that they share, what was removed and why, what is kept and by which rule, and what would be removed next. The page needs no network. If the node cannot be read, the report comes from the history alone (exit 3).",
-  operands: [],
   options: [
     {
       name: "html",
@@ -38,7 +37,6 @@ export const report: Command = {
       help: "start of the report: a time, a date or an age [7d]",
     },
   ],
-  json: false,
   readOnly: false,
   run: async (context, invocation) => {
     const path = pathOf(invocation);
@@ -58,13 +56,12 @@ export const report: Command = {
     );
     return exitOf(node.failure) ?? exit.internal;
   },
-};
+});
 
 function pathOf(invocation: Invocation): string {
   const path = textOf(invocation, "html");
   if (path !== null) return path;
-  const message = "missing --html FILE";
-  throw new ConfigError([{ source: "crigc report", text: "", message }]);
+  throw usageError("crigc report", "", "missing --html FILE");
 }
 
 function sinceOf(invocation: Invocation, now: Instant): Instant {
@@ -72,7 +69,7 @@ function sinceOf(invocation: Invocation, now: Instant): Instant {
   const since = text === null ? instant(now - PERIOD) : momentOf(text, "--since", now);
   if (since < now) return since;
   const message = `${quoted(text ?? "")} is not in the past; use an earlier time`;
-  throw new ConfigError([{ source: "--since", text: text ?? "", message }]);
+  throw usageError("--since", text ?? "", message);
 }
 
 type NodeNow = { readonly prepared: Prepared } | { readonly failure: unknown };

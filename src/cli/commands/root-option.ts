@@ -1,5 +1,5 @@
 /** The option by which `install` and `uninstall` work on a tree that is not running, and paths of options. */
-import { ConfigError } from "../../model/errors.ts";
+import { usageError } from "../../model/errors.ts";
 import { type CommandOption, type Invocation, textOf } from "../command.ts";
 
 export const ROOT_OPTION: CommandOption = {
@@ -31,7 +31,5 @@ export function pathOf(invocation: Invocation, name: string): string | null {
   );
 }
 
-export const bad = (option: string, text: string, message: string): ConfigError =>
-  new ConfigError([
-    { source: `--${option}`, text, message: `${JSON.stringify(text.slice(0, 60))} ${message}` },
-  ]);
+export const bad = (option: string, text: string, message: string) =>
+  usageError(`--${option}`, text, `${JSON.stringify(text.slice(0, 60))} ${message}`);

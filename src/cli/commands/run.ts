@@ -1,14 +1,11 @@
 /** `crigc run`: the agent. */
 
-import type { Command } from "../command.ts";
+import { command } from "../command.ts";
 
-export const run: Command = {
+export const run = command({
   name: "run",
   summary: "run the agent until it is stopped",
   doc: "Refreshes the image list every 30 s, runs image detection and image GC every 5 min and container GC every minute, and checks disk pressure every 10 s, more often near a threshold; flags set the periods. SIGHUP or a changed file reloads the configuration if it is valid. SIGTERM finishes the removal in flight, abandons a pending stop, and exits. A second agent for the same runtime exits 6.",
-  operands: [],
-  options: [],
-  json: false,
   readOnly: false,
   run: (context) => {
     const look = context.look();
@@ -16,4 +13,4 @@ export const run: Command = {
     const first = { config: look.load(), look };
     return context.open.agent({ first, look: context.look, signal: context.signal });
   },
-};
+});

@@ -1,16 +1,13 @@
 /** `crigc snapshot`: the node as one JSON document, for `plan --snapshot` and for bug reports. */
 
-import type { Command } from "../command.ts";
+import { command } from "../command.ts";
 import { exit } from "../exit.ts";
 import { planNode } from "../read/node-plan.ts";
 
-export const snapshot: Command = {
+export const snapshot = command({
   name: "snapshot",
   summary: "write the node as one JSON document, for plan and bug reports",
   doc: "Contains the names of images, containers and pods, and their ledger records; no content of containers or logs. Changes nothing.",
-  operands: [],
-  options: [],
-  json: false,
   readOnly: true,
   alwaysJson: true,
   run: async (context) => {
@@ -23,4 +20,4 @@ export const snapshot: Command = {
     context.stdout(context.open.snapshotText({ snapshot: node.snapshot, ledger: node.ledger }));
     return exit.done;
   },
-};
+});

@@ -4,15 +4,13 @@ import type { Config } from "../../config/config.ts";
 import { ConfigError, HostError } from "../../model/errors.ts";
 import { screenQuery } from "../../report/http/routes.ts";
 import { clean } from "../../report/terminal.ts";
-import type { Command, CommandContext } from "../command.ts";
+import { command, type CommandContext } from "../command.ts";
 import { exit } from "../exit.ts";
 
-export const status: Command = {
+export const status = command({
   name: "status",
   summary: "show the running agent: thresholds, passes, filesystems, errors",
   doc: "Reads the control socket in the run directory; needs no runtime. Forecasts when each filesystem reaches the high threshold and when it is full, if the history shows a clear trend. Exits 8 if no agent answers.",
-  operands: [],
-  options: [],
   json: true,
   readOnly: true,
   run: async (context, { output }) => {
@@ -26,7 +24,7 @@ export const status: Command = {
       return exit.unknown;
     }
   },
-};
+});
 
 /**
  * Only the run directory is wanted. A file that is broken now is not the one that the agent runs with, and that is just

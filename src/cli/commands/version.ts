@@ -3,14 +3,13 @@
 import { readEmbedded } from "../../host/files/embedded.ts";
 import { legalPaths } from "../../install/legal.ts";
 import { document, printedJson } from "../../report/document/json.ts";
-import { type Build, type Command, type Format, has, type Invocation } from "../command.ts";
+import { type Build, command, type Format, has, type Invocation } from "../command.ts";
 import { exit } from "../exit.ts";
 
-export const version: Command = {
+export const version = command({
   name: "version",
   summary: "print the version and the commit it was built from",
   doc: "Needs no configuration and no runtime.",
-  operands: [],
   options: [
     { name: "licenses", placeholder: null, help: "third-party components with their licences" },
     { name: "sbom", placeholder: null, help: "software bill of materials, as CycloneDX JSON" },
@@ -25,7 +24,7 @@ export const version: Command = {
     );
     return exit.done;
   },
-};
+});
 
 function legalPathOf(invocation: Invocation): string | null {
   if (has(invocation, "licenses")) return legalPaths.licenses;

@@ -3,7 +3,7 @@ import { dashed, defaultWords, type Field, placeholderOf } from "../../config/fi
 import { fieldGroups, type FieldName, fieldNames, fieldOf } from "../../config/fields.ts";
 import { suggestion } from "../../config/source/nearest.ts";
 import { quoted } from "../../config/value/value.ts";
-import { ConfigError } from "../../model/errors.ts";
+import { usageError } from "../../model/errors.ts";
 import { wrapped } from "../../report/table/table.ts";
 import { paint, type Screen } from "../../report/terminal.ts";
 import { type CommandOption, type CommandWords, formatsOf, type Operand } from "../command.ts";
@@ -28,7 +28,7 @@ export function helpOn(topic: string, commands: readonly CommandWords[], screen:
     );
   const known = ["flags", ...commands.map(({ name }) => name)];
   const message = `unknown help topic ${quoted(topic)}${suggestion(topic, known) || "; use a command or flags"}`;
-  throw new ConfigError([{ source: "crigc help", text: topic, message }]);
+  throw usageError("crigc help", topic, message);
 }
 
 /** Fits one screen. */

@@ -1,17 +1,17 @@
 /** `crigc keep baseline`: writes today's images, or those of archives, as a keep list, so that none of them is ever removed. */
 
 import { quoted } from "../../config/value/value.ts";
-import { ConfigError, type ConfigIssue, HostError } from "../../model/errors.ts";
+import { ConfigError, type ConfigIssue, HostError, usageError } from "../../model/errors.ts";
 import { toRfc3339 } from "../../model/time.ts";
 import { keepFileHeader, parseKeepFile } from "../../policy/keep/keep-file.ts";
 import { parseKeepPattern } from "../../policy/keep/keep-pattern.ts";
 import { counted } from "../../report/bytes.ts";
 import { clean } from "../../report/terminal.ts";
-import { type Command, type CommandContext, has, type Invocation } from "../command.ts";
+import { command, type CommandContext, has, type Invocation } from "../command.ts";
 import { exit } from "../exit.ts";
 import type { KeepFile } from "../openers.ts";
 
-export const keepBaseline: Command = {
+export const keepBaseline = command({
   name: "keep baseline",
   summary: "write today's images to baseline.list in the keep directory",
   doc: "Each image is listed by its ID and its tags, so it is kept when a tag moves, and so is what the tag moves to. Keeps the existing entries of baseline.list unless --replace is given, and fails if it cannot read them. If the runtime lists no image, it writes nothing. With --once it runs only on the first boot of a node, as recorded by a stamp in the state directory, and exits 3 while the runtime lists no image, so that the service waits for the first one. With --from it writes the images of archives made by docker save or ctr images export (tar, also gzip or zstd) and needs no runtime.",
@@ -42,7 +42,6 @@ export const keepBaseline: Command = {
       help: "drop the existing entries of baseline.list",
     },
   ],
-  json: false,
   readOnly: false,
   run: async (context, invocation) => {
     const archives = archivesOf(invocation);
@@ -62,7 +61,7 @@ export const keepBaseline: Command = {
     write(context, { file, images, replace, once });
     return exit.done;
   },
-};
+});
 
 /**
  * A stamp would leave images that are still to be loaded without protection for good; going on without one would start an
@@ -113,7 +112,7 @@ function archivesOf(invocation: Invocation): readonly string[] {
   const [first] = invocation.operands;
   if (first !== undefined && from.length === 0) {
     const message = `${quoted(first)} is unexpected; use --from ARCHIVE`;
-    throw new ConfigError([{ source: "crigc keep baseline", text: first, message }]);
+    throw usageError("crigc keep baseline", first, message);
   }
   return [...from, ...invocation.operands];
 }

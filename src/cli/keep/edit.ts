@@ -8,7 +8,7 @@ import { keepFileHeader, parseKeepFile } from "../../policy/keep/keep-file.ts";
 import { parseKeepPattern } from "../../policy/keep/keep-pattern.ts";
 import { counted } from "../../report/bytes.ts";
 import { clean } from "../../report/terminal.ts";
-import type { Command, CommandContext, Operand } from "../command.ts";
+import { command, type CommandContext, type Operand } from "../command.ts";
 import { exit } from "../exit.ts";
 
 const PATTERNS: Operand = {
@@ -18,13 +18,11 @@ const PATTERNS: Operand = {
   help: "a keep pattern, such as nginx, registry.example/** or sha256:0123456789ab",
 };
 
-export const keepAdd: Command = {
+export const keepAdd = command({
   name: "keep add",
   summary: "add keep patterns to crigc.list in the keep directory",
   doc: "Takes effect within a second, also in a running pass. A comment records who added a pattern and when. crigc keep test shows what a pattern would match.",
   operands: [PATTERNS],
-  options: [],
-  json: false,
   readOnly: false,
   run: async (context, { operands }) => {
     const issues = operands.flatMap((text) => {
@@ -49,15 +47,13 @@ export const keepAdd: Command = {
     );
     return exit.done;
   },
-};
+});
 
-export const keepRemove: Command = {
+export const keepRemove = command({
   name: "keep remove",
   summary: "remove keep patterns from crigc.list in the keep directory",
   doc: "Removes only patterns that crigc keep add wrote, spelt as crigc keep list shows them. From the next pass on, images that no other rule keeps may be removed. Exits 8 and changes nothing if a pattern is not in the file.",
   operands: [PATTERNS],
-  options: [],
-  json: false,
   readOnly: false,
   run: async (context, { operands }) => {
     const removed = new Set(operands);
@@ -84,7 +80,7 @@ export const keepRemove: Command = {
     );
     return exit.done;
   },
-};
+});
 
 const ADDED = "# added by";
 

@@ -1,6 +1,6 @@
 /** `crigc keep list` and `crigc keep check`: the keep rules in force, what each of them keeps, and whether they are valid. */
 
-import { ConfigError } from "../../model/errors.ts";
+import { usageError } from "../../model/errors.ts";
 import type { ImageLimits } from "../../model/limits.ts";
 import type { KeepProblem, Snapshot } from "../../model/snapshot.ts";
 import { type SandboxNames, sandboxNames } from "../../policy/image/sandbox-image.ts";
@@ -18,16 +18,15 @@ import {
 } from "../../report/table/keep.ts";
 import { tableLines } from "../../report/table/table.ts";
 import { clean } from "../../report/terminal.ts";
-import { type Command, textOf } from "../command.ts";
+import { command, textOf } from "../command.ts";
 import { exit } from "../exit.ts";
-import { printListing } from "../read/listing.ts";
+import { printAnswer, printListing } from "../read/listing.ts";
 import { planNode, SNAPSHOT } from "../read/node-plan.ts";
 
-export const keepList: Command = {
+export const keepList = command({
   name: "keep list",
   summary: "list the keep rules in force and what each matches on this node",
   doc: "Counts rules that match nothing, which may be misspelt. Also lists images kept without a rule: those that the runtime pins, and the sandbox image. Exits 2 if the rules are invalid, in which case no image is removed. With -o name it prints the patterns only.",
-  operands: [],
   options: [SNAPSHOT],
   json: true,
   list: true,
@@ -46,9 +45,9 @@ export const keepList: Command = {
     });
     return report.problems.length === 0 ? exit.done : exit.usage;
   },
-};
+});
 
-export const keepTest: Command = {
+export const keepTest = command({
   name: "keep test",
   summary: "show which images a keep pattern or reference matches",
   doc: "Lists the images of this node that the pattern would keep, and what keeps each of them now. Changes nothing. Exits 8 if it matches no image.",
@@ -65,36 +64,31 @@ export const keepTest: Command = {
     });
     const compiled = compileKeepRules([{ pattern, source: "crigc keep test" }]);
     const [problem] = compiled.problems;
-    if (problem !== undefined) {
-      const { message } = problem;
-      throw new ConfigError([
-        { source: "crigc keep test", text: pattern, message: `invalid pattern: ${message}` },
-      ]);
-    }
+    if (problem !== undefined)
+      throw usageError("crigc keep test", pattern, `invalid pattern: ${problem.message}`);
     const matches = Array.from(keepRuleMatches(compiled, snapshot.images), ([rule, images]) => ({
       rule,
       images,
     }));
     const images = matches.flatMap((match) => match.images);
-    if (invocation.output === "json")
-      context.stdout(
-        printedJson(
-          keepRulesDocument({ rules: matches, protections: [], problems: [], matched: true }),
-        ),
-      );
-    else {
-      const keptBy = new Map(plan.images?.kept.map(({ image, reason }) => [image.id, reason]));
-      const rows = images.map((image) => {
-        const reason = keptBy.get(image.id);
-        return [imageName(image), reason === undefined ? "nothing" : imageKeep.text(reason)];
-      });
-      context.stdout(`${clean(pattern)} matches ${counted(images.length, "image")}.\n`);
-      if (rows.length > 0)
-        context.stdout(`${tableLines(TEST_COLUMNS, rows, context.screen).join("\n")}\n`);
-    }
+    const keptBy = new Map(plan.images?.kept.map(({ image, reason }) => [image.id, reason]));
+    const rows = images.map((image) => {
+      const reason = keptBy.get(image.id);
+      return [imageName(image), reason === undefined ? "nothing" : imageKeep.text(reason)];
+    });
+    printAnswer(context, invocation, {
+      report: { rules: matches, protections: [], problems: [], matched: true },
+      document: keepRulesDocument,
+      table: (_, screen) =>
+        [
+          `${clean(pattern)} matches ${counted(images.length, "image")}.`,
+          ...(rows.length > 0 ? tableLines(TEST_COLUMNS, rows, screen) : []),
+          "",
+        ].join("\n"),
+    });
     return images.length > 0 ? exit.done : exit.unknown;
   },
-};
+});
 
 const TEST_COLUMNS = [
   { title: "IMAGE", minimumWidth: 16, cut: "middle" },
@@ -140,12 +134,10 @@ const distinct = ({ patterns }: SandboxNames): SandboxNames["patterns"] =>
     ({ by, text }, at) => patterns.findIndex((it) => it.by === by && it.text === text) === at,
   );
 
-export const keepCheck: Command = {
+export const keepCheck = command({
   name: "keep check",
   summary: "verify the keep rules in files and flags",
   doc: "Reads what a pass would read and needs no runtime, so it can run in the pipeline that builds a node image. Exits 2 if the rules are invalid, in which case no image would be removed; each error names its file and line.",
-  operands: [],
-  options: [],
   json: true,
   readOnly: true,
   run: async (context, invocation) => {
@@ -162,7 +154,7 @@ export const keepCheck: Command = {
       context.stderr(`crigc: ${clean(source)}: ${clean(message)}\n`);
     return problems.length === 0 ? exit.done : exit.usage;
   },
-};
+});
 
 function verdict({ rules }: KeepRulesReport): string {
   if (rules.length === 0) return "No keep rules found.";

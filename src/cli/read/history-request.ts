@@ -2,7 +2,7 @@
 
 import { parseDuration } from "../../config/value/duration.ts";
 import { quoted } from "../../config/value/value.ts";
-import { ConfigError } from "../../model/errors.ts";
+import { usageError } from "../../model/errors.ts";
 import type { Removal } from "../../model/history.ts";
 import type { Purpose } from "../../model/plan.ts";
 import type {
@@ -132,9 +132,13 @@ function withFilters(invocation: Invocation): Invocation {
       ? HISTORY_OPTIONS.find(({ name }) => name === key)
       : undefined;
     if (option === undefined)
-      throw refusal("--filter", text, `unknown filter ${quoted(key)}: use ${FILTERS.join(", ")}`);
+      throw usageError(
+        "--filter",
+        text,
+        `unknown filter ${quoted(key)}: use ${FILTERS.join(", ")}`,
+      );
     if (value === "" || option.choices?.includes(value) === false)
-      throw refusal(
+      throw usageError(
         "--filter",
         text,
         `invalid ${key} ${quoted(value)}: use ${option.choices?.join(", ") ?? option.placeholder ?? ""}`,
@@ -150,7 +154,7 @@ export function historyRequest(given: Invocation, now: Instant): HistoryRequest 
   const image = textOf(invocation, "image");
   const kinds = chosen(invocation, "kind", KINDS);
   if (image !== null && kinds !== undefined && !kinds.includes("image"))
-    throw refusal("--image", image, "--image selects images, and --kind excludes them");
+    throw usageError("--image", image, "--image selects images, and --kind excludes them");
   return {
     since: moment(invocation, "since", now),
     until: moment(invocation, "until", now),
@@ -183,11 +187,8 @@ function limitOf(text: string | null): number {
   if (text === null) return LIMIT_DEFAULT;
   const limit = /^\d{1,7}$/.test(text) ? Number(text) : 0;
   if (limit >= 1 && limit <= LIMIT_MAX) return limit;
-  throw refusal("--limit", text, `invalid number ${quoted(text)}: use 1 to ${LIMIT_MAX}`);
+  throw usageError("--limit", text, `invalid number ${quoted(text)}: use 1 to ${LIMIT_MAX}`);
 }
-
-const refusal = (source: string, text: string, message: string): ConfigError =>
-  new ConfigError([{ source, text, message }]);
 
 /** `2026-01-15T12:00:00Z`, `2026-01-15` (its beginning in UTC), or `2h` (so long before `now`). Throws `ConfigError`. */
 export function momentOf(text: string, source: string, now: Instant): Instant {
@@ -196,5 +197,5 @@ export function momentOf(text: string, source: string, now: Instant): Instant {
   const ago = parseDuration(text);
   if (ago !== null && ago >= 0n) return instant(now - ago);
   const message = `invalid time ${quoted(text)}: use 2026-01-15T12:00:00Z, 2026-01-15 or 36h (ago)`;
-  throw new ConfigError([{ source, text, message }]);
+  throw usageError(source, text, message);
 }

@@ -1,4 +1,4 @@
-/** How `images`, `plan`, `history` and `keep list` print: as a table, wide, as JSON or YAML, or as names or IDs alone. */
+/** How commands print what they found: as a table or JSON; lists also wide, as YAML, or as names or IDs alone. */
 
 import { yamlText } from "../../host/yaml.ts";
 import { type JsonObject, printedJson } from "../../report/document/json.ts";
@@ -27,6 +27,24 @@ export const sortOption = (keys: readonly string[]): CommandOption => ({
   choices: keys,
   help: `sort by ${keys.join(", ")} [${keys[0]}]`,
 });
+
+/** As a table, or as the document that `-o json` asks for. */
+export function printAnswer<Report>(
+  context: CommandContext,
+  invocation: Invocation,
+  answer: {
+    readonly report: Report;
+    readonly document: (report: Report) => JsonObject;
+    readonly table: (report: Report, screen: Screen) => string;
+  },
+): void {
+  const { report, document, table } = answer;
+  context.stdout(
+    invocation.output === "json"
+      ? printedJson(document(report))
+      : table(report, screenFor(context, invocation)),
+  );
+}
 
 export interface Listing {
   readonly document: () => JsonObject;

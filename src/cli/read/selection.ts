@@ -5,7 +5,7 @@ import { suggestion } from "../../config/source/nearest.ts";
 import { parseDuration } from "../../config/value/duration.ts";
 import { parseQuantity } from "../../config/value/quantity.ts";
 import { quoted } from "../../config/value/value.ts";
-import { ConfigError } from "../../model/errors.ts";
+import { usageError } from "../../model/errors.ts";
 import type { ImageId } from "../../model/ids.ts";
 import type { Criterion, Purpose, Selection } from "../../model/plan.ts";
 import type { Image } from "../../model/snapshot.ts";
@@ -56,7 +56,7 @@ export function selectedBy(invocation: Invocation): Selected {
   const containers = has(invocation, "containers");
   const inNamespace = only.some(({ kind }) => kind === "namespace");
   if (only.length > 0 && containers && !inNamespace)
-    throw refusal("--containers", "", "containers can be filtered by namespace=NAME only");
+    throw usageError("--containers", "", "containers can be filtered by namespace=NAME only");
   const both = images === containers && (only.length === 0 || inNamespace);
   const parts: Parts = {
     containers: both || containers ? "all" : "none",
@@ -100,7 +100,7 @@ export function criteriaOf(texts: readonly string[]): Selection {
       read === undefined
         ? `unknown filter ${quoted(key)}: use ${keys.join(", ")}${suggestion(key, keys)}`
         : read(value);
-    if (typeof criterion === "string") throw refusal("--filter", text, criterion);
+    if (typeof criterion === "string") throw usageError("--filter", text, criterion);
     return criterion;
   });
 }
@@ -122,7 +122,7 @@ export function imageNamed(images: readonly Image[], reference: string): ImageId
       : images.map(({ id }) => id).filter((id) => id.replace(/^sha256:/, "").startsWith(start)),
   );
   if (found.size > 1)
-    throw refusal(
+    throw usageError(
       "crigc rm",
       reference,
       `${quoted(reference)} names ${found.size} images: ${[...found].join(", ")}; use one of these IDs`,
@@ -142,6 +142,3 @@ export function forced(config: Config, invocation: Invocation): Config {
   const images = { ...config.limits.images, minimumAge: duration(0n) };
   return { ...config, limits: { ...config.limits, images } };
 }
-
-const refusal = (source: string, text: string, message: string): ConfigError =>
-  new ConfigError([{ source, text, message }]);
