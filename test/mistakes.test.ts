@@ -99,7 +99,7 @@ describe("1: a pattern is cut at the first colon, so that a registry's port keep
 });
 
 // More in test/policy/usage.test.ts, test/property/faults.property.test.ts.
-describe("2: what could not be read is taken for unused, and the error of the removal is swallowed", () => {
+describe("2: an unreadable use is taken for unused, and removal errors are swallowed", () => {
   test("a container whose status fails keeps every image, and the pass counts as failed", async () => {
     const fake = aNode(["a", "b"], {
       runtime: { ...aSnapshot().runtime, version: "2.1.0" },
@@ -110,7 +110,7 @@ describe("2: what could not be read is taken for unused, and the error of the re
     expect(failureOf(pass)).toContain("cannot tell which images are in use");
   });
 
-  test("a removal that fails is in the record, with what the runtime said", async () => {
+  test("a failed removal is in the history with the runtime's message", async () => {
     const fake = aNode(["a", "b"], { refuses: new Set([idOf("a")]) });
     const pass = await collect(fake);
     expect(failureOf(pass)).toContain("the runtime refuses");
@@ -119,7 +119,7 @@ describe("2: what could not be read is taken for unused, and the error of the re
 
 // More in test/cri/lists.test.ts.
 describe("3: answers of more than 4 MiB are refused by the client's own default", () => {
-  test("a node with twenty thousand dead containers is listed whole", async () => {
+  test("a node with twenty thousand dead containers is listed completely", async () => {
     await using connection = await connected({
       node: {
         images: [{ id: imageIdOf(0), repoTags: ["a:1"], sizeBytes: 1 }],
@@ -152,7 +152,7 @@ describe("4: images are matched by their names alone", () => {
     }
   });
 
-  test("a pinned image stays whatever asks for it", async () => {
+  test("a pinned image is kept whatever the trigger", async () => {
     const fake = aNode([], {
       images: [anImage("app", { pinned: true })],
       limits: withMinimumAge(0),
@@ -162,7 +162,7 @@ describe("4: images are matched by their names alone", () => {
   });
 });
 
-describe("5: an image in use merely counts as recently used, and goes when everything else is gone", () => {
+describe("5: an image in use merely counts as recently used, and is removed last", () => {
   test("a disk that nothing else can relieve costs no image in use", async () => {
     const fake = aNode(["a", "b"], {
       containers: [
@@ -177,8 +177,8 @@ describe("5: an image in use merely counts as recently used, and goes when every
 });
 
 // More in test/policy/remember.test.ts and test/loop/detect.test.ts.
-describe("6: what nobody remembers is as old as the epoch, or goes at random", () => {
-  test("without memory every image is new, and none goes", async () => {
+describe("6: an unknown image counts as old as the epoch, or is removed at random", () => {
+  test("without a ledger every image is new, and none is removed", async () => {
     const fake = aNode(["a", "b", "c"], { ledger: aLedger({ images: new Map() }) });
     await collect(fake, everything);
     expect(imagesGone(fake)).toEqual([]);
@@ -197,7 +197,7 @@ describe("6: what nobody remembers is as old as the epoch, or goes at random", (
 
 // More in test/loop/collect.test.ts and test/sim.
 describe("7: a stale image, a stuck container or a full disk makes it crash or spin", () => {
-  test("an image that somebody else removed after the plan is passed over, and the next one goes", async () => {
+  test("an image removed by others after the plan is skipped, and the next one is removed", async () => {
     const fake = aNode(["a", "b"]);
     let lists = 0;
     fake.world.before = (method) => {
@@ -228,7 +228,7 @@ describe("7: a stale image, a stuck container or a full disk makes it crash or s
     expect(pass.containers?.containers).toMatchObject([{ result: { kind: "failed" } }]);
   });
 
-  test("with nothing that may go, a full disk is looked at once in a period and no more", async () => {
+  test("a full disk without candidates is checked only once per period", async () => {
     const sim = new Simulation();
     sim.node.pull(aRelease("pinned", 1_000, { pinned: true }));
     const disk = sim.node.imageDisk();
@@ -272,7 +272,7 @@ describe("8: it hangs on a socket silently, or calls a removal that did nothing 
 });
 
 describe("9: content is pruned behind the runtime's back, so that later pulls are corrupt", () => {
-  test("images go by one call of the runtime each, with their whole ID, and by nothing else", async () => {
+  test("images are removed only by one runtime call each, with their full ID", async () => {
     const image = { id: imageIdOf("a"), repoTags: ["a:1", "b:1"], sizeBytes: 5 };
     await using connection = await connected({ node: { images: [image] } });
     const { fake, runtime } = connection;
@@ -295,7 +295,7 @@ describe("9: content is pruned behind the runtime's back, so that later pulls ar
 });
 
 // More in test/policy/containers.test.ts and test/host/lock.test.ts.
-describe("10: the last init container of a living pod goes and runs again; two cleaners fight", () => {
+describe("10: the last init container of a live pod is removed and runs again; two collectors fight", () => {
   const init = (attempt: number): Container =>
     aContainer(`init-${attempt}`, {
       name: "init",
@@ -304,7 +304,7 @@ describe("10: the last init container of a living pod goes and runs again; two c
       createdAt: instant(NOW - hours(10) + minutes(attempt)),
     });
 
-  test("it stays under limits of 0 and in reclaim, and older ones go", async () => {
+  test("it is kept with limits of 0 and in reclaim, and older ones are removed", async () => {
     const fake = aNode([], {
       sandboxes: [aSandbox("a")],
       containers: [aContainer("web", { name: "web" }), init(0), init(1)],
@@ -323,7 +323,7 @@ describe("10: the last init container of a living pod goes and runs again; two c
     expect(fake.writes).toEqual(["RemoveContainer container-init-0"]);
   });
 
-  test("while one process collects, another one does not", async () => {
+  test("two processes never collect at once", async () => {
     const home = scratch();
     const places = {
       systemRun: join(home, "run"),
@@ -370,8 +370,8 @@ describe("11: a low threshold that is not below the high one is taken, and it cr
 });
 
 // More in test/loop/collect.test.ts.
-describe("12: a label is stamped once, and is gone after a restart or another import", () => {
-  test("what keeps an image is asked for in each pass, not remembered from an earlier one", async () => {
+describe("12: a label is set once, and lost after a restart or another import", () => {
+  test("protection is read in each pass, not remembered from an earlier one", async () => {
     const fake = aNode(["a"], {
       images: [anImage("a", { pinned: true })],
       limits: withMinimumAge(0),

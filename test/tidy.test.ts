@@ -67,7 +67,7 @@ describe("imports", () => {
     expect(forbiddenImports(files({ [path]: text }))).toHaveLength(1);
   });
 
-  test("what the table grants to one file is refused in a second one", () => {
+  test("an import granted to one file is refused in another", () => {
     const text = 'import { readFileSync } from "node:fs";';
     expect(forbiddenImports(files({ "src/config/load.ts": text }))).toEqual([]);
     expect(
@@ -81,7 +81,7 @@ describe("imports", () => {
     expect(unusedGrants(src)).toEqual([]);
   });
 
-  test("what the table allows and no source uses is found: a folder, a package, what one file may use", () => {
+  test("an allowed but unused import is found: of a folder, a package or a single file", () => {
     const unused = unusedGrants(src.filter(({ path }) => !path.startsWith("src/config/")));
     expect(unused).toEqual([
       "no file of config uses model: take it out of the table",
@@ -130,7 +130,7 @@ describe("imports", () => {
     expect(missingFiles(src, exists)).toEqual([]);
   });
 
-  test("an import of a file that is not there is found", () => {
+  test("an import of a missing file is found", () => {
     expect(missingFiles(files({ "src/cli/a.ts": 'import "./b.ts";' }), () => false)).toEqual([
       "src/cli/a.ts imports src/cli/b.ts, which does not exist",
     ]);
@@ -147,7 +147,7 @@ describe("style", () => {
     expect(longFiles(files({ "src/model/a.ts": "x;\n".repeat(301) }))).toHaveLength(1);
   });
 
-  test("nothing is marked as unfinished", () => {
+  test("no source or document is marked as unfinished", () => {
     expect(leftoverMarkers(everything)).toEqual([]);
   });
 
@@ -204,11 +204,11 @@ describe("style", () => {
     expect(forbiddenGlobals(files({ [path]: text }))).toEqual([]);
   });
 
-  test("every source opens with a sentence on its job", () => {
+  test("every source starts with a sentence about its purpose", () => {
     expect(missingOpenings(src)).toEqual([]);
   });
 
-  test("a source that opens with code is found", () => {
+  test("a source that starts with code is found", () => {
     expect(missingOpenings(files({ "src/model/a.ts": "export const a = 1;" }))).toHaveLength(1);
     expect(missingOpenings(files({ "src/model/a.ts": "// Says a.\nexport const a = 1;" }))).toEqual(
       [],
@@ -229,7 +229,7 @@ describe("reading sources", () => {
     expect(blank(text)).toBe(code);
   });
 
-  test("words in comments and strings are not imports", () => {
+  test("words in comments and strings do not count as imports", () => {
     const text = '// import "a"\nconst b = \'import "c"\';\nimport d from "e"; // from "f"';
     expect(source("src/model/a.ts", text).imports).toEqual([{ specifier: "e", line: 3 }]);
   });

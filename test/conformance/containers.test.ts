@@ -8,7 +8,7 @@ import { ownVectors, readVectors } from "./read-vectors.ts";
 describe("container GC under --compat kubelet", () => {
   const vectors = readVectors<ContainerVector>("container-gc");
 
-  test("there are vectors", () => {
+  test("the suite has vectors", () => {
     expect(vectors.length).toBeGreaterThan(0);
   });
 
@@ -40,7 +40,7 @@ describe("a vector that is changed in one ID", () => {
     return { ...vector, expect: { ...vector.expect, [field]: [other, ...rest] } };
   }
 
-  test("is one of 300", () => {
+  test("one of 300 changed vectors fails", () => {
     expect(vectors).toHaveLength(300);
   });
 

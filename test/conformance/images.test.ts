@@ -7,7 +7,7 @@ import { readVectors } from "./read-vectors.ts";
 const vectors = readVectors<ImageVector>("image-gc");
 
 describe("image GC under --compat kubelet", () => {
-  test("there are vectors of both operations", () => {
+  test("the vectors cover both operations", () => {
     const operations = new Set(vectors.map((vector) => vector.operation));
     expect([...operations].toSorted()).toEqual(["delete-unused-images", "image-gc"]);
   });

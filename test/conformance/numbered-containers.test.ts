@@ -60,40 +60,40 @@ describe("sandboxes", () => {
   const R = (id: string, pod: string, created = 0n): Sandbox =>
     named(id, pod, { createdAt: at(created) });
 
-  test("24: a sandbox of a deleted pod, not ready, goes", () => {
+  test("24: a sandbox of a deleted pod that is not ready is removed", () => {
     expect(stay([N("a", "PD")])).toEqual([]);
   });
 
-  test("25: a ready sandbox of a deleted pod stays", () => {
+  test("25: a ready sandbox of a deleted pod is kept", () => {
     expect(stay([R("a", "PD")])).toEqual(["a"]);
   });
 
-  test("26: the only sandboxes of two existing pods stay", () => {
+  test("26: the only sandboxes of two existing pods are kept", () => {
     expect(stay([R("a", "P0"), N("b", "P1")])).toEqual(["a", "b"]);
   });
 
-  test("27: of two sandboxes that are not ready, the newer stays", () => {
+  test("27: the newer of two sandboxes that are not ready is kept", () => {
     expect(stay([N("new", "P0", 1n), N("old", "P0", 0n)])).toEqual(["new"]);
   });
 
-  test("28: an older sandbox with an exited container stays too", () => {
+  test("28: an older sandbox with an exited container is kept too", () => {
     expect(stay([N("new", "P0", 1n), N("old", "P0", 0n)], [exitedIn("old")])).toEqual([
       "new",
       "old",
     ]);
   });
 
-  test("29: in reclaim, the sandboxes of terminated pods go unless they are ready", () => {
+  test("29: reclaim removes the sandboxes of terminated pods unless they are ready", () => {
     const pods = judged({ terminated: ["uid-P0", "uid-P1"] });
     const kept = stay([R("a", "P0"), N("b", "P1")], [], { pods, purpose: "all-unused" });
     expect(kept).toEqual(["a"]);
   });
 
-  test("30: a sandbox with an exited container stays", () => {
+  test("30: a sandbox with an exited container is kept", () => {
     expect(stay([N("a", "P0")], [exitedIn("a")])).toEqual(["a"]);
   });
 
-  test("31: three pods at once", () => {
+  test("31: sandboxes of three pods at once are judged by pod", () => {
     const sandboxes = [
       R("P0@1", "P0", 1n),
       N("P0@0", "P0", 0n),
@@ -124,33 +124,33 @@ describe("containers", () => {
   };
   const all = (containers: readonly Container[]): readonly string[] => containers.map(label);
 
-  test("32: with a total limit of 0 all go", () => {
+  test("32: a total limit of 0 removes all containers", () => {
     expect(stay([E("foo", "bar", 0n)], { limits: limitsOf(minutes(1), 1, 0) })).toEqual([]);
   });
 
-  test("33: with no limit per container, the total limit takes the oldest", () => {
+  test("33: without a limit per container the total limit removes the oldest", () => {
     const containers = [4n, 3n, 2n, 1n, 0n].map((created) => E("foo", "bar", created));
     expect(stay(containers, { limits: limitsOf(minutes(1), -1, 4) })).toEqual(
       all(containers.slice(0, 4)),
     );
   });
 
-  test("34: without limits all stay", () => {
+  test("34: without limits all containers are kept", () => {
     const containers = [2n, 1n, 0n].map((created) => E("foo", "bar", created));
     expect(stay(containers, { limits: limitsOf(minutes(1), -1, -1) })).toEqual(all(containers));
   });
 
-  test("35: what was created just now stays", () => {
+  test("35: a container created just now is kept", () => {
     const containers = [0n, 1n, 2n].map((before) => E("foo", "bar", NOW - before));
     expect(stay(containers)).toEqual(all(containers));
   });
 
-  test("36: of three, the newest two stay", () => {
+  test("36: the newest two of three are kept", () => {
     const containers = [2n, 1n, 0n].map((created) => E("foo", "bar", created));
     expect(stay(containers)).toEqual(["foo/bar@2", "foo/bar@1"]);
   });
 
-  test("37: a running container neither counts nor goes", () => {
+  test("37: a running container does not count and is kept", () => {
     const containers = [
       E("foo", "bar", 2n),
       E("foo", "bar", 1n),
@@ -159,7 +159,7 @@ describe("containers", () => {
     expect(stay(containers)).toEqual(all(containers));
   });
 
-  test("38: two are within the limit", () => {
+  test("38: two containers are within the limit", () => {
     const containers = [E("foo", "bar", 1n), E("foo", "bar", 0n)];
     expect(stay(containers)).toEqual(all(containers));
   });
@@ -173,14 +173,14 @@ describe("containers", () => {
     expect(stay(containers)).toEqual(all(containers.filter((one) => one.createdAt > 0n)));
   });
 
-  test("40: the equal share of a total limit may take more than it asks", () => {
+  test("40: the equal share of a total limit may remove more than the limit requires", () => {
     const containers = [0, 1, 2, 3, 4].flatMap((pod) =>
       [1n, 0n].map((created) => E(`foo${pod}`, "bar", created)),
     );
     expect(stay(containers)).toEqual(all(containers.filter((one) => one.createdAt === 1n)));
   });
 
-  test("41: after the shares, the oldest of the node go", () => {
+  test("41: after the shares, the oldest of the node are removed", () => {
     const containers = [
       E("foo", "bar", 2n),
       E("foo", "bar", 1n),
@@ -204,7 +204,7 @@ describe("containers", () => {
     expect(stay(containers)).toEqual(kept);
   });
 
-  test("42: in reclaim, all of terminated pods go", () => {
+  test("42: reclaim removes all containers of terminated pods", () => {
     const containers = [
       E("foo", "bar", 2n),
       E("foo", "bar", 1n),
@@ -220,7 +220,7 @@ describe("containers", () => {
     ]);
   });
 
-  test("43: of a deleted pod, what was created just now stays", () => {
+  test("43: a container of a deleted pod created just now is kept", () => {
     const containers = [
       E("foo", "bar", 1n),
       E("foo", "bar", 0n),
@@ -232,13 +232,13 @@ describe("containers", () => {
     expect(kept).toEqual(all(containers.slice(0, 3)));
   });
 
-  test("44: while the source is not ready, a deleted pod's container stays", () => {
+  test("44: a deleted pod's container is kept while the source is not ready", () => {
     const pods = { ...judged({ gone: ["uid-deleted"], notReady: "a test" }) };
     const containers = [E("deleted", "bar1", 0n)];
     expect(stay(containers, { pods, purpose: "all-unused" })).toEqual(all(containers));
   });
 
-  test("45: an unknown one is stopped first, then removed", () => {
+  test("45: an unknown container is stopped first, then removed", () => {
     const plan = planOf(
       { containers: [E("foo", "bar", 0n, { state: "unknown" })] },
       { limits: limitsOf(hours(1), 0, 0) },
@@ -253,14 +253,14 @@ describe("containers", () => {
     [0, ["foo/bar@3", "foo/bar@2", "foo/bar@1"]],
     [1, ["foo/bar@2", "foo/bar@1"]],
     [2, ["foo/bar@1"]],
-  ] as const)("50: of the dead ones of a name that runs, the newest %d stay", (keep, gone) => {
+  ] as const)("50: the newest %d dead containers of a running name are kept", (keep, gone) => {
     const containers = [3n, 2n, 1n].map((created) => E("foo", "bar", created));
     const withRunning = [...containers, E("foo", "bar", 4n, { state: "running" })];
     const kept = stay(withRunning, { limits: limitsOf(0n, keep, -1) });
     expect(all(containers).filter((one) => !kept.includes(one))).toEqual([...gone]);
   });
 
-  test("the order of removal is the oldest first", () => {
+  test("containers are removed oldest first", () => {
     const containers = [1n, 3n, 0n, 2n].map((created) => E("foo", "bar", created));
     const going = goingContainers(planOf({ containers }, { limits: limitsOf(0n, 1, -1) }));
     const created = going.map((id) => containers.find((one) => one.id === id)?.createdAt);
@@ -277,12 +277,12 @@ describe("log directories", () => {
   };
   const gone = ["012", "789", "654"];
 
-  test("46: those of removed pods go, by both layouts", () => {
+  test("46: log directories of removed pods are deleted, in both layouts", () => {
     const plan = planOf({ logs }, { limits: usual, pods: judged({ gone }) });
     expect(goingLogs(plan)).toEqual(["789", "012", "name_namespace_654"]);
   });
 
-  test("46: none goes while the source is not ready", () => {
+  test("46: no log directory is deleted while the source is not ready", () => {
     const plan = planOf({ logs }, { limits: usual, pods: judged({ gone, notReady: "a test" }) });
     expect(goingLogs(plan)).toEqual([]);
   });

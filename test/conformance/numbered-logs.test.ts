@@ -36,7 +36,7 @@ const deleter = () =>
     containerLogsDirectory: join(top, "containers"),
   });
 
-test("47: the log of a container, its rotation and its link go, and the container does", async () => {
+test("47: a container is removed with its log, rotation and link", async () => {
   const directory = join(top, "pods", "new_bar_12345678", "foo");
   mkdirSync(directory, { recursive: true });
   const log = join(directory, "0.log");
@@ -71,7 +71,7 @@ test("47: the log of a container, its rotation and its link go, and the containe
   expect(node.called("remove-container")).toEqual([container.id]);
 });
 
-test("48: of several logs in a directory, only one and its rotations go", async () => {
+test("48: only one of several logs in a directory is deleted, with its rotations", async () => {
   const directory = join(top, "pods", "default_app_uid-a");
   mkdirSync(directory);
   for (const name of [
@@ -127,7 +127,7 @@ describe("49: the link of a container", () => {
     ["no dash", "app_default_c.log"],
     ["another ending", `app_default_c-${id}.txt`],
     ["five characters for an ID", "app_default_c-12345.log"],
-  ])("says no ID with %s", (_, entry) => {
+  ])("gives no ID with %s", (_, entry) => {
     expect(containerIdOfLogLink(entry)).toBeNull();
   });
 });

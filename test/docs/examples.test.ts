@@ -57,7 +57,7 @@ function refusalOf(argv: readonly string[]): string {
 }
 
 describe("commands that are shown", () => {
-  test("are found", () => {
+  test("are found in every page", () => {
     expect(shown.length).toBeGreaterThan(20);
     expect(refusalOf(["gc", "--image-gc-high-threshold", "75"])).toContain("must be below");
   });
@@ -91,7 +91,7 @@ describe.each(configurations)("the configuration in %s", (_, text) => {
     expect(config.files).toEqual(["/shown.yaml"]);
   });
 
-  test("takes no pod's eviction for memory away from the kubelet, whose defaults a map replaces", () => {
+  test("keeps the kubelet's memory threshold, because a map replaces its defaults", () => {
     const { kind, evictionHard } = Bun.YAML.parse(text) as {
       readonly kind: string;
       readonly evictionHard?: Readonly<Record<string, string>>;
@@ -108,13 +108,13 @@ test("the configurations that are shown are found", () => {
 });
 
 describe.each(pages.map((page) => [page] as const))("%s", (page) => {
-  test("names only commands that there are", () => {
+  test("names only commands that exist", () => {
     const known = new Set(["help", ...commands.map(({ name }) => name.split(" ")[0] ?? "")]);
     const named = Array.from(textOf(page).matchAll(/`crigc ([a-z]+)/g), ([, word = ""]) => word);
     expect(named.filter((word) => !known.has(word))).toEqual([]);
   });
 
-  test("has no link that leads nowhere", () => {
+  test("has no broken link", () => {
     const links = Array.from(textOf(page).matchAll(/\]\(([^)]+)\)/g), ([, target = ""]) => target);
     const dead = links
       .filter((target) => !/^https?:/.test(target))
@@ -123,7 +123,7 @@ describe.each(pages.map((page) => [page] as const))("%s", (page) => {
   });
 });
 
-test("the table of README names every command", () => {
+test("the README's table lists every command", () => {
   const use = textOf("README.md").split("\n## Use\n")[1]?.split("\n## ")[0] ?? "";
   const rows = use.split("\n").filter((line) => line.startsWith("| `"));
   const named = new Set(rows.flatMap((row) => (row.split("|")[1] ?? "").match(/[a-z]+/g) ?? []));

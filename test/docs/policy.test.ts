@@ -85,7 +85,7 @@ test.each([
   expect(named.toSorted()).toEqual(codesOf("src/model/reason.ts", union).toSorted());
 });
 
-test("a code that is taken out of the page is missed", () => {
+test("a code missing in the page is detected", () => {
   const without = page.replace("| `pinned` |", "| `pined` |");
   expect(listed(section(without, "4. What keeps an image"))).not.toEqual([...PROTECTION_ORDER]);
 });

@@ -124,7 +124,7 @@ describe("a container", () => {
     },
   );
 
-  test("is removed, and the log that a running container of its pod shares with it is named to stay", async () => {
+  test("is removed, but its log is kept if a running container of its pod shares it", async () => {
     const logPath = "/var/log/pods/default_pod-a_uid-a/c/0.log";
     const running = dead("a", "other", { state: "running" });
     const { node } = await collect({
@@ -148,7 +148,7 @@ describe("a container", () => {
     expect(node.calls.find(({ kind }) => kind === "remove-logs")).toMatchObject({ kept: [] });
   });
 
-  describe("whose log lies beside that of another one that goes", () => {
+  describe("whose log is next to that of another removed container", () => {
     const directory = "/var/log/pods/default_pod-a_uid-a/c";
     const details = new Map([
       [one.id, { logPath: `${directory}/0.log` }],
@@ -170,7 +170,7 @@ describe("a container", () => {
       expect(keptBy(node)).toEqual([["0.log"]]);
     });
 
-    test("is found by resolving each path once in a pass: its directory may be gone later", async () => {
+    test("is found by resolving each path only once per pass", async () => {
       const fake = new FakeNode({ containers: [], sandboxes: [] });
       const asked: UsedLog[] = [];
       const placesOf: typeof fake.logs.placesOf = async (used) => {
@@ -208,7 +208,7 @@ describe("a container", () => {
     },
   );
 
-  test("that Kubernetes did not make has no log here, whatever path it names", async () => {
+  test("not created by Kubernetes has no log of its own, whatever path it names", async () => {
     const foreign = { ...one, podUid: podUid("") };
     const { node, outcome } = await collect({
       containers: [foreign],
@@ -224,7 +224,7 @@ describe("a container", () => {
     expect(outcome.containers[0]?.logFiles).toEqual([]);
   });
 
-  test("that is gone is as good as removed, and so are all others", async () => {
+  test("that no longer exists counts as removed", async () => {
     const containers = [one, two, three];
     const { node, outcome } = await collect({
       containers,
@@ -244,7 +244,7 @@ describe("a container", () => {
       { labels: { "io.kubernetes.pod.uid": "uid-b" } },
       'its pod UID is now "uid-b"',
     ],
-  ] as const)("that %s by now is skipped", async (_, detail, what) => {
+  ] as const)("that %s meanwhile is skipped", async (_, detail, what) => {
     const { node, outcome } = await collect({
       containers: [one],
       node: { details: new Map([[one.id, detail]]) },
@@ -269,7 +269,7 @@ describe("a container", () => {
     expect(node.called("remove-container")).toEqual([two.id]);
   });
 
-  test("whose removal fails keeps its logs and its sandbox, and the next one goes", async () => {
+  test("whose removal fails keeps its logs and its sandbox, and the next one is removed", async () => {
     const logPath = "/var/log/pods/default_pod-a_uid-a/c/0.log";
     const { node, outcome } = await collect({
       containers: [one, two],
@@ -288,7 +288,7 @@ describe("a container", () => {
     expect(node.called("stop-sandbox")).toEqual([]);
   });
 
-  test("goes although neither its logs nor its link can be deleted, and says so of both", async () => {
+  test("is removed even if its logs cannot be deleted, and the result says so", async () => {
     const logPath = "/elsewhere/0.log";
     const link = `pod-a_default_c-${one.id}.log`;
     const { outcome } = await collect({
@@ -396,7 +396,7 @@ describe("a sandbox", () => {
     expect(outcome.sandboxes[0]?.result).toMatchObject({ kind: "failed", step: "stop" });
   });
 
-  test("that is ready by now stays: the lists are fresh", async () => {
+  test("that became ready is kept, because the lists are fresh", async () => {
     const { node } = await collect({
       sandboxes: [sandbox],
       prepare: (fake) => fake.sandboxes.set(sandbox.id, { ...sandbox, state: "ready" }),
@@ -404,7 +404,7 @@ describe("a sandbox", () => {
     expect(node.calls).toEqual([]);
   });
 
-  test("in which a container appeared meanwhile stays", async () => {
+  test("in which a container appeared meanwhile is kept", async () => {
     const late = dead("a", "late", { sandboxId: sandbox.id, state: "created" });
     const { node } = await collect({
       containers: [one],
@@ -416,7 +416,7 @@ describe("a sandbox", () => {
     expect(node.called("stop-sandbox")).toEqual([]);
   });
 
-  test("with a container in it is not torn down, whoever decided", async () => {
+  test("with a container in it is never removed", async () => {
     const inIt = dead("a", "c", { sandboxId: sandbox.id });
     const input = inputOf({ sandboxes: [sandbox] }, { pods: judged({ gone: ["uid-a"] }) });
     const { node } = await collect({
@@ -428,7 +428,7 @@ describe("a sandbox", () => {
     expect(node.calls).toEqual([]);
   });
 
-  test("that its own status lacks is removed all the same: a list may name what a runtime only keeps a record of", async () => {
+  test("that is listed but has no status is removed all the same", async () => {
     const { node, outcome } = await collect({
       sandboxes: [sandbox],
       ports: {
@@ -444,7 +444,7 @@ describe("a sandbox", () => {
     expect(kinds(node)).toEqual(["stop-sandbox", "remove-sandbox"]);
   });
 
-  test("that its own status lacks and that cannot be removed is a failed item, also of a pass that is stopped", async () => {
+  test("that has no status and cannot be removed is a failed item, even if the pass is stopped", async () => {
     const stop = new AbortController();
     const { node, outcome } = await collect({
       sandboxes: [sandbox],
@@ -475,7 +475,7 @@ describe("a sandbox", () => {
     expect((await collect({ sandboxes: [sandbox], ports: { backoff } })).node.calls).toEqual([]);
   });
 
-  test("that is ready in its own status, although the list said otherwise, is skipped", async () => {
+  test("that is ready by its own status, although not by the list, is skipped", async () => {
     const { node, outcome } = await collect({
       sandboxes: [sandbox],
       ports: {
@@ -492,13 +492,13 @@ describe("a sandbox", () => {
   });
 });
 
-describe("if the runtime does not answer", () => {
+describe("a runtime that does not answer", () => {
   const sandboxes = Array.from({ length: 12 }, (_, index) =>
     sandboxOf("a", { id: sandboxId(`sandbox-${index}`), state: "not-ready" }),
   );
   const silent = new Set(sandboxes.slice(0, 2).map(({ id }) => `stop-sandbox ${id}`));
 
-  test("a stage ends after two calls, the outcome says so, and the next pass leaves these alone", async () => {
+  test("ends a stage after two calls, and the next pass leaves these items alone", async () => {
     const ports = new FakeNode({ containers: [], sandboxes: [] }).ports();
     const { backoff } = ports;
     const first = await collect({ sandboxes, node: { silent }, ports: { backoff } });
@@ -511,7 +511,7 @@ describe("if the runtime does not answer", () => {
     expect(second.outcome.errors).toEqual([]);
   });
 
-  test("for two pods, the others are collected in the same pass all the same", async () => {
+  test("for two pods does not keep the pass from collecting the others", async () => {
     const hanging = new Set(sandboxes.slice(0, 2).map(({ id }) => id));
     const held = Promise.withResolvers<never>();
     const { node } = await collect({
@@ -533,7 +533,7 @@ describe("if the runtime does not answer", () => {
   });
   const removed: string[] = [];
 
-  test("for the status of a container, its log is kept and the next container goes", async () => {
+  test("for the status of a container keeps that container's log, and the next container is removed", async () => {
     const { node, outcome } = await collect({
       containers: [one, two],
       node: { silent: new Set([`status ${one.id}`]) },
@@ -556,7 +556,7 @@ describe("a container that has to be stopped", () => {
     expect(node.calls[0]).toMatchObject({ kind: "stop-container", graceSeconds: 30 });
   });
 
-  test("is given up when the pass is stopped, and stays", async () => {
+  test("is kept when the pass is stopped", async () => {
     const container = unknown("c");
     const handler = { sleep: { seconds: 3600 } };
     const details = new Map([
@@ -640,7 +640,7 @@ describe("a log directory", () => {
     podLogs: [{ entry: "default_pod-a_uid-a", uid: podUid("uid-a") }],
   };
 
-  test("of a deleted pod goes, after all else", async () => {
+  test("of a deleted pod is deleted last", async () => {
     const { node, outcome } = await collect({ containers: [one], sandboxes: [sandbox], logs });
     expect(kinds(node).at(-1)).toBe("remove-pod-logs");
     expect(outcome.logs).toMatchObject([
@@ -654,7 +654,7 @@ describe("a log directory", () => {
     ["a running container of another pod", usedBy({})],
     ["a dead container of another pod", usedBy({ state: "exited" })],
     ["a running container that Kubernetes did not make", usedBy({ podUid: podUid("") })],
-  ])("that %s logs to stays, and the result names it", async (_, container) => {
+  ])("that %s logs to is kept, and the result names the user", async (_, container) => {
     const logPath = "/var/log/pods/default_pod-a_uid-a/c/0.log";
     const { node, outcome } = await collect({
       containers: [container],
@@ -681,7 +681,7 @@ describe("a log directory", () => {
     expect(outcome.logs).toMatchObject([{ result: { kind: "skipped" } }]);
   });
 
-  test("that a sandbox without containers names as its log directory stays", async () => {
+  test("that a sandbox without containers names as its log directory is kept", async () => {
     const other = sandboxOf("b");
     const { node, outcome } = await collect({
       sandboxes: [other],
@@ -698,7 +698,7 @@ describe("a log directory", () => {
     ["not made by Kubernetes", { podUid: podUid("") }, []],
     ["of its own pod", { podUid: podUid("uid-a") }, []],
   ])(
-    "goes or stays if the status of a running container fails: one %s",
+    "is deleted or kept if the status of a running container fails: one %s",
     async (_, change, gone) => {
       const container = usedBy({ sandboxId: sandboxId("sandbox-not-listed"), ...change });
       const { node } = await collect({
@@ -710,7 +710,7 @@ describe("a log directory", () => {
     },
   );
 
-  test("asks for the status of a container that is listed again only once", async () => {
+  test("costs only one status of a container that is listed again", async () => {
     const container = usedBy({});
     const node = new FakeNode({ containers: [container], sandboxes: [] });
     const asked: string[] = [];
@@ -724,7 +724,7 @@ describe("a log directory", () => {
     expect(asked).toEqual([container.id]);
   });
 
-  test("is used by a sandbox as that in which it logs; one that is gone or names none uses nothing", async () => {
+  test("is used by the sandbox that logs to it, but not by a deleted one", async () => {
     const sandboxes = ["named", "gone", "none"].map((name) =>
       sandboxOf("b", { id: sandboxId(name) }),
     );
@@ -755,10 +755,10 @@ describe("a log directory", () => {
   });
 });
 
-describe("if the log directories could not be read", () => {
+describe("unreadable log directories", () => {
   const logs = { kind: "failed", message: "opening /l failed" } as const;
 
-  test("a container and its sandbox go, its own logs stay, and the reason is reported", async () => {
+  test("do not keep a container and its sandbox from being removed, but its logs are kept", async () => {
     const { node, outcome } = await collect({
       containers: [one],
       sandboxes: [sandbox],
@@ -771,7 +771,7 @@ describe("if the log directories could not be read", () => {
     ]);
   });
 
-  test("it is reported although nothing else had to go", async () => {
+  test("are reported even if nothing else is removed", async () => {
     const { outcome } = await collect({ logs });
     expect(outcome).toMatchObject({
       end: "done",
@@ -787,12 +787,12 @@ describe("a dangling link", () => {
   const container = (state: Container["state"]): Container =>
     dead("b", "c", { id: containerId(id), state });
 
-  test("goes when the runtime knows no such container", async () => {
+  test("is deleted when the runtime does not know its container", async () => {
     const { outcome } = await collect({ logs });
     expect(outcome.logs).toMatchObject([{ kind: "log-link", reason: { kind: "container-gone" } }]);
   });
 
-  test("goes when the container has exited", async () => {
+  test("is deleted when its container has exited", async () => {
     const { outcome } = await collect({
       logs,
       containers: [container("exited")],
@@ -804,7 +804,7 @@ describe("a dangling link", () => {
   });
 
   test.each(["running", "created", "unknown"] as const)(
-    "stays while the container is %s",
+    "is kept while its container is %s",
     async (state) => {
       const { node } = await collect({
         logs,
@@ -882,14 +882,14 @@ describe("a dangling link", () => {
     expect(second.outcome.errors).toEqual([]);
   });
 
-  test("stays when the runtime cannot be asked, and it is reported", async () => {
+  test("is kept and reported when the runtime cannot be queried", async () => {
     const { node, outcome } = await collect({ logs, node: { fails: new Set([`status ${id}`]) } });
     expect(node.called("remove-link")).toEqual([]);
     expect(outcome.errors).toEqual([expect.stringContaining(`log link ${link.entry} kept`)]);
   });
 
   test.each(["abc123", id.slice(0, 40)])(
-    "stays when its name has no whole ID: %s",
+    "is kept when its name has no full ID: %s",
     async (part) => {
       const entry = `pod-a_default_c-${part}.log`;
       const { node } = await collect({
@@ -899,7 +899,7 @@ describe("a dangling link", () => {
     },
   );
 
-  test("stays when the runtime answers for another container, as for an ID that it takes for a beginning", async () => {
+  test("is kept when the runtime answers for another container, as for an ID prefix", async () => {
     const details = new Map([[id, { id: containerId(hexId("c2")) }]]);
     const { node } = await collect({
       logs,
@@ -910,7 +910,7 @@ describe("a dangling link", () => {
     expect(node.called("remove-link")).toEqual([]);
   });
 
-  test("whose name was cut goes when the one container whose link it is has exited", async () => {
+  test("with a truncated name is deleted when its only container has exited", async () => {
     const long = { ...container("exited"), podName: "p".repeat(200) };
     const entry = containerLogLink(long);
     expect(entry).toHaveLength(255);
@@ -931,8 +931,8 @@ describe("a dangling link", () => {
   });
 });
 
-describe("the walk", () => {
-  test("does nothing at all where something blocks", async () => {
+describe("execution", () => {
+  test("does nothing if removal is blocked", async () => {
     const blocks = [{ kind: "on-hold", until: null, reason: "" }] as const;
     const { node, outcome } = await collect({ containers: [one], input: { blocks } });
     expect(outcome.end).toBe("blocked");
@@ -940,13 +940,13 @@ describe("the walk", () => {
     expect(node.lists).toBe(0);
   });
 
-  test("asks for no list if there is nothing to do", async () => {
+  test("requests no list if there is nothing to do", async () => {
     const { node, outcome } = await collect({ containers: [one], input: { pods: judged({}) } });
     expect(outcome.end).toBe("done");
     expect(node.lists).toBe(0);
   });
 
-  test("finishes the removal in flight when it is stopped, and begins no other", async () => {
+  test("finishes the removal in flight when stopped, and starts no other", async () => {
     const stop = new AbortController();
     const { node, outcome } = await collect({
       containers: [one, two],
@@ -961,7 +961,7 @@ describe("the walk", () => {
     expect(outcome.containers).toHaveLength(1);
   });
 
-  test("ends, with sandboxes and logs untouched, when the lists cannot be read again", async () => {
+  test("ends without touching sandboxes and logs when the lists cannot be read again", async () => {
     const logs: LogFacts = {
       ...noLogs,
       podLogs: [{ entry: "default_pod-a_uid-a", uid: podUid("uid-a") }],
@@ -1044,7 +1044,7 @@ describe("the walk", () => {
     expect(pauses).toEqual([2000, 2000]);
   });
 
-  test("decides again when the removals take long, and spares what lives by then", async () => {
+  test("decides again when removals take long, and keeps what is alive by then", async () => {
     const living = dead("b", "c", { state: "running" });
     const pods = judged({ gone: ["uid-a"] });
     const { node, outcome } = await collect({
@@ -1068,7 +1068,7 @@ describe("the walk", () => {
     });
   });
 
-  test("removes what the plan removes, although the limits are met by its own removals when it decides again", async () => {
+  test("removes what the plan removes, even if its own removals meet the limits meanwhile", async () => {
     // Four where three may stay: each name gets an equal share of one, which is less than was asked for.
     const containers = [40, 30].flatMap((age) =>
       ["x", "y"].map((name) => dead("a", name, { createdAt: ago(age) })),
@@ -1083,7 +1083,7 @@ describe("the walk", () => {
     expect(node.called("remove-container")).toEqual(containers.slice(0, 2).map(({ id }) => id));
   });
 
-  describe("decides again in the middle of what comes after the containers", () => {
+  describe("decides again during the stages after containers", () => {
     const logs: LogFacts = {
       ...noLogs,
       podLogs: [{ entry: "default_pod-a_uid-a", uid: podUid("uid-a") }],
@@ -1112,20 +1112,20 @@ describe("the walk", () => {
       });
     }
 
-    test("so that the logs of a pod that came back under its UID stay", async () => {
+    test("so that the logs of a pod that came back under its UID are kept", async () => {
       const { node } = await afterwards({ pods: judged({}) });
       expect(node.called("remove-sandbox")).toEqual([older.id]);
       expect(node.called("remove-pod-logs")).toEqual([]);
     });
 
-    test("so that a hold that began meanwhile holds", async () => {
+    test("so that a hold that began meanwhile is obeyed", async () => {
       const blocks = [{ kind: "on-hold", until: null, reason: "" }] as const;
       const { node } = await afterwards({ blocks });
       expect(node.called("remove-sandbox")).toEqual([older.id]);
       expect(node.called("remove-pod-logs")).toEqual([]);
     });
 
-    test("and after a pause that was a long one", async () => {
+    test("and after a long pause", async () => {
       const { node } = await afterwards(
         { pods: judged({}) },
         { node: { callNs: 0n }, options: { removalInterval: seconds(30) } },
@@ -1135,7 +1135,7 @@ describe("the walk", () => {
     });
   });
 
-  test("looks at a container's pod again after a pause that was a long one", async () => {
+  test("checks a container's pod again after a long pause", async () => {
     const { node, outcome } = await collect({
       containers: [one, two],
       options: {
@@ -1151,7 +1151,7 @@ describe("the walk", () => {
     expect(resultsOf(outcome)).toEqual(["removed", "skipped"]);
   });
 
-  test("tells of each item when it is done", async () => {
+  test("reports each item when it is done", async () => {
     const told: string[] = [];
     await collect({
       containers: [one],
@@ -1161,7 +1161,7 @@ describe("the walk", () => {
     expect(told).toEqual(["removed", "removed"]);
   });
 
-  test("measures what it gained, and never counts what others wrote as a loss", async () => {
+  test("measures the freed space, and never counts what others wrote as a loss", async () => {
     const readings = [100n, 350n];
     const measureAvailable = async (): Promise<bigint> => readings.shift() ?? 0n;
     expect(
@@ -1175,7 +1175,7 @@ describe("the walk", () => {
     ).toBe(0n);
   });
 
-  test("goes on where measuring fails, and says so", async () => {
+  test("continues if measuring fails, and says so", async () => {
     const measureAvailable = async (): Promise<bigint> => {
       throw new Error("statfs failed");
     };

@@ -42,7 +42,7 @@ async function removal({ means = {}, refused = [], goesBy, image = artifact }: W
   return { asked, kind: removed.kind, record: memory.current().images.get(image.id) };
 }
 
-test("an image that its ID does not remove goes by the first of its names that does", async () => {
+test("an image that cannot be removed by ID is removed by the first name that works", async () => {
   expect(await removal({ goesBy: names[0] ?? "" })).toEqual({
     asked: names.slice(0, 1),
     kind: "gone",
@@ -55,14 +55,14 @@ test("an image that its ID does not remove goes by the first of its names that d
     });
 });
 
-test("a name that means another image by now is not removed", async () => {
+test("a name that now belongs to another image is not removed", async () => {
   const means = { [names[0] ?? ""]: anImage("other") };
   const { asked, kind } = await removal({ means, goesBy: names[1] ?? "" });
   expect(asked).toEqual(names.slice(1));
   expect(kind).toBe("gone");
 });
 
-test("an image whose names are refused, or are removed in vain, is a ghost", async () => {
+test("an image whose names are refused or removed in vain is a ghost", async () => {
   expect(await removal({ refused: names })).toMatchObject({
     asked: names,
     kind: "ghost",

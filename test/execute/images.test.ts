@@ -156,8 +156,8 @@ const imageCount = (maximumImages: number): ImageTarget => ({
 const run = async (execution: ImageExecution) =>
   (await executeImages(execution, new AbortController().signal)).outcome;
 
-describe("the measured walk", () => {
-  test("stops as soon as the disk has what was wanted, and not one image later", async () => {
+describe("a measured pass", () => {
+  test("stops as soon as the target is reached, and not one image later", async () => {
     const { world, execution } = worldOf(["a", "b", "c", "d"], 1_000n * MIB);
     const outcome = await run(execution(1_150n * MIB));
     expect(outcome.end).toBe("target-reached");
@@ -165,7 +165,7 @@ describe("the measured walk", () => {
     expect(outcome.measuredFreedBytes).toBe(200n * MIB);
   });
 
-  test("goes on if images free far less than they report", async () => {
+  test("continues if images free far less than reported", async () => {
     const { world, execution } = worldOf(["a", "b", "c", "d"], 1_000n * MIB, {
       frees: () => 60n * MIB,
     });
@@ -173,13 +173,13 @@ describe("the measured walk", () => {
     expect(world.removals).toEqual(["a", "b", "c"]);
   });
 
-  test("stops early if an image frees far more than it reports", async () => {
+  test("stops early if an image frees far more than reported", async () => {
     const { world, execution } = worldOf(["a", "b"], 1_000n * MIB, { frees: () => 400n * MIB });
     expect((await run(execution(1_350n * MIB))).end).toBe("target-reached");
     expect(world.removals).toEqual(["a"]);
   });
 
-  test("waits for space that comes two seconds late, so that no image goes in vain", async () => {
+  test("waits for space that appears two seconds late, so that no image is removed in vain", async () => {
     const { world, execution } = worldOf(["a", "b", "c", "d"], 1_000n * MIB, { lateMs: 2_000 });
     const outcome = await run(execution(1_200n * MIB));
     expect(outcome.end).toBe("target-reached");
@@ -190,7 +190,7 @@ describe("the measured walk", () => {
     ]);
   });
 
-  test("on a runtime known to free space with a delay, leaves the rest to the next pass after a minute of waiting", async () => {
+  test("on a delayed runtime leaves the rest to the next pass after a minute of waiting", async () => {
     const names = Array.from({ length: 20 }, (_, index) => `i${index}`);
     const { world, execution } = worldOf(names, 1_000n * MIB, { lateMs: 10_000_000 });
     const base = execution(2_000n * MIB);
@@ -203,7 +203,7 @@ describe("the measured walk", () => {
     expect(world.clockMs).toBeLessThanOrEqual(60_100);
   });
 
-  test("a runtime known to free space at once is not waited for: its images share layers", async () => {
+  test("does not wait for an immediate runtime: its images share layers", async () => {
     const names = ["a", "b", "c", "d", "e"];
     const { world, execution } = worldOf(names, 1_000n * MIB, {
       frees: (name) => (name === "e" ? 400n * MIB : 0n),
@@ -214,7 +214,7 @@ describe("the measured walk", () => {
     expect(world.clockMs).toBe(0);
   });
 
-  test("ends when its own gain is what was wanted at the start, while another program writes all the while", async () => {
+  test("ends when its own removals freed the initial target, while another program writes", async () => {
     const names = Array.from({ length: 30 }, (_, index) => `i${index}`);
     const { world, execution } = worldOf(names, 1_000n * MIB, { writes: 20n * MIB });
     const outcome = await run(execution(1_400n * MIB));
@@ -223,7 +223,7 @@ describe("the measured walk", () => {
     expect(outcome.measuredFreedBytes).toBe(400n * MIB);
   });
 
-  test("an image that is still listed is a ghost: not credited, and the next one goes instead", async () => {
+  test("does not credit an image that is still listed, and removes the next one instead", async () => {
     const { world, execution } = worldOf(["a", "b", "c"], 1_000n * MIB, { ghosts: ["a"] });
     const outcome = await run(execution(1_100n * MIB));
     expect(outcome.items.map((item) => item.result.kind)).toEqual(["ghost", "removed"]);
@@ -232,7 +232,7 @@ describe("the measured walk", () => {
     expect(world.removals).toEqual(["a", "b"]);
   });
 
-  test("space that appears after a ghost is no gain of the image that went before it", async () => {
+  test("does not credit space that appears after a ghost to the image before it", async () => {
     const { world, execution } = worldOf(["a", "ghost", "c"], 1_000n * MIB, {
       ghosts: ["ghost"],
       beforeLook: (now) => {
@@ -244,7 +244,7 @@ describe("the measured walk", () => {
     expect(outcome.measuredFreedBytes).toBe(200n * MIB);
   });
 
-  test("one removal that fails is recorded, and the next one goes on", async () => {
+  test("records a failed removal and continues with the next one", async () => {
     const { world, execution } = worldOf(["a", "b", "c"], 1_000n * MIB, { fails: ["a"] });
     const outcome = await run(execution(1_100n * MIB));
     expect(outcome.items[0]?.result).toEqual({
@@ -258,7 +258,7 @@ describe("the measured walk", () => {
   describe.each([
     ["the pass frees space all the same", "none", ["old", "b"], "target-reached"],
     ["the kubelet frees no space in that pass", "kubelet", ["old"], "age-removal-errors"],
-  ] as const)("if a removal for age fails", (claim, compat, removals, end) => {
+  ] as const)("after a failed removal for age", (claim, compat, removals, end) => {
     test(claim, async () => {
       const { world, execution } = worldOf(["old", "b"], 1_000n * MIB, { fails: ["old"] });
       const base = execution(1_050n * MIB);
@@ -275,7 +275,7 @@ describe("the measured walk", () => {
     });
   });
 
-  test("no removal begins if the end was asked for while the disk was being measured", async () => {
+  test("starts no removal if it was stopped while measuring the disk", async () => {
     const { world, execution } = worldOf(["a"], 1_000n * MIB);
     const stop = new AbortController();
     const base = execution(1_150n * MIB);
@@ -292,7 +292,7 @@ describe("the measured walk", () => {
     expect(world.removals).toEqual([]);
   });
 
-  test("a failed look ends the pass: what is in use is no longer known", async () => {
+  test("ends when a list fails, because the images in use are unknown", async () => {
     const lists = async () => {
       throw new RuntimeError("unreachable", "the runtime went away");
     };
@@ -306,7 +306,7 @@ describe("the measured walk", () => {
     expect(world.removals).toEqual([]);
   });
 
-  test("a removal whose outcome can no longer be seen is recorded all the same, and the pass ends", async () => {
+  test("records a removal whose outcome cannot be read, and ends", async () => {
     const { world, execution } = worldOf(["a", "b"], 1_000n * MIB);
     const imageStatus = async () => {
       throw new RuntimeError("unreachable", "the runtime went away");
@@ -323,7 +323,7 @@ describe("the measured walk", () => {
     ["answered with success has no record: one that comes back is new", [], false],
     ["refused keeps its record: it is likely to be there still", ["a"], true],
   ] as const)(
-    "an image whose removal can no longer be seen, and was %s",
+    "handles a removal whose outcome cannot be read and that was %s",
     async (_, fails, isKnown) => {
       const { world, execution } = worldOf(["a"], 1_000n * MIB, { fails });
       const { id } = anImage("a");
@@ -338,7 +338,7 @@ describe("the measured walk", () => {
     },
   );
 
-  test("nothing is removed on a look that grew old while the disk was measured", async () => {
+  test("removes nothing on lists that became too old while the disk was measured", async () => {
     const { world, execution } = worldOf(["a"], 1_000n * MIB);
     let measured = 0;
     const measure = async () => {
@@ -357,7 +357,7 @@ describe("the measured walk", () => {
     expect(world.removals).toEqual([]);
   });
 
-  test("a measurement that hangs once costs another look, and the pass goes on", async () => {
+  test("lists the node again after a measurement that hangs once, and continues", async () => {
     const { world, execution } = worldOf(["a"], 1_000n * MIB);
     const base = execution(1_100n * MIB);
     let measured = 0;
@@ -377,7 +377,7 @@ describe("the measured walk", () => {
     expect(looks).toBe(2);
   });
 
-  test("what facts protect after the plan was made is skipped and never passed to RemoveImage", async () => {
+  test("skips what became protected after the plan, and never passes it to RemoveImage", async () => {
     const { world, execution } = worldOf(["a", "b"], 1_000n * MIB, {
       node: () => ({ images: [anImage("a", { pinned: true }), anImage("b")] }),
     });
@@ -386,7 +386,7 @@ describe("the measured walk", () => {
     expect(world.removals).toEqual(["b"]);
   });
 
-  test("ends as futile as soon as what is left could not help any more", async () => {
+  test("ends as futile as soon as the remaining candidates cannot help", async () => {
     const { world, execution } = worldOf(["a", "b", "c"], 1_000n * MIB, { frees: () => 10n * MIB });
     // By the bound an image frees five times its 100 MiB: the last one alone no longer does.
     const outcome = await run(
@@ -399,13 +399,13 @@ describe("the measured walk", () => {
     expect(world.removals).toEqual(["a", "b"]);
   });
 
-  test("nothing is removed while the disk has enough already", async () => {
+  test("removes nothing while the disk has enough space", async () => {
     const { world, execution } = worldOf(["a"], 1_200n * MIB);
     expect((await run(execution(1_100n * MIB))).end).toBe("target-reached");
     expect(world.removals).toEqual([]);
   });
 
-  test("a removal limit ends the pass, and an abort ends it after the removal in flight", async () => {
+  test("ends at the removal limit, and when stopped after the removal in flight", async () => {
     const limited = worldOf(["a", "b", "c"], 1_000n * MIB);
     const limits = { ...defaultLimits, images: { ...defaults, maximumRemovals: 1 } };
     expect((await run(limited.execution(1_900n * MIB, { limits }))).end).toBe("removal-limit");
@@ -418,7 +418,7 @@ describe("the measured walk", () => {
     expect(stopped.world.removals).toEqual(["a"]);
   });
 
-  test("images on another device that gain nothing where it is full end the pass after three", async () => {
+  test("ends after three images on another device that free nothing on the full one", async () => {
     const { world, execution } = worldOf(["a", "b", "c", "d", "e"], 1_000n * MIB, {
       frees: () => 0n,
     });
@@ -434,13 +434,13 @@ describe("the measured walk", () => {
   });
 });
 
-describe("accounting as reported", () => {
+describe("reported accounting", () => {
   const limits = {
     ...defaultLimits,
     images: { ...defaults, accounting: "reported" as const, compat: "kubelet" as const },
   };
 
-  test("sums what the runtime reports, whatever the disk says", async () => {
+  test("sums reported sizes, whatever the disk shows", async () => {
     const { world, execution } = worldOf(["a", "b", "c"], 1_000n * MIB, { frees: () => 0n });
     const outcome = await run(execution(1_150n * MIB, { limits }));
     expect(outcome).toMatchObject({
@@ -453,7 +453,7 @@ describe("accounting as reported", () => {
     expect(world.clockMs).toBe(0);
   });
 
-  test("one eligible image goes even if nothing is wanted, as with the kubelet", async () => {
+  test("removes one eligible image even with a target of zero, as the kubelet does", async () => {
     const { world, execution } = worldOf(["a", "b"], 1_000n * MIB);
     await run(execution(1_000n * MIB, { limits }));
     expect(world.removals).toEqual(["a"]);
@@ -471,8 +471,8 @@ const agedFirst = (execution: ImageExecution): ImageExecution => ({
   },
 });
 
-describe("if an image goes for its age before others go for space", () => {
-  test("its gain counts once towards what was wanted, so that the pass frees all of it", async () => {
+describe("an image removed for its age before others are removed for space", () => {
+  test("counts once towards the target", async () => {
     const { world, execution } = worldOf(["old", "b", "c", "d"], 1_000n * MIB);
     const outcome = await run(agedFirst(execution(1_250n * MIB)));
     expect(outcome).toMatchObject({
@@ -483,7 +483,7 @@ describe("if an image goes for its age before others go for space", () => {
     expect(world.removals).toEqual(["old", "b", "c"]);
   });
 
-  test("its space is waited for if the runtime frees with a delay, and no other goes in vain", async () => {
+  test("is waited for on a delayed runtime, so that no other is removed in vain", async () => {
     const { world, execution } = worldOf(["old", "b", "c"], 1_000n * MIB, { lateMs: 2_000 });
     const base = agedFirst(execution(1_100n * MIB));
     const { snapshot } = base.facts;
@@ -496,7 +496,7 @@ describe("if an image goes for its age before others go for space", () => {
     expect(world.removals).toEqual(["old"]);
   });
 
-  test("its reported size is none of what the targets get, if sizes count as reported", async () => {
+  test("does not count towards the targets with reported accounting", async () => {
     const { world, execution } = worldOf(["old", "b", "c", "d", "e"], 1_000n * MIB, {
       frees: () => 0n,
     });
@@ -507,7 +507,7 @@ describe("if an image goes for its age before others go for space", () => {
     expect(world.removals).toEqual(["old", "b", "c", "d"]);
   });
 
-  test("the runtime is watched once all the same, although the space of that image may be to come", async () => {
+  test("does not keep the pass from learning the runtime's delay", async () => {
     const { world, execution } = worldOf(["old", "b", "c", "d", "e"], 1_000n * MIB, {
       frees: (name) => (name === "old" ? 0n : 10n * MIB),
     });
@@ -517,7 +517,7 @@ describe("if an image goes for its age before others go for space", () => {
     expect(world.clockMs).toBe(5_000);
   });
 
-  test("it goes although the disk has enough, and no other does", async () => {
+  test("is removed although the disk has enough space, and no other is", async () => {
     const { world, execution } = worldOf(["old", "b"], 1_000n * MIB);
     expect((await run(agedFirst(execution(900n * MIB)))).end).toBe("target-reached");
     expect(world.removals).toEqual(["old"]);
@@ -526,7 +526,7 @@ describe("if an image goes for its age before others go for space", () => {
   test.each([
     ["target-reached", ["old"]],
     ["nothing-to-do", ["b"]],
-  ] as const)("a pass without targets ends as %s with candidates %j", async (end, names) => {
+  ] as const)("alone makes the pass end as %s with candidates %j", async (end, names) => {
     const { world, execution } = worldOf(names, 1_000n * MIB);
     const given = execution(1_000n * MIB);
     const base = names[0] === "old" ? agedFirst(given) : given;
@@ -546,7 +546,7 @@ describe("if an image goes for its age before others go for space", () => {
     expect((await run({ ...given, plan: { ...given.plan, targets } })).end).toBe(end);
   });
 
-  test("it alone goes if the figures of the disk are wrong, and the end says so", async () => {
+  test("is the only one removed if the figures of the disk are invalid, and the end says so", async () => {
     const { world, execution } = worldOf(["old", "b"], 1_000n * MIB);
     const base = agedFirst(execution(1_900n * MIB));
     const blocks = [
@@ -558,7 +558,7 @@ describe("if an image goes for its age before others go for space", () => {
     expect(world.removals).toEqual(["old"]);
   });
 
-  test("a hold that begins there ends the pass, although it is lifted a moment later", async () => {
+  test("is the last one if a hold begins then, even if it is released a moment later", async () => {
     const { world, execution } = worldOf(["old", "b"], 1_000n * MIB);
     let asked = 0;
     const hold = (): HoldState =>
@@ -570,7 +570,7 @@ describe("if an image goes for its age before others go for space", () => {
     expect(world.removals).toEqual([]);
   });
 
-  test("the disk is asked again if sizes count as reported, and nothing goes for space once it has enough", async () => {
+  test("makes the pass measure the disk again with reported accounting", async () => {
     const { world, execution } = worldOf(["old", "b"], 1_000n * MIB);
     const base = agedFirst(execution(1_100n * MIB));
     const facts = withImageLimits(base.facts, { accounting: "reported", compat: "kubelet" });
@@ -582,7 +582,7 @@ describe("if an image goes for its age before others go for space", () => {
 test.each([
   ["futile", ["futile"]],
   ["blocked", ["futile", "on-hold"]],
-] as const)("a pass in which nothing may go ends as %s where %j stop it", async (end, kinds) => {
+] as const)("a pass without removable images ends as %s if %j", async (end, kinds) => {
   const { world, execution } = worldOf([], 1_000n * MIB);
   const given = execution(1_900n * MIB);
   const blocks = kinds.map((kind): ImageBlock =>
@@ -603,7 +603,7 @@ describe("an image that others are built on", () => {
     return { ...execution, plan: { ...execution.plan, candidates } };
   };
 
-  test("stays if the image that has all of its layers could not be removed", async () => {
+  test("is kept if the image that has all of its layers could not be removed", async () => {
     const { world, execution } = worldOf(["child", "base"], 1_000n * MIB, { fails: ["child"] });
     const outcome = await run(followed(execution(1_900n * MIB)));
     expect(world.removals).toEqual(["child"]);
@@ -613,7 +613,7 @@ describe("an image that others are built on", () => {
     });
   });
 
-  test("goes after the image that has all of its layers, although the list that serves is from before", async () => {
+  test("is removed after the image that has all of its layers, although the list is from before", async () => {
     const { world, execution } = worldOf(["child", "base"], 1_000n * MIB, {
       node: () => ({ images: [anImage("child"), anImage("base")] }),
     });
@@ -622,8 +622,8 @@ describe("an image that others are built on", () => {
   });
 });
 
-describe("while others change the images, too", () => {
-  test("one that was missing from a list of the pass is another one by now, and stays", async () => {
+describe("while other programs change the images", () => {
+  test("an image missing from one list of the pass counts as new and is kept", async () => {
     const { world, execution } = worldOf(["a", "b"], 1_000n * MIB);
     const base = execution(1_100n * MIB);
     const lists = async (signal: AbortSignal) => ({
@@ -635,7 +635,7 @@ describe("while others change the images, too", () => {
     expect(outcome.items[0]?.result).toMatchObject({ kind: "skipped" });
   });
 
-  test("those that somebody else removes count towards the number of images", async () => {
+  test("images removed by others count towards the number of images", async () => {
     const { world, execution } = worldOf(["a", "b", "c"], 1_000n * MIB, {
       beforeLook: (it) => {
         if (it.removals.length === 1) it.listed.delete(anImage("b").id);
@@ -698,10 +698,10 @@ describe("a pod that is starting", () => {
   });
 });
 
-describe("removals that are not answered in time", () => {
+describe("removals that time out", () => {
   const deadline = new RuntimeError("deadline", "RemoveImage was not answered within 2m");
 
-  test("one does not keep the next image from going", async () => {
+  test("do not keep the next image from being removed", async () => {
     const { world, execution } = worldOf(["a", "b", "c"], 1_000n * MIB, {
       fails: ["a"],
       failure: deadline,
@@ -711,7 +711,7 @@ describe("removals that are not answered in time", () => {
     expect(world.removals).toEqual(["a", "b"]);
   });
 
-  test("two in a row end the pass: the runtime may still be at work on them, and each asked for too much would go later", async () => {
+  test("end the pass after two in a row, because the runtime may still be working on them", async () => {
     const { world, execution } = worldOf(["a", "b", "c", "d"], 1_000n * MIB, {
       fails: ["a", "b", "c", "d"],
       failure: deadline,
@@ -722,7 +722,7 @@ describe("removals that are not answered in time", () => {
     expect(world.removals).toEqual(["a", "b"]);
   });
 
-  test("a runtime that refuses is another matter: it did nothing, and every image is tried", async () => {
+  test("differ from refused ones, after which every image is tried", async () => {
     const { world, execution } = worldOf(["a", "b", "c", "d"], 1_000n * MIB, {
       fails: ["a", "b", "c"],
     });
@@ -732,7 +732,7 @@ describe("removals that are not answered in time", () => {
 });
 
 describe("what a pass credits itself with", () => {
-  test("a file that somebody else deletes between two removals is relief, and no gain of images", async () => {
+  test("does not include a file that another program deletes between two removals", async () => {
     const { world, execution } = worldOf(["a", "b", "c"], 1_000n * MIB, {
       beforeLook: (it) => {
         if (it.removals.length === 1) it.available += 9_000n * MIB;
@@ -745,7 +745,7 @@ describe("what a pass credits itself with", () => {
     expect(outcome.measuredFreedBytes).toBeLessThanOrEqual(500n * MIB);
   });
 
-  test("space that comes before the next removal is a gain of the one before", async () => {
+  test("includes space that appears before the next removal", async () => {
     let came = false;
     const { world, execution } = worldOf(["a", "b", "c"], 1_000n * MIB, {
       frees: () => 40n * MIB,
@@ -761,7 +761,7 @@ describe("what a pass credits itself with", () => {
     expect(outcome.items[1]?.result).toMatchObject({ measuredBytes: 40n * MIB });
   });
 
-  test("is measured where the images are, for a pass that is about their number alone", async () => {
+  test("is measured on the image filesystem in a pass for the number of images", async () => {
     const { execution } = worldOf(["a", "b", "c"], 1_000n * MIB);
     const given = execution(1_000n * MIB);
     const outcome = await run({ ...given, plan: { ...given.plan, targets: [imageCount(1)] } });
@@ -773,7 +773,7 @@ describe("what a pass credits itself with", () => {
     });
   });
 
-  test("stands beside the most that any of its targets wants", async () => {
+  test("is compared with its largest target", async () => {
     const { execution } = worldOf(["a", "b", "c"], 1_000n * MIB);
     const given = execution(1_000n * MIB);
     const targets = [100n, 200n, 100n].map((bytes) =>
@@ -787,7 +787,7 @@ describe("what a pass credits itself with", () => {
 describe("images on several filesystems", () => {
   const ledger = knowing(3);
 
-  test("that gain where it is full, each of them, go on to the target", async () => {
+  test("are removed down to the target if each frees space on the full one", async () => {
     const names = ["a", "b", "c", "d", "e"];
     const { world, execution } = worldOf(names, 1_000n * MIB);
     const snapshot = aSnapshot({ filesystems: [STORE, { ...STORE, device: "8:2" }] });
@@ -796,7 +796,7 @@ describe("images on several filesystems", () => {
     expect(world.removals).toEqual(names);
   });
 
-  describe("if inodes lack", () => {
+  describe("short of inodes", () => {
     const several = aSnapshot({ filesystems: [STORE, { ...STORE, device: "8:2" }] });
 
     /** Each removal frees so many inodes, and somebody else takes as many. */
@@ -827,26 +827,26 @@ describe("images on several filesystems", () => {
       return { outcome: await run({ ...given, plan, disk, lists }), world };
     }
 
-    test("three that free none of them end the pass", async () => {
+    test("three images that free none end the pass", async () => {
       const { outcome, world } = await forInodes(["a", "b", "c", "d", "e"], 0n);
       expect(outcome.end).toBe("no-gain");
       expect(world.removals).toHaveLength(3);
     });
 
-    test("those that free some go on to the target, although they free no bytes", async () => {
+    test("images that free inodes but no bytes are removed down to the target", async () => {
       const { outcome, world } = await forInodes(["a", "b", "c", "d", "e"], 100n);
       expect(outcome.end).toBe("target-reached");
       expect(world.removals).toHaveLength(4);
     });
 
-    test("the pass ends with its own gain, while somebody else takes as many", async () => {
+    test("the pass ends with its own gain while another program takes as many", async () => {
       const { outcome, world } = await forInodes(["a", "b", "c", "d", "e"], 100n, 100n);
       expect(outcome.end).toBe("own-gain-reached");
       expect(world.removals).toHaveLength(4);
     });
   });
 
-  test("three that gain nothing where it is full end the pass, even where the full one is the store's own", async () => {
+  test("end the pass after three removals without gain on the full one, even on the store's own filesystem", async () => {
     const { world, execution } = worldOf(["a", "b", "c", "d", "e"], 1_000n * MIB, {
       frees: () => 0n,
     });
@@ -856,7 +856,7 @@ describe("images on several filesystems", () => {
     expect(world.removals).toHaveLength(3);
   });
 
-  test("with one filesystem for all images they may share layers, and the pass goes on", async () => {
+  test("may share layers on a single filesystem, so the pass continues", async () => {
     const { world, execution } = worldOf(["a", "b", "c", "d", "e"], 1_000n * MIB, {
       frees: (name) => (name === "e" ? 900n * MIB : 0n),
     });
@@ -902,7 +902,7 @@ test("a hold that begins during a pass ends it before the next removal", async (
   expect(outcome.items).toHaveLength(2);
 });
 
-test("a use that cannot be told during a pass ends it, and names container and reference", async () => {
+test("an unknown use during a pass ends it, and the report names container and reference", async () => {
   let looks = 0;
   const stranger = aContainer("web", { imageName: "registry.example/unknown:1", imageRef: "" });
   const { world, execution } = worldOf(["a", "b", "c"], 1_000n * MIB, {

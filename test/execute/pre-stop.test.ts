@@ -158,7 +158,7 @@ describe("the pre-stop handler", () => {
     expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
   });
 
-  test("that does not end is no longer waited for when the grace period is over", async () => {
+  test("that does not end is waited for until the grace period is over", async () => {
     const writer = new FakeNode({ containers: [], sandboxes: [] });
     let stoppedWith = -1;
     const ports: Partial<ContainerPorts> = {
@@ -214,7 +214,7 @@ describe("the pre-stop handler", () => {
   );
 });
 
-describe("a recorded handler is read with care", () => {
+describe("a recorded handler", () => {
   test.each([
     "",
     "null",
@@ -228,11 +228,11 @@ describe("a recorded handler is read with care", () => {
     '{"httpGet":{}}',
     '{"sleep":{"seconds":-1}}',
     '{"sleep":{"seconds":"1"}}',
-  ])("%j is none", (text) => {
+  ])("is ignored if invalid: %j", (text) => {
     expect(readHandler(text)).toBeNull();
   });
 
-  test("a host of its own is where the request goes", () => {
+  test("with a host sends the request there", () => {
     expect(readHandler('{"httpGet":{"port":80,"host":"10.0.0.9"}}')).toMatchObject({
       scheme: "http",
       host: "10.0.0.9",
@@ -250,7 +250,7 @@ describe("a recorded handler is read with care", () => {
     expect(readHandler('{"sleep":{"seconds":0}}')).toEqual({ kind: "sleep", seconds: 0 });
   });
 
-  test("a header without a name is left out of the request", () => {
+  test("with a header without a name sends the request without it", () => {
     const httpHeaders = [{ value: "a" }, "b", { name: "", value: "c" }, { name: "X-D" }];
     expect(readHandler(JSON.stringify({ httpGet: { port: 80, httpHeaders } }))).toMatchObject({
       headers: [{ name: "X-D", value: "" }],
@@ -266,7 +266,7 @@ describe("a recorded handler is read with care", () => {
     [70_000, null],
     [1.5, null],
     ["web", null],
-  ])("port %j is %j", (port, expected) => {
+  ])("with port %j uses %j", (port, expected) => {
     expect(handlerPort(port, {})).toBe(expected);
   });
 

@@ -130,7 +130,7 @@ const countTarget: ImageTarget = {
 };
 const everything: ImageTarget = { kind: "everything", trigger: { kind: "all-unused" } };
 
-describe("if images share layers", () => {
+describe("with images that share layers", () => {
   test("a runtime that frees space at once is watched for one removal and then never waited for", async () => {
     const { outcome, release, removed, clockMs } = await passOver();
     expect(outcome.end).toBe("target-reached");
@@ -155,14 +155,14 @@ describe("if images share layers", () => {
     expect(clockMs).toBeLessThan(12_000);
   });
 
-  test("a runtime that frees space two seconds later is delayed after two removals, and no image goes in vain", async () => {
+  test("a runtime that frees space two seconds later is delayed after two removals, and no image is removed in vain", async () => {
     const { release, outcome, removed } = await passOver({ delayMs: 2_000 });
     expect(outcome.end).toBe("target-reached");
     expect(removed).toBe(20);
     expect(spaceReleaseOf(CONTAINERD, release)).toBe("delayed");
   });
 
-  test("a runtime that was taken for delayed is immediate again as soon as a watched removal shows no delay", async () => {
+  test("a runtime taken for delayed becomes immediate as soon as a watched removal shows no delay", async () => {
     const release = { promptRemovals: 0, lateRemovals: 2 };
     const again = await passOver({ release });
     expect(again.outcome.end).toBe("target-reached");
@@ -186,7 +186,7 @@ describe("a pass that is not for space on a disk", () => {
     },
   );
 
-  test("for a budget does not take a runtime for immediate because the space of the removal before is there", async () => {
+  test("for a budget does not take a runtime for immediate because of the space of the removal before", async () => {
     const budget: ImageTarget = {
       kind: "store-bytes",
       trigger: { kind: "budget" },
@@ -204,7 +204,7 @@ describe("a pass that is not for space on a disk", () => {
     expect(spaceReleaseOf(CONTAINERD, first.release)).toBe("immediate");
   });
 
-  test("for a budget removes no more than the reported sizes ask for while nothing has appeared", async () => {
+  test("for a budget removes no more than the reported sizes require while no space has appeared", async () => {
     const storeBytes = 72n * MIB;
     const budget: ImageTarget = {
       kind: "store-bytes",
@@ -259,7 +259,7 @@ test("a removal that was watched in vain owes nothing: what is there at once aft
   expect(spaceReleaseOf(CONTAINERD, release)).toBe("immediate");
 });
 
-test("a runtime that shows in the last seconds of that minute that it has no delay is not waited for, and the pass goes on", async () => {
+test("a runtime that shows no delay in the last seconds of that minute is not waited for, and the pass continues", async () => {
   const release = { promptRemovals: 0, lateRemovals: 2 };
   const telling = (removal: number): bigint => (removal < 11 ? 0n : MIB);
   const late = await passOver({ release, gains: telling });
@@ -294,24 +294,24 @@ describe("the watch of one removal", () => {
     );
   }
 
-  test("ends as soon as what was there at once and what followed are enough together", async () => {
+  test("ends as soon as immediate and later space together are enough", async () => {
     const settling = await watched((ms) => (ms < 300 ? 5n * MIB : 9n * MIB));
     expect(settling).toMatchObject({ settled: "afterwards", sign: "more-followed" });
     expect(settling.waitedMs).toBeLessThan(600);
   });
 
-  test("ends as soon as what followed is enough, although others write meanwhile", async () => {
+  test("ends as soon as the later space is enough, although others write meanwhile", async () => {
     const settling = await watched((ms) => (ms < 300 ? -20n * MIB : -12n * MIB));
     expect(settling).toMatchObject({ settled: "afterwards", sign: "more-followed" });
     expect(settling.waitedMs).toBeLessThan(600);
   });
 
-  test("takes what rose above the lowest since, if another program writes before the space comes", async () => {
+  test("counts from the lowest free space since, if another program writes before the space appears", async () => {
     const settling = await watched((ms) => (ms < 300 ? 0n : ms < 1_000 ? -5n * MIB : -4n * MIB));
     expect(settling).toMatchObject({ settled: "afterwards", sign: "more-followed" });
   });
 
-  test("goes on while only a small part came, and ends a second after a telling one", async () => {
+  test("continues while only a small part appeared, and ends a second after a significant one", async () => {
     const small = await watched((ms) => (ms < 300 ? 0n : 100n * KIB));
     expect(small).toMatchObject({ sign: "more-followed", waitedMs: 5_000 });
     const telling = await watched((ms) => (ms < 300 ? 0n : MIB));
@@ -361,19 +361,19 @@ describe("the watch of one removal", () => {
     });
   });
 
-  test("shows nothing of the runtime if the pass has no time left for the whole of it", async () => {
+  test("teaches nothing about the runtime if the pass has too little time left for it", async () => {
     const settling = await watched(() => 0n, { budgetMs: 3_000 });
     expect(settling).toEqual({ settled: "at-once", sign: null, waitedMs: 3_000 });
   });
 
-  test("is not made for less than can be told from what other programs do", async () => {
+  test("is skipped for less space than other programs' noise", async () => {
     const little = { expectedGainBytes: 64n * KIB - 1n };
     expect(await watched(() => 0n, little)).toMatchObject({ settled: "not-waited", sign: null });
     const first = { expectedGainBytes: 64n * KIB };
     expect(await watched(() => 0n, first)).toMatchObject({ waitedMs: 5_000 });
   });
 
-  test("takes three quarters of what layers let expect for all of it, and says nothing if they are not known", () => {
+  test("takes three quarters of the bytes expected from layers as all of them, and teaches nothing without layers", () => {
     const frees = { lowerBytes: 80n * MIB, estimateBytes: 90n * MIB, upperBytes: 100n * MIB };
     expect(expectedGain(aCandidate("a", { frees }))).toBe(60n * MIB);
     expect(expectedGain(aCandidate("a"))).toBeNull();

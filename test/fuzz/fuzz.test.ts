@@ -12,7 +12,7 @@ const MS = process.env["CI"] === "true" ? 500 : 250;
 let inputs = 0;
 afterAll(() => console.log(`fuzz: ${inputs} inputs, seed ${SEED} (CRIGC_SIM_SEED)`));
 
-test("every directory of the corpus is of a parser", () => {
+test("every directory of the corpus belongs to a parser", () => {
   const names = targets.map(({ name }) => name);
   expect(new Set(names).size).toBe(names.length);
   expect(corpusNames().filter((name) => !names.includes(name))).toEqual([]);
@@ -22,7 +22,7 @@ describe.each(targets.map((target) => [target.name, target] as const))("%s", (na
   for (const past of pastFailures(name))
     test(`keeps its rules on ${past.name}`, async () => checkInput(target, past.input));
 
-  test("keeps its rules on whatever it is given", async () => {
+  test("keeps its rules on any input", async () => {
     const ended = await fuzz(target, { seed: SEED, inputsMax: 20_000, ms: MS });
     inputs += ended.inputs;
     const { failure } = ended;
@@ -34,12 +34,12 @@ describe.each(targets.map((target) => [target.name, target] as const))("%s", (na
   });
 });
 
-describe("a parser that is wrong is found", () => {
+describe("a faulty parser is found", () => {
   const language = { words: ["a", "b", "!", " "], samples: ["a b a b"] };
   const wrong = (check: (text: string) => void) =>
     fuzz(textTarget("wrong", textOf(language), check), { seed: 1, inputsMax: 20_000, ms: 4_000 });
 
-  test("and what it fails on is shrunk", async () => {
+  test("and its failing input is shrunk", async () => {
     const { failure } = await wrong((text) => holds(!text.includes("!"), "it cannot read !"));
     const input = Buffer.from(failure?.input ?? []).toString();
     expect(input).toContain("!");
@@ -47,7 +47,7 @@ describe("a parser that is wrong is found", () => {
     expect(failure?.message).toContain("it cannot read !");
   });
 
-  test("by the processor's time that it takes", async () => {
+  test("by the processor time it takes", async () => {
     const slow = textTarget("slow", textOf(language), () => {
       const before = process.cpuUsage();
       while (process.cpuUsage(before).user < 40_000);

@@ -17,13 +17,13 @@ const valuesOf = (text: string | null) =>
   Object.fromEntries(Object.entries(load(text).values).map(([name, { value }]) => [name, value]));
 
 describe("the configuration template", () => {
-  test("as it is, it is valid and changes nothing", () => {
+  test("is valid and changes nothing as written", () => {
     const { values, warnings } = load(template);
     expect(warnings).toEqual([]);
     expect(Object.values(values).every(({ source }) => source === "default")).toBe(true);
   });
 
-  test("with every setting put in force, every value is still the default, and comes from the file", () => {
+  test("gives the defaults, from the file, with every setting uncommented", () => {
     const uncommented = template.replace(/^#(?=[a-zA-Z ]+:| {2}\S+:)/gm, (mark, offset: number) =>
       template[offset + 1] === " " && template[offset + 2] !== " " ? mark : "",
     );
@@ -33,12 +33,12 @@ describe("the configuration template", () => {
     expect(shown.filter((name) => values[name].source !== "file")).toEqual([]);
   });
 
-  test("an endpoint that is looked for is not shown as switched off", () => {
+  test("does not show the endpoint that crigc searches for as off", () => {
     expect(template).toContain('#containerRuntimeEndpoint: "" # the only socket that answers\n');
     expect(template).toContain('#maxImages: "off"\n');
   });
 
-  test("no line is too wide to be read in a terminal", () => {
+  test("has no line too wide for a terminal", () => {
     expect(template.split("\n").filter((line) => line.length > 130)).toEqual([]);
   });
 });

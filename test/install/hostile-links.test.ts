@@ -107,7 +107,7 @@ function surroundings({ top }: Machine): Readonly<Record<string, string>> {
 const link = fc.record({ place: fc.constantFrom(...places), target: fc.constantFrom(...targets) });
 
 describe("links that lead out of the tree", () => {
-  test("are followed inside it or refused, on installing and on purging: nothing outside changes", async () => {
+  test("are followed inside the tree or refused on install and purge, and nothing outside changes", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(link, { maxLength: 5 }),
@@ -146,7 +146,7 @@ describe("links that lead out of the tree", () => {
     );
   });
 
-  test("what a link outside names is not read as if it were inside", async () => {
+  test("do not make crigc read their targets as part of the tree", async () => {
     const it = machine();
     put(it.outside, "secret", "theirs");
     rmSync(join(it.root, "etc"), { recursive: true });
@@ -155,7 +155,7 @@ describe("links that lead out of the tree", () => {
     expect(await new RootedTree(it.root).readText("/etc/secret")).toBeNull();
   });
 
-  test("a circle of links ends with words about it", async () => {
+  test("in a circle are reported", async () => {
     const it = machine();
     rmSync(join(it.root, "etc"), { recursive: true });
     symlinkSync("etc", join(it.root, "etc"));

@@ -58,7 +58,7 @@ const wordsOf = (steps: readonly Step[]): readonly string[] =>
   steps.map((step) => ("path" in step ? `${step.kind} ${step.path}` : step.kind));
 
 describe("install", () => {
-  test("puts exactly the executable, manual page, completions, the enabled unit, configuration, keep directory and state directory into the tree", async () => {
+  test("creates exactly the executable, manual page, completions, enabled unit, configuration, keep directory and state directory", async () => {
     const { root, from } = machine();
     const before = treeOf(root);
     await install(optionsFor(root, from), silent);
@@ -96,7 +96,7 @@ describe("install", () => {
     );
   });
 
-  test("a second time it changes nothing", async () => {
+  test("changes nothing when run again", async () => {
     const { root, from } = machine();
     await install(optionsFor(root, from), silent);
     const before = treeOf(root);
@@ -104,7 +104,7 @@ describe("install", () => {
     expect(treeOf(root)).toEqual(before);
   });
 
-  test("a dry run names the steps and does none of them", async () => {
+  test("as a dry run lists the steps and does none of them", async () => {
     const { root, from } = machine();
     const before = treeOf(root);
     const planned = await install({ ...optionsFor(root, from), dryRun: true }, silent);
@@ -113,7 +113,7 @@ describe("install", () => {
     expect(wordsOf(planned)).toContain("executable /usr/local/bin/crigc");
   });
 
-  test("an upgrade replaces the executable and keeps configuration, keep rules and ledger", async () => {
+  test("as an upgrade replaces the executable and keeps configuration, keep rules and ledger", async () => {
     const { root, from } = machine();
     await install(optionsFor(root, from), silent);
     const theirs = [
@@ -139,7 +139,7 @@ describe("install", () => {
     );
   });
 
-  test("a unit that somebody edited is kept aside when it is replaced", async () => {
+  test("saves a hand-edited unit when replacing it", async () => {
     const { root, from } = machine();
     await install(optionsFor(root, from), silent);
     put(root, "etc/systemd/system/crigc.service", "[Service]\nExecStart=/bin/edited\n");
@@ -153,7 +153,7 @@ describe("install", () => {
     );
   });
 
-  test("another directory for the executable moves it with manual page and completions, and the unit names it", async () => {
+  test("with another --bin-dir moves executable, manual page and completions, and updates the unit", async () => {
     const { root, from } = machine();
     await install(optionsFor(root, from), silent);
     await install({ ...optionsFor(root, from), binDirectory: "/opt/bin" }, silent);
@@ -181,13 +181,13 @@ describe("install", () => {
     ["/bin", "usr/share/man/man8/crigc.8"],
     ["/usr/local/sbin", "usr/local/share/man/man8/crigc.8"],
     ["/opt/crigc", "opt/crigc/share/man/man8/crigc.8"],
-  ])("with the executable in %s the manual page is %s", async (binDirectory, page) => {
+  ])("with the executable in %s puts the manual page at %s", async (binDirectory, page) => {
     const { root, from } = machine();
     await install({ ...optionsFor(root, from), binDirectory }, silent);
     expect(readFileSync(join(root, page), "utf8")).toBe("the page");
   });
 
-  test("a completion that somebody else put there is kept aside", async () => {
+  test("saves a completion that another program installed", async () => {
     const { root, from } = machine();
     put(root, "etc/fish/completions/crigc.fish", "by hand");
     await install(optionsFor(root, from), silent);
@@ -195,7 +195,7 @@ describe("install", () => {
     expect(readFileSync(join(root, "var/lib/crigc/replaced-crigc.fish"), "utf8")).toBe("by hand");
   });
 
-  test("--baseline stays in force over an upgrade without it", async () => {
+  test("keeps --baseline in force on an upgrade without it", async () => {
     const { root, from } = machine();
     await install({ ...optionsFor(root, from), baseline: true }, silent);
     expect(await install(optionsFor(root, from), silent)).toEqual([]);
@@ -204,7 +204,7 @@ describe("install", () => {
     ).toContain("ExecStartPre=/usr/local/bin/crigc keep baseline --once\n");
   });
 
-  test("on OpenRC it writes the script and links it into the default runlevel", async () => {
+  test("on OpenRC writes the script and links it into the default runlevel", async () => {
     const { root, from } = machine();
     rmSync(join(root, "usr/lib/systemd"), { recursive: true });
     put(root, "sbin/openrc-run", "", 0o755);
@@ -215,7 +215,7 @@ describe("install", () => {
     expect(after["etc/systemd/system/crigc.service"]).toBeUndefined();
   });
 
-  test("files of one name that somebody edited are all kept aside", async () => {
+  test("saves all hand-edited files of the same name", async () => {
     const { root, from } = machine();
     const options = { ...optionsFor(root, from), init: "openrc", baseline: true } as const;
     await install(options, silent);
@@ -228,7 +228,7 @@ describe("install", () => {
     expect(kept).toEqual(edited.map((path) => `edited ${path}`));
   });
 
-  test("if no init system is known it says so and changes nothing", async () => {
+  test("fails and changes nothing if no init system is found", async () => {
     const { root, from } = machine();
     rmSync(join(root, "usr/lib/systemd"), { recursive: true });
     const before = treeOf(root);
@@ -248,7 +248,7 @@ describe("install", () => {
     expect(await install(optionsFor(root, "/bin/true"), silent)).toEqual([]);
   });
 
-  test("an executable whose loader the tree has not is refused before anything is written", async () => {
+  test("refuses an executable whose loader is missing in the tree before anything is written", async () => {
     const { root } = machine();
     const before = treeOf(root);
     expect(await refusalOf(install(optionsFor(root, "/bin/true"), silent))).toContain(
@@ -266,7 +266,7 @@ describe("install", () => {
       "it is not a Linux executable",
     ],
     ["is empty", (top: string) => put(top, "crigc-linux-x64"), "it is not a Linux executable"],
-  ])("an executable that %s is refused before anything is written", async (_, from, words) => {
+  ])("refuses an executable that %s before anything is written", async (_, from, words) => {
     const { root } = machine();
     const before = treeOf(root);
     const refusal = install(optionsFor(root, from(dirname(root))), silent);
@@ -275,7 +275,7 @@ describe("install", () => {
     expect(treeOf(root)).toEqual(before);
   });
 
-  test("a tree that is not there is refused as such, and not made", async () => {
+  test("refuses a missing tree and does not create it", async () => {
     const { root, from } = machine();
     const absent = `${root}-misspelt`;
     const options = { ...optionsFor(absent, from), init: "none" } as const;
@@ -283,7 +283,7 @@ describe("install", () => {
     expect(existsSync(absent)).toBe(false);
   });
 
-  test("a masked service stays masked, and nothing is changed", async () => {
+  test("fails for a masked service and changes nothing", async () => {
     const { root, from } = machine();
     symlinkSync("/dev/null", join(root, "etc/systemd/system/crigc.service"));
     const before = treeOf(root);
@@ -291,7 +291,7 @@ describe("install", () => {
     expect(treeOf(root)).toEqual(before);
   });
 
-  test("a broken manifest counts as none: what is there is kept aside, not trusted", async () => {
+  test("ignores an invalid manifest and saves the existing files", async () => {
     const { root, from } = machine();
     put(root, "var/lib/crigc/install.json", '{"directories":["/etc"],"files":{"../x":1}}');
     await install(optionsFor(root, from), silent);
@@ -300,7 +300,7 @@ describe("install", () => {
 });
 
 describe("links in the tree", () => {
-  test("an absolute link resolves inside the tree", async () => {
+  test("resolve inside the tree if absolute", async () => {
     const { root, from } = machine();
     rmSync(join(root, "usr/local/bin"), { recursive: true });
     mkdirSync(join(root, "data/bin"), { recursive: true });
@@ -309,7 +309,7 @@ describe("links in the tree", () => {
     expect(treeOf(root)["data/bin/crigc"]).toStartWith("file 755");
   });
 
-  test("a link of the file itself is refused, not followed", async () => {
+  test("are refused in place of the file itself", async () => {
     const { root, from, outside } = machine();
     symlinkSync(outside, join(root, "usr/local/bin/crigc"));
     expect(await refusalOf(install(optionsFor(root, from), silent))).toContain("a symbolic link");
@@ -318,7 +318,7 @@ describe("links in the tree", () => {
 });
 
 describe("uninstall", () => {
-  test("--purge leaves the tree as it was", async () => {
+  test("with --purge restores the tree", async () => {
     const { root, from } = machine();
     const before = treeOf(root);
     await install(
@@ -331,7 +331,7 @@ describe("uninstall", () => {
     expect(changesOf(before, treeOf(root))).toEqual({});
   });
 
-  test("without it configuration and ledger stay, and a later --purge takes them too", async () => {
+  test("without --purge keeps configuration and ledger, which a later --purge removes", async () => {
     const { root, from } = machine();
     const before = treeOf(root);
     await install(optionsFor(root, from), silent);
@@ -350,7 +350,7 @@ describe("uninstall", () => {
     expect(changesOf(before, treeOf(root))).toEqual({});
   });
 
-  test("directories that others use meanwhile stay", async () => {
+  test("keeps directories that others use meanwhile", async () => {
     const { root, from } = machine();
     await install({ ...optionsFor(root, from), binDirectory: "/opt/bin" }, silent);
     put(root, "opt/bin/other", "theirs");
@@ -358,7 +358,7 @@ describe("uninstall", () => {
     expect(treeOf(root)["opt/bin/other"]).toStartWith("file");
   });
 
-  test("a dry run names the steps and does none of them", async () => {
+  test("as a dry run lists the steps and does none of them", async () => {
     const { root, from } = machine();
     await install(optionsFor(root, from), silent);
     const before = treeOf(root);
@@ -367,12 +367,12 @@ describe("uninstall", () => {
     expect(wordsOf(steps ?? [])).toContain("remove-tree /var/lib/crigc");
   });
 
-  test("if nothing was installed there is nothing to do", async () => {
+  test("does nothing if nothing was installed", async () => {
     const { root } = machine();
     expect(await uninstall({ root, purge: true, dryRun: false }, silent)).toBeNull();
   });
 
-  test("a manifest cannot name what an installation never makes", async () => {
+  test("ignores paths in a manifest that install never creates", async () => {
     const { root, from } = machine();
     await install(optionsFor(root, from), silent);
     put(root, "etc/shadow", "secret");

@@ -56,14 +56,14 @@ function afterFirst(): { readonly before: Manifest; readonly facts: ReadonlyMap<
 }
 
 describe("the running system", () => {
-  test("of a first installation it hears, and starts nothing", () => {
+  test("reloads units after a first installation, and starts nothing", () => {
     expect(commandsIn(planned({}))).toEqual([
       "systemctl daemon-reload",
       "systemctl try-restart --no-block crigc.service",
     ]);
   });
 
-  test("starts the agent where that is asked for", () => {
+  test("starts the agent with --start", () => {
     expect(commandsIn(planned({ start: true })).at(-1)).toBe(
       "systemctl start --no-block crigc.service",
     );
@@ -72,12 +72,12 @@ describe("the running system", () => {
     );
   });
 
-  test("is left alone if nothing has changed", () => {
+  test("is left alone if nothing changed", () => {
     const { before, facts } = afterFirst();
     expect(commandsIn(planned({}, before, facts))).toEqual([]);
   });
 
-  test("starts a running agent again when its executable has changed", () => {
+  test("restarts a running agent when its executable has changed", () => {
     const { before, facts } = afterFirst();
     const executable = { ...request.executable, sha256: "b".repeat(64) };
     expect(commandsIn(planned({ executable }, before, facts))).toContain(
@@ -85,7 +85,7 @@ describe("the running system", () => {
     );
   });
 
-  test("is told nothing of a new manual page", () => {
+  test("is not reloaded for a new manual page", () => {
     const { before, facts } = afterFirst();
     const shellTexts = { ...request.shellTexts, man: "another page" };
     const steps = planned({ shellTexts }, before, facts);
@@ -95,11 +95,11 @@ describe("the running system", () => {
     ]);
   });
 
-  test("is told nothing if the tree is not its own", () => {
+  test("is not touched if the tree is another one", () => {
     expect(commandsIn(planned({ live: false, start: true }))).toEqual([]);
   });
 
-  test("stops the agent before anything is taken out, and forgets the unit afterwards", () => {
+  test("stops the agent before anything is removed, and reloads units afterwards", () => {
     const { before, facts } = afterFirst();
     const steps = removalPlan({ purge: true, live: true }, before, facts);
     expect(steps[0]).toEqual({ kind: "command", words: ["systemctl", "stop", "crigc.service"] });
@@ -107,8 +107,8 @@ describe("the running system", () => {
   });
 });
 
-describe("what is wanted", () => {
-  test("with no init system there is no service", () => {
+describe("the plan", () => {
+  test("has no service without an init system", () => {
     const { shellTexts } = request;
     const wanted = wantedFor({
       init: "none",

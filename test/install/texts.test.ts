@@ -30,7 +30,7 @@ describe("the systemd unit", () => {
     expect(lines).toContain(line);
   });
 
-  test("passes settings to the agent as systemd reads words, and lets it write where they lead", () => {
+  test("passes settings to the agent quoted for systemd, and makes their directories writable", () => {
     const flags = ["--max-images=40", '--keep=a b"%$'];
     const text = systemdUnit({ executable, flags, writable: ["/data/crigc"] });
     expect(text).toContain('ExecStart=/opt/bin/crigc run --max-images=40 "--keep=a b\\"%%$$"\n');
@@ -43,7 +43,7 @@ describe("the systemd unit", () => {
     "PrivateNetwork",
     "IPAddressDeny",
     "PrivateUsers",
-  ])("does not set %s, under which it would not work", (setting) => {
+  ])("does not set %s, which would break it", (setting) => {
     expect(lines.filter((line) => line.startsWith(`${setting}=`))).toEqual([]);
   });
 });
@@ -56,7 +56,7 @@ describe("the OpenRC script", () => {
     expect(Bun.spawnSync(["sh", "-n"], { stdin: Buffer.from(script) }).exitCode).toBe(0);
   });
 
-  test("passes settings to the agent as one word each, through both readings of its words", () => {
+  test("passes each setting to the agent as one word, through both levels of quoting", () => {
     const flags = ["--max-images=40", `--keep=a b'"$x\\`];
     const script = openrcScript({ executable, flags });
     const line = script.split("\n").find((it) => it.startsWith("command_args="));
@@ -78,7 +78,7 @@ describe("the cloud-config", () => {
     return Bun.YAML.parse(text) as CloudConfig;
   };
 
-  test("from the image, it runs what lies there", () => {
+  test("with the executable in the image runs that one", () => {
     const { runcmd, write_files } = read({ kind: "image", path: "/opt/crigc/crigc" }, true);
     expect(runcmd).toEqual([["/opt/crigc/crigc", "install", "--start", "--baseline"]]);
     expect(write_files).toBeUndefined();
@@ -87,20 +87,20 @@ describe("the cloud-config", () => {
   test.each([
     ["a mirror", { kind: "mirror", url: "https://mirror.lan/it's?a=b&c", sha256: sum }],
     ["a disk", { kind: "disk", label: "CRIGC-1", path: "/release/crigc-linux-x64" }],
-  ] as const)("from %s, it is one script that the shell can read", (_, source) => {
+  ] as const)("with %s is one valid shell script", (_, source) => {
     const [command] = read(source).runcmd;
     expect(command?.slice(0, 2)).toEqual(["sh", "-ec"]);
     expect(Bun.spawnSync(["sh", "-n", "-c", command?.[2] ?? "("]).exitCode).toBe(0);
   });
 
-  test("from a mirror, another file than the one that was meant is not run", () => {
+  test("with a mirror does not run a file with another checksum", () => {
     const [command] = read({ kind: "mirror", url: "https://mirror.lan/crigc", sha256: sum }).runcmd;
     const script = command?.[2] ?? "";
     expect(script.indexOf(`${sum}  `)).toBeGreaterThan(0);
     expect(script.indexOf("sha256sum -c")).toBeLessThan(script.lastIndexOf(" install"));
   });
 
-  test("settings become a drop-in that is a whole configuration", () => {
+  test("turns settings into a valid drop-in", () => {
     const settings = [
       { name: "imageGCHighThresholdPercent", value: 70 },
       { name: "logging.format", value: "json" },
@@ -170,14 +170,14 @@ describe("the DaemonSet", () => {
     });
   });
 
-  test("every mount has its volume at the same path of the node, and every volume its mount", () => {
+  test("mounts every volume at the same path as on the node", () => {
     const mounted = container?.volumeMounts.map(({ name, mountPath }) => `${name} ${mountPath}`);
     expect(mounted?.toSorted()).toEqual(
       pod.volumes.map(({ name, hostPath }) => `${name} ${hostPath.path}`).toSorted(),
     );
   });
 
-  test("only logs, state and run directory can be written", () => {
+  test("can write only to logs, state and run directory", () => {
     const writable = container?.volumeMounts.filter(({ readOnly }) => readOnly !== true);
     expect(writable?.map(({ mountPath }) => mountPath)).toEqual([
       "/var/log/pods",
@@ -187,7 +187,7 @@ describe("the DaemonSet", () => {
     ]);
   });
 
-  test("the agent and every command in its pod get the socket and the settings that were given", () => {
+  test("gives the socket and the settings to the agent and every command in its pod", () => {
     expect(container?.args).toEqual(["run"]);
     expect(container?.env).toEqual([
       {

@@ -7,7 +7,7 @@ import fc from "fast-check";
 import { exactJson, parseExactJson } from "../../src/model/exact-json.ts";
 import { clean } from "../../src/report/terminal.ts";
 
-test("exact JSON gives integers back as they were, and other numbers as JSON does", () => {
+test("exact JSON round-trips integers, and reads other numbers as JSON does", () => {
   fc.assert(
     fc.property(fc.bigInt(), fc.double({ noNaN: true, noDefaultInfinity: true }), (big, float) => {
       const read = parseExactJson(exactJson({ big, float })) as {
@@ -21,7 +21,7 @@ test("exact JSON gives integers back as they were, and other numbers as JSON doe
 });
 
 test.each([0x7f, 0x9b, 0xad, 0x61c, 0x200b, 0x202e, 0x2066, 0x206a, 0xfeff, 0xfff9])(
-  "character %d, which misleads a terminal, is escaped in JSON, and text that is printed loses it",
+  "character %d, which misleads a terminal, is escaped in JSON and stripped from printed text",
   (code) => {
     const name = `a${String.fromCharCode(code)}b`;
     expect(exactJson({ name })).toBe(`{"name":"a\\u${code.toString(16).padStart(4, "0")}b"}`);

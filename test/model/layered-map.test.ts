@@ -10,7 +10,7 @@ const steps = fc.array(
   { maxLength: 400 },
 );
 
-test("a layered map is at every step what a copied map would be, and tells which keys two versions differ in", () => {
+test("a layered map equals a copied map at every step, and lists the keys that differ between two versions", () => {
   fc.assert(
     fc.property(fc.array(key), steps, (first, changes) => {
       const start: ReadonlyMap<number, number> = new Map(first.map((it) => [it, 1]));
@@ -41,7 +41,7 @@ test("a layered map is at every step what a copied map would be, and tells which
   );
 });
 
-test("one entry less shares its base with the map it came from", () => {
+test("a layered map without one entry shares its base with the original", () => {
   const map = new Map(Array.from({ length: 1_000 }, (_, index) => [index, index]));
   const without = withoutKey(map, 7);
   expect([...(changedKeys(without, map) ?? [])]).toEqual([7]);

@@ -75,7 +75,7 @@ describe("the audit finds", () => {
     expect(findings({})).toEqual([]);
   });
 
-  test("repositories of which removals gained far less than their layers let expect, with commands to look for who keeps the content", () => {
+  test("repositories whose removals freed far less than their layers suggest, with commands to find what keeps the content", () => {
     const removal: PastRemoval = {
       names: [digest, "registry.example/app:1"],
       measuredBytes: MIB,
@@ -93,7 +93,7 @@ describe("the audit finds", () => {
     expect(auditCommands(finding, aSnapshot().runtime).join("\n")).toContain("leases ls");
   });
 
-  test("images without any name, and whether something uses them", () => {
+  test("images without a name, and whether they are in use", () => {
     const bare = anImage("bare", {
       repoTags: ["<none>:<none>", ""],
       repoDigests: [`<none>@sha256:${"d".repeat(64)}`],
@@ -106,21 +106,21 @@ describe("the audit finds", () => {
     ]);
   });
 
-  test("unused images whose tag was taken, and none that is used or pinned", () => {
+  test("unused images that lost their tag, and none that is in use or pinned", () => {
     expect(findings({ images: [app, untagged] })).toEqual([
       { kind: "untagged-image", image: untagged, removable: true },
     ]);
     expect(findings({ images: [app, { ...untagged, pinned: true }] })).toEqual([]);
   });
 
-  test("unused images that only a digest without a name refers to, as untagged ones", () => {
+  test("unused images known only by a digest without a name, as untagged", () => {
     const image = anImage("bare", { repoTags: [], repoDigests: [`sha256:${"d".repeat(64)}`] });
     expect(findings({ images: [app, image] })).toEqual([
       { kind: "untagged-image", image, removable: true },
     ]);
   });
 
-  test("images that only a made-up name of an import holds", () => {
+  test("images that have only the made-up name of an import", () => {
     const imported = { ...untagged, repoDigests: [madeUp] };
     expect(findings({ images: [app, imported] })).toEqual([
       { kind: "made-up-name", image: imported, inUse: false, removable: true },
@@ -154,7 +154,7 @@ describe("the audit finds", () => {
     expect(at(10n * GIB + 1n)).toEqual(["unexplained-bytes"]);
   });
 
-  test("no blobs of images among the unexplained bytes, which lie beside the snapshots that a runtime counts", () => {
+  test("no image blobs among the unexplained bytes", () => {
     const of = (sizeBytes: bigint): readonly string[] =>
       findings({
         images: [{ ...app, sizeBytes }],
@@ -177,7 +177,7 @@ describe("the audit finds", () => {
     ).toMatchObject([{ breakdown: { imagesBytes: 5n * GIB, otherBytes: 25n * GIB } }]);
   });
 
-  test("bytes that nothing explains on a filesystem of writable layers alone, and no image store there", () => {
+  test("unexplained bytes on a filesystem of writable layers, and no image store there", () => {
     const layers = aFilesystem({
       roles: ["containerfs"],
       path: "/layers",
@@ -191,7 +191,7 @@ describe("the audit finds", () => {
     expect(findings({ filesystems: [...(healthy.filesystems ?? []), node] })).toEqual([]);
   });
 
-  test("an image store that is larger than its images can make it", () => {
+  test("an image store larger than its images explain", () => {
     const storeOf = (imageUsedBytes: bigint): readonly AuditFinding[] =>
       findings({
         filesystems: [aFilesystem({ availableBytes: 40n * GIB, imageUsedBytes })],
@@ -202,7 +202,7 @@ describe("the audit finds", () => {
     expect(storeOf(50n * GIB)).toMatchObject([{ usedBytes: 50n * GIB, images: 1 }]);
   });
 
-  test("what Kubernetes did not make", () => {
+  test("containers and sandboxes not created by Kubernetes", () => {
     const sandbox = aSandbox("b", { podUid: podUid("") });
     const container = aContainer("x", {
       sandboxId: sandbox.id,
@@ -274,7 +274,7 @@ describe("the audit finds", () => {
     ]);
   });
 
-  test("an image that is in use and that the list leaves out", () => {
+  test("an image in use that is missing from the list", () => {
     const id = imageId(`sha256:${"e".repeat(64)}`);
     const container = aContainer("web", { imageName: "registry.example/hidden:1" });
     const resolutions = new Map([["registry.example/hidden:1", { kind: "image", id } as const]]);
@@ -293,7 +293,7 @@ describe("the audit finds", () => {
     ]);
   });
 
-  test("entries among the pod logs that are no pod's", () => {
+  test("stray entries in the pod log directory", () => {
     const logs = {
       kind: "read" as const,
       podLogsDirectory: "/var/log/pods",
@@ -321,14 +321,14 @@ describe("commands", () => {
     removable,
   });
 
-  test("remove only what nothing keeps", () => {
+  test("of findings remove only images that nothing keeps", () => {
     const words = (removable: boolean): string =>
       auditCommands(finding(untagged, removable), runtime).join("\n");
     expect(words(true)).toContain(` rmi ${untagged.id}`);
     expect(words(false)).not.toContain(" rmi ");
   });
 
-  test("no rule of this node may keep what they remove", () => {
+  test("of findings remove no image that a rule of this node keeps", () => {
     const keep = {
       rules: [{ pattern: "registry.example/app", source: "a.list:1" }],
       problems: [],
@@ -337,14 +337,14 @@ describe("commands", () => {
     expect(findings({ images: [app, untagged], keep })).toMatchObject([{ removable: false }]);
   });
 
-  test("take whatever the runtime says as one word of the shell", () => {
+  test("of findings quote text from the runtime as one shell word", () => {
     const image = { ...untagged, id: imageId("x'; rm -rf / #") };
     expect(auditCommands(finding(image), runtime)[0]).toEndWith(`inspecti 'x'\\''; rm -rf / #'`);
     const option = { ...untagged, id: imageId("--all") };
     expect(auditCommands(finding(option), runtime)[1]).toEndWith("rmi -- '--all'");
   });
 
-  test("are of containerd only if it is containerd", () => {
+  test("of findings use containerd's tools only for containerd", () => {
     const ghost: AuditFinding = { kind: "ghost-image", image: app, since: NOW, attempts: 1 };
     expect(auditCommands(ghost, runtime).join("\n")).toContain("ctr --address");
     expect(auditCommands(ghost, { ...runtime, name: "cri-o" }).join("\n")).not.toContain("ctr");

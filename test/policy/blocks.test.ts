@@ -88,13 +88,13 @@ describe("each block stops every image and says why", () => {
   }
 });
 
-test("the unprotected image names the first block, a protected one its own reason", () => {
+test("an unprotected image has the first block as its reason, a protected one its own", () => {
   const pinned = anImage("pinned", { pinned: true });
   const plan = planOf({ images: [image, pinned], facts: { hold: held("") } });
   expect([fateOf(plan, image), fateOf(plan, pinned)]).toEqual(["blocked", "pinned"]);
 });
 
-test("if nothing asks, that is the reason, and the block is named beside it", () => {
+test("without a trigger the reason is no-trigger, and the block is reported too", () => {
   const plan = planOf({
     images: [image],
     facts: { hold: held("") },
@@ -104,7 +104,7 @@ test("if nothing asks, that is the reason, and the block is named beside it", ()
   expect(plan.blocks.map(({ kind }) => kind)).toEqual(["on-hold"]);
 });
 
-test("the grace ends in observed time, and the kubelet knows none", () => {
+test("the grace period ends in observed time, and compat kubelet has none", () => {
   const grace = { graceUntil: WATCHED, graceReason: "boot" as const };
   expect(planOf({ images: [image], ledger: { ...grace } }).blocks).toEqual([]);
   const running = { ...grace, graceUntil: watched(WATCHED + 1n) };
@@ -113,7 +113,7 @@ test("the grace ends in observed time, and the kubelet knows none", () => {
   ).toEqual([]);
 });
 
-test("a grace of which the ledger does not say why it began is that of a boot", () => {
+test("a grace period without a recorded reason counts as that of a boot", () => {
   const ledger = { graceUntil: watched(WATCHED + minutes(1)), graceReason: null };
   expect(planOf({ images: [image], ledger }).blocks).toEqual([
     { kind: "boot-grace", because: "boot", remaining: minutes(1) },
@@ -133,7 +133,7 @@ describe("pods that cannot be read", () => {
     expect(blocksOf({ snapshot: { pods: { kind: "none", why: "asked for" } } })).toEqual([]);
   });
 
-  test("a kubelet whose list may not be believed blocks images by a reason of its own", () => {
+  test("of a kubelet with an incomplete list block images with their own reason", () => {
     const snapshot: Node["snapshot"] = { pods: { kind: "ready", source: "kubelet-api", pods: [] } };
     expect(blocksOf({ snapshot })).toEqual([]);
     const unknown = aSandbox("living", { createdAt: instant(NOW - hours(1)) });
@@ -177,7 +177,7 @@ describe("a pod that is starting", () => {
       ]);
   });
 
-  test("is waited for no longer than is left of the patience", () => {
+  test("is waited for no longer than the remaining patience", () => {
     const remaining = (waitedForPods: Duration) =>
       planOf({ images: [image], snapshot: { sandboxes: [young] }, facts: { waitedForPods } })
         .blocks;
@@ -196,7 +196,7 @@ describe("a pod that is starting", () => {
     expect(toMs(podPause(seconds(waited)))).toBe(pauseMs);
   });
 
-  test("a sandbox from the far future is no young one", () => {
+  test("does not include a sandbox from the far future", () => {
     for (const ahead of [minutes(2), hours(1)])
       expect(blocked({ sandboxes: [{ ...young, createdAt: instant(NOW + ahead) }] })).toBeFalse();
     expect(
@@ -211,7 +211,7 @@ describe("a pass waits for pods that are starting", () => {
   const waits = (...change: Parameters<typeof anImagePlan>): boolean =>
     waitsForPods({ containers: null, images: anImagePlan(...change) });
 
-  test("if nothing else stands in the way of images and something asks for them", () => {
+  test("if no block applies to images and a trigger is met", () => {
     expect(waits([], { blocks: [starting] })).toBeTrue();
     expect(waits([], { blocks: [starting], triggers: [] })).toBeFalse();
     expect(waits([], { blocks: [starting, onHold] })).toBeFalse();

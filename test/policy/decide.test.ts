@@ -35,32 +35,32 @@ const going = (plan: ContainerPlan | null): readonly number[] =>
   );
 
 describe("a plan for", () => {
-  test("the whole node judges images as if the planned containers were gone", () => {
+  test("the whole node judges images as if the planned containers were removed", () => {
     const plan = decide(inputFor({}));
     expect(going(plan.containers)).toEqual([1, 1, 1]);
     expect(plan.images?.candidates.map(({ image }) => image.id)).toEqual([app.id]);
   });
 
-  test("images alone leaves a container in use of its image", () => {
+  test("images only counts a dead container as a user of its image", () => {
     const plan = decide(inputFor({ containers: "none" }));
     expect(plan.containers).toBeNull();
     expect(plan.images?.kept).toMatchObject([{ reason: { kind: "in-use" } }]);
   });
 
-  test("containers alone says nothing of images", () => {
+  test("containers only has no image plan", () => {
     const plan = decide(inputFor({ images: false }));
     expect(plan.images).toBeNull();
     expect(going(plan.containers)).toEqual([1, 1, 1]);
   });
 
-  test("logs takes log directories alone, and the container holds its image", () => {
+  test("logs removes only log directories, and the container keeps its image", () => {
     const plan = decide(inputFor({ containers: "logs" }));
     expect(plan.containers).toMatchObject({ containers: [], sandboxes: [] });
     expect(going(plan.containers)).toEqual([0, 0, 1]);
     expect(plan.images?.kept).toMatchObject([{ reason: { kind: "in-use" } }]);
   });
 
-  test("a namespace takes what lies in it and nothing of others", () => {
+  test("a namespace removes only what is in it", () => {
     const of = (name: string) =>
       decide(inputFor({}, { kind: "all-unused", only: [{ kind: "namespace", name }] })).containers;
     expect(going(of("default"))).toEqual([1, 1, 0]);
@@ -69,7 +69,7 @@ describe("a plan for", () => {
   });
 });
 
-describe("what goes before images", () => {
+describe("what is removed before images", () => {
   const web = anImage("web");
   /** Of the living pod a, the newest of its name: it stays. */
   const kept = dead("a", "c", { imageId: web.id });
@@ -80,14 +80,14 @@ describe("what goes before images", () => {
     images: new Map([app, web].map(({ id }) => [id, aRecord()])),
   };
 
-  test("is only what is planned to go: a container that stays holds its image", () => {
+  test("is only what is planned: a kept container keeps its image", () => {
     const plan = decide({ ...both, snapshot: node, ledger });
     expect(going(plan.containers)).toEqual([1, 1, 1]);
     expect(plan.images?.candidates.map(({ image }) => image.id)).toEqual([app.id]);
     expect(plan.images?.kept).toMatchObject([{ image: web, reason: { kind: "in-use" } }]);
   });
 
-  test("counts towards the limit of removals: containers, sandboxes and log directories that go", () => {
+  test("counts towards the limit of removals: containers, sandboxes and log directories", () => {
     const expected = (maximumRemovals: number) =>
       decide(
         withImageLimits({ ...both, snapshot: node, ledger }, { maximumRemovals }) as Decide,
@@ -96,7 +96,7 @@ describe("what goes before images", () => {
   });
 });
 
-test("a container that went between the list and its status does not stand for its name", () => {
+test("a container removed between the list and its status does not count for its name", () => {
   const input = inputFor({});
   const older = dead("a", "c", { createdAt: ago(20) });
   const newer = dead("a", "c", { createdAt: ago(10) });
@@ -116,7 +116,7 @@ test("a container that went between the list and its status does not stand for i
   expect(reasons(true)).toEqual([[older, "newest-of-name"]]);
 });
 
-test("on fresh lists a pod that lives by now loses nothing", () => {
+test("a pod that is alive by fresh lists loses nothing", () => {
   const input = inputFor({});
   expect(going(decideOnFreshLists(input, left))).toEqual([1, 0, 1]);
   const alive = { ...left, sandboxes: [sandboxOf("a"), sandboxOf("b")] };

@@ -37,7 +37,7 @@ test("1: a pattern for one repository of a registry with a port does not keep th
   expect(plan.candidates).toHaveLength(others.length);
 });
 
-describe("2: what could not be read is not taken for unused", () => {
+describe("2: an unreadable use is not taken for unused", () => {
   const image = anImage("app");
 
   test("an image name that could not be resolved", () => {
@@ -54,7 +54,7 @@ describe("2: what could not be read is not taken for unused", () => {
   });
 });
 
-test("4: an image in use under one name keeps all its other names, and a container that knows it by ID alone counts", () => {
+test("4: an image in use under one name keeps all its other names, and a container that names it only by ID counts", () => {
   const image = anImage("app", { repoTags: ["a.example/app:v1", "b.example/app:latest"] });
   for (const word of [
     { imageName: "a.example/app:v1" },
@@ -66,7 +66,7 @@ test("4: an image in use under one name keeps all its other names, and a contain
   }
 });
 
-test("5: an image in use is no candidate, not merely the last one", () => {
+test("5: an image in use is never a candidate, not merely the last one", () => {
   const image = anImage("app");
   const snapshot = { containers: [aContainer("c", { imageId: image.id })] };
   const facts = { purpose: { kind: "all-unused" } } as const;
@@ -90,13 +90,13 @@ test("6: an image that is seen for the first time is new, not as old as the epoc
   expect(fateOf(planOf({ images: [anImage("app")], ledger }), anImage("app"))).toBe("too-young");
 });
 
-test("6: without memory the order is still the same each time", () => {
+test("6: without a ledger the order is still the same each time", () => {
   const images = ["d", "a", "c", "b"].map((word) => anImage(word));
   const plan = (list: typeof images) => words(planOf({ images: list, records: [] }).candidates);
   expect(plan(images)).toEqual(plan(images.toReversed()));
 });
 
-test("12: a pin or a rule that is there in this pass keeps, whatever was there when the image came", () => {
+test("12: a pin or rule of this pass keeps an image, whatever existed when the image came", () => {
   const records = [{ firstSeenWatched: watched(WATCHED - minutes(9_000)) }];
   expect(
     fateOf(planOf({ images: [anImage("app", { pinned: true })], records }), anImage("app")),

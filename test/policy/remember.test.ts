@@ -58,7 +58,7 @@ function recordOf(ledger: Ledger, { id }: Image): ImageRecord {
 const running = aContainer("c", { imageId: idOf("app") });
 
 describe("images", () => {
-  test("one that was not there before is first seen now and never used", () => {
+  test("a new image is first seen now and never used", () => {
     const ledger = next(aLedger(), aSnapshot({ images: [anImage("app")] }));
     expect(ledger.images.get(idOf("app"))).toEqual({
       firstSeenAt: NOW,
@@ -72,7 +72,7 @@ describe("images", () => {
     });
   });
 
-  test("use is remembered by both clocks and outlasts the container", () => {
+  test("last used is recorded by both clocks and survives the container", () => {
     const one = next(
       aLedger(),
       later(minutes(0), { images: [anImage("app")], containers: [running] }),
@@ -108,7 +108,7 @@ describe("images", () => {
     });
   });
 
-  test("names that an image lost are remembered, the latest first, and 32 of them at most", () => {
+  test("names that an image lost are recorded, latest first, at most 32", () => {
     const tagged = (...repoTags: readonly string[]): Image => anImage("app", { repoTags });
     let ledger = next(aLedger(), aSnapshot({ images: [tagged("a/x:0", "a/x:kept")] }));
     const at = (change: number, ...tags: readonly string[]) =>
@@ -131,7 +131,7 @@ describe("images", () => {
     expect(recordOf(two, anImage("app")).earlierNames).toEqual([]);
   });
 
-  test("the order of tags means nothing", () => {
+  test("the order of tags does not matter", () => {
     const image = anImage("app", { repoTags: ["b/x:1", "a/x:1"] });
     const one = next(aLedger(), aSnapshot({ images: [image] }));
     const two = next(
@@ -155,7 +155,7 @@ describe("images", () => {
     expect(forgetImages(one, [idOf("unknown")])).toBe(one);
   });
 
-  test("a record ends when a whole list does not name its image", () => {
+  test("a record ends when a complete list lacks its image", () => {
     const one = next(aLedger(), aSnapshot({ images: [anImage("app"), anImage("b")] }));
     expect(forgetUnlisted(one, [anImage("b"), anImage("new")]).images).toEqual(
       new Map([[idOf("b"), recordOf(one, anImage("b"))]]),
@@ -163,7 +163,7 @@ describe("images", () => {
     expect(forgetUnlisted(one, [anImage("b"), anImage("app")])).toBe(one);
   });
 
-  test("a record is as before if the removal was refused, with what was seen meanwhile", () => {
+  test("a record is kept, with later observations, if the removal was refused", () => {
     const image = anImage("app");
     const first = next(aLedger(), aSnapshot({ images: [image] }));
     const before = recordOf(first, image);
@@ -190,7 +190,7 @@ describe("images", () => {
     expect(recallImage(tagged, image.id, before)).toBe(tagged);
   });
 
-  test("a ghost stays one while it is listed, and is tried again later and later", () => {
+  test("a ghost stays one while it is listed, and is retried at growing intervals", () => {
     const image = anImage("app");
     const known = { image, record: aRecord() };
     const seen = next(aLedger(), aSnapshot({ images: [image] }));
@@ -211,7 +211,7 @@ describe("images", () => {
     });
   });
 
-  test("a ghost whose record ended with its removal gets back what was known of it", () => {
+  test("a ghost whose record ended with its removal gets its record back", () => {
     const image = anImage("app");
     const ghost = { since: NOW, attempts: 3, retryWatched: watched(0n) };
     const record = aRecord({ lastUsedWatched: watched(7n), ghost });
@@ -223,12 +223,12 @@ describe("images", () => {
   });
 });
 
-test("a ledger that has observed nothing yet remembers no ghost, which would have no time", () => {
+test("a ledger without an observation records no ghost", () => {
   const ghost = { image: anImage("app"), record: aRecord() };
   expect(rememberGhost(emptyLedger, ghost)).toBe(emptyLedger);
 });
 
-describe("the grace after a boot", () => {
+describe("the boot grace period", () => {
   const rebooted = later(minutes(5), {
     clocks: { wall: instant(NOW + minutes(5)), uptime: minutes(1), bootId: "boot-2" },
     containers: [running],
@@ -288,7 +288,7 @@ describe("the grace after a boot", () => {
     expect(next(emptyLedger, rebooted, { compat: "kubelet" }).graceUntil).toBeNull();
   });
 
-  test("does not begin if it is switched off, nor if the kubelet is imitated", () => {
+  test("does not begin if it is off or with compat kubelet", () => {
     expect(next(aLedger(), rebooted, { bootGrace: seconds(0) }).graceUntil).toBeNull();
     expect(next(aLedger(), rebooted, { compat: "kubelet" }).graceUntil).toBeNull();
   });
@@ -297,7 +297,7 @@ describe("the grace after a boot", () => {
 describe("containers, sandboxes, pods and directories", () => {
   const id = containerId("container-c");
 
-  test("what a status said is kept while the container is listed", () => {
+  test("data of a container's status is kept while it is listed", () => {
     const one = next(
       aLedger(),
       aSnapshot({
@@ -317,7 +317,7 @@ describe("containers, sandboxes, pods and directories", () => {
     expect(forgetRemoved(two, gone).containers.size).toBe(0);
   });
 
-  test("a container is remembered before its status is known, so that the next list is expected to name it", () => {
+  test("a container is recorded before its status is known, so that the next list must include it", () => {
     const snapshot = aSnapshot({
       containers: [running],
       imageVolumes: new Map([[id, { kind: "unknown", message: "x" }]]),
@@ -327,7 +327,7 @@ describe("containers, sandboxes, pods and directories", () => {
     );
   });
 
-  test("a sandbox's image is kept while the sandbox is listed, also if it names none", () => {
+  test("a sandbox's image is recorded while the sandbox is listed, even if it names none", () => {
     const sandbox = sandboxId("sandbox-s");
     const one = next(
       aLedger(),
@@ -338,12 +338,12 @@ describe("containers, sandboxes, pods and directories", () => {
     expect(next(two, later(minutes(10))).sandboxImages.size).toBe(0);
   });
 
-  test("a sandbox of which nobody said the image is not remembered to name none", () => {
+  test("a sandbox whose image was not read is not recorded as naming none", () => {
     const snapshot = aSnapshot({ sandboxes: [aSandbox("s")] });
     expect(next(aLedger(), snapshot).sandboxImages.size).toBe(0);
   });
 
-  test("pods are as given, releases stay, keep directories add up", () => {
+  test("pods are recorded as given, releases are kept, keep directories add up", () => {
     const before = aLedger({
       releases: new Map([["containerd/1.7", { promptRemovals: 3, lateRemovals: 0 }]]),
       keepDirectories: ["/b"],
@@ -366,7 +366,7 @@ describe("containers, sandboxes, pods and directories", () => {
 });
 
 describe("compat kubelet", () => {
-  test("first seen never moves while the image is listed, whatever its names", () => {
+  test("first seen does not change while the image is listed, whatever its names", () => {
     const before = aLedger({ images: new Map([[idOf("app"), aRecord({ names: "old" })]]) });
     const after = next(before, aSnapshot({ images: [anImage("app")] }), { compat: "kubelet" });
     expect(after.images.get(idOf("app"))?.firstSeenAt).toBe(aRecord().firstSeenAt);
@@ -381,7 +381,7 @@ test("an observation that another process overtook does not turn the clock back,
   expect(next(older, later(minutes(5))).watched).toBe(watched(start.watched + minutes(5)));
 });
 
-test("a keep directory that was read once stays remembered if it is absent, so that its absence goes on to be noticed", () => {
+test("a keep directory stays recorded while it is absent, so that its absence is still reported", () => {
   const ledger = aLedger({ keepDirectories: ["/etc/crigc/keep.d"] });
   const absent = next(ledger, aSnapshot());
   expect(absent.keepDirectories).toEqual(["/etc/crigc/keep.d"]);

@@ -87,7 +87,7 @@ describe("a selection", () => {
     expect(chosen(...selection)).toEqual([...expected]);
   });
 
-  test("says of everything else that it was not selected", () => {
+  test("marks everything else as not selected", () => {
     const plan = planned([{ kind: "id", id: idOf("web") }]);
     expect(images.map((image) => fateOf(plan, image))).toEqual([
       "not-selected",
@@ -96,7 +96,7 @@ describe("a selection", () => {
     ]);
   });
 
-  test("none, and nothing is limited", () => {
+  test("of nothing limits nothing", () => {
     const plan = decideAlone({
       ...inputOf({ images, records }),
       purpose: { kind: "all-unused" },
@@ -105,7 +105,7 @@ describe("a selection", () => {
   });
 });
 
-test("an image whose tags the runtime writes as none is untagged, one with a single tag is not", () => {
+test("an image with tags reported as none is untagged, one with a single tag is not", () => {
   const none = anImage("none", { repoTags: ["<none>:<none>"] });
   const mixed = anImage("mixed", { repoTags: ["<none>:<none>", "registry.example/mixed:1"] });
   const plan = decideAlone({
@@ -115,11 +115,11 @@ test("an image whose tags the runtime writes as none is untagged, one with a sin
   expect([none, mixed].map((image) => fateOf(plan, image))).toEqual(["goes", "not-selected"]);
 });
 
-describe("what is left of a pass once its containers were collected", () => {
+describe("the image part of a pass, once its containers were collected,", () => {
   const only: Selection = [{ kind: "namespace", name: "shop" }];
   const purpose: Purpose = { kind: "all-unused", only };
 
-  test("is the images that were selected at its start, the kept ones among them", () => {
+  test("has the images selected at its start, including kept ones", () => {
     const plan: ImagePlan = {
       ...anImagePlan([aCandidate("a")]),
       kept: [
@@ -133,7 +133,7 @@ describe("what is left of a pass once its containers were collected", () => {
     });
   });
 
-  test("is nothing if there was no plan", () => {
+  test("is empty if there was no plan", () => {
     expect(remainingPurpose(purpose, null)).toEqual({ kind: "all-unused", only: [] });
   });
 
@@ -172,7 +172,7 @@ describe("containers, sandboxes and logs", () => {
     tried: ["in-use", "not-selected"],
   };
 
-  test("are limited to the namespaces that are named; links go with none", () => {
+  test("are limited to the given namespaces; links belong to none", () => {
     const limited = selectedContainers(plan, [{ kind: "namespace", name: "shop" }]);
     const of = (list: readonly { readonly decision: unknown }[]) =>
       list.map(({ decision }) => decision);
@@ -182,14 +182,14 @@ describe("containers, sandboxes and logs", () => {
     expect(limited.links).toEqual([]);
   });
 
-  test("stay altogether if the selection names no namespace", () => {
+  test("are all kept if the selection has no namespace", () => {
     const limited = selectedContainers(plan, [{ kind: "untagged" }]);
     const all = [...limited.containers, ...limited.sandboxes, ...limited.podLogs];
     expect(all.filter(({ decision }) => decision.kind === "remove")).toEqual([]);
   });
 });
 
-test("an image that has been known for an hour is judged by its first sight if it was never used", () => {
+test("unused-for counts from first seen for an image that was never used", () => {
   const plan = decideAlone({
     ...inputOf({ images: [app], records: [{ firstSeenWatched: watched(WATCHED - hours(1)) }] }),
     purpose: { kind: "all-unused", only: [{ kind: "unused-for", span: hours(1) }] },

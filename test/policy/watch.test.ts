@@ -51,13 +51,13 @@ test("an observation of the same moment is not overtaken, and one of a moment be
     expect(after({ wall: minutes(1), uptime: duration(uptime) }).overtaken).toBe(overtaken);
 });
 
-test("a gap counts for at most twice the detection period", () => {
+test("a gap counts as at most twice the detection period", () => {
   expect(after({ wall: hours(60), uptime: hours(60) }).elapsed).toBe(minutes(10));
   expect(after({ wall: hours(60), uptime: hours(-9), bootId: "b" }).elapsed).toBe(minutes(10));
 });
 
 describe("another boot", () => {
-  test("the wall clock counts, and never backwards", () => {
+  test("counts the wall clock, and never backwards", () => {
     expect(after({ wall: minutes(3), uptime: hours(-9), bootId: "b" })).toMatchObject({
       elapsed: minutes(3),
       rebooted: true,
@@ -65,7 +65,7 @@ describe("another boot", () => {
     expect(after({ wall: hours(-1), uptime: hours(-9), bootId: "b" }).elapsed).toBe(seconds(0));
   });
 
-  test("without a name it is told by time since the boot that went back", () => {
+  test("is detected by a lower uptime if the boot ID is unknown", () => {
     expect(after({ wall: minutes(3), uptime: minutes(3), bootId: "" }).rebooted).toBeFalse();
     expect(after({ wall: minutes(3), uptime: minutes(0), bootId: "" }).rebooted).toBeFalse();
     expect(after({ wall: minutes(3), uptime: hours(-9), bootId: "" }).rebooted).toBeTrue();
@@ -74,7 +74,7 @@ describe("another boot", () => {
   });
 });
 
-test("a fresh ledger starts the clock and was under no boot", () => {
+test("a new ledger starts at zero and has no boot", () => {
   const clocks: Clocks = { wall: NOW, uptime: hours(10), bootId: "a" };
   expect(watch(emptyLedger, clocks, limits)).toEqual({
     watched: watched(0n),

@@ -66,7 +66,7 @@ test.each([
   expect(usedPercent(capacity, available)).toBe(percent);
 });
 
-test("one thing is counted in the singular, everything else in the plural", () => {
+test("a count of one is in the singular, every other in the plural", () => {
   expect([counted(0, "image"), counted(1, "image"), counted(2n, "entry", "entries")]).toEqual([
     "0 images",
     "1 image",

@@ -23,7 +23,7 @@ const missed = (of: { plan?: Runs; idle?: Partial<Idle> }): readonly Figure["nam
     .map(({ name }) => name);
 
 describe("the figures to reach", () => {
-  test("are met if each is just met", () => {
+  test("are met if each is met exactly", () => {
     expect(missed({})).toEqual([]);
   });
 
@@ -33,14 +33,14 @@ describe("the figures to reach", () => {
     ]);
   });
 
-  test("are not missed by a median that chance explains", () => {
+  test("are not missed by a median within the noise", () => {
     const shaken = Array.from({ length: 21 }, (_, index) => 70 + index * 1.6);
     expect(median(shaken)).toBe(86);
     expect(missed({ plan: runs(shaken) })).toEqual([]);
     expect(missed({ plan: runs(shaken.map((ms) => ms + 20)) })).toHaveLength(1);
   });
 
-  test("are missed by an agent that keeps a byte more", () => {
+  test("are missed by an agent that uses one byte more", () => {
     expect(missed({ idle: { residentBytes: 75e6 + 1 } })).toEqual(["idle agent, resident"]);
     expect(missed({ idle: { anonymousBytes: 30e6 + 1 } })).toEqual(["idle agent, anonymous"]);
   });

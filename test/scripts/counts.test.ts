@@ -11,7 +11,7 @@ const good = {
   counts: { passed: 3, failed: 0, skipped: 1 },
 };
 
-test("a JUnit report is counted by its head, skipped tests apart", () => {
+test("a JUnit report is counted by its header, skipped tests separately", () => {
   const xml =
     '<?xml version="1.0"?>\n<testsuites name="bun test" tests="9" assertions="4" failures="2" skipped="3" time="1.5">';
   expect(countsInJunit(xml)).toEqual({ passed: 4, failed: 2, skipped: 3 });
@@ -28,7 +28,7 @@ test("the last line of an executable suite is read, others are not", () => {
   expect(countsInLine("then 5 passed, 0 failed")).toBeUndefined();
 });
 
-test("a good run is taken as it is", () => {
+test("the counts of a good run are unchanged", () => {
   expect(judged(good)).toEqual({ passed: 3, failed: 0, skipped: 1, note: "" });
 });
 
@@ -43,12 +43,12 @@ test.each([
   expect(note).not.toBe("");
 });
 
-test("failed tests are not counted twice when the suite says so by its exit", () => {
+test("failed tests are not counted twice when the suite also exits with an error", () => {
   const counts = { passed: 3, failed: 2, skipped: 0 };
   expect(judged({ ...good, exitCode: 1, counts }).failed).toBe(2);
 });
 
-test("the lines that say what failed are found in what a suite prints, without its colours", () => {
+test("the lines about failures are found in a suite's output, without colours", () => {
   const said = [
     "(pass) one [0.10ms]",
     "12 |   expect(a).toBe(b);",

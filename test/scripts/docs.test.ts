@@ -10,11 +10,11 @@ import { fieldByFlag, fieldNames, fieldOf } from "../../src/config/fields.ts";
 const page = (path: string): string => readFileSync(join(import.meta.dir, "../..", path), "utf8");
 
 describe.each(Object.keys(generated).map((path) => [path] as const))("%s", (path) => {
-  test("says what the tables say; if not, run scripts/docs", () => {
+  test("is up to date with the tables; if not, run scripts/docs", () => {
     expect(page(path)).toBe(regenerated(path, page(path)));
   });
 
-  test("a changed line in a generated section is noticed", () => {
+  test("a changed line in a generated section is detected", () => {
     const text = page(path);
     const section = text.indexOf("<!-- generated:");
     const line = text.indexOf("\n- ", section);
@@ -23,7 +23,7 @@ describe.each(Object.keys(generated).map((path) => [path] as const))("%s", (path
     expect(regenerated(path, edited)).not.toBe(edited);
   });
 
-  test("flags that it names exist", () => {
+  test("all flags that it mentions exist", () => {
     const written = page(path).match(/(?<=`)--[a-z][a-z-]+/g) ?? [];
     const options = [...(page("docs/cli.md").match(/--[a-z][a-z-]+/g) ?? [])];
     const known = new Set([...[...fieldByFlag.keys()].map((flag) => `--${flag}`), ...options]);
@@ -31,7 +31,7 @@ describe.each(Object.keys(generated).map((path) => [path] as const))("%s", (path
   });
 });
 
-test("every field and its flag stand in the page on configuration", () => {
+test("docs/configuration.md has every field and its flag", () => {
   const text = page("docs/configuration.md");
   for (const name of fieldNames) {
     const { flag, outsideFiles } = fieldOf(name);

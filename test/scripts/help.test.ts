@@ -13,7 +13,7 @@ test.each([
   ["fuzz"],
   ["boot-node"],
   ["release"],
-])("scripts/%s --help tells how it is called, and does nothing", async (name) => {
+])("scripts/%s --help prints its usage and does nothing", async (name) => {
   const run = Bun.spawn([join(scripts, name), "--help"], { stdout: "pipe", stderr: "pipe" });
   const [out, err] = await Promise.all([
     new Response(run.stdout).text(),

@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 
 import { put, scratch } from "../support/scratch.ts";
 
-test("a folder that holds something else than a release is not emptied", async () => {
+test("a folder that is not a release is not emptied", async () => {
   const precious = put(scratch(), "letters/first.txt", "dear");
   const script = join(import.meta.dir, "../../scripts/release");
   const run = Bun.spawn([script, "--no-archives", dirname(precious)], {

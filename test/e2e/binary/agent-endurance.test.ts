@@ -21,7 +21,7 @@ const imagesOf = (prefix: string, count: number) =>
 
 const KILLS = 20;
 
-test(`killed ${KILLS} times during a pass, the history has every removal but at most the last of each life`, async () => {
+test(`the history of an agent killed ${KILLS} times during passes lacks at most the last removal of each run`, async () => {
   const seed = Number(process.env["CRIGC_SEED"] ?? Date.now() % 1_000_000);
   console.log(`seed ${seed} (CRIGC_SEED)`);
   const random = randomOf(seed);
@@ -79,7 +79,7 @@ const residentMiB = (pid: number): number =>
 
 const LOOKS = 250;
 
-test("over hundreds of passes memory stays flat", async () => {
+test("memory stays flat over hundreds of passes", async () => {
   const node = {
     images: imagesOf("app", 100),
     sandboxes: Array.from({ length: 100 }, (_, index) => ({ id: `pod${index}` })),

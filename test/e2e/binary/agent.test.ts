@@ -42,7 +42,7 @@ const firstPass = (node: TestNode): Promise<Json> =>
   });
 
 describe("a configuration file that changes under a running agent", () => {
-  test("is seen in status and counts in the next pass", async () => {
+  test("is shown in status and applies to the next pass", async () => {
     await using it = await startNode({ node: { images: images(5) }, flags });
     it.configure({ imageMaximumGCAge: "0s" });
     await using agent = it.start("run");
@@ -56,7 +56,7 @@ describe("a configuration file that changes under a running agent", () => {
     expect(agent.exitCode()).toBeNull();
   });
 
-  test("and is broken then is refused and said, in the log and in status, and the old value stays", async () => {
+  test("and becomes invalid is reported in the log and in status, and the old value stays in force", async () => {
     await using it = await startNode({ node: { images: images(5) }, flags });
     it.configure({ maxImages: 4 });
     await using agent = it.start("run");
@@ -83,7 +83,7 @@ describe("a configuration file that changes under a running agent", () => {
     expect((await status(it)).configurationError).toBeNull();
   });
 
-  test("and loses its keep rules removes no image that they kept, until SIGHUP asks for it", async () => {
+  test("and loses its keep rules keeps their images until SIGHUP", async () => {
     await using it = await startNode({ node: { images: images(5) }, flags });
     const keep = { keep: ["r.example/**"] };
     it.configure({ maxImages: 4, ...keep });
@@ -105,7 +105,7 @@ describe("a configuration file that changes under a running agent", () => {
     expect((await status(it)).configurationError).toBeNull();
   });
 
-  test("counts at once after SIGHUP", async () => {
+  test("is loaded at once on SIGHUP", async () => {
     await using it = await startNode({ node: { images: images(3) }, flags });
     await using agent = it.start("run");
     await firstPass(it);
@@ -117,7 +117,7 @@ describe("a configuration file that changes under a running agent", () => {
     await until("two images went", 5_000, () => it.removedImages().length === 2);
   });
 
-  test("says of a value that is bound to the process that it waits for a new start", async () => {
+  test("reports that a value bound to the process waits for a restart", async () => {
     await using it = await startNode({ node: { images: images(1) }, flags });
     await using agent = it.start("run");
     await firstPass(it);
@@ -127,10 +127,10 @@ describe("a configuration file that changes under a running agent", () => {
   });
 });
 
-describe("a command beside a running agent", () => {
+describe("a command next to a running agent", () => {
   const thresholds = ["--image-gc-high-threshold=97", "--image-gc-low-threshold=91"];
 
-  test("speaks of what the agent has in force, until a flag says otherwise", async () => {
+  test("uses the agent's values unless a flag overrides them", async () => {
     await using it = await startNode({ node: { images: images(2) } });
     await using agent = it.start("run", ...thresholds);
     await firstPass(it);
@@ -159,7 +159,7 @@ describe("a command beside a running agent", () => {
   });
 });
 
-describe("a socket that is mended in the configuration file", () => {
+describe("a socket corrected in the configuration file", () => {
   const away = "unix:///nowhere/cri.sock";
   /** An agent whose socket comes from the file alone. */
   const startedWith = (node: TestNode, fields: object): RunningProgram => {
@@ -168,7 +168,7 @@ describe("a socket that is mended in the configuration file", () => {
     return startProgram(["run", ...node.flags.filter((flag) => flag !== endpoint)]);
   };
 
-  test("is tried at once while nothing is connected, in the middle of a pause", async () => {
+  test("is tried at once during a pause while nothing is connected", async () => {
     await using it = await startNode({ node: { images: images(1) }, flags });
     await using agent = startedWith(it, { containerRuntimeEndpoint: away });
     await agent.untilSaid("trying again in 4 s");
@@ -181,7 +181,7 @@ describe("a socket that is mended in the configuration file", () => {
     expect((await firstPass(it)).values.containerRuntimeEndpoint.value).toBe(it.runtime.endpoint);
   });
 
-  test("waits for the next start once another one is connected", async () => {
+  test("waits for a restart once another one is connected", async () => {
     await using it = await startNode({ node: { images: images(1) }, flags });
     await using agent = startedWith(it, { containerRuntimeEndpoint: it.runtime.endpoint });
     await firstPass(it);
@@ -191,7 +191,7 @@ describe("a socket that is mended in the configuration file", () => {
     expect((await status(it)).values.containerRuntimeEndpoint.value).toBe(it.runtime.endpoint);
   });
 
-  test("counts although it was mended while the old one was being asked", async () => {
+  test("is used even if corrected during an attempt on the old one", async () => {
     await using it = await startNode({ node: { images: images(1) }, flags });
     await using other = await startNode({ node: { images: images(1) } });
     other.runtime.fail("Version", { kind: "delay", ms: 1_000 });
@@ -205,8 +205,8 @@ describe("a socket that is mended in the configuration file", () => {
   });
 });
 
-describe("a runtime that goes away", () => {
-  test("is reported by readyz, metrics, status and log; when it is back all is well without a restart", async () => {
+describe("a runtime that goes down", () => {
+  test("is reported by readyz, metrics, status and log, and the agent recovers without a restart", async () => {
     await using it = await startNode({ node: { images: images(4) }, flags });
     await using agent = it.start("run");
     await firstPass(it);
@@ -230,7 +230,7 @@ describe("a runtime that goes away", () => {
     await agent.untilSaid(/succeed/i);
   });
 
-  test("is logged when it fails, not at each attempt", async () => {
+  test("is logged once, not at each attempt", async () => {
     await using it = await startNode({ node: { images: images(1) }, flags });
     await using agent = it.start("run");
     await firstPass(it);
@@ -244,8 +244,8 @@ describe("a runtime that goes away", () => {
   });
 });
 
-describe("an agent that is told to stop", () => {
-  test("in the middle of a removal finishes it, removes nothing more, and leaves with exit 0", async () => {
+describe("an agent that is stopped", () => {
+  test("during a removal finishes it, removes nothing more, and exits 0", async () => {
     await using it = await startNode({ node: { images: images(6) }, flags });
     it.runtime.fail("RemoveImage", { kind: "delay", ms: 1_200 });
     await using agent = it.start("run", "--max-images=1");
@@ -259,7 +259,7 @@ describe("an agent that is told to stop", () => {
     expect(existsSync(controlSocket(it))).toBe(false);
   });
 
-  test("by SIGINT between passes leaves at once, and another one can take its place", async () => {
+  test("by SIGINT between passes exits at once, and another one can start", async () => {
     await using it = await startNode({ node: { images: images(1) }, flags });
     const agent = it.start("run");
     await firstPass(it);
@@ -272,7 +272,7 @@ describe("an agent that is told to stop", () => {
     expect(next.exitCode()).toBeNull();
   });
 
-  test("gc that is told to stop finishes its removal, reports and leaves", async () => {
+  test("gc that is stopped finishes its removal, reports and exits", async () => {
     await using it = await startNode({ node: { images: images(6) }, flags });
     it.runtime.fail("RemoveImage", { kind: "delay", ms: 800 });
     const gc = it.start("gc", "--all-unused", "-o", "json");
@@ -287,7 +287,7 @@ describe("an agent that is told to stop", () => {
 });
 
 describe("hold", () => {
-  test("covers the passes of a running agent, and is seen in status; release ends it", async () => {
+  test("pauses a running agent and is shown in status; release ends it", async () => {
     await using it = await startNode({ node: { images: images(4) }, flags });
     await it.crigc("hold", "1h", "--reason=inventory");
     await using agent = it.start("run", "--max-images=2");
@@ -306,7 +306,7 @@ describe("hold", () => {
     expect(agent.exitCode()).toBeNull();
   });
 
-  test("that cannot be read holds", async () => {
+  test("that cannot be read is in force", async () => {
     await using it = await startNode({ node: { images: images(4) }, flags });
     await it.crigc("hold", "1h");
     writeFileSync(join(it.stateDir, "hold.json"), "{");
@@ -316,7 +316,7 @@ describe("hold", () => {
 });
 
 describe("what an agent cannot open", () => {
-  test("(a control socket that another program serves) is reported, and the agent works on", async () => {
+  test("(a control socket of another program) is reported, and the agent continues", async () => {
     await using it = await startNode({ node: { images: images(3) }, flags });
     put(it.runDir, "note");
     const other = createServer((socket) => socket.on("error", () => undefined).end("mine\n"));
@@ -334,7 +334,7 @@ describe("what an agent cannot open", () => {
     other.close();
   });
 
-  test("(a control socket that a killed agent left) is taken over", async () => {
+  test("(the control socket of a killed agent) is taken over", async () => {
     await using it = await startNode({ node: { images: images(1) }, flags });
     const first = it.start("run");
     await firstPass(it);
@@ -346,7 +346,7 @@ describe("what an agent cannot open", () => {
     await until("it answers", 5_000, async () => (await it.crigc("status")).exitCode === 0);
   });
 
-  test("(a metrics address that is taken) is reported, and the agent works on", async () => {
+  test("(a metrics address in use) is reported, and the agent continues", async () => {
     await using it = await startNode({ node: { images: images(3) }, flags });
     const other = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("mine") });
     const address = `127.0.0.1:${other.port}`;
@@ -358,7 +358,7 @@ describe("what an agent cannot open", () => {
     await other.stop(true);
   });
 
-  test("(a state directory) is reported, and collection goes on without", async () => {
+  test("(a state directory) is reported, and collection continues without it", async () => {
     await using it = await startNode({ node: { images: images(3) }, flags });
     await using agent = it.start("run", "--max-images=2", "--state-dir=/proc/none");
     await agent.untilSaid("/proc/none");
@@ -433,7 +433,7 @@ describe("the event hook", () => {
 });
 
 describe("failures in a row", () => {
-  test("the first is only logged, the second raises ImageGCFailed, and success afterwards is reported", async () => {
+  test("the first is only logged, the second raises ImageGCFailed, and the next success is logged", async () => {
     await using it = await startNode({ node: { images: images(2) }, flags });
     const lift = it.runtime.fail("ImageFsInfo", {
       kind: "error",
@@ -450,7 +450,7 @@ describe("failures in a row", () => {
   });
 });
 
-test("gc beside a running agent waits its turn, and both are in the history", async () => {
+test("gc next to a running agent waits its turn, and both are in the history", async () => {
   await using it = await startNode({ node: { images: images(6) }, flags });
   it.runtime.fail("RemoveImage", { kind: "delay", ms: 300 });
   await using agent = it.start("run", "--max-images=4");

@@ -29,7 +29,7 @@ async function checkOf(
 }
 
 describe("doctor", () => {
-  test("fails for an event hook that does not exist or cannot be executed, and passes one that can", async () => {
+  test("fails for an event hook that is missing or not executable, and passes for another", async () => {
     await using it = await startNode({ node });
     const hook = join(it.home, "hook");
     const find = () => checkOf(it, "event-hook", [`--event-hook=${hook}`]);
@@ -74,7 +74,7 @@ describe("doctor", () => {
   });
 });
 
-describe.skipIf(process.getuid?.() !== 0)("doctor beside a distribution's own kubelet", () => {
+describe.skipIf(process.getuid?.() !== 0)("doctor with a distribution's own kubelet", () => {
   /** The files of a node in the place of this machine's, which stay as they are. */
   const onNode = (it: TestNode, files: Readonly<Record<string, string>>): readonly string[] => {
     const tops = [...new Set(Object.keys(files).map((path) => path.split("/")[1] ?? ""))];
@@ -121,7 +121,7 @@ describe.skipIf(process.getuid?.() !== 0)("doctor beside a distribution's own ku
     });
   });
 
-  test("says so where such a file cannot be understood", async () => {
+  test("reports such a file if it is invalid", async () => {
     await using it = await startNode({ node });
     const within = onNode(it, { "/etc/rancher/k3s/config.yaml": "kubelet-arg: [\n" });
     expect(await checkOf(it, "kubelet", noKubelet(it), within)).toMatchObject({

@@ -47,7 +47,7 @@ const used: NodeDescription = {
 };
 
 describe("gc", () => {
-  test("without need removes no image, however unused", async () => {
+  test("removes no image while no threshold is exceeded", async () => {
     await using it = await startNode({
       node: { images: five },
       flags: [...flags, "--image-gc-high-threshold=100"],
@@ -67,7 +67,7 @@ describe("gc", () => {
     expect(idsOf(other)).toHaveLength(2);
   });
 
-  test("removes dead containers first, so that their images can go in the same pass", async () => {
+  test("removes dead containers first, so that the same pass can remove their images", async () => {
     const containers = [
       {
         id: "one",
@@ -123,7 +123,7 @@ describe("gc", () => {
     expect(tookMs).toBeLessThan(400 * 3 + 1_000);
   });
 
-  test("with --compat kubelet a plan shows the kubelet's decisions from what the ledger knows, and gc forgets as a kubelet that was just started", async () => {
+  test("with --compat kubelet plans from the ledger like the kubelet, and ignores it in gc like a kubelet that has just started", async () => {
     await using it = await startNode({ node: { images: [{ id: imageIdOf("a"), sizeBytes: 5 }] } });
     await it.crigc("gc");
     const [{ firstSeenAt }] = (await it.json(["images"])).images;
@@ -144,7 +144,7 @@ describe("gc", () => {
 });
 
 describe("keep rules", () => {
-  test("of the flag, the directory and the file add up", async () => {
+  test("from the flag, the directory and the file add up", async () => {
     await using it = await startNode({ node: { images: five }, flags });
     writeFileSync(join(it.keepDir, "site.list"), "\ufeff# ours\r\nr.example/b\r\n");
     it.configure({ keep: ["r.example/c:*"] });
@@ -170,7 +170,7 @@ describe("keep rules", () => {
     expect(it.removedImages()).toEqual([]);
   });
 
-  test("that cannot be read stop image removal: a stray file, an empty one, a directory that is gone", async () => {
+  test("that cannot be read stop image removal: a stray file, an empty one, a missing directory", async () => {
     await using it = await startNode({ node: { images: five }, flags });
     const stray = join(it.keepDir, "rules.txt");
     writeFileSync(stray, "r.example/a\n");
@@ -189,7 +189,7 @@ describe("keep rules", () => {
     expect(it.removedImages()).toEqual([]);
   });
 
-  test("written by keep baseline keep today's images, also when their tags move", async () => {
+  test("written by keep baseline keep today's images even if their tags move", async () => {
     await using it = await startNode({ node: { images: five.slice(0, 3) }, flags });
     expect(await it.crigc("keep", "baseline")).toMatchObject({ exitCode: 0 });
     expect(readFileSync(join(it.keepDir, "baseline.list"), "utf8")).toContain("r.example/a:1");
@@ -203,7 +203,7 @@ describe("keep rules", () => {
     expect(list.rules.length).toBeGreaterThanOrEqual(3);
   });
 
-  test("by keep baseline --once are written on the first boot only", async () => {
+  test("of keep baseline --once are written on the first boot only", async () => {
     await using it = await startNode({ node: { images: five.slice(0, 1) }, flags });
     const file = join(it.keepDir, "baseline.list");
     expect(await it.crigc("keep", "baseline", "--once")).toMatchObject({ exitCode: 0 });
@@ -213,7 +213,7 @@ describe("keep rules", () => {
     expect(readFileSync(file, "utf8")).toBe(written);
   });
 
-  test("of --keep-loaded and --keep-per-repository keep what they say", async () => {
+  test("--keep-loaded and --keep-per-repository keep the images that they select", async () => {
     const images = [
       image("pulled", 1_000),
       image("loaded", 1_000, { repoDigests: [] }),
@@ -253,7 +253,7 @@ describe("explain", () => {
   };
   const budget = "--image-store-budget=19M";
 
-  test("names the rule that decided, in the order in which they were tried", async () => {
+  test("lists the rules in order of evaluation, up to the one that decides", async () => {
     await using it = await prepared();
     const expectations = [
       ["r.example/used:1", "kept", "in-use"],
@@ -290,7 +290,7 @@ describe("explain", () => {
     expect((await it.crigc("explain", "r.example/young", budget)).stdout).toContain("young");
   });
 
-  test("speaks of containers and sandboxes too", async () => {
+  test("explains containers and sandboxes too", async () => {
     await using it = await prepared();
     const words = ["--maximum-dead-containers-per-container=1"];
     const container = await it.json(["explain", "older", ...words]);
@@ -303,7 +303,7 @@ describe("explain", () => {
 });
 
 describe("history", () => {
-  test("says who removed an image, when, why, and what that freed", async () => {
+  test("shows when and why an image was removed, and what that freed", async () => {
     await using it = await startNode({ node: { images: five }, flags });
     const since = new Date().toISOString();
     await it.crigc("gc", "--max-images=4");
@@ -326,7 +326,7 @@ describe("history", () => {
     expect(stdout).not.toContain("r.example/b:1");
   });
 
-  test("can be asked by kind, reason, result, pass, time and number", async () => {
+  test("can be filtered by kind, reason, result, pass, time and number", async () => {
     await using it = await startNode({
       node: { ...used, images: [...five, image("used", 1_000)] },
       flags,
@@ -352,7 +352,7 @@ describe("history", () => {
     expect(await it.crigc("history", "--since=yesterdayish")).toMatchObject({ exitCode: 2 });
   });
 
-  test("is empty, and no error, if nothing was ever done", async () => {
+  test("is empty, without an error, on a new node", async () => {
     await using it = await startNode();
     expect(await it.json(["history"])).toMatchObject({ passes: [], removals: [] });
   });

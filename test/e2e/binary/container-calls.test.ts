@@ -40,7 +40,7 @@ async function callsOf(pods: number, gone: number): Promise<Readonly<Record<stri
   return calls;
 }
 
-test("a pass over containers asks for one status a removal and for those of the same pods, whatever else the node holds", async () => {
+test("a container pass reads one status per removal and those of the same pods, however large the node", async () => {
   const calls = await callsOf(60, 20);
   // One of the 80 dead ones went in the pass before.
   expect(calls).toMatchObject({

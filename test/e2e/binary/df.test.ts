@@ -34,7 +34,7 @@ describe.skipIf(diskObstacle !== null)("df", () => {
     ],
   };
 
-  test("tells unique from shared bytes by rule, repository, namespace and base, and what lies beside images", async () => {
+  test("shows unique and shared bytes by rule, repository, namespace and base, and other data", async () => {
     await using disk = await smallDisk(100 * MiB);
     const store = { directory: join(disk.directory, "store") };
     mkdirSync(join(disk.directory, "models"));
@@ -85,7 +85,7 @@ describe.skipIf(diskObstacle !== null)("df", () => {
     expect(usage.rest.complete).toBe(true);
   });
 
-  test("groups its table by the view that was asked for, and refuses one that does not exist", async () => {
+  test("groups its table by the given view, and refuses an unknown one", async () => {
     await using it = await startNode({ node });
     const family = await it.crigc("df", "--by", "family");
     expect(family.stdout).toContain("BASE");
@@ -95,7 +95,7 @@ describe.skipIf(diskObstacle !== null)("df", () => {
     expect(wrong.exitCode).toBe(2);
   });
 
-  test("works offline from a snapshot, without what only the machine can tell", async () => {
+  test("works offline from a snapshot, without data of the machine", async () => {
     await using it = await startNode({ node });
     const file = join(it.home, "node.json");
     writeFileSync(file, (await it.crigc("snapshot")).stdout);

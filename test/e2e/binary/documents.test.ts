@@ -44,7 +44,7 @@ const documents: readonly (readonly [kind: string, words: readonly string[]])[] 
   ["Version", ["version", "-o", "json"]],
 ];
 
-test("every command that answers in JSON is looked at here", () => {
+test("every command with JSON output is tested here", () => {
   const looked = documents.map(([, words]) => words.join(" ")).concat("status -o json");
   const silent = commands
     .filter(({ json, alwaysJson }) => json || alwaysJson === true)
@@ -53,7 +53,7 @@ test("every command that answers in JSON is looked at here", () => {
   expect(silent).toEqual([]);
 });
 
-test("every command that has no JSON says so, instead of answering a program in text", async () => {
+test("every command without JSON output refuses -o json", async () => {
   await using it = await startNode({ node });
   const texts = commands.filter(({ json, alwaysJson }) => !json && alwaysJson !== true);
   for (const { name, operands } of texts) {
@@ -68,7 +68,7 @@ test("every command that has no JSON says so, instead of answering a program in 
 });
 
 test.each(documents.map(([kind, words]) => [kind, words.join(" "), words] as const))(
-  "%s (crigc %s) has figures, times and durations as every document has them",
+  "%s (crigc %s) writes figures, times and durations like every document",
   async (kind, _, [command = "", ...rest]) => {
     await using it = await startNode({ node, flags });
     await it.crigc("gc", "--images", "--keep=**");
@@ -78,7 +78,7 @@ test.each(documents.map(([kind, words]) => [kind, words.join(" "), words] as con
   },
 );
 
-test("Status has them too, and the values in force with their sources", async () => {
+test("Status writes them too, with the values in force and their sources", async () => {
   await using it = await startNode({ node, flags });
   await using agent = it.start("run", "--image-gc-period=100ms");
   await agent.untilSaid("image-gc");
@@ -222,7 +222,7 @@ describe("names with control characters", () => {
     expect(CONTROL.exec(stderr)).toBeNull();
   });
 
-  test("nor through the log of an agent, status and report in table form", async () => {
+  test("do not reach a terminal through the log of an agent, status or report", async () => {
     await using it = await startNode({ node: hostile, flags: [...flags, "-v=5"] });
     await using agent = it.start("run", "--image-gc-period=100ms", "--max-images=1");
     await agent.untilSaid("r.example/x");
@@ -233,7 +233,7 @@ describe("names with control characters", () => {
     expect(CONTROL.exec(agent.said())).toBeNull();
   });
 
-  test("stand in JSON as the runtime gave them, escaped", async () => {
+  test("are in JSON as the runtime gave them, escaped", async () => {
     await using it = await startNode({ node: hostile, flags });
     const { stdout } = await it.crigc("images", "-o", "json");
     expect(CONTROL.exec(stdout)).toBeNull();

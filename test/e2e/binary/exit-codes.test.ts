@@ -18,7 +18,7 @@ const node: NodeDescription = {
 const flags = ["--minimum-image-ttl-duration=0s", "--space-accounting=reported"];
 
 describe("0", () => {
-  test("when something was removed, and when there was nothing to do", async () => {
+  test("is the exit code when something was removed, and when there was nothing to do", async () => {
     await using it = await startNode({ node, flags });
     expect(await it.crigc("gc", "--all-unused")).toMatchObject({ exitCode: 0 });
     expect(it.removedImages()).toEqual([unused.id]);
@@ -28,7 +28,7 @@ describe("0", () => {
 });
 
 describe("1", () => {
-  test("when what was asked for cannot be written", async () => {
+  test("is the exit code when the result cannot be written", async () => {
     await using it = await startNode({ node });
     const words = ["--state-dir=/proc/no", "--run-dir=/proc/no"];
     const { exitCode, stderr } = await it.crigc("hold", "1h", ...words);
@@ -39,7 +39,7 @@ describe("1", () => {
 
 describe("2", () => {
   test.each([["gc"], ["plan"], ["keep check"]])(
-    "for %s if keep rules are invalid",
+    "is the exit code of %s if keep rules are invalid",
     async (command) => {
       await using it = await startNode({ node, flags });
       const [first = "", ...rest] = command.split(" ");
@@ -57,13 +57,13 @@ describe("2", () => {
     ["config", "--image-gc-high-threshold=101"],
     ["gc", "--no-such-flag"],
     ["frobnicate", "--dry-run"],
-  ])("for %s %s", async (command, word) => {
+  ])("is the exit code of %s %s", async (command, word) => {
     await using it = await startNode({ node });
     expect(await it.crigc(command, word)).toMatchObject({ exitCode: 2, stdout: "" });
     expect(it.runtime.calls).toEqual([]);
   });
 
-  test("for a snapshot file that is absent, or is none", async () => {
+  test("is the exit code for a missing or invalid snapshot file", async () => {
     await using it = await startNode();
     for (const file of [join(it.home, "absent.json"), it.configFile]) {
       const { exitCode, stderr } = await it.crigc("plan", `--snapshot=${file}`);
@@ -74,7 +74,7 @@ describe("2", () => {
 });
 
 describe("3", () => {
-  test("when the runtime does not answer", async () => {
+  test("is the exit code when the runtime does not answer", async () => {
     await using it = await startNode({ node });
     await it.runtime.crash();
     for (const command of ["gc", "plan", "images", "snapshot"])
@@ -83,7 +83,7 @@ describe("3", () => {
 
   // Both are filesystems of no size, as a disk is that was not mounted.
   test.each(["/proc", "/sys"])(
-    "when the images lie on a disk of capacity 0 (%s)",
+    "is the exit code when the images are on a disk of capacity 0 (%s)",
     async (mountpoint) => {
       const imageFilesystems = [{ mountpoint }];
       await using it = await startNode({ node: { ...node, imageFilesystems }, flags });
@@ -95,7 +95,7 @@ describe("3", () => {
     },
   );
 
-  test("when it is not known what is in use", async () => {
+  test("is the exit code when the images in use are unknown", async () => {
     await using it = await startNode({ node, flags, traits: { version: "v2.1.0" } });
     it.runtime.fail("ContainerStatus", { kind: "error", code: "UNKNOWN" });
     for (const command of ["gc", "plan"]) {
@@ -108,7 +108,7 @@ describe("3", () => {
 });
 
 describe.skipIf(diskObstacle !== null)("4", () => {
-  test("when every image that may go is gone and the disk is still too full", async () => {
+  test("is the exit code when no candidates are left and the disk is still too full", async () => {
     await using disk = await smallDisk(20 * MiB);
     const images = [
       { id: unused.id, repoTags: unused.repoTags, layers: [layer("unused", 1)] },
@@ -123,7 +123,7 @@ describe.skipIf(diskObstacle !== null)("4", () => {
     expect(exitCode).toBe(4);
   });
 
-  test("when removing every image could not help, so that none goes", async () => {
+  test("is the exit code when removing every image could not help, so that none is removed", async () => {
     await using disk = await smallDisk(20 * MiB);
     writeFileSync(join(disk.directory, "not an image"), Buffer.alloc(18 * MiB));
     const images = [{ id: unused.id, repoTags: unused.repoTags, layers: [layer("unused", 0.25)] }];
@@ -168,7 +168,7 @@ describe("4 in the grace period after a boot", () => {
 });
 
 describe("5", () => {
-  test("when a removal failed and the rest was done", async () => {
+  test("is the exit code when a removal failed and the rest was done", async () => {
     const images = ["a", "b", "c"].map((name) => ({ id: imageIdOf(name), sizeBytes: 1_000 }));
     await using it = await startNode({ node: { images }, flags });
     const [, second] = (await it.json(["plan", "--all-unused"])).images.candidates;
@@ -185,7 +185,7 @@ describe("5", () => {
 });
 
 describe("6", () => {
-  test("for a second agent, which names the first", async () => {
+  test("is the exit code of a second agent, which names the first", async () => {
     await using it = await startNode({ node });
     await using first = it.start("run");
     await first.untilSaid("connected to the runtime");
@@ -197,7 +197,7 @@ describe("6", () => {
     expect(await it.crigc("status")).toMatchObject({ exitCode: 0 });
   });
 
-  test("for gc that waited for another pass longer than --runtime-request-timeout", async () => {
+  test("is the exit code of gc that waited for another pass longer than --runtime-request-timeout", async () => {
     await using it = await startNode({ node, flags });
     it.runtime.fail("RemoveImage", { kind: "hang" });
     await using first = it.start("gc", "--all-unused", "--runtime-request-timeout=20s");
@@ -216,7 +216,7 @@ describe("6", () => {
 });
 
 describe("7", () => {
-  test("on hold, until it is released", async () => {
+  test("is the exit code on hold, until it is released", async () => {
     await using it = await startNode({ node, flags });
     expect(await it.crigc("hold", "1h", "--reason", "moving house")).toMatchObject({ exitCode: 0 });
     const held = await it.crigc("gc", "--all-unused");
@@ -230,14 +230,14 @@ describe("7", () => {
 });
 
 describe("8", () => {
-  test("for a REF that nothing is called by", async () => {
+  test("is the exit code for an unknown REF", async () => {
     await using it = await startNode({ node });
     const { exitCode, stdout, stderr } = await it.crigc("explain", "r.example/no-such-thing");
     expect({ exitCode, stdout }).toEqual({ exitCode: 8, stdout: "" });
     expect(stderr).toContain("r.example/no-such-thing");
   });
 
-  test("if no agent answers", async () => {
+  test("is the exit code if no agent answers", async () => {
     await using it = await startNode({ node });
     const { exitCode, stdout, stderr } = await it.crigc("status");
     expect({ exitCode, stdout }).toEqual({ exitCode: 8, stdout: "" });

@@ -32,7 +32,7 @@ const options = {
   ],
 };
 
-test("without any fault the unused image and the dead container go", async () => {
+test("without a fault the unused image and the dead container are removed", async () => {
   await using it = await startNode(options);
   expect(await it.crigc("gc", "--all-unused")).toMatchObject({ exitCode: 0 });
   expect(it.removedImages()).toEqual([unused]);
@@ -63,7 +63,7 @@ describe.each(["ListImages", "ListContainers", "ListPodSandbox", "ImageFsInfo"])
   );
 });
 
-describe("a list with an entry that cannot be right", () => {
+describe("a list with an invalid entry", () => {
   test.each([
     ["an image without an ID", "ListImages", "images", { id: "" }],
     ["a container without an ID", "ListContainers", "containers", { id: "" }],
@@ -84,7 +84,7 @@ describe("a list with an entry that cannot be right", () => {
 });
 
 describe("the status of a container", () => {
-  test("that fails leaves its image volumes unknown: no image goes, exit 3, and it is named", async () => {
+  test("that fails leaves its image volumes unknown: no image is removed, exit 3, and the container is named", async () => {
     await using it = await startNode(options);
     it.runtime.fail(
       "ContainerStatus",
@@ -97,7 +97,7 @@ describe("the status of a container", () => {
     expect(it.removedImages()).toEqual([]);
   });
 
-  test("that is not found means that it is gone: the rest goes on", async () => {
+  test("that is not found means that it no longer exists: the pass continues", async () => {
     await using it = await startNode(options);
     it.runtime.fail(
       "ContainerStatus",
@@ -138,7 +138,7 @@ describe("the image filesystem", () => {
     ["that is not there", "/no/such/directory"],
     ["with a relative path", "var/lib/images"],
     ["without a path", ""],
-  ])("%s cannot be measured: exit 3, nothing goes", async (_, mountpoint) => {
+  ])("%s cannot be measured: exit 3, nothing is removed", async (_, mountpoint) => {
     const imageFilesystems = [{ mountpoint }];
     await using it = await startNode({ ...options, node: { ...node, imageFilesystems } });
     const { exitCode, stdout, stderr } = await it.crigc("gc", "--all-unused");
@@ -147,7 +147,7 @@ describe("the image filesystem", () => {
     expect(it.changes()).toEqual([]);
   });
 
-  test("that the runtime names none of stops the pass", async () => {
+  test("that the runtime does not report stops the pass", async () => {
     await using it = await startNode({ ...options, node: { ...node, imageFilesystems: [] } });
     expect(await it.crigc("gc", "--all-unused")).toMatchObject({ exitCode: 3 });
     expect(it.removedImages()).toEqual([]);
@@ -165,27 +165,30 @@ describe("a log directory that cannot be read", () => {
   test.each([
     ["--pod-logs-dir", aFile, "part of the path is not a directory"],
     ["--container-logs-dir", loop, "it is a symbolic link"],
-  ])("(%s %s) stops the logs alone: exit 3, and it is named", async (flag, path, why) => {
-    await using it = await startNode(options);
-    const said = `opening the log directory ${path} failed: ${why}`;
-    const given = ["--all-unused", `${flag}=${path}`];
+  ])(
+    "(%s %s) stops only the removal of logs: exit 3, and the directory is named",
+    async (flag, path, why) => {
+      await using it = await startNode(options);
+      const said = `opening the log directory ${path} failed: ${why}`;
+      const given = ["--all-unused", `${flag}=${path}`];
 
-    const plan = await it.json(["plan", ...given], 3);
-    expect(plan.containers.logsError).toContain(said);
-    expect(plan.images.candidates.map(({ id }: Json) => id)).toEqual([unused]);
-    const gc = await it.crigc("gc", ...given);
-    expect(gc.exitCode).toBe(3);
-    expect(it.changes()).toEqual(["RemoveContainer", "RemoveImage"]);
-    for (const text of [gc.stdout, gc.stderr])
-      expect(text.replaceAll(/\s+/g, " ")).toContain(said.replaceAll(/\s+/g, " "));
-    const [pass] = (await it.json(["history"])).passes;
-    expect(pass).toMatchObject({ error: expect.stringContaining(said), removed: 2 });
-  });
+      const plan = await it.json(["plan", ...given], 3);
+      expect(plan.containers.logsError).toContain(said);
+      expect(plan.images.candidates.map(({ id }: Json) => id)).toEqual([unused]);
+      const gc = await it.crigc("gc", ...given);
+      expect(gc.exitCode).toBe(3);
+      expect(it.changes()).toEqual(["RemoveContainer", "RemoveImage"]);
+      for (const text of [gc.stdout, gc.stderr])
+        expect(text.replaceAll(/\s+/g, " ")).toContain(said.replaceAll(/\s+/g, " "));
+      const [pass] = (await it.json(["history"])).passes;
+      expect(pass).toMatchObject({ error: expect.stringContaining(said), removed: 2 });
+    },
+  );
 
   test.each([
     ["stays where the links to it cannot be read", loop, true],
     ["goes where both directories can be read", home, false],
-  ])("the log of a container that goes %s", async (_, links, stays) => {
+  ])("the log of a removed container is %s", async (_, links, stays) => {
     const log = join(home, "pods", "default_pod_uid-pod", "old", "0.log");
     mkdirSync(dirname(log), { recursive: true });
     writeFileSync(log, "a line\n");
@@ -204,7 +207,7 @@ describe("a log directory that cannot be read", () => {
     expect(existsSync(log)).toBe(stays);
   });
 
-  test("is in the recorded node, from which the same is planned", async () => {
+  test("is in the recorded node, which gives the same plan", async () => {
     await using it = await startNode(options);
     const { stdout } = await it.crigc("snapshot", `--container-logs-dir=${loop}`);
     const file = join(it.home, "node.json");

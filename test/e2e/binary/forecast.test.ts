@@ -91,7 +91,7 @@ const report = async (node: TestNode): Promise<string> => {
   return readFileSync(file, "utf8");
 };
 
-test("a disk that fills is foreseen to be full, by status, metrics and the HTML report", async () => {
+test("status, metrics and the HTML report forecast when a growing disk is full", async () => {
   const { node, disk } = await nodeWith(360);
   await using it = node;
   await using agent = it.start("run");
@@ -111,7 +111,7 @@ test("a disk that fills is foreseen to be full, by status, metrics and the HTML 
   expect(await report(it)).toMatch(sentence);
 });
 
-test("nothing is foreseen from three quarters of an hour", async () => {
+test("three quarters of an hour of data give no forecast", async () => {
   const { node } = await nodeWith(45);
   await using it = node;
   await using agent = it.start("run");
@@ -123,7 +123,7 @@ test("nothing is foreseen from three quarters of an hour", async () => {
 });
 
 test.skipIf(diskObstacle !== null)(
-  "what a pass frees does not hide how fast others fill the disk",
+  "space freed by a pass does not hide how fast others fill the disk",
   async () => {
     await using disk = await smallDisk(100 * MiB);
     const node = {

@@ -31,7 +31,7 @@ async function recorded(node: TestNode, stateDir: string): Promise<readonly stri
 }
 
 describe.skipIf(freezeObstacle !== null)("a state directory on a disk that hangs", () => {
-  test("stops no pass of the agent and none of its answers, and its record is complete afterwards", async () => {
+  test("stops no pass and no answer of the agent, and the history is complete afterwards", async () => {
     await using disk = await freezingDisk();
     const stateDir = join(disk.directory, "state");
     await using it = await startNode({
@@ -64,7 +64,7 @@ describe.skipIf(freezeObstacle !== null)("a state directory on a disk that hangs
     expect(await agent.stop()).toBe(0);
   }, 60_000);
 
-  test("stops no gc, which ends beside it and is on record afterwards", async () => {
+  test("does not stop gc, which is recorded afterwards", async () => {
     await using disk = await freezingDisk();
     const stateDir = join(disk.directory, "state");
     await using it = await startNode({
@@ -85,7 +85,7 @@ describe.skipIf(freezeObstacle !== null)("a state directory on a disk that hangs
     });
   }, 60_000);
 
-  test("stops no agent from ending", async () => {
+  test("does not keep the agent from exiting", async () => {
     await using disk = await freezingDisk();
     const stateDir = join(disk.directory, "state");
     await using it = await startNode({

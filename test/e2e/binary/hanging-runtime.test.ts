@@ -52,7 +52,7 @@ describe("12 sandboxes whose stop hangs", () => {
   });
 });
 
-describe("a container of unknown state that is stopped", () => {
+describe("stopping a container of unknown state", () => {
   const pod = { id: hexId("pod"), uid: "uid-pod", state: "not-ready" } as const;
   const container = {
     id: hexId("container"),
@@ -66,7 +66,7 @@ describe("a container of unknown state that is stopped", () => {
   } as const;
 
   test.each(["ExecSync", "StopContainer"])(
-    "does not keep the agent from ending on SIGTERM while %s hangs",
+    "does not keep the agent from exiting on SIGTERM while %s hangs",
     async (method) => {
       await using node = await startNode({
         node: { sandboxes: [pod], containers: [container] },
@@ -84,7 +84,7 @@ describe("a container of unknown state that is stopped", () => {
     30_000,
   );
 
-  test("gets 30 s at most, and with --compat kubelet what is recorded", async () => {
+  test("takes at most 30 s, and with --compat kubelet the recorded grace period", async () => {
     for (const [words, timeout] of [
       [[], "30"],
       [["--max-stop-grace-period=1m"], "60"],

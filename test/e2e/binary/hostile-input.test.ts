@@ -21,32 +21,29 @@ async function refused(node: TestNode, ...words: readonly string[]): Promise<str
 test.each([
   ["explain", "empty REF; expected an image, a container or a sandbox"],
   ["hold", "empty DURATION; expected length of the hold"],
-])(
-  "an operand of crigc %s that is empty is refused, and not looked for",
-  async (command, words) => {
-    await using it = await startNode();
-    for (const operand of ["", " "]) expect(await refused(it, command, operand)).toContain(words);
-  },
-);
+])("an empty operand of crigc %s is refused", async (command, words) => {
+  await using it = await startNode();
+  for (const operand of ["", " "]) expect(await refused(it, command, operand)).toContain(words);
+});
 
 test.each([
   ["plan", "--snapshot="],
   ["keep baseline", "--from="],
   ["history", "--image="],
   ["report", "--html="],
-])("an option of crigc %s whose value is empty (%s) is refused", async (command, flag) => {
+])("an empty option of crigc %s (%s) is refused", async (command, flag) => {
   await using it = await startNode();
   expect(await refused(it, ...command.split(" "), flag)).toContain(
     `${flag.slice(0, -1)}: empty value`,
   );
 });
 
-test("a hold takes an empty reason: the hold is what matters", async () => {
+test("a hold accepts an empty reason", async () => {
   await using it = await startNode();
   expect(await it.crigc("hold", "1h", "--reason=")).toMatchObject({ exitCode: 0 });
 });
 
-test("a snapshot without an end is refused, and not read until memory is full", async () => {
+test("an endless snapshot is refused before it fills the memory", async () => {
   await using it = await startNode();
   expect(await refused(it, "plan", "--snapshot=/dev/zero")).toContain(
     "larger than 134217728 bytes",
@@ -54,7 +51,7 @@ test("a snapshot without an end is refused, and not read until memory is full", 
   expect(await refused(it, "plan", "--snapshot=/")).toContain("it is a directory");
 });
 
-test("a history that cannot be read is no empty history", async () => {
+test("an unreadable history is an error, not an empty history", async () => {
   await using it = await startNode();
   put(it.stateDir, "crigc.db", "garbage of more than sixteen bytes");
   for (const words of [[], ["-o", "json"]]) {
@@ -64,7 +61,7 @@ test("a history that cannot be read is no empty history", async () => {
   }
 });
 
-test("of an ID its algorithm alone names no image", async () => {
+test("the algorithm of an ID alone matches no image", async () => {
   await using it = await startNode({ node: { images: [{ id: imageIdOf("a"), sizeBytes: 1 }] } });
   expect(await it.crigc("explain", "sha256:")).toMatchObject({ exitCode: 8, stdout: "" });
   expect(await it.crigc("explain", imageIdOf("a").slice(0, 11))).toMatchObject({ exitCode: 0 });
@@ -108,7 +105,7 @@ describe("a flag", () => {
     ["--all-unsued", "--all-unused"],
     ["--dryrun", "--dry-run"],
     ["--endpoint=/x", "--"],
-  ])("that does not exist (%s) is refused with a suggestion", async (flag, suggestion) => {
+  ])("that is unknown (%s) is refused with a suggestion", async (flag, suggestion) => {
     await using it = await startNode();
     const story = await refused(it, "gc", flag);
     expect(story).toContain(flag.split("=")[0] ?? "");
@@ -116,7 +113,7 @@ describe("a flag", () => {
   });
 
   test.each([["--config=/no/such/file.yaml"], ["--config-dir=/no/such/directory"]])(
-    "that names what is not there (%s) is refused by its path",
+    "with a missing path (%s) is refused with the path",
     async (flag) => {
       await using it = await startNode();
       const story = await refused(it, "plan", flag);
@@ -127,7 +124,7 @@ describe("a flag", () => {
   );
 
   test.each([["--keep="], ["--config="], ["--config-dir="]])(
-    "whose value is empty where that would drop rules (%s) is refused",
+    "with an empty value that would drop rules (%s) is refused",
     async (flag) => {
       await using it = await startNode();
       expect(await refused(it, "gc", flag)).toContain(`${flag.slice(0, -1)}: the value is empty`);
@@ -142,7 +139,7 @@ describe("a flag", () => {
     expect(it.changes()).toEqual([]);
   });
 
-  test("that contradicts another one is refused with both, and where each was written", async () => {
+  test("that contradicts another one is refused with both and their sources", async () => {
     await using it = await startNode();
     it.configure({ imageGCLowThresholdPercent: 70 });
     const story = await refused(it, "gc", "--image-gc-high-threshold=60");
@@ -152,7 +149,7 @@ describe("a flag", () => {
     for (const part of ["--compat", "--space-accounting"]) expect(compat).toContain(part);
   });
 
-  test("of the environment is refused by the variable's name", async () => {
+  test("from the environment is refused with the name of the variable", async () => {
     await using it = await startNode();
     const env = { CRIGC_IMAGE_GC_HIGH_THRESHOLD: "half" };
     const { exitCode, stderr } = await it.within({ env }, "plan");
@@ -174,7 +171,7 @@ describe("a command", () => {
     [["hold"], "DURATION"],
     [["completion", "tcsh"], "tcsh"],
     [["plan", "-o", "xml"], "xml"],
-  ] as const)("%p is refused, and what was meant is reported", async (words, part) => {
+  ] as const)("%p is refused with a suggestion", async (words, part) => {
     await using it = await startNode();
     const story = await refused(it, ...words);
     expect(story).toContain(part);
@@ -253,7 +250,7 @@ describe("a configuration file", () => {
     expect(await refused(it, "plan")).toContain(it.configFile);
   });
 
-  test("that is no file is refused: a directory, a device, a pipe, a link in a circle", async () => {
+  test("that is not a regular file is refused: a directory, a device, a pipe, a circular link", async () => {
     await using it = await startNode();
     const directory = join(it.home, "directory.yaml");
     mkdirSync(directory);
@@ -265,7 +262,7 @@ describe("a configuration file", () => {
       expect(await refused(it, "plan", `--config=${path}`)).toContain(path);
   });
 
-  test("may say everything that is wrong at once, a drop-in too, each with its place", async () => {
+  test("and drop-ins with several errors are refused with all of them and their places", async () => {
     await using it = await startNode();
     const dropIn = put(
       join(it.home, "conf.d"),
@@ -288,7 +285,7 @@ describe("a configuration file", () => {
   });
 });
 
-test("a keep list of 50 MB is refused or read, but no image goes and it takes no time", async () => {
+test("a keep list of 50 MB is refused or read quickly, and no image is removed", async () => {
   await using it = await startNode({ node: { images: [{ id: "sha256:1", sizeBytes: 1 }] } });
   writeFileSync(join(it.keepDir, "huge.list"), "r.example/a\n".repeat(4_200_000));
   const { exitCode, stdout, tookMs } = await it.crigc(
@@ -302,7 +299,7 @@ test("a keep list of 50 MB is refused or read, but no image goes and it takes no
   expect(it.removedImages()).toEqual([]);
 });
 
-test("patterns that backtrack without end in others take no time here", async () => {
+test("patterns that make other matchers backtrack endlessly take no time", async () => {
   const images = Array.from({ length: 200 }, (_, index) => ({
     id: `sha256:${index}`,
     repoTags: [`r.example/${"a".repeat(120)}/${index}:1`],

@@ -42,7 +42,7 @@ describe.skipIf(diskObstacle !== null)("a node whose images share layers", () =>
       flags: [...flags, "--image-gc-high-threshold=40", "--image-gc-low-threshold=30"],
     });
 
-  test("keeps the base of a running image, whose removal would free nothing, and says which image has its layers", async () => {
+  test("keeps the base of a running image, because its removal would free nothing, and names the image with its layers", async () => {
     await using disk = await smallDisk(capacityBytes);
     await using node = await nodeOf(disk, [running, base, other]);
     const report = await node.json(["gc", "--images"], 4);
@@ -58,7 +58,7 @@ describe.skipIf(diskObstacle !== null)("a node whose images share layers", () =>
     expect(explained.stdout).toContain("has all of its layers");
   });
 
-  test("with compat kubelet the base of a running image may go, and no layers are asked for", async () => {
+  test("with compat kubelet the base of a running image is a candidate, and crigc reads no layers", async () => {
     await using disk = await smallDisk(capacityBytes);
     await using node = await nodeOf(disk, [running, base, other]);
     const plan = await node.json(["plan", "--images", "--compat=kubelet"]);
@@ -73,7 +73,7 @@ describe.skipIf(diskObstacle !== null)("a node whose images share layers", () =>
     expect(removedNames(report).toSorted()).toEqual(["base", "other"]);
   });
 
-  test("removes a base right after the last image that shares it, so that no image goes for nothing", async () => {
+  test("removes a base right after the last image that shares it", async () => {
     await using disk = await smallDisk(capacityBytes);
     const family = [
       image("a-base", [layer("a", 30)]),
@@ -125,7 +125,7 @@ describe.skipIf(diskObstacle !== null)("a node whose images share layers", () =>
     });
   });
 
-  test("an image whose verbose status fails is treated as before, and asked again by the next pass", async () => {
+  test("an image whose verbose status fails counts as sharing nothing, and is read again by the next pass", async () => {
     await using disk = await smallDisk(capacityBytes);
     await using node = await nodeOf(disk, [running, base, other]);
     const lift = node.runtime.fail("ImageStatus", { kind: "error", code: "INTERNAL" });
@@ -136,7 +136,7 @@ describe.skipIf(diskObstacle !== null)("a node whose images share layers", () =>
     expect(again.images.candidates.map(nameOf)).toEqual(["other"]);
   });
 
-  test("asks for the layers of an image once, and for none while no threshold is exceeded", async () => {
+  test("reads the layers of an image once, and none while no threshold is exceeded", async () => {
     await using disk = await smallDisk(capacityBytes);
     await using node = await nodeOf(disk, [running, base, other]);
     const relaxed = ["--image-gc-high-threshold=90", "--image-gc-low-threshold=80"];
@@ -172,7 +172,7 @@ describe.skipIf(diskObstacle !== null)("75 images of ten families, a fifth of th
     return report;
   };
 
-  test("come below the low threshold in about a second, on a runtime that nothing is known of", async () => {
+  test("are collected below the low threshold in about a second, on an unknown runtime", async () => {
     const report = await passOver(families);
     expect(report.tookMs).toBeLessThan(3_000);
   });
@@ -223,7 +223,7 @@ describe.skipIf(diskObstacle !== null)("large bases that small children hold", (
     return removedNames(report).length;
   };
 
-  test("fewer images go for the same target than if no layers are known", async () => {
+  test("need fewer removals for the same target than without known layers", async () => {
     const known = await removals((one) => one);
     const unknown = await removals((one) => ({ ...one, isArtifact: true }));
     expect(known).toBe(unknown - bases.length);

@@ -30,14 +30,14 @@ async function lines(it: TestNode, ...words: readonly string[]): Promise<readonl
 }
 
 describe("crigc images", () => {
-  test("prints IDs alone with -q, the largest first, or as --sort says", async () => {
+  test("prints only IDs with -q, largest first or as sorted by --sort", async () => {
     await using it = await known();
     expect(await lines(it, "images", "-q")).toEqual(sizes);
     const byName = await lines(it, "images", "-q", "--sort", "name");
     expect(byName.indexOf(imageIdOf("a"))).toBeLessThan(byName.indexOf(imageIdOf("b")));
   });
 
-  test("prints names alone with -o name, and every name and the whole ID with -o wide", async () => {
+  test("prints only names with -o name, and all names and full IDs with -o wide", async () => {
     await using it = await known();
     expect(
       await lines(it, "images", "-o", "name", "--sort=name", "--filter=reference=r.example/*"),
@@ -76,7 +76,7 @@ describe("crigc images", () => {
 });
 
 describe("crigc plan", () => {
-  test("prints the candidates alone with -q, in the order of removal or as --sort says", async () => {
+  test("prints only the candidates with -q, in order of removal or as sorted by --sort", async () => {
     await using it = await known();
     const order = (await it.json(["plan", "--all-unused"])).images.candidates.map(
       (candidate: { readonly id: string }) => candidate.id,
@@ -87,7 +87,7 @@ describe("crigc plan", () => {
     expect(table.some((line) => line.includes(imageIdOf("a")))).toBe(true);
   });
 
-  test("sorts kept images and documents like the candidates, and does not call that the order of removal", async () => {
+  test("sorts kept images and documents like candidates, and does not claim that it is the order of removal", async () => {
     await using it = await known();
     writeFileSync(join(it.keepDir, "ours.list"), "r.example/a\nr.example/b\n");
     const byName = await it.json(["plan", "--all-unused", "--sort", "name"]);
@@ -109,7 +109,7 @@ describe("crigc plan", () => {
 });
 
 describe("crigc history", () => {
-  test("prints passes, or filtered removals, by ID, and the newest first where asked", async () => {
+  test("prints passes, or filtered removals, by ID, newest first on request", async () => {
     await using it = await known();
     await it.within({}, "rm", imageIdOf("a"));
     await it.within({}, "rm", imageIdOf("b"));
@@ -125,7 +125,7 @@ describe("crigc history", () => {
     expect(await lines(it, "history", "-q", "--sort", "newest")).toEqual(passes.toReversed());
   });
 
-  test("refuses a filter that it does not know", async () => {
+  test("refuses an unknown filter", async () => {
     await using it = await known();
     const { exitCode, stderr } = await it.within({}, "history", "--filter", "colour=red");
     expect(exitCode).toBe(2);
@@ -133,14 +133,14 @@ describe("crigc history", () => {
   });
 });
 
-test("a format of lists is refused by a command that prints no list", async () => {
+test("a command that prints no list refuses list formats", async () => {
   await using it = await known();
   const { exitCode, stderr } = await it.within({}, "doctor", "-o", "wide");
   expect(exitCode).toBe(2);
   expect(stderr).toContain("crigc doctor has no output format wide; use table or json");
 });
 
-test("tables in a pipe have no line that nobody can read, with 500 images", async () => {
+test("tables of 500 images in a pipe have no unreadably long line", async () => {
   const many = Array.from({ length: 500 }, (_, index) => ({
     id: imageIdOf(index),
     repoTags: [`registry.example/team/application-${index}:v${index}`],

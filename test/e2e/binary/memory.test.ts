@@ -29,7 +29,7 @@ const database = (it: TestNode): string => {
   return join(it.stateDir, name);
 };
 
-test("the first gc takes everything for young, says so, and the next one after the age removes", async () => {
+test("the first gc finds every image too young and says so; after the minimum age gc removes images", async () => {
   await using it = await startNode({ node: { images }, flags: ["--space-accounting=reported"] });
   const first = await it.json(["gc", "--all-unused"], 4);
   expect(it.removedImages()).toEqual([]);
@@ -57,32 +57,29 @@ describe("a ledger", () => {
     ["of garbage", (path: string) => writeFileSync(path, Buffer.alloc(8_192, 0x5a))],
     ["that was cut off", (path: string) => truncateSync(path, 1_000)],
     ["of text", (path: string) => writeFileSync(path, "no database at all\n".repeat(500))],
-  ])(
-    "%s means a fresh start: everything young, said loudly, the file kept aside",
-    async (_, spoil) => {
-      await using it = await remembered();
-      const path = database(it);
-      for (const suffix of ["-wal", "-shm"]) rmSync(`${path}${suffix}`, { force: true });
-      spoil(path);
-      for (const words of [["plan", "--all-unused"], ["doctor"]]) {
-        const { stdout, stderr } = await it.crigc(words[0] ?? "", ...words.slice(1));
-        expect(stderr).toContain(path);
-        // Neither of them changes anything, so neither may say that the file was moved.
-        expect(`${stdout}${stderr}`).toContain("crigc run moves the file aside");
-        expect(`${stdout}${stderr}`).not.toContain("is put aside");
-      }
-      expect(readdirSync(it.stateDir).some((name) => name.includes(".broken-"))).toBe(false);
-      const gc = await it.crigc("gc", "--all-unused");
-      expect(gc.stderr).toContain(".broken-");
-      expect(it.removedImages()).toEqual([]);
-      expect(readdirSync(it.stateDir).some((name) => name.includes(".broken-"))).toBe(true);
-      await observedFor(it.stateDir, minutes(3));
-      await it.crigc("gc", "--all-unused");
-      expect(it.removedImages()).toHaveLength(3);
-    },
-  );
+  ])("%s is moved aside with a warning, and every image counts as new", async (_, spoil) => {
+    await using it = await remembered();
+    const path = database(it);
+    for (const suffix of ["-wal", "-shm"]) rmSync(`${path}${suffix}`, { force: true });
+    spoil(path);
+    for (const words of [["plan", "--all-unused"], ["doctor"]]) {
+      const { stdout, stderr } = await it.crigc(words[0] ?? "", ...words.slice(1));
+      expect(stderr).toContain(path);
+      // Neither of them changes anything, so neither may say that the file was moved.
+      expect(`${stdout}${stderr}`).toContain("crigc run moves the file aside");
+      expect(`${stdout}${stderr}`).not.toContain("is put aside");
+    }
+    expect(readdirSync(it.stateDir).some((name) => name.includes(".broken-"))).toBe(false);
+    const gc = await it.crigc("gc", "--all-unused");
+    expect(gc.stderr).toContain(".broken-");
+    expect(it.removedImages()).toEqual([]);
+    expect(readdirSync(it.stateDir).some((name) => name.includes(".broken-"))).toBe(true);
+    await observedFor(it.stateDir, minutes(3));
+    await it.crigc("gc", "--all-unused");
+    expect(it.removedImages()).toHaveLength(3);
+  });
 
-  test("that is gone means a fresh start", async () => {
+  test("that was deleted means that every image counts as new", async () => {
     await using it = await remembered();
     rmSync(it.stateDir, { recursive: true });
     await it.crigc("gc", "--all-unused");
@@ -91,7 +88,7 @@ describe("a ledger", () => {
 });
 
 describe.skipIf(diskObstacle !== null)("a state directory on a full disk", () => {
-  test("stops no collection", async () => {
+  test("does not stop collection", async () => {
     await using disk = await smallDisk(4 * MiB);
     await using it = await startNode({
       node: { images },
@@ -108,7 +105,7 @@ describe.skipIf(diskObstacle !== null)("a state directory on a full disk", () =>
     expect(await it.crigc("history", `--state-dir=${stateDir}`)).toMatchObject({ exitCode: 0 });
   });
 
-  test("that was never written to stops none either", async () => {
+  test("that was never written does not stop collection", async () => {
     await using disk = await smallDisk(MiB);
     writeFileSync(join(disk.directory, "full"), Buffer.alloc(MiB));
     await using it = await startNode({
@@ -126,8 +123,8 @@ describe.skipIf(diskObstacle !== null)("a state directory on a full disk", () =>
   });
 });
 
-describe("a node on which", () => {
-  test("all containers vanished at once is left alone for the boot grace", async () => {
+describe("a node where", () => {
+  test("all containers vanished at once is left alone during the boot grace", async () => {
     const node = {
       images,
       sandboxes: [{ id: "pod" }],
@@ -148,7 +145,7 @@ describe("a node on which", () => {
       expect(text).toMatch(/grace period \(--boot-grace\) for another .*, because all containers/);
   });
 
-  test("a pod is only just starting waits for its containers before it removes images", async () => {
+  test("a pod is just starting keeps its images until the containers exist", async () => {
     const node = {
       images,
       sandboxes: [{ id: "pod", createdAt: new Date().toISOString() }],
@@ -167,7 +164,7 @@ describe("a node on which", () => {
   });
 });
 
-test("lists larger than a message may be are split, and nothing is missed", async () => {
+test("lists beyond the message limit are split, and nothing is missed", async () => {
   const many = Array.from({ length: 400 }, (_, index) => ({
     id: imageIdOf(`many ${index}`),
     repoTags: [`r.example/many:${index}`],

@@ -19,7 +19,7 @@ const node: NodeDescription = {
 const flags = ["--minimum-image-ttl-duration=0s", "--space-accounting=reported"];
 
 describe("hold", () => {
-  test("stops gc with exit 7 until release, and names its end and reason", async () => {
+  test("stops gc with exit 7 until release, and shows its end and reason", async () => {
     await using it = await startNode({ node, flags });
     const held = await it.crigc("hold", "1h", "--reason", "upgrade");
     expect(held).toMatchObject({ exitCode: 0, stderr: "" });
@@ -33,13 +33,13 @@ describe("hold", () => {
     expect(it.removedImages()).toHaveLength(2);
   });
 
-  test("that is over holds nothing any more", async () => {
+  test("that has expired blocks nothing", async () => {
     await using it = await startNode({ node, flags });
     await it.crigc("hold", "1ms");
     await until("the hold is over", 5_000, async () => (await it.crigc("gc")).exitCode === 0);
   });
 
-  test("that was damaged holds until release", async () => {
+  test("that is damaged stays in force until release", async () => {
     await using it = await startNode({ node, flags });
     await it.crigc("hold", "1h");
     writeFileSync(join(it.stateDir, "hold.json"), '{"until": ');
@@ -48,7 +48,7 @@ describe("hold", () => {
     expect(await it.crigc("gc", "--all-unused")).toMatchObject({ exitCode: 0 });
   });
 
-  test("is seen by a running agent at once, and so is its end", async () => {
+  test("and its end are noticed by a running agent at once", async () => {
     await using it = await startNode({ node, flags });
     await using agent = it.start("run");
     await until("the agent answers", 10_000, async () => (await it.crigc("status")).exitCode === 0);
@@ -63,7 +63,7 @@ describe("hold", () => {
 });
 
 describe("keep baseline", () => {
-  test("protects today's images, and no later one", async () => {
+  test("keeps today's images and no later one", async () => {
     await using it = await startNode({ node, flags });
     expect(await it.crigc("keep", "baseline")).toMatchObject({ exitCode: 0, stderr: "" });
     expect(await it.crigc("keep", "check")).toMatchObject({ exitCode: 0 });
@@ -74,7 +74,7 @@ describe("keep baseline", () => {
     expect((await it.crigc("explain", unused.id)).stdout).toContain("baseline.list:");
   });
 
-  test("with --once writes once on a node, and the list is kept as edited", async () => {
+  test("with --once writes once on a node, and later edits of the list are kept", async () => {
     await using it = await startNode({ node, flags });
     const list = join(it.keepDir, "baseline.list");
     expect(await it.crigc("keep", "baseline", "--once")).toMatchObject({ exitCode: 0 });
@@ -85,7 +85,7 @@ describe("keep baseline", () => {
     expect(readFileSync(list, "utf8")).toBe("r.example/used:1\n");
   });
 
-  test("with --once waits on a node without images, and keeps the first ones that are loaded alone", async () => {
+  test("with --once waits on a node without images, and keeps only the first ones loaded", async () => {
     await using it = await startNode({ flags });
     const list = join(it.keepDir, "baseline.list");
     const empty = await it.crigc("keep", "baseline", "--once");
@@ -100,7 +100,7 @@ describe("keep baseline", () => {
     expect(it.removedImages()).toEqual([other.id]);
   });
 
-  test("with --once fails if nothing can be remembered, but writes the list", async () => {
+  test("with --once writes the list but fails if the state directory cannot be written", async () => {
     await using it = await startNode({ node, flags });
     const ran = await it.crigc("keep", "baseline", "--once", "--state-dir=/proc/no");
     expect(ran.exitCode).toBe(1);
@@ -108,7 +108,7 @@ describe("keep baseline", () => {
     expect(existsSync(join(it.keepDir, "baseline.list"))).toBeTrue();
   });
 
-  test("from an archive protects an image that is imported later, with its tag or without", async () => {
+  test("from an archive keeps an image imported later, with or without its tag", async () => {
     await using it = await startNode({ node, flags });
     const { file, images } = writeImageArchive(join(it.home, "a.tar"), [
       { names: ["docker.io/library/app:1"], withBusybox: false },
@@ -124,7 +124,7 @@ describe("keep baseline", () => {
 });
 
 describe("keep add", () => {
-  test("of several processes at once loses no pattern, and keeps what a list of now matches", async () => {
+  test("by several processes at once loses no pattern, and keeps the matching images", async () => {
     await using it = await startNode({ node, flags });
     const names = Array.from({ length: 6 }, (_, at) => `r.example/added-${at}`);
     const adding = [...names, "r.example/unused"].map((name) => it.crigc("keep", "add", name));
@@ -138,7 +138,7 @@ describe("keep add", () => {
     expect(it.removedImages()).toEqual([other.id]);
   });
 
-  test("and keep remove at once leave what was added", async () => {
+  test("and keep remove at once lose no added pattern", async () => {
     await using it = await startNode({ node, flags });
     await it.crigc("keep", "add", "r.example/a", "r.example/b", "r.example/c");
     await Promise.all([
@@ -151,7 +151,7 @@ describe("keep add", () => {
 });
 
 describe("keep list", () => {
-  test("says what each rule keeps, and which keeps nothing", async () => {
+  test("shows what each rule keeps, and which rules keep nothing", async () => {
     await using it = await startNode({ node, flags });
     writeFileSync(join(it.keepDir, "site.list"), "r.example/unused\nr.example/misspelt\n");
     const { rules } = await it.json(["keep", "list"]);
@@ -164,7 +164,7 @@ describe("keep list", () => {
 });
 
 describe("history", () => {
-  test("says which pass removed an image, why, and what that freed", async () => {
+  test("shows which pass removed an image, why, and what that freed", async () => {
     await using it = await startNode({ node, flags });
     await it.crigc("gc", "--all-unused");
     const found = await it.json(["history", "--image", "r.example/unused"]);
@@ -178,7 +178,7 @@ describe("history", () => {
     expect((await it.json(["history", "--until", "1h"])).passes).toEqual([]);
   });
 
-  test("answers while the runtime is away", async () => {
+  test("works while the runtime is down", async () => {
     await using it = await startNode({ node, flags });
     await it.crigc("gc", "--all-unused");
     await it.runtime.crash();
@@ -213,7 +213,7 @@ describe("doctor", () => {
   const resultOf = (document: { checks: { name: string; result: string }[] }, name: string) =>
     document.checks.find((check) => check.name === name)?.result;
 
-  test("finds an agent that is well, and one whose runtime went away", async () => {
+  test("reports a healthy agent, and one whose runtime is down", async () => {
     await using it = await startNode({ node, flags: [...flags, "--image-cache-period=1s"] });
     await using agent = it.start("run");
     await until("doctor finds the agent", 10_000, async () => {
@@ -231,7 +231,7 @@ describe("doctor", () => {
     expect(await agent.stop()).toBe(0);
   });
 
-  test("fails if the keep rules are invalid, and says where", async () => {
+  test("fails if the keep rules are invalid, and shows the place", async () => {
     await using it = await startNode({ node, flags });
     writeFileSync(join(it.keepDir, "site.list"), "");
     const { exitCode, stdout } = await it.crigc("doctor");

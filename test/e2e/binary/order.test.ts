@@ -12,7 +12,7 @@ const flags = ["--minimum-image-ttl-duration=0s", "--space-accounting=reported"]
 const orderOf = async (it: TestNode, ...words: readonly string[]): Promise<readonly string[]> =>
   (await it.crigc("plan", "-o", "name", ...words)).stdout.trimEnd().split("\n");
 
-test("an image that was staged lately goes after one that nobody used for longer", async () => {
+test("a recently staged image is removed after one that was unused for longer", async () => {
   const used = { id: imageIdOf("used"), repoTags: ["r.example/used:1"], sizeBytes: 1_000 };
   const other = { id: imageIdOf("other"), repoTags: ["r.example/other:1"], sizeBytes: 1_000 };
   const staged = { id: imageIdOf("staged"), repoTags: ["r.example/staged:1"], sizeBytes: 9_000 };
@@ -35,7 +35,7 @@ test("an image that was staged lately goes after one that nobody used for longer
   expect(await orderOf(it, "--all-unused")).toEqual(["r.example/used:1", "r.example/staged:1"]);
 });
 
-test("on a new ledger what was built first goes first, and of one date the larger", async () => {
+test("with a new ledger the image built first is removed first, and of equal dates the larger", async () => {
   const image = (name: string, sizeBytes: number, builtAt?: string) => ({
     id: imageIdOf(name),
     repoTags: [`r.example/${name}:1`],

@@ -56,7 +56,7 @@ describe("5000 images", () => {
     ["plan --all-unused -o json", 5_000],
     ["snapshot", 5_000],
     ["gc --dry-run --all-unused -o json", 5_000],
-  ])("come whole through a pipe (crigc %s)", async (words, count) => {
+  ])("are printed completely through a pipe (crigc %s)", async (words, count) => {
     await using it = await startNode({ node: { images: many }, flags });
     const { stdout, exitCode } = await shell(it, `crigc ${words} "$@" | cat`);
     expect(exitCode).toBe(0);
@@ -66,14 +66,14 @@ describe("5000 images", () => {
     if (stdout.startsWith("{")) expect(JSON.parse(stdout).apiVersion).toBe("crigc/v1");
   });
 
-  test("come whole to a reader that is slow", async () => {
+  test("are printed completely to a slow reader", async () => {
     await using it = await startNode({ node: { images: many }, flags });
     const { stdout, exitCode } = await shell(it, 'crigc images -o json "$@" | { sleep 1; cat; }');
     expect(exitCode).toBe(0);
     expect(JSON.parse(stdout).images).toHaveLength(5_000);
   });
 
-  test("are explained whole in a log that goes through a pipe", async () => {
+  test("are explained completely in a log through a pipe", async () => {
     await using it = await startNode({ node: { images: many }, flags });
     const line = 'crigc gc --dry-run --all-unused -v=5 "$@" 2>&1 >/dev/null | { sleep 1; cat; }';
     const { stdout } = await shell(it, line);
@@ -89,7 +89,7 @@ describe("a reader that leaves early", () => {
     ["snapshot"],
     ["help flags"],
     ["config"],
-  ])("ends crigc %s quietly", async (words) => {
+  ])("ends crigc %s silently", async (words) => {
     await using it = await startNode({ node: { images: many }, flags });
     const line = `crigc ${words} ${words.startsWith("help") ? "" : '"$@"'}`;
     const { stdout, stderr, tookMs } = await shell(it, `${line} | head -n 1`);
@@ -98,21 +98,21 @@ describe("a reader that leaves early", () => {
     expect(tookMs).toBeLessThan(10_000);
   });
 
-  test("does not stop a collection in its middle", async () => {
+  test("does not stop a running collection", async () => {
     await using it = await startNode({ node: { images: many.slice(0, 20) }, flags });
     const { tookMs } = await shell(it, 'crigc gc --all-unused "$@" 2>&1 | head -n 1');
     expect(it.runtime.node.images).toEqual([]);
     expect(tookMs).toBeLessThan(20_000);
   });
 
-  test("is no matter if nobody reads at all", async () => {
+  test("does not matter if nobody reads at all", async () => {
     await using it = await startNode({ node: { images: many.slice(0, 20) }, flags });
     const { exitCode } = await shell(it, 'crigc gc --all-unused "$@" >&- 2>&-');
     expect(it.runtime.node.images).toEqual([]);
     expect(exitCode).toBe(0);
   });
 
-  test("is no matter if the disk of the answer is full", async () => {
+  test("does not matter if the disk of the output is full", async () => {
     await using it = await startNode({ node: { images: many.slice(0, 20) }, flags });
     await shell(it, 'crigc gc --all-unused "$@" >/dev/full 2>/dev/full');
     expect(it.runtime.node.images).toEqual([]);
@@ -142,7 +142,7 @@ const WRITING = commands
   .map(({ name, operands }) => `${name} ${operands}`.trim());
 
 describe("a result that cannot be written", () => {
-  test("is an error of every command, with its reason and without a second of trying", async () => {
+  test("is an error of every command, with its reason, within a second", async () => {
     await using it = await startNode({ node: { images: many.slice(0, 20) }, flags });
     const ends: Record<string, string> = {};
     for (const words of [...WRITING, "--help", "--version", "plan -o json", "help flags"]) {
@@ -154,14 +154,14 @@ describe("a result that cannot be written", () => {
     expect(ends).toEqual({});
   }, 60_000);
 
-  test("ends the command with 1 although standard error takes nothing either", async () => {
+  test("exits 1 even if standard error cannot be written", async () => {
     await using it = await startNode({ node: { images: many.slice(0, 20) }, flags });
     const { exitCode, tookMs } = await shell(it, 'crigc plan "$@" >/dev/full 2>/dev/full');
     expect(exitCode).toBe(1);
     expect(tookMs).toBeLessThan(5_000);
   });
 
-  test.skipIf(diskObstacle !== null)("is an error if a disk takes only its beginning", async () => {
+  test.skipIf(diskObstacle !== null)("is an error if the disk takes only part of it", async () => {
     await using disk = await smallDisk(MiB);
     await using it = await startNode({ node: { images: many }, flags });
     const { bavail, bsize } = statfsSync(disk.directory);
@@ -173,7 +173,7 @@ describe("a result that cannot be written", () => {
     }
   });
 
-  test("ends the command with 1 and silently if the reader has gone", async () => {
+  test("exits 1, silently if the reader has closed the pipe", async () => {
     await using it = await startNode({ node: { images: many }, flags });
     const { stderr, exitCode } = await shell(it, 'crigc images -o json "$@" | true');
     expect(stderr).toBe("");

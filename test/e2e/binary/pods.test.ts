@@ -89,7 +89,7 @@ const podDirectory = (it: TestNode, uid: string): string => {
 const gc = (it: TestNode) => it.crigc("gc", "--pod-source=kubelet-api", "--max-images=1");
 
 describe("a kubelet that restarted while its API server was down", () => {
-  test("lists static pods alone, and nothing is removed, neither containers nor images", async () => {
+  test("lists only static pods, and nothing is removed, neither containers nor images", async () => {
     await using cluster = await start();
     const { it, kubelet } = cluster;
     kubelet.answer = { kind: "pods", pods: [staticPod, jobPod, pendingPod] };
@@ -106,7 +106,7 @@ describe("a kubelet that restarted while its API server was down", () => {
     expect(it.changes()).toEqual([]);
   });
 
-  test("is believed again once it has heard, and what was deleted meanwhile goes, two passes later", async () => {
+  test("is ready once it has reached the API server, and pods deleted meanwhile are collected two passes later", async () => {
     await using cluster = await start();
     const { it, kubelet } = cluster;
     kubelet.answer = { kind: "pods", pods: [staticPod] };
@@ -126,7 +126,7 @@ describe("a kubelet that restarted while its API server was down", () => {
     expect(it.removedImages()).toEqual([imageIdOf("job")]);
   });
 
-  test("keeps a pod whose directory is there although the kubelet does not list it", async () => {
+  test("keeps a pod whose directory exists although the kubelet does not list it", async () => {
     await using cluster = await start();
     const { it, kubelet } = cluster;
     kubelet.answer = { kind: "pods", pods: [staticPod, pendingPod] };
@@ -135,7 +135,7 @@ describe("a kubelet that restarted while its API server was down", () => {
   });
 });
 
-test("an agent whose pod source fails says it once, and shows it in status, its loop, metrics and an event", async () => {
+test("an agent whose pod source fails logs it once, and shows it in status, its loop, metrics and an event", async () => {
   await using it = await startNode({
     node,
     flags: ["--container-gc-period=100ms", "--boot-grace=0s", "--logging-format=json"],
@@ -171,7 +171,7 @@ test("an agent whose pod source fails says it once, and shows it in status, its 
   await until("the loop is well again", 5_000, async () => (await failures()) === 0);
 });
 
-describe("a ledger that was lost on a machine that has only just booted", () => {
+describe("a ledger lost on a machine that has just booted", () => {
   const flags = [
     "--minimum-image-ttl-duration=0s",
     "--boot-grace=87600h",
@@ -198,14 +198,14 @@ describe("a ledger that was lost on a machine that has only just booted", () => 
     expect(stdout + stderr).toContain("the node booted");
   });
 
-  test("if the grace is shorter than the machine is up, the unused image goes", async () => {
+  test("the unused image is removed if the grace period is shorter than the uptime", async () => {
     await using it = await startNode({ node, flags });
     expect(await it.crigc("gc", "--all-unused", "--boot-grace=1s")).toMatchObject({ exitCode: 0 });
     expect(it.removedImages()).toContain(imageIdOf("next"));
   });
 });
 
-test("a keep rule keeps an image whose tag has moved, by the names that it had before", async () => {
+test("a keep rule keeps an image whose tag has moved, by its earlier names", async () => {
   await using it = await startNode({
     node: {
       images: [

@@ -114,7 +114,7 @@ describe("with --dry-run", () => {
     completion: ["bash"],
   });
 
-  test("no command of the table changes anything, and each is understood", async () => {
+  test("no command changes anything, and each accepts the flag", async () => {
     await using it = await startNode({ node, flags });
     treeIn(it);
     await it.crigc("install", "--root", join(it.home, "tree"), "--init=none");
@@ -139,7 +139,7 @@ describe("with --dry-run", () => {
     ["release", "would end"],
     ["keep baseline", "would name 2 images"],
     ["install --init=none --root tree", "would"],
-  ])("crigc %s says what it would do", async (line, said) => {
+  ])("crigc %s shows what it would do", async (line, said) => {
     await using it = await startNode({ node, flags });
     if (line === "release") await it.crigc("hold", "2h");
     treeIn(it);
@@ -155,7 +155,7 @@ describe("with --dry-run", () => {
   });
 });
 
-test("if there is no state directory, none of them makes one", async () => {
+test("without a state directory no read-only command creates one", async () => {
   await using it = await startNode({ node, flags });
   for (const [command = "", ...rest] of looks) await it.crigc(command, ...rest);
   expect(existsSync(it.stateDir)).toBe(false);
@@ -164,7 +164,7 @@ test("if there is no state directory, none of them makes one", async () => {
   expect(it.changes()).toEqual([]);
 });
 
-test("beside a pass that holds the lock they do not wait", async () => {
+test("read-only commands do not wait for a pass that holds the lock", async () => {
   await using it = await startNode({ node, flags });
   it.runtime.fail("RemoveImage", { kind: "hang" });
   await using first = it.start("gc", "--all-unused", "--images", "--runtime-request-timeout=30s");
@@ -219,7 +219,7 @@ describe("a snapshot", () => {
     expect(planned.images.candidates).toHaveLength(1);
   });
 
-  test("serves images and explain as well, and another threshold can be tried on it", async () => {
+  test("also serves images and explain, and a plan with another threshold", async () => {
     await using it = await startNode({ node, flags });
     const file = join(it.home, "node.json");
     writeFileSync(file, (await it.crigc("snapshot")).stdout);
@@ -234,7 +234,7 @@ describe("a snapshot", () => {
     expect(plan.images.triggers.map((trigger: Json) => trigger.code)).toEqual(["space"]);
   });
 
-  test("that was changed by hand is refused by the name of the field", async () => {
+  test("that was edited is refused with the name of the field", async () => {
     await using it = await startNode({ node, flags });
     const document = JSON.parse((await it.crigc("snapshot")).stdout);
     const file = join(it.home, "node.json");
@@ -278,7 +278,7 @@ describe.skipIf(diskObstacle !== null)("gc", () => {
   );
 });
 
-test("gc --dry-run with a state directory that cannot be written says what it would do", async () => {
+test("gc --dry-run works with a state directory that cannot be written", async () => {
   await using it = await startNode({ node, flags });
   mkdirSync(it.stateDir);
   const { exitCode, stdout } = await it.crigc(

@@ -21,7 +21,7 @@ const flags = [
 const ask = async (node: TestNode, path: string): Promise<string> =>
   (await fetch(`http://agent${path}`, { unix: join(node.runDir, "crigc.sock") })).text();
 
-test("an image that the agent removed and that is pulled again is a regret, told by status, metrics and history", async () => {
+test("an image that the agent removed and that is pulled again is a regret in status, metrics and history", async () => {
   await using it = await startNode({
     node: { images },
     flags: [...flags, "--image-gc-period=150ms", "--image-detection-period=150ms"],

@@ -136,7 +136,7 @@ describe("crigc rm", () => {
     expect(it.changes()).toEqual([]);
   });
 
-  test("waits for a hold, and changes nothing with --dry-run", async () => {
+  test("obeys a hold, and changes nothing with --dry-run", async () => {
     await using it = await seenFor(minutes(3));
     const dry = await it.within({}, "rm", "r.example/small:1", "--dry-run");
     expect(dry).toMatchObject({ exitCode: 0 });
@@ -184,13 +184,13 @@ describe("crigc gc --filter", () => {
     expect(await it.crigc("gc", "--filter", "untagged")).toMatchObject({ exitCode: 0 });
   });
 
-  test("counts observed time in days", async () => {
+  test("accepts observed time in days", async () => {
     await using it = await seenFor(hours(31 * 24));
     await it.crigc("gc", "--filter", "unused-for=720h", "--filter", "larger-than=1Gi");
     expect(sorted(it)).toEqual(["r.example/large:1"]);
   });
 
-  test("of a namespace removes its dead containers and their images, and nothing of another", async () => {
+  test("with a namespace removes its dead containers and their images, and nothing of another", async () => {
     await using it = await seenFor(minutes(3));
     await it.crigc("gc", "--filter", "namespace=batch");
     expect([...it.runtime.node.containers.keys()].toSorted()).toEqual(["again", "front", "old"]);
@@ -203,7 +203,7 @@ describe("crigc gc --filter", () => {
     ["larger-than=big", 'invalid size "big"'],
     ["larger-than=10", 'invalid size "10": use 500Mi or 1Gi'],
     ["reference=", ""],
-  ])("refuses %s, and says what it takes", async (filter, said) => {
+  ])("refuses %s, and says what it accepts", async (filter, said) => {
     await using it = await seenFor(minutes(3));
     const { exitCode, stderr } = await it.crigc("gc", "--filter", filter);
     expect(exitCode).toBe(2);
@@ -212,7 +212,7 @@ describe("crigc gc --filter", () => {
   });
 });
 
-test("plan --assume-seen plans as if a new ledger had known all images for as long", async () => {
+test("plan --assume-seen plans as if a new ledger had known all images that long", async () => {
   await using it = await startNode({ node, flags: ["--space-accounting=reported"] });
   const plan = async (...words: readonly string[]): Promise<number> =>
     (await it.json(["plan", "--all-unused", "--images", ...words])).images.candidates.length;

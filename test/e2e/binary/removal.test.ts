@@ -29,7 +29,7 @@ test("a pass makes one RemoveImage and one ImageStatus for each image, and lists
     expect(it.runtime.callsOf(list).length).toBeLessThanOrEqual(2 + report.tookMs / 750);
 });
 
-test("if a list takes three seconds, images are removed all the same, and the log says how old the lists are", async () => {
+test("images are removed even if a list takes three seconds, and the log says how old the lists are", async () => {
   const images = ["a", "b", "c"].map((name) => image(name));
   await using it = await startNode({ node: { images }, flags });
   it.runtime.fail("ListContainers", { kind: "delay", ms: 3_000 });
@@ -49,7 +49,7 @@ describe("an OCI artifact, whose removal by ID does nothing,", () => {
     expect(it.runtime.node.images).toEqual([]);
   });
 
-  test("is a ghost if its names mean another image by then, which stays", async () => {
+  test("is a ghost if its names now belong to another image, which is kept", async () => {
     const tag = "r.example/artifact:1";
     const artifact = image("artifact", { artifact: true, repoDigests: [] });
     await using it = await startNode({ node: { images: [artifact] }, traits: crio137, flags });
@@ -66,7 +66,7 @@ describe("an OCI artifact, whose removal by ID does nothing,", () => {
   });
 });
 
-test("an image that is pulled again during a pass and used at once stays, and the others go", async () => {
+test("an image pulled again and used during a pass is kept, and the others are removed", async () => {
   const images = ["again", ...Array.from({ length: 5 }, (_, index) => `other-${index}`)].map(
     (name, index) => image(name, { sizeBytes: 1_000_000 - index }),
   );
@@ -89,7 +89,7 @@ test("an image that is pulled again during a pass and used at once stays, and th
   expect(node.findImage(imageIdOf("again"))).toBeDefined();
 });
 
-test("on CRI-O a budget goes by the reported sizes, since its ImageFsInfo measures a directory of metadata", async () => {
+test("on CRI-O a budget uses reported sizes, because its ImageFsInfo measures only metadata", async () => {
   const images = Array.from({ length: 8 }, (_, index) =>
     image(`i${index}`, { sizeBytes: 32_000_000 }),
   );
@@ -100,7 +100,7 @@ test("on CRI-O a budget goes by the reported sizes, since its ImageFsInfo measur
   expect(removedNames(it)).toHaveLength(4);
 });
 
-test("on cri-dockerd, which has no code for what is gone, passes go on after pods have gone", async () => {
+test("on cri-dockerd, which has no NotFound code, passes continue after pods were deleted", async () => {
   const pods = ["a", "b", "c"];
   await using it = await startNode({
     node: {

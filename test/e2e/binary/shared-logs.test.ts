@@ -17,7 +17,7 @@ function log(node: TestNode, entry: string, name: string): string {
 }
 
 describe("the log of a dead container", () => {
-  test("stays with its rotations while a running container of the pod has the same log path", async () => {
+  test("is kept with its rotations while a running container of the pod has the same log path", async () => {
     await using node = await startNode({ flags });
     const entry = "default_web_uid-web";
     const shared = log(node, entry, "0.log");
@@ -67,7 +67,7 @@ describe("the log directory of a deleted pod", () => {
   };
 
   test.each(Object.entries(users))(
-    "that %s uses is deleted only if that is nobody",
+    "that %s uses is deleted only if nobody uses it",
     async (who, add) => {
       await using node = await startNode({ flags });
       const file = log(node, entry, "0.log");

@@ -52,7 +52,7 @@ writeFileSync(at("plain-file"), "no socket at all");
 const withoutPrivilege =
   process.getuid?.() === 0 ? ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] : [];
 
-describe("a socket as the runtime's", () => {
+describe("a runtime socket", () => {
   test.each([
     ["missing", "socket not found"],
     ["plain-file", "does not answer"],
@@ -77,7 +77,7 @@ describe("a socket as the runtime's", () => {
     },
   );
 
-  test("that may not be opened is reported", async () => {
+  test("that crigc may not open is reported", async () => {
     await using node = await startNode();
     chmodSync(node.home, 0o755);
     chmodSync(node.runtime.socket, withoutPrivilege.length > 0 ? 0o700 : 0o000);
@@ -90,7 +90,7 @@ describe("a socket as the runtime's", () => {
 });
 
 test.each([["missing"], ["silent"], ["web"], ["closing"]])(
-  "a socket of its own for images that is %s is found out as soon, by its own name",
+  "an image service socket that is %s is reported as fast, with its path",
   async (name) => {
     await using node = await startNode();
     const flag = `--image-service-endpoint=${at(name)}`;
@@ -103,7 +103,7 @@ test.each([["missing"], ["silent"], ["web"], ["closing"]])(
   },
 );
 
-test("a socket of its own for images is used for images", async () => {
+test("an image service socket is used for images", async () => {
   const images = await startFakeRuntime({ node: { images: [{ id: "there" }] } });
   closing.push(() => images.stop());
   await using node = await startNode({ node: { images: [{ id: "not-there" }] } });
@@ -117,7 +117,7 @@ test("a socket of its own for images is used for images", async () => {
 const filesystem = { image_filesystems: [{ fs_id: { mountpoint: "/tmp" } }] };
 
 describe("run", () => {
-  test("keeps trying with longer and longer pauses, says so, and begins when the runtime appears", async () => {
+  test("keeps trying with growing pauses, logs them, and starts when the runtime appears", async () => {
     await using node = await startNode();
     await node.runtime.crash();
     await using agent = node.start("run");
@@ -133,7 +133,7 @@ describe("run", () => {
     expect(await agent.stop()).toBe(0);
   });
 
-  test("leaves at once when it is told to while it waits", async () => {
+  test("exits at once when stopped while it waits", async () => {
     await using node = await startNode();
     await node.runtime.crash();
     await using agent = node.start("run");
@@ -162,8 +162,8 @@ const canMount =
   Bun.spawnSync([...namespace, "sh", "-c", "mount -t tmpfs tmpfs /run"]).exitCode === 0;
 if (!canMount) console.warn("tests of well-known sockets are skipped: /run cannot be mounted over");
 
-describe.skipIf(!canMount)("without a named socket", () => {
-  test("several runtimes that answer are refused by run and gc, by name, with exit 2", async () => {
+describe.skipIf(!canMount)("without a configured socket", () => {
+  test("run and gc refuse several answering runtimes, name them, and exit 2", async () => {
     await using one = await startNode();
     await using other = await startNode({ traits: { name: "cri-o", version: "1.30.1" } });
     const links = {
@@ -180,7 +180,7 @@ describe.skipIf(!canMount)("without a named socket", () => {
     expect(one.changes()).toEqual([]);
   });
 
-  test("the only one that answers runtime.v1 is taken, not the first that exists", async () => {
+  test("crigc uses the only one that answers runtime.v1, not the first that exists", async () => {
     await using first = await startNode();
     first.runtime.fail("Version", { kind: "error", code: "UNIMPLEMENTED" });
     await using second = await startNode({ node: { images: [{ id: "there" }] } });
@@ -194,7 +194,7 @@ describe.skipIf(!canMount)("without a named socket", () => {
     expect(JSON.parse(result.stdout).count).toBe(1);
   });
 
-  test("none that answers is reported with each path that was tried", async () => {
+  test("crigc reports each path that it tried if none answers", async () => {
     await using node = await startNode();
     const flags = node.flags.filter((flag) => !flag.startsWith("--container-runtime-endpoint"));
     const { exitCode, stderr } = await besideRuntimes({}, ["gc", ...flags]);

@@ -47,7 +47,7 @@ const historyOf = async (node: TestNode): Promise<readonly Json[]> =>
 describe.skipIf(diskObstacle !== null)(
   "gc ends between the low threshold and the low threshold less the last image",
   () => {
-    test("if images share layers, so that the sum of sizes is far above what is freed", async () => {
+    test("if images share layers, so that the sum of sizes is far above the freed space", async () => {
       await using disk = await smallDisk(capacityBytes);
       // Large ones go first and are prompt; the others give back 1 MiB of the 9 that each reports.
       const images = [
@@ -74,7 +74,7 @@ describe.skipIf(diskObstacle !== null)(
       expect(disk.usedPercent()).toBe(70);
     });
 
-    test("if the runtime frees two seconds after it answers, which is learned", async () => {
+    test("if the runtime frees space two seconds after it answers, which crigc learns", async () => {
       await using disk = await smallDisk(capacityBytes);
       const images = names(9, "late").map((name) => image(name, [layer(name, 10)]));
       const store = { directory: join(disk.directory, "store"), releaseDelayMs: 2_000 };
@@ -105,7 +105,7 @@ describe.skipIf(diskObstacle !== null)("gc of images that share layers with thei
   });
   const kept = names(6, "").map((index) => `--keep=registry.example/family-${index}:0`);
 
-  test("for space takes a few seconds on its first pass, and none of them is spent waiting on its next", async () => {
+  test("for space takes a few seconds in its first pass, and does not wait in its next", async () => {
     await using disk = await smallDisk(capacityBytes);
     const store = { directory: join(disk.directory, "store") };
     await using it = await startNode({ node: { images }, store, flags: [...flags, ...kept] });
@@ -125,7 +125,7 @@ describe.skipIf(diskObstacle !== null)("gc of images that share layers with thei
     expect(lateRemovals(JSON.parse((await it.crigc("snapshot")).stdout).ledger)).toBe(0);
   }, 30_000);
 
-  test("for their number or because they are unused waits for nothing", async () => {
+  test("for their number or because they are unused does not wait", async () => {
     await using disk = await smallDisk(capacityBytes);
     const store = { directory: join(disk.directory, "store") };
     await using it = await startNode({ node: { images }, store, flags: [...flags, ...kept] });
@@ -181,7 +181,7 @@ const lateRemovals = (ledger: Json): number =>
   (ledger.releases as Json[]).reduce((sum, release) => sum + release.lateRemovals, 0);
 
 test.skipIf(diskObstacle !== null)(
-  "a prompt runtime is learned after three removals, and then not waited for",
+  "an immediate runtime is learned after three removals, and then not waited for",
   async () => {
     await using disk = await smallDisk(capacityBytes);
     const images = [
@@ -204,7 +204,7 @@ test.skipIf(diskObstacle !== null)(
 );
 
 test.skipIf(diskObstacle !== null)(
-  "while another program fills the disk, no more goes than was wanted when the pass began",
+  "a pass frees no more than its initial target while another program fills the disk",
   async () => {
     await using disk = await smallDisk(capacityBytes);
     const images = names(18, "own").map((name) => image(name, [layer(name, 5)]));
@@ -230,7 +230,7 @@ test.skipIf(diskObstacle !== null)(
   },
 );
 
-describe("a ghost, which answers to its removal and is still listed,", () => {
+describe("a ghost, which is still listed after a successful removal,", () => {
   test("is reported, not counted as freed, and not tried again at once", async () => {
     const images = names(3, "i").map((name, index) => image(name, [], 3_000_000 - index));
     const own = [...flags, "--space-accounting=reported"];
@@ -259,7 +259,7 @@ describe.skipIf(diskObstacle !== null)("an agent under disk pressure", () => {
     "--eviction-hard=imagefs.available<15%",
   ];
 
-  test("removes images until the pressure is gone, and no more", async () => {
+  test("removes images until the pressure is over, and no more", async () => {
     await using disk = await smallDisk(capacityBytes);
     const images = names(8, "own").map((name) => image(name, [layer(name, 10)]));
     const store = { directory: join(disk.directory, "store") };
@@ -319,7 +319,7 @@ describe.skipIf(diskObstacle !== null)("an agent under disk pressure", () => {
     expect(Math.min(...tries)).toBeLessThan(2_000);
   }, 60_000);
 
-  test("removes none if no image fills the disk, and says so once", async () => {
+  test("removes none if other data fills the disk, and reports it once", async () => {
     await using disk = await smallDisk(capacityBytes);
     writeFileSync(join(disk.directory, "no image"), Buffer.alloc(95 * MiB));
     const images = names(3, "own").map((name) => image(name, [layer(name, 0.5)]));

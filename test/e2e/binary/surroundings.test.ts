@@ -66,7 +66,7 @@ function hostileDirectory(): {
 }
 
 describe("a hostile working directory", () => {
-  test("is not read: no variable, module, script, preload or setting of it counts", async () => {
+  test("is ignored: no variable, module, script, preload or setting of it applies", async () => {
     const { directory, marks } = hostileDirectory();
     await using it = await startNode({ node });
     const within = { cwd: directory };
@@ -81,14 +81,14 @@ describe("a hostile working directory", () => {
     expect(existsSync(join(directory, "marks-script"))).toBe(false);
   });
 
-  test("would have counted as environment, so that the proof is one", async () => {
+  test("would have an effect as environment, so that this test can fail", async () => {
     await using it = await startNode({ node });
     const env = { CRIGC_IMAGE_GC_HIGH_THRESHOLD: "95" };
     const { values } = JSON.parse((await it.within({ env }, "config", "-o", "json")).stdout);
     expect(values.imageGCHighThresholdPercent).toMatchObject({ value: 95, source: "environment" });
   });
 
-  test("that is gone ends the start with exit 1, which is Bun's own word, before anything is done", async () => {
+  test("that was deleted ends the start with exit 1 by Bun itself, before anything is done", async () => {
     const directory = scratch();
     await using it = await startNode({ node });
     const remove = ["sh", "-c", `cd ${directory} && rmdir ${directory} && exec "$@"`, "sh"];
@@ -121,7 +121,7 @@ describe("the variables of Bun", () => {
     expect((await runProgram(["--version"])).stdout).toContain("crigc");
   });
 
-  test("are taken away by the service", async () => {
+  test("are unset by the service", async () => {
     const { stdout } = await runProgram(["print", "systemd-unit"]);
     const [line = ""] = stdout.split("\n").filter((it) => it.startsWith("UnsetEnvironment="));
     expect(line).toContain("BUN_OPTIONS");
@@ -129,7 +129,7 @@ describe("the variables of Bun", () => {
   });
 });
 
-test("proxies of the environment do not matter: neither to the runtime nor to the agent", async () => {
+test("proxy variables of the environment are ignored", async () => {
   const proxy = "http://127.0.0.1:1";
   const names = ["http_proxy", "https_proxy", "all_proxy", "grpc_proxy", "no_proxy"];
   const env = Object.fromEntries(
@@ -183,7 +183,7 @@ describe.skipIf(process.getuid?.() !== 0)("a user who is not root", () => {
     ["history", 1],
     ["hold 1m", 1],
     ["release", 1],
-  ])("is told by crigc %s to run it as root", async (words, code) => {
+  ])("gets the advice of crigc %s to run as root", async (words, code) => {
     await using it = await startNode({ node });
     chmodSync(it.home, 0o755);
     chmodSync(join(it.home, "cri.sock"), 0o600);

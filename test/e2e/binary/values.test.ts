@@ -10,7 +10,7 @@ const node = {
 };
 
 describe("durations", () => {
-  test("take days and weeks on flags and in files, and are printed in them", async () => {
+  test("accept days and weeks in flags and files, and are printed with them", async () => {
     await using it = await startNode({ node });
     it.configure({ imageMaximumGCAge: "2w" });
     const file = await it.json(["config"]);
@@ -20,7 +20,7 @@ describe("durations", () => {
     expect(flag.stdout).toMatch(/imageMaximumGCAge +30d /);
   });
 
-  test("take days in --since and in a hold", async () => {
+  test("accept days in --since and in a hold", async () => {
     await using it = await startNode({ node });
     expect(await it.crigc("history", "--since", "30d")).toMatchObject({ exitCode: 0, stderr: "" });
     const hold = await it.crigc("hold", "2w");
@@ -35,7 +35,7 @@ describe("durations", () => {
   });
 });
 
-test("a threshold in bytes without a unit is refused on a flag as in a file, and the two meanings are offered", async () => {
+test("a threshold in bytes without a unit is refused in flags and files, with both possible meanings", async () => {
   await using it = await startNode({ node });
   const flag = await it.crigc("plan", "--eviction-hard=imagefs.available<15");
   expect(flag.exitCode).toBe(2);
@@ -46,7 +46,7 @@ test("a threshold in bytes without a unit is refused on a flag as in a file, and
   expect(file.stderr).toContain("15% or 15Gi?");
 });
 
-test("lines of the log begin with their priority if the journal reads them, and only there", async () => {
+test("log lines begin with their priority if and only if the journal reads them", async () => {
   await using it = await startNode({ node });
   const journal = 'JOURNAL_STREAM=$(stat -Lc %d:%i /proc/self/fd/2) exec "$0" "$@"';
   const read = await it.within({ within: ["sh", "-c", journal] }, "gc", "-v", "2");

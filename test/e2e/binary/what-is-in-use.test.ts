@@ -16,7 +16,7 @@ import { startNode } from "./node.ts";
 const ca = makeCertificate({ name: "ca", authority: true });
 const serving = makeCertificate({ name: "node", dnsNames: [hostname().toLowerCase()], issuer: ca });
 
-test("pods whose images are beginnings of IDs stop no collection and protect no image of others", async () => {
+test("pods whose images are ID prefixes stop no collection and protect no other image", async () => {
   // Two IDs begin with `a`, and one with `0`, as those pods have it.
   const images = [1, 2].map((index) => ({
     id: `sha256:a${hexId(index).slice(1)}`,
@@ -60,7 +60,7 @@ test("pods whose images are beginnings of IDs stop no collection and protect no 
   expect(node.removedImages().toSorted()).toEqual([...images, zero].map(({ id }) => id).toSorted());
 });
 
-test("a former pause image that only an annotation of CRI-O names stays for the sandboxes that run on it", async () => {
+test("an earlier pause image that only a CRI-O annotation names is kept while sandboxes run on it", async () => {
   const names = ["former", "unused"] as const;
   await using node = await startNode({
     node: {
@@ -79,7 +79,7 @@ test("a former pause image that only an annotation of CRI-O names stays for the 
   expect(node.removedImages()).toEqual([imageIdOf("unused")]);
 });
 
-test("40,000 dead containers behind a limit of 16 MiB are drained while others begin and end", async () => {
+test("40,000 dead containers beyond a message limit of 16 MiB are removed while others start and end", async () => {
   const sandbox = (index: number) => hexId(`sandbox ${index % 100}`);
   const labels = (index: number) => ({
     ...kubernetesLabels({

@@ -48,7 +48,7 @@ const agentOf = async (made: ContainerdNode, ...flags: readonly string[]) => {
 const noPressure = ["--eviction-hard=nodefs.available<0%"] as const;
 
 describe.each([...releases])("the agent of a node with containerd %s", (release) => {
-  test("says that the runtime is gone, outlives it, and collects when it is back", async () => {
+  test("reports that the runtime is down, survives it, and collects when it is back", async () => {
     const made = await makeNode(release);
     const pod = await runPod(made, { name: "web" });
     const { id } = await startContainer(made, pod, { name: "app", image: library("app:1") });
@@ -75,7 +75,7 @@ describe.each([...releases])("the agent of a node with containerd %s", (release)
 });
 
 describe("the agent of a node with containerd 1.7", () => {
-  test("waits for a runtime that is not there yet", async () => {
+  test("waits for a runtime that has not started yet", async () => {
     const made = await makeNode("1.7");
     await made.killRuntime();
     const agent = launchAgent(made, ...shortPeriods);
@@ -89,7 +89,7 @@ describe("the agent of a node with containerd 1.7", () => {
     expect(await agent.stop()).toBe(0);
   });
 
-  test("asked to stop during a pass, it finishes the removal in flight and ends", async () => {
+  test("finishes the removal in flight and exits when stopped during a pass", async () => {
     const made = await fullNode();
     const before = await imageTags(made);
     const agent = launchAgent(
@@ -117,7 +117,7 @@ describe("the agent of a node with containerd 1.7", () => {
     expect(removedImages(report).length).toBeGreaterThan(0);
   });
 
-  test("asked to stop while it waits for space, it does not wait any longer", async () => {
+  test("stops waiting for space when stopped", async () => {
     const made = await fullNode();
     const before = await imageTags(made);
     const late = delaySpace(`${made.imageDisk.path}/containerd`, 60_000);
@@ -136,7 +136,7 @@ describe("the agent of a node with containerd 1.7", () => {
     }
   });
 
-  test("killed during a pass, it loses nothing that it knew of the images", async () => {
+  test("loses no record of the images when killed during a pass", async () => {
     const made = await fullNode();
     const seen = await firstSeen(made);
     const before = await imageTags(made);
@@ -160,7 +160,7 @@ describe("the agent of a node with containerd 1.7", () => {
     expect(readDisk(made.disk.path).usedPercent).toBeLessThanOrEqual(80);
   });
 
-  test("a runtime that dies during a pass ends it: what is in use is no longer known", async () => {
+  test("ends a pass during which the runtime dies, because the images in use are unknown", async () => {
     const made = await fullNode();
     const before = await imageTags(made);
     const pass = gc(made, youngAge, "--removal-interval=2s");
@@ -180,7 +180,7 @@ describe("the agent of a node with containerd 1.7", () => {
     expect(await imageTags(made)).toHaveLength(before.length - 1);
   });
 
-  test("a second agent for the same runtime ends with 6 and names the first, wherever it keeps its state", async () => {
+  test("makes a second agent for the same runtime exit 6 and name the first, whatever its state directory", async () => {
     const made = await makeNode("1.7");
     const first = await agentOf(made);
     const words = [program, "run", ...nodeFlags(made)];
@@ -193,7 +193,7 @@ describe("the agent of a node with containerd 1.7", () => {
     expect((await first.status()).runtimeError).toBeNull();
   });
 
-  test("gc waits for the agent's pass, or gives up with 6; no image is tried by both", async () => {
+  test("makes gc wait for its pass or exit 6, and no image is tried by both", async () => {
     const made = await fullNode();
     const before = await imageTags(made);
     const agent = launchAgent(
@@ -223,7 +223,7 @@ describe("the agent of a node with containerd 1.7", () => {
 });
 
 describe.each([...releases])("a full disk under containerd %s", (release) => {
-  test("that has not a byte left is collected all the same", async () => {
+  test("without a byte left is collected all the same", async () => {
     const made = await makeNode(release, 0);
     await fillTo(made, 88);
     await ripen(made);

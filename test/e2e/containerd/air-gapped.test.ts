@@ -62,7 +62,7 @@ describe.each([...releases])("an air-gapped node with containerd %s", (release) 
     await node?.stop();
   });
 
-  test("a file that is no image fills the disk to 97 percent: no image goes, and it says what fills it", async () => {
+  test("keeps every image when another file fills the disk to 97 percent, and reports what fills it", async () => {
     const before = await takeInventory(node);
     const { exitCode, report } = await gc(node, youngAge);
     expect({ exitCode, end: report.images?.end }).toEqual({ exitCode: 4, end: "futile" });
@@ -84,7 +84,7 @@ describe.each([...releases])("an air-gapped node with containerd %s", (release) 
     expect(stdout).toMatch(/What fills .*images 2\d\.\d MiB, other data 4\d\d\.\d MiB/);
   });
 
-  test("the kubelet's rule would wipe every image that nothing runs from", async () => {
+  test("would lose every unused image by the kubelet's rule", async () => {
     const flags = ["--compat=kubelet", "--minimum-image-ttl-duration=0s"];
     const before = await takeInventory(node);
     const unused = tools.map(library).toSorted();
@@ -97,7 +97,7 @@ describe.each([...releases])("an air-gapped node with containerd %s", (release) 
     expect(await takeInventory(node)).toEqual(before);
   });
 
-  test("with --when-futile collect they would go here too; it is the default that keeps them", async () => {
+  test("would lose them with --when-futile collect, too", async () => {
     const collected = await planImages(node, youngAge, "--when-futile=collect");
     expect(collected.candidates.map(({ name }) => name).toSorted()).toEqual(
       tools.map(library).toSorted(),
@@ -109,7 +109,7 @@ describe.each([...releases])("an air-gapped node with containerd %s", (release) 
     );
   });
 
-  test("images are the surplus then: exactly enough of them go", async () => {
+  test("removes exactly enough images when images fill the disk", async () => {
     rmSync(fill);
     for (let i = 1; readDisk(node.disk.path).usedPercent < 88; i += 1)
       await loadImages(node, [sized(`surplus:${i}`, 20)]);
@@ -149,7 +149,7 @@ describe("keep rules on a node with containerd 1.7", () => {
     await node?.stop();
   });
 
-  test("a list that cannot be read means that no image goes, and says which line is wrong", async () => {
+  test("that cannot be read stop image removal, and crigc names the invalid line", async () => {
     writeFileSync(
       `${node.keepDirectory}/site.list`,
       "docker.io/library/kept\nregistry.example/[app\n",
@@ -163,7 +163,7 @@ describe("keep rules on a node with containerd 1.7", () => {
     expect(await takeInventory(node)).toEqual(before);
   });
 
-  test("what lists and flags name stays, and nothing else does", async () => {
+  test("in lists and flags keep their images and nothing else", async () => {
     // As a tool prints the images that it needs: one full name a line. A short name is the same image.
     writeFileSync(`${node.keepDirectory}/site.list`, "registry.k8s.io/pause:3.9\nkept\n");
     const { report } = await gc(node, youngAge, "--all-unused", "--keep=named:2");
@@ -182,7 +182,7 @@ describe("keep rules on a node with containerd 1.7", () => {
     );
   });
 
-  test("a directory that is gone means that no image goes", async () => {
+  test("whose directory is missing stop image removal", async () => {
     rmSync(node.keepDirectory, { recursive: true });
     await loadImages(node, [sized("late:1", 1)]);
     const { exitCode, report } = await gc(node, "--minimum-image-ttl-duration=0s", "--all-unused");
@@ -208,7 +208,7 @@ describe.each([...releases])("images from archives under containerd %s", (releas
     await node?.stop();
   });
 
-  test("--keep-loaded keeps those without a repository's digest, imported with --digests or without", async () => {
+  test("are kept by --keep-loaded, imported with or without --digests", async () => {
     const flags = [youngAge, "--all-unused", "--keep-loaded"];
     const { candidates, kept } = await planImages(node, ...flags);
     expect(candidates.map(({ name }) => name).toSorted()).toEqual(
@@ -226,7 +226,7 @@ describe.each([...releases])("images from archives under containerd %s", (releas
     );
   });
 
-  test("what the runtime does not free, though it says so, is a ghost and counts as nothing", async () => {
+  test("are ghosts that count as nothing if the runtime reports a removal but does not free them", async () => {
     const before = readDisk(node.disk.path).availableBytes;
     const { exitCode, report } = await gc(node, youngAge, "--all-unused");
     expect(exitCode).toBe(5);
@@ -240,7 +240,7 @@ describe.each([...releases])("images from archives under containerd %s", (releas
     expect(report.images!.measuredFreedBytes / mebibyte).toBeWithin(15, 18);
   });
 
-  test("a ghost is not tried again at once", async () => {
+  test("that are ghosts are not tried again at once", async () => {
     const { exitCode, report } = await gc(node, youngAge, "--all-unused");
     expect({ exitCode, results: resultsOf(report) }).toEqual({ exitCode: 0, results: {} });
     const kept = report.plan.images!.kept.map(({ reason }) => reason.code);
@@ -266,7 +266,7 @@ describe.each([...releases])("the sandbox image under containerd %s", (release) 
     await node?.stop();
   });
 
-  test("stays if no pod runs, whatever is asked for", async () => {
+  test("is kept if no pod runs, whatever is requested", async () => {
     const { report } = await gc(node, youngAge, "--all-unused");
     expect(removedImages(report)).toEqual([library("unused:1")]);
     expect(await imageTags(node)).toEqual([sandboxImage]);
@@ -274,7 +274,7 @@ describe.each([...releases])("the sandbox image under containerd %s", (release) 
     expect(pod.sandboxId).not.toBe("");
   });
 
-  test("stays for the reason that the release gives: its own word on 1.6, its pin from 1.7 on", async () => {
+  test("is kept by the runtime's status on 1.6 and by its pin since 1.7", async () => {
     // No pod of it is left that could speak for it.
     for (const { id } of (await takeInventory(node)).sandboxes) {
       await node.cri.call("StopPodSandbox", { pod_sandbox_id: id });

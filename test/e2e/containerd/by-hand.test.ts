@@ -49,7 +49,7 @@ describe.each([...releases])("removal by hand under containerd %s", (release) =>
     await node?.stop();
   });
 
-  test("what a container or a sandbox runs from, or a list keeps, stays, and each refusal names its rule", async () => {
+  test("keeps images of containers, sandboxes and keep lists, and each refusal names its rule", async () => {
     const { exitCode, stdout } = await runProgram(
       node,
       "rm",
@@ -67,7 +67,7 @@ describe.each([...releases])("removal by hand under containerd %s", (release) =>
     expect(await execInContainer(node, web, ["echo", "alive"])).toBe("alive\n");
   });
 
-  test("a young image stays until --force-young is given, and its space is measured and free then", async () => {
+  test("keeps a young image until --force-young is given, and then measures its freed space", async () => {
     const young = await runProgram(node, "rm", "young:1");
     expect(young.exitCode).toBe(4);
     expect(await imageTags(node)).toContain(library("young:1"));
@@ -83,7 +83,7 @@ describe.each([...releases])("removal by hand under containerd %s", (release) =>
     expect(await ctr(node, "images", "list", "--quiet")).not.toContain("young:1");
   });
 
-  test("gc --filter removes what its filters select together, although no threshold is exceeded", async () => {
+  test("with gc --filter removes the images that all filters select, although no threshold is exceeded", async () => {
     await ripen(node);
     const one = await gc(
       node,
@@ -111,7 +111,7 @@ describe.each([...releases])("an image that comes back under containerd %s", (re
     await node?.stop();
   });
 
-  test("after a pass of the agent removed it is a regret, with its trigger and the time between", async () => {
+  test("after the agent removed it is a regret, with its trigger and the time in between", async () => {
     node = await startNode(release, { disk: { sizeBytes: 256 * mebibyte } });
     const images = ["one:1", "two:1"].map((name) => image(name, 4));
     const archived = await loadImages(node, images);

@@ -41,7 +41,7 @@ describe.each([...releases])("the client, of containerd %s", (release) => {
     await node?.stop();
   });
 
-  test("finds its socket among those that are not there", async () => {
+  test("finds its socket among missing ones", async () => {
     const found = await discoverEndpoint({
       realPath: async (path) => path,
       candidates: ["/nonexistent/containerd.sock", node.socket],
@@ -50,13 +50,13 @@ describe.each([...releases])("the client, of containerd %s", (release) => {
     expect(await probeEndpoint(node.endpoint)).toEqual(found);
   });
 
-  test("is told the sandbox image by 1.x, and not by 2.x", async () => {
+  test("gets the sandbox image from 1.x, and not from 2.x", async () => {
     const info = await runtime.reader.info(signal);
     expect(info.version).toStartWith(release === "2.1" ? "2." : `${release}.`);
     expect(info.sandboxImages).toEqual(release === "2.1" ? [] : [node.sandboxImage]);
   });
 
-  test("reads images, sandboxes and containers as they are", async () => {
+  test("reads images, sandboxes and containers", async () => {
     const pod = await runPod(node, { name: "web" });
     const running = await startContainer(node, pod, { name: "app", image: app });
     const ended = await runToEnd(node, pod, {
@@ -119,7 +119,7 @@ describe.each([...releases])("the client, of containerd %s", (release) => {
     expect(detail?.imageVolumes).toEqual([model]);
   });
 
-  test("is told of containers as they start, if the release has events", async () => {
+  test("gets events of starting containers if the release has them", async () => {
     const abort = new AbortController();
     const events: ContainerEvent[] = [];
     const watching = runtime.watchEvents((event) => events.push(event), abort.signal);
@@ -138,7 +138,7 @@ describe.each([...releases])("the client, of containerd %s", (release) => {
     await watching;
   });
 
-  test("stops and removes, twice without harm, and an image is gone after it", async () => {
+  test("stops and removes, also twice, and an image no longer exists afterwards", async () => {
     const pod = await runPod(node, { name: "to-go" });
     const { id } = await startContainer(node, pod, { name: "app", image: app });
     const { writer, reader } = runtime;
@@ -162,7 +162,7 @@ describe.each([...releases])("the client, of containerd %s", (release) => {
     expect(await reader.imageStatus(model, signal)).toBeNull();
   });
 
-  test("comes back after the runtime was killed", async () => {
+  test("reconnects after the runtime was killed", async () => {
     await node.killRuntime();
     expect(
       await runtime.reader.listImages(signal).then(

@@ -50,7 +50,7 @@ describe.each([...releases])("a node with containerd %s", (release) => {
     await node?.stop();
   });
 
-  test("speaks CRI, lies on its own disk, and has the image that it names for sandboxes", async () => {
+  test("speaks CRI, is on its own disk, and has the sandbox image that it names", async () => {
     const version = await node.cri.call("Version", {});
     expect(version).toMatchObject({ runtime_name: "containerd" });
     // sid moves: a later 2.x may stand in for 2.1.
@@ -64,7 +64,7 @@ describe.each([...releases])("a node with containerd %s", (release) => {
     expect(readDisk(node.disk.path).capacityBytes).toBeWithin(1900 * mebibyte, 2048 * mebibyte);
   });
 
-  test("runs pods whose containers work, log, end with their code, and are told apart by state", async () => {
+  test("runs pods whose containers log, exit with their code, and have different states", async () => {
     const pod = await runPod(node, { name: "web" });
     const running = await startContainer(node, pod, { name: "app", image: app });
     const failed = await runToEnd(node, pod, {
@@ -100,7 +100,7 @@ describe.each([...releases])("a node with containerd %s", (release) => {
     expect(existsSync(failed.logFile ?? "")).toBe(true);
   });
 
-  test("pods outlive a crash of the runtime", async () => {
+  test("keeps pods running when the runtime crashes", async () => {
     const pod = await runPod(node, { name: "steady" });
     const container = await startContainer(node, pod, { name: "app", image: app });
     await node.killRuntime();
@@ -153,7 +153,7 @@ describe.each([...releases])("a node with containerd %s", (release) => {
     expect((readDisk(node.disk.path).availableBytes - before) / mebibyte).toBeWithin(59, 62);
   });
 
-  test("an image that was imported with its digest is forgotten by CRI and stays on the disk", async () => {
+  test("an image imported with its digest disappears from CRI but not from the disk", async () => {
     const [image] = await loadImages(
       node,
       [{ names: ["docker.io/library/leak:1"], layers: [layer("leak", 10)] }],
@@ -223,8 +223,8 @@ describe.each([...releases])("disks of a node with containerd %s", (release) => 
   });
 });
 
-describe("nothing is left behind", () => {
-  test("stopping takes processes, mounts, control groups, shim sockets and files", async () => {
+describe("cleaning up", () => {
+  test("removes processes, mounts, control groups, shim sockets and files", async () => {
     const node = await startNode("1.7");
     const pod = await runPod(node, { name: "left" });
     await loadImages(node, [{ names: [app] }]);
@@ -240,7 +240,7 @@ describe("nothing is left behind", () => {
     await node.stop();
   });
 
-  test("a killed run's node is taken down by the next one, a living run's node is not", async () => {
+  test("the next run takes down the node of a killed run, but not that of a live one", async () => {
     const living = await startNode("1.7");
     try {
       const child = Bun.spawn([process.execPath, playScript, "--images=0"], {
@@ -260,7 +260,7 @@ describe("nothing is left behind", () => {
     }
   });
 
-  test("a directory that is no node's is never torn down", async () => {
+  test("a directory of no node is never torn down", async () => {
     await tearDown(import.meta.dir);
     expect(existsSync(import.meta.path)).toBe(true);
   });

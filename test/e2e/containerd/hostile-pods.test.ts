@@ -65,7 +65,7 @@ describe.each([...releases])("a node with containerd %s", (release) => {
     await node?.stop();
   });
 
-  test("loses what hostile pods left, and nothing of anybody else", async () => {
+  test("loses what hostile pods left, and nothing else", async () => {
     const others = () => ({ ...treeOf(victim.logDirectory), ...treeOf(outside) });
     const before = others();
     for (let pass = 0; pass < 3; pass += 1) {

@@ -48,7 +48,7 @@ describe.each([...releases])("images in use under containerd %s", (release) => {
     await node?.stop();
   });
 
-  test("an image whose name was given to another stays for its container, and the other stays for the name", async () => {
+  test("are kept when their tag moves: the old image for its container, the new one for the name", async () => {
     const [old] = await loadImages(node, [image("moving", "old")]);
     const pod = await runPod(node, { name: "moved" });
     const container = await startContainer(node, pod, {
@@ -66,7 +66,7 @@ describe.each([...releases])("images in use under containerd %s", (release) => {
     expect(ids).toContain(replacement?.id ?? "");
   });
 
-  test("a container that starts from the next image in turn, during a pass, saves it", async () => {
+  test("are kept when a container starts from the next candidate during a pass", async () => {
     const names = ["one", "two", "three", "four"];
     await loadImages(
       node,
@@ -94,7 +94,7 @@ describe.each([...releases])("images in use under containerd %s", (release) => {
     await removePod(node, pod);
   });
 
-  test("a pass waits for a pod that has only just started, and keeps what it then runs", async () => {
+  test("are kept when a pod has just started: the pass waits for its containers", async () => {
     await loadImages(node, [image("wanted"), image("unwanted")]);
     await ripen(node, ...all);
     const pod = await runPod(node, { name: "starting" });
@@ -111,7 +111,7 @@ describe.each([...releases])("images in use under containerd %s", (release) => {
     await removePod(node, pod);
   });
 
-  test("if all containers are gone at once, nothing goes until the pods had time to come back", async () => {
+  test("are kept for the boot grace when all containers vanish at once", async () => {
     await loadImages(node, [image("waiting")]);
     await ripen(node, ...all);
     for (const { id } of (await takeInventory(node)).sandboxes) {
@@ -148,7 +148,7 @@ describe("image volumes under containerd 2.1", () => {
     await node?.stop();
   });
 
-  test("an image that a container has mounted stays, readable, and goes after the container", async () => {
+  test("are kept and readable while a container mounts them, and removed after it", async () => {
     const steady = await runPod(node, { name: "steady" });
     await startContainer(node, steady, { name: "app", image: library("app:1") });
     const pod = await runPod(node, { name: "with-volume" });

@@ -107,7 +107,7 @@ const sumOf = (items: readonly ImageItem[], figure: (item: ImageItem) => number 
 const mib = (bytes: number): string => `${(bytes / mebibyte).toFixed(1)} MiB`;
 
 describe.each([...releases])("images of eight families under containerd %s", (release) => {
-  test("free what was estimated once removals were measured, compressed or not, and fewer go for the same space than by last use", async () => {
+  test("free the estimated bytes once removals were measured, with fewer removals than by last use", async () => {
     const node = await families(release);
     const plan = await planImages(node, youngAge, ...below(node, 25));
     expect(reasonOf(plan, "base-0:1")).toBe("shares-all-layers");
@@ -154,7 +154,7 @@ describe.each([...releases])("images of eight families under containerd %s", (re
     expect(outside).toEqual([]);
   });
 
-  test("of one layer, or of the layers of another image, free what only they have", async () => {
+  test("of one layer, or of the layers of another image, free only their own layers", async () => {
     const node = await aNode(release, 192);
     const twin = (name: string): ImageOptions => ({
       names: [library(name)],
@@ -190,7 +190,7 @@ describe.each([...releases])("images of eight families under containerd %s", (re
     expect(freed("packed:1").measured).toBeWithin(31, 34);
   });
 
-  test("with compat kubelet make the base of a running image a candidate, and crigc asks for no layers", async () => {
+  test("include the base of a running image as a candidate with compat kubelet, and crigc reads no layers", async () => {
     const node = await aNode(release, 128);
     await loadImages(node, [
       { names: [library("base:1")], layers: [base(0)] },
@@ -209,7 +209,7 @@ describe.each([...releases])("images of eight families under containerd %s", (re
     expect(candidateOf(kubelet, "base:1")?.freesBytes).toBeUndefined();
   });
 
-  test("whose content another namespace keeps are what audit names", async () => {
+  test("whose content another namespace keeps are reported by audit", async () => {
     const node = await aNode(release, 192);
     const images = Array.from({ length: 5 }, (_, index) => ({
       names: [library(`app:${index}`)],

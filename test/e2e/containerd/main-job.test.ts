@@ -74,19 +74,19 @@ describe.each([...releases])("a full disk under containerd %s", (release) => {
     await node?.stop();
   });
 
-  test("plan, images, snapshot and a dry run write nothing, not even a state directory", async () => {
+  test("is not changed by plan, images, snapshot and a dry run, which create no state directory", async () => {
     rmSync(node.stateDirectory, { recursive: true });
     rmSync(node.runDirectory, { recursive: true });
     await expectNothingWritten(node);
   });
 
-  test("the first pass only looks: with no memory every image is too young", async () => {
+  test("is not collected in the first pass, because every image is too young", async () => {
     const { exitCode, report } = await gc(node);
     expect({ exitCode, removed: removedImages(report) }).toEqual({ exitCode: 0, removed: [] });
     expect(await imageTags(node)).toEqual(expect.arrayContaining([library("red:1")]));
   });
 
-  test("images of a disk over 85 percent that are younger than two minutes stay, and it says so", async () => {
+  test("over 85 percent keeps images younger than two minutes, and crigc says so", async () => {
     await useOnce(node, library("red:2"));
     await fillWithImages(node, 92);
 
@@ -101,7 +101,7 @@ describe.each([...releases])("a full disk under containerd %s", (release) => {
     await expectNothingWritten(node, youngAge);
   });
 
-  test("one pass ends at or below 80 percent, by a prefix of the plan whose last removal was needed", async () => {
+  test("is at or below 80 percent after one pass, by a prefix of the plan whose last removal was needed", async () => {
     await useOnce(node, library("green:2"));
     const planned = await ripen(node);
     const names = planned.candidates.map(({ name }) => name);
@@ -132,7 +132,7 @@ describe.each([...releases])("a full disk under containerd %s", (release) => {
     expectWithin(after.availableBytes - before.availableBytes, freedBytes, mebibyte);
   });
 
-  test("images in use, the sandbox image and pinned ones are there, and containers still run", async () => {
+  test("keeps images in use, the sandbox image and pinned ones, and containers keep running", async () => {
     expect(await imageTags(node)).toEqual(
       expect.arrayContaining([...protectedImages, node.sandboxImage]),
     );
@@ -153,7 +153,7 @@ describe.each([...releases])("a full disk under containerd %s", (release) => {
     expect(codes[node.sandboxImage]).toBe("in-use");
   });
 
-  test("below its threshold the node has nothing to do, and a second pass does nothing", async () => {
+  test("needs no second pass once it is below its threshold", async () => {
     const before = await takeInventory(node);
     const { exitCode, report } = await gc(node, youngAge);
     expect({ exitCode, end: report.images?.end }).toEqual({ exitCode: 0, end: "nothing-to-do" });

@@ -73,7 +73,7 @@ describe.each([...releases])("a pass under containerd %s frees exactly enough", 
 });
 
 describe("a pass under containerd 1.7", () => {
-  test("waits for space that comes two seconds after the answer", async () => {
+  test("waits for space that appears two seconds after the answer", async () => {
     const made = await start("1.7");
     await fill(made, 90, (i) => [lone(`late-${i}`, 12)]);
     await ripen(made);
@@ -88,7 +88,7 @@ describe("a pass under containerd 1.7", () => {
     }
   });
 
-  test("does not chase another program's writing: it frees what was missing when it began", async () => {
+  test("frees only what was missing when it began, while another program writes", async () => {
     const made = await start("1.7");
     await fill(made, 88, (i) => [lone(`image-${i}`, 12)]);
     await ripen(made);

@@ -27,11 +27,11 @@ setDefaultTimeout(120_000);
 const image = "docker.io/library/app:1";
 
 describe.each([...releases])("pods of a node with containerd %s", (release) => {
-  describe("that the kubelet's directory names", () => {
+  describe("in the kubelet's directory", () => {
     const flags = ["--containers", "--pod-source=kubelet-dir"];
     const given = prepared(release);
 
-    test("a directory of another node is not believed: nothing goes, however often it is asked", async () => {
+    test("are all kept if the directory is another node's, however often it is read", async () => {
       const { node } = given();
       const other = `${node.rootDirectory}/pods/${randomUUID()}`;
       mkdirSync(other, { recursive: true });
@@ -39,11 +39,11 @@ describe.each([...releases])("pods of a node with containerd %s", (release) => {
       rmSync(other, { recursive: true });
     });
 
-    test("an empty root directory is not believed either", async () => {
+    test("are all kept if the root directory is empty", async () => {
       await expectNothingGone(given().node, flags, "not-ready");
     });
 
-    test("two passes take what is over the limit and what is gone, and nothing else", async () => {
+    test("lose what is over the limit or of deleted pods in two passes, and nothing else", async () => {
       const { node, scene } = given();
       for (const pod of scene.kubeletPods) makeKubeletPodDirectory(node, pod);
       const before = logsOf(node);
@@ -59,7 +59,7 @@ describe.each([...releases])("pods of a node with containerd %s", (release) => {
       expect(third.report.containers).toMatchObject({ containers: [], sandboxes: [], logs: [] });
     });
 
-    test("limits of 0 and reclaim spare the newest of each name that does not run, and a created one", async () => {
+    test("keep the newest container of each name that does not run, and created ones, with limits of 0 and in reclaim", async () => {
       const { node, scene } = given();
       const limits = ["--maximum-dead-containers-per-container=0", "--maximum-dead-containers=0"];
       await gc(node, ...flags, ...limits);
@@ -73,7 +73,7 @@ describe.each([...releases])("pods of a node with containerd %s", (release) => {
       expect(await containersOf(node, scene.rested)).toEqual(["app 0 CONTAINER_EXITED"]);
     });
 
-    test("what Kubernetes did not make goes only when it is asked for, and then only what is dead", async () => {
+    test("share the node with foreign containers, which are removed only on request and only if dead", async () => {
       const { node, scene } = given();
       const wanted = [...flags, "--collect-foreign"];
       await gc(node, ...wanted);
@@ -85,18 +85,18 @@ describe.each([...releases])("pods of a node with containerd %s", (release) => {
     });
   });
 
-  describe("of which only the runtime tells", () => {
+  describe("known only from the runtime", () => {
     const flags = ["--containers", "--pod-source=cri"];
     const given = prepared(release);
 
-    test("a dead pod is only ended, not gone, until it was watched for a day", async () => {
+    test("are terminated, not deleted, until a day of observed time has passed", async () => {
       const { node, scene } = given();
       const before = logsOf(node);
       for (let pass = 0; pass < 3; pass += 1) expect((await gc(node, ...flags)).exitCode).toBe(0);
       await expectLeft(node, scene, before, []);
     });
 
-    test("after its time a dead pod goes with all that it left, and nothing else does", async () => {
+    test("are removed with all their content after that time, and nothing else is", async () => {
       const { node, scene } = given();
       const before = logsOf(node);
       expect((await gc(node, ...flags, "--dead-pod-ttl=100ms")).exitCode).toBe(0);

@@ -78,7 +78,7 @@ describe("a disk that something else fills to 97 percent, under the agent for mi
   onOneDisk();
   onDisksOfTheirOwn();
 
-  test("no image was removed, and what fills the disk was said once", async () => {
+  test("costs no image, and the agent reports once what fills the disk", async () => {
     const left = minutes * 60_000 - (performance.now() - startedAt);
     if (left > 0) await Bun.sleep(left);
     for (const [index, agent] of agents.entries()) {
@@ -103,7 +103,7 @@ function onOneDisk(): void {
   describe("under pressure on the one disk of a node", () => {
     const { start, running } = ownNode();
 
-    test("containers go first, then images as far as needed, at once", async () => {
+    test("containers are removed first, then images as far as needed, at once", async () => {
       const node = await start({ disk: { sizeBytes: 512 * mebibyte } });
       const pod = await prepare(node, images(8, 12));
       const agent = await running(
@@ -137,7 +137,7 @@ function onOneDisk(): void {
       expectThresholdsSaidOnce(agent);
     });
 
-    test("inodes: as many images go as it takes, not all", async () => {
+    test("inodes are freed by as many images as needed, not all", async () => {
       const node = await start({ disk: { sizeBytes: 512 * mebibyte, inodes: 4_096 } });
       await prepare(node, images(6, 2, 200));
       const agent = await running(
@@ -160,7 +160,7 @@ function onOneDisk(): void {
       expect(await imageTags(node)).toHaveLength(6);
     });
 
-    test("inodes that others' small files take: no image goes, and it says so", async () => {
+    test("no image is removed for inodes that other files take, and the agent says so", async () => {
       const node = await start({ disk: { sizeBytes: 512 * mebibyte, inodes: 4_096 } });
       await prepare(node, images(4, 2, 20));
       takeInodes(node.disk, 80);
@@ -183,7 +183,7 @@ function onOneDisk(): void {
       expect(agent.words().match(/ImageGCFutile/g)).toHaveLength(1);
     });
 
-    test("inodes as a threshold of collection: gc frees down to the low one", async () => {
+    test("gc frees inodes down to the low threshold", async () => {
       const node = await start({ disk: { sizeBytes: 512 * mebibyte, inodes: 4_096 } });
       await prepare(node, images(6, 2, 200));
       const { inodes } = readDisk(node.disk.path);
@@ -200,7 +200,7 @@ function onOneDisk(): void {
       expect(readDisk(node.disk.path).inodesFree / inodes).toBeWithin(0.2, 0.25);
     });
 
-    test("a soft threshold that does not last removes nothing, one that lasts does", async () => {
+    test("a soft threshold acts only if it lasts for its grace period", async () => {
       const node = await start({ disk: { sizeBytes: 512 * mebibyte } });
       await prepare(node, images(6, 12));
       await running(
@@ -239,7 +239,7 @@ function onDisksOfTheirOwn(): void {
       "--eviction-hard=nodefs.available<15%,imagefs.available<15%",
     ] as const;
 
-    test("pressure on the node's disk takes orphaned logs and nothing else", async () => {
+    test("pressure on the node's disk removes orphaned logs and nothing else", async () => {
       const node = await start(twoDisks);
       const { orphan, pod } = await prepareForLogs(node);
       const agent = await running(...flags, youngAge);
@@ -256,7 +256,7 @@ function onDisksOfTheirOwn(): void {
       expect(await takeInventory(node)).toEqual(before);
     });
 
-    test("as the kubelet it takes nothing at all there", async () => {
+    test("pressure on the node's disk removes nothing with compat kubelet", async () => {
       const node = await start(twoDisks);
       const { orphan, pod } = await prepareForLogs(node);
       const agent = await running(...flags, "--compat=kubelet", "--minimum-image-ttl-duration=0s");
@@ -271,7 +271,7 @@ function onDisksOfTheirOwn(): void {
       expect(await takeInventory(node)).toEqual(before);
     });
 
-    test("pressure on the images' disk takes images as far as needed", async () => {
+    test("pressure on the images' disk removes images as far as needed", async () => {
       const node = await start(twoDisks);
       await prepareForLogs(node);
       const agent = await running(...flags, youngAge);

@@ -78,12 +78,15 @@ describe("a Debian that is not running", () => {
     ["bash", ["completion", "bash"]],
     ["zsh", ["completion", "zsh"]],
     ["fish", ["completion", "fish"]],
-  ] as const)("what lies there for %s is what the executable prints", async (reader, words) => {
-    const path = shellFilesOf("/usr/local/bin/crigc")[reader];
-    expect(readFileSync(`${root}${path}`, "utf8")).toBe((await crigc(...words)).stdout);
-  });
+  ] as const)(
+    "the installed completion of %s is what the executable prints",
+    async (reader, words) => {
+      const path = shellFilesOf("/usr/local/bin/crigc")[reader];
+      expect(readFileSync(`${root}${path}`, "utf8")).toBe((await crigc(...words)).stdout);
+    },
+  );
 
-  test("the executable runs in it, with the configuration that was put there", async () => {
+  test("runs the executable with the installed configuration", async () => {
     const { exitCode, stdout, stderr } = await inside(
       "/usr/local/bin/crigc",
       "config",
@@ -94,17 +97,17 @@ describe("a Debian that is not running", () => {
     expect(JSON.parse(stdout).files).toEqual(["/etc/crigc/crigc.yaml"]);
   });
 
-  test("systemd finds the service enabled", async () => {
+  test("has the service enabled, by systemd", async () => {
     const { stdout } = await inside("systemctl", "is-enabled", "crigc.service");
     expect(stdout.trim()).toBe("enabled");
   });
 
-  test("systemd-analyze finds nothing to say about the unit", async () => {
+  test("has a unit that systemd-analyze accepts", async () => {
     const verified = await inside("systemd-analyze", "verify", "/etc/systemd/system/crigc.service");
     expect(verified).toEqual({ exitCode: 0, stdout: "", stderr: "" });
   });
 
-  test("systemd-analyze rates its exposure at most 2.0", async () => {
+  test("has a unit with an exposure of at most 2.0, by systemd-analyze", async () => {
     const unit = "/etc/systemd/system/crigc.service";
     const rated = await inside(
       "systemd-analyze",
@@ -117,7 +120,7 @@ describe("a Debian that is not running", () => {
     expect(rated.exitCode).toBe(0);
   });
 
-  test("a second installation changes nothing, one with --baseline adds its drop-in, which verifies too", async () => {
+  test("is unchanged by a second installation, and gets a valid drop-in with --baseline", async () => {
     const now = treeOf(root);
     const again = await crigc("install", `--root=${root}`);
     expect(again).toEqual({
@@ -131,7 +134,7 @@ describe("a Debian that is not running", () => {
     expect(verified).toEqual({ exitCode: 0, stdout: "", stderr: "" });
   });
 
-  test("uninstall leaves configuration, keep rules and state, and --purge the tree as it was", async () => {
+  test("keeps configuration, keep rules and state on uninstall, and is as before with --purge", async () => {
     writeFileSync(`${root}/etc/crigc/keep.d/ours.list`, "nginx\n");
     writeFileSync(`${root}/var/lib/crigc/ledger.db`, "memory");
     const dry = await crigc("uninstall", `--root=${root}`, "--dry-run");
@@ -154,7 +157,7 @@ describe("a Debian that is not running", () => {
     expect(changesOf(before, treeOf(root))).toEqual({});
   });
 
-  test("a musl build is refused by it before anything is written", async () => {
+  test("refuses a musl build before anything is written", async () => {
     // Whatever this machine can make: an executable that names musl's loader.
     const alien = `${scratch}/alien`;
     const bytes = Buffer.from(readFileSync("/bin/true"));
@@ -184,7 +187,7 @@ describe("cloud-config", () => {
       ],
     ],
     ["from a disk", ["--disk", "CRIGC", "--path", "/crigc-linux-x64", "--keep", "nginx"]],
-  ])("%s passes cloud-init's schema", async (_, options) => {
+  ])("of %s passes cloud-init's schema", async (_, options) => {
     const { stdout } = await crigc("print", "cloud-config", ...options);
     writeFileSync(`${root}/root/user-data`, stdout);
     const checked = await inside("cloud-init", "schema", "--config-file", "/root/user-data");
@@ -221,7 +224,7 @@ describe("OpenRC", () => {
     "agent || echo gone",
   ].join("\n");
 
-  test("its supervisor starts, reloads and stops the agent, at low priority", async () => {
+  test("starts, reloads and stops the agent at low priority", async () => {
     await command(
       "sh",
       "-ec",

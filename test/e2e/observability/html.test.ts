@@ -69,7 +69,7 @@ describe.each(looks)("%s", (name, look) => {
   });
 });
 
-test("light and dark differ", async () => {
+test("the light and dark pages differ", async () => {
   const background = "getComputedStyle(document.body).backgroundColor";
   const file = join(directory, "report.html");
   const light = await browser.open(file, { width: 1100, scheme: "light" });
@@ -77,7 +77,7 @@ test("light and dark differ", async () => {
   expect(await light.evaluate(background)).not.toBe(await dark.evaluate(background));
 });
 
-test("the chart is drawn, and says in words what it shows", async () => {
+test("the chart is drawn and has a text alternative", async () => {
   const page = await browser.open(join(directory, "report.html"), { width: 1100, scheme: "light" });
   const box = (await page.evaluate(
     "(({width, height}) => [width, height])(document.querySelector('path.used').getBoundingClientRect())",
@@ -150,7 +150,7 @@ test.each([
   },
 );
 
-test("the disk is drawn as one bar of all its parts, as wide as what they take", async () => {
+test("the disk is drawn as one bar with parts in proportion", async () => {
   const page = await browser.open(join(directory, "report.html"), { width: 1100, scheme: "dark" });
   const drawn = (await page.evaluate(
     "[...document.querySelector('.stack').children].map((it) => [it.getBoundingClientRect().width / it.parentElement.clientWidth, getComputedStyle(it).backgroundColor])",
@@ -180,7 +180,7 @@ test.each([1100, 390])(
   },
 );
 
-test("an ID is shown short and selected whole", async () => {
+test("an ID is shown shortened and selected in full", async () => {
   const page = await browser.open(join(directory, "report.html"), { width: 1100, scheme: "light" });
   const id = "document.querySelector('code.id')";
   expect(await page.evaluate(`getComputedStyle(${id}).userSelect`)).toBe("all");
@@ -216,11 +216,9 @@ test.each(["report", "large"])(
 test.each([
   ["a desk in light", { width: 1100, scheme: "light" }],
   ["a phone in the dark", { width: 390, scheme: "dark" }],
-] as const)(
-  "the treemap on %s fills its place, and no tile lies outside of it",
-  async (_, look) => {
-    const page = await browser.open(join(directory, "report.html"), look);
-    const [outside, covered, hatched] = (await page.evaluate(`(() => {
+] as const)("the treemap on %s fills its area, and no tile is outside", async (_, look) => {
+  const page = await browser.open(join(directory, "report.html"), look);
+  const [outside, covered, hatched] = (await page.evaluate(`(() => {
     const map = document.querySelector(".map").getBoundingClientRect();
     const tiles = [...document.querySelectorAll(".tile")].map((it) => it.getBoundingClientRect());
     const isOutside = (it) =>
@@ -229,14 +227,13 @@ test.each([
     const shared = getComputedStyle(document.querySelector(".tile-shared")).backgroundImage;
     return [tiles.filter(isOutside).length, area / (map.width * map.height), shared];
   })()`)) as readonly [number, number, string];
-    expect(outside).toBe(0);
-    expect(covered).toBeWithin(0.9, 1.01);
-    expect(hatched).toStartWith("repeating-linear-gradient");
-    expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(look.width);
-  },
-);
+  expect(outside).toBe(0);
+  expect(covered).toBeWithin(0.9, 1.01);
+  expect(hatched).toStartWith("repeating-linear-gradient");
+  expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(look.width);
+});
 
-test("names of the runtime stay text, whatever they hold", async () => {
+test("names from the runtime are shown as text, whatever they contain", async () => {
   const page = await browser.open(join(directory, "hostile.html"), { width: 360, scheme: "light" });
   expect(await page.evaluate("document.querySelectorAll('script, img').length")).toBe(0);
   expect(await page.evaluate("document.title")).toStartWith("crigc report of <script>");

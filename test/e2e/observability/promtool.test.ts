@@ -28,7 +28,7 @@ async function promtool(words: readonly string[], input = ""): Promise<string> {
   return code === 0 ? err : `exit ${code}: ${out}${err}`;
 }
 
-test("promtool check metrics has nothing to say", async () => {
+test("promtool check metrics accepts the metrics", async () => {
   const metrics = createMetrics({ version: "0.1.0", commit: "abc", startedAt: NOW });
   metrics.observePass(pass());
   metrics.observeCall({ method: "ListImages", code: "OK", tookMs: 3 });
@@ -55,7 +55,7 @@ test("promtool check metrics has nothing to say", async () => {
   expect(await promtool(["check", "metrics"], metrics.expose())).toBe("");
 });
 
-test("promtool finds fault with a broken exposition, so that its silence means something", async () => {
+test("promtool rejects a broken exposition", async () => {
   expect(await promtool(["check", "metrics"], "crigc_x{ 1\n")).toStartWith("exit 1");
 });
 
@@ -65,7 +65,7 @@ describe("the rules", () => {
     expect(await promtool(["check", "rules", "rules.yaml"])).toBe("");
   });
 
-  test("and the queries of the dashboard are understood by Prometheus", async () => {
+  test("and the dashboard's queries are valid for Prometheus", async () => {
     const file = Bun.file(join(import.meta.dir, "../../../docs/grafana-dashboard.json"));
     const { panels, annotations } = (await file.json()) as {
       panels: readonly { targets: readonly { expr: string }[] }[];

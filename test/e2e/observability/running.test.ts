@@ -33,7 +33,7 @@ afterAll(async () => {
 const status = async (): Promise<Record<string, unknown>> =>
   JSON.parse((await agent.command("status", "-o", "json")).stdout) as Record<string, unknown>;
 
-test("it becomes ready, and says that its loops are alive", async () => {
+test("a running agent becomes ready and healthy", async () => {
   const ready = await eventually(
     () => agent.get("/readyz"),
     (answer) => answer.status === 200,
@@ -42,7 +42,7 @@ test("it becomes ready, and says that its loops are alive", async () => {
   expect((await agent.get("/healthz")).status).toBe(200);
 });
 
-test("promtool has nothing to say about its metrics", async () => {
+test("promtool accepts the metrics of a running agent", async () => {
   const { body } = await eventually(
     () => agent.get("/metrics"),
     (answer) => answer.body.includes("crigc_passes_total"),
@@ -58,7 +58,7 @@ test("promtool has nothing to say about its metrics", async () => {
   expect(body).toMatch(/crigc_runtime_up 1\n/);
 });
 
-test("Prometheus scrapes it and takes its rules", async () => {
+test("Prometheus scrapes a running agent and accepts its rules", async () => {
   const port = await freePort();
   put(directory, "prometheus/rules.yaml", prometheusRules());
   put(
@@ -103,7 +103,7 @@ scrape_configs:
   }
 });
 
-test("status shows its disk, loops and values, as a table and as JSON", async () => {
+test("status shows the agent's disk, loops and values, as a table and as JSON", async () => {
   const table = await agent.command("status");
   expect(table.code).toBe(0);
   expect(table.stdout).toContain("image-gc");
@@ -115,12 +115,12 @@ test("status shows its disk, loops and values, as a table and as JSON", async ()
   });
 });
 
-test("a threshold that is changed in its file is in force in status, without a restart", async () => {
+test("a threshold changed in its file is shown in status without a restart", async () => {
   agent.configure("imageGCHighThresholdPercent: 97\nimageGCLowThresholdPercent: 96\n");
   await eventually(status, (document) => JSON.stringify(document["values"]).includes('"value":97'));
 });
 
-test("a file that is broken is refused, said, and the old value stays", async () => {
+test("an invalid file is reported, and the old value stays in force", async () => {
   agent.configure("imageGCHighThresholdPercent: lots\n");
   const document = await eventually(status, (it) => it["configurationError"] !== null);
   expect(String(document["configurationError"])).toContain("lots");
@@ -130,7 +130,7 @@ test("a file that is broken is refused, said, and the old value stays", async ()
   await eventually(status, (it) => it["configurationError"] === null);
 });
 
-test("a runtime that goes away is reported everywhere, and the agent recovers by itself", async () => {
+test("a runtime that goes down is reported everywhere, and the agent recovers by itself", async () => {
   await agent.runtime.crash();
   const ill = await eventually(
     () => agent.get("/readyz"),
@@ -154,7 +154,7 @@ test("a runtime that goes away is reported everywhere, and the agent recovers by
   );
 });
 
-test("an agent that stops takes its socket away, and status says that there is none", async () => {
+test("an agent that stops removes its socket, and status says that no agent is running", async () => {
   const other = await startAgent(join(directory, "other"));
   await eventually(
     () => other.command("status"),

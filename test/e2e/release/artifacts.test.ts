@@ -47,7 +47,7 @@ describe("a release", () => {
     );
   });
 
-  test("the sums name every file and agree", async () => {
+  test("has matching sums of every file", async () => {
     expect([...sumsIn(folder).keys()].toSorted()).toEqual(
       readdirSync(folder)
         .filter((name) => name !== "SHA256SUMS")
@@ -58,7 +58,7 @@ describe("a release", () => {
   });
 
   test.each([...targets])(
-    "the archive of %s holds that executable and the licences",
+    "has the executable of %s and the licences in its archive",
     async (target) => {
       const name = `crigc-${version}-linux-${target}`;
       await command("tar", "-xzf", `${folder}/${name}.tar.gz`, "-C", scratch);
@@ -77,7 +77,7 @@ describe("a release", () => {
   test.each([
     ["--licenses", "THIRD-PARTY-LICENSES.txt"],
     ["--sbom", "crigc.cdx.json"],
-  ])("version %s says what lies beside it in %s", async (option, file) => {
+  ])("version %s prints what %s contains", async (option, file) => {
     const { stdout } = await run(...(await starting("x64")), "version", option);
     expect(stdout).toBe(readFileSync(`${folder}/${file}`, "utf8"));
   });

@@ -46,7 +46,7 @@ const sumOf = async (path: string): Promise<string> =>
   (await command("sha256sum", path)).slice(0, 64);
 
 describe("node-image", () => {
-  test("puts it into a Debian, with the images of the archives in the keep rules", async () => {
+  test("installs crigc into a Debian, with the images of the archives in the keep rules", async () => {
     const root = `${scratch}/debian`;
     mkdirSync(root);
     await command("tar", "-xf", `${top}/.cache/debian-root/root.tar`, "-C", root);
@@ -85,7 +85,7 @@ describe("node-image", () => {
     ["arm64", "lib/ld-linux-aarch64.so.1"],
     ["arm64-musl", "lib/ld-musl-aarch64.so.1"],
     ["x64-musl", "lib/ld-musl-x86_64.so.1"],
-  ])("takes the executable of the tree's processor and libc: %s", async (target, loader) => {
+  ])("picks the executable for the tree's processor and libc: %s", async (target, loader) => {
     const root = treeOf(target, loader, `${folder}/crigc-linux-${target}`);
     expect(await nodeImage(root)).toMatchObject({ exitCode: 0, stderr: "" });
     expect(await sumOf(`${root}/usr/local/bin/crigc`)).toBe(
@@ -128,7 +128,7 @@ describe("node-image", () => {
     expect(stderr).toContain(said);
   });
 
-  test("an executable that is not the one of SHA256SUMS is refused before it is run", async () => {
+  test("refuses an executable that does not match SHA256SUMS before running it", async () => {
     const forged = `${scratch}/forged`;
     mkdirSync(forged);
     for (const name of ["node-image", "SHA256SUMS"])

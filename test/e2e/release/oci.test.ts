@@ -75,7 +75,7 @@ describe.each([
     layer = layout.blob(manifest.layers[0] as Descriptor);
   });
 
-  test("is an OCI layout of one image with a name, and each blob is what its digest says", async () => {
+  test("is an OCI layout of one named image, whose blobs match their digests", async () => {
     expect(JSON.parse(readFileSync(`${layout.directory}/oci-layout`, "utf8"))).toEqual({
       imageLayoutVersion: "1.0.0",
     });
@@ -101,7 +101,7 @@ describe.each([
     }
   });
 
-  test("runs /crigc run, and names its layer by the sum of what is packed in it", async () => {
+  test("runs /crigc run, and has the diff ID of its unpacked layer", async () => {
     const sum = await command("sh", "-c", `gunzip -c '${layer}' | sha256sum`);
     expect(JSON.parse(readFileSync(layout.blob(manifest.config), "utf8"))).toMatchObject({
       architecture,
@@ -112,7 +112,7 @@ describe.each([
     });
   });
 
-  test("holds the executable, the libraries that it links, the licences of both and nothing else", async () => {
+  test("contains the executable, its libraries, their licences and nothing else", async () => {
     const dynamic = await command("readelf", "-dW", `${folder}/crigc-linux-${processor}`);
     const needed = [...dynamic.matchAll(/\(NEEDED\).*\[(.*)\]/g)].map(([, name = ""]) => name);
     const linked = needed.filter((name) => !name.startsWith("ld-linux"));
@@ -139,7 +139,7 @@ describe.each([
     expect(inside.slice(0, 64)).toBe(beside.slice(0, 64));
   });
 
-  test("names no time and no owner of the machine that made it", async () => {
+  test("contains no time and no owner of the build machine", async () => {
     for (const archive of [layer, `${folder}/crigc-linux-${processor}.oci.tar`]) {
       const listed = await command("tar", "--full-time", "--numeric-owner", "-tvf", archive);
       const lines = listed.trimEnd().split("\n");
@@ -148,7 +148,7 @@ describe.each([
   });
 });
 
-test("another mask, locale, time zone and folder give the same image", async () => {
+test("the image is the same with another umask, locale, time zone and folder", async () => {
   mkdirSync(`${scratch}/elsewhere`);
   await command(
     "sh",
@@ -282,7 +282,7 @@ describe.each(["1.6", "1.7", "2.1"] as const)("on containerd %s", (release) => {
     expect(metrics).toContain("crigc_build_info");
   });
 
-  test("a command in the pod has the settings of the agent, and the doctor finds nothing that fails", async () => {
+  test("a command in the pod uses the agent's settings, and no check of doctor fails", async () => {
     const { values } = JSON.parse(await inside("crigc", "config", "-o", "json"));
     expect(values.imageGCHighThresholdPercent.value).toBe(50);
     // A machine that is busy may be slow to answer once.
@@ -300,7 +300,7 @@ describe.each(["1.6", "1.7", "2.1"] as const)("on containerd %s", (release) => {
     expect(failed).toEqual([]);
   });
 
-  test("it collects unused images down to the low threshold, keeps its own, and its history is on the node", async () => {
+  test("the pod collects unused images down to the low threshold, keeps its own, and its history is on the node", async () => {
     await inside("crigc", "hold", "1h");
     for (let number = 1; readDisk(node.disk.path).usedPercent < 55; number += 1) {
       const layers = [{ seed: `unused-${number}`, sizeBytes: 24 * mebibyte }];
@@ -323,7 +323,7 @@ describe.each(["1.6", "1.7", "2.1"] as const)("on containerd %s", (release) => {
     expect(history.stdout).toContain(library("unused:"));
   });
 
-  test("it ends when it is asked to, with exit code 0", async () => {
+  test("the pod stops with exit code 0", async () => {
     await node.cri.call("StopContainer", { container_id: agent.id, timeout: 30 });
     const status = await containerStatus(node, agent.id);
     expect({ state: status.state, code: status.exit_code }).toEqual({

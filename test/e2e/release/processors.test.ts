@@ -58,7 +58,7 @@ describe.each([
     });
   };
 
-  test("says its version, and plans the removal of unused images only", async () => {
+  test("prints its version, and plans the removal of unused images only", async () => {
     expect((await run(...(await starting(how)), "version")).stdout).toStartWith("crigc ");
     const { exitCode, stdout } = await crigc("plan", "-o", "json");
     expect(exitCode).toBe(0);
@@ -69,7 +69,7 @@ describe.each([
     for (const { name } of images.candidates) expect(name).toStartWith(library("unused:"));
   });
 
-  test("collects down to 80 percent, and the running container runs on", async () => {
+  test("collects down to 80 percent, and the running container keeps running", async () => {
     const { exitCode, stderr } = await crigc("gc", "-v", "2");
     expect({ exitCode, stderr: exitCode === 0 ? "" : stderr }).toEqual({ exitCode: 0, stderr: "" });
     expect(readDisk(node.disk.path).usedPercent).toBeLessThanOrEqual(80);
@@ -79,7 +79,7 @@ describe.each([
 });
 
 describe("a processor without SSE4.2", () => {
-  test("cannot run it, as README says", async () => {
+  test("cannot run the executable, as documented", async () => {
     const { exitCode } = await run(
       ...tooOld,
       `${await released()}/crigc-linux-x64-baseline`,

@@ -86,7 +86,7 @@ describe("an empty root with the named libraries", () => {
   test.each([
     ["root", "0:0"],
     ["nobody", "65534:65534"],
-  ])("as %s it plans from a snapshot", async (_, user) => {
+  ])("lets the executable plan from a snapshot as %s", async (_, user) => {
     const within = inside(root, user);
     expect(await run(...within, "version")).toMatchObject({ exitCode: 0, stderr: "" });
     expect(await run(...within, "plan", "-o", "json", "--snapshot", "/snapshot.json")).toEqual(
@@ -94,7 +94,7 @@ describe("an empty root with the named libraries", () => {
     );
   });
 
-  test("without a runtime it says so instead of breaking", async () => {
+  test("lets the executable report that no runtime is there", async () => {
     const { exitCode, stderr } = await run(...inside(root, "0:0"), "gc");
     expect(exitCode).toBe(3);
     expect(stderr).toContain("containerd");
@@ -158,7 +158,7 @@ describe("a hostile working directory", () => {
       ...words,
     ]);
 
-  test("nothing of it is read or run", async () => {
+  test("is neither read nor run", async () => {
     const executable = await starting("x64");
     expect(await within(...executable, "plan", "-o", "json", "--snapshot", snapshot)).toEqual(
       expected,
@@ -168,7 +168,7 @@ describe("a hostile working directory", () => {
     expect(await Bun.file(`${directory}/ran`).exists()).toBe(false);
   });
 
-  test("BUN_OPTIONS and BUN_BE_BUN are obeyed by the executable itself: this is why the unit unsets them", async () => {
+  test("matters for BUN_OPTIONS and BUN_BE_BUN only, which the unit unsets", async () => {
     const executable = await starting("x64");
     const { stdout } = await within("BUN_BE_BUN=1", ...executable, "--version");
     expect(stdout.trim()).toBe(Bun.version);

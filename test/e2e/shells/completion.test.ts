@@ -75,7 +75,7 @@ describe("bash", () => {
     },
   );
 
-  test("paths are completed behind a flag that takes one", () => {
+  test("paths are completed after a flag that takes one", () => {
     expect(proposals(`crigc --config ${files}/f`)).toBe(`${files}/file.yaml ${files}/folder`);
     expect(proposals(`crigc --state-dir ${files}/f`)).toBe(`${files}/folder`);
   });
@@ -94,14 +94,14 @@ describe("fish", () => {
     expect(proposals(line)).toBe(sorted(wanted.split(" ")));
   });
 
-  test("paths are completed behind a flag that takes one", () => {
+  test("paths are completed after a flag that takes one", () => {
     expect(proposals(`crigc --config ${files}/f`)).toBe(`${files}/file.yaml ${files}/folder/`);
     expect(proposals(`crigc --state-dir ${files}/f`)).toBe(`${files}/folder/`);
   });
 });
 
 describe("zsh", () => {
-  test("what is typed is completed", () => {
+  test("typed words are completed", () => {
     const typed: readonly (readonly [string, string])[] = [
       ["crigc ho", "crigc hold "],
       ["crigc keep li", "crigc keep list "],
@@ -123,7 +123,7 @@ describe("zsh", () => {
   }, 30_000);
 });
 
-describe("where crigc install puts it", () => {
+describe("where crigc install installs it", () => {
   const places = shellFilesOf("/usr/local/bin/crigc");
 
   test("fish looks for the completion there", () => {
@@ -146,7 +146,7 @@ describe("where crigc install puts it", () => {
   });
 });
 
-test("groff has nothing to say about the manual page, and what it prints is whole", () => {
+test("groff renders the manual page without warnings and completely", () => {
   const page = manualPage(exampleCommands, { version: "1.2.3", commit: "" });
   const text = run(["groff", "-man", "-Tutf8", "-ww", "-rLL=100n"], page).replaceAll(
     /.\u0008/g,

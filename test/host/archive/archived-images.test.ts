@@ -76,11 +76,11 @@ describe("an archive of docker save", () => {
   test.each([
     ["gzip", gzipSync(savedByDocker)],
     ["zstd", zstdCompressSync(savedByDocker)],
-  ])("may be packed with %s, whatever its name says", async (packing, bytes) => {
+  ])("may be compressed with %s, whatever its name", async (packing, bytes) => {
     expect(await archivedImages(put(`docker-${packing}.tar`, bytes))).toEqual(dockerImages);
   });
 
-  test("that lost a configuration is refused", async () => {
+  test("without a configuration is refused", async () => {
     const list = JSON.stringify([{ Config: "gone.json", RepoTags: ["app:1"] }]);
     const error = await failureOf(put("lost.tar", tarOf([["manifest.json", list]])));
     expect(error.message).toContain('the configuration "gone.json", which is missing');
@@ -115,7 +115,7 @@ describe("an archive in the OCI layout", () => {
     ]);
   });
 
-  test("takes a name that is whole, and no tag alone, from its annotations", async () => {
+  test("takes full names, not tags alone, from its annotations", async () => {
     const named = (name: string): object => ({
       digest: digestOf(manifest),
       annotations: { "org.opencontainers.image.ref.name": name },
@@ -129,7 +129,7 @@ describe("an archive in the OCI layout", () => {
     ]);
   });
 
-  test("whose manifest is not what its digest says is refused", async () => {
+  test("whose manifest does not match its digest is refused", async () => {
     const bytes = tarOf([
       [`blobs/${digestOf(manifest).replace(":", "/")}`, manifest.replace("config", "confug")],
       ["index.json", JSON.stringify({ manifests: [{ digest: digestOf(manifest) }] })],
@@ -174,7 +174,7 @@ function record(text: string): string {
   return `${length} ${text}\n`;
 }
 
-describe("what is no archive of images is refused", () => {
+describe("an invalid archive is refused", () => {
   test("a file that does not exist", async () => {
     const error = await failureOf(join(directory, "absent.tar"));
     expect([error.kind, error.message]).toEqual([
@@ -202,14 +202,14 @@ describe("what is no archive of images is refused", () => {
     expect((await failureOf(path)).message).toContain("ends in the middle");
   });
 
-  test("lists that would fill the memory", async () => {
+  test("with lists that would fill the memory", async () => {
     const blank = " ".repeat(4 << 20);
     const files = Array.from({ length: 17 }, (_, at) => [`${at}.json`, blank] as const);
     expect((await failureOf(put("huge.tar", tarOf(files)))).message).toContain("take more than");
   });
 });
 
-test("what is passed over in a plain archive is not read: 64 GiB of layer cost nothing", async () => {
+test("skipped parts of a plain archive are not read: a layer of 64 GiB costs nothing", async () => {
   const layerBytes = 64 * 2 ** 30;
   const header = Buffer.from(tarHeader({ name: "layer.tar", sizeBytes: 0 }));
   // Sizes of 8 GiB and more are binary, marked by the first bit.

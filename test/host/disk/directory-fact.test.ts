@@ -9,7 +9,7 @@ import { put, scratch } from "../../support/scratch.ts";
 
 const directory = scratch();
 
-test("one that is there can be written, has its room, and is left as it was", () => {
+test("an existing directory is reported as writable with its free space, and is unchanged", () => {
   const path = join(directory, "state");
   mkdirSync(path);
   const fact = directoryFact(path);
@@ -18,11 +18,11 @@ test("one that is there can be written, has its room, and is left as it was", ()
   expect(readdirSync(path)).toEqual([]);
 });
 
-test("one that is not there can be made if the nearest one above can be written", () => {
+test("a missing directory can be created if its nearest parent is writable", () => {
   expect(directoryFact(join(directory, "a/b/c"))).toEqual({ kind: "absent", creatable: true });
 });
 
-test("a file in its place is no directory", () => {
+test("a file in place of a directory is reported", () => {
   expect(directoryFact(put(directory, "file"))).toEqual({
     kind: "failed",
     message: "it is not a directory",
@@ -30,7 +30,7 @@ test("a file in its place is no directory", () => {
   expect(directoryFact(join(directory, "file/inside"))).toMatchObject({ kind: "failed" });
 });
 
-test("a link that leads around in circles is reported", () => {
+test("a circular link is reported", () => {
   symlinkSync("loop", join(directory, "loop"));
   expect(directoryFact(join(directory, "loop"))).toMatchObject({ kind: "failed" });
 });

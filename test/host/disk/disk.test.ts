@@ -68,7 +68,7 @@ describe("filesystems", () => {
     ]);
   });
 
-  test.skipIf(!isOtherDevice)("each device is told by its own mount point", async () => {
+  test.skipIf(!isOtherDevice)("each device has its own mount point", async () => {
     const found = await diskOf("/").filesystems({
       images: [entry(shm, 7n)],
       containers: [entry(here)],
@@ -82,7 +82,7 @@ describe("filesystems", () => {
   });
 
   test.skipIf(!isOtherDevice)(
-    "a runtime that names no container filesystem keeps its layers with its first images",
+    "a runtime that reports no container filesystem keeps its layers on its first image filesystem",
     async () => {
       const found = await diskOf("/").filesystems({
         images: [entry(shm), entry("/")],
@@ -109,7 +109,7 @@ describe("filesystems", () => {
     expect(String(error)).toContain("/does/not/exist");
   });
 
-  test("a link is measured where it leads", async () => {
+  test("a link is measured at its target", async () => {
     const link = join(here, "link");
     symlinkSync("/dev/shm", link);
     const [found] = await diskOf("/dev/shm").filesystems({ images: [entry(link)], containers: [] });

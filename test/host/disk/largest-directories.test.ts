@@ -17,7 +17,7 @@ function write(root: string, path: string, kib: number): void {
   writeFileSync(whole, new Uint8Array(kib * KIB).fill(1));
 }
 
-test("the largest directories come first, and one that others within it explain gives way to them", async () => {
+test("the largest directories come first, and a directory explained by its subdirectories is replaced by them", async () => {
   const root = scratch();
   write(root, "var/lib/models/big", 2000);
   write(root, "var/lib/models/more", 1000);
@@ -34,7 +34,7 @@ test("the largest directories come first, and one that others within it explain 
   expect(walk.bytes).toBeGreaterThanOrEqual(3508n * 1024n);
 });
 
-test("links count nothing, a file with two names counts once, and what is somebody else's figure is left out", async () => {
+test("links count nothing, a file with two names counts once, and directories counted elsewhere are excluded", async () => {
   const root = scratch();
   write(root, "data/file", 1000);
   write(root, "images/layer", 4000);
@@ -46,7 +46,7 @@ test("links count nothing, a file with two names counts once, and what is somebo
   expect(walk.bytes).toBeLessThan(1100n * 1024n);
 });
 
-test("without time the walk ends at once and says that it is not complete", async () => {
+test("the search ends at once without time and is reported as incomplete", async () => {
   const root = scratch();
   write(root, "data/file", 1);
   expect(await walkDirectories(root, { ...options, withinMs: 0 }, signal)).toEqual({
@@ -56,7 +56,7 @@ test("without time the walk ends at once and says that it is not complete", asyn
   });
 });
 
-test("a directory that does not exist is not complete", async () => {
+test("the search of a missing directory is incomplete", async () => {
   const walk = await walkDirectories(join(scratch(), "gone"), options, signal);
   expect(walk).toEqual({ complete: false, directories: [], bytes: 0n });
 });

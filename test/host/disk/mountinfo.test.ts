@@ -32,11 +32,11 @@ describe("mountinfo", () => {
     "27 1 / / / rw - ext4 /dev/vda rw",
     "27 1 254:0 / / rw,relatime",
     "x 1 254:0 / / rw - a b c",
-  ])("%j is no mount", (line) => {
+  ])("%j is not a mount", (line) => {
     expect(parseMount(line)).toBeNull();
   });
 
-  test("a mount is found by its whole ID, wherever its line stands", () => {
+  test("a mount is found by its full ID, on any line", () => {
     const text = `${root}\n${bind}\n${overlay}\n`;
     expect(findMount(text, 27)?.mountpoint).toBe("/");
     expect(findMount(text, 136)?.mountpoint).toBe("/mnt/image store");

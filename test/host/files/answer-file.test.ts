@@ -10,7 +10,7 @@ import { put, scratch } from "../../support/scratch.ts";
 
 const directory = scratch();
 
-test("a regular file is made, and replaced", () => {
+test("a regular file is created and replaced", () => {
   const path = join(directory, "report.html");
   for (const text of ["a longer one", "new"]) {
     writeAnswerFile(path, text);
@@ -18,7 +18,7 @@ test("a regular file is made, and replaced", () => {
   }
 });
 
-test("a link stays one, and the file behind it is written", () => {
+test("a link is kept, and its target is written", () => {
   const target = put(directory, "target.html", "old");
   const link = join(directory, "link.html");
   symlinkSync(target, link);
@@ -35,7 +35,7 @@ test("a device is written into and not replaced", () => {
   expect(lstatSync(link).isSymbolicLink()).toBeTrue();
 });
 
-test("no directory is made for it, and one is not written", () => {
+test("a missing directory is not created, and a directory is not overwritten", () => {
   const path = join(directory, "absent/report.html");
   expect(() => writeAnswerFile(path, "page")).toThrow(HostError);
   expect(() => writeAnswerFile(path, "page")).toThrow(
@@ -45,7 +45,7 @@ test("no directory is made for it, and one is not written", () => {
   expect(() => writeAnswerFile(directory, "page")).toThrow("it is a directory");
 });
 
-test("a path that cannot even be looked at is reported", () => {
+test("an inaccessible path is reported", () => {
   const path = join(put(directory, "file", ""), "report.html");
   expect(() => writeAnswerFile(path, "page")).toThrow(HostError);
 });

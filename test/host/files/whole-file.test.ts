@@ -10,7 +10,7 @@ import { put, scratch } from "../../support/scratch.ts";
 
 const directory = scratch();
 
-test("a new file comes with the directories above it, and nothing else is left there", () => {
+test("a new file is created with its parent directories, and nothing else is left", () => {
   const path = join(directory, "etc/crigc/keep.d/baseline.list");
   writeWholeFile(path, "nginx\n", 0o640);
   expect(readFileSync(path, "utf8")).toBe("nginx\n");
@@ -18,14 +18,14 @@ test("a new file comes with the directories above it, and nothing else is left t
   expect(readdirSync(join(path, ".."))).toEqual(["baseline.list"]);
 });
 
-test("a file that is there is replaced and keeps its mode", () => {
+test("an existing file is replaced and keeps its mode", () => {
   const path = put(directory, "kept/a.list", "old and longer\n", 0o600);
   writeWholeFile(path, "new\n");
   expect(readFileSync(path, "utf8")).toBe("new\n");
   expect(statSync(path).mode & 0o777).toBe(0o600);
 });
 
-test("what cannot be written leaves no draft behind and says what stands in the way", () => {
+test("a failed write leaves no temporary file and reports the reason", () => {
   mkdirSync(join(directory, "taken/a.list/inside"), { recursive: true });
   const write = (): void => writeWholeFile(join(directory, "taken/a.list"), "x\n");
   expect(write).toThrow(HostError);

@@ -72,7 +72,7 @@ describe("the request of a pre-stop handler", () => {
     });
   });
 
-  test("ends when it is given up", async () => {
+  test("ends when it is cancelled", async () => {
     using server = Bun.serve({
       port: 0,
       hostname: "127.0.0.1",
@@ -84,7 +84,7 @@ describe("the request of a pre-stop handler", () => {
     });
   });
 
-  test("to a host that is invalid is an error of ours", async () => {
+  test("to an invalid host is an error", async () => {
     expect(await failureOf(sendHook(hookOf(80, { host: "a b" })))).toMatchObject({
       name: "HostError",
       kind: "http",

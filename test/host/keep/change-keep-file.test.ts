@@ -9,7 +9,7 @@ import { tryFlock } from "../../../src/host/process/libc.ts";
 import { HostError } from "../../../src/model/errors.ts";
 import { put, scratch } from "../../support/scratch.ts";
 
-test("a change sees the text of now, and null leaves the file as it is", () => {
+test("a change gets the current text, and null leaves the file unchanged", () => {
   const path = join(scratch(), "keep.d/crigc.list");
   expect(changeKeepFile(path, (before) => ({ text: "nginx\n", answer: before }))).toBeNull();
   expect(changeKeepFile(path, (before) => ({ text: null, answer: before }))).toBe("nginx\n");

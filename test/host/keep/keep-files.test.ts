@@ -41,7 +41,7 @@ describe("readKeepRules", () => {
     });
   });
 
-  test("what is wrong in a flag or a file is a problem with its place, beside what is right", async () => {
+  test("an invalid pattern of a flag or file is a problem with its place, next to valid ones", async () => {
     const directory = scratch();
     put(directory, "a.list", "wrong");
     put(directory, "b.list", "right");
@@ -65,14 +65,14 @@ describe("readKeepRules", () => {
     "a.list.rpmnew",
     "a.list.rpmsave",
     "a.list.swp",
-  ])("%s is passed over", async (name) => {
+  ])("%s is ignored", async (name) => {
     const directory = scratch();
     put(directory, name, "wrong");
     expect(await rules(directory)).toEqual({ rules: [], problems: [], directoriesRead: [] });
   });
 
   test.each(["images.txt", "README", "a.list.old", "a.LIST"])(
-    "%s is a problem, for it may have been meant as a list",
+    "%s is a problem, because it may be meant as a list",
     async (name) => {
       const directory = scratch();
       put(directory, name, "right");
@@ -81,7 +81,7 @@ describe("readKeepRules", () => {
     },
   );
 
-  test("what cannot be read as text is a problem", async () => {
+  test("a file that is not text is a problem", async () => {
     const directory = scratch();
     mkdirSync(join(directory, "directory.list"));
     symlinkSync("/nowhere", join(directory, "dangling.list"));
@@ -123,7 +123,7 @@ describe("readKeepRules", () => {
     expect(seen).toEqual([""]);
   });
 
-  test("the default directory may be absent, until rules were read there; a named one may not", async () => {
+  test("the default directory may be absent until rules were read there; a configured one may not", async () => {
     const directory = join(scratch(), "absent");
     const nothing = { rules: [], problems: [], directoriesRead: [] };
     expect(await rules(directory)).toEqual(nothing);

@@ -45,7 +45,7 @@ test("a rule that a keep file loses while it is rewritten stays in force", async
   ]);
 });
 
-test("a rule that was deleted goes with the first reading ten seconds after it was missed", async () => {
+test("a deleted rule ends with the first reading ten seconds after it was missed", async () => {
   const left = [inList("app", 1)];
   expect(
     await inForce([
@@ -66,7 +66,7 @@ test("a rule whose line has moved is listed once", async () => {
   ).toEqual([["app"], ["app"]]);
 });
 
-test("a rule of a flag goes at once, because flags are never half-written", async () => {
+test("a rule of a flag ends at once, because flags are never half-written", async () => {
   expect(
     await inForce([
       [0, [{ pattern: "app", source: "--keep" }]],

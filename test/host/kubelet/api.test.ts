@@ -86,14 +86,14 @@ describe("the kubelet's list of pods", () => {
     expect(pods[0]?.images).toEqual(["init:1", "app:1", "volume:1"]);
   });
 
-  test("knows a static pod by its own UID and by its mirror's", async () => {
+  test("lists a static pod by its own UID and by its mirror's", async () => {
     const annotations = { "kubernetes.io/config.hash": "0123abcd" };
     kubelet.answer = { kind: "pods", pods: [aPod("uid-mirror", { annotations })] };
     const pods = await kubeletPods(options, signal);
     expect(pods.map((pod) => String(pod.uid))).toEqual(["uid-mirror", "0123abcd"]);
   });
 
-  test("tells pods of the API server from static ones, by the kubelet's own note", async () => {
+  test("distinguishes pods of the API server from static ones by the kubelet's annotation", async () => {
     const from = (source: string, more: object = {}) => ({
       annotations: { "kubernetes.io/config.source": source, ...more },
     });
@@ -116,7 +116,7 @@ describe("the kubelet's list of pods", () => {
     ]);
   });
 
-  test("believes no pod's annotations about another pod: it is listed itself, or it is only known", async () => {
+  test("ignores a pod's annotations about another pod", async () => {
     const forged = (uid: string) => ({
       annotations: {
         "kubernetes.io/config.source": "api",
@@ -143,7 +143,7 @@ describe("the kubelet's list of pods", () => {
     ]);
   });
 
-  test("is joined with the directories of pods that it does not name", async () => {
+  test("is joined with the directories of pods that it lacks", async () => {
     const root = join(directory, "another-root");
     for (const uid of ["uid-a", "uid-b"]) mkdirSync(join(root, "pods", uid), { recursive: true });
     kubelet.answer = { kind: "pods", pods: [aPod("uid-a")] };
@@ -218,7 +218,7 @@ describe("a kubelet that does not answer as it should is a failed reading", () =
     expect(reading.kind === "failed" && reading.message).toMatch(message);
   });
 
-  test("silence, after the time that it has", async () => {
+  test("silence until the deadline", async () => {
     kubelet.answer = { kind: "silence" };
     const reading = await read({ timeoutMs: 200 });
     expect(reading).toMatchObject({
@@ -227,7 +227,7 @@ describe("a kubelet that does not answer as it should is a failed reading", () =
     });
   });
 
-  test("a port on which nobody listens", async () => {
+  test("a closed port", async () => {
     const reading = await read({ endpoint: "https://127.0.0.1:1" });
     expect(reading).toMatchObject({
       kind: "failed",
@@ -235,7 +235,7 @@ describe("a kubelet that does not answer as it should is a failed reading", () =
     });
   });
 
-  test("a list that has no end", async () => {
+  test("an endless list", async () => {
     kubelet.answer = { kind: "text", status: 200, body: "x".repeat(64 * 1024 * 1024 + 1) };
     const reading = await read({ timeoutMs: 60_000 });
     expect(reading).toMatchObject({
@@ -245,8 +245,8 @@ describe("a kubelet that does not answer as it should is a failed reading", () =
   });
 });
 
-describe("whom the kubelet's port is believed to be", () => {
-  test("nobody is asked, and no token sent, if no CA is named", async () => {
+describe("the identity of the kubelet's port", () => {
+  test("is required: without a CA crigc sends no request and no token", async () => {
     const before = kubelet.requests.length;
     const reading = await read({ caFile: null });
     expect(reading).toMatchObject({
@@ -256,7 +256,7 @@ describe("whom the kubelet's port is believed to be", () => {
     expect(kubelet.requests).toHaveLength(before);
   });
 
-  test("a certificate of another CA gets no request", async () => {
+  test("is refused with a certificate of another CA", async () => {
     const before = kubelet.requests.length;
     const other = makeCertificate({ name: "cluster-ca", authority: true });
     const reading = await read({ caFile: file("other.crt", other.certificate) });
@@ -264,7 +264,7 @@ describe("whom the kubelet's port is believed to be", () => {
     expect(kubelet.requests).toHaveLength(before);
   });
 
-  test("a certificate of the right CA for another node gets no request", async () => {
+  test("is refused with a certificate for another node", async () => {
     const elsewhere = makeCertificate({
       name: "x",
       dnsNames: ["another-node.example"],
@@ -276,7 +276,7 @@ describe("whom the kubelet's port is believed to be", () => {
     expect(impostor.requests).toEqual([]);
   });
 
-  test("a certificate that the kubelet signed itself is trusted if the file holds it, whatever it names", async () => {
+  test("is accepted with a self-signed certificate from the file, whatever its names", async () => {
     const own = makeCertificate({ name: "own", dnsNames: ["some-node"], authority: true });
     await using selfSigned = await startFakeKubelet(own);
     selfSigned.answer = { kind: "pods", pods: [aPod("uid-a")] };
@@ -287,7 +287,7 @@ describe("whom the kubelet's port is believed to be", () => {
     expect(reading.kind).toBe("ready");
   });
 
-  test("a proxy of the environment is not asked", async () => {
+  test("is not checked through a proxy of the environment", async () => {
     kubelet.answer = { kind: "pods", pods: [] };
     const before = process.env["HTTPS_PROXY"];
     process.env["HTTPS_PROXY"] = "http://127.0.0.1:1";
@@ -299,7 +299,7 @@ describe("whom the kubelet's port is believed to be", () => {
     }
   });
 
-  test("over http: no token is sent", async () => {
+  test("is unchecked over http:, so no token is sent", async () => {
     let authorization: string | null = "not asked";
     using server = Bun.serve({
       port: 0,
@@ -326,14 +326,17 @@ describe("whom the kubelet's port is believed to be", () => {
       { clientCertFile: "/nowhere/client.crt" },
       /reading the client certificate/,
     ],
-  ] as const)("%s that cannot be read is a failed reading", async (_, change, message) => {
-    expect(await read(change)).toMatchObject({
-      kind: "failed",
-      message: expect.stringMatching(message),
-    });
-  });
+  ] as const)(
+    "cannot be checked with an unreadable %s, which is a failed reading",
+    async (_, change, message) => {
+      expect(await read(change)).toMatchObject({
+        kind: "failed",
+        message: expect.stringMatching(message),
+      });
+    },
+  );
 
-  test("an endpoint that is no URL is a failed reading", async () => {
+  test("cannot be checked with an invalid endpoint, which is a failed reading", async () => {
     expect(await read({ endpoint: "127.0.0.1:10250" })).toMatchObject({
       kind: "failed",
       message: expect.stringMatching(/is not an https: or http: URL/),

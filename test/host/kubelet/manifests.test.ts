@@ -43,7 +43,7 @@ describe("manifests of static pods", () => {
     expect(await readManifests([file, "/nowhere", scratch()])).toMatchObject([{ path: file }]);
   });
 
-  test("that are hidden, directories, or links that lead nowhere are none", async () => {
+  test("ignore hidden files, directories and broken links", async () => {
     const directory = scratch();
     put(directory, ".etcd.yaml.swp", etcd);
     mkdirSync(join(directory, "old"));
@@ -52,7 +52,7 @@ describe("manifests of static pods", () => {
     expect(await readManifests([directory])).toEqual([]);
   });
 
-  test("behind a link are read", async () => {
+  test("are read through a link", async () => {
     const directory = scratch();
     symlinkSync(put(scratch(), "pod.yaml", etcd), join(directory, "link.yaml"));
     expect(await readManifests([directory])).toMatchObject([{ fault: null }]);
@@ -68,14 +68,17 @@ describe("manifests of static pods", () => {
     ["is cut before its images", "apiVersion: v1\nkind: Pod\n", []],
     ["is a note", "do not touch\n", []],
     ["has no bytes", "", []],
-  ])("of which one %s names what its text names, and stops nothing", async (_, text, images) => {
-    const directory = scratch();
-    put(directory, "pod.yaml", text);
-    const [manifest] = await readManifests([directory]);
-    expect(manifest).toMatchObject({ images, fault: { kind: "invalid" } });
-  });
+  ])(
+    "with a file that %s protect the names in its text and stop nothing",
+    async (_, text, images) => {
+      const directory = scratch();
+      put(directory, "pod.yaml", text);
+      const [manifest] = await readManifests([directory]);
+      expect(manifest).toMatchObject({ images, fault: { kind: "invalid" } });
+    },
+  );
 
-  test("that cannot be read are named as such", async () => {
+  test("that cannot be read are reported", async () => {
     // Reading the memory of a process from its first byte on is an input/output error.
     expect(await readManifests(["/proc/self/mem"])).toMatchObject([
       { path: "/proc/self/mem", images: [], fault: { kind: "unreadable" } },

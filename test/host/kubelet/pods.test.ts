@@ -24,7 +24,7 @@ const uidsOf = (reading: PodReading): readonly string[] =>
   reading.kind === "ready" ? reading.pods.map(({ uid }) => String(uid)).toSorted() : [reading.kind];
 
 describe("kubelet-dir", () => {
-  test("knows a pod for each entry of ROOT/pods that can be a UID", async () => {
+  test("lists a pod for each entry of ROOT/pods that can be a UID", async () => {
     const root = scratch();
     for (const name of [
       "0a1b2c3d-0000-4000-8000-000000000000",
@@ -56,11 +56,11 @@ describe("kubelet-dir", () => {
   });
 });
 
-test("cri reads nothing: its pods are judged from the lists", async () => {
+test("cri reads nothing, because pods are judged from the lists", async () => {
   expect(await read({ source: "cri" })).toEqual({ kind: "ready", source: "cri", pods: [] });
 });
 
-test("none says so", async () => {
+test("none reports itself", async () => {
   expect(await read({ source: "none" })).toEqual({ kind: "none", why: "it is configured so" });
 });
 
@@ -72,7 +72,7 @@ test("kubelet-api that fails is a failed reading", async () => {
 });
 
 describe("auto", () => {
-  test("takes the kubelet's directory if it has pods in it", async () => {
+  test("uses the kubelet's directory if it has pods", async () => {
     const root = scratch();
     mkdirSync(join(root, "pods", "uid-a"), { recursive: true });
     expect(await read({ rootDirectory: root })).toMatchObject({
@@ -81,7 +81,7 @@ describe("auto", () => {
     });
   });
 
-  test("takes the kubelet's directory although it cannot be read, and fails", async () => {
+  test("uses the kubelet's directory even if it cannot be read, and fails", async () => {
     const root = scratch();
     symlinkSync("/nowhere", join(root, "pods"));
     expect(await read({ rootDirectory: root })).toMatchObject({
@@ -90,7 +90,7 @@ describe("auto", () => {
     });
   });
 
-  test("takes the runtime alone if nothing hints at a kubelet", async () => {
+  test("uses cri if nothing suggests a kubelet", async () => {
     expect(await read({})).toEqual({ kind: "ready", source: "cri", pods: [] });
     expect(await read({ rootDirectory: "/" })).toEqual({ kind: "ready", source: "cri", pods: [] });
   });
@@ -99,20 +99,15 @@ describe("auto", () => {
     ["a unit", "usr/lib/systemd/system/kubelet.service", "/nowhere"],
     ["a configuration", "etc/kubernetes/kubelet.conf", "/"],
     ["a root directory without pods", "no-such-kubelet/config.yaml", "/no-such-kubelet"],
-  ])(
-    "takes no source if there is %s of a kubelet, and says which",
-    async (_, sign, rootDirectory) => {
-      const nodeRoot = scratch();
-      put(nodeRoot, sign);
-      const reading = await read({ nodeRoot, rootDirectory });
-      expect(reading.kind).toBe("none");
-      expect(reading.kind === "none" && reading.why).toMatch(
-        /suggests a kubelet.*set --pod-source/,
-      );
-    },
-  );
+  ])("uses no source if there is %s of a kubelet, and names it", async (_, sign, rootDirectory) => {
+    const nodeRoot = scratch();
+    put(nodeRoot, sign);
+    const reading = await read({ nodeRoot, rootDirectory });
+    expect(reading.kind).toBe("none");
+    expect(reading.kind === "none" && reading.why).toMatch(/suggests a kubelet.*set --pod-source/);
+  });
 
-  test("does not take /pods of a node without a kubelet for a kubelet's", async () => {
+  test("ignores /pods of a node without a kubelet", async () => {
     const reading = await read({ rootDirectory: "/" });
     expect(reading).toMatchObject({ source: "cri" });
   });

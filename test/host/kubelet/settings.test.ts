@@ -78,21 +78,21 @@ describe("kubeletProcesses", () => {
     expect(kubeletProcesses(proc).map(({ program }) => program)).toEqual(["kubelet", "rke2"]);
   });
 
-  test("leaves out a kubelet of a node inside this one, whose paths are not this node's", () => {
+  test("ignores a kubelet in a container, whose paths are not this node's", () => {
     const proc = procWith({ words: ["/usr/bin/kubelet"], pids: "4711\t12" });
     expect(kubeletProcesses(proc)).toEqual([]);
   });
 
-  test("reads the command line of no other program, because that may hang", () => {
+  test("reads no other program's command line, because that may hang", () => {
     const proc = procWith({ words: ["/usr/bin/kubelet"], comm: "postgres" });
     expect(kubeletProcesses(proc)).toEqual([]);
   });
 
-  test("is empty where processes cannot be seen", () => {
+  test("is empty if processes cannot be listed", () => {
     expect(kubeletProcesses("/does/not/exist")).toEqual([]);
   });
 
-  test("leaves out a program that another user calls kubelet, whatever its flags say", () => {
+  test("ignores another user's program named kubelet", () => {
     const words = ["kubelet", "--root-dir=/home/u", "--eviction-hard=imagefs.available<90%"];
     expect(kubeletProcesses(procWith({ words, user: "65534" }))).toEqual([]);
     expect(kubeletProcesses(procWith({ words }))).toHaveLength(1);
@@ -154,7 +154,7 @@ describe("the settings of a kubelet", () => {
     expect(found.problems).toEqual([]);
   });
 
-  test("are those of the file that the running one names, and a flag wins", () => {
+  test("are those of the running kubelet's --config file, and a flag wins", () => {
     const root = scratch();
     put(root, "var/lib/kubelet/config.yaml", "imageGCHighThresholdPercent: 1");
     put(root, "etc/k.yaml", config);
@@ -165,7 +165,7 @@ describe("the settings of a kubelet", () => {
     });
   });
 
-  test("have maps of signals as flags spell them", () => {
+  test("have maps of signals in flag syntax", () => {
     const root = scratch();
     const soft =
       "evictionSoft:\n  imagefs.available: 20%\nevictionSoftGracePeriod:\n  imagefs.available: 1m\n";
@@ -177,7 +177,7 @@ describe("the settings of a kubelet", () => {
     ]);
   });
 
-  test("name where its root directory and its static pods are", () => {
+  test("include its root directory and its static pod path", () => {
     const root = scratch();
     put(root, "etc/k.yaml", "staticPodPath: /etc/kubernetes/manifests\n");
     const proc = kubelet("--config=/etc/k.yaml", "--root-dir", "/data/kubelet");
@@ -187,7 +187,7 @@ describe("the settings of a kubelet", () => {
     });
   });
 
-  test.each(["{", "- a", ""])("report a file that is no configuration: %j", (text) => {
+  test.each(["{", "- a", ""])("report an invalid configuration file: %j", (text) => {
     const root = scratch();
     put(root, "var/lib/kubelet/config.yaml", text);
     const { settings, problems } = readKubelet({ proc: nobody, root });
@@ -196,7 +196,7 @@ describe("the settings of a kubelet", () => {
     expect(problems[0]).toContain("/var/lib/kubelet/config.yaml");
   });
 
-  test("report a file that the running one names and that does not exist", () => {
+  test("report a missing --config file of the running kubelet", () => {
     const { problems } = readKubelet({ proc: kubelet("--config=/etc/k.yaml"), root: scratch() });
     expect(problems).toEqual(["the kubelet's configuration /etc/k.yaml does not exist"]);
   });
@@ -222,7 +222,7 @@ describe("drop-ins of a kubelet's --config-dir", () => {
     });
   });
 
-  test("take a value back by null, and patch the default thresholds if the file has none", () => {
+  test("reset a value by null, and patch the default thresholds if the file has none", () => {
     const root = scratch();
     put(root, "etc/k.yaml", "imageGCHighThresholdPercent: 90\n");
     put(
@@ -237,7 +237,7 @@ describe("drop-ins of a kubelet's --config-dir", () => {
     );
   });
 
-  test("in directories below are read too, as the kubelet does", () => {
+  test("are read from subdirectories too, as the kubelet does", () => {
     const root = scratch();
     put(root, "etc/k.yaml", config);
     put(root, "etc/k.d/10-team/a.conf", "imageGCHighThresholdPercent: 71\n");
@@ -255,7 +255,7 @@ describe("the kubelet's flags in files", () => {
       "etc/systemd/system/kubelet.service.d/20-site.conf",
       "[Service]\n# --root-dir=/old\nExecStart=/usr/bin/kubelet \\\n  --root-dir=/data/kubelet \\\n",
     ],
-  ])("are found in %s while it does not run", (name, text) => {
+  ])("are found in %s while it is not running", (name, text) => {
     const root = scratch();
     put(root, name, text);
     expect(flagged(root).rootDirectory).toEqual({ path: "/data/kubelet", source: `/${name}` });

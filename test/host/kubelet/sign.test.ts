@@ -6,7 +6,7 @@ import { kubeletSigns } from "../../../src/host/kubelet/sign.ts";
 import { put, scratch } from "../../support/scratch.ts";
 
 describe("kubeletSigns", () => {
-  test("an empty node has none", () => {
+  test("finds none on an empty node", () => {
     expect(kubeletSigns(scratch())).toEqual([]);
   });
 
@@ -16,33 +16,33 @@ describe("kubeletSigns", () => {
     "/etc/init.d/kubelet",
     "/etc/kubernetes/kubelet.conf",
     "/etc/kubernetes/kubelet/kubelet-config.json",
-  ])("%s is one", (path) => {
+  ])("finds %s", (path) => {
     const root = scratch();
     put(root, path);
     expect(kubeletSigns(root)).toEqual([path]);
   });
 
-  test("an empty root directory is one, wherever it is said to be", () => {
+  test("finds an empty root directory, wherever it is configured", () => {
     const root = scratch();
     mkdirSync(join(root, "data/kubelet"), { recursive: true });
     expect(kubeletSigns(root)).toEqual([]);
     expect(kubeletSigns(root, "/data/kubelet")).toEqual(["/data/kubelet"]);
   });
 
-  test("a unit that is masked is one", () => {
+  test("finds a masked unit", () => {
     const root = scratch();
     mkdirSync(join(root, "etc/systemd/system"), { recursive: true });
     symlinkSync("/nowhere", join(root, "etc/systemd/system/kubelet.service"));
     expect(kubeletSigns(root)).toEqual(["/etc/systemd/system/kubelet.service"]);
   });
 
-  test("what cannot be looked at counts as one", () => {
+  test("counts an inaccessible path as one", () => {
     const root = scratch();
     const tooLong = `/${"x".repeat(300)}`;
     expect(kubeletSigns(root, tooLong)).toEqual([tooLong]);
   });
 
-  test("a file where a directory was expected is none", () => {
+  test("ignores a file in place of a directory", () => {
     const root = scratch();
     put(root, "etc");
     expect(kubeletSigns(root)).toEqual([]);

@@ -54,7 +54,7 @@ async function read(): Promise<LogFacts | null> {
 }
 
 describe("reading", () => {
-  test("tells pods' directories from everything else", async () => {
+  test("distinguishes pod directories from other entries", async () => {
     write(join(pods, podA, "c", "0.log"));
     mkdirSync(join(pods, "lost+found"));
     mkdirSync(join(pods, "audit"));
@@ -72,7 +72,7 @@ describe("reading", () => {
     ]);
   });
 
-  test("is nothing if the log directory does not exist, and may begin later", async () => {
+  test("finds nothing without a log directory, and works once it exists", async () => {
     rmSync(pods, { recursive: true });
     expect(await reader.read()).toBeNull();
     mkdirSync(join(pods, podA), { recursive: true });
@@ -88,7 +88,7 @@ describe("reading", () => {
       () => links,
       "it is a symbolic link",
     ],
-  ])("fails, naming the directory, where %s stands in its place", async (_what, put, of, why) => {
+  ])("fails, naming the directory, if %s is in its place", async (_what, put, of, why) => {
     rmSync(of(), { recursive: true });
     put();
     expect(await reader.read()).toEqual({
@@ -97,7 +97,7 @@ describe("reading", () => {
     });
   });
 
-  test("names links whose log is gone, and only those that lead to pods' logs", async () => {
+  test("finds dangling links, and only those that point to pod logs", async () => {
     const id = hexId("c1");
     const log = write(join(pods, podA, "c", "0.log"));
     symlinkSync(log, join(links, `app_default_c-${hexId("there")}.log`));
@@ -114,7 +114,7 @@ describe("reading", () => {
     ]);
   });
 
-  test("needs no directory of links", async () => {
+  test("works without a directory of links", async () => {
     rmSync(links, { recursive: true });
     expect((await read())?.danglingLinks).toEqual([]);
   });
@@ -124,7 +124,7 @@ describe("the places of logs in the log directory", () => {
   const places = async (path: string, uid = "") =>
     (await deleter.placesOf([{ path, podUid: uid }])).flat();
 
-  test("are those that their paths lead to, by text and by links", async () => {
+  test("are found by the text of their paths and by links", async () => {
     write(join(pods, podA, "c", "0.log"));
     write(join(pods, "default_other_uid-b", "c", "0.log"));
     symlinkSync(join(pods, podA), join(top, "by-link"));
@@ -147,19 +147,19 @@ describe("the places of logs in the log directory", () => {
     ]);
   });
 
-  test("are none for paths that lead elsewhere", async () => {
+  test("are empty for paths that lead elsewhere", async () => {
     for (const path of [join(top, "elsewhere", "0.log"), "relative/0.log", "", "/", pods])
       expect(await places(path)).toEqual([]);
   });
 
-  test("of paths that no file can have are no doubt that would keep the logs of others", async () => {
+  test("of impossible paths do not keep the logs of others", async () => {
     const long = "x".repeat(1024 * 1024);
     expect(await places(`/elsewhere/${long}/0.log`)).toEqual([]);
     expect(await places(`${pods}/a\u0000b/0.log`)).toEqual([]);
     expect(await places(`${pods}/${long}/0.log`)).toEqual([`${long}/0.log`]);
   });
 
-  test("in the directory of their own pod are those of the text alone", async () => {
+  test("in the directory of their own pod are found by the text alone", async () => {
     symlinkSync(top, join(pods, "linked"));
     mkdirSync(join(pods, podA));
     symlinkSync("../default_other_uid-b", join(pods, podA, "c"));
@@ -168,7 +168,7 @@ describe("the places of logs in the log directory", () => {
 });
 
 describe("the logs of a container", () => {
-  test("are its file and the rotations of it, and nothing that begins alike", async () => {
+  test("are its file and its rotations, and no file with a similar name", async () => {
     const directory = join(pods, podA, "c");
     const log = write(join(directory, "0.log"), "x".repeat(10_000));
     for (const name of ["0.log.20060102-150405", "0.log.20060102-150405.gz", "0.log.tmp"])
@@ -199,7 +199,7 @@ describe("the logs of a container", () => {
       ["0.log", "0.log.1", "0.log.1.gz", "0.log.2"],
     ],
     ["of another path", "0.log", "1.log", []],
-  ])("stay if they are another container's, %s", async (_, name, other, left) => {
+  ])("are kept if they belong to another container, %s", async (_, name, other, left) => {
     const directory = join(pods, podA, "c");
     for (const each of ["0.log", "0.log.1", "0.log.1.gz", "0.log.2"]) write(join(directory, each));
     // Where a rotation's path is asked for, the file of the other begins alike.
@@ -214,7 +214,7 @@ describe("the logs of a container", () => {
     );
   });
 
-  test("are found by the resolved path too, if the root is given by a link", async () => {
+  test("are found by the resolved path too, if the root is a link", async () => {
     const real = write(join(pods, podA, "c", "0.log"));
     symlinkSync(pods, join(top, "by-link"));
     const byLink = logDeleter({
@@ -232,7 +232,7 @@ describe("the logs of a container", () => {
     expect(existsSync(real)).toBe(false);
   });
 
-  test("that are links themselves lose the link, not what it leads to", async () => {
+  test("that are links lose the link, not its target", async () => {
     const precious = outside();
     mkdirSync(join(pods, podA, "c"), { recursive: true });
     symlinkSync(precious, join(pods, podA, "c", "0.log"));
@@ -255,7 +255,7 @@ describe("the logs of a container", () => {
     expect(existsSync(kept)).toBe(true);
   });
 
-  test("that are gone already are no failure", async () => {
+  test("that no longer exist are no failure", async () => {
     const gone = await deleter.removeContainerLogs({
       path: join(pods, podA, "c", "0.log"),
       podUid: "uid-a",
@@ -300,7 +300,7 @@ describe("the logs of a container", () => {
       () => symlinkSync(top, join(pods, "default_evil_uid-a")),
       "default_evil_uid-a/outside/precious",
     ],
-  ])("does not follow a link that stands for %s", async (_, link, path) => {
+  ])("does not follow a link in place of %s", async (_, link, path) => {
     const precious = outside();
     mkdirSync(join(pods, podA));
     link();
@@ -316,7 +316,7 @@ describe("the logs of a container", () => {
 });
 
 describe("the directory of a pod", () => {
-  test("goes with all that is in it, and links in it are not followed", async () => {
+  test("is deleted with its content, and links in it are not followed", async () => {
     const precious = outside();
     write(join(pods, podA, "c", "0.log"), "x".repeat(20_000));
     write(join(pods, podA, "deep", "er", "file"));
@@ -329,7 +329,7 @@ describe("the directory of a pod", () => {
     expect(bytes).toBeGreaterThanOrEqual(20_000n);
   });
 
-  test("loses nothing outside while its directories are swapped for links under way", async () => {
+  test("loses nothing outside while its directories are swapped for links", async () => {
     const precious = outside();
     for (let round = 0; round < 100; round += 1) {
       for (const name of ["a", "b", "c"]) write(join(pods, podA, name, "precious"));
@@ -351,11 +351,11 @@ describe("the directory of a pod", () => {
     }
   });
 
-  test("that is gone already is no failure", async () => {
+  test("that no longer exists is no failure", async () => {
     expect((await deleter.removePodLogs(pod(podA, "uid-a"))).names).toEqual([]);
   });
 
-  test("that became a link is left alone, and so is what it leads to", async () => {
+  test("that became a link is left alone, and so is its target", async () => {
     const precious = outside();
     symlinkSync(join(top, "outside"), join(pods, podA));
     expect(await failureOf(deleter.removePodLogs(pod(podA, "uid-a")))).toMatchObject({
@@ -387,7 +387,7 @@ describe("the directory of a pod", () => {
     ).toBe(true);
   });
 
-  test("is given up if it is deeper than any log directory", async () => {
+  test("is refused if it is deeper than any log directory", async () => {
     const deep = join(pods, podA, ...Array.from({ length: 40 }, () => "d"));
     mkdirSync(deep, { recursive: true });
     expect(await failureOf(deleter.removePodLogs(pod(podA, "uid-a")))).toMatchObject({
@@ -396,7 +396,7 @@ describe("the directory of a pod", () => {
     expect(existsSync(deep)).toBe(true);
   });
 
-  test("counts a file of which another name is left as nothing freed", async () => {
+  test("counts a file with another hard link as nothing freed", async () => {
     const log = write(join(pods, podA, "c", "0.log"), "x".repeat(20_000));
     linkSync(log, join(top, "other-name"));
     expect((await deleter.removePodLogs(pod(podA, "uid-a"))).bytes).toBe(0n);
@@ -406,7 +406,7 @@ describe("the directory of a pod", () => {
 describe("the link of a container", () => {
   const entry = `app_default_c-${hexId("c1")}.log`;
 
-  test("goes if it leads to pods' logs, and its target stays", async () => {
+  test("is deleted if it points to pod logs, and its target is kept", async () => {
     const log = write(join(pods, podA, "c", "0.log"));
     symlinkSync(log, join(links, entry));
     expect(await deleter.removeLegacyLink(entry)).toBe(true);
@@ -414,11 +414,11 @@ describe("the link of a container", () => {
     expect(existsSync(log)).toBe(true);
   });
 
-  test("that is gone already is reported to be", async () => {
+  test("that no longer exists is reported as such", async () => {
     expect(await deleter.removeLegacyLink(entry)).toBe(false);
   });
 
-  test("is refused if it leads elsewhere", async () => {
+  test("is refused if it points elsewhere", async () => {
     symlinkSync(outside(), join(links, entry));
     expect(await failureOf(deleter.removeLegacyLink(entry))).toMatchObject({ kind: "refused" });
     expect(existsSync(join(links, entry))).toBe(true);
@@ -430,7 +430,7 @@ describe("the link of a container", () => {
     expect(existsSync(join(links, entry))).toBe(true);
   });
 
-  test("is nothing beside the directory of links", async () => {
+  test("outside the directory of links is ignored", async () => {
     const precious = outside();
     expect(await failureOf(deleter.removeLegacyLink("../outside/precious"))).toBeInstanceOf(Error);
     expect(existsSync(precious)).toBe(true);
@@ -457,7 +457,7 @@ describe.skipIf(process.getuid?.() !== 0)("what is mounted in a log directory (n
     }
   }
 
-  test.each(mounts)("stays with the directory of a pod: %s", async (_, options) => {
+  test.each(mounts)("is kept with the directory of a pod: %s", async (_, options) => {
     outside();
     await onMount(options, async () => {
       const failure = await failureOf(deleter.removePodLogs(pod(podA, "uid-a")));
@@ -466,7 +466,7 @@ describe.skipIf(process.getuid?.() !== 0)("what is mounted in a log directory (n
     });
   });
 
-  test.each(mounts)("stays with the logs of a container: %s", async (_, options) => {
+  test.each(mounts)("is kept with the logs of a container: %s", async (_, options) => {
     outside();
     await onMount(options, async () => {
       const log = join(pods, podA, "c", "0.log");

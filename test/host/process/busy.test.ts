@@ -27,7 +27,7 @@ test("an agent that makes a few calls in each pass never has its code compiled f
   expect(compiledAfter(20_000, 100)).toBe(0);
 });
 
-test("a long list counts at once for what it is worth", () => {
+test("a long list counts at once by its size", () => {
   let compiled = 0;
   const called = compileWhenBusy(
     () => 0,

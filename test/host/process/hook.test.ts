@@ -36,14 +36,14 @@ describe("the event hook", () => {
     expect(failures).toEqual([]);
   });
 
-  test("that does not read what it is given is no failure", async () => {
+  test("that does not read its input is no failure", async () => {
     const { hook, path, failures } = hookIn(scratch(), "exit 0");
     hook.send(path, "x".repeat(1024 * 1024));
     await hook.close();
     expect(failures).toEqual([]);
   });
 
-  test("that fails is told of, and the next event is still given", async () => {
+  test("that fails is reported, and gets the next event", async () => {
     const directory = scratch();
     const { hook, path, failures } = hookIn(directory, `touch "${directory}/ran.$$"; exit 3`);
     hook.send(path, "{}");
@@ -55,7 +55,7 @@ describe("the event hook", () => {
   });
 
   test.each(["/nowhere/hook", "/etc/passwd", "/etc"])(
-    "%s cannot be started, and is told of",
+    "%s cannot be started, and is reported",
     async (path) => {
       const failures: string[] = [];
       const hook = new EventHook((message) => failures.push(message));
@@ -66,7 +66,7 @@ describe("the event hook", () => {
     },
   );
 
-  test("that hangs is ended in its time", async () => {
+  test("that hangs is killed after its time limit", async () => {
     const { hook, path, failures } = hookIn(scratch(), "exec sleep 600", 100);
     const startedMs = performance.now();
     hook.send(path, "{}");
@@ -93,7 +93,7 @@ describe("the event hook", () => {
     await until("the child has ended", 5_000, () => !isRunning(child));
   });
 
-  test("that returns leaves its work in the background running", async () => {
+  test("that returns may leave work running in the background", async () => {
     const directory = scratch();
     const { hook, path, failures } = hookIn(directory, `sleep 600 & echo $! >"${directory}/child"`);
     hook.send(path, "{}");
@@ -104,7 +104,7 @@ describe("the event hook", () => {
     process.kill(child, "SIGKILL");
   });
 
-  test("that hangs does not keep the program from leaving, however many events wait", async () => {
+  test("that hangs does not keep the program from exiting, however many events wait", async () => {
     const { hook, path, failures } = hookIn(scratch(), "exec sleep 600");
     for (let event = 0; event < 20; event += 1) hook.send(path, "{}");
     const startedMs = performance.now();
@@ -114,7 +114,7 @@ describe("the event hook", () => {
     expect(failures).toContainEqual(expect.stringContaining("dropped 18 events"));
   });
 
-  test("runs twice at once at most, and the oldest events that wait are dropped and counted", async () => {
+  test("runs at most twice at once, and the oldest waiting events are dropped and counted", async () => {
     const directory = scratch();
     const { hook, path, failures } = hookIn(
       directory,

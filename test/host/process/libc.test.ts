@@ -33,14 +33,14 @@ describe("sendDatagram", () => {
   );
 
   test.each(["/does/not/exist", "relative", "", `/${"x".repeat(200)}`])(
-    "says that nobody took it at %j",
+    "reports that nobody received it at %j",
     (path) => {
       expect(sendDatagram(path, "READY=1")).toBe(false);
     },
   );
 });
 
-test("the time since the boot goes on", () => {
+test("the time since the boot increases", () => {
   const first = bootTimeNs() ?? 0n;
   expect(first).toBeGreaterThan(0n);
   expect(bootTimeNs() ?? 0n).toBeGreaterThanOrEqual(first);

@@ -28,7 +28,7 @@ const later = (span: Duration, change: Partial<Clocks> = {}): Clocks => ({
 });
 
 describe("a hold", () => {
-  test("holds from when it is written until it is released", () => {
+  test("is in force from when it is written until it is released", () => {
     const here = places();
     const now = readClocks();
     expect(readHold(here, now.wall)).toEqual({ kind: "none" });
@@ -46,7 +46,7 @@ describe("a hold", () => {
     expect(releaseHold(here)).toBe(false);
   });
 
-  test("goes to the run directory if the state directory cannot be written, and holds there", () => {
+  test("is written to the run directory if the state directory cannot be written", () => {
     const here = places();
     writeFileSync(here.stateDir, "a file in the way");
     const { path } = writeHold(here, request);
@@ -56,7 +56,7 @@ describe("a hold", () => {
     expect(readHold(here, readClocks().wall)).toEqual({ kind: "none" });
   });
 
-  test("that nobody can write is an error", () => {
+  test("that cannot be written anywhere is an error", () => {
     const here = places();
     writeFileSync(here.stateDir, "");
     writeFileSync(here.runDir, "");
@@ -65,7 +65,7 @@ describe("a hold", () => {
     );
   });
 
-  test("in either place holds, and the longer one is told", () => {
+  test("in either directory is in force, and the longer one is reported", () => {
     const here = places();
     const now = readClocks();
     writeHold(here, { ...request, reason: "short", length: minutes(1) }, now);
@@ -85,7 +85,7 @@ describe("a hold", () => {
   });
 
   test.each(["", "{", "[]", "null", "{}", '{"since":"2026-01-01T00:00:00Z","until":"tomorrow"}'])(
-    "that cannot be understood holds: %j",
+    "that is invalid is in force: %j",
     (text) => {
       const here = places();
       mkdirSync(here.stateDir);
@@ -99,7 +99,7 @@ describe("a hold", () => {
   );
 
   test.each(["stateDir", "runDir"] as const)(
-    "whose file in %s is a link to nothing holds until it is released",
+    "whose file in %s is a dangling link is in force until it is released",
     (place) => {
       const here = places();
       mkdirSync(here[place]);
@@ -110,7 +110,7 @@ describe("a hold", () => {
     },
   );
 
-  test("that cannot be read holds", () => {
+  test("that cannot be read is in force", () => {
     const here = places();
     mkdirSync(join(here.stateDir, "hold.json"), { recursive: true });
     expect(readHold(here, readClocks().wall)).toMatchObject({ kind: "held", until: null });
@@ -156,7 +156,7 @@ describe("the end of a hold", () => {
     expect(await judge(at)).toBe(expected);
   });
 
-  test("goes by the wall clock if the boot is unknown", async () => {
+  test("follows the wall clock if the boot is unknown", async () => {
     const unknown = { ...clocks, bootId: "" };
     const there = places();
     const written = writeHold(there, request, unknown).path;

@@ -57,7 +57,7 @@ async function holderProcess(places: LockPlaces) {
 }
 
 describe("acquireLock", () => {
-  test("a second holder waits no longer than it was told, and learns who holds it", async () => {
+  test("makes a second caller wait no longer than allowed, and tells it who holds the lock", async () => {
     const places = placesIn(scratch());
     const first = await held(places);
     expect(await lock(places, { waitMs: 60 })).toEqual({
@@ -70,7 +70,7 @@ describe("acquireLock", () => {
     (await held(places)).release();
   });
 
-  test("whoever waits gets the lock when it is released", async () => {
+  test("gives the lock to a waiting caller when it is released", async () => {
     const places = placesIn(scratch());
     const first = await held(places);
     const second = lock(places, { waitMs: 10_000 });
@@ -80,7 +80,7 @@ describe("acquireLock", () => {
     if (attempt.kind === "acquired") attempt.lock.release();
   });
 
-  test("whoever waits leaves when told to", async () => {
+  test("ends waiting when cancelled", async () => {
     const places = placesIn(scratch());
     const first = await held(places);
     const controller = new AbortController();
@@ -90,7 +90,7 @@ describe("acquireLock", () => {
     first.release();
   });
 
-  test("another process is excluded, and a killed one leaves nothing behind", async () => {
+  test("excludes another process, and a killed one leaves no lock", async () => {
     const places = placesIn(scratch());
     const { child, said } = await holderProcess(places);
     expect(said).toBe("acquired");
@@ -100,7 +100,7 @@ describe("acquireLock", () => {
     (await held(places)).release();
   });
 
-  test("a child of the holder does not keep the lock", async () => {
+  test("does not pass the lock to a child process", async () => {
     const places = placesIn(scratch());
     const first = await held(places);
     const child = Bun.spawn(["sleep", "60"]);
@@ -119,7 +119,7 @@ describe("acquireLock", () => {
     await child.exited;
   });
 
-  test("runtimes and purposes do not exclude each other", async () => {
+  test("uses separate locks for runtimes and purposes", async () => {
     const places = placesIn(scratch());
     const locks = [
       await held(places),
@@ -129,7 +129,7 @@ describe("acquireLock", () => {
     for (const it of locks) it.release();
   });
 
-  test("two ways to one socket are one runtime, whether it is up or not", () => {
+  test("uses one lock for two paths to one socket, whether the runtime is up or not", () => {
     const directory = scratch();
     mkdirSync(join(directory, "real"));
     symlinkSync(join(directory, "real"), join(directory, "link"));
@@ -148,7 +148,7 @@ describe("acquireLock", () => {
     ["a link to a link", "chain.sock"],
     ["a relative link through a linked directory", "by/dir.sock"],
     ["steps back over a linked directory", "by/../real/x.sock"],
-  ])("a socket by way of %s has one lock, while its runtime is down too", (_, way) => {
+  ])("uses one lock for a socket by way of %s, even while its runtime is down", (_, way) => {
     const directory = scratch();
     for (const name of ["real", "sockets"]) mkdirSync(join(directory, name));
     symlinkSync(join(directory, "real/x.sock"), join(directory, "sockets/link.sock"));
@@ -161,7 +161,7 @@ describe("acquireLock", () => {
     expect(new Set([...down, ...hashes()]).size).toBe(1);
   });
 
-  test("the run directory does not move it while the system's can be written", async () => {
+  test("ignores --run-dir while the system's directory can be written", async () => {
     const directory = scratch();
     const first = await held(placesIn(directory));
     const other = { ...placesIn(directory), runDirectory: join(directory, "elsewhere") };
@@ -169,7 +169,7 @@ describe("acquireLock", () => {
     first.release();
   });
 
-  test("the run directory is used if the system's cannot be", async () => {
+  test("uses --run-dir if the system's directory cannot be written", async () => {
     const directory = scratch();
     put(directory, "run", "a file, so that nothing can be made below it");
     const places = { ...placesIn(directory), systemRun: join(directory, "run/absent") };
@@ -184,7 +184,7 @@ describe("acquireLock", () => {
     first.release();
   });
 
-  test("the file is private, and stays after the release", async () => {
+  test("creates a private file that is kept after the release", async () => {
     const places = placesIn(scratch());
     const first = await held(places);
     expect(statSync(first.path).mode & 0o777).toBe(0o600);
@@ -192,7 +192,7 @@ describe("acquireLock", () => {
     expect(statSync(first.path).isFile()).toBe(true);
   });
 
-  test("a link in the place of the lock is refused, and its target untouched", async () => {
+  test("refuses a link in place of the lock, and does not touch its target", async () => {
     const directory = scratch();
     const places = placesIn(directory);
     const first = await held(places);
@@ -205,7 +205,7 @@ describe("acquireLock", () => {
     expect(await Bun.file(target).text()).toBe("content");
   });
 
-  test("a lock directory into which others may write is refused", async () => {
+  test("refuses a lock directory that others can write to", async () => {
     const directory = scratch();
     const places = placesIn(directory);
     mkdirSync(join(directory, "run/crigc/locks"), { recursive: true });
@@ -216,7 +216,7 @@ describe("acquireLock", () => {
     expect(readdirSync(directory)).not.toContain("own");
   });
 
-  test("a file that was replaced while it was locked excludes nobody by mistake", async () => {
+  test("excludes nobody by a file that was replaced while it was locked", async () => {
     const places = placesIn(scratch());
     const first = await held(places);
     rmSync(first.path);

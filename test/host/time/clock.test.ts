@@ -7,28 +7,28 @@ import { instantToMs, toMs } from "../../../src/model/time.ts";
 import { put, scratch } from "../../support/scratch.ts";
 
 describe("readClocks", () => {
-  test("the wall clock and the boot are this machine's", () => {
+  test("reads the wall clock and the boot of this machine", () => {
     const before = Date.now();
     const clocks = readClocks();
     expect(instantToMs(clocks.wall)).toBeWithin(before, Date.now() + 1);
     expect(clocks.bootId).toBe(readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim());
   });
 
-  test("the time since the boot is the same from /proc and, where that is closed, from the kernel's clock", () => {
+  test("reads the same time since the boot from /proc and from the kernel's clock", () => {
     const byProc = toMs(readClocks().uptime);
     const byCall = readClocks(scratch());
     expect(toMs(byCall.uptime)).toBeWithin(byProc - 1000, byProc + 5000);
     expect(byCall.bootId).toBe("");
   });
 
-  test("days since the boot are read to the hundredth of a second", () => {
+  test("reads days since the boot to a hundredth of a second", () => {
     const proc = scratch();
     put(proc, "uptime", "8640000.07 12.00\n");
     expect(readClocks(proc).uptime).toEqual(readClocks(proc).uptime);
     expect(readClocks(proc).uptime as bigint).toBe(8_640_000_070_000_000n);
   });
 
-  test.each(["garbage\n", ""])("a boot ID of %j counts as unreadable", (text) => {
+  test.each(["garbage\n", ""])("treats a boot ID of %j as unreadable", (text) => {
     const proc = scratch();
     put(proc, "sys/kernel/random/boot_id", text);
     expect(readClocks(proc).bootId).toBe("");

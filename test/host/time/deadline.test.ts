@@ -8,13 +8,13 @@ const errorOf = (answer: Promise<unknown>): Promise<string> =>
     (error: unknown) => String(error),
   );
 
-test("an answer in time is the answer, and a late one is an error that says how long was waited", async () => {
+test("an answer in time is returned, and a late one is an error with the deadline", async () => {
   expect(await withDeadline(Promise.resolve(3), 50)).toBe(3);
   expect(await errorOf(withDeadline(new Promise(() => undefined), 5))).toContain("within 5 ms");
 });
 
-describe("a question that is never answered", () => {
-  test("is not asked a second time: each would hold up a thread for ever", async () => {
+describe("a call that is never answered", () => {
+  test("is not repeated, because each would block a thread for ever", async () => {
     const questions = new Questions();
     let asked = 0;
     let answer: (value: number) => void = () => undefined;
@@ -43,7 +43,7 @@ describe("a question that is never answered", () => {
     expect(asked).toBe(2);
   });
 
-  test("that fails in the end fails for nobody", async () => {
+  test("that fails in the end throws nowhere", async () => {
     const questions = new Questions();
     let fail: (error: Error) => void = () => undefined;
     const question = () => new Promise<number>((...settle) => void (fail = settle[1]));

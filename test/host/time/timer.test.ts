@@ -7,7 +7,7 @@ import { timer } from "../../../src/host/time/timer.ts";
 const DAY_MS = 86_400_000;
 
 test.each([[24], [25], [365], [300 * 365]])(
-  "a pause of %d days is not over at once",
+  "a pause of %d days does not end at once",
   async (days) => {
     const enough = new AbortController();
     const long = timer.sleep(days * DAY_MS, enough.signal).then(() => "over");

@@ -34,8 +34,8 @@ const gone = judged({ gone: ["uid-a"] });
 const idsOf = (containers: readonly Container[]): readonly string[] =>
   containers.map(({ id }) => id);
 
-describe("in a living pod", () => {
-  test("the newest dead instances of a name stay, as many as the limit says", () => {
+describe("in a live pod", () => {
+  test("the newest dead instances of a name are kept up to the limit", () => {
     const [newest, middle, oldest] = instances(10, 20, 30);
     const containers = [newest, middle, oldest].filter((one) => one !== undefined);
     const plan = planOf({ containers }, { limits: limits(2) });
@@ -60,18 +60,18 @@ describe("in a living pod", () => {
     expect(reasonOf(plan, String(newest?.id))).toBe("newest-of-name");
   });
 
-  test("it is not needed if one of the name runs", () => {
+  test("the newest dead instance is not kept if one of its name is running", () => {
     const containers = [...instances(10, 20), runningC];
     expect(goingContainers(planOf({ containers }, { limits: limits(0) }))).toHaveLength(2);
     expect(goingContainers(planOf({ containers }, { limits: limits(1) }))).toHaveLength(1);
   });
 
-  test("it counts in the limit: a limit of 1 keeps it and no other", () => {
+  test("the newest dead instance counts in the limit: a limit of 1 keeps only it", () => {
     const containers = instances(10, 20);
     expect(stayingContainers(planOf({ containers }, { limits: limits(1) }))).toHaveLength(1);
   });
 
-  test("it is the newest by creation that is dead, even if a newer one was created and never started", () => {
+  test("the newest dead instance is the newest by creation, even if a newer one never started", () => {
     const created = dead("a", "c", { state: "created", createdAt: ago(1) });
     const [newest, old] = instances(10, 20);
     const containers = [created, newest, old].filter((one) => one !== undefined);
@@ -81,7 +81,7 @@ describe("in a living pod", () => {
   });
 
   test.each(["created", "unknown"] as const)(
-    "one that is %s is not touched, whatever the limits",
+    "a container that is %s is kept, whatever the limits",
     (state) => {
       const container = dead("a", "c", { state });
       const plan = planOf(
@@ -92,7 +92,7 @@ describe("in a living pod", () => {
     },
   );
 
-  test("a total limit that the newest ones alone exceed takes all others", () => {
+  test("a total limit exceeded by the newest ones alone removes all others", () => {
     const pods = ["a", "b", "d"];
     const newest = pods.map((pod) => dead(pod, "c", { createdAt: ago(10) }));
     const old = pods.map((pod) => dead(pod, "c", { createdAt: ago(20) }));
@@ -100,7 +100,7 @@ describe("in a living pod", () => {
     expect(goingContainers(plan).toSorted()).toEqual([...idsOf(old)].toSorted());
   });
 
-  test("of the same instant, the newest is told by attempt and then by ID, whatever the order of the list", () => {
+  test("the newest of the same instant is chosen by attempt and then by ID, whatever the order of the list", () => {
     const at = (attempt: number, id: string) =>
       dead("a", "c", { attempt, id: containerId(id), createdAt: ago(10) });
     const [first, low, high] = [at(0, "z"), at(1, "m"), at(1, "n")];
@@ -115,7 +115,7 @@ describe("in a living pod", () => {
     }
   });
 
-  test("one that the runtime lists twice is the newest of its name in both entries", () => {
+  test("a container listed twice is the newest of its name in both entries", () => {
     const [one] = instances(10);
     const containers = [one, one].filter((it) => it !== undefined);
     const plan = planOf({ containers }, { limits: limits(0, 0) });
@@ -168,27 +168,30 @@ describe("in a living pod", () => {
     expect([newestFirst(high, next), newestFirst(next, high)].map(Math.sign)).toEqual([1, -1]);
   });
 
-  test("a running container stays, always", () => {
+  test("a running container is always kept", () => {
     const plan = planOf({ containers: [runningC] }, { limits: limits(0, 0), pods: gone });
     expect(reasonOf(plan, runningC.id)).toBe("running");
   });
 });
 
 describe("of a deleted pod", () => {
-  test.each(["exited", "created", "unknown"] as const)("a container that is %s goes", (state) => {
-    const container = dead("a", "c", { state });
-    const plan = planOf({ containers: [container] }, { pods: gone });
-    expect(reasonOf(plan, container.id)).toBe("pod-gone");
-    expect(plan.containers[0]?.stopFirst).toBe(state === "unknown");
-  });
+  test.each(["exited", "created", "unknown"] as const)(
+    "a container that is %s is removed",
+    (state) => {
+      const container = dead("a", "c", { state });
+      const plan = planOf({ containers: [container] }, { pods: gone });
+      expect(reasonOf(plan, container.id)).toBe("pod-gone");
+      expect(plan.containers[0]?.stopFirst).toBe(state === "unknown");
+    },
+  );
 
-  test("evicted, all go too", () => {
+  test("all containers of an evicted pod are removed", () => {
     const [container] = instances(10);
     const plan = planOf({ containers: instances(10) }, { pods: judged({ evicted: ["uid-a"] }) });
     expect(reasonOf(plan, String(container?.id))).toBe("pod-evicted");
   });
 
-  test("they go first, oldest first, then those over the limits", () => {
+  test("containers of deleted pods are removed first, oldest first, then those over the limits", () => {
     const first = dead("gone", "c", { createdAt: ago(5) });
     const containers = [...instances(10, 20, 30), first];
     const plan = planOf(
@@ -199,10 +202,10 @@ describe("of a deleted pod", () => {
   });
 });
 
-describe("of a pod that ended", () => {
+describe("of a terminated pod", () => {
   const pods = judged({ terminated: ["uid-a"] });
 
-  test("reclaim takes the dead ones, the newest too, and leaves what was created", () => {
+  test("reclaim removes dead containers including the newest, and keeps created ones", () => {
     const created = dead("a", "init", { state: "created" });
     const containers = [...instances(10, 20), created];
     const plan = planOf({ containers }, { pods, purpose: "all-unused" });
@@ -210,7 +213,7 @@ describe("of a pod that ended", () => {
     expect(reasonOf(plan, created.id)).toBe("not-dead");
   });
 
-  test("the periodic pass does not", () => {
+  test("the periodic pass keeps the newest dead containers", () => {
     const plan = planOf({ containers: instances(10) }, { pods, limits: limits(0) });
     expect(goingContainers(plan)).toEqual([]);
   });
@@ -219,7 +222,7 @@ describe("of a pod that ended", () => {
 describe("the minimum age", () => {
   const atLeastAnHour = { limits: { ...limits(0), minimumAge: hours(1) }, pods: gone };
 
-  test("counts from the end, not from creation", () => {
+  test("counts from the container's end, not from its creation", () => {
     const container = dead("a", "c", { createdAt: ago(100_000) });
     const ended = (secondsAgo: number) => new Map([[container.id, ago(secondsAgo)]]);
     const young = planOf({ containers: [container], containerEnds: ended(3599) }, atLeastAnHour);
@@ -228,7 +231,7 @@ describe("the minimum age", () => {
     expect(reasonOf(old, container.id)).toBe("pod-gone");
   });
 
-  test("keeps one whose end could not be read", () => {
+  test("keeps a container whose end could not be read", () => {
     const [container] = instances(100_000);
     const plan = planOf(
       { containers: instances(100_000), containerEnds: new Map() },
@@ -248,19 +251,19 @@ describe("the minimum age", () => {
     expect(goingContainers(plan)).toHaveLength(1);
   });
 
-  test("keeps one that ended in the future, since a clock was set back", () => {
+  test("keeps a container that ended in the future because a clock was set back", () => {
     const [container] = instances(-5);
     const plan = planOf({ containers: instances(-5) }, { pods: gone });
     expect(reasonOf(plan, String(container?.id))).toBe("too-young");
   });
 
-  test("that is negative is a mistake of ours: configuration refuses it", () => {
+  test("fails an assertion if negative, because configuration refuses it", () => {
     const negative = { ...containerLimits, minimumAge: minutes(-1) };
     expect(() => planOf({}, { limits: negative })).toThrow("negative minimum age");
   });
 });
 
-describe("a source that is not ready removes nothing at all", () => {
+describe("while the pod source is not ready, nothing is removed", () => {
   const pods = judged({ gone: ["uid-a", "uid-b"], notReady: "it is another node's" });
   const node = {
     containers: [...instances(10, 20, 30), dead("b", "c", { state: "created" })],
@@ -281,7 +284,7 @@ describe("a source that is not ready removes nothing at all", () => {
     expect(reasonOf(plan, String(instances(10)[0]?.id))).toBe("source-not-ready");
   });
 
-  test("but under the kubelet's rules the limits hold", () => {
+  test("except by the limits with compat kubelet", () => {
     const kubelet = { ...limits(1), compat: "kubelet" } as const;
     const plan = planOf(node, { pods, limits: kubelet });
     expect(goingContainers(plan)).toEqual(idsOf(instances(30, 20)));
@@ -294,12 +297,12 @@ describe("a source that is not ready removes nothing at all", () => {
   });
 });
 
-test("without a source the limits hold, and no pod is gone", () => {
+test("without a pod source the limits apply, and no pod counts as deleted", () => {
   const plan = planOf({ containers: instances(10, 20) }, { pods: judged({ none: true }) });
   expect(goingContainers(plan)).toEqual(idsOf(instances(20)));
 });
 
-describe("a hold, or the grace after a boot", () => {
+describe("a hold or the grace period after a boot", () => {
   const blocks = [{ kind: "on-hold", until: null, reason: "an upgrade" }] as const;
   const node = {
     containers: instances(10, 20),
@@ -311,7 +314,7 @@ describe("a hold, or the grace after a boot", () => {
     },
   };
 
-  test("removes nothing, and says of what would have gone that it was blocked", () => {
+  test("keeps everything, and reports candidates as blocked", () => {
     const plan = planOf(node, { blocks, pods: judged({ gone: ["uid-a", "uid-b"] }) });
     expect([...goingContainers(plan), ...goingSandboxes(plan), ...goingLogs(plan)]).toEqual([]);
     expect(plan.links).toEqual([]);
@@ -322,14 +325,14 @@ describe("a hold, or the grace after a boot", () => {
     expect(plan.containers[0]?.decision.tried.slice(-2)).toEqual(["pod-gone", "blocked"]);
   });
 
-  test("leaves what stays anyway its own reason", () => {
+  test("does not change the reason of what is kept anyway", () => {
     const both = planOf({ containers: [runningC, ...instances(10)] }, { blocks, pods: gone });
     expect(reasonOf(both, runningC.id)).toBe("running");
     expect(reasonOf(both, String(instances(10)[0]?.id))).toBe("blocked");
   });
 });
 
-describe("what Kubernetes did not make", () => {
+describe("a foreign container or sandbox", () => {
   const bare = sandboxOf("f", {
     podUid: podUid(""),
     metadataUid: podUid("uid-f"),
@@ -338,7 +341,7 @@ describe("what Kubernetes did not make", () => {
   const inBare = aContainer("f", { sandboxId: bare.id, podUid: podUid(""), state: "exited" });
   const collect = { ...limits(0, 0), collectForeign: true };
 
-  test("is left alone: a container and its sandbox without labels", () => {
+  test("is kept: a container and its sandbox without labels", () => {
     const plan = planOf(
       { containers: [inBare], sandboxes: [bare] },
       { limits: limits(0, 0), purpose: "all-unused" },
@@ -368,7 +371,7 @@ describe("what Kubernetes did not make", () => {
         state: "exited",
       }),
     ],
-  ])("is left alone: a container %s", (_, container) => {
+  ])("is kept: a container %s", (_, container) => {
     const pods = judged({ gone: ["uid-a", "uid-b", "uid-f", ""] });
     const plan = planOf(
       { containers: [container], sandboxes: [sandboxOf("a"), bare] },
@@ -377,7 +380,7 @@ describe("what Kubernetes did not make", () => {
     expect(reasonOf(plan, container.id)).toBe("foreign");
   });
 
-  test("does not stand for a pod's container of the same name, even while it runs", () => {
+  test("does not count as a pod's container of the same name, even while it is running", () => {
     const intruder = aContainer("c", { podUid: podUid(""), sandboxId: sandboxId("sandbox-a") });
     const [own] = instances(10);
     const node = { containers: [intruder, ...instances(10)], sandboxes: [sandboxOf("a")] };
@@ -386,12 +389,12 @@ describe("what Kubernetes did not make", () => {
     );
   });
 
-  test("is a pod's by its own label if its sandbox is not listed", () => {
+  test("is not foreign by its own label if its sandbox is not listed", () => {
     const orphan = dead("a", "c");
     expect(reasonOf(planOf({ containers: [orphan] }, { pods: gone }), orphan.id)).toBe("pod-gone");
   });
 
-  test("goes with --collect-foreign when it is dead", () => {
+  test("is removed with --collect-foreign when it is dead", () => {
     const pods = judged({ foreignDead: ["uid-f"] });
     const plan = planOf({ containers: [inBare], sandboxes: [bare] }, { limits: collect, pods });
     expect(reasonOf(plan, inBare.id)).toBe("foreign-dead");
@@ -399,7 +402,7 @@ describe("what Kubernetes did not make", () => {
   });
 
   test.each(["created", "unknown"] as const)(
-    "that is %s goes with --collect-foreign once it counts as dead, and not before",
+    "that is %s is removed with --collect-foreign only once it counts as dead",
     (state) => {
       const container = { ...inBare, state };
       const reason = (foreignDead: readonly string[]) =>
@@ -415,13 +418,13 @@ describe("what Kubernetes did not make", () => {
     },
   );
 
-  test("keeps the newest of each name with --collect-foreign while it lives", () => {
+  test("keeps the newest container of each name with --collect-foreign while it is alive", () => {
     const ready = { ...bare, state: "ready" } as const;
     const plan = planOf({ containers: [inBare], sandboxes: [ready] }, { limits: collect });
     expect(reasonOf(plan, inBare.id)).toBe("newest-of-name");
   });
 
-  test("is like any other unknown pod to the kubelet", () => {
+  test("counts as an unknown pod with compat kubelet", () => {
     const kubelet = { ...limits(1), compat: "kubelet" } as const;
     const plan = planOf(
       { containers: [inBare], sandboxes: [bare] },
@@ -432,7 +435,7 @@ describe("what Kubernetes did not make", () => {
   });
 
   test.each([[], [dead("f", "labelled", { sandboxId: sandboxId("?") })]])(
-    "keeps its log directory, of which no source can know",
+    "keeps its log directory, which no pod source knows",
     (...containers) => {
       const logs = { ...noLogs, podLogs: [{ entry: "default_f_uid-f", uid: podUid("uid-f") }] };
       const pods = judged({ gone: ["uid-f"] });
@@ -442,7 +445,7 @@ describe("what Kubernetes did not make", () => {
 });
 
 describe("the plan", () => {
-  test("names the rules that were tried, the deciding one last", () => {
+  test("lists the evaluated rules, the deciding one last", () => {
     const plan = planOf({ containers: instances(10) }, { pods: gone });
     expect(plan.containers[0]?.decision.tried).toEqual([
       "running",
@@ -473,7 +476,7 @@ describe("the plan", () => {
     ]);
   });
 
-  test("names stray entries of the log directory and touches none", () => {
+  test("lists stray entries of the log directory and deletes none", () => {
     const strays = ["lost+found", "audit", "12345678"];
     const everything = judged({ gone: strays });
     expect(planOf({ logs: { ...noLogs, strays } }, { pods: everything }).strays).toEqual(strays);
@@ -486,13 +489,13 @@ describe("the plan", () => {
     expect(planOf({ logs }).podLogs[0]?.decision.reason.kind).toBe("pod-known");
   });
 
-  test("says of a log directory whose pod is only absent once that it is not gone yet", () => {
+  test("marks a log directory whose pod is absent only once as not deleted yet", () => {
     const pods = { ...judged({}), mayBeDeleted: () => true };
     const logs = { ...noLogs, podLogs: [{ entry: "default_a_uid-a", uid: podUid("uid-a") }] };
     expect(planOf({ logs }, { pods }).podLogs[0]?.decision.reason.kind).toBe("pod-not-gone-yet");
   });
 
-  test("says without a pod source of a log directory whose pod has nothing else here that it is not gone yet", () => {
+  test("without a pod source marks a log directory without other traces of its pod as not deleted yet", () => {
     const logs = {
       ...noLogs,
       podLogs: [
@@ -507,7 +510,7 @@ describe("the plan", () => {
     ]);
   });
 
-  test("takes under the kubelet's rules a stray entry for a UID only if a UID could be so named", () => {
+  test("with compat kubelet takes a stray entry for a UID only if it is a possible UID", () => {
     const strays = ["12345678", "lost+found"];
     const plan = planOf(
       { logs: { ...noLogs, strays } },
@@ -517,7 +520,7 @@ describe("the plan", () => {
     expect(plan.strays).toEqual(["lost+found"]);
   });
 
-  test("that could not judge logs or pods says so, and any other one says nothing", () => {
+  test("reports that logs or pods could not be judged, if so", () => {
     const logs = { kind: "failed", message: "opening /l failed" } as const;
     expect(unjudged(planOf({ logs }, { pods: judged({ notReady: "it is empty" }) }))).toEqual([
       "the pod source kubelet-dir is not ready: it is empty",
@@ -527,7 +530,7 @@ describe("the plan", () => {
   });
 
   test.each(["none", "kubelet"] as const)(
-    "removes nothing of logs that could not be read, says so, and goes on (compat %s)",
+    "deletes no logs that could not be read, says so, and continues (compat %s)",
     (compat) => {
       const logs = { kind: "failed", message: "opening /l failed" } as const;
       const one = dead("a", "c");
@@ -540,7 +543,7 @@ describe("the plan", () => {
     },
   );
 
-  test("is of the instant that it was given", () => {
+  test("has the given instant", () => {
     expect(planOf({}, { now: instant(NOW + 1n) }).now).toBe(instant(NOW + 1n));
   });
 });

@@ -44,7 +44,7 @@ describe("a kubelet that restarted while its API server was down", () => {
   const unheard = list(seen(HASH, "static"), seen("uid-c", "directory"));
   const node = { sandboxes: [staticPod, completed], containers: [dead("c", "job")] };
 
-  test("is not ready while it lists static pods alone and the runtime has others", () => {
+  test("is not ready while it lists only static pods and the runtime has others", () => {
     const { judgement } = after(viewOf(node, heard), viewOf(node, unheard), viewOf(node, unheard));
     expect(judgement.state).toMatchObject({
       kind: "not-ready",
@@ -53,7 +53,7 @@ describe("a kubelet that restarted while its API server was down", () => {
     expect(judgement.shouldRemoveContent(podUid("uid-c"))).toBeNull();
   });
 
-  test("is not ready either if the ledger was lost", () => {
+  test("is not ready even if the ledger was lost", () => {
     expect(stateOf(viewOf(node, unheard)).kind).toBe("not-ready");
   });
 
@@ -73,7 +73,7 @@ describe("a kubelet that restarted while its API server was down", () => {
     expect(after(view, view).judgement.state.kind).toBe("ready");
   });
 
-  test("is not ready while a pod that lives here is missing from its list, whatever else it lists", () => {
+  test("is not ready while its list lacks a live pod, whatever else it lists", () => {
     const living = { sandboxes: [staticPod, sandboxOf("a"), sandboxOf("b")] };
     const pods = list(seen(HASH, "static"), seen("uid-a", "api"), seen("uid-b", "directory"));
     expect(stateOf(viewOf(living, pods))).toMatchObject({
@@ -82,7 +82,7 @@ describe("a kubelet that restarted while its API server was down", () => {
     });
   });
 
-  test("names three of the pods that it does not know, and counts the others", () => {
+  test("names three of the missing pods, and counts the others", () => {
     const living = { sandboxes: ["e", "d", "c", "b", "a", "x"].map((name) => sandboxOf(name)) };
     expect(stateOf(viewOf(living, list(seen("uid-x", "api"))))).toMatchObject({
       why: "it lacks 5 of the 6 pods that are alive on this node (uid-a, uid-b, uid-c and 2 more)",
@@ -96,7 +96,7 @@ describe("a kubelet that restarted while its API server was down", () => {
     });
   });
 
-  test("is ready again once it has heard, and a pod that was deleted meanwhile is deleted two passes later", () => {
+  test("is ready once it has reached the API server, and a pod deleted meanwhile counts as deleted two passes later", () => {
     const again = viewOf(
       { ...node, sandboxes: [...node.sandboxes, sandboxOf("n")] },
       list(seen(HASH, "static"), seen("uid-n", "api")),
@@ -107,7 +107,7 @@ describe("a kubelet that restarted while its API server was down", () => {
   });
 });
 
-describe("a pod that is new", () => {
+describe("a new pod", () => {
   const at = (age: bigint) => sandboxOf("b", { createdAt: instant(NOW - age) });
   const source = reading("kubelet-api", "uid-a");
   const withNew = (age: bigint) => viewOf({ sandboxes: [sandboxOf("a"), at(age)] }, source);
@@ -135,7 +135,7 @@ describe("a pod that is new", () => {
     });
   });
 
-  test("that the clock places far in the future is not new", () => {
+  test("from the far future does not count as new", () => {
     expect(stateOf(withNew(seconds(-59))).kind).toBe("ready");
     for (const age of [minutes(-1), hours(-1)])
       expect(stateOf(withNew(age)).kind).toBe("not-ready");
@@ -152,11 +152,11 @@ describe("a node whose last pod of the API server was deleted", () => {
     watched: watched(view.watched + span),
   });
 
-  test("has a source that is ready as soon as the kubelet has cleared what the pod left", () => {
+  test("has a ready source as soon as the kubelet has cleaned up after the pod", () => {
     expect(after(before, cleared).judgement.state.kind).toBe("ready");
   });
 
-  test("has one after a day although a sandbox without a directory cannot be removed", () => {
+  test("has a ready source after a day although a sandbox without a directory cannot be removed", () => {
     const stuck = viewOf(node, alone);
     expect(after(before, stuck, at(stuck, hours(24) - minutes(1))).judgement.state.kind).toBe(
       "not-ready",
@@ -164,7 +164,7 @@ describe("a node whose last pod of the API server was deleted", () => {
     expect(after(before, stuck, at(stuck, hours(24))).judgement.state.kind).toBe("ready");
   });
 
-  test("has one a day after a pod that never ran went from the list", () => {
+  test("has a ready source a day after a pod that never ran disappeared from the list", () => {
     const pending = viewOf(
       { sandboxes: [staticPod] },
       list(seen(HASH, "static"), seen("uid-p", "api")),
@@ -191,7 +191,7 @@ describe("a node whose last pod of the API server was deleted", () => {
     expect(after(...views, at(cleared, hours(55))).judgement.state.kind).toBe("ready");
   });
 
-  test("lets images go after a day although nothing runs yet and a sandbox cannot be removed", () => {
+  test("allows image removal after a day although nothing runs yet and a sandbox cannot be removed", () => {
     const waiting = viewOf({ sandboxes: [completed] }, list(seen("uid-p", "api")));
     const forImages = (...views: readonly PodView[]) => {
       const { records, last } = after(...views);
@@ -207,7 +207,7 @@ describe("a node whose last pod of the API server was deleted", () => {
     expect(forImages(unlisted, at(unlisted, hours(48)))).toBe("not-ready");
   });
 
-  test("is not held up by logs that a deleted pod left", () => {
+  test("is not blocked by logs that a deleted pod left", () => {
     const logs = { ...noLogs, podLogs: [{ entry: "default_c_uid-c", uid: podUid("uid-c") }] };
     const view = viewOf({ sandboxes: [staticPod], logs }, alone);
     expect(after(before, view, view).judgement.shouldRemoveContent(podUid("uid-c"))).toBe(
@@ -217,14 +217,14 @@ describe("a node whose last pod of the API server was deleted", () => {
 });
 
 describe("a static pod", () => {
-  test("that ended and has gone from the list does not make the list look incomplete", () => {
+  test("that ended and is no longer listed does not make the list look incomplete", () => {
     const ended = { ...staticPod, state: "not-ready" as const };
     const other = sandboxOf("o", { podUid: podUid("ff".repeat(16)) });
     const view = viewOf({ sandboxes: [ended, other] }, list(seen("ff".repeat(16), "static")));
     expect(stateOf(view).kind).toBe("ready");
   });
 
-  test("with a UID of its manifest's own is remembered as static", () => {
+  test("with a UID in its manifest is recorded as static", () => {
     const own = sandboxOf("own", { state: "not-ready" });
     const other = sandboxOf("o", { podUid: podUid(HASH) });
     const view = viewOf({ sandboxes: [own, other] }, list(seen(HASH, "static")));
@@ -265,7 +265,7 @@ describe("kubelet-dir on a root directory that the kubelet has left", () => {
     expect(stateOf(viewOf(node, reading("kubelet-dir", HASH, "uid-a"))).kind).toBe("ready");
   });
 
-  test("says nothing of images", () => {
+  test("does not block images", () => {
     const view = viewOf({ sandboxes: [completed] }, reading("kubelet-dir"));
     expect(podSourceForImages(view, new Map())).toBeNull();
   });

@@ -43,47 +43,47 @@ describe.each(["kubelet-dir", "kubelet-api"] as const)("by %s, a pod", (source) 
   const present = viewOf(lists, reading(source, "uid-a", "uid-b"));
   const absent = viewOf(lists, reading(source, "uid-a"));
 
-  test("that is absent in two passes in a row is gone", () => {
+  test("that is absent in two passes in a row counts as deleted", () => {
     expect(after(absent, absent).shouldRemoveContent(B)).toBe("pod-gone");
     expect(after(absent, absent).hasEnded(B)).toBe(true);
   });
 
-  test("that is absent once is not", () => {
+  test("that is absent once does not count as deleted", () => {
     expect(after(present, absent).shouldRemoveContent(B)).toBeNull();
     expect(after(present, absent).mayBeDeleted(B)).toBe(true);
   });
 
-  test("that comes back in between is not", () => {
+  test("that comes back in between does not count as deleted", () => {
     expect(after(absent, present, absent).shouldRemoveContent(B)).toBeNull();
   });
 
-  test("is not if the source failed in between: that is no row", () => {
+  test("does not count as deleted if the source failed in between", () => {
     expect(after(absent, viewOf(lists, failed), absent).shouldRemoveContent(B)).toBeNull();
   });
 
-  test("that is listed is not", () => {
+  test("that is listed does not count as deleted", () => {
     expect(after(present, present, present).shouldRemoveContent(B)).toBeNull();
   });
 
-  test("with a ready sandbox lives, whatever the source says", () => {
+  test("with a ready sandbox is alive, whatever the source lists", () => {
     const view = viewOf({ sandboxes: [living, sandboxOf("b")] }, reading(source, "uid-a"));
     expect(after(view, view, view).shouldRemoveContent(B)).toBeNull();
     expect(after(view, view, view).hasEnded(B)).toBe(false);
   });
 
-  test("that lived unlisted and ends is gone only two passes later: while it lived it was not absent", () => {
+  test("that was alive unlisted counts as deleted only two passes after it ends", () => {
     const view = viewOf({ sandboxes: [living, sandboxOf("b")] }, reading(source, "uid-a"));
     expect(after(view, view, absent).shouldRemoveContent(B)).toBeNull();
     expect(after(view, view, absent, absent).shouldRemoveContent(B)).toBe("pod-gone");
   });
 
-  test("with a running container lives, whatever the source says", () => {
+  test("with a running container is alive, whatever the source lists", () => {
     const running = dead("b", "c", { state: "running" });
     const view = viewOf({ ...lists, containers: [running] }, reading(source, "uid-a"));
     expect(after(view, view, view).shouldRemoveContent(B)).toBeNull();
   });
 
-  test("that starts to live after it was found gone lives, on lists that are fresher than the source", () => {
+  test("that starts after it was found deleted is alive, by lists fresher than the source", () => {
     const records = rememberPods(rememberPods(new Map(), absent), absent);
     const fresh = { ...absent, sandboxes: [living, sandboxOf("b")] };
     expect(judgePods(records, fresh).shouldRemoveContent(B)).toBeNull();
@@ -96,19 +96,19 @@ describe.each(["kubelet-dir", "kubelet-api"] as const)("by %s, a pod", (source) 
     expect(judgement.mayBeDeleted(B)).toBe(false);
   });
 
-  test("that was absent once may be deleted only if the source is believed and still does not list it", () => {
+  test("absent once may be deleted only if the source is ready and still does not list it", () => {
     const records = rememberPods(new Map(), absent);
     const maybe = (view: PodView) => judgePods(records, view).mayBeDeleted(B);
     expect([absent, present, viewOf(lists, failed)].map(maybe)).toEqual([true, false, false]);
   });
 
-  test("that is dead and was listed until now may not be deleted yet", () => {
+  test("that is dead but was listed until now may not be deleted yet", () => {
     const records = rememberPods(new Map(), present);
     expect(records.get(B)).toMatchObject({ absentPasses: 0, deadPasses: 1 });
     expect(judgePods(records, absent).mayBeDeleted(B)).toBe(false);
   });
 
-  test("known from its log directory alone is gone when it is absent twice", () => {
+  test("known only from its log directory counts as deleted when it is absent twice", () => {
     const logs = { ...noLogs, podLogs: [{ entry: "default_b_uid-b", uid: B }] };
     const view = viewOf({ sandboxes: [living], logs }, reading(source, "uid-a"));
     expect(after(view).shouldRemoveContent(B)).toBeNull();
@@ -126,13 +126,13 @@ describe("by kubelet-api, a pod", () => {
     ],
   });
 
-  test("that finished is terminated at once, and not gone", () => {
+  test("that finished is terminated at once, and not deleted", () => {
     const judgement = after(viewOf(lists, listed({ finished: true })));
     expect(judgement.hasEnded(B)).toBe(true);
     expect(judgement.shouldRemoveContent(B)).toBeNull();
   });
 
-  test("that finished while something of it runs is not terminated", () => {
+  test("that finished is not terminated while a container of it is running", () => {
     const running = dead("b", "c", { state: "running" });
     const view = viewOf({ ...lists, containers: [running] }, listed({ finished: true }));
     expect(after(view).hasEnded(B)).toBe(false);
@@ -158,7 +158,7 @@ describe("a source is not ready", () => {
   test.each([
     ["empty", []],
     ["another node's", ["uid-x", "uid-y"]],
-  ])("when its directory is %s while pods live here, and nobody is gone", (_, uids) => {
+  ])("when its directory is %s while pods are alive, and no pod counts as deleted", (_, uids) => {
     const view = viewOf(lists, reading("kubelet-dir", ...uids));
     const judgement = after(view, view, view);
     expect(judgement.state).toMatchObject({ kind: "not-ready" });
@@ -166,7 +166,7 @@ describe("a source is not ready", () => {
     expect(judgement.hasEnded(B)).toBe(false);
   });
 
-  test("when nothing lives here, and it knows none of the pods that left something", () => {
+  test("when no pod is alive, and it lists none of the pods that left something", () => {
     expect(stateOf(viewOf({ sandboxes: [stopped] }, reading("kubelet-dir"))).kind).toBe(
       "not-ready",
     );
@@ -175,22 +175,22 @@ describe("a source is not ready", () => {
     );
   });
 
-  test("no longer, when it knows one of them", () => {
+  test("no longer when it lists one of them", () => {
     const stoppedOnly = { sandboxes: [stopped, sandboxOf("a", { state: "not-ready" })] };
     expect(stateOf(viewOf(stoppedOnly, reading("kubelet-dir", "uid-a"))).kind).toBe("ready");
   });
 
-  test("except on a node that has nothing of pods at all", () => {
+  test("except on a node without any trace of pods", () => {
     expect(stateOf(viewOf({}, reading("kubelet-dir"))).kind).toBe("ready");
   });
 
-  test("and pods of other makers do not speak against it", () => {
+  test("whatever foreign pods exist", () => {
     const foreign = sandboxOf("f", { podUid: podUid("") });
     expect(stateOf(viewOf({ sandboxes: [foreign] }, reading("kubelet-dir"))).kind).toBe("ready");
   });
 });
 
-test("without a source nobody is gone, ever", () => {
+test("without a source no pod ever counts as deleted", () => {
   const view = viewOf(lists, { kind: "none", why: "a test" });
   const judgement = after(view, view, view, { ...view, watched: watched(hours(10_000)) });
   expect(judgement.state).toEqual({ kind: "none", why: "a test" });
@@ -210,18 +210,18 @@ describe("by the runtime alone, a pod", () => {
     expect(after(at(0n), at(minutes(1))).shouldRemoveContent(B)).toBeNull();
   });
 
-  test("is gone when it was watched dead for --dead-pod-ttl, and not a minute earlier", () => {
+  test("counts as deleted when observed dead for --dead-pod-ttl, and not a minute earlier", () => {
     expect(after(at(0n), at(hours(24) - minutes(1))).shouldRemoveContent(B)).toBeNull();
     expect(after(at(0n), at(hours(24))).shouldRemoveContent(B)).toBe("pod-gone");
   });
 
-  test("counts again when it lived in between", () => {
+  test("counts from zero when it was alive in between", () => {
     const alive = { sandboxes: [living, sandboxOf("b")] };
     const judgement = after(at(0n), at(hours(12), alive), at(hours(25)), at(hours(26)));
     expect(judgement.shouldRemoveContent(B)).toBeNull();
   });
 
-  test("is not gone by the runtime's timestamps, however old they say it is", () => {
+  test("does not count as deleted by the runtime's timestamps", () => {
     const ancient = {
       sandboxes: [living, { ...stopped, createdAt: stopped.createdAt - hours(100_000) }],
     };
@@ -231,26 +231,26 @@ describe("by the runtime alone, a pod", () => {
     ).toBeNull();
   });
 
-  test("of a node that was off for a weekend is not gone: that time was not watched", () => {
+  test("does not count as deleted after a weekend without power, which is not observed time", () => {
     // The watched clock counts such a gap for twice the detection period at most.
     expect(after(at(0n), at(minutes(10)), at(minutes(11))).shouldRemoveContent(B)).toBeNull();
   });
 
-  test("known from its log directory alone is gone after the same time", () => {
+  test("known only from its log directory counts as deleted after the same time", () => {
     const logs = { ...noLogs, podLogs: [{ entry: "default_b_uid-b", uid: B }] };
     const only = { sandboxes: [living], logs };
     expect(after(at(0n, only), at(hours(24) - 1n, only)).shouldRemoveContent(B)).toBeNull();
     expect(after(at(0n, only), at(hours(24), only)).shouldRemoveContent(B)).toBe("pod-gone");
   });
 
-  test("that was never seen before is not gone in the pass that sees it first, even with a TTL of 0", () => {
+  test("does not count as deleted in the pass that first sees it, even with a TTL of 0", () => {
     const view = at(0n, { limits: { ...memoryLimits, deadPodTtl: minutes(0) } });
     expect(after(view).shouldRemoveContent(B)).toBeNull();
     expect(after(view, view).shouldRemoveContent(B)).toBe("pod-gone");
   });
 });
 
-describe("what lives stands for the pods", () => {
+describe("the live pod is the one", () => {
   const none = podUid("");
   const own = podUid("sandbox:s");
   const [X, M] = [podUid("uid-x"), podUid("uid-m")];
@@ -292,7 +292,7 @@ describe("what lives stands for the pods", () => {
 });
 
 describe.each(["kubelet-dir", "kubelet-api", "cri"] as const)(
-  "by %s, a pod that came after the last remembered pass",
+  "by %s, a pod that came after the last recorded pass",
   (source) => {
     test("is neither deleted nor terminated, nor may it be deleted", () => {
       const judgement = judgePods(new Map(), viewOf(lists, reading(source, "uid-a")));
@@ -307,13 +307,13 @@ describe.each(["kubelet-dir", "kubelet-api", "cri"] as const)(
   },
 );
 
-test("by the runtime alone, a pod that is dead may be deleted, and one that lives may not", () => {
+test("by the runtime alone, a dead pod may be deleted, and a live one may not", () => {
   const judgement = after(viewOf(lists, reading("cri")));
   expect([A, B].map((uid) => judgement.mayBeDeleted(uid))).toEqual([false, true]);
 });
 
-describe("what is remembered", () => {
-  test("is a record for each pod that the runtime or the log directory knows, and no other", () => {
+describe("the ledger", () => {
+  test("has a record for each pod of the runtime or the log directory, and no other", () => {
     const logs = { ...noLogs, podLogs: [{ entry: "default_c_uid-c", uid: podUid("uid-c") }] };
     const previous = new Map([[podUid("uid-old"), aPodRecord({ absentPasses: 1 })]]);
     const next = rememberPods(
@@ -323,7 +323,7 @@ describe("what is remembered", () => {
     expect([...next.keys()].map(String).toSorted()).toEqual(["uid-a", "uid-b", "uid-c"]);
   });
 
-  test("begins again for a pod that only the log directory knows, where that could not be read in between", () => {
+  test("starts again for a pod known only from the log directory, if that could not be read in between", () => {
     const logs = { ...noLogs, podLogs: [{ entry: "default_c_uid-c", uid: podUid("uid-c") }] };
     const source = reading("kubelet-dir", "uid-a");
     const read = viewOf({ sandboxes: [living], logs }, source);
@@ -379,7 +379,7 @@ describe("what is remembered", () => {
   });
 });
 
-describe("what Kubernetes did not make", () => {
+describe("a foreign sandbox", () => {
   const foreign = sandboxOf("f", {
     podUid: podUid(""),
     metadataUid: podUid("uid-f"),
@@ -387,13 +387,13 @@ describe("what Kubernetes did not make", () => {
   });
   const F = podUid("uid-f");
 
-  test("is dead when it was dead in two passes, whatever the source", () => {
+  test("counts as dead when it was dead in two passes, whatever the source", () => {
     const view = viewOf({ sandboxes: [living, foreign] }, reading("kubelet-dir", "uid-a"));
     expect(after(view).foreignDead(F)).toBe(false);
     expect(after(view, view).foreignDead(F)).toBe(true);
   });
 
-  test("lives while a container of it runs, be its labels what they are", () => {
+  test("is alive while a container of it is running, whatever its labels", () => {
     const running = aContainer("c", { sandboxId: foreign.id, podUid: podUid("") });
     const view = viewOf({ sandboxes: [living, foreign], containers: [running] }, reading("cri"));
     expect(after(view, view).foreignDead(F)).toBe(false);

@@ -25,18 +25,18 @@ const gone = judged({ gone: ["uid-a"] });
 const reasonsOf = (sandboxes: readonly Sandbox[], change = {}): readonly string[] =>
   planOf({ sandboxes }, change).sandboxes.map((each) => each.decision.reason.kind);
 
-describe("of a living pod", () => {
-  test("the newest sandbox stays, even stopped, and older ones go", () => {
+describe("of a live pod", () => {
+  test("the newest sandbox is kept, even stopped, and older ones are removed", () => {
     expect(goingSandboxes(planOf({ sandboxes: [newer, old] }))).toEqual(["old"]);
     expect(reasonsOf([newer, old])).toEqual(["superseded", "newest-of-pod"]);
   });
 
-  test("an older one that is ready stays", () => {
+  test("an older sandbox that is ready is kept", () => {
     const ready = { ...old, state: "ready" } as const;
     expect(goingSandboxes(planOf({ sandboxes: [newer, ready] }))).toEqual([]);
   });
 
-  test("an older one with a container stays, unless that container goes in this pass", () => {
+  test("an older sandbox with a container is kept, unless the pass removes that container", () => {
     const containers = [exitedIn(old)];
     expect(goingSandboxes(planOf({ sandboxes: [newer, old], containers }))).toEqual([]);
     const running = dead("a", "c", { sandboxId: newer.id, state: "running" });
@@ -47,22 +47,22 @@ describe("of a living pod", () => {
     expect(goingSandboxes(superseded)).toEqual(["old"]);
   });
 
-  test("the newest is told by attempt if both were made in the same instant", () => {
+  test("the newest sandbox of the same instant is chosen by attempt", () => {
     const first = stopped("b-first", { attempt: 0 });
     const second = stopped("a-second", { attempt: 1 });
     expect(goingSandboxes(planOf({ sandboxes: [second, first] }))).toEqual(["b-first"]);
   });
 });
 
-describe("if attempt and creation are the same", () => {
+describe("with equal attempt and creation", () => {
   const [low, high] = [stopped("low"), stopped("a-high")];
 
-  test("the newest sandbox is told by ID, whatever the order of the list", () => {
+  test("the newest sandbox is chosen by ID, whatever the order of the list", () => {
     expect(goingSandboxes(planOf({ sandboxes: [low, high] }))).toEqual(["a-high"]);
     expect(goingSandboxes(planOf({ sandboxes: [high, low] }))).toEqual(["a-high"]);
   });
 
-  test("one that the runtime lists twice stays as the newest in both entries", () => {
+  test("a sandbox listed twice is kept as the newest in both entries", () => {
     expect(reasonsOf([low, low])).toEqual(["newest-of-pod", "newest-of-pod"]);
   });
 });
@@ -74,14 +74,14 @@ test("sandboxes to remove come before those that stay, however old", () => {
 });
 
 describe("of a deleted pod", () => {
-  test("all stopped sandboxes go, oldest first", () => {
+  test("all stopped sandboxes are removed, oldest first", () => {
     expect(goingSandboxes(planOf({ sandboxes: [newer, old] }, { pods: gone }))).toEqual([
       "old",
       "newer",
     ]);
   });
 
-  test("one whose container failed to go stays, when the pass looks again", () => {
+  test("a sandbox whose container could not be removed is kept", () => {
     const container = exitedIn(old);
     const input = inputOf({ sandboxes: [old], containers: [container] }, { pods: gone });
     expect(goingSandboxes(planOf(input.snapshot, input))).toEqual(["old"]);
@@ -97,7 +97,7 @@ describe("of a deleted pod", () => {
   });
 });
 
-test("reclaim takes those of pods that ended, the newest too", () => {
+test("reclaim removes sandboxes of terminated pods, including the newest", () => {
   const pods = judged({ terminated: ["uid-a"] });
   expect(reasonsOf([newer], { pods, purpose: "pressure" })).toEqual(["pod-terminated"]);
   expect(reasonsOf([newer], { pods, purpose: "periodic" })).toEqual(["newest-of-pod"]);

@@ -14,7 +14,7 @@ const reached = (...input: Parameters<typeof estimate>): number =>
   estimate(...input).filter(({ expected }) => expected).length;
 
 describe("the estimated stop", () => {
-  test("is where the reported sizes add up to what is wanted", () => {
+  test("is where the reported sizes add up to the target", () => {
     expect(reached(five, [spaceTarget(1_000n * MIB, 250n * MIB)], unlimited)).toBe(3);
     expect(reached(five, [everything], unlimited)).toBe(5);
   });
@@ -54,7 +54,7 @@ describe("the estimated stop", () => {
     expect(reached(five, [everything], { ...unlimited, maximumRemovals: 2 })).toBe(2);
   });
 
-  test("is nearer by what the pass removes before images, down to none", () => {
+  test("is earlier by what the pass removes before images, down to none", () => {
     const limits = { ...unlimited, maximumRemovals: 3 };
     expect(reached(five, [everything], { ...limits, removedBefore: 2 })).toBe(1);
     expect(reached(five, [everything], { ...limits, removedBefore: 4 })).toBe(0);

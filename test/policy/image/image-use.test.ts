@@ -29,11 +29,11 @@ function useOf(snapshot: Snapshot) {
   return imageUseOf(filesystem, snapshot);
 }
 
-test("a figure far below the size of a single image is none, of bytes and of inodes", () => {
+test("a reported use far below the size of one image is ignored, for bytes and inodes", () => {
   expect(useOf(node(KILOBYTES))).toEqual({ bytes: null, inodes: null });
 });
 
-test("images that share layers take far less than their sizes add up to, and that is a figure", () => {
+test("a reported use far below the sum of sizes is valid, because images share layers", () => {
   expect(useOf(node({ imageUsedBytes: 40n * MIB })).bytes).toBe(40n * MIB);
 });
 
@@ -46,28 +46,28 @@ test("a quarter of the largest image is a figure, and less is none, wherever the
     expect(useOf({ ...node({ imageUsedBytes }), images }).bytes).toBe(bytes);
 });
 
-test("0 is no figure", () => {
+test("a reported use of 0 is ignored", () => {
   expect(useOf(node({ imageUsedBytes: 0n, imageInodesUsed: 0n }))).toEqual({
     bytes: null,
     inodes: null,
   });
 });
 
-test("two image filesystems are judged together, since the largest image may lie on either", () => {
+test("the use of two image filesystems is judged together, because the largest image may be on either", () => {
   const one = aFilesystem({ imageUsedBytes: 65_000n });
   const other = aFilesystem({ device: "8:2", imageUsedBytes: 300n * MIB });
   const snapshot = { ...node({}), filesystems: [one, other] };
   expect(imageUseOf(one, snapshot).bytes).toBe(65_000n);
 });
 
-test("with a figure that is invalid a budget goes by the reported sizes", () => {
+test("a budget uses reported sizes if the reported use is invalid", () => {
   const snapshot = node(KILOBYTES);
   expect(storeBytes(snapshot)).toBe(256n * MIB);
   const limits = { ...defaultImageLimits, storeBudgetBytes: 128n * MIB };
   expect(storeTargets(snapshot, limits)).toMatchObject([{ wantedBytes: 128n * MIB }]);
 });
 
-test("with a figure that is invalid a pass that can succeed is not futile, and images are named among what fills the disk", () => {
+test("with an invalid reported use a pass that can succeed is not futile, and the breakdown includes images", () => {
   const snapshot = node(KILOBYTES);
   const [filesystem = aFilesystem()] = snapshot.filesystems;
   const facts = { ...snapshot, users: new Map() };

@@ -19,7 +19,7 @@ const disk = (availableGib: bigint, imageUsedGib: bigint | null = 60n) =>
 const onDisk = (availableGib: bigint): Partial<Snapshot> => ({ filesystems: [disk(availableGib)] });
 
 describe("space", () => {
-  test("below the high threshold nothing is asked for and every image stays for that reason", () => {
+  test("below the high threshold every image is kept because no trigger is met", () => {
     const plan = planOf({ images: three, snapshot: onDisk(16n) });
     expect(plan).toMatchObject({ triggers: [], targets: [], candidates: [], blocks: [] });
     expect(plan.kept.map(({ reason }) => reason.kind)).toEqual([
@@ -31,7 +31,7 @@ describe("space", () => {
     expect(plan.usage[0]).toMatchObject({ usedPercent: 84, highPercent: 85, lowPercent: 80 });
   });
 
-  test("at the high threshold images go down to the low one, in order, as far as the estimate reaches", () => {
+  test("at the high threshold images are removed down to the low one, in order, as far as estimated", () => {
     const images = [gib("a", 3n), gib("b", 4n), gib("c", 4n), gib("d", 4n)];
     const plan = planOf({
       images,
@@ -54,7 +54,7 @@ describe("space", () => {
     expect(plan.candidates[0]?.triggers).toEqual([{ kind: "space" }]);
   });
 
-  test("each image filesystem is judged, the kubelet's first alone", () => {
+  test("each image filesystem is judged, with compat kubelet only the first", () => {
     const filesystems = [
       disk(50n),
       aFilesystem({ device: "8:2", path: "/b", availableBytes: 10n * GIB }),
@@ -67,7 +67,7 @@ describe("space", () => {
     ).toEqual([]);
   });
 
-  test("100 without a maximum age switches it off, with one it does not", () => {
+  test("a high threshold of 100 turns it off unless a maximum age is set", () => {
     const limits = { highPercent: 100, lowPercent: 80 };
     expect(planOf({ images: three, snapshot: onDisk(0n), limits }).triggers).toEqual([]);
     expect(planOf({ images: three, snapshot: onDisk(0n), limits }).notes).toHaveLength(1);
@@ -79,7 +79,7 @@ describe("space", () => {
 });
 
 describe("other triggers", () => {
-  test("inodes, down to a low threshold of their own; filesystems that count none are left out", () => {
+  test("inodes, down to their own low threshold; filesystems without inodes are ignored", () => {
     const limits = { inodeHighPercent: 85, inodeLowPercent: 70 };
     const inodes = (all: bigint, free: bigint) => ({
       filesystems: [{ ...disk(50n), inodes: all, inodesFree: free }],
@@ -101,7 +101,7 @@ describe("other triggers", () => {
     expect(plan.candidates.map(({ expected }) => expected)).toEqual([true, false, false]);
   });
 
-  test("a count of images, which counts an ID once", () => {
+  test("a number of images, which counts an ID once", () => {
     const limits = { maximumImages: 2 };
     const plan = planOf({ images: [...three, gib("a")], limits, snapshot: onDisk(50n) });
     expect(plan.targets).toEqual([
@@ -110,7 +110,7 @@ describe("other triggers", () => {
     expect(plan.candidates.map(({ expected }) => expected)).toEqual([true, false, false]);
   });
 
-  test("several at once: each is named, and the strictest reaches furthest", () => {
+  test("several at once: each is named, and the strictest decides how far", () => {
     const plan = planOf({
       images: three,
       limits: { maximumImages: 0, storeBudgetBytes: 59n * GIB },
@@ -123,7 +123,7 @@ describe("other triggers", () => {
   });
 });
 
-test("a candidate names the rules that were tried on it, and none that is switched off", () => {
+test("a candidate lists the evaluated rules, and none that is off", () => {
   const triedWith = (limits: Partial<ImageLimits>) =>
     planOf({ images: three, limits: { maximumImages: 0, ...limits } }).candidates[0]?.tried;
   const always = ["in-use", "pinned", "sandbox-image", "keep-rule"] as const;
@@ -138,7 +138,7 @@ describe("age", () => {
     lastUsedWatched: watched(WATCHED - span),
   });
 
-  test("what was unused for longer goes whatever the disk says, the rest stays", () => {
+  test("images unused for longer are removed whatever the disk usage, the rest is kept", () => {
     const plan = planOf({
       images: [gib("old"), gib("edge")],
       records: [usedBefore(hours(24) + 1n), usedBefore(hours(24))],
@@ -155,21 +155,21 @@ describe("age", () => {
     expect(fateOf(plan, gib("edge"))).toBe("no-trigger");
   });
 
-  test("counts from the first sight of an image that was never used", () => {
+  test("counts from first seen for an image that was never used", () => {
     const records = [{ firstSeenWatched: watched(WATCHED - hours(1)) }];
     expect(
       planOf({ images: [gib("new")], records, limits, snapshot: onDisk(50n) }).candidates,
     ).toEqual([]);
   });
 
-  test("counts observed time alone: a clock that jumped a year makes nothing old", () => {
+  test("counts only observed time: a clock that jumped a year makes nothing old", () => {
     const records = [{ firstSeenAt: instant(0n), firstSeenWatched: watched(WATCHED - hours(1)) }];
     expect(
       planOf({ images: [gib("new")], records, limits, snapshot: onDisk(50n) }).candidates,
     ).toEqual([]);
   });
 
-  test("goes first where space is asked for as well, and counts towards it", () => {
+  test("is removed first if space is needed as well, and counts towards it", () => {
     const images = [gib("seen", 5n), gib("old", 5n), gib("rest", 5n)];
     const records = [
       { firstSeenWatched: watched(WATCHED - hours(2)) },
@@ -211,7 +211,7 @@ describe("age", () => {
     expect(plan.blocks).toEqual([]);
   });
 
-  test("does not touch what a rule protects", () => {
+  test("does not override protection", () => {
     const images = [anImage("old", { pinned: true })];
     expect(
       planOf({ images, records: [usedBefore(hours(99))], limits, snapshot: onDisk(50n) })
@@ -219,7 +219,7 @@ describe("age", () => {
     ).toEqual([]);
   });
 
-  test("without an agent a note says why it hardly works", () => {
+  test("gives a note without an agent that it hardly works", () => {
     expect(planOf({ images: three, limits }).notes).toHaveLength(1);
     expect(planOf({ images: three, limits, facts: { startedAt: NOW } }).notes).toEqual([]);
   });
@@ -245,7 +245,7 @@ describe("age", () => {
 });
 
 describe("all unused", () => {
-  test("every image that no rule protects, whatever the disk says and however futile", () => {
+  test("removes every unprotected image, whatever the disk usage and even if futile", () => {
     const images = [gib("a"), anImage("pinned", { pinned: true }), gib("young")];
     const records = [{}, {}, { firstSeenWatched: WATCHED }];
     const ask = { purpose: { kind: "all-unused" } } as const;
@@ -275,7 +275,7 @@ describe("pressure", () => {
     pressureTargets: [target],
   } as const;
 
-  test("images go as far as its targets ask, and the thresholds ask for nothing beside it", () => {
+  test("removes images as far as its targets need, and ignores the other thresholds", () => {
     const plan = planOf({
       images: three,
       snapshot: onDisk(14n),
@@ -287,7 +287,7 @@ describe("pressure", () => {
     expect(plan.candidates[0]?.triggers).toEqual([target.trigger]);
   });
 
-  test("no image goes for a disk that is not there any more when the node is looked at", () => {
+  test("removes no image for a disk that no longer exists", () => {
     const gone: ImageTarget = { ...target, device: "8:2", path: "/unmounted" };
     const plan = planOf({
       images: three,
@@ -297,12 +297,12 @@ describe("pressure", () => {
     expect(plan).toMatchObject({ candidates: [], targets: [], triggers: [] });
   });
 
-  test("no image goes where that cannot end it", () => {
+  test("removes no image if that cannot end it", () => {
     const plan = planOf({ images: three, snapshot: { filesystems: [disk(1n, 1n)] }, facts: ask });
     expect(plan).toMatchObject({ candidates: [], blocks: [{ kind: "futile" }] });
   });
 
-  test("no image goes for a threshold that could be met where a stricter one on the disk could not", () => {
+  test("removes no image for a reachable threshold if a stricter one on the same disk is unreachable", () => {
     const milder: ImageTarget = { ...target, availableBytes: 3n * GIB, relievedBytes: 3n * GIB };
     const snapshot = { filesystems: [disk(1n, 1n)] };
     const plan = planOf({
@@ -334,14 +334,14 @@ describe("pressure", () => {
     expect(plan.triggers).toEqual([target.trigger, trigger]);
   });
 
-  test("without a target there is nothing to do", () => {
+  test("without a target does nothing", () => {
     expect(planOf({ images: three, facts: { ...ask, pressureTargets: [] } }).candidates).toEqual(
       [],
     );
   });
 });
 
-test("a limit of removals is named beside the plan, and if there is none nothing is", () => {
+test("a limit of removals is noted in the plan if one is set", () => {
   const notes = (maximumRemovals: number | null) =>
     planOf({ images: three, limits: { maximumRemovals } }).notes;
   expect(notes(2)).toEqual([{ kind: "removal-limit", limit: 2 }]);
@@ -349,7 +349,7 @@ test("a limit of removals is named beside the plan, and if there is none nothing
 });
 
 describe("futility", () => {
-  test("a disk on which removals gained nothing costs no image, however much its images could free", () => {
+  test("a disk on which removals freed nothing costs no image, however much its images could free", () => {
     const on = (device: string) =>
       planOf({
         images: [gib("a", 50n)],
@@ -363,7 +363,7 @@ describe("futility", () => {
     expect(words(on("8:2").candidates)).toEqual(["a"]);
   });
 
-  test("if inodes are short and images could not free enough of them, the block says how many", () => {
+  test("the block says how many inodes are missing if images could not free enough of them", () => {
     const plan = planOf({
       images: three,
       limits: { inodeHighPercent: 85, inodeLowPercent: 70 },
@@ -383,7 +383,7 @@ describe("futility", () => {
 
   const filled = { filesystems: [disk(3n, 4n)] };
 
-  test("a disk that something else fills costs no image, and the plan says what fills it", () => {
+  test("a disk filled by other data costs no image, and the plan reports what fills it", () => {
     const plan = planOf({ images: three, snapshot: filled });
     expect(plan.candidates).toEqual([]);
     expect(plan.blocks).toEqual([
@@ -400,7 +400,7 @@ describe("futility", () => {
     expect(plan.futility[0]).toMatchObject({ futile: true, breakdown: { otherBytes: 93n * GIB } });
   });
 
-  test("if it is to collect all the same, it does", () => {
+  test("is ignored with --when-futile collect", () => {
     const plan = planOf({ images: three, snapshot: filled, limits: { whenFutile: "collect" } });
     expect(plan.candidates).toHaveLength(3);
     expect(plan.futility[0]?.futile).toBeTrue();
@@ -413,7 +413,7 @@ describe("futility", () => {
     expect(plan.targets).toMatchObject([{ kind: "free-inodes" }]);
   });
 
-  test("what else asks is not futile because the disk is", () => {
+  test("does not apply to triggers other than the disk", () => {
     const plan = planOf({ images: three, snapshot: filled, limits: { maximumImages: 2 } });
     expect(plan.targets).toMatchObject([{ kind: "image-count" }]);
     expect(plan).toMatchObject({ blocks: [], triggers: [{ kind: "space" }, { kind: "count" }] });
@@ -443,7 +443,7 @@ describe("a filesystem whose figures cannot be judged", () => {
     });
   }
 
-  test("no image filesystem at all stops every image", () => {
+  test("a missing image filesystem stops every image", () => {
     const filesystems = [aFilesystem({ roles: ["nodefs"] })];
     expect(planOf({ images: three, snapshot: { filesystems } }).blocks).toMatchObject([
       { kind: "invalid-capacity", path: "" },
@@ -454,7 +454,7 @@ describe("a filesystem whose figures cannot be judged", () => {
 describe("compat kubelet", () => {
   const compat = { compat: "kubelet", accounting: "reported", whenFutile: "collect" } as const;
 
-  test("a never used image goes for age as soon as the agent is old enough, however young it is", () => {
+  test("a never used image is removed for age as soon as the agent is old enough, however young the image", () => {
     const limits = { ...compat, maximumAge: hours(1) };
     const young = [{ firstSeenAt: NOW, firstSeenWatched: WATCHED }];
     const started = (ago: bigint) => ({ startedAt: instant(NOW - ago) });
@@ -472,7 +472,7 @@ describe("compat kubelet", () => {
     expect(gone?.tried.at(-1)).toBe("ghost");
   });
 
-  test("with a capacity of 0 what is too old goes all the same, and nothing else", () => {
+  test("with a capacity of 0 only images over the maximum age are removed", () => {
     const limits = { ...compat, maximumAge: hours(1) };
     const records = [{}, { lastUsedAt: instant(NOW - hours(1)) }];
     const filesystems = [aFilesystem({ capacityBytes: 0n })];
@@ -487,14 +487,14 @@ describe("compat kubelet", () => {
     expect(plan.blocks).toMatchObject([{ kind: "invalid-capacity" }]);
   });
 
-  test("more available than there is counts as an empty disk, with a note", () => {
+  test("more available than the capacity counts as an empty disk, with a note", () => {
     const filesystems = [aFilesystem({ availableBytes: 200n * GIB })];
     const plan = planOf({ images: three, limits: compat, snapshot: { filesystems } });
     expect(plan).toMatchObject({ blocks: [], usage: [{ usedPercent: 0 }] });
     expect(plan.notes).toHaveLength(1);
   });
 
-  test("removing all that is unused looks at no disk", () => {
+  test("removing all unused images ignores the disk", () => {
     const filesystems = [aFilesystem({ capacityBytes: 0n })];
     const ask = { purpose: { kind: "all-unused" } } as const;
     expect(
@@ -502,7 +502,7 @@ describe("compat kubelet", () => {
     ).toHaveLength(3);
   });
 
-  test("one image goes even if nothing is wanted", () => {
+  test("one image is removed even with a target of zero", () => {
     const filesystems = [aFilesystem({ capacityBytes: 1001n, availableBytes: 160n })];
     const limits = { ...compat, lowPercent: 84 };
     const plan = planOf({ images: three, limits, snapshot: { filesystems } });
@@ -510,7 +510,7 @@ describe("compat kubelet", () => {
   });
 });
 
-describe("containers that go first", () => {
+describe("containers removed first", () => {
   const container = aContainer("c", { imageId: idOf("a"), state: "exited" });
   const node: Node = {
     images: three,
@@ -518,7 +518,7 @@ describe("containers that go first", () => {
     records: [{ lastUsedAt: NOW, lastUsedWatched: WATCHED }],
   };
 
-  test("release their images, which come last as the most recently used", () => {
+  test("release their images, which come last as most recently used", () => {
     expect(words(planOf(node).candidates)).toEqual(["b", "c"]);
     expect(
       words(planOf({ ...node, without: new Set([containerId("container-c")]) }).candidates),
@@ -551,14 +551,14 @@ test.each([
   expect(words(plan.candidates)).toEqual([...order]);
 });
 
-test("an image that the ledger does not know is new", () => {
+test("an image unknown to the ledger is new", () => {
   const plan = planOf({ images: three, snapshot: onDisk(15n), ledger: { images: new Map() } });
   expect(plan.kept.map(({ reason }) => reason)).toEqual(
     three.map(() => ({ kind: "too-young", age: duration(0n), minimumAge: minutes(2) })),
   );
 });
 
-test("deciding changes nothing that it was given", () => {
+test("deciding does not change its input", () => {
   const input = inputOf({ images: three, snapshot: onDisk(15n) });
   const before = structuredClone(input);
   decideAlone(input);

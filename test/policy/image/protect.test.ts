@@ -57,7 +57,7 @@ test("an old unused image is protected by nothing", () => {
   expect(protection({}).reason).toBeNull();
 });
 
-describe("each rule keeps its image and names what made it", () => {
+describe("each rule keeps its image and names the cause", () => {
   const keep = {
     rules: [{ pattern: "**/app:v*", source: "/k/a.list:2" }],
     problems: [],
@@ -127,7 +127,7 @@ test("rules are tried in order and the deciding one is last", () => {
   );
 });
 
-test("the most recent tags of a repository stay, as many as are to be kept of each, and no other image", () => {
+test("keep-per-repository keeps the most recent tags of each repository, and no other image", () => {
   const newer = anImage("newer", { repoTags: ["registry.example/app:v2"] });
   const kept = (keepPerRepository: number, change: Case = {}) =>
     protection({ others: [newer], limits: { keepPerRepository }, ...change }).reason;
@@ -137,7 +137,7 @@ test("the most recent tags of a repository stay, as many as are to be kept of ea
   expect(kept(2, { image: { repoTags: [] } })).toBeNull();
 });
 
-test("a ghost is tried again once its pause is over", () => {
+test("a ghost becomes a candidate again once its pause is over", () => {
   const ghost = { since: NOW, attempts: 1, retryWatched: WATCHED };
   expect(protection({ record: { ghost } }).reason).toBeNull();
 });
@@ -157,14 +157,14 @@ describe("the minimum age", () => {
     expect(protection({ record }).reason?.kind).toBe("too-young");
   });
 
-  test("of 0 makes everything old enough", () => {
+  test("of 0 makes every image old enough", () => {
     expect(
       protection({ record: { firstSeenWatched: WATCHED }, limits: { minimumAge: duration(0n) } })
         .reason,
     ).toBeNull();
   });
 
-  test("holds against the maximum age too, but not for the kubelet", () => {
+  test("overrides the maximum age, but not with compat kubelet", () => {
     expect(protection({ record: young, purpose: "age" }).reason?.kind).toBe("too-young");
     expect(
       protection({ record: young, purpose: "age", limits: { compat: "kubelet" } }).reason,
@@ -175,7 +175,7 @@ describe("the minimum age", () => {
 describe("compat kubelet", () => {
   const compat = { compat: "kubelet" } as const;
 
-  test("what was used at or after the instant of the pass is passed over", () => {
+  test("an image used at or after the instant of the pass is skipped", () => {
     const at = (ns: bigint): Case => ({ record: { lastUsedAt: instant(ns) }, limits: compat });
     expect(protection(at(NOW)).reason).toEqual({ kind: "just-used" });
     expect(protection(at(NOW - 1n)).reason).toBeNull();
@@ -191,7 +191,7 @@ describe("compat kubelet", () => {
     expect(protection(at(minutes(2))).reason).toBeNull();
   });
 
-  test("keep rules and the sandbox image hold there as well", () => {
+  test("keep rules and the sandbox image apply there as well", () => {
     expect(
       protection({ image: { repoTags: ["a.example/pause:3"] }, limits: compat, purpose: "age" })
         .reason?.kind,
@@ -199,7 +199,7 @@ describe("compat kubelet", () => {
   });
 });
 
-describe("what came from an archive", () => {
+describe("an image with the repository digests", () => {
   const digest = `@sha256:${"d1".repeat(32)}`;
   const rows: readonly [readonly string[], boolean][] = [
     [[], true],
@@ -215,7 +215,7 @@ describe("what came from an archive", () => {
   }
 });
 
-test("a list that names an image twice is judged by both entries: one pin keeps it", () => {
+test("an image listed twice is kept if one of its entries is pinned", () => {
   const twice = anImage("app", { pinned: true });
   expect(protection({ others: [twice] }).reason?.kind).toBe("pinned");
   const pinnedFirst = { image: { pinned: true }, others: [anImage("app")] } as const;
@@ -224,7 +224,7 @@ test("a list that names an image twice is judged by both entries: one pin keeps 
   expect(protection({ ...pinnedFirst, limits: { compat: "kubelet" } }).reason).toBeNull();
 });
 
-describe("a keep rule, if the image lost the name that it goes by,", () => {
+describe("a keep rule, if the image lost the matching name,", () => {
   const base = "localhost:5000/base";
   const digest = `sha256:${"b".repeat(64)}`;
   /** As CRI-O lists an image whose tag another one has now. */
@@ -241,18 +241,18 @@ describe("a keep rule, if the image lost the name that it goes by,", () => {
     }).reason;
 
   test.each([base, `${base}:v1`, "localhost:5000/**", `${base}@sha256:bbbbbbbbbbbb`])(
-    "%s keeps it by an earlier one, and says so",
+    "of the form %s keeps it by an earlier one, and says so",
     (pattern) => {
       expect(kept(pattern)).toMatchObject({ kind: "keep-rule", pattern, earlier: true });
     },
   );
 
-  test("keeps nothing by names that the ledger does not have", () => {
+  test("keeps nothing by names that the ledger lacks", () => {
     expect(kept(base, { record: { earlierNames: [] } })).toBeNull();
     expect(kept("localhost:5000/other")).toBeNull();
   });
 
-  test("names another image if the tag has moved on; a rule for the repository still keeps it", () => {
+  test("for a moved tag matches the other image, and a rule for the repository still keeps this one", () => {
     const others = [anImage("next", { repoTags: [`${base}:v1`] })];
     expect(kept(`${base}:v1`, { others })).toBeNull();
     expect(kept(base, { others })).toMatchObject({ kind: "keep-rule", earlier: true });

@@ -73,7 +73,7 @@ describe("the order of removal", () => {
     ]);
   });
 
-  test("images unused for equally long go by first seen, build date, size and ID", () => {
+  test("images unused for equally long are ordered by first seen, build date, size and ID", () => {
     const rows = [
       { name: "f", record: life(2n, 5n) },
       { name: "d", record: life(1n, 5n), sizeBytes: 1n },
@@ -85,7 +85,7 @@ describe("the order of removal", () => {
     expect(ordered(rows)).toEqual(["a", "b", "e", "c", "d", "f"]);
   });
 
-  test("the earlier build goes first, whatever the order of the list", () => {
+  test("the earlier build comes first, whatever the order of the list", () => {
     const rows = [
       { name: "old", record: life(1n, null), builtAt: 7n },
       { name: "new", record: life(1n, null), builtAt: 8n },
@@ -111,7 +111,7 @@ describe("the order of removal", () => {
     expect(ordered(rows)).toEqual(["a", "b"]);
   });
 
-  test("observed time orders, which does not jump; the kubelet has the wall clock alone", () => {
+  test("images are ordered by observed time, with compat kubelet by the wall clock", () => {
     const rows = [
       { name: "x", record: { lastUsedWatched: watched(1n), lastUsedAt: instant(9n) } },
       { name: "y", record: { lastUsedWatched: watched(2n), lastUsedAt: instant(3n) } },
@@ -147,7 +147,7 @@ test("unused time counts from the later of first seen and last used", () => {
   expect(unusedFor(aRecord({ firstSeenWatched: watched(hours(11)) }), at)).toBe(hours(0));
 });
 
-test("by the wall clock an image is unused since the later of first seen and last used", () => {
+test("unused time by the wall clock counts from the later of first seen and last used", () => {
   const at = (seenAt: bigint, usedAt: bigint | null) =>
     unusedSinceWall({
       firstSeenAt: instant(seenAt),

@@ -24,12 +24,12 @@ function again(fresh: Partial<Snapshot>, node: Node = {}): unknown {
   return recheckImages({ ...input, snapshot: { ...input.snapshot, ...fresh } })(candidate);
 }
 
-test("on the same facts the candidate may go", () => {
+test("an unchanged candidate may be removed", () => {
   expect(again({})).toBeNull();
 });
 
-describe("what changed since the plan stops its removal", () => {
-  test("a container that came", () => {
+describe("a change since the plan stops a removal", () => {
+  test("a new container", () => {
     expect(
       again({ containers: [aContainer("new", { imageId: app.id, state: "created" })] }),
     ).toMatchObject({ kind: "in-use" });
@@ -38,13 +38,13 @@ describe("what changed since the plan stops its removal", () => {
   test("a pin", () =>
     expect(again({ images: [{ ...app, pinned: true }, other] })).toEqual({ kind: "pinned" }));
 
-  test("a name that moved to it, or away", () => {
+  test("a tag that moved to or from the image", () => {
     for (const repoTags of [[], ["registry.example/app:v1", "registry.example/app:v2"]]) {
       expect(again({ images: [{ ...app, repoTags }, other] })).toMatchObject({ kind: "changed" });
     }
   });
 
-  test("its disappearance", () =>
+  test("the image's disappearance", () =>
     expect(again({ images: [other] })).toMatchObject({ kind: "changed" }));
 
   test("a keep rule that became invalid, with its file and line", () => {
@@ -56,7 +56,7 @@ describe("what changed since the plan stops its removal", () => {
     });
   });
 
-  test("a container whose image cannot be told", () => {
+  test("a container whose image is unknown", () => {
     const containers = [aContainer("new", { imageName: "registry.example/gone:1" })];
     expect(again({ containers })).toEqual({
       kind: "blocked",
@@ -66,18 +66,18 @@ describe("what changed since the plan stops its removal", () => {
   });
 });
 
-test("that the disk is relieved meanwhile is for the measure to say, not for this", () => {
+test("a relieved disk does not stop a removal here, because measuring does", () => {
   expect(again({ filesystems: [aFilesystem({ availableBytes: 90n * GIB })] })).toBeNull();
 });
 
-test("a pod that began to start during a long pass holds removal up, by when the lists were read", () => {
+test("a pod that started during a long pass delays removal, by the age of the lists", () => {
   const observedAt = instant(NOW + minutes(30));
   const sandboxes = [aSandbox("s", { createdAt: instant(observedAt - seconds(5)) })];
   expect(again({ observedAt, sandboxes })).toEqual({ kind: "blocked", block: "pod-starting" });
   expect(again({ observedAt, sandboxes }, { facts: { waitedForPods: minutes(2) } })).toBeNull();
 });
 
-test("for the kubelet names mean nothing, and an image that goes for age may be young", () => {
+test("with compat kubelet names do not matter, and an image removed for age may be young", () => {
   const node: Node = { limits: { compat: "kubelet" } };
   expect(again({ images: [{ ...app, repoTags: [] }, other] }, node)).toBeNull();
 });

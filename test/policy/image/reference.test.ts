@@ -11,7 +11,7 @@ import {
 
 const HEX = "a1".repeat(32);
 
-describe("a name is read with every port left in its place", () => {
+describe("a name is parsed without taking a port for a tag", () => {
   const rows: readonly [string, string, string | null][] = [
     ["nginx", "docker.io/library/nginx", null],
     ["nginx:1.27", "docker.io/library/nginx", "1.27"],
@@ -37,7 +37,7 @@ describe("a name is read with every port left in its place", () => {
   }
 });
 
-test("a digest behind a name is kept beside the tag", () => {
+test("a digest after a name is kept in addition to the tag", () => {
   expect(parseReference(`host:5000/app:v1@sha256:${HEX}`)).toEqual({
     kind: "name",
     repository: "host:5000/app",
@@ -46,7 +46,7 @@ test("a digest behind a name is kept beside the tag", () => {
   });
 });
 
-test("an ID is a digest, with or without its algorithm, and behind the schemes of old runtimes", () => {
+test("an ID is a digest, with or without its algorithm and the schemes of old runtimes", () => {
   const digest = { kind: "digest", digest: `sha256:${HEX}` } as const;
   for (const text of [HEX, `sha256:${HEX}`, `docker://sha256:${HEX}`])
     expect(parseReference(text)).toEqual(digest);
@@ -74,7 +74,7 @@ test("the repository of several names is that of the first tag, or of the first 
   expect(repositoryOfNames(["<none>:<none>"])).toBeNull();
 });
 
-test("what is no reference is none", () => {
+test("an invalid reference is rejected", () => {
   for (const text of [
     "",
     "<none>:<none>",
@@ -96,21 +96,21 @@ test("what is no reference is none", () => {
   }
 });
 
-test("a repository is normalised once and for all", () => {
+test("normalising a repository twice changes nothing more", () => {
   for (const name of ["nginx", "grafana/loki", "host:5000/a/b", "docker.io/nginx", "localhost/x"]) {
     const once = normaliseRepository(name);
     expect(normaliseRepository(once)).toBe(once);
   }
 });
 
-test("the repository of a tag or digest is known, that of an ID is not", () => {
+test("a tag or digest has a repository, an ID has none", () => {
   expect(repositoryOf("host:5000/app:v1")).toBe("host:5000/app");
   expect(repositoryOf(`nginx@sha256:${HEX}`)).toBe("docker.io/library/nginx");
   expect(repositoryOf(`sha256:${HEX}`)).toBeNull();
   expect(repositoryOf("<none>:<none>")).toBeNull();
 });
 
-test("only the names that an import makes up count as such", () => {
+test("only names made up by an import count as made up", () => {
   expect(isImportName("docker.io/library/import-2026-01-31")).toBeTrue();
   expect(isImportName("import-2026-01-31")).toBeTrue();
   expect(isImportName("docker.io/library/import-2026-1-31")).toBeFalse();

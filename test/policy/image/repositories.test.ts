@@ -32,7 +32,7 @@ describe("the place in the repository", () => {
     expect(["b", "c", "d", "e", "a"].map((word) => placeOf(places, word))).toEqual([1, 2, 2, 4, 5]);
   });
 
-  test("a tag that was just pulled is as recent as its first sight", () => {
+  test("a tag that was just pulled is as recent as its first seen", () => {
     const places = repositoryPlaces(
       [app("old", used(5n)), app("new", { firstSeenWatched: watched(7n) })],
       "none",
@@ -64,7 +64,7 @@ describe("the place in the repository", () => {
     expect(places.get(idOf("both"))).toEqual({ repository: "registry.example/solo", place: 1 });
   });
 
-  test("observed time decides, and with compat kubelet the wall clock", () => {
+  test("the place depends on observed time, and with compat kubelet on the wall clock", () => {
     const images = [
       app("a", { lastUsedAt: instant(NOW + 2n), lastUsedWatched: watched(1n) }),
       app("b", { lastUsedAt: instant(NOW + 1n), lastUsedWatched: watched(2n) }),
@@ -74,7 +74,7 @@ describe("the place in the repository", () => {
     expect([first("none"), first("kubelet")]).toEqual([["b"], ["a"]]);
   });
 
-  test("an image without a tag has none, and a port is no tag", () => {
+  test("an image without a tag has no place, and a port is not a tag", () => {
     const bare = app(
       "bare",
       {},

@@ -48,7 +48,7 @@ describe("pause images are known by their names", () => {
   }
 });
 
-test("what the runtime or a sandbox names, and what the flag names, is compared normalised", () => {
+test("names from the runtime, a sandbox or the flag are normalised before comparison", () => {
   const custom = "docker.io/library/infra:1";
   expect(reasonOf(custom, { runtime: ["infra:1"] })).toMatchObject({ by: "runtime" });
   expect(reasonOf(custom, { sandbox: "docker.io/infra:1" })).toMatchObject({ by: "runtime" });
@@ -63,6 +63,6 @@ test("the sandbox image may be named by its ID", () => {
   });
 });
 
-test("a name that is invalid protects nothing and breaks nothing", () => {
+test("an invalid sandbox image name protects nothing and breaks nothing", () => {
   expect(reasonOf("registry.example/x:1", { runtime: ["", "not a name"], flag: [""] })).toBeNull();
 });

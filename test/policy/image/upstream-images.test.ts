@@ -116,7 +116,7 @@ describe("detection", () => {
     for (const id of [1, 2]) expect(node.record(id)?.lastUsedAt).toBeGreaterThan(Z);
   });
 
-  test("2: a runtime handler is no part of what an image is remembered by", () => {
+  test("2: a runtime handler is not part of an image's record", () => {
     const node = new Kubelet().detect(Z, [img(0, 1024), img(1, 1024), img(2, 1024)], using(1, 2));
     expect([0, 1, 2].map((id) => node.record(id)?.lastUsedAt !== null)).toEqual([
       false,
@@ -125,7 +125,7 @@ describe("detection", () => {
     ]);
   });
 
-  test("3: a later image is first seen later, sizes are refreshed, first seen never moves", () => {
+  test("3: a later image is first seen later, sizes are refreshed, first seen never changes", () => {
     const node = new Kubelet().detect(Z, [img(0, 1024), img(1, 2048)], using(1));
     const used = node.record(1)?.lastUsedAt ?? instant(0n);
     node.detect(after(seconds(1)), [img(0, 1024), img(1, 1024), img(2, 1024)], using(1));
@@ -135,7 +135,7 @@ describe("detection", () => {
     expect(node.record(1)?.sizeBytes).toBe(1024n);
   });
 
-  test("9: an image whose container went keeps its last use", () => {
+  test("9: an image whose container was removed keeps its last use", () => {
     const node = new Kubelet().detect(Z, [img(0, 1024), img(1, 2048)], using(1));
     const used = node.record(1)?.lastUsedAt ?? null;
     node.detect(after(seconds(1)), [img(0, 1024), img(1, 2048)]);
@@ -144,29 +144,29 @@ describe("detection", () => {
     expect(node.record(0)).toMatchObject({ firstSeenAt: Z, lastUsedAt: null });
   });
 
-  test("10: images that are gone are forgotten", () => {
+  test("10: records of unlisted images are dropped", () => {
     const node = new Kubelet().detect(Z, [img(0, 1024), img(1, 2048)], using(1));
     expect(node.detect(after(seconds(1)), []).ledger.images.size).toBe(0);
   });
 });
 
-describe("removing all that is unused", () => {
-  test("4: a pinned image stays", () => {
+describe("removing all unused images", () => {
+  test("4: a pinned image is kept", () => {
     const node = new Kubelet().detect(Z, [img(0, 1024, true)]);
     expect(outcome(node.decide({ unused: true })).removed).toEqual([]);
   });
 
-  test("5: of two entries of one ID the last one's pin counts, and it goes once", () => {
+  test("5: of two entries of one ID the last one's pin counts, and it is removed once", () => {
     const node = new Kubelet().detect(Z, [img("x", 1024, true), img("x", 1024)]);
     expect(outcome(node.decide({ unused: true })).removed).toEqual(["x"]);
   });
 
-  test("12: what is in use stays", () => {
+  test("12: an image in use is kept", () => {
     const node = new Kubelet().detect(Z, [img(0, 1024), img(1, 2048), img(2, 2048)], using(2));
     expect(outcome(node.decide({ unused: true })).removed.toSorted()).toEqual(["0", "1"]);
   });
 
-  test("13: the minimum age holds", () => {
+  test("13: the minimum age applies", () => {
     const images = [img(0, 1024), img(1, 2048), img(2, 2048)];
     const limits = { minimumAge: seconds(3) };
     const node = new Kubelet().detect(Z, images, using(2));
@@ -177,27 +177,27 @@ describe("removing all that is unused", () => {
 });
 
 describe("freeing space", () => {
-  test("6: a pinned image is passed over", () => {
+  test("6: a pinned image is skipped", () => {
     const node = new Kubelet().detect(Z, [img(1, 1024, true), img(2, 1024)]);
     expect(outcome(node.decide({ want: 4096 }))).toEqual({ removed: ["2"], freed: 1024 });
   });
 
-  test("7: both of two unpinned images go if both are wanted", () => {
+  test("7: two unpinned images are removed if both are needed", () => {
     const node = new Kubelet().detect(Z, [img(1, 1024), img(2, 1024)]);
     expect(outcome(node.decide({ want: 2048 })).freed).toBe(2048);
   });
 
-  test("8: nothing goes if all are pinned", () => {
+  test("8: nothing is removed if all are pinned", () => {
     const node = new Kubelet().detect(Z, [img(1, 1024, true), img(2, 1024, true)]);
     expect(outcome(node.decide({ want: 2048 }))).toEqual({ removed: [], freed: 0 });
   });
 
-  test("11: what is in use is never freed", () => {
+  test("11: an image in use is never removed", () => {
     const node = new Kubelet().detect(Z, [img(0, 1024), img(1, 2048)], using(1));
     expect(outcome(node.decide({ want: 2048 }))).toEqual({ removed: ["0"], freed: 1024 });
   });
 
-  test("14: the least recently used goes first", () => {
+  test("14: the least recently used image is removed first", () => {
     const images = [img(0, 1024), img(1, 2048)];
     const node = new Kubelet()
       .detect(Z, images, using(0, 1))
@@ -206,7 +206,7 @@ describe("freeing space", () => {
     expect(outcome(node.decide({ want: 1024 }))).toEqual({ removed: ["0"], freed: 1024 });
   });
 
-  test("15: what was never used goes before that, although it was seen later; more may go than is wanted", () => {
+  test("15: a never used image is removed first although seen later; more than needed may be freed", () => {
     const node = new Kubelet().detect(Z, [img(0, 1024)], using(0));
     node.detect(after(seconds(1)), [img(0, 1024), img(1, 2048)], using(0));
     node.detect(after(minutes(1)), [img(0, 1024), img(1, 2048)]);
@@ -236,7 +236,7 @@ describe("the periodic pass", () => {
     expect(plan).toMatchObject({ triggers: [], candidates: [], usage: [{ usedPercent: 40 }] });
   });
 
-  test("18: it frees what is wanted", () => {
+  test("18: the target is freed", () => {
     const plan = new Kubelet()
       .detect(Z, [img(0, 450)])
       .decide({ limits, snapshot: filesystem(1000n, 50n) });
@@ -244,7 +244,7 @@ describe("the periodic pass", () => {
     expect(outcome(plan).freed).toBe(450);
   });
 
-  test("19: not enough is what there is", () => {
+  test("19: too little is an error", () => {
     const gib = 1024n ** 3n;
     const snapshot = filesystem(10n * gib, gib / 2n);
     const plan = new Kubelet().detect(Z, [img(0, 500 * 1024 ** 2)]).decide({ limits, snapshot });
@@ -276,7 +276,7 @@ describe("the maximum age", () => {
     expect(aged(after(minutes(1) + 1n), minutes(1))).toEqual(["0"]);
   });
 
-  test("22: 0 switches it off for ever", () => {
+  test("22: 0 turns it off", () => {
     expect(aged(Z, 0n)).toEqual([]);
     expect(aged(instant(9_223_372_036_854_775_807n), 0n)).toEqual([]);
   });

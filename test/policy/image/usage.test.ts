@@ -21,7 +21,7 @@ const answers = (entries: Record<string, Resolution>): Pick<Snapshot, "resolutio
   resolutions: new Map(Object.entries(entries)),
 });
 
-describe("every word for an image counts", () => {
+describe("every way to name an image counts", () => {
   const rows: readonly [string, Partial<Container>][] = [
     ["image_id", { imageId: app.id }],
     [
@@ -48,7 +48,7 @@ describe("every word for an image counts", () => {
   });
 });
 
-test("a tag that moved keeps both: what runs and what the name means now", () => {
+test("a moved tag keeps both the running image and the one it names now", () => {
   const moved = anImage("new", { repoTags: ["registry.example/app:v1"] });
   const images = [anImage("app", { repoTags: [] }), moved];
   const snapshot = node({ imageId: app.id, imageName: "registry.example/app:v1" }, { images });
@@ -61,7 +61,7 @@ test("containers count in every state", () => {
   }
 });
 
-test("a user is named once, however many words it has for the image", () => {
+test("a user is listed once, however many names it has for the image", () => {
   const { users } = usageOf(
     node({ imageId: app.id, imageRef: app.id, imageName: "registry.example/app:v1" }),
   );
@@ -76,21 +76,21 @@ test("a user is named once, however many words it has for the image", () => {
   ]);
 });
 
-describe("what no listed image carries is as the runtime resolves it", () => {
+describe("a name of no listed image is resolved by the runtime", () => {
   const name = "registry.example/gone:v1";
 
-  test("an image: it is used", () => {
+  test("to an image, which is in use", () => {
     expect(
       used(node({ imageName: name }, answers({ [name]: { kind: "image", id: other.id } }))),
     ).toEqual([other.id]);
   });
 
-  test("absent: nothing is used and nothing unknown", () => {
+  test("to none: nothing is in use and nothing unknown", () => {
     const usage = usageOf(node({ imageName: name }, answers({ [name]: { kind: "absent" } })));
     expect(usage).toEqual({ users: new Map(), unknown: [] });
   });
 
-  test("a call that failed leaves use unknown and names the container", () => {
+  test("with an error: use is unknown and the container is named", () => {
     const resolutions = answers({ [name]: { kind: "unknown", message: "deadline passed" } });
     const { unknown, users } = usageOf(node({ imageId: app.id, imageName: name }, resolutions));
     expect(unknown).toEqual([
@@ -102,12 +102,12 @@ describe("what no listed image carries is as the runtime resolves it", () => {
     expect(users.has(app.id)).toBeTrue();
   });
 
-  test("never asked: unknown", () => {
+  test("not at all: use is unknown", () => {
     expect(usageOf(node({ imageName: name })).unknown).toHaveLength(1);
   });
 });
 
-describe("an image that a pod specification names is asked for by its whole name", () => {
+describe("an image in a pod specification is looked up by its full name", () => {
   const pod = (...images: readonly string[]): Partial<Snapshot> => ({
     images: [app, other],
     pods: {
@@ -128,7 +128,7 @@ describe("an image that a pod specification names is asked for by its whole name
     expect(referencesToResolve(aSnapshot(pod(image)))).toEqual([asked]);
   });
 
-  test("if the runtime has none, a short name uses what a registry to search could make of it, of its tag", () => {
+  test("and protects every image that a search registry could make of a short name and its tag", () => {
     const images = [
       anImage("short", { repoTags: ["quay.io/team/tool:v1"] }),
       anImage("tag", { repoTags: ["quay.io/team/tool:v2"] }),
@@ -147,7 +147,7 @@ describe("an image that a pod specification names is asked for by its whole name
     expect(used(aSnapshot({ ...pod("r.example/tool:v1"), ...whole, images }))).toEqual([]);
   });
 
-  test("if the runtime cannot say, it uses that name in every tag, and nothing is unknown", () => {
+  test("and protects that name in every tag if the runtime cannot resolve it", () => {
     const images = [
       anImage("one", { repoTags: ["r.example/tool:v1"] }),
       anImage("two", { repoTags: [], repoDigests: [`r.example/tool@${DIGEST}`] }),
@@ -160,7 +160,7 @@ describe("an image that a pod specification names is asked for by its whole name
   });
 });
 
-test("a container whose only word is the beginning of an ID uses every image whose ID begins so", () => {
+test("a container that names only an ID prefix uses every image with that prefix", () => {
   const snapshot = node(
     { imageName: app.id.slice("sha256:".length, 20) },
     answers({
@@ -182,7 +182,7 @@ test("a container whose word only contains the beginning of an ID uses no image 
   }
 });
 
-test("every container whose only word is the same beginning of an ID uses the image", () => {
+test("every container that names only the same ID prefix uses the image", () => {
   const imageName = app.id.slice("sha256:".length, 20);
   const containers = ["c", "d"].map((name) => aContainer(name, { imageName }));
   const absent = answers({ [`docker.io/library/${imageName}:latest`]: { kind: "absent" } });
@@ -191,7 +191,7 @@ test("every container whose only word is the same beginning of an ID uses the im
   expect([...users.keys()]).toEqual([app.id]);
 });
 
-describe("if the runtime has no image of a short name, a registry to search could make of it", () => {
+describe("a short name unknown to the runtime protects", () => {
   const images = [
     anImage("latest", { repoTags: ["quay.io/team/tool:latest"] }),
     anImage("v1", { repoTags: ["quay.io/team/tool:v1"] }),
@@ -207,16 +207,16 @@ describe("if the runtime has no image of a short name, a registry to search coul
       }),
     );
 
-  test("the latest tag, if it has none", () => {
+  test("the latest tag if it has none", () => {
     expect(usedBy("tool", "docker.io/library/tool:latest")).toEqual([idOf("latest")]);
   });
 
-  test("no image of another digest, if it has one that is not listed", () => {
+  test("no image of another digest if its own is not listed", () => {
     const third = `sha256:${"d3".repeat(32)}`;
     expect(usedBy(`tool@${third}`, `docker.io/library/tool@${third}`)).toEqual([]);
   });
 
-  test("the image of its digest alone, if it has one that is listed", () => {
+  test("only the image of its digest if that is listed", () => {
     expect(usedBy(`tool@${DIGEST}`, `docker.io/library/tool@${DIGEST}`)).toEqual([idOf("digest")]);
   });
 });
@@ -250,7 +250,7 @@ describe("of a name with a digest that no listed image has", () => {
   });
 });
 
-test("a name that a listed image carries in another spelling is not asked for", () => {
+test("a listed image's name in another spelling is not looked up", () => {
   const images = [anImage("n", { repoTags: ["docker.io/library/nginx:latest"] })];
   expect(referencesToResolve(node({ imageName: "nginx" }, { images }))).toEqual([]);
   expect(referencesToResolve(node({ imageName: "nginx:2" }, { images }))).toEqual([
@@ -258,12 +258,12 @@ test("a name that a listed image carries in another spelling is not asked for", 
   ]);
 });
 
-test("a repository digest that is listed without its name or its algorithm is found by the whole digest", () => {
+test("a repository digest listed without its name or algorithm is found by the full digest", () => {
   const bare = anImage("bare", { repoTags: [], repoDigests: ["d1".repeat(32)] });
   expect(used(node({ imageRef: DIGEST }, { images: [bare, other] }))).toEqual([bare.id]);
 });
 
-test("only what no listed image carries is asked for, sorted, and no text that is no reference", () => {
+test("only valid names that no listed image has are looked up, sorted", () => {
   const snapshot = node(
     { imageId: app.id, imageRef: "b.example/x:1", imageName: "not a name" },
     {
@@ -275,7 +275,7 @@ test("only what no listed image carries is asked for, sorted, and no text that i
   expect(referencesToResolve(snapshot)).toEqual(["a.example/pause:3", "b.example/x:1"]);
 });
 
-test("a container that names no image at all leaves use unknown", () => {
+test("a container that names no image makes use unknown", () => {
   expect(usageOf(node({})).unknown).toHaveLength(1);
   expect(usageOf(node({ imageName: "not a name" })).unknown).toHaveLength(1);
   expect(usageOf(node({ imageName: "not a name", imageId: app.id })).unknown).toEqual([]);
@@ -303,13 +303,13 @@ describe("image volumes", () => {
   });
 
   test.each(["registry.example/gone:v1", "not a name"])(
-    "a mount whose image cannot be resolved leaves use unknown: %s",
+    "a mount whose image cannot be resolved makes use unknown: %s",
     (reference) => {
       expect(usageOf(mounts({ kind: "known", references: [reference] })).unknown).toHaveLength(1);
     },
   );
 
-  test("a status that failed, or was not read, leaves use unknown and names the container", () => {
+  test("a status that failed or was not read makes use unknown and names the container", () => {
     const rows = [
       [{ kind: "unknown", message: "internal" }, "internal"],
       [null, "its status was not read"],
@@ -324,7 +324,7 @@ describe("image volumes", () => {
     }
   });
 
-  test("a container that went meanwhile leaves nothing unknown", () => {
+  test("a container removed meanwhile leaves nothing unknown", () => {
     expect(usageOf(mounts({ kind: "gone" })).unknown).toEqual([]);
   });
 
@@ -387,7 +387,7 @@ describe("pods and sandboxes", () => {
     expect(unknown.map(({ subject }) => subject)).toEqual(subjects);
   });
 
-  test("a manifest that cannot be read leaves use unknown, and one that is not a pod does not", () => {
+  test("an unreadable manifest makes use unknown, and one that is not a pod does not", () => {
     const faulty = (kind: "invalid" | "unreadable") =>
       usageOf(
         aSnapshot({
@@ -418,7 +418,7 @@ describe("pods and sandboxes", () => {
     pods: uids.map(podOf),
   });
 
-  test("images that pod specifications name are in use if the kubelet's API says so", () => {
+  test("images of pod specifications from the kubelet's API are in use", () => {
     const usage = usageOf(aSnapshot({ images: [other], pods: pods("kubelet-api") }));
     expect(usage.users.get(other.id)).toEqual([{ kind: "pod-spec", uid: podUid("u") }]);
     expect(used(aSnapshot({ images: [other], pods: pods("kubelet-dir") }))).toEqual([]);
@@ -468,7 +468,7 @@ test("words that are empty use nothing, not even an image that is listed with an
   expect(used(snapshot)).toEqual([app.id]);
 });
 
-test("of containers that go first, image volumes that could not be read leave nothing unknown", () => {
+test("unreadable image volumes of containers removed first leave nothing unknown", () => {
   const runtime = { ...aSnapshot().runtime, version: "2.1.0" };
   const containers = ["c", "d"].map((name) => aContainer(name, { imageId: app.id }));
   const snapshot = aSnapshot({ images: [app], containers, runtime, imageVolumes: new Map() });
@@ -476,7 +476,7 @@ test("of containers that go first, image volumes that could not be read leave no
   expect(unknown.map(({ subject }) => subject)).toEqual(["container container-d (d)"]);
 });
 
-test("containers that go first are left out, with their volumes and with what is unknown of them", () => {
+test("containers removed first do not count, nor do their volumes and unknown uses", () => {
   const snapshot = node({ imageId: app.id, imageName: "registry.example/gone:v1" });
   expect(usageOf(snapshot, new Set([containerId("container-c")]))).toEqual({
     users: new Map(),
@@ -484,7 +484,7 @@ test("containers that go first are left out, with their volumes and with what is
   });
 });
 
-test("an image listed by ID alone is found by it", () => {
+test("an image listed only by ID is found by it", () => {
   const bare = anImage("bare", { id: imageId("f".repeat(64)), repoTags: [], repoDigests: [] });
   const container = aContainer("c", {
     imageRef: `sha256:${"f".repeat(64)}`,

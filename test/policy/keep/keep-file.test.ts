@@ -6,7 +6,7 @@ const PATH = "/etc/crigc/keep.d/base.list";
 const patterns = (text: string): readonly string[] =>
   parseKeepFile(text, PATH).rules.map(({ pattern }) => pattern);
 
-test("each line is a pattern that knows where it stands", () => {
+test("each line is a pattern with its line number", () => {
   expect(parseKeepFile("# base\n\nnginx\n  redis:7  \n", PATH)).toEqual({
     rules: [
       { pattern: "nginx", source: `${PATH}:3` },
@@ -16,7 +16,7 @@ test("each line is a pattern that knows where it stands", () => {
   });
 });
 
-test("a byte order mark, CRLF, a missing last newline and comments behind patterns are accepted", () => {
+test("a byte order mark, CRLF, a missing last newline and comments after patterns are accepted", () => {
   expect(patterns("\u{FEFF}nginx\r\nredis:7 # the cache\r\n\r\n\t# nothing\r\nbusybox")).toEqual([
     "nginx",
     "redis:7",
@@ -28,7 +28,7 @@ test("a file of comments alone is valid and keeps nothing", () => {
   expect(parseKeepFile("# write image names here\n", PATH)).toEqual({ rules: [], problems: [] });
 });
 
-describe("lists of installers are valid as they are printed", () => {
+describe("lists printed by installers are valid", () => {
   const lists = {
     kubeadm: [
       "registry.k8s.io/kube-apiserver:v1.34.1",
@@ -68,12 +68,12 @@ describe("a damaged file is a problem that names its place", () => {
     expect(parseKeepFile("nginx\napp@sha256:0123", PATH).problems[0]?.source).toBe(`${PATH}:2`);
   });
 
-  test("two names on one line, and text that is no list at all", () => {
+  test("two names on one line, and text that is not a list", () => {
     expect(parseKeepFile("nginx redis\n", PATH).problems).toHaveLength(1);
     expect(parseKeepFile("<html>\n<body>502</body>\n", PATH).problems).toHaveLength(2);
   });
 
-  test("fewer patterns than its own header promises", () => {
+  test("fewer patterns than its header declares", () => {
     const whole = `${keepFileHeader(3)}\na/x\na/y\na/z\n`;
     expect(parseKeepFile(whole, PATH).problems).toEqual([]);
     expect(parseKeepFile(`${whole}a/more\n`, PATH).problems).toEqual([]);
@@ -89,7 +89,7 @@ test("a promise is a whole line, of as many patterns as its number says", () => 
   expect(parseKeepFile(`${keepFileHeader(12)}\na/x\n`, PATH).problems).toHaveLength(1);
 });
 
-test("a line of a million blanks, or of as many signs of comments, is read at once", () => {
+test("a line of a million blanks or comment signs is read at once", () => {
   const many = 1_000_000;
   for (const line of [`a${" ".repeat(many)}b`, `a${" #".repeat(many)}\u2028`, " ".repeat(many)]) {
     const startedAt = process.cpuUsage();

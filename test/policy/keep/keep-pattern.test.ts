@@ -21,7 +21,7 @@ function matched(pattern: string, image: Partial<Image>): string | null {
 
 const tagged = (...repoTags: readonly string[]): Partial<Image> => ({ repoTags });
 
-describe("what a pattern names", () => {
+describe("what a pattern matches", () => {
   const rows: readonly [string, string, boolean][] = [
     ["nginx", "docker.io/library/nginx:1.27", true],
     ["nginx:1.27", "docker.io/library/nginx:1.27", true],
@@ -90,7 +90,7 @@ test("sha256 matches an ID or a digest by a prefix of 12 hex digits", () => {
   expect(matched(ID, bareId)).toBe(bareId.id);
 });
 
-test("a digest behind a name has to be of that name", () => {
+test("a digest after a name must belong to that name", () => {
   const image = { repoDigests: [`registry.example/app@${DIGEST}`] };
   expect(matched(`registry.example/app@${DIGEST}`, image)).not.toBeNull();
   expect(matched(`registry.example/app@${DIGEST.slice(0, 20)}`, image)).not.toBeNull();
@@ -101,7 +101,7 @@ test("a digest behind a name has to be of that name", () => {
   expect(matched(`registry.example/app@${DIGEST}`, tagged("registry.example/app:v1"))).toBeNull();
 });
 
-test("with a tag and a digest the digest decides, and the tag if an image from an archive has none", () => {
+test("with a tag and a digest the digest decides, or the tag if an image from an archive has no digest", () => {
   const pattern = `registry.example/app:v1@${DIGEST}`;
   expect(matched(pattern, { repoDigests: [`registry.example/app@${DIGEST}`] })).not.toBeNull();
   expect(matched(pattern, tagged("registry.example/app:v1"))).toBe("registry.example/app:v1");
@@ -126,7 +126,7 @@ test.each([384, 512])(
   },
 );
 
-describe("what is no pattern is refused with what is wrong", () => {
+describe("an invalid pattern is refused with the error", () => {
   const rows: readonly [string, RegExp][] = [
     ["", /empty/],
     ["a b", /space/],

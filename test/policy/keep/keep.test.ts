@@ -24,7 +24,7 @@ test("the first rule that matches is named with the name that it matched", () =>
   expect(matchKeepRules(compileKeepRules([rule("redis")]), anImage("app"))).toBeNull();
 });
 
-test("a rule that is a digest keeps the image of that ID, whatever its names", () => {
+test("a digest rule keeps the image with that ID, whatever its names", () => {
   const { id } = anImage("app");
   const compiled = compileKeepRules([rule(id)]);
   expect(matchKeepRules(compiled, anImage("app", { repoTags: [] }))).toEqual({
@@ -38,14 +38,14 @@ test("no rules keep nothing", () => {
   expect(matchKeepRules(compileKeepRules([]), anImage("app"))).toBeNull();
 });
 
-test("a rule that is invalid is a problem and never passed over in silence", () => {
+test("an invalid rule is a problem and never silently ignored", () => {
   const compiled = compileKeepRules([rule("a b"), rule("nginx")]);
   expect(compiled.problems).toEqual([
     { source: "--keep", message: expect.stringContaining("space") },
   ]);
 });
 
-test("rules that match nothing are told from those that do", () => {
+test("rules that match nothing are distinguished from those that match", () => {
   const rules = [rule("registry.example/app"), rule("registry.example/ap"), rule("**")];
   const images = [anImage("app"), anImage("web")];
   const compiled = compileKeepRules(rules);
@@ -58,7 +58,7 @@ test("rules that match nothing are told from those that do", () => {
 });
 
 describe("speed", () => {
-  test("a thousand images are matched against two hundred rules in a moment", () => {
+  test("a thousand images are matched against two hundred rules within the time limit", () => {
     const images = Array.from({ length: 1_000 }, (_, at) => anImage(`team-${at % 40}/app-${at}`));
     const rules = Array.from({ length: 200 }, (_, at) =>
       rule(at % 2 === 0 ? `**/team-${at}*/**-${at}` : `registry.example/none-${at}`),

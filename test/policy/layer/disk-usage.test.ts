@@ -38,8 +38,8 @@ const usageOf = (
     forest,
   });
 
-describe("what images take", () => {
-  test("is seen by what becomes of them: removable is also what only a trigger or a block of the pass keeps", () => {
+describe("disk usage of images", () => {
+  test("is grouped by decision: images kept only by a missing trigger or a block count as removable", () => {
     const usage = imageUsage({
       plan: {
         candidates: [aCandidate("goes")],
@@ -58,7 +58,7 @@ describe("what images take", () => {
     ]);
   });
 
-  test("is what only these images have, and what others need, too", () => {
+  test("is split into unique and shared bytes", () => {
     const [base, app] = [
       anImage("base", { sizeBytes: 20n * MIB }),
       anImage("app", { sizeBytes: 30n * MIB }),
@@ -91,7 +91,7 @@ describe("what images take", () => {
     expect(usage.total.shared).toEqual({ lowerBytes: 0n, estimateBytes: 0n, upperBytes: CONFIG });
   });
 
-  test("was last used when the last of its images was, and not if none ever was", () => {
+  test("has the last use of its most recently used image, or none", () => {
     const [early, late] = [instant(NOW - hours(9)), instant(NOW - hours(2))];
     const lastUse = (...uses: readonly (Instant | null)[]) =>
       usageOf(uses.map((at, index) => kept(anImage(`${index}`), undefined, at))).total.lastUsedAt;
@@ -118,7 +118,7 @@ describe("images by family", () => {
       ),
     }).byFamily.map(({ name, images: count }) => [name, count]);
 
-  test("are named by the one with the fewest layers, and those of unknown layers by nothing", () => {
+  test("are named by the image with the fewest layers, and have no name with unknown layers", () => {
     const base = layered(20n, "root", "b");
     const child = layered(90n, "child", "b/one");
     const expected = [
@@ -130,7 +130,7 @@ describe("images by family", () => {
     expect(families([child, base], [loaded])).toEqual(expected);
   });
 
-  test("are named by the lower ID where two have as many layers, in whatever order they come", () => {
+  test("are named by the lower ID of two images with equally many layers, in any order", () => {
     const pair = [layered(20n, "a", "b/one"), layered(30n, "b", "b/two")];
     expect(idOf("a") < idOf("b")).toBeTrue();
     expect(families(pair)).toEqual([["registry.example/a:v1", 2]]);
@@ -169,7 +169,7 @@ describe("images by namespace", () => {
     ["a static pod, whose namespace is not known", ["manifest"], [null]],
     ["a container that names no namespace", ["unnamed"], [null]],
     ["several of one namespace", ["container", "volume", "manifest"], ["shop"]],
-  ])("lie in that of their user where it is %s", (_, by, namespaces) => {
+  ])("are in the namespace of their user if it is %s", (_, by, namespaces) => {
     expect(namespacesOf(...by.map((one) => users[one]!))).toEqual(namespaces);
   });
 
@@ -178,7 +178,7 @@ describe("images by namespace", () => {
     expect(namespacesOf(...both)).toEqual(["kube-system", "shop"]);
   });
 
-  test("lie in none if nobody uses them", () => {
+  test("are in no namespace if unused", () => {
     expect(usageOf([kept(anImage("idle"))], { snapshot: facts }).byNamespace).toMatchObject([
       { name: null, images: 1 },
     ]);
@@ -197,7 +197,7 @@ describe("the rows of a view", () => {
       forest === undefined ? {} : { forest },
     ).byRepository.map(({ name }) => name?.replace("registry.example/", "") ?? null);
 
-  test("come by what only they take, then by what is reported", () => {
+  test("are sorted by unique bytes, then by reported bytes", () => {
     expect(rows([named("small", 1n), named("large", 9n), named("middle", 5n)])).toEqual([
       "large",
       "middle",
@@ -212,7 +212,7 @@ describe("the rows of a view", () => {
     expect(rows([less, more], forest)).toEqual(["more", "less"]);
   });
 
-  test("come by name if they take as much, with what has no name last, in whatever order the images come", () => {
+  test("are sorted by name if equal, unnamed ones last, whatever the order of the images", () => {
     const images = [named("a", 1n), named("b", 1n), named(null, 1n), named("c", 1n)];
     const expected = ["a", "b", "c", null];
     expect(rows(images)).toEqual(expected);

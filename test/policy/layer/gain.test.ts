@@ -55,7 +55,7 @@ const exactly = (bytes: bigint): Bounds => ({
 });
 
 describe("the gain of a runtime version", () => {
-  test("is not known before three removals, and is measured bytes for estimated ones after them", () => {
+  test("is unknown before three removals, and then the ratio of measured to estimated bytes", () => {
     const two = after(aLedger(), [removal(10n * MIB, 25n * MIB), removal(10n * MIB, 15n * MIB)]);
     expect(nodeGain(two, runtime)).toBeNull();
     const three = after(two, [removal(10n * MIB, 20n * MIB)]);
@@ -63,13 +63,13 @@ describe("the gain of a runtime version", () => {
     expect(nodeGain(three, { ...runtime, version: "1.7.25" })).toBeNull();
   });
 
-  test("stays the same where estimates that it scaled come true", () => {
+  test("does not change if the estimates that it scaled are right", () => {
     const learned = after(aLedger(), Array(3).fill(removal(10n * MIB, 20n * MIB)));
     const again = after(learned, Array(50).fill(removal(10n * MIB, 20n * MIB)));
     expect(nodeGain(again, runtime)).toBe(2000n);
   });
 
-  test("follows a node whose images change, and forgets what is long ago", () => {
+  test("follows a node whose images change, and drops old values", () => {
     const old = after(aLedger(), Array(1000).fill(removal(10n * MIB, 40n * MIB)));
     expect(nodeGain(old, runtime)).toBe(4000n);
     for (const { removals } of old.gains.values()) expect(removals).toBeWithin(100, 200);
@@ -101,7 +101,7 @@ describe("the gain of a runtime version", () => {
     expect([within(10n * MIB), within(10n * MIB + 1n)]).toEqual([1000n, null]);
   });
 
-  test("lies between a fifth and five times, whatever other programs do to the disk", () => {
+  test("is between a fifth and five, whatever other programs do to the disk", () => {
     const items = (measured: bigint) => Array(3).fill(removal(10n * MIB, measured));
     expect(nodeGain(after(aLedger(), items(0n)), runtime)).toBe(200n);
     expect(nodeGain(after(aLedger(), items(9_000n * MIB)), runtime)).toBe(5000n);
@@ -118,7 +118,7 @@ describe("the gain of a runtime version", () => {
     expect(nodeGain(after(none, Array(9).fill(removal(1000n, 9000n))), runtime)).toBeNull();
   });
 
-  test("is not learned from space that may have come later, or that nobody saw", () => {
+  test("is not learned from space that may appear later or was not seen", () => {
     const none = aLedger();
     const delayed = { name: "containerd", version: "2.0.1" };
     const learned = (settled: Settled, of: typeof delayed): Ledger =>
@@ -141,13 +141,13 @@ describe("the gain of a repository", () => {
   ]);
   const gainOf = gainsOf(mixed, runtime);
 
-  test("is its own after three removals, where the node's is the mean of both", () => {
+  test("is separate after three removals, while the node's is the mean of both", () => {
     expect(gainOf(anImage("binaries"))).toEqual({ perMille: 2000n, isOwn: true });
     expect(gainOf(anImage("texts"))).toEqual({ perMille: 4000n, isOwn: true });
     expect(nodeGain(mixed, runtime)).toBe(3000n);
   });
 
-  test("is the node's if nothing was learned of the repository, or the image has no name", () => {
+  test("is the node's if nothing was learned about the repository, or the image has no name", () => {
     expect(gainOf(anImage("other"))).toEqual({ perMille: 3000n, isOwn: false });
     expect(gainOf({ repoTags: [], repoDigests: [] })).toEqual({
       perMille: 3000n,
@@ -164,7 +164,7 @@ describe("the gain of a repository", () => {
     expect(gainsOf(mixed, { ...runtime, version: "9.9" })(anImage("texts"))).toBeNull();
   });
 
-  test("is learned from no image without a name, which teaches the node's alone", () => {
+  test("is not learned from an image without a name, which counts only for the node's", () => {
     const item = removal(10n * MIB, 20n * MIB);
     const image = { ...item.candidate.image, repoTags: [] };
     const unnamed = { ...item, candidate: { ...item.candidate, image } };
@@ -173,7 +173,7 @@ describe("the gain of a repository", () => {
     expect(gainsOf(learned, runtime)(anImage("app"))).toEqual({ perMille: 2000n, isOwn: false });
   });
 
-  test("is forgotten where those of five hundred others were learned since", () => {
+  test("is dropped after those of five hundred others were learned", () => {
     const many = after(
       mixed,
       Array.from({ length: 500 }, (_, index) => removal(MIB, MIB, { name: `app-${index}` })),
@@ -183,7 +183,7 @@ describe("the gain of a repository", () => {
     expect(nodeGain(many, runtime)).not.toBeNull();
   });
 
-  test("is not forgotten where something was learned of it again meanwhile", () => {
+  test("is not dropped if it was learned again meanwhile", () => {
     const others = (from: number, to: number): readonly ImageItem[] =>
       Array.from({ length: to - from }, (_, at) => removal(MIB, MIB, { name: `app-${from + at}` }));
     const again = after(mixed, [
@@ -200,7 +200,7 @@ describe("a scaled estimate", () => {
   const own = (perMille: bigint): Gain => ({ perMille, isOwn: true });
   const ofNode = (perMille: bigint): Gain => ({ perMille, isOwn: false });
 
-  test("is what was learned, with bounds a quarter around it if it was learned from the repository itself", () => {
+  test("uses the learned gain, with bounds of a quarter if learned from the repository itself", () => {
     expect(scaled(exactly(8n * MIB), own(2000n))).toEqual({
       lowerBytes: 12n * MIB,
       estimateBytes: 16n * MIB,
@@ -208,7 +208,7 @@ describe("a scaled estimate", () => {
     });
   });
 
-  test("promises no more than the reported size where other images taught it, and at most five times as much", () => {
+  test("learned from other images promises no more than the reported size, and at most five times as much", () => {
     const bounds = (gain: Gain | null) => scaled(exactly(10n * MIB), gain);
     expect(bounds(ofNode(3000n))).toEqual({
       lowerBytes: 10n * MIB,
@@ -223,7 +223,7 @@ describe("a scaled estimate", () => {
     });
   });
 
-  test("has bounds that hold the truth on a node that mixes images of one to five times their reported size", () => {
+  test("has bounds that contain the truth on a node with images of one to five times their reported size", () => {
     for (const truth of [1000n, 2000n, 3500n, 5000n])
       for (const learned of [1000n, 2000n, 3500n, 5000n]) {
         const { lowerBytes, estimateBytes, upperBytes } = scaled(exactly(MIB), ofNode(learned));
@@ -235,7 +235,7 @@ describe("a scaled estimate", () => {
   });
 });
 
-describe("what a repository's images leave to others", () => {
+describe("the base size learned for a repository", () => {
   const shared = chainId("base");
   const inexact = (measuredBytes: bigint, sizeBytes = 100n * MIB): ImageItem => {
     const item = removal(40n * MIB, measuredBytes, { isExact: false });
@@ -247,13 +247,13 @@ describe("what a repository's images leave to others", () => {
   };
   const leftOf = (ledger: Ledger) => [...ledger.gains.values()].flatMap(({ left }) => left ?? []);
 
-  test("is learned from a removal whose layers do not tell it: the reported size less what was freed", () => {
+  test("is learned from a removal with unknown base: the reported size less the freed bytes", () => {
     expect(leftOf(after(aLedger(), [inexact(4n * MIB)]))).toEqual([
       { chain: shared, bytes: 96n * MIB },
     ]);
   });
 
-  test("is not learned from a removal that left them nothing", () => {
+  test("is not learned from a removal that freed everything", () => {
     const known = after(aLedger(), [inexact(4n * MIB)]);
     const item = inexact(50n * MIB);
     const alone = { ...item, candidate: { ...item.candidate, leaves: null } };
@@ -261,7 +261,7 @@ describe("what a repository's images leave to others", () => {
     expect(leftOf(after(aLedger(), [alone]))).toEqual([]);
   });
 
-  test("takes what was freed by the gain of the node", () => {
+  test("is corrected by the node's gain", () => {
     const known = after(aLedger(), Array(3).fill(removal(10n * MIB, 20n * MIB, { name: "other" })));
     expect(leftOf(after(known, [inexact(4n * MIB)]))).toEqual([
       { chain: shared, bytes: 98n * MIB },
@@ -269,13 +269,13 @@ describe("what a repository's images leave to others", () => {
     expect(nodeGain(after(known, [inexact(4n * MIB)]), runtime)).toBe(2000n);
   });
 
-  test("is the mean with what was known, and never below nothing", () => {
+  test("is the mean with the earlier value, and never negative", () => {
     const twice = after(aLedger(), [inexact(4n * MIB), inexact(8n * MIB)]);
     expect(leftOf(twice)).toEqual([{ chain: shared, bytes: 94n * MIB }]);
     expect(leftOf(after(aLedger(), [inexact(400n * MIB)]))).toEqual([{ chain: shared, bytes: 0n }]);
   });
 
-  test("lets the next removal be expected to free what this one freed, if the family's base is no image", () => {
+  test("makes the next removal's estimate equal to the last gain, if the family's base is not an image", () => {
     const images = ["one", "two", "three"].map((name) => anImage(name, { sizeBytes: 55n * MIB }));
     const chains = images.map(({ id, sizeBytes }) => ({
       id,

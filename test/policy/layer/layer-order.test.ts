@@ -76,21 +76,21 @@ describe("the order of removal", () => {
     });
   });
 
-  test("leaves images with the same layers as they stood, next to each other", () => {
+  test("keeps the order of images with the same layers, next to each other", () => {
     const of = forestOf([other, "b/o"], [twin, "b/o"], [child, "b/c"]);
     const { candidates } = ordered([going(twin), going(child), going(other)], { of });
     expect(idsOf(candidates)).toEqual([child.id, twin.id, other.id]);
     expect(candidates.map(({ follows }) => follows)).toEqual([undefined, undefined, [twin.id]]);
   });
 
-  test("leaves an image of unknown layers where it stood, and says nothing of what it frees", () => {
+  test("keeps the place of an image of unknown layers, without an estimate", () => {
     const unknown = going(lone);
     const { candidates } = ordered([going(base), unknown, going(child)]);
     expect(idsOf(candidates)).toEqual([lone.id, child.id, base.id]);
     expect(candidates[0]).toBe(unknown);
   });
 
-  test("lets an image that goes for its age and waits for a child go for the targets, with all after it", () => {
+  test("removes an aged image that waits for a child for the targets instead, with all after it", () => {
     const aged = [going(lone, AGE), going(base, [...AGE, ...SPACE])];
     const { candidates } = ordered([...aged, going(child)]);
     expect(candidates.map(({ image, triggers }) => [image.id, triggers])).toEqual([
@@ -102,7 +102,7 @@ describe("the order of removal", () => {
     expect(alone.map(({ triggers }) => triggers)).toEqual([SPACE, SPACE]);
   });
 
-  test("leaves triggers as they are where no aged image waits", () => {
+  test("does not change triggers if no aged image waits", () => {
     const { candidates } = ordered([going(child, AGE), going(base)]);
     expect(candidates.map(({ triggers }) => triggers)).toEqual([AGE, SPACE]);
     const aged = ordered([going(base, AGE), going(child, AGE)]).candidates;
@@ -110,8 +110,8 @@ describe("the order of removal", () => {
   });
 });
 
-describe("a base whose child stays", () => {
-  test("stays, and names the child", () => {
+describe("a base whose child is kept", () => {
+  test("is kept, and names the child", () => {
     const { candidates, kept } = ordered([going(base)], { kept: [pinned(child)] });
     expect(candidates).toEqual([]);
     expect(kept).toEqual([
@@ -134,7 +134,7 @@ describe("a base whose child stays", () => {
   });
 });
 
-describe("during a pass, a base", () => {
+describe("during a pass, a base image", () => {
   const following = aCandidate("base", { follows: [child.id] });
   const stays = (
     candidate: ImageCandidate,
@@ -142,27 +142,27 @@ describe("during a pass, a base", () => {
     listed: readonly Image[],
   ) => childStillThere(candidate, new Set(removed), listed);
 
-  test("stays while a child that was to go before it is still there", () => {
+  test("is kept while a child planned before it still exists", () => {
     expect(stays(following, [], [base, child])).toEqual({
       kind: "shares-all-layers",
       images: [{ id: child.id, name: "registry.example/child:v1" }],
     });
   });
 
-  test("goes if its children were removed, are gone, or were none", () => {
+  test("is removed if its children were removed, no longer exist, or never existed", () => {
     expect(stays(following, [child.id], [base, child])).toBeNull();
     expect(stays(following, [], [base])).toBeNull();
     expect(stays(aCandidate("base"), [], [base, child])).toBeNull();
   });
 });
 
-test("an image is called by its first tag, else its first digest, else its ID", () => {
+test("an image is named by its first tag, else its first digest, else its ID", () => {
   expect(nameOf(anImage("a", { repoTags: ["b:1", "a:1"], repoDigests: ["a@d"] }))).toBe("a:1");
   expect(nameOf(anImage("a", { repoTags: [], repoDigests: ["b@d", "a@d"] }))).toBe("a@d");
   expect(nameOf(anImage("a", { repoTags: [] }))).toBe(anImage("a").id);
 });
 
-test("layers have a say if a pass measures what it frees, and not if it counts images or takes all", () => {
+test("layers matter if a pass measures freed space, and not if it counts images or removes all", () => {
   const space = spaceTarget(2n, 1n);
   const count: ImageTarget = {
     kind: "image-count",

@@ -30,10 +30,10 @@ const forestOf = (images: readonly LayeredImage[], learned?: PathSizes): LayerFo
 const CONFIG = 32n * 1024n;
 const unknown = imageId("unknown");
 
-describe("an image whose layers are not known", () => {
+describe("an image with unknown layers", () => {
   const forest = forestOf([image("app", "base/app", 30n)]);
 
-  test("shares with none, has no chain and no family, and what it frees cannot be told", () => {
+  test("shares nothing, has no chain and no family, and has no estimate", () => {
     expect(forest.has(unknown)).toBeFalse();
     expect(forest.sharers(unknown, 9)).toEqual([]);
     expect(forest.chainOf(unknown)).toBeNull();
@@ -41,7 +41,7 @@ describe("an image whose layers are not known", () => {
     expect(forest.removals().remove(unknown)).toBeNull();
   });
 
-  test("has no part in what images below a layer add up to", () => {
+  test("does not count in the sum of images below a layer", () => {
     const total = forest.gather(
       ({ sizeBytes }) => sizeBytes,
       (one, other) => one + other,
@@ -51,15 +51,15 @@ describe("an image whose layers are not known", () => {
   });
 });
 
-describe("a chain that is not known whole", () => {
-  test("leaves its image out if a layer below names no parent", () => {
+describe("an incomplete chain", () => {
+  test("excludes its image if a layer below names no parent", () => {
     const parents = new Map([[chainId("base/app"), chainId("base")]]);
     const forest = new LayerForest([image("app", "base/app", 30n)], parents);
     expect(forest.has(imageId("app"))).toBeFalse();
     expect(forest.removals().remove(imageId("app"))).toBeNull();
   });
 
-  test("leaves its image out if a layer names itself as its parent, and all others stay", () => {
+  test("excludes its image if a layer names itself as its parent, and no other image", () => {
     const parents = new Map([
       [chainId("loop"), chainId("loop")],
       [chainId("base"), null],
@@ -69,7 +69,7 @@ describe("a chain that is not known whole", () => {
     expect(forest.chainOf(imageId("b"))).toHaveLength(1);
   });
 
-  test("is one of more than 1,024 layers, and no shorter one", () => {
+  test("includes one of more than 1,024 layers, and no shorter one", () => {
     const long = (layers: number): string => Array.from({ length: layers }, () => "l").join("/");
     const [most, more] = [long(1024), long(1025)];
     expect(forestOf([image("most", most, 1n)]).chainOf(imageId("most"))).toHaveLength(1024);
@@ -104,7 +104,7 @@ describe("what a removal frees", () => {
     image("two", "base/two", 50n),
   ]);
 
-  test("is an image's own layers while others need those below, and these go with the last of them", () => {
+  test("is an image's own layers while others need those below, which the last of them frees", () => {
     const removals = forest.removals();
     expect(removals.remove(imageId("one"))).toEqual({
       lowerBytes: 10n * MIB,
@@ -132,7 +132,7 @@ describe("what a removal frees", () => {
     });
   });
 
-  test("is nothing if the image went before in the same pass", () => {
+  test("is nothing if the image was removed before in the same pass", () => {
     const removals = forest.removals();
     removals.remove(imageId("one"));
     expect(removals.remove(imageId("one"))).toEqual({
@@ -146,7 +146,7 @@ describe("what a removal frees", () => {
   });
 });
 
-describe("what images take together", () => {
+describe("the bytes of several images", () => {
   const [one, two, base] = [
     image("one", "base/one", 30n),
     image("two", "base/two", 50n),
@@ -154,7 +154,7 @@ describe("what images take together", () => {
   ];
   const forest = forestOf([one, two, base]);
 
-  test("counts each layer once, and within what sizes leave open", () => {
+  test("count each layer once, within the bounds of the sizes", () => {
     expect(forest.union([one])).toEqual({
       lowerBytes: 30n * MIB,
       estimateBytes: 30n * MIB,
@@ -170,7 +170,7 @@ describe("what images take together", () => {
     expect(forest.union([])).toMatchObject({ upperBytes: 0n });
   });
 
-  test("counts an image of unknown layers with its size", () => {
+  test("include an image of unknown layers with its size", () => {
     const loaded = { id: unknown, sizeBytes: 7n * MIB };
     expect(forest.union([one, loaded])).toMatchObject({
       lowerBytes: 37n * MIB,
@@ -195,14 +195,14 @@ describe("the bounds of a path", () => {
     }
   });
 
-  test("hold both sizes if a child is reported smaller than its base", () => {
+  test("contain both sizes if a child is reported smaller than its base", () => {
     const forest = forestOf([image("base", "base", 20n), image("app", "base/app", 10n)]);
     expect(pathsOf(forest, "base")).toEqual([
       { lowerBytes: 10n * MIB, estimateBytes: 10n * MIB, upperBytes: 20n * MIB - CONFIG },
     ]);
   });
 
-  test("hold the estimate, too, where children contradict each other and their base", () => {
+  test("contain the estimate even if children contradict each other and their base", () => {
     const forest = forestOf([
       image("base", "base", 20n),
       image("small", "base/small", 10n),
@@ -215,7 +215,7 @@ describe("the bounds of a path", () => {
     });
   });
 
-  test("hold what was learned of a path on which no image ends, right or wrong", () => {
+  test("contain what was learned of a path on which no image ends, right or wrong", () => {
     const images = [
       image("base", "base", 20n),
       image("one", "base/lib/one", 40n),

@@ -26,8 +26,8 @@ const known = rememberOrigins(
   read(["base", origin("b")], ["app", origin("b", "b/a")]),
 );
 
-describe("what is remembered of layers", () => {
-  test("is each layer once: an image on another one adds only its own", () => {
+describe("the recorded layers", () => {
+  test("contain each layer once: an image on another one adds only its own", () => {
     expect([...known.layers]).toEqual([
       [chainId("b"), run(null, "b")],
       [chainId("b/a"), run("b", "b/a")],
@@ -35,18 +35,18 @@ describe("what is remembered of layers", () => {
     expect(known.origins.get(imageId("app"))).toEqual({ chain: chainId("b/a"), builtAt: NOW });
   });
 
-  test("is the same if no image came or went", () => {
+  test("do not change if no image came or went", () => {
     const again = rememberOrigins(known, listed("base", "app"), read(["app", origin("other")]));
     expect(again.origins).toBe(known.origins);
     expect(again.layers).toBe(known.layers);
   });
 
-  test("does not grow by an image that is gone since it was read", () => {
+  test("do not grow by an image removed since it was read", () => {
     const after = rememberOrigins(known, listed("base", "app"), read(["gone", origin("g")]));
     expect(after.origins).toBe(known.origins);
   });
 
-  test("grows by nothing for an image whose layers all are known", () => {
+  test("do not grow by an image whose layers are all known", () => {
     const after = rememberOrigins(
       known,
       listed("base", "app", "same", "lower"),
@@ -57,7 +57,7 @@ describe("what is remembered of layers", () => {
     expect(after.origins.get(imageId("lower"))?.chain).toBe(chainId("b"));
   });
 
-  test("is that an image has none, if its status names none", () => {
+  test("say that an image has none if its status names none", () => {
     const after = rememberOrigins(
       known,
       listed("base", "app", "silent", "empty"),
@@ -67,7 +67,7 @@ describe("what is remembered of layers", () => {
     for (const id of ["silent", "empty"]) expect(after.origins.get(imageId(id))?.chain).toBeNull();
   });
 
-  test("loses layers with the last image that has them, and no other ones", () => {
+  test("lose layers with the last image that has them, and no others", () => {
     const more = rememberOrigins(
       known,
       listed("base", "app", "two", "silent"),
@@ -81,7 +81,7 @@ describe("what is remembered of layers", () => {
     expect([...rememberOrigins(more, listed("silent"), read()).layers]).toEqual([]);
   });
 
-  test("keeps a layer that a new image shares with another one of the same reading only once", () => {
+  test("contain a layer that two new images share only once", () => {
     const after = rememberOrigins(
       NOTHING,
       listed("one", "two"),
@@ -90,7 +90,7 @@ describe("what is remembered of layers", () => {
     expect([...after.layers.values()]).toEqual([run(null, "b", "b/1"), run("b", "b/2")]);
   });
 
-  test("does not fail if the ledger lacks the layers that an image names", () => {
+  test("are usable if the ledger lacks layers of an image", () => {
     const damaged = { origins: known.origins, layers: new Map([[chainId("b"), run(null, "b")]]) };
     const after = rememberOrigins(damaged, listed("app"), read());
     expect([...after.layers]).toEqual([]);
@@ -122,7 +122,7 @@ describe("the forest of a node", () => {
     );
   });
 
-  test("is made once for the same list and memory, and again where more was learned", () => {
+  test("is built once for the same list and records, and again when more was learned", () => {
     const memory = remembered();
     const forest = forestOf(images, memory);
     expect(forestOf(images, memory)).toBe(forest);

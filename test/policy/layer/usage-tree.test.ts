@@ -46,10 +46,10 @@ const plan = {
   })),
 };
 
-describe("the tree of what images take", () => {
+describe("the tree of image usage", () => {
   const tree = usageTree({ plan, forest });
 
-  test("has families, in each its repositories with what only they have, and what these share", () => {
+  test("has families with the unique bytes of each repository and the bytes that they share", () => {
     const known = tree.filter(({ name }) => name !== null);
     expect(known.map(({ name }) => name)).toEqual([
       "registry.example/debian:12",
@@ -64,7 +64,7 @@ describe("the tree of what images take", () => {
     ]);
   });
 
-  test("has images whose layers are not known as a family without a name, which shares nothing", () => {
+  test("has images with unknown layers in an unnamed family that shares nothing", () => {
     expect(tree.find(({ name }) => name === null)).toEqual({
       name: null,
       bytes: MIB,

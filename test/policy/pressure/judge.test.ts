@@ -104,7 +104,7 @@ describe("a soft threshold", () => {
     expect(back.met[0]?.metFor).toBe(duration(0n));
   });
 
-  test("loses its time when it is not met in between", () => {
+  test("starts its grace period again when it was not met in between", () => {
     const first = judge(soft, { availableBytes: 0n }, { uptime: seconds(10) });
     const relief = judge(
       soft,
@@ -120,7 +120,7 @@ describe("a soft threshold", () => {
   });
 });
 
-test("vector 55: the condition is held for the transition period after the pressure is gone", () => {
+test("vector 55: the condition is reported for the transition period after the pressure has ended", () => {
   const hard = [aThreshold("imagefs.available", quantity(GIB))];
   const met = judge(hard, { availableBytes: 0n }, { uptime: minutes(61) });
   const soon = judge(hard, { availableBytes: 2n * GIB }, { state: met.state, uptime: minutes(62) });
@@ -148,7 +148,7 @@ const image = aFilesystem({ roles: ["imagefs", "containerfs"], device: "8:2", pa
 const node = aFilesystem({ roles: ["nodefs"], device: "8:1", path: "/node" });
 
 describe("the table of reclaim", () => {
-  test("the topology is told from devices alone", () => {
+  test("the topology depends on devices only", () => {
     expect(topologyOf([aFilesystem()])).toBe("single");
     expect(topologyOf([image, node])).toBe("dedicated");
     expect(
@@ -172,7 +172,7 @@ describe("the table of reclaim", () => {
     expect(reclaimFor(signal, topology, "kubelet")).toEqual(expected);
   });
 
-  test("writable layers lie with the images if the runtime names no filesystem of theirs", () => {
+  test("writable layers are on the image filesystem if the runtime reports none of their own", () => {
     const alone = [{ ...image, roles: ["imagefs" as const] }, node];
     expect(topologyOf(alone)).toBe("dedicated");
     expect(filesystemsOf("containerfs", alone).map(({ path }) => path)).toEqual(["/images"]);
@@ -182,14 +182,14 @@ describe("the table of reclaim", () => {
     expect(filesystemsOf("nodefs", [image])).toEqual([]);
   });
 
-  test("if images and layers lie apart, orphaned logs go for the node's own filesystem alone", () => {
+  test("orphaned logs are deleted only for the node's own filesystem if images and layers are on different disks", () => {
     const logs = (["nodefs", "imagefs", "containerfs"] as const).map(
       (role) => reclaimFor(`${role}.available`, "split", "none").logs,
     );
     expect(logs).toEqual([true, false, false]);
   });
 
-  test("with images on their own disk, pressure on the node's takes orphaned logs and nothing else", () => {
+  test("pressure on the node's disk removes only orphaned logs if images are on their own disk", () => {
     expect(reclaimFor("nodefs.available", "dedicated", "none")).toEqual({
       containers: false,
       images: false,
@@ -231,13 +231,13 @@ describe("the soonest crossing", () => {
   const soonestMs = (thresholds: readonly Threshold[], ...more: [object?, object?]) =>
     judge(thresholds, { ...free, ...more[0] }, more[1]).soonestCrossingMs;
 
-  test("is the nearest threshold at the fastest that bytes or inodes are taken to fill", () => {
+  test("is that of the nearest threshold at the highest assumed fill rate of bytes or inodes", () => {
     expect(soonestMs([bytes])).toBe(3_000);
     expect(soonestMs([inodes])).toBe(2_000);
     expect(soonestMs([bytes, inodes])).toBe(2_000);
   });
 
-  test("is never if a threshold is due, none can be crossed, or the kubelet is imitated", () => {
+  test("is never if a threshold is due, none can be crossed, or compat is kubelet", () => {
     expect(soonestMs([bytes], { availableBytes: 0n })).toBe(Infinity);
     expect(soonestMs([inodes], { inodes: 0n, inodesFree: 0n })).toBe(Infinity);
     expect(soonestMs([bytes], {}, { compat: "kubelet" })).toBe(Infinity);

@@ -59,8 +59,8 @@ function shown(points: readonly DiskPoint[], highPercent: number | null = 85) {
 
 const steady = (rate: number, now: number) => (ago: number) => now - rate * ago;
 
-describe("a steady life", () => {
-  test("a disk that fills steadily is foreseen to reach its threshold and to be full", () => {
+describe("with steady growth", () => {
+  test("a disk has a forecast of its threshold and of being full", () => {
     expect(shown(pointsOf({ usedGib: steady(1, 75) }))).toEqual({
       rate: 1,
       over: 2.9,
@@ -69,7 +69,7 @@ describe("a steady life", () => {
     });
   });
 
-  test("a disk that fills slowly is foreseen from a longer span than one that fills fast", () => {
+  test("a slowly filling disk is measured over a longer span than a fast one", () => {
     const slow = shown(pointsOf({ usedGib: steady(0.2, 60) }));
     expect(slow).toEqual({ rate: 0.2, over: 23.9, high: 125, full: 200 });
     expect(shown(pointsOf({ usedGib: steady(2, 60) }))).toMatchObject({ over: 2.9, full: 20 });
@@ -90,7 +90,7 @@ describe("a steady life", () => {
     });
   });
 
-  test("what lies further away than ten times the measured span is not foreseen, and the rate is told all the same", () => {
+  test("nothing is forecast beyond ten times the measured span, but the rate is reported", () => {
     expect(shown(pointsOf({ usedGib: steady(0.01, 60) }))).toEqual({
       rate: 0.01,
       over: 23.9,
@@ -99,7 +99,7 @@ describe("a steady life", () => {
     });
   });
 
-  test("a disk that is over its threshold already has no time left until it", () => {
+  test("a disk over its threshold has no time left until it", () => {
     expect(shown(pointsOf({ usedGib: steady(1, 90) }))).toMatchObject({ high: 0, full: 10 });
   });
 
@@ -113,7 +113,7 @@ describe("a steady life", () => {
     },
   );
 
-  test("the level counts as it was measured last, the rate as it was recorded", () => {
+  test("the level is the last measurement, the rate that of the records", () => {
     const points = pointsOf({ usedGib: steady(1, 75) });
     const filesystem = pointAt(NOW, 95);
     const it = forecastOf({ points, filesystem, highPercent: 85, now: NOW });
@@ -143,19 +143,19 @@ describe("too little data", () => {
     });
   });
 
-  test("a node that passes over images every two hours is foreseen from its day", () => {
+  test("a day of image passes every two hours is enough", () => {
     expect(
       shown(pointsOf({ usedGib: steady(1, 75), hours: 23.99, everyMinutes: 119 })),
     ).toMatchObject({ rate: 1, full: 25 });
   });
 
-  test("an agent that was away says nothing of the present", () => {
+  test("an agent that was down gives no forecast", () => {
     const points = pointsOf({ usedGib: steady(1, 75) }).filter(({ at }) => at < NOW - hours(7));
     expect(points.length).toBeGreaterThan(200);
     expect(shown(points)).toBeNull();
   });
 
-  test("points that an earlier build recorded, which does not tell what it freed, do not count", () => {
+  test("points of an earlier build without freed bytes do not count", () => {
     const points = pointsOf({ usedGib: steady(1, 75) });
     const older = points.map((point, index) =>
       index < points.length - 9 ? { ...point, freedBytes: null } : point,
@@ -171,11 +171,11 @@ describe("without a clear trend", () => {
     ["shrinks", steady(-1, 60)],
     ["grew once, by a burst", (ago: number) => (ago < 12 ? 70 : 60)],
     ["grew in the last half hour alone", (ago: number) => (ago < 0.5 ? 70 - 10 * ago : 65)],
-  ])("nothing is foreseen of a disk that %s", (_, usedGib) => {
+  ])("there is no forecast for a disk that %s", (_, usedGib) => {
     expect(shown(pointsOf({ usedGib }))).toBeNull();
   });
 
-  test("a disk whose use goes up and down is not foreseen to fill, however it swings", () => {
+  test("a disk whose use swings has no forecast", () => {
     fc.assert(
       fc.property(
         fc.double({ min: 0.1, max: 12, noNaN: true }),
@@ -189,7 +189,7 @@ describe("without a clear trend", () => {
     );
   });
 
-  test("a disk whose use is noise around one level is not foreseen to fill, whatever the noise", () => {
+  test("a disk whose use is noise around one level has no forecast", () => {
     fc.assert(
       fc.property(fc.array(fc.double({ min: 50, max: 60, noNaN: true }), NOISE), (levels) => {
         const foreseen = shown(pointsOf({ usedGib: (ago) => levels[Math.round(ago * 12)] ?? 55 }));
@@ -203,24 +203,24 @@ describe("without a clear trend", () => {
 const NOISE = { minLength: 289, maxLength: 289 };
 
 describe("the present rate", () => {
-  test("a flood that began two hours ago is foreseen, though the day before was quiet", () => {
+  test("includes a flood that began two hours ago after a quiet day", () => {
     const flood = (ago: number) => (ago < 2 ? 80 - 5 * ago : 70);
     expect(shown(pointsOf({ usedGib: flood }))).toMatchObject({ rate: 4.6, over: 2.9 });
   });
 
-  test("a flood that ended hours ago is not the present rate", () => {
+  test("excludes a flood that ended hours ago", () => {
     const flood = (ago: number) => (ago > 10 ? 60 : ago > 8 ? 60 + 10 * (10 - ago) : 80);
     expect(shown(pointsOf({ usedGib: flood }))).toBeNull();
   });
 
-  test("a disk that grows in steps is foreseen by what the steps amount to", () => {
+  test("of a disk that grows in steps is their average", () => {
     const steps = (ago: number) => 80 - Math.floor(ago / 2) * 2;
     const foreseen = shown(pointsOf({ usedGib: steps }));
     expect(foreseen?.rate).toBeGreaterThan(0.8);
     expect(foreseen?.rate).toBeLessThan(1.2);
   });
 
-  test("noise and single wrong measurements do not move the rate", () => {
+  test("is not changed by noise and single wrong measurements", () => {
     fc.assert(
       fc.property(
         fc.array(fc.double({ min: -0.5, max: 0.5, noNaN: true }), NOISE),
@@ -246,7 +246,7 @@ describe("the present rate", () => {
     );
   });
 
-  test("a burst of passes under pressure weighs no more than the time that it took", () => {
+  test("weighs a burst of passes under pressure by its duration", () => {
     const quiet = pointsOf({ usedGib: steady(1, 75) });
     const burst = Array.from({ length: 300 }, (_, index) =>
       pointAt(plus(NOW, minutes(-10 + index / 50)), 75),
@@ -256,7 +256,7 @@ describe("the present rate", () => {
   });
 });
 
-describe("what crigc frees", () => {
+describe("space that crigc frees", () => {
   /** Fills by `rate` an hour and is brought back by ten GiB whenever it is over 85. */
   function sawtooth(rate: number, recorded: boolean): readonly DiskPoint[] {
     let used = 76;
@@ -269,7 +269,7 @@ describe("what crigc frees", () => {
     });
   }
 
-  test("collections do not look like use that shrinks: the rate is what others write", () => {
+  test("does not lower the rate, which is what others write", () => {
     fc.assert(
       fc.property(fc.double({ min: 0.5, max: 60, noNaN: true }), (rate) => {
         const foreseen = shown(sawtooth(rate, true));
@@ -279,35 +279,35 @@ describe("what crigc frees", () => {
     );
   });
 
-  test("collections of others, which nobody recorded, leave no clear trend", () => {
+  test("without a record, as by others, leaves no clear trend", () => {
     expect(shown(sawtooth(20, false))).toBeNull();
   });
 });
 
-describe("a series that was broken", () => {
+describe("a broken series", () => {
   const rising = pointsOf({ usedGib: steady(1, 75) });
 
-  test("a disk that was resized begins again", () => {
+  test("starts again after a disk was resized", () => {
     const resized = (from: number) =>
       rising.map((point, index) => (index < from ? { ...point, capacityBytes: 2n ** 40n } : point));
     expect(shown(resized(rising.length - 9))).toBeNull();
     expect(shown(resized(rising.length - 24))).toMatchObject({ rate: 1, over: 1.9 });
   });
 
-  test("another filesystem under the same device number begins again", () => {
+  test("starts again with another filesystem under the same device number", () => {
     const moved = rising.map((point, index) =>
       index < rising.length - 9 ? { ...point, mountpoint: "/elsewhere" } : point,
     );
     expect(shown(moved)).toBeNull();
   });
 
-  test("other filesystems do not count", () => {
+  test("excludes other filesystems", () => {
     const other = rising.map((point) => ({ ...point, device: "8:2", availableBytes: 5n }));
     const both = rising.flatMap((point, index) => [other[index] ?? point, point]);
     expect(shown(both)).toEqual(shown(rising));
   });
 
-  test("a clock that was set back begins again, and points of the future do not count", () => {
+  test("starts again after a clock was set back, without points from the future", () => {
     const ahead = rising.map((point, index) =>
       index < 200 ? { ...point, at: plus(point.at, hours(24 * 365)) } : point,
     );
@@ -319,14 +319,14 @@ describe("a series that was broken", () => {
     expect(shown(late)).toBeNull();
   });
 
-  test("two passes whose points came in the other order do not break the series", () => {
+  test("is not caused by two passes with swapped points", () => {
     const swapped = rising.map((point, index) =>
       index === 280 ? (rising[281] ?? point) : index === 281 ? (rising[280] ?? point) : point,
     );
     expect(shown(swapped)).toMatchObject({ rate: 1 });
   });
 
-  test("a gap of hours in a steady life changes nothing", () => {
+  test("is not caused by a gap of hours in steady growth", () => {
     const gap = pointsOf({ usedGib: steady(0.3, 75) }).filter(
       (_, index) => index < 60 || index > 180,
     );

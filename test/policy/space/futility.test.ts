@@ -30,17 +30,17 @@ const full = (change: Partial<Filesystem> = {}) =>
 const none = { images, filesystems: [], logs: null, users: new Map() };
 
 describe("the bound", () => {
-  test("is what the image filesystem says is used, and the unused images' sizes on top", () => {
+  test("is the used bytes of the image filesystem plus the sizes of unused images", () => {
     expect(boundOf("bytes", { used: 10n, unused: 3n })).toBe(13n);
   });
 
-  test("without a figure of the runtime, is five times the reported sizes", () => {
+  test("is five times the reported sizes without a figure of the runtime", () => {
     expect(boundOf("bytes", { used: null, unused: 3n })).toBe(15n);
   });
 });
 
 describe("a pass is futile", () => {
-  test("exactly where not even the bound brings the disk back under the high threshold", () => {
+  test("exactly if not even the bound brings the disk below the high threshold", () => {
     expect(futilityOf(target, full({ imageUsedBytes: 10n * GIB }), none)).toMatchObject({
       futile: false,
       neededBytes: 13n * GIB,
@@ -53,7 +53,7 @@ describe("a pass is futile", () => {
     ).toBeTrue();
   });
 
-  test("images in use are no part of the bound", () => {
+  test("without counting images in use in the bound", () => {
     const users = new Map([[anImage("a").id, []]]);
     expect(futilityOf(target, full({ imageUsedBytes: null }), { ...none, users })?.boundBytes).toBe(
       5n * GIB,
@@ -61,7 +61,7 @@ describe("a pass is futile", () => {
   });
 });
 
-test("layers that a used image has are no part of the bound, and an image of unknown layers counts whole", () => {
+test("layers of an image in use do not count in the bound, and an image of unknown layers counts in full", () => {
   const base = chainId("base");
   const child = (word: string, sizeBytes: bigint) => ({
     image: anImage(word, { sizeBytes }),
@@ -93,7 +93,7 @@ test("layers that a used image has are no part of the bound, and an image of unk
   expect(most).toBeLessThan(5n * 5n * GIB + GIB / 100n);
 });
 
-describe("after each removal it is judged again", () => {
+describe("after each removal", () => {
   const remaining = {
     target,
     used: 12n * GIB,
@@ -102,18 +102,18 @@ describe("after each removal it is judged again", () => {
     free: 3n * GIB,
   };
 
-  test("useful while what is left can reach the threshold", () => {
+  test("a pass is not futile while the remaining images can reach the threshold", () => {
     expect(stillUseful(remaining)).toBeTrue();
     expect(stillUseful({ ...remaining, free: 1n * GIB - 1n })).toBeFalse();
   });
 
-  test("what was gained is no longer there to gain", () => {
+  test("freed space no longer counts in the bound", () => {
     const after = { ...remaining, gained: 12n * GIB, unused: 0n };
     expect(stillUseful({ ...after, free: 15n * GIB })).toBeFalse();
     expect(stillUseful({ ...after, free: 16n * GIB })).toBeTrue();
   });
 
-  test("without a figure of the runtime five times the rest counts", () => {
+  test("the bound is five times the rest without a figure of the runtime", () => {
     const told = { ...remaining, used: null };
     expect(stillUseful({ ...told, free: 1n * GIB })).toBeTrue();
     expect(stillUseful({ ...told, free: 1n * GIB - 1n })).toBeFalse();
@@ -144,7 +144,7 @@ describe("what fills the disk", () => {
     });
   });
 
-  test("is never negative, however large the parts claim to be", () => {
+  test("is never negative, however large the reported parts", () => {
     const parts = breakdownOf(full({ imageUsedBytes: 96n * GIB, containerUsedBytes: 9n * GIB }), {
       images,
       filesystems: [],
@@ -167,7 +167,7 @@ describe("what fills the disk", () => {
     expect(parts).toMatchObject({ containersBytes: 0n, otherBytes: 87n * GIB });
   });
 
-  test("leaves out what cannot be told, and logs that lie elsewhere", () => {
+  test("omits unknown parts, and logs on another filesystem", () => {
     const parts = breakdownOf(full({ roles: ["imagefs"], imageUsedBytes: null }), {
       images,
       filesystems: [],
@@ -182,7 +182,7 @@ describe("what fills the disk", () => {
   });
 });
 
-describe("what makes another state", () => {
+describe("a changed state", () => {
   const judged = (change: Partial<Filesystem>, facts: typeof none): Futility => {
     const futility = futilityOf(target, full(change), facts);
     if (futility === null) throw new Error("of bytes something can always be said");
@@ -190,13 +190,13 @@ describe("what makes another state", () => {
   };
   const at = (availableBytes: bigint) => judged({ availableBytes }, none);
 
-  test("a file that is written and rotated away does not, two percent of the disk do", () => {
+  test("needs two percent of the disk, not a rotated file", () => {
     expect(futilityDiffers(at(3n * GIB), at(4n * GIB))).toBeFalse();
     expect(futilityDiffers(at(4n * GIB), at(3n * GIB))).toBeFalse();
     expect(futilityDiffers(at(3n * GIB), at(5n * GIB))).toBeTrue();
   });
 
-  test("a bound that is another one does, unless nothing at all is left to gain", () => {
+  test("includes another bound, unless nothing is left to free", () => {
     const one = { ...none, images: [anImage("a", { sizeBytes: GIB })] };
     const nothing = { ...none, images: [] };
     const withImages = (facts: typeof none) => judged({ imageUsedBytes: null }, facts);
@@ -218,23 +218,23 @@ const two = { ...none, images: [anImage("a"), anImage("b")] };
 const short = (change: Partial<Filesystem> = {}) => aFilesystem({ inodesFree: 10_000n, ...change });
 
 describe("a filesystem that is short of inodes", () => {
-  test("is helped by images that take enough of them", () => {
+  test("is not futile with images that have enough of them", () => {
     const futility = futilityOf(inodes, short({ imageInodesUsed: 40_000n }), two);
     expect(futility).toMatchObject({ futile: false, inodes: { bound: 40_064n, needed: 40_000n } });
   });
 
-  test("is not helped where others' small files take them", () => {
+  test("is futile if other files take them", () => {
     expect(futilityOf(inodes, short({ imageInodesUsed: 39_000n }), two)?.futile).toBeTrue();
   });
 
-  test("is judged by no guess if the runtime does not say what its images take", () => {
+  test("is not judged if the runtime does not report the inodes of its images", () => {
     expect(futilityOf(inodes, short({ imageInodesUsed: null }), two)).toBeNull();
     expect(futilityOf(inodes, short({ imageInodesUsed: 0n }), two)).toBeNull();
     expect(futilityOf(inodes, short(), two)).toBeNull();
   });
 });
 
-test("of inodes too, what is left counts when a removal is judged again", () => {
+test("the remaining inodes count after each removal", () => {
   const remaining = { target: inodes, used: 45_000n, unused: 0n };
   const useful = (free: bigint, gained: bigint) => stillUseful({ ...remaining, free, gained });
   expect(useful(10_000n, 0n)).toBeTrue();
@@ -243,7 +243,7 @@ test("of inodes too, what is left counts when a removal is judged again", () => 
   expect(useful(49_000n, 44_000n)).toBeTrue();
 });
 
-test("images in use take no share of the bound of inodes, and what is not missing is not needed", () => {
+test("images in use do not count in the bound of inodes, and free inodes are not needed", () => {
   const users = new Map([[anImage("a").id, [] as never]]);
   const used = futilityOf(inodes, short({ imageInodesUsed: 40_000n }), { ...two, users });
   expect(used?.inodes).toMatchObject({ bound: 40_032n, needed: 40_000n });
@@ -251,12 +251,12 @@ test("images in use take no share of the bound of inodes, and what is not missin
   expect(enough).toMatchObject({ futile: false, inodes: { needed: 0n } });
 });
 
-test("a bound of inodes that is just what is needed is no futile one", () => {
+test("a bound of inodes that is exactly enough is not futile", () => {
   const exact = futilityOf(inodes, short({ imageInodesUsed: 39_936n }), two);
   expect(exact).toMatchObject({ futile: false, inodes: { bound: 40_000n, needed: 40_000n } });
 });
 
-test("a disk without inodes is another state when the bound or what is free lies two points of a hundred apart", () => {
+test("the state of a disk short of inodes changes when the bound or the free inodes change by two percent", () => {
   const state = (bound: bigint, free: bigint) => ({
     ...futilityOf(target, full(), none)!,
     inodes: { bound, needed: 1n, free, capacity: 1_000n },
@@ -269,7 +269,7 @@ test("a disk without inodes is another state when the bound or what is free lies
   expect(futilityDiffers(state(100n, 10n), state(100n, 30n))).toBeTrue();
 });
 
-test("a filesystem on which removals gained nothing is futile with a bound of nothing, whatever its images take", () => {
+test("a filesystem on which removals freed nothing is futile with a bound of 0, whatever its images take", () => {
   const bytes = noGainFutility(target, full({ imageUsedBytes: 60n * GIB }), none);
   expect(bytes).toMatchObject({ futile: true, boundBytes: 0n, neededBytes: 17n * GIB });
   expect(bytes.inodes).toBeUndefined();
@@ -281,7 +281,7 @@ test("a filesystem on which removals gained nothing is futile with a bound of no
   });
 });
 
-test("a filesystem on which removals gained nothing is futile even if nothing is wanted", () => {
+test("a filesystem on which removals freed nothing is futile even with a target of zero", () => {
   const met = { ...target, wantedBytes: 0n };
   expect(noGainFutility(met, full(), none)).toMatchObject({ futile: true, neededBytes: 0n });
 });

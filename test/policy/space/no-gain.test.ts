@@ -43,7 +43,7 @@ function devicesAfter(end: ImageEnd): NoGainDevices {
   return devices;
 }
 
-describe("a filesystem on which removals gained nothing", () => {
+describe("a filesystem on which removals freed nothing", () => {
   test("is left alone for as long as it is unchanged", () => {
     const devices = devicesAfter("no-gain");
     expect([...devices.among(full)]).toEqual(["8:1"]);
@@ -61,7 +61,7 @@ describe("a filesystem on which removals gained nothing", () => {
     expect([...devices.among(full)]).toEqual([]);
   });
 
-  test("is one on which space or inodes were to be freed, and that the pass saw", () => {
+  test("is one with a target of space or inodes that the pass measured", () => {
     const after = (target: ImageTarget): readonly string[] => {
       const devices = new NoGainDevices();
       devices.note(anImagePlan([], { targets: [target] }), ended("no-gain"), full);
@@ -72,7 +72,7 @@ describe("a filesystem on which removals gained nothing", () => {
     expect(after({ ...inodes, device: "8:2" })).toEqual([]);
   });
 
-  test("no other end says so", () => {
+  test("is not recorded for any other end", () => {
     const ends: readonly ImageEnd[] = ["candidates-exhausted", "target-reached", "futile"];
     for (const end of ends) expect([...devicesAfter(end).among(full)]).toEqual([]);
   });

@@ -17,7 +17,7 @@ const progress = (available: bigint, gained: bigint): Progress => ({
   removed: 0,
 });
 
-test("a pass that gained nothing has not gained enough, even if nothing was wanted at its start", () => {
+test("a pass that freed nothing has not freed enough, even with an initial target of zero", () => {
   const target = spaceTarget(100n, 0n);
   expect(targetsMet([target], progress(90n, 0n))).toBeNull();
   expect(targetsMet([target], progress(90n, 1n))).toBe("own-gain-reached");
@@ -57,26 +57,26 @@ describe("a budget for the store", () => {
   const at = (change: Partial<Progress>) =>
     targetsMet([target], { ...progress(0n, 0n), storeBytes: 101n, ...change });
 
-  test("is met by what the store takes now, and by nothing above it", () => {
+  test("is met when the store is within it, and not above", () => {
     expect(at({ storeBytes: 100n })).toBe("target-reached");
     expect(at({ storeBytes: 99n })).toBe("target-reached");
     expect(at({ storeBytes: 101n })).toBeNull();
     expect(at({ storeBytes: 101n, reportedBytes: 20n })).toBeNull();
   });
 
-  test("ends where enough was removed and its space may yet appear", () => {
+  test("ends when enough was removed and its space may still appear", () => {
     expect(at({ mayAppear: true, reportedBytes: 19n })).toBeNull();
     expect(at({ mayAppear: true, reportedBytes: 20n })).toBe("settle-exhausted");
   });
 
-  test("goes by reported sizes if the runtime does not say what the store takes, or they are asked for", () => {
+  test("uses reported sizes if the runtime does not report the store's use, or with reported accounting", () => {
     expect(at({ storeBytes: null, reportedBytes: 19n })).toBeNull();
     expect(at({ storeBytes: null, reportedBytes: 20n })).toBe("target-reached");
     expect(at({ accounting: "reported", storeBytes: 1n, reportedBytes: 19n })).toBeNull();
     expect(at({ accounting: "reported", reportedBytes: 21n })).toBe("target-reached");
   });
 
-  test("and a target for space are met by the stricter of both", () => {
+  test("and a target for space are met when both are", () => {
     const space = spaceTarget(100n, 10n);
     const both = (change: Partial<Progress>) =>
       targetsMet([space, target], { ...progress(90n, 10n), storeBytes: 101n, ...change });
@@ -86,7 +86,7 @@ describe("a budget for the store", () => {
   });
 });
 
-test("own gains end a pass from what was wanted on, not below it", () => {
+test("a pass ends when its own gains reach the target, not before", () => {
   expect(targetsMet([spaceTarget(100n, 10n)], progress(90n, 9n))).toBeNull();
   expect(targetsMet([spaceTarget(100n, 10n)], progress(90n, 10n))).toBe("own-gain-reached");
 });
@@ -108,13 +108,13 @@ describe("a target for inodes", () => {
       gainedInodes: new Map([["8:1", gained]]),
     });
 
-  test("is met by what is free now, or by what the pass itself gained", () => {
+  test("is met by free inodes, or by what the pass itself freed", () => {
     expect(at(499n, 99n)).toBeNull();
     expect(at(500n, 0n)).toBe("target-reached");
     expect(at(499n, 100n)).toBe("own-gain-reached");
   });
 
-  test("is not met by space, nor by what another disk has", () => {
+  test("is not met by space, nor by another disk", () => {
     expect(targetsMet([target], progress(1_000n, 1_000n))).toBeNull();
     expect(targetsMet([{ ...target, device: "8:2" }], progress(0n, 0n))).toBeNull();
   });

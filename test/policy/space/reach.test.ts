@@ -55,21 +55,21 @@ async function isUseful(
   return canReach(meter.progress(false));
 }
 
-test("the pressure on a disk ends with the last of its thresholds, so all of them have to be in reach", async () => {
+test("pressure on a disk can be ended only if all of its thresholds are in reach", async () => {
   expect(await isUseful(pressure, [milder])).toBeTrue();
   expect(await isUseful(pressure, [milder, stricter])).toBeFalse();
 });
 
-test("under pressure a disk that can be helped is, whatever another one is like", async () => {
+test("a disk under pressure is relieved if possible, whatever the other disks", async () => {
   const other = { ...stricter, device: "8:2", path: "/other" };
   expect(await isUseful(pressure, [milder, other])).toBeTrue();
 });
 
-test("of a periodic pass one target in reach is enough", async () => {
+test("one target in reach is enough for a periodic pass", async () => {
   expect(await isUseful({ kind: "periodic" }, [milder, stricter])).toBeTrue();
 });
 
-test("an image that is listed twice can be gained once", async () => {
+test("an image listed twice counts once", async () => {
   const image = anImage("a", { sizeBytes: 2n * GIB });
   expect(await isUseful({ kind: "periodic" }, [stricter], [image, image])).toBeFalse();
   const other = anImage("b", { sizeBytes: 2n * GIB });
@@ -93,7 +93,7 @@ test("a target that is met helps no other one", async () => {
   expect(await isUseful({ kind: "periodic" }, [met, stricter])).toBeFalse();
 });
 
-test("what hangs on no disk can always be reached, under pressure too", async () => {
+test("a target without a disk can always be reached, even under pressure", async () => {
   const all: ImageTarget = { kind: "everything", trigger: { kind: "all-unused" } };
   expect(await isUseful({ kind: "periodic" }, [stricter])).toBeFalse();
   expect(await isUseful({ kind: "periodic" }, [stricter, all])).toBeTrue();
@@ -101,7 +101,7 @@ test("what hangs on no disk can always be reached, under pressure too", async ()
   expect(await isUseful(pressure, [stricter, all])).toBeTrue();
 });
 
-describe("of inodes", () => {
+describe("inodes", () => {
   const images = [anImage("a"), anImage("b")];
   const disk = aFilesystem({ inodesFree: 100n, imageInodesUsed: 1_000n });
   const inodes = (relievedInodes: bigint): ImageTarget => ({
@@ -119,21 +119,21 @@ describe("of inodes", () => {
       [inodes(relievedInodes)],
     )(after(change));
 
-  test("can be reached what images take, and a few for each image that is left", () => {
+  test("within reach are those of images, and a few for each remaining image", () => {
     expect(reaches(100n + 1_000n + 64n)).toBeTrue();
     expect(reaches(100n + 1_000n + 65n)).toBeFalse();
     expect(reaches(100n + 1_000n + 64n, { removed: 1 })).toBeFalse();
     expect(reaches(100n + 1_000n + 32n, { removed: 1 })).toBeTrue();
   });
 
-  test("nothing is gained twice, and a disk that was not measured has none free", () => {
+  test("count once, and an unmeasured disk has none free", () => {
     expect(reaches(700n, { gainedInodes: new Map([["8:1", 464n]]) })).toBeTrue();
     expect(reaches(701n, { gainedInodes: new Map([["8:1", 464n]]) })).toBeFalse();
     expect(reaches(1_064n, { inodesFree: new Map() })).toBeTrue();
     expect(reaches(1_065n, { inodesFree: new Map() })).toBeFalse();
   });
 
-  test("a disk of which nothing is known is not given up", () => {
+  test("of an unknown disk count as in reach", () => {
     const elsewhere = { ...inodes(10_000n), device: "8:2" };
     const snapshot = aSnapshot({ filesystems: [disk], images });
     const reach = targetReach({ snapshot, purpose: { kind: "periodic" } }, [elsewhere]);

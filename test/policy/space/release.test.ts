@@ -74,7 +74,7 @@ describe("what removals teach of a runtime", () => {
   });
 });
 
-describe("versions that need no learning", () => {
+describe("known versions", () => {
   test.each([
     ["cri-o", "1.37.0", "immediate"],
     ["containerd", "2.0.0-rc.1", "delayed"],
@@ -88,7 +88,7 @@ describe("versions that need no learning", () => {
     expect(spaceReleaseOf({ name, version }, noRelease)).toBe(expected);
   });
 
-  test("what was learned of a known version does not count", () => {
+  test("ignore what was learned", () => {
     const record = after("none-followed");
     expect(spaceReleaseOf({ name: "containerd", version: "2.0.3" }, record)).toBe("delayed");
   });

@@ -37,7 +37,7 @@ describe("the kubelet's arithmetic", () => {
   }
 });
 
-test("the relieved amount is the smallest that does not trigger", () => {
+test("the target is the smallest free amount that does not trigger", () => {
   const capacity = fc.bigInt({ min: 1n, max: 10n ** 18n });
   fc.assert(
     fc.property(capacity, fc.integer({ min: 1, max: 100 }), (size, high) => {
@@ -50,7 +50,7 @@ test("the relieved amount is the smallest that does not trigger", () => {
   );
 });
 
-test("at a high threshold of 0 no amount relieves", () => {
+test("no amount relieves a disk with a high threshold of 0", () => {
   expect(shortageOf({ capacity: 1000n, available: 1000n }, { high: 0, low: 0 })).toMatchObject({
     triggered: true,
     relieved: 1010n,
@@ -70,12 +70,12 @@ describe("figures that contradict each other", () => {
     }
   });
 
-  test("less than nothing available is invalid in every mode", () => {
+  test("a negative available amount is invalid in every mode", () => {
     for (const compat of ["none", "kubelet"] as const)
       expect(checkedSpace(figures(1000n, -1n), compat).kind).toBe("invalid");
   });
 
-  test("more available than there is: a rounding passes, anything else only if the kubelet is imitated", () => {
+  test("more available than the capacity is valid within rounding, or with compat kubelet", () => {
     const clamped = {
       kind: "valid",
       amounts: { capacity: 1_000_000n, available: 1_000_000n },
@@ -92,7 +92,7 @@ describe("figures that contradict each other", () => {
     expect(checkedSpace(figures(1000n * GIB, 1002n * GIB), "none").kind).toBe("invalid");
   });
 
-  test("a filesystem without inodes, or with impossible ones, has none to judge", () => {
+  test("a filesystem without inodes, or with impossible figures, has no inode usage", () => {
     expect(checkedInodes(aFilesystem({ inodes: 0n, inodesFree: 0n }))).toBeNull();
     expect(checkedInodes(aFilesystem({ inodes: 5n, inodesFree: 6n }))).toBeNull();
     expect(checkedInodes(aFilesystem({ inodes: 5n, inodesFree: -1n }))).toBeNull();
@@ -111,9 +111,6 @@ test.each([
   ["inodes", { highPercent: 100, inodeHighPercent: 90 }, true],
   ["a budget", { highPercent: 100, storeBudgetBytes: 1n }, true],
   ["a number of images", { highPercent: 100, maximumImages: 1 }, true],
-] as const)(
-  "where %s is set, the loop of image collection knows whether it has work",
-  (_, limits, has) => {
-    expect(collectsImages({ ...defaultImageLimits, ...limits })).toBe(has);
-  },
-);
+] as const)("the image GC loop knows whether it has work if %s is set", (_, limits, has) => {
+  expect(collectsImages({ ...defaultImageLimits, ...limits })).toBe(has);
+});

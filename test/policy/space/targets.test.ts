@@ -16,7 +16,7 @@ const judged = (limits: Partial<ImageLimits>, change: Partial<Filesystem> = {}) 
 describe("a threshold on inodes", () => {
   const short = { availableBytes: 90n << 30n, inodes: 1_000n, inodesFree: 50n };
 
-  test("asks for nothing below it, and from it on for what the low one leaves free", () => {
+  test("has no target below it, and frees down to the low threshold from it on", () => {
     const limits = { inodeHighPercent: 95, inodeLowPercent: 60 };
     expect(judged(limits, { ...short, inodesFree: 60n }).targets).toEqual([]);
     expect(judged(limits, short).targets).toMatchObject([
@@ -29,7 +29,7 @@ describe("a threshold on inodes", () => {
     expect(judged({ inodeHighPercent: 3 }, short).targets).toMatchObject([{ inodesFree: 1_000n }]);
   });
 
-  test("asks for nothing if the filesystem counts none", () => {
+  test("has no target if the filesystem has no inodes", () => {
     expect(
       judged({ inodeHighPercent: 1 }, { ...short, inodes: 0n, inodesFree: 0n }).targets,
     ).toEqual([]);
@@ -49,7 +49,7 @@ test("a budget or a number of images asks for nothing where it is kept", () => {
   expect(kinds({ storeBudgetBytes: taken + 1n, maximumImages: 3 })).toEqual([]);
 });
 
-test("the filesystem of the images is the first that holds them, and none if the runtime names none", () => {
+test("the image filesystem is the first that holds images, or none if the runtime reports none", () => {
   const root = aFilesystem({ roles: ["nodefs"], path: "/" });
   const [first, second] = [aFilesystem({ path: "/a" }), aFilesystem({ path: "/b" })];
   expect(storeFilesystem({ filesystems: [root, first, second] })).toBe(first);

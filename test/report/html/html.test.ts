@@ -66,7 +66,7 @@ describe("the page", () => {
     expect(text).not.toContain("What a pass would remove now");
   });
 
-  test("a page without history and node says that there is none", () => {
+  test("a page without history and node says so", () => {
     const text = htmlReport(
       weekReport({
         plan: null,

@@ -14,7 +14,7 @@ import { usageOf, weekReport } from "./html-report.ts";
 const AREA = { x: 3, y: 5, width: 200, height: 90 };
 
 describe("a divided rectangle", () => {
-  test("gives each weight its share of the area, inside of it and beside the others", () => {
+  test("gives each weight its share of the area, without overlap", () => {
     const weights = fc
       .array(fc.integer({ min: 1, max: 1_000_000 }), { minLength: 1, maxLength: 40 })
       .map((all) => all.toSorted((one, other) => other - one));
@@ -72,7 +72,7 @@ const textOf = (families: readonly FamilyUsage[]): string =>
 const tilesIn = (text: string): number => text.match(/class="tile /g)?.length ?? 0;
 
 describe("the treemap of a node", () => {
-  test("has a tile for each repository, told apart by what is removable, and a hatched one for what a family shares", () => {
+  test("has a tile per repository, coloured by removability, and a hatched one for shared layers of a family", () => {
     const text = textOf([family("debian", 3)]);
     expect(tilesIn(text)).toBe(4);
     for (const style of ["kept", "partly", "removable", "shared"])
@@ -87,7 +87,7 @@ describe("the treemap of a node", () => {
     );
   });
 
-  test("stays small on a node of a hundred families with a hundred repositories each, and loses no byte", () => {
+  test("is small on a node of a hundred families with a hundred repositories each, and complete", () => {
     const families = Array.from({ length: 100 }, (_, at) => family(`base-${at}`, 100));
     const text = textOf(families);
     expect(tilesIn(text)).toBeLessThanOrEqual(17 * 18);
@@ -103,12 +103,12 @@ describe("the treemap of a node", () => {
     expect(covered / 10_000).toBeWithin(0.999, 1.001);
   });
 
-  test("is nothing if there is no image", () => {
+  test("is omitted without images", () => {
     const none = usageOf(imagePlan({ candidates: [], kept: [] }));
     expect(treemapSection(none)).toBeNull();
   });
 
-  test("says in words what it shows, and has every figure in the table beside it", () => {
+  test("has a text alternative, and a table with all figures", () => {
     const { usage } = weekReport();
     if (usage === null) throw new Error("the week has no usage");
     const text = treemapSection(usage)?.text ?? "";

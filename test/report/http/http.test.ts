@@ -82,7 +82,7 @@ const asked = (what: string, init: RequestInit = {}): Promise<Response> =>
   fetch(`http://crigc${what}`, { unix: path, ...init });
 
 describe("the control socket", () => {
-  test("is its owner's alone, and gone when it is closed", async () => {
+  test("is accessible only to its owner, and removed when closed", async () => {
     const server = await served();
     expect(statSync(path).mode & 0o777).toBe(0o600);
     await server.close();
@@ -99,7 +99,7 @@ describe("the control socket", () => {
     expect(await (await asked("/images")).json()).toMatchObject({ kind: "ImageList", count: 1 });
   });
 
-  test("draws tables for the screen of who asks", async () => {
+  test("draws tables for the client's terminal", async () => {
     await served();
     const text = await askAgent({
       socketPath: path,
@@ -127,14 +127,14 @@ describe("the control socket", () => {
     expect(await answer.text()).toBe("failed  runtime: no socket[2J\nok      ledger\nfailed\n");
   });
 
-  test("knows no other path and no other method", async () => {
+  test("refuses any other path and method", async () => {
     await served();
     expect((await asked("/")).status).toBe(404);
     expect((await asked("/status", { method: "POST" })).status).toBe(405);
     expect((await asked("/metrics", { method: "HEAD" })).status).toBe(200);
   });
 
-  test("answers 500 if an answer cannot be made, says why in the log, and goes on", async () => {
+  test("answers 500 if a request fails, logs the reason, and continues", async () => {
     await served({
       status: () => {
         throw new Error("no status");
@@ -153,8 +153,8 @@ describe("the control socket", () => {
   });
 });
 
-describe("a path that is not free", () => {
-  test("of a living program is refused, and the program keeps it", async () => {
+describe("a path in use", () => {
+  test("by a live program is refused, and the program keeps it", async () => {
     await listening((socket) => socket.end("mine"));
     expect(await failureOf(served())).toContain(
       `cannot open the control socket ${path}: another program listens on it; stop that program, or set another --run-dir`,
@@ -162,7 +162,7 @@ describe("a path that is not free", () => {
     expect(files.kindOf(path)).toBe("socket");
   });
 
-  test("of an agent that was killed is taken over", async () => {
+  test("by a killed agent is taken over", async () => {
     const script = `Bun.serve({ unix: ${JSON.stringify(path)}, fetch: () => new Response() }); console.log("up");`;
     const killed = Bun.spawn([process.execPath, "-e", script], { stdout: "pipe" });
     await killed.stdout.getReader().read();
@@ -173,19 +173,19 @@ describe("a path that is not free", () => {
     expect((await asked("/metrics")).status).toBe(200);
   });
 
-  test("that holds a file is refused, and the file stays", async () => {
+  test("by a file is refused, and the file is kept", async () => {
     writeFileSync(path, "mine");
     expect(await failureOf(served())).toContain("it is not a socket");
     expect(statSync(path).size).toBe(4);
   });
 
-  test("that is a link to a stale socket is refused, and nothing is followed", async () => {
+  test("by a link to a stale socket is refused, and the link is not followed", async () => {
     symlinkSync(join(directory, "elsewhere"), path);
     expect(await failureOf(served())).toContain("it is not a socket");
     expect(files.kindOf(path)).toBe("other");
   });
 
-  test("in a directory that does not exist is an error with the path", async () => {
+  test("is reported with the path, as is one in a missing directory", async () => {
     path = join(directory, "none", "control.sock");
     expect(await failureOf(served())).toContain(`listening on the control socket ${path} failed`);
   });
@@ -207,7 +207,7 @@ describe("the metrics address", () => {
     expect((await fetch(`${base}/images.txt`)).status).toBe(404);
   });
 
-  test("holds a bounded number of connections, and answers a new client all the same", async () => {
+  test("has a bounded number of connections, and still answers a new client", async () => {
     const server = serveAddress(
       { host: "127.0.0.1", port: 0 },
       { providers: providers(), onError },
@@ -255,7 +255,7 @@ describe("the metrics address", () => {
     expect(answer.endsWith(body)).toBe(true);
   });
 
-  test("that is taken is an error with the address", async () => {
+  test("in use is an error with the address", async () => {
     const server = serveAddress(
       { host: "127.0.0.1", port: 0 },
       { providers: providers(), onError },
@@ -271,35 +271,35 @@ describe("the metrics address", () => {
 describe("a request to the agent", () => {
   const request = (timeoutMs = 5000) => ({ socketPath: path, path: "/status", timeoutMs });
 
-  test("if there is none says so", async () => {
+  test("reports that no agent is running", async () => {
     expect(await failureOf(askAgent(request()))).toContain(
       `cannot reach the agent at ${path}: socket not found; start crigc run, or set its --run-dir`,
     );
   });
 
-  test("if it was killed says so", async () => {
+  test("reports that the agent was killed", async () => {
     writeFileSync(path, "");
     expect(await failureOf(askAgent(request()))).toContain("connection refused");
   });
 
-  test("if it hangs ends at the deadline", async () => {
+  test("ends at the deadline if the agent hangs", async () => {
     await listening(() => undefined);
     expect(await failureOf(askAgent(request(100)))).toContain("no answer within 100 ms");
   });
 
-  test("if another program hangs up says so in words for operators", async () => {
+  test("reports that another program closed the connection", async () => {
     await listening((socket) => socket.end());
     expect(await failureOf(askAgent(request()))).toBe(
       `cannot reach the agent at ${path}: it closed the connection without an answer; is it crigc that listens there?`,
     );
   });
 
-  test("if another program answers says what it answered", async () => {
+  test("reports the answer of another program", async () => {
     await listening((socket) => socket.end("HTTP/1.0 418 x\r\n\r\nteapot"));
     expect(await failureOf(askAgent(request()))).toContain("with status 418: teapot");
   });
 
-  test.skipIf(process.getuid?.() === 0)("without permission says so", async () => {
+  test.skipIf(process.getuid?.() === 0)("reports missing permission", async () => {
     await served();
     chmodSync(path, 0);
     expect(await failureOf(askAgent(request()))).toContain("permission denied");

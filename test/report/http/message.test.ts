@@ -34,7 +34,7 @@ describe("a request", () => {
     expect(read(head)).toEqual({ kind: "invalid", status: 400, why });
   });
 
-  test("takes no time, whatever its headers hold: the agent does nothing else meanwhile", () => {
+  test("is parsed in no time, whatever its headers", () => {
     const blanks = " ".repeat(HEAD_MAX_BYTES - 100);
     for (const header of [
       `X:${blanks}\0`,
@@ -48,7 +48,7 @@ describe("a request", () => {
     }
   });
 
-  test("may have blanks around what a header says", () => {
+  test("may have blanks around a header value", () => {
     expect(read("GET / HTTP/1.1\r\nHost:\t a.example:1 \t")).toMatchObject({ kind: "request" });
   });
 
@@ -56,7 +56,7 @@ describe("a request", () => {
     expect(read("PRI * HTTP/2.0")).toMatchObject({ status: 505 });
   });
 
-  test("is incomplete until its head has ended, and refused once that is too long", () => {
+  test("is incomplete until its header ends, and refused once that is too long", () => {
     expect(readRequest("GET / HTTP/1.1\r\nHost: a\r\n")).toEqual({ kind: "incomplete" });
     const long = `GET / HTTP/1.1\r\nHost: a\r\nX: ${"a".repeat(9000)}`;
     expect(readRequest(long)).toMatchObject({ status: 431 });

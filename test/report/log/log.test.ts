@@ -123,7 +123,7 @@ describe("failures", () => {
     ]);
   });
 
-  test("failures of pod logs alone are logged beside the summary of the pass, and so is their end", () => {
+  test("failures of pod logs alone are logged in addition to the pass summary, and so is their end", () => {
     const { log, lines } = recorded();
     logPassEnd(
       log,
@@ -165,7 +165,7 @@ describe("failures", () => {
     expect(lines).toHaveLength(3);
   });
 
-  test("failures under a clock that goes back are not silent for as long as it went back", () => {
+  test("failures are still logged when the clock was set back", () => {
     const { log, lines, wait } = recorded();
     log.failure("pass", "a");
     wait(-600);
@@ -226,7 +226,7 @@ describe("a pass in the log", () => {
     expect(explained(4)).toBe(0);
   });
 
-  test("the summary of a pass that freed nothing says so, beside the reported sizes", () => {
+  test("the summary of a pass that freed nothing says so, next to the reported sizes", () => {
     const images = imageOutcome({ measuredFreedBytes: 0n, reportedFreedBytes: 300n * MIB });
     expect(passSummary(pass({ images, containers: null }))).toContain(
       "2 images removed, 0 B freed (300.0 MiB reported), ",

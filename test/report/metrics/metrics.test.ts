@@ -204,7 +204,7 @@ describe("the node", () => {
     expect(valueOf(metrics, "crigc_boot_grace_remaining_seconds")).toBe(120);
   });
 
-  test("a filesystem that is gone has no series any more", () => {
+  test("a filesystem that no longer exists has no series any more", () => {
     const metrics = fresh();
     metrics.setNode(node());
     metrics.setNode(node({ filesystems: [other] }));
@@ -245,7 +245,7 @@ describe("the node", () => {
     expect(metrics.expose()).not.toContain("crigc_pass_period_seconds{");
   });
 
-  test("says whether the pod source could be believed, and nothing of one that is not asked", () => {
+  test("metrics show whether the pod source was ready, and nothing about an unused one", () => {
     const metrics = fresh();
     metrics.setNode(node());
     expect(valueOf(metrics, 'crigc_pod_source_ready{source="kubelet-dir"}')).toBe(1);
@@ -316,7 +316,7 @@ describe("the text", () => {
     expect(lines).toContain('crigc_removal_failures_total{kind="other",cause="other"} 4800');
   });
 
-  test("a counter never goes back", () => {
+  test("a counter never decreases", () => {
     const registry = new MetricRegistry();
     registry.add("crigc_log_removed_bytes_total", 5n);
     registry.add("crigc_log_removed_bytes_total", -3n);
@@ -359,7 +359,7 @@ describe("the table of metrics", () => {
   });
 });
 
-test("two values that are printed alike are one series: a series that is there twice voids the whole answer", () => {
+test("two equal label values after cleaning are one series, because a duplicate series invalidates the whole response", () => {
   const registry = new MetricRegistry();
   registry.set("crigc_runtime_info", 1, ["containerd", "1.7"]);
   registry.set("crigc_runtime_info", 1, ["container\u001bd", "1.7\u0000"]);

@@ -117,7 +117,7 @@ threshold.
     expect(shown({ images: futile })).not.toContain(words);
   });
 
-  test("a plan on a terminal shows five candidates behind the stop and counts the rest", () => {
+  test("a plan on a terminal shows five candidates after the stop and counts the rest", () => {
     const candidates = Array.from({ length: 20 }, (_, index) =>
       candidate(index + 1, { expected: index < 3 }),
     );
@@ -206,7 +206,7 @@ threshold.
 });
 
 describe("a pass", () => {
-  test("gc says how each half ended and what it freed, measured beside reported", () => {
+  test("gc says how each half ended and what it freed, measured and reported", () => {
     const text = gcTable(pass(), plainScreen);
     expect(text).toContain(
       "Pass 20260115T120000Z-0a1b2c: GC (thresholds, ages and limits), took 1.8s",
@@ -227,7 +227,7 @@ describe("a pass", () => {
     expect(text).toContain("failed: image is in use");
   });
 
-  test("gc shows what it could not judge, beside what it removed", () => {
+  test("gc shows what it could not judge as well as what it removed", () => {
     const containers = containerOutcome({ errors: ["logs stay, because of x"] });
     const text = gcTable(pass({ containers }), plainScreen);
     expect(text).toContain("1 container, 1 sandbox, 1 log entry removed");
