@@ -1,4 +1,4 @@
-/** The composition root: the process on one side, commands on the other. What opens the machine is loaded by who opens it. */
+/** The composition root: connects the process with the commands. Code that opens the machine is loaded on demand. */
 
 import { dispatch } from "./cli/dispatch.ts";
 import { exit } from "./cli/exit.ts";

@@ -1,4 +1,4 @@
-/** Reads a command line against the tables: which command, with what, and with which flags. */
+/** Parses a command line against the tables: the command, its operands, options and flags. */
 
 import { placeholderOf } from "../config/field.ts";
 import { fieldByFlag, fieldOf } from "../config/fields.ts";

@@ -1,4 +1,4 @@
-/** What a command is: its words, which parsing, help and completion read, and what it is given to run with. */
+/** The description of a command, which parsing, help and completion read, and the context it runs in. */
 
 import type { Config } from "../config/config.ts";
 import type { ConfigReader } from "../config/load.ts";

@@ -1,4 +1,4 @@
-/** The table of commands, in the order of help. Adding one is its file and its line here. */
+/** The table of commands, in the order of help. A new command needs its file and a line here. */
 
 import type { Command } from "./command.ts";
 import { audit } from "./commands/audit.ts";

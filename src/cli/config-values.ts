@@ -1,4 +1,4 @@
-/** Configured values by their names in the configuration file, for the documents `Config` and `Status`: durations and sizes as text, as a file would have them. */
+/** Configured values by their configuration-file names, for the documents `Config` and `Status`. */
 
 import type { Config } from "../config/config.ts";
 import { fieldNames, fieldOf } from "../config/fields.ts";

@@ -1,4 +1,4 @@
-/** From the command line to the exit code: everything of `main` that needs no process. */
+/** From the command line to the exit code: the part of `main` that needs no process. */
 
 import type { Config } from "../config/config.ts";
 import { variablesOf } from "../config/field.ts";

@@ -1,4 +1,4 @@
-/** The exit codes, and which error means which. */
+/** The exit codes, and the exit code of each error. */
 import { ConfigError, HostError, RuntimeError, StoreError } from "../model/errors.ts";
 
 export const exit = {

@@ -1,4 +1,4 @@
-/** What commands open: the node to read, the node to collect on, the state directory, and the machine around them. Main fills it. */
+/** What commands can open: a node to read or to collect on, the state directory, the machine. `compose` implements it. */
 
 import type { Config } from "../config/config.ts";
 import type { Look } from "../config/source/look.ts";

@@ -1,4 +1,4 @@
-/** The exit code that a plan or a finished pass comes to. */
+/** The exit code of a plan or a finished pass. */
 
 import { blocksOf } from "../loop/pass/pass-failure.ts";
 import { assertNever } from "../model/assert.ts";

@@ -1,4 +1,4 @@
-/** Splits a command line into words and options, with every option's value where it belongs. */
+/** Splits a command line into words and options, with the value of each option. */
 import { parseArgs } from "node:util";
 
 import { dashed } from "../config/field.ts";

@@ -1,4 +1,4 @@
-/** `crigc run`: waits for the runtime, then runs the agent with everything around it until it is told to stop. */
+/** `crigc run`: waits for the runtime, then runs the agent with all its parts until it is stopped. */
 
 import { exit } from "../cli/exit.ts";
 import type { AgentRun } from "../cli/openers.ts";

@@ -1,4 +1,4 @@
-/** Gives each event to the operator's executable, where one is configured. */
+/** Passes each event to the event hook, if one is configured. */
 
 import { EventHook } from "../host/process/hook.ts";
 import type { Event } from "../model/pass.ts";

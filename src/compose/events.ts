@@ -1,4 +1,4 @@
-/** Listens to the runtime's container events while images are removed, and keeps what they say of images in use. */
+/** Watches the runtime's container events while images are removed, and records the uses that they report. */
 
 import type { Runtime } from "../cri/client.ts";
 import type { ContainerEvent } from "../cri/events.ts";

@@ -1,4 +1,4 @@
-/** The machine as observation reads it, put together from the configuration. */
+/** The machine as observation reads it, built from the configuration. */
 
 import type { Config } from "../config/config.ts";
 import { defaultRootDirectory, diskOf } from "../host/disk/disk.ts";

@@ -1,4 +1,4 @@
-/** The record of passes, spread to everyone who keeps it: the log, the history, the metrics and the event hook. */
+/** Distributes the records of passes to the log, the history, the metrics and the event hook. */
 
 import type { Journal } from "../loop/ports.ts";
 import type { Event, Pass } from "../model/pass.ts";

@@ -1,4 +1,4 @@
-/** Opens a node: to look at it with nothing that could remove, or to collect on it. */
+/** Opens a node: for reading, with nothing that could remove, or for collection. */
 
 import type { OpenNode } from "../cli/openers.ts";
 import type { Config } from "../config/config.ts";

@@ -1,4 +1,4 @@
-/** Fills what commands open with the real runtime, machine and state directory. */
+/** Implements what commands can open, with the real runtime, machine and state directory. */
 
 import { createReadStream } from "node:fs";
 import { realpath } from "node:fs/promises";

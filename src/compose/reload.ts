@@ -1,4 +1,4 @@
-/** The configuration in force: read again on SIGHUP, and when what is written has changed, has come to rest, and keeps no less. */
+/** The configuration in force: reloaded on SIGHUP, and when a changed file is stable and keeps no less. */
 
 import type { Config } from "../config/config.ts";
 import { loosenings } from "../config/loosening.ts";

@@ -1,4 +1,4 @@
-/** How the executable is started as the process of the state file: known without loading anything of it. */
+/** The word that starts the executable as the state process, in a file that loads nothing else. */
 
 /** Not for people. */
 export const STATE_PROCESS = "__state";

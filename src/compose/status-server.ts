@@ -1,4 +1,4 @@
-/** What the agent shows of itself: status, health and metrics, on the control socket and on the metrics address. */
+/** Serves the agent's status, health and metrics on the control socket and the metrics address. */
 
 import { valuesOf } from "../cli/config-values.ts";
 import type { Config } from "../config/config.ts";

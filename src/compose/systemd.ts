@@ -1,4 +1,4 @@
-/** What systemd is told: that we are ready, what we are doing, and that we are alive. */
+/** Notifies systemd: ready, status, watchdog. */
 
 import { fstatSync } from "node:fs";
 

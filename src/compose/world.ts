@@ -1,4 +1,4 @@
-/** The process, as main gives it once to everything that is opened. */
+/** The process environment, as main passes it once to everything that is opened. */
 
 import type { Config } from "../config/config.ts";
 import { instantFromMs } from "../model/time.ts";

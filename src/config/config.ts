@@ -1,4 +1,4 @@
-/** The configuration that everything else works with: typed, in the units of the model, with each value's source. */
+/** The configuration in the units of the model, with the source of each value. */
 import type { Compat, Limits } from "../model/limits.ts";
 import type { KubeletClient } from "../model/ports.ts";
 import { type Duration, duration, hours } from "../model/time.ts";

@@ -1,4 +1,4 @@
-/** What one entry of the flag table is: names, type, default, and the words of help and documentation. */
+/** One entry of the flag table: names, type, default, help and documentation. */
 import type { Duration } from "../model/time.ts";
 import type { StatementKind, Statements } from "./value/eviction.ts";
 

@@ -1,4 +1,4 @@
-/** Reads files, environment and flags into one configuration; the only file of the folder that touches the machine. */
+/** Loads files, environment and flags into one configuration. The only file of this folder that reads the machine. */
 import { closeSync, openSync, readdirSync, readSync, statSync } from "node:fs";
 
 import { ConfigError, type ConfigIssue, messageOf } from "../model/errors.ts";

@@ -1,4 +1,7 @@
-/** What a configuration that was read again would keep less than the one in force, because a file vanished, was cut off, or keeps less. */
+/**
+ * Finds what a reloaded configuration would keep less than the one in force, because a file vanished, was truncated, or
+ * keeps less.
+ */
 import type { Config } from "./config.ts";
 import { type FieldValue, isList } from "./field.ts";
 import { type FieldName, fieldNames, fieldOf, namedInFull } from "./fields.ts";

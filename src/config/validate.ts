@@ -1,4 +1,4 @@
-/** Rules between values: each names the field that has to change, the other one, and both places. */
+/** Rules between values. Each issue names both fields and both places. */
 import type { ConfigIssue } from "../model/errors.ts";
 import { type FieldName, fieldOf, namedInFull, type Values } from "./fields.ts";
 import { bareValues, type Merged } from "./source/merge.ts";

@@ -1,4 +1,4 @@
-/** Containers and sandboxes that did not answer in time: left alone for a while, longer each time. */
+/** Containers and sandboxes that timed out: left alone for a while, longer each time. */
 
 import type { Timer } from "../model/ports.ts";
 

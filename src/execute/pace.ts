@@ -1,4 +1,4 @@
-/** How fast a pass may remove: a limit of removals, a pause between two, and the wish to stop. */
+/** The pace of a pass: a limit of removals, a pause between them, and the request to stop. */
 
 import type { Timer } from "../model/ports.ts";
 import { type Duration, toMs } from "../model/time.ts";

@@ -1,4 +1,4 @@
-/** One stage of a container pass: removals of different pods side by side, until it is done or the runtime no longer answers. */
+/** One stage of a container pass: removes items of different pods in parallel, until done or the runtime no longer answers. */
 
 import type { Backoff } from "./backoff.ts";
 

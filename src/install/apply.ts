@@ -1,4 +1,4 @@
-/** Carries out a plan on a tree, one step after another; the first failure ends it, and the same plan can be made again. */
+/** Executes an installation plan step by step. The first failure ends it; the plan can then be run again. */
 
 import type { RootedTree } from "../host/files/rooted-tree.ts";
 import { runCommand } from "../host/process/command.ts";

@@ -1,4 +1,4 @@
-/** A cloud-config that installs the agent on the first boot of a machine: from the image, a mirror or an attached disk. */
+/** A cloud-config that installs the agent on a machine's first boot: from its image, a mirror or an attached disk. */
 import { type GivenSetting, settingsDocument } from "./settings.ts";
 
 export type BinarySource =

@@ -1,4 +1,4 @@
-/** The commented default configuration, written from the flag table: every setting with its meaning and its default. */
+/** The commented default configuration, generated from the flag table. */
 import { dashed, defaultWords, type Field, type FieldValue } from "../config/field.ts";
 import { fieldGroups, type FieldName, fieldOf } from "../config/fields.ts";
 import { expectedInFile } from "../config/source/schema.ts";

@@ -1,4 +1,4 @@
-/** A DaemonSet that runs the agent on every node of a cluster: host paths, and no access to the API unless the kubelet's is its pod source. */
+/** A DaemonSet that runs the agent on every node of a cluster: host paths, and API access only for pod source kubelet-api. */
 import type { Config, Paths } from "../config/config.ts";
 import { type KubeletAccess, kubeletAccess } from "./kubelet-access.ts";
 import type { RuntimePlaces } from "./runtime-places.ts";

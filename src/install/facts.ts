@@ -1,4 +1,4 @@
-/** What lies in a tree at the paths that concern an installation, gathered before anything is decided. */
+/** The state of a file tree at the paths of an installation, gathered before anything is decided. */
 
 import type { Found, RootedTree } from "../host/files/rooted-tree.ts";
 import { type Manifest, parseManifest } from "./manifest.ts";

@@ -1,4 +1,4 @@
-/** Which init system a tree has, and whether it is the one that runs. */
+/** Detects the init system of a tree, and whether it is running. */
 
 import type { RootedTree } from "../host/files/rooted-tree.ts";
 import { HostError } from "../model/errors.ts";

@@ -1,4 +1,4 @@
-/** `crigc install`: puts executable, manual page, completions, service, configuration and keep directory into a tree. */
+/** `crigc install`: installs executable, manual page, completions, service, configuration and keep directory into a tree. */
 
 import { sha256OfFile } from "../host/archive/sha256.ts";
 import { isElf, loaderOf } from "../host/files/elf.ts";

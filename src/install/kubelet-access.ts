@@ -1,4 +1,7 @@
-/** What an agent in a pod needs to ask the kubelet for its pods: the node's address, a token, a certificate to trust, and the right to ask. */
+/**
+ * What an agent in a pod needs for the kubelet's API: the node's address, a token, a trusted certificate and the right to
+ * list pods.
+ */
 import type { Config } from "../config/config.ts";
 
 export interface KubeletAccess {

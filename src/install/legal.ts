@@ -1,4 +1,4 @@
-/** What the executable carries of others' licences, and its bill of materials: paths inside it, read when they are asked for. */
+/** The licences and the bill of materials inside the executable, read on demand. */
 import licensesPath from "./legal/licenses.txt" with { type: "file" };
 import sbomPath from "./legal/sbom.txt" with { type: "file" };
 

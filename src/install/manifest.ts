@@ -1,4 +1,4 @@
-/** What an installation has put in place, remembered so that an upgrade knows its own files and a removal leaves nothing behind. */
+/** The record of an installation, by which an upgrade knows its own files and an uninstall removes them all. */
 
 import { isMap } from "../model/values.ts";
 import { installed, parentsOf, shellFilesOf } from "./paths.ts";

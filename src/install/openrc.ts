@@ -1,4 +1,4 @@
-/** The OpenRC service of the agent, for Alpine and its kin. */
+/** The OpenRC service of the agent, for Alpine and others. */
 
 export interface ScriptOptions {
   /** Absolute path of the executable. */

@@ -1,4 +1,4 @@
-/** Where everything of an installed crigc lies. */
+/** The paths of an installed crigc. */
 
 /** Where no other is named. */
 export const DEFAULT_BIN_DIRECTORY = "/usr/local/bin";

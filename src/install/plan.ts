@@ -1,4 +1,4 @@
-/** Decides what an installation does to a tree, from what was found there. */
+/** Decides what an installation changes in a tree. */
 
 import { sha256OfText } from "../host/archive/sha256.ts";
 import { assertNever } from "../model/assert.ts";

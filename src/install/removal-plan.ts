@@ -1,4 +1,4 @@
-/** Decides what is taken out of a tree again: what the manifest names, and with `purge` configuration and memory too. */
+/** Decides what an uninstall removes from a tree: what the manifest lists, and with `purge` configuration and state too. */
 import { type Facts } from "./facts.ts";
 import type { Init, Manifest } from "./manifest.ts";
 import { installed } from "./paths.ts";

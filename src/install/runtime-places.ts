@@ -1,4 +1,4 @@
-/** Which host paths belong to which runtime: its socket's directory and the store whose filesystem is measured. */
+/** The host paths of each runtime: the directory of its socket, and the store whose filesystem is measured. */
 
 export interface RuntimePlaces {
   /** Directory of the socket: the socket itself is made anew when the runtime starts again. */

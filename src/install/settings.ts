@@ -1,4 +1,4 @@
-/** The settings that stood behind `crigc print …`, as a configuration document and as flags, so that what is printed holds them. */
+/** The settings given to `crigc print …`, as a configuration document and as flags. */
 import { dashed, variablesOf } from "../config/field.ts";
 import { fieldNames, fieldOf } from "../config/fields.ts";
 import type { Merged } from "../config/source/merge.ts";

@@ -1,4 +1,4 @@
-/** One change of a file tree, or of the running system: plans are lists of these, made without touching anything. */
+/** One change of a file tree or of the running system. A plan is a list of steps, made without changing anything. */
 
 export type Step =
   | { readonly kind: "directory"; readonly path: string; readonly mode: number }

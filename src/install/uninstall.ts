@@ -1,4 +1,4 @@
-/** `crigc uninstall`: takes out what `install` put in place; with `purge` the configuration and what was remembered too. */
+/** `crigc uninstall`: removes what `install` installed, with `purge` also configuration and state. */
 
 import { RootedTree } from "../host/files/rooted-tree.ts";
 import { apply } from "./apply.ts";

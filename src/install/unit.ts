@@ -1,4 +1,4 @@
-/** The systemd unit of the agent: low priority, bounded memory, and no right that it does not need. */
+/** The systemd unit of the agent: low priority, bounded memory, minimal rights. */
 
 export interface UnitOptions {
   /** Absolute path of the executable. */

@@ -1,4 +1,4 @@
-/** What an installed crigc consists of, for an init system. */
+/** The files of an installed crigc, for an init system. */
 import { configTemplate } from "./config-template.ts";
 import type { Init } from "./manifest.ts";
 import { openrcScript, openrcSettings } from "./openrc.ts";

@@ -1,4 +1,4 @@
-/** Assertions: a failing one is a bug of ours, never the world misbehaving. */
+/** Assertions. A failing one is a bug in crigc, never an external failure. */
 
 /** For the end of an exhausted union: the compiler proves that it is unreachable. */
 export function assertNever(value: never): never {

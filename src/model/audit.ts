@@ -1,4 +1,4 @@
-/** What `crigc audit` may find: things that look leaked or inconsistent, as plain data. */
+/** The findings of `crigc audit`, as plain data. */
 
 import type { Removal } from "./history.ts";
 import type { DiskBreakdown } from "./plan.ts";

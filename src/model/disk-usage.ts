@@ -1,4 +1,4 @@
-/** What takes space on the filesystem of the images: images by their layers, and what else lies there. */
+/** Disk usage of the image filesystem: images by their layers, and other data. */
 
 import type { DiskSample } from "./history.ts";
 import type { ChainId, ContainerId } from "./ids.ts";

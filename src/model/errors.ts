@@ -1,4 +1,4 @@
-/** One error class for each border of the program; a kind tells callers what to do, `cause` keeps the original. */
+/** One error class for each border of the program. Its kind tells callers what to do; `cause` keeps the original. */
 
 export type RuntimeErrorKind =
   /** The socket does not exist. */

@@ -1,4 +1,4 @@
-/** JSON with exact integers, which is safe to print: a size may exceed what a number holds, and a name may hold anything. */
+/** JSON with exact integers that is safe to print: a size may exceed a number, and a name may contain anything. */
 
 declare global {
   interface JSON {

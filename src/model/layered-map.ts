@@ -1,4 +1,4 @@
-/** A map of which each version shares what did not change: one entry more or less does not copy ten thousand. */
+/** A map whose versions share unchanged entries, so that changing one entry does not copy ten thousand. */
 
 /** Versions differ from their base in so many entries at most; the next one is a base of its own. */
 const OVERLAY_MAX = 128;

@@ -1,4 +1,4 @@
-/** What is remembered between observations. `remember` in policy makes the next one; the store keeps it on disk. */
+/** The records kept between observations. `remember` in policy makes the next ledger; the store saves it. */
 
 import type { ChainId, ContainerId, ImageId, PodUid, SandboxId } from "./ids.ts";
 import type { Duration, Instant, Watched } from "./time.ts";

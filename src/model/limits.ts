@@ -1,4 +1,4 @@
-/** What the operator asked for, in the units that policy works in. Defaults and ranges stand in config/fields.ts. */
+/** The operator's limits, in the units of policy. Defaults and ranges are in config/fields.ts. */
 
 import type { Duration } from "./time.ts";
 

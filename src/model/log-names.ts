@@ -1,4 +1,4 @@
-/** The names that the kubelet gives to log directories and links: the only place that makes or reads them. */
+/** The kubelet's names of log directories and links: the only place that writes or parses them. */
 
 import { type PodUid, podUid } from "./ids.ts";
 

@@ -1,4 +1,4 @@
-/** What came of a plan: one outcome for each thing that was tried, and how the pass ended. */
+/** The outcome of a plan: one result per removal, and how the pass ended. */
 
 import type { FailureCode } from "./errors.ts";
 import type { ImageCandidate, PlannedContainer } from "./plan.ts";

@@ -1,4 +1,4 @@
-/** One pass of the collector: who asked, what was planned, what came of it, and how long each step took. */
+/** One pass: its trigger, plan, outcome and timed steps. */
 
 import type { PassId } from "./ids.ts";
 import type { ContainerOutcome, ImageOutcome } from "./outcome.ts";

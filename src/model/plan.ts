@@ -1,4 +1,4 @@
-/** A plan: what would be removed, in which order, and why everything else stays. A value; making it changes nothing. */
+/** A plan: what would be removed, in which order, and why everything else is kept. Plain data. */
 
 import type { ChainId, ImageId } from "./ids.ts";
 import type { ImageRecord } from "./ledger.ts";

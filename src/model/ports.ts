@@ -1,4 +1,7 @@
-/** What the outside world offers, each declared once: reading and writing are separate, so that a command that observes is unable to remove. */
+/**
+ * The interfaces to the outside world, each declared once. Reading and writing are separate, so that a command that observes
+ * cannot remove.
+ */
 
 import type { WritableLayers } from "./disk-usage.ts";
 import type { ContainerId, ImageId, SandboxId } from "./ids.ts";

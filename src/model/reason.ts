@@ -1,4 +1,4 @@
-/** Why a thing is kept or removed: a closed union of plain data; `docs/policy.md` has one example for each code. */
+/** Why something is kept or removed: a closed union of plain data. `docs/policy.md` has an example for each code. */
 
 import type { ContainerId, ImageId, PodUid, SandboxId } from "./ids.ts";
 import type { Signal } from "./limits.ts";

@@ -1,4 +1,4 @@
-/** What was seen on the node at one moment: plain facts, no judgement. */
+/** The state of the node at one moment: plain facts, no decisions. */
 
 import type { ChainId, ContainerId, ImageId, PodUid, SandboxId } from "./ids.ts";
 import type { Duration, Instant } from "./time.ts";

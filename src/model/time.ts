@@ -1,4 +1,4 @@
-/** Instants and durations in exact nanoseconds, because CRI timestamps exceed what a number holds. */
+/** Instants and durations in exact nanoseconds, because CRI timestamps exceed the precision of a number. */
 
 import type { Brand } from "./ids.ts";
 

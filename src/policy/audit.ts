@@ -1,4 +1,4 @@
-/** Looks through a node for what seems leaked or inconsistent. Nothing here decides on a removal. */
+/** Finds what seems leaked or inconsistent on a node. Decides no removal. */
 
 import type { AuditFinding, PastRemoval } from "../model/audit.ts";
 import type { ImageId } from "../model/ids.ts";

@@ -1,4 +1,4 @@
-/** Reasons for which no image at all is removed, whatever asks for it; the state of the disk aside. */
+/** Reasons that stop all image removal whatever the trigger, except the state of the disk. */
 import type { Plan } from "../model/plan.ts";
 import type { ImageBlock } from "../model/reason.ts";
 import type { KeepProblem } from "../model/snapshot.ts";

@@ -1,4 +1,4 @@
-/** Remembers what a pure function made of objects, for as long as they live. */
+/** Caches the result of a pure function per object, for as long as the object exists. */
 
 import { assert } from "../model/assert.ts";
 

@@ -1,4 +1,4 @@
-/** Decides for the whole node: containers, sandboxes and logs first, then images as if the planned removals had happened. */
+/** Decides for the whole node: containers, sandboxes and logs first, then images as if these were already removed. */
 
 import type { ContainerPlan, Plan } from "../model/plan.ts";
 import type { Snapshot } from "../model/snapshot.ts";

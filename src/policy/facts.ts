@@ -1,4 +1,4 @@
-/** What every decision of a pass is made from. */
+/** The input of every decision of a pass. */
 import type { HoldState } from "../model/hold.ts";
 import type { Ledger } from "../model/ledger.ts";
 import type { Limits } from "../model/limits.ts";

@@ -1,4 +1,4 @@
-/** What is remembered after an observation: the next ledger, from the one before and what was seen. */
+/** Makes the next ledger from the last one and an observation. */
 import type { ContainerId, ImageId, PodUid, SandboxId } from "../model/ids.ts";
 import { withEntry, withoutKey } from "../model/layered-map.ts";
 import type {

@@ -1,4 +1,4 @@
-/** Which images, containers, sandboxes and logs a removal by hand is limited to. */
+/** The images, containers, sandboxes and logs that a removal by hand is limited to. */
 import type { ImageId } from "../model/ids.ts";
 import type {
   ContainerPlan,

@@ -1,4 +1,4 @@
-/** Versions of runtimes, as far as ranges of them need comparing. */
+/** Compares runtime versions. */
 
 export type Version = readonly [major: number, minor: number, patch: number];
 

@@ -1,4 +1,4 @@
-/** The watched clock: how much time counts as seen between two observations, and whether the machine was booted since. */
+/** The clock of observed time: how much time counts between two observations, and whether the machine was rebooted. */
 import type { Ledger } from "../model/ledger.ts";
 import type { MemoryLimits } from "../model/limits.ts";
 import type { Clocks } from "../model/snapshot.ts";

@@ -1,4 +1,4 @@
-/** Amounts for people: bytes as the kubelet words them, durations in two units, percentages, counts. */
+/** Formats amounts for people: bytes as the kubelet does, durations in two units, percentages, counts. */
 
 import { type Duration, duration } from "../model/time.ts";
 

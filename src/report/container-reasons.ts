@@ -1,4 +1,4 @@
-/** The reasons about containers, sandboxes and pod logs, each declared once: why one is kept or removed. */
+/** The reasons for keeping or removing containers, sandboxes and pod logs, each declared once. */
 
 import { assertNever } from "../model/assert.ts";
 import type { PodSourceState } from "../model/plan.ts";

@@ -1,4 +1,4 @@
-/** When a filesystem reaches its threshold and when it is full, in words. */
+/** Words the forecast of a filesystem. */
 
 import type { Forecast } from "../model/disk-usage.ts";
 import { humanBytes, humanDuration } from "./bytes.ts";

@@ -1,4 +1,4 @@
-/** The reasons about images, each declared once: why one is kept, what triggers removal, and what blocks it. */
+/** The reasons for keeping images, the triggers and the blocks, each declared once. */
 
 import { assertNever } from "../model/assert.ts";
 import type { PlanNote } from "../model/plan.ts";

@@ -1,4 +1,4 @@
-/** Names for people: of images, containers and sandboxes. */
+/** Names of images, containers and sandboxes for people. */
 
 import type { ImageId } from "../model/ids.ts";
 import type { Container, Image, Sandbox } from "../model/snapshot.ts";

@@ -1,4 +1,4 @@
-/** Words for passes: purposes, targets, results, ends and events. */
+/** Words of passes: purposes, targets, results, ends and events. */
 
 import { assertNever } from "../model/assert.ts";
 import type { ContainerOutcome, ImageEnd, ImageResult, RemovalResult } from "../model/outcome.ts";

@@ -1,4 +1,4 @@
-/** What a table of reasons is: one entry a code, with its title, its sentence and its data; text and JSON are read from it. */
+/** A table of reasons: one entry per code with its title, sentence and data, for text and JSON. */
 
 import { type JsonObject } from "./document/json.ts";
 

@@ -1,4 +1,4 @@
-/** What a terminal may be sent: text without control characters, its width in columns, and colours where they are wanted. */
+/** Text for a terminal: without control characters, measured in columns, with colours if supported. */
 
 import { MISLEADING } from "../model/exact-json.ts";
 

@@ -1,4 +1,4 @@
-/** Whether an agent runs, and whether it is well. */
+/** Doctor's check of the agent: is it running, and is it healthy? */
 
 import { isMap } from "../../model/values.ts";
 import { failed, ok, type Verdict, warning } from "./check.ts";

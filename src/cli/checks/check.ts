@@ -1,4 +1,4 @@
-/** What a check of doctor comes to, and the table of them. */
+/** The results of a doctor check, and the table of checks. */
 
 import type { DoctorCheck } from "../../report/table/doctor.ts";
 

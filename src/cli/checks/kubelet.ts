@@ -1,4 +1,4 @@
-/** Whether a kubelet belongs to the node, and which of its thresholds collide with ours. */
+/** Doctor's checks of the node's kubelet, and of conflicts between its thresholds and crigc's. */
 
 import type { Config } from "../../config/config.ts";
 import { isFieldName } from "../../config/fields.ts";

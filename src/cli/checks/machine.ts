@@ -1,4 +1,4 @@
-/** What of the machine matters: our rights, directories and disk, the clock, what is remembered, and what the configuration names and only fails when it is needed. */
+/** Doctor's checks of the machine: directories, rights, clock and ledger. */
 
 import type { DirectoryFact } from "../../host/disk/directory-fact.ts";
 import type { Ledger } from "../../model/ledger.ts";

@@ -1,4 +1,4 @@
-/** What an observation of the node says: the runtime, lists, filesystems, what blocks, who owns its containers, who says that pods are gone, what keep rules keep. */
+/** Doctor's checks of an observation: lists, filesystems, blocks, owners of containers, pod source. */
 
 import type { Prepared } from "../../loop/pass/prepare.ts";
 import { assertNever } from "../../model/assert.ts";

@@ -1,4 +1,4 @@
-/** Which socket answers as a container runtime, and whether it is clear which one is meant. */
+/** Doctor's check of the sockets: which runtime answers, and is it clear which one to use? */
 
 import type { SocketFact } from "../openers.ts";
 import { failed, ok, type Verdict } from "./check.ts";

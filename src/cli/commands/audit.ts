@@ -1,4 +1,4 @@
-/** `crigc audit`: what looks leaked or inconsistent on the node. */
+/** `crigc audit`: report what looks leaked or inconsistent on the node. */
 
 import type { PastRemoval } from "../../model/audit.ts";
 import { auditFindings } from "../../policy/audit.ts";

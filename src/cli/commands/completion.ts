@@ -1,4 +1,4 @@
-/** `crigc completion`: the script by which a shell asks crigc itself what may stand at the cursor. */
+/** `crigc completion`: the shell scripts that call crigc for completions. */
 import { command } from "../command.ts";
 import { exit } from "../exit.ts";
 

@@ -1,4 +1,4 @@
-/** `crigc df`: what fills the filesystem of the images. */
+/** `crigc df`: show what fills the image filesystem. */
 
 import type { DirectorySize, DirectoryWalk, WritableLayers } from "../../model/disk-usage.ts";
 import { messageOf, RuntimeError } from "../../model/errors.ts";

@@ -1,4 +1,4 @@
-/** `crigc doctor`: checks everything that collection stands on, and says what to do where something is not well. */
+/** `crigc doctor`: check everything that collection depends on, with advice for each problem. */
 
 import type { Config } from "../../config/config.ts";
 import type { Prepared } from "../../loop/pass/prepare.ts";

@@ -1,4 +1,4 @@
-/** `crigc gc` and `crigc rm`: one pass now, a report, then the exit. */
+/** `crigc gc` and `crigc rm`: run one pass, print a report, exit. */
 
 import type { Config } from "../../config/config.ts";
 import { Announcer } from "../../loop/agent/announcer.ts";

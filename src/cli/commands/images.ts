@@ -1,4 +1,4 @@
-/** `crigc images`: every image with its size, when it was first seen and last used, what uses it and what keeps it. */
+/** `crigc images`: list images with size, first seen, last used, users and keep reasons. */
 
 import { compared } from "../../model/values.ts";
 import { selectedImages } from "../../policy/selection.ts";

@@ -1,4 +1,7 @@
-/** `crigc install` and `crigc uninstall`: put this executable, its manual page, completions, service, configuration and keep directory in place, or take them away. */
+/**
+ * `crigc install` and `crigc uninstall`: install or remove executable, manual page, completions, service, configuration and
+ * keep directory.
+ */
 
 import { install as installInto } from "../../install/install.ts";
 import { type Init, inits, isInit } from "../../install/manifest.ts";

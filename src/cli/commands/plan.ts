@@ -1,4 +1,4 @@
-/** `crigc plan`: what `gc` would do now, and why each thing is kept or removed. */
+/** `crigc plan`: show what `gc` would remove now, what it would keep, and why. */
 
 import { parseDuration } from "../../config/value/duration.ts";
 import { quoted } from "../../config/value/value.ts";

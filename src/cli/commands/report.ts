@@ -1,4 +1,4 @@
-/** `crigc report`: the history and the present node as one self-contained page. */
+/** `crigc report`: write the history and the current node as one self-contained HTML page. */
 
 import { quoted } from "../../config/value/value.ts";
 import type { Prepared } from "../../loop/pass/prepare.ts";

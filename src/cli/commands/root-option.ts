@@ -1,4 +1,4 @@
-/** The option by which `install` and `uninstall` work on a tree that is not running, and paths of options. */
+/** The option `--root` of `install` and `uninstall`, and parsing of path options. */
 import { usageError } from "../../model/errors.ts";
 import { type CommandOption, type Invocation, textOf } from "../command.ts";
 

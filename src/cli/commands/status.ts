@@ -1,4 +1,4 @@
-/** `crigc status`: what the running agent says of itself, over its control socket. */
+/** `crigc status`: show the running agent, over its control socket. */
 
 import type { Config } from "../../config/config.ts";
 import { ConfigError, HostError } from "../../model/errors.ts";

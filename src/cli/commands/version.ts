@@ -1,4 +1,4 @@
-/** `crigc version`: what was built, from which commit. */
+/** `crigc version`: print the version and the commit. */
 
 import { readEmbedded } from "../../host/files/embedded.ts";
 import { legalPaths } from "../../install/legal.ts";

@@ -1,4 +1,4 @@
-/** What may stand at the cursor of a command line: the answer to `crigc __complete`, which the scripts of all shells ask. */
+/** The answer to `crigc __complete`, which the scripts of all shells call: candidates for the word at the cursor. */
 import { dashed } from "../../config/field.ts";
 import { fieldByFlag, fieldOf } from "../../config/fields.ts";
 import type { CommandOption, CommandWords, Operand } from "../command.ts";

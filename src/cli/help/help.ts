@@ -1,4 +1,4 @@
-/** Help, written from the tables: on everything, on one command, on all flags. */
+/** Help, generated from the tables: overview, one command, all flags. */
 import { dashed, defaultWords, type Field, placeholderOf } from "../../config/field.ts";
 import { fieldGroups, type FieldName, fieldNames, fieldOf } from "../../config/fields.ts";
 import { suggestion } from "../../config/source/nearest.ts";

@@ -1,4 +1,4 @@
-/** The manual page, as roff, written from the tables. */
+/** The manual page as roff, generated from the tables. */
 import { dashed, defaultWords, type Field, variablesOf } from "../../config/field.ts";
 import { fieldGroups, fieldOf } from "../../config/fields.ts";
 import type { Build, CommandWords } from "../command.ts";

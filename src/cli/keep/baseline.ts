@@ -1,4 +1,4 @@
-/** `crigc keep baseline`: writes today's images, or those of archives, as a keep list, so that none of them is ever removed. */
+/** `crigc keep baseline`: write today's images, or those of archives, to a keep list. */
 
 import { quoted } from "../../config/value/value.ts";
 import { ConfigError, type ConfigIssue, HostError, usageError } from "../../model/errors.ts";

@@ -1,4 +1,4 @@
-/** `crigc keep add` and `crigc keep remove`: one keep file of crigc's own, so that nobody edits a list by hand in a hurry. */
+/** `crigc keep add` and `crigc keep remove`: edit crigc's own keep file. */
 
 import { quoted } from "../../config/value/value.ts";
 import type { TextChange } from "../../host/keep/change-keep-file.ts";

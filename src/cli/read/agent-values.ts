@@ -1,4 +1,4 @@
-/** What the running agent has in force, so that a command beside it speaks of the same thresholds and directories. */
+/** The running agent's configuration, so that other commands use the same thresholds and directories. */
 
 import type { Config } from "../../config/config.ts";
 import type { AgentValues } from "../../config/source/agent-layer.ts";

@@ -1,4 +1,4 @@
-/** What part of the history is asked for on the command line. */
+/** The options of `crigc history`, parsed into a query. */
 
 import { parseDuration } from "../../config/value/duration.ts";
 import { quoted } from "../../config/value/value.ts";

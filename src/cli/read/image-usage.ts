@@ -1,4 +1,4 @@
-/** What the images of a node take, by their layers: what `crigc df` and the HTML report show. */
+/** Disk usage of images by their layers, for `crigc df` and the HTML report. */
 
 import type { Prepared } from "../../loop/pass/prepare.ts";
 import { imageUsage } from "../../policy/layer/disk-usage.ts";

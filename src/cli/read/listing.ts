@@ -1,4 +1,4 @@
-/** How commands print what they found: as a table or JSON; lists also wide, as YAML, or as names or IDs alone. */
+/** Output formats of commands: table or JSON; lists also wide, YAML, names or IDs. */
 
 import { yamlText } from "../../host/yaml.ts";
 import { type JsonObject, printedJson } from "../../report/document/json.ts";

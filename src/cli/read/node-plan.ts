@@ -1,4 +1,4 @@
-/** The plan of this node as it is now, or of a recorded one: what plan, images, explain and a dry run are made from. */
+/** The plan of this node or of a recorded one, for plan, images, explain and dry runs. */
 
 import type { Config } from "../../config/config.ts";
 import { type Prepared, prepareRecorded } from "../../loop/pass/prepare.ts";

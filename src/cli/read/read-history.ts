@@ -1,4 +1,4 @@
-/** Reads the part of the history that is asked for: passes with their removals, or removals with their passes. */
+/** Reads the requested part of the history: passes with their removals, or removals with their passes. */
 
 import type { PassRow, Removal } from "../../model/history.ts";
 import { hours, type Instant, instant } from "../../model/time.ts";

@@ -1,4 +1,4 @@
-/** What a reference on the command line names among the things of a plan. */
+/** Finds the images, containers and sandboxes of a plan that a reference on the command line matches. */
 
 import type { Prepared } from "../../loop/pass/prepare.ts";
 import type { Image } from "../../model/snapshot.ts";

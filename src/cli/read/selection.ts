@@ -1,4 +1,4 @@
-/** The options by which `gc`, `plan` and `rm` are limited to a part of the node, or widened to everything unused. */
+/** The options that limit `gc`, `plan` and `rm` to a part of the node, or extend them to everything unused. */
 
 import type { Config } from "../../config/config.ts";
 import { suggestion } from "../../config/source/nearest.ts";

@@ -1,4 +1,4 @@
-/** Flags of directories, periods, and of what the agent tells the world. */
+/** Flags for directories, periods, and the agent's outputs. */
 import type { Field } from "../field.ts";
 import { CONFIGURED, DECIDING, PODS, REMEMBERING, REMOVING, RUNTIME } from "./commands.ts";
 

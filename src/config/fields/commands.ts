@@ -1,4 +1,4 @@
-/** Which commands a group of flags concerns: commands that act alike are named together once. */
+/** Groups of commands that a flag applies to. */
 
 /** Commands that decide what goes, or say what would. */
 export const DECIDING = ["run", "gc", "rm", "plan", "explain", "report"] as const;

@@ -1,4 +1,4 @@
-/** Flags of dead containers, sandboxes, and of how to detect deleted pods. */
+/** Flags for dead containers and sandboxes, and for detecting deleted pods. */
 import type { Field } from "../field.ts";
 import { DECIDING, PODS, REMOVING } from "./commands.ts";
 

@@ -1,4 +1,4 @@
-/** Flags of image collection: when it starts, how far it goes, what it may take. */
+/** Flags for image collection: when it starts, how far it goes, and its limits. */
 import type { Field } from "../field.ts";
 import { DECIDING, REMOVING } from "./commands.ts";
 

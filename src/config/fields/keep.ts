@@ -1,4 +1,4 @@
-/** Flags of what is never removed. */
+/** Flags for images that are never removed. */
 import type { Field } from "../field.ts";
 import { DECIDING, KEEPING } from "./commands.ts";
 

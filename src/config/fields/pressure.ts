@@ -1,4 +1,4 @@
-/** Flags of disk pressure: the kubelet's eviction thresholds. */
+/** Flags for disk pressure: the kubelet's eviction thresholds. */
 import type { Field } from "../field.ts";
 
 export const pressureFields = {

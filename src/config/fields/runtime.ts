@@ -1,4 +1,4 @@
-/** Flags of the connection to the container runtime. */
+/** Flags for the connection to the container runtime. */
 import type { Field } from "../field.ts";
 import { RUNTIME } from "./commands.ts";
 

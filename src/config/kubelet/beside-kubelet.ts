@@ -1,4 +1,7 @@
-/** The default of our eviction thresholds beside a kubelet: above its own, so that space is freed before it evicts. */
+/**
+ * Default eviction thresholds on a node with a kubelet: above the kubelet's, so that crigc frees space before it evicts
+ * pods.
+ */
 import type { Amount, Signal, Threshold } from "../../model/limits.ts";
 import type { KubeletSetting } from "../../model/ports.ts";
 import { isStatements } from "../field.ts";

@@ -1,4 +1,7 @@
-/** Reads a KubeletConfiguration as the kubelet reads it: zero and missing values, and what is not for us. */
+/**
+ * Reads a KubeletConfiguration as the kubelet does, with its zero and missing values, and without fields that crigc does not
+ * use.
+ */
 
 import { isMap } from "../../model/values.ts";
 import { type FieldName, fieldOf, isFieldName } from "../fields.ts";

@@ -1,4 +1,4 @@
-/** The layer of a running agent: its effective configuration, as its status tells it. */
+/** The layer of a running agent: its effective configuration, from its status. */
 import { type FieldName, fieldOf, isFieldName } from "../fields.ts";
 import { printedText } from "../value/value.ts";
 import { readEntry } from "./file-layer.ts";

@@ -1,4 +1,4 @@
-/** What a running process took once: it stays as it is there until the next start, whatever is written meanwhile. */
+/** Values bound to a running process, which change only at its next start. */
 import { ConfigError } from "../../model/errors.ts";
 import type { Config } from "../config.ts";
 import { type FieldName, fieldOf, namedInFull } from "../fields.ts";

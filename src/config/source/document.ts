@@ -1,4 +1,4 @@
-/** Takes a configuration document apart: its kind, and its entries by the names of the table with their lines. */
+/** Parses a configuration document: its kind, and its entries with their lines. */
 import type { ConfigIssue } from "../../model/errors.ts";
 import { isMap } from "../../model/values.ts";
 import { fieldNames, fieldOf, isFieldName } from "../fields.ts";

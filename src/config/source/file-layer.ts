@@ -1,4 +1,4 @@
-/** The layer of one configuration file: each entry held against the table. */
+/** The layer of one configuration file: each entry, validated against the table. */
 import * as v from "valibot";
 
 import type { ConfigIssue } from "../../model/errors.ts";

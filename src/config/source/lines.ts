@@ -1,4 +1,7 @@
-/** Finds every key of a YAML or JSON document with its line, which the parser does not tell: it lets the last of two equal keys win without a word. */
+/**
+ * Finds every key of a YAML or JSON document with its line. The parser reports no lines, and silently lets the last of two
+ * equal keys win.
+ */
 
 export interface KeyLine {
   /** `evictionHard`, or `logging.format` for a key below another one; `keep[3].name` within a list. */

@@ -1,4 +1,4 @@
-/** One look at the configuration files: what they hold is read once, can be compared with another look, and is loaded as it was compared. */
+/** One reading of the configuration files, which can be compared with another one and loaded as compared. */
 import { messageOf } from "../../model/errors.ts";
 import type { Config } from "../config.ts";
 import {

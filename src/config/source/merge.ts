@@ -1,4 +1,4 @@
-/** Lays the sources over each other, default first and flags last, and remembers where each value came from. */
+/** Merges the sources, default first and flags last, and records where each value came from. */
 
 import { type Field, type FieldValue, isList, isStatements } from "../field.ts";
 import { type FieldName, fieldNames, fieldOf, type Values } from "../fields.ts";

@@ -1,4 +1,4 @@
-/** The known name that was probably meant by one that does not exist. */
+/** Suggests the known name closest to an unknown one. */
 
 /** Longer texts are no typing errors, and would cost time to compare. */
 const TEXT_MAX = 64;

@@ -1,4 +1,4 @@
-/** What a value in a configuration file may be: a valibot schema for each type of the table. */
+/** The valibot schema of each type of the table, for values in configuration files. */
 import * as v from "valibot";
 
 import type { FieldType, FieldValue } from "../field.ts";

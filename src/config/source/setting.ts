@@ -1,4 +1,4 @@
-/** One value as it was written somewhere, before the sources are merged. */
+/** One value from one source, before the sources are merged. */
 import type { ConfigIssue } from "../../model/errors.ts";
 import { dashed, type FieldValue } from "../field.ts";
 import { type FieldName, fieldOf } from "../fields.ts";

@@ -1,4 +1,4 @@
-/** Durations as Go reads them (`1h30m`, `1.5s`, `100ms`, `0`), with days and weeks (`30d`, `2w`); and the short text that they are printed as. */
+/** Parses durations as Go does (`1h30m`, `1.5s`, `100ms`, `0`), plus days and weeks (`30d`, `2w`), and formats them. */
 import { type Duration, duration } from "../../model/time.ts";
 
 const UNITS: Readonly<Record<string, bigint>> = {

@@ -1,4 +1,4 @@
-/** Reads a value of the table's types from text, says what was expected, and prints it again. */
+/** Parses a value of the table's types from text, words what was expected, and formats it. */
 import { type Duration, duration } from "../../model/time.ts";
 import { type FieldType, type FieldValue, isList } from "../field.ts";
 import { formatDuration, parseDuration } from "./duration.ts";

@@ -1,4 +1,4 @@
-/** What the removal of containers, sandboxes and logs is given. */
+/** The dependencies of removing containers, sandboxes and logs. */
 
 import type { ContainerItem, LogItem, SandboxItem } from "../../model/outcome.ts";
 import type { ContainerPlan } from "../../model/plan.ts";

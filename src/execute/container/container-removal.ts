@@ -1,4 +1,4 @@
-/** Removes one container: looks again, stops it where nobody knows that it is dead, removes it, then its logs. */
+/** Removes one container: checks it, stops it if its state is unknown, removes it, then its logs. */
 
 import { failureCode, messageOf } from "../../model/errors.ts";
 import { containerLogLink } from "../../model/log-names.ts";

@@ -1,4 +1,4 @@
-/** Executes a container plan: containers, then sandboxes, then the logs that nobody has any more, all by fresh lists. */
+/** Executes a container plan on fresh lists: containers, then sandboxes, then logs without users. */
 
 import { messageOf } from "../../model/errors.ts";
 import type { ContainerItem, ContainerOutcome, LogItem, SandboxItem } from "../../model/outcome.ts";

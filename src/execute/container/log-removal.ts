@@ -1,4 +1,4 @@
-/** Removes the log directories of pods that are gone, and links to logs of containers that are. */
+/** Deletes the log directories of deleted pods, and links to the logs of removed containers. */
 
 import { failureCode, messageOf } from "../../model/errors.ts";
 import { containerId } from "../../model/ids.ts";

@@ -1,4 +1,4 @@
-/** Which files and directories of the log directory are in use, in one pass: who logs where, with each path resolved once. */
+/** Which files and directories of the log directory are in use during one pass. Resolves each path once. */
 
 import type { LogRemover, UsedLog } from "../../model/ports.ts";
 import type { Container, PodLogDirectory } from "../../model/snapshot.ts";

@@ -1,4 +1,4 @@
-/** Which logs the listed containers and sandboxes write to, by their own status: asked once each, because it never changes. */
+/** Which logs the listed containers and sandboxes write to, by their status, which is read once because it never changes. */
 
 import type { ContainerId, PodUid, SandboxId } from "../../model/ids.ts";
 import type { RuntimeReader, Timer } from "../../model/ports.ts";

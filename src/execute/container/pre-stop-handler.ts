@@ -1,4 +1,4 @@
-/** Reads the pre-stop handler that the kubelet wrote into a container's annotations, trusting nothing of its form. */
+/** Parses the pre-stop handler in a container's annotations, without trusting its form. */
 
 import type { ContainerDetail } from "../../model/snapshot.ts";
 

@@ -1,4 +1,4 @@
-/** The end of a container as its pod wished it: the grace period, and the pre-stop handler that the kubelet recorded. */
+/** Prepares the stop of a container as its pod specifies: grace period, and the pre-stop handler recorded by the kubelet. */
 
 import { messageOf } from "../../model/errors.ts";
 import type { Container, ContainerDetail } from "../../model/snapshot.ts";

@@ -1,4 +1,4 @@
-/** Removes one sandbox: looks again, stops it, removes it. */
+/** Removes one sandbox: checks it, stops it, removes it. */
 
 import { failureCode, messageOf } from "../../model/errors.ts";
 import type { RemovalResult, SandboxItem } from "../../model/outcome.ts";

@@ -1,4 +1,4 @@
-/** Ends a container pass early, from wherever it is. */
+/** Thrown to end a container pass early. */
 
 import type { ContainerOutcome } from "../../model/outcome.ts";
 

@@ -1,4 +1,4 @@
-/** Judges each candidate on the node as it is now: the node once for each set of lists, the candidate by itself. */
+/** Judges candidates again on the current node: the node once per set of lists, then each candidate. */
 
 import type { ImageCandidate } from "../../model/plan.ts";
 import type { ImageKeepReason } from "../../model/reason.ts";

@@ -1,4 +1,4 @@
-/** The plan of a container pass as it is by the newest lists, which are made again when they are too old to act on. */
+/** The container plan by the newest lists, which are refreshed when they are too old to act on. */
 
 import { messageOf } from "../../model/errors.ts";
 import type { ContainerId } from "../../model/ids.ts";

@@ -1,4 +1,4 @@
-/** What the walk over an image plan is given, and what it returns. */
+/** The input and the result of executing an image plan. */
 
 import type { HoldState } from "../../model/hold.ts";
 import type { ImageId } from "../../model/ids.ts";

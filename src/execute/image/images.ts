@@ -1,4 +1,4 @@
-/** Walks an image plan: lists again before a removal, removes, measures, and stops as soon as enough is free. */
+/** Executes an image plan: refreshes the lists before a removal, removes, measures, and stops as soon as enough is free. */
 
 import { failureCode, HostError, messageOf } from "../../model/errors.ts";
 import type { ImageId } from "../../model/ids.ts";

@@ -1,4 +1,4 @@
-/** Measures the filesystems while images go: what is free, what each removal gained, what all of them gained. */
+/** Measures the filesystems during a pass: free space, and the gain of each removal and of all of them. */
 
 import type { ImageOutcome } from "../../model/outcome.ts";
 import type { ImageTarget } from "../../model/plan.ts";

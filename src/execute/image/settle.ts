@@ -1,4 +1,4 @@
-/** Waits for space that a runtime frees with a delay, and watches a runtime of which it is not known yet whether it does. */
+/** Waits for space that a runtime frees with a delay, and learns whether an unknown runtime does so. */
 
 import type { Timer } from "../../model/ports.ts";
 import { type ReleaseSign, type SpaceRelease, TELLING_BYTES } from "../../policy/space/release.ts";

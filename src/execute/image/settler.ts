@@ -1,4 +1,4 @@
-/** Settles the removals of one pass: what is learned of the runtime on the way, and how long the pass has waited. */
+/** Settles the removals of one pass, and records what it learned about the runtime and how long it waited. */
 
 import type { ReleaseRecord } from "../../model/ledger.ts";
 import type { ImageCandidate } from "../../model/plan.ts";

@@ -1,4 +1,4 @@
-/** Tells a pass that makes no headway from one that merely is slow, so that it ends before it has removed everything in vain. */
+/** Detects a pass that makes no progress, so that it ends before it has removed everything in vain. */
 
 import { RuntimeError, type RuntimeErrorKind } from "../../model/errors.ts";
 

@@ -1,4 +1,4 @@
-/** Which images an archive holds, as `docker save`, `ctr images export`, skopeo and distributions write them: their IDs and names. */
+/** Lists the IDs and names of the images in an archive of `docker save`, `ctr images export`, skopeo or a distribution. */
 
 import { createHash } from "node:crypto";
 

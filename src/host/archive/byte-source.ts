@@ -1,4 +1,4 @@
-/** Reads a file front to back, decompressed where it is compressed; what is skipped of a plain file is not read at all. */
+/** Reads a file from front to back, decompressing it if necessary. Skipped parts of an uncompressed file are not read. */
 
 import { createReadStream } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";

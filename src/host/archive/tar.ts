@@ -1,4 +1,4 @@
-/** Picks small files out of a tar archive of any size, with a bound on everything that is kept. */
+/** Extracts small files from a tar archive of any size, with bounded memory. */
 
 import { HostError } from "../../model/errors.ts";
 import { type ByteSource, openBytes } from "./byte-source.ts";

@@ -1,4 +1,4 @@
-/** Whether a directory is there, can be written and has room, found out without writing to it. */
+/** Finds out whether a directory exists, is writable and has free space, without writing to it. */
 
 import { accessSync, constants, statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";

@@ -1,4 +1,4 @@
-/** Writes an answer into the file that a command line names: no directory is made for it, and a device or a pipe stays what it is. */
+/** Writes a result to the file given on the command line. Creates no directory, and writes into devices and pipes. */
 
 import { existsSync, realpathSync, type Stats, statSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";

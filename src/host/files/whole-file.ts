@@ -1,4 +1,4 @@
-/** Writes a file whole or not at all: whoever reads it, even after a crash, finds the old content or the new one. */
+/** Writes a file atomically: a reader finds the old content or the new one, even after a crash. */
 
 import { randomBytes } from "node:crypto";
 import {

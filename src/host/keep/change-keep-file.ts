@@ -1,4 +1,4 @@
-/** Changes a keep file so that two commands at once lose nothing of each other: one reads and writes at a time. */
+/** Changes a keep file under a lock, so that concurrent commands lose no change. */
 
 import { closeSync, constants, mkdirSync, openSync, readFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";

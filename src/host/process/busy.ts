@@ -1,4 +1,7 @@
-/** Compiled code for who is busy: the executable starts as if most of it ran once, which holds for short commands and an idle agent. */
+/**
+ * Enables compilation in a busy process: by default the executable rarely compiles, which suits short commands and an idle
+ * agent.
+ */
 
 /** So many calls of the runtime in so short a time are more than a small node gives cause for. */
 const CALLS = 500;

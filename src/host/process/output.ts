@@ -1,4 +1,4 @@
-/** Standard output and standard error, written whole; the first failure of each is kept for whoever must tell of it. */
+/** Writes standard output and standard error completely, and keeps the first error of each. */
 
 import { fstatSync, writeSync } from "node:fs";
 import { isatty } from "node:tty";

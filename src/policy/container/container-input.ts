@@ -1,4 +1,4 @@
-/** What the decision on containers, sandboxes and logs is made from. */
+/** The input of the decision on containers, sandboxes and logs. */
 import type { ContainerLimits } from "../../model/limits.ts";
 import type { Purpose } from "../../model/plan.ts";
 import type { ImageBlock } from "../../model/reason.ts";

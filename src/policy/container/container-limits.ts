@@ -1,4 +1,4 @@
-/** The limits of dead containers, for each name of a pod and for the node, with the kubelet's way of sharing the latter. */
+/** The limits of dead containers, per name in a pod and per node, shared as the kubelet shares them. */
 import type { ContainerId } from "../../model/ids.ts";
 import type { ContainerLimits } from "../../model/limits.ts";
 import type { ContainerRemoveReason } from "../../model/reason.ts";

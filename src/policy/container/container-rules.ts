@@ -1,4 +1,4 @@
-/** The rules for containers, sandboxes and pod logs, each once, and the lists in which they are tried: ours and the kubelet's. */
+/** The rules for containers, sandboxes and pod logs, each declared once, and their order in crigc and in the kubelet. */
 import type { ContainerId } from "../../model/ids.ts";
 import type { Compat } from "../../model/limits.ts";
 import type { Decision } from "../../model/plan.ts";

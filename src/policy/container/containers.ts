@@ -1,4 +1,4 @@
-/** Decides on dead containers, dead sandboxes and pod logs: one plan, in which everything is named with its reason. */
+/** Decides on dead containers, dead sandboxes and pod logs: one plan with a reason for each. */
 import { assert } from "../../model/assert.ts";
 import type { ContainerPlan, Decision, PlannedContainer } from "../../model/plan.ts";
 import type { ImageBlock } from "../../model/reason.ts";

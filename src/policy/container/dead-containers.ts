@@ -1,4 +1,4 @@
-/** Which dead containers go, rule by rule; what no rule decides competes in the limits. */
+/** Decides which dead containers are removed, rule by rule. Those that no rule decides compete in the limits. */
 import type { ContainerId } from "../../model/ids.ts";
 import type { Decision, PlannedContainer } from "../../model/plan.ts";
 import type { ContainerKeepReason, ContainerRemoveReason } from "../../model/reason.ts";

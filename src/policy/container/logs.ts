@@ -1,4 +1,4 @@
-/** Which log directories go: those of deleted pods. What is not a pod's is only named. */
+/** Decides which log directories are deleted: those of deleted pods. Other entries are only listed. */
 
 import type { PodUid } from "../../model/ids.ts";
 import { podUidOfOldLogDirectory } from "../../model/log-names.ts";

@@ -1,4 +1,4 @@
-/** Which pod a sandbox or a container belongs to, and whether Kubernetes made it. */
+/** Finds the pod of a sandbox or container, and whether Kubernetes created it. */
 import { type PodUid, podUid, type SandboxId } from "../../model/ids.ts";
 import type { Compat } from "../../model/limits.ts";
 import type { Container, Sandbox } from "../../model/snapshot.ts";

@@ -1,4 +1,7 @@
-/** Whether the source of pods may be believed now: one that lacks what evidently lives here is another node's, or has not heard of it. */
+/**
+ * Decides whether the pod source is ready: one that lacks live pods belongs to another node, or has not reached its API
+ * server.
+ */
 import { assertNever } from "../../model/assert.ts";
 import type { PodUid } from "../../model/ids.ts";
 import type { PodRecord } from "../../model/ledger.ts";

@@ -1,4 +1,4 @@
-/** Which pods are deleted or terminated: judged from the pod source, from what evidently lives, and from the ledger. */
+/** Decides which pods are deleted or terminated, from the pod source, the live pods and the ledger. */
 import { assertNever } from "../../model/assert.ts";
 import type { PodUid } from "../../model/ids.ts";
 import type { PodRecord } from "../../model/ledger.ts";

@@ -1,4 +1,4 @@
-/** Which dead sandboxes go: those of deleted pods, and those that a living pod has replaced. */
+/** Decides which dead sandboxes are removed: those of deleted pods, and those that a live pod has replaced. */
 import type { PodUid, SandboxId } from "../../model/ids.ts";
 import type { PlannedSandbox } from "../../model/plan.ts";
 import type { Container, Sandbox } from "../../model/snapshot.ts";

@@ -1,4 +1,4 @@
-/** Which images go for their age alone, whatever the disk says. */
+/** Selects images to remove for their age, whatever the disk usage. */
 import type { ImageLimits } from "../../model/limits.ts";
 import { type Instant, since, type Watched } from "../../model/time.ts";
 import { type Ranked, unusedFor } from "./rank.ts";

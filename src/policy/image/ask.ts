@@ -1,4 +1,4 @@
-/** What asks for images in one pass: the targets of its purpose, less those that no removal of images could reach. */
+/** The triggers of image removal in one pass: the targets of its purpose, without those that images cannot reach. */
 import { assertNever } from "../../model/assert.ts";
 import type { Compat } from "../../model/limits.ts";
 import type { Futility, ImageTarget, Purpose } from "../../model/plan.ts";

@@ -1,4 +1,4 @@
-/** Where a pass is expected to stop: what each removal is expected to free, added up until every target is met. */
+/** Estimates where a pass stops, by adding up what each removal is expected to free. */
 import type { ImageLimits } from "../../model/limits.ts";
 import type { ImageCandidate, ImageTarget } from "../../model/plan.ts";
 

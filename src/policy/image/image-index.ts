@@ -1,4 +1,4 @@
-/** Finds the listed images that a reference means: by ID, digest and tag, in every spelling. */
+/** Finds the listed images that a reference matches: by ID, digest and tag, in every spelling. */
 import type { ImageId } from "../../model/ids.ts";
 import type { Image } from "../../model/snapshot.ts";
 import { byObject } from "../by-object.ts";

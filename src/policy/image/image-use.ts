@@ -1,4 +1,4 @@
-/** What the images take on a filesystem as the runtime reports it, where the figure can be right. */
+/** The bytes that the runtime reports for images on a filesystem, if plausible. */
 import type { Filesystem, Snapshot } from "../../model/snapshot.ts";
 import { byObject } from "../by-object.ts";
 

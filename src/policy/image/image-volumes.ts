@@ -1,4 +1,4 @@
-/** Which runtimes can mount an image as a volume: where one cannot, a container's mounts need not be known. */
+/** Which runtimes can mount an image as a volume. On others, a container's mounts do not matter. */
 import type { RuntimeInfo } from "../../model/snapshot.ts";
 
 /** The first version that mounts images; any other runtime is assumed to. */

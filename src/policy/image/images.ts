@@ -1,4 +1,4 @@
-/** The plan for images: what asks for removal, which images may go and in which order, and why all others stay. */
+/** The plan for images: triggers, candidates in order of removal, and why all others are kept. */
 import type { ContainerId, ImageId } from "../../model/ids.ts";
 import type { Compat } from "../../model/limits.ts";
 import type { ImageCandidate, ImagePlan, KeptImage, PlanNote } from "../../model/plan.ts";

@@ -1,4 +1,4 @@
-/** Judges every image of a snapshot once: who uses it, what protects it, and what forbids any removal. */
+/** Judges every image of a snapshot once: its users, its protection, and what blocks all removal. */
 import type { ContainerId, ImageId } from "../../model/ids.ts";
 import type { ImageRecord } from "../../model/ledger.ts";
 import type { Selection } from "../../model/plan.ts";

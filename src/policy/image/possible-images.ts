@@ -1,4 +1,4 @@
-/** Which listed images a reference could mean, where neither the list nor the runtime tells which one it means. */
+/** Which listed images a reference may match, if neither the list nor the runtime resolves it. */
 import type { ImageId } from "../../model/ids.ts";
 import type { Image } from "../../model/snapshot.ts";
 import { byObject } from "../by-object.ts";

@@ -1,4 +1,4 @@
-/** The rules that keep an image, in order; the first that applies decides. */
+/** The rules that keep an image, in order. The first that applies decides. */
 import type { ImageId } from "../../model/ids.ts";
 import type { ImageLimits } from "../../model/limits.ts";
 import type { ImageKeepReason, ImageUser } from "../../model/reason.ts";

@@ -1,4 +1,4 @@
-/** Image references as people and runtimes write them, brought to one spelling; ports in registry names are safe. */
+/** Normalises image references. A port in a registry name is never taken for a tag. */
 
 /** A name with its tag or digest, or a digest alone (which may also be an image ID). */
 export type Reference =

@@ -1,4 +1,4 @@
-/** The place of each tag in its repository, the most recently used first. */
+/** The place of each tag in its repository, most recently used first. */
 import type { ImageId } from "../../model/ids.ts";
 import type { Compat } from "../../model/limits.ts";
 import { type Ranked, unusedSince, unusedSinceWall } from "./rank.ts";

@@ -1,4 +1,4 @@
-/** Which image is the sandbox image: no container of a pod names it, and without it no pod starts. */
+/** Identifies the sandbox image, which no container names and without which no pod starts. */
 import type { ImageKeepReason } from "../../model/reason.ts";
 import type { Image, Snapshot } from "../../model/snapshot.ts";
 import {

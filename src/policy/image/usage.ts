@@ -1,4 +1,4 @@
-/** Which images are in use and by whom, as the union of everything that can name an image; and what could not be told. */
+/** Which images are in use and by whom, as the union of all ways to name an image; and which uses are unknown. */
 import type { ContainerId, ImageId } from "../../model/ids.ts";
 import type { ImageUser } from "../../model/reason.ts";
 import type { PodReading, Snapshot } from "../../model/snapshot.ts";

@@ -1,4 +1,4 @@
-/** Reads the text of a keep file: one pattern a line, `#` comments; what image lists of installers print is valid as is. */
+/** Parses a keep file: one pattern per line, `#` comments. Image lists printed by installers are valid. */
 import type { KeepProblem, KeepRule } from "../../model/snapshot.ts";
 import { withoutBlanks } from "../../model/values.ts";
 import { parseKeepPattern } from "./keep-pattern.ts";

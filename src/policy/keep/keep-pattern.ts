@@ -1,4 +1,4 @@
-/** One keep pattern: how it is written, and which images it names. */
+/** Parses a keep pattern, and finds the images that it matches. */
 import type { Image } from "../../model/snapshot.ts";
 import {
   normaliseRepository,

@@ -1,4 +1,4 @@
-/** Keep rules, made ready for matching against every image of a node. */
+/** Keep rules, prepared for matching against all images of a node. */
 import type { Image, KeepProblem, KeepRule } from "../../model/snapshot.ts";
 import {
   type ImageNames,

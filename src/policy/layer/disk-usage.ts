@@ -1,4 +1,4 @@
-/** What images take, seen by what becomes of them, by repository, by namespace and by family of layers. */
+/** Disk usage of images, by decision, repository, namespace and layer family. */
 import type { ImageShare, ImageUsage } from "../../model/disk-usage.ts";
 import type { ChainId } from "../../model/ids.ts";
 import type { Bounds, ImagePlan } from "../../model/plan.ts";

@@ -1,4 +1,7 @@
-/** How much a removal frees on disk for each byte that layers let expect: reported sizes may be compressed, while blobs and unpacked layers both go. */
+/**
+ * How much a removal frees per byte expected from layers: reported sizes may be compressed, while a removal frees blobs and
+ * unpacked layers.
+ */
 import type { ChainId } from "../../model/ids.ts";
 import { type GainRecord, type Ledger, noGain } from "../../model/ledger.ts";
 import type { ImageItem } from "../../model/outcome.ts";

@@ -1,4 +1,6 @@
-/** Removals that gained far less than the layers let expect: content that other namespaces or leases of the runtime keep. */
+/**
+ * Finds removals that freed far less than their layers suggest: another namespace or lease of the runtime keeps the content.
+ */
 import type { AuditFinding, PastRemoval } from "../../model/audit.ts";
 import { repositoryOfNames } from "../image/reference.ts";
 import type { SpaceRelease } from "../space/release.ts";

@@ -1,4 +1,7 @@
-/** The order of removal where images share layers: an image whose layers a kept image has stays, and a base follows its last child. */
+/**
+ * The order of removal with shared layers: an image whose layers a kept image has is kept, and a base follows its last
+ * child.
+ */
 import type { ImageId } from "../../model/ids.ts";
 import type { ImageCandidate, ImageTarget, KeptImage, Purpose } from "../../model/plan.ts";
 import type { ImageKeepReason, ImageTrigger } from "../../model/reason.ts";

@@ -1,4 +1,4 @@
-/** What is remembered of the layers of images: each layer once, in runs that images share. */
+/** The recorded layers of images: each layer once, in runs that images share. */
 import type { ChainId, ImageId } from "../../model/ids.ts";
 import type { LayerRun, Ledger, OriginRecord } from "../../model/ledger.ts";
 import type { Image, ImageOrigin } from "../../model/snapshot.ts";

@@ -1,4 +1,4 @@
-/** A layer in its place in the forest, and what sizes of images tell of the path to it. */
+/** A layer at its place in the forest, and the size of its path as bounded by image sizes. */
 import type { ChainId, ImageId } from "../../model/ids.ts";
 import type { Bounds } from "../../model/plan.ts";
 

@@ -1,4 +1,4 @@
-/** What images take as a tree: families of layers, in each the repositories with what only they have, and what these share. */
+/** Disk usage of images as a tree: layer families, their repositories with unique bytes, and the bytes that these share. */
 import type { FamilyUsage } from "../../model/disk-usage.ts";
 import {
   familyNames,

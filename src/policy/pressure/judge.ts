@@ -1,4 +1,4 @@
-/** Judges disk pressure: which thresholds are met, which are due, what may be reclaimed for them and down to where. */
+/** Judges disk pressure: which thresholds are met or due, what may be reclaimed for them, and the target. */
 
 import type { Amount, Compat, PressureLimits, Signal, Threshold } from "../../model/limits.ts";
 import type { ImageTarget } from "../../model/plan.ts";

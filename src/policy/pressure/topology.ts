@@ -1,4 +1,4 @@
-/** Which of the node's roles share a device, and what may be reclaimed for a signal there. */
+/** Which roles share a device, and what may be reclaimed there for a signal. */
 
 import { assertNever } from "../../model/assert.ts";
 import type { Signal } from "../../model/limits.ts";

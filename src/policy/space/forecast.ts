@@ -1,4 +1,4 @@
-/** When a filesystem reaches its high threshold and when it is full, by what others than crigc write to it. */
+/** Forecasts when a filesystem reaches its high threshold and when it is full, from what other programs write. */
 
 import type { DiskPoint, Forecast } from "../../model/disk-usage.ts";
 import {

@@ -1,4 +1,4 @@
-/** Whether removing images can help a disk at all: if not even an upper bound reaches far enough, none is removed. */
+/** Decides whether removing images can relieve a disk at all. If even an upper bound is too small, none is removed. */
 import type { ImageId } from "../../model/ids.ts";
 import type { DiskBreakdown, Futility, ImageTarget } from "../../model/plan.ts";
 import type { ImageUser } from "../../model/reason.ts";

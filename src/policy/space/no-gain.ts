@@ -1,4 +1,4 @@
-/** Filesystems on which three removals gained nothing: images there are left alone until the disk has changed. */
+/** Filesystems on which three removals freed nothing: images there are kept until the disk changes. */
 
 import type { ImageOutcome } from "../../model/outcome.ts";
 import type { ImagePlan } from "../../model/plan.ts";

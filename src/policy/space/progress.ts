@@ -1,4 +1,4 @@
-/** Whether a pass has come far enough: by what the disks say now, or by what its own removals gained. */
+/** Decides whether a pass has freed enough: by the disks, or by the gain of its own removals. */
 
 import { assertNever } from "../../model/assert.ts";
 import type { ImageTarget } from "../../model/plan.ts";

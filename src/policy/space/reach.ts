@@ -1,4 +1,4 @@
-/** Judges in the middle of a pass whether what is left to remove could still reach its targets. */
+/** Decides during a pass whether the remaining candidates can still reach its targets. */
 import type { ImageTarget } from "../../model/plan.ts";
 import { once } from "../by-object.ts";
 import type { Facts } from "../facts.ts";

@@ -1,4 +1,4 @@
-/** How a runtime gives space back after a removal: immediately or with a delay. Learned once per version, by watching. */
+/** Whether a runtime frees space immediately or with a delay, learned once per version. */
 import type { Ledger, ReleaseRecord } from "../../model/ledger.ts";
 import type { RuntimeInfo } from "../../model/snapshot.ts";
 import { isVersionWithin, type Version } from "../version.ts";

@@ -1,4 +1,4 @@
-/** What asks for image removal in a periodic pass, and down to what: space, inodes, a budget, a count. */
+/** The triggers of a periodic image pass and their targets: space, inodes, a budget, a number of images. */
 import type { ImageLimits } from "../../model/limits.ts";
 import type { DiskUsage, ImageTarget, PlanNote } from "../../model/plan.ts";
 import type { ImageBlock } from "../../model/reason.ts";

@@ -1,4 +1,4 @@
-/** Document `Audit`: what looks leaked or inconsistent. Each kind of finding is declared once: its sentence, advice, data and commands. */
+/** Document `Audit`. Each kind of finding is declared once: its sentence, advice, data and commands. */
 
 import type { AuditFinding } from "../../model/audit.ts";
 import type { Image, RuntimeInfo } from "../../model/snapshot.ts";

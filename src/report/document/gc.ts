@@ -1,4 +1,4 @@
-/** Document `GcReport`: one pass with everything that was tried, what it freed, and how long each step took. */
+/** Document `GcReport`: one pass with each removal, what it freed, and timed steps. */
 
 import type {
   ContainerItem,

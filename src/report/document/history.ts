@@ -1,4 +1,4 @@
-/** Document `History`: passes, what each removed and what that freed, and the warning events between them. */
+/** Document `History`: passes with their removals and freed bytes, and warning events. */
 
 import type { PassRow, Regret, Removal } from "../../model/history.ts";
 import type { Event } from "../../model/pass.ts";

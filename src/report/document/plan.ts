@@ -1,4 +1,4 @@
-/** Document `Plan`: what a pass would do now, with the reason for every single thing. */
+/** Document `Plan`: what a pass would do now, with a reason for each image, container, sandbox and log. */
 
 import type {
   ContainerPlan,

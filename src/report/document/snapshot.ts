@@ -1,4 +1,4 @@
-/** The things of a node in JSON documents: images, containers, sandboxes, filesystems, events. */
+/** The node in JSON documents: images, containers, sandboxes, filesystems, events. */
 
 import type { ImageRecord } from "../../model/ledger.ts";
 import type { Event } from "../../model/pass.ts";

@@ -1,4 +1,4 @@
-/** Document `Status`: what the running agent knows of itself. */
+/** Document `Status`: the state of the running agent. */
 
 import type { Forecast } from "../../model/disk-usage.ts";
 import type { RegretFigures } from "../../model/history.ts";

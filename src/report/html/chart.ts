@@ -1,4 +1,4 @@
-/** The chart of a filesystem: its use over time, the thresholds while they were in force, what was freed, passes and events. */
+/** The chart of a filesystem: usage, thresholds while in force, freed bytes, passes and events. */
 
 import type { Forecast } from "../../model/disk-usage.ts";
 import type { Instant } from "../../model/time.ts";

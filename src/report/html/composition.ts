@@ -1,4 +1,4 @@
-/** What takes the disk now, and when its images were used last: as stacked bars with a legend. */
+/** What fills the disk now, and when images were last used, as stacked bars with a legend. */
 
 import type { DiskUsage, ImagePlan } from "../../model/plan.ts";
 import type { Image } from "../../model/snapshot.ts";

@@ -1,4 +1,4 @@
-/** Samples of a filesystem made into few enough points to draw, with gaps where nobody looked. */
+/** Reduces samples of a filesystem to few enough points to draw, with gaps where none were recorded. */
 
 import type { DiskSample } from "../../model/history.ts";
 import type { Instant } from "../../model/time.ts";

@@ -1,4 +1,4 @@
-/** What was removed and why, and the warnings of the time, as parts of the HTML report. */
+/** Removals with their reasons, and warnings, as parts of the HTML report. */
 
 import type { Removal } from "../../model/history.ts";
 import type { Event } from "../../model/pass.ts";

@@ -1,4 +1,4 @@
-/** What lies along the time of a chart: labels of the time, and marks of passes and events with their text on hover and focus. */
+/** The time axis of a chart: labels, and marks of passes and events with their text on hover and focus. */
 
 import type { PassRow } from "../../model/history.ts";
 import type { Event } from "../../model/pass.ts";

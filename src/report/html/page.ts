@@ -1,4 +1,4 @@
-/** The HTML report of `crigc report`: one page that needs neither network nor script. */
+/** The HTML report of `crigc report`: one page without network or scripts. */
 
 import type { Forecast } from "../../model/disk-usage.ts";
 import { type DiskSample, regretFigures } from "../../model/history.ts";

@@ -1,4 +1,4 @@
-/** What would go next and what is kept, as parts of the HTML report. */
+/** What would be removed next and what is kept, as parts of the HTML report. */
 
 import type { ContainerPlan, ImageCandidate, ImagePlan, KeptImage } from "../../model/plan.ts";
 import { compared } from "../../model/values.ts";

@@ -1,4 +1,4 @@
-/** HTML that cannot be broken out of: everything put into a template is cleaned and escaped, unless it is HTML of ours. */
+/** Safe HTML templates: every value is cleaned and escaped, unless it is HTML made by crigc. */
 
 import { clean } from "../terminal.ts";
 

@@ -1,4 +1,4 @@
-/** What images take, by repository: a treemap that shows shared layers, with a table of the same figures. */
+/** Disk usage of images by repository: a treemap with shared layers, and a table of the same figures. */
 
 import type { FamilyUsage, ImageShare, RepositoryUsage } from "../../model/disk-usage.ts";
 import { toRfc3339 } from "../../model/time.ts";

@@ -1,4 +1,4 @@
-/** Asks a running agent over its control socket, with a deadline and a bound on the answer. */
+/** Queries a running agent over its control socket, with a deadline and a size limit. */
 
 import { HostError, messageOf } from "../../model/errors.ts";
 

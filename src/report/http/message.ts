@@ -1,4 +1,4 @@
-/** Reads the head of an HTTP/1.1 request and writes the answer: as much of HTTP as one GET on one connection needs. */
+/** Parses the header of an HTTP/1.1 request and writes the response: as much of HTTP as one GET per connection needs. */
 
 import { withoutBlanks } from "../../model/values.ts";
 

@@ -1,4 +1,4 @@
-/** What each path of the control socket and of the metrics address answers. */
+/** The responses of each path of the control socket and the metrics address. */
 
 import { printedJson } from "../document/json.ts";
 import { statusDocument, type StatusReport } from "../document/status.ts";

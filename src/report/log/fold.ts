@@ -1,4 +1,4 @@
-/** Folding of identical failures: the first is written, its repetitions are counted, and the count is written later. */
+/** Folds identical failures: the first is written, repetitions are counted, and the count is written later. */
 
 import { type Duration, type Instant, since } from "../../model/time.ts";
 

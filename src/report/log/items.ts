@@ -1,4 +1,4 @@
-/** Single removals and events in the log, as they happen. */
+/** Log lines of single removals and events, as they happen. */
 
 import type { PassId } from "../../model/ids.ts";
 import type {

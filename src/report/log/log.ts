@@ -1,4 +1,4 @@
-/** The log: one line a fact, through a sink that is given in; identical failures are folded, and success after failure is said. */
+/** The log: one line per fact. Folds identical failures, and reports success after failure. */
 
 import { type Duration, duration, type Instant, minutes, since } from "../../model/time.ts";
 import { counted, humanDuration } from "../bytes.ts";

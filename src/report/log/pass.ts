@@ -1,4 +1,4 @@
-/** A finished pass in the log: its steps, why each image is kept or removed, and one line that sums it up. */
+/** Log lines of a finished pass: its steps, the reason for each image, and a summary. */
 
 import type { RemovalResult } from "../../model/outcome.ts";
 import type { Pass } from "../../model/pass.ts";

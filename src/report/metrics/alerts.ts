@@ -1,4 +1,4 @@
-/** The recommended alerts: expression, meaning and remedy. Rules and documentation are made from them. */
+/** The recommended alerts: expression, summary and action. Rules and documentation are generated from them. */
 
 export interface Alert {
   readonly name: string;

@@ -1,4 +1,4 @@
-/** The metrics of an agent: fed by passes, calls and events, set from what the node looks like, exposed as text. */
+/** The metrics of an agent: updated by passes, calls and events, and exposed as text. */
 
 import type { Forecast } from "../../model/disk-usage.ts";
 import type { HoldState } from "../../model/hold.ts";

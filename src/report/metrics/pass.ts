@@ -1,4 +1,4 @@
-/** What a pass adds to the metrics. */
+/** Updates the metrics with a pass. */
 
 import type { ImageItem, RemovalResult } from "../../model/outcome.ts";
 import type { Pass } from "../../model/pass.ts";

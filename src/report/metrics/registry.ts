@@ -1,4 +1,4 @@
-/** Counts, gauges and histograms with labels, in a bounded number of series, and their text for Prometheus. */
+/** Counters, gauges and histograms with labels, in a bounded number of series, as text for Prometheus. */
 
 import { clean } from "../terminal.ts";
 import { type MetricDefinition, type MetricName, METRICS } from "./table.ts";

@@ -1,4 +1,4 @@
-/** What `crigc print prometheus-rules` prints: a file of rules for Prometheus. */
+/** The rule file that `crigc print prometheus-rules` prints. */
 
 import { type Alert, ALERTS, runbookOf, USED_RATIO } from "./alerts.ts";
 

@@ -1,4 +1,4 @@
-/** Every metric with its type, labels and meaning: the exposition, the documentation and the rules are held against it. */
+/** Every metric with its type, labels and help. Exposition, documentation and rules are checked against it. */
 
 export interface MetricDefinition {
   readonly type: "counter" | "gauge" | "histogram";

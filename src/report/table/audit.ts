@@ -1,4 +1,4 @@
-/** What `crigc audit` prints: findings by kind, with advice and commands to look closer. */
+/** The output of `crigc audit`: findings by kind, with advice and commands. */
 
 import { counted } from "../bytes.ts";
 import { adviceWords, auditCommands, type AuditReport, findingWords } from "../document/audit.ts";

@@ -1,4 +1,4 @@
-/** A disk as a bar with its thresholds on it, fitted to the width. */
+/** A disk as a bar with its thresholds, fitted to the width. */
 
 import { type Colour, paint, type Screen } from "../terminal.ts";
 

@@ -1,4 +1,4 @@
-/** Document `DiskUsage` and what `crigc df` prints: what fills the disk, image by image and beside the images. */
+/** Document `DiskUsage` and the output of `crigc df`. */
 
 import type {
   DirectorySize,

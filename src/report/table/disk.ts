@@ -1,4 +1,4 @@
-/** A filesystem in three lines: its figures, a bar, and where the thresholds lie. */
+/** A filesystem in three lines: its figures, a bar, and its thresholds. */
 
 import type { DiskUsage } from "../../model/plan.ts";
 import type { Filesystem } from "../../model/snapshot.ts";

@@ -1,4 +1,4 @@
-/** Document `Doctor` and what `crigc doctor` prints: each check with its result, and what to do where it is not well. */
+/** Document `Doctor` and the output of `crigc doctor`: each check with its result and advice. */
 
 import { counted } from "../bytes.ts";
 import { document, type JsonObject } from "../document/json.ts";

@@ -1,4 +1,4 @@
-/** Document `Explanation` and what `crigc explain` prints: one thing, the verdict on it, and the rules in the order they were tried. */
+/** Document `Explanation` and the output of `crigc explain`: the decision, and the rules in order of evaluation. */
 
 import { assertNever } from "../../model/assert.ts";
 import type { ImageLayers } from "../../model/disk-usage.ts";

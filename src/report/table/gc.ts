@@ -1,4 +1,4 @@
-/** What `crigc gc` prints: how each half ended, what was freed, and what came of each removal. */
+/** The output of `crigc gc`: how each half ended, what was freed, and the result of each removal. */
 
 import type {
   ContainerOutcome,

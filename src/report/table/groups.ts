@@ -1,4 +1,4 @@
-/** Tables that would be long: the rows that matter, and groups with counts and some names for the rest. */
+/** Shortens long tables to the rows that matter, and groups of the rest with counts and some names. */
 
 import { counted } from "../bytes.ts";
 import { cutFor, fitted, paint, type Screen } from "../terminal.ts";

@@ -1,4 +1,4 @@
-/** What `crigc history` prints: each pass in one line with what it removed below, and warnings where they fell. */
+/** The output of `crigc history`: one line per pass with its removals below, and warnings in between. */
 
 import type { PassRow, Removal } from "../../model/history.ts";
 import type { Event } from "../../model/pass.ts";

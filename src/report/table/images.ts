@@ -1,4 +1,4 @@
-/** Document `ImageList` and what `crigc images` prints: every image, the largest first, who uses it and what keeps it. */
+/** Document `ImageList` and the output of `crigc images`: all images, largest first, with users and keep reasons. */
 
 import type { ImageRecord } from "../../model/ledger.ts";
 import type { ImagePlan } from "../../model/plan.ts";

@@ -1,4 +1,4 @@
-/** Document `KeepRules` and what `crigc keep list` prints: the rules in force and what each of them matches. */
+/** Document `KeepRules` and the output of `crigc keep list`: the rules in force and their matches. */
 
 import type { Image, KeepProblem, KeepRule } from "../../model/snapshot.ts";
 import { counted } from "../bytes.ts";

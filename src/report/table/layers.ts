@@ -1,4 +1,4 @@
-/** The layers of one image: in `Explanation`, and below the rules that `crigc explain` prints. */
+/** The layers of one image, for `Explanation` and `crigc explain`. */
 
 import type { ImageLayers } from "../../model/disk-usage.ts";
 import type { Bounds } from "../../model/plan.ts";

@@ -1,4 +1,4 @@
-/** What `crigc plan` prints: one screen that shows what would go, in which order, why, and what stays. */
+/** The output of `crigc plan`: candidates in order of removal, reasons, and what is kept. */
 
 import type { RuntimeInfo } from "../../model/snapshot.ts";
 import { type Instant, toRfc3339 } from "../../model/time.ts";

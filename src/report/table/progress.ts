@@ -1,4 +1,4 @@
-/** Progress of a pass on a terminal: one line that is redrawn, and erased before anything else is written. */
+/** Progress of a pass on a terminal: one line that is redrawn, and erased before other output. */
 
 import type { Image } from "../../model/snapshot.ts";
 import { humanBytes } from "../bytes.ts";

@@ -1,4 +1,4 @@
-/** Images that came back after they were removed: a table of them for `crigc history --regrets`, and one line for the rest. */
+/** Images that came back after their removal: a table for `crigc history --regrets`, and a summary line. */
 
 import type { Regret, RegretFigures } from "../../model/history.ts";
 import { since, toRfc3339 } from "../../model/time.ts";

@@ -1,4 +1,4 @@
-/** What `crigc status` prints: problems first, then the disks, the passes, and the values that were set. */
+/** The output of `crigc status`: problems first, then disks, passes and configured values. */
 
 import type { HoldState } from "../../model/hold.ts";
 import type { LoopStatus } from "../../model/pass.ts";

@@ -1,4 +1,4 @@
-/** Aligned columns, fitted to the width of the terminal by shortening the columns that may be shortened. */
+/** Aligned columns, fitted to the terminal by shortening the columns that may be shortened. */
 
 import { type Cut, cutFor, fitted, padded, paint, type Screen } from "../terminal.ts";
 
