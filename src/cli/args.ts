@@ -30,7 +30,7 @@ export type Parsed =
   /** Nothing was asked. */
   | { readonly kind: "nothing" };
 
-/** Throws `ConfigError` with everything that is wrong. */
+/** Throws `ConfigError` with all errors. */
 export function parseCommandLine(argv: readonly string[], commands: readonly Command[]): Parsed {
   // What an option takes is known from its command, and the command is the first word that no option takes.
   const anyOptions = commands.flatMap(({ options }) => options);

@@ -21,7 +21,7 @@ export interface Operand extends Argument {
   readonly repeated?: true;
 }
 
-/** An option of one command, beside the flags of the table. */
+/** An option of one command, in addition to the flags of the table. */
 export interface CommandOption extends Argument {
   /** What stands for the value; `null`: a switch. */
   readonly placeholder: string | null;
@@ -50,7 +50,7 @@ export interface CommandWords {
   readonly alwaysJson?: true;
 }
 
-/** What stands behind the command on this command line. */
+/** The arguments after the command. */
 export interface Invocation {
   readonly operands: readonly string[];
   /** The texts of each option that was given; a switch has none. */
@@ -71,18 +71,18 @@ export const screenFor = (
   { options }: Pick<Invocation, "options">,
 ): Screen => (options.has(ALL_OPTION.name) ? { ...screen, all: true } : screen);
 
-/** How an answer may be printed: `wide` is a table that nothing is cut in, `name` a name a line. */
+/** Output formats: `wide` is a table that is not truncated, `name` one name per line. */
 export const LIST_FORMATS = ["table", "wide", "json", "yaml", "name"] as const;
 export type Format = (typeof LIST_FORMATS)[number];
 
-/** What `-o` of a command takes; empty: it prints text, and takes none. */
+/** The formats of a command's `-o`; empty: it prints text only. */
 export const formatsOf = ({ json, list }: CommandWords): readonly Format[] =>
   list === true ? LIST_FORMATS : json ? ["table", "json"] : [];
 
 /** Whether an option was given. */
 export const has = (invocation: Invocation, name: string): boolean => invocation.options.has(name);
 
-/** The text of an option, the last one where it was given again; `null`: not given. */
+/** The value of an option, the last one if repeated; `null`: not given. */
 export const textOf = (invocation: Invocation, name: string): string | null =>
   invocation.options.get(name)?.at(-1) ?? null;
 

@@ -13,7 +13,7 @@ export const exit = {
   unknown: 8,
 } as const;
 
-/** When each is given, for help and documentation. */
+/** The meaning of each code, for help and documentation. */
 export const exitTable: readonly { readonly code: number; readonly when: string }[] = [
   { code: exit.done, when: "done, or nothing to do" },
   { code: exit.internal, when: "internal error, or the result could not be written" },
@@ -41,7 +41,7 @@ export const exitTable: readonly { readonly code: number; readonly when: string 
   },
 ];
 
-/** `null`: a bug of ours, which is shown with its stack. */
+/** `null`: a bug, which is shown with its stack. */
 export function exitOf(thrown: unknown): number | null {
   if (thrown instanceof ConfigError) return exit.usage;
   if (thrown instanceof RuntimeError)

@@ -21,7 +21,7 @@ import type { Log } from "../report/log/log.ts";
 import type { StoreReader } from "../store/open.ts";
 import type { RecordedNode } from "../store/snapshot-file.ts";
 
-/** A node that can be looked at; nothing here can remove, and no file of the state directory is created or changed. */
+/** A node for reading: nothing here can remove, and no file of the state directory is created or changed. */
 export interface OpenNode {
   readonly engine: ReadEngine;
   /** What is remembered on disk. Under `compat: kubelet` the memory of the engine has forgotten it. */
@@ -31,7 +31,7 @@ export interface OpenNode {
   close(): void;
 }
 
-/** A node that can be collected on. */
+/** A node for collection. */
 export interface OpenCollector {
   readonly engine: Engine;
   readonly log: Log;
@@ -103,7 +103,7 @@ export interface KeepFile {
   change<T>(next: (before: string | null) => TextChange<T>): T;
 }
 
-/** What `doctor` looks at; nothing here changes anything. */
+/** The facts for `doctor`, read without changing anything. */
 export interface Machine {
   /** "" where it cannot be read. */
   bootId(): string;

@@ -8,8 +8,8 @@ import type { ImageBlock } from "../model/reason.ts";
 import { exit, exitOf } from "./exit.ts";
 
 /**
- * What a plan alone says: rules that are wrong, usage that is unknown, a disk whose figures cannot be right, logs that
- * could not be read; `null`: nothing is wrong.
+ * The exit code of a plan alone: invalid rules, unknown usage, invalid disk figures, unreadable logs; `null`: none of
+ * these.
  */
 export const planExit = (plan: Plan): number | null =>
   faultsExit(blocksOf({ plan, images: null })) ??
@@ -18,7 +18,7 @@ export const planExit = (plan: Plan): number | null =>
 const faultsExit = (kinds: readonly ImageBlock["kind"][]): number | null =>
   kinds.map(faultExit).find((code) => code !== null) ?? null;
 
-/** The code of a pass of `gc`; the gravest thing decides. */
+/** The exit code of a pass of `gc`; the most serious problem decides. */
 export function passExit(
   pass: Pass,
   end: { readonly busy: boolean; readonly failure: unknown },

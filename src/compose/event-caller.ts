@@ -12,7 +12,7 @@ export interface EventCaller {
   close(): Promise<void>;
 }
 
-/** `executable` is asked for with each event, so that a reload counts from the next one on; `null`: none. */
+/** `executable` is read for each event, so that a reload applies to the next one; `null`: none. */
 export function eventCaller(
   executable: () => string | null,
   failed: (message: string) => void,

@@ -17,7 +17,7 @@ export function healthOf(state: AgentState | null, patienceMs: number): readonly
     });
 }
 
-/** Ready once the runtime was reached and the ledger is there. A ledger that is in memory alone for now is loaded all the same. */
+/** Ready once the runtime was reached and the ledger is loaded, even if only in memory. */
 export function readinessOf(
   state: AgentState | null,
   connectError: string | null,

@@ -20,7 +20,7 @@ export interface Host {
   readonly reader: HostReader;
 }
 
-/** `config` is asked anew each time, so that a reloaded configuration counts from the next pass on. */
+/** `config` is read each time, so that a reloaded configuration applies to the next pass. */
 export async function hostOf(
   config: () => Config,
   kubeletOfNode: () => Pick<Kubelet, "rootDirectory"> &
@@ -59,7 +59,7 @@ export async function hostOf(
   };
 }
 
-/** The rules as they are now; `known` are the directories in which there were some before. */
+/** The current rules; `known`: directories that had rules before. */
 export const keepRulesOf = (
   config: Config,
   known: readonly string[],

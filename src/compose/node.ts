@@ -101,13 +101,16 @@ export async function openEngine(
   return { engine, recorder };
 }
 
-/** What is remembered, and who records; a dry run has no recorder and remembers for itself alone. */
+/** The ledger and the recorder; a dry run has no recorder and keeps its ledger to itself. */
 export interface OpenState {
   readonly memory: LedgerMemory;
   readonly recorder: Recorder | null;
 }
 
-/** The kubelet forgets with its process; we remember on disk, and under its rules leave there what still holds. */
+/**
+ * The kubelet forgets when its process ends. crigc keeps its ledger on disk, and with compat kubelet leaves valid records
+ * there.
+ */
 export async function openState(
   config: Config,
   { program }: Pick<Process, "program">,

@@ -16,10 +16,7 @@ export interface Connected {
   readonly endpoint: string;
 }
 
-/**
- * Throws `RuntimeError` where nothing answers `runtime.v1` there, within two seconds: a socket that is absent, closed to us
- * or silent is said so at once and not after the deadline of a call.
- */
+/** Throws `RuntimeError` within two seconds if nothing answers `runtime.v1` there, not only after the deadline of a call. */
 export async function connect(
   config: Config,
   onCall: (call: CallRecord) => void = () => undefined,

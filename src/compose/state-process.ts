@@ -50,7 +50,7 @@ export interface StateProcessOptions {
   readonly directory: string;
 }
 
-/** Starts the process with the first request, and again where it has ended. */
+/** Starts the process with the first request, and again if it has ended. */
 export function processChannel(options: StateProcessOptions): StateChannel {
   let child: StateChild | null = null;
   return {

@@ -52,7 +52,7 @@ const PRIORITIES: Readonly<Record<Severity, string>> = {
   info: "<6>",
 };
 
-/** What begins a line of the log, so that `journalctl -p warning` finds it: nothing unless the journal reads the file. */
+/** The prefix of a log line for `journalctl -p warning`; empty unless the journal reads the file. */
 export function journalPrefix(
   environment: Readonly<Record<string, string | undefined>>,
   file: number,

@@ -2,7 +2,7 @@
 import type { Duration } from "../model/time.ts";
 import type { StatementKind, Statements } from "./value/eviction.ts";
 
-/** How a value is written and what it may be. `optional`: `off` and an empty text mean that there is none. */
+/** The syntax and range of a value. `optional`: `off` and an empty string mean none. */
 export type FieldType =
   | {
       readonly kind: "integer";
@@ -32,7 +32,7 @@ export type FieldType =
 
 type Optional<T extends FieldType, V> = T extends { readonly optional: true } ? V | null : V;
 
-/** What a value of the type is in the program. */
+/** The type of a value in the program. */
 export type ValueOf<T extends FieldType> = T extends { readonly kind: "integer" }
   ? Optional<T, number>
   : T extends { readonly kind: "duration" }
@@ -84,7 +84,7 @@ export interface Field {
   readonly outsideFiles?: true;
 }
 
-/** `CRIGC_IMAGE_GC_HIGH_THRESHOLD` and the others, the one that wins first. */
+/** `CRIGC_IMAGE_GC_HIGH_THRESHOLD` and its alternatives, highest precedence first. */
 export const variablesOf = (field: Field): readonly string[] => [
   ...[field.flag, ...(field.aliases ?? [])].map(
     (flag) => `CRIGC_${flag.toUpperCase().replaceAll("-", "_")}`,
@@ -92,7 +92,7 @@ export const variablesOf = (field: Field): readonly string[] => [
   ...(field.variables ?? []),
 ];
 
-/** What is said of the default: its text, or its words where there is none. */
+/** The default as shown in help: its text, or its words if it has none. */
 export const defaultWords = (field: Field): string => field.default ?? field.defaultWords ?? "none";
 
 /** What stands for the value in help: `PERCENT`, `none|kubelet`. */

@@ -39,7 +39,7 @@ export interface ConfigInput extends Running {
 export const DEFAULT_FILE = "/etc/crigc/crigc.yaml";
 export const DEFAULT_DIRECTORY = "/etc/crigc/conf.d";
 
-/** Throws `ConfigError` with everything that is wrong, not only the first thing. */
+/** Throws `ConfigError` with all errors, not only the first one. */
 export function loadConfig(input: ConfigInput): Config {
   const { environment, flags, file, directory } = placesOf(input);
   const base = readFile(input.reader, file);
@@ -156,7 +156,7 @@ function readFile(reader: ConfigReader, { path, kind, required, namedBy }: Wante
   };
 }
 
-/** A hidden file is none: an editor's copy, or the insides of a mounted ConfigMap. */
+/** Hidden files do not count: an editor's copy, or the internals of a mounted ConfigMap. */
 export const isDropIn = (name: string): boolean =>
   /\.(?:yaml|yml|json|conf)$/.test(name) && !name.startsWith(".");
 

@@ -13,7 +13,7 @@ export interface Reading {
   readonly text: (path: string) => string | null;
 }
 
-/** One sentence for each; empty: the change may be taken without being asked for. */
+/** One sentence for each; empty: the change may be loaded without SIGHUP. */
 export function loosenings(inForce: Reading, read: Reading): readonly string[] {
   const before = inForce.config;
   const after = read.config;

@@ -11,7 +11,7 @@ interface Silence {
   readonly waitMs: number;
 }
 
-/** Lasts as long as the process. Of a process that makes one pass nothing is remembered, and nothing needs to be. */
+/** Lasts as long as the process. A process that makes one pass needs none. */
 export class Backoff {
   readonly #timer: Pick<Timer, "monotonicNs">;
   readonly #silent = new Map<string, Silence>();

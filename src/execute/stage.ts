@@ -5,7 +5,7 @@ import type { Backoff } from "./backoff.ts";
 /** Calls without an answer in one stage after which it ends: to wait for more would hold up everything else. */
 const UNANSWERED_MAX = 2;
 
-/** `answered` also where nothing was asked. */
+/** `answered` also if no call was made. */
 export type Answer = "answered" | "unanswered";
 
 export class Stage {

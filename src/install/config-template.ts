@@ -5,7 +5,7 @@ import { expectedInFile } from "../config/source/schema.ts";
 import { parseText, type Printed, printed } from "../config/value/value.ts";
 import { assert } from "../model/assert.ts";
 
-/** Nothing in it is in force: each setting is a comment, so that a later default is not frozen by an old file. */
+/** Each setting is commented out, so that an old file does not freeze a default. */
 export function configTemplate(): string {
   const sections = fieldGroups.map(([heading, members]) => {
     const names = members.filter((name) => fieldOf(name).outsideFiles !== true);

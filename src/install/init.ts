@@ -9,7 +9,7 @@ const SIGNS: readonly (readonly [Init, readonly string[]])[] = [
   ["openrc", ["/sbin/openrc-run", "/usr/sbin/openrc-run"]],
 ];
 
-/** Throws where there is none that we know. */
+/** Throws if none is found. */
 export async function initOf(tree: RootedTree): Promise<Init> {
   for (const [init, paths] of SIGNS) {
     for (const path of paths) {

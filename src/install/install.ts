@@ -30,7 +30,7 @@ export interface InstallOptions {
   readonly dryRun: boolean;
 }
 
-/** Answers with the steps that were done, or would be. `done` hears of each as it ends. */
+/** Returns the steps that were or would be done. Calls `done` after each. */
 export async function install(
   options: InstallOptions,
   done: (step: Step) => void,

@@ -23,7 +23,7 @@ const none: KubeletAccess = {
 
 const CREDENTIALS = "/var/run/secrets/crigc";
 
-/** Nothing, unless the pod source is the kubelet's API. What was given by flag stays as it is. */
+/** Empty unless the pod source is kubelet-api. Keeps values given by flag. */
 export function kubeletAccess(config: Config, namespace: string, rootDir: string): KubeletAccess {
   if (config.podSource !== "kubelet-api") return none;
   const { values, kubelet } = config;

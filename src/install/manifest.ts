@@ -24,7 +24,7 @@ export function manifestText(manifest: Manifest): string {
   return `${JSON.stringify({ apiVersion: "crigc/v1", kind: "Installation", ...manifest }, null, 2)}\n`;
 }
 
-/** `null` where the text is no manifest: then nothing counts as ours. Paths that no installation makes are left out. */
+/** `null` for an invalid manifest: then no file counts as installed. Excludes paths that install never creates. */
 export function parseManifest(text: string): Manifest | null {
   const { version, init, executable, directories, files, links } = parsedObject(text);
   if (typeof version !== "string" || !isInit(init) || !isExecutable(executable)) return null;

@@ -7,7 +7,7 @@ export interface ScriptOptions {
   readonly flags?: readonly string[];
 }
 
-/** supervise-daemon starts it again when it ends; what it says goes to the system log. */
+/** supervise-daemon restarts it when it exits; its log goes to the system log. */
 export const openrcScript = ({
   executable,
   flags = [],

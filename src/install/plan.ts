@@ -28,7 +28,7 @@ export interface InstallRequest {
   readonly start: boolean;
 }
 
-/** Throws `HostError` where something that is not ours is in the way; then nothing may be changed. */
+/** Throws `HostError` if a foreign file is in the way; then nothing may be changed. */
 export function installPlan(
   request: InstallRequest,
   before: Manifest | null,
@@ -57,7 +57,7 @@ export function installPlan(
   ];
 }
 
-/** What an earlier installation was asked for stays. */
+/** Keeps the options of an earlier installation. */
 export const wantedOf = (request: InstallRequest, before: Manifest | null): readonly Wanted[] =>
   wantedFor({
     init: request.init,
@@ -132,7 +132,7 @@ function textSteps(
   return [{ kind: "move", path, to: asideOf(path) }, write];
 }
 
-/** In the state directory, where nothing takes it for a service; with its directory where several are called `crigc`. */
+/** In the state directory, where it does not act as a service; includes the directory if several are called `crigc`. */
 export function asideOf(path: string): string {
   const name = path.split("/").slice(path.endsWith("/crigc") ? -2 : -1);
   return `${installed.stateDirectory}/replaced-${name.join("-")}`;
@@ -173,7 +173,7 @@ function leftovers(
     .map((path) => ({ kind: "remove", path }));
 }
 
-/** What moves with the directory of the executable. */
+/** The paths that move with the executable's directory. */
 export const placesOf = ({ executable }: Manifest): readonly string[] => [
   executable,
   ...Object.values(shellFilesOf(executable)),

@@ -16,7 +16,7 @@ export interface GivenSetting {
   readonly texts: readonly string[];
 }
 
-/** Only what this command line says, itself or in the files that it names: what else this machine has belongs to it alone. */
+/** Only settings of this command line and of the files that it names, not others of this machine. */
 export function givenSettings(values: Merged): readonly GivenSetting[] {
   return fieldNames
     .filter((name) => GIVEN.includes(values[name].source) && fieldOf(name).outsideFiles !== true)

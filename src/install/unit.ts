@@ -22,7 +22,7 @@ const quoted = (word: string): string =>
     ? word
     : `"${word.replace(/["\\]/g, "\\$&").replaceAll("%", "%%").replaceAll("$", "$$$$")}"`;
 
-/** Until the list is written nothing is collected: a failing step keeps the agent from starting, and is tried again. */
+/** Nothing is collected until the list is written: a failing step keeps the agent from starting, and is retried. */
 export const baselineDropIn = ({
   executable,
 }: UnitOptions): string => `# Written by "crigc install --baseline".

@@ -5,13 +5,13 @@ import type { DiskBreakdown } from "./plan.ts";
 import type { Container, Image, Sandbox } from "./snapshot.ts";
 import type { Instant } from "./time.ts";
 
-/** A removal of an image as the history has it, for what it gained beside what was expected. */
+/** A removal of an image from the history, with its measured and expected bytes. */
 export type PastRemoval = Pick<
   Removal,
   "names" | "measuredBytes" | "freesAtLeastBytes" | "settled" | "at"
 >;
 
-/** `removable`: no use, pin or rule keeps the image, so that removing it by hand does no harm. */
+/** `removable`: no use, pin or rule keeps the image, so removing it by hand is safe. */
 export type AuditFinding =
   /** Neither tag nor digest names it. */
   | {

@@ -5,7 +5,7 @@ import type { ChainId, ContainerId } from "./ids.ts";
 import type { Bounds } from "./plan.ts";
 import type { Duration, Instant } from "./time.ts";
 
-/** What a directory and everything below it on the same filesystem takes. */
+/** The disk usage of a directory on its filesystem. */
 export interface DirectorySize {
   readonly path: string;
   readonly bytes: bigint;
@@ -20,7 +20,7 @@ export interface DirectoryWalk {
   readonly bytes: bigint;
 }
 
-/** What the writable layers of containers take, as the runtime reports it; a container that it does not name is absent. */
+/** The size of containers' writable layers, as the runtime reports it. */
 export type WritableLayers = ReadonlyMap<ContainerId, bigint>;
 
 /** Some images together. */
@@ -89,7 +89,7 @@ export type DiskPoint = Pick<
   "at" | "device" | "mountpoint" | "capacityBytes" | "availableBytes" | "freedBytes"
 >;
 
-/** When a filesystem reaches its threshold and when it is full, if it goes on filling as it did and nothing is removed. */
+/** When a filesystem reaches its threshold and when it is full, at the present rate and if nothing is removed. */
 export interface Forecast {
   readonly bytesPerHour: bigint;
   /** What the rate was measured over. */

@@ -9,7 +9,7 @@ import type { ImageTrigger, Subject } from "./reason.ts";
 import type { Filesystem } from "./snapshot.ts";
 import { type Duration, type Instant, since } from "./time.ts";
 
-/** One thing that a pass tried to remove. A pass tries each thing once. */
+/** One removal that a pass tried. A pass tries each only once. */
 export interface Removal {
   readonly passId: PassId;
   readonly kind: Subject["kind"];

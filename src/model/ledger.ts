@@ -22,7 +22,7 @@ export interface ImageRecord {
   } | null;
 }
 
-/** A container that was listed: the next list is expected to name it, and what its status said is asked once and never once a pass. */
+/** A container that was listed: the next list must include it, and its status is read only once. */
 export interface ContainerRecord {
   /** `null`: not read yet (a running container has volumes, and no end). */
   readonly imageVolumes: readonly string[] | null;
@@ -44,7 +44,7 @@ export interface PodRecord {
   readonly origin: "api" | "pending" | "static" | null;
 }
 
-/** How one version of a runtime gives space back after a removal. */
+/** How one version of a runtime frees space after a removal. */
 export interface ReleaseRecord {
   /** Removals whose space was there at once; three make the runtime prompt. */
   readonly promptRemovals: number;
@@ -52,7 +52,7 @@ export interface ReleaseRecord {
   readonly lateRemovals: number;
 }
 
-/** What removals freed on disk, beside what layers let expect of them. */
+/** The measured and expected bytes of removals. */
 export interface GainRecord {
   /** Removals of which the layers told to a quarter what they free: the rest of the gain is compression. */
   readonly removals: number;
@@ -114,7 +114,7 @@ export interface Ledger {
   readonly keepDirectories: readonly string[];
 }
 
-/** The ledger of a node that nobody has looked at yet: everything is new. */
+/** The ledger of a node that was never observed: everything is new. */
 export const emptyLedger: Ledger = {
   bootId: "",
   observedAt: null,

@@ -48,7 +48,7 @@ export interface ContainerLimits {
   readonly compat: Compat;
 }
 
-/** Rules of what is remembered, and for how long a node is only watched. */
+/** Limits of the ledger, and how long a node is only observed. */
 export interface MemoryLimits {
   /** A gap between two observations counts for at most twice this. */
   readonly detectionPeriod: Duration;

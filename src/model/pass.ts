@@ -15,7 +15,7 @@ export type EventReason =
   | "KeepRulesInvalid"
   | "GhostImage";
 
-/** A warning: what an operator should hear of even if nobody reads the log. */
+/** A warning event, which an operator should get even without reading the log. */
 export interface Event {
   readonly reason: EventReason;
   readonly message: string;
@@ -33,7 +33,7 @@ export interface Step {
   readonly error: string | null;
 }
 
-/** What is known of a pass when it begins. */
+/** The data of a pass when it begins. */
 export type PassStart = Pick<Pass, "id" | "kind" | "purpose" | "startedAt">;
 
 export interface Pass {

@@ -24,7 +24,7 @@ import type {
 } from "./snapshot.ts";
 import type { Duration, Instant } from "./time.ts";
 
-/** What a removal by hand is limited to. Nothing here removes more: every rule that keeps an image keeps it all the same. */
+/** The selection of a removal by hand. Every rule that keeps an image still applies. */
 export type Criterion =
   /** Images that were named. */
   | { readonly kind: "id"; readonly id: ImageId }
@@ -42,7 +42,7 @@ export type Criterion =
 /** An image is selected if, of each kind that is given, one criterion fits. */
 export type Selection = readonly Criterion[];
 
-/** What a pass is for. */
+/** The purpose of a pass. */
 export type Purpose =
   /** Thresholds, ages, budgets: what the periodic loops do. */
   | { readonly kind: "periodic" }
@@ -128,7 +128,7 @@ export interface KeptImage {
   readonly tried: readonly ImageKeepReason["kind"][];
 }
 
-/** The upper bound of what image removal could free on a filesystem, beside what is needed. */
+/** The upper bound of what image removal could free on a filesystem, and the bytes needed. */
 export interface Futility {
   readonly filesystem: string;
   readonly boundBytes: bigint;
@@ -177,7 +177,7 @@ export interface ImagePlan {
   readonly notes: readonly PlanNote[];
 }
 
-/** What is to be said beside a plan. */
+/** A note about a plan. */
 export type PlanNote =
   /** The filesystem reports more available than its capacity. */
   | { readonly kind: "clamped"; readonly path: string }

@@ -35,7 +35,10 @@ export interface ReportedFilesystems {
   readonly containers: readonly ReportedFilesystem[];
 }
 
-/** The runtime, read. Every call has the configured deadline, is abandoned when `signal` aborts, and throws `RuntimeError`. */
+/**
+ * The reading half of the runtime. Every call has the configured deadline, ends when `signal` aborts, and throws
+ * `RuntimeError`.
+ */
 export interface RuntimeReader {
   info(signal: AbortSignal): Promise<RuntimeInfo>;
   listImages(signal: AbortSignal): Promise<readonly Image[]>;
@@ -58,7 +61,7 @@ export interface RuntimeReader {
   reportedFilesystems(signal: AbortSignal): Promise<ReportedFilesystems>;
 }
 
-/** What statfs says of a path. */
+/** The result of statfs for a path. */
 export interface DiskReading {
   readonly capacityBytes: bigint;
   readonly availableBytes: bigint;
@@ -73,7 +76,7 @@ export interface DiskReader {
   measure(path: string): Promise<DiskReading>;
 }
 
-/** What else the machine says. */
+/** Other facts of the machine. */
 export interface HostReader {
   clocks(): Clocks;
   /** Never throws for what is wrong in the rules: that stands in `problems`. */
@@ -84,7 +87,7 @@ export interface HostReader {
   logs(): Promise<LogReading | null>;
 }
 
-/** The runtime, written. Every call has a deadline and throws `RuntimeError`; a thing that is already gone is a success. */
+/** The writing half of the runtime. Every call has a deadline and throws `RuntimeError`; NotFound is a success. */
 export interface RuntimeWriter {
   /** `name`: asks for it by this name, which has to mean the image, and not by its ID. */
   removeImage(id: ImageId, name?: string): Promise<void>;
@@ -147,7 +150,7 @@ export interface HookRequest {
   readonly timeoutMs: number;
 }
 
-/** Calls pods, not the world: certificates of pods are not verified, as the kubelet does not. Throws `HostError` of kind `http`. */
+/** Calls pods only: like the kubelet, it does not verify their certificates. Throws `HostError` of kind `http`. */
 export interface HookCaller {
   /** Resolves with the status of the answer, whatever it is; redirects are not followed. */
   get(request: HookRequest, signal: AbortSignal): Promise<number>;
@@ -168,7 +171,7 @@ export interface Timer {
   sleep(ms: number, signal: AbortSignal): Promise<void>;
 }
 
-/** Where the kubelet answers, and who asks it. */
+/** The kubelet's address and crigc's credentials. */
 export interface KubeletClient {
   /** `https://127.0.0.1:10250`, or `http://…` for the read-only port; without a slash at its end. */
   readonly endpoint: string;
@@ -179,7 +182,7 @@ export interface KubeletClient {
   readonly tokenFile: string | null;
 }
 
-/** What is written somewhere for the kubelet of this node. */
+/** A setting of this node's kubelet. */
 export interface KubeletSetting {
   /** The name of the configuration's field: `imageGCHighThresholdPercent`. */
   readonly field: string;

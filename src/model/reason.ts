@@ -74,7 +74,7 @@ export type ImageKeepReason =
   /** Its removal was not planned when the pass began, or facts changed before its turn came. */
   | { readonly kind: "changed"; readonly what: string };
 
-/** What asks for image removal. */
+/** A trigger of image removal. */
 export type ImageTrigger =
   | { readonly kind: "space" }
   | { readonly kind: "inodes" }
@@ -84,7 +84,7 @@ export type ImageTrigger =
   | { readonly kind: "pressure"; readonly signal: Signal }
   | { readonly kind: "all-unused" };
 
-/** Why no image at all is removed in this pass. */
+/** Why no image is removed in this pass. */
 export type ImageBlock =
   | { readonly kind: "on-hold"; readonly until: Instant | null; readonly reason: string }
   | {
@@ -175,7 +175,7 @@ export type LogKeepReason =
 export type LogRemoveReason =
   PodRemoveReason | { readonly kind: "container-gone" } | { readonly kind: "container-exited" };
 
-/** Any thing that a reason speaks of. */
+/** Any object of a reason. */
 export type Subject =
   | { readonly kind: "image"; readonly id: ImageId }
   | { readonly kind: "container"; readonly id: ContainerId }

@@ -89,7 +89,7 @@ export type ImageVolumes =
   | { readonly kind: "unsupported" }
   | { readonly kind: "unknown"; readonly message: string };
 
-/** What became of a reference that no listed image carries, asked by `ImageStatus`. */
+/** The result of `ImageStatus` for a reference that no listed image has. */
 export type Resolution =
   | { readonly kind: "image"; readonly id: ImageId }
   /** The runtime has no such image. */
@@ -135,7 +135,7 @@ export interface Filesystem {
   readonly containerUsedBytes: bigint | null;
 }
 
-/** A filesystem with the time at which its size and what is available were measured. */
+/** A filesystem with the time of its measurement. */
 export interface MeasuredFilesystem extends Filesystem {
   readonly measuredAt: Instant;
 }
@@ -202,21 +202,21 @@ export interface LogFacts {
   readonly sizeBytes: bigint | null;
 }
 
-/** The log directories as they were read, both or none: what is not known of one of them makes nothing of either go. */
+/** Both log directories as they were read, or neither: if one is unreadable, nothing is deleted in either. */
 export type LogReading = LogFacts | { readonly kind: "failed"; readonly message: string };
 
-/** `null` where there is nothing to go by: no log directory, or one that could not be read. */
+/** `null` without a readable log directory. */
 export const logFactsOf = (logs: LogReading | null): LogFacts | null =>
   logs?.kind === "read" ? logs : null;
 
-/** One keep rule as read, with where it stands. */
+/** One keep rule with its source. */
 export interface KeepRule {
   readonly pattern: string;
   /** `--keep`, or the file and line: `/etc/crigc/keep.d/base.list:3`. */
   readonly source: string;
 }
 
-/** A wrong keep rule or keep file. */
+/** An invalid keep rule or keep file. */
 export interface KeepProblem {
   readonly source: string;
   readonly message: string;

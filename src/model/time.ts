@@ -7,8 +7,8 @@ export type Instant = Brand<bigint, "Instant">;
 /** A span in nanoseconds. May be negative where two instants are subtracted. */
 export type Duration = Brand<bigint, "Duration">;
 /**
- * A reading of the watched clock in nanoseconds: the time during which somebody looked at the node, summed in the
- * ledger. It never goes back, does not jump with the wall clock, and counts a gap for at most twice the detection period.
+ * Observed time in nanoseconds: the time during which crigc observed the node, summed in the ledger. It never decreases,
+ * does not jump with the wall clock, and counts a gap as at most twice the detection period.
  */
 export type Watched = Brand<bigint, "Watched">;
 

@@ -15,7 +15,7 @@ import { podSourceForImages, podView } from "./container/pod-source.ts";
 import type { Facts } from "./facts.ts";
 import type { Usage } from "./image/usage.ts";
 
-/** For so long a pod may pull and mount what no container of it uses yet; image removal waits for it no longer than that. */
+/** How long image removal waits for a starting pod, which may pull and mount images that no container uses yet. */
 export const POD_START_WAIT: Duration = minutes(2);
 
 const POD_PAUSE_MS = 500;
@@ -27,7 +27,7 @@ export function podPause(waited: Duration): Duration {
   return durationFromMs(Math.min(Math.ceil(pauseMs), toMs(duration(POD_START_WAIT - waited))));
 }
 
-/** Those of images, in the order in which they are named; empty where images may go. */
+/** The blocks of images, in the order of their reporting; empty if images may be removed. */
 export const imageBlocks = (
   facts: Facts,
   usage: Usage,
@@ -40,7 +40,7 @@ export const imageBlocks = (
   ...podStarting(facts),
 ];
 
-/** What holds back containers as well as images: a hold, and the grace after a boot. */
+/** The blocks of both containers and images: a hold, and the grace period after a boot. */
 export function standingBlocks({
   hold,
   ledger,
@@ -98,7 +98,7 @@ export function podStarting({
   return [{ kind: "pod-starting", sandboxes: starting.map(({ id }) => id).toSorted(), remaining }];
 }
 
-/** Whether nothing stands in the way of images but pods that are only just starting, and there is something to remove. */
+/** Whether starting pods are all that blocks images, and there is something to remove. */
 export function waitsForPods(plan: Plan): boolean {
   const blocks = plan.images?.blocks ?? [];
   return (

@@ -21,7 +21,7 @@ export interface Decide extends Facts {
   readonly parts: Parts;
 }
 
-/** The one path to a plan: `plan`, `explain`, a dry run and every pass of `gc` and of the agent take it. */
+/** The only way to make a plan, for `plan`, `explain`, dry runs, `gc` and the agent. */
 export function decide(input: Decide): Plan {
   const containers = input.parts.containers === "none" ? null : containerPlan(input, podsOf(input));
   const images = input.parts.images ? decideImages(input, goneBefore(containers)) : null;

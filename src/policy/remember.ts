@@ -71,7 +71,7 @@ export function forgetImages(ledger: Ledger, removed: Iterable<ImageId>): Ledger
   return images === ledger.images ? ledger : { ...ledger, images };
 }
 
-/** Ends the records of images that a whole list does not name; the same ledger where it names all of them. */
+/** Ends the records of images that a complete list lacks; the same ledger if it lists all of them. */
 export function forgetUnlisted(ledger: Ledger, listed: readonly Pick<Image, "id">[]): Ledger {
   const gone = unlisted({ listed, known: ledger.images });
   return gone.length === 0 ? ledger : { ...ledger, images: without(ledger.images, gone) };
@@ -101,7 +101,7 @@ export function recallImage(ledger: Ledger, id: ImageId, before: ImageRecord): L
   return { ...ledger, images: withEntry(ledger.images, id, record) };
 }
 
-/** What we removed ourselves did not vanish: no grace begins because of it, and no list is expected to name it. */
+/** What crigc removed did not vanish: it starts no grace period, and the next list need not include it. */
 export const forgetRemoved = (
   ledger: Ledger,
   removed: {
@@ -128,7 +128,7 @@ const GHOST_PAUSE_HOURS = 1;
 const GHOST_PAUSE_HOURS_MAX = 24;
 const NS_PER_HOUR = 3_600_000_000_000n;
 
-/** Notes that an image was removed with success, or may be about to go, and is still listed. */
+/** Records an image that is still listed although its removal succeeded or timed out. */
 export function rememberGhost(
   ledger: Ledger,
   { image, record: known }: { readonly image: Pick<Image, "id">; readonly record: ImageRecord },
@@ -148,7 +148,7 @@ export function rememberGhost(
   return { ...ledger, images: withEntry(ledger.images, image.id, { ...record, ghost }) };
 }
 
-/** What a pass learned of how the runtime frees space. */
+/** Records what a pass learned about how the runtime frees space. */
 export const rememberRelease = (
   ledger: Ledger,
   runtime: RuntimeInfo,

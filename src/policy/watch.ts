@@ -15,7 +15,9 @@ export interface Watch {
   readonly overtaken: boolean;
 }
 
-/** Reads the watched clock. Within one boot the time since the boot counts, which no change of the wall clock moves. */
+/**
+ * Reads observed time. Within one boot it follows the time since the boot, which changes of the wall clock do not affect.
+ */
 export function watch(
   ledger: Pick<Ledger, "bootId" | "observedAt" | "uptime" | "watched">,
   clocks: Clocks,

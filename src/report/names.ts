@@ -6,7 +6,7 @@ import { clean } from "./terminal.ts";
 
 const HEX_SHOWN = 12;
 
-/** The name that says most: a tag, `repository@sha256:…` with a short digest, or the short ID. */
+/** The most telling name: a tag, `repository@sha256:…` with a short digest, or the short ID. */
 export function imageName(image: Pick<Image, "id" | "repoTags" | "repoDigests">): string {
   const tag = image.repoTags.find((name) => !name.startsWith("<none>"));
   if (tag !== undefined) return clean(tag);

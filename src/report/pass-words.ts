@@ -163,7 +163,7 @@ export function purposeWords(purpose: Purpose): string {
   }
 }
 
-/** What an operator should take from an event, in a few words. */
+/** The title of an event. */
 export const eventTitle = (reason: string): string => known(EVENT_TITLES, reason) ?? clean(reason);
 
 export interface Shortfall {
@@ -198,7 +198,7 @@ export function breakdownWords(it: DiskBreakdown): string {
   return `${parts.join(", ")} of ${humanBytes(it.capacityBytes - it.availableBytes)} used`;
 }
 
-/** By what a pass knows when to stop. */
+/** How a pass decides when to stop. */
 export const stopWords = (accounting: ImagePlan["accounting"]): string =>
   accounting === "measured"
     ? "the disk is measured after each removal"

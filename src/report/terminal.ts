@@ -45,7 +45,7 @@ export const paint = (screen: Screen, colour: Colour, text: string): string =>
 // oxlint-disable-next-line no-control-regex -- they are what is looked for
 const C0 = /[\u0000-\u001f]/g;
 
-/** Text of the runtime, or of a file, made safe to print: controls go, a run of white space becomes one space. */
+/** Makes text of the runtime or of a file safe to print: strips control characters, and collapses white space. */
 export const clean = (text: string): string =>
   text
     .replace(/[\t\r\n]+/g, " ")

@@ -3,7 +3,7 @@
 import { isMap } from "../../model/values.ts";
 import { failed, ok, type Verdict, warning } from "./check.ts";
 
-/** `status`: the document that the agent gave, or why there is none. */
+/** `status`: the agent's document, or why there is none. */
 export function agentCheck(
   status:
     | { readonly kind: "answered"; readonly text: string }

@@ -8,8 +8,8 @@ import { outputOptions } from "./help.ts";
 type Proposal = { readonly word: string; readonly help: string } | "files" | "directories";
 
 /**
- * `words`: those behind `crigc` up to the cursor, the last of them the one that is being typed. One proposal a line, its
- * meaning behind a tab; `:files` and `:directories` are for the shell.
+ * `words`: those after `crigc` up to the cursor; the last one is being typed. One candidate per line, with its help after
+ * a tab; `:files` and `:directories` are for the shell.
  */
 export function completions(words: readonly string[], commands: readonly CommandWords[]): string {
   const typed = words.at(-1) ?? "";

@@ -175,7 +175,7 @@ export interface BaselineList {
   readonly unnamed: readonly BaselineImage[];
 }
 
-/** `before`: patterns that stay although today's images do not ask for them. */
+/** `before`: earlier patterns, which are kept even if no image of today has them. */
 export function baselineList(
   images: readonly BaselineImage[],
   before: readonly string[],

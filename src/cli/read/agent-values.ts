@@ -14,7 +14,7 @@ const ANSWER_MS = 2_000;
 /** They run an agent, or concern another machine. */
 const WITHOUT_AGENT: readonly string[] = ["run", "status", "install", "uninstall"];
 
-/** `null`: none runs here, or it cannot be asked, which is noted unless nothing listens. */
+/** `null`: no agent is running, or it cannot be queried, which gives a note unless nothing listens. */
 export async function agentValues(
   world: Pick<CommandContext, "open" | "stderr">,
   look: () => Look,

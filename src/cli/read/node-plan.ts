@@ -35,14 +35,14 @@ export interface PlanRequest {
   readonly allLayers?: boolean;
 }
 
-/** Rejects where the runtime, a list or a stat fails. Opens no writer. */
+/** Rejects if the runtime, a list or a stat fails. Opens no writer. */
 export async function planNode(context: CommandContext, request: PlanRequest): Promise<Prepared> {
   return (await openedPlan(context, request)).prepared;
 }
 
 /**
- * The same for commands that show what is remembered. A plan under `compat: kubelet` is that of a kubelet that has just
- * started, to which every image is new; what the ledger knows of them is shown beside it all the same.
+ * The same for commands that show the ledger's records. With `compat: kubelet`, a plan is that of a kubelet that has just
+ * started, to which every image is new; these commands still show the records.
  */
 export async function shownNode(context: CommandContext, request: PlanRequest): Promise<Prepared> {
   const { prepared, ledger } = await openedPlan(context, request);

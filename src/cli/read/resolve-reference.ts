@@ -9,7 +9,7 @@ import type { ExplainedThing } from "../../report/table/explanation.ts";
 /** Shorter beginnings of an ID would name too much by accident. */
 const ID_PREFIX_MIN = 4;
 
-/** Exact names first: where something is called so exactly, beginnings and repositories do not count. */
+/** Exact names win over prefixes and repositories. */
 export function thingsNamed(prepared: Prepared, reference: string): readonly ExplainedThing[] {
   const things = everything(prepared);
   const exact = things.filter((thing) => isExactly(prepared, thing, reference));

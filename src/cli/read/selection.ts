@@ -49,7 +49,7 @@ export interface Selected {
   readonly parts: Parts;
 }
 
-/** What is chosen by a filter goes regardless of disk usage; containers only if a filter names their namespace. */
+/** Filters select what to remove regardless of disk usage; containers only by namespace. */
 export function selectedBy(invocation: Invocation): Selected {
   const only = criteriaOf(invocation.options.get("filter") ?? []);
   const images = has(invocation, "images");
@@ -108,7 +108,7 @@ export function criteriaOf(texts: readonly string[]): Selection {
 /** A shorter beginning of an ID would name too much by accident. */
 const ID_PREFIX_MIN = 6;
 
-/** The image that is named: by its ID or the beginning of one, a tag or a digest. Throws `ConfigError` if several are. */
+/** The image with this ID, ID prefix, tag or digest. Throws `ConfigError` if several match. */
 export function imageNamed(images: readonly Image[], reference: string): ImageId | null {
   const called = listedImages(indexImages(images), reference);
   const repository = reference.includes("@") ? repositoryOf(reference) : null;

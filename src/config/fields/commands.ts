@@ -1,8 +1,8 @@
 /** Groups of commands that a flag applies to. */
 
-/** Commands that decide what goes, or say what would. */
+/** Commands that decide or show what is removed. */
 export const DECIDING = ["run", "gc", "rm", "plan", "explain", "report"] as const;
-/** Commands that speak to the runtime. */
+/** Commands that call the runtime. */
 export const RUNTIME = [
   ...DECIDING,
   "images",
@@ -27,11 +27,11 @@ export const KEEPING = [
   "keep baseline",
   "doctor",
 ] as const;
-/** Commands that look at pod logs and at who is gone. */
+/** Commands that read pod logs and the pod source. */
 export const PODS = [...DECIDING, "audit", "snapshot", "doctor"] as const;
 /** Commands that remove. */
 export const REMOVING = ["run", "gc", "rm"] as const;
-/** Commands that read or write what is remembered. */
+/** Commands that read or write the ledger. */
 export const REMEMBERING = [...RUNTIME, "status", "history", "hold", "release"] as const;
 /** Commands that read the configuration. */
 export const CONFIGURED = [...REMEMBERING, "keep check", "config"] as const;

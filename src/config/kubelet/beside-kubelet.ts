@@ -11,7 +11,7 @@ import { bareValues, type Merged, merged, type Sourced } from "../source/merge.t
 import { DISK_SIGNALS, type Statements, thresholdsOf } from "../value/eviction.ts";
 import { formatQuantity } from "../value/quantity.ts";
 
-/** What the kubelet of this node was told, as its flags spell it; nothing for a kubelet with its defaults. */
+/** The settings of this node's kubelet in flag syntax; empty for a kubelet with its defaults. */
 export interface KubeletOnNode {
   readonly settings: readonly KubeletSetting[];
 }
@@ -22,7 +22,7 @@ const MARGIN_PERCENT = 5;
 const MARGIN_BYTES = 1024n ** 3n;
 const MARGIN_INODES = 10_000n;
 
-/** `written`, with thresholds above the kubelet's where no one chose any; with `compat: kubelet` they are the kubelet's. */
+/** `written`, with thresholds above the kubelet's if none are set; with `compat: kubelet`, the kubelet's own. */
 export function besideKubelet(written: Merged, kubelet: KubeletOnNode | null): Merged {
   const { evictionHard, compat } = written;
   if (kubelet === null || evictionHard.source !== "default" || compat.value === "kubelet")
@@ -45,7 +45,7 @@ function above(ours: Sourced, { settings }: KubeletOnNode): Sourced {
   return { value, source: "kubelet", from: [`above the kubelet's (${where})`] };
 }
 
-/** Hard and soft ones. What cannot be understood counts as the kubelet's defaults. */
+/** Hard and soft ones. Invalid settings count as the kubelet's defaults. */
 export function thresholdsOfKubelet(settings: KubeletOnNode["settings"]): readonly Threshold[] {
   const flags = settings.flatMap(({ field, source, text }): readonly FlagText[] =>
     isFieldName(field) && text !== "" ? [{ name: field, written: source, text }] : [],

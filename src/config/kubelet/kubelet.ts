@@ -14,7 +14,7 @@ export interface KubeletReading {
   readonly warnings: readonly string[];
 }
 
-/** The entries that are taken over, in the shape that our own kind would have. */
+/** The adopted entries, in the form of crigc's own kind. */
 export function fromKubelet(path: string, entries: readonly Entry[]): KubeletReading {
   const mergesDefaults = entries.some(
     ({ name, value }) => name === "mergeDefaultEvictionSettings" && value === true,

@@ -20,7 +20,7 @@ const OWN: readonly FieldName[] = [
   "runDir",
 ];
 
-/** What the agent has takes the place of files and variables; `null`: it cannot be understood. */
+/** The agent's values replace files and variables; `null`: they are invalid. */
 export function withAgent(weaker: Layer, agent: AgentValues): Layer | null {
   const settings: Setting[] = [];
   for (const [name, { value, source }] of Object.entries(agent)) {
@@ -36,7 +36,7 @@ export function withAgent(weaker: Layer, agent: AgentValues): Layer | null {
   };
 }
 
-/** A sentence for each flag of this command line that says something else than the running agent has. */
+/** A sentence for each flag of this command line that differs from the running agent. */
 export function agentNotes(written: Merged, agent: AgentValues): readonly string[] {
   return Object.entries(agent).flatMap(([name, { value }]) => {
     if (!isFieldName(name) || OWN.includes(name) || written[name].source !== "flag") return [];

@@ -22,7 +22,7 @@ interface Written {
   readonly text: string;
 }
 
-/** A flag that is given again wins; lists and maps of signals add up. */
+/** The last of repeated flags wins; lists and maps of signals add up. */
 export function flagLayer(flags: readonly FlagText[]): Layer {
   const written = flags.map((flag): Written => ({
     name: flag.name,
@@ -46,7 +46,7 @@ const forgotten = ({ name, place, text }: Written): ConfigIssue =>
     message: `the value is empty; expected ${placeholderOf(fieldOf(name))}, or leave the flag out`,
   });
 
-/** An empty variable is one that is not set. Unknown `CRIGC_` variables are named, and hurt nobody. */
+/** An empty variable counts as unset. Unknown `CRIGC_` variables only give a warning. */
 export function environmentLayer(environment: Environment): Layer {
   const layer = layerOf(fieldNames.flatMap((name) => writtenIn(environment, name)));
   const unknown = Object.keys(environment).filter(

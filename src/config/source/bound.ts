@@ -39,7 +39,7 @@ export interface Bound {
   readonly waiting: readonly FieldName[];
 }
 
-/** `checked` is what `written` was found to be by itself. */
+/** `checked`: the result of validating `written` alone. */
 export function boundToProcess(
   checked: Validated,
   written: Merged,

@@ -16,7 +16,7 @@ export interface Sourced {
 
 export type Merged = Readonly<Record<FieldName, Sourced>>;
 
-/** `settings` from the weakest source to the strongest. */
+/** `settings` from the lowest to the highest source. */
 export function merged(settings: readonly Setting[]): Merged {
   const values = new Map<FieldName, Sourced>(
     fieldNames.map((name) => [

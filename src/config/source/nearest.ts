@@ -3,7 +3,7 @@
 /** Longer texts are no typing errors, and would cost time to compare. */
 const TEXT_MAX = 64;
 
-/** `null` where none is near: at most one edit in three characters, two neighbours swapped counting as one. */
+/** `null` if none is close: at most one edit per three characters; swapping two neighbours is one edit. */
 export function nearest(text: string, names: Iterable<string>): string | null {
   if (text.length > TEXT_MAX) return null;
   const wanted = text.toLowerCase();

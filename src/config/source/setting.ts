@@ -3,7 +3,7 @@ import type { ConfigIssue } from "../../model/errors.ts";
 import { dashed, type FieldValue } from "../field.ts";
 import { type FieldName, fieldOf } from "../fields.ts";
 
-/** From the weakest to the strongest. */
+/** From the lowest to the highest. */
 export type SourceKind = "default" | "file" | "drop-in" | "environment" | "agent" | "flag";
 
 export interface Place {
@@ -21,7 +21,7 @@ export interface Setting {
     | { readonly kind: "reset" };
 }
 
-/** What a source gave: what could be read, what is wrong with the rest, what is worth a word. */
+/** The content of a source: its settings, issues and warnings. */
 export interface Layer {
   readonly settings: readonly Setting[];
   readonly issues: readonly ConfigIssue[];

@@ -20,7 +20,7 @@ const INT64_LIMIT = 2n ** 63n;
 /** Longer than any duration that says something; digits beyond what 64 bits hold are cut, as Go cuts them. */
 const TEXT_MAX = 256;
 
-/** `null` for no unit, an unknown unit (`30mins`), no digits, or what 64 bits do not hold. */
+/** `null` for no unit, an unknown unit (`30mins`), no digits, or a value beyond 64 bits. */
 export function parseDuration(text: string): Duration | null {
   if (text.length > TEXT_MAX) return null;
   const signed = /^([+-]?)(.*)$/s.exec(text);

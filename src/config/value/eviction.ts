@@ -36,7 +36,7 @@ export const KNOWN_SIGNALS: readonly string[] = [...DISK_SIGNALS, ...OTHER_SIGNA
 /** Written in this way, a threshold is off. */
 const DROPPED: readonly string[] = ["0%", "100%"];
 
-/** What is wrong with one statement, `null` if nothing is. */
+/** The error of one statement, or `null`. */
 export function statementFault(kind: StatementKind, signal: string, text: string): string | null {
   if (!isKnownSignal(signal))
     return `unknown signal ${JSON.stringify(signal)}: use ${DISK_SIGNALS.join(", ")}`;

@@ -20,7 +20,7 @@ const SHOWN_MAX = 60;
 export const quoted = (text: string): string =>
   JSON.stringify(text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX)}…` : text);
 
-/** One text, as it stands behind a flag or in a variable. */
+/** Parses the text of a flag or variable. */
 export function parseText(type: FieldType, text: string): Parsed {
   if (isOptional(type) && (text === "" || text === OFF)) return good(null);
   switch (type.kind) {
@@ -145,7 +145,7 @@ function shortestPath(text: string): string | null {
 
 export const isOptional = (type: FieldType): boolean => "optional" in type && type.optional;
 
-/** What may be written, for messages and documentation: `a whole number from 0 to 100`. */
+/** The expected syntax, for messages and documentation: `a whole number from 0 to 100`. */
 export function expected(type: FieldType): string {
   const what = expectedWithoutOff(type);
   return isOptional(type) && type.kind !== "path" && type.kind !== "endpoint"

@@ -33,7 +33,7 @@ export interface RemovalPorts extends ContainerPorts {
   readonly namesBeside: (container: Container, path: string) => Promise<readonly string[]>;
 }
 
-/** Never rejects: what fails is the item's result. */
+/** Never rejects: a failure is the item's result. */
 export async function removeContainer(
   removal: ContainerRemoval,
   ports: RemovalPorts,

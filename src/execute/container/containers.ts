@@ -21,7 +21,7 @@ const LANES = 4;
 /** Stops may take the longest grace period so many times in one pass. */
 const STOPS_IN_SUCCESSION_MAX = 4;
 
-/** Never rejects. A removal that fails is recorded and the next one goes on; a list that fails ends the pass. */
+/** Never rejects. Records a failed removal and continues with the next one; a failed list ends the pass. */
 export async function collectContainers(
   plan: ContainerPlan,
   ports: ContainerPorts,

@@ -13,7 +13,7 @@ import type {
   PodLogDirectory,
 } from "../../model/snapshot.ts";
 
-/** Never rejects. A directory that somebody listed uses by its path stays, whichever pod its name says. */
+/** Never rejects. A directory in use by a listed container or sandbox is kept, whichever pod its name says. */
 export async function removePodLogs(
   directory: PodLogDirectory,
   reason: LogRemoveReason,
@@ -36,7 +36,7 @@ export async function removePodLogs(
   }
 }
 
-/** Why the link may go, by the runtime's word on the whole container ID; `null`: it stays. */
+/** Why the link is deleted, by the runtime's answer for the full container ID; `null`: it is kept. */
 export function linkReason(
   id: Container["id"],
   detail: ContainerDetail | null,

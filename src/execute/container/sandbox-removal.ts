@@ -19,7 +19,7 @@ interface SandboxPorts extends Pick<ContainerPorts, "runtime" | "writer"> {
   readonly signal: AbortSignal;
 }
 
-/** Never rejects. One that cannot be stopped is not removed: what holds it would be torn out from under it. */
+/** Never rejects. A sandbox that cannot be stopped is not removed. */
 export async function removeSandbox(
   sandbox: Sandbox,
   reason: SandboxRemoveReason,

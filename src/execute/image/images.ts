@@ -26,7 +26,7 @@ import { Stall } from "./stall.ts";
 const MEASURE_NS_MAX = 250_000_000n;
 const MEASURE_ATTEMPTS = 3;
 
-/** Executes the plan. Never rejects: whatever goes wrong is in the outcome. An abort finishes the removal in flight. */
+/** Executes the plan. Never rejects: failures are in the outcome. An abort finishes the removal in flight. */
 export async function executeImages(
   execution: ImageExecution,
   signal: AbortSignal,

@@ -31,7 +31,7 @@ interface Gain {
 
 type Readings = ReadonlyMap<string, DiskReading>;
 
-/** One pass's measurements. Space that comes before the next removal begins is credited to the one before. */
+/** The measurements of one pass. Space that appears before the next removal counts for the previous one. */
 export class Meter {
   readonly #input: MeterInput;
   readonly #places: readonly Place[];

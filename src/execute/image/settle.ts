@@ -5,7 +5,7 @@ import { type ReleaseSign, type SpaceRelease, TELLING_BYTES } from "../../policy
 
 /** Longest wait for one removal. */
 export const SETTLE_REMOVAL_MS = 5_000;
-/** Longest wait in one pass; what is left then is for the next pass. */
+/** Longest wait in one pass; the rest is left to the next pass. */
 export const SETTLE_PASS_MS = 60_000;
 /** A runtime that has already shown a sign of being immediate is watched for less long. */
 const SECOND_WATCH_MS = 2_000;
@@ -41,7 +41,7 @@ export interface SettleInput {
   readonly timer: Timer;
 }
 
-/** Waits only where the runtime is not known to be immediate: up to 5 s, never past `budgetMs`. */
+/** Waits only if the runtime is not known to be immediate: up to 5 s, never past `budgetMs`. */
 export async function settle(input: SettleInput, signal: AbortSignal): Promise<Settling> {
   const { release, reportedBytes, gainedBytes: gained } = input;
   const expected = input.expectedGainBytes ?? reportedBytes / 2n;

@@ -79,6 +79,6 @@ export class Settler {
   }
 }
 
-/** What layers let expect. Files take whole blocks, and the runtime's own database grows: three quarters of it are proof enough. */
+/** The share of the expected bytes that counts as all of them: files take whole blocks, and the runtime's database grows. */
 export const expectedGain = ({ frees }: ImageCandidate): bigint | null =>
   frees === undefined ? null : (frees.lowerBytes * 3n) / 4n;

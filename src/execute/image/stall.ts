@@ -9,7 +9,7 @@ const REMOVALS_UNANSWERED = 2;
 
 const UNANSWERED: readonly RuntimeErrorKind[] = ["deadline", "unreachable", "cancelled"];
 
-/** Whether a removal that failed so may still be under way. */
+/** Whether a removal with this failure may still be in progress. */
 export const isUnanswered = (code: string): boolean => UNANSWERED.some((kind) => kind === code);
 
 export const wasUnanswered = (thrown: unknown): boolean =>

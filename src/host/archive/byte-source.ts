@@ -15,7 +15,7 @@ export interface ByteSource {
   close(): Promise<void>;
 }
 
-/** By the first bytes, whatever the name says. Throws `HostError` of kind `read`, or `parse` for a compression that is not known. */
+/** Detects the compression by the first bytes. Throws `HostError` of kind `read`, or `parse` for an unknown compression. */
 export async function openBytes(path: string): Promise<ByteSource> {
   const file = await asked(path, () => open(path, "r"));
   try {

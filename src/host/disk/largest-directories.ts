@@ -15,9 +15,8 @@ const SHOWN_DEPTH = 3;
 const EXPLAINED_PERCENT = 80n;
 
 /**
- * Adds up what files below `root` take on its filesystem, links and other filesystems left out, a hard-linked file once. Ends
- * after `withinMs` with what was seen until then. What cannot be read counts nothing. `apart`: directories that are
- * somebody else's figure already, left out.
+ * Adds up the disk usage below `root`, without links and other filesystems, counting a hard-linked file once. Ends after
+ * `withinMs` with the sums so far. Unreadable directories count nothing. `apart`: directories to exclude.
  */
 export async function walkDirectories(
   root: string,

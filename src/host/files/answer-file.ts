@@ -7,7 +7,7 @@ import { HostError } from "../../model/errors.ts";
 import { reasonOf } from "./errno.ts";
 import { writeWholeFile } from "./whole-file.ts";
 
-/** Replaces a regular file whole, where a link leads to. Throws `HostError` of kind `write`. */
+/** Replaces a regular file, or the target of a link, atomically. Throws `HostError` of kind `write`. */
 export function writeAnswerFile(path: string, text: string): void {
   const existing = found(path);
   if (existing === undefined) {

@@ -5,7 +5,7 @@ import { closeSync, openSync, readSync } from "node:fs";
 import { HostError } from "../../model/errors.ts";
 import { reasonOf } from "./errno.ts";
 
-/** Whether Linux would take the file for a program at all: an archive or a web page in its place would never start. */
+/** Whether the file is a Linux executable, and not an archive or a web page. */
 export function isElf(path: string): boolean {
   const bytes = headOf(path);
   return bytes.length >= 4 && new DataView(bytes.buffer).getUint32(0) === elfMagic;

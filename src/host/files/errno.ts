@@ -2,13 +2,13 @@
 
 import { messageOf } from "../../model/errors.ts";
 
-/** `ENOENT`, `EACCES`…; `""` where the thrown thing has none. */
+/** `ENOENT`, `EACCES`…; `""` without a code. */
 export function codeOf(thrown: unknown): string {
   if (!(thrown instanceof Error) || !("code" in thrown)) return "";
   return typeof thrown.code === "string" ? thrown.code : "";
 }
 
-/** What to add to a message where rights are missing: mostly crigc was called without them. */
+/** Advice for a message about missing rights: usually crigc was not run as root. */
 export const asRoot = (thrown: unknown): string =>
   ["EACCES", "EPERM"].includes(codeOf(thrown)) ? "; run as root (sudo crigc …)" : "";
 
@@ -28,7 +28,7 @@ const words: Readonly<Record<string, string>> = {
   ENAMETOOLONG: "the name is too long",
 };
 
-/** What the world said, without node's repetition of the path and the system call. */
+/** The reason of a failure, without node's repetition of the path and the system call. */
 export function reasonOf(thrown: unknown): string {
   const code = codeOf(thrown);
   const known = words[code];

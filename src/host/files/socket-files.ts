@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { HostError } from "../../model/errors.ts";
 import { reasonOf } from "./errno.ts";
 
-/** Makes the run directory where it is absent, and returns the socket's path. Throws `HostError` of kind `write`. */
+/** Creates the run directory if absent, and returns the socket's path. Throws `HostError` of kind `write`. */
 export function prepare(runDirectory: string, name: string): string {
   try {
     mkdirSync(runDirectory, { recursive: true, mode: 0o755 });
@@ -20,7 +20,7 @@ export function prepare(runDirectory: string, name: string): string {
   return join(runDirectory, name);
 }
 
-/** What stands at the path, links not followed. */
+/** The type of file at the path, without following links. */
 export function kindOf(path: string): "absent" | "socket" | "other" {
   const found = lstatSync(path, { throwIfNoEntry: false });
   if (found === undefined) return "absent";
@@ -31,7 +31,7 @@ export function remove(path: string): void {
   unlinkSync(path);
 }
 
-/** Leaves the socket to its owner. */
+/** Restricts the socket to its owner. */
 export function restrict(path: string): void {
   chmodSync(path, 0o600);
 }

@@ -16,7 +16,10 @@ import { basename, dirname, join } from "node:path";
 import { HostError } from "../../model/errors.ts";
 import { asRoot, reasonOf } from "./errno.ts";
 
-/** Makes the directories above it. A file that is there keeps its mode; `mode` is for a new one. Throws `HostError` of kind `write`. */
+/**
+ * Creates parent directories. An existing file keeps its mode; `mode` is for a new one. Throws `HostError` of kind
+ * `write`.
+ */
 export function writeWholeFile(path: string, text: string, mode = 0o644): void {
   // A dotfile beside it: keep directories pass over those, and a rename stays within one filesystem.
   const draft = join(dirname(path), `.${basename(path)}.${randomBytes(6).toString("hex")}`);

@@ -8,7 +8,7 @@ import { asRoot, codeOf, reasonOf } from "../files/errno.ts";
 import { writeWholeFile } from "../files/whole-file.ts";
 import { tryFlock, unlockFlock } from "../process/libc.ts";
 
-/** What becomes of a file's text, and an answer about it. */
+/** The new text of a file, and a result. */
 export interface TextChange<T> {
   /** `null`: it stays as it is. */
   readonly text: string | null;

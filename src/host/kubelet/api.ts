@@ -115,7 +115,7 @@ export function nameFault(
 
 const bare = (host: string): string => host.replace(/^\[(.*)\]$/, "$1");
 
-/** Fingerprints of the certificates in a PEM file; what is no certificate in it pins nothing. */
+/** Fingerprints of the certificates in a PEM file; other content is ignored. */
 export function pinned(pem: string): ReadonlySet<string> {
   const blocks = pem.match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g) ?? [];
   const prints = blocks.flatMap((block) => {

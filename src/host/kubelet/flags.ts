@@ -20,8 +20,8 @@ export interface KubeletFlags {
 }
 
 /**
- * A process's own flags win. A plain kubelet was told everything on its command line; k3s, rke2 and MicroK8s read the
- * rest from files, and without any process the files of the node say what the next one will be told.
+ * A process's own flags win. A plain kubelet has everything on its command line; k3s, rke2 and MicroK8s read the rest from
+ * files, and without a process the files show the settings of the next one.
  */
 export function kubeletFlags(running: readonly KubeletProcess[], root: string): KubeletFlags {
   const [first] = running;
@@ -149,7 +149,7 @@ const listOf = (value: unknown): readonly string[] =>
 
 const fileBytesMax = 1024 * 1024;
 
-/** Files of the node, below a root; what exists and cannot be read becomes a problem. */
+/** Files of the node below a root; an unreadable file becomes a problem. */
 export class Files {
   readonly problems: string[] = [];
   readonly #root: string;

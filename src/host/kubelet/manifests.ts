@@ -7,7 +7,7 @@ import type { Manifest } from "../../model/snapshot.ts";
 import { codeOf, reasonOf } from "../files/errno.ts";
 import { podImages } from "./pod-list.ts";
 
-/** The directories of kubeadm, RKE2 and k3s, where nothing says which one the kubelet was told. */
+/** The directories of kubeadm, RKE2 and k3s, if the kubelet's own setting is unknown. */
 export const MANIFEST_DIRECTORIES = [
   "/etc/kubernetes/manifests",
   "/var/lib/rancher/rke2/agent/pod-manifests",
@@ -19,7 +19,7 @@ const BYTES_MAX = 10 * 1024 * 1024;
 /** A node has a handful. */
 const FILES_MAX = 1_000;
 
-/** `paths` are directories, or a file; what does not exist has no pods. Never rejects. */
+/** `paths`: directories, or a file; a missing one has no pods. Never rejects. */
 export async function readManifests(paths: readonly string[]): Promise<readonly Manifest[]> {
   const found = await Promise.all(paths.map(filesAt));
   const read = await Promise.all(found.flat().map(manifestAt));

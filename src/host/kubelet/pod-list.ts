@@ -5,7 +5,7 @@ import { podUid } from "../../model/ids.ts";
 import type { PodRecordSeen } from "../../model/snapshot.ts";
 import { isMap } from "../../model/values.ts";
 
-/** The body of `/pods`. Throws `HostError` of kind `parse`: half a list would make living pods look deleted. */
+/** Parses the body of `/pods`. Throws `HostError` of kind `parse`: half a list would make live pods look deleted. */
 export function readPodList(body: string): readonly PodRecordSeen[] {
   const list = fields(parse(body));
   if (list === null || list["kind"] !== "PodList") throw noPodList("it is not a PodList");

@@ -24,7 +24,7 @@ export interface PodSourceOptions {
   readonly manifestPaths?: readonly string[];
 }
 
-/** Never rejects: a source that fails is a reading of kind `failed`. Decided anew each time, since kubelets come and go. */
+/** Never rejects: a failing source is a reading of kind `failed`. Decided each time, because kubelets come and go. */
 export async function readPods(
   options: PodSourceOptions,
   signal: AbortSignal,

@@ -18,8 +18,8 @@ const programs = ["kubelet", "kubelite", "k3s", "rke2", "k0s", "hyperkube"];
 const processesMax = 100_000;
 
 /**
- * The kubelet itself before the programs that start one. Empty where none runs, and where other processes are hidden
- * from us. One in a PID namespace below ours belongs to a node within this one (kind, k3d).
+ * The kubelet itself before programs that start one. Empty if none is running or other processes are hidden. One in a
+ * nested PID namespace belongs to a node within this one (kind, k3d).
  */
 export function kubeletProcesses(proc = "/proc"): readonly KubeletProcess[] {
   // Whoever calls a program of theirs `kubelet` must not choose our thresholds and directories.

@@ -31,7 +31,7 @@ export interface KubeletPlaces {
   readonly root?: string;
 }
 
-/** Read anew each time: kubelets come, go, and are told something else. */
+/** Read each time, because kubelets come, go and change. */
 export function readKubelet({ proc = "/proc", root = "/" }: KubeletPlaces = {}): Kubelet {
   const processes = kubeletProcesses(proc);
   const { flags, problems } = kubeletFlags(processes, root);
@@ -174,7 +174,10 @@ function textOf(value: unknown, between: "<" | "="): string | null {
 /** Processes come and go slowly, and to look through them all costs milliseconds. */
 const CACHED_NS = 60_000_000_000n;
 
-/** What counts of it for a configuration, at most a minute old; `null`: this node has no kubelet. `nowNs` is a clock that does not jump. */
+/**
+ * The kubelet's settings for a configuration, at most a minute old; `null`: this node has no kubelet. `nowNs` is a clock
+ * that does not jump.
+ */
 export function kubeletOfNode(
   nowNs: () => bigint,
   read: () => Kubelet = readKubelet,

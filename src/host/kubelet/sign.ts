@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { mayExist } from "../files/may-exist.ts";
 
 /**
- * Paths that say that a kubelet runs here, or did; empty on a node without one. A path that cannot be looked at counts
- * as a sign, since what it means is unknown. `root` is the node's root directory, `rootDirectory` the kubelet's.
+ * Paths that show that a kubelet is or was on this node; empty without one. An inaccessible path counts as a sign. `root`
+ * is the node's root directory, `rootDirectory` the kubelet's.
  */
 export function kubeletSigns(root = "/", rootDirectory = "/var/lib/kubelet"): readonly string[] {
   return [...new Set([...units(), ...configurations, ...rootDirectories, rootDirectory])].filter(

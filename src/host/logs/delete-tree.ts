@@ -15,7 +15,7 @@ export interface Deleted {
   bytes: bigint;
 }
 
-/** Throws where something cannot be deleted; what was deleted before that is gone. */
+/** Throws if something cannot be deleted, after deleting what comes before it. */
 export async function deleteTree(parent: Directory, name: string): Promise<Deleted> {
   const deleted: Deleted = { names: [], bytes: 0n };
   await deleteDirectory({ parent, name, path: name, depth: 0 }, deleted);
@@ -64,7 +64,7 @@ async function deleteEntry({ parent, name, path }: Place, deleted: Deleted): Pro
   deleted.bytes += facts.bytes;
 }
 
-/** What is gone already is what we want. */
+/** Treats ENOENT as success. */
 export async function ignoreAbsent<T>(action: Promise<T>): Promise<T | undefined> {
   try {
     return await action;

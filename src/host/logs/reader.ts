@@ -10,7 +10,7 @@ import { type Directory, type Entry, withDirectory } from "../files/directory.ts
 import { codeOf, reasonOf } from "../files/errno.ts";
 import { type LogRoot, logRootAdvice } from "./roots.ts";
 
-/** `null` where there is no pod log directory; throws `HostError` where one cannot be read. */
+/** `null` without a pod log directory; throws `HostError` if it cannot be read. */
 export async function readLogs(podLogs: LogRoot, containerLogs: LogRoot): Promise<LogFacts | null> {
   const entries = await entriesOf(podLogs);
   if (entries === null) return null;
@@ -78,7 +78,7 @@ async function danglingLinks(
   });
 }
 
-/** Whether the link was made for a pod's log: one that points elsewhere is another program's, and none of our business. */
+/** Whether the link points to a pod log. Others belong to other programs. */
 export async function leadsBelow(
   directory: Directory,
   name: string,

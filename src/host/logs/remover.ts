@@ -10,7 +10,7 @@ import { type Deleted, deleteTree, ignoreAbsent } from "./delete-tree.ts";
 import { leadsBelow } from "./reader.ts";
 import type { LogRoot } from "./roots.ts";
 
-/** `<path>` and `<path>.*`, which is what rotation makes of it; nothing else that begins alike. */
+/** `<path>` and its rotations `<path>.*`; no other file with the same prefix. */
 export async function removeContainerLogs(
   podLogs: LogRoot,
   { path: logPath, podUid, kept }: ContainerLogs,
@@ -49,8 +49,8 @@ export async function removePodLogs(podLogs: LogRoot, pod: PodLogDirectory): Pro
 const RESOLVED_AT_ONCE = 32;
 
 /**
- * Where logs lie below the log directory, relative to it: by the text of the path and by the links on its way. That of a path
- * in the directory of the named pod, where the kubelet puts it, is its text alone.
+ * The places of logs below the log directory, relative to it: by the text of each path and by its links. For a path in the
+ * directory of the named pod, where the kubelet puts it, only the text.
  */
 export async function placesOf(
   root: LogRoot,
@@ -70,7 +70,7 @@ export async function placesOf(
   return places;
 }
 
-/** `false` where there is no such link. A file of that name, and a link that leads elsewhere, are refused. */
+/** `false` if there is no such link. Refuses a file of that name, and a link that points elsewhere. */
 export async function removeLegacyLink(
   roots: { readonly podLogs: LogRoot; readonly containerLogs: LogRoot },
   entry: string,

@@ -14,7 +14,7 @@ export interface LogPaths {
   readonly containerLogsDirectory: string;
 }
 
-/** What to do where one of them cannot be read. */
+/** Advice for an unreadable directory. */
 export const logRootAdvice =
   "make it a readable directory, or set --pod-logs-dir or --container-logs-dir";
 

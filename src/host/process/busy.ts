@@ -3,11 +3,11 @@
  * agent.
  */
 
-/** So many calls of the runtime in so short a time are more than a small node gives cause for. */
+/** More runtime calls within the window than a small node causes. */
 const CALLS = 500;
 const WINDOW_MS = 10_000;
 
-/** Is told of each call, and of work that is worth some. From the time when there are many on, code that runs often is compiled as soon as it usually is. */
+/** Counts calls, and work worth several. Once there are many, frequent code is compiled as early as usual. */
 export function compileWhenBusy(
   nowMs: () => number,
   compile = usualCompilation,

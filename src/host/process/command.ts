@@ -5,7 +5,7 @@ import { HostError, messageOf } from "../../model/errors.ts";
 /** As long as a service may take to stop, and a little more. */
 const timeoutMs = 200_000;
 
-/** Throws what the command said if it failed. */
+/** Throws with the command's output if it failed. */
 export async function runCommand(words: readonly string[]): Promise<void> {
   const line = words.join(" ");
   const failed = (reason: string, cause?: unknown): HostError =>

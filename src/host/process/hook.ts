@@ -14,7 +14,7 @@ interface Call {
   readonly text: string;
 }
 
-/** A hook that fails, hangs or is missing is told of and changes nothing else. */
+/** A hook that fails, hangs or is missing is only reported. */
 export class EventHook {
   readonly #failed: (message: string) => void;
   readonly #limitMs: number;

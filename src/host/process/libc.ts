@@ -34,7 +34,10 @@ export function bootTimeNs(): bigint | null {
   }
 }
 
-/** One datagram to a unix socket, never waiting; a leading `@` names an abstract one. Says whether it was taken. */
+/**
+ * Sends one datagram to a unix socket without waiting; a leading `@` names an abstract one. Returns whether it was
+ * received.
+ */
 export function sendDatagram(socketPath: string, message: string): boolean {
   const address = unixAddress(socketPath);
   if (address === null) return false;

@@ -25,7 +25,7 @@ export interface HoldRequest {
   readonly by: string;
 }
 
-/** Replaces any hold that can be removed; returns its file and its end. Throws `HostError` of kind `write` where neither place takes it. */
+/** Replaces any hold that can be removed; returns its file and its end. Throws `HostError` of kind `write` if neither directory can be written. */
 export function writeHold(
   places: HoldPlaces,
   request: HoldRequest,
@@ -68,14 +68,14 @@ function removeIfPossible(path: string): void {
   }
 }
 
-/** The hold in force, if any. Never throws: a file that cannot be read or understood holds until it is removed. */
+/** The hold in force, if any. Never throws: an unreadable or invalid file counts as a hold until it is removed. */
 export function readHold(places: HoldPlaces, now: Instant): HoldState {
   const clocks = (): Clocks => ({ ...readClocks(), wall: now });
   const states = pathsOf(places).map((path) => stateOf(path, clocks));
   return states.reduce(longer);
 }
 
-/** Removes the hold from both places and says whether there was one. Throws `HostError` of kind `write`. */
+/** Removes the hold from both directories; returns whether there was one. Throws `HostError` of kind `write`. */
 export function releaseHold(places: HoldPlaces): boolean {
   let found = false;
   for (const path of new Set(pathsOf(places))) {
@@ -135,7 +135,7 @@ const unclear = (path: string, what: string): HoldState => ({
   reason: `the hold ${path} ${what}; it stays in force until crigc release`,
 });
 
-/** Whether what the file says still holds. */
+/** Whether the hold in the file is still in force. */
 export function judgeHold(text: string, path: string, clocks: Clocks): HoldState {
   const file = parsed(text);
   if (file === null) return unclear(path, "is invalid");

@@ -32,7 +32,7 @@ export type LockAttempt =
   | { readonly kind: "held"; readonly holder: string; readonly path: string }
   | { readonly kind: "aborted" };
 
-/** Throws `HostError` of kind `lock` where no lock can be had at all: then nothing may be removed. */
+/** Throws `HostError` of kind `lock` if locking fails altogether: then nothing may be removed. */
 export async function acquireLock(request: LockRequest, places: LockPlaces): Promise<LockAttempt> {
   const deadlineNs = timer.monotonicNs() + BigInt(Math.ceil(request.waitMs)) * 1_000_000n;
   for (let pauseMs = 20; ; pauseMs = Math.min(pauseMs * 2, 250)) {

@@ -1,6 +1,6 @@
 // Bounds a question to the operating system that may never be answered, such as statfs on a network share that is gone.
 
-/** What `answer` resolves to, or a rejection after `ms`. The question itself cannot be taken back. */
+/** The result of `answer`, or a rejection after `ms`. The call itself is not cancelled. */
 export async function withDeadline<T>(answer: Promise<T>, ms: number): Promise<T> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<never>((_, reject) => {
@@ -13,7 +13,7 @@ export async function withDeadline<T>(answer: Promise<T>, ms: number): Promise<T
   }
 }
 
-/** Questions of which one that was not answered is not asked again: each would hold up another thread for ever. */
+/** Calls that are not repeated while one is unanswered, because each would block another thread for ever. */
 export class Questions {
   readonly #open = new Set<string>();
 

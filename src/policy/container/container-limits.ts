@@ -10,11 +10,9 @@ export interface Candidate {
 }
 
 /**
- * What goes because there is too much of it. Containers in `kept` count in every limit, and stay whatever the limit is:
- * a limit of 0 leaves one of them, and a total below their number is not reached.
- *
- * Where the node has too many, each unit first gets an equal share, at least 1, which may remove more than asked;
- * only then the oldest of the node go. That is the kubelet's rule.
+ * The containers over the limits. Those in `kept` count in every limit but are never removed: a limit of 0 leaves one, and
+ * a total below their number is not reached. If the node has too many, each unit first gets an equal share, at least 1,
+ * which may remove more than required; then the oldest of the node are removed. That is the kubelet's rule.
  */
 export function overLimits(
   candidates: readonly Candidate[],

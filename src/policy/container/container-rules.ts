@@ -15,7 +15,7 @@ import { type Instant, since } from "../../model/time.ts";
 import type { ContainerInput } from "./container-input.ts";
 import type { Owner } from "./ownership.ts";
 
-/** What every rule may look at. */
+/** The input of every rule. */
 export interface Subject {
   readonly owner: Owner;
   readonly input: ContainerInput;

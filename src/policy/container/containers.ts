@@ -16,7 +16,7 @@ export function decideContainers(input: ContainerInput): ContainerPlan {
   return decide(input, leftBy);
 }
 
-/** What a plan could not judge, so that it keeps what it might have removed: a pass says it, and counts as failed. */
+/** What a plan could not judge and therefore keeps: the pass reports it and counts as failed. */
 export function unjudged({
   logsError,
   podSource,

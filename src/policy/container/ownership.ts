@@ -68,7 +68,7 @@ function foreignUid(metadataUid: PodUid, sandboxId: SandboxId): PodUid {
   return metadataUid === "" ? podUid(`sandbox:${sandboxId}`) : metadataUid;
 }
 
-/** Pods that are evidently living, whatever a source says: a ready sandbox or a running container, by any name of theirs. */
+/** Pods that are alive, whatever a source lists: they have a ready sandbox or a running container. */
 export function livingPods(listed: Listed, compat: Compat): ReadonlySet<PodUid> {
   const owners = ownership(listed, compat);
   const sandboxes = new Map(listed.sandboxes.map((sandbox) => [sandbox.id, sandbox]));
@@ -89,7 +89,7 @@ export function livingPods(listed: Listed, compat: Compat): ReadonlySet<PodUid> 
   return living;
 }
 
-/** Living pods that Kubernetes labelled: those that its own sources have to know. */
+/** Live pods with labels of Kubernetes, which its own sources must list. */
 export function livingKubernetesPods(listed: Listed): ReadonlySet<PodUid> {
   const living = new Set<PodUid>();
   for (const sandbox of listed.sandboxes) {

@@ -57,15 +57,15 @@ export const podView = ({
 });
 
 /**
- * The same for images, which pods that are listed by the kubelet protect; `null`: no source lists them. What is left in the
- * log directories says nothing of images.
+ * The same for images, which the kubelet's listed pods protect; `null`: no source lists them. Log directories do not
+ * matter for images.
  */
 export const podSourceForImages = (view: PodView, records: PodRecords): PodSourceState | null =>
   view.pods.kind !== "none" && view.pods.source === "kubelet-api"
     ? podSourceState(view, records, true)
     : null;
 
-/** Pods that the source knows: the kubelet's list and the directories of its pods. */
+/** Pods of the source: the kubelet's list and its pod directories. */
 export const knownUids = (reading: PodReading): ReadonlySet<PodUid> =>
   new Set(reading.kind === "ready" ? reading.pods.map((pod) => pod.uid) : []);
 

@@ -25,8 +25,8 @@ export interface PodJudgement {
 }
 
 /**
- * The next memory of pods: one record for each that the runtime or the log directory knows, and for each that the kubelet
- * has from its API server, which may be about to run.
+ * The next records of pods: one for each pod of the runtime or the log directory, and for each that the kubelet has from
+ * its API server, which may be about to run.
  */
 export function rememberPods(
   previous: ReadonlyMap<PodUid, PodRecord>,

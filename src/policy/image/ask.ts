@@ -42,7 +42,7 @@ export function asked(input: Facts, judgement: Judgement): Asked {
   };
 }
 
-/** The blocks to name where every target is futile and nothing else asks. */
+/** The blocks to report if every target is futile and there is no other trigger. */
 export const futileBlocks = (futility: readonly Futility[]): readonly ImageBlock[] =>
   futility
     .filter(({ futile }) => futile)

@@ -2,7 +2,7 @@
 import type { Filesystem, Snapshot } from "../../model/snapshot.ts";
 import { byObject } from "../by-object.ts";
 
-/** `null`: the runtime gives no figure, or one that cannot be right. */
+/** `null`: the runtime reports no figure, or an implausible one. */
 export interface ImageUse {
   readonly bytes: bigint | null;
   readonly inodes: bigint | null;

@@ -7,7 +7,7 @@ const FIRST: Readonly<Record<string, readonly [number, number]>> = {
   "cri-o": [1, 31],
 };
 
-/** A version that cannot be read counts as one that mounts images, so that nothing is taken for granted. */
+/** An unknown version counts as one that mounts images. */
 export function imageVolumesSupported(runtime: Pick<RuntimeInfo, "name" | "version">): boolean {
   const first = FIRST[runtime.name.toLowerCase()];
   const match = /^v?(\d+)\.(\d+)(?:\D|$)/.exec(runtime.version);

@@ -17,7 +17,7 @@ import { judgeImages, type Judgement } from "./judge.ts";
 import { protectionOf } from "./protect.ts";
 import { type Ranked, unusedFor } from "./rank.ts";
 
-/** What the same plan removes before images; they are judged as if it were gone. */
+/** What the same plan removes before images, which are judged as if it were already removed. */
 export interface GoneBefore {
   readonly containers: ReadonlySet<ContainerId>;
   /** Of containers, sandboxes and log directories. */
@@ -25,9 +25,8 @@ export interface GoneBefore {
 }
 
 /**
- * Decides. Where `blocks` is not empty nothing may go, and `candidates` is empty; the one exception is the kubelet's:
- * with `compat: kubelet` and an invalid capacity, candidates for age stand beside the block, because the kubelet
- * removes them before it looks at the disk.
+ * If `blocks` is not empty, `candidates` is empty and nothing is removed, with one exception: with `compat: kubelet` and
+ * an invalid capacity there are candidates for age, because the kubelet removes them before it measures the disk.
  */
 export function decideImages(input: Facts, before: GoneBefore): ImagePlan {
   const limits = input.limits.images;

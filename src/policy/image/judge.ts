@@ -16,7 +16,7 @@ import { repositoryPlaces } from "./repositories.ts";
 import { sandboxNames } from "./sandbox-image.ts";
 import { type Usage, usageOf } from "./usage.ts";
 
-/** What images are judged by beside the facts. */
+/** The input for judging images, in addition to the facts. */
 export interface Among {
   /** Containers that the same plan removes first; images are judged as if they were gone. */
   readonly without: ReadonlySet<ContainerId>;

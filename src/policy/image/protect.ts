@@ -122,7 +122,7 @@ function loaded({ image }: Ranked): ImageKeepReason | null {
   return isLoaded(image) ? { kind: "keep-loaded" } : null;
 }
 
-/** It came from an archive: no repository digest, or none but of the name that containerd makes up for an import. */
+/** Whether it was loaded from an archive: no repository digest, or only ones made up by containerd on import. */
 export function isLoaded(image: Image): boolean {
   return image.repoDigests.every((text) => {
     const repository = repositoryOf(text);

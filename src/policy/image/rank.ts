@@ -25,7 +25,7 @@ export function compareImages(
     compareWatched(a.record, b.record) || compareBuilt(origins, a, b) || bySizeAndId(a, b);
 }
 
-/** The later of first seen and last used, by the watched clock: since then the image is unused. */
+/** The later of first seen and last used, in observed time: since then the image is unused. */
 export function unusedSince(record: ImageRecord): Watched {
   const { firstSeenWatched, lastUsedWatched } = record;
   return lastUsedWatched !== null && lastUsedWatched > firstSeenWatched
@@ -38,7 +38,7 @@ export function unusedSinceWall({ firstSeenAt, lastUsedAt }: ImageRecord): Insta
   return lastUsedAt !== null && lastUsedAt > firstSeenAt ? lastUsedAt : firstSeenAt;
 }
 
-/** Watched time since then; never negative. */
+/** Observed time since then; never negative. */
 export function unusedFor(record: ImageRecord, now: Watched): Duration {
   const span = now - unusedSince(record);
   return duration(span > 0n ? span : 0n);

@@ -37,7 +37,7 @@ export function sandboxNames(
   };
 }
 
-/** `null`: it is not the sandbox image. A name without a tag means every tag, which keeps rather too much than too little. */
+/** `null`: it is not the sandbox image. A name without a tag means every tag, to keep too much rather than too little. */
 export function sandboxImageReason(names: SandboxNames, image: Image): ImageKeepReason | null {
   const those = imageNames(image);
   for (const { by, pattern } of names.patterns) {

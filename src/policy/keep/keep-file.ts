@@ -36,7 +36,7 @@ export function parseKeepFile(text: string, source: string): KeepFile {
   return { rules, problems };
 }
 
-/** The comment that opens a list which we write: a list that was cut short is noticed by it. */
+/** The header of a list that crigc writes, by which a truncated list is detected. */
 export const keepFileHeader = (patterns: number): string => `# crigc: ${patterns} patterns or more`;
 
 function promisedPatterns(line: string): number {

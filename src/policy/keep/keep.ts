@@ -67,7 +67,7 @@ export function keepRuleMatches(
   return found;
 }
 
-/** Rules that keep no listed image: mistyped, or of images that are not here. */
+/** Rules that keep no listed image: misspelt, or for images not on this node. */
 export const unmatchedKeepRules = (
   compiled: CompiledKeepRules,
   images: readonly Image[],

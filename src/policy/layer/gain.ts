@@ -17,7 +17,7 @@ export interface Gain {
   readonly isOwn: boolean;
 }
 
-/** What is known for an image; `null`: nothing was learned yet. */
+/** The gain for an image; `null`: not learned yet. */
 export type GainOf = (image: Pick<Image, "repoTags" | "repoDigests">) => Gain | null;
 
 const ONE = 1000n;

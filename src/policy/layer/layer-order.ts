@@ -22,8 +22,8 @@ const NAMED_MAX = 3;
 const FOLLOWED_MAX = 256;
 
 /**
- * Whether layers have a say: not where the kubelet is imitated or sizes are added up, not where everything unused goes, and
- * not where only the number of images counts.
+ * Whether layers matter: not with compat kubelet or reported sizes, not if everything unused is removed, and not if only
+ * the number of images counts.
  */
 export const layersCount = (
   { compat, accounting }: ProtectionContext["limits"],
@@ -114,7 +114,7 @@ export function basesAfterChildren<Candidate extends { readonly image: { readonl
   };
 }
 
-/** The reason for an image whose layers others have that stay. */
+/** The reason for an image whose layers kept images have. */
 export function sharesAllLayers(
   forest: LayerForest,
   id: ImageId,
@@ -127,7 +127,7 @@ export function sharesAllLayers(
   };
 }
 
-/** Why a base stays after all: a candidate before it, with all of its layers, was to go first and is still there. */
+/** Why a base is kept after all: an earlier candidate with all of its layers still exists. */
 export function childStillThere(
   { follows = [] }: ImageCandidate,
   removed: ReadonlySet<ImageId>,
@@ -143,6 +143,6 @@ export function childStillThere(
 const isAged = ({ triggers }: ImageCandidate): boolean =>
   triggers.some(({ kind }) => kind === "age");
 
-/** What people call an image: its first tag, else its first digest, else its ID. */
+/** The name of an image for people: its first tag, else its first digest, else its ID. */
 export const nameOf = ({ id, repoTags, repoDigests }: Image): string =>
   repoTags.toSorted()[0] ?? repoDigests.toSorted()[0] ?? id;

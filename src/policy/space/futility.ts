@@ -55,7 +55,7 @@ export function futilityOf(
   return bound === null ? null : futilityIn({ unit, filesystem, bound, needed, facts });
 }
 
-/** Removals gained nothing there, and the disk has not changed since: nothing is what they can bring. */
+/** Removals freed nothing there, and the disk has not changed since: the bound is 0. */
 export function noGainFutility(
   target: DiskTarget,
   filesystem: Filesystem,
@@ -119,7 +119,7 @@ export function stillUseful({ target, free, used, gained, unused }: Remaining): 
   return bound === null || free + bound >= relievedOf(target);
 }
 
-/** What fills the disk, as far as it can be told; the parts never add up to more than is used. */
+/** What fills the disk, as far as known; the parts never add up to more than the usage. */
 export function breakdownOf(
   filesystem: Filesystem,
   facts: Pick<Snapshot, "images" | "filesystems" | "logs">,
@@ -149,7 +149,7 @@ export function breakdownOf(
 /** Points of a hundred by which the bound or the disk has to differ to be another state. */
 const TELLING_POINTS = 2n;
 
-/** Whether there is something new to say of a disk: a file that is written and rotated away does not make another state. */
+/** Whether the state of a disk has changed enough to report it again; a rotated file does not count. */
 export function futilityDiffers(before: Futility, after: Futility): boolean {
   if (before.inodes !== undefined && after.inodes !== undefined) {
     const { capacity } = after.inodes;

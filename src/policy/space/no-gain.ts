@@ -5,7 +5,7 @@ import type { ImagePlan } from "../../model/plan.ts";
 import type { Filesystem } from "../../model/snapshot.ts";
 import { apart } from "./futility.ts";
 
-/** Without it each pass would take three more images in vain, every ten seconds under pressure. */
+/** Without it each pass would remove three more images in vain, every ten seconds under pressure. */
 export class NoGainDevices {
   readonly #disks = new Map<string, Filesystem>();
 

@@ -3,7 +3,7 @@
 import { assertNever } from "../../model/assert.ts";
 import type { ImageTarget } from "../../model/plan.ts";
 
-/** What was measured after the latest removal, and what the pass gained since its start; maps are by device. */
+/** The measurements after the latest removal, and the gains since the start of the pass; maps are by device. */
 export interface Progress {
   readonly accounting: "measured" | "reported";
   readonly availableBytes: ReadonlyMap<string, bigint>;

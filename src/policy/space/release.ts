@@ -5,7 +5,7 @@ import { isVersionWithin, type Version } from "../version.ts";
 
 export type SpaceRelease = "immediate" | "delayed" | "unknown";
 
-/** What one removal shows. */
+/** The sign of one removal. */
 export type ReleaseSign =
   /** The space that the image takes was there when the call returned. */
   | "there-at-once"

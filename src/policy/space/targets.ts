@@ -72,11 +72,11 @@ export const storeFilesystem = ({
 }: Pick<Snapshot, "filesystems">): Filesystem | null =>
   filesystems.find(({ roles }) => roles.includes("imagefs")) ?? null;
 
-/** Whether a threshold on space is in force: 100 without a maximum age is how the kubelet's image GC is switched off. */
+/** Whether a threshold on space is in force: 100 without a maximum age turns image GC off, as in the kubelet. */
 export const watchesSpace = ({ highPercent, maximumAge }: ImageLimits): boolean =>
   highPercent !== 100 || maximumAge !== 0n;
 
-/** Whether the loop of periodic image GC has anything to do at all under these limits. */
+/** Whether the periodic image GC loop has anything to do with these limits. */
 export const collectsImages = (limits: ImageLimits): boolean =>
   watchesSpace(limits) ||
   limits.inodeHighPercent !== null ||

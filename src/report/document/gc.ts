@@ -36,7 +36,7 @@ export const gcDocument = (pass: Pass): JsonObject =>
     plan: planBody(pass.plan),
   });
 
-/** What tells one pass from another. */
+/** The identity of a pass. */
 export const passHeadJson = (pass: Pass): JsonObject => ({
   passId: pass.id,
   passKind: pass.kind,
@@ -72,7 +72,7 @@ function imageOutcomeJson(outcome: ImageOutcome, pass: Pass): JsonObject {
   };
 }
 
-/** What layers let expect of all that was removed, else reported sizes; `null` where no layers are known. */
+/** The bytes expected of all removals from their layers, else reported sizes; `null` if no layers are known. */
 export function estimatedBytes({ items }: Pick<ImageOutcome, "items">): bigint | null {
   const removed = items.filter(({ result }) => result.kind === "removed");
   return removed.every(({ candidate }) => candidate.frees === undefined)

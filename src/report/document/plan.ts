@@ -107,7 +107,7 @@ export const candidateJson = (candidate: ImageCandidate, place: number): JsonObj
   ...freesJson(candidate),
 });
 
-/** What its layers let expect of a removal; empty where they are not known. */
+/** The bytes expected from its layers; empty if unknown. */
 export const freesJson = ({ chain, frees }: ImageCandidate): JsonObject => ({
   chainId: chain,
   freesBytes: frees?.estimateBytes,
@@ -115,7 +115,7 @@ export const freesJson = ({ chain, frees }: ImageCandidate): JsonObject => ({
   freesAtMostBytes: frees?.upperBytes,
 });
 
-/** What its layers let expect of a removal, else the reported size. */
+/** The bytes expected from its layers, else the reported size. */
 export const expectedBytes = ({ frees, image }: ImageCandidate): bigint =>
   frees?.estimateBytes ?? image.sizeBytes;
 

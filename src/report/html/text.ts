@@ -37,7 +37,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
 const escaped = (text: string): string =>
   clean(text).replace(/[&<>"']/g, (character) => ENTITIES[character] ?? "");
 
-/** A long name that may be broken at its slashes. */
+/** A long name with line breaks allowed at slashes. */
 export const breakable = (name: string): Html =>
   html`${name.split(/(?<=\/)/).map((part, index) => (index === 0 ? part : html`<wbr />${part}`))}`;
 

@@ -12,7 +12,7 @@ export interface ControlRequest {
 /** Larger than the largest status and image list by far. */
 const ANSWER_BYTES_MAXIMUM = 64 << 20;
 
-/** The body of the answer. Throws `HostError` of kind `http` where no agent answers, or with anything but 200. */
+/** The body of the response. Throws `HostError` of kind `http` if no agent answers, or on any status but 200. */
 export async function askAgent(request: ControlRequest): Promise<string> {
   const { status, body } = await exchange(request);
   if (status === 200) return body;

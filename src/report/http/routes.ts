@@ -7,7 +7,7 @@ import { statusTable } from "../table/status.ts";
 import { clean, type Screen } from "../terminal.ts";
 import type { Answer } from "./message.ts";
 
-/** One thing that health is made of. */
+/** One health check. */
 export interface HealthCheck {
   readonly name: string;
   /** `null`: it is well. */
@@ -25,7 +25,7 @@ export interface HttpProviders {
   readonly images: () => ImageListReport;
 }
 
-/** `metrics`: an address that others may reach, so that it says nothing of images or configuration. */
+/** `metrics`: an address that others can reach, so it reveals no image and no configuration. */
 export type Surface = "control" | "metrics";
 
 export interface HttpRequest {
@@ -85,7 +85,7 @@ function controlRoute(url: URL, providers: HttpProviders): Route | null {
 
 const WIDTH_MAXIMUM = 1000;
 
-/** The screen of who asks: `?width=100&colour=1&unicode=1`. */
+/** The client's terminal: `?width=100&colour=1&unicode=1`. */
 export const screenQuery = (screen: Screen): string =>
   new URLSearchParams({
     ...(screen.width === null ? {} : { width: String(screen.width) }),

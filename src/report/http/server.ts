@@ -12,7 +12,7 @@ export interface HttpAddress {
 
 /** The socket's file, given in by the host. */
 export interface SocketFiles {
-  /** What stands at the path, links not followed. */
+  /** The type of file at the path, without following links. */
   kindOf(path: string): "absent" | "socket" | "other";
   remove(path: string): void;
   /** Leaves the socket to its owner: mode 0600. */
@@ -32,7 +32,7 @@ export interface HttpOptions {
   readonly onError: (message: string) => void;
 }
 
-/** Throws `HostError` of kind `http` where another program has the path, or what stands there is no socket. */
+/** Throws `HostError` of kind `http` if another program uses the path, or it is not a socket. */
 export async function serveSocket(
   path: string,
   files: SocketFiles,
@@ -55,7 +55,7 @@ export async function serveSocket(
   return running(server);
 }
 
-/** Metrics and health alone; throws `HostError` of kind `http` where the address cannot be had. */
+/** Metrics and health only; throws `HostError` of kind `http` if the address cannot be used. */
 export function serveAddress(address: HttpAddress, options: HttpOptions): HttpServer {
   const server = listen(`the metrics address ${address.host}:${address.port}`, () =>
     Bun.listen({

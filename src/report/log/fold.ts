@@ -9,7 +9,7 @@ export interface Failure {
   readonly message: string;
 }
 
-/** What is to be written of a failure. */
+/** What to log about a failure. */
 export interface Folded<Item> {
   readonly item: Item;
   /** How often the same was seen since it was last written, this time included. */

@@ -14,7 +14,7 @@ import type { MetricName } from "./table.ts";
 
 type FilesystemFigures = Pick<FilesystemStatus, "filesystem" | "forecast">;
 
-/** What metrics take of the status, with what is configured; taken when they are read. */
+/** The status and configured values for metrics, read on each scrape. */
 export interface NodeFigures extends Pick<
   StatusReport,
   | "runtime"

@@ -23,7 +23,7 @@ import { type Column, tableLines, wrapped } from "./table.ts";
 
 export type View = "repository" | "namespace" | "family";
 
-/** What images take, and how far that is known. */
+/** The disk usage of images, and how certain it is. */
 export interface ImageUsageReport {
   readonly images: ImageUsage;
   readonly families: readonly FamilyUsage[];

@@ -15,7 +15,7 @@ export interface KeepRuleMatches {
   readonly images: readonly Image[];
 }
 
-/** What keeps images beside the rules: pins of the runtime, and the names of the sandbox image. */
+/** What keeps images besides rules: pins of the runtime, and the names of the sandbox image. */
 export interface Protection {
   /** `pin`: the runtime's. Else who names the sandbox image; `pattern` is built in. */
   readonly by: "pin" | "runtime" | "flag" | "pattern";

@@ -20,7 +20,7 @@ export interface Progress {
   clear(): void;
 }
 
-/** Draws nothing where there is no terminal: the log's own lines tell it there. */
+/** Draws nothing without a terminal, where the log reports progress. */
 export function terminalProgress(screen: Screen, write: (text: string) => void): Progress {
   let isDrawn = false;
   let started = 0;

@@ -14,7 +14,7 @@ export type Row = readonly string[];
 
 const GAP = "  ";
 
-/** Lines of text, the titles first. Cells are cleaned by who made them: they may hold our own colours. */
+/** Lines of text, the titles first. Callers clean the cells, which may contain colours. */
 export function tableLines(
   columns: readonly Column[],
   rows: readonly Row[],
