@@ -33,15 +33,13 @@ import { type Column, tableLines, wrapped } from "./table.ts";
 const IMAGE_COLUMNS: readonly Column[] = [
   { title: "IMAGE", minimumWidth: 16, cut: "middle" },
   { title: "SIZE", align: "right" },
+  // What layers let expect; it stands beside what was freed.
+  { title: "ESTIMATE", align: "right", optional: true },
   { title: "FREED", align: "right" },
   { title: "TOOK", align: "right" },
   { title: "WHY", minimumWidth: 8 },
   { title: "RESULT", minimumWidth: 16 },
 ];
-
-/** What layers let expect, where they are known of any image; it stands beside what was freed. */
-const ESTIMATE: Column = { title: "ESTIMATE", align: "right" };
-const ESTIMATE_AT = 2;
 
 const CONTAINER_COLUMNS: readonly Column[] = [
   { title: "KIND" },
@@ -82,7 +80,7 @@ function imageLines(pass: Pass, outcome: ImageOutcome, screen: Screen): readonly
   return [
     ...wrapped(`Images: ${imagePassWords(pass)}${error}.`, screen),
     ...wrapped(freedSentence(outcome), screen),
-    ...(outcome.items.length === 0 ? [] : itemLines(shown, screen)),
+    ...(outcome.items.length === 0 ? [] : tableLines(IMAGE_COLUMNS, shown.map(imageRow), screen)),
     ...hiddenLines(hidden, (it) => `${it.result.kind}: ${triggerCode(it.trigger)}`, screen),
     "",
   ];
@@ -121,23 +119,10 @@ function diskSentence(outcome: ImageOutcome): string {
   return ` ${humanBytes(outcome.availableAfter)} of ${humanBytes(outcome.capacityBytes)} free (${percent}% used)${before}.`;
 }
 
-function itemLines(items: readonly ImageItem[], screen: Screen): readonly string[] {
-  if (items.every(({ candidate }) => candidate.frees === undefined))
-    return tableLines(IMAGE_COLUMNS, items.map(imageRow), screen);
-  return tableLines(
-    IMAGE_COLUMNS.toSpliced(ESTIMATE_AT, 0, ESTIMATE),
-    items.map((item) => {
-      const { frees } = item.candidate;
-      const estimate = frees === undefined ? "-" : humanBytes(frees.estimateBytes);
-      return imageRow(item).toSpliced(ESTIMATE_AT, 0, estimate);
-    }),
-    screen,
-  );
-}
-
 const imageRow = (item: ImageItem): readonly string[] => [
   imageName(item.candidate.image),
   humanBytes(item.candidate.image.sizeBytes),
+  item.candidate.frees === undefined ? "-" : humanBytes(item.candidate.frees.estimateBytes),
   item.result.kind === "removed" && item.result.measuredBytes !== null
     ? humanBytes(item.result.measuredBytes)
     : "-",

@@ -18,15 +18,13 @@ type Shown = Omit<HistoryReport, "regrets">;
 const COLUMNS: readonly Column[] = [
   { title: "KIND" },
   { title: "NAME", minimumWidth: 16, cut: "middle" },
+  // What layers let expect; it stands beside what was freed.
+  { title: "ESTIMATE", align: "right", optional: true },
   { title: "FREED", align: "right" },
   { title: "REPORTED", align: "right" },
   { title: "WHY", minimumWidth: 8 },
   { title: "RESULT", minimumWidth: 8 },
 ];
-
-/** What layers let expect, where they were known of any image; it stands beside what was freed. */
-const ESTIMATE: Column = { title: "ESTIMATE", align: "right" };
-const ESTIMATE_AT = 2;
 
 /** `freed`: passes are in their order already, and events follow; else both go by time. */
 export type HistoryOrder = "time" | "newest" | "freed";
@@ -126,25 +124,9 @@ function removalLines(rows: readonly Removal[], screen: Screen): readonly string
   if (rows.length === 0) return [];
   const { shown, hidden } = shortened(rows, screen, ({ result }) => !GONE.includes(result));
   return [
-    ...rowLines(shown, indented(screen)),
+    ...tableLines(COLUMNS, shown.map(removalRow), indented(screen)),
     ...hiddenLines(hidden, ({ kind, reason, result }) => `${kind} ${result}: ${reason}`, screen),
   ].map((line) => `  ${line}`);
-}
-
-function rowLines(rows: readonly Removal[], screen: Screen): readonly string[] {
-  if (rows.every(({ freesBytes }) => freesBytes === null))
-    return tableLines(COLUMNS, rows.map(removalRow), screen);
-  return tableLines(
-    COLUMNS.toSpliced(ESTIMATE_AT, 0, ESTIMATE),
-    rows.map((row) =>
-      removalRow(row).toSpliced(
-        ESTIMATE_AT,
-        0,
-        row.freesBytes === null ? "-" : humanBytes(row.freesBytes),
-      ),
-    ),
-    screen,
-  );
 }
 
 const GONE = ["removed", "already-gone"];
@@ -157,8 +139,9 @@ const indented = (screen: Screen): Screen => ({
 const removalRow = (row: Removal): readonly string[] => [
   row.kind,
   nameOf(row),
-  row.measuredBytes === null ? "-" : humanBytes(row.measuredBytes),
-  row.reportedBytes === null ? "-" : humanBytes(row.reportedBytes),
+  ...[row.freesBytes, row.measuredBytes, row.reportedBytes].map((bytes) =>
+    bytes === null ? "-" : humanBytes(bytes),
+  ),
   row.signal === null ? row.reason : `${row.reason} ${row.signal}`,
   row.message === null ? row.result : `${row.result}: ${clean(row.message)}`,
 ];

@@ -1,6 +1,6 @@
 /** The image half of a plan: the target, the candidates in order of removal, the estimated stop, and what is kept. */
 
-import type { ImageCandidate, ImagePlan } from "../../model/plan.ts";
+import type { ImagePlan } from "../../model/plan.ts";
 import { type Instant, toRfc3339 } from "../../model/time.ts";
 import { counted, humanBytes, humanDuration } from "../bytes.ts";
 import { expectedBytes, type ImageOrder, type Placed, placed } from "../document/plan.ts";
@@ -19,15 +19,12 @@ const COLUMNS: readonly Column[] = [
   { title: "#", align: "right" },
   { title: "IMAGE", minimumWidth: 16, cut: "middle" },
   { title: "SIZE", align: "right" },
+  // What layers let expect.
+  { title: "FREES", align: "right", optional: true },
   { title: "UNUSED FOR", align: "right" },
   { title: "LAST USED" },
   { title: "WHY", minimumWidth: 8 },
 ];
-
-/** What layers let expect, where they are known of any candidate. */
-const FREES: Column = { title: "FREES", align: "right" };
-/** Where it stands: after the size. */
-const FREES_AT = 3;
 
 /** `sorted`: instead of the order of removal. */
 export function imagePlanLines(
@@ -126,24 +123,12 @@ function sortedLines(
 }
 
 /** The titles first. */
-function rowLines(shown: readonly Placed[], screen: Screen): readonly string[] {
-  const knowsLayers = shown.some(({ candidate }) => candidate.frees !== undefined);
-  const isWide = screen.wide === true;
-  return tableLines(
-    [
-      ...(knowsLayers ? COLUMNS.toSpliced(FREES_AT, 0, FREES) : COLUMNS),
-      ...(isWide ? [{ title: "ID" }] : []),
-    ],
-    shown.map((it) => {
-      const row = candidateRow(it);
-      return [
-        ...(knowsLayers ? row.toSpliced(FREES_AT, 0, freesWords(it.candidate)) : row),
-        ...(isWide ? [clean(it.candidate.image.id)] : []),
-      ];
-    }),
+const rowLines = (shown: readonly Placed[], screen: Screen): readonly string[] =>
+  tableLines(
+    screen.wide === true ? [...COLUMNS, { title: "ID" }] : COLUMNS,
+    shown.map((it) => [...candidateRow(it), clean(it.candidate.image.id)]),
     screen,
   );
-}
 
 function headline(plan: ImagePlan, isInOrder: boolean): string {
   const total = counted(plan.candidates.length + plan.kept.length, "image");
@@ -165,13 +150,11 @@ const candidateRow = ({ candidate, place }: Placed): readonly string[] => [
   String(place),
   imageName(candidate.image),
   humanBytes(candidate.image.sizeBytes),
+  candidate.frees === undefined ? "-" : humanBytes(candidate.frees.estimateBytes),
   humanDuration(candidate.unusedFor),
   candidate.record.lastUsedAt === null ? "never" : dayOf(candidate.record.lastUsedAt),
   candidate.triggers.map(triggerCode).join(", ") || "-",
 ];
-
-const freesWords = ({ frees }: ImageCandidate): string =>
-  frees === undefined ? "-" : humanBytes(frees.estimateBytes);
 
 const dayOf = (at: Instant): string => toRfc3339(at).slice(0, 10);
 

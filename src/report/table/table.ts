@@ -8,6 +8,8 @@ export interface Column {
   /** May be shortened down to so many columns where the terminal is narrow; absent: never. */
   readonly minimumWidth?: number;
   readonly cut?: Cut["at"];
+  /** Left out where no row has anything but a dash in it. */
+  readonly optional?: true;
 }
 
 export type Row = readonly string[];
@@ -16,10 +18,14 @@ const GAP = "  ";
 
 /** Lines of text, the titles first. Callers clean the cells, which may contain colours. */
 export function tableLines(
-  columns: readonly Column[],
-  rows: readonly Row[],
+  all: readonly Column[],
+  allRows: readonly Row[],
   screen: Screen,
 ): readonly string[] {
+  const isShown = (_: unknown, at: number): boolean =>
+    all[at]?.optional !== true || allRows.some((row) => row[at] !== "-");
+  const columns = all.filter(isShown);
+  const rows = allRows.map((row) => row.filter(isShown));
   const widths = fittedWidths(columns, rows, screen.width);
   const line = (cells: Row): string =>
     columns
