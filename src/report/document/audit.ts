@@ -9,7 +9,7 @@ import { containerName, imageName, sandboxName, shortId } from "../names.ts";
 import { breakdownWords } from "../pass-words.ts";
 import { clean } from "../terminal.ts";
 import { document, type JsonObject, timeOf } from "./json.ts";
-import { breakdownJson, containerJson, imageJson, runtimeJson, sandboxJson } from "./snapshot.ts";
+import { containerJson, imageJson, runtimeJson, sandboxJson } from "./snapshot.ts";
 
 export interface AuditReport {
   readonly runtime: RuntimeInfo;
@@ -83,7 +83,7 @@ const FINDINGS: Findings = {
       `${humanBytes(breakdown.otherBytes)} on ${clean(filesystem)} belong to no image, container or pod log (${breakdownWords(breakdown)})`,
     advice:
       "search that filesystem for other data: build caches, images in other namespaces of the runtime, volumes, deleted files that are still open",
-    data: ({ filesystem, breakdown }) => ({ filesystem, breakdown: breakdownJson(breakdown) }),
+    data: ({ filesystem, breakdown }) => ({ filesystem, breakdown: { ...breakdown } }),
     commands: ({ filesystem }, tools) => [
       `du -xhd2 ${quoted(filesystem)} | sort -h | tail -n 20`,
       `lsof +L1 ${quoted(filesystem)}`,

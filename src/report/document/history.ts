@@ -4,6 +4,7 @@ import type { PassRow, Regret, Removal } from "../../model/history.ts";
 import type { Event } from "../../model/pass.ts";
 import { since } from "../../model/time.ts";
 import { containerEndWords, endWords } from "../pass-words.ts";
+import { stepJson } from "./gc.ts";
 import { document, type JsonObject, msOf, timeOf } from "./json.ts";
 import { eventJson } from "./snapshot.ts";
 
@@ -59,12 +60,7 @@ const passRowJson = (row: PassRow): JsonObject => ({
   availableBeforeBytes: row.availableBeforeBytes,
   availableAfterBytes: row.availableAfterBytes,
   capacityBytes: row.capacityBytes,
-  steps: row.steps.map((step) => ({
-    name: step.name,
-    startedAt: timeOf(step.startedAt),
-    tookMs: msOf(step.took),
-    error: step.error,
-  })),
+  steps: row.steps.map(stepJson),
 });
 
 const removalRowJson = (row: Removal): JsonObject => ({

@@ -28,7 +28,6 @@ import { imageBlock, imageKeep, imageTrigger, planNote } from "../image-reasons.
 import type { Kind, Reasons } from "../reasons.ts";
 import { document, type JsonObject, msOf, timeOf } from "./json.ts";
 import {
-  breakdownJson,
   containerJson,
   imageJson,
   recordJson,
@@ -138,7 +137,7 @@ const futilityJson = (futility: Futility): JsonObject => ({
   boundInodes: futility.inodes?.bound,
   neededInodes: futility.inodes?.needed,
   futile: futility.futile,
-  breakdown: breakdownJson(futility.breakdown),
+  breakdown: { ...futility.breakdown },
 });
 
 const containerPlanJson = (plan: ContainerPlan): JsonObject => ({

@@ -2,7 +2,7 @@
 
 import type { ImageRecord } from "../../model/ledger.ts";
 import type { Event } from "../../model/pass.ts";
-import type { DiskBreakdown, DiskUsage } from "../../model/plan.ts";
+import type { DiskUsage } from "../../model/plan.ts";
 import type { Container, Filesystem, Image, RuntimeInfo, Sandbox } from "../../model/snapshot.ts";
 import { usedPercent } from "../bytes.ts";
 import { imageName } from "../names.ts";
@@ -66,15 +66,6 @@ export const usageJson = (usage: DiskUsage): JsonObject => ({
   inodesUsedPercent: usage.inodesUsedPercent,
   highPercent: usage.highPercent,
   lowPercent: usage.lowPercent,
-});
-
-export const breakdownJson = (it: DiskBreakdown): JsonObject => ({
-  capacityBytes: it.capacityBytes,
-  availableBytes: it.availableBytes,
-  imagesBytes: it.imagesBytes,
-  containersBytes: it.containersBytes,
-  logsBytes: it.logsBytes,
-  otherBytes: it.otherBytes,
 });
 
 export const eventJson = (event: Event): JsonObject => ({

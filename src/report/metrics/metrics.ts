@@ -1,11 +1,9 @@
 /** The metrics of an agent: updated by passes, calls and events, and exposed as text. */
 
-import type { Forecast } from "../../model/disk-usage.ts";
 import type { HoldState } from "../../model/hold.ts";
 import type { EventReason, Pass } from "../../model/pass.ts";
 import type { ImagePlan } from "../../model/plan.ts";
 import type { CallRecord, ProcessFigures } from "../../model/ports.ts";
-import type { MeasuredFilesystem } from "../../model/snapshot.ts";
 import { type Duration, type Instant, instantToMs, toMs } from "../../model/time.ts";
 import type { FilesystemStatus, StatusReport } from "../document/status.ts";
 import { countKept, countPass, passOutcome } from "./pass.ts";
@@ -157,51 +155,40 @@ function setNode(registry: MetricRegistry, node: NodeFigures): void {
   registry.set("crigc_config_reload_success", flag(node.configurationError === null));
 }
 
+type FilesystemGauge = readonly [MetricName, (it: FilesystemFigures) => number | bigint | null];
+
+/** `null`: nothing is known of the filesystem. */
+const FILESYSTEM_GAUGES: readonly FilesystemGauge[] = [
+  ["crigc_filesystem_capacity_bytes", ({ filesystem }) => filesystem.capacityBytes],
+  ["crigc_filesystem_available_bytes", ({ filesystem }) => filesystem.availableBytes],
+  ["crigc_filesystem_inodes", ({ filesystem }) => filesystem.inodes],
+  ["crigc_filesystem_inodes_free", ({ filesystem }) => filesystem.inodesFree],
+  [
+    "crigc_filesystem_measured_timestamp_seconds",
+    ({ filesystem }) => instantToMs(filesystem.measuredAt) / 1000,
+  ],
+  [
+    "crigc_filesystem_growth_bytes_per_second",
+    ({ forecast }) => forecast && Number(forecast.bytesPerHour) / 3600,
+  ],
+  [
+    "crigc_filesystem_high_threshold_in_seconds",
+    ({ forecast }) => secondsOf(forecast?.untilHigh ?? null),
+  ],
+  ["crigc_filesystem_full_in_seconds", ({ forecast }) => secondsOf(forecast?.untilFull ?? null)],
+];
+
 /** One series for each role, so that a query need not know which roles share a filesystem. */
 function setFilesystems(registry: MetricRegistry, filesystems: readonly FilesystemFigures[]): void {
-  type Row = readonly [string[], number | bigint];
-  const rows = (figure: (it: MeasuredFilesystem) => number | bigint): readonly Row[] =>
-    filesystems.flatMap(({ filesystem: it }) =>
-      it.roles.map((role) => [[it.mountpoint, role], figure(it)] as const),
+  for (const [name, figure] of FILESYSTEM_GAUGES)
+    registry.replace(
+      name,
+      filesystems.flatMap((it) => {
+        const { roles, mountpoint } = it.filesystem;
+        const value = figure(it);
+        return value === null ? [] : roles.map((role) => [[mountpoint, role], value] as const);
+      }),
     );
-  const forecasts = (figure: (it: Forecast) => number | null): readonly Row[] =>
-    filesystems.flatMap(({ filesystem, forecast }) => {
-      const value = forecast === null ? null : figure(forecast);
-      if (value === null) return [];
-      return filesystem.roles.map((role) => [[filesystem.mountpoint, role], value] as const);
-    });
-  registry.replace(
-    "crigc_filesystem_capacity_bytes",
-    rows((it) => it.capacityBytes),
-  );
-  registry.replace(
-    "crigc_filesystem_available_bytes",
-    rows((it) => it.availableBytes),
-  );
-  registry.replace(
-    "crigc_filesystem_inodes",
-    rows((it) => it.inodes),
-  );
-  registry.replace(
-    "crigc_filesystem_inodes_free",
-    rows((it) => it.inodesFree),
-  );
-  registry.replace(
-    "crigc_filesystem_measured_timestamp_seconds",
-    rows((it) => instantToMs(it.measuredAt) / 1000),
-  );
-  registry.replace(
-    "crigc_filesystem_growth_bytes_per_second",
-    forecasts((it) => Number(it.bytesPerHour) / 3600),
-  );
-  registry.replace(
-    "crigc_filesystem_high_threshold_in_seconds",
-    forecasts((it) => secondsOf(it.untilHigh)),
-  );
-  registry.replace(
-    "crigc_filesystem_full_in_seconds",
-    forecasts((it) => secondsOf(it.untilFull)),
-  );
 }
 
 const secondsOf = (span: Duration | null): number | null =>

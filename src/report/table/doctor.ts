@@ -24,12 +24,7 @@ export interface DoctorReport {
 export const doctorDocument = (report: DoctorReport): JsonObject =>
   document("Doctor", {
     healthy: isHealthy(report),
-    checks: report.checks.map((check) => ({
-      name: check.name,
-      result: check.result,
-      message: check.message,
-      advice: check.advice,
-    })),
+    checks: report.checks.map((check) => ({ ...check })),
   });
 
 /** No check has failed; warnings do not count. */
