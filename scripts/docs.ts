@@ -9,8 +9,7 @@ import { exitTable } from "../src/cli/exit.ts";
 import { flagUsage, optionUsage, usageOf } from "../src/cli/help/help.ts";
 import { dashed, defaultWords, type Field, variablesOf } from "../src/config/field.ts";
 import { fieldGroups, type FieldName, fieldOf } from "../src/config/fields.ts";
-import { expectedInFile } from "../src/config/source/schema.ts";
-import { expected } from "../src/config/value/value.ts";
+import { expected, expectedInFile } from "../src/config/value/value.ts";
 
 const top = join(import.meta.dir, "..");
 

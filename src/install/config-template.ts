@@ -1,8 +1,7 @@
 /** The commented default configuration, generated from the flag table. */
 import { dashed, defaultWords, type Field, type FieldValue } from "../config/field.ts";
 import { fieldGroups, type FieldName, fieldOf } from "../config/fields.ts";
-import { expectedInFile } from "../config/source/schema.ts";
-import { parseText, type Printed, printed } from "../config/value/value.ts";
+import { expectedInFile, parseText, type Printed, printed } from "../config/value/value.ts";
 import { assert } from "../model/assert.ts";
 
 /** Each setting is commented out, so that an old file does not freeze a default. */

@@ -2,8 +2,8 @@
 import type { ConfigIssue } from "../../model/errors.ts";
 import { isMap } from "../../model/values.ts";
 import { fieldNames, fieldOf, isFieldName } from "../fields.ts";
+import { described } from "../value/value.ts";
 import { type KeyLine, keysIn } from "./lines.ts";
-import { described } from "./schema.ts";
 
 export type DocumentKind = "CrigcConfiguration" | "KubeletConfiguration";
 

@@ -4,10 +4,9 @@ import * as v from "valibot";
 import type { ConfigIssue } from "../../model/errors.ts";
 import { isMap } from "../../model/values.ts";
 import { type FieldName, fieldNames, fieldOf, isFieldName } from "../fields.ts";
-import { expected } from "../value/value.ts";
+import { described, expected, fileSchema } from "../value/value.ts";
 import { at, type Entry } from "./document.ts";
 import { suggestion } from "./nearest.ts";
-import { described, fileSchema } from "./schema.ts";
 import { type Layer, type Place, type Setting, valueIssue } from "./setting.ts";
 
 export interface FileEntries {

@@ -1,8 +1,15 @@
-/** Parses a value of the table's types from text, words what was expected, and formats it. */
+/** The types of the flag table: how each is written in a flag and in a file, what is expected, and how it is printed. */
+import * as v from "valibot";
+
 import { type Duration, duration } from "../../model/time.ts";
 import { type FieldType, type FieldValue, isList } from "../field.ts";
 import { formatDuration, parseDuration } from "./duration.ts";
-import { splitStatements, statementFault, type StatementKind } from "./eviction.ts";
+import {
+  splitStatements,
+  statementFault,
+  type StatementKind,
+  type Statements,
+} from "./eviction.ts";
 import { formatQuantity, parseSize } from "./quantity.ts";
 
 export type Parsed =
@@ -10,190 +17,258 @@ export type Parsed =
   /** What is wrong and what was expected. */
   | { readonly kind: "fault"; readonly message: string };
 
-const good = (value: FieldValue): Parsed => ({ kind: "value", value });
-const bad = (message: string): Parsed => ({ kind: "fault", message });
+type Fault = Extract<Parsed, { kind: "fault" }>;
+type FileSchema = v.GenericSchema<unknown, FieldValue>;
+/** Words what a file holds instead of a value. */
+type Mismatch = (issue: { readonly input: unknown }) => string;
 
-const OFF = "off";
-const SHOWN_MAX = 60;
-
-/** Text in quotes, shortened, so that a huge or hostile value does not fill the screen. */
-export const quoted = (text: string): string =>
-  JSON.stringify(text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX)}…` : text);
-
-/** Parses the text of a flag or variable. */
-export function parseText(type: FieldType, text: string): Parsed {
-  if (isOptional(type) && (text === "" || text === OFF)) return good(null);
-  switch (type.kind) {
-    case "integer":
-      return /^[+-]?\d{1,15}$/.test(text)
-        ? integerIn(type, Number(text), quoted(text))
-        : unexpected(type, text);
-    case "duration":
-      return durationFrom(type, text);
-    case "size": {
-      const bytes = parseSize(text);
-      return bytes === null || bytes <= 0n ? unexpected(type, text) : good(bytes);
-    }
-    case "boolean":
-      return booleanFrom(text) ?? unexpected(type, text);
-    case "choice":
-      return type.choices.includes(text) ? good(text) : unexpected(type, text);
-    case "endpoint":
-    case "url":
-    case "address":
-    case "path": {
-      const value = nameOf(type, text);
-      return value === null ? unexpected(type, text) : good(value);
-    }
-    case "list":
-      return good(text === "" ? [] : [text]);
-    case "statements":
-      return statementsFrom(type.of, text);
-  }
+interface Rules<T extends FieldType> {
+  /** What may be written, for messages and documentation. */
+  expected(type: T): string;
+  /** What a text behind a flag or in a variable says; `null`: not what was expected. */
+  read(type: T, text: string): FieldValue | Fault;
+  /** Numbers, booleans, lists and maps in the file's own syntax; absent: the text of the flag. */
+  inFile?(type: T, mismatch: Mismatch): FileSchema;
 }
 
-const unexpected = (type: FieldType, text: string): Parsed =>
-  bad(`${quoted(text)} is not ${expected(type)}`);
+type TypeRules = {
+  readonly [Kind in FieldType["kind"]]: Rules<Extract<FieldType, { kind: Kind }>>;
+};
 
-export function integerIn(
-  type: Extract<FieldType, { kind: "integer" }>,
-  value: number,
-  shown: string,
-): Parsed {
-  const within = Number.isInteger(value) && value >= type.minimum && value <= type.maximum;
-  if (within) return good(value);
-  // The largest number is not worth a word, but to who went beyond it.
-  const isBeyond = Number.isInteger(value) && Math.abs(value) > INT32_MAX;
-  const range = `; it must be from ${type.minimum} to ${type.maximum}`;
-  return bad(`${shown} is not ${expected(type)}${isBeyond ? range : ""}`);
-}
-
-function durationFrom(type: Extract<FieldType, { kind: "duration" }>, text: string): Parsed {
-  const span = parseDuration(text);
-  return span === null || span < minimumOf(type) ? unexpected(type, text) : good(span);
-}
-
-const minimumOf = (type: Extract<FieldType, { kind: "duration" }>): Duration =>
-  parseDuration(type.minimum) ?? duration(0n);
-
-/** What Go's flags take for a boolean. */
-function booleanFrom(text: string): Parsed | null {
-  if (["1", "t", "T", "true", "TRUE", "True"].includes(text)) return good(true);
-  if (["0", "f", "F", "false", "FALSE", "False"].includes(text)) return good(false);
-  return null;
-}
-
-function statementsFrom(of: StatementKind, text: string): Parsed {
-  const statements = splitStatements(text, operatorOf(of));
-  if (statements === null) return unexpected({ kind: "statements", of }, text);
-  return checkedStatements(of, statements);
-}
-
-/** The first fault of a map of statements, or the map. */
-export function checkedStatements(
-  of: StatementKind,
-  statements: Readonly<Record<string, string>>,
-): Parsed {
-  const faults = Object.entries(statements)
-    .map(([signal, text]) => statementFault(of, signal, text))
-    .filter((fault) => fault !== null);
-  return faults.length === 0 ? good(statements) : bad(faults.join("; "));
-}
-
-const operatorOf = (of: StatementKind): "<" | "=" => (of === "threshold" ? "<" : "=");
-
-function nameOf(
-  type: Extract<FieldType, { kind: "endpoint" | "url" | "address" | "path" }>,
-  text: string,
-): string | null {
-  // oxlint-disable-next-line no-control-regex -- they are what is looked for
-  if (text === "" || /[\u0000-\u001f\u007f]/.test(text)) return null;
-  switch (type.kind) {
-    case "endpoint":
-      return socketOf(text);
-    case "url":
-      return URL.canParse(text) && /^https?:\/\/[^/?#@]+\/?$/.test(text)
-        ? text.replace(/\/$/, "")
-        : null;
-    case "address":
-      return isAddress(text) ? text : null;
-    case "path":
-      return type.relative === true ? text : shortestPath(text);
-  }
-}
-
+const INT32_MAX = 2_147_483_647;
 /** What the kernel takes as the path of a socket, in bytes. */
 const SOCKET_PATH_BYTES_MAX = 107;
 
-function socketOf(text: string): string | null {
-  const path = text.replace(/^unix:\/\//, "");
-  const fits = new TextEncoder().encode(path).length <= SOCKET_PATH_BYTES_MAX;
-  return fits && /^\/[^/]/.test(path) ? `unix://${path}` : null;
-}
+const RULES: TypeRules = {
+  integer: {
+    expected: ({ minimum, maximum }) => {
+      if (maximum < INT32_MAX) return `a whole number from ${minimum} to ${maximum}`;
+      return minimum < 0 ? "a whole number" : `a whole number of ${minimum} or more`;
+    },
+    read: (type, text) =>
+      /^[+-]?\d{1,15}$/.test(text) ? integerIn(type, Number(text), quoted(text)) : null,
+    inFile: (type, mismatch) => {
+      const number = v.pipe(
+        v.number(mismatch),
+        step((input) => judged(type, integerIn(type, input, String(input)), String(input))),
+      );
+      const off = v.pipe(
+        v.literal(OFF),
+        v.transform(() => null),
+      );
+      return isOptional(type) ? v.union([number, off], innermost(mismatch)) : number;
+    },
+  },
+  duration: {
+    expected: (type) =>
+      `a duration of ${formatDuration(minimumOf(type))} or more, such as 30s, 5m, 1h30m or 7d`,
+    read: (type, text) => {
+      const span = parseDuration(text);
+      return span === null || span < minimumOf(type) ? null : span;
+    },
+    inFile: (type, mismatch) => {
+      const zero = v.pipe(
+        v.literal(0),
+        step(() => parseText(type, "0")),
+      );
+      return v.union([textSchema(type, mismatch), zero], innermost(mismatch));
+    },
+  },
+  size: {
+    expected: () => "a size above 0, such as 500Mi, 20Gi or 20G",
+    read: (_, text) => {
+      const bytes = parseSize(text);
+      return bytes === null || bytes <= 0n ? null : bytes;
+    },
+    inFile: (type, mismatch) => {
+      const bytes = v.pipe(
+        v.number(),
+        v.safeInteger(),
+        step((input) => parseText(type, String(input))),
+      );
+      return v.union([textSchema(type, mismatch), bytes], innermost(mismatch));
+    },
+  },
+  boolean: {
+    expected: () => "true or false",
+    // What Go's flags take for a boolean.
+    read: (_, text) => {
+      if (["1", "t", "T", "true", "TRUE", "True"].includes(text)) return true;
+      return ["0", "f", "F", "false", "FALSE", "False"].includes(text) ? false : null;
+    },
+    inFile: (_, mismatch) => v.boolean(mismatch),
+  },
+  choice: {
+    expected: ({ choices }) => `one of ${choices.join(", ")}`,
+    read: ({ choices }, text) => (choices.includes(text) ? text : null),
+  },
+  endpoint: {
+    expected: () =>
+      `a unix socket, as unix:///PATH or an absolute path of at most ${SOCKET_PATH_BYTES_MAX} bytes`,
+    read: (_, text) => {
+      const path = text.replace(/^unix:\/\//, "");
+      const fits = new TextEncoder().encode(path).length <= SOCKET_PATH_BYTES_MAX;
+      return fits && isPlain(path) && /^\/[^/]/.test(path) ? `unix://${path}` : null;
+    },
+  },
+  url: {
+    expected: () => "a URL such as https://127.0.0.1:10250",
+    read: (_, text) =>
+      isPlain(text) && URL.canParse(text) && /^https?:\/\/[^/?#@]+\/?$/.test(text)
+        ? text.replace(/\/$/, "")
+        : null,
+  },
+  address: {
+    expected: () => "an address such as 127.0.0.1:9419",
+    read: (_, text) => {
+      const port = /^(?:\[[\da-fA-F:.]+\]|[^\s:[\]/]*):(\d{1,5})$/.exec(text)?.[1];
+      const isPort = Number(port) >= 1 && Number(port) <= 65_535;
+      return isPort && isPlain(text) ? text : null;
+    },
+  },
+  path: {
+    expected: ({ of, relative }) =>
+      relative === true ? `the path of a ${of}` : `an absolute path of a ${of}, without ..`,
+    // In its shortest form, without empty and `.` components; `..` is refused, because it means another thing behind a link.
+    read: ({ relative }, text) => {
+      if (!isPlain(text)) return null;
+      if (relative === true) return text;
+      const parts = text.split("/").filter((part) => part !== "" && part !== ".");
+      return text.startsWith("/") && !parts.includes("..") ? `/${parts.join("/")}` : null;
+    },
+  },
+  list: {
+    expected: () => "a string or a list of strings",
+    read: (_, text) => (text === "" ? [] : [text]),
+    inFile: (type, mismatch) =>
+      v.union([v.array(v.string()), textSchema(type, mismatch)], mismatch),
+  },
+  statements: {
+    expected: ({ of }) => `a list such as ${STATEMENT_EXAMPLES[of]}`,
+    read: ({ of }, text) => {
+      const statements = splitStatements(text, operatorOf(of));
+      return statements === null ? null : checked(of, statements);
+    },
+    inFile: (type, mismatch) =>
+      v.pipe(
+        // A list is a record too, and an empty one would switch every threshold off.
+        v.custom((input) => !Array.isArray(input), mismatch),
+        v.record(v.string(), v.string(notText), mismatch),
+        step((input) => judged(type, checked(type.of, input), "")),
+      ),
+  },
+};
 
-function isAddress(text: string): boolean {
-  const match = /^(?:\[[\da-fA-F:.]+\]|[^\s:[\]/]*):(\d{1,5})$/.exec(text);
-  return match !== null && Number(match[1]) >= 1 && Number(match[1]) <= 65_535;
-}
-
-/** Absolute, without empty and `.` components; `..` is refused, because it means another thing behind a link. */
-function shortestPath(text: string): string | null {
-  const components = text.split("/").filter((component) => component !== "" && component !== ".");
-  if (!text.startsWith("/") || components.includes("..")) return null;
-  return `/${components.join("/")}`;
-}
-
-export const isOptional = (type: FieldType): boolean => "optional" in type && type.optional;
-
-/** The expected syntax, for messages and documentation: `a whole number from 0 to 100`. */
-export function expected(type: FieldType): string {
-  const what = expectedWithoutOff(type);
-  return isOptional(type) && type.kind !== "path" && type.kind !== "endpoint"
-    ? `${what}, or off`
-    : what;
-}
-
-function expectedWithoutOff(type: FieldType): string {
-  switch (type.kind) {
-    case "integer":
-      return integerWords(type.minimum, type.maximum);
-    case "duration":
-      return `a duration of ${formatDuration(minimumOf(type))} or more, such as 30s, 5m, 1h30m or 7d`;
-    case "size":
-      return "a size above 0, such as 500Mi, 20Gi or 20G";
-    case "boolean":
-      return "true or false";
-    case "choice":
-      return `one of ${type.choices.join(", ")}`;
-    case "endpoint":
-      return `a unix socket, as unix:///PATH or an absolute path of at most ${SOCKET_PATH_BYTES_MAX} bytes`;
-    case "url":
-      return "a URL such as https://127.0.0.1:10250";
-    case "address":
-      return "an address such as 127.0.0.1:9419";
-    case "path":
-      return type.relative === true
-        ? `the path of a ${type.of}`
-        : `an absolute path of a ${type.of}, without ..`;
-    case "list":
-      return "a string or a list of strings";
-    case "statements":
-      return `a list such as ${STATEMENT_EXAMPLES[type.of]}`;
-  }
-}
-
-const INT32_MAX = 2_147_483_647;
-
-function integerWords(minimum: number, maximum: number): string {
-  if (maximum < INT32_MAX) return `a whole number from ${minimum} to ${maximum}`;
-  return minimum < 0 ? "a whole number" : `a whole number of ${minimum} or more`;
-}
+const rulesOf = ({ kind }: FieldType): Rules<FieldType> => RULES[kind];
 
 const STATEMENT_EXAMPLES = {
   threshold: "nodefs.available<10%,imagefs.available<5Gi",
   grace: "nodefs.available=1m30s,imagefs.available=2m",
   reclaim: "nodefs.available=500Mi,imagefs.available=5%",
 } as const;
+
+/** One text, as it stands behind a flag or in a variable. */
+export function parseText(type: FieldType, text: string): Parsed {
+  if (isOptional(type) && (text === "" || text === OFF)) return { kind: "value", value: null };
+  return judged(type, rulesOf(type).read(type, text), quoted(text));
+}
+
+/** What a value in a configuration file may be. */
+export function fileSchema(type: FieldType): FileSchema {
+  const mismatch: Mismatch = ({ input }) => `${described(input)} is not ${expectedInFile(type)}`;
+  return rulesOf(type).inFile?.(type, mismatch) ?? textSchema(type, mismatch);
+}
+
+/** What may be written, for messages and documentation: `a whole number from 0 to 100`. */
+export function expected(type: FieldType): string {
+  const isNamed = type.kind === "path" || type.kind === "endpoint";
+  return `${rulesOf(type).expected(type)}${isOptional(type) && !isNamed ? ", or off" : ""}`;
+}
+
+export const expectedInFile = (type: FieldType): string =>
+  type.kind === "statements"
+    ? "a map of signals to strings, such as {nodefs.available: 10%}"
+    : expected(type);
+
+export const isOptional = (type: FieldType): boolean => "optional" in type && type.optional;
+
+const OFF = "off";
+
+function judged(type: FieldType, found: FieldValue | Fault, shown: string): Parsed {
+  if (found === null) return { kind: "fault", message: `${shown} is not ${expected(type)}` };
+  return isFault(found) ? found : { kind: "value", value: found };
+}
+
+const isFault = (found: FieldValue | Fault): found is Fault =>
+  typeof found === "object" && found !== null && "message" in found && found.kind === "fault";
+
+function integerIn(
+  type: Extract<FieldType, { kind: "integer" }>,
+  value: number,
+  shown: string,
+): number | Fault | null {
+  const { minimum, maximum } = type;
+  if (!Number.isInteger(value)) return null;
+  if (value >= minimum && value <= maximum) return value;
+  // The largest number is not worth a word, but to who went beyond it.
+  if (Math.abs(value) <= INT32_MAX) return null;
+  const range = `it must be from ${minimum} to ${maximum}`;
+  return { kind: "fault", message: `${shown} is not ${expected(type)}; ${range}` };
+}
+
+const minimumOf = (type: Extract<FieldType, { kind: "duration" }>): Duration =>
+  parseDuration(type.minimum) ?? duration(0n);
+
+// oxlint-disable-next-line no-control-regex -- they are what is looked for
+const isPlain = (text: string): boolean => text !== "" && !/[\u0000-\u001f\u007f]/.test(text);
+
+const operatorOf = (of: StatementKind): "<" | "=" => (of === "threshold" ? "<" : "=");
+
+function checked(of: StatementKind, statements: Statements): Statements | Fault {
+  const faults = Object.entries(statements)
+    .map(([signal, text]) => statementFault(of, signal, text))
+    .filter((fault) => fault !== null);
+  return faults.length === 0 ? statements : { kind: "fault", message: faults.join("; ") };
+}
+
+const textSchema = (type: FieldType, mismatch: Mismatch): FileSchema =>
+  v.pipe(
+    v.string(mismatch),
+    step((input) => parseText(type, input)),
+  );
+
+/** Quotes are asked for because `15` would be 15 bytes where 15 percent is meant. */
+const notText: Mismatch = ({ input }) =>
+  `${described(input)} is not a string such as "10%" or "1Gi"`;
+
+/** A pipe's step that reads by our own rules and words the fault itself. */
+const step = <Input>(reading: (input: Input) => Parsed): v.RawTransformAction<Input, FieldValue> =>
+  v.rawTransform(({ dataset, addIssue, NEVER }) => {
+    const parsed = reading(dataset.value);
+    if (parsed.kind === "value") return parsed.value;
+    addIssue({ message: parsed.message });
+    return NEVER;
+  });
+
+/** Of a union whose option took the type and refused the value, that option's message. */
+const innermost =
+  (mismatch: Mismatch) =>
+  (issue: v.UnionIssue<v.BaseIssue<unknown>>): string =>
+    issue.issues?.find((inner) => inner.kind === "transformation")?.message ?? mismatch(issue);
+
+const SHOWN_MAX = 60;
+
+/** Text in quotes, shortened, so that a huge or hostile value does not fill the screen. */
+export const quoted = (text: string): string =>
+  JSON.stringify(text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX)}…` : text);
+
+/** A value of a file in a few words. */
+export function described(value: unknown): string {
+  if (typeof value === "string") return quoted(value);
+  if (value === null || typeof value === "number" || typeof value === "boolean")
+    return String(value);
+  return Array.isArray(value) ? "a list" : "a map";
+}
 
 /** The value as a configuration file would have it: durations and sizes as text, the rest as it is. */
 export type Printed =
@@ -202,7 +277,7 @@ export type Printed =
 /** One text for messages and tables: lists and maps as their flags would have them. */
 export function printedText(type: FieldType, value: FieldValue): string {
   const words = printed(type, value);
-  if (words === null) return "off";
+  if (words === null) return OFF;
   if (isList(words)) return words.join(", ");
   if (typeof words !== "object") return String(words);
   const operator = operatorOf(type.kind === "statements" ? type.of : "grace");
