@@ -13,14 +13,13 @@ import type { CallRecord } from "../model/ports.ts";
 import { type Duration, type Instant, toMs, watchedSince } from "../model/time.ts";
 import { forecastOf } from "../policy/space/forecast.ts";
 import type { FilesystemStatus, StatusReport } from "../report/document/status.ts";
-import type { HttpProviders } from "../report/http/routes.ts";
+import type { HealthCheck, HttpProviders } from "../report/http/routes.ts";
 import { type HttpServer, serveAddress, serveSocket } from "../report/http/server.ts";
 import type { Log } from "../report/log/log.ts";
 import { createMetrics, type Metrics } from "../report/metrics/metrics.ts";
 import { unjudged } from "../report/table/images.ts";
 import type { Recorder } from "../store/history/recorder.ts";
 import { type EventCaller, eventCaller } from "./event-caller.ts";
-import { healthOf, readinessOf } from "./health.ts";
 import { now, type World } from "./world.ts";
 
 /** The latest events that status shows. */
@@ -231,4 +230,31 @@ function addressOf(text: string): { readonly host: string; readonly port: number
   const at = text.lastIndexOf(":");
   const host = text.slice(0, at).replace(/^\[|\]$/g, "");
   return { host: host === "" ? "0.0.0.0" : host, port: Number(text.slice(at + 1)) };
+}
+
+/** A loop is alive while it pauses on time, or makes progress of its own while it works. */
+export function healthOf(state: AgentState | null, patienceMs: number): readonly HealthCheck[] {
+  if (state === null) return [{ name: "waiting for the runtime", problem: null }];
+  return state.loops
+    .filter((loop) => loop.enabled)
+    .map(({ name, stalled }) => {
+      if (stalled === null || stalled.forMs <= patienceMs) return { name, problem: null };
+      const seconds = Math.round(stalled.forMs / 1000);
+      const problem =
+        stalled.kind === "working" ? `no progress for ${seconds} s` : `overdue by ${seconds} s`;
+      return { name, problem };
+    });
+}
+
+/** Ready once the runtime was reached and the ledger is loaded, even if only in memory. */
+export function readinessOf(
+  state: AgentState | null,
+  connectError: string | null,
+): readonly HealthCheck[] {
+  const silent = state === null ? (connectError ?? "not asked yet") : state.runtimeError;
+  const unasked = state !== null && state.runtimeAnsweredAt === null ? "not asked yet" : null;
+  return [
+    { name: "runtime", problem: silent ?? unasked },
+    { name: "ledger", problem: state === null ? "not loaded yet" : null },
+  ];
 }

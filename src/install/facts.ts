@@ -4,14 +4,12 @@ import type { Found, RootedTree } from "../host/files/rooted-tree.ts";
 import { type Manifest, parseManifest } from "./manifest.ts";
 import { installed, parentsOf } from "./paths.ts";
 
-export type Fact = Found;
-
 /** A path that is not in it is absent. */
-export type Facts = ReadonlyMap<string, Fact>;
+export type Facts = ReadonlyMap<string, Found>;
 
 /** The paths and all their parents. */
 export async function factsOf(tree: RootedTree, paths: readonly string[]): Promise<Facts> {
-  const facts = new Map<string, Fact>();
+  const facts = new Map<string, Found>();
   const all = new Set(paths.flatMap((path) => [...parentsOf(path), path]));
   for (const path of all) facts.set(path, await tree.look(path));
   return facts;

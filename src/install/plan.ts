@@ -1,9 +1,10 @@
 /** Decides what an installation changes in a tree. */
 
 import { sha256OfText } from "../host/archive/sha256.ts";
+import type { Found } from "../host/files/rooted-tree.ts";
 import { assertNever } from "../model/assert.ts";
 import { HostError } from "../model/errors.ts";
-import type { Fact, Facts } from "./facts.ts";
+import type { Facts } from "./facts.ts";
 import { type Init, type Manifest, manifestText } from "./manifest.ts";
 import { installed, parentsOf, shellFilesOf, type ShellTexts } from "./paths.ts";
 import type { Step } from "./step.ts";
@@ -78,7 +79,7 @@ interface Known {
   readonly facts: Facts;
 }
 
-export const factOf = (facts: Facts, path: string): Fact => facts.get(path) ?? { kind: "absent" };
+export const factOf = (facts: Facts, path: string): Found => facts.get(path) ?? { kind: "absent" };
 
 function missingParents(paths: readonly string[], facts: Facts): readonly TreeStep[] {
   return paths
@@ -120,7 +121,7 @@ const EXECUTABLE = 0o755;
 
 function textSteps(
   wanted: Extract<Wanted, { kind: "text" }>,
-  fact: Fact,
+  fact: Found,
   { before }: Known,
 ): readonly TreeStep[] {
   const { path, text, mode } = wanted;
@@ -138,7 +139,7 @@ export function asideOf(path: string): string {
   return `${installed.stateDirectory}/replaced-${name.join("-")}`;
 }
 
-function inTheWay(path: string, fact: Fact): HostError {
+function inTheWay(path: string, fact: Found): HostError {
   if (fact.kind === "link" && fact.target === "/dev/null")
     return new HostError(
       "refused",

@@ -2,10 +2,11 @@
 
 import { RootedTree } from "../host/files/rooted-tree.ts";
 import { apply } from "./apply.ts";
-import { factsOf, manifestIn } from "./facts.ts";
+import { type Facts, factsOf, manifestIn } from "./facts.ts";
 import { isRunning } from "./init.ts";
+import type { Init, Manifest } from "./manifest.ts";
 import { installed } from "./paths.ts";
-import { removalPlan } from "./removal-plan.ts";
+import { factOf } from "./plan.ts";
 import type { Step } from "./step.ts";
 
 export interface UninstallOptions {
@@ -36,4 +37,67 @@ export async function uninstall(
   const steps = removalPlan({ purge: options.purge, live }, manifest, facts);
   if (!options.dryRun) await apply(steps, tree, done);
   return steps;
+}
+
+export interface RemovalRequest {
+  readonly purge: boolean;
+  /** The init system runs: the agent is stopped first. */
+  readonly live: boolean;
+}
+
+/** What is taken out of a tree again: what the manifest names, and with `purge` configuration and memory too. */
+export function removalPlan(
+  request: RemovalRequest,
+  manifest: Manifest,
+  facts: Facts,
+): readonly Step[] {
+  const { purge, live } = request;
+  const files = Object.keys(manifest.files).filter((path) => path !== installed.config);
+  return [
+    ...(live ? STOP[manifest.init].map(command) : []),
+    ...manifest.links.filter((path) => factOf(facts, path).kind === "link").map(remove),
+    ...files.filter((path) => factOf(facts, path).kind === "file").map(remove),
+    ...(purge ? purgeSteps(live, facts) : []),
+    ...emptied(manifest, purge, facts),
+    ...(live ? STOPPED[manifest.init].map(command) : []),
+  ];
+}
+
+const STOP: Readonly<Record<Init, readonly (readonly string[])[]>> = {
+  systemd: [["systemctl", "stop", "crigc.service"]],
+  openrc: [["rc-service", "crigc", "stop"]],
+  none: [],
+};
+
+const STOPPED: Readonly<Record<Init, readonly (readonly string[])[]>> = {
+  systemd: [["systemctl", "daemon-reload"]],
+  openrc: [],
+  none: [],
+};
+
+const command = (words: readonly string[]): Step => ({ kind: "command", words });
+
+const remove = (path: string): Step => ({ kind: "remove", path });
+
+/** The state directory last: it holds the manifest, from which an interrupted removal is taken up again. */
+function purgeSteps(live: boolean, facts: Facts): readonly Step[] {
+  return [
+    installed.configDirectory,
+    ...(live ? [installed.runDirectory] : []),
+    installed.stateDirectory,
+  ]
+    .filter((path) => factOf(facts, path).kind === "directory")
+    .map((path) => ({ kind: "remove-tree", path }));
+}
+
+/** Directories that the installation made, deepest first. Without `purge` those of configuration and memory stay. */
+function emptied(manifest: Manifest, purge: boolean, facts: Facts): readonly Step[] {
+  const roots = [installed.configDirectory, installed.stateDirectory];
+  const isBelow = (path: string): boolean =>
+    roots.some((root) => path === root || path.startsWith(`${root}/`));
+  return manifest.directories
+    .filter((path) => !isBelow(path) && factOf(facts, path).kind === "directory")
+    .toSorted((one, other) => other.length - one.length)
+    .filter((path) => !purge || path !== installed.runDirectory)
+    .map((path) => ({ kind: "remove-if-empty", path }));
 }

@@ -3,11 +3,11 @@
 import { describe, expect, test } from "bun:test";
 
 import { sha256OfText } from "../../src/host/archive/sha256.ts";
-import type { Fact } from "../../src/install/facts.ts";
+import type { Found } from "../../src/host/files/rooted-tree.ts";
 import type { Manifest } from "../../src/install/manifest.ts";
 import { installPlan, type InstallRequest } from "../../src/install/plan.ts";
-import { removalPlan } from "../../src/install/removal-plan.ts";
 import type { Step } from "../../src/install/step.ts";
+import { removalPlan } from "../../src/install/uninstall.ts";
 import { wantedFor } from "../../src/install/wanted.ts";
 
 const request: InstallRequest = {
@@ -26,12 +26,12 @@ const commandsIn = (steps: readonly Step[]): readonly string[] =>
 const planned = (
   changes: Partial<InstallRequest>,
   before: Manifest | null = null,
-  facts: ReadonlyMap<string, Fact> = new Map(),
+  facts: ReadonlyMap<string, Found> = new Map(),
 ): readonly Step[] => installPlan({ ...request, ...changes }, before, facts);
 
 /** The manifest and the tree that the first installation leaves. */
-function afterFirst(): { readonly before: Manifest; readonly facts: ReadonlyMap<string, Fact> } {
-  const facts = new Map<string, Fact>();
+function afterFirst(): { readonly before: Manifest; readonly facts: ReadonlyMap<string, Found> } {
+  const facts = new Map<string, Found>();
   const files: Record<string, string> = {};
   for (const step of planned({})) {
     if (step.kind === "directory") facts.set(step.path, { kind: "directory" });

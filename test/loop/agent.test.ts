@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 
-import { healthOf } from "../../src/compose/health.ts";
+import { healthOf } from "../../src/compose/status-server.ts";
 import { hours } from "../../src/model/time.ts";
 import { aRelease, available, imageOf } from "../sim/node.ts";
 import { HOUR, MINUTE, SECOND, simLimits, Simulation } from "../sim/simulation.ts";

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { isMap, trimmed } from "../../model/values.ts";
 import { codeOf, reasonOf } from "../files/errno.ts";
 import { dashed, flagsIn, type KubeletProcess } from "./process.ts";
+import { unitDirectories } from "./sign.ts";
 
 export interface KubeletFlag {
   readonly text: string;
@@ -81,14 +82,6 @@ const wordsOf = (text: string): readonly string[] =>
     .flatMap((line) => line.replace(/^\s*(?:Environment=)?"?\w+=(?=["']?-)/, "").split(/\s+/))
     .map((word) => trimmed(word, "\"'", "\"'\\"))
     .filter((word) => word !== "");
-
-const unitDirectories = [
-  "/usr/lib/systemd/system",
-  "/lib/systemd/system",
-  "/usr/local/lib/systemd/system",
-  "/run/systemd/system",
-  "/etc/systemd/system",
-] as const;
 
 const environmentFiles = [
   "/var/lib/kubelet/kubeadm-flags.env",

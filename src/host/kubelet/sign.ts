@@ -27,12 +27,13 @@ const unitNames = [
   "snap.kubelet-eks.daemon.service",
 ] as const;
 
-const unitDirectories = [
-  "/etc/systemd/system",
-  "/run/systemd/system",
-  "/usr/local/lib/systemd/system",
+/** Where systemd looks for units; what stands in a later one goes over the earlier ones, in about this order. */
+export const unitDirectories = [
   "/usr/lib/systemd/system",
   "/lib/systemd/system",
+  "/usr/local/lib/systemd/system",
+  "/run/systemd/system",
+  "/etc/systemd/system",
 ] as const;
 
 const serviceScripts = ["kubelet", "k3s", "k3s-agent", "k0scontroller", "k0sworker"] as const;

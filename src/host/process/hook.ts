@@ -1,7 +1,8 @@
 // Runs the operator's event hook: each event as JSON on its stdin, a bounded time each, a bounded number at once.
 
+import { kill } from "node:process";
+
 import { messageOf } from "../../model/errors.ts";
-import { killProcessGroup } from "./group.ts";
 
 const atOnceMax = 2;
 const waitingMax = 50;
@@ -98,5 +99,22 @@ export class EventHook {
         `starting the event hook ${executable} failed: ${what}; check that it can be run`,
       );
     }
+  }
+}
+
+/**
+ * Kills a child that was spawned with `detached: true`, with everything it started in its group. One that has ended is left
+ * alone, because its number may be another's by now.
+ */
+function killProcessGroup({
+  pid,
+  exitCode,
+  signalCode,
+}: Pick<Bun.Subprocess, "pid" | "exitCode" | "signalCode">): void {
+  if (exitCode !== null || signalCode !== null) return;
+  try {
+    kill(-pid, "SIGKILL");
+  } catch {
+    // It ended a moment ago: nothing is left to kill.
   }
 }
