@@ -36,8 +36,8 @@ export function compositionSection(plan: ImagePlan): Html | null {
       ${parts.map((part) => html`<li><span class="key ${part.colour}"></span>${part.name}: <strong>${humanBytes(part.bytes)}</strong>${part.count === null ? "" : `, ${counted(part.count, "image")}`}</li>`)}
     </ul>
     <p class="soft">
-      What images take together is measured; it is divided among them by the sizes that the runtime
-      reports, so layers that several share count for each.
+      The total of images is measured, and divided among them by the sizes that the runtime reports,
+      so shared layers count for each image.
     </p>
   </section>`;
 }

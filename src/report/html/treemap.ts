@@ -32,7 +32,7 @@ export function treemapSection(usage: ImageUsageReport): Html | null {
       <li><span class="key tile-kept"></span>in use or kept by a rule</li>
       <li><span class="key tile-partly"></span>some images removable</li>
       <li><span class="key tile-removable"></span>all images removable</li>
-      <li><span class="key tile-shared"></span>layers that repositories share</li>
+      <li><span class="key tile-shared"></span>layers shared by repositories</li>
     </ul>
     <p class="soft">${notes(usage)}</p>
     ${table(images.byRepository)}
@@ -60,7 +60,7 @@ function notes({ measuredPerEstimated, imagesWithoutLayers }: ImageUsageReport):
       : [
           `the layers of ${counted(imagesWithoutLayers, "image")} are unknown; each counts as if it shared nothing`,
         ];
-  return `${["Estimates in the runtime's sizes, the figures of crigc df", ...measured, ...unknown].join("; ")}.`;
+  return `${["Estimates in the runtime's sizes, as in crigc df", ...measured, ...unknown].join("; ")}.`;
 }
 
 interface Tile {
