@@ -105,7 +105,7 @@ export class StatusServer {
   statusLine(): string {
     const state = this.#attached?.agent.state();
     if (state === undefined || state.runtimeError !== null)
-      return `the runtime does not answer: ${state?.runtimeError ?? this.#connectError ?? "not asked yet"}`;
+      return `the runtime does not answer: ${state?.runtimeError ?? this.#connectError ?? "not contacted yet"}`;
     const [filesystem] = state.filesystems.filter((one) => one.roles.includes("imagefs"));
     const percent =
       filesystem === undefined || filesystem.capacityBytes === 0n
@@ -251,8 +251,8 @@ export function readinessOf(
   state: AgentState | null,
   connectError: string | null,
 ): readonly HealthCheck[] {
-  const silent = state === null ? (connectError ?? "not asked yet") : state.runtimeError;
-  const unasked = state !== null && state.runtimeAnsweredAt === null ? "not asked yet" : null;
+  const silent = state === null ? (connectError ?? "not contacted yet") : state.runtimeError;
+  const unasked = state !== null && state.runtimeAnsweredAt === null ? "not contacted yet" : null;
   return [
     { name: "runtime", problem: silent ?? unasked },
     { name: "ledger", problem: state === null ? "not loaded yet" : null },

@@ -104,7 +104,7 @@ function loosened(name: FieldName, before: Config, after: Config): readonly stri
   return [
     missing.length > 0
       ? `${namedInFull(name)} loses ${missing.join(", ")}`
-      : `${namedInFull(name)} goes from ${textOf(before, name)} to ${textOf(after, name)}`,
+      : `${namedInFull(name)} changes from ${textOf(before, name)} to ${textOf(after, name)}`,
   ];
 }
 

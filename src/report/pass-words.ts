@@ -138,7 +138,7 @@ export function removalResultWords(result: RemovalResult): string {
     case "removed":
       return "removed";
     case "already-gone":
-      return "already gone";
+      return "already removed";
     case "skipped":
       return `skipped: ${clean(result.what)}`;
     case "failed":

@@ -165,16 +165,16 @@ test.each([
     "keep: [registry.example/app]\n",
     "keep (--keep) loses registry.example/db",
   ],
-  ["another keep directory", "keepDir: /srv/keep\n", "keepDir (--keep-dir) goes from"],
+  ["another keep directory", "keepDir: /srv/keep\n", "keepDir (--keep-dir) changes from"],
   [
     "loaded images no longer kept",
     "keepLoaded: false\n",
-    "keepLoaded (--keep-loaded) goes from true",
+    "keepLoaded (--keep-loaded) changes from true",
   ],
   [
     "fewer tags kept",
     "keepPerRepository: 1\n",
-    "keepPerRepository (--keep-per-repository) goes from 3",
+    "keepPerRepository (--keep-per-repository) changes from 3",
   ],
   ["an infra image fewer", "podInfraContainerImage: []\n", "loses pause:1"],
 ])("%s waits for SIGHUP", async (_, body, message) => {

@@ -86,7 +86,7 @@ export async function removeContainer(
   return { item: { ...removal, ...logs, result, stopped: stopFirst }, note, unanswered: false };
 }
 
-export const GIVEN_UP: RemovalResult = { kind: "skipped", what: "the pass was asked to stop" };
+export const GIVEN_UP: RemovalResult = { kind: "skipped", what: "the pass was stopped" };
 
 /** Why the container is not the one that was decided on any more; `null`: it is. */
 function changed(container: Container, detail: ContainerDetail): string | null {

@@ -53,7 +53,7 @@ export class LedgerReading {
         this.#lastUse = lastUse;
       } else if (isMapName(kind)) {
         // Left in place, records without a state would make images look older than they are.
-        if (this.#state === null) throw broken("it has records and no state");
+        if (this.#state === null) throw broken("it has records but no state");
         const value = kind === "images" ? this.#image(document) : codecs[kind].value.read(document);
         this.#maps.get(kind)?.set(id, value);
       }
@@ -70,7 +70,7 @@ export class LedgerReading {
     const { inUse, ...image } = imageRow.read(document);
     if (!inUse) return image;
     if (this.#lastUse === null)
-      throw broken("it has images in use, and no look at which they were");
+      throw broken("it has images in use, but no time of that observation");
     return { ...image, lastUsedAt: this.#lastUse.at, lastUsedWatched: this.#lastUse.watched };
   }
 }
