@@ -4,6 +4,7 @@ import { imageId } from "../../src/model/ids.ts";
 import { emptyLedger, type ImageRecord, type Ledger } from "../../src/model/ledger.ts";
 import { type Instant, instant, minutes, plus, watched } from "../../src/model/time.ts";
 import { statusTable } from "../../src/report/table/status.ts";
+import { REMOVED_IMAGES } from "../../src/store/history/history.ts";
 import { status } from "../report/build.ts";
 import { scratch } from "../support/scratch.ts";
 import { now, read, write } from "./fixture.ts";
@@ -92,6 +93,19 @@ describe("an image that was removed", () => {
     const stale = lookAt(instant(removed.startedAt - 1n), { "sha256:1": name });
     const { regrets } = await after({ ...without, observedAt: now }, stale);
     expect(regrets).toEqual([]);
+  });
+
+  test("a thousand removals ago is no longer noticed, however long the process lives", async () => {
+    const { store } = await write(scratch());
+    store.saveLedger(before);
+    const startedAt = plus(now, minutes(1));
+    for (let turn = 1; turn <= REMOVED_IMAGES + 1; turn += 1)
+      store.imageDone(idOf("p"), imageItem(turn, { startedAt }));
+    store.saveLedger(without);
+    store.saveLedger(lookAt(later, { "sha256:1": name, "sha256:2": "another:name" }));
+    expect(store.regrets().removedImages).toBe(REMOVED_IMAGES + 1);
+    expect(store.regrets().returned).toMatchObject([{ trigger: "space", count: 1 }]);
+    await store.close();
   });
 
   test("by another process, or before a restart, is regretted by the next one", async () => {

@@ -67,7 +67,7 @@ export const queryRegrets = (db: Database, query: HistoryQuery): readonly Regret
   found(db, conditions("regret", query), regretCodec);
 
 /** So many of the latest images that were removed may be noticed when they come back. */
-const REMOVED_IMAGES = 1_000;
+export const REMOVED_IMAGES = 1_000;
 
 /** What is told of the present, read when the file is opened. */
 export function readRecentHistory(db: Database): RecentHistory {

@@ -1,35 +1,41 @@
 // Notices images that come back after they were removed, by ID or by name: each had to be pulled again.
 
-import {
-  type Regret,
-  type RegretFigures,
-  regretFigures,
-  type Removal,
-} from "../../model/history.ts";
+import type { Regret, RegretFigures, Removal } from "../../model/history.ts";
 import type { ImageId } from "../../model/ids.ts";
 import type { ImageRecord, Ledger } from "../../model/ledger.ts";
-import { plus } from "../../model/time.ts";
+import { type Duration, plus, since } from "../../model/time.ts";
 import { regretCodec, removalCodec } from "./history-records.ts";
-import type { RecentHistory } from "./history.ts";
+import { type RecentHistory, REMOVED_IMAGES } from "./history.ts";
 import { readable } from "./readable.ts";
 
 export class Regrets {
   /** Removed images by their ID and by each of their names; of two with one name the later one. */
   readonly #removed = new Map<string, Removal>();
-  #returned: readonly Regret[] = [];
+  /** The same in the order of removal: no more are known than after a restart, however long an agent runs. */
+  readonly #newest = new Set<Removal>();
+  /** By the trigger of the removal. */
+  readonly #returned = new Map<string, { readonly count: number; readonly sizeBytes: bigint }>();
+  #soonest: Duration | null = null;
   #removedCount = 0;
 
   /** What the history knows; a record that cannot be read is passed over, because nothing is decided by it. */
   load({ removals, regrets, removedCount }: RecentHistory): void {
     this.#removed.clear();
+    this.#newest.clear();
+    this.#returned.clear();
+    this.#soonest = null;
     this.#removedCount = removedCount - removals.length;
     for (const removal of readable(removals, removalCodec)) this.removed(removal);
-    this.#returned = readable(regrets, regretCodec);
-    for (const regret of this.#returned) this.returned(regret);
+    for (const regret of readable(regrets, regretCodec)) this.#count(regret);
   }
 
   figures(): RegretFigures {
-    return regretFigures(this.#removedCount, this.#returned);
+    const returned = [...this.#returned].map(([trigger, sums]) => ({ trigger, ...sums }));
+    return {
+      removedImages: this.#removedCount,
+      returned: returned.toSorted((one, other) => (one.trigger < other.trigger ? -1 : 1)),
+      soonest: this.#soonest,
+    };
   }
 
   /** An image was removed. */
@@ -37,11 +43,24 @@ export class Regrets {
     if (removal.kind !== "image" || removal.result !== "removed") return;
     this.#removedCount += 1;
     for (const name of namesOf(removal)) this.#removed.set(name, removal);
+    this.#newest.add(removal);
+    const [oldest] = this.#newest;
+    if (this.#newest.size <= REMOVED_IMAGES || oldest === undefined) return;
+    this.#newest.delete(oldest);
+    for (const name of namesOf(oldest))
+      if (this.#removed.get(name) === oldest) this.#removed.delete(name);
   }
 
   /** It has come back; each removal is regretted once. */
-  returned(removal: Pick<Removal, "subject" | "names">): void {
-    for (const name of namesOf(removal)) this.#removed.delete(name);
+  #count(regret: Regret): void {
+    const removal = this.#removed.get(regret.subject);
+    if (removal !== undefined) this.#newest.delete(removal);
+    for (const name of namesOf(regret)) this.#removed.delete(name);
+    const { count, sizeBytes } = this.#returned.get(regret.trigger) ?? NONE;
+    const sums = { count: count + 1, sizeBytes: sizeBytes + regret.sizeBytes };
+    this.#returned.set(regret.trigger, sums);
+    const time = since(regret.at, regret.removedAt);
+    if (this.#soonest === null || time < this.#soonest) this.#soonest = time;
   }
 
   /** What came back between two looks at the node; nothing where both are of one look. */
@@ -54,8 +73,7 @@ export class Regrets {
       const removal = previous.images.has(id) ? undefined : this.#removalOf(id, record);
       // A list from before the removal says nothing of what came after it.
       if (removal === undefined || observedAt <= endOf(removal)) continue;
-      this.returned(removal);
-      regrets.push({
+      const regret: Regret = {
         passId: removal.passId,
         subject: removal.subject,
         names: removal.names,
@@ -66,9 +84,10 @@ export class Regrets {
         trigger: removal.trigger,
         signal: removal.signal,
         reason: removal.reason,
-      });
+      };
+      this.#count(regret);
+      regrets.push(regret);
     }
-    this.#returned = [...this.#returned, ...regrets];
     return regrets;
   }
 
@@ -77,6 +96,8 @@ export class Regrets {
     return name === undefined ? undefined : this.#removed.get(name);
   }
 }
+
+const NONE = { count: 0, sizeBytes: 0n };
 
 const namesOf = ({ subject, names }: Pick<Removal, "subject" | "names">): readonly string[] => [
   subject,
