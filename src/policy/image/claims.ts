@@ -2,7 +2,6 @@
 import type { ContainerId, PodUid, SandboxId } from "../../model/ids.ts";
 import type { ImageUser } from "../../model/reason.ts";
 import type { Container, Manifest, PodReading, Snapshot } from "../../model/snapshot.ts";
-import { byObject } from "../by-object.ts";
 
 /** What the runtime says of use, beside the images. */
 export type ClaimFacts = Pick<
@@ -46,7 +45,8 @@ export function forEachPodClaim(pods: PodReading, visit: (claim: Claim) => void)
     for (const image of new Set(images)) if (image !== "") visit(podClaim(uid, image));
 }
 
-const containerClaim = byObject((container: Container): Claim => {
+/** Made anew for each use that is judged: of a whole node's, remembered, they would take 5 MB. */
+function containerClaim(container: Container): Claim {
   const { id, name, podName, state, imageId, imageRef, imageName } = container;
   const references = imageId === "" ? [] : [imageId];
   if (imageRef !== "" && imageRef !== imageId) references.push(imageRef);
@@ -58,7 +58,7 @@ const containerClaim = byObject((container: Container): Claim => {
     references,
     mustResolve: true,
   };
-});
+}
 
 function volumeClaim(container: Container, reference: string): Claim {
   const { id, name, podName } = container;
