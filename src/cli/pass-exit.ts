@@ -74,7 +74,7 @@ function someFailed({ images, containers }: Pass): boolean {
 
 /** A target was asked for and is still open; a dry run is judged by its plan. A pass that was stopped has not done what it should. */
 function fellShort({ images, containers, plan }: Pass): boolean {
-  if (containers?.end === "stopped") return true;
+  if (containers?.end === "stopped" || images?.end === "stopped") return true;
   if (containers?.end === "blocked" && plan.containers !== null && isHeldBack(plan.containers))
     return true;
   if (plan.images === null) return false;
@@ -90,7 +90,6 @@ function fellShort({ images, containers, plan }: Pass): boolean {
     case "no-gain":
     case "settle-exhausted":
     case "removal-limit":
-    case "stopped":
       return true;
     case "blocked":
       return plan.images.triggers.length > 0;

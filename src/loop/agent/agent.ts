@@ -209,7 +209,7 @@ export class Agent {
       const rest = { dryRun: dryRun(), lockWaitMs: lockWaitMs(), hurry };
       const stop = request.kind === "container-gc" ? AbortSignal.any([signal, hurry]) : signal;
       const end = await runPass(engine, { ...request, ...common, ...rest }, stop);
-      return { ...end, gaveWay: stop.aborted && end.pass.error !== null };
+      return { ...end, gaveWay: stop.aborted && end.prepared === null };
     });
     if (ended === null) return null;
     this.#notePass(ended.pass);

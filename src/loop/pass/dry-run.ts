@@ -1,17 +1,23 @@
-/** What comes of a plan that is not executed. */
+/** What comes of a plan that is not executed, and of containers where the pass was stopped before it had one. */
 
 import type { ContainerOutcome, ImageOutcome } from "../../model/outcome.ts";
 import type { ContainerPlan, Plan } from "../../model/plan.ts";
 import { unjudged } from "../../policy/container/containers.ts";
 
 export const dryContainers = (plan: ContainerPlan): ContainerOutcome => ({
+  ...STOPPED_CONTAINERS,
   end: "dry-run",
+  errors: unjudged(plan),
+});
+
+export const STOPPED_CONTAINERS: ContainerOutcome = {
+  end: "stopped",
   containers: [],
   sandboxes: [],
   logs: [],
   measuredFreedBytes: null,
-  errors: unjudged(plan),
-});
+  errors: [],
+};
 
 export function dryImages(plan: Plan): ImageOutcome {
   const wanted = (plan.images?.targets ?? []).flatMap((target) =>

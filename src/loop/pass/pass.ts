@@ -14,7 +14,7 @@ import type { NoGainDevices } from "../../policy/space/no-gain.ts";
 import type { Announcer } from "../agent/announcer.ts";
 import { seenOf } from "../agent/detect.ts";
 import type { Engine, Seen } from "../ports.ts";
-import { dryContainers, dryImages } from "./dry-run.ts";
+import { dryContainers, dryImages, STOPPED_CONTAINERS } from "./dry-run.ts";
 import { executeContainerPlan, executeImagePlan } from "./execute-plan.ts";
 import { imageEvents } from "./pass-events.ts";
 import { makePassId } from "./pass-id.ts";
@@ -115,6 +115,12 @@ class Running {
       await this.#work();
       return this.#end({ error: null, busy: false, failure: null });
     } catch (thrown) {
+      if (this.#signal.aborted && this.#prepared === null) {
+        // What was given up because somebody asked to stop has not failed.
+        if (this.#request.containers !== "none") this.#containers = STOPPED_CONTAINERS;
+        if (this.#request.images) this.#images = { ...dryImages(NO_PLAN), end: "stopped" };
+        return this.#end({ error: null, busy: false, failure: null });
+      }
       return this.#end({ error: messageOf(thrown), busy: false, failure: thrown });
     } finally {
       release?.();

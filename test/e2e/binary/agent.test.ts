@@ -272,6 +272,21 @@ describe("an agent that is stopped", () => {
     expect(next.exitCode()).toBeNull();
   });
 
+  test.each(["", "--images", "--containers"])(
+    "gc %s that is told to stop while it lists says so with exit 4, and not that a list failed",
+    async (part) => {
+      await using it = await startNode({ node: { images: images(6) }, flags });
+      it.runtime.fail("ListContainers", { kind: "hang" });
+      const gc = it.start("gc", "--all-unused", ...(part === "" ? [] : [part]));
+      const listing = () => it.runtime.callsOf("ListContainers").length === 1;
+      await until("a list is in flight", 10_000, listing);
+      gc.signal("SIGTERM");
+      expect(await gc.exited).toBe(4);
+      expect(gc.answered()).toContain("stopped on request");
+      expect(gc.answered()).not.toContain("Failed");
+    },
+  );
+
   test("gc that is stopped finishes its removal, reports and exits", async () => {
     await using it = await startNode({ node: { images: images(6) }, flags });
     it.runtime.fail("RemoveImage", { kind: "delay", ms: 800 });
