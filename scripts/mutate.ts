@@ -11,7 +11,7 @@ import { type Verdict, verdictsOf } from "./mutate-parts/workers.ts";
 const top = join(import.meta.dir, "..");
 process.chdir(top);
 
-/** Which tests decide on the mutants of which sources; the later ones only on what survives the first. */
+/** Which tests decide on the mutants of which sources; the later ones only on what survives the first and is not explained. */
 const areas = [
   { sources: "src/policy", tests: ["test/policy", "test/conformance"], share: 0.7 },
   { sources: "src/execute", tests: ["test/execute", "test/loop"], share: 1 },
@@ -41,6 +41,7 @@ async function main(): Promise<number> {
     console.error("mutate: no such sources below src/policy and src/execute; see --help");
     return 2;
   }
+  const explanations = JSON.parse(readFileSync(explainedPath, "utf8")) as Explanations;
   const all = await plantMutants(files, tree);
   const chosen = all.filter((_, index) => index % every === 0);
   const verdicts = new Map<Mutant, Verdict>();
@@ -60,15 +61,24 @@ async function main(): Promise<number> {
         verdicts.set(mutant, together(verdicts.get(mutant), verdict));
       const survived = [...found.values()].filter(({ kind }) => kind === "survived").length;
       console.log(`${folder}: ${found.size} mutants tried, ${survived} survived`);
-      left = left.filter((mutant) => found.get(mutant)?.kind === "survived");
+      left = left.filter(
+        (mutant) => found.get(mutant)?.kind === "survived" && !isExplained(explanations, mutant),
+      );
       const refused = new Set(await refusedByCompiler(left, join(home, "types")));
       for (const mutant of refused) verdicts.set(mutant, { kind: "killed", by: "the compiler" });
       left = left.filter((mutant) => !refused.has(mutant));
     }
   }
   const whole = every === 1 && verdicts.size === all.length;
-  return conclude(chosen, verdicts, { whole, floorPercent: Number(values.floor) });
+  return conclude(chosen, verdicts, {
+    explanations,
+    whole,
+    floorPercent: Number(values.floor),
+  });
 }
+
+const isExplained = (explanations: Explanations, { file, key }: Mutant): boolean =>
+  explanations[file]?.some(({ mutants }) => mutants.includes(key)) === true;
 
 /** A survivor was reached by the tests of all folders together. */
 const together = (before: Verdict | undefined, now: Verdict): Verdict =>
@@ -98,9 +108,12 @@ type Row = { mutants: number; killed: number; explained: number; survived: numbe
 function conclude(
   chosen: readonly Mutant[],
   verdicts: ReadonlyMap<Mutant, Verdict>,
-  { whole, floorPercent }: { whole: boolean; floorPercent: number },
+  {
+    explanations,
+    whole,
+    floorPercent,
+  }: { explanations: Explanations; whole: boolean; floorPercent: number },
 ): number {
-  const explanations = JSON.parse(readFileSync(explainedPath, "utf8")) as Explanations;
   const used = new Set<string>();
   const rows = new Map<string, Row>();
   const unexplained: string[] = [];
@@ -119,8 +132,7 @@ function conclude(
       row.killed += 1;
       continue;
     }
-    const group = explanations[mutant.file]?.find(({ mutants }) => mutants.includes(mutant.key));
-    if (group !== undefined) {
+    if (isExplained(explanations, mutant)) {
       row.explained += 1;
       used.add(`${mutant.file} ${mutant.key}`);
       continue;
@@ -171,6 +183,5 @@ const staleOf = (
       : [],
   );
 
-const code = await main();
-rmSync(home, { recursive: true, force: true });
+const code = await main().finally(() => rmSync(home, { recursive: true, force: true }));
 process.exit(code);

@@ -73,6 +73,7 @@ const boundaries = ["< <=", "<= <", "> >=", ">= >"];
 
 /** The smaller or larger of two, their distance, or which of them comes first: where both are equal, the same either way. */
 function choosesBetweenEquals({ from, to, text }: Mutant): boolean {
+  const flat = text.replaceAll(/\s+/g, " ");
   const [left = "", operator = "", right = "", ...more] = from.split(" ");
   const isBoundary = boundaries.includes(`${operator} ${to.split(" ")[1] ?? ""}`);
   if (more.length > 0 || !isBoundary) return false;
@@ -85,7 +86,7 @@ function choosesBetweenEquals({ from, to, text }: Mutant): boolean {
     `${to} ? 1 : -1`,
     `if (${to}) ${left} = ${right};`,
     `if (${to}) ${right} = ${left};`,
-  ].some((choice) => text.includes(choice));
+  ].some((choice) => flat.includes(choice));
 }
 
 /** What was made of an object of the tests, by the source or another mutant, is not what this mutant makes of it. */

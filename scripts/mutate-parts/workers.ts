@@ -2,7 +2,7 @@
 
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 
 import type { Mutant } from "./mutants.ts";
 import type { Job, Line } from "./worker.ts";
@@ -60,7 +60,13 @@ async function runLane(work: Work, found: Map<Mutant, Verdict>): Promise<void> {
       found.set(mutant, { kind: "skipped" });
       continue;
     }
-    take(await runWorker(work, [mutant], [...broken.keys()]), [mutant], found);
+    // The tests beside the source mostly decide, and are loaded in no time.
+    const beside = dirname(mutant.file).replace(/^src/, "test");
+    for (const tests of [work.tests.filter((path) => path.startsWith(beside)), work.tests]) {
+      if (tests.length === 0) continue;
+      take(await runWorker({ ...work, tests }, [mutant], [...broken.keys()]), [mutant], found);
+      if (found.get(mutant)?.kind === "killed") break;
+    }
   }
 }
 

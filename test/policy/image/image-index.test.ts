@@ -19,6 +19,11 @@ describe("a reference finds the image", () => {
     ["listed by its whole name without a tag", app(APP), `${APP}:latest`],
     ["listed with tag and digest, by the tag", app(`${APP}:v1@${DIGEST}`), `${APP}:v1`],
     ["whose digest is listed as a tag", app(DIGEST), `${APP}@${DIGEST}`],
+    [
+      "whose tag is listed as a digest",
+      anImage("app", { repoTags: [], repoDigests: ["nginx:1"] }),
+      "docker.io/library/nginx:1",
+    ],
   ];
   test.each(rows)("%s", (_, image, reference) => {
     expect(listedImages(indexImages([image, anImage("other")]), reference)).toEqual([image.id]);

@@ -57,11 +57,13 @@ describe("a change since the plan stops a removal", () => {
   });
 
   test("a container whose image is unknown", () => {
-    const containers = [aContainer("new", { imageName: "registry.example/gone:1" })];
+    const containers = ["a", "b"].map((name) =>
+      aContainer(name, { imageName: `registry.example/gone:${name}` }),
+    );
     expect(again({ containers })).toEqual({
       kind: "blocked",
       block: "usage-unknown",
-      detail: expect.stringContaining("registry.example/gone:1"),
+      detail: expect.stringMatching(/ "registry.example\/gone:a".*; .* "registry.example\/gone:b"/),
     });
   });
 });

@@ -55,6 +55,14 @@ test("a moved tag keeps both the running image and the one it names now", () => 
   expect(used(snapshot)).toEqual([app.id, moved.id].toSorted());
 });
 
+test("a name that the runtime resolves to another image than runs keeps both", () => {
+  const imageName = "registry.example/gone:v1";
+  const resolved = answers({ [imageName]: { kind: "image", id: other.id } });
+  expect(used(node({ imageId: app.id, imageName }, resolved))).toEqual(
+    [app.id, other.id].toSorted(),
+  );
+});
+
 test("containers count in every state", () => {
   for (const state of ["created", "running", "exited", "unknown"] as const) {
     expect(used(node({ imageId: app.id, state }))).toEqual([app.id]);
@@ -461,6 +469,7 @@ test("words that are empty use nothing, not even an image that is listed with an
       aContainer("ref", { imageRef: app.id }),
       aContainer("id", { imageId: app.id }),
       aContainer("name", { imageName: "registry.example/app:v1" }),
+      aContainer("both", { imageId: app.id, imageRef: "registry.example/app:v1" }),
     ],
     sandboxes: [aSandbox("s"), aSandbox("t")],
     sandboxImages: new Map([[sandboxId("sandbox-s"), ""]]),
