@@ -37,7 +37,7 @@ const searches: readonly Search[] = [
     name: "mutants",
     share: 20,
     run: async (minutes) => {
-      const command = ["scripts/mutate", String(minutes), "--floor", "80"];
+      const command = ["scripts/mutate", String(minutes), "--floor", "97"];
       const { text, code } = await said("mutants", command);
       const [, tried = "no mutants", survived = "1"] =
         /^mutate: (.*, (\d+) survived)$/m.exec(text) ?? [];

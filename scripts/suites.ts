@@ -69,7 +69,7 @@ export const suites: readonly Suite[] = [
   },
   {
     name: "mutants",
-    run: { executable: "scripts/mutate", words: ["--one-of", "20", "--floor", "75"] },
+    run: { executable: "scripts/mutate", words: ["--one-of", "20", "--floor", "97"] },
     testSeconds: 60,
     suiteMinutes: 10,
   },

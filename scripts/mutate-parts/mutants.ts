@@ -69,14 +69,12 @@ function isProse({ mutator, from }: Mutant): boolean {
   return mutator === "StringLiteral" && words.length >= 3;
 }
 
-const boundaries = ["< <=", "<= <", "> >=", ">= >"];
-
 /** The smaller or larger of two, their distance, or which of them comes first: where both are equal, the same either way. */
 function choosesBetweenEquals({ from, to, text }: Mutant): boolean {
   const flat = text.replaceAll(/\s+/g, " ");
-  const [left = "", operator = "", right = "", ...more] = from.split(" ");
-  const isBoundary = boundaries.includes(`${operator} ${to.split(" ")[1] ?? ""}`);
-  if (more.length > 0 || !isBoundary) return false;
+  const [, left = "", operator = "", right = ""] = /^(.+) ([<>]=?) (.+)$/.exec(from) ?? [];
+  const shifted = operator.endsWith("=") ? operator.slice(0, -1) : `${operator}=`;
+  if (operator === "" || to !== `${left} ${shifted} ${right}`) return false;
   return [
     `${to} ? ${left} : ${right}`,
     `${to} ? ${right} : ${left}`,

@@ -265,6 +265,15 @@ describe("kubelet-dir on a root directory that the kubelet has left", () => {
     expect(stateOf(viewOf(node, reading("kubelet-dir", HASH, "uid-a"))).kind).toBe("ready");
   });
 
+  test("is right about what left something here where it knows a pod that lives, in whose sandbox ever", () => {
+    const intruder = dead("x", "c", { state: "running", sandboxId: completed.id });
+    const view = viewOf(
+      { sandboxes: [completed], containers: [intruder] },
+      reading("kubelet-dir", "uid-x"),
+    );
+    expect(stateOf(view).kind).toBe("ready");
+  });
+
   test("does not block images", () => {
     const view = viewOf({ sandboxes: [completed] }, reading("kubelet-dir"));
     expect(podSourceForImages(view, new Map())).toBeNull();

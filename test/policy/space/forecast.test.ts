@@ -135,7 +135,7 @@ describe("too little data", () => {
     expect(
       shown(pointsOf({ usedGib: steady(1, 75), hours: 11 / 6, everyMinutes: 10 })),
     ).toMatchObject({ rate: 1 });
-    expect(shown(pointsOf({ usedGib: steady(1, 75), hours: 61 / 60, everyMinutes: 1 }))).toEqual({
+    expect(shown(pointsOf({ usedGib: steady(1, 75), hours: 1, everyMinutes: 1 }))).toEqual({
       rate: 1,
       over: 1,
       high: 10,
@@ -147,6 +147,13 @@ describe("too little data", () => {
     expect(
       shown(pointsOf({ usedGib: steady(1, 75), hours: 23.99, everyMinutes: 119 })),
     ).toMatchObject({ rate: 1, full: 25 });
+  });
+
+  test("a quarter of the window without a point is not too long ago, and more is", () => {
+    const until = (ago: bigint) =>
+      shown(pointsOf({ usedGib: steady(1, 75) }).filter(({ at }) => at <= NOW - ago))?.over;
+    expect(until(minutes(45))).toBe(2.2);
+    expect(until(minutes(50))).toBeGreaterThan(3);
   });
 
   test("an agent that was down gives no forecast", () => {
@@ -170,6 +177,7 @@ describe("without a clear trend", () => {
     ["stays as it is", () => 60],
     ["shrinks", steady(-1, 60)],
     ["grew once, by a burst", (ago: number) => (ago < 12 ? 70 : 60)],
+    ["grows to what it had that day before", (ago: number) => (ago > 12 ? 75 : 75 - ago)],
     ["grew in the last half hour alone", (ago: number) => (ago < 0.5 ? 70 - 10 * ago : 65)],
   ])("there is no forecast for a disk that %s", (_, usedGib) => {
     expect(shown(pointsOf({ usedGib }))).toBeNull();
@@ -292,6 +300,11 @@ describe("a broken series", () => {
       rising.map((point, index) => (index < from ? { ...point, capacityBytes: 2n ** 40n } : point));
     expect(shown(resized(rising.length - 9))).toBeNull();
     expect(shown(resized(rising.length - 24))).toMatchObject({ rate: 1, over: 1.9 });
+  });
+
+  test("a disk that was resized after the last point has none", () => {
+    const filesystem = pointAt(NOW, 75, { capacityBytes: 2n ** 40n });
+    expect(forecastOf({ points: rising, filesystem, highPercent: 85, now: NOW })).toBeNull();
   });
 
   test("starts again with another filesystem under the same device number", () => {

@@ -5,6 +5,7 @@ import type { Futility } from "../../../src/model/plan.ts";
 import type { Filesystem } from "../../../src/model/snapshot.ts";
 import { LayerForest } from "../../../src/policy/layer/layers.ts";
 import {
+  apart,
   boundOf,
   breakdownOf,
   type DiskTarget,
@@ -194,6 +195,7 @@ describe("a changed state", () => {
     expect(futilityDiffers(at(3n * GIB), at(4n * GIB))).toBeFalse();
     expect(futilityDiffers(at(4n * GIB), at(3n * GIB))).toBeFalse();
     expect(futilityDiffers(at(3n * GIB), at(5n * GIB))).toBeTrue();
+    expect(apart(5n, 5n, 0n)).toBeFalse();
   });
 
   test("includes another bound, unless nothing is left to free", () => {
