@@ -4,10 +4,10 @@ import type { PastRemoval } from "../../model/audit.ts";
 import { auditFindings } from "../../policy/audit.ts";
 import { auditDocument } from "../../report/document/audit.ts";
 import { auditTable } from "../../report/table/audit.ts";
-import { ALL_OPTION, command, type CommandContext, textOf } from "../command.ts";
+import { ALL_OPTION, command, type CommandContext } from "../command.ts";
 import { exit } from "../exit.ts";
 import { printAnswer } from "../read/listing.ts";
-import { shownNode, SNAPSHOT } from "../read/node-plan.ts";
+import { shownNode, SNAPSHOT, snapshotFileOf } from "../read/node-plan.ts";
 
 /** More than the store keeps. */
 const REMOVALS_MAX = 100_000;
@@ -20,19 +20,14 @@ export const audit = command({
   json: true,
   readOnly: true,
   run: async (context, invocation) => {
-    const snapshotFile = textOf(invocation, "snapshot");
-    const prepared = await shownNode(context, {
-      purpose: { kind: "periodic" },
-      parts: { containers: "all", images: true },
-      snapshotFile,
-    });
+    const prepared = await shownNode(context, invocation);
     const { snapshot } = prepared;
     const report = {
       runtime: snapshot.runtime,
       observedAt: snapshot.observedAt,
       findings: auditFindings({
         ...prepared,
-        removals: snapshotFile === null ? pastRemovals(context) : [],
+        removals: snapshotFileOf(invocation) === null ? pastRemovals(context) : [],
       }),
     };
     printAnswer(context, invocation, { report, document: auditDocument, table: auditTable });

@@ -15,7 +15,7 @@ import { command, type CommandContext, textOf } from "../command.ts";
 import { exit } from "../exit.ts";
 import { imageUsageReport } from "../read/image-usage.ts";
 import { printAnswer } from "../read/listing.ts";
-import { shownNode } from "../read/node-plan.ts";
+import { shownNode, SNAPSHOT, snapshotFileOf } from "../read/node-plan.ts";
 
 const VIEWS: readonly View[] = ["repository", "namespace", "family"];
 /** For all that is walked together; what is not seen by then is left out, and the table says so. */
@@ -34,29 +34,22 @@ export const df = command({
       choices: VIEWS,
       help: "group images by repository, namespace or family [repository]",
     },
-    {
-      name: "snapshot",
-      placeholder: "FILE",
-      completes: "file",
-      help: "show the images in FILE, written by crigc snapshot",
-    },
+    { ...SNAPSHOT, help: "show the images in FILE, written by crigc snapshot" },
   ],
   json: true,
   readOnly: true,
   run: async (context, invocation) => {
-    const snapshotFile = textOf(invocation, "snapshot");
-    const prepared = await shownNode(context, {
+    const isRecorded = snapshotFileOf(invocation) !== null;
+    const prepared = await shownNode(context, invocation, {
       allLayers: true,
-      purpose: { kind: "periodic" },
-      parts: { containers: snapshotFile === null ? "all" : "none", images: true },
-      snapshotFile,
+      parts: { containers: isRecorded ? "none" : "all", images: true },
     });
     const report: DiskUsageReport = {
       ...imageUsageReport(prepared),
       observedAt: prepared.snapshot.observedAt,
       disks: prepared.plan.images?.usage ?? [],
       containers: prepared.snapshot.containers,
-      ...(snapshotFile === null ? await besideImages(context, prepared.snapshot) : NOTHING_BESIDE),
+      ...(isRecorded ? NOTHING_BESIDE : await besideImages(context, prepared.snapshot)),
     };
     const view = VIEWS.find((one) => one === textOf(invocation, "by")) ?? "repository";
     printAnswer(context, invocation, {

@@ -11,7 +11,7 @@ import {
   explanationTable,
 } from "../../report/table/explanation.ts";
 import { clean } from "../../report/terminal.ts";
-import { command, has, textOf } from "../command.ts";
+import { command, has } from "../command.ts";
 import { exit } from "../exit.ts";
 import { printAnswer } from "../read/listing.ts";
 import { shownNode, SNAPSHOT } from "../read/node-plan.ts";
@@ -30,11 +30,9 @@ export const explain = command({
   readOnly: true,
   run: async (context, invocation) => {
     const [reference = ""] = invocation.operands;
-    const prepared = await shownNode(context, {
+    const prepared = await shownNode(context, invocation, {
       allLayers: true,
       purpose: { kind: has(invocation, "all-unused") ? "all-unused" : "periodic" },
-      parts: { containers: "all", images: true },
-      snapshotFile: textOf(invocation, "snapshot"),
     });
     const things: readonly ExplainedThing[] = thingsNamed(prepared, reference);
     const report = {

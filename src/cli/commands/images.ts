@@ -30,10 +30,8 @@ export const images = command({
   list: true,
   readOnly: true,
   run: async (context, invocation) => {
-    const { plan, snapshot, ledger } = await shownNode(context, {
-      purpose: { kind: "periodic" },
+    const { plan, snapshot, ledger } = await shownNode(context, invocation, {
       parts: { containers: "none", images: true },
-      snapshotFile: textOf(invocation, "snapshot"),
     });
     const selection = criteriaOf(invocation.options.get("filter") ?? []);
     const all = plan.images === null ? [] : entriesOf(plan.images);

@@ -36,11 +36,10 @@ export const plan = command({
   list: true,
   readOnly: true,
   run: async (context, invocation) => {
-    const prepared = await planNode(context, {
+    const prepared = await planNode(context, invocation, {
       ...selectedBy(invocation),
       config: forced(context.config, invocation),
       assumeSeen: assumedSpan(invocation),
-      snapshotFile: textOf(invocation, "snapshot"),
     });
     const { snapshot } = prepared;
     const sorted = ORDERS[textOf(invocation, "sort") ?? "order"];

@@ -42,7 +42,7 @@ export const report = command({
     const path = pathOf(invocation);
     const to = context.open.now();
     const from = sinceOf(invocation, to);
-    const node = await nodeNow(context);
+    const node = await nodeNow(context, invocation);
     const page = pageOf(context, { from, to, node });
     if (path === "-") context.stdout(page);
     else if (context.dryRun) context.stdout(`Dry run: would write the report to ${clean(path)}.\n`);
@@ -74,15 +74,9 @@ function sinceOf(invocation: Invocation, now: Instant): Instant {
 
 type NodeNow = { readonly prepared: Prepared } | { readonly failure: unknown };
 
-async function nodeNow(context: CommandContext): Promise<NodeNow> {
+async function nodeNow(context: CommandContext, invocation: Invocation): Promise<NodeNow> {
   try {
-    const prepared = await planNode(context, {
-      allLayers: true,
-      purpose: { kind: "periodic" },
-      parts: { containers: "all", images: true },
-      snapshotFile: null,
-    });
-    return { prepared };
+    return { prepared: await planNode(context, invocation, { allLayers: true }) };
   } catch (thrown) {
     if (!(thrown instanceof RuntimeError) && !(thrown instanceof HostError)) throw thrown;
     return { failure: thrown };

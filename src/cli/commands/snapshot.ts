@@ -10,13 +10,8 @@ export const snapshot = command({
   doc: "Contains the names of images, containers and pods, and their ledger records; no content of containers or logs. Changes nothing.",
   readOnly: true,
   alwaysJson: true,
-  run: async (context) => {
-    const node = await planNode(context, {
-      allLayers: true,
-      purpose: { kind: "periodic" },
-      parts: { containers: "all", images: true },
-      snapshotFile: null,
-    });
+  run: async (context, invocation) => {
+    const node = await planNode(context, invocation, { allLayers: true });
     context.stdout(context.open.snapshotText({ snapshot: node.snapshot, ledger: node.ledger }));
     return exit.done;
   },

@@ -18,7 +18,7 @@ import {
 } from "../../report/table/keep.ts";
 import { tableLines } from "../../report/table/table.ts";
 import { clean } from "../../report/terminal.ts";
-import { command, textOf } from "../command.ts";
+import { command } from "../command.ts";
 import { exit } from "../exit.ts";
 import { printAnswer, printListing } from "../read/listing.ts";
 import { planNode, SNAPSHOT } from "../read/node-plan.ts";
@@ -32,10 +32,8 @@ export const keepList = command({
   list: true,
   readOnly: true,
   run: async (context, invocation) => {
-    const { snapshot } = await planNode(context, {
-      purpose: { kind: "periodic" },
+    const { snapshot } = await planNode(context, invocation, {
       parts: { containers: "none", images: true },
-      snapshotFile: textOf(invocation, "snapshot"),
     });
     const report = matchedRules(snapshot, context.config.limits.images);
     printListing(context, invocation, {
@@ -57,10 +55,9 @@ export const keepTest = command({
   readOnly: true,
   run: async (context, invocation) => {
     const [pattern = ""] = invocation.operands;
-    const { snapshot, plan } = await planNode(context, {
+    const { snapshot, plan } = await planNode(context, invocation, {
       purpose: { kind: "all-unused" },
       parts: { containers: "none", images: true },
-      snapshotFile: textOf(invocation, "snapshot"),
     });
     const compiled = compileKeepRules([{ pattern, source: "crigc keep test" }]);
     const [problem] = compiled.problems;

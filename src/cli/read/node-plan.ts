@@ -13,7 +13,8 @@ import type { Purpose } from "../../model/plan.ts";
 import type { Duration } from "../../model/time.ts";
 import type { Parts } from "../../policy/decide.ts";
 import { clean } from "../../report/terminal.ts";
-import type { CommandContext, CommandOption } from "../command.ts";
+import type { RecordedNode } from "../../store/snapshot-file.ts";
+import { type CommandContext, type CommandOption, type Invocation, textOf } from "../command.ts";
 
 export const SNAPSHOT: CommandOption = {
   name: "snapshot",
@@ -22,30 +23,41 @@ export const SNAPSHOT: CommandOption = {
   help: "read FILE, written by crigc snapshot, instead of the node",
 };
 
+/** Where nothing is said, everything is planned as a periodic pass would. */
 export interface PlanRequest {
-  readonly purpose: Purpose;
-  readonly parts: Parts;
+  readonly purpose?: Purpose;
+  readonly parts?: Parts;
   /** Instead of that of the context. */
   readonly config?: Config;
   /** Plans as if every image had been first seen so much earlier. */
   readonly assumeSeen?: Duration | null;
-  /** A file of `crigc snapshot`; `null`: the node itself. */
-  readonly snapshotFile: string | null;
   /** Whether the layers of all images are read, for a command that shows them. */
   readonly allLayers?: boolean;
 }
 
+/** The file of `crigc snapshot` to read; `null`: the node itself. */
+export const snapshotFileOf = (invocation: Invocation): string | null =>
+  textOf(invocation, SNAPSHOT.name);
+
 /** Rejects if the runtime, a list or a stat fails. Opens no writer. */
-export async function planNode(context: CommandContext, request: PlanRequest): Promise<Prepared> {
-  return (await openedPlan(context, request)).prepared;
+export async function planNode(
+  context: CommandContext,
+  invocation: Invocation,
+  request: PlanRequest = {},
+): Promise<Prepared> {
+  return (await openedPlan(context, invocation, request)).prepared;
 }
 
 /**
  * The same for commands that show the ledger's records. With `compat: kubelet`, a plan is that of a kubelet that has just
  * started, to which every image is new; these commands still show the records.
  */
-export async function shownNode(context: CommandContext, request: PlanRequest): Promise<Prepared> {
-  const { prepared, ledger } = await openedPlan(context, request);
+export async function shownNode(
+  context: CommandContext,
+  invocation: Invocation,
+  request: PlanRequest = {},
+): Promise<Prepared> {
+  const { prepared, ledger } = await openedPlan(context, invocation, request);
   if (ledger === null || context.config.compat === "none") return prepared;
   context.stderr(
     "crigc: first seen and last used come from the ledger; with --compat kubelet, plans ignore it\n",
@@ -59,16 +71,26 @@ interface Opened {
   readonly ledger: Ledger | null;
 }
 
-async function openedPlan(context: CommandContext, request: PlanRequest): Promise<Opened> {
-  const { purpose, parts, snapshotFile, assumeSeen = null } = request;
+async function openedPlan(
+  context: CommandContext,
+  invocation: Invocation,
+  request: PlanRequest,
+): Promise<Opened> {
+  const { config = context.config, assumeSeen = null, allLayers = assumeSeen !== null } = request;
+  const { purpose = { kind: "periodic" }, parts = { containers: "all", images: true } } = request;
   const assumed = (prepared: Prepared): Prepared =>
     assumeSeen === null ? prepared : assumingSeen(prepared, assumeSeen);
-  if (snapshotFile !== null)
-    return { prepared: assumed(await recordedPlan(context, request, snapshotFile)), ledger: null };
-  const node = await context.open.node(request.config ?? context.config, context.signal);
+  const file = snapshotFileOf(invocation);
+  if (file !== null) {
+    const node = await recordedNode(context, file);
+    const asked = { purpose, parts, hold: { kind: "none" }, startedAt: null } as const;
+    const { limits } = config;
+    const prepared = prepareRecorded(node, { ...asked, limits, pressureTargets: [] });
+    return { prepared: assumed(prepared), ledger: null };
+  }
+  const node = await context.open.node(config, context.signal);
   try {
     for (const notice of node.notices) context.stderr(`crigc: ${clean(notice)}\n`);
-    const allLayers = request.allLayers === true || assumeSeen !== null;
     const pass: ReadOnlyPass = { purpose, parts, allLayers };
     const prepared = assumed(await readOnlyPass(node.engine, pass, context.signal));
     return { prepared, ledger: node.ledger };
@@ -77,26 +99,10 @@ async function openedPlan(context: CommandContext, request: PlanRequest): Promis
   }
 }
 
-async function recordedPlan(
-  context: CommandContext,
-  request: PlanRequest,
-  file: string,
-): Promise<Prepared> {
+/** The rules of the node were recorded with it; those of this command line are tried out on it. */
+async function recordedNode(context: CommandContext, file: string): Promise<RecordedNode> {
   const { snapshot, ledger } = await context.open.recorded(file);
-  const { limits } = request.config ?? context.config;
-  // The rules of the node were recorded with it; those of this command line are tried out on it.
-  const { rules } = snapshot.keep;
   const tried = context.given().keepPatterns.map((pattern) => ({ pattern, source: "--keep" }));
-  const keep = { ...snapshot.keep, rules: [...tried, ...rules] };
-  return prepareRecorded(
-    { snapshot: { ...snapshot, keep }, ledger },
-    {
-      limits,
-      purpose: request.purpose,
-      parts: request.parts,
-      hold: { kind: "none" },
-      startedAt: null,
-      pressureTargets: [],
-    },
-  );
+  const keep = { ...snapshot.keep, rules: [...tried, ...snapshot.keep.rules] };
+  return { snapshot: { ...snapshot, keep }, ledger };
 }
