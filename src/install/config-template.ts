@@ -68,17 +68,9 @@ function absent(field: Field): string {
 
 const WIDTH = 118;
 
-function wrapped(text: string): readonly string[] {
-  const lines: string[] = [];
-  let line = "#";
-  for (const word of text.split(" ")) {
-    if (line.length + 1 + word.length > WIDTH) {
-      lines.push(line);
-      line = "#";
-    }
-    line = `${line} ${word}`;
-  }
-  return [...lines, line];
-}
+const wrapped = (text: string): readonly string[] =>
+  Bun.wrapAnsi(text, WIDTH - "# ".length)
+    .split("\n")
+    .map((line) => `# ${line}`);
 
 const capitalised = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);

@@ -29,7 +29,7 @@ export const folderRules: Readonly<Record<string, FolderRule>> = {
     folders: ["model", "config", "loop", "policy", "execute", "report", "store", "host", "install"],
     packages: ["node:util"],
   },
-  install: { folders: ["model", "config", "host"], packages: [] },
+  install: { folders: ["model", "config", "host"], packages: ["Bun"] },
   compose: { folders: ["*"], packages: ["node:*", "Bun"] },
   main: { folders: ["*"], packages: [] },
 };
