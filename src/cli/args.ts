@@ -5,7 +5,7 @@ import { fieldByFlag, fieldOf } from "../config/fields.ts";
 import type { FlagText } from "../config/source/arguments.ts";
 import { nearest, suggestion } from "../config/source/nearest.ts";
 import { quoted } from "../config/value/value.ts";
-import { ConfigError, type ConfigIssue } from "../model/errors.ts";
+import { ConfigError, type ConfigIssue, configIssue } from "../model/errors.ts";
 import {
   type Command,
   type CommandOption,
@@ -157,7 +157,7 @@ const missing = ({ written }: OptionToken, placeholder: string): OptionRead =>
 
 const issueOf = (source: string, text: string, message: string): OptionRead => ({
   kind: "issue",
-  issue: { source, text, message },
+  issue: configIssue(source, text, message),
 });
 
 function formatIssues(command: Command, output: Format): readonly ConfigIssue[] {
@@ -168,7 +168,7 @@ function formatIssues(command: Command, output: Format): readonly ConfigIssue[] 
     formats.length === 0
       ? `crigc ${command.name} prints text only; leave -o out`
       : `crigc ${command.name} has no output format ${output}; use ${formats.join(" or ")}`;
-  return [{ source: "-o", text: output, message }];
+  return [configIssue("-o", output, message)];
 }
 
 /** "": nothing known is near. */
@@ -183,7 +183,7 @@ function unknownCommand(
 ): readonly ConfigIssue[] {
   const [first, second] = words;
   if (first === undefined)
-    return [{ source: "crigc", text: "", message: "missing command; crigc help lists them" }];
+    return [configIssue("crigc", "", "missing command; crigc help lists them")];
   const family = commands.filter(({ name }) => name.startsWith(`${first} `));
   if (family.length > 0) {
     const names = family.map(({ name }) => name.slice(first.length + 1));
@@ -191,59 +191,34 @@ function unknownCommand(
       second === undefined
         ? `missing subcommand: ${names.join(", ")}`
         : `unknown subcommand ${quoted(second)}${meant(second, names) || `; use ${names.join(", ")}`}`;
-    return [
-      {
-        source: `crigc ${first}`,
-        text: second ?? "",
-        message: what,
-      },
-    ];
+    return [configIssue(`crigc ${first}`, second ?? "", what)];
   }
   const known = commands.map(({ name }) => name);
   const next = meant(first, known) || "; crigc help lists the commands";
-  const message = `unknown command ${quoted(first)}${next}`;
-  return [{ source: "crigc", text: first, message }];
+  return [configIssue("crigc", first, `unknown command ${quoted(first)}${next}`)];
 }
 
-function operandIssues(command: Command, given: readonly string[]): readonly ConfigIssue[] {
-  const source = `crigc ${command.name}`;
-  const { operands } = command;
-  const absent = operands.filter(
-    (operand, index) => operand.required && given[index] === undefined,
-  );
+function operandIssues(
+  { name, operands }: Command,
+  given: readonly string[],
+): readonly ConfigIssue[] {
+  const issue = (text: string, message: string): ConfigIssue =>
+    configIssue(`crigc ${name}`, text, message);
+  const absent = operands
+    .filter(({ required }, index) => required && given[index] === undefined)
+    .map((operand) => issue("", `missing ${operand.name}: ${expected(operand)}`));
   const wrong = given.flatMap((text, index) => {
-    const operand = operands[index] ?? repeatedOf(operands);
-    if (operand === null)
-      return [
-        {
-          source,
-          text,
-          message: `unexpected argument ${quoted(text)}`,
-        },
-      ];
+    const operand = operands[index] ?? operands.find(({ repeated }) => repeated);
+    if (operand === undefined) return [issue(text, `unexpected argument ${quoted(text)}`)];
     if (text.trim() === "")
-      return [{ source, text, message: `empty ${operand.name}; expected ${expected(operand)}` }];
-    if (operand.choices === undefined || operand.choices.includes(text)) return [];
-    return [
-      {
-        source,
-        text,
-        message: `invalid ${operand.name} ${quoted(text)}${meant(text, operand.choices) || `; use ${operand.choices.join(", ")}`}`,
-      },
-    ];
+      return [issue(text, `empty ${operand.name}; expected ${expected(operand)}`)];
+    const { choices } = operand;
+    if (choices === undefined || choices.includes(text)) return [];
+    const next = meant(text, choices) || `; use ${choices.join(", ")}`;
+    return [issue(text, `invalid ${operand.name} ${quoted(text)}${next}`)];
   });
-  return [
-    ...absent.map((operand) => ({
-      source,
-      text: "",
-      message: `missing ${operand.name}: ${expected(operand)}`,
-    })),
-    ...wrong,
-  ];
+  return [...absent, ...wrong];
 }
 
 const expected = ({ choices, help }: Operand): string =>
   choices === undefined ? help : `one of ${choices.join(", ")}`;
-
-const repeatedOf = (operands: readonly Operand[]): Operand | null =>
-  operands.find(({ repeated }) => repeated) ?? null;

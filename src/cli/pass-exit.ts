@@ -2,6 +2,7 @@
 
 import { blocksOf } from "../loop/pass/pass-failure.ts";
 import { assertNever } from "../model/assert.ts";
+import { thingsOf } from "../model/outcome.ts";
 import type { Pass } from "../model/pass.ts";
 import type { ContainerPlan, Plan } from "../model/plan.ts";
 import type { ImageBlock } from "../model/reason.ts";
@@ -60,11 +61,7 @@ function faultExit(kind: ImageBlock["kind"]): number | null {
 }
 
 function someFailed({ images, containers }: Pass): boolean {
-  const things = [
-    ...(containers?.containers ?? []),
-    ...(containers?.sandboxes ?? []),
-    ...(containers?.logs ?? []),
-  ];
+  const things = containers === null ? [] : thingsOf(containers);
   const items = images?.items ?? [];
   return (
     things.some((item) => item.result.kind === "failed") ||

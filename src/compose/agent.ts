@@ -8,7 +8,7 @@ import { wallClock } from "../host/time/clock.ts";
 import { timer } from "../host/time/timer.ts";
 import { Agent } from "../loop/agent/agent.ts";
 import { ConfigError, messageOf, RuntimeError } from "../model/errors.ts";
-import { instantFromMs, toMs } from "../model/time.ts";
+import { toMs } from "../model/time.ts";
 import type { Log } from "../report/log/log.ts";
 import { lockPlaces, openEngine } from "./node.ts";
 import { type LiveConfig, liveConfig } from "./reload.ts";
@@ -60,7 +60,7 @@ class RunningAgent {
       refusedReload: this.#live.refused,
       log: () => this.#log,
       world,
-      startedAt: instantFromMs(Date.now()),
+      startedAt: wallClock(),
     });
     run.signal.addEventListener("abort", () => this.#wake.abort());
     this.#closers.push(() => this.#live.stop(), world.onHangup(this.#live.reload));
@@ -101,7 +101,7 @@ class RunningAgent {
     this.#closers.push(() => recorder?.close());
     const agent = new Agent({
       engine,
-      periods: () => periodsOf(this.#live.current()),
+      periods: () => this.#live.current().periods,
       dryRun: () => this.#live.current().dryRun,
       lockWaitMs: () => toMs(this.#live.current().requestTimeout),
       now: () => engine.observe.host.clocks().wall,
@@ -204,13 +204,3 @@ class RunningAgent {
 /** No waiting will make it right: what is configured has to be changed. */
 const isHopeless = (thrown: unknown): boolean =>
   thrown instanceof ConfigError || (thrown instanceof RuntimeError && thrown.kind === "ambiguous");
-
-function periodsOf({ periods }: Config) {
-  return {
-    "image-cache": toMs(periods.imageCache),
-    "image-detection": toMs(periods.imageDetection),
-    "image-gc": toMs(periods.imageGc),
-    "container-gc": toMs(periods.containerGc),
-    pressure: toMs(periods.pressure),
-  };
-}

@@ -4,6 +4,7 @@ import { valuesOf } from "../cli/config-values.ts";
 import type { Config } from "../config/config.ts";
 import { kindOf, prepare, remove, restrict } from "../host/files/socket-files.ts";
 import { processFigures } from "../host/process/figures.ts";
+import { wallClock } from "../host/time/clock.ts";
 import type { AgentState } from "../loop/agent/agent-state.ts";
 import type { Agent } from "../loop/agent/agent.ts";
 import type { Engine } from "../loop/ports.ts";
@@ -20,7 +21,7 @@ import { createMetrics, type Metrics } from "../report/metrics/metrics.ts";
 import { unjudged } from "../report/table/images.ts";
 import type { Recorder } from "../store/history/recorder.ts";
 import { type EventCaller, eventCaller } from "./event-caller.ts";
-import { now, type World } from "./world.ts";
+import type { World } from "./world.ts";
 
 /** The latest events that status shows. */
 const EVENTS_MAX = 50;
@@ -171,7 +172,7 @@ export class StatusServer {
     return {
       version: world.build.version,
       pid: world.self.pid,
-      now: now(),
+      now: wallClock(),
       startedAt,
       dryRun,
       runtime: seen?.runtime ?? null,

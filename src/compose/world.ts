@@ -1,7 +1,7 @@
 /** The process environment, as main passes it once to everything that is opened. */
 
 import type { Config } from "../config/config.ts";
-import { instantFromMs } from "../model/time.ts";
+import { wallClock } from "../host/time/clock.ts";
 import type { Severity } from "../report/log/line.ts";
 import { createLog, type Log } from "../report/log/log.ts";
 import type { Screen } from "../report/terminal.ts";
@@ -27,8 +27,6 @@ export interface World {
   readonly errorScreen: Screen;
 }
 
-export const now = () => instantFromMs(Date.now());
-
 /** The log on stderr; `before` is called before each line. */
 export const logOf = (
   { logging }: Config,
@@ -41,5 +39,5 @@ export const logOf = (
       before();
       stderr(`${logPrefix(severity)}${line}\n`);
     },
-    now,
+    now: wallClock,
   });

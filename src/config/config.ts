@@ -1,18 +1,11 @@
 /** The configuration in the units of the model, with the source of each value. */
 import type { Compat, Limits } from "../model/limits.ts";
+import type { LoopName } from "../model/pass.ts";
 import type { KubeletClient } from "../model/ports.ts";
-import { type Duration, duration, hours } from "../model/time.ts";
+import { type Duration, duration, hours, toMs } from "../model/time.ts";
 import type { FieldName, Values } from "./fields.ts";
 import type { Merged, Sourced } from "./source/merge.ts";
 import type { Validated } from "./validate.ts";
-
-export interface Periods {
-  readonly imageGc: Duration;
-  readonly imageDetection: Duration;
-  readonly imageCache: Duration;
-  readonly containerGc: Duration;
-  readonly pressure: Duration;
-}
 
 export interface Paths {
   readonly stateDir: string;
@@ -31,7 +24,8 @@ export interface Config {
   /** `unix:///…`; `null`: the runtime has to be found, and the image service is the runtime's. */
   readonly endpoints: { readonly runtime: string | null; readonly image: string | null };
   readonly requestTimeout: Duration;
-  readonly periods: Periods;
+  /** Between the runs of each loop of the agent, in milliseconds. */
+  readonly periods: Readonly<Record<LoopName, number>>;
   readonly paths: Paths;
   readonly keepPatterns: readonly string[];
   readonly podSource: Values["podSource"];
@@ -157,12 +151,12 @@ function withImplied(merged: Merged, values: Values): Merged {
   };
 }
 
-const periodsOf = (values: Values): Periods => ({
-  imageGc: values.imageGCPeriod,
-  imageDetection: values.imageDetectionPeriod,
-  imageCache: values.imageCachePeriod,
-  containerGc: values.containerGCPeriod,
-  pressure: values.pressurePeriod,
+const periodsOf = (values: Values): Config["periods"] => ({
+  "image-gc": toMs(values.imageGCPeriod),
+  "image-detection": toMs(values.imageDetectionPeriod),
+  "image-cache": toMs(values.imageCachePeriod),
+  "container-gc": toMs(values.containerGCPeriod),
+  pressure: toMs(values.pressurePeriod),
 });
 
 const pathsOf = (values: Values, merged: Merged): Paths => ({

@@ -1,7 +1,7 @@
 /** Loads files, environment and flags into one configuration. The only file of this folder that reads the machine. */
 import { closeSync, openSync, readdirSync, readSync, statSync } from "node:fs";
 
-import { ConfigError, type ConfigIssue, messageOf } from "../model/errors.ts";
+import { ConfigError, configIssue, messageOf } from "../model/errors.ts";
 import { type Config, configOf } from "./config.ts";
 import { besideKubelet, type KubeletOnNode } from "./kubelet/beside-kubelet.ts";
 import { fromKubelet } from "./kubelet/kubelet.ts";
@@ -184,10 +184,10 @@ function readDirectory(
   }
 }
 
-const issueLayer = (source: string, message: string): Layer => {
-  const issue: ConfigIssue = { source, text: "", message };
-  return { ...emptyLayer, issues: [issue] };
-};
+const issueLayer = (source: string, message: string): Layer => ({
+  ...emptyLayer,
+  issues: [configIssue(source, "", message)],
+});
 
 /** The parser itself refuses aliases that expand without end, and throws a RangeError where its stack would run over. */
 function parsedYaml(text: string): { readonly value: unknown } | { readonly fault: string } {

@@ -69,9 +69,15 @@ export class ConfigError extends Error {
   }
 }
 
+export const configIssue = (source: string, text: string, message: string): ConfigIssue => ({
+  source,
+  text,
+  message,
+});
+
 /** One thing that is wrong with what was asked for. */
 export const usageError = (source: string, text: string, message: string): ConfigError =>
-  new ConfigError([{ source, text, message }]);
+  new ConfigError([configIssue(source, text, message)]);
 
 export type StoreErrorKind =
   "corrupt" | "unreadable" | "newer" | "full" | "busy" | "hanging" | "write";

@@ -82,6 +82,10 @@ export type RemovalResult =
       readonly code: FailureCode;
     };
 
+/** Whoever removed it. */
+export const isGone = ({ kind }: RemovalResult): boolean =>
+  kind === "removed" || kind === "already-gone";
+
 export interface ContainerItem {
   readonly planned: PlannedContainer;
   readonly reason: ContainerRemoveReason;
@@ -125,3 +129,14 @@ export interface ContainerOutcome {
   /** Lists or directories that could not be read. */
   readonly errors: readonly string[];
 }
+
+/** All that was tried. */
+export const thingsOf = ({
+  containers,
+  sandboxes,
+  logs,
+}: ContainerOutcome): readonly (ContainerItem | SandboxItem | LogItem)[] => [
+  ...containers,
+  ...sandboxes,
+  ...logs,
+];

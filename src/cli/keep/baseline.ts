@@ -1,7 +1,13 @@
 /** `crigc keep baseline`: write today's images, or those of archives, to a keep list. */
 
 import { quoted } from "../../config/value/value.ts";
-import { ConfigError, type ConfigIssue, HostError, usageError } from "../../model/errors.ts";
+import {
+  ConfigError,
+  type ConfigIssue,
+  configIssue,
+  HostError,
+  usageError,
+} from "../../model/errors.ts";
 import { toRfc3339 } from "../../model/time.ts";
 import { keepFileHeader, parseKeepFile } from "../../policy/keep/keep-file.ts";
 import { parseKeepPattern } from "../../policy/keep/keep-pattern.ts";
@@ -124,11 +130,7 @@ function patternsIn(text: string | null, path: string): readonly string[] {
   if (problems.length === 0) return rules.map(({ pattern }) => pattern);
   const advice = "repair the file, or replace it with --replace";
   throw new ConfigError(
-    problems.map(({ source, message }): ConfigIssue => ({
-      source,
-      text: "",
-      message: `${message}; ${advice}`,
-    })),
+    problems.map(({ source, message }) => configIssue(source, "", `${message}; ${advice}`)),
   );
 }
 

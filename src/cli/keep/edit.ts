@@ -2,7 +2,7 @@
 
 import { quoted } from "../../config/value/value.ts";
 import type { TextChange } from "../../host/keep/change-keep-file.ts";
-import { ConfigError } from "../../model/errors.ts";
+import { ConfigError, configIssue } from "../../model/errors.ts";
 import { toRfc3339 } from "../../model/time.ts";
 import { keepFileHeader, parseKeepFile } from "../../policy/keep/keep-file.ts";
 import { parseKeepPattern } from "../../policy/keep/keep-pattern.ts";
@@ -125,11 +125,9 @@ function linesIn(text: string, path: string): readonly string[] {
   const { problems } = parseKeepFile(text, path);
   if (problems.length > 0)
     throw new ConfigError(
-      problems.map(({ source, message }) => ({
-        source,
-        text: "",
-        message: `${message}; repair ${quoted(path)} first`,
-      })),
+      problems.map(({ source, message }) =>
+        configIssue(source, "", `${message}; repair ${quoted(path)} first`),
+      ),
     );
   const isOurs = new RegExp(`^(${keepFileHeader(0).replace("0", "\\d+")}|${OPENING}|)$`);
   return text.split(/\r?\n/).filter((line) => !isOurs.test(line));

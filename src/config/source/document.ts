@@ -1,5 +1,5 @@
 /** Parses a configuration document: its kind, and its entries with their lines. */
-import type { ConfigIssue } from "../../model/errors.ts";
+import { type ConfigIssue, configIssue } from "../../model/errors.ts";
 import { isMap } from "../../model/values.ts";
 import { fieldNames, fieldOf, isFieldName } from "../fields.ts";
 import { described } from "../value/value.ts";
@@ -44,11 +44,8 @@ export function parseDocument({ path, text, content }: ParsedText): ConfigDocume
   if (!isMap(content)) {
     const found =
       content === null || content === undefined ? "it is empty" : `it is ${described(content)}`;
-    return broken({
-      source: path,
-      text: "",
-      message: `the file is not a map of settings: ${found}; ${EXPECTED_KINDS}`,
-    });
+    const message = `the file is not a map of settings: ${found}; ${EXPECTED_KINDS}`;
+    return broken(configIssue(path, "", message));
   }
   const { found: keys, refused } = keysIn(text);
   const lineOf = new Map(keys.map(({ path: key, line }) => [key, line]));
@@ -56,11 +53,7 @@ export function parseDocument({ path, text, content }: ParsedText): ConfigDocume
   if (kind === null) {
     const line = lineOf.get("kind") ?? lineOf.get("apiVersion");
     const message = `kind is ${described(content["kind"] ?? null)} and apiVersion is ${described(content["apiVersion"] ?? null)}; ${EXPECTED_KINDS}`;
-    return broken({
-      source: at(path, line ?? null),
-      text: described(content["kind"] ?? null),
-      message,
-    });
+    return broken(configIssue(at(path, line ?? null), described(content["kind"] ?? null), message));
   }
   const entries = Object.entries(content)
     .filter(([name]) => name !== "kind" && name !== "apiVersion")
@@ -70,11 +63,13 @@ export function parseDocument({ path, text, content }: ParsedText): ConfigDocume
         line: lineOf.get(entry.name) ?? lineOf.get(name) ?? null,
       })),
     );
-  const notation = refused.map(({ line, what }) => ({
-    source: at(path, line),
-    text: what,
-    message: `${what} is not accepted, because it can override a setting written elsewhere; write each value in place`,
-  }));
+  const notation = refused.map(({ line, what }) =>
+    configIssue(
+      at(path, line),
+      what,
+      `${what} is not accepted, because it can override a setting written elsewhere; write each value in place`,
+    ),
+  );
   if (notation.length > 0) return { kind: null, entries: [], issues: notation };
   return { kind, entries, issues: [...hiddenKeys(path, content, keys), ...repeated(path, keys)] };
 }
@@ -92,11 +87,13 @@ function hiddenKeys(
       ...(isMap(value) ? Object.keys(value).map((inner) => `${name}.${inner}`) : []),
     ])
     .filter((name) => isOurs(name) && !shown.has(name))
-    .map((name) => ({
-      source: path,
-      text: name,
-      message: `cannot find where ${name} is written; write it as a plain key on a line of its own`,
-    }));
+    .map((name) =>
+      configIssue(
+        path,
+        name,
+        `cannot find where ${name} is written; write it as a plain key on a line of its own`,
+      ),
+    );
 }
 
 /** A map within the file as the names of the table; one whose settings are all comments says nothing of any. */
@@ -127,12 +124,10 @@ function repeated(path: string, keys: readonly KeyLine[]): readonly ConfigIssue[
   for (const { path: key, line } of keys) {
     const before = first.get(key);
     if (before === undefined) first.set(key, line);
-    else if (isOurs(key))
-      issues.push({
-        source: at(path, line),
-        text: key,
-        message: `${key} is set twice, first on line ${before}; remove one of them`,
-      });
+    else if (isOurs(key)) {
+      const message = `${key} is set twice, first on line ${before}; remove one of them`;
+      issues.push(configIssue(at(path, line), key, message));
+    }
   }
   return issues;
 }

@@ -1,5 +1,5 @@
 /** One value from one source, before the sources are merged. */
-import type { ConfigIssue } from "../../model/errors.ts";
+import { type ConfigIssue, configIssue } from "../../model/errors.ts";
 import { dashed, type FieldValue } from "../field.ts";
 import { type FieldName, fieldOf } from "../fields.ts";
 
@@ -49,13 +49,13 @@ export function valueIssue(about: {
   readonly text: string;
   readonly message: string;
 }): ConfigIssue {
-  const flag = dashed(fieldOf(about.name).flag);
-  const message = {
-    file: `${about.name}: ${about.message} (flag ${flag})`,
-    "drop-in": `${about.name}: ${about.message} (flag ${flag})`,
-    environment: `${about.message} (${about.name}, flag ${flag})`,
-    agent: `${about.name}: ${about.message} (flag ${flag})`,
-    flag: `${about.message} (${about.name})`,
-  }[about.place.kind];
-  return { source: about.place.at, text: about.text, message };
+  const { name, place, text, message } = about;
+  const flag = `flag ${dashed(fieldOf(name).flag)}`;
+  const words =
+    place.kind === "flag"
+      ? `${message} (${name})`
+      : place.kind === "environment"
+        ? `${message} (${name}, ${flag})`
+        : `${name}: ${message} (${flag})`;
+  return configIssue(place.at, text, words);
 }

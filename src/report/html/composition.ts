@@ -99,17 +99,13 @@ export function lastUseSection(plan: ImagePlan): Html | null {
   const images: readonly Used[] = [
     ...plan.kept
       .filter(({ reason }) => reason.kind !== "in-use")
-      .map(({ image, record }) => ({
-        image,
-        age: ageOf(record.lastUsedAt, plan.now),
-        removable: false,
-      })),
-    ...plan.candidates.map(({ image, record }) => ({
-      image,
-      age: ageOf(record.lastUsedAt, plan.now),
-      removable: true,
-    })),
-  ];
+      .map((it) => ({ ...it, removable: false })),
+    ...plan.candidates.map((it) => ({ ...it, removable: true })),
+  ].map(({ image, record, removable }) => ({
+    image,
+    age: ageOf(record.lastUsedAt, plan.now),
+    removable,
+  }));
   if (images.length === 0) return null;
   const inUse = plan.kept
     .filter(({ reason }) => reason.kind === "in-use")

@@ -62,12 +62,10 @@ const isGone = (row: Removal): boolean => row.result === "removed" || row.result
 
 /** How many were removed for each reason, and what that freed. */
 function reasonBars(rows: readonly Removal[]): Html {
-  const groups = Array.from(new Set(rows.map((row) => `${row.kind} ${row.reason}`)))
-    .map((key) => {
-      const members = rows.filter((row) => `${row.kind} ${row.reason}` === key);
-      return { first: members[0], members, bytes: freedBy(members) };
-    })
-    .toSorted((one, other) => other.members.length - one.members.length);
+  const groups = Array.from(
+    Map.groupBy(rows, (row) => `${row.kind}: ${removalTitle(row.kind, row.reason)}`),
+    ([title, members]) => ({ title, members, bytes: freedBy(members) }),
+  ).toSorted((one, other) => other.members.length - one.members.length);
   const most = groups[0]?.members.length ?? 1;
   return html`<table>
     <caption>
@@ -85,7 +83,7 @@ function reasonBars(rows: readonly Removal[]): Html {
         (group) =>
           html`<tr>
             <td>
-              ${title(group.first)}<span
+              ${group.title}<span
                 class="share freed"
                 style="width:${Math.round((100 * group.members.length) / most)}%"
               ></span>
@@ -97,9 +95,6 @@ function reasonBars(rows: readonly Removal[]): Html {
     </tbody>
   </table> `;
 }
-
-const title = (row: Removal | undefined): string =>
-  row === undefined ? "" : `${row.kind}: ${removalTitle(row.kind, row.reason)}`;
 
 const freedBy = (rows: readonly Removal[]): bigint =>
   rows.reduce((sum, row) => sum + (row.measuredBytes ?? 0n), 0n);

@@ -93,15 +93,11 @@ interface KeptGroup {
   readonly bytes: bigint;
 }
 
-function keptGroups(kept: readonly KeptImage[]): readonly KeptGroup[] {
-  const kinds = Array.from(new Set(kept.map((it) => it.reason.kind)));
-  return kinds
-    .map((kind) => {
-      const members = kept.filter((it) => it.reason.kind === kind);
-      return { title: imageKeep.title(kind), members, bytes: sizeOf(members) };
-    })
-    .toSorted((one, other) => compared(other.bytes, one.bytes));
-}
+const keptGroups = (kept: readonly KeptImage[]): readonly KeptGroup[] =>
+  Array.from(
+    Map.groupBy(kept, ({ reason }) => reason.kind),
+    ([kind, members]) => ({ title: imageKeep.title(kind), members, bytes: sizeOf(members) }),
+  ).toSorted((one, other) => compared(other.bytes, one.bytes));
 
 function keptGroup(group: KeptGroup, most: bigint): Html {
   const share = most === 0n ? 0 : Number((group.bytes * 100n) / most);

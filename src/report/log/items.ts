@@ -1,18 +1,12 @@
 /** Log lines of single removals and events, as they happen. */
 
 import type { PassId } from "../../model/ids.ts";
-import type {
-  ContainerItem,
-  ImageItem,
-  LogItem,
-  RemovalResult,
-  SandboxItem,
-} from "../../model/outcome.ts";
+import type { ContainerItem, ImageItem, LogItem, SandboxItem } from "../../model/outcome.ts";
 import type { Event } from "../../model/pass.ts";
 import { containerRemove, logRemove, sandboxRemove } from "../container-reasons.ts";
 import { type JsonObject, msOf } from "../document/json.ts";
 import { imageTrigger } from "../image-reasons.ts";
-import { imageName } from "../names.ts";
+import { containerName, imageName, sandboxName } from "../names.ts";
 import { imageResultWords, removalResultWords } from "../pass-words.ts";
 import { capitalised } from "../terminal.ts";
 import type { Log } from "./log.ts";
@@ -41,12 +35,19 @@ export function logThing(
   passId: PassId,
   item: ContainerItem | SandboxItem | LogItem,
 ): void {
-  const { what, why, fields } = described(item);
-  const message = `${what}: ${removalResultWords(item.result)}`;
+  const { what, why, fields: own } = described(item);
+  const { result } = item;
   const topic = `removal/${what}`;
-  reported(log, item.result, { topic, what, why, message, fields: { ...fields, passId } });
+  const message = capitalised(`${what}: ${removalResultWords(result)}`);
+  const fields = { ...own, passId };
+  if (result.kind === "failed") log.failure(topic, message, fields);
+  else if (result.kind === "skipped") log.info(3, message, fields);
+  else {
+    log.success(topic, `Removal of ${what}`);
+    log.info(2, `${message} (${why})`, fields);
+  }
   if ("logError" in item && item.logError !== null)
-    log.recurring(`logs/${what}`, `Logs of ${what}: ${item.logError}`, { ...fields, passId });
+    log.recurring(`logs/${what}`, `Logs of ${what}: ${item.logError}`, fields);
 }
 
 export const logEvent = (log: Log, event: Event): void =>
@@ -63,16 +64,16 @@ interface Described {
 
 function described(item: ContainerItem | SandboxItem | LogItem): Described {
   if ("planned" in item) {
-    const { id, name, podName, podNamespace } = item.planned.container;
+    const { container } = item.planned;
     return {
-      what: `container ${podName === "" ? name : `${podNamespace}/${podName}/${name}`}`,
+      what: `container ${containerName(container)}`,
       why: containerRemove.text(item.reason),
-      fields: { container: id, logFiles: item.logFiles, logBytes: item.logBytes },
+      fields: { container: container.id, logFiles: item.logFiles, logBytes: item.logBytes },
     };
   }
   if ("sandbox" in item)
     return {
-      what: `sandbox ${item.sandbox.namespace}/${item.sandbox.name}`,
+      what: `sandbox ${sandboxName(item.sandbox)}`,
       why: sandboxRemove.text(item.reason),
       fields: { sandbox: item.sandbox.id },
     };
@@ -81,16 +82,4 @@ function described(item: ContainerItem | SandboxItem | LogItem): Described {
     why: logRemove.text(item.reason),
     fields: { entry: item.entry, logBytes: item.bytes },
   };
-}
-
-function reported(
-  log: Log,
-  result: RemovalResult,
-  it: Described & { readonly topic: string; readonly message: string },
-): void {
-  const message = capitalised(it.message);
-  if (result.kind === "failed") return log.failure(it.topic, message, it.fields);
-  if (result.kind === "skipped") return log.info(3, message, it.fields);
-  log.success(it.topic, `Removal of ${it.what}`);
-  log.info(2, `${message} (${it.why})`, it.fields);
 }

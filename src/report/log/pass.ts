@@ -1,6 +1,6 @@
 /** Log lines of a finished pass: its steps, the reason for each image, and a summary. */
 
-import type { RemovalResult } from "../../model/outcome.ts";
+import { isGone, type RemovalResult, thingsOf } from "../../model/outcome.ts";
 import type { Pass } from "../../model/pass.ts";
 import type { ImageBlock } from "../../model/reason.ts";
 import { since } from "../../model/time.ts";
@@ -173,12 +173,8 @@ function explainImages(log: Log, pass: Pass): void {
 }
 
 const removed = (items: readonly { readonly result: RemovalResult }[]): number =>
-  items.filter((it) => it.result.kind === "removed" || it.result.kind === "already-gone").length;
+  items.filter((it) => isGone(it.result)).length;
 
 const didSomething = (pass: Pass): boolean =>
   (pass.images?.items.length ?? 0) > 0 ||
-  (pass.containers !== null &&
-    pass.containers.containers.length +
-      pass.containers.sandboxes.length +
-      pass.containers.logs.length >
-      0);
+  (pass.containers !== null && thingsOf(pass.containers).length > 0);

@@ -1,6 +1,6 @@
 /** Updates the metrics with a pass. */
 
-import type { ImageItem, RemovalResult } from "../../model/outcome.ts";
+import { type ImageItem, type RemovalResult, thingsOf } from "../../model/outcome.ts";
 import type { Pass } from "../../model/pass.ts";
 import type { ImagePlan } from "../../model/plan.ts";
 import { type Duration, instantToMs, since, toMs } from "../../model/time.ts";
@@ -58,12 +58,8 @@ const isShort = (pass: Pass): boolean =>
     pass.plan.images !== null &&
     pass.plan.images.targets.some((target) => target.kind !== "everything"));
 
-const triedNothing = (pass: Pass): boolean =>
-  pass.containers === null ||
-  pass.containers.containers.length +
-    pass.containers.sandboxes.length +
-    pass.containers.logs.length ===
-    0;
+const triedNothing = ({ containers }: Pass): boolean =>
+  containers === null || thingsOf(containers).length === 0;
 
 /** Counted when somebody reads the metrics: why each image stays is judged for whoever asks. */
 export function countKept(metrics: MetricRegistry, plan: ImagePlan): void {

@@ -16,6 +16,7 @@ import { compared } from "../../model/values.ts";
 import { counted, humanBytes } from "../bytes.ts";
 import { document, type JsonObject, timeOf } from "../document/json.ts";
 import { imageKeep } from "../image-reasons.ts";
+import { containerName } from "../names.ts";
 import { clean, paint, type Screen } from "../terminal.ts";
 import { usageLines } from "./disk.ts";
 import { text } from "./plan.ts";
@@ -239,6 +240,3 @@ function largestContainers(
     })
     .toSorted((one, other) => compared(other.bytes, one.bytes));
 }
-
-const containerName = ({ name, podName, podNamespace }: Container): string =>
-  podName === "" ? name : `${podNamespace}/${podName}/${name}`;

@@ -1,11 +1,12 @@
 /** The output of `crigc gc`: how each half ended, what was freed, and the result of each removal. */
 
-import type {
-  ContainerOutcome,
-  ImageItem,
-  ImageOutcome,
-  ImageResult,
-  RemovalResult,
+import {
+  type ContainerOutcome,
+  type ImageItem,
+  type ImageOutcome,
+  type ImageResult,
+  isGone,
+  type RemovalResult,
 } from "../../model/outcome.ts";
 import type { Pass } from "../../model/pass.ts";
 import { since } from "../../model/time.ts";
@@ -168,8 +169,6 @@ function containerCounts(outcome: ContainerOutcome): string {
 
 const gone = (items: readonly { readonly result: RemovalResult }[]): number =>
   items.filter((it) => isGone(it.result)).length;
-
-const isGone = ({ kind }: RemovalResult): boolean => kind === "removed" || kind === "already-gone";
 
 interface ContainerRow {
   readonly kind: string;
