@@ -8,12 +8,12 @@ import { DEFAULT_BIN_DIRECTORY } from "../../install/paths.ts";
 import { DEFAULT_SOCKET, directoryOf, placesOf } from "../../install/runtime-places.ts";
 import { givenSettings } from "../../install/settings.ts";
 import { systemdUnit } from "../../install/unit.ts";
-import { usageError } from "../../model/errors.ts";
 import { prometheusRules } from "../../report/metrics/rules.ts";
 import { clean } from "../../report/terminal.ts";
 import {
   type Command,
   command,
+  type CommandContext,
   type CommandOption,
   has,
   type Invocation,
@@ -25,7 +25,7 @@ import { bad, pathOf } from "./root-option.ts";
 type Printer = Pick<Command, "name" | "summary" | "doc"> & {
   readonly options?: Command["options"];
   /** `given`: what the command line says, itself or in the files that it names. */
-  readonly text: (given: Config, invocation: Invocation) => string;
+  readonly text: (given: Config, invocation: Invocation, context: CommandContext) => string;
 };
 
 const printing = ({ text, ...words }: Printer): Command =>
@@ -35,7 +35,7 @@ const printing = ({ text, ...words }: Printer): Command =>
     run: async (context, invocation) => {
       const given = context.given();
       for (const warning of given.warnings) context.stderr(`crigc: warning: ${clean(warning)}\n`);
-      context.stdout(text(given, invocation));
+      context.stdout(text(given, invocation, context));
       return exit.done;
     },
   });
@@ -155,7 +155,7 @@ const cluster = printing({
     {
       name: "image",
       placeholder: "REF",
-      help: "image that contains crigc, with its digest",
+      help: "image that contains crigc, with its digest [localhost/crigc:VERSION]",
     },
     { name: "namespace", placeholder: "NAME", help: "namespace [kube-system]" },
     {
@@ -164,10 +164,10 @@ const cluster = printing({
       help: "image store of the runtime, if its socket is not a known one",
     },
   ],
-  text: (given, invocation) => daemonSet(daemonSetOptions(given, invocation)),
+  text: (given, invocation, context) => daemonSet(daemonSetOptions(given, invocation, context)),
 });
 
-function daemonSetOptions(given: Config, invocation: Invocation) {
+function daemonSetOptions(given: Config, invocation: Invocation, context: CommandContext) {
   const { values, endpoints, paths } = given;
   const socket = (endpoints.runtime ?? DEFAULT_SOCKET).replace(/^unix:\/\//, "");
   const store = pathOf(invocation, "image-store");
@@ -184,7 +184,7 @@ function daemonSetOptions(given: Config, invocation: Invocation) {
   const rootDir = paths.rootDir ?? places.kubeletDirectory;
   const moved = { ...values, rootDir: { value: rootDir, source: "flag", from: [] } } as const;
   return {
-    image: imageOf(invocation),
+    image: imageOf(invocation, context),
     namespace: namespaceOf(invocation),
     socket,
     places,
@@ -196,14 +196,16 @@ function daemonSetOptions(given: Config, invocation: Invocation) {
   };
 }
 
-function imageOf(invocation: Invocation): string {
+function imageOf(invocation: Invocation, { build, stderr }: CommandContext): string {
   const image = textOf(invocation, "image");
-  if (image === null)
-    throw usageError(
-      "crigc print daemonset",
-      "",
-      "missing --image REF: an image that contains crigc, such as registry.example/crigc@sha256:…",
+  if (image === null) {
+    // The name of the released image, to which no registry answers.
+    const released = `localhost/crigc:${build.version}`;
+    stderr(
+      `crigc: no --image given: the manifest names ${released}, which must be on every node; set --image to an image with its digest\n`,
     );
+    return released;
+  }
   if (/^[\w.:/-]+@sha256:[0-9a-f]{64}$/.test(image)) return image;
   throw bad(
     "image",

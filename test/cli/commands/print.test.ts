@@ -35,7 +35,6 @@ describe("print", () => {
     ["a path that the shell would split", ["cloud-config", "--path", "/a b"], "--path"],
     ["a label that is none", ["cloud-config", "--disk", "a/b"], "--disk"],
     ["an image without a digest", ["daemonset", "--image", "crigc:1"], "has no digest"],
-    ["no image", ["daemonset"], "missing --image"],
     [
       "a namespace that is none",
       ["daemonset", "--image", image, "--namespace", "A_b"],
@@ -55,6 +54,14 @@ describe("print", () => {
     const { code, stdout, stderr } = await crigc(["print", ...argv]);
     expect([code, stdout]).toEqual([2, ""]);
     expect(stderr).toContain(words);
+  });
+
+  test("a DaemonSet without --image names the released image, and says so", async () => {
+    const { code, stdout, stderr } = await crigc(["print", "daemonset"]);
+    expect(code).toBe(0);
+    expect(stdout).toContain("kind: DaemonSet");
+    expect(stdout).toMatch(/image: "localhost\/crigc:\d/);
+    expect(stderr).toContain("no --image given: the manifest names localhost/crigc:");
   });
 
   test("flags given with a cloud-config become the new machine's configuration, this machine's do not", async () => {
