@@ -79,7 +79,7 @@ function integer(isInside: (value: bigint) => boolean, what: string): Codec<bigi
     if (typeof document === "number")
       return Number.isSafeInteger(document) ? BigInt(document) : null;
     if (typeof document === "bigint") return document;
-    return typeof document === "string" && /^-?\d{1,20}$/.test(document) ? BigInt(document) : null;
+    return typeof document === "string" && /^-?\d{1,30}$/.test(document) ? BigInt(document) : null;
   };
   return {
     read: (document) => {
@@ -95,6 +95,8 @@ export const bytes = integer(
   (value) => value >= 0n && value < 2n ** 64n,
   "a size from 0 to 2^64-1",
 );
+/** A sum or an estimate of sizes, each of which a runtime may report as large as `bytes`. */
+export const amount = integer((value) => value >= 0n && value < 2n ** 96n, "a size below 2^96");
 const nanoseconds = integer(
   (value) => BigInt.asIntN(64, value) === value,
   "a number of nanoseconds within 64 bits",

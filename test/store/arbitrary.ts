@@ -13,6 +13,8 @@ export const anInstant = signed.map(instant);
 export const aDuration = signed.map(duration);
 export const aWatched = fc.bigInt({ min: 0n, max: int64Max }).map(watched);
 export const someBytes = fc.bigInt({ min: 0n, max: 2n ** 64n - 1n });
+/** Sums and estimates of sizes. */
+const someAmount = fc.bigInt({ min: 0n, max: 2n ** 96n - 1n });
 const text = fc.string({ unit: "binary" });
 const count = fc.nat();
 const nullable = <T>(of: fc.Arbitrary<T>): fc.Arbitrary<T | null> => fc.option(of, { nil: null });
@@ -64,9 +66,9 @@ export const aLedger: fc.Arbitrary<Ledger> = fc.record({
     key,
     fc.record({
       removals: count,
-      estimatedBytes: someBytes,
-      measuredBytes: someBytes,
-      left: nullable(fc.record({ chain: aChain, bytes: someBytes })),
+      estimatedBytes: someAmount,
+      measuredBytes: someAmount,
+      left: nullable(fc.record({ chain: aChain, bytes: someAmount })),
     }),
   ),
   origins: mapOf(

@@ -14,6 +14,7 @@ import {
 import type { Instant, Watched } from "../../model/time.ts";
 import {
   added,
+  amount,
   branded,
   bytes,
   chains,
@@ -61,9 +62,9 @@ const aChain = branded(chainId);
 
 const gain = record<GainRecord>({
   removals: count,
-  estimatedBytes: bytes,
-  measuredBytes: bytes,
-  left: added(nullable(record({ chain: aChain, bytes })), null),
+  estimatedBytes: amount,
+  measuredBytes: amount,
+  left: added(nullable(record({ chain: aChain, bytes: amount })), null),
 });
 
 const origin = record<OriginRecord>({ chain: nullable(aChain), builtAt: nullable(time) });
