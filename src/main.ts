@@ -49,6 +49,7 @@ const screen = screenOf({
 
 const code = await dispatch(process.argv.slice(2), process.env, {
   stdout: (text) => stdout.write(text),
+  stdoutPieces: (pieces) => stdout.writeAll(pieces, stop.signal),
   stderr: (text) => stderr.write(text),
   screen,
   signal: stop.signal,

@@ -107,6 +107,8 @@ export interface Build {
 export interface World {
   /** The answer. */
   readonly stdout: (text: string) => void;
+  /** A long answer, no faster than it is read. */
+  readonly stdoutPieces: (pieces: Iterable<string>) => Promise<void>;
   /** The story. */
   readonly stderr: (text: string) => void;
   /** What stdout is; its width is `null` where it is no terminal. */

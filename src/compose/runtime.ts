@@ -7,6 +7,7 @@ import { openRuntime, type Runtime } from "../cri/client.ts";
 import { discoverEndpoint, probeEndpoint, probeImageEndpoint } from "../cri/discover.ts";
 import { parseEndpoint } from "../cri/endpoint.ts";
 import { compileWhenBusy } from "../host/process/busy.ts";
+import { giveBack, MUCH } from "../host/process/memory.ts";
 import { usageError } from "../model/errors.ts";
 import type { CallRecord } from "../model/ports.ts";
 
@@ -31,15 +32,23 @@ export async function connect(
     requestTimeout: config.requestTimeout,
     onCall: (call) => {
       busy();
+      giveBack();
       onCall(call);
     },
   });
   const listImages: Runtime["reader"]["listImages"] = async (signal) => {
     const images = await runtime.reader.listImages(signal);
+    giveBack(MUCH);
     busy(images.length * CALLS_OF_IMAGE);
     return images;
   };
-  return { runtime: { ...runtime, reader: { ...runtime.reader, listImages } }, endpoint };
+  const listContainers: Runtime["reader"]["listContainers"] = async (signal) => {
+    const containers = await runtime.reader.listContainers(signal);
+    giveBack(MUCH);
+    return containers;
+  };
+  const reader = { ...runtime.reader, listImages, listContainers };
+  return { runtime: { ...runtime, reader }, endpoint };
 }
 
 /** What reading and judging an image and what goes with it is worth, for whether code is compiled. */

@@ -3,6 +3,7 @@
  * calls it, and a thread that waits for a disk that hangs cannot even be ended. Requests and replies are lines of JSON.
  */
 
+import { giveBack, MUCH } from "../host/process/memory.ts";
 import { stateFiles } from "../host/state/state-files.ts";
 import { wallClock } from "../host/time/clock.ts";
 import { HostError } from "../model/errors.ts";
@@ -105,6 +106,7 @@ class StateChild {
   async #listen(output: AsyncIterable<Uint8Array>): Promise<void> {
     for await (const text of linesOf(output)) {
       const line: Line = JSON.parse(text);
+      giveBack(MUCH / 8);
       if (line.kind === "rows") this.#asked[0]?.onRows(line.rows);
       else this.#asked.shift()?.resolve(line.reply);
     }

@@ -19,7 +19,7 @@ export const folderRules: Readonly<Record<string, FolderRule>> = {
     packages: ["node:http2", "node:net"],
     oneFile: ["Bun"],
   },
-  host: { folders: ["model"], packages: ["node:*", "bun:ffi", "Bun"] },
+  host: { folders: ["model"], packages: ["node:*", "bun:ffi", "bun:jsc", "Bun"] },
   store: { folders: ["model"], packages: ["bun:sqlite"] },
   observe: { folders: ["model", "policy"], packages: [] },
   execute: { folders: ["model", "policy", "observe"], packages: [] },

@@ -7,7 +7,7 @@ import type { Pass } from "../../model/pass.ts";
 import type { KeptImage } from "../../model/plan.ts";
 import { toMs } from "../../model/time.ts";
 import { gcDocument } from "../../report/document/gc.ts";
-import { printedJson } from "../../report/document/json.ts";
+import { printedPieces } from "../../report/document/json.ts";
 import { imageKeep } from "../../report/image-reasons.ts";
 import { imageName } from "../../report/names.ts";
 import { gcTable } from "../../report/table/gc.ts";
@@ -114,7 +114,7 @@ async function pass(
     context.signal,
   );
   const refused = refusals(end.pass);
-  if (invocation.output === "json") context.stdout(printedJson(gcDocument(end.pass)));
+  if (invocation.output === "json") await context.stdoutPieces(printedPieces(gcDocument(end.pass)));
   else {
     context.stdout(gcTable(end.pass, screen));
     if (refused.length > 0) {

@@ -33,7 +33,7 @@ export const history = command({
       const order = ORDERS.find((key) => key === textOf(invocation, "sort")) ?? "time";
       const sorted = sortedHistory(report, order);
       const isFiltered = sorted.events.length === 0 && hasFilter(request);
-      printListing(context, invocation, {
+      await printListing(context, invocation, {
         document: () => historyDocument(sorted),
         table: (screen) =>
           request.regrets === true

@@ -41,7 +41,7 @@ export const images = command({
     const chosen = selection.length === 0 ? all : all.filter(({ image }) => selected.has(image.id));
     const entries = compare === undefined ? chosen : chosen.toSorted(compare);
     const report = { observedAt: snapshot.observedAt, entries };
-    printListing(context, invocation, {
+    await printListing(context, invocation, {
       document: () => imageListDocument(report),
       table: (screen) => imageListTable(report, screen),
       rows: entries.map(({ image }) => ({ id: image.id, name: imageName(image) })),

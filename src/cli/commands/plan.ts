@@ -51,7 +51,7 @@ export const plan = command({
     };
     const { images } = prepared.plan;
     const candidates = images === null ? [] : placed(images, sorted);
-    printListing(context, invocation, {
+    await printListing(context, invocation, {
       document: () => planDocument(report),
       table: (screen) => planTable(report, screen),
       rows: candidates.map(({ candidate: { image } }) => ({

@@ -36,7 +36,7 @@ export const keepList = command({
       parts: { containers: "none", images: true },
     });
     const report = matchedRules(snapshot, context.config.limits.images);
-    printListing(context, invocation, {
+    await printListing(context, invocation, {
       document: () => keepRulesDocument(report),
       table: (screen) => keepRulesTable(report, screen),
       rows: report.rules.map(({ rule: { pattern } }) => ({ id: pattern, name: pattern })),

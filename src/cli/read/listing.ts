@@ -1,7 +1,7 @@
 /** Output formats of commands: table or JSON; lists also wide, YAML, names or IDs. */
 
 import { yamlText } from "../../host/yaml.ts";
-import { type JsonObject, printedJson } from "../../report/document/json.ts";
+import { type JsonObject, printedJson, printedPieces } from "../../report/document/json.ts";
 import { clean, type Screen } from "../../report/terminal.ts";
 import {
   type CommandContext,
@@ -52,11 +52,11 @@ export interface Listing {
   readonly rows: readonly { readonly id: string; readonly name: string }[];
 }
 
-export function printListing(
+export async function printListing(
   context: CommandContext,
   invocation: Invocation,
   { document, table, rows }: Listing,
-): void {
+): Promise<void> {
   const lines = (texts: readonly string[]): string =>
     texts.map((text) => `${clean(text)}\n`).join("");
   const screen = screenFor(context, invocation);
@@ -64,7 +64,7 @@ export function printListing(
   if (has(invocation, "q")) return context.stdout(lines(rows.map(({ id }) => id)));
   switch (invocation.output) {
     case "json":
-      return context.stdout(printedJson(document()));
+      return context.stdoutPieces(printedPieces(document()));
     case "yaml":
       return context.stdout(yamlText(printedJson(document())));
     case "name":

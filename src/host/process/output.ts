@@ -4,6 +4,7 @@ import { fstatSync, writeSync } from "node:fs";
 import { isatty } from "node:tty";
 
 import { codeOf } from "../files/errno.ts";
+import { giveBack, MUCH } from "./memory.ts";
 
 /** How long a file that answers "try again" is tried. No disk does; a device may. */
 const RETRY_MS = 5_000;
@@ -37,6 +38,27 @@ export class Output {
       writeWhole(this.#stream.fd, Buffer.from(text));
     } catch (error) {
       this.#note(error);
+    }
+  }
+
+  /** No faster than a pipe takes it, so that of a long text only a piece is held; once `signal` aborts, nobody waits for a reader. */
+  async writeAll(pieces: Iterable<string>, signal: AbortSignal): Promise<void> {
+    const stopped = new Promise<void>((resolve) => {
+      if (signal.aborted) resolve();
+      else signal.addEventListener("abort", () => resolve(), { once: true });
+    });
+    for (const piece of pieces) {
+      giveBack(MUCH);
+      if (this.#isFile) this.write(piece);
+      else {
+        const taken = new Promise<void>((resolve) => {
+          this.#stream.write(piece, (error) => {
+            this.#note(error ?? null);
+            resolve();
+          });
+        });
+        await Promise.race([taken, stopped]);
+      }
     }
   }
 

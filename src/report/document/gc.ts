@@ -21,7 +21,7 @@ import {
   imageResultWords,
   removalResultWords,
 } from "../pass-words.ts";
-import { document, type JsonObject, msOf, timeOf } from "./json.ts";
+import { document, type JsonObject, lazily, msOf, timeOf } from "./json.ts";
 import { expectedBytes, freesJson, planBody } from "./plan.ts";
 import { containerJson, eventJson, imageJson, sandboxJson } from "./snapshot.ts";
 
@@ -67,7 +67,7 @@ function imageOutcomeJson(outcome: ImageOutcome, pass: Pass): JsonObject {
     availableBeforeBytes: outcome.availableBefore,
     availableAfterBytes: outcome.availableAfter,
     error: outcome.error,
-    items: outcome.items.map(imageItemJson),
+    items: lazily(outcome.items, imageItemJson),
     ghosts: outcome.ghosts.map(imageJson),
   };
 }
@@ -112,9 +112,9 @@ const containerOutcomeJson = (outcome: ContainerOutcome, pass: Pass): JsonObject
   endText: containerPassWords(pass),
   measuredFreedBytes: outcome.measuredFreedBytes,
   errors: outcome.errors,
-  containers: outcome.containers.map(containerItemJson),
-  sandboxes: outcome.sandboxes.map(sandboxItemJson),
-  logs: outcome.logs.map(logItemJson),
+  containers: lazily(outcome.containers, containerItemJson),
+  sandboxes: lazily(outcome.sandboxes, sandboxItemJson),
+  logs: lazily(outcome.logs, logItemJson),
 });
 
 const containerItemJson = (item: ContainerItem): JsonObject => ({

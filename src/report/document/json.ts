@@ -5,7 +5,23 @@ import type { Duration, Instant } from "../../model/time.ts";
 import { toMs, toRfc3339 } from "../../model/time.ts";
 
 /** What a document may hold: a bigint is written as an integer literal, and a field that is undefined is left out. */
-export type Json = null | boolean | number | bigint | string | readonly Json[] | JsonObject;
+export type Json =
+  null | boolean | number | bigint | string | readonly Json[] | LazyList | JsonObject;
+
+/** A list whose items are made while they are written: all those of a large node at once take more memory than its plan. */
+export interface LazyList extends Iterable<Json> {
+  toJSON(): readonly Json[];
+}
+
+export const lazily = <Item>(
+  items: readonly Item[],
+  make: (item: Item, index: number) => Json,
+): LazyList => ({
+  *[Symbol.iterator]() {
+    for (const [index, item] of items.entries()) yield make(item, index);
+  },
+  toJSON: () => items.map(make),
+});
 
 export interface JsonObject {
   readonly [field: string]: Json | undefined;
@@ -36,6 +52,52 @@ export const document = (kind: DocumentKind, body: JsonObject): JsonObject => ({
 
 /** A document as a command prints it: indented, with a newline at its end. */
 export const printedJson = (value: Json): string => `${toJson(value, 2)}\n`;
+
+/** With so many characters a piece is written. */
+const PIECE_LENGTH = 64 * 1024;
+
+/** The text of `printedJson` piece by piece. */
+export function* printedPieces(value: Json): Generator<string> {
+  let text = "";
+  for (const part of partsOf(value, "\n")) {
+    text += part;
+    if (text.length < PIECE_LENGTH) continue;
+    yield text;
+    text = "";
+  }
+  yield `${text}\n`;
+}
+
+/** `end`: the end of a line, and the indentation of the one behind it. */
+function* partsOf(value: Json, end: string): Generator<string> {
+  const inner = `${end}  `;
+  if (isLazy(value)) {
+    let before = "[";
+    for (const item of value) {
+      yield `${before}${inner}${wholeJson(item, inner)}`;
+      before = ",";
+    }
+    yield before === "[" ? "[]" : `${end}]`;
+  } else if (isObject(value)) {
+    let before = "{";
+    for (const [name, field] of Object.entries(value)) {
+      if (field === undefined) continue;
+      yield `${before}${inner}${toJson(name)}: `;
+      yield* partsOf(field, inner);
+      before = ",";
+    }
+    yield before === "{" ? "{}" : `${end}}`;
+  } else yield wholeJson(value, end);
+}
+
+/** Line ends stand only between the parts of a document: those of a text are escaped. */
+const wholeJson = (value: Json, end: string): string => toJson(value, 2).replaceAll("\n", end);
+
+const isLazy = (value: Json): value is LazyList =>
+  typeof value === "object" && value !== null && "toJSON" in value;
+
+const isObject = (value: Json): value is JsonObject =>
+  typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype;
 
 /** JSON text; `indent` 0 gives one line. */
 export const toJson = (value: Json, indent = 0): string => exactJson(value, indent);

@@ -26,7 +26,7 @@ import {
 } from "../container-reasons.ts";
 import { imageBlock, imageKeep, imageTrigger, planNote } from "../image-reasons.ts";
 import type { Kind, Reasons } from "../reasons.ts";
-import { document, type JsonObject, msOf, timeOf } from "./json.ts";
+import { document, type JsonObject, lazily, msOf, timeOf } from "./json.ts";
 import {
   containerJson,
   imageJson,
@@ -79,8 +79,8 @@ function imagePlanJson(plan: ImagePlan, sorted: ImageOrder): JsonObject {
     expectedFreedBytes: plan.candidates
       .filter((it) => it.expected)
       .reduce((sum, it) => sum + expectedBytes(it), 0n),
-    candidates: placed(plan, sorted).map((it) => candidateJson(it.candidate, it.place)),
-    kept: plan.kept.toSorted(sorted).map(keptJson),
+    candidates: lazily(placed(plan, sorted), (it) => candidateJson(it.candidate, it.place)),
+    kept: lazily(plan.kept.toSorted(sorted), keptJson),
   };
 }
 
@@ -145,9 +145,9 @@ const containerPlanJson = (plan: ContainerPlan): JsonObject => ({
   now: timeOf(plan.now),
   blocks: plan.blocks.map(imageBlock.json),
   podSource: { ...plan.podSource, text: podSourceWords(plan.podSource) },
-  containers: plan.containers.map(plannedContainerJson),
-  sandboxes: plan.sandboxes.map(plannedSandboxJson),
-  podLogs: plan.podLogs.map(plannedPodLogsJson),
+  containers: lazily(plan.containers, plannedContainerJson),
+  sandboxes: lazily(plan.sandboxes, plannedSandboxJson),
+  podLogs: lazily(plan.podLogs, plannedPodLogsJson),
   danglingLinks: plan.links.map(({ link }) => ({
     entry: link.entry,
     containerId: link.containerId,

@@ -5,7 +5,15 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 
 import { gcDocument } from "../../../src/report/document/gc.ts";
-import { document, printedJson, timeOf, toJson } from "../../../src/report/document/json.ts";
+import {
+  document,
+  type Json,
+  lazily,
+  printedJson,
+  printedPieces,
+  timeOf,
+  toJson,
+} from "../../../src/report/document/json.ts";
 import { planDocument } from "../../../src/report/document/plan.ts";
 import { at, candidate, image, imagePlan, NOW, pass, runtime } from "../build.ts";
 
@@ -39,6 +47,44 @@ describe("serialization", () => {
 
   test("a printed document is indented and ends in one newline", () => {
     expect(printedJson({ a: 1n })).toBe('{\n  "a": 1\n}\n');
+  });
+
+  test("a document that is printed in pieces has the same text, lists that are made meanwhile too", () => {
+    const { json } = fc.letrec<{ json: Json }>((tie) => {
+      const key = fc.oneof(fc.string({ unit: "binary" }), fc.constantFrom("__proto__", "toString"));
+      const list = fc.array(tie("json"), { maxLength: 4 });
+      return {
+        json: fc.oneof(
+          { depthSize: "small" },
+          fc.constantFrom(null, true, 1.5, undefined as never),
+          fc.bigInt(),
+          fc.string({ unit: "binary" }),
+          list,
+          list.map((items) => lazily(items, (it) => it)),
+          fc.dictionary(key, tie("json"), { maxKeys: 4 }).map((it) => ({ ...it })),
+        ),
+      };
+    });
+    fc.assert(
+      fc.property(json, (value) => {
+        expect([...printedPieces({ value })].join("")).toBe(printedJson({ value }));
+      }),
+    );
+  });
+
+  test("a long document is printed in many pieces, of which none is long", () => {
+    const items = lazily(Array.from({ length: 5000 }), (_, index) => ({
+      index,
+      text: "x".repeat(99),
+    }));
+    const pieces = [...printedPieces({ items })];
+    expect(pieces.join("")).toBe(printedJson({ items }));
+    expect(pieces.length).toBeGreaterThan(5);
+    expect(Math.max(...pieces.map(({ length }) => length))).toBeLessThan(70_000);
+  });
+
+  test("a Map in a document that is printed in pieces is refused, too", () => {
+    expect(() => [...printedPieces({ items: new Map() as never })]).toThrow("a Map or Set");
   });
 });
 

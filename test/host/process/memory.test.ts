@@ -1,0 +1,68 @@
+// Garbage is collected when the process has grown, however little each piece of work allocates, and not before.
+import { expect, test } from "bun:test";
+
+import { collectWhenGrown, MUCH } from "../../../src/host/process/memory.ts";
+
+const MIB = 1024 * 1024;
+
+function processOf(startMib: number) {
+  const state = { residentMib: startMib, collections: 0, looks: 0 };
+  const worked = collectWhenGrown(
+    () => {
+      state.looks += 1;
+      return state.residentMib * MIB;
+    },
+    () => {
+      state.collections += 1;
+      state.residentMib -= 10;
+    },
+  );
+  return { state, worked };
+}
+
+test("a process that does not grow collects nothing, and seldom looks", () => {
+  const { state, worked } = processOf(60);
+  for (let call = 0; call < 3200; call += 1) worked();
+  expect(state.collections).toBe(0);
+  expect(state.looks).toBeWithin(50, 110);
+});
+
+test("growth is collected, and counts from what a collection left", () => {
+  const { state, worked } = processOf(60);
+  worked(MUCH);
+  state.residentMib = 83;
+  worked(MUCH);
+  expect(state.collections).toBe(0);
+  state.residentMib = 84;
+  worked(MUCH);
+  expect(state).toMatchObject({ collections: 1, residentMib: 74 });
+  state.residentMib = 97;
+  worked(MUCH);
+  expect(state.collections).toBe(1);
+  state.residentMib = 98;
+  worked(MUCH);
+  expect(state.collections).toBe(2);
+});
+
+test("growth counts from the lowest that was seen since", () => {
+  const { state, worked } = processOf(100);
+  worked(MUCH);
+  state.residentMib = 50;
+  worked(MUCH);
+  state.residentMib = 75;
+  worked(MUCH);
+  expect(state.collections).toBe(1);
+});
+
+test("what lives and is not collected is not looked through each time", () => {
+  const state = { residentMib: 60, collections: 0 };
+  const worked = collectWhenGrown(
+    () => state.residentMib * MIB,
+    () => (state.collections += 1),
+  );
+  for (let step = 0; step < 100; step += 1) {
+    worked(MUCH);
+    state.residentMib += 2;
+  }
+  expect(state.collections).toBeWithin(6, 9);
+});
