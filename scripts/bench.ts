@@ -27,7 +27,7 @@ const { values } = parseArgs({
     check: { type: "boolean", default: false },
     rounds: { type: "string", default: "21" },
     "idle-seconds": { type: "string", default: "60" },
-    sizes: { type: "string", default: "100,1000,10000" },
+    sizes: { type: "string", default: "100,1000,10000,20000" },
     soak: { type: "string" },
     containerd: { type: "string" },
     executable: { type: "string" },

@@ -33,16 +33,29 @@ const methods = Object.assign({}, ...services) as ServiceDefinition;
 const encoded = (method: string, answer: object): Buffer =>
   methods[method]?.responseSerialize(answer) ?? Buffer.alloc(0);
 
+const empty = Buffer.alloc(0);
+
+/** What a list may be narrowed down to. */
+interface Filter {
+  readonly state?: { readonly state: number } | null;
+  readonly pod_sandbox_id?: string;
+}
+
 /** The entries of one list, as bytes, with what was removed of them. */
 class Entries {
   readonly #encoded: ReadonlyMap<string, Buffer>;
+  readonly #messages: ReadonlyMap<string, Message>;
+  readonly #bySandbox: ReadonlyMap<unknown, readonly Message[]>;
   readonly #removed = new Set<string>();
-  #whole: Buffer | null = null;
+  /** Answers by their filter, while nothing is removed. */
+  #answers = new Map<string, Buffer>();
 
   constructor(method: string, field: string, messages: readonly Message[]) {
+    this.#messages = new Map(messages.map((message) => [message.id, message]));
     this.#encoded = new Map(
       messages.map((message) => [message.id, encoded(method, { [field]: [message] })]),
     );
+    this.#bySandbox = Map.groupBy(messages, (message) => message["pod_sandbox_id"]);
   }
 
   has(id: string): boolean {
@@ -52,18 +65,27 @@ class Entries {
   remove(id: string): void {
     if (!this.has(id)) return;
     this.#removed.add(id);
-    this.#whole = null;
+    this.#answers.clear();
   }
 
   reset(): void {
-    if (this.#removed.size > 0) this.#whole = null;
+    if (this.#removed.size > 0) this.#answers.clear();
     this.#removed.clear();
   }
 
-  list(): Buffer {
-    return (this.#whole ??= Buffer.concat(
-      [...this.#encoded].filter(([id]) => !this.#removed.has(id)).map(([, bytes]) => bytes),
-    ));
+  /** Those that are left, narrowed down as a runtime does. */
+  list({ state, pod_sandbox_id: sandbox = "" }: Filter = {}): Buffer {
+    const key = `${state?.state} ${sandbox}`;
+    const known = this.#answers.get(key);
+    if (known !== undefined) return known;
+    const among = sandbox === "" ? this.#messages.values() : (this.#bySandbox.get(sandbox) ?? []);
+    const pieces: Buffer[] = [];
+    for (const { id, state: itsState } of among)
+      if (!this.#removed.has(id) && (state == null || state.state === itsState))
+        pieces.push(this.#encoded.get(id) ?? empty);
+    const answer = Buffer.concat(pieces);
+    this.#answers.set(key, answer);
+    return answer;
   }
 }
 
@@ -86,7 +108,6 @@ function statusOf(id: string, make: (message: Message) => Buffer): Buffer {
   return bytes;
 }
 
-const empty = Buffer.alloc(0);
 const gone = (id: string): never => {
   throw Object.assign(new Error(`${id}: not found`), { code: status.NOT_FOUND });
 };
@@ -109,8 +130,8 @@ const handlers: Readonly<Record<string, Handler>> = {
       image_filesystems: [{ fs_id: { mountpoint }, used_bytes: { value: "1000000000" } }],
     }),
   ListImages: () => lists.images.list(),
-  ListContainers: () => lists.containers.list(),
-  ListPodSandbox: () => lists.sandboxes.list(),
+  ListContainers: ({ filter }) => lists.containers.list(filter ?? {}),
+  ListPodSandbox: ({ filter }) => lists.sandboxes.list(filter ?? {}),
   ContainerStatus: ({ container_id: id }) =>
     lists.containers.has(id)
       ? statusOf(id, (message) =>
