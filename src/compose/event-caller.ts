@@ -5,24 +5,17 @@ import type { Event } from "../model/pass.ts";
 import { document, toJson } from "../report/document/json.ts";
 import { eventJson } from "../report/document/snapshot.ts";
 
-export interface EventCaller {
-  /** Returns at once; what goes wrong with the executable is told of and changes nothing else. */
-  call(event: Event): void;
-  /** Resolves when the calls that were begun are through, each within its time. */
-  close(): Promise<void>;
-}
-
-/** `executable` is read for each event, so that a reload applies to the next one; `null`: none. */
-export function eventCaller(
-  executable: () => string | null,
-  failed: (message: string) => void,
-): EventCaller {
+/**
+ * `executable` is read for each event, so that a reload applies to the next one; `null`: none. A failing executable is
+ * reported and changes nothing else. `close` resolves when the calls that began have ended, each within its time.
+ */
+export function eventCaller(executable: () => string | null, failed: (message: string) => void) {
   const hook = new EventHook(failed);
   return {
-    call: (event) => {
+    call: (event: Event): void => {
       const path = executable();
       if (path !== null) hook.send(path, `${toJson(document("Event", eventJson(event)))}\n`);
     },
-    close: () => hook.close(),
+    close: (): Promise<void> => hook.close(),
   };
 }

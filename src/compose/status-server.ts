@@ -20,7 +20,7 @@ import type { Log } from "../report/log/log.ts";
 import { createMetrics, type Metrics } from "../report/metrics/metrics.ts";
 import { unjudged } from "../report/table/images.ts";
 import type { Recorder } from "../store/history/recorder.ts";
-import { type EventCaller, eventCaller } from "./event-caller.ts";
+import { eventCaller } from "./event-caller.ts";
 import type { World } from "./world.ts";
 
 /** The latest events that status shows. */
@@ -44,7 +44,7 @@ export interface StatusServerOptions {
 export class StatusServer {
   readonly #options: StatusServerOptions;
   readonly #metrics: Metrics;
-  readonly #hook: EventCaller;
+  readonly #hook: ReturnType<typeof eventCaller>;
   readonly #servers: HttpServer[] = [];
   #attached: Attached | null = null;
   #events: readonly Event[] = [];

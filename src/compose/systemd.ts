@@ -2,6 +2,7 @@
 
 import { fstatSync } from "node:fs";
 
+import type { Environment } from "../config/source/arguments.ts";
 import { sendDatagram } from "../host/process/libc.ts";
 import type { Severity } from "../report/log/line.ts";
 
@@ -15,10 +16,7 @@ export interface Systemd {
 }
 
 /** Without `NOTIFY_SOCKET` nothing is sent. */
-export function systemdOf(
-  environment: Readonly<Record<string, string | undefined>>,
-  pid: number,
-): Systemd {
+export function systemdOf(environment: Environment, pid: number): Systemd {
   const socket = environment["NOTIFY_SOCKET"];
   const send = (text: string): void => {
     if (socket !== undefined && socket !== "") sendDatagram(socket, text);
@@ -35,10 +33,7 @@ export function systemdOf(
 }
 
 /** Half of the time that systemd allows, as it recommends. */
-function watchdogMs(
-  environment: Readonly<Record<string, string | undefined>>,
-  pid: number,
-): number | null {
+function watchdogMs(environment: Environment, pid: number): number | null {
   const us = Number(environment["WATCHDOG_USEC"] ?? "");
   const owner = environment["WATCHDOG_PID"] ?? "";
   if (!Number.isFinite(us) || us <= 0 || (owner !== "" && owner !== String(pid))) return null;
@@ -54,7 +49,7 @@ const PRIORITIES: Readonly<Record<Severity, string>> = {
 
 /** The prefix of a log line for `journalctl -p warning`; empty unless the journal reads the file. */
 export function journalPrefix(
-  environment: Readonly<Record<string, string | undefined>>,
+  environment: Environment,
   file: number,
 ): (severity: Severity) => string {
   const isRead = environment["JOURNAL_STREAM"] === identityOf(file);

@@ -1,9 +1,10 @@
 /** The layer of a running agent: its effective configuration, from its status. */
+import type { ConfigIssue } from "../../model/errors.ts";
 import { type FieldName, fieldOf, isFieldName } from "../fields.ts";
 import { printedText } from "../value/value.ts";
 import { readEntry } from "./file-layer.ts";
 import type { Merged } from "./merge.ts";
-import { type Layer, type Setting, settingOf } from "./setting.ts";
+import { type Layer, type Place, type Setting, settingOf } from "./setting.ts";
 
 /** By the names of configuration files, as `Status` has them. */
 export type AgentValues = Readonly<
@@ -26,7 +27,7 @@ export function withAgent(weaker: Layer, agent: AgentValues): Layer | null {
   for (const [name, { value, source }] of Object.entries(agent)) {
     if (!isFieldName(name) || OWN.includes(name) || source === "default") continue;
     const place = { kind: "agent", at: `running agent (its ${source})` } as const;
-    const read = value === null ? settingOf(name, place, null) : readEntry(name, place, value);
+    const read = settingIn(name, place, value);
     if ("message" in read) return null;
     settings.push(read);
   }
@@ -36,13 +37,16 @@ export function withAgent(weaker: Layer, agent: AgentValues): Layer | null {
   };
 }
 
+/** In a file null takes back; here it is what the agent has: none. */
+const settingIn = (name: FieldName, place: Place, value: unknown): Setting | ConfigIssue =>
+  value === null ? settingOf(name, place, null) : readEntry(name, place, value);
+
 /** A sentence for each flag of this command line that differs from the running agent. */
 export function agentNotes(written: Merged, agent: AgentValues): readonly string[] {
   return Object.entries(agent).flatMap(([name, { value }]) => {
     if (!isFieldName(name) || OWN.includes(name) || written[name].source !== "flag") return [];
     const { type, flag } = fieldOf(name);
-    const place = { kind: "agent", at: "" } as const;
-    const theirs = value === null ? settingOf(name, place, null) : readEntry(name, place, value);
+    const theirs = settingIn(name, { kind: "agent", at: "" }, value);
     if ("message" in theirs || theirs.change.kind !== "set") return [];
     const [ours, its] = [written[name].value, theirs.change.value].map((it) =>
       printedText(type, it),

@@ -1,7 +1,7 @@
 // Bounds a question to the operating system that may never be answered, such as statfs on a network share that is gone.
 
 /** The result of `answer`, or a rejection after `ms`. The call itself is not cancelled. */
-export async function withDeadline<T>(answer: Promise<T>, ms: number): Promise<T> {
+async function withDeadline<T>(answer: Promise<T>, ms: number): Promise<T> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new Error(`no answer within ${ms} ms`)), ms);
@@ -17,7 +17,7 @@ export async function withDeadline<T>(answer: Promise<T>, ms: number): Promise<T
 export class Questions {
   readonly #open = new Set<string>();
 
-  /** Like `withDeadline`; rejects at once while an earlier question of the same key is still open past its deadline. */
+  /** What it is answered with; rejects after `ms`, and at once while an earlier question of the same key is still open past its deadline. */
   async ask<T>(key: string, question: () => Promise<T>, ms: number): Promise<T> {
     if (this.#open.has(key)) throw new Error("an earlier call is still pending");
     const answer = question();

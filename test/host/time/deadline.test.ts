@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 
-import { Questions, withDeadline } from "../../../src/host/time/deadline.ts";
+import { Questions } from "../../../src/host/time/deadline.ts";
 
 const errorOf = (answer: Promise<unknown>): Promise<string> =>
   answer.then(
@@ -9,8 +9,10 @@ const errorOf = (answer: Promise<unknown>): Promise<string> =>
   );
 
 test("an answer in time is returned, and a late one is an error with the deadline", async () => {
-  expect(await withDeadline(Promise.resolve(3), 50)).toBe(3);
-  expect(await errorOf(withDeadline(new Promise(() => undefined), 5))).toContain("within 5 ms");
+  const questions = new Questions();
+  expect(await questions.ask("/a", async () => 3, 50)).toBe(3);
+  const never = new Promise(() => undefined);
+  expect(await errorOf(questions.ask("/b", () => never, 5))).toContain("within 5 ms");
 });
 
 describe("a call that is never answered", () => {
