@@ -35,7 +35,7 @@ const pod: NodeDescription = {
 };
 
 describe("reading", () => {
-  test("gives the node in the words of the model, exactly", async () => {
+  test("returns the node in the types of the model, exactly", async () => {
     await using connection = await connected({ node: pod });
     const { runtime, signal } = connection;
     // What observation asks for is what is here.
@@ -82,7 +82,7 @@ describe("reading", () => {
     });
   });
 
-  test("says what the runtime is, and what it calls the sandbox image", async () => {
+  test("returns the runtime's name, version and sandbox image", async () => {
     await using connection = await connected();
     const { fake, runtime, signal } = connection;
     expect(await runtime.reader.info(signal)).toEqual({
@@ -95,7 +95,7 @@ describe("reading", () => {
     });
   });
 
-  test("gives the layers of an image by its whole ID, and of an artifact that it has none", async () => {
+  test("returns the layers of an image by its full ID, and none for an artifact", async () => {
     const layers = ["base", "app"].map((id) => ({ id, bytes: 1000 }));
     const images = [
       { id: imageIdOf(1), layers, builtAt: "2026-02-03T04:05:06Z" },
@@ -116,7 +116,7 @@ describe("reading", () => {
     expect(await runtime.reader.imageOrigin(byTag, signal)).toBeNull();
   });
 
-  test("gives null for what the runtime does not know", async () => {
+  test("returns null for what the runtime does not know", async () => {
     await using connection = await connected();
     const { runtime, signal } = connection;
     expect(await runtime.reader.containerDetail(containerId("gone"), signal)).toBeNull();
@@ -141,7 +141,7 @@ describe("reading", () => {
 });
 
 describe("writing", () => {
-  test("says what to change, and nothing else", async () => {
+  test("sends exactly the requested change", async () => {
     await using connection = await connected({ node: pod, exec: () => 42 });
     const { fake, runtime } = connection;
     const writer: RuntimeWriter = runtime.writer;
@@ -169,7 +169,7 @@ describe("writing", () => {
     ]);
   });
 
-  test("of what is already gone is a success", async () => {
+  test("of what no longer exists is a success", async () => {
     await using connection = await connected();
     const { fake, runtime } = connection;
     fake.fail("*", { kind: "error", code: "NOT_FOUND" });
@@ -183,7 +183,7 @@ describe("writing", () => {
 });
 
 describe("the connection", () => {
-  test("comes back by itself after the runtime was away", async () => {
+  test("reconnects by itself after the runtime was down", async () => {
     await using connection = await connected({ node: pod });
     const { fake, runtime, signal } = connection;
     expect(await runtime.reader.listImages(signal)).toHaveLength(1);
@@ -199,7 +199,7 @@ describe("the connection", () => {
     expect(performance.now() - startedAt).toBeLessThan(4000);
   });
 
-  test("comes back within seconds however long the runtime was away", async () => {
+  test("reconnects within seconds however long the runtime was down", async () => {
     await using connection = await connected({ node: pod });
     const { fake, runtime, signal } = connection;
     await fake.crash();
@@ -215,7 +215,7 @@ describe("the connection", () => {
     expect(performance.now() - startedAt).toBeLessThan(4000);
   }, 15_000);
 
-  test("may be two, one for images and one for the rest", async () => {
+  test("may be two: one for images and one for the rest", async () => {
     await using images = await connected({ node: pod });
     const others = await startFakeRuntime({ node: { sandboxes: [{ id: "other" }] } });
     const runtime = openRuntime({
@@ -247,7 +247,7 @@ describe("the connection", () => {
     }
   });
 
-  test("tells of every call that has ended, how and in what time", async () => {
+  test("reports every call with its result and duration", async () => {
     await using connection = await connected({ traits: { imageStreams: true } });
     const { fake, runtime, signal, records } = connection;
     await runtime.reader.listImages(signal);
@@ -322,7 +322,7 @@ describe("events", () => {
   });
 
   test.each(["yes", "ended"] as const)(
-    "that end as they should count as a call that went well (%s)",
+    "that end normally count as a successful call (%s)",
     async (events) => {
       await using connection = await connected({ traits: { events } });
       const { fake, runtime, records } = connection;
@@ -338,7 +338,7 @@ describe("events", () => {
   );
 
   test.each(["unimplemented", "ended"] as const)(
-    "are given up quietly where the runtime has none (%s)",
+    "end silently if the runtime has none (%s)",
     async (events) => {
       await using connection = await connected({ traits: { events } });
       await connection.runtime.watchEvents(() => undefined, connection.signal);

@@ -36,12 +36,12 @@ describe("decoding", () => {
     );
   });
 
-  test("an enum's value that is not declared stays its number", () => {
+  test("an undeclared enum value is returned as its number", () => {
     expect(readContainer({ state: 4 })?.state).toBe(4);
     expect(readContainer({ state: -1 })?.state).toBe(-1);
   });
 
-  test("what is absent has a default, and a message that is absent is null", () => {
+  test("an absent field has its default, and an absent message is null", () => {
     expect(readContainer({ id: "a" })).toEqual({
       id: "a",
       pod_sandbox_id: "",
@@ -59,7 +59,7 @@ describe("decoding", () => {
     });
   });
 
-  test("fields that are not declared are skipped, of every wire type", () => {
+  test("undeclared fields of every wire type are skipped", () => {
     const unknown = [
       [0xa0, 0x06, 0xac, 0x02],
       [0xa1, 0x06, 1, 2, 3, 4, 5, 6, 7, 8],
@@ -73,7 +73,7 @@ describe("decoding", () => {
     expect(decodeAnswer("ListImages", bytes).images[0]?.id).toBe("sha256:a");
   });
 
-  test("a label named like a property of objects is a label", () => {
+  test("a label named like an object property is kept", () => {
     const labels = Object.fromEntries([
       ["__proto__", "x"],
       ["constructor", "y"],
@@ -108,7 +108,7 @@ describe("decoding", () => {
     expect(() => decodeAnswer("ListImages", Buffer.from(bytes))).toThrow(MalformedError);
   });
 
-  test("whatever the bytes are, they are a message or refused", () => {
+  test("any bytes are either a message or refused", () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
         try {
@@ -121,7 +121,7 @@ describe("decoding", () => {
     );
   });
 
-  test("an answer that was cut anywhere loses no container without being refused", () => {
+  test("a response truncated anywhere is refused rather than losing a container", () => {
     const ids = ["a", "b", "c"];
     const containers = ids.map((id) => ({ id, labels: { key: "value" }, created_at: "1" }));
     const bytes = written("ListContainers", { containers });
@@ -135,7 +135,7 @@ describe("decoding", () => {
   });
 });
 
-test("of the labels of a list only those are there that say which pod it is", () => {
+test("a list keeps only the labels that identify the pod", () => {
   const pod = {
     "io.kubernetes.pod.uid": "uid",
     "io.kubernetes.pod.name": "name",
@@ -161,7 +161,7 @@ describe("the library", () => {
     created_at: fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }).map(String),
   });
 
-  test("reads the same of what a runtime writes", () => {
+  test("decodes a runtime's responses to the same values", () => {
     fc.assert(
       fc.property(fc.array(fields), (containers) => {
         expectSame("ListContainers", written("ListContainers", { containers }));
@@ -169,7 +169,7 @@ describe("the library", () => {
     );
   });
 
-  test("reads the same of whatever else is not refused", () => {
+  test("decodes any other accepted bytes to the same values", () => {
     const status = {
       labels: { a: "b" },
       annotations: { c: "d" },

@@ -32,7 +32,7 @@ const sandboxDetail: Ask = async (reader, signal) =>
   reader.sandboxDetail(sandboxId("sandbox"), signal);
 const filesystems: Ask = async (reader, signal) => reader.reportedFilesystems(signal);
 
-describe("an answer is refused", () => {
+describe("a response is refused", () => {
   test.each<[string, string, (answer: object) => object, Ask]>([
     ["an image has no ID", "ListImages", edited("images", { id: "" }), images],
     ["a container has no ID", "ListContainers", edited("containers", { id: "" }), containers],
@@ -98,7 +98,7 @@ describe("an answer is refused", () => {
     });
   });
 
-  test("in a stream too, and the rest of it is not read", async () => {
+  test("in a stream, too, and the rest of the stream is not read", async () => {
     await using connection = await connected({ node, traits: { runtimeStreams: true } });
     const { fake, runtime, signal } = connection;
     fake.fail("StreamContainers", { kind: "edit", edit: edited("containers", { id: "" }) });
@@ -108,7 +108,7 @@ describe("an answer is refused", () => {
   });
 });
 
-describe("an answer is taken", () => {
+describe("a response is accepted", () => {
   const listed = async (
     change: (fake: FakeRuntime) => void,
     ask: Ask,
@@ -118,19 +118,19 @@ describe("an answer is taken", () => {
     return [await ask(connection.runtime.reader, connection.signal), connection.fake];
   };
 
-  test("of a container that Kubernetes did not make, with empty names", async () => {
+  test("for a container not created by Kubernetes, with empty names", async () => {
     const foreign = { id: "foreign", sandboxId: "sandbox", image: "x", labels: {} };
     const [found] = await listed((fake) => fake.node.addContainer(foreign), containers);
     expect(found).toMatchObject([{}, { podUid: "", podName: "", podNamespace: "" }]);
   });
 
-  test("of an image that has only an ID", async () => {
+  test("for an image that has only an ID", async () => {
     const [found] = await listed(() => undefined, images);
     expect(found).toMatchObject([{ id: "image", repoTags: [], repoDigests: [] }]);
   });
 
   test.each(["0", "-6795364578871345152"])(
-    "of a container that ended at %s: it has not ended",
+    "for a container that ended at %s, which counts as not ended",
     async (finished_at) => {
       const edit = edited("status", { finished_at });
       const [found] = await listed(
@@ -141,7 +141,7 @@ describe("an answer is taken", () => {
     },
   );
 
-  test("of a pod in the network of its node: it has no address", async () => {
+  test("for a pod in its node's network, which has no address", async () => {
     const edit = edited("status", { network: null });
     const [found] = await listed(
       (fake) => fake.fail("PodSandboxStatus", { kind: "edit", edit }),
@@ -155,7 +155,7 @@ describe("an answer is taken", () => {
     ["1.30.1", "1.30.1"],
     ["v2.1.0-rc.1+unknown", "2.1.0-rc.1+unknown"],
     ["version-x", "version-x"],
-  ])("of a runtime of version %s, which is %s", async (version, expected) => {
+  ])("for a runtime of version %s, which is %s", async (version, expected) => {
     await using connection = await connected({ traits: { version } });
     const info = await connection.runtime.reader.info(connection.signal);
     expect(info.version).toBe(expected);

@@ -46,7 +46,7 @@ await listening(
 );
 
 describe("a socket", () => {
-  test("that answers is named with its runtime", async () => {
+  test("that answers is reported with its runtime", async () => {
     expect(await probeEndpoint(`unix://${at("containerd")}`)).toEqual({
       endpoint: containerd.endpoint,
       name: "containerd",
@@ -65,7 +65,7 @@ describe("a socket", () => {
       "not-cri",
       "it answers, but not runtime.v1 (unknown service runtime.v1.RuntimeService)",
     ],
-  ])("that is %s is %s, in good time", async (name, kind, message) => {
+  ])("that is %s is reported as %s in time", async (name, kind, message) => {
     const startedAt = performance.now();
     const error = await failureOf(probeEndpoint(`unix://${at(name)}`));
     expect(performance.now() - startedAt).toBeLessThan(1800);
@@ -74,14 +74,14 @@ describe("a socket", () => {
     expect(error.message).toContain(at(name));
   });
 
-  test("that answers without a name is no runtime", async () => {
+  test("that answers without a name is not a runtime", async () => {
     const nameless = await runtimeAt("nameless", { name: "" });
     const error = await failureOf(probeEndpoint(nameless.endpoint));
     expect(error.kind).toBe("not-cri");
     expect(error.message).toContain("the runtime has no name");
   });
 
-  test("that may not be opened is permission", async () => {
+  test("that may not be opened is reported as permission", async () => {
     const locked = await runtimeAt("locked");
     chmodSync(locked.socket, 0);
     const error = await withoutPrivilege(async () => failureOf(probeEndpoint(locked.endpoint)));
@@ -94,18 +94,18 @@ describe("discovery", () => {
     discoverEndpoint({ realPath: realpath, candidates: names.map(at) });
   const others = ["missing", "stale", "silent", "closing", "web", "without-cri"];
 
-  test("finds the one that answers among sockets that do not, in under two seconds", async () => {
+  test("finds the answering socket among others in under two seconds", async () => {
     const startedAt = performance.now();
     const found = await search(...others, "crio");
     expect(performance.now() - startedAt).toBeLessThan(2000);
     expect(found).toEqual({ endpoint: `unix://${at("crio")}`, name: "cri-o", version: "1.30.1" });
   });
 
-  test("takes one socket under two names for one", async () => {
+  test("counts one socket with two names once", async () => {
     expect((await search("alias", "containerd")).endpoint).toBe(`unix://${at("alias")}`);
   });
 
-  test("refuses to choose between several, and names them", async () => {
+  test("refuses to choose between several runtimes, and names them", async () => {
     const error = await failureOf(search("containerd", "missing", "crio"));
     expect(error.kind).toBe("ambiguous");
     expect(error.message).toBe(
@@ -114,7 +114,7 @@ describe("discovery", () => {
     );
   });
 
-  test("says why each socket that exists is no runtime when none of them answers", async () => {
+  test("reports why each existing socket is unusable when none answers", async () => {
     const error = await failureOf(search(...others));
     expect(error.kind).toBe("not-cri");
     for (const [name, reason] of [
@@ -128,7 +128,7 @@ describe("discovery", () => {
     expect(error.message).not.toContain(at("missing"));
   });
 
-  test("is absent where nothing is there at all, and names every socket that was tried", async () => {
+  test("reports absent without any socket, and names every socket that it tried", async () => {
     const error = await failureOf(search("missing", "nowhere"));
     expect(error.kind).toBe("absent");
     expect(error.message).toBe(
@@ -137,7 +137,7 @@ describe("discovery", () => {
     );
   });
 
-  test("names only the socket that exists to a user who may not open it, and says to run as root", async () => {
+  test("names only existing sockets to a user who may not open them, and says to run as root", async () => {
     const locked = await runtimeAt("denied");
     chmodSync(locked.socket, 0);
     chmodSync(dirname(locked.socket), 0o755);
@@ -151,7 +151,7 @@ describe("discovery", () => {
   test.each<[string, Fault]>([
     ["an error", { kind: "error", code: "UNKNOWN", message: "starting" }],
     ["garbage", { kind: "garbage" }],
-  ])("does not take a runtime that answers with %s", async (_, fault) => {
+  ])("rejects a runtime that answers with %s", async (_, fault) => {
     const faulty = await runtimeAt(`faulty-${fault.kind}`);
     faulty.fail("Version", fault);
     const error = await failureOf(

@@ -9,7 +9,7 @@ describe("an endpoint", () => {
     ["unix:/run/crio/crio.sock", "/run/crio/crio.sock"],
     ["/run/my runtime.sock", "/run/my runtime.sock"],
     ["/run/a:b.sock", "/run/a:b.sock"],
-  ])("%s is a socket", (text, path) => {
+  ])("%s is accepted", (text, path) => {
     expect(parseEndpoint(text)).toEqual({ kind: "unix", endpoint: `unix://${path}`, path });
   });
 
@@ -33,7 +33,7 @@ describe("an endpoint", () => {
     );
   });
 
-  test("of every well-known socket is one", () => {
+  test("of every well-known socket is accepted", () => {
     expect(wellKnownSockets.map((path) => parseEndpoint(path).kind)).not.toContain("refused");
   });
 });

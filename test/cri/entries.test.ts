@@ -42,7 +42,7 @@ function changeOne({ fake }: Connection): void {
 describe.each(ways)("%s (streams: %p)", (list, streams) => {
   const traits = { runtimeStreams: streams, imageStreams: streams, batchSize: 2 };
 
-  test("gives the same array again while nothing changed, in whatever order the runtime lists", async () => {
+  test("returns the same array while nothing changed, in any order", async () => {
     await using connection = await connected({ node, traits });
     const { runtime, signal, fake } = connection;
     const first = await runtime.reader[list](signal);
@@ -51,7 +51,7 @@ describe.each(ways)("%s (streams: %p)", (list, streams) => {
     expect(await runtime.reader[list](signal)).toBe(first);
   });
 
-  test("gives a new object for what changed, and the same ones for the rest", async () => {
+  test("returns a new object for what changed, and the same ones for the rest", async () => {
     await using connection = await connected({ node, traits });
     const before = await listed(connection, list);
     changeOne(connection);
@@ -60,7 +60,7 @@ describe.each(ways)("%s (streams: %p)", (list, streams) => {
     expect([...after.keys()].toSorted()).toEqual([...before.keys()].toSorted());
   });
 
-  test("decodes an entry anew that was gone for one list", async () => {
+  test("decodes an entry again that was missing in one list", async () => {
     await using connection = await connected({ node, traits });
     const before = await listed(connection, list);
     const lift = connection.fake.fail("*", {
@@ -78,7 +78,7 @@ describe.each(ways)("%s (streams: %p)", (list, streams) => {
     expect(same.map(([id]) => id)).toEqual([...without.keys()]);
   });
 
-  test("keeps what it knew when a list fails", async () => {
+  test("keeps its cache when a list fails", async () => {
     await using connection = await connected({ node, traits });
     const { runtime, signal, fake } = connection;
     const first = await runtime.reader[list](signal);
@@ -89,7 +89,7 @@ describe.each(ways)("%s (streams: %p)", (list, streams) => {
   });
 });
 
-test("an image that is listed twice counts in the order of the list, which may turn around", async () => {
+test("an image listed twice counts in the order of the list, which may change", async () => {
   const twin = { id: imageIdOf("twin"), sizeBytes: 1 };
   await using connection = await connected({ node: { images: [{ ...twin, pinned: true }, twin] } });
   const { runtime, signal, fake } = connection;
@@ -99,7 +99,7 @@ test("an image that is listed twice counts in the order of the list, which may t
   expect(await pins()).toEqual([false, true]);
 });
 
-test("a container that two parts of a list met in two states counts as the last part had it", async () => {
+test("a container in two parts of a list counts as in the last part", async () => {
   const padding = { padding: "x".repeat(200) };
   await using connection = await connected({
     node: {
@@ -138,7 +138,7 @@ test("a container that two parts of a list met in two states counts as the last 
   );
 });
 
-test("a thousand lists of a node on which everything changes keep nothing of what went", async () => {
+test("a thousand lists of a changing node keep nothing of removed entries", async () => {
   await using connection = await connected({ node });
   const { runtime, signal, fake } = connection;
   const objects = async (rounds: number): Promise<number> => {

@@ -31,15 +31,15 @@ describe("the layers of a verbose image status", () => {
     ["a number", { rootfs: { diff_ids: [1] } }],
     ["a text in place of the list", { rootfs: { diff_ids: diff("a") } }],
     ["more layers than any image has", { rootfs: { diff_ids: Array(1025).fill(diff("a")) } }],
-  ])("are unknown where the document has %s", (_, spec) => {
+  ])("are unknown if the document has %s", (_, spec) => {
     expect(origin(spec).chain).toBeNull();
   });
 
-  test("are unknown where the status has no document", () => {
+  test("are unknown if the status has no document", () => {
     expect(imageOrigin({})).toEqual({ chain: null, builtAt: null });
   });
 
-  test("never make reading fail, whatever the runtime writes", () => {
+  test("never make reading fail, whatever the runtime returns", () => {
     fc.assert(
       fc.property(fc.oneof(fc.json(), fc.string()), (info) => {
         imageOrigin({ info });
@@ -47,7 +47,7 @@ describe("the layers of a verbose image status", () => {
     );
   });
 
-  test("come with the build date where the image has one", () => {
+  test("come with the build date if the image has one", () => {
     const { builtAt } = origin({ created: "2026-01-02T03:04:05.678Z" });
     expect(builtAt === null ? null : toRfc3339(builtAt)).toBe("2026-01-02T03:04:05.678Z");
     expect(origin({ created: "yesterday" }).builtAt).toBeNull();

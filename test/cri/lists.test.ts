@@ -60,7 +60,7 @@ describe("streaming lists", () => {
     ]);
   });
 
-  test("that the runtime has not are asked for once, by service", async () => {
+  test("that the runtime lacks are requested only once per service", async () => {
     await using connection = await connected({ traits: { imageStreams: true } });
     const { fake, runtime, signal } = connection;
     for (let round = 0; round < 2; round += 1) {
@@ -79,7 +79,7 @@ describe("streaming lists", () => {
     ]);
   });
 
-  test("that break off give an error, not what came before", async () => {
+  test("that break off are an error, not a partial list", async () => {
     await using connection = await connected({
       node: nodeOf({ containers: 25, sandboxes: 1 }),
       traits: { runtimeStreams: true, batchSize: 10 },
@@ -97,7 +97,7 @@ describe("streaming lists", () => {
     expect(fake.callsOf("ListContainers")).toEqual([]);
   });
 
-  test("may be larger than a message may be", async () => {
+  test("may exceed the message limit", async () => {
     await using connection = await connected({
       node: nodeOf({ containers: 400, sandboxes: 10, padding: 80_000 }),
       traits: { runtimeStreams: true, batchSize: 50 },
@@ -131,7 +131,7 @@ describe("lists beyond the limit of a message", () => {
     expect(fake.callsOf("ListContainers").map(({ code }) => `${code}`)).toEqual(["OK"]);
   });
 
-  test("a list is split as well where only our side finds it too large", async () => {
+  test("a list is also split if only the client finds it too large", async () => {
     await using connection = await connected({
       node: nodeOf({ containers: 375, sandboxes: 375, padding: 80_000 }),
       traits: { messageLimitBytes: 64 * 1024 * 1024 },
@@ -177,7 +177,7 @@ describe("lists beyond the limit of a message", () => {
     );
   });
 
-  test("what cannot be split further is an error that says so", async () => {
+  test("a list that cannot be split further is an error", async () => {
     await using connection = await connected({
       node: nodeOf({ containers: 40, sandboxes: 1, padding: 1000 }),
       traits: { messageLimitBytes: 6_000 },
@@ -197,7 +197,7 @@ describe("lists beyond the limit of a message", () => {
     expect((await failureOf(runtime.reader.listContainers(signal))).kind).toBe("failed");
   });
 
-  test("the parts are asked for at once from then on, until half of what was there is gone", async () => {
+  test("the parts are requested directly from then on, until half of the entries are removed", async () => {
     await using connection = await connected({
       node: nodeOf({ containers: 100, sandboxes: 10, padding: 100 }),
       traits: { messageLimitBytes: 15_000 },
@@ -216,7 +216,7 @@ describe("lists beyond the limit of a message", () => {
   });
 });
 
-describe("a list in parts, of a node that changes meanwhile", () => {
+describe("a list in parts of a changing node", () => {
   const moves: readonly (readonly [string, readonly ContainerDescription["state"][]])[] = [
     ["starts", ["created", "running"]],
     ["starts and ends", ["created", "running", "exited"]],
@@ -231,7 +231,7 @@ describe("a list in parts, of a node that changes meanwhile", () => {
     [0, 1, 2, 3].map((gap) => [first, first + gap] as const),
   );
 
-  test.each(moves)("has a container that %s, whenever it does", async (_, [start, ...changes]) => {
+  test.each(moves)("includes a container that %s at any time", async (_, [start, ...changes]) => {
     for (const schedule of schedules) {
       await using connection = await connected({
         node: nodeOf({ containers: 100, sandboxes: 10, padding: 100 }),
@@ -253,7 +253,7 @@ describe("a list in parts, of a node that changes meanwhile", () => {
   });
 });
 
-test("an image that is listed twice stays so, as the last entry's pin decides", async () => {
+test("both entries of an image listed twice are kept, because the last entry's pin decides", async () => {
   const twin = { id: imageIdOf("twin"), sizeBytes: 1 };
   await using connection = await connected({ node: { images: [{ ...twin, pinned: true }, twin] } });
   const images = await connection.runtime.reader.listImages(connection.signal);
@@ -261,7 +261,7 @@ test("an image that is listed twice stays so, as the last entry's pin decides", 
 });
 
 test.each([false, true])(
-  "a container and a sandbox that are listed twice count once, as they were listed last (streams: %p)",
+  "a container and a sandbox listed twice count once, by their last entry (streams: %p)",
   async (runtimeStreams) => {
     await using connection = await connected({
       node: nodeOf({ containers: 1, sandboxes: 1 }),

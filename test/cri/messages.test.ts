@@ -120,25 +120,28 @@ const requests: Requests = {
 };
 
 describe("messages", () => {
-  test("there is a type for every method", () => {
+  test("every method has a type", () => {
     expect([...methods.keys()].toSorted()).toEqual(Object.keys(answers).toSorted());
   });
 
-  test.each(entriesOf(answers))("the answer of %s is typed as it is read", (name, answer) => {
-    expect(pathOf(name)).toBe(methods.get(name)?.path ?? "");
-    const bytes = methods.get(name)?.answer(withTexts(answer)) ?? noBytes;
-    expect<object>(decodeAnswer(name, bytes)).toEqual(answer);
-    expect(missing(methods.get(name)?.response ?? "", answer)).toEqual([]);
-  });
+  test.each(entriesOf(answers))(
+    "the response of %s has the type that is decoded",
+    (name, answer) => {
+      expect(pathOf(name)).toBe(methods.get(name)?.path ?? "");
+      const bytes = methods.get(name)?.answer(withTexts(answer)) ?? noBytes;
+      expect<object>(decodeAnswer(name, bytes)).toEqual(answer);
+      expect(missing(methods.get(name)?.response ?? "", answer)).toEqual([]);
+    },
+  );
 
-  test.each(entriesOf(requests))("the request of %s is typed as it is sent", (name, sent) => {
+  test.each(entriesOf(requests))("the request of %s has the type that is sent", (name, sent) => {
     const read = methods.get(name)?.asked(encodeRequest(name, sent)) ?? {};
     expect(read).toEqual("timeout" in sent ? { ...sent, timeout: String(sent.timeout) } : sent);
     expect(missing(methods.get(name)?.request ?? "", sent)).toEqual([]);
   });
 });
 
-test("the entries of every list stand in its only field", () => {
+test("the entries of every list are in its only field", () => {
   const lists = [...methods.values()].filter(({ name }) =>
     /^(?:List(?!ContainerStats)|Stream)/.test(name),
   );
@@ -147,7 +150,7 @@ test("the entries of every list stand in its only field", () => {
     expect(fieldsOfMessage(response).map(({ number }) => number)).toEqual([ENTRIES_FIELD]);
 });
 
-test("seconds and lengths of more than seven bits are sent whole", () => {
+test("seconds and lengths of more than seven bits are sent completely", () => {
   const sent = { container_id: "c".repeat(300), cmd: ["a", ""], timeout: 2 ** 31 };
   const read = methods.get("ExecSync")?.asked(encodeRequest("ExecSync", sent));
   expect(read).toEqual({ ...sent, timeout: String(2 ** 31) });

@@ -15,7 +15,7 @@ const agreedMethods = new Map<string, readonly string[]>(
 );
 
 describe("the proto", () => {
-  test.each([...messages])("declares %s as the contract has it", (name, message) => {
+  test.each([...messages])("declares %s as in the contract", (name, message) => {
     const agreed = agreedMessages.get(name);
     expect(agreed).toBeDefined();
     const fields = Object.keys(agreed ?? {}).filter((field) => field in declared(message));
@@ -25,7 +25,7 @@ describe("the proto", () => {
   });
 
   test.each([...methods.values()].map((it) => [it.path, it] as const))(
-    "asks for %s as the contract has it",
+    "declares the request of %s as in the contract",
     (path, method) => {
       const key = `${method.service}.${method.name}`;
       expect(path).toBe(`/runtime.v1.${key.replace(".", "/")}`);
@@ -36,7 +36,7 @@ describe("the proto", () => {
     },
   );
 
-  test("has every enum whole", () => {
+  test("has every enum completely", () => {
     expect(Object.fromEntries(enums)).toEqual(
       Object.fromEntries(Object.entries(contract.enums).filter(([name]) => enums.has(name))),
     );

@@ -43,16 +43,16 @@ describe("the sandbox image", () => {
     ["no JSON", { config: "{not json", golang: "go1.22" }, []],
     ["an empty name", { config: { sandboxImage: "" } }, []],
     ["something that is no name", { config: { sandboxImage: { name: "x" } } }, []],
-  ])("as named by %s", (_, entries, images) => {
+  ])("is read from %s", (_, entries, images) => {
     expect(sandboxImagesOf(info(entries))).toEqual(images);
   });
 
-  test("is not looked for without end", () => {
+  test("is searched for within a bound", () => {
     const deep = `${'{"a":'.repeat(5000)}{"sandboxImage":"x"}${"}".repeat(5000)}`;
     expect(sandboxImagesOf(info({ config: deep }))).toEqual([]);
   });
 
-  test("is a list of names, whatever the runtime says", () => {
+  test("is a list of names, whatever the runtime returns", () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.oneof(fc.json(), fc.string())), (entries) => {
         for (const image of sandboxImagesOf(info(entries))) expect(image).not.toBe("");
@@ -93,7 +93,7 @@ describe("the log directory of a sandbox", () => {
     ["a runtime that names none", '{"config":{"log_directory":""}}', ""],
     ["a runtime that names no path", '{"config":{"log_directory":7}}', ""],
     ["a runtime that answers with no JSON", "{", ""],
-  ])("is read from the answer of %s", (_, text, directory) => {
+  ])("is read from the response of %s", (_, text, directory) => {
     expect(logDirectoryOfSandbox(info({ info: text }))).toBe(directory);
   });
 });

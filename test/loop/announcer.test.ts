@@ -63,14 +63,14 @@ function planAt(availableBytes: bigint, change: Partial<ImagePlan> = {}): ImageP
 describe("a disk that images cannot help", () => {
   const futile = () => [anEvent("ImageGCFutile")];
 
-  test("is spoken of once, while the disk and the bound stay as they are", () => {
+  test("is reported once, while the disk and the bound do not change", () => {
     const { announcer, events } = listener();
     for (const availableGib of [3n, 4n, 3n, 2n, 3n])
       announcer.passed(futile(), planAt(availableGib * GIB));
     expect(events).toHaveLength(1);
   });
 
-  test("is spoken of again when it has changed by two percent, and when the bound has", () => {
+  test("is reported again when the disk has changed by two percent, or the bound has changed", () => {
     const { announcer, events } = listener();
     announcer.passed(futile(), planAt(5n * GIB));
     announcer.passed(futile(), planAt(3n * GIB));
@@ -80,7 +80,7 @@ describe("a disk that images cannot help", () => {
     expect(events).toHaveLength(3);
   });
 
-  test("passes under pressure and periodic ones, which speak of it in other words, count as one", () => {
+  test("is reported once for passes under pressure and periodic ones together", () => {
     const { announcer, events } = listener();
     const one = futilityAt(3n * GIB);
     for (let round = 0; round < 5; round += 1) {
@@ -92,7 +92,7 @@ describe("a disk that images cannot help", () => {
     expect(events).toHaveLength(1);
   });
 
-  test("is news again after it was in another state for a while", () => {
+  test("is reported again after it was in another state for a while", () => {
     const { announcer, events } = listener();
     announcer.passed(futile(), planAt(3n * GIB));
     announcer.passed([], planAt(50n * GIB, { futility: [] }));
@@ -100,7 +100,7 @@ describe("a disk that images cannot help", () => {
     expect(events).toHaveLength(2);
   });
 
-  test("another disk in the same state is news of its own", () => {
+  test("is reported separately for another disk in the same state", () => {
     const { announcer, events } = listener();
     announcer.passed(futile(), planAt(3n * GIB));
     const other = futilityAt(3n * GIB, { filesystem: "/images" });
@@ -108,7 +108,7 @@ describe("a disk that images cannot help", () => {
     expect(events).toHaveLength(2);
   });
 
-  test("that swings all the time is spoken of every ten minutes at most", () => {
+  test("that keeps changing is reported every ten minutes at most", () => {
     const { announcer, events } = listener();
     for (let second = 0; second < 3_600; second += 10) {
       const event = { ...anEvent("ImageGCFutile"), at: instant(NOW + seconds(second)) };
@@ -117,7 +117,7 @@ describe("a disk that images cannot help", () => {
     expect(events).toHaveLength(6);
   });
 
-  test("inodes are another state than bytes", () => {
+  test("is reported separately for inodes and bytes", () => {
     const { announcer, events } = listener();
     announcer.passed(futile(), planAt(3n * GIB));
     const inodes = { bound: 1n, needed: 100n, free: 900_000n, capacity: 1_000_000n };
@@ -128,14 +128,14 @@ describe("a disk that images cannot help", () => {
   });
 });
 
-test("a shortfall is spoken of once for a disk that stays as it is, even every ten seconds", () => {
+test("a shortfall is reported once for an unchanged disk, even with a pass every ten seconds", () => {
   const { announcer, events } = listener();
   for (let pass = 0; pass < 100; pass += 1)
     announcer.passed([anEvent("FreeDiskSpaceFailed", `${pass} bytes`)], planAt(3n * GIB));
   expect(events).toHaveLength(1);
 });
 
-test("a budget that cannot be kept is spoken of once, and again after it was kept", () => {
+test("a budget that cannot be met is reported once, and again after it was met", () => {
   const { announcer, events } = listener();
   const over = planAt(50n * GIB, { futility: [], triggers: [{ kind: "budget" }] });
   const short = () => [anEvent("FreeDiskSpaceFailed")];
@@ -147,10 +147,10 @@ test("a budget that cannot be kept is spoken of once, and again after it was kep
   expect(events).toHaveLength(2);
 });
 
-describe("keep rules that are wrong", () => {
+describe("invalid keep rules", () => {
   const wrong = (line: number) => [anEvent("KeepRulesInvalid", `base.list:${line} is wrong`)];
 
-  test("are spoken of once, again when the fault is another, and again when they were right in between", () => {
+  test("are reported once, again for another error, and again if they were valid in between", () => {
     const { announcer, events } = listener();
     const plan = planAt(50n * GIB);
     announcer.passed(wrong(1), plan);
@@ -164,7 +164,7 @@ describe("keep rules that are wrong", () => {
   });
 });
 
-test("each ghost is spoken of once, and the memory of them is bounded", () => {
+test("each ghost is reported once, with bounded memory", () => {
   const { announcer, events } = listener();
   const plan = planAt(50n * GIB);
   for (let round = 0; round < 2; round += 1)
@@ -175,7 +175,7 @@ test("each ghost is spoken of once, and the memory of them is bounded", () => {
   expect(events).toHaveLength(1_003);
 });
 
-describe("loops that fail", () => {
+describe("failing loops", () => {
   function failing(name: LoopName, times: number) {
     const heard = listener();
     const rule = new FailureRule();
@@ -184,7 +184,7 @@ describe("loops that fail", () => {
     return { ...heard, rule };
   }
 
-  test("the first failure of image GC in a row is logged only, the second is an event", () => {
+  test("only log the first image GC failure in a row, and raise an event for the second", () => {
     expect(failing("image-gc", 1).events).toEqual([]);
     expect(failing("image-gc", 1).said).toEqual([
       "loop/image-gc: image-gc failed: the runtime is away",
@@ -192,13 +192,13 @@ describe("loops that fail", () => {
     expect(failing("image-gc", 2).events.map(({ reason }) => reason)).toEqual(["ImageGCFailed"]);
   });
 
-  test("of container GC the first one is an event already, as with the kubelet", () => {
+  test("raise an event for the first container GC failure, as the kubelet does", () => {
     expect(failing("container-gc", 1).events.map(({ reason }) => reason)).toEqual([
       "ContainerGCFailed",
     ]);
   });
 
-  test("pressure that cannot be ended is an event from the second time on, in words of its own", () => {
+  test("raise an event for pressure that cannot be ended from the second time on", () => {
     expect(failing("pressure", 1).events).toEqual([]);
     expect(failing("pressure", 2).events).toMatchObject([
       {
@@ -208,16 +208,16 @@ describe("loops that fail", () => {
     ]);
   });
 
-  test("of the loops that remove nothing there is a log and no event", () => {
+  test("only log failures of loops that remove nothing", () => {
     expect(failing("image-cache", 10).events).toEqual([]);
     expect(failing("image-cache", 10).said).toHaveLength(10);
   });
 
-  test("a day of failures every minute is a dozen events", () => {
+  test("raise a dozen events for a day of failures every minute", () => {
     expect(failing("container-gc", 1_440).events).toHaveLength(11);
   });
 
-  test("success after failure is said, and the next failure is a first one again", () => {
+  test("log success after failure, and count the next failure as a first one", () => {
     const { announcer, rule, said, events } = failing("image-gc", 3);
     announcer.loopEnded("image-gc", rule.note(false), { error: null, at: NOW });
     expect(said.at(-1)).toBe("loop/image-gc: The image-gc loop succeeds");
@@ -271,7 +271,7 @@ describe("pressure", () => {
     expect(events).toHaveLength(3);
   });
 
-  test("that comes and goes around the threshold is one event and one end, not one each time", () => {
+  test("that swings around the threshold is one event and one end", () => {
     const { at, events, said } = watching();
     for (let check = 0; check < 60; check += 1)
       at(check * 10, { availableBytes: check % 2 === 0 ? 14n * GIB : 16n * GIB });

@@ -93,7 +93,7 @@ describe("a pass", () => {
     ]);
   });
 
-  test("as a dry run asks for nothing, remembers nothing, takes no lock and tells no event", async () => {
+  test("as a dry run removes nothing, records nothing, takes no lock and raises no event", async () => {
     const fake = aNode({ lockIsFree: false });
     const before = fake.world.ledger;
     const { pass } = await run(fake, { dryRun: true });
@@ -104,7 +104,7 @@ describe("a pass", () => {
     expect(fake.events).toEqual([]);
   });
 
-  test("finds the lock taken: it looks at nothing and touches nothing", async () => {
+  test("without the lock reads nothing and touches nothing", async () => {
     const fake = aNode({ lockIsFree: false });
     const ended = await run(fake);
     expect(ended).toMatchObject({ busy: true, seen: null, pass: { images: null } });
@@ -114,7 +114,7 @@ describe("a pass", () => {
   });
 
   test.each(["Version", "ListImages", "ListContainers", "ListPodSandbox", "ImageFsInfo", "statfs"])(
-    "removes nothing where %s fails",
+    "removes nothing if %s fails",
     async (method) => {
       const fake = aNode({ fails: new Set([method]) });
       const { pass, failure } = await run(fake);
@@ -124,7 +124,7 @@ describe("a pass", () => {
     },
   );
 
-  test("is on hold: nothing goes, which is no failure", async () => {
+  test("on hold removes nothing, which is not a failure", async () => {
     const hold = { kind: "held", until: null, since: null, reason: "an upgrade" } as const;
     const fake = aNode({ hold });
     const { pass } = await run(fake, { containers: "all", ...ALL });
@@ -133,7 +133,7 @@ describe("a pass", () => {
     expect(fake.writes).toEqual([]);
   });
 
-  test("is held in the middle: the image whose turn it is stays, and all after it", async () => {
+  test("put on hold midway keeps the next image and all after it", async () => {
     const fake = aNode();
     fake.world.before = (method) => {
       if (method !== "RemoveImage") return;
@@ -144,7 +144,7 @@ describe("a pass", () => {
     expect(pass.images?.end).toBe("blocked");
   });
 
-  describe("that comes to a pod's old sandbox", () => {
+  describe("at a pod's old sandbox", () => {
     const living = aSandbox("pod");
     const old = aSandbox("pod", {
       id: sandboxId("old"),
@@ -160,7 +160,7 @@ describe("a pass", () => {
       expect(fake.writes).toContain(`RemovePodSandbox ${old.id}`);
     });
 
-    test("leaves it where a hold began after the plan was made", async () => {
+    test("keeps it if a hold began after the plan", async () => {
       const fake = aNode({ sandboxes });
       let lists = 0;
       fake.world.before = (method) => {
@@ -175,7 +175,7 @@ describe("a pass", () => {
     test.each<readonly [string, Partial<FakeWorld>]>([
       ["was booted", { ledger: aLedger({ bootId: "boot-0" }) }],
       ["lost all its containers", { containers: [] }],
-    ])("leaves it for a while where the node %s", async (_, change) => {
+    ])("keeps it for a while if the node %s", async (_, change) => {
       const fake = aNode({ sandboxes, ...change });
       const { pass } = await run(fake, request);
       expect(pass.containers?.end).toBe("blocked");
@@ -183,7 +183,7 @@ describe("a pass", () => {
     });
   });
 
-  test("with keep rules that are wrong removes no image, and names the file and the line", async () => {
+  test("with invalid keep rules removes no image, and names the file and the line", async () => {
     const problems = [{ source: "/etc/crigc/keep.d/base.list:3", message: "it is no pattern" }];
     const fake = aNode({ keep: { rules: [], problems, directoriesRead: [] } });
     await run(fake, ALL);
@@ -193,7 +193,7 @@ describe("a pass", () => {
     ]);
   });
 
-  test("on a list of containers that comes back empty removes nothing, however often it comes", async () => {
+  test("removes nothing on an empty list of containers, however often it comes", async () => {
     const fake = aNode({ lies: (method) => (method === "ListContainers" ? "empty" : null) });
     await run(fake, { containers: "all", ...ALL });
     await run(fake, { containers: "all", ...ALL });
@@ -206,7 +206,7 @@ describe("a pass", () => {
     expect(fake.writes).toEqual([]);
   });
 
-  test("forgets an image with the answer to its removal, not at the end", async () => {
+  test("drops an image's record when its removal is answered, not at the end", async () => {
     const fake = aNode();
     const known: boolean[] = [];
     fake.world.before = (method) => {
@@ -219,8 +219,8 @@ describe("a pass", () => {
   });
 });
 
-describe("an image that is removed and does not go", () => {
-  test("is a ghost: told once, and left alone for an hour of watched time", async () => {
+describe("an image still listed after its removal", () => {
+  test("is a ghost: reported once, and left alone for an hour of observed time", async () => {
     const fake = aNode();
     const announcer = new Announcer(fake.engine.journal);
     const { writer } = fake.engine;
@@ -245,7 +245,7 @@ describe("an image that is removed and does not go", () => {
     expect(fake.events).toHaveLength(1);
   });
 
-  test("because nobody answered is left alone too, and others go on in the next pass", async () => {
+  test("because of a timeout is left alone too, and the next pass continues with others", async () => {
     const fake = aNode();
     fake.world.before = (method, id) => {
       if (method === "RemoveImage" && (id === idOf("a") || id === idOf("b")))
@@ -259,7 +259,7 @@ describe("an image that is removed and does not go", () => {
   });
 });
 
-describe("what is remembered of an image while its removal is under way", () => {
+describe("the record of an image during its removal", () => {
   /** The record of an image at the moment of the call, and after a pass in which the call went so. */
   async function remembered(fail: () => void): Promise<readonly (ImageRecord | undefined)[]> {
     const fake = aNode();
@@ -275,13 +275,13 @@ describe("what is remembered of an image while its removal is under way", () => 
     return [during, fake.world.ledger.images.get(idOf("a")), known];
   }
 
-  test("is nothing, so that a process that is killed there leaves no old record to an image that comes back", async () => {
+  test("is dropped, so that a killed process leaves no old record for an image that comes back", async () => {
     const [during, after] = await remembered(() => undefined);
     expect(during).toBeUndefined();
     expect(after).toBeUndefined();
   });
 
-  test("is nothing either where somebody looked at the node while the answer was awaited", async () => {
+  test("is dropped even if the node is observed meanwhile", async () => {
     const fake = aNode();
     const known = fake.world.ledger.images.get(idOf("a"));
     if (known === undefined) throw new Error("the node remembers no such image");
@@ -310,7 +310,7 @@ describe("what is remembered of an image while its removal is under way", () => 
       removed("a", "b"),
     ],
   ] as const)(
-    "ends while another one is removed where it was missing meanwhile, and then it is %s",
+    "ends if the image was missing while another one was removed, and then the image is %s",
     async (_, limits, writes) => {
       const fake = aNode({ limits });
       const { memory } = fake.engine;
@@ -326,7 +326,7 @@ describe("what is remembered of an image while its removal is under way", () => 
     },
   );
 
-  test("comes back where the runtime refused", async () => {
+  test("is restored if the runtime refused", async () => {
     const [during, after, known] = await remembered(() => {
       throw new RuntimeError("failed", "device is busy");
     });
@@ -351,14 +351,14 @@ describe("containers first, then images", () => {
   };
   const both = { containers: "all", ...ALL } as const;
 
-  test("an image that only a removed container used goes in the same pass", async () => {
+  test("an image used only by a removed container is removed in the same pass", async () => {
     const fake = aNode({ containers: [running, dead("a")], limits });
     await run(fake, both);
     expect(fake.writes.slice(0, 1)).toEqual(["RemoveContainer container-dead-a"]);
     expect(fake.writes).toContain(removed("a")[0] ?? "");
   });
 
-  test("an image whose container could not be removed stays", async () => {
+  test("an image whose container could not be removed is kept", async () => {
     const fake = aNode({ containers: [running, dead("a")], limits });
     fake.world.before = (method) => {
       if (method === "RemoveContainer") throw new RuntimeError("failed", "device is busy");
@@ -368,7 +368,7 @@ describe("containers first, then images", () => {
     expect(fake.writes).not.toContain(removed("a")[0] ?? "");
   });
 
-  test("an image that came after the plan stays, although nothing protects it", async () => {
+  test("an image that came after the plan is kept, although nothing protects it", async () => {
     const fake = aNode({ containers: [running, dead("a")], limits });
     fake.world.before = (method) => {
       if (method === "RemoveContainer") fake.world.images = [...fake.world.images, anImage("new")];
@@ -380,7 +380,7 @@ describe("containers first, then images", () => {
     expect(planned).not.toContain(idOf("new"));
   });
 
-  test("an image that came into use while containers went stays", async () => {
+  test("an image that came into use while containers were removed is kept", async () => {
     const fake = aNode({ containers: [running, dead("a")], limits });
     fake.world.before = (method) => {
       if (method !== "RemoveContainer") return;
@@ -391,7 +391,7 @@ describe("containers first, then images", () => {
     expect(fake.writes).not.toContain(removed("b")[0] ?? "");
   });
 
-  test("all containers of the node went with the pass: no grace begins because of that", async () => {
+  test("no grace period begins if the pass removed all containers of the node", async () => {
     // Dead for longer than a day, as watched.
     const record = { absentPasses: 0, deadPasses: 2, deadSinceWatched: watched(0n), origin: null };
     const fake = aNode({
@@ -415,7 +415,7 @@ describe("containers first, then images", () => {
 describe("a pod that is starting", () => {
   const young = aSandbox("new", { createdAt: NOW });
 
-  test("holds images up until it has its container, whose image then stays", async () => {
+  test("delays images until it has its container, whose image is then kept", async () => {
     const fake = aNode({ sandboxes: [aSandbox("a"), young] });
     let looks = 0;
     fake.world.before = (method) => {
@@ -428,7 +428,7 @@ describe("a pod that is starting", () => {
     expect(fake.world.wall - NOW).toBeLessThan(seconds(10));
   });
 
-  test("holds them up for two minutes at most, over the whole pass", async () => {
+  test("delays images for two minutes at most per pass", async () => {
     const fake = aNode({ sandboxes: [aSandbox("a"), young] });
     // Another one is always only just starting.
     fake.world.before = (method) => {
@@ -441,7 +441,7 @@ describe("a pod that is starting", () => {
     expect(fake.calls.filter((call) => call === "ListImages").length).toBeLessThan(60);
   });
 
-  test("holds up no container", async () => {
+  test("does not delay containers", async () => {
     const fake = aNode({
       sandboxes: [aSandbox("a"), young],
       limits: {
@@ -465,7 +465,7 @@ describe("a pod that is starting", () => {
 describe("events of passes", () => {
   const full = aFilesystem({ availableBytes: 3n * GIB, imageUsedBytes: 2n * GIB });
 
-  test("a disk that images cannot help costs none, and what fills it is told once", async () => {
+  test("a disk filled by other data costs no image, and what fills it is reported once", async () => {
     const fake = aNode({
       filesystem: full,
       images: [anImage("a"), anImage("used")],
@@ -481,14 +481,14 @@ describe("events of passes", () => {
     expect(second.pass.events).toEqual([]);
   });
 
-  test("what is asked for with --all-unused goes even so", async () => {
+  test("with --all-unused images are removed even so", async () => {
     const fake = aNode({ filesystem: full, images: [anImage("a"), anImage("used")] });
     await run(fake, ALL);
     expect(fake.writes).toEqual([...removed("a")]);
     expect(fake.events).toEqual([]);
   });
 
-  test("a shortfall is told with what fills the disk", async () => {
+  test("a shortfall is reported with what fills the disk", async () => {
     const fake = aNode({ filesystem: aFilesystem({ availableBytes: GIB }) });
     const { pass } = await run(fake);
     expect(pass.images?.end).toBe("candidates-exhausted");
@@ -497,7 +497,7 @@ describe("events of passes", () => {
     ]);
   });
 
-  test("a budget that cannot be kept is told as one, and not as a disk that is full", async () => {
+  test("a budget that cannot be met is reported as such, not as a full disk", async () => {
     const fake = aNode({
       filesystem: aFilesystem({ availableBytes: 60n * GIB, imageUsedBytes: 20n * GIB }),
       limits: limitsWith({ storeBudgetBytes: GIB }),
@@ -508,7 +508,7 @@ describe("events of passes", () => {
     ]);
   });
 
-  test("a capacity of 0 is told, and nothing goes", async () => {
+  test("a capacity of 0 is reported, and nothing is removed", async () => {
     const fake = aNode({ filesystem: aFilesystem({ capacityBytes: 0n, availableBytes: 0n }) });
     const announcer = new Announcer(fake.engine.journal);
     await run(fake, { announcer });

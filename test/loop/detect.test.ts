@@ -54,8 +54,8 @@ const candidates = async (fake: FakeEngine): Promise<readonly string[]> => {
 const ageOf = (ledger: Ledger, word: string): Duration =>
   duration(ledger.watched - (ledger.images.get(idOf(word))?.firstSeenWatched ?? 0n));
 
-describe("what is remembered", () => {
-  test("is what was seen: images with their first time, and their use", async () => {
+describe("the ledger", () => {
+  test("records images with first seen and last used", async () => {
     const fake = aNode();
     await detect(fake.engine, never);
     expect(fake.world.ledger.images.get(idOf("used"))?.lastUsedAt).toBe(fake.world.wall);
@@ -63,7 +63,7 @@ describe("what is remembered", () => {
     expect(fake.world.ledger.hadContainers).toBeTrue();
   });
 
-  test("an image that comes while a slow runtime answers is first seen when it came, not when it was asked for", async () => {
+  test("counts an image that comes while a slow runtime lists as first seen when it came", async () => {
     const fake = aNode();
     await detect(fake.engine, never);
     fake.world.before = (method) => {
@@ -78,7 +78,7 @@ describe("what is remembered", () => {
     expect(ageOf(ledger, "idle")).toBe(minutes(1));
   });
 
-  test("stays as it was where a list fails", async () => {
+  test("is unchanged if a list fails", async () => {
     const fake = aNode({ fails: new Set(["ListContainers"]) });
     const before = fake.world.ledger;
     const thrown = await detect(fake.engine, never).catch((error: unknown) => error);
@@ -86,7 +86,7 @@ describe("what is remembered", () => {
     expect(fake.world.ledger).toBe(before);
   });
 
-  test("a detection leaves what is known of pods to the passes that judge them", async () => {
+  test("has records of pods only from passes that judge them, not from detection", async () => {
     const record = { absentPasses: 1, deadPasses: 1, deadSinceWatched: null, origin: null };
     const pods = new Map([[podUid("uid-a"), record]]);
     const fake = aNode({ ledger: aLedger({ pods }) });
@@ -96,7 +96,7 @@ describe("what is remembered", () => {
     expect(fake.world.ledger.pods).toBe(pods);
   });
 
-  test("a command that only looks leaves no trace", async () => {
+  test("is not changed by a read-only command", async () => {
     const fake = aNode();
     const before = fake.world.ledger;
     const { ledger } = await prepared(fake, { remembers: false });
@@ -104,7 +104,7 @@ describe("what is remembered", () => {
     expect(fake.world.ledger).toBe(before);
   });
 
-  test("what another one remembered while the node was read is not lost", async () => {
+  test("does not lose what another process recorded meanwhile", async () => {
     const fake = aNode();
     const ghost = { since: instant(1n), attempts: 1, retryWatched: aLedger().watched };
     fake.world.before = (method) => {
@@ -119,8 +119,8 @@ describe("what is remembered", () => {
   });
 });
 
-describe("time that counts", () => {
-  test("an image is as old as it was watched, over restarts of the process", async () => {
+describe("observed time", () => {
+  test("is an image's age, across restarts of the process", async () => {
     let fake = aNode();
     await detect(fake.engine, never);
     for (let round = 0; round < 6; round += 1) {
@@ -134,7 +134,7 @@ describe("time that counts", () => {
   test.each([
     ["forward by a year", hours(24 * 365)],
     ["back by a year", hours(-24 * 365)],
-  ])("a wall clock that jumps %s makes nothing older or younger", async (_, jump) => {
+  ])("is not changed by a wall clock that jumps %s", async (_, jump) => {
     const fake = aNode();
     await detect(fake.engine, never);
     pass(fake, minutes(1));
@@ -145,7 +145,7 @@ describe("time that counts", () => {
     expect(await candidates(fake)).toEqual(["registry.example/idle:v1"]);
   });
 
-  test("a gap in which nobody looked counts for twice the detection period at most", async () => {
+  test("counts a gap as at most twice the detection period", async () => {
     const fake = aNode();
     await detect(fake.engine, never);
     pass(fake, hours(48));
@@ -153,7 +153,7 @@ describe("time that counts", () => {
     expect(ageOf(fake.world.ledger, "idle")).toBe(minutes(10));
   });
 
-  test("the order of removal is the same before and after a restart", async () => {
+  test("gives the same order of removal before and after a restart", async () => {
     const words = ["a", "b", "c", "d"];
     let fake = aNode({ images: words.map((word) => anImage(word)), containers: [] });
     await detect(fake.engine, never);
@@ -174,7 +174,7 @@ describe("time that counts", () => {
     expect(before).toEqual(["c", "a", "d", "b"].map((word) => `registry.example/${word}:v1`));
   });
 
-  test("without a ledger everything is new, and too young to go", async () => {
+  test("starts at zero without a ledger, so every image is too young", async () => {
     const { plan } = await prepared(aNode());
     expect(plan.images?.candidates).toEqual([]);
     expect(plan.images?.kept.map(({ reason }) => reason.kind).toSorted()).toEqual([
@@ -184,7 +184,7 @@ describe("time that counts", () => {
   });
 });
 
-describe("the grace", () => {
+describe("the grace period", () => {
   const old = aLedger({
     images: new Map([[idOf("idle"), aRecord({ names: "registry.example/idle:v1" })]]),
   });
@@ -192,7 +192,7 @@ describe("the grace", () => {
   const blocks = async (fake: FakeEngine): Promise<readonly string[]> =>
     ((await prepared(fake)).plan.images?.blocks ?? []).map((block) => block.kind);
 
-  test("after a reboot nothing goes for five minutes of watched time", async () => {
+  test("lasts for five minutes of observed time after a reboot", async () => {
     const fake = aNode({ ledger: { ...old, bootId: "boot-0" } });
     expect(await blocks(fake)).toEqual(["boot-grace"]);
     pass(fake, minutes(4));
@@ -202,7 +202,7 @@ describe("the grace", () => {
     expect(await candidates(fake)).toEqual(["registry.example/idle:v1"]);
   });
 
-  test("when every container is gone from one observation to the next, as when a list comes back empty", async () => {
+  test("begins when all containers vanish between two observations", async () => {
     const fake = aNode({
       ledger: old,
       lies: (method) => (method === "ListContainers" ? "empty" : null),
@@ -216,7 +216,7 @@ describe("the grace", () => {
     expect(await candidates(fake)).toEqual(["registry.example/idle:v1"]);
   });
 
-  test("counts over a restart of the process, not anew from it", async () => {
+  test("continues across a restart of the process", async () => {
     const fake = aNode({ ledger: { ...old, bootId: "boot-0" } });
     expect(await blocks(fake)).toEqual(["boot-grace"]);
     pass(fake, minutes(5));

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 
 import { FailureRule } from "../../src/loop/agent/failure-rule.ts";
 
-test("the first failure in a row is told from the ones after it, and success after failure from success", () => {
+test("the failure rule distinguishes the first failure in a row from later ones, and recovery from success", () => {
   const rule = new FailureRule();
   const runs = [false, true, true, true, false, false, true].map((failed) => rule.note(failed));
   expect(runs).toEqual([

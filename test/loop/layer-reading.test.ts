@@ -26,7 +26,7 @@ const spoken = ({ said }: FakeEngine): readonly string[] =>
   said.filter((line) => line.includes("does not report the layers"));
 
 describe("the reading of layers", () => {
-  test("asks once for an image, however often the node is looked at, and then for new images only", async () => {
+  test("reads each image once, however often the node is observed, and then only new images", async () => {
     const node = fakeEngine({ images: images.slice(0, 10) });
     const reading = new LayerReading();
     await looks(node, reading, 3);
@@ -36,7 +36,7 @@ describe("the reading of layers", () => {
     expect(statuses(node)).toBe(11);
   });
 
-  test("asks for none with compat kubelet", async () => {
+  test("reads none with compat kubelet", async () => {
     const limits: Limits = {
       ...defaultLimits,
       images: { ...defaultLimits.images, compat: "kubelet" },
@@ -65,7 +65,7 @@ describe("the reading of layers", () => {
     expect(most).toBeWithin(2, 17);
   });
 
-  test("says once which images have no layers that the runtime reports, and says it of a new one", async () => {
+  test("reports once which images have no layers, and reports a new one", async () => {
     const node = fakeEngine({ images: images.slice(0, 5) });
     const reading = new LayerReading();
     await looks(node, reading, 3);
@@ -79,7 +79,7 @@ describe("the reading of layers", () => {
     ]);
   });
 
-  test("asks again at the next look where a call failed, says so once, and gives up a look after sixteen failures", async () => {
+  test("retries a failed call at the next observation, reports it once, and stops after sixteen failures", async () => {
     const node = fakeEngine({ images: [...images], fails: new Set(["ImageStatus"]) });
     const reading = new LayerReading();
     await looks(node, reading, 1);
@@ -95,7 +95,7 @@ describe("the reading of layers", () => {
     expect(spoken(node)).toHaveLength(counts.length);
   });
 
-  test("an image whose status fails for ever does not keep others from being read", async () => {
+  test("is not blocked by an image whose status always fails", async () => {
     const bad = new Set(images.slice(0, 20).map(({ id }) => id as string));
     const node = fakeEngine({
       images: [...images],
@@ -110,7 +110,7 @@ describe("the reading of layers", () => {
   });
 });
 
-describe("a runtime that answers no verbose status", () => {
+describe("a runtime that does not answer verbose status", () => {
   const hanging = (weather: ConstructorParameters<typeof Simulation>[0] = {}): Simulation => {
     const limits: Limits = {
       ...simLimits,
@@ -125,7 +125,7 @@ describe("a runtime that answers no verbose status", () => {
     disk.others += available(sim.node, disk) - BigInt(mibFree) * MIB;
   };
 
-  test("does not keep a removal under pressure waiting while a detection asks it", async () => {
+  test("does not delay a removal under pressure while detection calls it", async () => {
     const never = 1_000 * 60 * MINUTE;
     const sim = hanging({ periods: { "image-gc": never } });
     sim.start();
@@ -139,7 +139,7 @@ describe("a runtime that answers no verbose status", () => {
     expect(Number(first.atNs - from) / 1e9).toBeLessThan(15);
   });
 
-  test("does not keep a removal under pressure waiting while a pass over images asks it", async () => {
+  test("does not delay a removal under pressure while an image pass calls it", async () => {
     const never = 1_000 * 60 * MINUTE;
     const sim = hanging({ periods: { "image-detection": never } });
     sim.start();

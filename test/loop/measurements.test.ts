@@ -25,14 +25,14 @@ function noted() {
   return { world, time, disk, measurements, measured, calls };
 }
 
-describe("what is shown of a filesystem", () => {
-  test("is what the observation saw, as of then, where nothing was measured since", () => {
+describe("the shown figures of a filesystem", () => {
+  test("are those of the observation if nothing was measured since", () => {
     expect(noted().measurements.newest(seen)).toMatchObject([
       { availableBytes: 9n * GIB, measuredAt: NOW },
     ]);
   });
 
-  test("is the newest measurement, with its time and what only the runtime says", async () => {
+  test("are the newest measurement, with its time and the runtime's figures", async () => {
     const { measurements, measured } = noted();
     await measured(10, 5n * GIB);
     await measured(20, 4n * GIB);
@@ -41,7 +41,7 @@ describe("what is shown of a filesystem", () => {
     ]);
   });
 
-  test("is not of the beginning of a pass that is noted at its end", async () => {
+  test("are not those of the beginning of a pass recorded at its end", async () => {
     const { world, time, disk, measurements, measured } = noted();
     const filesystems = await disk.filesystems(nothing);
     await measured(30, 2n * GIB);
@@ -54,14 +54,14 @@ describe("what is shown of a filesystem", () => {
     expect(measurements.newest(seen)).toMatchObject([{ availableBytes: 3n * GIB }]);
   });
 
-  test("costs no call", async () => {
+  test("cost no call", async () => {
     const { measurements, measured, calls } = noted();
     await measured(10, GIB);
     measurements.newest(seen);
     expect(calls).toEqual(["statfs"]);
   });
 
-  test("is nothing before the first observation, and a measurement that fails changes nothing", async () => {
+  test("are empty before the first observation, and unchanged by a failed measurement", async () => {
     const { world, measurements, measured } = noted();
     expect(measurements.newest(null)).toEqual([]);
     await measured(10, 5n * GIB);

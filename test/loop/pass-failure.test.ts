@@ -23,15 +23,15 @@ test.each([
     "/etc/crigc/keep.d/a.list:3: has a space",
   ],
   ["what the kubelet answered", { kind: "pods-unknown", message: "status 500" }, "status 500"],
-] as const)("names %s, although a hold stands beside it", (_, block, words) => {
+] as const)("a pass failure names %s, even during a hold", (_, block, words) => {
   expect(failureOf(blockedBy(held, block))).toContain(words);
 });
 
-test("a hold alone is no failure", () => {
+test("a hold alone is not a failure", () => {
   expect(failureOf(blockedBy(held))).toBeNull();
 });
 
-test("a pod source that is not ready fails a pass over containers, and no pass that ended the pressure by images", () => {
+test("a pod source that is not ready fails a container pass, but not one that ended the pressure by images", () => {
   const errors = ["the pod source kubelet-dir is not ready: it does not exist"];
   const containers = containerOutcome({ errors });
   expect(failureOf(pass({ kind: "container-gc", images: null, containers }))).toBe(errors.join());

@@ -74,20 +74,20 @@ const READY = aSandbox("lost", { ...old, state: "ready" });
 const empty = (listed: string) => (method: string) => (method === listed ? "empty" : null);
 
 describe("a list of sandboxes that is empty from the start", () => {
-  test("lets no container of a pod go whose sandbox is ready, which alone says that the pod lives", async () => {
+  test("keeps the containers of a pod whose sandbox is ready", async () => {
     const node = aNode(READY, { lies: empty("ListPodSandbox") });
     expect(await collect(node)).toContain("the runtime's list of sandboxes is incomplete");
     expect(node.writes).toEqual([]);
   });
 
-  test("is believed where no sandbox is there any more: the container of a deleted pod goes", async () => {
+  test("is accepted if no sandbox exists any more: the container of a deleted pod is removed", async () => {
     const node = aNode(READY);
     node.world.sandboxes = [];
     expect(await collect(node)).toBe("");
     expect(node.writes).toEqual(["RemoveContainer container-dead"]);
   });
 
-  test("lets no log directory go of a pod without containers whose sandbox an earlier pass saw", async () => {
+  test("keeps the log directory of a pod without containers whose sandbox an earlier pass saw", async () => {
     const logs = {
       kind: "read",
       podLogsDirectory: "/var/log/pods",
@@ -105,7 +105,7 @@ describe("a list of sandboxes that is empty from the start", () => {
   });
 });
 
-test("a sandbox that one list forgets and the next one names is one that started in between", async () => {
+test("a sandbox missing in one list and listed in the next counts as started in between", async () => {
   let lists = 0;
   const node = aNode(READY, {
     lies: (method) => (method === "ListPodSandbox" && (lists += 1) === 1 ? "empty" : null),
@@ -114,8 +114,8 @@ test("a sandbox that one list forgets and the next one names is one that started
   expect(node.writes).toEqual([]);
 });
 
-describe("a first list that lacks some of what an earlier pass saw", () => {
-  test("lets no image of a container go that runs although the list lacks it", async () => {
+describe("a first list that lacks entries of an earlier pass", () => {
+  test("keeps the image of a running container that the list lacks", async () => {
     let lies = false;
     const image = anImage("used");
     const node = fakeEngine({
@@ -140,7 +140,7 @@ describe("a first list that lacks some of what an earlier pass saw", () => {
     expect(node.writes).toEqual([`RemoveImage ${image.id}`]);
   });
 
-  test("is believed where it has really gone, with one call for each that went and none for what the pass before removed", async () => {
+  test("is accepted if they no longer exist, with one call for each that was not removed by the pass before", async () => {
     const node = aNode(DEAD);
     await collect(node);
     await collect(node);
@@ -157,7 +157,7 @@ describe("a first list that lacks some of what an earlier pass saw", () => {
   });
 });
 
-describe("a list in the middle of a pass", () => {
+describe("a list during a pass", () => {
   const lookTwice = async (method: string, lie: "empty" | "half") => {
     let lies = false;
     const node = aNode(DEAD, { lies: (asked) => (lies && asked === method ? lie : null) });
@@ -177,7 +177,7 @@ describe("a list in the middle of a pass", () => {
     }
   }
 
-  test("may lose what has really gone, and what the pass removed, of which nothing more is asked", async () => {
+  test("may lack what no longer exists, and what the pass removed, without further calls", async () => {
     const node = aNode(DEAD);
     const { observe, writer } = withPassLists(node.engine);
     const [runs, dead] = await observe.runtime.listContainers(never);
@@ -190,7 +190,7 @@ describe("a list in the middle of a pass", () => {
     expect(node.calls.filter((call) => call === "ContainerStatus")).toHaveLength(1);
   });
 
-  test("a list that is the same again is held against what another part of the pass has seen since", async () => {
+  test("an unchanged list is compared with what another part of the pass has seen since", async () => {
     const node = aNode(DEAD);
     const [runs, dead] = node.world.containers;
     if (runs === undefined || dead === undefined) throw new Error("two are there");

@@ -53,10 +53,10 @@ const crowded = (maximumRemovals: number | null): Partial<FakeWorld> => ({
 const kinds = ({ writes }: FakeEngine): readonly string[] =>
   writes.map((write) => write.split(" ")[0] ?? "");
 
-describe("log directories that could not be read", () => {
+describe("unreadable log directories", () => {
   const unread = { logs: { kind: "failed", message: "opening /l failed" } } as const;
 
-  test("keep no container and no image from going, and the pass counts as failed", async () => {
+  test("do not keep containers and images from being removed, and the pass counts as failed", async () => {
     const fake = fakeEngine({ ...crowded(null), ...unread });
     const pass = await gc(fake);
     expect(kinds(fake)).toEqual([
@@ -72,28 +72,28 @@ describe("log directories that could not be read", () => {
     );
   });
 
-  test("are told by a dry run too", async () => {
+  test("are reported by a dry run too", async () => {
     const pass = await gc(fakeEngine({ ...crowded(null), ...unread }), { dryRun: true });
     expect(failureOf(pass)).toContain("opening /l failed");
   });
 });
 
 describe("the limit of removals in one pass", () => {
-  test("counts containers and images together, and what is left waits for the next pass", async () => {
+  test("counts containers and images together, and leaves the rest to the next pass", async () => {
     const fake = fakeEngine(crowded(3));
     const pass = await gc(fake);
     expect(kinds(fake)).toEqual(["RemoveContainer", "RemoveContainer", "RemoveImage"]);
     expect(pass.images?.end).toBe("removal-limit");
   });
 
-  test("is what the plan expects, too", async () => {
+  test("limits the plan's estimate, too", async () => {
     const fake = fakeEngine(crowded(3));
     const { plan } = await gc(fake, { dryRun: true });
     expect(plan.images?.candidates.map(({ expected }) => expected)).toEqual([true, false, false]);
     expect(plan.images?.notes).toEqual([{ kind: "removal-limit", limit: 3 }]);
   });
 
-  test("does not exist where none is set", async () => {
+  test("does not apply if none is set", async () => {
     const fake = fakeEngine(crowded(null));
     await gc(fake);
     expect(kinds(fake)).toHaveLength(5);

@@ -17,7 +17,7 @@ const limits = {
 const known = aFilesystem({ availableBytes: 50n * GIB });
 
 describe("a check of the disks", () => {
-  test("goes by what is free now, not by what the last observation saw", async () => {
+  test("measures free space now, not as of the last observation", async () => {
     const { engine, calls } = fakeEngine({
       limits,
       filesystem: aFilesystem({ availableBytes: 5n * GIB }),
@@ -35,7 +35,7 @@ describe("a check of the disks", () => {
     expect(calls).toEqual(["statfs", "statfs"]);
   });
 
-  test("fails where a filesystem cannot be measured: nothing is decided on half the disks", async () => {
+  test("fails if a filesystem cannot be measured", async () => {
     const { engine } = fakeEngine({ limits, fails: new Set(["statfs"]) });
     const checked = checkPressure(engine, { filesystems: [known], state: noPressure });
     const thrown = await checked.catch((error: unknown) => error);
@@ -63,11 +63,11 @@ describe("the pause before the next check", () => {
     expect(await pauseAt(availableBytes)).toBe(pauseMs);
   });
 
-  test("is the kubelet's own under its rules", async () => {
+  test("is the kubelet's own with compat kubelet", async () => {
     expect(await pauseAt(15n * GIB + 1_000_000n, "kubelet")).toBe(PERIOD_MS);
   });
 
-  test("before anything was observed is the shortest, and a shorter period wins", () => {
+  test("is the shortest before the first observation, and a shorter period wins", () => {
     expect(pressurePauseMs(PERIOD_MS, null)).toBe(500);
     expect(pressurePauseMs(100, null)).toBe(100);
   });

@@ -73,7 +73,7 @@ describe("a loop", () => {
     expect(runs).toEqual([0, 30]);
   });
 
-  test("runs at once where the new period is over already, and only once for many reloads", async () => {
+  test("runs at once if the new period is already over, and only once for many reloads", async () => {
     let periodMs = 60_000;
     const { clock, runs, reload } = scheduled({ periodMs: () => periodMs });
     await clock.run(20_000);
@@ -83,7 +83,7 @@ describe("a loop", () => {
     expect(runs).toEqual([0, 20]);
   });
 
-  test("ends in the middle of its pause when it is told to stop", async () => {
+  test("ends during its pause when stopped", async () => {
     const { clock, runs, stop, ended } = scheduled();
     await clock.run(5_000);
     stop();

@@ -27,8 +27,8 @@ function runtimeThat(hangs: boolean) {
   return { asked, runtime };
 }
 
-describe("a runtime that does not answer for the status", () => {
-  test("of containers is not asked for the status of all of them, and the volumes of all are unknown", async () => {
+describe("a runtime that does not answer for a status", () => {
+  test("of containers is not asked for all of them, and the volumes of all are unknown", async () => {
     const containers = Array.from({ length: 100 }, (_, index) =>
       aContainer(`c${index}`, { id: containerId(`c${index}`) }),
     );
@@ -39,7 +39,7 @@ describe("a runtime that does not answer for the status", () => {
     expect([...volumes.values()].filter(({ kind }) => kind === "unknown")).toHaveLength(100);
   });
 
-  test("of sandboxes is not asked for the status of all of them, and the observation goes on", async () => {
+  test("of sandboxes is not asked for all of them, and the observation continues", async () => {
     const sandboxes = Array.from({ length: 100 }, (_, index) =>
       aSandbox(`s${index}`, { id: sandboxId(`s${index}`) }),
     );
@@ -48,7 +48,7 @@ describe("a runtime that does not answer for the status", () => {
     expect(asked.length).toBeLessThanOrEqual(17);
   });
 
-  test("but answers that containers are gone is asked for all of them", async () => {
+  test("but reports that containers do not exist is asked for all of them", async () => {
     const containers = Array.from({ length: 100 }, (_, index) =>
       aContainer(`c${index}`, { id: containerId(`c${index}`) }),
     );

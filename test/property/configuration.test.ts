@@ -83,7 +83,7 @@ function expectRules({ limits, periods, requestTimeout }: Config): void {
   }
 }
 
-test("any flags and variables", () => {
+test("any flags and variables are read or refused", () => {
   fc.assert(
     fc.property(
       fc.array(fc.tuple(fc.constantFrom(...flags), text), { maxLength: 4 }),
@@ -102,7 +102,7 @@ test("any flags and variables", () => {
   );
 });
 
-test("any values of known fields in a file", () => {
+test("any values of known fields in a file are read or refused", () => {
   fc.assert(
     fc.property(
       fc.array(fc.tuple(fc.constantFrom(...inFiles), jsonValue), { maxLength: 4 }),
@@ -116,7 +116,7 @@ test("any values of known fields in a file", () => {
   );
 });
 
-test("any text as a file", () => {
+test("any text as a file is read or refused", () => {
   const line = fc.oneof(
     fc.string(),
     fc.constantFrom(

@@ -102,8 +102,8 @@ const goingOf = (input: ContainerInput): readonly Container[] =>
     .containers.filter((one) => one.decision.kind === "remove")
     .map((one) => one.container);
 
-describe("of every plan", () => {
-  test("no running container goes, and none that was created or is unknown in a pod that is not gone", () => {
+describe("every plan", () => {
+  test("keeps running containers, and created or unknown ones of pods that are not deleted", () => {
     fc.assert(
       fc.property(anInput, (input) => {
         for (const { state, podUid: uid } of goingOf(input)) {
@@ -115,7 +115,7 @@ describe("of every plan", () => {
     );
   });
 
-  test("the newest dead one of a name that does not run stays in a pod that has not ended", () => {
+  test("keeps the newest dead container of a name that is not running in a pod that has not ended", () => {
     fc.assert(
       fc.property(anInput, (input) => {
         const { containers, sandboxes } = input.snapshot;
@@ -135,7 +135,7 @@ describe("of every plan", () => {
     );
   });
 
-  test("nothing goes while the source is not ready, nor while something blocks", () => {
+  test("removes nothing while the source is not ready or removal is blocked", () => {
     fc.assert(
       fc.property(anInput, fc.boolean(), (input, blocked) => {
         const stopped: ContainerInput = blocked
@@ -155,7 +155,7 @@ describe("of every plan", () => {
     );
   });
 
-  test("what Kubernetes did not make stays without --collect-foreign", () => {
+  test("keeps foreign containers without --collect-foreign", () => {
     fc.assert(
       fc.property(anInput, (input) => {
         const limits = { ...input.limits, collectForeign: false };
@@ -167,7 +167,7 @@ describe("of every plan", () => {
     );
   });
 
-  test("a sandbox that is ready or keeps a container stays", () => {
+  test("keeps a sandbox that is ready or has a kept container", () => {
     fc.assert(
       fc.property(anInput, (input) => {
         const plan = decideContainers(input);
@@ -180,7 +180,7 @@ describe("of every plan", () => {
     );
   });
 
-  test("the order of the lists does not matter", () => {
+  test("does not depend on the order of the lists", () => {
     fc.assert(
       fc.property(anInput, fc.infiniteStream(fc.nat()), (input, keys) => {
         const shuffled = <T>(list: readonly T[]): readonly T[] =>
@@ -199,7 +199,7 @@ describe("of every plan", () => {
     );
   });
 
-  test("a higher limit per container never removes more", () => {
+  test("removes no more with a higher limit per container", () => {
     fc.assert(
       fc.property(anInput, fc.nat(4), (input, limit) => {
         const withLimit = (maximumPerPodContainer: number): readonly Container[] =>
@@ -214,7 +214,7 @@ describe("of every plan", () => {
   });
 });
 
-describe("of every walk", () => {
+describe("every execution", () => {
   /** Faults of calls, and containers that begin to run when some call is made. */
   const faults = fc.record({
     fails: fc.uniqueArray(
@@ -291,7 +291,7 @@ describe("of every walk", () => {
     return { node, removedRunning };
   }
 
-  test("no running container is removed, although some begin to run meanwhile and calls fail", async () => {
+  test("removes no running container, although some start meanwhile and calls fail", async () => {
     await fc.assert(
       fc.asyncProperty(anInput, faults, async (input, fault) => {
         expect((await walk(input, fault)).removedRunning).toBe(0);
@@ -299,7 +299,7 @@ describe("of every walk", () => {
     );
   });
 
-  test("nothing is removed that the plan did not name, and no sandbox that holds a container", async () => {
+  test("removes nothing outside the plan, and no sandbox with a container", async () => {
     await fc.assert(
       fc.asyncProperty(anInput, faults, async (input, fault) => {
         const { node } = await walk(input, fault);
@@ -312,7 +312,7 @@ describe("of every walk", () => {
     );
   });
 
-  test("afterwards a new plan has nothing to do", async () => {
+  test("leaves nothing to do for a new plan", async () => {
     await fc.assert(
       fc.asyncProperty(anInput, async (input) => {
         const { node } = await walk(input, { fails: [], starts: [], callSeconds: 0 });

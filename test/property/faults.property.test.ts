@@ -49,7 +49,7 @@ async function pass(
   );
 }
 
-test("an image that is used, pinned, kept, too young or of unknown state, and a container that lives, stays", async () => {
+test("images in use, pinned, kept, too young or of unknown use, and live containers, are kept under faults", async () => {
   let images = 0;
   let containers = 0;
   let failed = 0;
@@ -70,7 +70,7 @@ test("an image that is used, pinned, kept, too young or of unknown state, and a 
   expect(failed).toBeGreaterThan(200);
 }, 110_000);
 
-test("every removal that was asked for is in the record of its pass, whatever came of it", async () => {
+test("every requested removal is in the record of its pass, whatever its result", async () => {
   await fc.assert(
     fc.asyncProperty(faultyNode, fc.constantFrom(...PASSES), async (node, request) => {
       const lived = live(node);

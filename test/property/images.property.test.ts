@@ -21,7 +21,7 @@ const withSnapshot = (input: Facts, change: Partial<Snapshot>): Facts => ({
   snapshot: { ...input.snapshot, ...change },
 });
 
-test("what runs, is mounted, pinned, kept or too young is never planned", () => {
+test("an image that is running, mounted, pinned, kept or too young is never planned", () => {
   let planned = 0;
   fc.assert(
     fc.property(randomNode, ({ input, truth }) => {
@@ -59,7 +59,7 @@ test("what runs, is mounted, pinned, kept or too young is never planned", () => 
   expect(planned).toBeGreaterThan(300);
 });
 
-test("every image is planned or kept, exactly once, and a kept one says why", () => {
+test("every image is planned or kept exactly once, and a kept one has a reason", () => {
   fc.assert(
     fc.property(randomNode, ({ input }) => {
       const plan = decideAlone(input);
@@ -72,7 +72,7 @@ test("every image is planned or kept, exactly once, and a kept one says why", ()
   );
 });
 
-test("the order of lists means nothing", () => {
+test("the order of lists does not matter", () => {
   fc.assert(
     fc.property(randomNode, fc.infiniteStream(fc.nat()), ({ input }, dice) => {
       const shuffled = <T>(list: readonly T[]): readonly T[] =>
@@ -94,7 +94,7 @@ test("the order of lists means nothing", () => {
   );
 });
 
-test("raising a threshold never removes more", () => {
+test("a higher threshold never removes more", () => {
   fc.assert(
     fc.property(randomNode, fc.nat(60), fc.nat(60), ({ input }, high, low) => {
       // 100 with no maximum age is the switch, and a count asks for images beside the thresholds.
@@ -136,7 +136,7 @@ test("a fuller disk removes the same images in the same order, and more of them"
   );
 });
 
-test("whatever could not be read, nothing is planned", () => {
+test("nothing is planned if any use could not be read", () => {
   const faults = fc.constantFrom<(snapshot: Snapshot) => Partial<Snapshot>>(
     ({ containers }) => ({
       containers: [
@@ -176,7 +176,7 @@ test("whatever could not be read, nothing is planned", () => {
   );
 });
 
-test("a candidate that a container came to use is not removed, any other still is", () => {
+test("a candidate that came into use is not removed, any other still is", () => {
   fc.assert(
     fc.property(randomNode, ({ input }) => {
       const [first, second] = decideAlone(input).candidates;
@@ -195,7 +195,7 @@ test("a candidate that a container came to use is not removed, any other still i
   );
 });
 
-test("a pass that waits for nothing but a hold plans nothing until the hold is over", () => {
+test("a pass on hold plans nothing until the hold is over", () => {
   fc.assert(
     fc.property(randomNode, ({ input }) => {
       const hold = { kind: "held", until: null, since: null, reason: "test" } as const;

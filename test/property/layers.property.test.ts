@@ -75,7 +75,7 @@ const shuffled = (seed: number, images: readonly Layered[]): readonly Layered[] 
 const mixed = (seed: number, id: string): number => Number(Bun.hash(`${seed} ${id}`) & 0xffffffn);
 
 describe("the forest of layers", () => {
-  test("for random images and layer sizes, what each removal frees lies within its bounds, in any order", () => {
+  test("contains the freed bytes of each removal within its bounds, for random images in any order", () => {
     fc.assert(
       fc.property(recipes, sizes, fc.integer(), (made, sizeOf, seed) => {
         const world = worldOf(made, sizeOf);
@@ -98,7 +98,7 @@ describe("the forest of layers", () => {
     );
   });
 
-  test("for whatever was learned of paths, right or wrong, bounds stay as they are and hold the estimate", () => {
+  test("keeps its bounds and contains the estimate, whatever was learned of paths", () => {
     const anything = fc.dictionary(
       fc.stringMatching(/^[0-2](\/[0-2]){0,5}$/),
       fc.bigInt({ min: 0n, max: 10n ** 10n }),
@@ -123,7 +123,7 @@ describe("the forest of layers", () => {
     );
   });
 
-  test("the sum of what a set of images frees, in any order, is what the brute force says within the bounds of the set", () => {
+  test("gives the same sum for a set of images as brute force, in any order", () => {
     fc.assert(
       fc.property(recipes, sizes, fc.integer(), fc.nat(14), (made, sizeOf, seed, count) => {
         const world = worldOf(made, sizeOf);
@@ -164,7 +164,7 @@ describe("the forest of layers", () => {
     );
   });
 
-  test("an image shares all its layers with exactly those images whose chain begins with its own", () => {
+  test("shares all layers of an image with exactly those images whose chain begins with its own", () => {
     fc.assert(
       fc.property(recipes, sizes, (made, sizeOf) => {
         const { images, forest } = worldOf(made, sizeOf);
@@ -184,7 +184,7 @@ describe("the forest of layers", () => {
 describe("the order of removal by layers", () => {
   const subset = fc.func(fc.boolean());
 
-  test("an image stays exactly where an image that is no candidate has all of its layers", () => {
+  test("keeps an image exactly if an image that is not a candidate has all of its layers", () => {
     fc.assert(
       fc.property(recipes, sizes, subset, (made, sizeOf, isCandidate) => {
         const { images, forest } = worldOf(made, sizeOf);
@@ -201,7 +201,7 @@ describe("the order of removal by layers", () => {
     );
   });
 
-  test("no image comes before one that has more layers on top of its own, and every other pair keeps its order or follows a child", () => {
+  test("puts no image before one built on it, and otherwise keeps the order", () => {
     fc.assert(
       fc.property(recipes, sizes, (made, sizeOf) => {
         const { images, forest } = worldOf(made, sizeOf);
@@ -229,7 +229,7 @@ describe("the order of removal by layers", () => {
     );
   });
 
-  test("images whose layers are not known keep their place", () => {
+  test("keeps the place of images with unknown layers", () => {
     const candidates = ["c", "a", "b"].map((name) => ({ image: { id: imageId(name) } }));
     expect(basesAfterChildren(new LayerForest([], new Map()), candidates)).toEqual({
       candidates,

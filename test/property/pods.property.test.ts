@@ -75,7 +75,7 @@ describe.each<Source>(["kubelet-api", "kubelet-dir"])("by %s", (source) => {
     return steps.flatMap(([, act]) => act(node) ?? []);
   };
 
-  test("nothing of a pod that exists is removed as a deleted pod's, nor an image that its spec names", () => {
+  test("nothing of an existing pod is removed as a deleted pod's, nor an image in its spec", () => {
     fc.assert(
       fc.property(life, (steps) => {
         expect(run(new KubeletNode(source), steps)).toEqual([]);
@@ -84,7 +84,7 @@ describe.each<Source>(["kubelet-api", "kubelet-dir"])("by %s", (source) => {
     );
   });
 
-  test("everything that deleted pods left is removed once the kubelet has heard and a pod lives", () => {
+  test("everything that deleted pods left is removed once the kubelet has reached its API server and a pod is alive", () => {
     fc.assert(
       fc.property(life, (steps) => {
         const node = new KubeletNode(source);

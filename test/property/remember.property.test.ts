@@ -67,7 +67,7 @@ const next = (ledger: Ledger, snapshot: Snapshot): Ledger =>
 
 const looksOf = fc.array(look, { minLength: 1, maxLength: 12 });
 
-test("remembering the same snapshot twice changes nothing", () => {
+test("recording the same snapshot twice changes nothing", () => {
   fc.assert(
     fc.property(looksOf, (looks) => {
       let ledger = emptyLedger;
@@ -80,7 +80,7 @@ test("remembering the same snapshot twice changes nothing", () => {
   );
 });
 
-test("no jump of a clock makes anything older than the time it was watched", () => {
+test("no jump of a clock makes anything older than its observed time", () => {
   fc.assert(
     fc.property(looksOf, (looks) => {
       const most = 2n * limits.detectionPeriod;
@@ -106,7 +106,7 @@ test("no jump of a clock makes anything older than the time it was watched", () 
   );
 });
 
-test("exactly what is listed is remembered, and what is in use was used at this very moment", () => {
+test("exactly the listed images are recorded, and those in use were used at this moment", () => {
   fc.assert(
     fc.property(looksOf, (looks) => {
       let ledger = emptyLedger;
@@ -124,7 +124,7 @@ test("exactly what is listed is remembered, and what is in use was used at this 
   );
 });
 
-test("under another boot a grace of the full length begins, and it ends", () => {
+test("a grace period of full length begins under another boot, and ends", () => {
   fc.assert(
     fc.property(looksOf, (looks) => {
       let ledger = emptyLedger;

@@ -40,8 +40,8 @@ const fill = (sim: Simulation, percentFree: number, disk = sim.node.imageDisk())
 const reasons = (sim: Simulation): readonly string[] =>
   sim.record.events.map(({ reason }) => reason);
 
-describe("the cost of watching", () => {
-  test("without pressure a check is one statfs for each filesystem, and no call of the runtime", async () => {
+describe("the cost of pressure checks", () => {
+  test("is one statfs per filesystem and no runtime call without pressure", async () => {
     const disks = [
       aDisk({ roles: ["imagefs", "containerfs"], device: "8:2" }),
       aDisk({ roles: ["nodefs"], path: "/var/lib/kubelet" }),
@@ -54,7 +54,7 @@ describe("the cost of watching", () => {
     expect(sim.record.passes.filter(({ kind }) => kind === "pressure")).toEqual([]);
   });
 
-  test("while the runtime is away the disks are still watched", async () => {
+  test("does not depend on the runtime being up", async () => {
     const sim = await aNode(10, { periods: ALONE });
     sim.weather.runtimeIsAway = true;
     fill(sim, 5);
@@ -64,8 +64,8 @@ describe("the cost of watching", () => {
   });
 });
 
-describe("how soon", () => {
-  test("from crossing a hard threshold to the first removal passes one pressure period at most", async () => {
+describe("the time to reclaim", () => {
+  test("is at most one pressure period after crossing a hard threshold", async () => {
     for (let offset = 0; offset < 40; offset += 1) {
       const sim = await aNode(40, { seed: offset, weather: { latencyMs: 5 } });
       await sim.run(sim.random.next() * 20 * SECOND);
@@ -78,7 +78,7 @@ describe("how soon", () => {
     }
   });
 
-  test("a soft threshold is acted on when it has lasted for its grace period, and not before", async () => {
+  test("is the grace period for a soft threshold, and not less", async () => {
     const limits = {
       ...simLimits,
       pressure: {
@@ -96,7 +96,7 @@ describe("how soon", () => {
     expect(sim.freePercent()).toBe(31);
   });
 
-  test("a soft threshold that does not last costs no image", async () => {
+  test("never comes for a soft threshold that does not last", async () => {
     const limits = {
       ...simLimits,
       pressure: {
@@ -116,8 +116,8 @@ describe("how soon", () => {
   });
 });
 
-describe("how far", () => {
-  test("until the threshold and its minimum reclaim are free, and no image further", async () => {
+describe("reclaim under pressure", () => {
+  test("stops at the threshold plus its minimum reclaim, and not one image later", async () => {
     const limits = {
       ...simLimits,
       pressure: {
@@ -139,7 +139,7 @@ describe("how far", () => {
     expect(sim.record.removals).toHaveLength(6);
   });
 
-  test("the least recently used goes first, across a restart of the agent", async () => {
+  test("removes the least recently used image first, across a restart of the agent", async () => {
     const sim = await aNode(40, { periods: ALONE });
     const order: number[] = [];
     for (const at of [7, 3, 5]) {
@@ -171,7 +171,7 @@ describe("how far", () => {
     );
   });
 
-  test("a space, an inode, a budget and a count trigger at once: the strictest of them wins", async () => {
+  test("follows the strictest of space, inode, budget and count triggers", async () => {
     const limits = {
       ...simLimits,
       images: {
@@ -191,7 +191,7 @@ describe("how far", () => {
     expect(new Set(triggers)).toEqual(new Set(["budget", "count"]));
   });
 
-  test("inode pressure is relieved by images that have inodes, down to the threshold", async () => {
+  test("relieves inode pressure by images with inodes, down to the threshold", async () => {
     const sim = await aNode(40, { periods: ALONE });
     const disk = sim.node.imageDisk();
     // Each image has 1000 inodes; 5 % of 100000 are 5000.
@@ -203,7 +203,7 @@ describe("how far", () => {
     expect(sim.record.removals).toHaveLength(3);
   });
 
-  test("inodes that others' small files take cost no image, and it is said once", async () => {
+  test("removes no image for inodes of other files, and reports it once", async () => {
     const sim = await aNode(40, { periods: ALONE });
     const disk = sim.node.imageDisk();
     Object.assign(disk, { inodes: 10_000_000n });
@@ -217,8 +217,8 @@ describe("how far", () => {
   });
 });
 
-describe("what cannot help", () => {
-  test("a file that is no image and fills the disk costs no image, and what fills the disk is said once", async () => {
+describe("pressure that images cannot relieve", () => {
+  test("costs no image if another file fills the disk, which is reported once", async () => {
     const sim = await aNode(2);
     fill(sim, 3);
     await sim.run(3 * HOUR);
@@ -229,7 +229,7 @@ describe("what cannot help", () => {
     ]);
   });
 
-  test("it is said again when the disk has changed", async () => {
+  test("is reported again when the disk has changed", async () => {
     const sim = await aNode(2);
     fill(sim, 5);
     await sim.run(HOUR);
@@ -238,7 +238,7 @@ describe("what cannot help", () => {
     expect(reasons(sim).filter((reason) => reason === "ImageGCFutile")).toHaveLength(2);
   });
 
-  test("with images on a disk of their own, pressure on the node's disk removes no image and no container", async () => {
+  test("on the node's disk removes no image and no container if images are on their own disk", async () => {
     const node: SimDisk = aDisk({ roles: ["nodefs"], path: "/var/lib/kubelet" });
     const images = aDisk({ roles: ["imagefs", "containerfs"], device: "8:2" });
     const sim = await aNode(40, { disks: [images, node] });
@@ -252,7 +252,7 @@ describe("what cannot help", () => {
     expect(reasons(sim).filter((reason) => reason === "EvictionThresholdMet")).toHaveLength(1);
   });
 
-  test("images on two disks: removals that gain nothing on the full one end after three, and are not tried again every ten seconds", async () => {
+  test("with images on two disks ends after three removals without gain, and is not retried every ten seconds", async () => {
     const first = aDisk({ roles: ["imagefs", "containerfs", "nodefs"] });
     const second = aDisk({ roles: ["imagefs"], device: "8:2", path: "/var/lib/stargz" });
     // All layers lie on the first one.
@@ -265,7 +265,7 @@ describe("what cannot help", () => {
 });
 
 describe("no flapping", () => {
-  test("an image that a job pulls again and again is never the one that goes", async () => {
+  test("an image that a job pulls repeatedly is never removed", async () => {
     const sim = await aNode(60, { weather: { latencyMs: 20 } });
     const job = aRelease("job", 2_000);
     let pulls = 0;
@@ -286,7 +286,7 @@ describe("no flapping", () => {
     expect(pulls).toBe(1);
   });
 
-  test("the condition does not come and go faster than its transition period", async () => {
+  test("the condition does not change faster than its transition period", async () => {
     const sim = await aNode(0, { periods: ALONE });
     const seen: boolean[] = [];
     for (let round = 0; round < 120; round += 1) {

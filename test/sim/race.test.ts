@@ -159,9 +159,9 @@ function engineOn(client: ReturnType<typeof openRuntime>, events: boolean): Engi
 const at = (sorted: readonly number[], share: number): string =>
   (sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0).toFixed(2);
 
-describe("a container that starts between plan and removal", () => {
+describe("a container started between plan and removal", () => {
   for (const events of [false, true])
-    test(`is never robbed of its image once the runtime named it, ${events ? "with" : "without"} events`, async () => {
+    test(`never loses its image once the runtime listed it, ${events ? "with" : "without"} events`, async () => {
       const tally = await race(events);
       const sorted = tally.windowsMs.toSorted((one, other) => one - other);
       figures.push(

@@ -5,7 +5,7 @@ import { migrate, migrations } from "../../src/store/file/schema.ts";
 import { readLedgerRows } from "../../src/store/file/state-rows.ts";
 import { ledgerOf } from "../../src/store/ledger/ledger.ts";
 
-test("a runtime that an earlier version took for delayed is learned anew, and one it took for immediate is not", () => {
+test("a runtime that an earlier version took for delayed is learned again, an immediate one is not", () => {
   const db = new Database(":memory:");
   migrate(db, migrations.slice(0, 2));
   db.run(

@@ -29,7 +29,7 @@ function fill(directory: string): () => void {
 }
 
 describe.skipIf(!isRoot)("a full disk (these tests mount one, and need root)", () => {
-  test("is said once, stops nobody, and nothing is lost once there is room", () =>
+  test("is reported once, stops no pass, and loses nothing once there is space", () =>
     onSmallDisk(async (directory) => {
       const state = join(directory, "state");
       const { store, notices } = await write(state);
@@ -56,7 +56,7 @@ describe.skipIf(!isRoot)("a full disk (these tests mount one, and need root)", (
       expect(reader.removals({ limit: 100 })).toHaveLength(59);
     }));
 
-  test("at the start leaves what was known before, and is written to later", () =>
+  test("at the start keeps earlier records, and is written later", () =>
     onSmallDisk(async (directory) => {
       const state = join(directory, "state");
       const first = await write(state);
@@ -75,7 +75,7 @@ describe.skipIf(!isRoot)("a full disk (these tests mount one, and need root)", (
       expect(read(state).reader.ledger()).toEqual(ledgerOf(10, 2));
     }));
 
-  test("without any state directory yet leaves memory, until there is room for one", () =>
+  test("without a state directory keeps records in memory until there is space", () =>
     onSmallDisk(async (directory) => {
       const state = join(directory, "state");
       const makeRoom = fill(directory);
@@ -89,7 +89,7 @@ describe.skipIf(!isRoot)("a full disk (these tests mount one, and need root)", (
       expect(read(state).reader.ledger()).toEqual(ledgerOf(10, 2));
     }));
 
-  test("is tried again by itself", () =>
+  test("is retried automatically", () =>
     onSmallDisk(async (directory) => {
       const state = join(directory, "state");
       const makeRoom = fill(directory);

@@ -39,7 +39,7 @@ const start = (id: string) => ({
 });
 
 describe("the history", () => {
-  test("a removal is there as soon as it is over, with the pass that it belongs to", async () => {
+  test("has a removal with its pass as soon as it is over", async () => {
     const directory = scratch();
     const { store } = await write(directory);
     store.passStarted(start("p"));
@@ -72,7 +72,7 @@ describe("the history", () => {
     await store.close();
   });
 
-  test("a removal keeps the chain of its image and what was expected of it, and one that is older than these fields is read without them", async () => {
+  test("keeps the chain and estimate of a removal, and reads older removals without them", async () => {
     const chain = chainId(`sha256:${"c".repeat(64)}`);
     const frees = { lowerBytes: 600n, estimateBytes: 650n, upperBytes: 800n };
     const { candidate } = imageItem(1);
@@ -104,7 +104,7 @@ describe("the history", () => {
     });
   });
 
-  test("a pass that is cut short says what it was for", async () => {
+  test("has the purpose of an interrupted pass", async () => {
     const purpose = { kind: "pressure", signals: ["imagefs.available"] } as const;
     const reader = await after(async (store) => {
       store.passStarted({ ...start("p"), kind: "pressure", purpose });
@@ -118,7 +118,7 @@ describe("the history", () => {
     ]);
   });
 
-  test("the end of the pass completes its row and what was told before, once", async () => {
+  test("completes the row of a pass at its end, once", async () => {
     const reader = await after(async (store) => {
       store.passStarted(start("p"));
       store.imageDone(idOf("p"), imageItem(1));
@@ -178,7 +178,7 @@ describe("the history", () => {
     ]);
   });
 
-  test("containers, sandboxes and logs carry reason, trigger and what went wrong", async () => {
+  test("has reason, trigger and error of containers, sandboxes and logs", async () => {
     const purpose = { kind: "pressure", signals: ["nodefs.available"] } as const;
     const reader = await after(async (store) => {
       store.passStarted({ ...start("p"), kind: "pressure", purpose });
@@ -243,7 +243,7 @@ describe("the history", () => {
     ]);
   });
 
-  test("a frequent pass that found nothing to do leaves no row; one that failed does", async () => {
+  test("has no row for a frequent pass with nothing to do, but for a failed one", async () => {
     const reader = await after(async (store) => {
       store.passStarted({ ...start("quiet"), kind: "container-gc" });
       store.passEnded(pass("quiet", { kind: "container-gc" }), [filesystem]);
@@ -255,7 +255,7 @@ describe("the history", () => {
     expect(reader.samples({ limit: 9 })).toEqual([]);
   });
 
-  test("events are kept in their order", async () => {
+  test("keeps events in their order", async () => {
     const event = { reason: "GhostImage" as const, message: "still there", at: instant(1n) };
     const reader = await after(async (store) => {
       store.event({ ...event, passId: null });
@@ -281,7 +281,7 @@ describe("the history", () => {
     ["what is no pattern", { text: "%" }, []],
     ["no kind at all", { kinds: [] }, []],
   ];
-  test.each(queries)("is asked by %s", async (_, query, expected) => {
+  test.each(queries)("is queried by %s", async (_, query, expected) => {
     const reader = await after(async (store) => {
       store.imageDone(idOf("p"), imageItem(1));
       store.imageDone(
@@ -295,7 +295,7 @@ describe("the history", () => {
     expect(reader.removals({ ...query, limit: 1 })).toHaveLength(Math.min(1, expected.length));
   });
 
-  test("a word that a later version added is shown, and a row that is broken is an error of the query alone", async () => {
+  test("shows a code of a later version, and reports an invalid row as an error of the query", async () => {
     const directory = scratch();
     const { store } = await write(directory);
     store.imageDone(idOf("p"), imageItem(1));
@@ -328,7 +328,7 @@ describe("retention", () => {
   const counted = (db: Database) => db.query("SELECT count(*), min(seq) FROM history").values()[0];
   const day = 24n * 3600n * 1_000_000_000n;
 
-  test("what is older than 90 observed days goes in small steps", () => {
+  test("records older than 90 observed days are deleted in small steps", () => {
     const db = filled();
     const later = watched(90n * day + 1201n);
     expect(prune(db, later)).toBe(500);
@@ -337,7 +337,7 @@ describe("retention", () => {
     expect(prune(db, later)).toBe(0);
   });
 
-  test("what is young stays, up to the count, and the newest of it", () => {
+  test("young records are kept up to the limit, newest first", () => {
     const db = filled();
     expect(prune(db, watched(90n * day + 1n))).toBe(0);
     const bounds = [["event", 1000]] as const;
@@ -349,7 +349,7 @@ describe("retention", () => {
   test.each([
     ["in 1970", () => 0n],
     ["in 2036", () => BigInt(Date.parse("2036-01-01T00:00:00Z")) * 1_000_000n],
-  ])("what a clock recorded that stood %s stays when the clock is right again", (_, wall) => {
+  ])("records of a clock set to %s are kept when the clock is right again", (_, wall) => {
     const db = filled(wall);
     expect(prune(db, watched(2000n))).toBe(0);
     expect(counted(db)).toEqual([1200, 1]);

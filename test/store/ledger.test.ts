@@ -47,7 +47,7 @@ describe("the ledger on disk", () => {
     expect(readLedger(openInMemory())).toBe(emptyLedger);
   });
 
-  test("every ledger is read as it was written, whatever was there before", () => {
+  test("a ledger is read as written, whatever was there before", () => {
     fc.assert(
       fc.property(fc.array(aLedger, { minLength: 1, maxLength: 3 }), (ledgers) => {
         const db = openInMemory();
@@ -112,7 +112,7 @@ describe("the ledger on disk", () => {
     });
   });
 
-  test("versions that differ in one image each are read as they were written, also by the look at which images were in use", () => {
+  test("versions that differ in one image each are read as written, including which images were in use", () => {
     const step = fc.record({
       id: fc.integer({ min: 0, max: 6 }).map((at) => imageId(`sha256:${at}`)),
       lastUsed: fc.option(fc.bigInt({ min: 0n, max: 3n }), { nil: null }),
@@ -149,7 +149,7 @@ describe("the ledger on disk", () => {
     );
   });
 
-  test("fields and kinds of rows that a later version added are passed over", () => {
+  test("unknown fields and kinds of rows are ignored", () => {
     const db = openInMemory();
     writeLedger(db, ledgerWith(2), emptyLedger);
     db.run("UPDATE ledger SET document = json_set(document, '$.novelty', 1)");
@@ -170,7 +170,7 @@ describe("the ledger on disk", () => {
     "UPDATE ledger SET document = json_set(document, '$.hadContainers', 7) WHERE kind = 'state'",
     "INSERT INTO ledger VALUES ('pods', 'u', '{\"absentPasses\":-0.5,\"deadPasses\":0,\"deadSinceWatchedNs\":null}')",
     "DELETE FROM ledger WHERE kind = 'state'",
-  ])("what we cannot have written is refused: %s", (sql) => {
+  ])("an impossible row is refused: %s", (sql) => {
     const db = openInMemory();
     writeLedger(db, ledgerWith(2), emptyLedger);
     readLedger(db);

@@ -10,7 +10,7 @@ import { aLedger } from "./arbitrary.ts";
 
 const sets = (ledger: Ledger) => ({ ...ledger, keepDirectories: new Set(ledger.keepDirectories) });
 
-test("what only one of two processes changed counts as it made it", () => {
+test("a change by only one of two processes wins", () => {
   fc.assert(
     fc.property(aLedger, aLedger, (base, changed) => {
       const later = {
@@ -27,7 +27,7 @@ test("what only one of two processes changed counts as it made it", () => {
   );
 });
 
-test("of two processes that changed one ledger, no image comes out older than either made it, and none that one saw go stays", () => {
+test("a merge of two changed ledgers makes no image older, and drops images that one of them dropped", () => {
   fc.assert(
     fc.property(aLedger, aLedger, aLedger, (base, ours, theirs) => {
       const merged = mergeLedgers({ base, ours, theirs });
@@ -49,7 +49,7 @@ test("of two processes that changed one ledger, no image comes out older than ei
   );
 });
 
-test("a pod that one process saw in its source is not absent for two passes because another one did not", () => {
+test("a pod seen by one process is not absent for two passes because of another process", () => {
   const pods = (absentPasses: number): Ledger => ({
     ...emptyLedger,
     pods: new Map([

@@ -49,14 +49,14 @@ const asText = (_: string, held: unknown): unknown =>
   typeof held === "bigint" ? Number(held) : held;
 
 describe("a state file with a column for each field, written by commit 321cd60", () => {
-  test("is read with all that it holds, and left as it is", () => {
+  test("is read completely and left unchanged", () => {
     const directory = stateDirectory();
     const before = readFileSync(join(directory, "crigc.db"));
     expectAllKnown(directory);
     expect(readFileSync(join(directory, "crigc.db")).equals(before)).toBe(true);
   });
 
-  test("is migrated by the first writer, which keeps all that it holds and writes on from there", async () => {
+  test("is migrated completely by the first writer", async () => {
     const directory = stateDirectory();
     const first = await write(directory);
     await first.store.close();
@@ -70,7 +70,7 @@ describe("a state file with a column for each field, written by commit 321cd60",
   });
 });
 
-test("times before 1970 and sizes beyond 2^63 come through the migration exactly", () => {
+test("the migration keeps times before 1970 and sizes beyond 2^63 exactly", () => {
   const db = new Database(":memory:");
   migrate(db, migrations.slice(0, 2));
   db.run("INSERT INTO ledger_state VALUES (1, 'b', -1, -5, 7, NULL, 'boot', 1, '[\"/a \\\"b\"]')");
@@ -102,7 +102,7 @@ test("times before 1970 and sizes beyond 2^63 come through the migration exactly
   ]);
 });
 
-test("a state file in which nothing was ever written is migrated to one in which nothing is known", () => {
+test("an empty state file is migrated to an empty one", () => {
   const db = new Database(":memory:");
   migrate(db, migrations.slice(0, 2));
   migrate(db);

@@ -31,7 +31,7 @@ async function written(turn = 1): Promise<string> {
 }
 
 describe("openStore", () => {
-  test("makes a private directory and a private file, without a word", async () => {
+  test("creates a private directory and file silently", async () => {
     const directory = join(scratch(), "a", "state");
     const { store, notices } = await write(directory);
     expect(statSync(directory).mode & 0o777).toBe(0o700);
@@ -42,14 +42,14 @@ describe("openStore", () => {
     expect(notices).toEqual([]);
   });
 
-  test("what one process wrote, the next one knows", async () => {
+  test("reads what an earlier process wrote", async () => {
     const { store, notices } = await write(await written(7));
     expect(store.ledger()).toEqual(ledgerOf(3, 7));
     await store.close();
     expect(notices).toEqual([]);
   });
 
-  test("what two processes write beside each other is joined record by record", async () => {
+  test("merges concurrent writes of two processes record by record", async () => {
     const directory = await written(1);
     const agent = await write(directory);
     const gc = await write(directory);
@@ -95,20 +95,23 @@ describe("openStore", () => {
           "UPDATE ledger SET document = json_set(document, '$.hadContainers', 7) WHERE kind = 'state'",
         ),
     ],
-  ])("a file that is %s is put aside, loudly, and memory starts afresh", async (_, spoil) => {
-    const directory = await written();
-    spoil(join(directory, "crigc.db"));
-    const { store, notices } = await write(directory);
-    expect(store.ledger()).toBe(emptyLedger);
-    expect(notices).toMatchObject([{ kind: "broken-moved-aside" }]);
-    expect(notices[0]?.message).toContain("crigc.db.broken-1-20260102T030405Z");
-    store.saveLedger(ledgerOf(1, 9));
-    await store.close();
-    expect(readdirSync(directory)).toContain("crigc.db.broken-1-20260102T030405Z");
-    expect(read(directory).reader.ledger()).toEqual(ledgerOf(1, 9));
-  });
+  ])(
+    "moves a file that is %s aside with a warning, and starts with an empty ledger",
+    async (_, spoil) => {
+      const directory = await written();
+      spoil(join(directory, "crigc.db"));
+      const { store, notices } = await write(directory);
+      expect(store.ledger()).toBe(emptyLedger);
+      expect(notices).toMatchObject([{ kind: "broken-moved-aside" }]);
+      expect(notices[0]?.message).toContain("crigc.db.broken-1-20260102T030405Z");
+      store.saveLedger(ledgerOf(1, 9));
+      await store.close();
+      expect(readdirSync(directory)).toContain("crigc.db.broken-1-20260102T030405Z");
+      expect(read(directory).reader.ledger()).toEqual(ledgerOf(1, 9));
+    },
+  );
 
-  test("three broken files are kept, the newest ones, with their logs", async () => {
+  test("keeps the three newest broken files with their logs", async () => {
     const directory = await written();
     for (const name of ["20250101T000000Z", "20250102T000000Z", "20250103T000000Z"])
       for (const suffix of ["", "-wal"])
@@ -125,7 +128,7 @@ describe("openStore", () => {
     ]);
   });
 
-  test("files that break within a second, and under a clock that stands in 1970, are kept by the order in which they broke", async () => {
+  test("keeps broken files by the order in which they broke, even under a wrong clock", async () => {
     const directory = await written();
     const clocks = [now, now, instant(0n), instant(0n), plus(now, hours(1))];
     for (const [turn, at] of clocks.entries()) {
@@ -145,7 +148,7 @@ describe("openStore", () => {
     ]);
   });
 
-  test("the file of a later version is left as it is, and memory lasts as long as the process", async () => {
+  test("does not change the file of a later version, and keeps its records in memory", async () => {
     const directory = await written();
     const path = join(directory, "crigc.db");
     const later = new Database(path);
@@ -162,7 +165,7 @@ describe("openStore", () => {
     expect(notices).toHaveLength(1);
   });
 
-  test("a directory that cannot be made leaves memory, says so once, and is tried again", async () => {
+  test("keeps records in memory if the directory cannot be created, reports it once, and retries", async () => {
     const base = scratch();
     writeFileSync(join(base, "file"), "");
     const directory = join(base, "file", "state");
@@ -182,7 +185,7 @@ describe("openStore", () => {
     expect(read(directory).reader.ledger()).toEqual(ledgerOf(2, 2));
   });
 
-  test("where the file can be read and not written, what it says is known", async () => {
+  test("reads a file that cannot be written", async () => {
     const directory = await written(5);
     const refused: StateFiles = {
       ...stateFiles,
@@ -196,16 +199,19 @@ describe("openStore", () => {
     await store.close();
   });
 
-  test.skipIf(isRoot)("a directory without permission leaves memory (not as root)", async () => {
-    const directory = await written();
-    chmodSync(directory, 0o500);
-    const { store, notices } = await write(directory);
-    expect(notices).toMatchObject([{ kind: "memory-only" }]);
-    await store.close();
-    chmodSync(directory, 0o700);
-  });
+  test.skipIf(isRoot)(
+    "keeps records in memory without permission for the directory (not as root)",
+    async () => {
+      const directory = await written();
+      chmodSync(directory, 0o500);
+      const { store, notices } = await write(directory);
+      expect(notices).toMatchObject([{ kind: "memory-only" }]);
+      await store.close();
+      chmodSync(directory, 0o700);
+    },
+  );
 
-  test("a file that is taken away while it is open is made anew, with all that is known", async () => {
+  test("writes a file deleted while open again from memory", async () => {
     const directory = await written(1);
     const { store } = await write(directory);
     rmSync(directory, { recursive: true });
@@ -215,7 +221,7 @@ describe("openStore", () => {
     expect(read(directory).reader.ledger()).toEqual(ledgerOf(4, 2));
   });
 
-  test("a file that breaks while it is open is put aside, and the ledger written anew from memory", async () => {
+  test("moves a file that breaks while open aside, and writes the ledger again from memory", async () => {
     const directory = await written(1);
     const { store, notices } = await write(directory);
     const other = new Database(join(directory, "crigc.db"));
@@ -230,7 +236,7 @@ describe("openStore", () => {
     expect(read(directory).reader.ledger()).toEqual(ledgerOf(4, 2));
   });
 
-  test("settings last", async () => {
+  test("keeps settings", async () => {
     const directory = await written();
     const { store } = await write(directory);
     expect(store.setting("baseline")).toBeNull();

@@ -44,7 +44,7 @@ async function crashed(
 }
 
 describe("openStoreReader", () => {
-  test("without a state directory nothing is known, and none is made", () => {
+  test("reads nothing without a state directory, and creates none", () => {
     const directory = join(scratch(), "absent");
     const { reader, notices } = read(directory);
     expect(reader.ledger()).toBe(emptyLedger);
@@ -54,7 +54,7 @@ describe("openStoreReader", () => {
     expect(readdirSync(join(directory, ".."))).toEqual([]);
   });
 
-  test("reads what a writer that ended left, and changes no file", async () => {
+  test("reads what a finished writer left, and changes no file", async () => {
     const directory = scratch();
     const { store } = await write(directory);
     store.saveLedger(ledgerOf(3, 4));
@@ -62,7 +62,7 @@ describe("openStoreReader", () => {
     expect(seen(directory)).toEqual({ ledger: ledgerOf(3, 4), notices: [] });
   });
 
-  test("reads what a power cut left of a log that had only begun, at once", async () => {
+  test("reads a log with nothing but its header after a power cut, at once", async () => {
     const directory = await crashed();
     truncateSync(join(directory, "crigc.db-wal"), 32);
     const startMs = performance.now();
@@ -70,7 +70,7 @@ describe("openStoreReader", () => {
     expect(performance.now() - startMs).toBeLessThan(5_000);
   });
 
-  test("reads beside a running writer, and changes no file", async () => {
+  test("reads next to a running writer, and changes no file", async () => {
     const directory = scratch();
     const { store } = await write(directory);
     expect(seen(directory)).toEqual({ ledger: emptyLedger, notices: [] });
@@ -86,7 +86,7 @@ describe("openStoreReader", () => {
     expect(seen(await crashed())).toEqual({ ledger: ledgerOf(3, 4), notices: [] });
   });
 
-  test("reads a log whose index is gone from a copy, and leaves no copy behind", async () => {
+  test("reads a log without its index from a copy, and leaves no copy", async () => {
     const copies = () => readdirSync(tmpdir()).filter((name) => /^crigc-\w{6}$/.test(name));
     const before = copies();
     expect(seen(await crashed(["crigc.db", "crigc.db-wal"]))).toEqual({
@@ -96,7 +96,7 @@ describe("openStoreReader", () => {
     expect(copies()).toEqual(before);
   });
 
-  test("a copy that does not fit leaves nothing behind", async () => {
+  test("leaves nothing behind if a copy does not fit", async () => {
     const directory = await crashed(["crigc.db", "crigc.db-wal"]);
     const room = scratch();
     const before = process.env["TMPDIR"];
@@ -111,7 +111,7 @@ describe("openStoreReader", () => {
     expect(readdirSync(room)).toEqual([]);
   });
 
-  test("a name with characters that mean something in an address is only a name", async () => {
+  test("takes special characters of a URL in a name literally", async () => {
     const directory = join(scratch(), "a ?b#c%20&mode=memory");
     mkdirSync(directory);
     const { store } = await write(directory);
@@ -120,7 +120,7 @@ describe("openStoreReader", () => {
     expect(seen(directory).ledger).toEqual(ledgerOf(3, 4));
   });
 
-  test("a broken file is said and left where it is", () => {
+  test("reports a broken file and leaves it in place", () => {
     const directory = scratch();
     writeFileSync(join(directory, "crigc.db"), "garbage".repeat(1000));
     const { ledger, notices } = seen(directory);
@@ -128,7 +128,7 @@ describe("openStoreReader", () => {
     expect(notices).toMatchObject([{ kind: "memory-only", error: "corrupt" }]);
   });
 
-  test("the file of a later version is said and left as it is", async () => {
+  test("reports the file of a later version and does not change it", async () => {
     const directory = scratch();
     await (await write(directory)).store.close();
     const db = new Database(join(directory, "crigc.db"));
@@ -138,7 +138,7 @@ describe("openStoreReader", () => {
     expect(seen(directory).notices).toMatchObject([{ kind: "memory-only", error: "newer" }]);
   });
 
-  test("the file of an earlier version is understood and left as it is", async () => {
+  test("reads the file of an earlier version and does not change it", async () => {
     const directory = scratch();
     const { migrate, migrations } = await import("../../src/store/file/schema.ts");
     const db = new Database(join(directory, "crigc.db"));
@@ -175,7 +175,7 @@ describe("openStoreReader", () => {
   });
 });
 
-test("readers beside a writer that ends and starts again always see a whole ledger", async () => {
+test("readers next to a restarting writer always see a complete ledger", async () => {
   const directory = scratch();
   for (let turn = 0; turn < 30; turn += 1) {
     const { store } = await write(directory);

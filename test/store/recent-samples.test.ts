@@ -25,7 +25,7 @@ const containersThatFreed = (measuredFreedBytes: bigint | null) =>
     measuredFreedBytes,
   }) as const;
 
-test("a sample says what its pass freed on that filesystem, images and containers together", async () => {
+test("a sample has what its pass freed on that filesystem, images and containers together", async () => {
   const { store } = await write(scratch());
   const other = { ...filesystem, device: "254:9", roles: ["nodefs"] as const };
   const containers = containersThatFreed(50n);
@@ -37,7 +37,7 @@ test("a sample says what its pass freed on that filesystem, images and container
   await store.close();
 });
 
-test("what images freed counts for the filesystem that the pass was to relieve", async () => {
+test("bytes freed by images count for the filesystem that the pass relieves", async () => {
   const { store } = await write(scratch());
   const nodefs = { ...filesystem, device: "254:9", path: "/node", roles: ["nodefs"] as const };
   const target = {
@@ -93,7 +93,7 @@ test("samples outlive a restart in the order in which they were recorded, whatev
   reader.close();
 });
 
-test("samples of another process are taken in beside those that are known", async () => {
+test("samples of another process are added to known ones", async () => {
   const directory = scratch();
   const agent = await write(directory);
   agent.store.passEnded(imagePass(0), [filesystem]);

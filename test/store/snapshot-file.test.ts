@@ -39,7 +39,7 @@ function refusal(changed: string): StoreError {
 }
 
 describe("a recorded node", () => {
-  test("is read as it was written", () => {
+  test("is read as written", () => {
     fc.assert(
       fc.property(aSnapshot, aLedger, (seen, remembered) => {
         const node = { snapshot: seen, ledger: remembered };
@@ -54,7 +54,7 @@ describe("a recorded node", () => {
     expect(text).toContain("a\\u202eb\\u009b");
   });
 
-  test("has log directories that were read where an older version does not say so", () => {
+  test("of an older version counts its log directories as read", () => {
     const node = { ledger, snapshot: { ...snapshot, logs: noLogs } };
     const older = snapshotText(node).replace(/"kind": "read",\s*/, "");
     expect(older).not.toBe(snapshotText(node));
@@ -90,7 +90,7 @@ describe("a recorded node", () => {
       ),
       "ledger.releases is invalid: a key occurs twice",
     ],
-  ])("that is wrong is refused: %#", (changed, expected) => {
+  ])("that is invalid is refused: %#", (changed, expected) => {
     const error = refusal(changed);
     expect(error.message).toContain(expected);
     expect(error.message).toContain("node.json");

@@ -17,7 +17,7 @@ async function until(isTrue: () => boolean): Promise<void> {
 }
 
 describe("writing", () => {
-  test("waits for its throttle: the caller's own step touches no file", async () => {
+  test("waits for its throttle, and does not touch a file in the caller's step", async () => {
     const directory = scratch();
     const { store } = await write(directory);
     const before = listing(directory);
@@ -29,7 +29,7 @@ describe("writing", () => {
     await store.close();
   });
 
-  test("a file that another program holds is waited for briefly, and written later", async () => {
+  test("waits briefly for a file locked by another program, and writes later", async () => {
     const directory = scratch();
     const { store, notices } = await write(directory);
     const other = new Database(join(directory, "crigc.db"));
@@ -46,7 +46,7 @@ describe("writing", () => {
     expect(read(directory).reader.ledger()).toEqual(ledgerOf(2, 1));
   });
 
-  test("what waits is bounded: the oldest records go, and are counted when writing works again", async () => {
+  test("keeps a bounded number of waiting records, and counts dropped ones when writing works again", async () => {
     const directory = scratch();
     const { store, notices } = await write(directory);
     const other = new Database(join(directory, "crigc.db"));
@@ -68,7 +68,7 @@ describe("writing", () => {
     expect(kept.at(-1)?.subject).toBe("sha256:7");
   });
 
-  test("the log of what was written is folded into the file after a pass", async () => {
+  test("merges its write-ahead log into the file after a pass", async () => {
     const directory = scratch();
     const { store } = await write(directory);
     const wal = join(directory, "crigc.db-wal");
@@ -87,7 +87,7 @@ describe("writing", () => {
 });
 
 describe("a throttle", () => {
-  test("is shared by all who ask before it comes", async () => {
+  test("is shared by all callers before it ends", async () => {
     let writes = 0;
     const throttle = new WriteThrottle(() => (writes += 1));
     for (let ask = 0; ask < 100; ask += 1) throttle.ask();
@@ -98,7 +98,7 @@ describe("a throttle", () => {
     expect(writes).toBe(2);
   });
 
-  test("comes later after each refusal", async () => {
+  test("is longer after each failure", async () => {
     const timesMs: number[] = [];
     const throttle = new WriteThrottle(() => timesMs.push(performance.now()));
     throttle.failed();
