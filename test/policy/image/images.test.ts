@@ -31,6 +31,24 @@ describe("space", () => {
     expect(plan.usage[0]).toMatchObject({ usedPercent: 84, highPercent: 85, lowPercent: 80 });
   });
 
+  test("below the high threshold no image is judged before somebody reads why it stays, and then once", () => {
+    let judged = 0;
+    const image = {
+      ...anImage("a"),
+      // The rule after the uses reads it.
+      get pinned() {
+        judged += 1;
+        return false;
+      },
+    };
+    const plan = planOf({ images: [image], snapshot: onDisk(16n) });
+    expect(plan.candidates).toEqual([]);
+    expect(judged).toBe(0);
+    expect(plan.kept).toHaveLength(1);
+    expect(plan.kept).toBe(plan.kept);
+    expect(judged).toBe(1);
+  });
+
   test("at the high threshold images are removed down to the low one, in order, as far as estimated", () => {
     const images = [gib("a", 3n), gib("b", 4n), gib("c", 4n), gib("d", 4n)];
     const plan = planOf({
