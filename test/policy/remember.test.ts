@@ -388,3 +388,18 @@ test("a keep directory stays recorded while it is absent, so that its absence is
   const keep = { rules: [], problems: [], directoriesRead: ["/keep"] };
   expect(next(absent, aSnapshot({ keep })).keepDirectories).toEqual(["/etc/crigc/keep.d", "/keep"]);
 });
+
+test("what a look found as it was before is the same object, so that nothing of it is written", () => {
+  const lists = {
+    images: [anImage("app"), anImage("unused")],
+    containers: [running],
+    sandboxes: [aSandbox("s")],
+    sandboxImages: new Map([[sandboxId("s"), "pause:3"]]),
+  };
+  const first = next(aLedger(), aSnapshot(lists));
+  const second = next(first, later(minutes(5), { ...lists, sandboxes: [aSandbox("s")] }));
+  expect(second.containers).toBe(first.containers);
+  expect(second.sandboxImages).toBe(first.sandboxImages);
+  expect(second.images.get(idOf("unused"))).toBe(recordOf(first, anImage("unused")));
+  expect(second.images.get(idOf("app"))).not.toBe(recordOf(first, anImage("app")));
+});
