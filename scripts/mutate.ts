@@ -114,7 +114,6 @@ function conclude(
     floorPercent,
   }: { explanations: Explanations; whole: boolean; floorPercent: number },
 ): number {
-  const used = new Set<string>();
   const rows = new Map<string, Row>();
   const unexplained: string[] = [];
   let skipped = 0;
@@ -134,7 +133,6 @@ function conclude(
     }
     if (isExplained(explanations, mutant)) {
       row.explained += 1;
-      used.add(`${mutant.file} ${mutant.key}`);
       continue;
     }
     row.survived += 1;
@@ -143,8 +141,8 @@ function conclude(
   }
   printTable(rows);
   if (unexplained.length > 0) console.log(`\n${unexplained.join("\n")}\n`);
-  const stale = whole ? staleOf(explanations, rows, used) : [];
-  for (const key of stale) console.log(`explained, but no survivor: ${key}`);
+  const stale = whole ? staleOf(explanations, chosen, rows) : [];
+  for (const key of stale) console.log(`explained, but no mutant: ${key}`);
   const sum = (key: keyof Row): number =>
     [...rows.values()].reduce((total, row) => total + row[key], 0);
   const untried = chosen.length - skipped - sum("mutants");
@@ -169,19 +167,21 @@ function printTable(rows: ReadonlyMap<string, Row>): void {
     console.log(`${file.padEnd(46)} ${columns.map((it) => String(row[it]).padStart(9)).join(" ")}`);
 }
 
-/** An explanation whose mutant is killed or gone would one day excuse another one. */
-const staleOf = (
+/** What is only slower for its mutant may be killed by a test of speed, as the machine is: an explanation is stale with its code. */
+function staleOf(
   explanations: Explanations,
+  all: readonly Mutant[],
   rows: ReadonlyMap<string, Row>,
-  used: ReadonlySet<string>,
-): readonly string[] =>
-  Object.entries(explanations).flatMap(([file, groups]) =>
+): readonly string[] {
+  const known = new Set(all.map(({ file, key }) => `${file} ${key}`));
+  return Object.entries(explanations).flatMap(([file, groups]) =>
     rows.has(file) || !existsSync(file)
       ? groups
           .flatMap(({ mutants }) => mutants.map((key) => `${file} ${key}`))
-          .filter((key) => !used.has(key))
+          .filter((key) => !known.has(key))
       : [],
   );
+}
 
 const code = await main().finally(() => rmSync(home, { recursive: true, force: true }));
 process.exit(code);
