@@ -30,6 +30,8 @@ export class Exchange {
   #ended: () => void = () => undefined;
   #httpStatus = 0;
   #status: CallError | "OK" | null = null;
+  /** The status came with the headers: there are no messages. */
+  #isOverBefore = false;
   /** All that the stream brought was read. */
   #isRead = false;
   #streamError: unknown = null;
@@ -58,6 +60,7 @@ export class Exchange {
     stream.on("response", (headers) => {
       this.#httpStatus = headers[":status"] ?? 0;
       this.#noteStatus(headers);
+      this.#isOverBefore = this.#status === "OK";
     });
     stream.on("trailers", (headers: IncomingHttpHeaders) => {
       this.#noteStatus(headers);
@@ -84,6 +87,7 @@ export class Exchange {
     // What is no gRPC tells by its status what it is.
     if (this.isOver || this.#httpStatus !== constants.HTTP_STATUS_OK) return;
     try {
+      if (this.#isOverBefore) throw new CallError("INTERNAL", "it sent messages after its status");
       this.#frames.push(bytes);
     } catch (thrown) {
       this.fail(thrown);
@@ -105,10 +109,15 @@ export class Exchange {
   }
 
   #closed(): void {
-    if (this.isOver) return;
+    if (!this.isOver) this.#settle(this.#outcome());
+  }
+
+  #outcome(): CallError | null {
+    if (this.#status !== null && this.#status !== "OK") return this.#status;
+    if (this.#status === null || this.#httpStatus !== constants.HTTP_STATUS_OK)
+      return this.#withoutStatus();
     const isWhole = this.#isRead && this.#frames.isEmpty;
-    if (this.#status !== "OK") this.#settle(this.#status ?? this.#withoutStatus());
-    else this.#settle(isWhole ? null : new CallError("INTERNAL", "the answer was cut off"));
+    return isWhole ? null : new CallError("INTERNAL", "the answer was cut off");
   }
 
   /** As gRPC has it for answers of whoever stands in between, and for streams that were broken off. */

@@ -168,6 +168,21 @@ describe("an answer is refused that", () => {
       /^no %22a%22%C3%A4 %$/,
     ],
     [
+      "has messages after its status",
+      (stream) => {
+        stream.respond({ ":status": 200, ...ok });
+        stream.end(framed("late"));
+      },
+      "INTERNAL",
+      /messages after its status/,
+    ],
+    [
+      "is OK under another HTTP status",
+      (stream) => stream.respond({ ":status": 502, ...ok }, { endStream: true }),
+      "UNAVAILABLE",
+      /HTTP status 502/,
+    ],
+    [
       "says why it failed",
       answering([], { "grpc-status": "9", "grpc-message": "in use by %22a%22" }),
       "FAILED_PRECONDITION",
