@@ -61,6 +61,25 @@ describe("the loops", () => {
     expect(loop.nextAt).toBe((sim.node.wall() + 30_000_000_000n) as never);
   });
 
+  test("hold nothing of what was decided on each container and sandbox", async () => {
+    const sim = aNode(1);
+    const image = imageOf(aRelease("image0", 1));
+    sim.node.addContainer(sim.node.addSandbox("pod", image), image);
+    sim.start();
+    await sim.run(SECOND);
+    const decided = sim.record.passes.find(({ kind }) => kind === "container-gc")?.plan.containers;
+    expect([decided?.containers.length, decided?.sandboxes.length]).toEqual([1, 1]);
+    const held = sim.agent.state().lastPasses.get("container-gc")?.plan.containers;
+    expect(held).toEqual({
+      ...held,
+      containers: [],
+      sandboxes: [],
+      podLogs: [],
+      links: [],
+    } as never);
+    expect(held?.podSource).toEqual(decided?.podSource as never);
+  });
+
   test("keep the list of images largest first", async () => {
     const sim = aNode(5);
     sim.start();

@@ -21,6 +21,7 @@ export interface AgentState {
   /** Those of `seen`, as they were measured last: by an observation, the check for pressure, or between two removals. */
   readonly filesystems: readonly MeasuredFilesystem[];
   readonly pressure: PressureVerdict | null;
+  /** Without what was decided on each container. */
   readonly lastPasses: ReadonlyMap<Pass["kind"], Pass>;
   /** When the runtime last answered a whole run of a loop; `null`: not yet. */
   readonly runtimeAnsweredAt: Instant | null;
@@ -35,3 +36,11 @@ export const ofEachLoop = <T>(of: (name: LoopName) => T): Record<LoopName, T> =>
   "container-gc": of("container-gc"),
   pressure: of("pressure"),
 });
+
+/** As status needs it: what was decided on each of twenty thousand containers would be held until the next pass. */
+export function withoutDecisions(pass: Pass): Pass {
+  const { containers } = pass.plan;
+  if (containers === null) return pass;
+  const none = { containers: [], sandboxes: [], podLogs: [], links: [] };
+  return { ...pass, plan: { ...pass.plan, containers: { ...containers, ...none } } };
+}

@@ -13,7 +13,7 @@ import { collectsImages } from "../../policy/space/targets.ts";
 import { failureOf } from "../pass/pass-failure.ts";
 import { type PassRequest, runPass } from "../pass/pass.ts";
 import type { Engine, Seen } from "../ports.ts";
-import { type AgentState, type LoopState, ofEachLoop } from "./agent-state.ts";
+import { type AgentState, type LoopState, ofEachLoop, withoutDecisions } from "./agent-state.ts";
 import { Announcer } from "./announcer.ts";
 import { detect } from "./detect.ts";
 import { FailureRule } from "./failure-rule.ts";
@@ -276,7 +276,7 @@ export class Agent {
   #notePass(pass: Pass): void {
     this.#state = {
       ...this.#state,
-      lastPasses: new Map(this.#state.lastPasses).set(pass.kind, pass),
+      lastPasses: new Map(this.#state.lastPasses).set(pass.kind, withoutDecisions(pass)),
     };
   }
 
