@@ -74,7 +74,7 @@ ${access.podSpec}      enableServiceLinks: false
 `;
 
 /** As in the unit: Bun also collects garbage on a timer, in milliseconds, each second by default. */
-const QUIET_ENGINE = ["BUN_GC_TIMER_INTERVAL", "30000"] as const;
+const QUIET_ENGINE = ["BUN_GC_TIMER_INTERVAL", "10000"] as const;
 
 const container = (options: DaemonSetOptions, access: KubeletAccess): string => {
   const { flags, variables } = placedSettings(options.settings);

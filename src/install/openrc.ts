@@ -32,7 +32,7 @@ extra_started_commands="reload"
 # These would change what the executable does.
 unset BUN_OPTIONS BUN_BE_BUN
 # Bun also collects garbage on a timer: each second by default, which takes a third of an idle agent's processor time.
-export BUN_GC_TIMER_INTERVAL=30000
+export BUN_GC_TIMER_INTERVAL=10000
 
 depend() {
 	need localmount

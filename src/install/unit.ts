@@ -54,7 +54,7 @@ KillMode=mixed
 # These would change what the executable does.
 UnsetEnvironment=BUN_OPTIONS BUN_BE_BUN
 # Bun also collects garbage on a timer: each second by default, which takes a third of an idle agent's processor time.
-Environment=BUN_GC_TIMER_INTERVAL=30000
+Environment=BUN_GC_TIMER_INTERVAL=10000
 StateDirectory=crigc
 StateDirectoryMode=0700
 # Its locks and holds must survive a restart.

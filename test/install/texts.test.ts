@@ -20,7 +20,7 @@ describe("the systemd unit", () => {
     ["tells systemd when it is ready", "Type=notify"],
     ["is started again when it hangs", "WatchdogSec=2min"],
     ["hears nothing of Bun's variables", "UnsetEnvironment=BUN_OPTIONS BUN_BE_BUN"],
-    ["lets the engine rest", "Environment=BUN_GC_TIMER_INTERVAL=30000"],
+    ["lets the engine rest", "Environment=BUN_GC_TIMER_INTERVAL=10000"],
     ["writes nothing but logs, state and run directory", "ReadWritePaths=/var/log"],
     ["sees an image store below /home as it is", "ProtectHome=read-only"],
     ["keeps its locks over a restart", "RuntimeDirectoryPreserve=yes"],
@@ -54,7 +54,7 @@ describe("the OpenRC script", () => {
     const script = openrcScript({ executable });
     expect(script).toStartWith("#!/sbin/openrc-run\n");
     expect(script).toContain('command="/opt/bin/crigc"');
-    expect(script).toContain("\nexport BUN_GC_TIMER_INTERVAL=30000\n");
+    expect(script).toContain("\nexport BUN_GC_TIMER_INTERVAL=10000\n");
     expect(Bun.spawnSync(["sh", "-n"], { stdin: Buffer.from(script) }).exitCode).toBe(0);
   });
 
@@ -196,7 +196,7 @@ describe("the DaemonSet", () => {
         name: "CRIGC_CONTAINER_RUNTIME_ENDPOINT",
         value: "unix:///run/k3s/containerd/containerd.sock",
       },
-      { name: "BUN_GC_TIMER_INTERVAL", value: "30000" },
+      { name: "BUN_GC_TIMER_INTERVAL", value: "10000" },
       { name: "CRIGC_IMAGE_GC_HIGH_THRESHOLD", value: "90" },
     ]);
     expect(container?.volumeMounts[1]?.mountPath).toBe("/var/lib/rancher");
