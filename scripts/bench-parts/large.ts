@@ -7,7 +7,7 @@ import type { BareCost, BareStep } from "./bare.ts";
 import { cheapest, sum } from "./costs.ts";
 import { type LargeNode, largeNode } from "./large-node.ts";
 import type { ToRuntime } from "./large-runtime.ts";
-import { alive, usageOf } from "./process.ts";
+import { alive, peakOf, usageOf } from "./process.ts";
 import { type Command, median } from "./runs.ts";
 
 export interface Measured {
@@ -217,6 +217,7 @@ export class LargeBench {
         stdio: ["ignore", "pipe", "pipe"],
       },
     );
+    const peak = peakOf(child);
     const [output, errors] = await Promise.all([child.stdout.text(), child.stderr.text()]);
     const exitCode = await child.exited;
     const wallMs = performance.now() - startedAt;
@@ -229,7 +230,7 @@ export class LargeBench {
       wallMs,
       passMs: took ?? null,
       processorMs: Number(usage?.cpuTime.total ?? 0) / 1000,
-      peakBytes: usage?.maxRSS ?? 0,
+      peakBytes: await peak,
       calls: await this.#tell("calls"),
       bareMs: bare.wallMs,
       bareProcessorMs: bare.processorMs,

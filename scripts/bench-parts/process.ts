@@ -27,3 +27,20 @@ export function usageOf(pid: number): {
     processorMs: (Number(fields[11]) + Number(fields[12])) * 10,
   };
 }
+
+/**
+ * The highest resident memory of a process, asked for until it ends: what the system tells afterwards counts also what
+ * the one who started it held then.
+ */
+export async function peakOf(child: Bun.Subprocess): Promise<number> {
+  let peakBytes = 0;
+  while (child.exitCode === null && child.signalCode === null) {
+    try {
+      peakBytes = Math.max(peakBytes, usageOf(child.pid).peakBytes);
+    } catch {
+      // It ended meanwhile.
+    }
+    await Promise.race([child.exited, Bun.sleep(10)]);
+  }
+  return peakBytes;
+}
