@@ -48,6 +48,7 @@ interface Connection {
 
 class SocketLine {
   readonly #path: string;
+  readonly #closing = new AbortController();
   #connection: Promise<Connection> | null = null;
   users = 0;
 
@@ -78,10 +79,7 @@ class SocketLine {
   }
 
   close(): void {
-    void this.#connection?.then(
-      ({ session }) => session.close(),
-      () => undefined,
-    );
+    this.#closing.abort();
   }
 
   async #begin(exchange: Exchange): Promise<void> {
@@ -98,22 +96,25 @@ class SocketLine {
   /** A connection that is over, or that the runtime is about to end, takes no more calls. */
   #connected(): Promise<Connection> {
     if (this.#connection !== null) return this.#connection;
-    const connecting = connected(this.#path, () => {
+    const over = (): void => {
       if (this.#connection === connecting) this.#connection = null;
-    });
+    };
+    const connecting = connected(this.#path, over, this.#closing.signal);
     this.#connection = connecting;
     return connecting;
   }
 }
 
-/** Once the other end has said that it speaks HTTP/2. `over`: it takes no more calls, or it never did. */
-function connected(path: string, over: () => void): Promise<Connection> {
+/** Once the other end has said that it speaks HTTP/2. `over`: it takes no more calls, or it never did. `closing`: nobody wants it any more. */
+function connected(path: string, over: () => void, closing: AbortSignal): Promise<Connection> {
   const { promise, resolve, reject } = Promise.withResolvers<Connection>();
   const failed = (why: string): void => {
     over();
     reject(new CallError("UNAVAILABLE", why));
   };
   const socket = connectSocket({ path });
+  let close = (): unknown => socket.destroy();
+  closing.addEventListener("abort", () => close(), { once: true });
   socket.on("error", (error) => failed(messageOf(error)));
   // An error may come right behind the end that it explains.
   socket.once("close", () => setImmediate(() => failed("the connection was closed")));
@@ -131,6 +132,7 @@ function connected(path: string, over: () => void): Promise<Connection> {
     session.once("remoteSettings", () => {
       session.setLocalWindowSize(WINDOW_BYTES);
       socket.unref();
+      close = () => session.close();
       resolve({ socket, session, calls: 0 });
     });
   });

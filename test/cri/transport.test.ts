@@ -284,4 +284,26 @@ describe("the line", () => {
     answer = answering([framed("next")], ok);
     expect((await call()).messages).toEqual(["next"]);
   });
+
+  test("leaves no connection where nothing answered before it was closed", async () => {
+    const path = join(directory, "silent.sock");
+    const peers: unknown[] = [];
+    const closed = Promise.withResolvers<void>();
+    const silent = createSocketServer((peer) => {
+      peers.push(peer);
+      peer.on("error", () => undefined);
+      peer.on("data", () => undefined);
+      peer.on("close", () => closed.resolve());
+    });
+    await new Promise<void>((resolve) => {
+      silent.listen(path, resolve);
+    });
+    line.close();
+    line = openLine(`unix://${path}`);
+    expect(codeName((await call({ deadlineMs: 50 })).error)).toBe("DEADLINE_EXCEEDED");
+    expect(peers).toHaveLength(1);
+    line.close();
+    await closed.promise;
+    silent.close();
+  });
 });
