@@ -29,7 +29,7 @@ import { addressFault, executableFault } from "../host/process/reachable.ts";
 import { readHold, releaseHold, writeHold } from "../host/state/hold.ts";
 import { stateFiles } from "../host/state/state-files.ts";
 import { readClocks, wallClock } from "../host/time/clock.ts";
-import { RuntimeError, StoreError, usageError } from "../model/errors.ts";
+import { messageOf, RuntimeError, StoreError, usageError } from "../model/errors.ts";
 import { askAgent } from "../report/http/client.ts";
 import { terminalProgress } from "../report/table/progress.ts";
 import { clean } from "../report/terminal.ts";
@@ -154,13 +154,16 @@ function setStamp(config: Config, text: string): void {
     files: stateFiles,
     now: () => wallClock(),
   });
-  const failure = file.setSetting(STAMP, text);
-  file.close();
-  if (failure !== null)
+  try {
+    file.setSetting(STAMP, text);
+  } catch (thrown) {
     throw new StoreError(
       "write",
-      `cannot write the stamp of keep baseline --once to ${stateDir}: ${failure}; baseline.list is written, and will be written again on the next boot`,
+      `cannot write the stamp of keep baseline --once to ${stateDir}: ${messageOf(thrown)}; baseline.list is written, and will be written again on the next boot`,
     );
+  } finally {
+    file.close();
+  }
 }
 
 function machineOf(config: Config): Machine {

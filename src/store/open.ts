@@ -17,28 +17,19 @@ import {
   queryRegrets,
   queryRemovals,
   querySamples,
-  type RecentHistory,
   type RemovalQuery,
 } from "./history/history.ts";
-import { RecentSamples } from "./history/recent-samples.ts";
 import { Recorder } from "./history/recorder.ts";
-import { Regrets } from "./history/regrets.ts";
 import { ledgerOf } from "./ledger/ledger.ts";
 import type { StoreNotice } from "./notice.ts";
 import type { StateFiles } from "./ports.ts";
-import { Store, type StoreOptions } from "./store.ts";
+import type { StoreOptions } from "./store.ts";
 
 /** Never rejects: where the disk cannot be had, the store is memory alone, and says so. */
 export async function openStore(options: StoreOptions): Promise<Recorder> {
-  const regrets = new Regrets();
-  const samples = new RecentSamples();
-  const known = (recent: RecentHistory): void => {
-    regrets.load(recent);
-    samples.load(recent.samples);
-  };
-  const store = new Store({ ...options, known });
-  await store.open();
-  return new Recorder(store, { regrets, samples });
+  const recorder = new Recorder(options);
+  await recorder.open();
+  return recorder;
 }
 
 export interface ReaderOptions {

@@ -1,4 +1,4 @@
-// Ledger, settings and records as `gc` and `run` know them: in memory at once, and on disk as soon as the disk takes them.
+// Ledger and records as `gc` and `run` know them: in memory at once, and on disk as soon as the disk takes them.
 
 import type { StoreErrorKind } from "../model/errors.ts";
 import { emptyLedger, type Ledger } from "../model/ledger.ts";
@@ -19,8 +19,6 @@ export interface StoreOptions {
   readonly directory: string;
   /** Told of everything that the operator should hear of, at once and once. */
   readonly notify: (notice: StoreNotice) => void;
-  /** Told of the newest records whenever the file was read. */
-  readonly known?: (recent: RecentHistory) => void;
 }
 
 /** A disk that takes longer does not answer, and nobody waits for it any more. */
@@ -36,11 +34,10 @@ type Answer =
   | (Extract<StateReply, { kind: "read" }> & { readonly ledger: Ledger });
 
 /** Only what returns a promise waits, for a bounded time but for `flush`; nothing throws or rejects. */
-export class Store {
+export abstract class Store {
   readonly #options: StoreOptions;
   readonly #throttle = new WriteThrottle(() => this.#writeNow());
   readonly #records: RecordSender;
-  readonly #settings = new Map<string, string>();
   #ledger: Ledger = emptyLedger;
   /** What the file holds at `#revision`. */
   #base: Ledger = emptyLedger;
@@ -83,6 +80,10 @@ export class Store {
       );
   }
 
+  /** Told of the newest records whenever the file was read. */
+  protected abstract known(recent: RecentHistory): void;
+
+  /** The newest one that is known. */
   ledger(): Ledger {
     return this.#ledger;
   }
@@ -97,16 +98,6 @@ export class Store {
     this.#records.add(...records);
     // As soon as the caller's own step ends: the next removal may be done before a timer fires.
     if (this.#throttle.isOpen) queueMicrotask(() => this.#records.send());
-    this.#throttle.ask();
-  }
-
-  setting(key: string): string | null {
-    return this.#settings.get(key) ?? null;
-  }
-
-  setSetting(key: string, value: string): void {
-    this.#settings.set(key, value);
-    this.#records.set(key, value);
     this.#throttle.ask();
   }
 
@@ -256,9 +247,7 @@ export class Store {
         ? theirs
         : mergeLedgers({ base: this.#base, ours: this.#ledger, theirs });
     this.#base = theirs;
-    this.#options.known?.(answer.recent);
-    for (const [key, value] of answer.settings)
-      if (!this.#records.hasSetting(key)) this.#settings.set(key, value);
+    this.known(answer.recent);
   }
 
   async #ask(request: StateRequest): Promise<Answer> {

@@ -9,12 +9,13 @@ import { emptyLedger } from "../../src/model/ledger.ts";
 import { instant } from "../../src/model/time.ts";
 import { historyDocument } from "../../src/report/document/history.ts";
 import { openInMemory } from "../../src/store/file/connection.ts";
-import { migrate, migrations } from "../../src/store/file/schema.ts";
+import { migrate } from "../../src/store/file/schema.ts";
 import { readLedgerRows } from "../../src/store/file/state-rows.ts";
 import { querySamples } from "../../src/store/history/history.ts";
 import { ledgerCodec } from "../../src/store/ledger/ledger-document.ts";
 import { ledgerOf } from "../../src/store/ledger/ledger.ts";
 import { scratch } from "../support/scratch.ts";
+import { makeColumns } from "./columns-fixture.ts";
 import { read, write } from "./fixture.ts";
 
 // A state file as the executable of commit 321cd60 wrote it, and what it said of it.
@@ -72,7 +73,7 @@ describe("a state file with a column for each field, written by commit 321cd60",
 
 test("the migration keeps times before 1970 and sizes beyond 2^63 exactly", () => {
   const db = new Database(":memory:");
-  migrate(db, migrations.slice(0, 2));
+  makeColumns(db, 2);
   db.run("INSERT INTO ledger_state VALUES (1, 'b', -1, -5, 7, NULL, 'boot', 1, '[\"/a \\\"b\"]')");
   db.run(
     `INSERT INTO ledger_image VALUES ('a', -1000000001, ${2n ** 63n - 1n}, NULL, NULL, 'x"y', -1, NULL, NULL, NULL)`,
@@ -102,9 +103,23 @@ test("the migration keeps times before 1970 and sizes beyond 2^63 exactly", () =
   ]);
 });
 
+test("the migration keeps the earlier names of images and the origins of pods", () => {
+  const db = new Database(":memory:");
+  makeColumns(db, 4);
+  db.run("INSERT INTO ledger_state VALUES (1, 'b', 1, 1, 1, NULL, NULL, 0, '[]')");
+  db.run(`INSERT INTO ledger_image VALUES ('a', 1, 1, 2, 2, 'x', 1, 3, 2, 4, '["y:1", "z:2"]')`);
+  db.run("INSERT INTO ledger_pod VALUES ('p', 0, 0, NULL, 'static'), ('q', 0, 0, NULL, NULL)");
+  migrate(db);
+  const ledger = ledgerOf(readLedgerRows(db));
+  expect([...ledger.images.values()]).toMatchObject([
+    { earlierNames: ["y:1", "z:2"], ghost: { since: 3n, attempts: 2, retryWatched: 4n } },
+  ]);
+  expect([...ledger.pods.values()].map(({ origin }) => origin)).toEqual(["static", null]);
+});
+
 test("an empty state file is migrated to an empty one", () => {
   const db = new Database(":memory:");
-  migrate(db, migrations.slice(0, 2));
+  makeColumns(db, 2);
   migrate(db);
   expect(ledgerOf(readLedgerRows(db))).toBe(emptyLedger);
   const tables = (one: Database) =>

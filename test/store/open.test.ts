@@ -15,6 +15,7 @@ import { join } from "node:path";
 import { stateFiles } from "../../src/host/state/state-files.ts";
 import { emptyLedger, type Ledger } from "../../src/model/ledger.ts";
 import { hours, instant, plus, watched } from "../../src/model/time.ts";
+import { StateFile } from "../../src/store/file/state-file.ts";
 import type { StateFiles } from "../../src/store/ports.ts";
 import { scratch } from "../support/scratch.ts";
 import { ledgerOf, now, read, write } from "./fixture.ts";
@@ -85,7 +86,7 @@ describe("openStore", () => {
     ["a directory", (path: string) => (rmSync(path), mkdirSync(path))],
     [
       "another program's",
-      (path: string) => (rmSync(path), new Database(path).run("CREATE TABLE pass (x)")),
+      (path: string) => (rmSync(path), new Database(path).run("CREATE TABLE other (x)")),
     ],
     ["without a table", (path: string) => new Database(path).run("DROP TABLE ledger")],
     [
@@ -236,15 +237,26 @@ describe("openStore", () => {
     expect(read(directory).reader.ledger()).toEqual(ledgerOf(4, 2));
   });
 
-  test("keeps settings", async () => {
+  test("keeps a setting of another process beside its own records", async () => {
     const directory = await written();
     const { store } = await write(directory);
-    expect(store.setting("baseline")).toBeNull();
-    store.setSetting("baseline", "2026");
-    expect(store.setting("baseline")).toBe("2026");
+    expect(read(directory).reader.setting("baseline")).toBeNull();
+    const other = new StateFile({ directory, files: stateFiles, now: () => now });
+    other.setSetting("baseline", "2026");
+    other.close();
+    store.saveLedger(ledgerOf(4, 2));
     await store.close();
-    expect((await write(directory)).store.setting("baseline")).toBe("2026");
     expect(read(directory).reader.setting("baseline")).toBe("2026");
+    expect(read(directory).reader.ledger()).toEqual(ledgerOf(4, 2));
+  });
+
+  test("says why a setting cannot be written, and leaves a broken file in place", () => {
+    const directory = scratch();
+    writeFileSync(join(directory, "crigc.db"), "garbage".repeat(1000));
+    const file = new StateFile({ directory, files: stateFiles, now: () => now });
+    expect(() => file.setSetting("baseline", "2026")).toThrow("writing");
+    file.close();
+    expect(readdirSync(directory).filter((name) => name.includes("broken"))).toEqual([]);
   });
 });
 

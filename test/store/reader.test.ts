@@ -15,6 +15,7 @@ import { join } from "node:path";
 import { stateFiles } from "../../src/host/state/state-files.ts";
 import { emptyLedger } from "../../src/model/ledger.ts";
 import { scratch } from "../support/scratch.ts";
+import { makeColumns } from "./columns-fixture.ts";
 import { ledgerOf, listing, read, write } from "./fixture.ts";
 
 /** The ledger that a reader sees, after proof that it left the directory as it was. */
@@ -140,9 +141,8 @@ describe("openStoreReader", () => {
 
   test("reads the file of an earlier version and does not change it", async () => {
     const directory = scratch();
-    const { migrate, migrations } = await import("../../src/store/file/schema.ts");
     const db = new Database(join(directory, "crigc.db"));
-    migrate(db, migrations.slice(0, 1));
+    makeColumns(db, 1);
     db.run("INSERT INTO ledger_pod VALUES ('u', 1, 2, 3)");
     db.run("INSERT INTO ledger_state VALUES (1, 'b', NULL, 0, 0, NULL, NULL, 0, '[]')");
     db.close();

@@ -4,7 +4,7 @@ import { constants, Database, SQLiteError } from "bun:sqlite";
 
 import { StoreError } from "../../model/errors.ts";
 import type { StateFiles } from "../ports.ts";
-import { migrate, migrations, requireKnown, versionOf } from "./schema.ts";
+import { migrate, requireKnown, VERSION } from "./schema.ts";
 
 export interface StatePaths {
   readonly directory: string;
@@ -32,7 +32,7 @@ export function openForWriting(paths: StatePaths, files: StateFiles, busyMs: num
   try {
     db.run(`PRAGMA busy_timeout = ${busyMs}`);
     // Before anything is changed: a file of a later version stays as it is.
-    requireKnown(db, migrations);
+    requireKnown(db);
     // A commit is a write to the page cache, so that a killed process loses nothing that it committed; only a checkpoint
     // waits for the disk, and the writer chooses its moment.
     db.run("PRAGMA journal_mode = WAL");
@@ -93,9 +93,8 @@ function openAsFound(paths: StatePaths, files: StateFiles): Database {
   );
   try {
     db.run(`PRAGMA busy_timeout = ${readBusyMs}`);
-    requireKnown(db, migrations);
-    const version = versionOf(db);
-    if (version === migrations.length) return db;
+    const version = requireKnown(db);
+    if (version === VERSION) return db;
     db.close();
     return version === 0 ? openInMemory() : openCopy(paths, files);
   } catch (error) {
@@ -113,7 +112,6 @@ function openCopy(paths: StatePaths, files: StateFiles): Database {
   const directory = files.copyAside(present);
   try {
     const db = new Database(statePaths(directory).database, { readwrite: true, create: false });
-    requireKnown(db, migrations);
     migrate(db);
     return db;
   } finally {

@@ -1,21 +1,51 @@
-// The tables of the state file, and the steps that bring a file of an older version to this one.
+// The tables of the state file, and bringing a file of an older version to this one.
 
 import type { Database } from "bun:sqlite";
 
 import { StoreError } from "../../model/errors.ts";
-import { documents } from "./document-migration.ts";
+import { takeOverColumns } from "./columns.ts";
+
+/** Versions 1 to 4 had a column for each field. */
+export const VERSION = 5;
+
+const TABLES = `
+  CREATE TABLE IF NOT EXISTS setting (
+    key TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE ledger (
+    kind TEXT NOT NULL,
+    id TEXT NOT NULL,
+    document TEXT NOT NULL,
+    PRIMARY KEY (kind, id)
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE history (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    kind TEXT NOT NULL,
+    key TEXT UNIQUE,
+    at INTEGER NOT NULL,
+    watched INTEGER NOT NULL,
+    document TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX history_by_time ON history (kind, at);
+  CREATE INDEX history_by_age ON history (kind, seq);
+`;
 
 /**
- * Brings the schema up to date in one transaction. A step that was released is never changed; a new version adds a step.
- * Throws `StoreError` of kind `newer` for a file that a later version wrote, without having changed it.
+ * Brings the schema up to date in one transaction. Throws `StoreError` of kind `newer` for a file that a later version wrote,
+ * without having changed it.
  */
-export function migrate(db: Database, steps: readonly string[] = migrations): void {
-  if (requireKnown(db, steps) === steps.length) return;
+export function migrate(db: Database): void {
+  if (requireKnown(db) === VERSION) return;
   db.run("BEGIN IMMEDIATE");
   try {
     // Read again under the lock: another process may have done it meanwhile.
-    for (const step of steps.slice(requireKnown(db, steps))) db.run(step);
-    db.run(`PRAGMA user_version = ${steps.length}`);
+    const version = requireKnown(db);
+    if (version === 0 && db.query("SELECT 1 FROM sqlite_schema").get() !== null)
+      throw new StoreError("corrupt", `opening ${db.filename} failed: another program made it`);
+    if (version < VERSION) db.run(TABLES);
+    if (version > 0 && version < VERSION) takeOverColumns(db);
+    db.run(`PRAGMA user_version = ${VERSION}`);
     db.run("COMMIT");
   } catch (error) {
     if (db.inTransaction) db.run("ROLLBACK");
@@ -23,145 +53,13 @@ export function migrate(db: Database, steps: readonly string[] = migrations): vo
   }
 }
 
-/** The version that the file has: how many steps were applied to it. */
-export function versionOf(db: Database): number {
-  const row: unknown = db.query("PRAGMA user_version").get();
-  return row !== null && typeof row === "object" && "user_version" in row
-    ? Number(row.user_version)
-    : 0;
-}
-
-/** The version that the file has; throws for one that is later than ours. */
-export function requireKnown(db: Database, steps: readonly string[]): number {
-  const version = versionOf(db);
-  if (version >= 0 && version <= steps.length) return version;
+/** The version that the file has, 0 where it is empty; throws for one that is later than ours. */
+export function requireKnown(db: Database): number {
+  const row = db.query<{ user_version: number }, []>("PRAGMA user_version").get();
+  const version = row?.user_version ?? 0;
+  if (version >= 0 && version <= VERSION) return version;
   throw new StoreError(
     "newer",
-    `opening ${db.filename} failed: its schema version is ${version}, and this version of crigc supports up to ${steps.length}; use the version of crigc that wrote it, or set another --state-dir`,
+    `opening ${db.filename} failed: its schema version is ${version}, and this version of crigc supports up to ${VERSION}; use the version of crigc that wrote it, or set another --state-dir`,
   );
 }
-
-// The first two steps had a column for each field: times in nanoseconds of the wall clock since 1970, `…_watched` in those
-// of the watched clock, bytes of 64 bits without a sign as their two's complement.
-export const migrations: readonly string[] = [
-  `
-  CREATE TABLE ledger_state (
-    id INTEGER PRIMARY KEY CHECK (id = 1),
-    boot_id TEXT NOT NULL,
-    observed_at INTEGER,
-    uptime INTEGER NOT NULL,
-    watched INTEGER NOT NULL,
-    grace_until INTEGER,
-    grace_reason TEXT,
-    had_containers INTEGER NOT NULL,
-    keep_directories TEXT NOT NULL
-  ) STRICT;
-  CREATE TABLE ledger_image (
-    id TEXT PRIMARY KEY,
-    first_seen_at INTEGER NOT NULL,
-    first_seen_watched INTEGER NOT NULL,
-    last_used_at INTEGER,
-    last_used_watched INTEGER,
-    names TEXT NOT NULL,
-    size_bytes INTEGER NOT NULL,
-    ghost_since INTEGER,
-    ghost_attempts INTEGER,
-    ghost_retry_watched INTEGER
-  ) STRICT, WITHOUT ROWID;
-  CREATE TABLE ledger_container (
-    id TEXT PRIMARY KEY,
-    image_volumes TEXT,
-    finished_at INTEGER
-  ) STRICT, WITHOUT ROWID;
-  CREATE TABLE ledger_pod (
-    uid TEXT PRIMARY KEY,
-    absent_passes INTEGER NOT NULL,
-    dead_passes INTEGER NOT NULL,
-    dead_since_watched INTEGER
-  ) STRICT, WITHOUT ROWID;
-  CREATE TABLE ledger_sandbox_image (
-    id TEXT PRIMARY KEY,
-    name TEXT NOT NULL
-  ) STRICT, WITHOUT ROWID;
-  CREATE TABLE ledger_release (
-    runtime TEXT PRIMARY KEY,
-    prompt_removals INTEGER NOT NULL,
-    late_removals INTEGER NOT NULL
-  ) STRICT, WITHOUT ROWID;
-  CREATE TABLE setting (
-    key TEXT PRIMARY KEY,
-    value TEXT NOT NULL
-  ) STRICT, WITHOUT ROWID;
-  `,
-  `
-  CREATE TABLE pass (
-    id TEXT PRIMARY KEY,
-    kind TEXT NOT NULL,
-    purpose TEXT NOT NULL,
-    signals TEXT NOT NULL,
-    started_at INTEGER NOT NULL,
-    ended_at INTEGER,
-    dry_run INTEGER NOT NULL,
-    error TEXT,
-    images_end TEXT,
-    containers_end TEXT,
-    removed INTEGER NOT NULL,
-    failed INTEGER NOT NULL,
-    wanted_bytes INTEGER,
-    reported_freed_bytes INTEGER,
-    measured_freed_bytes INTEGER,
-    available_before_bytes INTEGER,
-    available_after_bytes INTEGER,
-    capacity_bytes INTEGER,
-    steps TEXT NOT NULL
-  ) STRICT;
-  CREATE INDEX pass_by_time ON pass (started_at);
-  CREATE TABLE removal (
-    seq INTEGER PRIMARY KEY AUTOINCREMENT,
-    pass_id TEXT NOT NULL,
-    kind TEXT NOT NULL,
-    subject TEXT NOT NULL,
-    names TEXT NOT NULL,
-    "trigger" TEXT NOT NULL,
-    signal TEXT,
-    reason TEXT NOT NULL,
-    result TEXT NOT NULL,
-    message TEXT,
-    reported_bytes INTEGER,
-    measured_bytes INTEGER,
-    settled TEXT,
-    at INTEGER NOT NULL,
-    took INTEGER,
-    UNIQUE (pass_id, kind, subject)
-  ) STRICT;
-  CREATE INDEX removal_by_time ON removal (at);
-  CREATE TABLE event (
-    seq INTEGER PRIMARY KEY AUTOINCREMENT,
-    at INTEGER NOT NULL,
-    pass_id TEXT,
-    reason TEXT NOT NULL,
-    message TEXT NOT NULL
-  ) STRICT;
-  CREATE INDEX event_by_time ON event (at);
-  CREATE TABLE disk_sample (
-    seq INTEGER PRIMARY KEY AUTOINCREMENT,
-    at INTEGER NOT NULL,
-    device TEXT NOT NULL,
-    path TEXT NOT NULL,
-    mountpoint TEXT NOT NULL,
-    roles TEXT NOT NULL,
-    capacity_bytes INTEGER NOT NULL,
-    available_bytes INTEGER NOT NULL,
-    inodes INTEGER NOT NULL,
-    inodes_free INTEGER NOT NULL
-  ) STRICT;
-  CREATE INDEX disk_sample_by_time ON disk_sample (device, at);
-  `,
-  // One removal made a runtime delayed for good, which images that share layers brought about; it is learned anew.
-  `DELETE FROM ledger_release WHERE late_removals > 0`,
-  `
-  ALTER TABLE ledger_image ADD COLUMN earlier_names TEXT NOT NULL DEFAULT '[]';
-  ALTER TABLE ledger_pod ADD COLUMN origin TEXT;
-  `,
-  documents,
-];

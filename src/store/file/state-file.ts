@@ -21,7 +21,6 @@ import type {
 import {
   forgetImageRows,
   readLedgerRows,
-  readSettings,
   revisionOf,
   writeLedgerRows,
   writeSetting,
@@ -109,21 +108,13 @@ export class StateFile {
     }
   }
 
-  /** For a command that does nothing else; why it failed, or `null`. */
-  setSetting(key: string, value: string): string | null {
-    const reply = this.handle(
-      {
-        kind: "append",
-        isFirst: true,
-        settings: [[key, value]],
-        records: [],
-        forgotten: [],
-        watched: "0",
-        tidy: false,
-      },
-      () => undefined,
-    );
-    return reply.kind === "failed" ? reply.message : null;
+  /** For a command that does nothing else. Throws `StoreError`. */
+  setSetting(key: string, value: string): void {
+    try {
+      writeSetting(this.#connected(), key, value);
+    } catch (error) {
+      throw storeError(`writing ${this.#paths.database}`, error);
+    }
   }
 
   close(): void {
@@ -151,7 +142,6 @@ export class StateFile {
     return {
       kind: "read",
       revision: revisionOf(db),
-      settings: readSettings(db),
       recent: readRecentHistory(db),
     };
   }
@@ -180,7 +170,6 @@ export class StateFile {
     try {
       const db = this.#connected();
       inTransaction(db, () => {
-        for (const [key, value] of request.settings) writeSetting(db, key, value);
         for (const row of request.records) writeRow(db, row, request.watched);
         forgetImageRows(db, request.forgotten);
       });

@@ -24,12 +24,11 @@ export interface StateWrite {
   readonly changes: LedgerChanges;
 }
 
-/** Records and settings; a request does not wait for the answer to the one before. */
+/** Records; a request does not wait for the answer to the one before. */
 export interface StateAppend {
   readonly kind: "append";
   /** Nothing that was sent before is unanswered. Others are refused once one has failed, so that records keep their order. */
   readonly isFirst: boolean;
-  readonly settings: readonly (readonly [key: string, value: string])[];
   readonly records: readonly HistoryRow[];
   /** Removed images that the asker's ledger no longer has: a process killed before its next `write` must not leave them known. */
   readonly forgotten: readonly string[];
@@ -45,7 +44,6 @@ export type StateReply =
   | {
       readonly kind: "read";
       readonly revision: string;
-      readonly settings: readonly (readonly [key: string, value: string])[];
       readonly recent: RecentHistory;
     }
   /** There is a new file, in which nothing is: `moved` says what became of the one before, if there was any. */

@@ -45,12 +45,6 @@ export function readSetting(db: Database, key: string): string | null {
 
 const settingRow = under("value", text);
 
-export const readSettings = (db: Database): readonly (readonly [key: string, value: string])[] =>
-  db
-    .query<{ key: string; value: string }, []>("SELECT key, value FROM setting")
-    .all()
-    .map(({ key, value }) => [key, value]);
-
 export function writeSetting(db: Database, key: string, value: string): void {
   db.query("INSERT OR REPLACE INTO setting VALUES (?, ?)").run(key, value);
 }

@@ -11,12 +11,6 @@ import { historyRow } from "./history.ts";
 export const recordsMax = 20_000;
 const batchRecords = 2_000;
 
-/** What goes into one transaction. */
-interface Batch {
-  readonly settings: ReadonlyMap<string, string>;
-  readonly records: readonly HistoryRecord[];
-}
-
 /** Batches that are unanswered; a pipe holds about as many. */
 const MAX_UNANSWERED = 64;
 
@@ -30,13 +24,12 @@ export interface RecordSenderPorts {
 
 export class RecordSender {
   readonly #ports: RecordSenderPorts;
-  #settings = new Map<string, string>();
   #records: HistoryRecord[] = [];
   #lost = 0;
   readonly #sending = new Set<Promise<boolean>>();
   #unanswered = 0;
   /** What came back while others were unanswered, in its order. */
-  #refused: Batch[] = [];
+  #refused: (readonly HistoryRecord[])[] = [];
   #isTidyDue = false;
 
   constructor(ports: RecordSenderPorts) {
@@ -46,14 +39,6 @@ export class RecordSender {
   add(...records: readonly HistoryRecord[]): void {
     this.#records.push(...records);
     this.#dropOldest();
-  }
-
-  set(key: string, value: string): void {
-    this.#settings.set(key, value);
-  }
-
-  hasSetting(key: string): boolean {
-    return this.#settings.has(key);
   }
 
   /** With the next batch, the log may be folded and the history pruned. */
@@ -66,7 +51,7 @@ export class RecordSender {
   }
 
   get #isDue(): boolean {
-    return this.#records.length > 0 || this.#settings.size > 0 || this.#isTidyDue;
+    return this.#records.length > 0 || this.#isTidyDue;
   }
 
   send(): void {
@@ -85,9 +70,8 @@ export class RecordSender {
   }
 
   /** What waits, as a request. */
-  next(): { readonly request: StateAppend; readonly batch: Batch } {
-    const batch = { settings: this.#settings, records: this.#records.slice(0, batchRecords) };
-    this.#settings = new Map();
+  next(): { readonly request: StateAppend; readonly batch: readonly HistoryRecord[] } {
+    const batch = this.#records.slice(0, batchRecords);
     this.#records = this.#records.slice(batchRecords);
     const tidy = this.#isTidyDue;
     this.#isTidyDue = false;
@@ -95,9 +79,8 @@ export class RecordSender {
     const request: StateAppend = {
       kind: "append",
       isFirst: this.#unanswered === 0,
-      settings: [...batch.settings],
-      records: batch.records.map(historyRow),
-      forgotten: removedImages(batch.records).filter((id) => !images.has(id)),
+      records: batch.map(historyRow),
+      forgotten: removedImages(batch).filter((id) => !images.has(id)),
       watched: watched.toString(),
       tidy,
     };
@@ -118,17 +101,12 @@ export class RecordSender {
     this.#isTidyDue ||= request.tidy;
     // Those that were sent behind it come back too.
     if (this.#unanswered === 0) {
-      for (const refused of this.#refused.toReversed()) this.#putBack(refused);
+      this.#records = [...this.#refused.flat(), ...this.#records];
       this.#refused = [];
+      this.#dropOldest();
     }
     if (answer.kind === "failed") this.#ports.failed(answer);
     return false;
-  }
-
-  #putBack({ settings, records }: Batch): void {
-    this.#settings = new Map([...settings, ...this.#settings]);
-    this.#records = [...records, ...this.#records];
-    this.#dropOldest();
   }
 
   #dropOldest(): void {
