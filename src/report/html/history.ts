@@ -9,6 +9,7 @@ import type { HistoryReport } from "../document/history.ts";
 import { shortId } from "../names.ts";
 import { eventTitle } from "../pass-words.ts";
 import { more } from "./plan.ts";
+import { type HtmlColumns, htmlRow, htmlTable } from "./table.ts";
 import { breakable, type Html, html, idOf } from "./text.ts";
 
 /** Beside the newest ones the rest is folded away, up to a bound. */
@@ -41,22 +42,13 @@ export function removedSection(history: HistoryReport): Html {
   </section>`;
 }
 
+const COLUMNS: HtmlColumns = {
+  titles: ["When", "Name", "Estimate", "Freed", "Reported", "Why"],
+  numbers: [2, 3, 4],
+};
+
 const removalTable = (rows: readonly Removal[]): Html =>
-  html`<table class="cards">
-    <thead>
-      <tr>
-        <th scope="col">When</th>
-        <th scope="col">Name</th>
-        <th scope="col" class="number">Estimate</th>
-        <th scope="col" class="number">Freed</th>
-        <th scope="col" class="number">Reported</th>
-        <th scope="col">Why</th>
-      </tr>
-    </thead>
-    <tbody>
-      ${rows.map(removalRow)}
-    </tbody>
-  </table>`;
+  htmlTable(COLUMNS, rows.map(removalRow), { isCards: true });
 
 const isGone = (row: Removal): boolean => row.result === "removed" || row.result === "already-gone";
 
@@ -67,34 +59,24 @@ function reasonBars(rows: readonly Removal[]): Html {
     ([title, members]) => ({ title, members, bytes: freedBy(members) }),
   ).toSorted((one, other) => other.members.length - one.members.length);
   const most = groups[0]?.members.length ?? 1;
-  return html`<table>
-    <caption>
-      ${counted(rows.length, "item")} removed, ${humanBytes(freedBy(rows))} freed as measured.
-    </caption>
-    <thead>
-      <tr>
-        <th scope="col">Reason</th>
-        <th scope="col" class="number">Removed</th>
-        <th scope="col" class="number">Freed</th>
-      </tr>
-    </thead>
-    <tbody>
-      ${groups.map(
-        (group) =>
-          html`<tr>
-            <td>
-              ${group.title}<span
-                class="share freed"
-                style="width:${Math.round((100 * group.members.length) / most)}%"
-              ></span>
-            </td>
-            <td class="number">${group.members.length}</td>
-            <td class="number">${group.bytes === 0n ? "–" : humanBytes(group.bytes)}</td>
-          </tr>`,
-      )}
-    </tbody>
-  </table> `;
+  const rowsOfGroups = groups.map(({ title, members, bytes }) =>
+    htmlRow(REASON_COLUMNS, [
+      html`${title}<span
+          class="share freed"
+          style="width:${Math.round((100 * members.length) / most)}%"
+        ></span>`,
+      members.length,
+      bytes === 0n ? "–" : humanBytes(bytes),
+    ]),
+  );
+  const caption = `${counted(rows.length, "item")} removed, ${humanBytes(freedBy(rows))} freed as measured.`;
+  return htmlTable(REASON_COLUMNS, rowsOfGroups, { caption });
 }
+
+const REASON_COLUMNS: HtmlColumns = {
+  titles: ["Reason", "Removed", "Freed"],
+  numbers: [1, 2],
+};
 
 const freedBy = (rows: readonly Removal[]): bigint =>
   rows.reduce((sum, row) => sum + (row.measuredBytes ?? 0n), 0n);
@@ -103,27 +85,21 @@ function removalRow(row: Removal): Html {
   const name = row.names[0] ?? (row.kind.endsWith("s") ? row.subject : shortId(row.subject));
   const result = isGone(row) ? null : html` <strong>${row.result}</strong>`;
   const message = row.message === null ? null : html` <span class="soft">${row.message}</span>`;
-  return html`<tr>
-    <td data-label="When">${moment(row.at)}</td>
-    <td data-label="Name">
-      <span>${row.kind} ${breakable(name)}${identified(row)}${result}${message}</span>
-    </td>
-    <td class="number" data-label="Estimate">${bytesOrDash(row.freesBytes)}</td>
-    <td class="number" data-label="Freed">${bytesOrDash(row.measuredBytes)}</td>
-    <td class="number" data-label="Reported">${bytesOrDash(row.reportedBytes)}</td>
-    <td data-label="Why">
-      <span
-        >${removalTitle(row.kind, row.reason)}${row.signal === null ? "" : ` (${row.signal})`}</span
-      >
-    </td>
-  </tr>`;
+  return htmlRow(COLUMNS, [
+    moment(row.at),
+    html`<span>${row.kind} ${breakable(name)}${identified(row)}${result}${message}</span>`,
+    ...[row.freesBytes, row.measuredBytes, row.reportedBytes].map((bytes) =>
+      bytes === null ? "–" : humanBytes(bytes),
+    ),
+    html`<span
+      >${removalTitle(row.kind, row.reason)}${row.signal === null ? "" : ` (${row.signal})`}</span
+    >`,
+  ]);
 }
 
 /** Whole, so that a click selects it; the style shortens what is seen of it. */
 const identified = ({ kind, subject }: Removal): Html | null =>
   kind.endsWith("s") ? null : html` ${idOf(subject)}`;
-
-const bytesOrDash = (bytes: bigint | null): string => (bytes === null ? "–" : humanBytes(bytes));
 
 export function eventsSection(events: readonly Event[]): Html | null {
   if (events.length === 0) return null;

@@ -8,6 +8,7 @@ import { imageBlock, imageKeep, imageTrigger } from "../image-reasons.ts";
 import { imageName } from "../names.ts";
 import { breakdownWords, stopWords, targetWords, youngWords } from "../pass-words.ts";
 import { capitalised } from "../terminal.ts";
+import { type HtmlColumns, htmlRow, htmlTable } from "./table.ts";
 import { breakable, type Html, html, idOf } from "./text.ts";
 
 const CANDIDATES_SHOWN = 100;
@@ -40,38 +41,40 @@ export function nextSection(plan: ImagePlan): Html {
     ${
       shown.length === 0
         ? html`<p class="soft">No candidates.${young(plan)}</p>`
-        : html`<table class="cards">
-              <caption>
-                Candidates (images that no rule keeps) in order of
-                removal${expected === 0 ? "" : html`; a pass is expected to remove ${expected}`}.
-              </caption>
-              <thead>
-                <tr>
-                  <th scope="col" class="number">#</th>
-                  <th scope="col">Image</th>
-                  <th scope="col" class="number">Size</th>
-                  <th scope="col" class="number">Unused for</th>
-                  <th scope="col">Why</th>
-                </tr>
-              </thead>
-              <tbody>
-                ${shown.map((it, index) => [index === expected ? stopRow(plan, expected) : null, candidateRow(it, index + 1)])}
-              </tbody>
-            </table>
-            ${more(plan.candidates.length - shown.length)}`
+        : html`${candidateTable(plan, shown, expected)}
+          ${more(plan.candidates.length - shown.length)}`
     }
   </section>`;
 }
 
-const stopRow = (plan: ImagePlan, expected: number): Html =>
-  html`<tr class="stop">
+const COLUMNS: HtmlColumns = {
+  titles: ["Place", "Image", "Size", "Unused for", "Why"],
+  numbers: [0, 2, 3],
+};
+
+function candidateTable(plan: ImagePlan, shown: readonly ImageCandidate[], expected: number): Html {
+  const caption = `Candidates (images that no rule keeps) in order of removal${expected === 0 ? "" : `; a pass is expected to remove ${expected}`}.`;
+  const stop = html`<tr class="stop">
     <td colspan="5">
       ${expected === 0 ? "No image is removed now. Order of removal:" : `Estimated stop: ${stopWords(plan.accounting)}`}
     </td>
   </tr>`;
-
-const candidateRow = (it: ImageCandidate, place: number): Html =>
-  html`<tr${it.expected ? null : html` class="behind"`}><td class="number" data-label="Place">${place}</td><td data-label="Image"><span>${breakable(imageName(it.image))} ${idOf(it.image.id)}</span></td><td class="number" data-label="Size">${humanBytes(it.image.sizeBytes)}</td><td class="number" data-label="Unused for">${humanDuration(it.unusedFor)}</td><td data-label="Why"><span>${it.triggers.map(imageTrigger.text).join("; ") || "unused"}</span></td></tr>`;
+  const rows = shown.map(({ image, unusedFor, triggers, expected: isExpected }, index) => [
+    index === expected ? stop : null,
+    htmlRow(
+      COLUMNS,
+      [
+        index + 1,
+        html`<span>${breakable(imageName(image))} ${idOf(image.id)}</span>`,
+        humanBytes(image.sizeBytes),
+        humanDuration(unusedFor),
+        html`<span>${triggers.map(imageTrigger.text).join("; ") || "unused"}</span>`,
+      ],
+      isExpected ? undefined : "behind",
+    ),
+  ]);
+  return htmlTable(COLUMNS, rows, { caption, isCards: true });
+}
 
 /** One group per rule, the largest in bytes first, with every image and its own reason inside. */
 export function keptSection(plan: ImagePlan): Html {
@@ -121,11 +124,15 @@ const sizeOf = (kept: readonly KeptImage[]): bigint =>
   kept.reduce((sum, it) => sum + it.image.sizeBytes, 0n);
 
 export function containersSection(plan: ContainerPlan): Html {
-  const rows = [
+  const kinds = [
     ["Containers", plan.containers],
     ["Sandboxes", plan.sandboxes],
     ["Pod logs", plan.podLogs],
   ] as const;
+  const rows = kinds.map(([name, members]) => {
+    const removed = members.filter((it) => it.decision.kind === "remove").length;
+    return htmlRow(KIND_COLUMNS, [name, removed, members.length - removed]);
+  });
   return html`<section aria-labelledby="containers">
     <h2 id="containers">Containers, sandboxes and pod logs</h2>
     <p>${capitalised(podSourceWords(plan.podSource))}.</p>
@@ -136,27 +143,14 @@ export function containersSection(plan: ContainerPlan): Html {
             <strong>Logs:</strong> ${logsErrorWords(plan.logsError)}.
           </p>`
     }
-    <table>
-      <thead>
-        <tr>
-          <th scope="col">Kind</th>
-          <th scope="col" class="number">Would be removed</th>
-          <th scope="col" class="number">Kept</th>
-        </tr>
-      </thead>
-      <tbody>
-        ${rows.map(([name, things]) => {
-          const gone = things.filter((it) => it.decision.kind === "remove").length;
-          return html`<tr>
-            <td>${name}</td>
-            <td class="number">${gone}</td>
-            <td class="number">${things.length - gone}</td>
-          </tr>`;
-        })}
-      </tbody>
-    </table>
+    ${htmlTable(KIND_COLUMNS, rows)}
   </section>`;
 }
+
+const KIND_COLUMNS: HtmlColumns = {
+  titles: ["Kind", "Would be removed", "Kept"],
+  numbers: [1, 2],
+};
 
 const young = (plan: ImagePlan): string => {
   const words = youngWords(plan);

@@ -26,16 +26,7 @@ function rendered(part: Part): string {
   return escaped(String(part));
 }
 
-const ENTITIES: Readonly<Record<string, string>> = {
-  "&": "&amp;",
-  "<": "&lt;",
-  ">": "&gt;",
-  '"': "&quot;",
-  "'": "&#39;",
-};
-
-const escaped = (text: string): string =>
-  clean(text).replace(/[&<>"']/g, (character) => ENTITIES[character] ?? "");
+const escaped = (text: string): string => Bun.escapeHTML(clean(text));
 
 /** A long name with line breaks allowed at slashes. */
 export const breakable = (name: string): Html =>

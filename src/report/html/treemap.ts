@@ -6,6 +6,7 @@ import { counted, humanBytes } from "../bytes.ts";
 import type { ImageUsageReport } from "../table/disk-usage.ts";
 import { more } from "./plan.ts";
 import { type Rectangle, squarified } from "./squarify.ts";
+import { type HtmlColumns, htmlRow, htmlTable } from "./table.ts";
 import { breakable, type Html, html } from "./text.ts";
 
 /** Of more, the smallest are one tile together: a tile of a few pixels says nothing. */
@@ -170,35 +171,22 @@ function within(place: Rectangle, outer: Rectangle): string {
   return `left:${share(place.x - outer.x, outer.width)};top:${share(place.y - outer.y, outer.height)};width:${share(place.width, outer.width)};height:${share(place.height, outer.height)}`;
 }
 
+const COLUMNS: HtmlColumns = {
+  titles: ["Repository", "Images", "Unique", "Shared", "Reported", "Last used"],
+  numbers: [1, 2, 3, 4, 5],
+};
+
 const table = (rows: readonly ImageShare[]): Html =>
   html`<details>
     <summary>All figures of ${counted(rows.length, "repository", "repositories")}</summary>
-    <table class="cards">
-      <thead>
-        <tr>
-          <th scope="col">Repository</th>
-          <th scope="col" class="number">Images</th>
-          <th scope="col" class="number">Unique</th>
-          <th scope="col" class="number">Shared</th>
-          <th scope="col" class="number">Reported</th>
-          <th scope="col" class="number">Last used</th>
-        </tr>
-      </thead>
-      <tbody>
-        ${rows.slice(0, ROWS_MAX).map(tableRow)}
-      </tbody>
-    </table>
+    ${htmlTable(COLUMNS, rows.slice(0, ROWS_MAX).map(tableRow), { isCards: true })}
     ${more(rows.length - ROWS_MAX)}
   </details>`;
 
 const tableRow = (row: ImageShare): Html =>
-  html`<tr>
-    <td data-label="Repository"><span>${breakable(row.name ?? UNTAGGED)}</span></td>
-    <td class="number" data-label="Images">${row.images}</td>
-    <td class="number" data-label="Unique">${humanBytes(row.unique.estimateBytes)}</td>
-    <td class="number" data-label="Shared">${humanBytes(row.shared.estimateBytes)}</td>
-    <td class="number" data-label="Reported">${humanBytes(row.reportedBytes)}</td>
-    <td class="number" data-label="Last used">
-      ${row.lastUsedAt === null ? "never" : toRfc3339(row.lastUsedAt).slice(0, 10)}
-    </td>
-  </tr>`;
+  htmlRow(COLUMNS, [
+    html`<span>${breakable(row.name ?? UNTAGGED)}</span>`,
+    row.images,
+    ...[row.unique.estimateBytes, row.shared.estimateBytes, row.reportedBytes].map(humanBytes),
+    row.lastUsedAt === null ? "never" : toRfc3339(row.lastUsedAt).slice(0, 10),
+  ]);

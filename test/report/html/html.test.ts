@@ -15,7 +15,7 @@ import { hostileReport, largeReport, weekReport } from "./html-report.ts";
 describe("escaping", () => {
   test("the HTML template escapes every character that HTML gives a meaning", () => {
     expect(html`<b title="${`"'<>&`}">${"<i>"}</b>`.text).toBe(
-      '<b title="&quot;&#39;&lt;&gt;&amp;">&lt;i&gt;</b>',
+      '<b title="&quot;&#x27;&lt;&gt;&amp;">&lt;i&gt;</b>',
     );
   });
 
