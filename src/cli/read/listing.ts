@@ -1,7 +1,7 @@
 /** Output formats of commands: table or JSON; lists also wide, YAML, names or IDs. */
 
-import { yamlText } from "../../host/yaml.ts";
 import { type JsonObject, printedJson, printedPieces } from "../../report/document/json.ts";
+import { printedYaml } from "../../report/document/yaml.ts";
 import { clean, type Screen } from "../../report/terminal.ts";
 import {
   type CommandContext,
@@ -66,7 +66,7 @@ export async function printListing(
     case "json":
       return context.stdoutPieces(printedPieces(document()));
     case "yaml":
-      return context.stdout(yamlText(printedJson(document())));
+      return context.stdout(printedYaml(document()));
     case "name":
       return context.stdout(lines(rows.map(({ name }) => name)));
     case "wide":
