@@ -4,7 +4,7 @@ import { placeholderOf } from "../config/field.ts";
 import { fieldByFlag, fieldOf } from "../config/fields.ts";
 import type { FlagText } from "../config/source/arguments.ts";
 import { nearest, suggestion } from "../config/source/nearest.ts";
-import { quoted } from "../config/value/value.ts";
+import { quoted } from "../config/value/described.ts";
 import { ConfigError, type ConfigIssue, configIssue } from "../model/errors.ts";
 import {
   type Command,

@@ -188,6 +188,21 @@ describe("invalid files", () => {
     expect(load({ files: { [FILE]: ours("keep: []\n") } }).keepPatterns).toEqual([]);
   });
 
+  test.each([
+    ["[a, 3]", "item 2 is 3, not a string; put it in quotes"],
+    ["[true]", "item 1 is true, not a string; put it in quotes"],
+    ["[a, [b]]", "item 2 is a list, not a string"],
+    ["[a, {b: c}]", "item 2 is a map, not a string"],
+    ['["", b]', "item 1 is empty"],
+    ["[a, null]", "item 2 is empty"],
+    ["{a: b}", "a map is not a string or a list of strings"],
+    ["3", "3 is not a string or a list of strings"],
+  ])("a list of keep patterns %s is refused, and what is wrong in it named", (list, message) => {
+    expect(faultsOf({ files: { [FILE]: ours(`keep: ${list}\n`) } })).toEqual([
+      `${FILE}:3: keep: ${message} (flag --keep)`,
+    ]);
+  });
+
   test("a syntax error is refused with its line", () => {
     expect(
       faultsOf({ files: { [FILE]: ours("maxImages: 1\nkeep: [a, b\nbootGrace: 1m\n") } }),

@@ -1,7 +1,7 @@
 /** `crigc hold` and `crigc release`: pause collection until it expires or is released. */
 
+import { quoted } from "../../config/value/described.ts";
 import { parseDuration } from "../../config/value/duration.ts";
-import { quoted } from "../../config/value/value.ts";
 import { usageError } from "../../model/errors.ts";
 import type { HoldState } from "../../model/hold.ts";
 import { type Duration, plus, toRfc3339 } from "../../model/time.ts";

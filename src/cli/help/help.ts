@@ -2,7 +2,7 @@
 import { dashed, defaultWords, type Field, placeholderOf } from "../../config/field.ts";
 import { fieldGroups, type FieldName, fieldNames, fieldOf } from "../../config/fields.ts";
 import { suggestion } from "../../config/source/nearest.ts";
-import { quoted } from "../../config/value/value.ts";
+import { quoted } from "../../config/value/described.ts";
 import { usageError } from "../../model/errors.ts";
 import { wrapped } from "../../report/table/table.ts";
 import { paint, type Screen } from "../../report/terminal.ts";

@@ -1,6 +1,6 @@
 /** `crigc keep baseline`: write today's images, or those of archives, to a keep list. */
 
-import { quoted } from "../../config/value/value.ts";
+import { quoted } from "../../config/value/described.ts";
 import {
   ConfigError,
   type ConfigIssue,

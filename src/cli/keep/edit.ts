@@ -1,6 +1,6 @@
 /** `crigc keep add` and `crigc keep remove`: edit crigc's own keep file. */
 
-import { quoted } from "../../config/value/value.ts";
+import { quoted } from "../../config/value/described.ts";
 import type { TextChange } from "../../host/keep/change-keep-file.ts";
 import { ConfigError, configIssue } from "../../model/errors.ts";
 import { toRfc3339 } from "../../model/time.ts";

@@ -1,7 +1,7 @@
 /** The options of `crigc history`, parsed into a query. */
 
+import { quoted } from "../../config/value/described.ts";
 import { parseDuration } from "../../config/value/duration.ts";
-import { quoted } from "../../config/value/value.ts";
 import { usageError } from "../../model/errors.ts";
 import type { Removal } from "../../model/history.ts";
 import type { Purpose } from "../../model/plan.ts";

@@ -2,9 +2,9 @@
 
 import type { Config } from "../../config/config.ts";
 import { suggestion } from "../../config/source/nearest.ts";
+import { quoted } from "../../config/value/described.ts";
 import { parseDuration } from "../../config/value/duration.ts";
 import { parseQuantity } from "../../config/value/quantity.ts";
-import { quoted } from "../../config/value/value.ts";
 import { usageError } from "../../model/errors.ts";
 import type { ImageId } from "../../model/ids.ts";
 import type { Criterion, Purpose, Selection } from "../../model/plan.ts";

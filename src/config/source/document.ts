@@ -2,7 +2,7 @@
 import { type ConfigIssue, configIssue } from "../../model/errors.ts";
 import { isMap } from "../../model/values.ts";
 import { fieldNames, fieldOf, isFieldName } from "../fields.ts";
-import { described } from "../value/value.ts";
+import { described } from "../value/described.ts";
 import { type KeyLine, keysIn } from "./lines.ts";
 
 export type DocumentKind = "CrigcConfiguration" | "KubeletConfiguration";

@@ -3,6 +3,7 @@ import * as v from "valibot";
 
 import { type Duration, duration } from "../../model/time.ts";
 import { type FieldType, type FieldValue, isList } from "../field.ts";
+import { described, quoted } from "./described.ts";
 import { formatDuration, parseDuration } from "./duration.ts";
 import {
   splitStatements,
@@ -141,7 +142,16 @@ const RULES: TypeRules = {
     expected: () => "a string or a list of strings",
     read: (_, text) => (text === "" ? [] : [text]),
     inFile: (type, mismatch) =>
-      v.union([v.array(v.string()), textSchema(type, mismatch)], mismatch),
+      v.union(
+        [
+          v.pipe(
+            v.array(v.unknown()),
+            step((items: unknown[]) => textsIn(items)),
+          ),
+          textSchema(type, mismatch),
+        ],
+        innermost(mismatch),
+      ),
   },
   statements: {
     expected: ({ of }) => `a list such as ${STATEMENT_EXAMPLES[of]}`,
@@ -237,6 +247,18 @@ const textSchema = (type: FieldType, mismatch: Mismatch): FileSchema =>
     step((input) => parseText(type, input)),
   );
 
+/** YAML takes `1.0` for a number, and a template whose variable is not set leaves an item empty. */
+function textsIn(items: readonly unknown[]): Parsed {
+  const isText = (item: unknown): item is string => typeof item === "string" && item !== "";
+  const texts = items.filter(isText);
+  if (texts.length === items.length) return { kind: "value", value: texts };
+  const at = items.findIndex((item) => !isText(item));
+  const item = items[at];
+  const isBare = typeof item === "number" || typeof item === "boolean";
+  const what = item === "" || item === null ? "is empty" : `is ${described(item)}, not a string`;
+  return { kind: "fault", message: `item ${at + 1} ${what}${isBare ? "; put it in quotes" : ""}` };
+}
+
 /** Quotes are asked for because `15` would be 15 bytes where 15 percent is meant. */
 const notText: Mismatch = ({ input }) =>
   `${described(input)} is not a string such as "10%" or "1Gi"`;
@@ -255,20 +277,6 @@ const innermost =
   (mismatch: Mismatch) =>
   (issue: v.UnionIssue<v.BaseIssue<unknown>>): string =>
     issue.issues?.find((inner) => inner.kind === "transformation")?.message ?? mismatch(issue);
-
-const SHOWN_MAX = 60;
-
-/** Text in quotes, shortened, so that a huge or hostile value does not fill the screen. */
-export const quoted = (text: string): string =>
-  JSON.stringify(text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX)}…` : text);
-
-/** A value of a file in a few words. */
-export function described(value: unknown): string {
-  if (typeof value === "string") return quoted(value);
-  if (value === null || typeof value === "number" || typeof value === "boolean")
-    return String(value);
-  return Array.isArray(value) ? "a list" : "a map";
-}
 
 /** The value as a configuration file would have it: durations and sizes as text, the rest as it is. */
 export type Printed =
