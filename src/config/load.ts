@@ -1,7 +1,7 @@
 /** Loads files, environment and flags into one configuration. The only file of this folder that reads the machine. */
 import { closeSync, openSync, readdirSync, readSync, statSync } from "node:fs";
 
-import { ConfigError, configIssue, messageOf } from "../model/errors.ts";
+import { ConfigError, type ConfigIssue, configIssue, messageOf } from "../model/errors.ts";
 import { type Config, configOf } from "./config.ts";
 import { besideKubelet, type KubeletOnNode } from "./kubelet/beside-kubelet.ts";
 import { fromKubelet } from "./kubelet/kubelet.ts";
@@ -45,7 +45,9 @@ export function loadConfig(input: ConfigInput): Config {
   const base = readFile(input.reader, file);
   const dropIns = readDirectory(input.reader, directory);
   const own = joined([base.layer, ...dropIns.map(({ layer }) => layer), environment]);
-  const weaker = input.agent == null ? own : (withAgent(own, input.agent) ?? own);
+  const agent = input.agent ?? null;
+  const beside = agent === null ? own : withAgent(own, agent);
+  const weaker = "settings" in beside ? beside : own;
   const all = joined([weaker, flags]);
   if (all.issues.length > 0) throw new ConfigError(all.issues);
 
@@ -61,10 +63,18 @@ export function loadConfig(input: ConfigInput): Config {
     files: [base, ...dropIns].filter(({ present }) => present).map(({ path }) => path),
     warnings: [
       ...all.warnings,
-      ...(input.agent == null || weaker === own ? [] : agentNotes(written, input.agent)),
+      ...(agent === null
+        ? []
+        : "settings" in beside
+          ? agentNotes(written, agent)
+          : [unread(beside)]),
     ],
   });
 }
+
+/** As of an agent of another version. */
+const unread = ({ message }: ConfigIssue): string =>
+  `using the configuration of this command, because that of the running agent is invalid in this version: ${message}`;
 
 export interface Places {
   readonly environment: Layer;

@@ -4,7 +4,9 @@ import type { Config } from "../../config/config.ts";
 import type { AgentValues } from "../../config/source/agent-layer.ts";
 import type { Look } from "../../config/source/look.ts";
 import { codeOf } from "../../host/files/errno.ts";
+import { endpointHash } from "../../host/state/lock-file.ts";
 import { ConfigError, HostError } from "../../model/errors.ts";
+import { isMap } from "../../model/values.ts";
 import { clean } from "../../report/terminal.ts";
 import { type CommandContext, has, type Invocation } from "../command.ts";
 
@@ -30,9 +32,14 @@ export async function agentValues(
   const own = loaded(look());
   if (own === null) return null;
   try {
-    const answer = await world.open.askAgent(own, "/status", ANSWER_MS);
-    const values = valuesIn(JSON.parse(answer));
-    return values === null || isOfAnotherRuntime(own, values) ? null : values;
+    const status: unknown = JSON.parse(await world.open.askAgent(own, "/status", ANSWER_MS));
+    const values = valuesIn(status);
+    const other = values === null ? null : otherRuntime(own, endpointIn(status, values));
+    if (other === null) return values;
+    world.stderr(
+      `crigc: note: the running agent serves ${clean(other)}; using the configuration of this command\n`,
+    );
+    return null;
   } catch (thrown) {
     if (!(thrown instanceof HostError) && !(thrown instanceof SyntaxError)) throw thrown;
     const why =
@@ -70,11 +77,14 @@ function valuesIn(status: unknown): AgentValues | null {
   return Object.values(values).every(isValue) ? (values as AgentValues) : null;
 }
 
-/** Who names another socket than the agent's does not ask about the agent's node. */
-function isOfAnotherRuntime(
-  { endpoints }: Config,
-  { containerRuntimeEndpoint }: AgentValues,
-): boolean {
-  const theirs = containerRuntimeEndpoint?.value ?? null;
-  return endpoints.runtime !== null && theirs !== null && endpoints.runtime !== theirs;
+/** The socket that the agent uses: the one that answers it, else the one that it was told. */
+function endpointIn(status: unknown, { containerRuntimeEndpoint: told }: AgentValues): unknown {
+  const runtime = isMap(status) ? status["runtime"] : null;
+  return (isMap(runtime) ? runtime["endpoint"] : null) ?? told?.value;
+}
+
+/** Who names another socket than the agent's does not ask about the agent's node; one socket has several names. */
+function otherRuntime({ endpoints: { runtime } }: Config, theirs: unknown): string | null {
+  if (runtime === null || typeof theirs !== "string") return null;
+  return endpointHash(runtime) === endpointHash(theirs) ? null : theirs;
 }

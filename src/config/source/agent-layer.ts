@@ -21,14 +21,14 @@ const OWN: readonly FieldName[] = [
   "runDir",
 ];
 
-/** The agent's values replace files and variables; `null`: they are invalid. */
-export function withAgent(weaker: Layer, agent: AgentValues): Layer | null {
+/** The agent's values replace files and variables; what is wrong with them, where they are not valid here. */
+export function withAgent(weaker: Layer, agent: AgentValues): Layer | ConfigIssue {
   const settings: Setting[] = [];
   for (const [name, { value, source }] of Object.entries(agent)) {
     if (!isFieldName(name) || OWN.includes(name) || source === "default") continue;
     const place = { kind: "agent", at: `running agent (its ${source})` } as const;
     const read = settingIn(name, place, value);
-    if ("message" in read) return null;
+    if ("message" in read) return read;
     settings.push(read);
   }
   return {

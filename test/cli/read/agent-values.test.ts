@@ -1,10 +1,12 @@
 // What a command beside a running agent takes from it.
 
 import { expect, test } from "bun:test";
+import { symlinkSync } from "node:fs";
 
 import type { Openers } from "../../../src/cli/openers.ts";
 import { HostError } from "../../../src/model/errors.ts";
 import { FILE, ours } from "../../config/loading.ts";
+import { scratch } from "../../support/scratch.ts";
 import { crigc } from "../world.ts";
 
 const status = {
@@ -99,17 +101,42 @@ test.each<readonly [string, Partial<Openers>, string]>([
   },
 );
 
-test("an agent of a runtime other than the given one is ignored", async () => {
-  const theirs = {
-    values: {
-      ...status.values,
-      containerRuntimeEndpoint: { value: "unix:///run/a.sock", source: "flag" },
-    },
-  };
-  const { values } = await config(["--container-runtime-endpoint=/run/b.sock"], {
+const serving = (endpoint: string, told: string | null) => ({
+  runtime: { endpoint },
+  values: { ...status.values, containerRuntimeEndpoint: { value: told, source: "flag" } },
+});
+const high = "imageGCHighThresholdPercent";
+
+test.each([
+  ["was told another one", serving("unix:///run/a.sock", "unix:///run/a.sock")],
+  ["found another one by itself", serving("unix:///run/a.sock", null)],
+  ["was told another one that does not answer", { ...serving("", "/run/a.sock"), runtime: null }],
+])("an agent that %s than the given runtime is ignored with a note", async (_, theirs) => {
+  const { values, stderr } = await config(["--container-runtime-endpoint=/run/b.sock"], {
     open: answering(JSON.stringify(theirs)),
   });
-  expect(values.imageGCHighThresholdPercent).toMatchObject({ value: 85, source: "default" });
+  expect(values[high]).toMatchObject({ value: 85, source: "default" });
+  expect(stderr).toContain("the running agent serves");
+  expect(stderr).toContain("/run/a.sock; using the configuration of this command");
+});
+
+test("an agent whose socket is named by another link to it is that of the given runtime", async () => {
+  const directory = scratch();
+  symlinkSync(directory, `${directory}/link`);
+  const theirs = serving(`unix://${directory}/a.sock`, `unix://${directory}/a.sock`);
+  const { values, stderr } = await config(
+    [`--container-runtime-endpoint=${directory}/link/a.sock`],
+    { open: answering(JSON.stringify(theirs)) },
+  );
+  expect(values[high]).toMatchObject({ value: 80, source: "agent" });
+  expect(stderr).not.toContain("the running agent serves");
+});
+
+test("an agent whose values this version refuses gives a warning, and the command uses its own configuration", async () => {
+  const theirs = { values: { ...status.values, maxImages: { value: "many", source: "flag" } } };
+  const { values, stderr } = await config([], { open: answering(JSON.stringify(theirs)) });
+  expect(values.maxImages).toMatchObject({ value: 7, source: "file" });
+  expect(stderr).toContain("that of the running agent is invalid in this version: maxImages");
 });
 
 test("an invalid file is an error even if an agent is running", async () => {
