@@ -189,12 +189,12 @@ describe("invalid files", () => {
   });
 
   test.each([
-    ["[a, 3]", "item 2 is 3, not a string; put it in quotes"],
-    ["[true]", "item 1 is true, not a string; put it in quotes"],
-    ["[a, [b]]", "item 2 is a list, not a string"],
-    ["[a, {b: c}]", "item 2 is a map, not a string"],
-    ['["", b]', "item 1 is empty"],
-    ["[a, null]", "item 2 is empty"],
+    ["[a, 3]", "item 2: 3 is not a string; put it in quotes"],
+    ["[true]", "item 1: true is not a string; put it in quotes"],
+    ["[a, [b]]", "item 2: a list is not a string"],
+    ["[a, {b: c}]", "item 2: a map is not a string"],
+    ['["", b]', "item 1 is empty; expected a string"],
+    ["[a, null]", "item 2 is empty; expected a string"],
     ["{a: b}", "a map is not a string or a list of strings"],
     ["3", "3 is not a string or a list of strings"],
   ])("a list of keep patterns %s is refused, and what is wrong in it named", (list, message) => {

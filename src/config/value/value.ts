@@ -250,13 +250,13 @@ const textSchema = (type: FieldType, mismatch: Mismatch): FileSchema =>
 /** YAML takes `1.0` for a number, and a template whose variable is not set leaves an item empty. */
 function textsIn(items: readonly unknown[]): Parsed {
   const isText = (item: unknown): item is string => typeof item === "string" && item !== "";
-  const texts = items.filter(isText);
-  if (texts.length === items.length) return { kind: "value", value: texts };
   const at = items.findIndex((item) => !isText(item));
-  const item = items[at];
-  const isBare = typeof item === "number" || typeof item === "boolean";
-  const what = item === "" || item === null ? "is empty" : `is ${described(item)}, not a string`;
-  return { kind: "fault", message: `item ${at + 1} ${what}${isBare ? "; put it in quotes" : ""}` };
+  if (at < 0) return { kind: "value", value: items.filter(isText) };
+  const item = items[at] ?? "";
+  const quotes = typeof item === "number" || typeof item === "boolean" ? "; put it in quotes" : "";
+  const what =
+    item === "" ? " is empty; expected a string" : `: ${described(item)} is not a string${quotes}`;
+  return { kind: "fault", message: `item ${at + 1}${what}` };
 }
 
 /** Quotes are asked for because `15` would be 15 bytes where 15 percent is meant. */
