@@ -8,6 +8,7 @@ import { diskReader } from "./config/load.ts";
 import { codeOf, reasonOf } from "./host/files/errno.ts";
 import { kubeletOfNode } from "./host/kubelet/settings.ts";
 import { Output } from "./host/process/output.ts";
+import { ignoresHangup } from "./host/process/signals.ts";
 import { timer } from "./host/time/timer.ts";
 import { screenOf } from "./report/terminal.ts";
 
@@ -37,6 +38,10 @@ if (process.argv[2] === STATE_PROCESS) {
 
 const stop = new AbortController();
 for (const name of ["SIGTERM", "SIGINT"] as const) process.on(name, () => stop.abort());
+// A terminal that closes stops a command as SIGTERM does, unless nohup protects it; the agent reloads instead.
+const isProtected = ignoresHangup();
+let hangup = (): void => undefined;
+process.on("SIGHUP", () => hangup());
 // Who reads our answer may go away, or its disk be full: that is no reason to stop in the middle of a pass.
 const stdout = new Output(process.stdout);
 const stderr = new Output(process.stderr);
@@ -53,6 +58,9 @@ const code = await dispatch(process.argv.slice(2), process.env, {
   stderr: (text) => stderr.write(text),
   screen,
   signal: stop.signal,
+  stopOnHangup: () => {
+    if (!isProtected) hangup = () => stop.abort();
+  },
   build,
   reader: { ...diskReader, kubelet: kubeletOfNode(() => timer.monotonicNs()) },
   open: opened,
@@ -79,8 +87,10 @@ async function opened(): Promise<Openers> {
       environment: process.env,
     }),
     onHangup: (listener) => {
-      process.on("SIGHUP", listener);
-      return () => void process.off("SIGHUP", listener);
+      hangup = listener;
+      return () => {
+        hangup = () => undefined;
+      };
     },
   });
 }

@@ -46,6 +46,8 @@ export interface CommandWords {
   readonly readOnly: boolean;
   /** It speaks of crigc itself, and opens nothing. */
   readonly ofItself?: true;
+  /** SIGHUP reloads its configuration; any other command ends by it as by SIGTERM. */
+  readonly reloads?: true;
   /** Its text is JSON whatever was asked for. */
   readonly alwaysJson?: true;
 }
@@ -113,8 +115,9 @@ export interface World {
   readonly stderr: (text: string) => void;
   /** What stdout is; its width is `null` where it is no terminal. */
   readonly screen: Screen;
-  /** Aborts on SIGINT and SIGTERM. */
+  /** Aborts on SIGINT and SIGTERM, and on SIGHUP once `stopOnHangup` was called. */
   readonly signal: AbortSignal;
+  readonly stopOnHangup: () => void;
   readonly build: Build;
   readonly reader: ConfigReader;
   /** Loads what opens the machine, for a command that opens anything. */

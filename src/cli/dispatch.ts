@@ -44,6 +44,7 @@ export async function dispatch(
         return exit.usage;
       case "run": {
         const { command, invocation, flags } = parsed;
+        if (command.reloads !== true) world.stopOnHangup();
         const look = looking({ flags, env, reader: world.reader });
         const given = { env, flags, look };
         if (command.ofItself === true)

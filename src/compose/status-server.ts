@@ -2,25 +2,25 @@
 
 import { valuesOf } from "../cli/config-values.ts";
 import type { Config } from "../config/config.ts";
-import { kindOf, prepare, remove, restrict } from "../host/files/socket-files.ts";
+import { identityOf, kindOf, prepare, remove, restrict } from "../host/files/socket-files.ts";
 import { processFigures } from "../host/process/figures.ts";
 import { wallClock } from "../host/time/clock.ts";
 import type { AgentState } from "../loop/agent/agent-state.ts";
 import type { Agent } from "../loop/agent/agent.ts";
 import type { Engine } from "../loop/ports.ts";
-import { messageOf } from "../model/errors.ts";
 import type { Event, Pass } from "../model/pass.ts";
 import type { CallRecord } from "../model/ports.ts";
 import { type Duration, type Instant, toMs, watchedSince } from "../model/time.ts";
 import { forecastOf } from "../policy/space/forecast.ts";
 import type { FilesystemStatus, StatusReport } from "../report/document/status.ts";
 import type { HealthCheck, HttpProviders } from "../report/http/routes.ts";
-import { type HttpServer, serveAddress, serveSocket } from "../report/http/server.ts";
+import { serveAddress, serveSocket } from "../report/http/server.ts";
 import type { Log } from "../report/log/log.ts";
 import { createMetrics, type Metrics } from "../report/metrics/metrics.ts";
 import { unjudged } from "../report/table/images.ts";
 import type { Recorder } from "../store/history/recorder.ts";
 import { eventCaller } from "./event-caller.ts";
+import { Listeners } from "./listeners.ts";
 import type { World } from "./world.ts";
 
 /** The latest events that status shows. */
@@ -45,7 +45,7 @@ export class StatusServer {
   readonly #options: StatusServerOptions;
   readonly #metrics: Metrics;
   readonly #hook: ReturnType<typeof eventCaller>;
-  readonly #servers: HttpServer[] = [];
+  readonly #listeners: Listeners;
   #attached: Attached | null = null;
   #events: readonly Event[] = [];
   #connectError: string | null = null;
@@ -54,6 +54,7 @@ export class StatusServer {
     this.#options = options;
     const { version, commit } = options.world.build;
     this.#metrics = createMetrics({ version, commit, startedAt: options.startedAt });
+    this.#listeners = new Listeners(options.log);
     this.#hook = eventCaller(
       () => options.config().eventHook,
       (message) => options.log().warning(message),
@@ -67,12 +68,20 @@ export class StatusServer {
       providers: this.#providers(),
       onError: (message: string) => this.#options.log().recurring("http", message),
     };
-    await this.#serve(async () => {
-      const path = prepare(paths.runDir, CONTROL_SOCKET);
-      return serveSocket(path, { kindOf, remove, restrict }, http);
+    await this.#listeners.add({
+      name: "control socket",
+      open: async () =>
+        serveSocket(
+          prepare(paths.runDir, CONTROL_SOCKET),
+          { identityOf, kindOf, remove, restrict },
+          http,
+        ),
     });
     if (metricsBindAddress !== null)
-      await this.#serve(async () => serveAddress(addressOf(metricsBindAddress), http));
+      await this.#listeners.add({
+        name: "metrics address",
+        open: async () => serveAddress(addressOf(metricsBindAddress), http),
+      });
   }
 
   attach(attached: Attached): void {
@@ -116,16 +125,8 @@ export class StatusServer {
   }
 
   async close(): Promise<void> {
-    for (const server of this.#servers) await server.close();
+    await this.#listeners.close();
     await this.#hook.close();
-  }
-
-  async #serve(open: () => Promise<HttpServer>): Promise<void> {
-    try {
-      this.#servers.push(await open());
-    } catch (thrown) {
-      this.#options.log().error(`${messageOf(thrown)}; the agent continues without it`);
-    }
   }
 
   #health() {

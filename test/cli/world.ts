@@ -34,6 +34,7 @@ export async function crigc(argv: readonly string[], around: Around = {}): Promi
     stderr: (text) => void (stderr += text),
     screen: around.screen ?? plainScreen,
     signal: new AbortController().signal,
+    stopOnHangup: () => undefined,
     build: { version: "1.2.3", commit: "abcdef0" },
     reader: readerOf(around.files ?? {}),
     // A command that opens what its test does not give fails loudly.

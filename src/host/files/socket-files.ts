@@ -27,6 +27,12 @@ export function kindOf(path: string): "absent" | "socket" | "other" {
   return found.isSocket() ? "socket" : "other";
 }
 
+/** Tells the file at the path from any other that comes to its place; `null`: none is there. */
+export function identityOf(path: string): string | null {
+  const found = lstatSync(path, { throwIfNoEntry: false, bigint: true });
+  return found === undefined ? null : `${found.dev}:${found.ino}`;
+}
+
 export function remove(path: string): void {
   unlinkSync(path);
 }

@@ -14,6 +14,8 @@ export interface HttpAddress {
 export interface SocketFiles {
   /** The type of file at the path, without following links. */
   kindOf(path: string): "absent" | "socket" | "other";
+  /** Tells the file at the path from any other; `null`: none is there. May throw. */
+  identityOf(path: string): string | null;
   remove(path: string): void;
   /** Leaves the socket to its owner: mode 0600. */
   restrict(path: string): void;
@@ -22,6 +24,8 @@ export interface SocketFiles {
 export interface HttpServer {
   /** The port that was taken, for port 0. */
   readonly port: number | null;
+  /** Whether clients still find it: a socket's file may be deleted, and another take its place. */
+  isReachable(): boolean;
   /** Closes every connection and removes the socket's file. */
   close(): Promise<void>;
 }
@@ -52,7 +56,11 @@ export async function serveSocket(
       { cause: error },
     );
   }
-  return running(server);
+  const ours = files.identityOf(path);
+  return running(server, () => {
+    const there = files.identityOf(path);
+    return there === null ? "absent" : there === ours ? "ours" : "other";
+  });
 }
 
 /** Metrics and health only; throws `HostError` of kind `http` if the address cannot be used. */
@@ -159,10 +167,19 @@ function listen(what: string, start: () => Listener): Listener {
   }
 }
 
-function running(server: Listener): HttpServer {
+/** `fileNow`: what lies at the socket's path. */
+function running(
+  server: Listener,
+  fileNow: () => "ours" | "other" | "absent" = () => "ours",
+): HttpServer {
   return {
     port: "port" in server && typeof server.port === "number" ? server.port : null,
-    close: async () => server.stop(true),
+    isReachable: () => fileNow() === "ours",
+    close: async () => {
+      // Bun deletes whatever lies at the path, and nobody reaches this one any more.
+      if (fileNow() === "other") server.unref();
+      else server.stop(true);
+    },
   };
 }
 

@@ -1,6 +1,6 @@
 // The agent over its life: reloads, a runtime that goes and comes back, being told to stop, what it shows of itself.
 import { describe, expect, test } from "bun:test";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 
@@ -287,17 +287,37 @@ describe("an agent that is stopped", () => {
     },
   );
 
-  test("gc that is stopped finishes its removal, reports and exits", async () => {
-    await using it = await startNode({ node: { images: images(6) }, flags });
-    it.runtime.fail("RemoveImage", { kind: "delay", ms: 800 });
-    const gc = it.start("gc", "--all-unused", "-o", "json");
+  test.each([
+    ["gc", "SIGTERM", ["gc", "--all-unused"]],
+    ["gc, whose terminal closes,", "SIGHUP", ["gc", "--all-unused"]],
+    ["rm, whose terminal closes,", "SIGHUP", ["rm", "r.example/i0:1", "r.example/i1:1"]],
+  ] as const)(
+    "%s by %s finishes its removal, records and reports it, and exits",
+    async (_, signal, words) => {
+      await using it = await startNode({ node: { images: images(6) }, flags });
+      it.runtime.fail("RemoveImage", { kind: "delay", ms: 800 });
+      const gc = it.start(...words, "-o", "json");
+      await until("a removal is in flight", 10_000, () => it.removedImages().length === 1);
+      gc.signal(signal);
+      expect(await gc.exited).toBe(4);
+      const report = JSON.parse(gc.answered());
+      expect(report.images.end).toBe("stopped");
+      expect(report.images.items.map((item: Json) => item.result.kind)).toEqual(["removed"]);
+      expect(it.removedImages()).toHaveLength(1);
+      const { removals } = await it.json(["history"]);
+      expect(removals).toMatchObject([{ result: "removed" }]);
+    },
+  );
+
+  test("is not stopped by a closing terminal behind nohup", async () => {
+    await using it = await startNode({ node: { images: images(3) }, flags });
+    it.runtime.fail("RemoveImage", { kind: "delay", ms: 300 });
+    const words = ["gc", "--all-unused", "-o", "json", ...it.flags];
+    const gc = startProgram(words, { within: ["nohup"] });
     await until("a removal is in flight", 10_000, () => it.removedImages().length === 1);
-    gc.signal("SIGTERM");
-    await gc.exited;
-    const report = JSON.parse(gc.answered());
-    expect(report.images.end).toBe("stopped");
-    expect(report.images.items.map((item: Json) => item.result.kind)).toEqual(["removed"]);
-    expect(it.removedImages()).toHaveLength(1);
+    gc.signal("SIGHUP");
+    expect(await gc.exited).toBe(0);
+    expect(it.removedImages()).toHaveLength(3);
   });
 });
 
@@ -373,12 +393,59 @@ describe("what an agent cannot open", () => {
     await other.stop(true);
   });
 
+  test("(a socket or an address in use) is opened once it is free", async () => {
+    await using it = await startNode({ node: { images: images(1) }, flags });
+    put(it.runDir, "note");
+    const other = createServer((socket) => socket.on("error", () => undefined).end("mine\n"));
+    await new Promise<void>((done) => other.listen(controlSocket(it), done));
+    const web = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("mine") });
+    const address = `127.0.0.1:${web.port}`;
+    await using agent = it.start("run", `--metrics-bind-address=${address}`);
+    await agent.untilSaid(new RegExp(`${address}.* continues without it`));
+    other.close();
+    await web.stop(true);
+    await until("the agent answers", 15_000, async () => (await it.crigc("status")).exitCode === 0);
+    await until("it serves metrics", 15_000, () =>
+      fetch(`http://${address}/readyz`).then(
+        ({ status: code }) => code === 200,
+        () => false,
+      ),
+    );
+    await agent.untilSaid("Opening the control socket succeeded");
+  });
+
   test("(a state directory) is reported, and collection continues without it", async () => {
     await using it = await startNode({ node: { images: images(3) }, flags });
     await using agent = it.start("run", "--max-images=2", "--state-dir=/proc/none");
     await agent.untilSaid("/proc/none");
     await until("an image went", 10_000, () => it.removedImages().length === 1);
     expect((await status(it)).ledgerError).not.toBeNull();
+  });
+});
+
+describe("a control socket that is deleted under the agent", () => {
+  test("with its directory is opened again, and deleted when the agent stops", async () => {
+    await using it = await startNode({ node: { images: images(1) }, flags });
+    await using agent = it.start("run");
+    await firstPass(it);
+    rmSync(it.runDir, { recursive: true });
+    await until("the agent answers", 15_000, async () => (await it.crigc("status")).exitCode === 0);
+    expect(agent.said()).toContain("the control socket was deleted; crigc opens it again");
+    expect(await agent.stop()).toBe(0);
+    expect(existsSync(controlSocket(it))).toBe(false);
+  });
+
+  test("and replaced by another program's is left to it, also when the agent stops", async () => {
+    await using it = await startNode({ node: { images: images(1) }, flags });
+    await using agent = it.start("run");
+    await firstPass(it);
+    rmSync(controlSocket(it));
+    const other = createServer((socket) => socket.on("error", () => undefined).end("mine\n"));
+    await new Promise<void>((done) => other.listen(controlSocket(it), done));
+    await agent.untilSaid("another program listens on it", 15_000);
+    expect(await agent.stop()).toBe(0);
+    expect(existsSync(controlSocket(it))).toBe(true);
+    other.close();
   });
 });
 
