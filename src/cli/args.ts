@@ -41,7 +41,7 @@ export function parseCommandLine(argv: readonly string[], commands: readonly Com
     tokens.some((it) => it.kind === "option" && it.name === name);
   if (asked("help")) return { kind: "help", topic: command?.name ?? words.join(" ") };
   const read = readOptions(tokens, command?.options ?? anyOptions);
-  if (command === null && asked("version"))
+  if (asked("version"))
     return { kind: "version", output: outputOf(read.output) === "json" ? "json" : "table" };
   if (command === null && tokens.length === 0) return { kind: "nothing" };
   const operands = wordsOf(tokens).slice(command?.name.split(" ").length ?? 0);

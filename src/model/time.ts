@@ -45,14 +45,18 @@ export function toRfc3339(at: Instant): string {
 
 /** Reads what `toRfc3339` writes, with offsets as well; `null` if the text is no such time. */
 export function fromRfc3339(text: string): Instant | null {
-  const match = /^(\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?([Zz]|[+-]\d\d:\d\d)$/.exec(
+  const match = /^(\d{4}-\d\d-\d\d)([Tt]\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?([Zz]|[+-]\d\d:\d\d)$/.exec(
     text,
   );
   if (match === null) return null;
-  const ms = Date.parse(`${match[1]}${match[3]}`);
-  if (Number.isNaN(ms)) return null;
-  return instant(BigInt(ms) * NS_PER_MS + BigInt((match[2] ?? "").padEnd(9, "0")));
+  const [, day = "", time, fraction = "", zone] = match;
+  const ms = Date.parse(`${day}${time}${zone}`);
+  if (Number.isNaN(ms) || !exists(day)) return null;
+  return instant(BigInt(ms) * NS_PER_MS + BigInt(fraction.padEnd(9, "0")));
 }
+
+/** The engine reads February 30 as March 2. */
+const exists = (day: string): boolean => new Date(day).toISOString().startsWith(day);
 
 function floorDivide(value: bigint, by: bigint): bigint {
   const quotient = value / by;

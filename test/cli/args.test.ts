@@ -191,6 +191,10 @@ describe("help and version", () => {
   test.each([
     ["--version", "table"],
     ["--version -o json", "json"],
+    // Who asks for the version of a command that removes does not ask for a removal.
+    ["gc --version", "table"],
+    ["--version gc", "table"],
+    ["hold --version", "table"],
   ] as const)("%s shows the version", (line, output) => {
     expect(parse(line)).toEqual({ kind: "version", output });
   });
