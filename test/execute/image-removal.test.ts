@@ -1,7 +1,8 @@
 // One removal whose ID did nothing: an OCI artifact of CRI-O goes by name only, and never by a name of another image.
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 
 import { removeImage } from "../../src/execute/image/image-removal.ts";
+import { timer } from "../../src/host/time/timer.ts";
 import { volatileMemory } from "../../src/loop/ports.ts";
 import { RuntimeError } from "../../src/model/errors.ts";
 import type { Image } from "../../src/model/snapshot.ts";
@@ -27,6 +28,7 @@ async function removal({ means = {}, refused = [], goesBy, image = artifact }: W
   const removed = await removeImage(
     {
       memory,
+      timer,
       runtime: { imageStatus: async (reference) => means[reference] ?? (isThere ? image : null) },
       writer: {
         removeImage: async (_, name) => {
@@ -38,6 +40,7 @@ async function removal({ means = {}, refused = [], goesBy, image = artifact }: W
       },
     },
     aCandidate("artifact", { image }),
+    new AbortController().signal,
   );
   return { asked, kind: removed.kind, record: memory.current().images.get(image.id) };
 }
@@ -75,4 +78,50 @@ test("at most eight names of an image are tried", async () => {
   const repoTags = Array.from({ length: 20 }, (_, index) => `registry.example/artifact:${index}`);
   const { asked } = await removal({ image: { ...artifact, repoTags } });
   expect(asked).toEqual(repoTags.slice(0, 8));
+});
+
+describe("a removal during which a stop is requested", () => {
+  /** A runtime that froze: neither call is answered by itself. */
+  async function stopped(answer: () => Promise<void>) {
+    const memory = volatileMemory(aLedger({ images: new Map([[artifact.id, aRecord()]]) }));
+    const stop = new AbortController();
+    const waitedMs: number[] = [];
+    const removed = await removeImage(
+      {
+        memory,
+        timer: {
+          monotonicNs: () => 0n,
+          sleep: async (ms) => {
+            waitedMs.push(ms);
+          },
+        },
+        runtime: {
+          imageStatus: (_, signal) =>
+            new Promise((_resolve, reject) => {
+              const cancelled = new RuntimeError("cancelled", "the call was cancelled");
+              signal.addEventListener("abort", () => reject(cancelled));
+              stop.abort();
+            }),
+        },
+        writer: { removeImage: answer },
+      },
+      aCandidate("artifact", { image: artifact }),
+      stop.signal,
+    );
+    return { removed, waitedMs, record: memory.current().images.get(artifact.id) };
+  }
+
+  test("waits ten seconds for what came of it, and one that was not answered may go yet", async () => {
+    const failure = new RuntimeError("deadline", "no answer");
+    const { removed, waitedMs, record } = await stopped(() => Promise.reject(failure));
+    expect(waitedMs).toEqual([10_000]);
+    expect(removed).toEqual({ kind: "unseen", failure, message: "the call was cancelled" });
+    expect(record?.ghost?.attempts).toBe(1);
+  });
+
+  test("ends the record of one that was answered with success", async () => {
+    const { removed, record } = await stopped(async () => undefined);
+    expect(removed).toMatchObject({ kind: "unseen", failure: null });
+    expect(record).toBeUndefined();
+  });
 });

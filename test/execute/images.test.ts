@@ -319,6 +319,20 @@ describe("a measured pass", () => {
     expect(world.removals).toEqual(["a"]);
   });
 
+  test("records a removal whose outcome is not waited for because of a stop, and is stopped", async () => {
+    const { world, execution } = worldOf(["a", "b"], 1_000n * MIB);
+    const stop = new AbortController();
+    const imageStatus = async () => {
+      stop.abort();
+      throw new RuntimeError("cancelled", "the call was cancelled");
+    };
+    const given = execution(1_900n * MIB, {}, { runtime: { imageStatus } });
+    const { outcome } = await executeImages(given, stop.signal);
+    expect(outcome).toMatchObject({ end: "stopped", error: "the call was cancelled" });
+    expect(outcome.items).toMatchObject([{ result: { kind: "removed", settled: "not-seen" } }]);
+    expect(world.removals).toEqual(["a"]);
+  });
+
   test.each([
     ["answered with success has no record: one that comes back is new", [], false],
     ["refused keeps its record: it is likely to be there still", ["a"], true],

@@ -26,21 +26,28 @@ export type ImageRemoved =
   /** `failure`: what the removal was answered with; `null`: with success. */
   | { readonly kind: "unseen"; readonly failure: unknown; readonly message: string };
 
-type Removing = Pick<ImageExecution, "runtime" | "writer" | "memory">;
+type Removing = Pick<ImageExecution, "runtime" | "writer" | "memory" | "timer">;
+/** `stop`: aborts when nobody wants to wait any longer. */
+type Verifying = Removing & { readonly stop: AbortSignal };
 
 /** Names of an image that are tried in place of its ID. */
 const NAMES_MAX = 8;
+/** How long after a stop was requested a look at what came of a removal may take: a runtime that froze would take its whole deadline once more. */
+const STOP_PATIENCE_MS = 10_000;
 
-/** Never rejects. Not to be interrupted: a removal in flight is finished. */
+/** Never rejects. Not to be interrupted: a removal in flight is finished. After `stop`, what came of it is looked at for a moment only. */
 export async function removeImage(
   removing: Removing,
   candidate: ImageCandidate,
+  stop: AbortSignal,
 ): Promise<ImageRemoved> {
   const { id } = candidate.image;
   const before = removing.memory.current().images.get(id);
   forget(removing, id);
   const failure = await failureOf(() => removing.writer.removeImage(id));
-  const removed = await verified(removing, id, failure);
+  const patience = patienceAfter(stop, removing.timer);
+  const removed = await verified({ ...removing, stop: patience.signal }, id, failure);
+  patience.end();
   const { memory } = removing;
   if (removed.kind === "gone" || (removed.kind === "unseen" && failure === null)) {
     // Somebody may have looked while the answer was awaited.
@@ -70,7 +77,17 @@ async function failureOf(call: () => Promise<void>): Promise<unknown> {
   }
 }
 
-async function verified(removing: Removing, id: ImageId, failure: unknown): Promise<ImageRemoved> {
+function patienceAfter(stop: AbortSignal, timer: Removing["timer"]) {
+  const over = new AbortController();
+  const patience = new AbortController();
+  const begin = (): void =>
+    void timer.sleep(STOP_PATIENCE_MS, over.signal).then(() => patience.abort());
+  if (stop.aborted) begin();
+  else stop.addEventListener("abort", begin, { once: true, signal: over.signal });
+  return { signal: patience.signal, end: () => over.abort() };
+}
+
+async function verified(removing: Verifying, id: ImageId, failure: unknown): Promise<ImageRemoved> {
   try {
     const still = await statusOf(removing, id);
     if (still === null) return { kind: "gone" };
@@ -82,7 +99,7 @@ async function verified(removing: Removing, id: ImageId, failure: unknown): Prom
 }
 
 /** Never by a name that means another image by now. */
-async function removedByName(removing: Removing, image: Image): Promise<boolean> {
+async function removedByName(removing: Verifying, image: Image): Promise<boolean> {
   const names = [...image.repoTags, ...image.repoDigests].slice(0, NAMES_MAX);
   for (const name of names) {
     if ((await statusOf(removing, name))?.id !== image.id) continue;
@@ -92,5 +109,5 @@ async function removedByName(removing: Removing, image: Image): Promise<boolean>
   return false;
 }
 
-const statusOf = ({ runtime }: Removing, reference: string): Promise<Image | null> =>
-  runtime.imageStatus(reference, new AbortController().signal);
+const statusOf = ({ runtime, stop }: Verifying, reference: string): Promise<Image | null> =>
+  runtime.imageStatus(reference, stop);

@@ -176,7 +176,7 @@ class ImageRemovals {
     this.#items.push(item);
     if (result.kind === "removed") this.#removed.add(candidate.image.id);
     this.#execution.done(item);
-    if (this.#error !== null) return "observation-failed";
+    if (this.#error !== null) return this.#signal.aborted ? "stopped" : "observation-failed";
     // What stops one image stops all of this pass: a hold that began, a use that could not be read.
     if (keep?.kind === "blocked") return "blocked";
     return this.#settler.isExhausted() && this.#mayWait()
@@ -216,7 +216,7 @@ class ImageRemovals {
     const { image } = candidate;
     this.#execution.starting?.(candidate, this.#meter);
     this.#pace.count();
-    const removed = await removeImage(this.#execution, candidate);
+    const removed = await removeImage(this.#execution, candidate, this.#signal);
     try {
       return await this.#resultOf(candidate, removed, trigger);
     } catch (thrown) {
