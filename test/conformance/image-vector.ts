@@ -12,6 +12,7 @@ import {
   fromRfc3339,
   type Instant,
   instant,
+  since,
   watched,
 } from "../../src/model/time.ts";
 import { aFilesystem, aLedger, defaultLimits } from "../support/build/values.ts";
@@ -81,9 +82,15 @@ export async function effectOf(vector: ImageVector): Promise<ImageEffect> {
     wall: time(vector.now),
     startedAt: time(vector.agentStartedAt),
     limits: limitsOf(vector),
+    // What was observed is what the agent has run for: the first look at this node is the pass.
     ledger: aLedger({
+      observedAt: null,
+      watched: watched(since(time(vector.now), time(vector.agentStartedAt))),
       images: new Map(
-        Object.entries(vector.records).map(([id, record]) => [imageId(id), recordOf(record)]),
+        Object.entries(vector.records).map(([id, record]) => [
+          imageId(id),
+          recordOf(record, time(vector.agentStartedAt)),
+        ]),
       ),
     }),
   });
@@ -178,12 +185,13 @@ function containerOf(one: ImageVector["containers"][number]): Container {
   };
 }
 
-function recordOf(record: ImageVector["records"][string]): ImageRecord {
+function recordOf(record: ImageVector["records"][string], start: Instant): ImageRecord {
+  const { firstDetected, lastUsed } = record;
   return {
-    firstSeenAt: time(record.firstDetected),
-    firstSeenWatched: watched(0n),
-    lastUsedAt: record.lastUsed === null ? null : time(record.lastUsed),
-    lastUsedWatched: null,
+    firstSeenAt: time(firstDetected),
+    firstSeenWatched: watched(since(time(firstDetected), start)),
+    lastUsedAt: lastUsed === null ? null : time(lastUsed),
+    lastUsedWatched: lastUsed === null ? null : watched(since(time(lastUsed), start)),
     names: "",
     earlierNames: [],
     sizeBytes: 0n,

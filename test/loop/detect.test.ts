@@ -7,8 +7,18 @@ import { prepare, type PrepareRequest } from "../../src/loop/pass/prepare.ts";
 import { Steps } from "../../src/loop/pass/steps.ts";
 import { podUid } from "../../src/model/ids.ts";
 import type { Ledger } from "../../src/model/ledger.ts";
-import { type Duration, duration, hours, instant, minutes } from "../../src/model/time.ts";
-import { aContainer, aLedger, anImage, aRecord, idOf } from "../support/build/values.ts";
+import { type Duration, duration, hours, instant, minutes, seconds } from "../../src/model/time.ts";
+import {
+  aContainer,
+  aFilesystem,
+  aLedger,
+  anImage,
+  aRecord,
+  defaultLimits,
+  GIB,
+  idOf,
+  NOW,
+} from "../support/build/values.ts";
 import { type FakeEngine, fakeEngine, type FakeWorld } from "../support/fake-engine.ts";
 
 const never = new AbortController().signal;
@@ -221,5 +231,43 @@ describe("the grace period", () => {
     expect(await blocks(fake)).toEqual(["boot-grace"]);
     pass(fake, minutes(5));
     expect(await blocks(restarted(fake))).toEqual([]);
+  });
+});
+
+describe("with compat kubelet, whose process counts time as it passes,", () => {
+  const compat = "kubelet" as const;
+  const limits = {
+    ...defaultLimits,
+    images: { ...defaultLimits.images, compat, maximumAge: hours(100) },
+    memory: { ...defaultLimits.memory, compat },
+  };
+  const YEAR: bigint = hours(24 * 365);
+
+  /** An agent that has seen a used and an idle image, and after which the clock is set and some time passes. */
+  async function afterClockSet(by: bigint, span: Duration): Promise<FakeEngine> {
+    const fake = aNode({ limits, filesystem: aFilesystem({ availableBytes: 0n }), startedAt: NOW });
+    await detect(fake.engine, never);
+    fake.world.containers = [];
+    fake.world.wall = instant(fake.world.wall + by);
+    pass(fake, span);
+    return fake;
+  }
+  const going = async (fake: FakeEngine): Promise<readonly string[]> => {
+    const { plan } = await prepared(fake, { purpose: { kind: "periodic" } });
+    return (plan.images?.candidates ?? []).map(({ image }) => image.repoTags[0] ?? image.id);
+  };
+
+  test.each([YEAR, -YEAR])("a clock set by %s ns makes no image older or younger", async (by) => {
+    expect(await going(await afterClockSet(by, seconds(119)))).toEqual([]);
+    expect(await going(await afterClockSet(by, minutes(2)))).toEqual([
+      "registry.example/idle:v1",
+      "registry.example/used:v1",
+    ]);
+  });
+
+  test("a clock set forward ends no maximum age", async () => {
+    const fake = await afterClockSet(YEAR, minutes(5));
+    fake.world.filesystem = aFilesystem({ availableBytes: 50n * GIB });
+    expect(await going(fake)).toEqual([]);
   });
 });

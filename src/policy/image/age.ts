@@ -1,12 +1,11 @@
 /** Selects images to remove for their age, whatever the disk usage. */
 import type { ImageLimits } from "../../model/limits.ts";
-import { type Instant, since, type Watched } from "../../model/time.ts";
+import { type Instant, type Watched, watchedSince } from "../../model/time.ts";
 import { type Ranked, unusedFor } from "./rank.ts";
 
 export interface AgeContext {
   /** With a maximum age above 0: at 0 there is none. */
   readonly limits: Pick<ImageLimits, "maximumAge" | "compat">;
-  readonly now: Instant;
   readonly watched: Watched;
   /** When the agent started; `null`: there is none. */
   readonly startedAt: Instant | null;
@@ -14,9 +13,11 @@ export interface AgeContext {
 
 /** Whether the image was unused for longer than the maximum age. Protection is judged elsewhere. */
 export function isPastMaximumAge({ record }: Ranked, context: AgeContext): boolean {
-  const { limits, now, watched, startedAt } = context;
+  const { limits, watched, startedAt } = context;
   if (limits.compat === "none") return unusedFor(record, watched) > limits.maximumAge;
-  // The kubelet forgets with each start, so it judges no age before it has run for one maximum age itself.
-  if (startedAt === null || since(now, startedAt) <= limits.maximumAge) return false;
-  return record.lastUsedAt === null || since(now, record.lastUsedAt) > limits.maximumAge;
+  // The kubelet forgets with each start, so it judges no age before it has run for one maximum age itself. The memory of an
+  // agent that forgets like it begins at 0.
+  if (startedAt === null || watched <= limits.maximumAge) return false;
+  const { lastUsedWatched } = record;
+  return lastUsedWatched === null || watchedSince(watched, lastUsedWatched) > limits.maximumAge;
 }

@@ -88,10 +88,9 @@ function keptWhenRead(plan: Omit<ImagePlan, "kept">, make: () => readonly KeptIm
 const AGE: ImageTrigger = { kind: "age" };
 
 function agedImages(input: Facts, judgement: Judgement): ReadonlySet<ImageId> {
-  const { limits, startedAt, purpose, snapshot, ledger } = input;
+  const { limits, startedAt, purpose, ledger } = input;
   if (purpose.kind !== "periodic" || limits.images.maximumAge <= 0n) return new Set();
-  const now = snapshot.clocks.wall;
-  const age = { limits: limits.images, now, watched: ledger.watched, startedAt };
+  const age = { limits: limits.images, watched: ledger.watched, startedAt };
   const due = judgement
     .images()
     .filter(

@@ -50,7 +50,7 @@ export function judgeImages(facts: Facts, { without, selection }: Among): Judgem
     keep,
     tags: new Set(snapshot.images.flatMap(({ repoTags }) => repoTags)),
     sandbox: sandboxNames(snapshot, limits.infraImages),
-    places: limits.keepPerRepository > 0 ? repositoryPlaces(images(), limits.compat) : new Map(),
+    places: limits.keepPerRepository > 0 ? repositoryPlaces(images()) : new Map(),
     selected:
       selection === null
         ? null

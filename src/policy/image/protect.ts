@@ -3,7 +3,7 @@ import type { ImageId } from "../../model/ids.ts";
 import type { ImageLimits } from "../../model/limits.ts";
 import type { ImageKeepReason, ImageUser } from "../../model/reason.ts";
 import type { Image } from "../../model/snapshot.ts";
-import { duration, type Instant, since, type Watched, watchedSince } from "../../model/time.ts";
+import { duration, type Instant, type Watched, watchedSince } from "../../model/time.ts";
 import { type CompiledKeepRules, matchKeepRules } from "../keep/keep.ts";
 import type { Ranked } from "./rank.ts";
 import { isImportName, repositoryOf, splitReference } from "./reference.ts";
@@ -147,20 +147,18 @@ function ghost({ record }: Ranked, { watched }: ProtectionContext): ImageKeepRea
 /** The kubelet passes over what was used at or after the instant of its pass, even if nothing uses it any more. */
 function justUsed(
   { image, record }: Ranked,
-  { now, released }: ProtectionContext,
+  { now, watched, released }: ProtectionContext,
 ): ImageKeepReason | null {
   // What a container of this plan holds would not have been seen in use by the pass that comes after its removal.
   if (record.lastUsedAt === null || record.lastUsedAt < now || released.has(image.id)) return null;
-  return { kind: "just-used" };
+  // By a wall clock that was set back, a use of hours ago lies in the future.
+  return (record.lastUsedWatched ?? watched) < watched ? null : { kind: "just-used" };
 }
 
 function tooYoung({ record }: Ranked, context: ProtectionContext): ImageKeepReason | null {
   const { minimumAge } = context.limits;
-  const span = isKubelet(context)
-    ? since(context.now, record.firstSeenAt)
-    : watchedSince(context.watched, record.firstSeenWatched);
-  // The kubelet's wall clock may give a negative age; the watched clock may not.
-  const age = isKubelet(context) || span > 0n ? span : duration(0n);
+  const span = watchedSince(context.watched, record.firstSeenWatched);
+  const age = span > 0n ? span : duration(0n);
   return age < minimumAge ? { kind: "too-young", age, minimumAge } : null;
 }
 

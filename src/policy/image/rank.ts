@@ -19,8 +19,8 @@ export function compareImages(
   origins: Ledger["origins"],
 ): (a: Ranked, b: Ranked) => number {
   const bySizeAndId = (a: Ranked, b: Ranked) => compareSizes(b, a) || compareIds(a, b);
-  // The watched clock does not jump; the kubelet knows only the wall clock.
-  if (compat === "kubelet") return (a, b) => compareWall(a.record, b.record) || bySizeAndId(a, b);
+  // The watched clock does not jump; neither does the one by which the kubelet's process counts.
+  if (compat === "kubelet") return (a, b) => compareUse(a.record, b.record) || bySizeAndId(a, b);
   return (a, b) =>
     compareWatched(a.record, b.record) || compareBuilt(origins, a, b) || bySizeAndId(a, b);
 }
@@ -31,11 +31,6 @@ export function unusedSince(record: ImageRecord): Watched {
   return lastUsedWatched !== null && lastUsedWatched > firstSeenWatched
     ? lastUsedWatched
     : firstSeenWatched;
-}
-
-/** The same by the wall clock, which is all that the kubelet has. */
-export function unusedSinceWall({ firstSeenAt, lastUsedAt }: ImageRecord): Instant {
-  return lastUsedAt !== null && lastUsedAt > firstSeenAt ? lastUsedAt : firstSeenAt;
 }
 
 /** Observed time since then; never negative. */
@@ -69,8 +64,9 @@ function builtAt(origins: Ledger["origins"], { image }: Ranked): Instant | null 
   return built === null || built <= 0n ? null : built;
 }
 
-const compareWall = (a: ImageRecord, b: ImageRecord): number =>
-  compareTimes(a.lastUsedAt, b.lastUsedAt) || compareTimes(a.firstSeenAt, b.firstSeenAt);
+const compareUse = (a: ImageRecord, b: ImageRecord): number =>
+  compareTimes(a.lastUsedWatched, b.lastUsedWatched) ||
+  compareTimes(a.firstSeenWatched, b.firstSeenWatched);
 
 const compareSizes = (a: Ranked, b: Ranked): number =>
   compareTimes(a.image.sizeBytes, b.image.sizeBytes);

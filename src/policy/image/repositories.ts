@@ -1,7 +1,6 @@
 /** The place of each tag in its repository, most recently used first. */
 import type { ImageId } from "../../model/ids.ts";
-import type { Compat } from "../../model/limits.ts";
-import { type Ranked, unusedSince, unusedSinceWall } from "./rank.ts";
+import { type Ranked, unusedSince } from "./rank.ts";
 import { parseReference } from "./reference.ts";
 
 export interface RepositoryPlace {
@@ -11,13 +10,10 @@ export interface RepositoryPlace {
 }
 
 /** The best place of each image. An image without a tag has none. A tag is as recent as the later of first seen and last used. */
-export function repositoryPlaces(
-  images: readonly Ranked[],
-  compat: Compat,
-): ReadonlyMap<ImageId, RepositoryPlace> {
+export function repositoryPlaces(images: readonly Ranked[]): ReadonlyMap<ImageId, RepositoryPlace> {
   const byRepository = new Map<string, { readonly id: ImageId; readonly at: bigint }[]>();
   for (const { image, record } of images) {
-    const at = compat === "kubelet" ? unusedSinceWall(record) : unusedSince(record);
+    const at = unusedSince(record);
     for (const text of new Set(image.repoTags)) {
       const reference = parseReference(text);
       if (reference?.kind !== "name" || reference.tag === null) continue;

@@ -4,7 +4,14 @@ import { chainId, containerId } from "../../../src/model/ids.ts";
 import type { ImageLimits } from "../../../src/model/limits.ts";
 import type { ImageTarget } from "../../../src/model/plan.ts";
 import type { Snapshot } from "../../../src/model/snapshot.ts";
-import { duration, hours, instant, minutes, watched } from "../../../src/model/time.ts";
+import {
+  duration,
+  hours,
+  type Instant,
+  instant,
+  minutes,
+  watched,
+} from "../../../src/model/time.ts";
 import { aContainer, aFilesystem, anImage, GIB, idOf, NOW } from "../../support/build/values.ts";
 import { decideAlone, fateOf, inputOf, type Node, planOf, WATCHED, words } from "../judging.ts";
 
@@ -474,16 +481,17 @@ describe("compat kubelet", () => {
 
   test("a never used image is removed for age as soon as the agent is old enough, however young the image", () => {
     const limits = { ...compat, maximumAge: hours(1) };
-    const young = [{ firstSeenAt: NOW, firstSeenWatched: WATCHED }];
-    const started = (ago: bigint) => ({ startedAt: instant(NOW - ago) });
-    const at = (ago: bigint) =>
+    const at = (ran: bigint, startedAt: Instant | null = instant(0n)) =>
       planOf({
         images: [gib("a")],
-        records: young,
+        records: [{ firstSeenAt: NOW, firstSeenWatched: watched(ran) }],
+        ledger: { watched: watched(ran) },
         limits,
         snapshot: onDisk(50n),
-        facts: started(ago),
+        // By a wall clock that was set since then.
+        facts: { startedAt },
       });
+    expect(at(hours(2), null).candidates).toEqual([]);
     expect(at(hours(1)).candidates).toEqual([]);
     const [gone] = at(hours(1) + 1n).candidates;
     expect(gone?.image).toEqual(gib("a"));
@@ -492,7 +500,8 @@ describe("compat kubelet", () => {
 
   test("with a capacity of 0 only images over the maximum age are removed", () => {
     const limits = { ...compat, maximumAge: hours(1) };
-    const records = [{}, { lastUsedAt: instant(NOW - hours(1)) }];
+    const lastUse = { lastUsedAt: instant(0n), lastUsedWatched: watched(WATCHED - hours(1)) };
+    const records = [{}, lastUse];
     const filesystems = [aFilesystem({ capacityBytes: 0n })];
     const plan = planOf({
       images: [gib("a"), gib("b")],

@@ -176,15 +176,20 @@ describe("compat kubelet", () => {
   const compat = { compat: "kubelet" } as const;
 
   test("an image used at or after the instant of the pass is skipped", () => {
-    const at = (ns: bigint): Case => ({ record: { lastUsedAt: instant(ns) }, limits: compat });
+    const at = (ns: bigint, lastUsedWatched = WATCHED): Case => ({
+      record: { lastUsedAt: instant(ns), lastUsedWatched },
+      limits: compat,
+    });
     expect(protection(at(NOW)).reason).toEqual({ kind: "just-used" });
     expect(protection(at(NOW - 1n)).reason).toBeNull();
     expect(protection({ ...at(NOW), purpose: "age" }).reason).toBeNull();
+    // The wall clock was set back since then.
+    expect(protection(at(NOW + 1n, watched(WATCHED - 1n))).reason).toBeNull();
   });
 
-  test("the minimum age counts by the wall clock", () => {
+  test("the minimum age counts observed time, whatever the wall clock says", () => {
     const at = (age: bigint): Case => ({
-      record: { firstSeenWatched: WATCHED, firstSeenAt: instant(NOW - age) },
+      record: { firstSeenWatched: watched(WATCHED - age), firstSeenAt: instant(NOW - hours(9)) },
       limits: compat,
     });
     expect(protection(at(minutes(2) - 1n)).reason?.kind).toBe("too-young");

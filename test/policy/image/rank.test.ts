@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 
 import type { ImageRecord } from "../../../src/model/ledger.ts";
 import { hours, instant, watched } from "../../../src/model/time.ts";
-import { compareImages, unusedFor, unusedSinceWall } from "../../../src/policy/image/rank.ts";
+import { compareImages, unusedFor } from "../../../src/policy/image/rank.ts";
 import { anImage, aRecord, NOW } from "../../support/build/values.ts";
 import { words } from "../judging.ts";
 
@@ -111,14 +111,17 @@ describe("the order of removal", () => {
     expect(ordered(rows)).toEqual(["a", "b"]);
   });
 
-  test("images are ordered by observed time, with compat kubelet by the wall clock", () => {
-    const rows = [
-      { name: "x", record: { lastUsedWatched: watched(1n), lastUsedAt: instant(9n) } },
-      { name: "y", record: { lastUsedWatched: watched(2n), lastUsedAt: instant(3n) } },
-    ];
-    expect(ordered(rows)).toEqual(["x", "y"]);
-    expect(ordered(rows, "kubelet")).toEqual(["y", "x"]);
-  });
+  test.each(["none", "kubelet"] as const)(
+    "with compat %s images are ordered by observed time, whatever the wall clock says",
+    (compat) => {
+      const rows = [
+        { name: "x", record: { lastUsedWatched: watched(1n), lastUsedAt: instant(9n) } },
+        { name: "y", record: { lastUsedWatched: watched(2n), lastUsedAt: instant(3n) } },
+        { name: "z", record: { ...used(2n), ...seen(1n), firstSeenAt: instant(9n) } },
+      ];
+      expect(ordered(rows, compat)).toEqual(["x", "y", "z"]);
+    },
+  );
 });
 
 test("unused time counts from the later of first seen and last used", () => {
@@ -145,15 +148,4 @@ test("unused time counts from the later of first seen and last used", () => {
     ),
   ).toBe(hours(1));
   expect(unusedFor(aRecord({ firstSeenWatched: watched(hours(11)) }), at)).toBe(hours(0));
-});
-
-test("unused time by the wall clock counts from the later of first seen and last used", () => {
-  const at = (seenAt: bigint, usedAt: bigint | null) =>
-    unusedSinceWall({
-      firstSeenAt: instant(seenAt),
-      lastUsedAt: usedAt === null ? null : instant(usedAt),
-    } as ImageRecord);
-  expect(at(5n, 9n)).toBe(instant(9n));
-  expect(at(9n, 5n)).toBe(instant(9n));
-  expect(at(5n, null)).toBe(instant(5n));
 });

@@ -256,7 +256,7 @@ describe("the periodic pass", () => {
 
 describe("the maximum age", () => {
   const images = [img(0, 1024), img(1, 2048)];
-  const node = new Kubelet().detect(instant(Z - 1n), images, using(0, 1));
+  const node = new Kubelet().detect(Z, images, using(0, 1));
   const aged = (at: Instant, maximumAge: bigint) => {
     const later = new Kubelet();
     later.ledger = node.ledger;
@@ -270,7 +270,6 @@ describe("the maximum age", () => {
   };
 
   test("21: both of its comparisons are strict", () => {
-    expect(node.record(0)?.lastUsedAt).toBe(Z);
     expect(aged(Z, minutes(1))).toEqual([]);
     expect(aged(after(minutes(1)), minutes(1))).toEqual([]);
     expect(aged(after(minutes(1) + 1n), minutes(1))).toEqual(["0"]);
