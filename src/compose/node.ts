@@ -16,11 +16,11 @@ import { timer } from "../host/time/timer.ts";
 import { type Engine, type PassLock, volatileMemory } from "../loop/ports.ts";
 import { AssertionError } from "../model/assert.ts";
 import { HostError } from "../model/errors.ts";
-import type { ImageId } from "../model/ids.ts";
+import type { ImageId, PodUid } from "../model/ids.ts";
 import { changedKeys, withoutKey } from "../model/layered-map.ts";
 import { emptyLedger, type Ledger } from "../model/ledger.ts";
 import type { LedgerMemory } from "../model/ports.ts";
-import type { Instant } from "../model/time.ts";
+import type { Instant, Watched } from "../model/time.ts";
 import type { Recorder } from "../store/history/recorder.ts";
 import type { StoreNotice } from "../store/notice.ts";
 import { openStore, openStoreReader } from "../store/open.ts";
@@ -108,8 +108,8 @@ export interface OpenState {
 }
 
 /**
- * The kubelet forgets when its process ends. crigc keeps its ledger on disk, and with compat kubelet leaves valid records
- * there.
+ * The kubelet forgets images when its process ends. crigc keeps its ledger on disk, and with compat kubelet leaves valid
+ * records there.
  */
 export async function openState(
   config: Config,
@@ -139,26 +139,47 @@ function ledgerOnDisk({ paths }: Config, notify: (notice: StoreNotice) => void):
 }
 
 /**
- * What a kubelet that was just started knows, but for the keep directories: rules hold in every mode, and a directory of
- * them that vanished is only noticed by who knows that it was there.
+ * What a kubelet that was just started knows of images: nothing. Keep rules hold in every mode, and a directory of them that
+ * vanished is only noticed by who knows that it was there. What the kubelet knows of pods at once, we know after two passes.
  */
-const forgotten = ({ keepDirectories }: Ledger): Ledger => ({ ...emptyLedger, keepDirectories });
+const forgotten = ({ keepDirectories, pods }: Ledger): Ledger => ({
+  ...emptyLedger,
+  keepDirectories,
+  pods: deadSince(pods, () => emptyLedger.watched),
+});
 
 function forgetfulMemory(recorder: Pick<Recorder, "ledger" | "saveLedger">): LedgerMemory {
   const memory = volatileMemory(forgotten(recorder.ledger()));
   return {
     current: () => memory.current(),
     replace: (next) => {
-      const { images: known, keepDirectories } = memory.current();
-      const learned = next.keepDirectories.length > keepDirectories.length;
+      const { images: known, keepDirectories, pods } = memory.current();
+      const learned = next.keepDirectories.length > keepDirectories.length || next.pods !== pods;
       memory.replace(next);
       const before = recorder.ledger();
       const images = stillThere(before.images, next.images, changedKeys(next.images, known));
       if (learned || images.size < before.images.size)
-        recorder.saveLedger({ ...before, images, keepDirectories: next.keepDirectories });
+        recorder.saveLedger({
+          ...before,
+          images,
+          keepDirectories: next.keepDirectories,
+          pods: deadSince(
+            next.pods,
+            (uid) => before.pods.get(uid)?.deadSinceWatched ?? before.watched,
+          ),
+        });
     },
   };
 }
+
+/** The same records by another clock: this process counts time from its start, the ledger on disk does not go on. */
+const deadSince = (pods: Ledger["pods"], since: (uid: PodUid) => Watched): Ledger["pods"] =>
+  new Map(
+    [...pods].map(([uid, record]) => [
+      uid,
+      record.deadSinceWatched === null ? record : { ...record, deadSinceWatched: since(uid) },
+    ]),
+  );
 
 /** What is gone, or has other names, is forgotten on disk too: should it come back when we remember again, it is new. */
 function stillThere(

@@ -5,7 +5,9 @@ import { openState } from "../../src/compose/node.ts";
 import type { Config } from "../../src/config/config.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import { stateFiles } from "../../src/host/state/state-files.ts";
-import { emptyLedger } from "../../src/model/ledger.ts";
+import { podUid } from "../../src/model/ids.ts";
+import { emptyLedger, type PodRecord } from "../../src/model/ledger.ts";
+import { hours, minutes, watched } from "../../src/model/time.ts";
 import { openStoreReader } from "../../src/store/open.ts";
 import { aLedger, anImage, aRecord, NOW } from "../support/build/values.ts";
 import { scratch } from "../support/scratch.ts";
@@ -44,19 +46,55 @@ async function remembered(): Promise<string> {
   const directory = scratch();
   const { memory, recorder } = await open(configOf(directory));
   const images = new Map([[anImage("a").id, aRecord()]]);
-  memory.replace(aLedger({ images, keepDirectories: [KEEP] }));
+  const pods = new Map([[podUid("uid-dead"), dead(hours(20))]]);
+  memory.replace(aLedger({ images, pods, keepDirectories: [KEEP] }));
   await recorder?.close();
   return directory;
 }
 
+const dead = (since: bigint | null): PodRecord => ({
+  absentPasses: 1,
+  deadPasses: 2,
+  deadSinceWatched: since === null ? null : watched(since),
+  origin: "api",
+});
+
 for (const flags of [["--compat"], ["--compat", "--dry-run"]] as const)
-  test(`with ${flags.join(" and ")} nothing is remembered except the directories of keep rules`, async () => {
+  test(`with ${flags.join(" and ")} only pods and the directories of keep rules are remembered`, async () => {
     const { memory, recorder } = await open(configOf(await remembered(), ...flags));
-    expect(memory.current()).toEqual({ ...emptyLedger, keepDirectories: [KEEP] });
+    expect(memory.current()).toEqual({
+      ...emptyLedger,
+      keepDirectories: [KEEP],
+      // By the clock of this process, which begins at 0.
+      pods: new Map([[podUid("uid-dead"), dead(0n)]]),
+    });
     await recorder?.close();
   });
 
-test("with compat kubelet only the directories of keep rules are written to disk, and earlier records are kept", async () => {
+test("with compat kubelet pods are written to disk by its clock, which such a process does not move", async () => {
+  const directory = await remembered();
+  const before = onDisk(directory);
+  const { memory, recorder } = await open(configOf(directory, "--compat"));
+  const pods = (...since: readonly (bigint | null)[]) =>
+    new Map(
+      since.map((at, index) => [
+        podUid(["uid-dead", "uid-late", "uid-lives"][index] ?? ""),
+        dead(at),
+      ]),
+    );
+  memory.replace({
+    ...memory.current(),
+    pods: pods(0n, minutes(5), null),
+    watched: watched(hours(9)),
+  });
+  await recorder?.close();
+  expect(onDisk(directory)).toEqual({
+    ...before,
+    pods: pods(hours(20), before.watched, null),
+  });
+});
+
+test("with compat kubelet only pods and the directories of keep rules are written to disk, and earlier records are kept", async () => {
   const directory = await remembered();
   const before = onDisk(directory);
   const { memory, recorder } = await open(configOf(directory, "--compat"));
@@ -64,7 +102,8 @@ test("with compat kubelet only the directories of keep rules are written to disk
     [anImage("a").id, aRecord({ firstSeenAt: NOW })],
     [anImage("new").id, aRecord()],
   ]);
-  memory.replace(aLedger({ images, keepDirectories: [KEEP, "/srv/keep"] }));
+  const { pods } = memory.current();
+  memory.replace(aLedger({ images, pods, keepDirectories: [KEEP, "/srv/keep"] }));
   expect(memory.current().keepDirectories).toEqual([KEEP, "/srv/keep"]);
   await recorder?.close();
   expect(onDisk(directory)).toEqual({ ...before, keepDirectories: [KEEP, "/srv/keep"] });
