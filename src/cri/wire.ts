@@ -84,13 +84,13 @@ export class Cursor {
     else throw new MalformedError(`a field has the wire type ${this.wireType}`);
   }
 
-  /** Whether what `skip` passes over is there to its end. */
-  isWhole(): boolean {
-    if (this.wireType !== BYTES) return true;
+  /** Where that ends which `skip` passes over, by its own word: as far as it is one that may be long. */
+  endOfField(): number {
+    if (this.wireType !== BYTES) return this.at;
     const start = this.at;
     const end = this.#length() + this.at;
     this.at = start;
-    return end <= this.end;
+    return end;
   }
 
   /** A tag or a length, of 32 bits at most. */
@@ -143,37 +143,60 @@ const HEAD_BYTES = 16;
 export class EntryCutter {
   readonly #field: number;
   readonly #onEntry: (entry: Buffer) => void;
+  /** Of the field that has begun. */
   #pieces: Buffer[] = [];
   #bytes = 0;
-  /** With so many it is worth while to look: an entry of many pieces is not gone through for each of them. */
-  #worthBytes = 0;
+  /** With so many bytes of it, it is worth while to look. */
+  #neededBytes = 0;
 
   constructor(field: number, onEntry: (entry: Buffer) => void) {
     this.#field = field;
     this.#onEntry = onEntry;
   }
 
-  /** `isLast`: the answer ends with this piece, and another one may begin. */
+  /** `isLast`: the answer ends with this piece, and another one may begin. Only what lies across pieces is put together. */
   push(piece: Buffer, isLast: boolean): void {
-    this.#pieces.push(piece);
-    this.#bytes += piece.length;
-    if (!isLast && this.#bytes < this.#worthBytes) return;
-    const answer = this.#pieces.length === 1 ? piece : Buffer.concat(this.#pieces);
-    const rest = answer.subarray(this.#cut(answer, isLast));
-    this.#pieces = rest.length === 0 ? [] : [rest];
-    this.#bytes = rest.length;
-    this.#worthBytes = 2 * rest.length;
+    let at = 0;
+    while (this.#bytes > 0) {
+      const begunBytes = this.#bytes;
+      const more = piece.subarray(at, at + this.#neededBytes - begunBytes);
+      this.#keep(more);
+      const isEnd = isLast && at + more.length === piece.length;
+      if (this.#bytes < this.#neededBytes && !isEnd) return;
+      const begun = Buffer.concat(this.#pieces);
+      const cut = this.#cut(begun, isEnd);
+      this.#pieces = [];
+      this.#bytes = 0;
+      if (cut >= begunBytes) at += cut - begunBytes;
+      else {
+        at += more.length;
+        this.#keep(begun.subarray(cut));
+      }
+    }
+    const rest = at === 0 ? piece : piece.subarray(at);
+    this.#keep(rest.subarray(this.#cut(rest, isLast)));
+  }
+
+  #keep(bytes: Buffer): void {
+    if (bytes.length === 0) return;
+    this.#pieces.push(bytes);
+    this.#bytes += bytes.length;
   }
 
   /** Gives where the field begins that is not there to its end yet. */
   #cut(answer: Buffer, isLast: boolean): number {
     const cursor = new Cursor(answer);
     let start = 0;
+    this.#neededBytes = HEAD_BYTES;
     while (isLast ? cursor.at < cursor.end : cursor.end - cursor.at >= HEAD_BYTES) {
       const isEntry = cursor.tag() === this.#field;
       if (isEntry && cursor.wireType !== BYTES)
         throw new MalformedError(`an entry of a list has the wire type ${cursor.wireType}`);
-      if (!isLast && !cursor.isWhole()) break;
+      const end = cursor.endOfField();
+      if (!isLast && end > cursor.end) {
+        this.#neededBytes = end - start;
+        break;
+      }
       cursor.skip();
       if (isEntry) this.#onEntry(answer.subarray(start, cursor.at));
       start = cursor.at;

@@ -95,3 +95,12 @@ test("an entry of many pieces is put together a few times, and not for each of t
   expect(concat.mock.calls.length).toBeLessThan(20);
   concat.mockRestore();
 });
+
+test("of entries that come in two pieces only the one between them is put together", () => {
+  const entry = written({ images: [{ id: "x".repeat(1000) }] });
+  const answer = Buffer.concat(Array.from({ length: 100 }, () => entry));
+  const concat = spyOn(Buffer, "concat");
+  expect(cut(answer.subarray(0, 50_000), answer.subarray(50_000))).toHaveLength(100);
+  expect(concat.mock.results.map(({ value }) => (value as Buffer).length)).toEqual([entry.length]);
+  concat.mockRestore();
+});
