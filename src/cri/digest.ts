@@ -1,15 +1,16 @@
 /** SHA-256: to tell entries of a list apart by their bytes, and for the chains of layers. */
 
-const buffer = Buffer.alloc(32);
+const digest = new Uint8Array(32);
+const words = new Int32Array(digest.buffer);
 
-/** As text of one byte a character, for a map. */
-export function digestOf(bytes: Buffer): string {
-  Bun.SHA256.hash(bytes, buffer);
-  return buffer.toString("latin1");
+/** As eight numbers, until it is called again. */
+export function digestOf(bytes: Buffer): Int32Array {
+  Bun.SHA256.hash(bytes, digest);
+  return words;
 }
 
 /** Of a text, in hex. */
 export const digestOfText = (text: string): string => {
-  Bun.SHA256.hash(text, buffer);
-  return buffer.toString("hex");
+  Bun.SHA256.hash(text, digest);
+  return digest.toHex();
 };

@@ -1,5 +1,6 @@
 /** Remembers what the entries of a list were decoded to, so that a list costs what changed since the last one. */
 import type { Channel, Entry, ListRequests } from "./channel.ts";
+import { DigestTable } from "./digest-table.ts";
 import { digestOf } from "./digest.ts";
 import { type Answers, decodeAnswer, type ListMethod } from "./messages.ts";
 
@@ -42,26 +43,68 @@ export type Shared = <Text extends string>(text: Text) => Text;
 export function entryMemory<M extends ListMethod, Item extends { readonly id: string }>(
   /** Of a list that has this one entry. */
   decode: (list: Answers[M], shared: Shared) => Item,
+  /** Which of the entries count. */
+  counting: (items: readonly Item[]) => readonly Item[] = (items) => items,
 ): EntryMemory<M, Item> {
-  let known: ReadonlyMap<string, Item> = new Map();
+  let known = new DigestTable<Item>();
   let last: readonly Item[] = [];
+  /** Of the entries that are known each stands in the last list, once. */
+  let isLastWhole = true;
   return {
     list: async (ask) => {
       const before = known;
-      const met = new Map<string, Item>();
+      const look = new Look(before);
       const shared = stringPool();
-      const items = await ask(({ method, bytes }) => {
-        const digest = digestOf(bytes);
-        const there = met.get(digest) ?? before.get(digest);
-        const item = there ?? decode(decodeAnswer(method, bytes), shared);
-        met.set(digest, item);
-        return item;
-      });
-      known = met;
-      if (!hasSameItems(last, items)) last = items;
+      const items = await ask(({ method, bytes }) =>
+        look.item(digestOf(bytes), () => decode(decodeAnswer(method, bytes), shared)),
+      );
+      if (look.isSame && isLastWhole && known === before) return last;
+      known = look.known();
+      const counted = counting(items);
+      if (!hasSameItems(last, counted)) last = counted;
+      isLastWhole = last.length === known.size && byId(last).size === last.length;
       return last;
     },
   };
+}
+
+/** What one list meets of what is known, and what is new in it. */
+class Look<Item> {
+  readonly #before: DigestTable<Item>;
+  readonly #met: Uint8Array;
+  readonly #fresh = new DigestTable<Item>();
+  #metCount = 0;
+  #count = 0;
+
+  constructor(before: DigestTable<Item>) {
+    this.#before = before;
+    this.#met = new Uint8Array(before.size);
+  }
+
+  item(digest: Int32Array, decode: () => Item): Item {
+    this.#count += 1;
+    const index = this.#before.indexOf(digest);
+    const item = this.#before.at(index) ?? this.#fresh.at(this.#fresh.indexOf(digest));
+    if (index >= 0) {
+      this.#metCount += 1 - (this.#met[index] ?? 0);
+      this.#met[index] = 1;
+    }
+    if (item !== undefined) return item;
+    const decoded = decode();
+    this.#fresh.add(digest, decoded);
+    return decoded;
+  }
+
+  /** Everything that was known was met once, and nothing else. */
+  get isSame(): boolean {
+    return this.#count === this.#before.size && this.#metCount === this.#count;
+  }
+
+  known(): DigestTable<Item> {
+    if (this.#fresh.size === 0 && this.#metCount === this.#before.size) return this.#before;
+    if (this.#metCount > 0) this.#fresh.addMarked(this.#before, this.#met);
+    return this.#fresh;
+  }
 }
 
 /** Strings that entries of one list have in common are there once. */

@@ -23,18 +23,18 @@ export function makeLists(runtime: Channel, image: Channel): Lists {
   const containersInOne = oneOrParts<Container>();
   const sandboxesInOne = oneOrParts<Sandbox>();
   const knownImages = entryMemory<ImageList, Image>(imageIn);
-  const knownContainers = entryMemory<ContainerList, Container>(containerIn);
-  const knownSandboxes = entryMemory<SandboxList, Sandbox>(sandboxIn);
+  const knownContainers = entryMemory<ContainerList, Container>(containerIn, latestOfEach);
+  const knownSandboxes = entryMemory<SandboxList, Sandbox>(sandboxIn, latestOfEach);
   const sandboxes: Lists["sandboxes"] = async (signal) =>
     knownSandboxes.list(async (itemOf) => {
       const reading = { itemOf, signal };
-      return latestOfEach(
+      return (
         (await ofRuntime.list("StreamPodSandboxes", reading)) ??
-          (await sandboxesInOne(async (inParts) =>
-            inParts
-              ? splitSandboxes({ runtime, ...reading })
-              : itemsOf(runtime, ["ListPodSandbox", {}], reading),
-          )),
+        sandboxesInOne(async (inParts) =>
+          inParts
+            ? splitSandboxes({ runtime, ...reading })
+            : itemsOf(runtime, ["ListPodSandbox", {}], reading),
+        )
       );
     });
   return {
@@ -50,13 +50,13 @@ export function makeLists(runtime: Channel, image: Channel): Lists {
     containers: async (signal) =>
       knownContainers.list(async (itemOf) => {
         const reading = { itemOf, signal };
-        return latestOfEach(
+        return (
           (await ofRuntime.list("StreamContainers", reading)) ??
-            (await containersInOne(async (inParts) =>
-              inParts
-                ? splitContainers({ runtime, ...reading }, async () => sandboxes(signal))
-                : itemsOf(runtime, ["ListContainers", {}], reading),
-            )),
+          containersInOne(async (inParts) =>
+            inParts
+              ? splitContainers({ runtime, ...reading }, async () => sandboxes(signal))
+              : itemsOf(runtime, ["ListContainers", {}], reading),
+          )
         );
       }),
   };
