@@ -2,7 +2,7 @@
 import type { ImageId } from "../../model/ids.ts";
 import type { Image } from "../../model/snapshot.ts";
 import { byObject } from "../by-object.ts";
-import { type ImageName, imageNames } from "../keep/keep-pattern.ts";
+import { imageNames } from "../keep/keep-pattern.ts";
 import { parseReference, splitReference } from "./reference.ts";
 
 export interface Doubt {
@@ -28,7 +28,8 @@ export function possibleImages(
   // What carries this very name or digest would have been found in the list, unless the runtime could not say. But a digest is
   // looked for without its tag, which alone an image from an archive has.
   if (reference?.kind === "name") {
-    for (const [id, listed] of namesByEnd(images).get(endOf(reference.repository)) ?? []) {
+    const near = imagesByEnd(images).get(endOf(reference.repository));
+    for (const [id, listed] of near === undefined ? [] : namesOf(near)) {
       const { repository, tag } = listed;
       const ends =
         repository === reference.repository || (isShort && repository.endsWith(`/${name}`));
@@ -42,18 +43,23 @@ export function possibleImages(
   return found;
 }
 
-/** By the last component of the repository. */
-const namesByEnd = byObject((images: readonly Image[]) => {
-  const byEnd = new Map<string, (readonly [ImageId, ImageName])[]>();
+/** By the last component of a name, which is that of its repository too. */
+const imagesByEnd = byObject((images: readonly Image[]) => {
+  const byEnd = new Map<string, Image[]>();
   for (const image of images) {
-    for (const name of imageNames(image).names) {
-      const end = endOf(name.repository);
+    for (const end of new Set([...image.repoTags, ...image.repoDigests].map(endOfName))) {
       const those = byEnd.get(end);
-      if (those === undefined) byEnd.set(end, [[image.id, name]]);
-      else those.push([image.id, name]);
+      if (those === undefined) byEnd.set(end, [image]);
+      else those.push(image);
     }
   }
   return byEnd;
 });
 
+/** Only of images that are asked for: read of a whole node, their names take half a kilobyte each. */
+const namesOf = byObject((images: readonly Image[]) =>
+  images.flatMap((image) => imageNames(image).names.map((name) => [image.id, name] as const)),
+);
+
+const endOfName = (text: string): string => endOf(splitReference(text).name);
 const endOf = (repository: string): string => repository.slice(repository.lastIndexOf("/") + 1);
