@@ -6,7 +6,7 @@ import type { Ledger } from "../model/ledger.ts";
 import type { RuntimeReader } from "../model/ports.ts";
 import type { Container, ImageVolumes, Sandbox, Snapshot } from "../model/snapshot.ts";
 import type { Instant } from "../model/time.ts";
-import { byParts } from "../policy/by-object.ts";
+import { byParts, sameOr } from "../policy/by-object.ts";
 import { mapBounded } from "./concurrency.ts";
 
 /**
@@ -33,6 +33,8 @@ export interface DetailKnowledge {
   /** `null`: not known. */
   readonly volumesOf: (id: ContainerId) => ImageVolumes | null;
   readonly endOf: (id: ContainerId) => Instant | null;
+  /** Of an earlier look, which are taken whole where they are the same now; empty: there is none. */
+  readonly volumes: ReadonlyMap<ContainerId, ImageVolumes>;
   readonly sandboxImages: ReadonlyMap<SandboxId, string>;
 }
 
@@ -50,19 +52,29 @@ const knowledgeOfRecords = byParts(
       return references === null ? null : knownVolumes(references);
     },
     endOf: (id) => containers.get(id)?.finishedAt ?? null,
+    volumes: new Map(),
     sandboxImages,
   }),
 );
 
 /** The ends are those of the pass: a look in the middle of it needs none. */
-export const knowledgeOfSnapshot = (snapshot: Snapshot): DetailKnowledge => ({
-  volumesOf: (id) => {
-    const volumes = snapshot.imageVolumes.get(id);
-    return volumes?.kind === "known" ? volumes : null;
-  },
-  endOf: () => null,
-  sandboxImages: snapshot.sandboxImages,
-});
+export const knowledgeOfSnapshot = ({ imageVolumes, sandboxImages }: Snapshot): DetailKnowledge =>
+  knowledgeOfLook({ imageVolumes, sandboxImages });
+
+const knowledgeOfLook = byParts(
+  ({
+    imageVolumes,
+    sandboxImages,
+  }: Pick<Snapshot, "imageVolumes" | "sandboxImages">): DetailKnowledge => ({
+    volumesOf: (id) => {
+      const volumes = imageVolumes.get(id);
+      return volumes?.kind === "known" ? volumes : null;
+    },
+    endOf: () => null,
+    volumes: imageVolumes,
+    sandboxImages,
+  }),
+);
 
 /** Nearly every container has none: one object for all of them. */
 const NO_VOLUMES: ImageVolumes = { kind: "known", references: [] };
@@ -130,7 +142,7 @@ const knownDetails = byParts(
       const endMissing = of.ends && container.state === "exited" && endKnown === null;
       if ((of.volumes && volumesKnown === null) || endMissing) toAsk.set(container.id, container);
     }
-    return { volumes, ends, toAsk: [...toAsk.values()] };
+    return { volumes: sameOr(known.volumes, volumes), ends, toAsk: [...toAsk.values()] };
   },
 );
 
@@ -175,7 +187,7 @@ const knownSandboxImages = byParts(
       if (image === undefined) toAsk.push(sandbox);
       else images.set(sandbox.id, image);
     }
-    return { images, toAsk };
+    return { images: sameOr(known, images), toAsk };
   },
 );
 

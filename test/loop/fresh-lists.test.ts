@@ -107,6 +107,28 @@ describe("how old a look may be", () => {
 });
 
 describe("a pass that lasts", () => {
+  test("holds what containers and sandboxes use once, for as long as that is the same", async () => {
+    const [one, two] = ["one", "two"].map((name) => aContainer(name, { state: "running" }));
+    if (one === undefined || two === undefined) throw new Error("there are two");
+    const { look, world, timer } = lookAt({ version: "2.1.0", containers: [one] });
+    const next = async () => {
+      await timer.sleep(1_000, never);
+      const { imageVolumes, sandboxImages } = await look(never);
+      return { imageVolumes, sandboxImages };
+    };
+    const first = await next();
+    expect([...first.imageVolumes]).toEqual([[one.id, { kind: "known", references: [] }]]);
+    for (let count = 0; count < 3; count += 1) {
+      const same = await next();
+      expect(same.imageVolumes).toBe(first.imageVolumes);
+      expect(same.sandboxImages).toBe(first.sandboxImages);
+    }
+    world.containers = [one, two];
+    expect([...(await next()).imageVolumes.keys()]).toEqual([one.id, two.id]);
+    world.containers = [two];
+    expect([...(await next()).imageVolumes.keys()]).toEqual([two.id]);
+  });
+
   test("reads keep rules again with each list", async () => {
     const { look, world, timer } = lookAt();
     const rules = [{ pattern: "registry.example/a", source: "base.list:1" }];

@@ -27,6 +27,8 @@ export interface Among {
 export interface Judgement {
   /** Each listed image once, in the order of removal. Made when it is asked for: mostly nothing has to go. */
   readonly images: () => readonly Ranked[];
+  /** One of them; without the order, which takes longer than all else. */
+  readonly image: (id: ImageId) => Ranked | undefined;
   readonly usage: Usage;
   readonly context: () => ProtectionContext;
   /** Reasons, beside the state of the disk, for which no image at all may go. */
@@ -38,17 +40,27 @@ export function judgeImages(facts: Facts, { without, selection }: Among): Judgem
   const limits = facts.limits.images;
   const usage = usageOf(snapshot, without);
   const keep = compileKeepRules(snapshot.keep.rules);
-  const images = once(() =>
-    distinctImages(snapshot.images, limits.compat === "kubelet" ? "last" : "any")
-      .map((image) => ({ image, record: recordOf(facts, image) }))
-      .toSorted(compareImages(limits.compat, ledger.origins)),
+  const distinct = once(() =>
+    distinctImages(snapshot.images, limits.compat === "kubelet" ? "last" : "any"),
   );
+  const ranked = (image: Image): Ranked => ({ image, record: recordOf(facts, image) });
+  const images = once(() =>
+    distinct().map(ranked).toSorted(compareImages(limits.compat, ledger.origins)),
+  );
+  const byId = once(() => {
+    const map = new Map<ImageId, Image>();
+    for (const image of distinct()) map.set(image.id, image);
+    return map;
+  });
+  const tags = once(() => new Set(snapshot.images.flatMap(({ repoTags }) => repoTags)));
   const context = once((): ProtectionContext => ({
     limits,
     users: usage.users,
     released: releasedImages(snapshot, without, usage),
     keep,
-    tags: new Set(snapshot.images.flatMap(({ repoTags }) => repoTags)),
+    get tags() {
+      return tags();
+    },
     sandbox: sandboxNames(snapshot, limits.infraImages),
     places: limits.keepPerRepository > 0 ? repositoryPlaces(images()) : new Map(),
     selected:
@@ -59,7 +71,11 @@ export function judgeImages(facts: Facts, { without, selection }: Among): Judgem
     watched: ledger.watched,
   }));
   const blocks = imageBlocks(facts, usage, [...snapshot.keep.problems, ...keep.problems]);
-  return { images, usage, context, blocks };
+  const image = (id: ImageId): Ranked | undefined => {
+    const listed = byId().get(id);
+    return listed === undefined ? undefined : ranked(listed);
+  };
+  return { images, image, usage, context, blocks };
 }
 
 /** An image that nobody remembers is new. */

@@ -21,9 +21,8 @@ export function recheckImages(input: Facts): Recheck {
   const [block] = judgement.blocks;
   if (block !== undefined) return () => blocked(block);
   const context = judgement.context();
-  const subjects = new Map(judgement.images().map((subject) => [subject.image.id, subject]));
   return (candidate) => {
-    const subject = subjects.get(candidate.image.id);
+    const subject = judgement.image(candidate.image.id);
     if (subject === undefined) return changed("it is no longer listed");
     // The kubelet removes by ID whatever the names are by then.
     if (

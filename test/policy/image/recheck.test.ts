@@ -1,7 +1,10 @@
 import { describe, expect, test } from "bun:test";
 
+import type { ImageId } from "../../../src/model/ids.ts";
+import type { OriginRecord } from "../../../src/model/ledger.ts";
 import type { Snapshot } from "../../../src/model/snapshot.ts";
 import { instant, minutes, seconds } from "../../../src/model/time.ts";
+import { judgeImages } from "../../../src/policy/image/judge.ts";
 import { recheckImages } from "../../../src/policy/image/recheck.ts";
 import {
   aContainer,
@@ -26,6 +29,24 @@ function again(fresh: Partial<Snapshot>, node: Node = {}): unknown {
 
 test("an unchanged candidate may be removed", () => {
   expect(again({})).toBeNull();
+});
+
+test("images are not put in order again: the plan's order counts", () => {
+  const whole: Node = { images: [app, other] };
+  const [candidate] = planOf(whole).candidates;
+  if (candidate === undefined) throw new Error("the plan has no candidate");
+  const input = inputOf(whole);
+  // Images that are as old as one another are ordered by when they were built.
+  class Origins extends Map<ImageId, OriginRecord> {
+    override get(): never {
+      throw new Error("images are compared");
+    }
+  }
+  const ordered = { ...input, ledger: { ...input.ledger, origins: new Origins() } };
+  expect(recheckImages(ordered)(candidate)).toBeNull();
+  expect(() => judgeImages(ordered, { without: new Set(), selection: null }).images()).toThrow(
+    "images are compared",
+  );
 });
 
 describe("a change since the plan stops a removal", () => {
