@@ -1,6 +1,6 @@
 /** Assertions. A failing one is a bug in crigc, never an external failure. */
 
-/** For the end of an exhausted union: the compiler proves that it is unreachable. */
+/** The end of an exhausted union, which the compiler proves unreachable. */
 export function assertNever(value: never): never {
   throw new AssertionError(`unreachable: ${JSON.stringify(value) ?? String(value)}`);
 }

@@ -5,7 +5,7 @@ import type { DiskBreakdown } from "./plan.ts";
 import type { Container, Image, Sandbox } from "./snapshot.ts";
 import type { Instant } from "./time.ts";
 
-/** A removal of an image from the history, with its measured and expected bytes. */
+/** A removed image from the history, with the measured and expected bytes. */
 export type PastRemoval = Pick<
   Removal,
   "names" | "measuredBytes" | "freesAtLeastBytes" | "settled" | "at"
@@ -13,7 +13,7 @@ export type PastRemoval = Pick<
 
 /** `removable`: no use, pin or rule keeps the image, so removing it by hand is safe. */
 export type AuditFinding =
-  /** Neither tag nor digest names it. */
+  /** It has neither tag nor digest. */
   | {
       readonly kind: "nameless-image";
       readonly image: Image;
@@ -32,26 +32,26 @@ export type AuditFinding =
       readonly filesystem: string;
       readonly breakdown: DiskBreakdown;
     }
-  /** A digest names it and no tag does, and nothing uses it. */
+  /** It has a digest but no tag, and nothing uses it. */
   | { readonly kind: "untagged-image"; readonly image: Image; readonly removable: boolean }
-  /** Named only by the name that containerd makes up for an import: `import-2026-01-31@sha256:…`. */
+  /** Its only name is the one that containerd invents for an import: `import-2026-01-31@sha256:…`. */
   | {
       readonly kind: "made-up-name";
       readonly image: Image;
       readonly inUse: boolean;
       readonly removable: boolean;
     }
-  /** Removals of this repository's images gained far less than their layers let expect: something else keeps their content. */
+  /** Removals of this repository's images freed far less than their layers suggest: something else keeps their content. */
   | {
       readonly kind: "content-kept";
       readonly repository: string;
       readonly removals: number;
-      /** What these removals were to free at least, and what they freed, added up. */
+      /** The least that these removals should have freed, and what they freed, added up. */
       readonly expectedAtLeastBytes: bigint;
       readonly measuredBytes: bigint;
       readonly lastAt: Instant;
     }
-  /** The runtime's image store is larger than its images can make it. */
+  /** The runtime's image store is larger than its images explain. */
   | {
       readonly kind: "unexplained-store-bytes";
       readonly filesystem: string;
@@ -64,10 +64,10 @@ export type AuditFinding =
   | { readonly kind: "foreign-sandbox"; readonly sandbox: Sandbox }
   /** Its sandbox is not listed. */
   | { readonly kind: "orphan-container"; readonly container: Container }
-  /** The log directories could not be read, so that no log is removed. */
+  /** The log directories could not be read, so no log is removed. */
   | { readonly kind: "unread-logs"; readonly message: string }
   | { readonly kind: "stray-log-entry"; readonly directory: string; readonly entry: string }
-  /** A reference that a container has and no image carries. */
+  /** A container's reference that matches no image. */
   | { readonly kind: "unresolved-reference"; readonly reference: string; readonly message: string }
-  /** What something uses could not be read, so that no image is removed. */
+  /** What something uses could not be read, so no image is removed. */
   | { readonly kind: "unknown-use"; readonly subject: string; readonly message: string };

@@ -12,27 +12,27 @@ export interface DirectorySize {
 }
 
 export interface DirectoryWalk {
-  /** `false`: time ran out, so there may be more. */
+  /** `false` if time ran out, so there may be more. */
   readonly complete: boolean;
-  /** Largest first; none lies within another. */
+  /** Largest first; none is within another. */
   readonly directories: readonly DirectorySize[];
-  /** What was seen in all. */
+  /** Everything seen. */
   readonly bytes: bigint;
 }
 
 /** The size of containers' writable layers, as the runtime reports it. */
 export type WritableLayers = ReadonlyMap<ContainerId, bigint>;
 
-/** Some images together. */
+/** A group of images. */
 export interface ImageShare {
-  /** A repository, a namespace, a family by its smallest image, or a state; `null`: none of these is known. */
+  /** A repository, a namespace, a family by its smallest image, or a state; `null` if unknown. */
   readonly name: string | null;
   readonly images: number;
-  /** Sizes as the runtime reports them, added up: layers that several have count in each. */
+  /** Reported sizes, added up: shared layers count for each image. */
   readonly reportedBytes: bigint;
-  /** What no other image has, so that removing all of these would free it. In the unit of reported sizes. */
+  /** Layers that no other image has, so that removing all of these would free them. In the unit of reported sizes. */
   readonly unique: Bounds;
-  /** What these images take and others need, too. */
+  /** Layers that these images share with others. */
   readonly shared: Bounds;
   /** The latest use of any of them; `null`: never seen in use. */
   readonly lastUsedAt: Instant | null;
@@ -48,9 +48,9 @@ export interface ImageUsage {
   readonly byFamily: readonly ImageShare[];
 }
 
-/** Images on one first layer, by repository. Families share nothing with each other. */
+/** Images with the same first layer, by repository. Families share nothing with each other. */
 export interface FamilyUsage {
-  /** Its smallest image; `null`: images whose layers are not known, each of which counts as if it shared nothing. */
+  /** Its smallest image; `null`: images with unknown layers, each of which counts as if it shared nothing. */
   readonly name: string | null;
   /** All of its layers, each once. */
   readonly bytes: bigint;
@@ -64,16 +64,16 @@ export interface RepositoryUsage {
   readonly name: string | null;
   readonly images: number;
   readonly removable: number;
-  /** What no image of another repository has. */
+  /** Layers that no image of another repository has. */
   readonly uniqueBytes: bigint;
 }
 
 /** A layer of an image's chain. */
 export interface ChainLayer {
   readonly chain: ChainId;
-  /** How many images have this layer with all layers before it. */
+  /** How many images have this layer and all layers below it. */
   readonly through: number;
-  /** What the layers up to this one take together. */
+  /** The size of all layers up to this one. */
   readonly path: Bounds;
 }
 
@@ -92,11 +92,11 @@ export type DiskPoint = Pick<
 /** When a filesystem reaches its threshold and when it is full, at the present rate and if nothing is removed. */
 export interface Forecast {
   readonly bytesPerHour: bigint;
-  /** What the rate was measured over. */
+  /** The span over which the rate was measured. */
   readonly span: Duration;
   /** How far the forecast looks. */
   readonly horizon: Duration;
-  /** 0 where it is reached already; `null`: beyond the horizon, or there is no threshold. */
+  /** 0 if it is reached already; `null`: beyond the horizon, or there is no threshold. */
   readonly untilHigh: Duration | null;
   /** `null`: beyond the horizon. */
   readonly untilFull: Duration | null;

@@ -1,27 +1,27 @@
-/** One error class for each border of the program. Its kind tells callers what to do; `cause` keeps the original. */
+/** One error class per border of the program. Its kind tells callers what to do; `cause` is the original error. */
 
 export type RuntimeErrorKind =
   /** The socket does not exist. */
   | "absent"
-  /** The socket exists and may not be opened. */
+  /** The socket exists, but permission is denied. */
   | "permission"
   /** Nothing answers on the socket, or the connection broke. */
   | "unreachable"
-  /** Something answers, and it does not speak `runtime.v1`. */
+  /** Something answers, but does not speak `runtime.v1`. */
   | "not-cri"
   /** The call's deadline passed. */
   | "deadline"
-  /** We gave up the call ourselves. */
+  /** crigc cancelled the call itself. */
   | "cancelled"
   | "not-found"
   | "unimplemented"
-  /** The answer is larger than the largest message that is accepted. */
+  /** The response exceeds the largest accepted message. */
   | "too-large"
-  /** The answer contradicts the wire contract (a missing ID, a state that does not exist). */
+  /** The response violates the wire contract (a missing ID, an unknown state). */
   | "malformed"
-  /** The runtime answered with any other error. */
+  /** The runtime returned any other error. */
   | "failed"
-  /** Several runtimes answer and none was named. */
+  /** Several runtimes answer and none was specified. */
   | "ambiguous";
 
 abstract class KindError<Kind extends string> extends Error {
@@ -44,16 +44,16 @@ export class HostError extends KindError<HostErrorKind> {
   override readonly name = "HostError";
 }
 
-/** Why something outside failed, for a caller, a metric or a document; `failed`: no kind says more. */
+/** Why something outside failed, for a caller, a metric or a document; `failed` if no kind is more specific. */
 export type FailureCode = RuntimeErrorKind | HostErrorKind;
 
 export const failureCode = (thrown: unknown): FailureCode =>
   thrown instanceof RuntimeError || thrown instanceof HostError ? thrown.kind : "failed";
 
-/** One thing that is wrong with the configuration. `source` is where it was written: a flag, a file with its line, a variable. */
+/** One error in the configuration. `source` is where it was written: a flag, a file with its line, a variable. */
 export interface ConfigIssue {
   readonly source: string;
-  /** The offending text as it was written. */
+  /** The offending text as written. */
   readonly text: string;
   /** What is wrong and what was expected, in one sentence. */
   readonly message: string;
@@ -75,7 +75,7 @@ export const configIssue = (source: string, text: string, message: string): Conf
   message,
 });
 
-/** One thing that is wrong with what was asked for. */
+/** One error in the command line. */
 export const usageError = (source: string, text: string, message: string): ConfigError =>
   new ConfigError([configIssue(source, text, message)]);
 
@@ -87,6 +87,6 @@ export class StoreError extends KindError<StoreErrorKind> {
   override readonly name = "StoreError";
 }
 
-/** The text of anything that was thrown. */
+/** The message of anything that was thrown. */
 export const messageOf = (thrown: unknown): string =>
   thrown instanceof Error ? thrown.message : String(thrown);

@@ -2,14 +2,14 @@
 
 declare global {
   interface JSON {
-    /** Text that is written as it is; lib.esnext does not know it yet. */
+    /** Writes text verbatim; lib.esnext does not declare it yet. */
     rawJSON(text: string): unknown;
   }
 }
 
 /**
- * DEL, C1, line and paragraph separators, marks that reverse or isolate the reading direction, characters without
- * width and the byte order mark: a terminal that is sent one may show what is not there. None of them is a line end.
+ * DEL, C1, line and paragraph separators, marks that change the reading direction, zero-width characters and the byte
+ * order mark: sent to a terminal, they may show what is not there. None of them is a line end.
  */
 export const MISLEADING =
   /[\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
@@ -28,7 +28,10 @@ function exact(held: unknown): unknown {
   return held;
 }
 
-/** On one line, for a row of the state file: what a number does not hold exactly is a string of digits, so that any reader of JSON reads it. */
+/**
+ * On one line, for a row of the state file: an integer that a number cannot hold exactly is a string of digits, so that
+ * any JSON reader can read it.
+ */
 export const rowJson = (value: unknown): string =>
   JSON.stringify(value, (_, held: unknown) => {
     if (typeof held !== "bigint") return held;
@@ -38,7 +41,7 @@ export const rowJson = (value: unknown): string =>
 
 /** Integers that a number cannot hold become bigint. Throws `SyntaxError`. */
 export function parseExactJson(text: string): unknown {
-  // What exceeds 2^53 has sixteen digits; looking at each value takes several times as long as reading the text.
+  // Integers above 2^53 have sixteen digits; checking each value takes several times as long as parsing.
   if (!/\d{16}/.test(text)) return JSON.parse(text);
   const revive = (_: string, held: unknown, context?: { readonly source?: string }): unknown => {
     if (typeof held !== "number" || Number.isSafeInteger(held)) return held;

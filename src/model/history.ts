@@ -1,4 +1,7 @@
-/** What the history keeps of passes: each pass, each removal, the disks, and the images that came back. A later version may have written words that this one does not know: they are shown as they stand. */
+/**
+ * The history's records of passes, removals, disks, and images that came back. Words of a later version are shown as
+ * they are.
+ */
 
 import type { ChainId, PassId } from "./ids.ts";
 import type { Signal } from "./limits.ts";
@@ -9,7 +12,7 @@ import type { ImageTrigger, Subject } from "./reason.ts";
 import type { Filesystem } from "./snapshot.ts";
 import { type Duration, type Instant, since } from "./time.ts";
 
-/** One removal that a pass tried. A pass tries each only once. */
+/** One attempted removal. A pass tries each only once. */
 export interface Removal {
   readonly passId: PassId;
   readonly kind: Subject["kind"];
@@ -17,18 +20,18 @@ export interface Removal {
   readonly subject: string;
   /** Tags and digests of an image; pod and container name of the others. */
   readonly names: readonly string[];
-  /** What asked for it: a trigger of images, or the purpose of the pass for the rest. */
+  /** The trigger of an image's removal, or the purpose of the pass for the rest. */
   readonly trigger: ImageTrigger["kind"] | Purpose["kind"];
-  /** With trigger `pressure`: the signal. */
+  /** For trigger `pressure`: the signal. */
   readonly signal: Signal | null;
-  /** Reason code; for images the trigger's. */
+  /** Reason code; for images, the trigger's. */
   readonly reason: string;
   readonly result: "removed" | "already-gone" | "ghost" | "skipped" | "failed";
-  /** What went wrong, or why it was left. */
+  /** What went wrong, or why it was kept. */
   readonly message: string | null;
   readonly reportedBytes: bigint | null;
   readonly measuredBytes: bigint | null;
-  /** The chain of all layers of an image, and what they let expect of its removal; `null`: not known, or the row is older. */
+  /** The chain of all layers of an image, and what its removal should free by them; `null`: unknown, or the row is older. */
   readonly chainId: ChainId | null;
   readonly freesBytes: bigint | null;
   readonly freesAtLeastBytes: bigint | null;
@@ -44,7 +47,7 @@ export interface PassRow {
   readonly purpose: Purpose["kind"];
   readonly signals: readonly Signal[];
   readonly startedAt: Instant;
-  /** `null`: it was cut short, or goes on. */
+  /** `null`: interrupted, or still running. */
   readonly endedAt: Instant | null;
   readonly dryRun: boolean;
   readonly error: string | null;
@@ -70,7 +73,7 @@ export interface DiskSample extends Omit<
   /** In force at that time; `null`: none, or the sample is older than this field. */
   readonly highPercent: number | null;
   readonly lowPercent: number | null;
-  /** What the pass that took the sample freed on it afterwards; `null`: the sample is older than this field. */
+  /** What the pass freed on it after taking the sample; `null`: the sample is older than this field. */
   readonly freedBytes: bigint | null;
 }
 
@@ -82,9 +85,9 @@ export interface Regret extends Pick<
   readonly removedAt: Instant;
   /** When it was seen again. */
   readonly at: Instant;
-  /** The ID under which it is there now. */
+  /** Its present ID. */
   readonly returnedAs: string;
-  /** What the runtime reports for it: about what was pulled again. */
+  /** Its reported size: about what was pulled again. */
   readonly sizeBytes: bigint;
 }
 
@@ -97,7 +100,7 @@ export interface RegretFigures {
     readonly count: number;
     readonly sizeBytes: bigint;
   }[];
-  /** The shortest time between removal and return; `null`: none came back. */
+  /** The shortest time between removal and return; `null` if none came back. */
   readonly soonest: Duration | null;
 }
 

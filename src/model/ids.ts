@@ -2,21 +2,24 @@
 
 declare const brand: unique symbol;
 
-/** `T`, told apart from every other use of the same primitive by `Name`. Costs nothing at run time. */
+/** `T`, distinct from every other use of the same primitive by `Name`. Costs nothing at run time. */
 export type Brand<T, Name extends string> = T & { readonly [brand]: Name };
 
-/** `Image.id` of the runtime, whole (usually `sha256:` and 64 hex digits; never shortened, never parsed). */
+/** `Image.id` in full (usually `sha256:` and 64 hex digits; never shortened, never parsed). */
 export type ImageId = Brand<string, "ImageId">;
-/** `Container.id`, whole. */
+/** `Container.id` in full. */
 export type ContainerId = Brand<string, "ContainerId">;
-/** `PodSandbox.id`, whole. */
+/** `PodSandbox.id` in full. */
 export type SandboxId = Brand<string, "SandboxId">;
-/** A pod's UID: label `io.kubernetes.pod.uid`; the empty string stands for "no pod of Kubernetes". */
+/** A pod's UID, from label `io.kubernetes.pod.uid`; "" if Kubernetes did not create the pod. */
 export type PodUid = Brand<string, "PodUid">;
 /** One pass of the collector, for logs, history and reports: `YYYYMMDDTHHMMSSZ-xxxxxx`. */
 export type PassId = Brand<string, "PassId">;
 
-/** A chain of layers by its last one: the diff ID of the first layer, then `sha256("CHAIN DIFF")` for each next; `sha256:` and 64 hex digits. */
+/**
+ * A layer chain, identified by its last layer: the diff ID of the first layer, then `sha256("CHAIN DIFF")` for each
+ * further one; `sha256:` and 64 hex digits.
+ */
 export type ChainId = Brand<string, "ChainId">;
 
 export const imageId = (text: string): ImageId => text as ImageId;

@@ -1,20 +1,20 @@
 /** A map whose versions share unchanged entries, so that changing one entry does not copy ten thousand. */
 
-/** Versions differ from their base in so many entries at most; the next one is a base of its own. */
+/** Maximum difference of a version from its base; beyond it, the next version is a base of its own. */
 const OVERLAY_MAX = 128;
 const GONE = Symbol("gone");
 
 type Overlay<K, V> = ReadonlyMap<K, V | typeof GONE>;
 
-/** `map` with the entry, which stays as it is. */
+/** A copy of `map` with the entry. */
 export const withEntry = <K, V>(map: ReadonlyMap<K, V>, key: K, value: V): ReadonlyMap<K, V> =>
   changed(map, key, value);
 
-/** `map` without the key; the same map where it is not there. */
+/** A copy of `map` without the key; `map` itself if it lacks the key. */
 export const withoutKey = <K, V>(map: ReadonlyMap<K, V>, key: K): ReadonlyMap<K, V> =>
   map.has(key) ? changed(map, key, GONE) : map;
 
-/** Keys under which two versions may differ; `null`: they share no base, so every key may. */
+/** Keys under which two versions may differ; `null`: they share no base, so all may. */
 export function changedKeys<K, V>(
   one: ReadonlyMap<K, V>,
   other: ReadonlyMap<K, V>,

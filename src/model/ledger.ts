@@ -9,12 +9,12 @@ export interface ImageRecord {
   /** `null`: never seen in use. */
   readonly lastUsedAt: Instant | null;
   readonly lastUsedWatched: Watched | null;
-  /** Sorted tags and digests; another value means that the image counts as first seen again. */
+  /** Sorted tags and digests; if they change, the image counts as first seen again. */
   readonly names: string;
-  /** Names that this image had before and has no more, the latest first: keep rules go by them too. At most 32. */
+  /** Former names of this image, the latest first, which keep rules match too. At most 32. */
   readonly earlierNames: readonly string[];
   readonly sizeBytes: bigint;
-  /** Set when a removal was answered with success and the image was still listed; not tried again before `retryWatched`. */
+  /** Set if a removal succeeded and the image was still listed; not tried again before `retryWatched`. */
   readonly ghost: {
     readonly since: Instant;
     readonly attempts: number;
@@ -22,7 +22,7 @@ export interface ImageRecord {
   } | null;
 }
 
-/** A container that was listed: the next list must include it, and its status is read only once. */
+/** A listed container: the next list must include it, and its status is read only once. */
 export interface ContainerRecord {
   /** `null`: not read yet (a running container has volumes, and no end). */
   readonly imageVolumes: readonly string[] | null;
@@ -31,35 +31,35 @@ export interface ContainerRecord {
 }
 
 export interface PodRecord {
-  /** In how many passes in a row the source in force did not know the pod. */
+  /** The number of passes in a row in which the pod source did not know the pod. */
   readonly absentPasses: number;
-  /** In how many passes in a row it had no ready sandbox and no running container. */
+  /** The number of passes in a row in which it had no ready sandbox and no running container. */
   readonly deadPasses: number;
-  /** The watched clock when it was first seen dead, or known from its log directory alone; `null` while it lives. */
+  /** Observed time when it was first seen dead, or known only from its log directory; `null` while it lives. */
   readonly deadSinceWatched: Watched | null;
   /**
-   * Where the kubelet said that the pod comes from: its API server or a static manifest. `pending`: from the API server, and
-   * the runtime has not known it so far. `null`: the kubelet never listed it, or was never asked.
+   * Where the pod comes from, according to the kubelet: its API server or a static manifest. `pending`: from the API
+   * server, and the runtime has not known it so far. `null`: the kubelet never listed it, or was never asked.
    */
   readonly origin: "api" | "pending" | "static" | null;
 }
 
 /** How one version of a runtime frees space after a removal. */
 export interface ReleaseRecord {
-  /** Removals whose space was there at once; three make the runtime prompt. */
+  /** Removals whose space appeared at once; three make the runtime immediate. */
   readonly promptRemovals: number;
-  /** Removals whose space came afterwards; one makes it late, for good. */
+  /** Removals whose space appeared later. */
   readonly lateRemovals: number;
 }
 
 /** The measured and expected bytes of removals. */
 export interface GainRecord {
-  /** Removals of which the layers told to a quarter what they free: the rest of the gain is compression. */
+  /** Removals whose gain the layers bound to within a quarter: the rest of the difference is compression. */
   readonly removals: number;
   /** In the unit of reported sizes. */
   readonly estimatedBytes: bigint;
   readonly measuredBytes: bigint;
-  /** Where removals of a repository's images left layers to others of which no image tells the size: what these take, as reported. */
+  /** If removals of a repository's images left shared layers whose size no image tells: what these take, as reported. */
   readonly left: { readonly chain: ChainId; readonly bytes: bigint } | null;
 }
 
@@ -70,38 +70,38 @@ export const noGain: GainRecord = {
   left: null,
 };
 
-/** What an image was made from, read once: it never changes for an image ID. */
+/** What an image was built from, read once: it never changes for an image ID. */
 export interface OriginRecord {
   /** The chain that ends with its last layer; `null`: its status named no layers. */
   readonly chain: ChainId | null;
   readonly builtAt: Instant | null;
 }
 
-/** Some layers on top of a chain that another run has; images that share layers share runs. */
+/** Layers on top of another run's chain; images that share layers share runs. */
 export interface LayerRun {
   /** `null`: the run begins with a first layer. */
   readonly below: ChainId | null;
-  /** From the first to the last, by which the run is known. */
+  /** From the first to the last, which identifies the run. */
   readonly chain: readonly ChainId[];
 }
 
 export interface Ledger {
-  /** Boot under which it was last written; "" in a fresh one. */
+  /** Boot during which it was last written; "" in a fresh one. */
   readonly bootId: string;
   /** The wall clock at the last observation; `null` in a fresh ledger. */
   readonly observedAt: Instant | null;
   readonly uptime: Duration;
   readonly watched: Watched;
-  /** Nothing is removed before the watched clock reaches it; `null`: no grace runs. */
+  /** Nothing is removed before observed time reaches it; `null`: no grace period. */
   readonly graceUntil: Watched | null;
-  /** Why the grace began, for messages. */
+  /** Why the grace period began, for messages. */
   readonly graceReason: "boot" | "containers-vanished" | null;
   /** Whether any container was listed at the last observation. */
   readonly hadContainers: boolean;
   readonly images: ReadonlyMap<ImageId, ImageRecord>;
   readonly containers: ReadonlyMap<ContainerId, ContainerRecord>;
   readonly pods: ReadonlyMap<PodUid, PodRecord>;
-  /** The image that a sandbox's own status names, read once; "" where it names none. */
+  /** The image that a sandbox's own status names, read once; "" if it names none. */
   readonly sandboxImages: ReadonlyMap<SandboxId, string>;
   readonly origins: ReadonlyMap<ImageId, OriginRecord>;
   /** By the last chain of the run. */

@@ -7,28 +7,28 @@ export type Compat = "none" | "kubelet";
 export interface ImageLimits {
   /** Percent of the filesystem, 0 to 100, at which collection starts. */
   readonly highPercent: number;
-  /** Percent to which it frees, 0 to 100, at most `highPercent`. */
+  /** Percent to free down to, 0 to 100, at most `highPercent`. */
   readonly lowPercent: number;
-  /** An image younger than this since first seen is kept. */
+  /** Images first seen within this duration are kept. */
   readonly minimumAge: Duration;
-  /** An image unused for longer goes whatever the disk says; 0: off. */
+  /** Images unused for longer are removed whatever the disk usage; 0: off. */
   readonly maximumAge: Duration;
   /** Percent of inodes at which collection starts; `null`: off. */
   readonly inodeHighPercent: number | null;
   readonly inodeLowPercent: number | null;
-  /** Bytes that the image store may take; `null`: off. */
+  /** Maximum size of the image store in bytes; `null`: off. */
   readonly storeBudgetBytes: bigint | null;
-  /** Images that the node may hold; `null`: off. */
+  /** Maximum number of images on the node; `null`: off. */
   readonly maximumImages: number | null;
   /** Keep images that came from an archive. */
   readonly keepLoaded: boolean;
   /** Keep the N most recently used tags of each repository; 0: off. */
   readonly keepPerRepository: number;
-  /** Names of the sandbox image given by flag. */
+  /** Sandbox images given by flag. */
   readonly infraImages: readonly string[];
   readonly whenFutile: "keep" | "collect";
   readonly accounting: "measured" | "reported";
-  /** Removals in one pass; `null`: no limit. */
+  /** Maximum removals per pass; `null`: no limit. */
   readonly maximumRemovals: number | null;
   /** Pause between two removals. */
   readonly removalInterval: Duration;
@@ -36,7 +36,7 @@ export interface ImageLimits {
 }
 
 export interface ContainerLimits {
-  /** A dead container younger than this is kept. Counted from its end; from its creation under `compat: kubelet`. */
+  /** Dead containers younger than this are kept. Counts from their end; with `compat: kubelet`, from their creation. */
   readonly minimumAge: Duration;
   /** Dead instances kept for each pod and container name; negative: no limit. */
   readonly maximumPerPodContainer: number;
@@ -52,9 +52,9 @@ export interface ContainerLimits {
 export interface MemoryLimits {
   /** A gap between two observations counts for at most twice this. */
   readonly detectionPeriod: Duration;
-  /** Watched time after a boot in which nothing is removed; 0: none. */
+  /** Observed time after a boot in which nothing is removed; 0: none. */
   readonly bootGrace: Duration;
-  /** With the pod source `cri`: watched time after which a dead pod counts as removed. */
+  /** With pod source `cri`: observed time after which a dead pod counts as deleted. */
   readonly deadPodTtl: Duration;
   readonly compat: Compat;
 }
@@ -77,13 +77,13 @@ export interface Threshold {
   readonly amount: Amount;
   /** 0: hard. */
   readonly grace: Duration;
-  /** What has to be free beyond the threshold before the pressure counts as gone. */
+  /** What has to be free beyond the threshold before the pressure ends. */
   readonly minimumReclaim: Amount | null;
 }
 
 export interface PressureLimits {
   readonly thresholds: readonly Threshold[];
-  /** How long the condition is still reported after the pressure is gone. */
+  /** How long the condition is still reported after the pressure ended. */
   readonly transitionPeriod: Duration;
 }
 

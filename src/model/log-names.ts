@@ -2,13 +2,13 @@
 
 import { type PodUid, podUid } from "./ids.ts";
 
-/** A file name is at most 255 bytes; what stands before `.log` is cut so that it fits. */
+/** A file name has at most 255 bytes; the part before `.log` is cut to fit. */
 const STEM_MAX_BYTES = 251;
 const SUFFIX = ".log";
-/** Shorter text after the last dash is no container ID, not even a cut one. */
+/** Shorter text after the last dash is not a container ID, not even a truncated one. */
 const ID_MIN_LENGTH = 6;
 
-// Namespaces and pod names have no underscore, so the three parts are told apart without doubt.
+// Namespaces and pod names have no underscore, so the three parts are unambiguous.
 const podDirectory =
   /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?_[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?_([A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)$/;
 
@@ -18,7 +18,7 @@ export function podUidOfLogDirectory(entry: string): PodUid | null {
   return uid === undefined ? null : podUid(uid);
 }
 
-/** The name alone as a UID, as old kubelets named log directories; `null` for names that cannot be one (`lost+found`). */
+/** The name itself as a UID, as old kubelets named log directories; `null` for names that cannot be one (`lost+found`). */
 export function podUidOfOldLogDirectory(entry: string): PodUid | null {
   return /^[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?$/.test(entry) ? podUid(entry) : null;
 }
@@ -34,7 +34,10 @@ export function containerLogLink(container: {
   return `${cutToBytes(stem, STEM_MAX_BYTES)}${SUFFIX}`;
 }
 
-/** What follows the last dash of a link's name: an ID, or the beginning of one where the name was cut; `null`: no such name. */
+/**
+ * The part after the last dash of a link's name: an ID, or its beginning if the name was truncated; `null` for other
+ * names.
+ */
 export function containerIdOfLogLink(entry: string): string | null {
   const dash = entry.lastIndexOf("-");
   if (dash < 0 || !entry.endsWith(SUFFIX)) return null;
@@ -42,10 +45,13 @@ export function containerIdOfLogLink(entry: string): string | null {
   return id.length < ID_MIN_LENGTH ? null : id;
 }
 
-/** Whether the text is an ID as runtimes make them, whole: 64 hex digits. A shorter one may be cut, or another program's. */
+/**
+ * Whether the text is a full ID as runtimes create them: 64 hex digits. A shorter one may be truncated, or another
+ * program's.
+ */
 export const isWholeContainerId = (text: string): boolean => /^[0-9a-f]{64}$/.test(text);
 
-/** In UTF-8; a character is not cut in two. */
+/** In UTF-8, without cutting a character. */
 function cutToBytes(text: string, bytesMax: number): string {
   let bytes = 0;
   let cut = "";

@@ -16,11 +16,11 @@ export type ImageResult =
   | {
       readonly kind: "removed";
       readonly reportedBytes: bigint;
-      /** By statfs, from before the call until it was settled; never below 0. */
+      /** By statfs, from before the call until it settled; never below 0. */
       readonly measuredBytes: bigint;
       readonly settled: "at-once" | "afterwards" | "not-seen" | "not-waited";
     }
-  /** Answered with success and still listed; its space is not counted. */
+  /** The removal succeeded, but the image is still listed; its space does not count. */
   | { readonly kind: "ghost" }
   /** Not tried: facts changed after the plan was made. */
   | { readonly kind: "skipped"; readonly reason: ImageKeepReason }
@@ -35,23 +35,23 @@ export interface ImageItem {
 }
 
 export type ImageEnd =
-  /** No trigger asked for anything. */
+  /** No trigger was met. */
   | "nothing-to-do"
   | "target-reached"
-  /** What the pass itself gained adds up to what was wanted as of its start. */
+  /** The pass's own gain adds up to its target as of its start. */
   | "own-gain-reached"
   | "candidates-exhausted"
   | "futile"
   | "blocked"
   | "removal-limit"
-  /** The time to wait for late space is used up; the rest is for the next pass. */
+  /** The time to wait for delayed space is used up; the rest is left to the next pass. */
   | "settle-exhausted"
-  /** Three removals in a row gained nothing on the device that is over. */
+  /** Three removals in a row gained nothing on the full device. */
   | "no-gain"
-  /** Age removals failed and the space pass was skipped (`compat: kubelet`). */
+  /** Removals for age failed, so the space pass was skipped (`compat: kubelet`). */
   | "age-removal-errors"
   | "invalid-capacity"
-  /** A list or a stat failed in the middle: what is in use is no longer known. */
+  /** A list or a stat failed during the pass, so what is in use is unknown. */
   | "observation-failed"
   | "stopped"
   | "dry-run";
@@ -65,14 +65,14 @@ export interface ImageOutcome {
   readonly availableBefore: bigint | null;
   readonly availableAfter: bigint | null;
   readonly capacityBytes: bigint | null;
-  /** What went wrong where `end` is `observation-failed`. */
+  /** The error if `end` is `observation-failed`. */
   readonly error: string | null;
   readonly ghosts: readonly Image[];
 }
 
 export type RemovalResult =
   | { readonly kind: "removed" }
-  /** Gone before we came: as good as removed. */
+  /** Something else removed it first, which counts as removed. */
   | { readonly kind: "already-gone" }
   | { readonly kind: "skipped"; readonly what: string }
   | {
@@ -82,7 +82,7 @@ export type RemovalResult =
       readonly code: FailureCode;
     };
 
-/** Whoever removed it. */
+/** Whatever removed it. */
 export const isGone = ({ kind }: RemovalResult): boolean =>
   kind === "removed" || kind === "already-gone";
 
@@ -91,10 +91,10 @@ export interface ContainerItem {
   readonly reason: ContainerRemoveReason;
   readonly result: RemovalResult;
   readonly stopped: boolean;
-  /** Log files that went with it. */
+  /** Log files deleted with it. */
   readonly logFiles: readonly string[];
   readonly logBytes: bigint;
-  /** What went wrong with the logs; the container is gone all the same. */
+  /** An error with the logs; the container was removed all the same. */
   readonly logError: string | null;
 }
 
@@ -116,7 +116,7 @@ export interface ContainerOutcome {
   readonly end:
     | "done"
     | "blocked"
-    /** `--max-removals-per-pass` was reached; the rest is for the next pass. */
+    /** `--max-removals-per-pass` was reached; the rest is left to the next pass. */
     | "removal-limit"
     | "stopped"
     | "observation-failed"
@@ -124,13 +124,13 @@ export interface ContainerOutcome {
   readonly containers: readonly ContainerItem[];
   readonly sandboxes: readonly SandboxItem[];
   readonly logs: readonly LogItem[];
-  /** By statfs of the filesystem that holds the containers; `null` where it was not measured. */
+  /** By statfs of the filesystem that holds the containers; `null` if it was not measured. */
   readonly measuredFreedBytes: bigint | null;
   /** Lists or directories that could not be read. */
   readonly errors: readonly string[];
 }
 
-/** All that was tried. */
+/** Everything that was tried. */
 export const thingsOf = ({
   containers,
   sandboxes,

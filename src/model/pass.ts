@@ -29,11 +29,11 @@ export interface Step {
   readonly name: "lock" | "observe" | "remember" | "decide" | "layers" | "execute" | "store";
   readonly startedAt: Instant;
   readonly took: Duration;
-  /** `null`: it went well. */
+  /** `null` for success. */
   readonly error: string | null;
 }
 
-/** The data of a pass when it begins. */
+/** A pass when it begins. */
 export type PassStart = Pick<Pass, "id" | "kind" | "purpose" | "startedAt">;
 
 export interface Pass {
@@ -48,7 +48,7 @@ export interface Pass {
   readonly containers: ContainerOutcome | null;
   readonly events: readonly Event[];
   readonly steps: readonly Step[];
-  /** A list, a stat or the lock failed, and nothing was done; `null` where the pass came to its end. */
+  /** A list, a stat or the lock failed, and nothing was done; `null` if the pass completed. */
   readonly error: string | null;
 }
 
@@ -58,12 +58,12 @@ export type LoopName = "image-cache" | "image-detection" | "image-gc" | "contain
 export interface LoopStatus {
   readonly name: LoopName;
   readonly periodMs: number;
-  /** False where nothing asks for the loop (image GC with a high threshold of 100 and no other trigger). */
+  /** False if nothing triggers the loop (image GC with a high threshold of 100 and no other trigger). */
   readonly enabled: boolean;
   readonly lastStartedAt: Instant | null;
   readonly lastEndedAt: Instant | null;
   readonly nextAt: Instant | null;
-  /** `null`: the last run went well, or there was none. */
+  /** `null`: the last run succeeded, or there was none. */
   readonly lastError: string | null;
   readonly consecutiveFailures: number;
 }

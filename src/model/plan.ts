@@ -24,45 +24,45 @@ import type {
 } from "./snapshot.ts";
 import type { Duration, Instant } from "./time.ts";
 
-/** The selection of a removal by hand. Every rule that keeps an image still applies. */
+/** Selects images for removal by hand. Every rule that keeps an image still applies. */
 export type Criterion =
-  /** Images that were named. */
+  /** A named image. */
   | { readonly kind: "id"; readonly id: ImageId }
-  /** A keep pattern matches one of its names. */
+  /** A keep pattern that matches one of its names. */
   | { readonly kind: "reference"; readonly pattern: string }
   /** Unused for at least this observed time. */
   | { readonly kind: "unused-for"; readonly span: Duration }
   /** Without a tag. */
   | { readonly kind: "untagged" }
-  /** Of more than this reported size. */
+  /** Larger than this, as reported. */
   | { readonly kind: "larger-than"; readonly bytes: bigint }
   /** Containers, sandboxes and logs of the namespace, and images that its containers use. */
   | { readonly kind: "namespace"; readonly name: string };
 
-/** An image is selected if, of each kind that is given, one criterion fits. */
+/** An image is selected if it matches one criterion of each kind given. */
 export type Selection = readonly Criterion[];
 
 /** The purpose of a pass. */
 export type Purpose =
   /** Thresholds, ages, budgets: what the periodic loops do. */
   | { readonly kind: "periodic" }
-  /** Every unused image that no rule protects, whatever the disk says; `only`: of those that are selected by hand. */
+  /** Every unused image that no rule keeps, whatever the disk usage; `only`: of those selected by hand. */
   | { readonly kind: "all-unused"; readonly only?: Selection }
-  /** Until the pressure on these signals is gone. */
+  /** Until the pressure on these signals ends. */
   | { readonly kind: "pressure"; readonly signals: readonly Signal[] };
 
-/** A bound that a pass frees down to. The pass ends when every target of its triggers is met. */
+/** A target of a pass, which ends when all targets of its triggers are reached. */
 export type ImageTarget =
   | {
       readonly kind: "available-bytes";
       readonly trigger: ImageTrigger;
       readonly device: string;
       readonly path: string;
-      /** Met when at least so much is available. */
+      /** Reached when at least this much is available. */
       readonly availableBytes: bigint;
-      /** What was missing when the plan was made; own gains that add up to it end the pass too. */
+      /** What was missing when the plan was made; if the pass's own gains add up to it, the pass ends too. */
       readonly wantedBytes: bigint;
-      /** At or above this the disk no longer triggers; what futility is measured against. */
+      /** At or above this the disk no longer triggers; futility is measured against it. */
       readonly relievedBytes: bigint;
     }
   | {
@@ -86,37 +86,40 @@ export type ImageTarget =
       readonly maximumImages: number;
       readonly wantedImages: number;
     }
-  /** No target: every candidate goes. */
+  /** No target: every candidate is removed. */
   | { readonly kind: "everything"; readonly trigger: ImageTrigger };
 
-/** An amount that is not known exactly; `lowerBytes <= estimateBytes <= upperBytes`, in the unit of the runtime's reported sizes. */
+/** An inexact amount; `lowerBytes <= estimateBytes <= upperBytes`, in the unit of reported sizes. */
 export interface Bounds {
   readonly lowerBytes: bigint;
   readonly estimateBytes: bigint;
   readonly upperBytes: bigint;
 }
 
-/** An image that no rule protects, at its place in the order of removal. */
+/** An image that no rule keeps, at its place in the order of removal. */
 export interface ImageCandidate {
   readonly image: Image;
   readonly record: ImageRecord;
-  /** `age`: it goes whatever the disk says, before all others. Else the triggers that are met. */
+  /** `age`: it is removed whatever the disk usage, before all others. Otherwise the triggers that are met. */
   readonly triggers: readonly ImageTrigger[];
-  /** Watched time since the later of first seen and last used. */
+  /** Observed time since the later of first seen and last used. */
   readonly unusedFor: Duration;
-  /** Whether the estimate (what layers let expect, else reported sizes, added up) reaches as far as this image. */
+  /** Whether the estimate (by layers, else by reported sizes) expects the pass to reach this image. */
   readonly expected: boolean;
-  /** What its removal frees once those before it are gone, scaled to the disk by what was learned; absent: its layers are not known, or do not count. */
+  /**
+   * What its removal frees after those before it, scaled by what was learned; absent if its layers are unknown, or do
+   * not count.
+   */
   readonly frees?: Bounds;
-  /** The same in the unit of the runtime's reported sizes; there where `frees` is. */
+  /** The same in the unit of reported sizes; present if `frees` is. */
   readonly unscaled?: Bounds;
-  /** The chain of the layers that its removal leaves to other images; `null`: none. */
+  /** The chain of layers that its removal leaves to other images; `null`: none. */
   readonly leaves?: ChainId | null;
-  /** The chain that ends with its last layer; there where `frees` is. */
+  /** The chain that ends with its last layer; present if `frees` is. */
   readonly chain?: ChainId;
-  /** Candidates before it that have all of its layers: while one of them is still there, its removal frees nothing. */
+  /** Candidates before it that have all of its layers: while one of them exists, its removal frees nothing. */
   readonly follows?: readonly ImageId[];
-  /** Codes of the rules that were tried, in order; none of them keeps it. */
+  /** Codes of the rules that were evaluated, in order; none of them keeps it. */
   readonly tried: readonly ImageKeepReason["kind"][];
 }
 
@@ -124,24 +127,24 @@ export interface KeptImage {
   readonly image: Image;
   readonly record: ImageRecord;
   readonly reason: ImageKeepReason;
-  /** Codes of the rules that were tried, in order, the deciding one last. */
+  /** Codes of the rules that were evaluated, in order; the last one decided. */
   readonly tried: readonly ImageKeepReason["kind"][];
 }
 
-/** The upper bound of what image removal could free on a filesystem, and the bytes needed. */
+/** The upper bound of what removing images could free on a filesystem, and the bytes needed. */
 export interface Futility {
   readonly filesystem: string;
   readonly boundBytes: bigint;
   readonly neededBytes: bigint;
   readonly futile: boolean;
-  /** Where inodes are what is short: the same of inodes. The amounts in bytes are 0 then. */
+  /** The same for inodes, if these are short. The amounts in bytes are 0 then. */
   readonly inodes?: InodeBound;
-  /** What fills the disk, as far as it can be told. */
+  /** What fills the disk, as far as known. */
   readonly breakdown: DiskBreakdown;
 }
 
 export interface InodeBound {
-  /** The most inodes that image removal could free. */
+  /** The most inodes that removing images could free. */
   readonly bound: bigint;
   readonly needed: bigint;
   readonly free: bigint;
@@ -152,10 +155,10 @@ export interface DiskBreakdown {
   readonly capacityBytes: bigint;
   readonly availableBytes: bigint;
   readonly imagesBytes: bigint;
-  /** Writable layers; `null` where the runtime does not tell them from images. */
+  /** Writable layers; `null` if the runtime does not tell them from images. */
   readonly containersBytes: bigint | null;
   readonly logsBytes: bigint | null;
-  /** The rest: what no image, container or log explains. */
+  /** What no image, container or log explains. */
   readonly otherBytes: bigint;
 }
 
@@ -165,14 +168,14 @@ export interface ImagePlan {
   /** Triggers that are met. */
   readonly triggers: readonly ImageTrigger[];
   readonly targets: readonly ImageTarget[];
-  /** In the order of removal; a pass removes a prefix. Empty where `blocks` is not. */
+  /** In the order of removal; a pass removes a prefix. Empty if `blocks` is not. */
   readonly candidates: readonly ImageCandidate[];
   readonly kept: readonly KeptImage[];
   readonly blocks: readonly ImageBlock[];
   readonly futility: readonly Futility[];
-  /** The percentages in force where the disk was judged. */
+  /** The percentages by which the disk was judged. */
   readonly usage: readonly DiskUsage[];
-  /** Whether a pass goes by the disk, measured after each removal, or by reported sizes, as the kubelet does. */
+  /** Whether a pass measures the disk after each removal, or adds up reported sizes, as the kubelet does. */
   readonly accounting: "measured" | "reported";
   readonly notes: readonly PlanNote[];
 }
@@ -184,12 +187,12 @@ export type PlanNote =
   | { readonly kind: "removal-limit"; readonly limit: number }
   /** A high threshold of 100 without a maximum age. */
   | { readonly kind: "space-off" }
-  /** `waits`: as the kubelet's, it removes nothing before an agent has run for as long. */
+  /** `waits`: like the kubelet, it removes nothing before an agent has run for that long. */
   | { readonly kind: "maximum-age-needs-agent"; readonly waits: boolean };
 
 export interface DiskUsage {
   readonly filesystem: Filesystem;
-  /** 100 less the whole percent that is available: rounded up, as the kubelet does. */
+  /** 100 less the whole percent that is available: rounded up, as in the kubelet. */
   readonly usedPercent: number;
   readonly inodesUsedPercent: number | null;
   readonly highPercent: number;
@@ -217,7 +220,7 @@ export interface PlannedPodLogs {
   readonly decision: Decision<LogKeepReason, LogRemoveReason>;
 }
 
-/** Dangling links are judged by the runtime's word at the moment of removal; the plan only names them. */
+/** Dangling links are decided at the moment of removal, by the runtime's answer; the plan only names them. */
 export interface PlannedLogLink {
   readonly link: DanglingLogLink;
 }
@@ -227,16 +230,19 @@ export interface ContainerPlan {
   readonly now: Instant;
   /** In the order of removal, then what is kept. */
   readonly containers: readonly PlannedContainer[];
-  /** Judged as if the planned containers were gone; the pass judges again on fresh lists. */
+  /** Judged as if the planned containers were removed; the pass judges again on fresh lists. */
   readonly sandboxes: readonly PlannedSandbox[];
   readonly podLogs: readonly PlannedPodLogs[];
   readonly links: readonly PlannedLogLink[];
   readonly strays: readonly string[];
-  /** Why the log directories could not be read, so that no log goes, not even that of a container that goes; `null`: they were. */
+  /**
+   * Why the log directories could not be read, so that no log is deleted, not even that of a removed container; `null`
+   * if they could.
+   */
   readonly logsError: string | null;
-  /** Not empty: nothing at all is removed, for these reasons. */
+  /** If not empty, nothing at all is removed, for these reasons. */
   readonly blocks: readonly ImageBlock[];
-  /** The pod source, and whether it may be believed now. */
+  /** The pod source, and whether it is ready. */
   readonly podSource: PodSourceState;
 }
 

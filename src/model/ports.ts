@@ -1,6 +1,6 @@
 /**
- * The interfaces to the outside world, each declared once. Reading and writing are separate, so that a command that observes
- * cannot remove.
+ * The interfaces to the outside world, each declared once. Reading and writing are separate, so that a command that
+ * observes cannot remove.
  */
 
 import type { WritableLayers } from "./disk-usage.ts";
@@ -48,15 +48,18 @@ export interface RuntimeReader {
   containerDetail(id: ContainerId, signal: AbortSignal): Promise<ContainerDetail | null>;
   /** `null`: the runtime has no such sandbox. */
   sandboxDetail(id: SandboxId, signal: AbortSignal): Promise<SandboxDetail | null>;
-  /** Where the containers of the sandbox log to; "" where the runtime does not say, `null` where it has no such sandbox. */
+  /**
+   * The directory that the sandbox's containers log to; "" if the runtime does not say, `null` if it has no such
+   * sandbox.
+   */
   sandboxLogDirectory(id: SandboxId, signal: AbortSignal): Promise<string | null>;
-  /** The image that the sandbox's own status names; `null` where it names none or the sandbox is gone. */
+  /** The image that the sandbox's own status names; `null` if it names none or the sandbox no longer exists. */
   sandboxImage(id: SandboxId, signal: AbortSignal): Promise<string | null>;
   /** `null`: the runtime has no such image. */
   imageStatus(reference: string, signal: AbortSignal): Promise<Image | null>;
-  /** What containers wrote over their images; `null`: the runtime does not report it. */
+  /** The sizes of writable layers; `null` if the runtime does not report them. */
   writableLayers(signal: AbortSignal): Promise<WritableLayers | null>;
-  /** What the image with exactly this ID was made from; `null`: the runtime has no such image. */
+  /** What the image with exactly this ID was built from; `null` if the runtime has no such image. */
   imageOrigin(id: ImageId, signal: AbortSignal): Promise<ImageOrigin | null>;
   reportedFilesystems(signal: AbortSignal): Promise<ReportedFilesystems>;
 }
@@ -71,7 +74,7 @@ export interface DiskReading {
 
 /** The machine's filesystems. Throws `HostError` of kind `stat`. */
 export interface DiskReader {
-  /** One entry for each device, with the roles it plays; the node's own root directory gives `nodefs`. */
+  /** One entry per device, with its roles; the node's own root directory gives `nodefs`. */
   filesystems(reported: ReportedFilesystems): Promise<readonly Filesystem[]>;
   measure(path: string): Promise<DiskReading>;
 }
@@ -79,19 +82,19 @@ export interface DiskReader {
 /** Other facts of the machine. */
 export interface HostReader {
   clocks(): Clocks;
-  /** Never throws for what is wrong in the rules: that stands in `problems`. */
+  /** Never throws for invalid rules: these are in `problems`. */
   keepRules(keepDirectoriesKnown: readonly string[]): Promise<KeepRules>;
   /** Never throws: a source that fails is a reading of kind `failed`. */
   pods(signal: AbortSignal): Promise<PodReading>;
-  /** `null` where the log directory does not exist. Never throws for what cannot be read: that is a reading of kind `failed`. */
+  /** `null` if the log directory does not exist. Never throws on read errors: these are a reading of kind `failed`. */
   logs(): Promise<LogReading | null>;
 }
 
 /** The writing half of the runtime. Every call has a deadline and throws `RuntimeError`; NotFound is a success. */
 export interface RuntimeWriter {
-  /** `name`: asks for it by this name, which has to mean the image, and not by its ID. */
+  /** `name`: removes by this name, which has to refer to the image, instead of by ID. */
   removeImage(id: ImageId, name?: string): Promise<void>;
-  /** The deadline is the configured one plus `graceSeconds`. Given up when `signal` aborts. */
+  /** The deadline is the configured one plus `graceSeconds`. Cancelled when `signal` aborts. */
   stopContainer(id: ContainerId, graceSeconds: number, signal: AbortSignal): Promise<void>;
   removeContainer(id: ContainerId): Promise<void>;
   stopSandbox(id: SandboxId, signal: AbortSignal): Promise<void>;
@@ -112,9 +115,9 @@ export interface RemovedFiles {
 
 export interface ContainerLogs {
   readonly path: string;
-  /** Of the pod in whose directory the path has to lie. */
+  /** The pod in whose directory the path has to be. */
   readonly podUid: string;
-  /** Files in its directory that others write to: these, and what rotation makes of them, stay. */
+  /** Files in its directory that others write to; these and their rotations are kept. */
   readonly kept: readonly string[];
 }
 
@@ -124,17 +127,20 @@ export interface UsedLog {
   readonly podUid: string;
 }
 
-/** Deletion of log files, bound to the log roots and blind to links below them. Throws `HostError`. */
+/** Deletes log files, only below the log roots and without following links. Throws `HostError`. */
 export interface LogRemover {
-  /** `<path>` and `<path>.*` of one container, if they lie in the pod's own directory; otherwise nothing, and an error of kind `refused`. */
+  /**
+   * Deletes `<path>` and `<path>.*` of one container if they are in the pod's own directory; otherwise nothing, with an
+   * error of kind `refused`.
+   */
   removeContainerLogs(logs: ContainerLogs): Promise<RemovedFiles>;
   /** The legacy link of a container, by its exact name. */
   removeLegacyLink(entry: string): Promise<boolean>;
-  /** A removed pod's whole directory. */
+  /** A deleted pod's whole directory. */
   removePodLogs(directory: PodLogDirectory): Promise<RemovedFiles>;
   /**
-   * Where logs lie below the log directory, relative to it: by the text of the path, and by links on its way unless it lies in
-   * the directory of the named pod.
+   * Where logs are below the log directory, relative to it: by the text of the path, and by links on its way unless it
+   * is in the directory of the named pod.
    */
   placesOf(logs: readonly UsedLog[]): Promise<readonly (readonly string[])[]>;
 }
@@ -150,20 +156,20 @@ export interface HookRequest {
   readonly timeoutMs: number;
 }
 
-/** Calls pods only: like the kubelet, it does not verify their certificates. Throws `HostError` of kind `http`. */
+/** Calls pods only; like the kubelet, it does not verify their certificates. Throws `HostError` of kind `http`. */
 export interface HookCaller {
-  /** Resolves with the status of the answer, whatever it is; redirects are not followed. */
+  /** Resolves with the response's status, whatever it is; does not follow redirects. */
   get(request: HookRequest, signal: AbortSignal): Promise<number>;
 }
 
-/** The ledger, in memory; keeping it on disk never delays the caller and never fails it. */
+/** The ledger, in memory; saving it never delays the caller and never fails it. */
 export interface LedgerMemory {
-  /** The newest ledger; takes in what another process wrote since. */
+  /** The newest ledger, including what another process wrote since. */
   current(): Ledger;
   replace(next: Ledger): void;
 }
 
-/** Time that passes: injected, so that tests need not wait. */
+/** Time, injected so that tests need not wait. */
 export interface Timer {
   /** Monotonic nanoseconds. */
   monotonicNs(): bigint;
@@ -192,15 +198,15 @@ export interface KubeletSetting {
   readonly source: string;
 }
 
-/** What this process uses of the machine. */
+/** This process's use of the machine. */
 export interface ProcessFigures {
   readonly cpuSeconds: number;
   readonly residentBytes: number;
-  /** `null`: /proc is not there. */
+  /** `null` without /proc. */
   readonly openFiles: number | null;
 }
 
-/** A call to the runtime that has ended. */
+/** A finished call to the runtime. */
 export interface CallRecord {
   /** `ListImages`. */
   readonly method: string;

@@ -4,7 +4,7 @@ import type { ContainerId, ImageId, PodUid, SandboxId } from "./ids.ts";
 import type { Signal } from "./limits.ts";
 import type { Duration, Instant } from "./time.ts";
 
-/** Who uses an image. */
+/** What uses an image. */
 export type ImageUser =
   | {
       readonly kind: "container";
@@ -20,7 +20,7 @@ export type ImageUser =
       readonly podName: string;
     }
   | { readonly kind: "pod-spec"; readonly uid: PodUid }
-  /** The manifest at this path; `invalid`: it is not a pod, and its text names the image. */
+  /** The manifest at this path; `invalid`: it is not a pod, but its text names the image. */
   | { readonly kind: "static-pod"; readonly path: string; readonly invalid: boolean }
   | { readonly kind: "sandbox"; readonly id: SandboxId };
 
@@ -32,7 +32,7 @@ export interface NotSelected {
 export type ImageKeepReason =
   | { readonly kind: "in-use"; readonly users: readonly ImageUser[] }
   | { readonly kind: "pinned" }
-  /** `by`: the runtime names it, the flag names it, or a built-in pattern for pause images matches. */
+  /** `by`: the runtime or the flag names it, or a built-in pattern for pause images matches. */
   | {
       readonly kind: "sandbox-image";
       readonly by: "runtime" | "flag" | "pattern";
@@ -43,7 +43,7 @@ export type ImageKeepReason =
       readonly pattern: string;
       readonly source: string;
       readonly name: string;
-      /** The image had this name before, and lost it. */
+      /** A former name of the image. */
       readonly earlier?: true;
     }
   /** It came from an archive. */
@@ -54,24 +54,27 @@ export type ImageKeepReason =
       readonly place: number;
       readonly limit: number;
     }
-  /** Images that stay have all of its layers, so that its removal would free nothing. */
+  /** Kept images have all of its layers, so its removal would free nothing. */
   | {
       readonly kind: "shares-all-layers";
       /** The first few of them. */
       readonly images: readonly { readonly id: ImageId; readonly name: string }[];
     }
-  /** Removed before, answered with success, and still listed: not tried again yet. */
+  /** Its removal succeeded before, and it is still listed; not tried again yet. */
   | { readonly kind: "ghost"; readonly since: Instant; readonly attempts: number }
   | { readonly kind: "too-young"; readonly age: Duration; readonly minimumAge: Duration }
-  /** The removal by hand was limited to others. */
+  /** The removal by hand selected others. */
   | NotSelected
   /** Used at or after the instant of the pass (`compat: kubelet`). */
   | { readonly kind: "just-used" }
-  /** No trigger asks for images. */
+  /** No trigger is met. */
   | { readonly kind: "no-trigger" }
-  /** A trigger asks, and a reason that stands in `blocks` of the plan stops the whole pass. `detail`: where it came up only then. */
+  /**
+   * A trigger is met, but a reason in the plan's `blocks` stops the whole pass. `detail`: if it came up only during the
+   * pass.
+   */
   | { readonly kind: "blocked"; readonly block: ImageBlock["kind"]; readonly detail?: string }
-  /** Its removal was not planned when the pass began, or facts changed before its turn came. */
+  /** Its removal was not planned when the pass began, or facts changed since. */
   | { readonly kind: "changed"; readonly what: string };
 
 /** A trigger of image removal. */
@@ -96,16 +99,16 @@ export type ImageBlock =
       readonly kind: "keep-rules-invalid";
       readonly problems: readonly { readonly source: string; readonly message: string }[];
     }
-  /** A reference or a container's image volumes could not be read, so what is in use is not known. */
+  /** A reference or a container's image volumes could not be read, so what is in use is unknown. */
   | {
       readonly kind: "usage-unknown";
       readonly unknown: readonly { readonly subject: string; readonly message: string }[];
     }
-  /** Pods of the node could not be read although their specifications count as use (`--pod-source kubelet-api`). */
+  /** The node's pods could not be read, although their specifications count as use (`--pod-source kubelet-api`). */
   | { readonly kind: "pods-unknown"; readonly message: string }
-  /** The kubelet lists pods, and lacks some that this node has: their images are not known (`--pod-source kubelet-api`). */
+  /** The kubelet's list lacks pods that this node has, so their images are unknown (`--pod-source kubelet-api`). */
   | { readonly kind: "pods-incomplete"; readonly message: string }
-  /** A ready sandbox younger than 2 min has no container yet: its images may be there and not in use so far. */
+  /** A ready sandbox younger than 2 min has no container yet: its images may be present and not in use so far. */
   | {
       readonly kind: "pod-starting";
       readonly sandboxes: readonly SandboxId[];
@@ -117,11 +120,11 @@ export type ImageBlock =
       readonly filesystem: string;
       readonly boundBytes: bigint;
       readonly neededBytes: bigint;
-      /** Where inodes are what is short; the amounts in bytes are 0 then. */
+      /** If inodes are short; the amounts in bytes are 0 then. */
       readonly inodes?: { readonly bound: bigint; readonly needed: bigint };
     };
 
-/** Why anything that belongs to a pod is kept. */
+/** Why something that belongs to a pod is kept. */
 type CommonKeepReason =
   | NotSelected
   | { readonly kind: "source-not-ready"; readonly message: string }
@@ -135,12 +138,12 @@ export type ContainerKeepReason =
   | { readonly kind: "running" }
   | { readonly kind: "foreign" }
   | { readonly kind: "too-young"; readonly age: Duration; readonly minimumAge: Duration }
-  /** CREATED or UNKNOWN in a pod that is not gone. */
+  /** CREATED or UNKNOWN in a pod that is not deleted. */
   | { readonly kind: "not-dead"; readonly state: string }
-  /** The newest instance of its name in a living pod, while none of that name runs. */
+  /** The newest instance of its name in a live pod, while none of that name is running. */
   | { readonly kind: "newest-of-name" }
   | { readonly kind: "within-limits" }
-  /** When it ended could not be read. */
+  /** Its end could not be read. */
   | { readonly kind: "end-unknown"; readonly message: string }
   | CommonKeepReason;
 
@@ -175,7 +178,6 @@ export type LogKeepReason =
 export type LogRemoveReason =
   PodRemoveReason | { readonly kind: "container-gone" } | { readonly kind: "container-exited" };
 
-/** Any object of a reason. */
 export type Subject =
   | { readonly kind: "image"; readonly id: ImageId }
   | { readonly kind: "container"; readonly id: ContainerId }

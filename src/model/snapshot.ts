@@ -8,22 +8,22 @@ export interface Image {
   readonly id: ImageId;
   readonly repoTags: readonly string[];
   readonly repoDigests: readonly string[];
-  /** As reported: compressed on some runtimes, and layers that images share count in each. */
+  /** As reported: compressed on some runtimes, and shared layers count for each image. */
   readonly sizeBytes: bigint;
   readonly pinned: boolean;
 }
 
-/** What an image was made from, as its verbose status says; it never changes for an image ID. */
+/** What an image was built from, by its verbose status; it never changes for an image ID. */
 export interface ImageOrigin {
-  /** From the first layer to the last; `null` where the runtime does not say. */
+  /** From the first layer to the last; `null` if the runtime does not say. */
   readonly chain: readonly ChainId[] | null;
-  /** When the image was built; `null` where the runtime does not say. */
+  /** When the image was built; `null` if the runtime does not say. */
   readonly builtAt: Instant | null;
 }
 
 export type ContainerState = "created" | "running" | "exited" | "unknown";
 
-/** A container as the runtime lists it; labels that Kubernetes sets are lifted out, the rest is not kept. */
+/** A container as the runtime lists it; of its labels, only those that Kubernetes sets are kept, as fields. */
 export interface Container {
   readonly id: ContainerId;
   readonly sandboxId: SandboxId;
@@ -48,7 +48,7 @@ export type SandboxState = "ready" | "not-ready";
 
 export interface Sandbox {
   readonly id: SandboxId;
-  /** Label `io.kubernetes.pod.uid`; "" where Kubernetes did not make the sandbox. */
+  /** Label `io.kubernetes.pod.uid`; "" if Kubernetes did not create the sandbox. */
   readonly podUid: PodUid;
   /** `metadata.uid`, which other tools set too. */
   readonly metadataUid: PodUid;
@@ -59,20 +59,20 @@ export interface Sandbox {
   readonly createdAt: Instant;
 }
 
-/** What one `PodSandboxStatus` says just before a removal, or before a pre-stop handler is called. */
+/** The result of one `PodSandboxStatus`, just before a removal or a pre-stop request. */
 export interface SandboxDetail {
   readonly id: SandboxId;
   readonly state: SandboxState;
-  /** The pod's IP address; "" where it has none of its own (the node's network) or lost it. */
+  /** The pod's IP address; "" if it has none of its own (the node's network) or lost it. */
   readonly address: string;
 }
 
-/** What one `ContainerStatus` adds to the list. Mounts never change, and the end comes once: both are remembered. */
+/** What one `ContainerStatus` adds to the list. Mounts never change, and the end comes once, so both are stored. */
 export interface ContainerDetail {
   readonly id: ContainerId;
   /** References of images that are mounted as volumes, as given at creation. */
   readonly imageVolumes: readonly string[];
-  /** When the container ended; `null` while it has not, or where the runtime does not say. */
+  /** When the container ended; `null` if it has not, or the runtime does not say. */
   readonly finishedAt: Instant | null;
   readonly logPath: string;
   readonly state: ContainerState;
@@ -80,10 +80,10 @@ export interface ContainerDetail {
   readonly annotations: Readonly<Record<string, string>>;
 }
 
-/** What is known of a container's image volumes. */
+/** What is known about a container's image volumes. */
 export type ImageVolumes =
   | { readonly kind: "known"; readonly references: readonly string[] }
-  /** The container went between the list and the status. */
+  /** The container was removed between the list and the status. */
   | { readonly kind: "gone" }
   /** The runtime cannot mount images, so there is nothing to know. */
   | { readonly kind: "unsupported" }
@@ -94,11 +94,11 @@ export type Resolution =
   | { readonly kind: "image"; readonly id: ImageId }
   /** The runtime has no such image. */
   | { readonly kind: "absent" }
-  /** The call failed: what the reference means is unknown. */
+  /** The call failed, so what the reference means is unknown. */
   | { readonly kind: "unknown"; readonly message: string };
 
 export interface RuntimeInfo {
-  /** `unix:///…` as it is dialled. */
+  /** `unix:///…`, as used for connecting. */
   readonly endpoint: string;
   readonly imageEndpoint: string;
   /** `containerd`, `cri-o`, `docker`. */
@@ -106,32 +106,32 @@ export interface RuntimeInfo {
   /** Without a leading `v`: `1.7.24`. */
   readonly version: string;
   readonly apiVersion: string;
-  /** Names that `Status(verbose)` gives the sandbox image; empty where it names none. */
+  /** Names that `Status(verbose)` gives the sandbox image; empty if it names none. */
   readonly sandboxImages: readonly string[];
 }
 
 export type FilesystemRole = "imagefs" | "containerfs" | "nodefs";
 
-/** One filesystem of the node, measured by statfs; one entry for each device, however many roles it has. */
+/** One filesystem of the node, measured by statfs; one entry per device, however many roles it has. */
 export interface Filesystem {
   readonly roles: readonly FilesystemRole[];
   /** The directory that was measured: the runtime's `fs_id.mountpoint`, or the kubelet's root directory. */
   readonly path: string;
-  /** Where the filesystem is mounted, by mountinfo; the path itself where that cannot be told. */
+  /** Where the filesystem is mounted, by mountinfo; the path itself if unknown. */
   readonly mountpoint: string;
   /** `major:minor` of the device. */
   readonly device: string;
   readonly capacityBytes: bigint;
-  /** For those without the root's privilege: what is reserved counts as used. */
+  /** To unprivileged users: space reserved for root counts as used. */
   readonly availableBytes: bigint;
-  /** 0 where the filesystem has no inode limit. */
+  /** 0 if the filesystem has no inode limit. */
   readonly inodes: bigint;
   readonly inodesFree: bigint;
-  /** `used_bytes` of the image filesystem's entry; `null` where the runtime says none. */
+  /** `used_bytes` of the image filesystem's entry; `null` if the runtime does not report it. */
   readonly imageUsedBytes: bigint | null;
-  /** `inodes_used` of the same entry; absent or `null` where the runtime says none. */
+  /** `inodes_used` of the same entry; absent or `null` if the runtime does not report it. */
   readonly imageInodesUsed?: bigint | null;
-  /** `used_bytes` of the container filesystem's entry; `null` where the runtime says none. */
+  /** `used_bytes` of the container filesystem's entry; `null` if the runtime does not report it. */
   readonly containerUsedBytes: bigint | null;
 }
 
@@ -140,7 +140,7 @@ export interface MeasuredFilesystem extends Filesystem {
   readonly measuredAt: Instant;
 }
 
-/** The pods of this node as the source in force knows them, and the manifests of static pods beside it; judged in policy. */
+/** The pods of this node as the pod source knows them, and the manifests of static pods; judged in policy. */
 export type PodReading = (
   | { readonly kind: "ready"; readonly source: PodSource; readonly pods: readonly PodRecordSeen[] }
   /** Without a source no pod counts as deleted. */
@@ -154,7 +154,7 @@ export interface Manifest {
   /** Every image that it names. */
   readonly images: readonly string[];
   /**
-   * `invalid`: it is not a pod, as while somebody writes it, and its images are what its text names. `unreadable`: why it
+   * `invalid`: it is not a pod, for example half-written, and its images are what its text names. `unreadable`: why it
    * could not be read at all.
    */
   readonly fault: { readonly kind: "invalid" | "unreadable"; readonly message: string } | null;
@@ -165,13 +165,13 @@ export type PodSource = "cri" | "kubelet-dir" | "kubelet-api";
 export interface PodRecordSeen {
   readonly uid: PodUid;
   /**
-   * `api`, `static`: the kubelet lists it, from its API server or from a manifest of the node; `listed`: it does not say
-   * where from. `directory`: only the directory of the kubelet's pods knows it.
+   * `api`, `static`: the kubelet lists it, from its API server or from a manifest of the node; `listed`: the kubelet
+   * does not say which. `directory`: only the directory of the kubelet's pods knows it.
    */
   readonly origin: "api" | "static" | "listed" | "directory";
-  /** Succeeded or Failed, by the kubelet. A directory says nothing of it: false. */
+  /** Succeeded or Failed, according to the kubelet; false if only a directory is known. */
   readonly finished: boolean;
-  /** Evicted: the content goes although the pod is listed. */
+  /** Evicted: its content is removed although the pod is listed. */
   readonly evicted: boolean;
   /** Images that the pod's specification names, init and volume images included. */
   readonly images: readonly string[];
@@ -187,7 +187,7 @@ export interface PodLogDirectory {
 /** A link in the legacy directory of container logs whose target does not exist. */
 export interface DanglingLogLink {
   readonly entry: string;
-  /** What the name says; shorter than an ID where the name was cut. */
+  /** From the name; shorter than an ID if the name was truncated. */
   readonly containerId: string;
 }
 
@@ -195,14 +195,14 @@ export interface LogFacts {
   readonly kind: "read";
   readonly podLogsDirectory: string;
   readonly podLogs: readonly PodLogDirectory[];
-  /** Entries that are no pod's: named, never touched. */
+  /** Entries that belong to no pod: reported, never touched. */
   readonly strays: readonly string[];
   readonly danglingLinks: readonly DanglingLogLink[];
-  /** Bytes that the log directory's files take, where they were counted. */
+  /** The size of the log directory's files, if counted. */
   readonly sizeBytes: bigint | null;
 }
 
-/** Both log directories as they were read, or neither: if one is unreadable, nothing is deleted in either. */
+/** Both log directories, or neither: if one is unreadable, nothing is deleted in either. */
 export type LogReading = LogFacts | { readonly kind: "failed"; readonly message: string };
 
 /** `null` without a readable log directory. */
@@ -226,7 +226,7 @@ export interface KeepRules {
   readonly rules: readonly KeepRule[];
   /** Not empty: no image is removed. */
   readonly problems: readonly KeepProblem[];
-  /** Directories from which rules were read, so that one that vanishes is noticed. */
+  /** Directories from which rules were read, so that a missing one is noticed. */
   readonly directoriesRead: readonly string[];
 }
 
@@ -235,13 +235,13 @@ export interface Clocks {
   readonly wall: Instant;
   /** Since the boot, suspended time included; immune to changes of the wall clock. */
   readonly uptime: Duration;
-  /** Changes with every boot; "" where it cannot be read. */
+  /** Changes with every boot; "" if it cannot be read. */
   readonly bootId: string;
 }
 
 /**
- * A node at one moment. Each list is complete: a list that failed is an error, never a shorter snapshot. What only a part of
- * the pass needs says of itself that it could not be read.
+ * A node at one moment. Each list is complete: a failed list is an error, never a shorter snapshot. Parts that only
+ * some passes need record their own read errors.
  */
 export interface Snapshot {
   /** Taken before the first call. */
@@ -254,15 +254,15 @@ export interface Snapshot {
   readonly sandboxes: readonly Sandbox[];
   /** By container ID, for every listed container. */
   readonly imageVolumes: ReadonlyMap<ContainerId, ImageVolumes>;
-  /** Ends of dead containers that are known, now or from the ledger. */
+  /** Known ends of dead containers, read now or from the ledger. */
   readonly containerEnds: ReadonlyMap<ContainerId, Instant>;
-  /** By reference, for every reference that no listed image carries. */
+  /** By reference, for every reference that no listed image has. */
   readonly resolutions: ReadonlyMap<string, Resolution>;
   /** Images that sandboxes' own status names, by sandbox. */
   readonly sandboxImages: ReadonlyMap<SandboxId, string>;
   readonly filesystems: readonly Filesystem[];
   readonly pods: PodReading;
-  /** `null`: there is no directory of pod logs, or it was not asked for. */
+  /** `null`: there is no directory of pod logs, or it was not requested. */
   readonly logs: LogReading | null;
   readonly keep: KeepRules;
 }

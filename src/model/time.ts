@@ -4,7 +4,7 @@ import type { Brand } from "./ids.ts";
 
 /** Nanoseconds since 1970-01-01T00:00:00Z by the wall clock, which can jump in both directions. */
 export type Instant = Brand<bigint, "Instant">;
-/** A span in nanoseconds. May be negative where two instants are subtracted. */
+/** A span in nanoseconds. May be negative, as the difference of two instants. */
 export type Duration = Brand<bigint, "Duration">;
 /**
  * Observed time in nanoseconds: the time during which crigc observed the node, summed in the ledger. It never decreases,
@@ -43,7 +43,7 @@ export function toRfc3339(at: Instant): string {
   return fraction === "" ? `${base}Z` : `${base}.${fraction}Z`;
 }
 
-/** Reads what `toRfc3339` writes, with offsets as well; `null` if the text is no such time. */
+/** Parses what `toRfc3339` writes, also with offsets; `null` if the text is not such a time. */
 export function fromRfc3339(text: string): Instant | null {
   const match = /^(\d{4}-\d\d-\d\d)([Tt]\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?([Zz]|[+-]\d\d:\d\d)$/.exec(
     text,

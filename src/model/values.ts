@@ -1,17 +1,17 @@
-/** Small questions about plain values: whether one is a map, which of two comes first, what a text is without its blanks. */
+/** Small functions on plain values. */
 
 /** What JSON and YAML call an object or map. */
 export const isMap = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** For sorting, the smaller one first. */
+/** For sorting in ascending order. */
 export const compared = <Value extends bigint | number | string>(
   one: Value,
   other: Value,
 ): number => (one === other ? 0 : one < other ? -1 : 1);
 
 /** Cuts characters off both ends of text that anybody may have written, in time linear in it. */
-// A pattern with a star before its end tries every such character as the first one, and takes minutes for some thousand.
+// A pattern with a star before its end retries at every such character, and takes minutes for some thousand of them.
 export function trimmed(text: string, leading: string, trailing = leading): string {
   let start = 0;
   let end = text.length;
@@ -20,5 +20,5 @@ export function trimmed(text: string, leading: string, trailing = leading): stri
   return text.slice(start, end);
 }
 
-/** Without spaces and tabs at both ends; no other white space is cut. */
+/** Strips spaces and tabs from both ends, and no other white space. */
 export const withoutBlanks = (text: string): string => trimmed(text, " \t");

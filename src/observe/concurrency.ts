@@ -1,13 +1,13 @@
-/** Bounded concurrency: at most `limit` calls are under way at once, and the first failure ends the rest. */
+/** Bounded concurrency: at most `limit` calls at once; the first failure ends the rest. */
 
-/** Maps in input order. `limit` at least 1. Rejects with the first error; calls that have begun are not awaited then. */
+/** Maps in input order. `limit` must be at least 1. Rejects with the first error, without waiting for calls in flight. */
 export async function mapBounded<In, Out>(
   inputs: readonly In[],
   limit: number,
   work: (input: In) => Promise<Out>,
 ): Promise<readonly Out[]> {
   const results: Out[] = [];
-  // One iterator for all workers: each takes the next input when it is free.
+  // All workers share one iterator and take the next input when free.
   const waiting = inputs.entries();
   const worker = async (): Promise<void> => {
     for (const [index, input] of waiting) results[index] = await work(input);

@@ -1,4 +1,4 @@
-/** What a list does not say of containers and sandboxes: read once each, then taken from the ledger. */
+/** Details of containers and sandboxes that lists lack: read once each, then taken from the ledger. */
 
 import { messageOf, RuntimeError } from "../model/errors.ts";
 import type { ContainerId, SandboxId } from "../model/ids.ts";
@@ -10,8 +10,8 @@ import { byParts, sameOr } from "../policy/by-object.ts";
 import { mapBounded } from "./concurrency.ts";
 
 /**
- * Calls under way at once: enough to hide a socket's latency, few enough not to crowd out a kubelet. On containerd 2.1 and two
- * cores a ContainerStatus takes 0.65 ms with 1 at once, 0.37 with 2, 0.30 with 4, and 0.29 to 0.35 with 8 to 64; a
+ * Concurrent calls: enough to hide a socket's latency, too few to crowd out a kubelet. On containerd 2.1 and two cores
+ * a ContainerStatus takes 0.65 ms with 1 at once, 0.37 with 2, 0.30 with 4, and 0.29 to 0.35 with 8 to 64; a
  * PodSandboxStatus 1.28, 0.81, 0.73, and 0.69 to 0.59.
  */
 const CONCURRENCY = 16;
@@ -24,13 +24,13 @@ export interface ContainerDetails {
 export interface DetailNeed {
   /** Whether the runtime can mount images at all. */
   readonly volumes: boolean;
-  /** Whether a rule counts from the end of a container. */
+  /** Whether a rule counts from a container's end. */
   readonly ends: boolean;
 }
 
-/** What is already known: the ledger's records, or an earlier snapshot of the same pass. */
+/** Known details: the ledger's records, or an earlier snapshot of the same pass. */
 export interface DetailKnowledge {
-  /** `null`: not known. */
+  /** `null` if not known. */
   readonly volumesOf: (id: ContainerId) => ImageVolumes | null;
   readonly endOf: (id: ContainerId) => Instant | null;
   /** Of an earlier look, which are taken whole where they are the same now; empty: there is none. */
@@ -38,7 +38,7 @@ export interface DetailKnowledge {
   readonly sandboxImages: ReadonlyMap<SandboxId, string>;
 }
 
-/** The same object for the same records, by which what is made of it is remembered. */
+/** Returns the same object for the same records, so that results derived from it can be cached. */
 export const knowledgeOfLedger = ({ containers, sandboxImages }: Ledger): DetailKnowledge =>
   knowledgeOfRecords({ containers, sandboxImages });
 
@@ -57,7 +57,7 @@ const knowledgeOfRecords = byParts(
   }),
 );
 
-/** The ends are those of the pass: a look in the middle of it needs none. */
+/** A refresh within the pass needs no ends, because the pass has them. */
 export const knowledgeOfSnapshot = ({ imageVolumes, sandboxImages }: Snapshot): DetailKnowledge =>
   knowledgeOfLook({ imageVolumes, sandboxImages });
 
@@ -76,14 +76,14 @@ const knowledgeOfLook = byParts(
   }),
 );
 
-/** Nearly every container has none: one object for all of them. */
+/** Nearly every container has none, so they share one object. */
 const NO_VOLUMES: ImageVolumes = { kind: "known", references: [] };
 const UNSUPPORTED: ImageVolumes = { kind: "unsupported" };
 
 const knownVolumes = (references: readonly string[]): ImageVolumes =>
   references.length === 0 ? NO_VOLUMES : { kind: "known", references };
 
-/** Asks the runtime for the containers of which something needed is not known yet. A failed call leaves that container unknown. */
+/** Asks the runtime for containers with unknown details. If a call fails, that container's details stay unknown. */
 export async function readContainerDetails(
   runtime: RuntimeReader,
   input: {
@@ -125,13 +125,13 @@ interface KnownDetails extends DetailNeed {
   readonly known: DetailKnowledge;
 }
 
-/** What need not be asked for, and the containers that need. */
+/** The details that are known, and the containers to ask for. */
 const knownDetails = byParts(
   (of: KnownDetails): ContainerDetails & { readonly toAsk: readonly Container[] } => {
     const { containers, known } = of;
     const volumes = new Map<ContainerId, ImageVolumes>();
     const ends = new Map<ContainerId, Instant>();
-    // By ID: a container that events announced stands there once for each reference that it names.
+    // By ID: a container announced by events occurs once per reference.
     const toAsk = new Map<ContainerId, Container>();
     for (const container of containers) {
       const volumesKnown = known.volumesOf(container.id);
@@ -147,8 +147,8 @@ const knownDetails = byParts(
 );
 
 /**
- * The images that sandboxes' own status names. A status that fails is left out and asked again next time:
- * this is one protection of the sandbox image among several, and one broken sandbox must not stop collection.
+ * The images that the sandboxes' own status names. A failed status is skipped and read again next time: this is one of
+ * several protections of the sandbox image, and one broken sandbox must not stop collection.
  */
 export async function readSandboxImages(
   runtime: RuntimeReader,
@@ -191,7 +191,7 @@ const knownSandboxImages = byParts(
   },
 );
 
-/** Statuses without an answer after which no more are asked for: each would take its whole deadline. */
+/** After this many statuses without an answer, no more are requested: each would take its whole deadline. */
 const UNANSWERED_MAX = 2;
 
 class Silence {

@@ -1,4 +1,4 @@
-/** Gathers one snapshot of the node: every list whole, or an error and no snapshot at all. */
+/** Takes one snapshot of the node: every list complete, or an error and no snapshot. */
 
 import { messageOf } from "../model/errors.ts";
 import type { Ledger } from "../model/ledger.ts";
@@ -23,20 +23,20 @@ export interface ObservePorts {
 
 export interface ObserveRequest {
   readonly ledger: Ledger;
-  /** Whether a rule counts from the end of a container, so that ends have to be known. */
+  /** Whether a rule counts from a container's end, so that ends are needed. */
   readonly needEnds: boolean;
-  /** Whether the log directories are read too. */
+  /** Whether to read the log directories too. */
   readonly logs: boolean;
-  /** Containers that events told of since the lists, so that their images count as used. */
+  /** Containers announced by events since the lists; their images count as used. */
   readonly announced?: readonly Container[];
 }
 
 const RESOLVE_CONCURRENCY = 8;
 
 /**
- * Observes the node. Rejects with `RuntimeError` or `HostError` where a list or a stat fails;
- * the status of one container, log directories and a pod source that fail are part of the snapshot, for policy to judge.
- * The runtime and the log directory are read before the pod source, so that a pod which appears in between is not taken for gone.
+ * Rejects with `RuntimeError` or `HostError` if a list or a stat fails. A failed container status, log directory or pod
+ * source becomes part of the snapshot, for policy to judge. The runtime and the log directory are read before the pod
+ * source, so that a pod that appears in between does not look deleted.
  */
 export async function observe(
   ports: ObservePorts,
@@ -46,7 +46,8 @@ export async function observe(
   const { runtime, disk, host } = ports;
   const [info, [lists, clocks], reported, logs, keep] = await Promise.all([
     runtime.info(signal),
-    // The moment is that of the lists' end: what came while a slow runtime answered is not to count as older than it is.
+    // Time is read after the lists: an image that arrived while a slow runtime answered must not count as older than it
+    // is.
     readLists(runtime, signal).then((read) => [read, host.clocks()] as const),
     runtime.reportedFilesystems(signal),
     request.logs ? host.logs() : Promise.resolve(null),
@@ -90,9 +91,9 @@ export async function observe(
 }
 
 /**
- * Lists again what can have changed since `previous`, within one pass: images, containers, sandboxes, and what they refer to.
- * Disks, logs, pods and keep rules are those of the pass, and so are its clocks: nothing grows old while a pass runs.
- * `announced` is read when the containers were listed.
+ * Lists again, within one pass, what can have changed since `previous`: images, containers, sandboxes, and what they
+ * refer to. Disks, logs, pods, keep rules and clocks are those of the pass, so nothing ages while it runs. `announced`
+ * is read once the containers are listed.
  */
 export async function refresh(
   ports: Pick<ObservePorts, "runtime" | "host">,
@@ -124,8 +125,8 @@ export async function refresh(
 }
 
 /**
- * One after another: the answers of a large node take more memory than anything else, and a runtime answers them no faster
- * at once. Containers come last, because they are what the freshness of a look is about.
+ * Sequential: on a large node the responses take more memory than anything else, and a runtime answers them no faster
+ * in parallel. Containers come last, because their freshness matters most.
  */
 async function readLists(
   runtime: RuntimeReader,
@@ -142,7 +143,7 @@ async function readLists(
   return { images, listed, sandboxes: whole.sandboxes };
 }
 
-/** Announced containers only add uses: one that the list knows is taken from the list. */
+/** Announced containers only add uses: if the list has one, the list's entry counts. */
 function withAnnounced(
   listed: readonly Container[],
   announced: readonly Container[],
@@ -175,7 +176,7 @@ async function resolveReferences(
 
 const answers = new WeakMap<readonly string[], ReadonlyMap<string, Resolution>>();
 
-/** The answers of the last look where they are equal, so that what was made of them still holds. */
+/** Returns the previous objects where they are equal, so that results cached by them still hold. */
 function sameAsBefore(
   references: readonly string[],
   resolved: ReadonlyMap<string, Resolution>,

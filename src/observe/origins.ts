@@ -1,4 +1,4 @@
-/** What a list does not say of images: their layers and build date, read once for an image ID. */
+/** Details of images that lists lack: layers and build date, read once per image ID. */
 
 import type { ImageId } from "../model/ids.ts";
 import type { Ledger } from "../model/ledger.ts";
@@ -6,9 +6,8 @@ import type { RuntimeReader } from "../model/ports.ts";
 import type { Image, ImageOrigin } from "../model/snapshot.ts";
 import { mapBounded } from "./concurrency.ts";
 
-/** Calls under way at once. */
 const CONCURRENCY = 16;
-/** After so many failures the rest waits for the next look: each may have taken as long as a call may. */
+/** After this many failures the rest waits for the next look: each call may have taken its whole deadline. */
 const FAILURES_MAX = 16;
 
 export interface OriginsRead {
@@ -17,7 +16,7 @@ export interface OriginsRead {
   readonly failed: readonly ImageId[];
 }
 
-/** Asks for the images that are not known yet, in their order. A call that fails leaves its image unknown until the next look. */
+/** Asks for unknown images, in order. If a call fails, that image stays unknown until the next look. */
 export async function readOrigins(
   runtime: RuntimeReader,
   input: { readonly images: readonly Pick<Image, "id">[]; readonly known: Ledger["origins"] },

@@ -1,4 +1,4 @@
-/** Whether lists name all that is there: what is missing from one without having been seen to go is asked for by itself. */
+/** Whether lists are complete: crigc asks by ID for what is missing without having been seen to go. */
 
 import { RuntimeError } from "../model/errors.ts";
 import type { ContainerId, SandboxId } from "../model/ids.ts";
@@ -18,8 +18,9 @@ type Runtime = Pick<RuntimeReader, "listSandboxes" | "containerDetail" | "sandbo
 const CONCURRENCY = 16;
 
 /**
- * The lists, with every sandbox that a container names. An empty or shortened answer is no error, and makes living pods look
- * gone: rejects where the runtime has a sandbox that its list did not name, or does not say whether it has.
+ * Lists the sandboxes with those that containers name. A runtime may return an empty or shortened list without an
+ * error, which makes live pods look deleted: rejects if the runtime has a sandbox that its list lacks, or does not
+ * answer for one.
  */
 export async function withSandboxesOfContainers(
   runtime: Runtime,
@@ -42,7 +43,7 @@ const unlistedSandboxes = byParts(({ containers, sandboxes }: PodLists) =>
   ),
 );
 
-/** Rejects where the runtime has something that the ledger knows and a list lacks, or does not say whether it has. */
+/** Rejects if the runtime still has something that is in the ledger and not in a list, or does not answer for it. */
 export async function expectRemembered(
   runtime: Runtime,
   { ledger, lists }: { readonly ledger: Ledger; readonly lists: PodLists },
