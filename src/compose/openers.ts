@@ -243,7 +243,7 @@ async function boundedText(path: string): Promise<string> {
   } catch (thrown) {
     throw new StoreError(
       "unreadable",
-      `reading the snapshot ${path} failed: ${reasonOf(thrown)}; write one with crigc snapshot`,
+      `cannot read the snapshot ${path}: ${reasonOf(thrown)}; write one with crigc snapshot`,
       { cause: thrown },
     );
   }

@@ -1,4 +1,4 @@
-/** One connection to one socket: every call has a deadline, can be given up, is recorded, and fails as RuntimeError. */
+/** One connection to one socket. Every call has a deadline, can be cancelled, is recorded, and fails with RuntimeError. */
 import type { CallRecord } from "../model/ports.ts";
 import { type Attempt, CallError, codeName, toRuntimeError } from "./errors.ts";
 import { type OnPiece, wholeMessages } from "./frames.ts";
@@ -17,13 +17,12 @@ import {
 import type { Line } from "./transport.ts";
 import { EntryCutter } from "./wire.ts";
 
-/** One entry of a list, with its bytes as a list that holds nothing else. */
+/** One entry of a list, with its bytes as a list of this entry alone. */
 export interface Entry<M extends ListMethod> {
   readonly method: M;
   readonly bytes: Buffer;
 }
 
-/** Of answers and of streams. */
 export type ListRequests = {
   readonly [M in ListMethod]: M extends UnaryMethod ? UnaryMethods[M]["request"] : Nothing;
 };
@@ -32,25 +31,25 @@ type Nothing = Readonly<Record<never, never>>;
 export interface ChannelOptions {
   /** `unix:///…`. */
   readonly endpoint: string;
-  /** Deadline of every call that names no other. */
+  /** Default deadline of a call. */
   readonly requestTimeoutMs: number;
   readonly onCall: (call: CallRecord) => void;
 }
 
 export interface UnaryOptions<Answer, Result> {
-  /** Judges and translates the answer; what it throws makes the answer malformed. */
+  /** Checks and translates the response; if it throws, the response is malformed. */
   readonly decode: (answer: Answer) => Result;
   /** What the call is about, for messages. */
   readonly about?: string;
   readonly signal?: AbortSignal;
-  /** Beyond the deadline of every call. */
+  /** Added to the deadline. */
   readonly extraMs?: number;
 }
 
 export interface StreamOptions<Item> {
   readonly onItem: (item: Item) => void;
   readonly signal: AbortSignal;
-  /** For a stream that ends only when one side gives up. */
+  /** A stream that ends only when one side closes it. */
   readonly endless?: boolean;
 }
 
@@ -60,7 +59,10 @@ export interface Channel {
     request: UnaryMethods[M]["request"],
     options: UnaryOptions<UnaryMethods[M]["response"], Result>,
   ): Promise<Result>;
-  /** Entries are not decoded, because most of them are known already. They count once it resolves: a list is whole or an error. */
+  /**
+   * Entries arrive undecoded, because most are known already. They count only once the promise resolves: a list is
+   * complete or an error.
+   */
   list<M extends ListMethod>(
     method: M,
     request: ListRequests[M],
@@ -77,7 +79,7 @@ export interface Channel {
 export function openChannel(options: ChannelOptions): Channel {
   let line: Promise<Line> | undefined;
   const connected = (): Promise<Line> => (line ??= connect(options.endpoint));
-  /** Once for an answer, any number of times for a stream. */
+  /** Once for a single response, any number of times for a stream. */
   const send = async (
     { method, deadlineMs, signal }: Guard,
     request: object,
@@ -118,7 +120,7 @@ export function openChannel(options: ChannelOptions): Channel {
       return guarded(guard, async () => send(guard, {}, wholeMessages(onMessage)));
     },
     close: () => {
-      // Where loading failed, each call has said so.
+      // If loading fails, each call reports it.
       void line?.then(
         (it) => it.close(),
         () => undefined,
@@ -127,7 +129,7 @@ export function openChannel(options: ChannelOptions): Channel {
   };
 }
 
-/** The transport is loaded by the first call: commands that make none do not pay for it. */
+/** The first call loads the transport: commands without calls do not pay for it. */
 async function connect(endpoint: string): Promise<Line> {
   const { openLine } = await import("./transport.ts");
   return openLine(endpoint);
@@ -152,7 +154,7 @@ async function guarded<Result>(guard: Guard, run: () => Promise<Result>): Promis
     return result;
   } catch (thrown) {
     const aborted = signal?.aborted ?? false;
-    // A stream without an end of its own ends well when we have listened for long enough.
+    // For an endless stream, reaching the deadline is success.
     const aborting = deadlineMs === null ? "OK" : "CANCELLED";
     record(aborted ? aborting : codeName(thrown));
     const attempt: Attempt = { method, about, endpoint: options.endpoint, deadlineMs, aborted };
@@ -160,7 +162,7 @@ async function guarded<Result>(guard: Guard, run: () => Promise<Result>): Promis
   }
 }
 
-/** Of a call that is answered once. */
+/** For a call with a single response. */
 function only<Answer>([answer, ...others]: readonly Answer[]): Answer {
   if (answer !== undefined && others.length === 0) return answer;
   throw new CallError(

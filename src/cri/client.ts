@@ -1,4 +1,4 @@
-/** A container runtime: what reads it, what changes it and what watches it, as three things that are handed out apart. */
+/** A container runtime, as three separate parts: one reads it, one changes it, one watches it. */
 import type { CallRecord, RuntimeReader, RuntimeWriter } from "../model/ports.ts";
 import { type Duration, toMs } from "../model/time.ts";
 import { openChannel } from "./channel.ts";
@@ -7,27 +7,24 @@ import { makeReader } from "./reader.ts";
 import { makeWriter } from "./writer.ts";
 
 export interface RuntimeOptions {
-  /** `unix:///…`, as `parseEndpoint` gives it. */
+  /** `unix:///…`, from `parseEndpoint`. */
   readonly endpoint: string;
   readonly imageEndpoint: string;
-  /** Deadline of every call. */
+  /** Default deadline of a call. */
   readonly requestTimeout: Duration;
-  /** Told of every call that has ended, for metrics. */
+  /** Receives every finished call, for metrics. */
   readonly onCall?: (call: CallRecord) => void;
 }
 
 export interface Runtime {
   readonly reader: RuntimeReader;
   readonly writer: RuntimeWriter;
-  /** Resolves when `signal` aborts, when the runtime ends the stream, and at once where it has no events. */
+  /** Resolves when `signal` aborts, when the runtime ends the stream, or at once if the runtime has no events. */
   watchEvents(onEvent: (event: ContainerEvent) => void, signal: AbortSignal): Promise<void>;
   close(): void;
 }
 
-/**
- * Connects with the first call, and again by itself after the runtime was away: at most 3 s after it is back. No call
- * is ever tried twice.
- */
+/** Connects with the first call, and again when a call finds the connection broken. Never retries a call. */
 export function openRuntime(options: RuntimeOptions): Runtime {
   const { endpoint, imageEndpoint, requestTimeout, onCall = () => undefined } = options;
   const requestTimeoutMs = toMs(requestTimeout);

@@ -1,4 +1,4 @@
-/** Translates the runtime's answers into the model, and refuses those that would have to be guessed at. */
+/** Translates the runtime's responses into the model, and rejects those that leave something to guess. */
 
 import type { WritableLayers } from "../model/disk-usage.ts";
 import {
@@ -55,7 +55,7 @@ export const containerIn = ({ containers }: Answers[ContainerList], shared: Shar
 export const sandboxIn = (list: Answers[SandboxList], shared: Shared): Sandbox =>
   decodeSandbox(only("items" in list ? list.items : list.pod_sandboxes), shared);
 
-/** Of a list that was cut out around one entry. */
+/** For a list that was cut down to one entry. */
 function only<Message>([message, ...others]: readonly Message[]): Message {
   if (message === undefined || others.length > 0)
     throw new MalformedError("an entry of a list does not hold one item");
@@ -119,7 +119,7 @@ export function decodeDetail(status: ContainerStatusMessage | null): ContainerDe
   };
 }
 
-/** Every name by which a container's status says that it needs an image. */
+/** Every name by which a container's status refers to an image. */
 export function imagesOf(status: ContainerStatusMessage): readonly string[] {
   const names = [status.image_id, status.image_ref, status.image?.image ?? ""];
   return [...names, ...imageVolumes(status)].filter((name) => name !== "");
@@ -133,7 +133,7 @@ export function decodeFilesystem(usage: FilesystemUsageMessage): ReportedFilesys
   };
 }
 
-/** What containers wrote; one without an ID or a figure is left out. */
+/** Bytes that containers wrote; omits those without an ID or a figure. */
 export function decodeWritableLayers(stats: readonly ContainerStatsMessage[]): WritableLayers {
   const layers = new Map<ContainerId, bigint>();
   for (const { attributes, writable_layer: layer } of stats) {
@@ -144,11 +144,10 @@ export function decodeWritableLayers(stats: readonly ContainerStatsMessage[]): W
   return layers;
 }
 
-/** A value that the runtime may leave out. */
 const integer = (wrapped: { readonly value: bigint } | null): bigint | null =>
   wrapped === null ? null : wrapped.value;
 
-/** Every runtime has a name; what answers without one is something else. */
+/** Every runtime has a name, so what answers without one is not a runtime. */
 export function decodeVersion(version: VersionMessage): {
   readonly name: string;
   readonly version: string;
@@ -168,7 +167,7 @@ function required(text: string, fault: string): string {
 
 const containerStates: readonly ContainerState[] = ["created", "running", "exited", "unknown"];
 
-/** A state that we do not know is not `unknown`, which the collector stops and removes: it stops us. */
+/** Throws on a state that crigc does not know: mapped to `unknown`, the container would be stopped and removed. */
 function containerState(state: number, id: string): ContainerState {
   const known = containerStates[state];
   if (known === undefined) throw new MalformedError(`container ${id} is in state ${state}`);
@@ -183,7 +182,7 @@ function sandboxState(state: number, id: string): SandboxState {
   return known;
 }
 
-/** Runtimes in Go send the nanoseconds of a zero time, far below zero, for what has not ended. */
+/** Runtimes in Go send the nanoseconds of Go's zero time, far below zero, for a container that has not ended. */
 const endOf = (finishedAt: bigint): Instant | null =>
   finishedAt <= 0n ? null : instant(finishedAt);
 

@@ -1,4 +1,4 @@
-/** SHA-256: to tell entries of a list apart by their bytes, and for the chains of layers. */
+/** SHA-256, to compare entries of a list by their bytes, and for layer chains. */
 
 const digest = new Uint8Array(32);
 const words = new Int32Array(digest.buffer);
@@ -9,7 +9,6 @@ export function digestOf(bytes: Buffer): Int32Array {
   return words;
 }
 
-/** Of a text, in hex. */
 export const digestOfText = (text: string): string => {
   Bun.SHA256.hash(text, digest);
   return digest.toHex();

@@ -1,10 +1,9 @@
-/** Asks sockets whether a CRI runtime answers there, and finds the one that does. */
+/** Probes sockets for a CRI runtime, and finds the one that answers. */
 import { messageOf, RuntimeError, type RuntimeErrorKind } from "../model/errors.ts";
 import { openChannel } from "./channel.ts";
 import { decodeVersion } from "./decode.ts";
 import { wellKnownSockets } from "./endpoint.ts";
 
-/** What answers at an endpoint. */
 export interface Answering {
   /** `unix:///…`. */
   readonly endpoint: string;
@@ -12,15 +11,15 @@ export interface Answering {
   readonly version: string;
 }
 
-/** A runtime that needs longer for its version is not asked for more. */
+/** A runtime that takes longer to report its version is not used. */
 const probeTimeoutMs = 1000;
 
-/** How long the connection of a probe that was answered is kept. */
+/** How long the connection of a successful probe is kept. */
 const lingerMs = 1000;
 
 /**
- * Throws `RuntimeError`: `absent`, `permission`, `unreachable` (nothing answers in time) or `not-cri` (something
- * answers that has no `runtime.v1`).
+ * Throws `RuntimeError`: `absent`, `permission`, `unreachable` (no answer in time) or `not-cri` (an answer, but no
+ * `runtime.v1`).
  */
 export async function probeEndpoint(
   endpoint: string,
@@ -29,7 +28,7 @@ export async function probeEndpoint(
   const channel = openChannel({ endpoint, requestTimeoutMs: timeoutMs, onCall: () => undefined });
   try {
     const { name, version } = await channel.call("Version", {}, { decode: decodeVersion });
-    // There is one connection for each endpoint: whoever opens the runtime next need not make it again.
+    // Connections are shared per endpoint, so opening the runtime next reuses this one.
     setTimeout(() => channel.close(), lingerMs).unref();
     return { endpoint, name, version };
   } catch (thrown) {
@@ -41,8 +40,8 @@ export async function probeEndpoint(
 }
 
 /**
- * The same for an image service on a socket of its own, which need not know its version: it is asked for an image that
- * nobody has, and every answer of the service itself will do.
+ * The same for an image service on its own socket. It need not report a version, so the probe asks for an image that
+ * nobody has; any answer of the service will do.
  */
 export async function probeImageEndpoint(
   endpoint: string,
@@ -67,7 +66,7 @@ interface Asked {
   readonly role: "container runtime" | "image service";
 }
 
-/** Tells what does not answer from what answers something else. */
+/** Distinguishes no answer from the wrong kind of answer. */
 function refined(error: RuntimeError, asked: Asked): RuntimeError {
   const { endpoint, timeoutMs, role } = asked;
   const failed = (kind: RuntimeErrorKind, reason: string): RuntimeError =>
@@ -90,14 +89,17 @@ function refined(error: RuntimeError, asked: Asked): RuntimeError {
 }
 
 export interface Discovery {
-  /** Resolves links, so that one socket under two names is one; throws where there is none. */
+  /** Resolves links, so that one socket under two names counts once; throws if there is none. */
   readonly realPath: (path: string) => Promise<string>;
-  /** Paths to ask instead of the well-known ones. */
+  /** Paths to probe instead of the well-known ones. */
   readonly candidates?: readonly string[];
   readonly timeoutMs?: number;
 }
 
-/** The only socket that answers `runtime.v1`. Several: `RuntimeError` of kind `ambiguous`, because guessing removes. */
+/**
+ * The only socket that answers `runtime.v1`. Throws `RuntimeError` `ambiguous` if several do, because a wrong guess
+ * would remove images.
+ */
 export async function discoverEndpoint(discovery: Discovery): Promise<Answering> {
   const { candidates = wellKnownSockets, timeoutMs = probeTimeoutMs } = discovery;
   const paths = await distinct(candidates, discovery.realPath);
@@ -137,7 +139,7 @@ async function probe(path: string, timeoutMs: number): Promise<Probe> {
   }
 }
 
-/** The gravest first: what stands in the way of the others, too. */
+/** Most telling first. */
 const tellingKinds: readonly RuntimeErrorKind[] = [
   "permission",
   "not-cri",
@@ -155,7 +157,7 @@ function noneAnswers(probes: readonly Probe[]): RuntimeError {
 
 const NAME_ONE = "start the runtime, or set --container-runtime-endpoint";
 
-/** Sockets that exist say more than those that do not, which are listed only where none exists. */
+/** Reports sockets that exist; lists absent ones only if none exists. */
 function whyNone(probes: readonly Probe[]): string {
   const existing = probes.filter(({ error }) => error?.kind !== "absent");
   if (existing.length === 0)

@@ -1,19 +1,19 @@
-/** Where runtimes listen: the forms in which an endpoint is written, and the sockets that are known by heart. */
+/** Runtime endpoints: how they are written, and the well-known sockets. */
 
 export type Endpoint =
   | {
       readonly kind: "unix";
-      /** `unix:///run/containerd/containerd.sock`: what `openRuntime` takes. */
+      /** `unix:///run/containerd/containerd.sock`, as `openRuntime` takes it. */
       readonly endpoint: string;
       readonly path: string;
     }
   /** `message` says what was expected. */
   | { readonly kind: "refused"; readonly message: string };
 
-/** What the kernel takes as the path of a socket, in bytes. */
+/** The kernel's limit for the path of a socket. */
 const pathBytesMax = 107;
 
-/** `unix:///path`, or the bare path. Nothing else: what speaks for the node does not come over a network. */
+/** Accepts `unix:///path` or a bare path, and nothing else: the node's runtime is never on the network. */
 export function parseEndpoint(text: string): Endpoint {
   const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(text)?.[1];
   const path = scheme === undefined ? text : text.replace(/^unix:(?:\/\/)?/, "");
@@ -33,7 +33,7 @@ function refused(fault: string): Endpoint {
   };
 }
 
-/** Where runtimes listen by default. A host may have several of them, and Docker's own containerd beside. */
+/** Default sockets of runtimes. A host may have several, for example Docker's own containerd. */
 export const wellKnownSockets: readonly string[] = [
   "/run/containerd/containerd.sock",
   // k3s and rke2.

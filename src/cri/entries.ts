@@ -1,19 +1,19 @@
-/** Remembers what the entries of a list were decoded to, so that a list costs what changed since the last one. */
+/** Caches decoded list entries, so that a list costs only what changed since the last one. */
 import type { Channel, Entry, ListRequests } from "./channel.ts";
 import { DigestTable } from "./digest-table.ts";
 import { digestOf } from "./digest.ts";
 import { type Answers, decodeAnswer, type ListMethod } from "./messages.ts";
 
-/** An entry whose bytes were in the last list is the same object again. */
+/** Returns the same object for an entry whose bytes were in the last list. */
 export type ItemOf<M extends ListMethod, Item> = (entry: Entry<M>) => Item;
 
-/** How entries of one list are read. */
+/** How to read the entries of one list. */
 export interface Reading<M extends ListMethod, Item> {
   readonly itemOf: ItemOf<M, Item>;
   readonly signal: AbortSignal;
 }
 
-/** The items of one answer, or of one stream, in its order. */
+/** The items of one response or stream, in order. */
 export async function itemsOf<M extends ListMethod, Item>(
   channel: Channel,
   [method, request]: readonly [method: M, request: ListRequests[M]],
@@ -25,23 +25,23 @@ export async function itemsOf<M extends ListMethod, Item>(
 }
 
 export interface EntryMemory<M extends ListMethod, Item> {
-  /** A list, of one answer or of several parts. Its entries replace those that were known, unless `ask` fails. */
+  /** A list, from one response or several parts. Its entries replace the cached ones, unless `ask` fails. */
   list(ask: (itemOf: ItemOf<M, Item>) => Promise<readonly Item[]>): Promise<readonly Item[]>;
 }
 
-/** Gives back an equal string that is there already. */
+/** Returns an equal string that exists already, if there is one. */
 export type Shared = <Text extends string>(text: Text) => Text;
 
 /**
- * For one list of one runtime. The bytes of an entry are known by their SHA-256, because whoever makes pods and images
- * writes parts of them: a fast hash, even one with a secret seed, is no proof that nothing changed. That costs 0.5 µs an
- * entry more than such a hash; keeping the bytes and comparing them would cost 0.2 µs and 0.6 kB (docs/decisions/0007).
+ * For one list of one runtime. Entries are recognised by the SHA-256 of their bytes, because authors of pods and images
+ * control parts of them: a fast hash, even one with a secret seed, proves nothing. This costs 0.5 µs more per entry
+ * than such a hash; comparing the bytes themselves would save 0.2 µs and cost 0.6 kB (docs/decisions/0007).
  *
- * Entries that a list no longer has are forgotten. A list of the same entries is the same array, in whatever order the
- * runtime gave them (containerd's is random), so that what was made of a whole list is known by it as well.
+ * Entries that a list no longer has are dropped. Lists with the same entries in any order (containerd's is random) are
+ * the same array, so that results derived from a whole list can be cached by it too.
  */
 export function entryMemory<M extends ListMethod, Item extends { readonly id: string }>(
-  /** Of a list that has this one entry. */
+  /** From a list with this one entry. */
   decode: (list: Answers[M], shared: Shared) => Item,
   /** Which of the entries count. */
   counting: (items: readonly Item[]) => readonly Item[] = (items) => items,
@@ -107,7 +107,7 @@ class Look<Item> {
   }
 }
 
-/** Strings that entries of one list have in common are there once. */
+/** Stores strings that entries of one list share only once. */
 function stringPool(): Shared {
   const pool = new Map<string, string>();
   return <Text extends string>(text: Text): Text => {
@@ -119,7 +119,7 @@ function stringPool(): Shared {
   };
 }
 
-/** In any order; of an ID that is listed twice the order counts. */
+/** In any order; if an ID is listed twice, the order matters. */
 function hasSameItems<Item extends { readonly id: string }>(
   before: readonly Item[],
   items: readonly Item[],
@@ -130,7 +130,7 @@ function hasSameItems<Item extends { readonly id: string }>(
   return items.every((item) => left.get(item.id) === item && left.delete(item.id));
 }
 
-/** The last of each; without the pairs that a constructor would take, of which a large node has many. */
+/** The last of each ID. Avoids the array of pairs that a Map constructor takes, which is large on a large node. */
 export function byId<Item extends { readonly id: string }>(
   items: readonly Item[],
 ): Map<string, Item> {

@@ -1,17 +1,16 @@
-/** Turns everything that can go wrong in a call into a RuntimeError; the only place that words one. */
+/** Turns every failure of a call into a RuntimeError; the only place that words one. */
 import { messageOf, RuntimeError, type RuntimeErrorKind } from "../model/errors.ts";
 import { MalformedError } from "./malformed.ts";
 import type { StreamMethod, UnaryMethod } from "./messages.ts";
 
-/** What was tried when it went wrong. */
 export interface Attempt {
   readonly method: UnaryMethod | StreamMethod;
-  /** The thing that the call was about; "" for calls that are about the whole node. */
+  /** What the call was about; "" for calls about the whole node. */
   readonly about: string;
   readonly endpoint: string;
-  /** `null`: a call without a deadline. */
+  /** `null` for a call without a deadline. */
   readonly deadlineMs: number | null;
-  /** We gave up ourselves. */
+  /** crigc cancelled the call itself. */
   readonly aborted: boolean;
 }
 
@@ -23,13 +22,13 @@ export function toRuntimeError(thrown: unknown, attempt: Attempt): RuntimeError 
   return new RuntimeError(kind, message, { cause: thrown });
 }
 
-/** The name of the gRPC code that a call ended with, as `onCall` reports it. */
+/** The name of a call's gRPC code, as `onCall` reports it. */
 export function codeName(thrown: unknown): string {
   if (thrown instanceof MalformedError) return "INTERNAL";
   return thrown instanceof CallError ? (codeNames[thrown.code] ?? "UNKNOWN") : "UNKNOWN";
 }
 
-/** Names by number, as every implementation of gRPC has them. */
+/** By number, as in every implementation of gRPC. */
 const codeNames = [
   "OK",
   "CANCELLED",
@@ -52,7 +51,7 @@ const codeNames = [
 
 export type Code = (typeof codeNames)[number];
 
-/** A call that ended with another status than OK; its message is what the runtime or the system said. */
+/** A call that ended with a status other than OK; its message comes from the runtime or the system. */
 export class CallError extends Error {
   override readonly name = "CallError";
   readonly code: number;
@@ -82,13 +81,13 @@ function kindOf(thrown: unknown, attempt: Attempt): RuntimeErrorKind {
   }
 }
 
-/** cri-dockerd has no code for what is gone: it hands on Docker's text, which ends with the whole ID that was asked for. */
+/** cri-dockerd has no code for NotFound: it returns Docker's text, which ends with the full ID. */
 const dockerLacks = (thrown: unknown, id: string): boolean =>
   id !== "" &&
   codeName(thrown) === "UNKNOWN" &&
   messageOf(thrown).endsWith(`No such container: ${id}`);
 
-/** The transport hands on the system's error only as text. */
+/** The transport reports the system's error only as text. */
 function connectionKind(details: string): RuntimeErrorKind {
   if (/\bENOENT\b/.test(details)) return "absent";
   if (/\b(?:EACCES|EPERM)\b/.test(details)) return "permission";
@@ -126,14 +125,14 @@ function reasonOf(kind: RuntimeErrorKind, thrown: unknown, attempt: Attempt): st
   }
 }
 
-/** Containers and sandboxes are split before this is said, as far as the filters of CRI go; images have no filter. */
+/** By then containers and sandboxes were split as far as CRI's filters go; images have no filter. */
 function tooLargeAdvice(method: Attempt["method"]): string {
   if (method === "ListImages" || method === "StreamImages")
     return "CRI cannot split a list of images: remove some by hand, or use a runtime with streaming lists";
   return "CRI cannot split the list further: remove some by hand, or use a runtime with streaming lists";
 }
 
-/** What each call does, after "cannot". */
+/** What each call does, to follow "cannot". */
 const deeds: Readonly<Record<UnaryMethod | StreamMethod, string>> = {
   Version: "get the runtime's version",
   Status: "get the runtime's status",

@@ -1,4 +1,4 @@
-/** Container events: hints that an image is in use, between two lists; never a list themselves. */
+/** Container events: hints between two lists that an image is in use. They never replace a list. */
 import { RuntimeError } from "../model/errors.ts";
 import { type ContainerId, containerId } from "../model/ids.ts";
 import type { Channel } from "./channel.ts";
@@ -11,13 +11,13 @@ export type ContainerEventKind = "created" | "started" | "stopped" | "deleted";
 export interface ContainerEvent {
   readonly kind: ContainerEventKind;
   readonly containerId: ContainerId;
-  /** Every reference by which the containers of the event's pod say that they need an image, volumes included. */
+  /** Every reference by which the containers of the event's pod name an image, volumes included. */
   readonly images: readonly string[];
 }
 
 /**
- * Calls `onEvent` until `signal` aborts or the runtime ends the stream, and resolves then; at once where the runtime
- * has no events. Throws `RuntimeError` where the connection breaks.
+ * Calls `onEvent` until `signal` aborts or the runtime ends the stream, then resolves; at once if the runtime has no
+ * events. Throws `RuntimeError` if the connection breaks.
  */
 export async function watchContainerEvents(
   runtime: Channel,

@@ -16,11 +16,11 @@ export interface Call {
   readonly request: Buffer;
   readonly deadlineMs: number | null;
   readonly signal: AbortSignal | undefined;
-  /** Of the messages of the answer; what it throws ends the call. */
+  /** Receives the response's messages; if it throws, the call ends. */
   readonly onPiece: OnPiece;
 }
 
-/** One call on its way: a request, messages, and the status that comes last. */
+/** A call in flight: a request, messages, and the status that comes last. */
 export class Exchange {
   readonly #call: Call;
   readonly #settled: (error: unknown) => void;
@@ -30,9 +30,9 @@ export class Exchange {
   #ended: () => void = () => undefined;
   #httpStatus = 0;
   #status: CallError | "OK" | null = null;
-  /** The status came with the headers: there are no messages. */
+  /** The status came with the headers, so there are no messages. */
   #isOverBefore = false;
-  /** All that the stream brought was read. */
+  /** The stream was read to its end. */
   #isRead = false;
   #streamError: unknown = null;
   isOver = false;
@@ -76,7 +76,7 @@ export class Exchange {
     stream.end(framed(request));
   }
 
-  /** `null`: it went well. The first one counts. */
+  /** `null` for success. Only the first call counts. */
   fail(error: unknown): void {
     if (this.isOver) return;
     this.#settle(error);
@@ -84,7 +84,7 @@ export class Exchange {
   }
 
   #read(bytes: Buffer): void {
-    // What is no gRPC tells by its status what it is.
+    // Without gRPC, the HTTP status explains the failure.
     if (this.isOver || this.#httpStatus !== constants.HTTP_STATUS_OK) return;
     try {
       if (this.#isOverBefore) throw new CallError("INTERNAL", "it sent messages after its status");
@@ -117,10 +117,10 @@ export class Exchange {
     if (this.#status === null || this.#httpStatus !== constants.HTTP_STATUS_OK)
       return this.#withoutStatus();
     const isWhole = this.#isRead && this.#frames.isEmpty;
-    return isWhole ? null : new CallError("INTERNAL", "the answer was cut off");
+    return isWhole ? null : new CallError("INTERNAL", "the response was truncated");
   }
 
-  /** As gRPC has it for answers of whoever stands in between, and for streams that were broken off. */
+  /** The code that gRPC defines for responses from intermediaries and for reset streams. */
   #withoutStatus(): CallError {
     const http = this.#httpStatus;
     if (http !== 0 && http !== constants.HTTP_STATUS_OK)
@@ -164,7 +164,7 @@ const resetCodes: Readonly<Record<number, Code>> = {
 const timeoutOf = (ms: number): string =>
   ms < 1e8 ? `${Math.max(1, Math.ceil(ms))}m` : `${Math.ceil(ms / 1000)}S`;
 
-/** Bytes beyond ASCII, and the percent sign, come as their hexadecimal digits; what is escaped wrongly stays as it is. */
+/** Percent-decodes; invalid escapes stay as they are. */
 function unescaped(text: string): string {
   try {
     return decodeURIComponent(text);

@@ -1,11 +1,11 @@
-/** How messages are read, each field declared once with its number and its type, and how requests are written. */
+/** How messages are read (each field declared once, by number and type) and how requests are written. */
 import { assert } from "../model/assert.ts";
 import { MalformedError } from "./malformed.ts";
 import { BYTES, Cursor, VARINT } from "./wire.ts";
 
 export interface Type<Value> {
   readonly wireType: number;
-  /** What a field is that was not sent. */
+  /** The value of a field that was not sent. */
   readonly absent: Value;
   /** `before`: what was read of the field so far. */
   read(cursor: Cursor, before: Value): NonNullable<Value>;
@@ -26,7 +26,7 @@ export const flag: Type<boolean> = {
   read: (it) => it.uint64() !== 0n,
 };
 export const uint32: Type<number> = { wireType: VARINT, absent: 0, read: (it) => it.uint32() };
-/** Enums too, as plain numbers: one that we do not know has to be noticed. */
+/** Also for enums, as plain numbers, so that unknown values are noticed. */
 export const int32: Type<number> = { wireType: VARINT, absent: 0, read: (it) => it.uint32() | 0 };
 export const uint64: Type<bigint> = { wireType: VARINT, absent: 0n, read: (it) => it.uint64() };
 export const int64: Type<bigint> = {
@@ -35,7 +35,7 @@ export const int64: Type<bigint> = {
   read: (it) => BigInt.asIntN(64, it.uint64()),
 };
 
-/** Messages and texts: integers would come packed, and CRI has no list of them. */
+/** For messages and strings. Lists of integers would be packed, and CRI has none. */
 export function list<Value>(of: Type<Value>): Type<NonNullable<Value>[]> {
   const none: NonNullable<Value>[] = [];
   return {
@@ -51,7 +51,7 @@ export function list<Value>(of: Type<Value>): Type<NonNullable<Value>[]> {
 
 export type Strings = Readonly<Record<string, string>>;
 
-/** A map of texts; where `wanted` names keys, only those are there. */
+/** A map of strings; with `wanted`, only those keys. */
 export function strings(wanted?: readonly string[]): Type<Strings> {
   const none: Strings = {};
   const lengths = wanted && new Set(wanted.map((key) => key.length));
@@ -76,7 +76,7 @@ export function strings(wanted?: readonly string[]): Type<Strings> {
       if (wanted?.includes(key) === false) return before;
       const map: Record<string, string> = before === none ? {} : before;
       const value = cursor.slice(start, end);
-      // An assignment to this one would be no label.
+      // A plain assignment would set the prototype, not a label.
       if (key === "__proto__") Object.defineProperty(map, key, { ...own, value });
       else map[key] = value;
       return map;
@@ -88,10 +88,13 @@ const own = { enumerable: true, writable: true, configurable: true };
 
 function expectType({ wireType }: Cursor, expected: number): void {
   if (wireType !== expected)
-    throw new MalformedError(`a field has the wire type ${wireType}, and not ${expected}`);
+    throw new MalformedError(`a field has wire type ${wireType} instead of ${expected}`);
 }
 
-/** Every declared field is set; others are passed over. A message that was not sent is `null`, one that was sent twice is the last. */
+/**
+ * Sets every declared field and skips others. A message that was not sent is `null`; if it was sent twice, the last
+ * counts.
+ */
 export function message<const T extends Table>(
   table: T,
 ): Type<Message<T> | null> & { whole(bytes: Buffer): Message<T> } {
@@ -129,12 +132,12 @@ export function message<const T extends Table>(
   };
 }
 
-/** Fields of a request by name, with the numbers of those inside a message. */
+/** Fields of a request by name, with the numbers of nested fields. */
 export interface RequestTable {
   readonly [name: string]: number | readonly [number: number, inside: RequestTable];
 }
 
-/** What is absent is not sent. */
+/** Omits absent fields. */
 export function written(table: RequestTable, request: object): Buffer {
   const parts = Object.entries(request).flatMap(([name, value]): readonly Buffer[] => {
     const field = table[name];

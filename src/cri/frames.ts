@@ -1,16 +1,16 @@
-/** How gRPC puts messages into a stream of bytes. */
+/** gRPC's framing of messages in a stream of bytes. */
 import { CallError } from "./errors.ts";
 
-/** What runtimes send at most. */
+/** The largest message that runtimes send. */
 const MESSAGE_LIMIT_BYTES = 16 * 1024 * 1024;
 
-/** A flag (nothing is compressed) and the length stand before each message. */
+/** A message is preceded by a flag (not compressed) and its length. */
 const PREFIX_BYTES = 5;
 
-/** Bytes of one message after the other, in their order; the last piece of a message may be empty. */
+/** The bytes of one message after the other; the last piece of a message may be empty. */
 export type OnPiece = (piece: Buffer, isLast: boolean) => void;
 
-/** Messages as wholes: one that came in several pieces is put together once. */
+/** Joins pieces, so that `onMessage` gets whole messages. */
 export function wholeMessages(onMessage: (bytes: Buffer) => void): OnPiece {
   let pieces: Buffer[] = [];
   return (piece, isLast) => {
@@ -29,19 +29,19 @@ export function framed(message: Buffer): Buffer {
   return frame;
 }
 
-/** Takes the prefixes out of what comes. */
+/** Strips the prefixes. */
 export class Frames {
   readonly #onPiece: OnPiece;
   readonly #prefix = Buffer.alloc(PREFIX_BYTES);
   #prefixBytes = 0;
-  /** Of the message that has begun. */
+  /** Of the current message. */
   #missingBytes = 0;
 
   constructor(onPiece: OnPiece) {
     this.#onPiece = onPiece;
   }
 
-  /** Nothing has begun that did not end. */
+  /** No message is incomplete. */
   get isEmpty(): boolean {
     return this.#prefixBytes === 0;
   }
@@ -68,7 +68,7 @@ export class Frames {
 
 function lengthIn(prefix: Buffer): number {
   if (prefix[0] !== 0)
-    throw new CallError("INTERNAL", "a message is compressed, although nobody asked for that");
+    throw new CallError("INTERNAL", "a message is compressed, which crigc did not request");
   const length = prefix.readUInt32BE(1);
   if (length > MESSAGE_LIMIT_BYTES)
     throw new CallError(

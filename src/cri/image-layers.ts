@@ -1,17 +1,17 @@
-/** The layers and the build date of an image, from the JSON document of a verbose status. */
+/** The layers and build date of an image, from the JSON of a verbose status. */
 import { type ChainId, chainId } from "../model/ids.ts";
 import type { ImageOrigin } from "../model/snapshot.ts";
 import { fromRfc3339 } from "../model/time.ts";
 import { digestOfText } from "./digest.ts";
 
-/** More than any real image has (overlayfs mounts 500 at most); what names more is not believed. */
+/** More than any real image has (overlayfs mounts at most 500); a document that names more is not trusted. */
 const LAYERS_MAX = 1024;
 
 const DIGEST = /^sha256:[0-9a-f]{64}$/;
 
 /**
- * Reads `imageSpec` of `info["info"]`, as containerd and CRI-O write it. `null` where it names no layers: an OCI artifact, a
- * runtime without the document, or a diff ID that is no SHA-256 digest.
+ * Reads `imageSpec` in `info["info"]`, as containerd and CRI-O write it. `null` if it names no layers: an OCI artifact,
+ * a runtime without this document, or a diff ID that is not a SHA-256 digest.
  */
 export function imageOrigin(info: Readonly<Record<string, string>>): ImageOrigin {
   const spec = fieldOf(parsed(info["info"] ?? ""), "imageSpec");
@@ -22,7 +22,10 @@ export function imageOrigin(info: Readonly<Record<string, string>>): ImageOrigin
   };
 }
 
-/** The chain of a first layer is its diff ID; of each next, the digest of the chain before it and its own diff ID. */
+/**
+ * The first layer's chain ID is its diff ID; each further one is the digest of the previous chain ID and its own diff
+ * ID.
+ */
 function chainOf(diffIds: unknown): readonly ChainId[] | null {
   if (!Array.isArray(diffIds) || diffIds.length === 0 || diffIds.length > LAYERS_MAX) return null;
   const chain: ChainId[] = [];
@@ -41,7 +44,7 @@ function fieldOf(value: unknown, key: string): unknown {
   return found;
 }
 
-/** Text that is not JSON says nothing. */
+/** Invalid JSON yields nothing. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;

@@ -1,4 +1,4 @@
-/** Complete lists of what is on the node: streamed where the runtime can, else in one answer, else in parts. */
+/** Complete lists of what is on the node: streamed if the runtime can, else in one response, else in parts. */
 import { RuntimeError } from "../model/errors.ts";
 import type { Container, Image, Sandbox } from "../model/snapshot.ts";
 import type { Channel } from "./channel.ts";
@@ -8,11 +8,11 @@ import type { ContainerList, ImageList, SandboxList } from "./messages.ts";
 import { latestOfEach, orTooLarge, splitContainers, splitSandboxes } from "./split.ts";
 import { listStreams } from "./streams.ts";
 
-/** Any error discards what was read so far: a list is whole or it is an error. */
+/** An error discards what was read so far: a list is complete or an error. */
 export interface Lists {
-  /** An image may be listed twice, as the runtime has it. */
+  /** An image may be listed twice, as in the runtime's list. */
   images(signal: AbortSignal): Promise<readonly Image[]>;
-  /** Each once: one that counted twice would push others over the limits. */
+  /** Each container once: a duplicate would push others over the limits. */
   containers(signal: AbortSignal): Promise<readonly Container[]>;
   sandboxes(signal: AbortSignal): Promise<readonly Sandbox[]>;
 }
@@ -65,8 +65,8 @@ export function makeLists(runtime: Channel, image: Channel): Lists {
 type Ask<Item> = (inParts: boolean) => Promise<readonly Item[]>;
 
 /**
- * Goes on asking for parts once the whole was too large, until half of what was there is gone: a runtime builds the
- * whole answer before it finds that it may not send it.
+ * Once the whole was too large, continues to ask for parts until half of the items are gone: a runtime builds the whole
+ * response before it finds that it is too large to send.
  */
 function oneOrParts<Item>(): (ask: Ask<Item>) => Promise<readonly Item[]> {
   let countWhenTooLarge: number | null = null;

@@ -1,4 +1,4 @@
-/** What is thrown at an answer that is no such message, or one whose gaps would have to be guessed at. */
+/** A response that is not the expected message, or leaves something to guess. */
 export class MalformedError extends Error {
   override readonly name = "MalformedError";
 }

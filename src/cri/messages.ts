@@ -1,4 +1,4 @@
-/** The part of CRI v1 that we use: what is read of each answer, and what each request may say. `proto/runtime-v1.proto` has the same. */
+/** The part of CRI v1 that crigc uses: which fields it reads and sends. `proto/runtime-v1.proto` declares the same. */
 import {
   flag,
   int32,
@@ -16,7 +16,7 @@ import {
 } from "./fields.ts";
 
 const info = strings();
-/** Of the labels of lists no rule reads more. */
+/** The only labels in lists that a rule reads. */
 const podLabels = strings([
   "io.kubernetes.pod.uid",
   "io.kubernetes.pod.name",
@@ -92,7 +92,7 @@ export type ContainerEventMessage = Answers["GetContainerEvents"];
 
 const nothing = message({});
 
-/** By method; of a stream one message. */
+/** By method; for streams, one message. */
 const answers = {
   Version: message({
     runtime_name: [2, text],
@@ -130,7 +130,7 @@ const answers = {
   }),
 } as const;
 
-/** Every list has its entries in the field of this number, and no other field. */
+/** Every list has its entries in the field with this number, and no other field. */
 export const ENTRIES_FIELD = 1;
 
 export type Answers = { readonly [M in keyof typeof answers]: ValueOf<(typeof answers)[M]> };
@@ -152,7 +152,7 @@ type ForContainer = { readonly container_id: string };
 type ForSandbox = { readonly pod_sandbox_id: string };
 type ForImage = { readonly image: { readonly image: string } };
 
-/** Of a method that answers once; the requests of streams carry no field. */
+/** For methods with a single response; requests of streams have no fields. */
 interface Requests {
   readonly Version: Empty;
   readonly Status: { readonly verbose: boolean };
@@ -211,10 +211,10 @@ const streams: ReadonlySet<keyof Answers> = new Set<StreamMethod>([
   "GetContainerEvents",
 ]);
 
-/** Answered by any number of messages. */
+/** The response is any number of messages. */
 export const isStream = (method: keyof Answers): boolean => streams.has(method);
 
-/** The path of a call in HTTP/2: `/runtime.v1.ImageService/ListImages`. */
+/** The HTTP/2 path of a call: `/runtime.v1.ImageService/ListImages`. */
 export const pathOf = (method: keyof Answers): string =>
   `/runtime.v1.${ofImages.has(method) ? "ImageService" : "RuntimeService"}/${method}`;
 
@@ -226,7 +226,7 @@ export type UnaryMethods = {
 };
 export type StreamMethods = Pick<Answers, StreamMethod>;
 
-/** Methods whose answers are lists: entries, and nothing else. */
+/** Methods whose responses are lists of entries and nothing else. */
 export type ImageList = "ListImages" | "StreamImages";
 export type ContainerList = "ListContainers" | "StreamContainers";
 export type SandboxList = "ListPodSandbox" | "StreamPodSandboxes";

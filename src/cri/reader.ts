@@ -1,4 +1,4 @@
-/** The calls that read: what observation needs of the runtime, and nothing that could change it. */
+/** The calls that read: everything observation needs, and nothing that could change the runtime. */
 
 import type { WritableLayers } from "../model/disk-usage.ts";
 import { RuntimeError, type RuntimeErrorKind } from "../model/errors.ts";
@@ -18,7 +18,7 @@ import { imageOrigin } from "./image-layers.ts";
 import { makeLists } from "./lists.ts";
 import { imageOfSandbox, logDirectoryOfSandbox, sandboxImagesOf } from "./verbose.ts";
 
-/** Two channels to two endpoints, or twice the same one. */
+/** Two channels to two endpoints, or twice the same. */
 export interface Channels {
   readonly runtime: Channel;
   readonly image: Channel;
@@ -142,7 +142,7 @@ const originOf = async (
       {
         about: id,
         signal,
-        // What is found by another ID, such as a prefix of it, says nothing of this image.
+        // An image found by another ID, such as a prefix, says nothing about this one.
         decode: (it) => (it.image?.id === id ? imageOrigin(it.info) : null),
       },
     ),
@@ -151,7 +151,7 @@ const originOf = async (
 const unlessNotFound = async <Result>(asked: Promise<Result>): Promise<Result | null> =>
   unless("not-found", asked);
 
-/** `null` where the call fails in this way. */
+/** `null` if the call fails with this kind. */
 async function unless<Result>(
   kind: RuntimeErrorKind,
   asked: Promise<Result>,

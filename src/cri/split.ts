@@ -1,4 +1,4 @@
-/** Lists that are too large for one message, asked for in parts that together miss nothing. */
+/** Splits lists that exceed the size of a message into parts that together miss nothing. */
 import { RuntimeError } from "../model/errors.ts";
 import type { SandboxId } from "../model/ids.ts";
 import type { Container, Sandbox } from "../model/snapshot.ts";
@@ -12,29 +12,29 @@ const EXITED = 2;
 const UNKNOWN = 3;
 
 /**
- * The order is what makes the union complete. A container goes from created to running to exited and never back, so
- * that asking in that order meets it at least once: a state that it had left before the question was followed by one
- * that is still to be asked for. Unknown can be entered and left again (a paused container of CRI-O is unknown), hence
- * it is asked for first and last, and running once more after it.
+ * The order makes the union complete. A container goes from created to running to exited and never back, so asking in
+ * this order meets it at least once: if it left a state before the question, its next state is still to be asked for.
+ * UNKNOWN can be entered and left again (CRI-O reports paused containers as unknown), so it is asked for first and
+ * last, and RUNNING once more after it.
  */
 const containerStates = [UNKNOWN, CREATED, RUNNING, EXITED, UNKNOWN, RUNNING];
 
-/** A sandbox goes from ready to not ready; should a runtime revive one, it is met by the second question. */
+/** A sandbox goes from ready to not ready; if a runtime revives one, the second question meets it. */
 const READY = 0;
 const NOT_READY = 1;
 const sandboxStates = [READY, NOT_READY, READY];
 
-/** Who is asked for parts, and what reads them. */
+/** What to ask for parts, and how to read them. */
 export interface Parts<M extends ListMethod, Item> extends Reading<M, Item> {
   readonly runtime: Channel;
 }
 
-/** Questions about single sandboxes that are under way at once. */
+/** Concurrent questions about single sandboxes. */
 const questionsAtOnce = 16;
 
 /**
- * By state; where one state alone is too large, by sandbox, which a container never changes. A sandbox that is made
- * after the sandboxes were listed is newer than the list, as are its containers.
+ * By state; if one state alone is too large, by sandbox, which never changes for a container. A sandbox created after
+ * the sandboxes were listed is newer than the list, and so are its containers.
  */
 export async function splitContainers(
   place: Parts<"ListContainers", Container>,
@@ -54,7 +54,7 @@ export async function splitContainers(
   return latestOfEach(all);
 }
 
-/** By state only: CRI has no other filter whose values are known beforehand. */
+/** By state only: CRI has no other filter whose values are known in advance. */
 export async function splitSandboxes(
   place: Parts<"ListPodSandbox", Sandbox>,
 ): Promise<readonly Sandbox[]> {
@@ -68,13 +68,13 @@ export async function splitSandboxes(
 }
 
 interface Place extends Parts<"ListContainers", Container> {
-  /** Only what is in this sandbox. */
+  /** Only containers of this sandbox. */
   readonly sandbox?: SandboxId;
 }
 
 interface ByState {
   readonly found: readonly Container[];
-  /** Why a state is missing; `null`: none is. */
+  /** Why a state is missing; `null` if none is. */
   readonly refusal: RuntimeError | null;
 }
 
@@ -106,7 +106,7 @@ async function listContainers(
   return itemsOf(place.runtime, ["ListContainers", { filter: here }], place);
 }
 
-/** The error itself where the answer would have been larger than a message may be; any other one is thrown. */
+/** Returns the error if the response exceeded the size of a message, and throws any other. */
 export async function orTooLarge<Items>(asked: Promise<Items>): Promise<Items | RuntimeError> {
   try {
     return await asked;
@@ -116,7 +116,7 @@ export async function orTooLarge<Items>(asked: Promise<Items>): Promise<Items | 
   }
 }
 
-/** What was met twice counts as it was met last. */
+/** Of items met twice, the later one counts. */
 export function latestOfEach<Item extends { readonly id: string }>(
   items: readonly Item[],
 ): readonly Item[] {

@@ -1,4 +1,4 @@
-/** Streaming lists, and the memory of which service has none. */
+/** Streaming lists, and which services lack them. */
 import { RuntimeError } from "../model/errors.ts";
 import type { Channel } from "./channel.ts";
 import { itemsOf, type Reading } from "./entries.ts";
@@ -7,14 +7,14 @@ import type { ListMethod, StreamMethod } from "./messages.ts";
 type ListStream = ListMethod & StreamMethod;
 
 export interface ListStreams {
-  /** `null` where the service has no streaming lists, which is found out once. */
+  /** `null` if the service has no streaming lists, which is asked once. */
   list<M extends ListStream, Item>(
     method: M,
     reading: Reading<M, Item>,
   ): Promise<readonly Item[] | null>;
 }
 
-/** For one service of one runtime: the image service may have what the runtime service has not. */
+/** One per service: the image service may have what the runtime service lacks. */
 export function listStreams(channel: Channel): ListStreams {
   let areThere = true;
   return {

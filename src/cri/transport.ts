@@ -1,4 +1,4 @@
-/** gRPC over HTTP/2 on one Unix socket: as much of it as CRI needs, and nothing of CRI. */
+/** gRPC over HTTP/2 on one Unix socket, as far as CRI needs it. Knows nothing of CRI. */
 import { type ClientHttp2Session, connect as connectHttp2 } from "node:http2";
 import { connect as connectSocket, type Socket } from "node:net";
 
@@ -6,18 +6,18 @@ import { messageOf } from "../model/errors.ts";
 import { CallError } from "./errors.ts";
 import { type Call, Exchange } from "./exchange.ts";
 
-/** The connection to one socket: made by the first call, and again by the next one after it broke. */
+/** The connection to one socket. The first call opens it, and so does the next call after it broke. */
 export interface Line {
-  /** Resolves once the answer is whole and its status is OK; else rejects. Nothing is tried twice. */
+  /** Resolves once the response is complete and its status OK; otherwise rejects. Never retries. */
   call(call: Call): Promise<void>;
-  /** Calls under way go on. */
+  /** Calls in flight continue. */
   close(): void;
 }
 
-/** With the usual 64 KiB the runtime waits for us three hundred times in one set of lists of a large node. */
+/** With the usual 64 KiB, the runtime waits for crigc three hundred times in one set of lists of a large node. */
 const WINDOW_BYTES = 1024 * 1024;
 
-/** One connection for each socket: whoever probed it leaves it to whoever uses it. */
+/** One connection per socket, so that a probe leaves it to whatever uses the socket next. */
 const lines = new Map<string, SocketLine>();
 
 /** `endpoint`: `unix:///…`. */
@@ -42,7 +42,7 @@ export function openLine(endpoint: string): Line {
 interface Connection {
   readonly socket: Socket;
   readonly session: ClientHttp2Session;
-  /** Calls under way: without any, the connection keeps no process alive. */
+  /** Calls in flight; without any, the connection does not keep the process alive. */
   calls: number;
 }
 
@@ -60,14 +60,14 @@ class SocketLine {
     call.signal?.throwIfAborted();
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const exchange = new Exchange(call, (error) => (error === null ? resolve() : reject(error)));
-    const abort = (): void => exchange.fail(new CallError("CANCELLED", "given up"));
+    const abort = (): void => exchange.fail(new CallError("CANCELLED", "cancelled"));
     const { deadlineMs, signal } = call;
     signal?.addEventListener("abort", abort, { once: true });
     const timer =
       deadlineMs === null
         ? undefined
         : setTimeout(() => {
-            exchange.fail(new CallError("DEADLINE_EXCEEDED", `no answer in ${deadlineMs} ms`));
+            exchange.fail(new CallError("DEADLINE_EXCEEDED", `no answer within ${deadlineMs} ms`));
           }, deadlineMs);
     try {
       this.#begin(exchange).catch((thrown: unknown) => exchange.fail(thrown));
@@ -93,7 +93,7 @@ class SocketLine {
     });
   }
 
-  /** A connection that is over, or that the runtime is about to end, takes no more calls. */
+  /** A connection that is closed, or that the runtime is about to close, takes no more calls. */
   #connected(): Promise<Connection> {
     if (this.#connection !== null) return this.#connection;
     const over = (): void => {
@@ -105,7 +105,10 @@ class SocketLine {
   }
 }
 
-/** Once the other end has said that it speaks HTTP/2. `over`: it takes no more calls, or it never did. `closing`: nobody wants it any more. */
+/**
+ * Resolves once the peer has spoken HTTP/2. `over`: the connection takes no more calls, or never did. `closing`: it is
+ * no longer needed.
+ */
 function connected(path: string, over: () => void, closing: AbortSignal): Promise<Connection> {
   const { promise, resolve, reject } = Promise.withResolvers<Connection>();
   const failed = (why: string): void => {
@@ -116,7 +119,7 @@ function connected(path: string, over: () => void, closing: AbortSignal): Promis
   let close = (): unknown => socket.destroy();
   closing.addEventListener("abort", () => close(), { once: true });
   socket.on("error", (error) => failed(messageOf(error)));
-  // An error may come right behind the end that it explains.
+  // The error that explains the close may arrive right after it.
   socket.once("close", () => setImmediate(() => failed("the connection was closed")));
   socket.once("connect", () => {
     const session = connectHttp2("http://localhost", {

@@ -1,4 +1,4 @@
-/** Finds image names and log directories in the JSON documents of verbose answers, whose shape every runtime makes up for itself. */
+/** Finds image names and log directories in the JSON of verbose responses, whose shape every runtime invents for itself. */
 
 type Info = Readonly<Record<string, string>>;
 
@@ -11,8 +11,8 @@ export function sandboxImagesOf(info: Info): readonly string[] {
 }
 
 /**
- * `image` at the top of a sandbox's "info" on containerd and CRI-O. CRI-O that drops the pause container leaves it out: the
- * name then stands in an annotation of the sandbox's runtime specification alone.
+ * `image` at the top level of a sandbox's "info" on containerd and CRI-O. CRI-O without pause containers omits it: the
+ * name is then only in an annotation of the sandbox's runtime specification.
  */
 export function imageOfSandbox(info: Info): string | null {
   const document = parsed(info["info"] ?? "");
@@ -24,8 +24,8 @@ export function imageOfSandbox(info: Info): string | null {
 }
 
 /**
- * Where the containers of a sandbox log to: `config.log_directory` on containerd, and the directory of the sandbox's own log in
- * an annotation on CRI-O. "" where the runtime does not say.
+ * Where the containers of a sandbox log to: `config.log_directory` on containerd; on CRI-O the directory of the
+ * sandbox's own log, from an annotation. "" if the runtime does not say.
  */
 export function logDirectoryOfSandbox(info: Info): string {
   const document = parsed(info["info"] ?? "");
@@ -65,7 +65,7 @@ function collect(value: unknown, search: Search): void {
   }
 }
 
-/** What is no JSON names nothing: it must not stop anybody. */
+/** Invalid JSON names nothing, and must not stop a pass. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;

@@ -1,4 +1,4 @@
-/** Walks through the wire format of protobuf; what leaves the bounds of a message is refused. */
+/** Reads protobuf's wire format; rejects whatever exceeds the bounds of its message. */
 import { MalformedError } from "./malformed.ts";
 
 export const VARINT = 0;
@@ -6,11 +6,11 @@ const FIXED64 = 1;
 export const BYTES = 2;
 const FIXED32 = 5;
 
-/** A varint of 64 bits is kept in two numbers, of which the lower holds so many. */
+/** A 64-bit varint is kept in two numbers; the lower one has this many bits. */
 const LOW_BITS = 28;
 const LOW_BYTES = 4;
 
-/** Where reading stands in a message, whose end nothing inside it may pass. */
+/** A position in a message; nothing nested may read past the message's end. */
 export class Cursor {
   at: number;
   end: number;
@@ -24,7 +24,7 @@ export class Cursor {
     this.end = end;
   }
 
-  /** The number of the next field; its wire type is in `wireType` then. */
+  /** Returns the number of the next field and sets `wireType`. */
   tag(): number {
     const tag = this.#length();
     this.wireType = tag % 8;
@@ -35,7 +35,7 @@ export class Cursor {
 
   wireType = VARINT;
 
-  /** Into a message that begins with its length; gives the end of what is around it, for `leave`. */
+  /** Enters a message after its length; returns the end of the enclosing one, for `leave`. */
   enter(): number {
     const around = this.end;
     this.end = this.#past(this.#length());
@@ -51,7 +51,7 @@ export class Cursor {
     return this.slice(start, this.at);
   }
 
-  /** Passes over a text or a message, and gives where it begins behind its length. */
+  /** Skips a string or message; returns where it begins, after its length. */
   span(): number {
     const length = this.#length();
     const end = this.#past(length);
@@ -74,14 +74,14 @@ export class Cursor {
     return BigInt.asUintN(64, (BigInt(this.#high) << BigInt(LOW_BITS)) | BigInt(this.#low));
   }
 
-  /** Over a field of the wire type that was read last. */
+  /** Skips a field of the wire type read last. */
   skip(): void {
     if (this.wireType === VARINT) this.#varint();
     else if (this.wireType === BYTES) this.span();
     else if (this.wireType === FIXED64) this.at = this.#past(8);
     else if (this.wireType === FIXED32) this.at = this.#past(4);
-    // Groups are older than proto3, in which CRI is written.
-    else throw new MalformedError(`a field has the wire type ${this.wireType}`);
+    // Groups predate proto3, in which CRI is written.
+    else throw new MalformedError(`a field has wire type ${this.wireType}`);
   }
 
   /** Where that ends which `skip` passes over, by its own word: as far as it is one that may be long. */
@@ -93,7 +93,7 @@ export class Cursor {
     return end;
   }
 
-  /** A tag or a length, of 32 bits at most. */
+  /** A tag or a length, at most 32 bits. */
   #length(): number {
     let value = 0;
     for (let factor = 1; factor < 2 ** 35; factor *= 128) {
@@ -101,7 +101,7 @@ export class Cursor {
       value += (byte & 0x7f) * factor;
       if (byte < 0x80 && value < 2 ** 32) return value;
     }
-    throw new MalformedError("an integer is longer than a length can be");
+    throw new MalformedError("a length is too large");
   }
 
   #varint(): void {
@@ -120,7 +120,7 @@ export class Cursor {
 
   #byte(): number {
     const byte = this.at < this.end ? this.#bytes[this.at] : undefined;
-    if (byte === undefined) throw new MalformedError("an integer is cut off");
+    if (byte === undefined) throw new MalformedError("an integer is truncated");
     this.at += 1;
     return byte;
   }
@@ -133,13 +133,10 @@ export class Cursor {
   }
 }
 
-/** A tag and an integer behind it are no longer: with so many bytes neither is cut off. */
+/** A tag and an integer are never longer, so with this many bytes neither is truncated. */
 const HEAD_BYTES = 16;
 
-/**
- * Cuts the entries of a list out of its answer while that comes, each as a message that holds nothing else: with its tag, as
- * the answer is read.
- */
+/** Cuts the entries of a list out of the response while it arrives, each as a message with this entry alone. */
 export class EntryCutter {
   readonly #field: number;
   readonly #onEntry: (entry: Buffer) => void;
@@ -183,7 +180,7 @@ export class EntryCutter {
     this.#bytes += bytes.length;
   }
 
-  /** Gives where the field begins that is not there to its end yet. */
+  /** Returns where the first incomplete field begins. */
   #cut(answer: Buffer, isLast: boolean): number {
     const cursor = new Cursor(answer);
     let start = 0;
@@ -191,7 +188,7 @@ export class EntryCutter {
     while (isLast ? cursor.at < cursor.end : cursor.end - cursor.at >= HEAD_BYTES) {
       const isEntry = cursor.tag() === this.#field;
       if (isEntry && cursor.wireType !== BYTES)
-        throw new MalformedError(`an entry of a list has the wire type ${cursor.wireType}`);
+        throw new MalformedError(`an entry of a list has wire type ${cursor.wireType}`);
       const end = cursor.endOfField();
       if (!isLast && end > cursor.end) {
         this.#neededBytes = end - start;

@@ -1,4 +1,4 @@
-/** The calls that change the node; what is already gone is a success, as CRI asks of runtimes themselves. */
+/** The calls that change the node. Removing what no longer exists succeeds, as CRI requires. */
 
 import { RuntimeError } from "../model/errors.ts";
 import type { RuntimeWriter } from "../model/ports.ts";

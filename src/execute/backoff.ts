@@ -1,8 +1,8 @@
-/** Containers and sandboxes that timed out: left alone for a while, longer each time. */
+/** Containers and sandboxes that timed out: skipped for a while, longer each time. */
 
 import type { Timer } from "../model/ports.ts";
 
-/** More than a pass takes that waits for deadlines of two minutes. */
+/** Longer than a pass that waits for deadlines of two minutes. */
 const FIRST_MS = 5 * 60_000;
 const LONGEST_MS = 60 * 60_000;
 
@@ -11,7 +11,7 @@ interface Silence {
   readonly waitMs: number;
 }
 
-/** Lasts as long as the process. A process that makes one pass needs none. */
+/** Lasts as long as the process; a process that runs one pass needs none. */
 export class Backoff {
   readonly #timer: Pick<Timer, "monotonicNs">;
   readonly #silent = new Map<string, Silence>();
@@ -20,7 +20,7 @@ export class Backoff {
     this.#timer = timer;
   }
 
-  /** How long the ID is still left alone, in milliseconds; 0: not at all. */
+  /** How long the ID is still skipped, in milliseconds; 0 if it is not. */
   leftMs(id: string): number {
     const silence = this.#silent.get(id);
     if (silence === undefined) return 0;
@@ -38,7 +38,7 @@ export class Backoff {
     this.#silent.delete(id);
   }
 
-  /** Forgets what is no longer listed. */
+  /** Drops IDs that are no longer listed. */
   retain(ids: ReadonlySet<string>): void {
     for (const id of this.#silent.keys()) if (!ids.has(id)) this.#silent.delete(id);
   }

@@ -20,14 +20,14 @@ export class Pace {
     this.#options = options;
   }
 
-  /** Asked before each removal, which it counts when it lets it go. */
+  /** Called before each removal, and counts it if it may proceed. */
   async next(): Promise<Leave> {
     const leave = await this.allows();
     if (leave === "go") this.count();
     return leave;
   }
 
-  /** The same for a removal that may not come about; `count` is told of it when it does. */
+  /** The same for a removal that may not happen; call `count` when it does. */
   async allows(): Promise<Leave> {
     const { maximumRemovals, removalInterval, timer, signal } = this.#options;
     if (signal.aborted) return "stopped";

@@ -1,8 +1,11 @@
-/** One stage of a container pass: removes items of different pods in parallel, until done or the runtime no longer answers. */
+/**
+ * One stage of a container pass: removes items of different pods in parallel, until done or the runtime no longer
+ * answers.
+ */
 
 import type { Backoff } from "./backoff.ts";
 
-/** Calls without an answer in one stage after which it ends: to wait for more would hold up everything else. */
+/** After this many unanswered calls a stage ends: waiting for more would delay everything else. */
 const UNANSWERED_MAX = 2;
 
 /** `answered` also if no call was made. */
@@ -21,8 +24,8 @@ export class Stage {
   }
 
   /**
-   * Items of one group follow one another. A lane of several whose call was not answered takes no other item: what it
-   * had before it comes last. Where one rejects, no other begins, and all that have begun are awaited.
+   * Items of one group run in sequence. After an unanswered call, one of several lanes takes no further group, and the
+   * rest of its own comes last. If one rejects, no other starts, and all that have started are awaited.
    */
   async run<T>(
     groups: Iterable<readonly T[]>,
@@ -57,14 +60,14 @@ export class Stage {
     if (rest.length > 0) await this.run([rest], 1, work);
   }
 
-  /** Why the ID is left alone for now; `undefined`: it is not. */
+  /** Why the ID is skipped for now; `undefined` if it is not. */
   leftAlone(id: string): string | undefined {
     const leftMs = this.#backoff.leftMs(id);
     if (leftMs === 0) return undefined;
-    return `the runtime did not answer for it; crigc tries again in ${Math.ceil(leftMs / 60_000)} min`;
+    return `the runtime did not answer; crigc tries again in ${Math.ceil(leftMs / 60_000)} min`;
   }
 
-  /** Takes in whether a call about the ID was answered. */
+  /** Records whether a call about the ID was answered. */
   note(id: string, unanswered: boolean): Answer {
     if (!unanswered) {
       this.#backoff.answered(id);
@@ -75,7 +78,7 @@ export class Stage {
     return "unanswered";
   }
 
-  /** What the end of the stage leaves to say; `null`: it went through. */
+  /** The stage's error; `null` if it completed. */
   error(): string | null {
     if (!this.#isOver()) return null;
     return `${this.#name}: ${this.#unanswered} calls timed out; the rest is left to the next pass`;

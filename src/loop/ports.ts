@@ -1,4 +1,7 @@
-/** What passes and loops need beside observation and execution: memory, record, lock, hold. Narrow, and given by the composition root. */
+/**
+ * What passes and loops need besides observation and execution: ledger, journal, lock, hold. Narrow, and supplied by
+ * the composition root.
+ */
 
 import type { Backoff } from "../execute/backoff.ts";
 import type { LogUsers } from "../execute/container/log-users.ts";
@@ -14,7 +17,7 @@ import type { Instant } from "../model/time.ts";
 import type { ObservePorts } from "../observe/observe.ts";
 import type { Verbosity } from "../report/log/log.ts";
 
-/** A memory that forgets with the process: what `compat: kubelet`, `plan` and a broken disk use. */
+/** A ledger that lasts as long as the process, for `compat: kubelet`, `plan` and a broken disk. */
 export function volatileMemory(first: Ledger): LedgerMemory {
   let ledger = first;
   return {
@@ -25,18 +28,18 @@ export function volatileMemory(first: Ledger): LedgerMemory {
   };
 }
 
-/** Where passes leave their record: history, log, metrics, hook. None of it may throw or wait for a disk. */
+/** Records passes in history, log, metrics and hook. Nothing here throws or waits for a disk. */
 export interface Journal {
   passStarted(start: PassStart): void;
   imageDone(id: PassId, item: ImageItem): void;
   containerDone(id: PassId, item: ContainerItem | SandboxItem | LogItem): void;
   passEnded(pass: Pass, seen: Seen | null): void;
   event(event: Event): void;
-  /** One line for the log at a verbosity. */
+  /** Logs one line at a verbosity. */
   say(verbosity: Verbosity, message: string): void;
-  /** A failure that may repeat itself: identical ones of a topic are folded into one line with a count. */
+  /** Logs a failure that may repeat; identical ones of a topic become one line with a count. */
   failed(topic: string, message: string): void;
-  /** Says that `what` succeeds again if the topic had failed, else nothing. */
+  /** Logs that `what` succeeds again, if the topic had failed. */
   succeeded(topic: string, what: string): void;
 }
 
@@ -48,32 +51,35 @@ export interface Seen {
   readonly observedAt: Instant;
 }
 
-/** The lock that makes passes of all processes follow one another. */
+/** Serialises the passes of all processes. */
 export interface PassLock {
-  /** Resolves with the release once the lock is ours; `null` when `waitMs` passed first. */
+  /** Resolves with the release function once the lock is held; `null` if `waitMs` passed first. */
   acquire(waitMs: number, signal: AbortSignal): Promise<(() => void) | null>;
 }
 
-/** Containers that runtime events told of while somebody listened. */
+/** Containers announced by runtime events. */
 export interface EventFeed {
   /** Containers announced since the monotonic instant. */
   announcedSince(monotonicNs: bigint): readonly Container[];
 }
 
-/** The runtime's events; they only ever add uses, and may be absent or dropped without a word. */
+/** The runtime's events. They only add uses, and may be missing or dropped silently. */
 export interface EventSource {
   /** Listens until `signal` aborts. */
   listen(signal: AbortSignal): EventFeed;
 }
 
-/** What is needed to observe and decide: nothing here can remove. */
+/** What observing and deciding need; nothing here can remove. */
 export interface ReadEngine {
   readonly observe: ObservePorts;
   readonly memory: LedgerMemory;
   readonly timer: Timer;
   readonly limits: () => Limits;
   readonly hold: () => HoldState;
-  /** When the agent began; `null`: one pass without an agent. Under `compat: kubelet` the maximum age waits for it. */
+  /**
+   * When the agent started; `null` for a single pass without an agent. With `compat: kubelet` the maximum age waits for
+   * it.
+   */
   readonly startedAt: Instant | null;
 }
 
@@ -81,11 +87,11 @@ export interface ReadEngine {
 export interface Engine extends ReadEngine {
   readonly writer: RuntimeWriter;
   readonly remover: LogRemover;
-  /** Who logs where; remembered from pass to pass. */
+  /** Which logs containers write to; kept from pass to pass. */
   readonly logUsers: LogUsers;
-  /** What did not answer lately; remembered from pass to pass. */
+  /** What recently timed out; kept from pass to pass. */
   readonly backoff: Backoff;
-  /** Pre-stop requests to pods. */
+  /** Sends pre-stop requests to pods. */
   readonly hooks: HookCaller;
   readonly journal: Journal;
   readonly lock: PassLock;

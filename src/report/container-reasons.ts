@@ -153,4 +153,4 @@ export function podSourceWords(state: PodSourceState): string {
 }
 
 export const logsErrorWords = (message: string): string =>
-  `cannot read the pod logs, so crigc deletes none, not even those of a removed container: ${clean(message)}`;
+  `no pod log is deleted, not even that of a removed container: ${clean(message)}`;

@@ -1,4 +1,5 @@
-// How values of the model are written as JSON and read back: each field is declared once, for the ledger, the history and the snapshot.
+// How values of the model are written as JSON and read back. Each field is declared once, for the ledger, the history
+// and the snapshot.
 
 import { type ChainId, chainId } from "../model/ids.ts";
 import {
@@ -12,14 +13,14 @@ import {
 } from "../model/time.ts";
 
 export interface Codec<Value> {
-  /** Reads what `write` gave; throws `FieldError`. */
+  /** Reads what `write` returned; throws `FieldError`. */
   read(document: unknown): Value;
   write(value: Value): unknown;
-  /** Behind the field's name in the document, where the type carries the unit in the model. */
+  /** Suffix of the field's name in the document, if the model's type has a unit. */
   readonly unit?: "Ns";
 }
 
-/** A document that we cannot have written, with the way to the field that is wrong. */
+/** A document that crigc cannot have written, with the path to the invalid field. */
 export class FieldError extends Error {
   override readonly name = "FieldError";
   readonly path: readonly string[];
@@ -29,7 +30,7 @@ export class FieldError extends Error {
   }
 }
 
-/** What `read` gives; an error of it gets the step on the way to the field. */
+/** Adds the step to the path of an error. */
 function at<Value>(step: string, read: () => Value): Value {
   try {
     return read();
@@ -46,34 +47,34 @@ function scalar<Value>(
   return {
     read: (document) => {
       if (isOne(document)) return document;
-      throw new FieldError(`${what} is expected`);
+      throw new FieldError(`expected ${what}`);
     },
     write: (value) => value,
   };
 }
 
-/** Read as another one, and written as it is. */
+/** Read as another type, written unchanged. */
 const brand = <Plain, Value extends Plain>(
   codec: Codec<Plain>,
   make: (plain: Plain) => Value,
 ): Codec<Value> => ({ ...codec, read: (document) => make(codec.read(document)) });
 
-export const text = scalar((it): it is string => typeof it === "string", "a text");
+export const text = scalar((it): it is string => typeof it === "string", "a string");
 export const flag = scalar((it): it is boolean => typeof it === "boolean", "true or false");
 export const count = scalar(
   (it): it is number => Number.isSafeInteger(it) && Number(it) >= 0,
-  "a number of things",
+  "a whole number of 0 or more",
 );
-/** A word of a closed set; another one is refused. */
+/** One of a closed set of words; rejects others. */
 export const oneOf = <const Word extends string>(...words: readonly Word[]): Codec<Word> =>
   scalar((it): it is Word => words.some((word) => word === it), `one of ${words.join(", ")}`);
-/** A word that nothing is decided by, so that one which a later version added is shown as it is. */
+/** A word that no decision depends on, so that one added by a later version is shown as it is. */
 export const word = <Word extends string>(): Codec<Word> =>
-  scalar((it): it is Word => typeof it === "string", "a word");
+  scalar((it): it is Word => typeof it === "string", "a string");
 export const branded = <Value extends string>(make: (value: string) => Value): Codec<Value> =>
   brand(text, make);
 
-/** An integer of any size; what a number of JSON does not hold exactly is written in a row as its digits. */
+/** An integer of any size. In a row, one that a JSON number cannot hold exactly is a string of digits. */
 function integer(isInside: (value: bigint) => boolean, what: string): Codec<bigint> {
   const parsed = (document: unknown): bigint | null => {
     if (typeof document === "number")
@@ -85,7 +86,7 @@ function integer(isInside: (value: bigint) => boolean, what: string): Codec<bigi
     read: (document) => {
       const value = parsed(document);
       if (value !== null && isInside(value)) return value;
-      throw new FieldError(`${what} is expected`);
+      throw new FieldError(`expected ${what}`);
     },
     write: (value) => value,
   };
@@ -104,12 +105,12 @@ const nanoseconds = integer(
 export const durationNs: Codec<Duration> = { ...brand(nanoseconds, duration), unit: "Ns" };
 export const watchedNs: Codec<Watched> = { ...brand(nanoseconds, watched), unit: "Ns" };
 
-/** Times keep their nanoseconds, so that a plan from the document is the plan of the node. */
+/** Keeps nanoseconds, so that a plan from the document equals the plan of the node. */
 export const time: Codec<Instant> = {
   read: (document) => {
     const instant = typeof document === "string" ? fromRfc3339(document) : null;
     if (instant !== null) return instant;
-    throw new FieldError("a time like 2026-01-31T12:00:00Z is expected");
+    throw new FieldError("expected a time such as 2026-01-31T12:00:00Z");
   },
   write: (instant) => toRfc3339(instant),
 };
@@ -128,7 +129,7 @@ export const optional = <Value>(codec: Codec<Value>): Codec<Value> => ({
   write: (value) => (value === undefined ? undefined : codec.write(value)),
 });
 
-/** A field that older documents lack. Every field that is added after a release is one. */
+/** A field that older documents lack, as every field added after a release. */
 export const added = <Value>(codec: Codec<Value>, missing: Value): Codec<Value> => ({
   ...codec,
   read: (document) => (document === undefined ? missing : codec.read(document)),
@@ -136,7 +137,7 @@ export const added = <Value>(codec: Codec<Value>, missing: Value): Codec<Value> 
 
 export const list = <Value>(codec: Codec<Value>): Codec<readonly Value[]> => ({
   read: (document) => {
-    if (!Array.isArray(document)) throw new FieldError("a list is expected");
+    if (!Array.isArray(document)) throw new FieldError("expected a list");
     return document.map((item: unknown, index) => at(`${index}`, () => codec.read(item)));
   },
   write: (values) => values.map((value) => codec.write(value)),
@@ -147,12 +148,12 @@ export const texts = list(text);
 const DIGEST_BYTES = 32;
 const DIGEST = /^sha256:[0-9a-f]{64}$/;
 
-/** Chains of layers, packed: a node has many, and each is a digest. */
+/** Layer chains, packed: a node has many, and each is a digest. */
 export const chains: Codec<readonly ChainId[]> = {
   read: (document) => {
     const packed = typeof document === "string" ? Buffer.from(document, "base64") : null;
     if (packed === null || packed.length === 0 || packed.length % DIGEST_BYTES !== 0)
-      throw new FieldError("digests in base64 are expected");
+      throw new FieldError("expected digests in base64");
     return Array.from({ length: packed.length / DIGEST_BYTES }, (_, index) => {
       const from = index * DIGEST_BYTES;
       return chainId(`sha256:${packed.toString("hex", from, from + DIGEST_BYTES)}`);
@@ -160,14 +161,14 @@ export const chains: Codec<readonly ChainId[]> = {
   },
   write: (values) => {
     if (!values.every((chain) => DIGEST.test(chain)))
-      throw new FieldError("SHA-256 digests are expected");
+      throw new FieldError("expected SHA-256 digests");
     return Buffer.from(values.map((chain) => chain.slice(7)).join(""), "hex").toString("base64");
   },
 };
 
 export type Fields<Value> = { readonly [Name in keyof Value]-?: Codec<Value[Name]> };
 
-/** A record by its fields. What the document has beside them is passed over. */
+/** A record by its fields. Skips unknown fields. */
 export function record<Value extends object>(fields: Fields<Value>): Codec<Value> {
   const declared = Object.entries<Codec<unknown>>(fields).map(([name, codec]) => ({
     name,
@@ -177,7 +178,7 @@ export function record<Value extends object>(fields: Fields<Value>): Codec<Value
   return {
     read: (document) => {
       if (typeof document !== "object" || document === null)
-        throw new FieldError("a record is expected");
+        throw new FieldError("expected a record");
       const value: Record<string, unknown> = {};
       for (const { name, inDocument, codec } of declared) {
         const held = at(inDocument, () => codec.read(Reflect.get(document, inDocument)));
@@ -199,7 +200,7 @@ type Variants<Value extends { readonly kind: string }> = {
   readonly [Kind in Value["kind"]]: Fields<Omit<Extract<Value, { readonly kind: Kind }>, "kind">>;
 };
 
-/** A union by the fields of each `kind`; `older`: the kind of documents that do not say any. */
+/** A union by `kind`; `older` is the kind of documents without one. */
 export function byKind<Value extends { readonly kind: string }>(
   variants: Variants<Value>,
   older?: Value["kind"],
@@ -210,7 +211,7 @@ export function byKind<Value extends { readonly kind: string }>(
   const kinds = under("kind", added(oneOf(...codecs.keys()), older ?? ""));
   const codecOf = (kind: string): Codec<object> => {
     const codec = codecs.get(kind);
-    if (codec === undefined) throw new FieldError("a kind is expected", ["kind"]);
+    if (codec === undefined) throw new FieldError("unknown kind", ["kind"]);
     return codec;
   };
   return {
@@ -223,13 +224,12 @@ export function byKind<Value extends { readonly kind: string }>(
   };
 }
 
-/** A value that is the only field of its document. */
 export const under = <Value>(name: string, codec: Codec<Value>): Codec<Value> => {
   const whole = record<Readonly<Record<string, Value>>>({ [name]: codec });
   return {
     read: (document) => {
       const { [name]: value } = whole.read(document);
-      if (value === undefined) throw new FieldError(`${name} is missing`);
+      if (value === undefined) throw new FieldError(`missing ${name}`);
       return value;
     },
     write: (value) => whole.write({ [name]: value }),
@@ -240,7 +240,7 @@ export interface MapCodec<Key extends string, Value> extends Codec<ReadonlyMap<K
   readonly value: Codec<Value>;
 }
 
-/** A map as a list in which each key stands once, among the fields of its value. */
+/** A map as a list in which each key occurs once, among the fields of its value. */
 export function mapBy<Key extends string, Value>(
   keyName: string,
   key: (text: string) => Key,
@@ -256,7 +256,7 @@ export function mapBy<Key extends string, Value>(
       const read = entries.read(document);
       const map = new Map(read);
       if (map.size === read.length) return map;
-      throw new FieldError("a key occurs twice");
+      throw new FieldError("duplicate key");
     },
     write: (map) => entries.write([...map]),
   };

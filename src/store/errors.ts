@@ -1,23 +1,23 @@
-// Translates what SQLite, the schema and the filesystem throw into StoreError; the only file that knows their codes.
+// Translates errors of SQLite, the schema and the filesystem into StoreError; the only file that knows their codes.
 
 import { SQLiteError } from "bun:sqlite";
 
 import { messageOf, StoreError, type StoreErrorKind } from "../model/errors.ts";
 import { FieldError } from "./codec.ts";
 
-/** `attempt` says what was tried, on what: `opening /var/lib/crigc/crigc.db`. */
+/** `attempt`: what failed, such as `open /var/lib/crigc/crigc.db`. */
 export function storeError(attempt: string, thrown: unknown): StoreError {
   if (thrown instanceof StoreError) return thrown;
   const kind = kindOf(thrown);
   const next = DENIED.has(codeOf(thrown)) ? ["run as root (sudo crigc …)"] : advice[kind];
-  const what = [`${attempt} failed: ${reasonOf(thrown)}`, ...next].join("; ");
+  const what = [`cannot ${attempt}: ${reasonOf(thrown)}`, ...next].join("; ");
   return new StoreError(kind, what, { cause: thrown });
 }
 
 const DENIED: ReadonlySet<string> = new Set(["EACCES", "EPERM", "SQLITE_PERM"]);
 
 const advice: Readonly<Record<StoreErrorKind, readonly string[]>> = {
-  // What becomes of the file depends on who found it so: a reader leaves it where it is.
+  // No advice: a writer moves the file aside, a reader leaves it in place.
   corrupt: [],
   unreadable: ["check the permissions and the disk of the state directory"],
   newer: ["use the version of crigc that wrote it, or set another --state-dir"],
@@ -34,11 +34,11 @@ function kindOf(thrown: unknown): StoreErrorKind {
   return found === undefined ? "write" : found[1];
 }
 
-// The first prefix that fits decides.
+// The first matching prefix decides.
 const kindsByCode: readonly (readonly [string, StoreErrorKind])[] = [
   ["SQLITE_CORRUPT", "corrupt"],
   ["SQLITE_NOTADB", "corrupt"],
-  // A table or column that the schema's version promises is missing.
+  // A table or column that the schema version promises is missing.
   ["SQLITE_ERROR", "corrupt"],
   ["SQLITE_MISMATCH", "corrupt"],
   ["SQLITE_FULL", "full"],

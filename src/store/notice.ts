@@ -1,16 +1,16 @@
-// What the store reports to whoever opened it, once when it begins and once when it is over.
+// What the store reports to its opener, once when a condition begins and once when it ends.
 
 import type { StoreErrorKind } from "../model/errors.ts";
 
 export interface StoreNotice {
   readonly kind:
     "broken-moved-aside" | "memory-only" | "write-failed" | "write-recovered" | "records-lost";
-  /** `null` where nothing failed. */
+  /** `null` if nothing failed. */
   readonly error: StoreErrorKind | null;
   readonly message: string;
 }
 
-/** What is wrong with the disk at present, told when it begins and when it is over. */
+/** The disk's current problem, reported when it begins and when it ends. */
 export class Failures {
   readonly #directory: string;
   readonly #notify: (notice: StoreNotice) => void;
@@ -21,7 +21,7 @@ export class Failures {
     this.#notify = notify;
   }
 
-  /** `null` where all is well. */
+  /** `null` if there is no problem. */
   get last(): StoreErrorKind | null {
     return this.#last;
   }
@@ -39,7 +39,7 @@ export class Failures {
     this.failed("write-failed", { error: "hanging", message });
   }
 
-  /** `lost`: records that had to go meanwhile. */
+  /** `lost`: records that were dropped meanwhile. */
   recovered(lost: number): void {
     if (this.#last !== null)
       this.#notify({

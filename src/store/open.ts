@@ -1,4 +1,5 @@
-// Opens the state directory: a store that writes, for `gc` and `run`, and a reader that touches nothing, for the rest.
+// Opens the state directory: with a store that writes, for `gc` and `run`, and with a reader that changes nothing, for
+// the rest.
 
 import type { Database } from "bun:sqlite";
 
@@ -25,7 +26,7 @@ import type { StoreNotice } from "./notice.ts";
 import type { StateFiles } from "./ports.ts";
 import type { StoreOptions } from "./store.ts";
 
-/** Never rejects: where the disk cannot be had, the store is memory alone, and says so. */
+/** Never rejects: if the disk is unavailable, the store is in memory only, and reports it. */
 export async function openStore(options: StoreOptions): Promise<Recorder> {
   const recorder = new Recorder(options);
   await recorder.open();
@@ -36,7 +37,7 @@ export interface ReaderOptions {
   /** `--state-dir`. */
   readonly directory: string;
   readonly files: StateFiles;
-  /** Told of what is wrong with the file. */
+  /** Receives problems of the file. */
   readonly notify: (notice: StoreNotice) => void;
 }
 
@@ -50,20 +51,20 @@ export interface StoreReader {
   passes(query: HistoryQuery): readonly PassRow[];
   events(query: HistoryQuery): readonly Event[];
   samples(query: HistoryQuery): readonly DiskSample[];
-  /** The newest ones, in the order in which they were recorded. */
+  /** In the order in which they were recorded. */
   newestSamples(): readonly DiskSample[];
   regrets(query: HistoryQuery): readonly Regret[];
   close(): void;
 }
 
-/** Creates and changes nothing. A file that cannot be read gives a notice and a reader that knows nothing. */
+/** Creates and changes nothing. If the file cannot be read, notifies, and returns an empty reader. */
 export function openStoreReader(options: ReaderOptions): StoreReader {
   const paths = statePaths(options.directory);
   try {
     const db = openForReading(paths, options.files);
     return { failure: null, ...readerOf(db, paths, ledgerOf(readLedgerRows(db))) };
   } catch (thrown) {
-    const error = storeError(`reading ${paths.database}`, thrown);
+    const error = storeError(`read ${paths.database}`, thrown);
     const next =
       error.kind === "corrupt"
         ? "every image counts as new; the next crigc gc or crigc run moves the file aside and starts a new one"
@@ -79,7 +80,7 @@ function readerOf(db: Database, paths: StatePaths, ledger: Ledger): Omit<StoreRe
     try {
       return query();
     } catch (error) {
-      throw storeError(`reading the history in ${paths.database}`, error);
+      throw storeError(`read the history in ${paths.database}`, error);
     }
   };
   return {

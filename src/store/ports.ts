@@ -1,14 +1,14 @@
-// What the store needs of the machine beside SQLite: making, moving and listing files of the state directory.
+// What the store needs of the machine besides SQLite: creating, moving and listing files of the state directory.
 
-/** Every function throws what node:fs throws, with its `code`, but for what is said to be answered. */
+/** Every function throws the error of node:fs with its `code`, except where a result is documented for it. */
 export interface StateFiles {
-  /** With its parents; does nothing where it exists. */
+  /** With its parents; does nothing if it exists. */
   makeDirectory(path: string, mode: number): void;
-  /** An empty file, if there is none yet. */
+  /** Creates an empty file if there is none. */
   createFile(path: string, mode: number): void;
-  /** `null`: it does not exist. Throws where that cannot be told. */
+  /** `null` if it does not exist. Throws if that cannot be determined. */
   sizeBytes(path: string): number | null;
-  /** Tells one file from another that took its name; `null`: it does not exist. */
+  /** Distinguishes a file from another that replaced it; `null` if it does not exist. */
   identity(path: string): string | null;
   rename(from: string, to: string): void;
   remove(path: string): void;

@@ -1,4 +1,4 @@
-// A node as one JSON document: written by `crigc snapshot`, read by `crigc plan --snapshot`, the same node again.
+// A node as one JSON document, written by `crigc snapshot` and read by `crigc plan --snapshot`, without loss.
 
 import { messageOf, StoreError } from "../model/errors.ts";
 import { exactJson, parseExactJson } from "../model/exact-json.ts";
@@ -41,7 +41,7 @@ import {
 } from "./codec.ts";
 import { ledgerCodec, ledgerMaps } from "./ledger/ledger-document.ts";
 
-/** A node with 30,000 containers has 20 MB. */
+/** A node with 30,000 containers takes 20 MB. */
 export const SNAPSHOT_BYTES_MAX = 128 * 1024 * 1024;
 
 export interface RecordedNode {
@@ -51,11 +51,11 @@ export interface RecordedNode {
 
 const head = { apiVersion: "crigc/v1", kind: "Snapshot" } as const;
 
-/** Fields are only ever added. Clock readings stand in `…Ns`, whole, where reports round to `…Ms`. */
+/** Fields are only ever added. Clock readings are exact, in `…Ns`; reports round to `…Ms`. */
 export const snapshotText = ({ snapshot, ledger }: RecordedNode): string =>
   `${exactJson(nodeCodec.write({ ...head, ...snapshot, ledger }), 1)}\n`;
 
-/** Throws `StoreError` of kind `corrupt`, naming the first field that is wrong. `path` is for messages. */
+/** Throws `StoreError` `corrupt`, naming the first invalid field. `path` is for messages. */
 export function readSnapshotText(content: string, path: string): RecordedNode {
   if (content.length > SNAPSHOT_BYTES_MAX)
     throw broken(path, `it has ${content.length} characters; the maximum is ${SNAPSHOT_BYTES_MAX}`);
@@ -83,7 +83,7 @@ export function readSnapshotText(content: string, path: string): RecordedNode {
 const broken = (path: string, what: string): StoreError =>
   new StoreError(
     "corrupt",
-    `reading the snapshot ${path} failed: ${what}; write one with crigc snapshot`,
+    `cannot read the snapshot ${path}: ${what}; write one with crigc snapshot`,
   );
 
 const image = record<Image>({

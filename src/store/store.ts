@@ -17,38 +17,38 @@ export interface StoreOptions {
   readonly channel: StateChannel;
   /** `--state-dir`, for messages. */
   readonly directory: string;
-  /** Told of everything that the operator should hear of, at once and once. */
+  /** Receives everything that the operator should hear of, at once and once. */
   readonly notify: (notice: StoreNotice) => void;
 }
 
-/** A disk that takes longer does not answer, and nobody waits for it any more. */
+/** A disk that takes longer counts as hanging, and crigc stops waiting. */
 const HANGING_MS = 2_000;
 /** How long a pass waits for what another process wrote. */
 const REFRESH_MS = 500;
 const CLOSE_MS = 2_000;
-/** Batches of one flush, and answers in between that change what has to be written. */
+/** Maximum number of batches in one flush, and of responses meanwhile that change what has to be written. */
 const MAX_TURNS = 100;
 
 type Answer =
   | Exclude<StateReply, { kind: "read" }>
   | (Extract<StateReply, { kind: "read" }> & { readonly ledger: Ledger });
 
-/** Only what returns a promise waits, for a bounded time but for `flush`; nothing throws or rejects. */
+/** Only functions that return a promise wait, for a bounded time except `flush`; nothing throws or rejects. */
 export abstract class Store {
   readonly #options: StoreOptions;
   readonly #throttle = new WriteThrottle(() => this.#writeNow());
   readonly #records: RecordSender;
   #ledger: Ledger = emptyLedger;
-  /** What the file holds at `#revision`. */
+  /** What the file contains at `#revision`. */
   #base: Ledger = emptyLedger;
   #revision = "";
-  /** Requests follow one another. */
+  /** Requests run in sequence. */
   #last: Promise<unknown> = Promise.resolve();
-  /** The ledger of the write that is under way. */
+  /** The ledger of the write in flight. */
   #sent: Ledger | null = null;
   #isFlushing = false;
   #isHanging = false;
-  /** False where the file belongs to a later version: then the disk is left alone for good. */
+  /** False if the file belongs to a later version: crigc then never writes to it. */
   #mayWrite = true;
   readonly #failures: Failures;
 
@@ -67,7 +67,7 @@ export abstract class Store {
     });
   }
 
-  /** Reads what is known. What comes too late is taken in when it comes. */
+  /** Reads the file. Content that arrives too late is adopted when it arrives. */
   async open(): Promise<void> {
     await within(
       HANGING_MS + REFRESH_MS,
@@ -80,7 +80,7 @@ export abstract class Store {
       );
   }
 
-  /** Told of the newest records whenever the file was read. */
+  /** Receives the newest records whenever the file was read. */
   protected abstract known(recent: RecentHistory): void;
 
   /** The newest one that is known. */
@@ -96,18 +96,18 @@ export abstract class Store {
   record(...records: readonly HistoryRecord[]): void {
     if (!this.#mayWrite) return;
     this.#records.add(...records);
-    // As soon as the caller's own step ends: the next removal may be done before a timer fires.
+    // At the end of the caller's own step: the next removal may be done before a timer fires.
     if (this.#throttle.isOpen) queueMicrotask(() => this.#records.send());
     this.#throttle.ask();
   }
 
-  /** A pass is over: the next write may also fold and prune. */
+  /** After a pass: the next write may also checkpoint and prune. */
   tidyNext(): void {
     this.#records.tidyNext();
     this.#throttle.ask();
   }
 
-  /** Takes in what another process wrote. */
+  /** Adopts what another process wrote. */
   async refresh(): Promise<void> {
     // One question is enough for a disk that does not answer.
     if (this.#isHanging || !this.#mayWrite) return;
@@ -117,12 +117,12 @@ export abstract class Store {
     );
   }
 
-  /** Writes all that waits, and says whether it is on disk: as long as the disk takes. */
+  /** Writes everything pending, and resolves with whether it is on disk. Takes as long as the disk does. */
   flush(): Promise<boolean> {
     return this.#next(() => this.#flush());
   }
 
-  /** The last refusal, while it lasts. */
+  /** The current failure, if any. */
   failure(): StoreErrorKind | null {
     return this.#failures.last;
   }
@@ -135,7 +135,7 @@ export abstract class Store {
     await within(CLOSE_MS, this.#options.channel.close(last));
   }
 
-  /** What no request before it has, for a disk that answers only when we are gone. */
+  /** What no earlier request contains, for a disk that answers only after this process has ended. */
   #remainder(): readonly StateRequest[] {
     const changes = ledgerChanges(this.#ledger, this.#sent ?? this.#base);
     return [this.#records.next().request, { kind: "write", known: null, changes }];
@@ -208,7 +208,7 @@ export abstract class Store {
     }
     if (answer.kind === "done") this.#base = ledger;
     this.#takeIn(answer, "crigc writes it again from memory");
-    // Not at once: a disk that breaks each file would be filled with them.
+    // Not at once: a disk that corrupts every file would fill up with them.
     if (answer.kind === "fresh" && answer.moved !== null) {
       this.#throttle.failed();
       return false;
@@ -228,7 +228,7 @@ export abstract class Store {
     this.#failures.failed("write-failed", { error, message: `${message}; ${next}` });
   }
 
-  /** `then`: what becomes of it where the file was broken. */
+  /** `then`: what happens next, if the file was broken. */
   #takeIn(answer: Exclude<Answer, { kind: "failed" }>, then: string): void {
     if (answer.kind === "fresh") {
       this.#base = emptyLedger;
@@ -268,13 +268,13 @@ export abstract class Store {
         }
       });
       if (wrong !== null) {
-        const { message } = storeError(`reading the ledger in ${directory}`, wrong);
+        const { message } = storeError(`read the ledger in ${directory}`, wrong);
         const aside = await channel.ask({ kind: "put-aside", message }, () => undefined);
         if (aside.kind !== "read") return aside;
       }
       return reply.kind === "read" ? { ...reply, ledger: reading.ledger() } : reply;
     } catch (error) {
-      const { kind, message } = storeError(`asking for the ledger in ${directory}`, error);
+      const { kind, message } = storeError(`access the ledger in ${directory}`, error);
       return { kind: "failed", error: kind, message };
     } finally {
       clearTimeout(hanging);

@@ -1,4 +1,4 @@
-// When the store may write: as soon as it is asked to, and later after each refusal.
+// When the store may write: as soon as requested, and later after each failure.
 
 const retryFirstMs = 1_000;
 const retryMaxMs = 60_000;
@@ -13,7 +13,7 @@ export class WriteThrottle {
     this.#write = write;
   }
 
-  /** Asks to write; calls between now and then share one write. It does not keep a process alive by itself. */
+  /** Requests a write; calls between now and then share it. Does not keep a process alive. */
   ask(): void {
     if (this.#timer !== null) return;
     const waitMs = Math.max(0, this.#notBeforeMs - performance.now());
@@ -24,7 +24,7 @@ export class WriteThrottle {
     this.#timer.unref();
   }
 
-  /** Whether nothing was refused lately. */
+  /** Whether the last write did not fail. */
   get isOpen(): boolean {
     return performance.now() >= this.#notBeforeMs;
   }

@@ -143,8 +143,18 @@ describe("a call", () => {
 
 describe("an answer is refused that", () => {
   test.each<[string, Answer, string, RegExp]>([
-    ["ends within a message", answering([framed("whole").subarray(0, 7)], ok), "INTERNAL", /cut/],
-    ["ends within a prefix", answering([framed("whole").subarray(0, 3)], ok), "INTERNAL", /cut/],
+    [
+      "ends within a message",
+      answering([framed("whole").subarray(0, 7)], ok),
+      "INTERNAL",
+      /truncated/,
+    ],
+    [
+      "ends within a prefix",
+      answering([framed("whole").subarray(0, 3)], ok),
+      "INTERNAL",
+      /truncated/,
+    ],
     [
       "ends without a status",
       answering([framed("whole")], null),

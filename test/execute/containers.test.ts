@@ -353,7 +353,7 @@ describe("an unknown container", () => {
     const { outcome } = await collect({ containers: [unknown], node: { details } });
     expect(resultsOf(outcome)).toEqual(["removed"]);
     expect(outcome.errors).toEqual([
-      expect.stringContaining(`container ${unknown.id}: the form of the recorded pre-stop handler`),
+      expect.stringContaining(`container ${unknown.id}: unknown kind of pre-stop handler`),
     ]);
   });
 
@@ -593,7 +593,7 @@ describe("a container that has to be stopped", () => {
     const next = await collect({ containers: [container], ports: { backoff } });
     expect(next.node.called("stop-container")).toEqual([]);
     expect(next.outcome.containers[0]?.result).toMatchObject({
-      what: "the runtime did not answer for it; crigc tries again in 5 min",
+      what: "the runtime did not answer; crigc tries again in 5 min",
     });
   });
 
@@ -756,7 +756,7 @@ describe("a log directory", () => {
 });
 
 describe("unreadable log directories", () => {
-  const logs = { kind: "failed", message: "opening /l failed" } as const;
+  const logs = { kind: "failed", message: "cannot open /l" } as const;
 
   test("do not keep a container and its sandbox from being removed, but its logs are kept", async () => {
     const { node, outcome } = await collect({
@@ -766,16 +766,14 @@ describe("unreadable log directories", () => {
       node: { details: new Map([[one.id, { logPath: "/l/default_pod-a_uid-a/c/0.log" }]]) },
     });
     expect(kinds(node)).toEqual(["remove-container", "stop-sandbox", "remove-sandbox"]);
-    expect(outcome.errors).toEqual([
-      "logs are kept, because they could not be read: opening /l failed",
-    ]);
+    expect(outcome.errors).toEqual(["no log is deleted: cannot open /l"]);
   });
 
   test("are reported even if nothing else is removed", async () => {
     const { outcome } = await collect({ logs });
     expect(outcome).toMatchObject({
       end: "done",
-      errors: [expect.stringContaining("logs are kept")],
+      errors: [expect.stringContaining("no log is deleted")],
     });
   });
 });

@@ -367,7 +367,7 @@ describe("a measured pass", () => {
     };
     const outcome = await run(execution(1_900n * MIB, {}, { disk: { measure } }));
     expect(outcome.end).toBe("observation-failed");
-    expect(outcome.error).toContain("took too long 3 times");
+    expect(outcome.error).toContain("3 attempts took too long");
     expect(world.removals).toEqual([]);
   });
 

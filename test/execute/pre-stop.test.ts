@@ -185,7 +185,7 @@ describe("the pre-stop handler", () => {
       "ends with another code than 0",
       { exec: { command: ["/bin/drain"] } },
       { exitCode: 3 },
-      /its command ended with code 3/,
+      /its command exited with code 3/,
     ],
     [
       "needs the address of a pod that is gone",
@@ -200,7 +200,7 @@ describe("the pre-stop handler", () => {
       /no address/,
     ],
     ["names a port that is not there", { httpGet: { port: "web" } }, {}, /no port web/],
-    ["is of no known form", { grpc: {} }, {}, /form of the recorded pre-stop handler is unknown/],
+    ["is of no known form", { grpc: {} }, {}, /unknown kind of pre-stop handler/],
   ])(
     "that %s does not keep the container from being stopped",
     async (_, handler, change, message) => {

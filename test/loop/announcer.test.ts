@@ -203,7 +203,7 @@ describe("failing loops", () => {
     expect(failing("pressure", 2).events).toMatchObject([
       {
         reason: "ImageGCFailed",
-        message: "Disk pressure could not be ended: the runtime is away",
+        message: "Cannot relieve disk pressure: the runtime is away",
       },
     ]);
   });

@@ -70,12 +70,12 @@ describe("the reading of layers", () => {
     const reading = new LayerReading();
     await looks(node, reading, 3);
     expect(spoken(node)).toEqual([
-      "the runtime does not report the layers of 5 images (registry.example/app-0:v1, registry.example/app-1:v1, registry.example/app-2:v1 and 2 more): each counts as if it shared nothing",
+      "the runtime does not report the layers of 5 images (registry.example/app-0:v1, registry.example/app-1:v1, registry.example/app-2:v1 and 2 more), so crigc assumes that they share none",
     ]);
     node.world.images.push(anImage("new"));
     await looks(node, reading, 2);
     expect(spoken(node).slice(1)).toEqual([
-      "the runtime does not report the layers of 1 image (registry.example/new:v1): each counts as if it shared nothing",
+      "the runtime does not report the layers of 1 image (registry.example/new:v1), so crigc assumes that they share none",
     ]);
   });
 

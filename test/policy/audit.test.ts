@@ -308,8 +308,8 @@ describe("the audit finds", () => {
   });
 
   test("log directories that could not be read", () => {
-    const logs = { kind: "failed", message: "opening /l failed" } as const;
-    expect(findings({ logs })).toEqual([{ kind: "unread-logs", message: "opening /l failed" }]);
+    const logs = { kind: "failed", message: "cannot open /l" } as const;
+    expect(findings({ logs })).toEqual([{ kind: "unread-logs", message: "cannot open /l" }]);
   });
 });
 

@@ -80,7 +80,7 @@ describe("a recorded node", () => {
     [text.replace('"pinned"', '"pined"'), "images.0.pinned is invalid"],
     [
       text.replace(/"observedAt": "[^"]*"/, '"observedAt": "soon"'),
-      "observedAt is invalid: a time",
+      "observedAt is invalid: expected a time",
     ],
     [text.replace('"watchedNs"', '"watched"'), "ledger.watchedNs is invalid"],
     [
@@ -88,7 +88,7 @@ describe("a recorded node", () => {
         /"releases": \[[^\]]*\]/,
         `"releases": [${'{"runtime":"a","promptRemovals":1,"lateRemovals":0},'.repeat(2).slice(0, -1)}]`,
       ),
-      "ledger.releases is invalid: a key occurs twice",
+      "ledger.releases is invalid: duplicate key",
     ],
   ])("that is invalid is refused: %#", (changed, expected) => {
     const error = refusal(changed);

@@ -22,7 +22,7 @@ export interface ContainerPorts {
   readonly writer: Omit<RuntimeWriter, "removeImage">;
   /** `null`: the node has no log directory, so no log is touched. */
   readonly logs: LogRemover | null;
-  /** What lasts from pass to pass, in one process. */
+  /** State that lasts from pass to pass within a process. */
   readonly logUsers: LogUsers;
   readonly backoff: Backoff;
   readonly hooks: HookCaller;
@@ -38,17 +38,17 @@ export interface FreshLists {
 
 export interface ContainerOptions {
   readonly signal: AbortSignal;
-  /** The same decision on the lists as they are now; everything else is that of the pass. */
+  /** The same decision on current lists; everything else is as at the start of the pass. */
   readonly decideAgain: (lists: FreshLists) => ContainerPlan;
   /** Containers, sandboxes and log directories together; `null`: no limit. */
   readonly maximumRemovals: number | null;
   readonly removalInterval: Duration;
-  /** The longest grace period that a container is given which has to be stopped. */
+  /** The longest grace period of a container that has to be stopped. */
   readonly stopGraceMax: Duration;
-  /** One after another and in the order of the plan, as the kubelet does. */
+  /** Sequentially and in the order of the plan, as in the kubelet. */
   readonly inOrder: boolean;
-  /** When the lists of the plan were asked for, by the monotonic clock. */
+  /** When the plan's lists were requested, by the monotonic clock. */
   readonly listedNs: bigint;
-  /** Told of each item as soon as it is done. */
+  /** Called with each item as soon as it is done. */
   readonly done?: (item: ContainerItem | SandboxItem | LogItem) => void;
 }

@@ -19,17 +19,17 @@ export interface ContainerRemoval {
 
 export interface Removed {
   readonly item: ContainerItem;
-  /** Worth saying, although the container went. */
+  /** Worth reporting although the container was removed. */
   readonly note: string | null;
-  /** A call was not answered in time, and may still be under way. */
+  /** A call timed out and may still be in progress. */
   readonly unanswered: boolean;
 }
 
 export interface RemovalPorts extends ContainerPorts {
   readonly graceMaxSeconds: number;
-  /** Gives up a status and a stop; a removal that was asked for is awaited. */
+  /** Cancels a status or a stop; a requested removal is awaited. */
   readonly signal: AbortSignal;
-  /** The names of files that other containers write to, beside this container's log. */
+  /** Names of files next to this container's log that other containers write to. */
   readonly namesBeside: (container: Container, path: string) => Promise<readonly string[]>;
 }
 
@@ -88,7 +88,7 @@ export async function removeContainer(
 
 export const GIVEN_UP: RemovalResult = { kind: "skipped", what: "the pass was stopped" };
 
-/** Why the container is not the one that was decided on any more; `null`: it is. */
+/** Why the container is no longer the one that was decided on; `null` if it is. */
 function changed(container: Container, detail: ContainerDetail): string | null {
   if (detail.state === "running") return "it is running now";
   const uid = detail.labels[POD_UID] ?? "";
@@ -101,13 +101,13 @@ type LogFields = Pick<ContainerItem, "logFiles" | "logBytes" | "logError">;
 
 export const untouchedLogs: LogFields = { logFiles: [], logBytes: 0n, logError: null };
 
-/** After the container, so that nothing writes to them any more. What goes wrong here does not bring it back. */
+/** After the container, so that nothing writes to them any more. Errors here do not undo the removal. */
 async function removeLogs(
   container: Container,
   detail: ContainerDetail,
   { logs, namesBeside }: Pick<RemovalPorts, "logs" | "namesBeside">,
 ): Promise<LogFields> {
-  // A container without log settings has no path, and one that Kubernetes did not make has no directory here.
+  // A container without log settings has no path, and one not created by Kubernetes has no directory here.
   if (logs === null || container.podUid === "") return untouchedLogs;
   const errors: string[] = [];
   let files: Pick<LogFields, "logFiles" | "logBytes"> = untouchedLogs;
@@ -132,7 +132,7 @@ async function removeLogs(
   return { ...files, logError: errors.length === 0 ? null : errors.join("; ") };
 }
 
-/** By the labels of the status, as the kubelet made it; `null` where one is missing. */
+/** By the labels of the status, as the kubelet names it; `null` if one is missing. */
 function linkOf(container: Container, { labels }: ContainerDetail): string | null {
   const podName = labels["io.kubernetes.pod.name"] ?? "";
   const podNamespace = labels["io.kubernetes.pod.namespace"] ?? "";

@@ -16,12 +16,12 @@ import { containerOfLink, linkReason, removeLink, removePodLogs } from "./log-re
 import { LogUse } from "./log-use.ts";
 import { removeSandbox } from "./sandbox-removal.ts";
 
-/** Pods whose containers or sandboxes are removed side by side. More than two, so that two calls that hang stop nobody else. */
+/** Pods processed in parallel. More than two, so that two hanging calls do not block the others. */
 const LANES = 4;
-/** Stops may take the longest grace period so many times in one pass. */
+/** All stops of a pass together take at most this many times the longest grace period. */
 const STOPS_IN_SUCCESSION_MAX = 4;
 
-/** Never rejects. Records a failed removal and continues with the next one; a failed list ends the pass. */
+/** Never rejects. Records a failed removal and continues with the next; a failed list ends the pass. */
 export async function collectContainers(
   plan: ContainerPlan,
   ports: ContainerPorts,
@@ -42,12 +42,12 @@ class ContainerPass {
   readonly #sandboxes: SandboxItem[] = [];
   readonly #logs: LogItem[] = [];
   readonly #errors: string[];
-  /** IDs of what was removed. */
+  /** IDs that were removed. */
   readonly #removed = new Set<string>();
   #stoppingNs = 0n;
 
   constructor(plan: ContainerPlan, given: ContainerPorts, options: ContainerOptions) {
-    // What is not known of the directories is not known of the files in them either.
+    // If the directories could not be read, nothing is known about the files in them either.
     const ports = plan.logsError === null ? given : { ...given, logs: null };
     this.#plan = plan;
     this.#ports = ports;
@@ -57,7 +57,7 @@ class ContainerPass {
     const { logs, logUsers: users } = ports;
     this.#logUse =
       logs === null ? null : new LogUse({ users, logs }, this.#removed, options.signal);
-    // Whoever asks for a pace, or for part of the plan, gets it in its order.
+    // With a pace, or with a limit, removals follow the order of the plan.
     const inOrder = options.inOrder || options.maximumRemovals !== null;
     this.#lanes = inOrder || options.removalInterval > 0n ? 1 : LANES;
     this.#errors = [...unjudged(plan)];
@@ -70,7 +70,7 @@ class ContainerPass {
     const end = await this.#walk();
     const after = before === null ? null : await this.#available();
     const gained = before === null || after === null ? null : after - before;
-    // Others write meanwhile: what they took is not a loss of ours.
+    // Other programs write meanwhile; what they wrote is not a negative gain.
     return this.#outcome(end, gained !== null && gained < 0n ? 0n : gained);
   }
 
@@ -125,7 +125,7 @@ class ContainerPass {
     };
   }
 
-  /** Stops of many containers take long even where each is short, and the next pass goes on with them. */
+  /** Stopping many containers takes long even if each stop is short; the next pass continues. */
   #tooLong({ stopFirst }: PlannedContainer): string | undefined {
     const longestNs = this.#options.stopGraceMax * BigInt(STOPS_IN_SUCCESSION_MAX);
     if (!stopFirst || this.#stoppingNs <= longestNs) return undefined;
@@ -174,7 +174,7 @@ class ContainerPass {
     this.#options.done?.(item);
   }
 
-  /** A link takes no space worth a limit, and there may be thousands: only the wish to stop ends this. */
+  /** Links take no space worth a limit, and there may be thousands: only a request to stop ends this. */
   async #removeLinks(): Promise<void> {
     const { logs, runtime } = this.#ports;
     const { signal } = this.#options;
@@ -198,7 +198,7 @@ class ContainerPass {
     });
   }
 
-  /** One lane holds everything, in its order. */
+  /** A single lane holds everything, in order. */
   #inLanes<T>(items: readonly T[], groupOf: (item: T) => string): readonly (readonly T[])[] {
     return this.#lanes === 1 ? [items] : [...Map.groupBy(items, groupOf).values()];
   }
@@ -214,7 +214,7 @@ class ContainerPass {
     if (error !== null) this.#errors.push(error);
   }
 
-  /** Whether it still goes, by lists that are not too old; also after the pause, which may have been a long one. */
+  /** Whether it is still removed, by lists that are recent enough. Also checked after the pause, which may be long. */
   async #mayBegin(goes: () => boolean): Promise<boolean> {
     await this.#fresh.stayFresh();
     if (!goes()) return false;
@@ -252,7 +252,7 @@ class ContainerPass {
   }
 }
 
-/** An idle node is not asked for its lists again. */
+/** Avoids listing an idle node again. */
 function nothingToDo({ containers, sandboxes, podLogs, links }: ContainerPlan): boolean {
   const planned = [...containers, ...sandboxes, ...podLogs];
   return links.length === 0 && planned.every(({ decision }) => decision.kind === "keep");

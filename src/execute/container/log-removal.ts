@@ -13,7 +13,7 @@ import type {
   PodLogDirectory,
 } from "../../model/snapshot.ts";
 
-/** Never rejects. A directory in use by a listed container or sandbox is kept, whichever pod its name says. */
+/** Never rejects. Keeps a directory that a listed container or sandbox uses, whatever pod it is named after. */
 export async function removePodLogs(
   directory: PodLogDirectory,
   reason: LogRemoveReason,
@@ -42,13 +42,16 @@ export function linkReason(
   detail: ContainerDetail | null,
 ): LogRemoveReason | null {
   if (detail === null) return { kind: "container-gone" };
-  // A runtime that resolves abbreviations may speak of another container.
+  // A runtime that resolves abbreviated IDs may have answered for another container.
   if (detail.id !== id) return null;
-  // While a log is rotated, the link of a container that runs leads nowhere for a moment.
+  // During rotation, the link of a running container dangles for a moment.
   return detail.state === "exited" ? { kind: "container-exited" } : null;
 }
 
-/** The ID of the link's container; `null`: not known. Where the name was cut, only a listed container whose own link has this name can tell the rest of the ID. */
+/**
+ * The ID of the link's container; `null` if unknown. If the name was truncated, only a listed container whose own link
+ * has this name completes the ID.
+ */
 export function containerOfLink(
   link: DanglingLogLink,
   containers: readonly Container[],

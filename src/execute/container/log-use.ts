@@ -8,7 +8,7 @@ import type { LogUser, LogUsers } from "./log-users.ts";
 export class LogUse {
   readonly #users: LogUsers;
   readonly #logs: Pick<LogRemover, "placesOf">;
-  /** IDs of what this pass has removed since it was listed. */
+  /** IDs removed by this pass since they were listed. */
   readonly #removed: ReadonlySet<string>;
   readonly #signal: AbortSignal;
   /** By path. */
@@ -28,8 +28,8 @@ export class LogUse {
   }
 
   /**
-   * The names of files that other containers write to in the directory of this container's log: those of its pod, and those
-   * that Kubernetes did not make. Throws where the log of one is not known.
+   * Names of files in this container's log directory that other containers write to: those of its pod, and foreign
+   * ones. Throws if the log of one is unknown.
    */
   async namesBeside(
     container: Container,
@@ -54,7 +54,7 @@ export class LogUse {
     return [...new Set(beside.map((place) => place.slice(place.lastIndexOf("/") + 1)))];
   }
 
-  /** Who uses the directory; `null`: nobody. */
+  /** What uses the directory; `null` if nothing does. */
   async userOf({ entry, uid }: PodLogDirectory, listed: Listed): Promise<string | null> {
     if (this.#directories?.listed !== listed)
       this.#directories = { listed, index: this.#indexOf(listed) };
@@ -104,7 +104,7 @@ interface Index {
   readonly byEntry: ReadonlyMap<string, readonly LogUser[]>;
 }
 
-/** The containers that may log beside one: those of its pod or sandbox, and those that may log anywhere. */
+/** Containers that may log to the same directory: those of the same pod or sandbox, and those that may log anywhere. */
 type Neighbours = (container: Container) => readonly Container[];
 
 function neighboursIn(listed: Listed): Neighbours {

@@ -7,23 +7,22 @@ import { mapBounded } from "../../observe/concurrency.ts";
 import { type Listed, type Ownership, ownership } from "../../policy/container/ownership.ts";
 import { wasUnanswered } from "../image/stall.ts";
 
-/** Statuses under way at once. */
 const CONCURRENCY = 16;
-/** Statuses that are not answered in time before the rest counts as unknown. */
+/** After this many statuses without an answer, the rest counts as unknown. */
 const UNANSWERED_MAX = 2;
-/** A status that could not be read is not asked for again so soon. */
+/** How long to wait before reading a failed status again. */
 const RETRY_NS = 60_000_000_000n;
 
-/** A container or a sandbox with what it writes to. */
+/** A container or sandbox with the log that it writes. */
 export interface LogUser {
   readonly id: ContainerId | SandboxId;
   /** `container ID` */
   readonly name: string;
-  /** By its label; "" where Kubernetes did not make it, or where its labels contradict its sandbox's. */
+  /** From its label; "" if Kubernetes did not create it, or its labels contradict its sandbox's. */
   readonly podUid: PodUid | "";
   readonly use:
     | { readonly kind: "path"; readonly path: string }
-    /** Its status could not be read, and Kubernetes made it: its logs lie in its own pod's directory. */
+    /** Its status could not be read. Kubernetes created it, so its logs are in its own pod's directory. */
     | { readonly kind: "pod" }
     /** Its status could not be read, and it may write anywhere. */
     | { readonly kind: "anywhere" };
@@ -34,7 +33,7 @@ export class LogUsers {
   readonly #timer: Pick<Timer, "monotonicNs">;
   /** "": none. */
   readonly #paths = new Map<ContainerId | SandboxId, string>();
-  /** Since when a status is not known, although it was asked for. */
+  /** Since when a status is unknown although it was requested. */
   readonly #failedNs = new Map<ContainerId | SandboxId, bigint>();
 
   #owners: { readonly listed: Listed; readonly owners: Ownership } | null = null;
@@ -47,7 +46,7 @@ export class LogUsers {
     this.#timer = timer;
   }
 
-  /** Of some of the listed containers. */
+  /** For some of the listed containers. */
   async ofContainers(
     containers: readonly Container[],
     listed: Listed,
@@ -62,7 +61,7 @@ export class LogUsers {
     return this.#users(entries);
   }
 
-  /** Of sandboxes whose runtime says so. */
+  /** For sandboxes whose runtime reports a log directory. */
   async ofSandboxes(listed: Listed, signal: AbortSignal): Promise<readonly LogUser[]> {
     const owners = this.#ownersIn(listed);
     const entries = listed.sandboxes.map((sandbox) => ({
@@ -76,14 +75,14 @@ export class LogUsers {
     return this.#users(entries);
   }
 
-  /** Forgets what is no longer listed. */
+  /** Drops IDs that are no longer listed. */
   retain(ids: ReadonlySet<string>): void {
     this.#owners = null;
     for (const known of [this.#paths, this.#failedNs])
       for (const id of known.keys()) if (!ids.has(id)) known.delete(id);
   }
 
-  /** Asked for each container of one list, made once for it. */
+  /** Called for each container of one list, and computed once for it. */
   #ownersIn(listed: Listed): Ownership {
     if (this.#owners?.listed !== listed)
       this.#owners = { listed, owners: ownership(listed, "none") };
@@ -115,7 +114,7 @@ export class LogUsers {
       const failedNs = this.#failedNs.get(id);
       return failedNs !== undefined && nowNs - failedNs < RETRY_NS;
     };
-    // Where the runtime hangs, those of which nothing else can be assumed were asked.
+    // If the runtime hangs, those that may log anywhere were asked first.
     const toAsk = entries
       .filter(({ id }) => !this.#paths.has(id) && !failedLately(id))
       .toSorted((one, other) => Number(other.foreign) - Number(one.foreign));
@@ -140,7 +139,7 @@ interface Entry {
   readonly name: string;
   readonly uid: PodUid;
   readonly foreign: boolean;
-  /** "": it writes no log; `null`: it is gone. */
+  /** "": it writes no log; `null`: it no longer exists. */
   readonly read: () => Promise<string | null>;
 }
 

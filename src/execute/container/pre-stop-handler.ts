@@ -1,4 +1,4 @@
-/** Parses the pre-stop handler in a container's annotations, without trusting its form. */
+/** Parses the pre-stop handler in a container's annotations, which are not trusted. */
 
 import type { ContainerDetail } from "../../model/snapshot.ts";
 
@@ -16,7 +16,7 @@ export type Handler =
     }
   | { readonly kind: "sleep"; readonly seconds: number };
 
-/** `null` where the text is no handler. */
+/** `null` if the text is not a handler. */
 export function readHandler(text: string): Handler | null {
   const recorded = fieldsOf(parse(text));
   if (recorded === null) return null;
@@ -27,7 +27,7 @@ export function readHandler(text: string): Handler | null {
   );
 }
 
-/** A named port is looked up in the ports that are recorded beside the handler; `null`: there is none. */
+/** Looks up a named port in the ports recorded with the handler; `null` if it is not there. */
 export function handlerPort(
   port: number | string,
   annotations: ContainerDetail["annotations"],

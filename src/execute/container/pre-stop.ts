@@ -5,23 +5,23 @@ import type { Container, ContainerDetail } from "../../model/snapshot.ts";
 import type { ContainerPorts } from "./container-ports.ts";
 import { type Handler, handlerPort, readHandler } from "./pre-stop-handler.ts";
 
-/** A container always gets so long, whatever is recorded and however long the handler took. */
+/** A container always gets this long, whatever is recorded and however long the handler took. */
 const GRACE_MIN_SECONDS = 2;
 const NS_PER_SECOND = 1_000_000_000n;
 
 export interface StopResult {
-  /** What went wrong with the handler; the container is stopped all the same. */
+  /** The handler's error; the container is stopped all the same. */
   readonly handlerError: string | null;
 }
 
 export interface StopPorts extends Pick<ContainerPorts, "runtime" | "writer" | "hooks" | "timer"> {
-  /** What a longer grace period is cut to. */
+  /** Longer grace periods are cut to this. */
   readonly graceMaxSeconds: number;
-  /** Gives up the handler and the stop. */
+  /** Cancels the handler and the stop. */
   readonly signal: AbortSignal;
 }
 
-/** Runs the handler, then stops the container with what is left of its grace period. Throws where the stop fails. */
+/** Runs the handler, then stops the container with the rest of its grace period. Throws if the stop fails. */
 export async function stopGracefully(
   container: Container,
   detail: ContainerDetail,
@@ -58,13 +58,13 @@ interface PreStop {
   readonly graceSeconds: number;
 }
 
-/** For as long as the grace period lasts, then no longer waited for. */
+/** Waits at most as long as the grace period. */
 async function runPreStop(stop: PreStop, ports: StopPorts): Promise<string | null> {
   const recorded = stop.detail.annotations["io.kubernetes.container.preStopHandler"] ?? "";
   if (recorded === "") return null;
   const handler = readHandler(recorded);
   if (handler === null) {
-    return "the form of the recorded pre-stop handler is unknown, so it was not run";
+    return "unknown kind of pre-stop handler, not run";
   }
   if (handler.kind === "sleep") {
     const seconds = Math.min(handler.seconds, stop.graceSeconds);
@@ -93,14 +93,14 @@ async function run(
   if (handler.kind === "exec") {
     const command = { words: handler.command, timeoutSeconds: graceSeconds };
     const code = await ports.writer.execSync(container.id, command, signal);
-    if (code !== 0) throw new Error(`its command ended with code ${code}`);
+    if (code !== 0) throw new Error(`its command exited with code ${code}`);
     return;
   }
   const host =
     handler.host !== ""
       ? handler.host
       : ((await ports.runtime.sandboxDetail(container.sandboxId, signal))?.address ?? "");
-  if (host === "") throw new Error("the pod has no address to send its request to");
+  if (host === "") throw new Error("the pod has no address");
   const port = handlerPort(handler.port, detail.annotations);
   if (port === null) throw new Error(`the container has no port ${handler.port}`);
   const { scheme, path, headers } = handler;

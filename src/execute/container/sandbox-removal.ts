@@ -10,12 +10,12 @@ import { GIVEN_UP } from "./container-removal.ts";
 
 export interface RemovedSandbox {
   readonly item: SandboxItem;
-  /** A call was not answered in time, and may still be under way. */
+  /** A call timed out and may still be in progress. */
   readonly unanswered: boolean;
 }
 
 interface SandboxPorts extends Pick<ContainerPorts, "runtime" | "writer"> {
-  /** Gives up a status and a stop; a removal that was asked for is awaited. */
+  /** Cancels a status or a stop; a requested removal is awaited. */
   readonly signal: AbortSignal;
 }
 
@@ -38,7 +38,7 @@ export async function removeSandbox(
     step = "stop";
     await writer.stopSandbox(id, signal);
     step = "remove";
-    // Also without a status: a runtime may keep and list a record of it, which only this call removes.
+    // Also without a status: a runtime may list a leftover record, which only this call removes.
     await writer.removeSandbox(id);
     return ended({ kind: detail === null ? "already-gone" : "removed" });
   } catch (thrown) {

@@ -5,7 +5,7 @@ import type { ContainerOutcome } from "../../model/outcome.ts";
 export class Ended extends Error {
   readonly end: ContainerOutcome["end"];
 
-  /** `message`: what the outcome says of it; "" where its end says everything. */
+  /** `message`: for the outcome; "" if `end` says everything. */
   constructor(end: ContainerOutcome["end"], message = "") {
     super(message);
     this.end = end;

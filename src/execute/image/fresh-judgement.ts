@@ -16,7 +16,7 @@ interface Judged {
 export class FreshJudgement {
   readonly #execution: ImageExecution;
   readonly #signal: AbortSignal;
-  /** For starting pods, in this pass in all. */
+  /** For starting pods, in the whole pass. */
   #waited: Duration;
   #judged: Judged | null = null;
 
@@ -26,7 +26,7 @@ export class FreshJudgement {
     this.#waited = execution.facts.waitedForPods;
   }
 
-  /** Fresh lists, and patience with pods that are only just starting: they may pull what no container uses yet. */
+  /** Returns fresh lists, and waits for starting pods: they may pull what no container uses yet. */
   async lists(): Promise<FreshLists> {
     const { lists, timer } = this.#execution;
     for (;;) {
@@ -42,7 +42,7 @@ export class FreshJudgement {
     }
   }
 
-  /** Why the candidate may not go after all; `null`: it may. */
+  /** Why the candidate is kept after all; `null`: it may be removed. */
   recheck(candidate: ImageCandidate, fresh: FreshLists): ImageKeepReason | null {
     if (this.#execution.hold().kind !== "none") return { kind: "blocked", block: "on-hold" };
     return (
@@ -63,8 +63,8 @@ export class FreshJudgement {
   }
 
   /**
-   * An image that was missing from a list of this pass, or that another loop or process saw missing, is another one than was
-   * planned. The kubelet does not notice what others saw.
+   * An image that was missing from a list of this pass, or that another loop or process saw missing, is not the one
+   * that was planned. The kubelet does not notice what others saw.
    */
   #recreatedSincePlan(
     { image: { id } }: ImageCandidate,

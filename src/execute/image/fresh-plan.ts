@@ -1,4 +1,4 @@
-/** The container plan by the newest lists, which are refreshed when they are too old to act on. */
+/** The container plan by the newest lists, which are refreshed when too old to act on. */
 
 import { messageOf } from "../../model/errors.ts";
 import type { ContainerId } from "../../model/ids.ts";
@@ -7,7 +7,7 @@ import { withSandboxesOfContainers } from "../../observe/whole-lists.ts";
 import type { ContainerOptions, ContainerPorts, FreshLists } from "../container/container-ports.ts";
 import { Ended } from "./ended.ts";
 
-/** Nothing is removed on lists older than this, or than what a list takes and this, where that is longer. */
+/** Nothing is removed on lists older than this, plus the time of listing if that is longer. */
 const LISTS_VALID_NS = 1_000_000_000n;
 
 export class FreshPlan {
@@ -16,11 +16,11 @@ export class FreshPlan {
   #plan: ContainerPlan;
   #lists: FreshLists;
   #vetoes: ReadonlyMap<ContainerId, string> = new Map();
-  /** IDs of sandboxes and entries of log directories that go. */
+  /** IDs of sandboxes and entries of log directories to be removed. */
   #going: ReadonlySet<string> = new Set();
   #listedNs: bigint;
   #tookNs = 0n;
-  /** Several removals that find the lists too old wait for the same ones. */
+  /** Removals that find the lists too old share one refresh. */
   #deciding: Promise<void> | null = null;
 
   constructor(
@@ -46,12 +46,12 @@ export class FreshPlan {
     return this.#lists;
   }
 
-  /** Why the container stays, although the first plan removes it. */
+  /** Why the container is kept, although the first plan removes it. */
   veto(id: ContainerId): string | undefined {
     return this.#vetoes.get(id);
   }
 
-  /** Whether the sandbox, or the entry of the log directory, still goes. */
+  /** Whether the sandbox, or the entry of the log directory, is still to be removed. */
   goes(name: string): boolean {
     return this.#going.has(name);
   }
@@ -61,7 +61,7 @@ export class FreshPlan {
     if (this.#deciding !== null || age > LISTS_VALID_NS + this.#tookNs) await this.decideAgain();
   }
 
-  /** Throws `Ended` where the lists cannot be made. */
+  /** Throws `Ended` if the lists fail. */
   async decideAgain(): Promise<void> {
     this.#deciding ??= this.#decide().finally(() => {
       this.#deciding = null;
@@ -78,7 +78,7 @@ export class FreshPlan {
       if (signal.aborted) throw new Ended("stopped");
       throw new Ended(
         "observation-failed",
-        `the rest is kept, because listing it again failed: ${messageOf(thrown)}`,
+        `the rest is kept, because it cannot be listed again: ${messageOf(thrown)}`,
       );
     });
     this.#lists = lists;
@@ -102,8 +102,8 @@ async function listsOf(
 }
 
 /**
- * Why the newer decision forbids what the plan asked for. That the limits are met by now is no reason: they are met by
- * the removals of this very pass.
+ * Why the newer decision forbids what was planned. Limits that are met by now do not count: this pass's removals met
+ * them.
  */
 function vetoesOf(current: ContainerPlan): ReadonlyMap<ContainerId, string> {
   const vetoes = new Map<ContainerId, string>();
@@ -115,7 +115,7 @@ function vetoesOf(current: ContainerPlan): ReadonlyMap<ContainerId, string> {
   return vetoes;
 }
 
-/** Whoever decided: a sandbox with a container in it is not torn down, or its container would go with it. */
+/** A sandbox that contains a container is never removed, because its container would go with it. */
 function goingOf(
   { sandboxes, podLogs }: ContainerPlan,
   containers: FreshLists["containers"],

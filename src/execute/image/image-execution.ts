@@ -17,9 +17,9 @@ import type { Instant } from "../../model/time.ts";
 import type { Facts } from "../../policy/facts.ts";
 import type { Meter } from "./meter.ts";
 
-/** The node as it was listed within the last second. */
+/** The node as listed within the last second. */
 export interface FreshLists {
-  /** The plan's with new lists; the same object as long as it serves. */
+  /** The plan's snapshot with new lists; the same object while they are valid. */
   readonly snapshot: Snapshot;
   /** Images of the plan's snapshot that were missing from a list of this pass. */
   readonly missed: ReadonlySet<ImageId>;
@@ -34,20 +34,20 @@ export interface ImageExecution {
   readonly disk: Pick<DiskReader, "measure">;
   readonly timer: Timer;
   readonly now: () => Instant;
-  /** What is remembered as of now, with what another process and other loops saw since the plan was made. */
+  /** The current ledger, including what another process or loop recorded since the plan was made. */
   readonly memory: LedgerMemory;
-  /** Who holds collection back means the pass that runs, too. */
+  /** A new hold also stops the running pass. */
   readonly hold: () => HoldState;
-  /** Rejects where a list fails. */
+  /** Rejects if a list fails. */
   readonly lists: (signal: AbortSignal) => Promise<FreshLists>;
-  /** Told of each item as soon as it is done. */
+  /** Called with each item as soon as it is done. */
   readonly done: (item: ImageItem) => void;
-  /** Told before each removal. */
+  /** Called before each removal. */
   readonly starting?: (candidate: ImageCandidate, meter: Meter) => void;
 }
 
 export interface ImageExecuted {
   readonly outcome: ImageOutcome;
-  /** What is known by now of how the runtime frees space. */
+  /** What is known so far about how the runtime frees space. */
   readonly release: ReleaseRecord;
 }

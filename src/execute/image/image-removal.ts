@@ -1,14 +1,14 @@
 /**
- * Removes one image, seen from the top:
- * 1. Its ledger record ends before the call. An image that is back before the next observation must not pass for the old one,
- *    not even where this process ends before the answer.
- * 2. The answer is no proof, in either direction: `ImageStatus` of the ID is. An image that is gone is removed, whatever was answered.
- * 3. Answered with success and still there: tried by its names (CRI-O removes an OCI artifact by name only), else a ghost,
- *    which later passes leave alone for a while.
- * 4. Answered with an error and still there: failed; the record is as it was, and the next pass tries again.
- * 5. Not answered in time and still there: failed; it may go yet and come back before anybody looks, so later passes leave it
- *    alone like a ghost.
- * 6. Where `ImageStatus` fails too, nothing more can be seen, and the pass ends.
+ * Removes one image:
+ * 1. Its ledger record ends before the call: an image that comes back before the next observation must not count as the old
+ *    one, even if this process ends before the runtime answers.
+ * 2. The answer proves nothing either way; `ImageStatus` of the ID does. If the image no longer exists, it was removed.
+ * 3. Success, but the image still exists: crigc tries its names (CRI-O removes an OCI artifact by name only); else it is a
+ *    ghost, which later passes skip for a while.
+ * 4. Error, and the image still exists: failed. The record is restored, and the next pass tries again.
+ * 5. No answer in time, and the image still exists: failed. It may still be removed and pulled again before the next
+ *    observation, so later passes skip it like a ghost.
+ * 6. If `ImageStatus` fails too, the result is unknown, and the pass ends.
  */
 
 import { messageOf, RuntimeError } from "../../model/errors.ts";
@@ -23,14 +23,14 @@ export type ImageRemoved =
   | { readonly kind: "gone" }
   | { readonly kind: "ghost" }
   | { readonly kind: "failed"; readonly failure: unknown; readonly isUnanswered: boolean }
-  /** `failure`: what the removal was answered with; `null`: with success. */
+  /** `failure`: the error of the removal; `null` if it succeeded. */
   | { readonly kind: "unseen"; readonly failure: unknown; readonly message: string };
 
 type Removing = Pick<ImageExecution, "runtime" | "writer" | "memory" | "timer">;
 /** `stop`: aborts when nobody wants to wait any longer. */
 type Verifying = Removing & { readonly stop: AbortSignal };
 
-/** Names of an image that are tried in place of its ID. */
+/** Maximum number of names to try in place of the ID. */
 const NAMES_MAX = 8;
 /** How long after a stop was requested a look at what came of a removal may take: a runtime that froze would take its whole deadline once more. */
 const STOP_PATIENCE_MS = 10_000;
@@ -50,7 +50,7 @@ export async function removeImage(
   patience.end();
   const { memory } = removing;
   if (removed.kind === "gone" || (removed.kind === "unseen" && failure === null)) {
-    // Somebody may have looked while the answer was awaited.
+    // An observation may have happened while the answer was pending.
     forget(removing, id);
     return removed;
   }
@@ -98,7 +98,7 @@ async function verified(removing: Verifying, id: ImageId, failure: unknown): Pro
   }
 }
 
-/** Never by a name that means another image by now. */
+/** Never by a name that refers to another image by now. */
 async function removedByName(removing: Verifying, image: Image): Promise<boolean> {
   const names = [...image.repoTags, ...image.repoDigests].slice(0, NAMES_MAX);
   for (const name of names) {

@@ -22,11 +22,11 @@ import { Meter } from "./meter.ts";
 import { expectedGain, Settler } from "./settler.ts";
 import { Stall } from "./stall.ts";
 
-/** A local filesystem answers in microseconds; after this a look counts as old. */
+/** A local filesystem answers in microseconds; after this, the lists count as old. */
 const MEASURE_NS_MAX = 250_000_000n;
 const MEASURE_ATTEMPTS = 3;
 
-/** Executes the plan. Never rejects: failures are in the outcome. An abort finishes the removal in flight. */
+/** Never rejects: failures are in the outcome. On abort, finishes the removal in flight. */
 export async function executeImages(
   execution: ImageExecution,
   signal: AbortSignal,
@@ -50,7 +50,7 @@ class ImageRemovals {
   readonly #ghosts: Image[] = [];
   readonly #removed = new Set<ImageId>();
   #error: string | null = null;
-  /** The plan's; with sizes as reported, as the disk asks for them after removals for age. */
+  /** The plan's targets; with reported sizes, the disk's targets after removals for age. */
   #targets: readonly ImageTarget[];
   /** The lists by which images were counted. */
   #counted: Snapshot;
@@ -82,7 +82,8 @@ class ImageRemovals {
 
   async run(): Promise<ImageEnd> {
     const { plan } = this.#execution;
-    // The kubelet removes for age before it looks at the disk, so candidates can stand beside a disk whose figures are wrong.
+    // The kubelet removes for age before it looks at the disk, so there can be candidates although the disk's figures
+    // are invalid.
     if (plan.blocks.length > 0 && plan.candidates.length === 0) return blockedEnd(plan);
     if (plan.candidates.length === 0 && plan.targets.length === 0) return "nothing-to-do";
     try {
@@ -114,7 +115,7 @@ class ImageRemovals {
       this.#meter.countForTargets();
       if (this.#items.length > 0) this.#targets = await this.#meter.targetsNow();
     }
-    // What went for its age was not waited for, and its space counts.
+    // Removals for age were not waited for, but their space counts.
     if (this.#settler.release() === "delayed" && this.#mayWait())
       await this.#settler.settle(this.#meter.totals().reportedFreedBytes, null, true);
     for (const candidate of candidates) {
@@ -130,7 +131,7 @@ class ImageRemovals {
     return metAfterAll(this.#targets, this.#progress()) ?? "candidates-exhausted";
   }
 
-  /** Whether removals may gain nothing for ever where it is full; what else asks (a count, a budget) is not about a disk. */
+  /** Whether removals may never free anything on the full device; a count or a budget is not about a disk. */
   #mayGainElsewhere(): boolean {
     const { plan, facts } = this.#execution;
     const severalStores = facts.snapshot.filesystems.filter(holdsImages).length > 1;
@@ -145,12 +146,12 @@ class ImageRemovals {
     return this.#meter.progress(this.#settler.mayAppear());
   }
 
-  /** Only space on a disk is worth waiting for: a count is there at once, and a budget goes by what is told of the removal. */
+  /** Only space on a disk is worth waiting for: a count is known at once, and a budget adds up reported sizes. */
   #mayWait(): boolean {
     return targetsMet(this.#targets.filter(isOfDisk), this.#progress()) === null;
   }
 
-  /** One candidate: `null` to go on with the next. */
+  /** Processes one candidate; `null` to continue with the next. */
   async #step(candidate: ImageCandidate, trigger: ImageTrigger): Promise<ImageEnd | null> {
     const { timer } = this.#execution;
     const leave = await this.#pace.allows();
@@ -177,19 +178,19 @@ class ImageRemovals {
     if (result.kind === "removed") this.#removed.add(candidate.image.id);
     this.#execution.done(item);
     if (this.#error !== null) return this.#signal.aborted ? "stopped" : "observation-failed";
-    // What stops one image stops all of this pass: a hold that began, a use that could not be read.
+    // What blocks one image blocks the rest of the pass: a hold that began, a use that could not be read.
     if (keep?.kind === "blocked") return "blocked";
     return this.#settler.isExhausted() && this.#mayWait()
       ? (this.#reached() ?? "settle-exhausted")
       : null;
   }
 
-  /** Others may have made room while this pass waited, paused or listed. */
+  /** Others may have freed space while this pass waited, paused or listed. */
   #relievedMeanwhile(trigger: ImageTrigger): ImageEnd | null {
     return trigger.kind === "age" ? null : this.#reached();
   }
 
-  /** Measured after the lists, so that nothing lies between them and the removal; a measurement that hung makes the lists too old. */
+  /** Measures last, so that nothing comes between it and the removal; if it hangs, the lists are too old. */
   async #listAndMeasure(): Promise<FreshLists> {
     const { timer } = this.#execution;
     for (let attempt = 1; ; attempt += 1) {
@@ -201,7 +202,7 @@ class ImageRemovals {
       if (attempt === MEASURE_ATTEMPTS)
         throw new HostError(
           "stat",
-          `measuring the image filesystem took too long ${attempt} times`,
+          `cannot measure the image filesystem: ${attempt} attempts took too long`,
         );
     }
   }
@@ -220,7 +221,7 @@ class ImageRemovals {
     try {
       return await this.#resultOf(candidate, removed, trigger);
     } catch (thrown) {
-      // What the runtime did is recorded whatever happens; what came of it can no longer be seen, so the pass ends.
+      // The runtime's answer is recorded in any case, but its effect can no longer be measured, so the pass ends.
       this.#error = messageOf(thrown);
       return unseen(image);
     }
@@ -282,7 +283,7 @@ function blockedEnd(plan: ImagePlan): ImageEnd {
   return plan.blocks.every((block) => block.kind === "futile") ? "futile" : "blocked";
 }
 
-/** Removed by the runtime's word alone; nothing of its space was seen. */
+/** Removed according to the runtime; its space was not measured. */
 const unseen = (image: Image): ImageResult => ({
   kind: "removed",
   reportedBytes: image.sizeBytes,

@@ -6,7 +6,7 @@ import type { DiskReader, DiskReading } from "../../model/ports.ts";
 import { BYTES_PER_REPORTED_BYTE } from "../../policy/space/futility.ts";
 import type { Progress } from "../../policy/space/progress.ts";
 
-/** A filesystem by its device, and a path on it that is measured. */
+/** A filesystem by its device, and a path to measure it by. */
 export interface Place {
   readonly device: string;
   readonly path: string;
@@ -15,11 +15,11 @@ export interface Place {
 export interface MeterInput {
   readonly disk: Pick<DiskReader, "measure">;
   readonly targets: readonly ImageTarget[];
-  /** The filesystem of the image store, measured beside those of the targets; `null`: none. */
+  /** The filesystem of the image store, measured in addition to the targets'; `null`: none. */
   readonly store: Place | null;
-  /** What the store took when the plan was made, as the runtime reports it; `null`: it does not. */
+  /** The store's size when the plan was made, as the runtime reports it; `null` if it does not. */
   readonly storeBytes: bigint | null;
-  /** Images listed when the plan was made, each once. */
+  /** Distinct images when the plan was made. */
   readonly imageCount: number;
   readonly accounting: "measured" | "reported";
 }
@@ -35,7 +35,7 @@ type Readings = ReadonlyMap<string, DiskReading>;
 export class Meter {
   readonly #input: MeterInput;
   readonly #places: readonly Place[];
-  /** The device whose figures the totals give: the first that a target speaks of, else the store's. */
+  /** The device for the totals: the first that a target names, else the store's. */
   readonly #primary: string | null;
   readonly #gains = new Map<string, Gain>();
   #readings: Readings = new Map();
@@ -57,20 +57,21 @@ export class Meter {
     this.#imageCount = input.imageCount;
   }
 
-  /** Throws `HostError` where a filesystem cannot be measured: without a measure nothing is removed. */
+  /** Throws `HostError` if a filesystem cannot be measured: nothing is removed unmeasured. */
   async start(): Promise<void> {
     await this.#read();
     this.#first = this.#primary === null ? null : (this.#readings.get(this.#primary) ?? null);
   }
 
-  /** From here on reported sizes count for the targets: what went for its age before does not. */
+  /** From now on reported sizes count for the targets; earlier removals for age do not. */
   countForTargets(): void {
     this.#reportedBytes = 0n;
     this.#removed = 0;
   }
 
   /**
-   * The targets as the disk asks for them now, read again after removals for age, as the kubelet does; empty: it no longer asks.
+   * The targets as the disk is now, read again after removals for age, as in the kubelet; empty if it no longer
+   * triggers.
    */
   async targetsNow(): Promise<readonly ImageTarget[]> {
     await this.#read();
@@ -89,18 +90,18 @@ export class Meter {
 
   async beforeRemoval(): Promise<void> {
     await this.#read();
-    // What came late, since the end of the removal before, still belongs to that one.
+    // Space that appeared late, since the end of the previous removal, still belongs to that one.
     this.#creditSince(BYTES_PER_REPORTED_BYTE * this.#reportedTotal);
     this.#beforeRemoval = this.#readings;
   }
 
-  /** What has appeared on the store's filesystem, or the target's, since before the removal; the larger of the two. */
+  /** What has appeared since before the removal on the store's filesystem or the target's, whichever is larger. */
   async gainedNow(): Promise<bigint> {
     await this.#read();
     return this.gained();
   }
 
-  /** The same as it was measured last. */
+  /** The same, by the last measurement. */
   gained(): bigint {
     let largest = 0n;
     for (const [device, reading] of this.#readings) {
@@ -112,7 +113,7 @@ export class Meter {
     return largest;
   }
 
-  /** Credits the removal with what was measured last, and returns what it gained on the filesystem that is over; never below 0. */
+  /** Credits the removal by the last measurement, and returns its gain on the full filesystem; never below 0. */
   credit(reportedBytes: bigint): bigint {
     this.#imageCount -= 1;
     this.#reportedBytes += reportedBytes;
@@ -124,24 +125,24 @@ export class Meter {
     return (after ?? 0n) - (before ?? 0n);
   }
 
-  /** A ghost's space is never counted. */
+  /** The space of a ghost never counts. */
   async afterGhost(): Promise<void> {
     await this.#read();
     this.#beforeRemoval = null;
   }
 
-  /** Whether more than one device is measured, so that removals may gain nothing for ever where it is full. */
+  /** Whether several devices are measured, so that removals may never free anything on the full one. */
   measuresSeveral(): boolean {
     return this.#places.length > 1;
   }
 
-  /** Bytes and inodes that this pass gained on the devices that targets speak of, added up: for telling progress from none. */
+  /** Bytes and inodes gained on the targets' devices, added up, to tell whether there is progress. */
   gainedOnTargets(): bigint {
     const gains = measuredPlaces(this.#input.targets).map(({ device }) => this.#gains.get(device));
     return gains.reduce((sum, gain) => sum + (gain?.bytes ?? 0n) + (gain?.inodes ?? 0n), 0n);
   }
 
-  /** How many images the runtime lists, each once. */
+  /** Records the number of distinct images that the runtime lists. */
   listed(imageCount: number): void {
     this.#imageCount = imageCount;
   }
@@ -188,7 +189,7 @@ export class Meter {
     };
   }
 
-  /** `most`: what the pass can have gained in bytes so far; what others delete in between is none of its gain. */
+  /** `most`: the most that the pass can have gained so far; what others delete meanwhile does not count. */
   #creditSince(most: bigint | null = null): void {
     const before = this.#beforeRemoval;
     if (before === null) return;
@@ -218,7 +219,7 @@ export class Meter {
 
 const positive = (value: bigint): bigint => (value > 0n ? value : 0n);
 
-/** Where the targets have to be measured, each device once. */
+/** The places to measure for the targets, each device once. */
 function measuredPlaces(targets: readonly ImageTarget[]): readonly Place[] {
   return targets.flatMap((target) =>
     target.kind === "available-bytes" || target.kind === "free-inodes"
@@ -227,7 +228,7 @@ function measuredPlaces(targets: readonly ImageTarget[]): readonly Place[] {
   );
 }
 
-/** The largest amount of bytes that any target wants; `null` where none is about bytes. */
+/** The most bytes that a target needs; `null` if none is about bytes. */
 function wantedOf(targets: readonly ImageTarget[]): bigint | null {
   const wanted = targets.flatMap((target) =>
     target.kind === "available-bytes" || target.kind === "store-bytes" ? [target.wantedBytes] : [],

@@ -3,13 +3,12 @@
 import type { Timer } from "../../model/ports.ts";
 import { type ReleaseSign, type SpaceRelease, TELLING_BYTES } from "../../policy/space/release.ts";
 
-/** Longest wait for one removal. */
 export const SETTLE_REMOVAL_MS = 5_000;
-/** Longest wait in one pass; the rest is left to the next pass. */
+/** The rest is left to the next pass. */
 export const SETTLE_PASS_MS = 60_000;
-/** A runtime that has already shown a sign of being immediate is watched for less long. */
+/** A runtime that has shown a sign of being immediate is watched for less time. */
 const SECOND_WATCH_MS = 2_000;
-/** Space that appears with a delay appears together: once a telling part came, this long without more means that it is all. */
+/** Delayed space appears all at once: after a significant part, this long without more means that it was all. */
 const QUIET_MS = 1_000;
 const TELLING_SHARE = 8n;
 const FIRST_PAUSE_MS = 20;
@@ -19,29 +18,29 @@ export type Settled = "at-once" | "afterwards" | "not-seen" | "not-waited";
 
 export interface Settling {
   readonly settled: Settled;
-  /** What the removal shows of the runtime; `null`: nothing. */
+  /** What the removal shows about the runtime; `null`: nothing. */
   readonly sign: ReleaseSign | null;
   readonly waitedMs: number;
 }
 
 export interface SettleInput {
   readonly release: SpaceRelease;
-  /** Signs of being immediate that the runtime has shown before. */
+  /** Earlier signs that the runtime is immediate. */
   readonly signsBefore: number;
   readonly reportedBytes: bigint;
-  /** What the removal frees at least, by the image's layers; `null`: not known, and half the reported size is taken for enough. */
+  /** What the removal frees at least, by the image's layers; `null`: unknown, and half the reported size is enough. */
   readonly expectedGainBytes: bigint | null;
-  /** Whether the pass still needs space; one for age, count or everything unused never waits. */
+  /** Whether the pass still needs space; passes for age, count or everything unused never wait. */
   readonly mayWait: boolean;
   readonly budgetMs: number;
-  /** What was there when the removal was answered, against before it. */
+  /** The gain when the call returned, compared with before it. */
   readonly gainedBytes: bigint;
-  /** Measures the same again; its errors go to the caller. */
+  /** Measures the same again; rejects on errors. */
   readonly measure: () => Promise<bigint>;
   readonly timer: Timer;
 }
 
-/** Waits only if the runtime is not known to be immediate: up to 5 s, never past `budgetMs`. */
+/** Waits only if the runtime is not known to be immediate: up to 5 s, never beyond `budgetMs`. */
 export async function settle(input: SettleInput, signal: AbortSignal): Promise<Settling> {
   const { release, reportedBytes, gainedBytes: gained } = input;
   const expected = input.expectedGainBytes ?? reportedBytes / 2n;
@@ -61,7 +60,7 @@ export async function settle(input: SettleInput, signal: AbortSignal): Promise<S
 }
 
 interface Watched {
-  /** How far the disk rose above its lowest since the call returned: others may be writing meanwhile. */
+  /** How far free space rose above its lowest since the call returned; others may write meanwhile. */
   readonly risen: bigint;
   readonly isWhole: boolean;
   readonly waitedMs: number;

@@ -15,13 +15,13 @@ import type { Meter } from "./meter.ts";
 import { settle, SETTLE_PASS_MS, type Settled } from "./settle.ts";
 
 export class Settler {
-  /** What is known by now of how the runtime frees space. */
+  /** What is known so far about how the runtime frees space. */
   learned: ReleaseRecord;
   readonly #execution: Pick<ImageExecution, "facts" | "timer">;
   readonly #meter: Meter;
   readonly #signal: AbortSignal;
   #waitedMs = 0;
-  /** A removal of this pass showed nothing of its space and was not waited for: it may come while the next one is made. */
+  /** A removal of this pass freed nothing visible and was not waited for: its space may appear during the next removal. */
   #owes = false;
 
   constructor(
@@ -39,18 +39,18 @@ export class Settler {
     return spaceReleaseOf(this.#execution.facts.snapshot.runtime, this.learned);
   }
 
-  /** Whether space of what this pass removed may be still to come. */
+  /** Whether space of this pass's removals may still appear. */
   mayAppear(): boolean {
     const release = this.release();
     return release === "delayed" || (release === "unknown" && this.#owes);
   }
 
-  /** Whether this pass has waited for a delayed runtime as long as it may. */
+  /** Whether this pass has used up its time to wait for a delayed runtime. */
   isExhausted(): boolean {
     return this.release() === "delayed" && this.#waitedMs >= SETTLE_PASS_MS;
   }
 
-  /** `expectedGainBytes`: what layers let expect of the removal at least; `null`: not known. */
+  /** `expectedGainBytes`: what the removal frees at least, by layers; `null`: unknown. */
   async settle(
     reportedBytes: bigint,
     expectedGainBytes: bigint | null,
@@ -71,7 +71,7 @@ export class Settler {
       this.#signal,
     );
     this.#waitedMs += waitedMs;
-    // What is there at once may be the space of an earlier removal.
+    // Space that is there at once may belong to an earlier removal.
     const proves = sign !== null && !(sign === "there-at-once" && this.#owes);
     if (proves) this.learned = learnRelease(this.learned, sign);
     if (settled === "not-waited" && this.#meter.gained() < TELLING_BYTES) this.#owes = true;
@@ -79,6 +79,6 @@ export class Settler {
   }
 }
 
-/** The share of the expected bytes that counts as all of them: files take whole blocks, and the runtime's database grows. */
+/** This share of the expected bytes counts as all of them: files take whole blocks, and the runtime's database grows. */
 export const expectedGain = ({ frees }: ImageCandidate): bigint | null =>
   frees === undefined ? null : (frees.lowerBytes * 3n) / 4n;

@@ -45,7 +45,7 @@ class Archive {
   failure(what: string): HostError {
     return new HostError(
       "parse",
-      `reading the images of ${this.#path} failed: ${what}; is it an archive of docker save or ctr images export?`,
+      `cannot read the images of ${this.#path}: ${what}; is it an archive of docker save or ctr images export?`,
     );
   }
 

@@ -26,7 +26,7 @@ export async function openBytes(path: string): Promise<ByteSource> {
     if (packing !== "gzip" && packing !== "zstd")
       throw new HostError(
         "parse",
-        `reading ${path} failed: it is compressed with ${packing}, which crigc cannot read; decompress it first`,
+        `cannot read ${path}: it is compressed with ${packing}, which crigc cannot read; decompress it first`,
       );
     return streamSource(path, packing);
   } catch (error) {
@@ -123,6 +123,6 @@ async function asked<T>(path: string, question: () => Promise<T>): Promise<T> {
   try {
     return await question();
   } catch (error) {
-    throw new HostError("read", `reading ${path} failed: ${reasonOf(error)}`, { cause: error });
+    throw new HostError("read", `cannot read ${path}: ${reasonOf(error)}`, { cause: error });
   }
 }

@@ -109,7 +109,7 @@ class Walk {
   failure(what: string): HostError {
     return new HostError(
       "parse",
-      `reading the archive ${this.#path} failed: ${what}; create it again with docker save or ctr images export`,
+      `cannot read the archive ${this.#path}: ${what}; create it again with docker save or ctr images export`,
     );
   }
 }

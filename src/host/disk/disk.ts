@@ -148,7 +148,7 @@ async function measure(path: string): Promise<DiskReading> {
   if (!path.startsWith("/"))
     throw new HostError(
       "stat",
-      `measuring the filesystem of "${path}" failed: it is not an absolute path; check what the runtime reports in ImageFsInfo`,
+      `cannot measure the filesystem of "${path}": it is not an absolute path; check what the runtime reports in ImageFsInfo`,
     );
   const fs = await asked(path, () => statfs(path, { bigint: true }));
   // Counts are in fragments, not in blocks of the preferred size: they differ on network and user-space filesystems.
@@ -170,7 +170,7 @@ async function asked<T>(path: string, question: () => Promise<T>): Promise<T> {
   } catch (error) {
     throw new HostError(
       "stat",
-      `measuring the filesystem of ${path} failed: ${reasonOf(error)}; check that the directory exists and is mounted`,
+      `cannot measure the filesystem of ${path}: ${reasonOf(error)}; check that the directory exists and is mounted`,
       { cause: error },
     );
   }

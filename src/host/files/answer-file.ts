@@ -15,7 +15,7 @@ export function writeAnswerFile(path: string, text: string): void {
     if (!existsSync(dirname(path)))
       throw new HostError(
         "write",
-        `writing ${path} failed: directory ${dirname(path)} does not exist`,
+        `cannot write ${path}: directory ${dirname(path)} does not exist`,
       );
     writeWholeFile(path, text);
   } else if (existing.isFile()) {
@@ -43,4 +43,4 @@ function writeInto(path: string, text: string): void {
 }
 
 const failed = (path: string, error: unknown): HostError =>
-  new HostError("write", `writing ${path} failed: ${reasonOf(error)}`, { cause: error });
+  new HostError("write", `cannot write ${path}: ${reasonOf(error)}`, { cause: error });

@@ -47,7 +47,7 @@ function headOf(path: string): Uint8Array {
   } catch (error) {
     throw new HostError(
       "read",
-      `could not read the executable ${path}: ${reasonOf(error)}; use one from a release`,
+      `cannot read the executable ${path}: ${reasonOf(error)}; use one from a release`,
       { cause: error },
     );
   }

@@ -38,7 +38,7 @@ export class RootedTree {
       return (await stat(this.#root)).isDirectory();
     } catch (error) {
       if (["ENOENT", "ENOTDIR"].includes(codeOf(error))) return false;
-      throw new HostError("read", `could not read ${this.#root}: ${reasonOf(error)}`, {
+      throw new HostError("read", `cannot read ${this.#root}: ${reasonOf(error)}`, {
         cause: error,
       });
     }
@@ -68,7 +68,7 @@ export class RootedTree {
   }
 
   async makeDirectory(path: string, mode: number): Promise<void> {
-    await this.#at(path, "creating the directory", async (parent, name) => {
+    await this.#at(path, "create the directory", async (parent, name) => {
       await mkdir(parent.pathOf(name), { mode });
       await setMode(parent.pathOf(name), constants.O_DIRECTORY, mode);
     });
@@ -97,7 +97,7 @@ export class RootedTree {
   }
 
   async link(path: string, target: string): Promise<void> {
-    await this.#at(path, "creating the link", async (parent, name) => {
+    await this.#at(path, "create the link", async (parent, name) => {
       const fresh = freshName(name);
       await symlink(target, parent.pathOf(fresh));
       await rename(parent.pathOf(fresh), parent.pathOf(name));
@@ -105,8 +105,8 @@ export class RootedTree {
   }
 
   async move(path: string, to: string): Promise<void> {
-    await this.#at(path, "moving", async (parent, name) =>
-      this.#at(to, "moving to", async (newParent, newName) =>
+    await this.#at(path, "move", async (parent, name) =>
+      this.#at(to, "move to", async (newParent, newName) =>
         rename(parent.pathOf(name), newParent.pathOf(newName)),
       ),
     );
@@ -114,12 +114,12 @@ export class RootedTree {
 
   /** A file or a link. */
   async remove(path: string): Promise<void> {
-    await this.#at(path, "removing", async (parent, name) => parent.unlink(name));
+    await this.#at(path, "remove", async (parent, name) => parent.unlink(name));
   }
 
   /** Says whether it was empty and is gone. */
   async removeIfEmpty(path: string): Promise<boolean> {
-    return await this.#at(path, "removing the directory", async (parent, name) => {
+    return await this.#at(path, "remove the directory", async (parent, name) => {
       try {
         await parent.removeDirectory(name);
         return true;
@@ -132,7 +132,7 @@ export class RootedTree {
 
   /** A directory with everything in it; links in it are removed, not followed. */
   async removeTree(path: string): Promise<void> {
-    await this.#at(path, "removing everything in", async (parent, name) =>
+    await this.#at(path, "remove everything in", async (parent, name) =>
       rm(parent.pathOf(name), { recursive: true }),
     );
   }
@@ -143,7 +143,7 @@ export class RootedTree {
     mode: number,
     write: (fresh: string) => Promise<void>,
   ): Promise<void> {
-    await this.#at(path, "writing", async (parent, name) => {
+    await this.#at(path, "write", async (parent, name) => {
       const fresh = parent.pathOf(freshName(name));
       try {
         await write(fresh);
@@ -170,7 +170,7 @@ export class RootedTree {
       if (error instanceof HostError) throw error;
       throw new HostError(
         "write",
-        `${what} ${path} in ${this.#root} failed: ${reasonOf(error)}${asRoot(error) || "; fix this and try again"}`,
+        `cannot ${what} ${path} in ${this.#root}: ${reasonOf(error)}${asRoot(error) || "; fix this and try again"}`,
         { cause: error },
       );
     } finally {

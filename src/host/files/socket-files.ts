@@ -13,7 +13,7 @@ export function prepare(runDirectory: string, name: string): string {
   } catch (error) {
     throw new HostError(
       "write",
-      `creating the run directory ${runDirectory} failed: ${reasonOf(error)}; set another with --run-dir`,
+      `cannot create the run directory ${runDirectory}: ${reasonOf(error)}; set another with --run-dir`,
       { cause: error },
     );
   }

@@ -33,7 +33,7 @@ export function writeWholeFile(path: string, text: string, mode = 0o644): void {
     dropped(draft);
     throw new HostError(
       "write",
-      `writing ${path} failed: ${reasonOf(error)}${asRoot(error)}; what was there before is unchanged`,
+      `cannot write ${path}: ${reasonOf(error)}${asRoot(error)}; the existing file is unchanged`,
       { cause: error },
     );
   }

@@ -71,9 +71,9 @@ function exchange(get: GetRequest, signal: AbortSignal): Promise<GetAnswer> {
           chunks.push(chunk);
         });
         response.on("error", reject);
-        response.on("aborted", () => reject(new Error("the answer was cut off")));
+        response.on("aborted", () => reject(new Error("the response was truncated")));
         response.on("end", () => {
-          if (!response.complete) return reject(new Error("the answer was cut off"));
+          if (!response.complete) return reject(new Error("the response was truncated"));
           resolve({
             status: response.statusCode ?? 0,
             body: Buffer.concat(chunks).toString("utf8"),
@@ -112,10 +112,7 @@ const nameCheck =
     check(certificate);
 
 function tooLarge({ url, bytesMax }: GetRequest): HostError {
-  return new HostError(
-    "http",
-    `GET ${url.href} failed: the answer has more than ${bytesMax} bytes`,
-  );
+  return new HostError("http", `GET ${url.href} failed: the response exceeds ${bytesMax} bytes`);
 }
 
 function abortError(signal: AbortSignal): Error {

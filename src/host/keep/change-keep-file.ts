@@ -37,7 +37,7 @@ export function readKeepFile(path: string): string | null {
     return readFileSync(path, "utf8");
   } catch (error) {
     if (codeOf(error) === "ENOENT") return null;
-    throw new HostError("read", `reading ${path} failed: ${reasonOf(error)}${asRoot(error)}`, {
+    throw new HostError("read", `cannot read ${path}: ${reasonOf(error)}${asRoot(error)}`, {
       cause: error,
     });
   }
@@ -53,14 +53,14 @@ function lockBeside(path: string, waitMs: number): number {
     mkdirSync(dirname(path), { recursive: true, mode: 0o755 });
     fd = openSync(lock, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, 0o600);
   } catch (error) {
-    throw new HostError("write", `writing ${path} failed: ${reasonOf(error)}${asRoot(error)}`, {
+    throw new HostError("write", `cannot write ${path}: ${reasonOf(error)}${asRoot(error)}`, {
       cause: error,
     });
   }
   const why = waitedFor(fd, waitMs);
   if (why === null) return fd;
   closeSync(fd);
-  throw new HostError("write", `writing ${path} failed: ${why}`);
+  throw new HostError("write", `cannot write ${path}: ${why}`);
 }
 
 /** `null`: locked. */

@@ -88,7 +88,7 @@ async function textOf(path: string, what: string): Promise<string> {
   try {
     return await readFile(path, "utf8");
   } catch (error) {
-    throw new HostError("read", `reading ${what} from ${path} failed: ${reasonOf(error)}`, {
+    throw new HostError("read", `cannot read ${what} from ${path}: ${reasonOf(error)}`, {
       cause: error,
     });
   }

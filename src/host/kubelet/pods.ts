@@ -41,7 +41,7 @@ async function readSource(options: PodSourceOptions, signal: AbortSignal): Promi
   if (typeof chosen !== "string") return chosen;
   switch (chosen) {
     case "none":
-      return { kind: "none", why: "it is configured so" };
+      return { kind: "none", why: "as configured" };
     case "cri":
       return { kind: "ready", source: "cri", pods: [] };
     case "kubelet-dir":
@@ -109,7 +109,7 @@ async function directoryPods(path: string): Promise<readonly PodRecordSeen[]> {
   } catch (error) {
     throw new HostError(
       "read",
-      `reading the pods of the kubelet from ${path} failed: ${reasonOf(error)}; set --root-dir to the kubelet's directory, or choose another --pod-source`,
+      `cannot read the pods of the kubelet from ${path}: ${reasonOf(error)}; set --root-dir to the kubelet's directory, or choose another --pod-source`,
       { cause: error },
     );
   }

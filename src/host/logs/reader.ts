@@ -37,7 +37,7 @@ async function listed(directory: Directory, root: LogRoot): Promise<readonly Ent
   } catch (error) {
     throw new HostError(
       "read",
-      `listing the log directory ${root.given} failed: ${reasonOf(error)}; ${logRootAdvice}`,
+      `cannot list the log directory ${root.given}: ${reasonOf(error)}; ${logRootAdvice}`,
       {
         cause: error,
       },

@@ -16,7 +16,7 @@ export async function removeContainerLogs(
   { path: logPath, podUid, kept }: ContainerLogs,
 ): Promise<Deleted> {
   const deleted: Deleted = { names: [], bytes: 0n };
-  await inRoot(podLogs, `deleting the log ${JSON.stringify(logPath)}`, async (root) => {
+  await inRoot(podLogs, `delete the log ${JSON.stringify(logPath)}`, async (root) => {
     const parts = podLogs.below(logPath);
     const file = parts?.at(-1);
     if (parts === null || file === undefined) {
@@ -40,7 +40,7 @@ export async function removePodLogs(podLogs: LogRoot, pod: PodLogDirectory): Pro
     throw refused(entry, "it is not the name of that pod's directory");
   const none: Deleted = { names: [], bytes: 0n };
   return (
-    (await inRoot(podLogs, `deleting the log directory ${entry}`, async (root) =>
+    (await inRoot(podLogs, `delete the log directory ${entry}`, async (root) =>
       ignoreAbsent(deleteTree(root, entry)),
     )) ?? none
   );
@@ -76,20 +76,16 @@ export async function removeLegacyLink(
   entry: string,
 ): Promise<boolean> {
   const { podLogs, containerLogs } = roots;
-  const removed = await inRoot(
-    containerLogs,
-    `deleting the log link ${entry}`,
-    async (directory) => {
-      const facts = await ignoreAbsent(directory.facts(entry));
-      if (facts === undefined) return false;
-      if (facts.kind !== "link") throw refused(entry, "it is not a link");
-      if (!(await leadsBelow(directory, entry, roots))) {
-        throw refused(entry, `it does not point below ${podLogs.given}`);
-      }
-      await directory.unlink(entry);
-      return true;
-    },
-  );
+  const removed = await inRoot(containerLogs, `delete the log link ${entry}`, async (directory) => {
+    const facts = await ignoreAbsent(directory.facts(entry));
+    if (facts === undefined) return false;
+    if (facts.kind !== "link") throw refused(entry, "it is not a link");
+    if (!(await leadsBelow(directory, entry, roots))) {
+      throw refused(entry, `it does not point below ${podLogs.given}`);
+    }
+    await directory.unlink(entry);
+    return true;
+  });
   return removed ?? false;
 }
 
@@ -141,7 +137,7 @@ async function inRoot<T>(
     if (error instanceof HostError) throw error;
     // A path whose directory is gone has nothing left to delete.
     if (codeOf(error) === "ENOENT") return undefined;
-    throw new HostError("write", `${doing} below ${root.given} failed: ${reasonOf(error)}`, {
+    throw new HostError("write", `cannot ${doing} below ${root.given}: ${reasonOf(error)}`, {
       cause: error,
     });
   }

@@ -38,7 +38,7 @@ export class LogRoot {
       if (codeOf(error) === "ENOENT") return null;
       throw new HostError(
         "read",
-        `opening the log directory ${this.given} failed: ${reasonOf(error)}; ${logRootAdvice}`,
+        `cannot open the log directory ${this.given}: ${reasonOf(error)}; ${logRootAdvice}`,
         {
           cause: error,
         },
@@ -68,7 +68,7 @@ export class LogRoot {
       return await realpath(path);
     } catch (error) {
       if (NOTHING_THERE.includes(codeOf(error))) return null;
-      throw new HostError("read", `resolving the log path ${path} failed: ${reasonOf(error)}`, {
+      throw new HostError("read", `cannot resolve the log path ${path}: ${reasonOf(error)}`, {
         cause: error,
       });
     }

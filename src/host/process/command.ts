@@ -9,7 +9,7 @@ const timeoutMs = 200_000;
 export async function runCommand(words: readonly string[]): Promise<void> {
   const line = words.join(" ");
   const failed = (reason: string, cause?: unknown): HostError =>
-    new HostError("refused", `running ${line} failed: ${reason}; run it by hand to see why`, {
+    new HostError("refused", `cannot run ${line}: ${reason}; run it by hand to see why`, {
       cause,
     });
   let child: Bun.Subprocess<"ignore", "pipe", "pipe">;

@@ -66,7 +66,7 @@ export class EventHook {
       this.#running.add(running);
     }
     if (this.#dropped === 0 || this.#waiting.length > 0) return;
-    this.#failed(`dropped ${this.#dropped} events for the event hook: it takes too long`);
+    this.#failed(`the event hook is too slow: dropped ${this.#dropped} events`);
     this.#dropped = 0;
   }
 
@@ -95,9 +95,7 @@ export class EventHook {
         );
     } catch (error) {
       const what = messageOf(error);
-      this.#failed(
-        `starting the event hook ${executable} failed: ${what}; check that it can be run`,
-      );
+      this.#failed(`cannot start the event hook ${executable}: ${what}; check that it can be run`);
     }
   }
 }

@@ -117,5 +117,5 @@ function libc(): Libc {
       failures.push(messageOf(error));
     }
   }
-  throw new Error(`opening libc failed: ${failures.join("; ")}`);
+  throw new Error(`cannot open libc: ${failures.join("; ")}`);
 }

@@ -86,7 +86,7 @@ export function releaseHold(places: HoldPlaces): boolean {
       if (isAbsent(error)) continue;
       throw new HostError(
         "write",
-        `releasing the hold ${path} failed: ${reasonOf(error)}${asRoot(error) || "; remove the file"}`,
+        `cannot release the hold ${path}: ${reasonOf(error)}${asRoot(error) || "; remove the file"}`,
         { cause: error },
       );
     }
@@ -105,7 +105,7 @@ function write(path: string, text: string): void {
   } catch (error) {
     throw new HostError(
       "write",
-      `writing the hold ${path} failed: ${reasonOf(error)}${asRoot(error) || "; set another directory with --state-dir or --run-dir"}`,
+      `cannot write the hold ${path}: ${reasonOf(error)}${asRoot(error) || "; set another directory with --state-dir or --run-dir"}`,
       { cause: error },
     );
   }

@@ -48,7 +48,7 @@ function refusal(path: string, cause: unknown): HostError {
   if (cause instanceof HostError) return cause;
   return new HostError(
     "refused",
-    `opening the lock ${path} failed: ${reasonOf(cause)}; run as the agent's user, or set another directory with --run-dir`,
+    `cannot open the lock ${path}: ${reasonOf(cause)}; run as the agent's user, or set another directory with --run-dir`,
     { cause },
   );
 }

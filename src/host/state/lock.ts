@@ -53,7 +53,7 @@ function tryLock(request: LockRequest, places: LockPlaces): LockAttempt {
     if (result.kind === "failed")
       throw new HostError(
         "refused",
-        `locking ${path} failed: the kernel answered with error ${result.errno}; check that the filesystem supports locks`,
+        `cannot lock ${path}: error ${result.errno} of the kernel; check that the filesystem supports locks`,
       );
     if (result.kind === "held") return { kind: "held", holder: readHolder(fd), path };
     // Someone removed the file between our opening and locking it: others would lock another one.

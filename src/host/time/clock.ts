@@ -25,7 +25,7 @@ function uptime(proc: string): Duration {
   if (ns === null)
     throw new HostError(
       "read",
-      `reading the time since the boot failed: ${proc}/uptime cannot be read and CLOCK_BOOTTIME is not available; mount /proc`,
+      `cannot read the time since the boot: ${proc}/uptime cannot be read and CLOCK_BOOTTIME is not available; mount /proc`,
     );
   return duration(ns);
 }

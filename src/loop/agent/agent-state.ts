@@ -1,4 +1,4 @@
-/** What a running agent knows of itself: read by status, health and metrics, written by the loops alone. */
+/** A running agent's state: read by status, health and metrics, written only by the loops. */
 
 import type { LoopName, LoopStatus, Pass } from "../../model/pass.ts";
 import type { Image, MeasuredFilesystem } from "../../model/snapshot.ts";
@@ -8,7 +8,7 @@ import type { Seen } from "../ports.ts";
 import type { Stalled } from "./loop-progress.ts";
 
 export interface LoopState extends LoopStatus {
-  /** `null`: it pauses on time, waits for another loop's pass, or has just made progress. */
+  /** `null`: it pauses as scheduled, waits for another loop's pass, or has just made progress. */
   readonly stalled: Stalled | null;
 }
 
@@ -18,14 +18,14 @@ export interface AgentState {
   readonly images: readonly Image[];
   readonly cachedAt: Instant | null;
   readonly seen: Seen | null;
-  /** Those of `seen`, as they were measured last: by an observation, the check for pressure, or between two removals. */
+  /** The filesystems of `seen`, as last measured by an observation, the pressure check, or between two removals. */
   readonly filesystems: readonly MeasuredFilesystem[];
   readonly pressure: PressureVerdict | null;
-  /** Without what was decided on each container. */
+  /** Without the decisions on single containers. */
   readonly lastPasses: ReadonlyMap<Pass["kind"], Pass>;
-  /** When the runtime last answered a whole run of a loop; `null`: not yet. */
+  /** When the runtime last answered a complete run of a loop; `null`: not yet. */
   readonly runtimeAnsweredAt: Instant | null;
-  /** Why the runtime does not answer; `null`: it does. */
+  /** Why the runtime does not answer; `null` if it does. */
   readonly runtimeError: string | null;
 }
 
@@ -37,7 +37,7 @@ export const ofEachLoop = <T>(of: (name: LoopName) => T): Record<LoopName, T> =>
   pressure: of("pressure"),
 });
 
-/** As status needs it: what was decided on each of twenty thousand containers would be held until the next pass. */
+/** For status. Otherwise the decisions on, say, twenty thousand containers would stay in memory until the next pass. */
 export function withoutDecisions(pass: Pass): Pass {
   const { containers } = pass.plan;
   if (containers === null) return pass;

@@ -1,4 +1,4 @@
-/** The agent: five loops over one engine, one pass at a time, until it is told to stop. */
+/** The agent: five loops over one engine, one pass at a time, until it is stopped. */
 
 import { messageOf, RuntimeError } from "../../model/errors.ts";
 import type { LoopName, Pass } from "../../model/pass.ts";
@@ -32,14 +32,14 @@ export interface AgentOptions {
   readonly engine: Engine;
   readonly periods: () => Periods;
   readonly dryRun: () => boolean;
-  /** How long a pass waits for one of another process. */
+  /** How long a pass waits for another process's pass. */
   readonly lockWaitMs: () => number;
   readonly now: () => Instant;
   /** Random bits for pass IDs. */
   readonly random: () => number;
 }
 
-/** How a run of a loop ended: with this failure, well (`null`), or cut off by a pass that could not wait (`undefined`). */
+/** How a run of a loop ended: with this failure, well (`null`), or interrupted by a more urgent pass (`undefined`). */
 type Ended = string | null | undefined;
 
 export class Agent {
@@ -52,12 +52,12 @@ export class Agent {
   readonly #rules: Readonly<Record<LoopName, FailureRule>> = ofEachLoop(() => new FailureRule());
   readonly #loops: Record<LoopName, Omit<LoopState, "stalled">>;
   readonly #progress: Readonly<Record<LoopName, LoopProgress>>;
-  /** Each loop's own, so that it is seen which of them makes progress. */
+  /** One per loop, to tell which of them makes progress. */
   readonly #engines: Readonly<Record<LoopName, Engine>>;
   #state: AgentState;
   #pressure: PressureState = noPressure;
   #reload = new AbortController();
-  /** Ends a pass over containers, and the reading of layers, while pressure is due. */
+  /** Ends a container pass, and the reading of layers, while pressure is due. */
   #yield = new AbortController();
 
   constructor(options: AgentOptions) {
@@ -94,14 +94,14 @@ export class Agent {
     return { ...this.#state, loops, filesystems };
   }
 
-  /** Tells the loops that the configuration is another: pauses are measured again by the new periods. */
+  /** After a reload: measures the current pauses by the new periods. */
   reloaded(): void {
     const before = this.#reload;
     this.#reload = new AbortController();
     before.abort();
   }
 
-  /** Runs until `signal` aborts; the removal in flight is finished first. */
+  /** Runs until `signal` aborts; finishes the removal in flight first. */
   async run(signal: AbortSignal): Promise<void> {
     await Promise.all(Object.values(ofEachLoop((name) => this.#loop(name, signal))));
   }
@@ -172,7 +172,7 @@ export class Agent {
     }
   }
 
-  /** Runs while no other loop does anything of the kind. */
+  /** Runs `work` while no other loop does the same. */
   #inTurn<T>(name: LoopName, work: (engine: Engine) => Promise<T>): Promise<T> {
     this.#progress[name].waits();
     return this.#mutex.run(async () => {
@@ -203,7 +203,7 @@ export class Agent {
     }
     const common = { now, random, announcer: this.#announcer, noGain: this.#noGain };
     const ended = await this.#inTurn(request.kind, async (engine) => {
-      // Asked to stop while another pass ran: this one does not begin.
+      // If asked to stop during another pass, this one does not begin.
       if (signal.aborted) return null;
       const hurry = this.#yield.signal;
       const rest = { dryRun: dryRun(), lockWaitMs: lockWaitMs(), hurry };
@@ -214,13 +214,13 @@ export class Agent {
     if (ended === null) return null;
     this.#notePass(ended.pass);
     if (ended.seen !== null) this.#noteSeen(ended.seen);
-    // Cut off before it had a plan, by a pass under pressure: neither it nor the runtime failed.
+    // A pass under pressure interrupted it before it had a plan: neither it nor the runtime failed.
     if (ended.gaveWay) return undefined;
     this.#noteSilence(ended.failure);
     return failureOf(ended.pass);
   }
 
-  /** A check costs one statfs for each filesystem; the runtime is asked only once a threshold is due. */
+  /** A check costs one statfs per filesystem; it calls the runtime only once a threshold is due. */
   async #relievePressure(signal: AbortSignal): Promise<Ended> {
     const engine = this.#engines.pressure;
     const check = async (): Promise<PressureVerdict | null> => {
@@ -267,7 +267,7 @@ export class Agent {
     this.#state = { ...this.#state, runtimeAnsweredAt: this.#options.now(), runtimeError: null };
   }
 
-  /** A disk that cannot be measured, or a lock that is not to be had, says nothing of the runtime. */
+  /** A disk that cannot be measured, or a lock that is taken, says nothing about the runtime. */
   #noteSilence(failure: unknown): void {
     if (failure instanceof RuntimeError)
       this.#state = { ...this.#state, runtimeError: failure.message };

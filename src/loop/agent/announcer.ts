@@ -1,4 +1,4 @@
-/** Decides which event is news: what was said once is not said again until it changes. */
+/** Decides which events are news: a persistent condition is reported once, then again when it changes. */
 
 import type { Compat } from "../../model/limits.ts";
 import type { Event, LoopName } from "../../model/pass.ts";
@@ -10,16 +10,15 @@ import type { Journal } from "../ports.ts";
 import { DiskNews, isRested } from "./disk-news.ts";
 import type { Verdict } from "./failure-rule.ts";
 
-/** Kinds that describe a state, by whose words one is told from the next. */
+/** Events about a state, distinguished by their text. */
 const STATES: readonly Event["reason"][] = ["KeepRulesInvalid", "InvalidDiskCapacity"];
-/** Kinds that describe a disk: their words differ each time, for free bytes are never twice the same. */
+/** Events about a disk, whose text always differs because free bytes do. */
 const OF_DISKS: readonly Event["reason"][] = ["ImageGCFutile", "FreeDiskSpaceFailed"];
-/** Ghosts remembered as said; beyond it the oldest are forgotten. */
+/** Reported ghosts to remember; beyond this the oldest are dropped. */
 const GHOSTS_MAX = 1_000;
 
-/** How one run of a loop ended. */
 export interface LoopEnd {
-  /** `null`: it went well. */
+  /** `null` for success. */
   readonly error: string | null;
   readonly at: Instant;
 }
@@ -32,14 +31,14 @@ export class Announcer {
   readonly #disks = new DiskNews();
   readonly #ghosts = new Set<string>();
   readonly #due = new Set<string>();
-  /** When it was told last that pressure could not be ended. */
+  /** When it was last reported that pressure cannot be relieved. */
   #unrelievedAt: Instant | undefined;
 
   constructor(journal: AnnouncerJournal) {
     this.#journal = journal;
   }
 
-  /** Raises what is news among the events of a pass and returns it. */
+  /** Raises the events of a pass that are news, and returns them. */
   passed(events: readonly Event[], plan: ImagePlan): readonly Event[] {
     for (const reason of STATES) {
       if (!events.some((event) => event.reason === reason)) this.#said.delete(reason);
@@ -50,7 +49,7 @@ export class Announcer {
     return news;
   }
 
-  /** Says how a loop's run ended, by the kubelet's rule for failures. */
+  /** Reports how a loop's run ended, by the kubelet's rule for failures. */
   loopEnded(name: LoopName, verdict: Verdict, ended: LoopEnd): void {
     const { error, at } = ended;
     const topic = `loop/${name}`;
@@ -58,25 +57,25 @@ export class Announcer {
       this.#journal.succeeded(topic, `The ${name} loop`);
       return;
     }
-    const message = error ?? "it failed without a message";
+    const message = error ?? "no error message";
     this.#journal.failed(topic, `${name} failed: ${message}`);
     const count = verdict.kind === "failed-first" ? 1 : verdict.failures;
     if (name === "image-gc" && count > 1)
       this.#journal.event({ reason: "ImageGCFailed", message, at, passId: null });
-    // These loops run every minute and every few seconds: one that fails for days is told of ever more rarely.
+    // These loops run every minute or few seconds, so a persistent failure is reported ever more rarely.
     if (!isPowerOfTwo(count)) return;
     if (name === "container-gc")
       this.#journal.event({ reason: "ContainerGCFailed", message, at, passId: null });
     if (name === "pressure" && count > 1 && isRested(this.#unrelievedAt, at)) {
       this.#unrelievedAt = at;
-      const text = `Disk pressure could not be ended: ${message}`;
+      const text = `Cannot relieve disk pressure: ${message}`;
       this.#journal.event({ reason: "ImageGCFailed", message: text, at, passId: null });
     }
   }
 
   /**
-   * Raises `EvictionThresholdMet` when a threshold becomes due, once for as long as the condition lasts. The kubelet raises
-   * it with each attempt, for the one threshold that it acts on.
+   * Raises `EvictionThresholdMet` when a threshold becomes due, once while the condition lasts. The kubelet raises it
+   * with each attempt, for the one threshold that it acts on.
    */
   pressure(verdict: PressureVerdict, at: Instant, compat: Compat = "none"): void {
     const news =

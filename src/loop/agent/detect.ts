@@ -1,4 +1,4 @@
-/** Detection: looks at the node and remembers what is in use, without deciding or removing anything. */
+/** Detection: observes the node and records what is in use, without deciding or removing anything. */
 
 import type { PodUid } from "../../model/ids.ts";
 import type { Ledger, PodRecord } from "../../model/ledger.ts";
@@ -9,7 +9,7 @@ import { usageOf } from "../../policy/image/usage.ts";
 import { remember } from "../../policy/remember.ts";
 import type { ReadEngine, Seen } from "../ports.ts";
 
-/** One observation that is remembered. Pods are judged by container passes alone, so their records stay as they are. */
+/** One observation, recorded in the ledger. Only container passes judge pods, so their records stay as they are. */
 export async function detect(engine: ReadEngine, signal: AbortSignal): Promise<Seen> {
   const snapshot = await look(engine, { logs: false }, signal);
   engine.memory.replace(remembered(engine, snapshot, engine.memory.current().pods));
@@ -27,7 +27,7 @@ export async function look(
   return observe(engine.observe, { ledger, needEnds, logs: want.logs }, signal);
 }
 
-/** The ledger after this snapshot, with the given memory of pods. */
+/** The ledger after this snapshot, with the given records of pods. */
 export function remembered(
   engine: ReadEngine,
   snapshot: Snapshot,

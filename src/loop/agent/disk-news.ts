@@ -1,20 +1,20 @@
-/** What was said of which disk, so that it is said again only when the disk or the bound has changed. */
+/** What was reported about each disk, so that it is reported again only when the disk or the bound changed. */
 
 import type { Event } from "../../model/pass.ts";
 import type { Futility, ImagePlan } from "../../model/plan.ts";
 import { type Duration, type Instant, minutes, since } from "../../model/time.ts";
 import { apart, futilityDiffers } from "../../policy/space/futility.ts";
 
-/** Of a disk that changes all the time the same is told no more often than this. */
+/** The shortest time between two reports on a disk that changes all the time. */
 const REST: Duration = minutes(10);
 
 export class DiskNews {
   readonly #said = new Map<string, Futility | null>();
   readonly #saidAt = new Map<string, Instant>();
 
-  /** Whether the event says something of a disk that was not said yet; counts as said from then on. */
+  /** Whether the event is news about a disk; it counts as reported from then on. */
   isNews({ reason, at }: Pick<Event, "reason" | "at">, plan: ImagePlan): boolean {
-    // A budget is about no disk.
+    // A budget is not about a disk.
     const states: readonly (readonly [string, Futility | null])[] =
       plan.futility.length === 0
         ? [[keyOf(reason, null), null]]
@@ -29,7 +29,7 @@ export class DiskNews {
     return news.length > 0;
   }
 
-  /** Forgets what was said of what is in another state by now: should it come back to it, that is news. */
+  /** Drops what was reported of states that have changed since; if they return, they are news. */
   forgetChanged(plan: ImagePlan): void {
     for (const [key, state] of this.#said) {
       if (state === null ? isInBudget(plan) : isAnotherState(state, plan)) this.#said.delete(key);
@@ -43,7 +43,7 @@ export class DiskNews {
   }
 }
 
-/** Whether it was told long enough ago; by a clock that was set back, too. */
+/** Whether the last report is old enough, or the clock was set back since. */
 export function isRested(toldAt: Instant | undefined, at: Instant): boolean {
   if (toldAt === undefined) return true;
   const span = at > toldAt ? since(at, toldAt) : since(toldAt, at);

@@ -1,4 +1,7 @@
-/** The kubelet's rule for a loop that fails: the first failure in a row is only logged, each further one is an event, and success after failure is said. */
+/**
+ * The kubelet's rule for a failing loop: the first failure in a row is only logged, each further one is an event, and
+ * success after failure is reported.
+ */
 
 export type Verdict =
   | { readonly kind: "succeeded" }
@@ -9,7 +12,6 @@ export type Verdict =
 export class FailureRule {
   #failures = 0;
 
-  /** Takes in how one run ended. */
   note(failed: boolean): Verdict {
     if (failed) {
       this.#failures += 1;

@@ -1,11 +1,14 @@
-/** The list of images, refreshed every 30 s: what status, metrics and the control socket show, and what memory forgets by. */
+/**
+ * The image list, refreshed every 30 s: for status, metrics and the control socket, and to drop ledger records of
+ * removed images.
+ */
 
 import type { Image } from "../../model/snapshot.ts";
 import { byObject } from "../../policy/by-object.ts";
 import { forgetUnlisted } from "../../policy/remember.ts";
 import type { ReadEngine } from "../ports.ts";
 
-/** Size downwards, then ID downwards: the kubelet's order. */
+/** By size, then ID, both descending: the kubelet's order. */
 export const largestFirst = byObject((images: readonly Image[]): readonly Image[] =>
   images.toSorted((a, b) => {
     if (a.sizeBytes !== b.sizeBytes) return a.sizeBytes < b.sizeBytes ? 1 : -1;
@@ -14,7 +17,7 @@ export const largestFirst = byObject((images: readonly Image[]): readonly Image[
 );
 
 /**
- * Ends what is remembered of images that are no longer listed: a pass may last for minutes, and one that went and came back
+ * Drops records of images that are no longer listed: a pass may take minutes, and an image that left and came back
  * before the next observation is new. The kubelet knows only what its detection saw.
  */
 export function forgetGone(

@@ -1,4 +1,7 @@
-/** Reads the layers of new images beside the passes, so that no removal waits for them, and says once of which there are none. */
+/**
+ * Reads the layers of new images between passes, so that no removal waits for them, and reports images without layers
+ * once.
+ */
 
 import type { ImageId } from "../../model/ids.ts";
 import type { Ledger } from "../../model/ledger.ts";
@@ -7,20 +10,20 @@ import { rememberOrigins } from "../../policy/layer/origins.ts";
 import { counted } from "../../report/bytes.ts";
 import type { Engine } from "../ports.ts";
 
-/** Images that one line names. */
+/** Maximum number of images named in one line. */
 const NAMED_MAX = 3;
 
 export class LayerReading {
-  /** Images without layers that were spoken of. */
+  /** Reported images without layers. */
   readonly #said = new Set<ImageId>();
-  /** Images whose status could not be read the last time. */
+  /** Images whose status could not be read last time. */
   #failed: ReadonlySet<ImageId> = new Set();
 
-  /** Asks once for an image, and again at the next look where the call fails. The kubelet does not know of layers. */
+  /** Asks once per image, and again at the next look if the call fails. The kubelet does not know layers. */
   async read({ limits, memory, observe, journal }: Engine, signal: AbortSignal): Promise<null> {
     if (limits().images.compat === "kubelet") return null;
     const known = memory.current();
-    // Those that failed before do not keep others waiting.
+    // Images that failed before come last, so that they do not delay others.
     const isLate = (id: ImageId): number => Number(this.#failed.has(id));
     const images = [...known.images.keys()]
       .toSorted((one, other) => isLate(one) - isLate(other))
@@ -50,5 +53,5 @@ function unreported(news: readonly ImageId[], { images }: Ledger): string {
     .map((id) => images.get(id)?.names.split("\n")[0] || id)
     .join(", ");
   const more = news.length > NAMED_MAX ? ` and ${news.length - NAMED_MAX} more` : "";
-  return `the runtime does not report the layers of ${counted(news.length, "image")} (${names}${more}): each counts as if it shared nothing`;
+  return `the runtime does not report the layers of ${counted(news.length, "image")} (${names}${more}), so crigc assumes that they share none`;
 }

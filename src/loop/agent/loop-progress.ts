@@ -1,19 +1,19 @@
-/** What a loop does by the monotonic clock, which no change of the time of day moves: the ground of health. */
+/** A loop's progress by the monotonic clock, which changes of the wall clock do not affect; the basis of health. */
 
 import { wasUnanswered } from "../../execute/image/stall.ts";
 import type { Timer } from "../../model/ports.ts";
 import type { Engine } from "../ports.ts";
 
-/** A loop that does nothing when it should; `null` in its place: it is well. */
+/** A loop that makes no progress when it should. */
 export interface Stalled {
-  /** `working`: it runs, and makes no progress. `overdue`: its next run is late. */
+  /** `working`: it runs without progress. `overdue`: its next run is late. */
   readonly kind: "working" | "overdue";
   readonly forMs: number;
 }
 
 export class LoopProgress {
   readonly #timer: Pick<Timer, "monotonicNs">;
-  /** Whichever way it goes on, it has to by then. Waiting for the pass of another loop has no such time: that one has. */
+  /** By `ns` it has to continue in some way. Waiting for another loop's pass has no such time: that loop has one. */
   #state: { readonly kind: "pausing" | "waiting" | "working"; readonly ns: bigint };
 
   constructor(timer: Pick<Timer, "monotonicNs">) {
@@ -29,7 +29,7 @@ export class LoopProgress {
     this.#state = { kind: "waiting", ns: this.#in(0) };
   }
 
-  /** Begins to work, or gets on with it; `mayTakeMs`: something is under way that is meant to take so long. */
+  /** Starts to work, or makes progress; `mayTakeMs` if something expected to take long is in progress. */
   works(mayTakeMs = 0): void {
     const ns = this.#in(mayTakeMs);
     const before = this.#state;
@@ -51,7 +51,7 @@ export class LoopProgress {
   }
 }
 
-/** The engine of one loop: whatever is answered, and whatever is waited for on purpose, is its progress and no other's. */
+/** The engine of one loop: every answer, and every intended wait, counts as progress of this loop only. */
 export function noting(engine: Engine, progress: LoopProgress): Engine {
   const answered = <T extends object>(port: T): T => notingAnswers(port, () => progress.works());
   const { observe, timer } = engine;
@@ -84,7 +84,7 @@ export function noting(engine: Engine, progress: LoopProgress): Engine {
   };
 }
 
-/** A refusal is an answer too; no answer is none. */
+/** A refusal is an answer too; a missing answer is not. */
 function notingAnswers<T extends object>(port: T, note: () => void): T {
   return new Proxy(port, {
     get: (target, name) => {

@@ -1,4 +1,4 @@
-/** The newest measurement of each filesystem, whoever asked for it: what the agent shows of the disks costs no call of its own. */
+/** The newest measurement of each filesystem by any part of the agent, so that showing the disks costs no call. */
 
 import type { DiskReader, DiskReading } from "../../model/ports.ts";
 import type { MeasuredFilesystem } from "../../model/snapshot.ts";
@@ -18,12 +18,12 @@ export class Measurements {
     this.#now = now;
   }
 
-  /** The same disks, of which every answer is noted here. */
+  /** Wraps the reader, so that every measurement is recorded here. */
   noting(disk: DiskReader): DiskReader {
     return {
       filesystems: async (reported) => {
         const filesystems = await disk.filesystems(reported);
-        // What is no longer named is forgotten.
+        // Drops filesystems that are no longer named.
         this.#newest.clear();
         for (const filesystem of filesystems) this.#note(filesystem.path, filesystem);
         return filesystems;
@@ -36,7 +36,10 @@ export class Measurements {
     };
   }
 
-  /** The filesystems of the last observation with the newest figures; a pass is noted at its end, and its figures are of its start. */
+  /**
+   * The filesystems of the last observation with the newest figures: a pass is recorded at its end, with figures of its
+   * start.
+   */
   newest(seen: Pick<Seen, "filesystems" | "observedAt"> | null): readonly MeasuredFilesystem[] {
     if (seen === null) return [];
     return seen.filesystems.map((filesystem) => {

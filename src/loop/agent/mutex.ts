@@ -1,4 +1,4 @@
-/** Lets one piece of work at a time through, in the order of asking: the half of the pass lock within this process. */
+/** Lets one piece of work through at a time, in the order of requests: the pass lock within this process. */
 export class Mutex {
   #last: Promise<void> = Promise.resolve();
 

@@ -1,4 +1,4 @@
-/** One check of the disks: a statfs for each filesystem that the last observation found, and nothing else. */
+/** One check of the disks: a statfs for each filesystem of the last observation, and nothing else. */
 
 import type { Compat, Signal } from "../../model/limits.ts";
 import type { ImageTarget } from "../../model/plan.ts";
@@ -10,7 +10,7 @@ import {
 } from "../../policy/pressure/judge.ts";
 import type { ReadEngine } from "../ports.ts";
 
-/** Throws `HostError` where a filesystem cannot be measured. */
+/** Throws `HostError` if a filesystem cannot be measured. */
 export async function checkPressure(
   engine: ReadEngine,
   known: { readonly filesystems: readonly Filesystem[]; readonly state: PressureState },
@@ -32,14 +32,17 @@ export async function checkPressure(
   });
 }
 
-/** Statfs costs nothing that can be measured, and a disk that is written at 100 MB/s is seen 50 MB after it crossed. */
+/** A statfs costs next to nothing, and at 100 MB/s a crossing is noticed after 50 MB. */
 const SOONEST_MS = 500;
 
-/** The pause before the next check: shorter the nearer a threshold is; before the first observation there is nothing to wait for. */
+/**
+ * The pause before the next check, shorter the nearer a threshold is. Before the first observation there is nothing to
+ * wait for.
+ */
 export const pressurePauseMs = (periodMs: number, verdict: PressureVerdict | null): number =>
   Math.min(periodMs, Math.max(SOONEST_MS, verdict?.soonestCrossingMs ?? 0));
 
-/** Down to where images go: until the pressure is gone; the kubelet removes all that is unused, whatever containers gave back. */
+/** Images are removed until the pressure ends; the kubelet removes all unused ones, whatever removing containers freed. */
 export function reclaimTargets(
   compat: Compat,
   signals: readonly Signal[],

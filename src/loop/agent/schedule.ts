@@ -1,16 +1,16 @@
-/** Runs a thing again and again: at once, then each time its period has passed since the last run ended. */
+/** Runs something repeatedly: at once, then each time its period has passed since the last run ended. */
 
 import type { Timer } from "../../model/ports.ts";
 
 export interface Repeating {
-  /** Read before each pause, so that a reloaded period counts from the next one on. */
+  /** Read before each pause, so that a reloaded period takes effect with the next one. */
   readonly periodMs: () => number;
-  /** Must not reject; what goes wrong is its own to record. */
+  /** Must not reject; it records its own failures. */
   readonly run: (signal: AbortSignal) => Promise<void>;
   readonly timer: Timer;
-  /** Told when the next run is due, in milliseconds from now. */
+  /** Receives the time of the next run, in milliseconds from now. */
   readonly scheduled?: (inMs: number) => void;
-  /** A fresh signal that aborts when the pause should be measured again (a reload). */
+  /** A fresh signal that aborts when the pause should be measured again (after a reload). */
   readonly interruption?: () => AbortSignal;
 }
 

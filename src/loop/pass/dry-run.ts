@@ -1,4 +1,4 @@
-/** What comes of a plan that is not executed, and of containers where the pass was stopped before it had one. */
+/** The outcome of a plan that is not executed, and of containers if the pass was stopped before it had a plan. */
 
 import type { ContainerOutcome, ImageOutcome } from "../../model/outcome.ts";
 import type { ContainerPlan, Plan } from "../../model/plan.ts";

@@ -1,4 +1,4 @@
-/** Hands a plan to execution with the ports of the engine, and takes what came of it into the memory. */
+/** Executes a plan with the engine's ports, and records the outcome in the ledger. */
 
 import { collectContainers } from "../../execute/container/containers.ts";
 import type { ImageExecution } from "../../execute/image/image-execution.ts";
@@ -85,7 +85,7 @@ export async function executeImagePlan(
   engine: Engine,
   prepared: Prepared,
   run: ExecuteRun & {
-    /** What came of the containers of the same pass: their removals count towards the same limit. */
+    /** The outcome for containers in the same pass: their removals count towards the same limit. */
     readonly before: ContainerOutcome | null;
   },
 ): Promise<ImageOutcome> {
@@ -130,7 +130,7 @@ export async function executeImagePlan(
 const wasRemoved = ({ result }: { readonly result: RemovalResult }): boolean =>
   result.kind === "removed" || result.kind === "already-gone";
 
-/** The limit of removals in one pass, less what was tried before. */
+/** The limit of removals per pass, less what was tried before. */
 function limitsAfter(limits: Limits, before: ContainerOutcome | null): Limits {
   const { maximumRemovals } = limits.images;
   if (maximumRemovals === null || before === null) return limits;

@@ -1,4 +1,4 @@
-/** The node as it is listed just before a removal: at most a second old, with what events told of since. */
+/** The node's lists just before a removal: at most a second old, plus what events announced since. */
 
 import type { FreshLists } from "../../execute/image/image-execution.ts";
 import { RuntimeError } from "../../model/errors.ts";
@@ -10,32 +10,32 @@ import type { EventFeed } from "../ports.ts";
 
 /** No list older than a second is trusted for a removal; a quarter of it is left for the measurement in between. */
 const LIST_AGE_NS_MAX = 750_000_000n;
-/** What containers mount is asked once, so that a second look is quick where only that took long. */
+/** Mounts are read once, so a second look is quick if only that took long. */
 const ATTEMPTS = 2;
-/** A pass may last for as long as its removals do: pods that are older than this are read again. */
+/** A pass lasts as long as its removals; pods older than this are read again. */
 const PODS_AGE_NS_MAX = 60_000_000_000n;
 
 export interface Looking {
   readonly observe: Pick<ObservePorts, "runtime" | "host">;
   readonly events: EventFeed;
   readonly timer: Timer;
-  /** The snapshot that the plan was made from. */
+  /** The snapshot that the plan is based on. */
   readonly first: Snapshot;
-  /** Told what the pass has to say of its lists. */
+  /** Receives messages of the pass about its lists. */
   readonly say: (message: string) => void;
 }
 
 interface Listed {
   readonly lists: FreshLists;
-  /** Before the first list was asked for. */
+  /** Before the first list was requested. */
   readonly startNs: bigint;
-  /** When the containers were listed: what events tell of later is not in the lists. */
+  /** When the containers were listed: later events are not in the lists. */
   readonly containersNs: bigint;
-  /** How long the lists serve, from `startNs`. */
+  /** How long the lists are valid, from `startNs`. */
   readonly ageNsMax: bigint;
 }
 
-/** Makes the lists for one pass: the whole node once a second, and at once where an event tells of another container. */
+/** Lists for one pass: the whole node once a second, and at once when an event announces another container. */
 export function freshLists(looking: Looking): (signal: AbortSignal) => Promise<FreshLists> {
   const { timer, events } = looking;
   const lists = new Lists(looking);
@@ -67,7 +67,7 @@ class Lists {
   #snapshot: Snapshot;
   #containersNs: bigint | null = null;
   #podsNs: bigint;
-  /** Images that were missing from a list of this pass: one that is back is another one than was planned. */
+  /** Images that were missing from a list of this pass: one that is back is not the one that was planned. */
   #missed: ReadonlySet<ImageId> = new Set();
 
   constructor(looking: Looking) {

@@ -1,4 +1,4 @@
-/** The warning events that a pass gives rise to. */
+/** The warning events of a pass. */
 
 import type { PassId } from "../../model/ids.ts";
 import type { ImageOutcome } from "../../model/outcome.ts";
@@ -15,7 +15,7 @@ import {
 } from "../../report/pass-words.ts";
 import { capitalised } from "../../report/terminal.ts";
 
-/** In the order in which they came about. */
+/** In the order of occurrence. */
 export function imageEvents(
   plan: ImagePlan,
   outcome: ImageOutcome,
@@ -53,7 +53,7 @@ export function imageEvents(
   return events;
 }
 
-/** Every candidate was tried, none failed, and a target in bytes or inodes is still open. */
+/** Every candidate was tried, none failed, and a target in bytes or inodes is not reached. */
 const isShortfall = (plan: ImagePlan, outcome: ImageOutcome): boolean =>
   outcome.end === "candidates-exhausted" &&
   (outcome.wantedBytes !== null || plan.targets.some(({ kind }) => kind === "free-inodes")) &&
@@ -70,7 +70,7 @@ function shortfallMessage(
   const freedBytes =
     accounting === "reported" ? outcome.reportedFreedBytes : outcome.measuredFreedBytes;
   const budget = plan.targets.find((target) => target.kind === "store-bytes");
-  // A disk that asks too is what an operator has to look at first.
+  // If a disk triggers too, it matters more to an operator.
   if (budget !== undefined && !plan.targets.some(({ kind }) => kind === "available-bytes"))
     return withFilled(budgetShortfallWords({ ...budget, freedBytes }), plan);
   const said = freeDiskSpaceFailedWords({
@@ -90,7 +90,7 @@ function futileMessage(plan: ImagePlan, outcome: ImageOutcome): string {
   return withFilled(why, plan);
 }
 
-/** Names what fills each disk that is spoken of, once. */
+/** Says once for each disk in question what fills it. */
 function withFilled(words: string, { futility }: ImagePlan): string {
   const filled = [...new Set(futility.map(filledBy))].join("; ");
   return filled === "" ? words : `${words}: ${filled}`;

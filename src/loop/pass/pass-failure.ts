@@ -6,12 +6,12 @@ import type { Pass } from "../../model/pass.ts";
 import type { ImageBlock } from "../../model/reason.ts";
 import { imageBlock, imageKeep } from "../../report/image-reasons.ts";
 
-/** Why a pass counts as failed; `null`: it came to a good end, which a futile one is too. */
+/** Why a pass counts as failed; `null` if it did not. A futile pass did not fail. */
 export function failureOf(pass: Pass): string | null {
   if (pass.error !== null) return pass.error;
   const { images, containers } = pass;
   const ofImages = images === null ? null : imageFailure(pass, images);
-  // Where images ended the pressure, it was ended.
+  // If removing images ended the pressure, container errors do not matter.
   if (ofImages !== null || (pass.kind === "pressure" && images !== null)) return ofImages;
   return containers === null || containers.errors.length === 0
     ? null
@@ -49,7 +49,7 @@ function imageFailure(pass: Pass, images: ImageOutcome): string | null {
   }
 }
 
-/** A hold, a grace or a starting pod is no failure; rules that cannot be read and usage that is unknown are. */
+/** A hold, a grace period or a starting pod is not a failure; invalid rules and unknown usage are. */
 function blockFailure(pass: Pass): string | null {
   const planned = (pass.plan.images?.blocks ?? []).find(({ kind }) => isFailure(kind));
   if (planned !== undefined) return imageBlock.text(planned);
@@ -63,7 +63,7 @@ function blockFailure(pass: Pass): string | null {
 const isFailure = (kind: ImageBlock["kind"]): boolean =>
   ["keep-rules-invalid", "usage-unknown", "pods-unknown", "pods-incomplete"].includes(kind);
 
-/** What stopped the images of a pass: from its plan on, or in the middle of it. */
+/** What blocked the images of a pass, from its plan on or in the middle of it. */
 export function blocksOf({
   plan,
   images,

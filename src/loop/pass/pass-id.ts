@@ -1,4 +1,4 @@
-/** Names a pass: sortable by time, unlike any other. */
+/** A pass's unique name, sortable by time. */
 
 import { type PassId, passId } from "../../model/ids.ts";
 import { type Instant, toRfc3339 } from "../../model/time.ts";

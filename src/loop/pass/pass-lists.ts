@@ -1,10 +1,10 @@
-/** The runtime for one pass, whose lists of containers and sandboxes may lose only what has really gone. */
+/** The runtime as one pass sees it: its lists of containers and sandboxes may lose only what no longer exists. */
 
 import type { ContainerId, SandboxId } from "../../model/ids.ts";
 import { expectGoneContainers, expectGoneSandboxes, missing } from "../../observe/whole-lists.ts";
 import type { Engine } from "../ports.ts";
 
-/** Every look of the pass goes through it, whichever part of the pass looks: what one has seen, the next one expects. */
+/** Every part of the pass lists through it, so that what one has seen, the next one expects. */
 export function withPassLists(engine: Engine): Engine {
   const { runtime } = engine.observe;
   const { writer } = engine;
@@ -40,12 +40,12 @@ export function withPassLists(engine: Engine): Engine {
 
 type Listed<Id> = readonly { readonly id: Id }[];
 
-/** What the pass has seen, and has not seen to go. */
+/** What the pass has seen, and has not seen removed. */
 class Seen<Id extends string> {
   readonly #expectGone: (ids: readonly Id[], signal: AbortSignal) => Promise<void>;
-  /** A list, while that names all of it and nothing else: the same list again is not gone through, and most passes see one. */
+  /** A list, as long as it is exactly what was seen: most passes get the same list again, and need not go through it. */
   #seen: Listed<Id> | Set<Id> = [];
-  /** An older list that comes in late does not bring them back. */
+  /** An older list that arrives late does not bring these back. */
   readonly #gone = new Set<Id>();
 
   constructor(expectGone: (ids: readonly Id[], signal: AbortSignal) => Promise<void>) {
@@ -56,7 +56,7 @@ class Seen<Id extends string> {
     ask: Promise<readonly Item[]>,
     signal: AbortSignal,
   ): Promise<readonly Item[]> {
-    // Two parts of a pass may look at once: what only the other one has seen may be newer than this list.
+    // Two parts of a pass may list at once: what only the other has seen may be newer than this list.
     const before = this.#seen instanceof Set ? [...this.#seen] : this.#seen.map(({ id }) => id);
     const listed = await ask;
     if (listed === this.#seen) return listed;

@@ -1,4 +1,4 @@
-/** One pass: lock, observe, remember, decide, execute, and the record of all of it. */
+/** One pass: lock, observe, remember, decide, execute, and its record. */
 
 import type { Meter } from "../../execute/image/meter.ts";
 import { messageOf } from "../../model/errors.ts";
@@ -33,35 +33,35 @@ export interface PassRequest {
   /** Random bits for the pass ID. */
   readonly random: () => number;
   readonly announcer: Announcer;
-  /** What earlier passes learned of disks on which removals gain nothing; none without an agent. */
+  /** What earlier passes learned about disks on which removals free nothing; absent without an agent. */
   readonly noGain?: NoGainDevices;
-  /** Of a pass under pressure: what would end it as the disks are now; none ends the pass. */
+  /** For a pass under pressure: the targets as the disks are now; none ends the pass. */
   readonly retarget?: () => Promise<readonly ImageTarget[]>;
   /** Aborts once a pass under pressure waits for this one. */
   readonly hurry?: AbortSignal;
-  /** Told before each image removal, for progress on a terminal. */
+  /** Called before each image removal, to show progress on a terminal. */
   readonly starting?: (candidate: ImageCandidate, meter: Meter) => void;
 }
 
 export interface PassEnd {
   readonly pass: Pass;
   readonly seen: Seen | null;
-  /** The lock was not to be had in time: another pass was running. */
+  /** Another pass held the lock for too long. */
   readonly busy: boolean;
-  /** What the plan was made from; `null` where there is none. */
+  /** What the plan is based on; `null` if there is none. */
   readonly prepared: Prepared | null;
-  /** What a list or a stat threw, for the exit code; `null` where nothing did. */
+  /** What a list or a stat threw, for the exit code; `null` if nothing did. */
   readonly failure: unknown;
 }
 
 /** How long images wait for containers under pressure. */
 const HEAD_START_MS = 2_000;
-/** How long after the images containers may do nothing before they are left to the next pass. */
+/** How long after the images the containers may make no progress before the rest is left to the next pass. */
 const HANGING_MS = 5_000;
 
 const NO_PLAN: Plan = { containers: null, images: null };
 
-/** Runs one pass. Never rejects: what went wrong is in the result and in the journal. */
+/** Runs one pass. Never rejects: failures are in the result and in the journal. */
 export async function runPass(
   engine: Engine,
   request: PassRequest,
@@ -81,11 +81,11 @@ class Running {
   readonly #id: PassId;
   readonly #startedAt: Instant;
   #prepared: Prepared | null = null;
-  /** Over the whole pass. */
+  /** During the whole pass. */
   #waitedForPods: Duration = duration(0n);
   #plan: Plan = NO_PLAN;
   #containers: ContainerOutcome | null = null;
-  /** Items of that part that are done, whatever came of them. */
+  /** Finished items of that part, whatever their result. */
   #containersDone = 0;
   #images: ImageOutcome | null = null;
 
@@ -116,7 +116,7 @@ class Running {
       return this.#end({ error: null, busy: false, failure: null });
     } catch (thrown) {
       if (this.#signal.aborted && this.#prepared === null) {
-        // What was given up because somebody asked to stop has not failed.
+        // What was cancelled on request has not failed.
         if (this.#request.containers !== "none") this.#containers = STOPPED_CONTAINERS;
         if (this.#request.images) this.#images = { ...dryImages(NO_PLAN), end: "stopped" };
         return this.#end({ error: null, busy: false, failure: null });
@@ -149,13 +149,13 @@ class Running {
       if (first.plan.images !== null && !this.#signal.aborted) await this.#collectImages(first);
       await this.#untilHanging(ended.signal);
     } finally {
-      // What hangs must not keep the next pass waiting.
+      // Something that hangs must not delay the next pass.
       enough.abort();
       await collecting;
     }
   }
 
-  /** Until the containers' part has ended, or has not done anything for a while. */
+  /** Until the container part has ended, or has made no progress for a while. */
   async #untilHanging(ended: AbortSignal): Promise<void> {
     const { timer } = this.#engine;
     for (let before = -1; before !== this.#containersDone && !ended.aborted;) {
@@ -173,11 +173,11 @@ class Running {
     );
   }
 
-  /** Under pressure images go beside containers that take long: one that hangs would fill the disk. */
+  /** Under pressure images do not wait for slow containers: one that hangs would let the disk fill up. */
   #imagesWaitBriefly({ plan }: Prepared): boolean {
     const { compat, maximumRemovals } = this.#engine.limits().images;
     const underPressure = this.#request.purpose.kind === "pressure" && compat === "none";
-    // A limit of removals counts both, so that they follow one another.
+    // A limit of removals counts both, so they run one after the other.
     return underPressure && plan.images !== null && maximumRemovals === null;
   }
 
@@ -198,8 +198,8 @@ class Running {
   }
 
   /**
-   * Where containers were collected first, the node is observed again, and the image plan is the part of the first one that
-   * still holds: nothing outside the plan that was made at the start is removed.
+   * If containers were collected first, observes the node again and keeps the part of the first plan that still holds:
+   * nothing outside the plan made at the start is removed.
    */
   async #preparedForImages(first: Prepared): Promise<Prepared | null> {
     const { retarget } = this.#request;
@@ -213,7 +213,7 @@ class Running {
     const images = again.plan.images;
     if (images === null) return null;
     const planned = new Set(first.plan.images?.candidates.map((candidate) => candidate.image.id));
-    // A plan that had to wait for starting pods named no image yet: the one after the wait is the first.
+    // A plan that had to wait for starting pods has no candidates yet, so the one after the wait counts as the first.
     const candidates = images.candidates.filter(({ image }) => waits || planned.has(image.id));
     const plan: Plan = { containers: first.plan.containers, images: { ...images, candidates } };
     this.#plan = plan;
@@ -240,7 +240,7 @@ class Running {
         },
         { steps: this.#steps, signal: this.#signal, hurry: this.#request.hurry },
       );
-      // Containers do not wait for pods that start; images do, after them.
+      // Containers do not wait for starting pods; images do, after the containers.
       const waits = parts.containers === "none" && waitsForPods(prepared.plan);
       const patience = this.#waitedForPods < POD_START_WAIT && !this.#signal.aborted;
       if (dryRun || !waits || !patience) return prepared;

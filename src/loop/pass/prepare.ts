@@ -1,4 +1,4 @@
-/** The way to a plan: observe, remember, decide. Nothing here removes anything; every command takes this way. */
+/** From observation to plan: observe, remember, decide. Removes nothing; every command uses it. */
 
 import type { Ledger } from "../../model/ledger.ts";
 import type { ImageTarget, Plan, Purpose } from "../../model/plan.ts";
@@ -17,36 +17,36 @@ export interface PrepareRequest {
   readonly purpose: Purpose;
   readonly parts: Parts;
   readonly pressureTargets: readonly ImageTarget[];
-  /** Which of these are filesystems on which removals lately gained nothing. */
+  /** Which of these filesystems recently gained nothing from removals. */
   readonly noGainDevices?: (filesystems: readonly Filesystem[]) => ReadonlySet<string>;
   readonly waitedForPods: Duration;
-  /** Whether this observation counts as a pass in what is remembered of pods. */
+  /** Whether this observation counts as a pass in the records of pods. */
   readonly countsForPods: boolean;
-  /** Whether the layers of all images are read, also where they decide nothing. */
+  /** Whether to read the layers of all images, even if they decide nothing. */
   readonly allLayers?: boolean;
-  /** Whether what was seen goes into the memory: a command that only looks leaves it as it is. */
+  /** Whether to store what was seen in the ledger; read-only commands do not. */
   readonly remembers: boolean;
 }
 
 export interface Prepared {
   readonly snapshot: Snapshot;
-  /** As remembered after the snapshot. */
+  /** The ledger after the snapshot. */
   readonly ledger: Ledger;
   readonly plan: Plan;
-  /** When the lists of the snapshot were asked for, by the monotonic clock. */
+  /** When the snapshot's lists were requested, by the monotonic clock. */
   readonly listedNs: bigint;
   /** What the plan was decided from, for deciding again. */
   readonly decided: Decide;
 }
 
-/** Observes the node and decides. Rejects where a list or a stat fails; nothing is planned then. */
+/** Observes the node and decides. Rejects if a list or a stat fails, without a plan. */
 export async function prepare(
   engine: ReadEngine,
   request: PrepareRequest,
   run: {
     readonly steps: Steps;
     readonly signal: AbortSignal;
-    /** Aborts once a pass under pressure waits for this one: it goes on without the layers that it has not read. */
+    /** Aborts once a pass under pressure waits for this one, which then continues without layers that it has not read. */
     readonly hurry?: AbortSignal | undefined;
   },
 ): Promise<Prepared> {
@@ -76,7 +76,10 @@ export async function prepare(
     : prepared;
 }
 
-/** Under pressure nothing is asked that a removal would have to wait for; where no image may go, layers decide nothing. */
+/**
+ * Under pressure no call is made that a removal would have to wait for; if no image may be removed, layers decide
+ * nothing.
+ */
 function needsLayers(prepared: Prepared, request: PrepareRequest): boolean {
   const { images } = prepared.plan;
   const { origins } = prepared.ledger;
@@ -91,7 +94,7 @@ function needsLayers(prepared: Prepared, request: PrepareRequest): boolean {
   );
 }
 
-/** The same with the layers of images that detection has not read yet. */
+/** The same plan with the layers of images that detection has not read yet. */
 async function withLayers(
   engine: ReadEngine,
   {
@@ -125,7 +128,7 @@ async function withLayers(
   return { ...prepared, ledger, decided, plan: decide(decided) };
 }
 
-/** What an offline plan starts from: a recorded node instead of an observation. */
+/** The basis of an offline plan: a recorded node instead of an observation. */
 export function prepareRecorded(
   recorded: { readonly snapshot: Snapshot; readonly ledger: Ledger },
   input: Omit<Decide, "snapshot" | "ledger" | "waitedForPods">,
@@ -135,8 +138,8 @@ export function prepareRecorded(
 }
 
 /**
- * Pods are judged by passes that read the log directories too; an observation without them leaves their records alone.
- * What is remembered is made from the newest memory and put back at once, so that nothing another one remembered is lost.
+ * Only passes that also read the log directories judge pods; other observations leave their records alone. Starts from
+ * the newest ledger and stores the result at once, so that nothing recorded by another loop is lost.
  */
 function rememberNode(
   engine: ReadEngine,

@@ -1,4 +1,4 @@
-/** The plan of a node for commands that only look. */
+/** The plan of a node for read-only commands. */
 
 import type { ImageRecord, Ledger } from "../../model/ledger.ts";
 import type { ImagePlan, Purpose } from "../../model/plan.ts";
@@ -21,11 +21,11 @@ import { Steps } from "./steps.ts";
 export interface ReadOnlyPass {
   readonly purpose: Purpose;
   readonly parts: Parts;
-  /** Whether the layers of all images are read, also where they decide nothing. */
+  /** Whether to read the layers of all images, even if they decide nothing. */
   readonly allLayers?: boolean;
 }
 
-/** What `gc` would plan now: the observation counts as its pass would, and nothing is kept of it. */
+/** What `gc` would plan now. The observation counts as its pass would, but nothing is stored. */
 export async function readOnlyPass(
   engine: ReadEngine,
   pass: ReadOnlyPass,
@@ -43,7 +43,7 @@ export async function readOnlyPass(
   return prepare(engine, request, { steps, signal });
 }
 
-/** The plan as it would be had every image been first seen so much earlier: what a new ledger waits for. */
+/** The plan as if every image had been first seen this much earlier: what a new ledger waits for. */
 export function assumingSeen(prepared: Prepared, span: Duration): Prepared {
   const { ledger, decided } = prepared;
   const { watched: now, graceUntil } = ledger;
@@ -61,10 +61,7 @@ export function assumingSeen(prepared: Prepared, span: Duration): Prepared {
   return { ...prepared, ledger: assumed, plan: decide(again), decided: again };
 }
 
-/**
- * The same decisions, beside what a ledger knows that they were made without: first seen, last used, ghosts. For commands
- * that show; it is not what `gc` would go by.
- */
+/** The same decisions, with what a ledger knows but did not enter them: first seen, last used, ghosts. For display only. */
 export function withMemory(prepared: Prepared, known: Ledger): Prepared {
   const { snapshot, plan, decided } = prepared;
   const ledger = remember({

@@ -1,4 +1,4 @@
-/** Times the steps of a pass, as spans that the log and the history carry. */
+/** Times the steps of a pass, as spans for the log and the history. */
 
 import { messageOf } from "../../model/errors.ts";
 import type { Step } from "../../model/pass.ts";
@@ -15,7 +15,7 @@ export class Steps {
     this.#now = now;
   }
 
-  /** Runs one step and notes how long it took and whether it failed; the failure goes on to the caller. */
+  /** Runs one step and records its duration and whether it failed; failures pass through. */
   async run<T>(name: Step["name"], work: () => Promise<T> | T): Promise<T> {
     const startedAt = this.#now();
     const startNs = this.#timer.monotonicNs();

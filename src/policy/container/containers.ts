@@ -25,7 +25,7 @@ export function unjudged({
     ...(podSource.kind === "not-ready"
       ? [`the pod source ${podSource.source} is not ready: ${podSource.why}`]
       : []),
-    ...(logsError === null ? [] : [`logs are kept, because they could not be read: ${logsError}`]),
+    ...(logsError === null ? [] : [`no log is deleted: ${logsError}`]),
   ];
 }
 

@@ -222,7 +222,7 @@ function resolveAnew(reference: string, facts: Judging["facts"], index: ImageInd
         kind: "failed",
         reference,
         ids: [],
-        message: `"${reference}" could not be resolved: ${answer.message}`,
+        message: `cannot resolve "${reference}": ${answer.message}`,
       };
     case undefined:
       return { kind: "failed", reference, ids: [], message: `"${reference}" was not resolved` };

@@ -161,7 +161,7 @@ function listen(what: string, start: () => Listener): Listener {
   } catch (error) {
     throw new HostError(
       "http",
-      `listening on ${what} failed: ${messageOf(error)}; use a free address that this user may open`,
+      `cannot listen on ${what}: ${messageOf(error)}; use a free address that this user may open`,
       { cause: error },
     );
   }
@@ -196,7 +196,7 @@ async function makeWay(path: string, files: SocketFiles): Promise<void> {
     if (error instanceof HostError) throw error;
     throw new HostError(
       "http",
-      `checking the control socket ${path} failed: ${messageOf(error)}; set another --run-dir`,
+      `cannot check the control socket ${path}: ${messageOf(error)}; set another --run-dir`,
       { cause: error },
     );
   }

@@ -1,4 +1,4 @@
-// Puts a broken state file aside under a name of its own, so that nothing is lost and the next start is a fresh one.
+// Moves a broken state file aside under a new name, so that nothing is lost and the next start is a fresh one.
 
 import { type Instant, toRfc3339 } from "../../model/time.ts";
 import type { StateFiles } from "../ports.ts";
@@ -7,11 +7,11 @@ import type { StatePaths } from "./connection.ts";
 const brokenMax = 3;
 const mark = ".broken-";
 
-/** Returns where the file is now. Its log and index go with it, so that SQLite can still read them together. */
+/** Returns the file's new path. Its log and index move with it, so that SQLite can still read them together. */
 export function moveAside(paths: StatePaths, files: StateFiles, now: Instant): string {
   const name = `${paths.database.slice(paths.database.lastIndexOf("/") + 1)}${mark}`;
   const before = stemsIn(files.names(paths.directory), name);
-  // Numbered, because the wall clock may be wrong and two files may break within one second; the time is for people.
+  // Numbered, because the wall clock may be wrong and two files may break within a second; the time is for humans.
   const number = Math.max(0, ...before.map(numberOf)) + 1;
   const time = toRfc3339(now).replace(/\.\d+|[-:]/g, "");
   const aside = `${paths.database}${mark}${number}-${time}`;
@@ -28,12 +28,12 @@ export function moveAside(paths: StatePaths, files: StateFiles, now: Instant): s
   return aside;
 }
 
-/** What follows the name of each file that was put aside before, once for each with its log and index. */
+/** The suffix of each file that was moved aside before, once for each with its log and index. */
 const stemsIn = (names: readonly string[], name: string): readonly string[] => [
   ...new Set(names.filter((it) => it.startsWith(name)).map((it) => stemOf(it).slice(name.length))),
 ];
 
 const stemOf = (name: string): string => name.replace(/-(?:wal|shm)$/, "");
 
-/** 0 for those of earlier versions, which had a time alone. */
+/** 0 for files of earlier versions, which have only a time. */
 const numberOf = (stem: string): number => Number(/^(\d+)-/.exec(stem)?.[1] ?? 0);

@@ -1,4 +1,4 @@
-// Opens the state file: for writing with our settings, for reading without touching anything, or in memory.
+// Opens the state file: for writing with crigc's settings, for reading without changing anything, or in memory.
 
 import { constants, Database, SQLiteError } from "bun:sqlite";
 
@@ -18,23 +18,23 @@ export function statePaths(directory: string): StatePaths {
   return { directory, database, wal: `${database}-wal`, shm: `${database}-shm` };
 }
 
-/** Creates what is missing and brings the schema up to date; throws what SQLite, the files or the schema throw. */
+/** Creates what is missing and migrates the schema; throws errors of SQLite, the files or the schema. */
 export function openForWriting(paths: StatePaths, files: StateFiles, busyMs: number): Database {
   files.makeDirectory(paths.directory, 0o700);
   const bytes = files.sizeBytes(paths.database);
   if (bytes === 0)
     throw new StoreError(
       "corrupt",
-      `opening ${paths.database} failed: it has 0 bytes, as after a crash of the machine`,
+      `cannot open ${paths.database}: it has 0 bytes, as after a crash of the machine`,
     );
   files.createFile(paths.database, 0o600);
   const db = new Database(paths.database, { readwrite: true, create: false });
   try {
     db.run(`PRAGMA busy_timeout = ${busyMs}`);
-    // Before anything is changed: a file of a later version stays as it is.
+    // Before any change: a file of a later version stays as it is.
     requireKnown(db);
-    // A commit is a write to the page cache, so that a killed process loses nothing that it committed; only a checkpoint
-    // waits for the disk, and the writer chooses its moment.
+    // A commit writes to the page cache, so a killed process loses nothing that it committed; only a checkpoint waits
+    // for the disk, and the writer chooses when.
     db.run("PRAGMA journal_mode = WAL");
     db.run("PRAGMA synchronous = NORMAL");
     db.run("PRAGMA wal_autocheckpoint = 0");
@@ -44,24 +44,24 @@ export function openForWriting(paths: StatePaths, files: StateFiles, busyMs: num
     return db;
   } catch (error) {
     db.close();
-    // What could not be begun, on a full disk, is not to look like something that broke.
+    // A file that could not be created on a full disk must not look like a broken one.
     if (bytes === null && files.sizeBytes(paths.database) === 0) files.remove(paths.database);
     throw error;
   }
 }
 
 /**
- * Opens what is there without creating or changing a file, beside a running writer and after a killed one; an empty
- * database where there is none. Throws what SQLite, the files or the schema throw.
+ * Opens the file without creating or changing any, next to a running writer or after a killed one; an empty database if
+ * there is none. Throws errors of SQLite, the files or the schema.
  */
 export function openForReading(paths: StatePaths, files: StateFiles): Database {
-  // A writer that starts or ends meanwhile changes which files there are; then the next attempt sees them.
+  // A writer that starts or ends meanwhile changes which files exist; the next attempt sees them.
   const attempts = 3;
   for (let attempt = 1; ; attempt += 1) {
     try {
       return openAsFound(paths, files);
     } catch (error) {
-      // A log with a broken header: SQLite waited ten seconds for a writer that is dead.
+      // A log with a broken header: SQLite waited ten seconds for a dead writer.
       if (error instanceof SQLiteError && error.code === "SQLITE_PROTOCOL")
         return openCopy(paths, files);
       if (error instanceof StoreError || attempt === attempts) throw error;
@@ -80,12 +80,12 @@ function openAsFound(paths: StatePaths, files: StateFiles): Database {
   if (bytes === null || bytes === 0) return openInMemory();
   const walBytes = files.sizeBytes(paths.wal);
   const hasShm = files.sizeBytes(paths.shm) !== null;
-  // A log without its index cannot be read in place without making one; and SQLite waits half a minute in vain for a log that
-  // ends with its header, as a power cut leaves it.
+  // SQLite cannot read a log without its index in place without creating one; and it waits half a minute in vain for a
+  // log that ends after its header, as a power cut leaves it.
   if (walBytes !== null && walBytes > 0 && (!hasShm || walBytes <= walHeaderBytes))
     return openCopy(paths, files);
-  // Without a log nothing writes, and the file is whole; with one, the index is only looked at, and built anew in memory
-  // where its writer is dead.
+  // Without a log nothing writes, and the file is complete; with one, the index is only read, and rebuilt in memory if
+  // its writer is dead.
   const db = openUri(
     walBytes !== null && hasShm
       ? `${uriOf(paths.database)}?mode=ro&readonly_shm=1`

@@ -39,7 +39,7 @@ export function migrate(db: Database): void {
   if (requireKnown(db) === VERSION) return;
   db.run("BEGIN IMMEDIATE");
   try {
-    // Read again under the lock: another process may have done it meanwhile.
+    // Read again under the lock: another process may have migrated it meanwhile.
     const version = requireKnown(db);
     if (version === 0 && db.query("SELECT 1 FROM sqlite_schema").get() !== null)
       throw new StoreError("corrupt", `opening ${db.filename} failed: another program made it`);

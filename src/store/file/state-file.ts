@@ -1,4 +1,5 @@
-// The state file behind its requests: the only code that writes it, in a process of its own, so that nobody else waits for its disk.
+// Handles requests to the state file. The only code that writes it, in a process of its own, so that nothing else waits
+// for its disk.
 
 import type { Database } from "bun:sqlite";
 
@@ -34,7 +35,7 @@ export interface StateFileOptions {
   readonly now: () => Instant;
 }
 
-/** Answers within the process that asks. */
+/** Answers within the calling process. */
 export function directChannel(options: StateFileOptions): StateChannel {
   const file = new StateFile(options);
   return {
@@ -47,18 +48,21 @@ export function directChannel(options: StateFileOptions): StateChannel {
 }
 
 const verbs: Readonly<Record<StateRequest["kind"], string>> = {
-  read: "reading",
-  open: "opening",
-  refresh: "reading",
-  write: "writing",
-  append: "writing",
-  "put-aside": "moving aside",
+  read: "read",
+  open: "open",
+  refresh: "read",
+  write: "write",
+  append: "write",
+  "put-aside": "move aside",
 };
 
 const busyMs = 250;
-/** A transaction of another process lasts milliseconds; a tool that holds the file does not stop us for longer. */
+/**
+ * A transaction of another process takes milliseconds; a tool that keeps the file locked must not block crigc for
+ * longer.
+ */
 const openBusyMs = 2000;
-/** The log of what was written is folded into the file beyond this size. */
+/** Above this size the write-ahead log is folded into the file. */
 const walBytesMax = 4 * 1024 * 1024;
 const rowsAtOnce = 500;
 
@@ -67,7 +71,7 @@ export class StateFile {
   readonly #paths: StatePaths;
   #db: Database | null = null;
   #identity: string | null = null;
-  /** The revision of the last answer; `null`: what was asked for was not done. */
+  /** The revision in the last reply; `null` if the request failed. */
   #told: string | null = null;
   /** The last append failed. */
   #refusal: StateReply | null = null;
@@ -189,11 +193,11 @@ export class StateFile {
     prune(db, watched(BigInt(observed)));
     if ((this.#options.files.sizeBytes(this.#paths.wal) ?? 0) < walBytesMax) return;
     db.run("PRAGMA wal_checkpoint(TRUNCATE)");
-    // The first write to an emptied log waits for the disk too: here, and not in the next pass.
+    // The first write to an emptied log waits for the disk too: here, not in the next pass.
     writeSetting(db, "checkpointed-at", this.#options.now().toString());
   }
 
-  /** The connection, made anew where it was dropped or where the file was taken away from under it. */
+  /** The connection, reopened if it was dropped or the file was replaced. */
   #connected(): Database {
     const { files } = this.#options;
     if (this.#db !== null && files.identity(this.#paths.database) === this.#identity)
@@ -211,7 +215,7 @@ export class StateFile {
     const attempt = verbs[request.kind];
     const error = storeError(`${attempt} ${database}`, thrown);
     if (error.kind !== "busy" && error.kind !== "full") this.#drop();
-    // What cannot even be read is no file of ours, or a broken one.
+    // A file that cannot even be read is broken or not crigc's.
     const isBroken =
       error.kind === "corrupt" || (error.kind === "unreadable" && request.kind === "read");
     return isBroken
@@ -226,11 +230,11 @@ export class StateFile {
       const aside = moveAside(this.#paths, files, now());
       return { kind: "fresh", moved: `${message}; the file is now ${aside}` };
     } catch (thrown) {
-      const error = storeError(`${message}; moving ${this.#paths.database} aside`, thrown);
+      const error = storeError(`move ${this.#paths.database} aside`, thrown);
       return {
         kind: "failed",
         error: kind === "corrupt" ? error.kind : kind,
-        message: error.message,
+        message: `${message}; ${error.message}`,
       };
     }
   }
@@ -239,7 +243,7 @@ export class StateFile {
     try {
       this.#db?.close();
     } catch {
-      // Its file is gone or broken, and whoever asked knows what is in it.
+      // The file is missing or broken, and the requester knows its content.
     }
     this.#db = null;
   }

@@ -1,25 +1,25 @@
-// What is asked of the state file and answered: plain data, because whoever writes the file may be another process.
+// Requests to the state file and their replies: plain data, because the writer may be another process.
 
 import type { StoreErrorKind } from "../../model/errors.ts";
 import type { HistoryRow, RecentHistory } from "../history/history.ts";
 import type { LedgerChanges, LedgerRow } from "../ledger/ledger.ts";
 
-/** Answered one after another, in their order. */
+/** Answered in order. */
 export type StateRequest =
-  /** All that is known, without writing anything. */
+  /** Reads everything, without writing. */
   | { readonly kind: "read" }
-  /** Makes the file ready to be written. */
+  /** Prepares the file for writing. */
   | { readonly kind: "open" }
-  /** What other processes wrote since the revision that is known. */
+  /** Reads what other processes wrote since the known revision. */
   | { readonly kind: "refresh"; readonly known: string }
   | StateWrite
   | StateAppend
-  /** What was read makes no sense. */
+  /** The content that was read is invalid. */
   | { readonly kind: "put-aside"; readonly message: string };
 
 export interface StateWrite {
   readonly kind: "write";
-  /** The revision from which `changes` lead on; `null`: the one that the answer before had. */
+  /** The revision that `changes` are based on; `null`: that of the previous reply. */
   readonly known: string | null;
   readonly changes: LedgerChanges;
 }
@@ -27,32 +27,38 @@ export interface StateWrite {
 /** Records; a request does not wait for the answer to the one before. */
 export interface StateAppend {
   readonly kind: "append";
-  /** Nothing that was sent before is unanswered. Others are refused once one has failed, so that records keep their order. */
+  /** No earlier request is unanswered. After a failure all others are refused, so that records keep their order. */
   readonly isFirst: boolean;
   readonly records: readonly HistoryRow[];
-  /** Removed images that the asker's ledger no longer has: a process killed before its next `write` must not leave them known. */
+  /**
+   * Removed images that the sender's ledger no longer has: if it is killed before its next `write`, they must not
+   * remain.
+   */
   readonly forgotten: readonly string[];
   /** Observed time, as digits. */
   readonly watched: string;
-  /** A pass is over: the log may be folded, and the history pruned. */
+  /** After a pass: the log may be checkpointed, and the history pruned. */
   readonly tidy: boolean;
 }
 
 export type StateReply =
   | { readonly kind: "done"; readonly revision: string }
-  /** What is there; its rows went before. To a write: another process wrote meanwhile, and nothing was written. */
+  /**
+   * The content; its rows were sent before. In reply to a write: another process wrote meanwhile, and nothing was
+   * written.
+   */
   | {
       readonly kind: "read";
       readonly revision: string;
       readonly recent: RecentHistory;
     }
-  /** There is a new file, in which nothing is: `moved` says what became of the one before, if there was any. */
+  /** A new, empty file; `moved` says what happened to the previous one, if there was any. */
   | { readonly kind: "fresh"; readonly moved: string | null }
   | { readonly kind: "failed"; readonly error: StoreErrorKind; readonly message: string };
 
-/** Takes requests to the state file, here or in another process. Rejects only where there is no way to it. */
+/** Sends requests to the state file, here or in another process. Rejects only if it cannot be reached. */
 export interface StateChannel {
   ask(request: StateRequest, onRows: (rows: readonly LedgerRow[]) => void): Promise<StateReply>;
-  /** `last` is written once the disk takes it, with nobody there to hear of it. */
+  /** `last` is written once the disk accepts it, without a reply. */
   close(last: readonly StateRequest[]): Promise<void>;
 }

@@ -1,4 +1,4 @@
-// Rows of the ledger and settings in the state file, read and written as they are.
+// Rows of the ledger and settings in the state file, read and written unchanged.
 
 import type { Database } from "bun:sqlite";
 
@@ -7,7 +7,7 @@ import { type LedgerChanges, type LedgerRow, STATE_KIND } from "../ledger/ledger
 
 /** The row of the ledger's state comes first. */
 export function* readLedgerRows(db: Database): Iterable<LedgerRow> {
-  // Two queries, because an order by kind would sort what is in order by its key already.
+  // Two queries, because ordering by kind would sort what its key already orders.
   for (const comparison of ["=", "<>"]) {
     const sql = `SELECT kind, id, document FROM ledger WHERE kind ${comparison} '${STATE_KIND}'`;
     for (const row of db.query<{ kind: string; id: string; document: string }, []>(sql).iterate())
@@ -15,18 +15,21 @@ export function* readLedgerRows(db: Database): Iterable<LedgerRow> {
   }
 }
 
-/** Inside a transaction of the caller. */
+/** Within the caller's transaction. */
 export function writeLedgerRows(db: Database, { puts, drops }: LedgerChanges): void {
   if (puts.length + drops.length === 0) return;
   const put = db.query("INSERT OR REPLACE INTO ledger VALUES (?, ?, ?)");
   const drop = db.query("DELETE FROM ledger WHERE kind = ? AND id = ?");
   for (const [kind, id, document] of puts) put.run(kind, id, document);
   for (const [kind, id] of drops) drop.run(kind, id);
-  // Random, so that a file that was put back from elsewhere is not taken for the one that is known.
+  // Random, so that a file restored from elsewhere is not taken for the known one.
   db.run(`INSERT OR REPLACE INTO setting VALUES ('${REVISION}', lower(hex(randomblob(8))))`);
 }
 
-/** Inside a transaction of the caller, who leads on from the same revision and drops the same rows with its next write. */
+/**
+ * Within the caller's transaction. The caller continues from the same revision and drops the same rows with its next
+ * write.
+ */
 export function forgetImageRows(db: Database, ids: readonly string[]): void {
   const drop = db.query("DELETE FROM ledger WHERE kind = 'images' AND id = ?");
   for (const id of ids) drop.run(id);
@@ -34,10 +37,10 @@ export function forgetImageRows(db: Database, ids: readonly string[]): void {
 
 const REVISION = "ledger-revision";
 
-/** Another one after each change of the ledger; "" before the first. */
+/** Changes with each change of the ledger; "" before the first. */
 export const revisionOf = (db: Database): string => readSetting(db, REVISION) ?? "";
 
-/** Small facts by name: the stamp of `keep baseline --once`, and the like. */
+/** Small facts by name, such as the stamp of `keep baseline --once`. */
 export function readSetting(db: Database, key: string): string | null {
   const row: unknown = db.query("SELECT value FROM setting WHERE key = ?").get(key);
   return row === null ? null : settingRow.read(row);

@@ -1,6 +1,6 @@
-// Patience for work that may take for ever.
+// A bounded wait for work that may never end.
 
-/** Waits no longer, and says whether it is done; the work goes on by itself. */
+/** Waits at most `ms`, and resolves with whether the work is done; the work continues. */
 export async function within(ms: number, work: Promise<unknown>): Promise<boolean> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const patience = new Promise<boolean>((resolve) => {

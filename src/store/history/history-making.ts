@@ -1,4 +1,4 @@
-// Makes rows of the history from what a pass brings.
+// Makes rows of the history from passes.
 
 import type { DiskSample, PassRow, Removal } from "../../model/history.ts";
 import type { PassId } from "../../model/ids.ts";
@@ -47,7 +47,7 @@ function imageMessage(result: ImageResult): string | null {
   return result.kind === "skipped" ? result.reason.kind : null;
 }
 
-/** When and for what a thing beside images was removed: its outcome does not say. */
+/** When and why something other than an image was removed; its outcome does not say. */
 export interface RemovalContext {
   readonly passId: PassId;
   readonly purpose: Purpose;
@@ -93,7 +93,7 @@ export function containerRemoval(
   };
 }
 
-/** The pass as it ended; one that is only known to have begun is what is left of one that was killed. */
+/** The pass as it ended, or as it began: the row of a killed pass stays like that. */
 export function passRow(pass: PassStart & Partial<Pass>): PassRow {
   const { images = null, containers = null } = pass;
   const items = [
@@ -130,25 +130,25 @@ export function passRow(pass: PassStart & Partial<Pass>): PassRow {
 const signalsOf = (purpose: Purpose): PassRow["signals"] =>
   purpose.kind === "pressure" ? purpose.signals : [];
 
-/** Passes of the frequent kinds that found nothing to do would fill the history with nothing. */
+/** Frequent passes that found nothing to do would fill the history. */
 export function isWorthKeeping(pass: Pass): boolean {
   const row = passRow(pass);
   const isQuiet = row.removed + row.failed === 0 && row.error === null && pass.events.length === 0;
   return !isQuiet || pass.kind === "image-gc" || pass.kind === "gc";
 }
 
-/** Whether the history shows the disks as this pass saw them. */
+/** Whether the history records the disks as this pass saw them. */
 export const isOfDisk = ({ kind, images, containers }: Pass): boolean =>
   images !== null || kind === "pressure" || (containers?.measuredFreedBytes ?? 0n) > 0n;
 
-/** The filesystems as the pass saw them before it began, with the thresholds in force and what it freed. */
+/** The filesystems before the pass, with the thresholds in force and what it freed. */
 export function samplesOf(
   pass: Pass,
   filesystems: readonly Filesystem[],
   newest: readonly DiskSample[],
 ): readonly DiskSample[] {
   const { startedAt, plan } = pass;
-  // A pass over containers alone judges no filesystem by thresholds, and those before it are still in force.
+  // A container pass judges no filesystem by thresholds, so the previous ones are still in force.
   const thresholds = new Map<string, Pick<DiskSample, "highPercent" | "lowPercent">>(
     plan.images === null
       ? newest.map((it) => [it.device, it])
@@ -171,7 +171,7 @@ export function samplesOf(
   }));
 }
 
-/** By device: images are measured where their first target lies, containers where theirs do. */
+/** By device: images are measured where their first target is, containers where theirs are. */
 function freedOn(
   { plan, images, containers }: Pass,
   filesystems: readonly Filesystem[],

@@ -1,4 +1,4 @@
-// What the history holds, each field declared once: passes, removals, events and samples of the disks.
+// The records of the history, each field declared once: passes, removals, events and disk samples.
 
 import type { DiskSample, PassRow, Regret, Removal } from "../../model/history.ts";
 import { chainId, passId } from "../../model/ids.ts";

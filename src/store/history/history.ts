@@ -1,4 +1,5 @@
-// The history in the state file: appended in the transaction of the caller, asked by time, kind, reason and name, and kept within bounds.
+// The history in the state file: appended in the caller's transaction, queried by time, kind, reason and name, and
+// bounded.
 
 import type { Database } from "bun:sqlite";
 
@@ -30,7 +31,7 @@ export interface RemovalQuery extends HistoryQuery {
   /** Codes of reasons or triggers. */
   readonly reasons?: readonly string[] | undefined;
   readonly results?: readonly Removal["result"][] | undefined;
-  /** A part of an ID or name, in any case of letters. */
+  /** Part of an ID or name, case-insensitive. */
   readonly text?: string | undefined;
   readonly passId?: string | undefined;
 }
@@ -58,7 +59,7 @@ export const queryPasses = (db: Database, query: HistoryQuery): readonly PassRow
 export const queryEvents = (db: Database, query: HistoryQuery): readonly Event[] =>
   found(db, conditions("event", query), eventCodec);
 
-/** Oldest first; the newest `limit` ones. */
+/** Oldest first; only the newest `limit`. */
 export const querySamples = (db: Database, query: HistoryQuery): readonly DiskSample[] =>
   found(db, conditions("sample", query), sampleCodec).toReversed();
 
@@ -66,10 +67,10 @@ export const querySamples = (db: Database, query: HistoryQuery): readonly DiskSa
 export const queryRegrets = (db: Database, query: HistoryQuery): readonly Regret[] =>
   found(db, conditions("regret", query), regretCodec);
 
-/** So many of the latest images that were removed may be noticed when they come back. */
+/** How many of the latest removed images are recognised when they come back. */
 export const REMOVED_IMAGES = 1_000;
 
-/** What is told of the present, read when the file is opened. */
+/** Records that describe the present, read when the file is opened. */
 export function readRecentHistory(db: Database): RecentHistory {
   const rows = (kind: HistoryRow["kind"], filter: string): readonly string[] =>
     newestDocuments(db, kind, { filter, limit: REMOVED_IMAGES });
@@ -87,7 +88,7 @@ export function readRecentHistory(db: Database): RecentHistory {
   };
 }
 
-/** In the order in which they were recorded, whatever their time: the wall clock can be set. */
+/** In the order in which they were recorded: their times follow the wall clock, which can be set. */
 export const queryNewestSamples = (db: Database): readonly DiskSample[] =>
   newestDocuments(db, "sample", { filter: "", limit: SAMPLES_KEPT }).map((document) =>
     sampleCodec.read(JSON.parse(document)),
@@ -106,12 +107,12 @@ const newestDocuments = (
     .map(({ document }) => document)
     .toReversed();
 
-/** Documents of the newest rows, the oldest first. */
+/** Documents of the newest rows, oldest first. */
 export interface RecentHistory {
   /** Of images. */
   readonly removals: readonly string[];
   readonly regrets: readonly string[];
-  /** Of all images that the history knows to be removed. */
+  /** Of all removed images in the history. */
   readonly removedCount: number;
   readonly samples: readonly string[];
 }
@@ -119,7 +120,7 @@ export interface RecentHistory {
 /** A record as a row of the state file. */
 export interface HistoryRow {
   readonly kind: HistoryRecord["kind"];
-  /** The same key again completes what is known of it; `null`: each is a row of its own. */
+  /** A row with the same key is completed; `null`: each record is a row of its own. */
   readonly key: string | null;
   readonly at: string;
   readonly document: string;
@@ -156,7 +157,10 @@ const rowOf = (
   of: { readonly key: string | null; readonly at: Instant; readonly document: unknown },
 ): HistoryRow => ({ kind, key: of.key, at: of.at.toString(), document: rowJson(of.document) });
 
-/** A pass that began becomes one that ended; a removal is completed at the end of its pass, and keeps its time; a regret is kept as it was seen first. */
+/**
+ * A pass that began is replaced by the pass that ended. A removal is completed at the end of its pass, and keeps its
+ * time. A regret never changes.
+ */
 export function writeRow(db: Database, row: HistoryRow, watched: string): void {
   db.query(
     `INSERT INTO history (kind, key, at, watched, document) VALUES (?, ?, ?, ?, ?)
@@ -179,8 +183,8 @@ const ageMax = hours(24 * 90);
 const stepRows = 500;
 
 /**
- * Deletes at most `stepRows` rows of each kind that are too old or too many; returns how many. Age is observed time: the wall
- * clock of a node may be wrong by years, and is corrected one day.
+ * Deletes at most `stepRows` rows of each kind that are too old or too many; returns how many. Age is observed time,
+ * because a node's wall clock may be wrong by years until it is corrected.
  */
 export function prune(db: Database, now: Watched, bounds = rowsMax): number {
   let deleted = 0;

@@ -1,8 +1,8 @@
-// Documents of the history read one by one, so that a single one which makes no sense is passed over.
+// Reads documents of the history one by one, skipping those that are invalid.
 
 import type { Codec } from "../codec.ts";
 
-/** For what nothing is decided by. */
+/** For records that no decision depends on. */
 export function readable<Value>(
   documents: readonly string[],
   codec: Codec<Value>,

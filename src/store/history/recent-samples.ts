@@ -1,16 +1,16 @@
-// The newest samples of the disks, in memory: what is told of the present must not wait for the disk.
+// The newest disk samples, in memory: reports on the present must not wait for the disk.
 
 import type { DiskSample } from "../../model/history.ts";
 import { sampleCodec } from "./history-records.ts";
 import { readable } from "./readable.ts";
 
-/** More than a day of passes every five minutes, on three filesystems. */
+/** More than a day of passes every five minutes on three filesystems. */
 export const SAMPLES_KEPT = 1_000;
 
 export class RecentSamples {
   #samples: readonly DiskSample[] = [];
 
-  /** What the history knows; what is not written yet stays behind it. */
+  /** Adds the history's samples before those not written yet. */
   load(documents: readonly string[]): void {
     const known = readable(documents, sampleCodec);
     const keys = new Set(known.map(keyOf));

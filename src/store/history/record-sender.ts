@@ -1,4 +1,4 @@
-// Sends records of the history as they come, without waiting for answers: what was sent outlives a process that is killed.
+// Sends records as they come, without waiting for replies: what was sent outlives a killed process.
 
 import type { StoreErrorKind } from "../../model/errors.ts";
 import { type ImageId, imageId } from "../../model/ids.ts";
@@ -7,11 +7,11 @@ import type { StateAppend, StateReply } from "../file/state-request.ts";
 import type { HistoryRecord } from "./history-records.ts";
 import { historyRow } from "./history.ts";
 
-/** At most so many records are kept while the disk refuses them; then the oldest are lost, and counted. */
+/** Maximum number of records kept while the disk refuses them; beyond it the oldest are dropped and counted. */
 export const recordsMax = 20_000;
 const batchRecords = 2_000;
 
-/** Batches that are unanswered; a pipe holds about as many. */
+/** Maximum number of unanswered batches; a pipe holds about as many. */
 const MAX_UNANSWERED = 64;
 
 export interface RecordSenderPorts {
@@ -28,7 +28,7 @@ export class RecordSender {
   #lost = 0;
   readonly #sending = new Set<Promise<boolean>>();
   #unanswered = 0;
-  /** What came back while others were unanswered, in its order. */
+  /** Batches that failed while others were unanswered, in order. */
   #refused: (readonly HistoryRecord[])[] = [];
   #isTidyDue = false;
 
@@ -41,7 +41,7 @@ export class RecordSender {
     this.#dropOldest();
   }
 
-  /** With the next batch, the log may be folded and the history pruned. */
+  /** The next batch may also checkpoint the log and prune the history. */
   tidyNext(): void {
     this.#isTidyDue = true;
   }
@@ -63,13 +63,13 @@ export class RecordSender {
     }
   }
 
-  /** Whether all that was sent is written. */
+  /** Whether everything that was sent is written. */
   async settled(): Promise<boolean> {
     const written = await Promise.all(this.#sending);
     return written.every((isWritten) => isWritten);
   }
 
-  /** What waits, as a request. */
+  /** The pending records, as a request. */
   next(): { readonly request: StateAppend; readonly batch: readonly HistoryRecord[] } {
     const batch = this.#records.slice(0, batchRecords);
     this.#records = this.#records.slice(batchRecords);
@@ -99,7 +99,7 @@ export class RecordSender {
     }
     this.#refused.push(batch);
     this.#isTidyDue ||= request.tidy;
-    // Those that were sent behind it come back too.
+    // Batches sent after it come back too.
     if (this.#unanswered === 0) {
       this.#records = [...this.#refused.flat(), ...this.#records];
       this.#refused = [];

@@ -21,12 +21,12 @@ import type { RecentHistory } from "./history.ts";
 import { RecentSamples } from "./recent-samples.ts";
 import { Regrets } from "./regrets.ts";
 
-/** Nothing here throws or waits for the disk; records go to it between the steps of a pass. */
+/** Nothing here throws or waits for the disk, which gets its records between the steps of a pass. */
 export class Recorder extends Store {
   /** What the history lets tell of the present, in memory. */
   readonly #regrets = new Regrets();
   readonly #samples = new RecentSamples();
-  /** The pass that runs, and whether its row was asked for. */
+  /** The running pass, and whether its row was requested. */
   #current: { readonly start: PassStart; isRecorded: boolean } | null = null;
 
   protected override known(recent: RecentHistory): void {
@@ -34,7 +34,7 @@ export class Recorder extends Store {
     this.#samples.load(recent.samples);
   }
 
-  /** The newest samples of the disks, in the order in which they were recorded. */
+  /** The newest disk samples, in the order in which they were recorded. */
   samples(): readonly DiskSample[] {
     return this.#samples.newest();
   }
@@ -54,7 +54,7 @@ export class Recorder extends Store {
     this.#current = { start, isRecorded: false };
   }
 
-  /** Each removal is told as soon as it is over, so that a pass that is killed leaves its record. */
+  /** Each removal is recorded as soon as it is over, so that a killed pass leaves its record. */
   imageDone(passId: PassId, item: ImageItem): void {
     const row = imageRemoval(passId, item);
     this.#regrets.removed(row);
@@ -69,7 +69,7 @@ export class Recorder extends Store {
     });
   }
 
-  /** Completes what was told during the pass. `filesystems`: as the pass saw them, `null` where it saw none. */
+  /** Completes the record of the pass. `filesystems`: as the pass saw them; `null` if it saw none. */
   passEnded(pass: Pass, filesystems: readonly Filesystem[] | null): void {
     this.#current = null;
     this.tidyNext();
@@ -94,7 +94,7 @@ export class Recorder extends Store {
     );
   }
 
-  /** Every event, of a pass or of none: only those that are news are told. */
+  /** Every event, of a pass or of none; events that are not news are not passed on. */
   event(row: Event): void {
     this.record({ kind: "event", row });
   }

@@ -1,4 +1,4 @@
-// Notices images that come back after they were removed, by ID or by name: each had to be pulled again.
+// Recognises images that come back after their removal, by ID or name: each had to be pulled again.
 
 import type { Regret, RegretFigures, Removal } from "../../model/history.ts";
 import type { ImageId } from "../../model/ids.ts";
@@ -9,16 +9,16 @@ import { type RecentHistory, REMOVED_IMAGES } from "./history.ts";
 import { readable } from "./readable.ts";
 
 export class Regrets {
-  /** Removed images by their ID and by each of their names; of two with one name the later one. */
+  /** Removed images by their ID and each of their names; of two with one name, the later one. */
   readonly #removed = new Map<string, Removal>();
-  /** The same in the order of removal: no more are known than after a restart, however long an agent runs. */
+  /** The same in the order of removal, bounded as after a restart, however long an agent runs. */
   readonly #newest = new Set<Removal>();
   /** By the trigger of the removal. */
   readonly #returned = new Map<string, { readonly count: number; readonly sizeBytes: bigint }>();
   #soonest: Duration | null = null;
   #removedCount = 0;
 
-  /** What the history knows; a record that cannot be read is passed over, because nothing is decided by it. */
+  /** The records of the history. Invalid ones are skipped, because no decision depends on them. */
   load({ removals, regrets, removedCount }: RecentHistory): void {
     this.#removed.clear();
     this.#newest.clear();
@@ -38,7 +38,6 @@ export class Regrets {
     };
   }
 
-  /** An image was removed. */
   removed(removal: Removal): void {
     if (removal.kind !== "image" || removal.result !== "removed") return;
     this.#removedCount += 1;
@@ -51,7 +50,7 @@ export class Regrets {
       if (this.#removed.get(name) === oldest) this.#removed.delete(name);
   }
 
-  /** It has come back; each removal is regretted once. */
+  /** Counts each removal once. */
   #count(regret: Regret): void {
     const removal = this.#removed.get(regret.subject);
     if (removal !== undefined) this.#newest.delete(removal);
@@ -63,7 +62,7 @@ export class Regrets {
     if (this.#soonest === null || time < this.#soonest) this.#soonest = time;
   }
 
-  /** What came back between two looks at the node; nothing where both are of one look. */
+  /** What came back between two observations; nothing if both are the same one. */
   seen(next: Ledger, previous: Ledger): readonly Regret[] {
     const { observedAt } = next;
     if (this.#removed.size === 0 || observedAt === null || observedAt === previous.observedAt)
@@ -71,7 +70,7 @@ export class Regrets {
     const regrets: Regret[] = [];
     for (const [id, record] of next.images) {
       const removal = previous.images.has(id) ? undefined : this.#removalOf(id, record);
-      // A list from before the removal says nothing of what came after it.
+      // A list from before the removal says nothing about what came after it.
       if (removal === undefined || observedAt <= endOf(removal)) continue;
       const regret: Regret = {
         passId: removal.passId,

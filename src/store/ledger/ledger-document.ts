@@ -1,4 +1,4 @@
-// How the ledger is written: each field is declared here once, for the state file and for a recorded node.
+// How the ledger is written: each field is declared once, for the state file and for a recorded node.
 
 import { chainId, containerId, imageId, podUid, sandboxId } from "../../model/ids.ts";
 import {
@@ -71,7 +71,7 @@ const origin = record<OriginRecord>({ chain: nullable(aChain), builtAt: nullable
 
 const layerRun = record<LayerRun>({ below: nullable(aChain), chain: chains });
 
-/** The maps of the ledger, each entry a row of its own in the state file. */
+/** The maps of the ledger; each entry is a row of the state file. */
 export const ledgerMaps = {
   images: mapBy("id", imageId, record<ImageRecord>(imageFields)),
   containers: mapBy("id", containerId, container),
@@ -96,25 +96,25 @@ const stateFields = {
   keepDirectories: texts,
 } as const;
 
-/** When an image was last in use: the same moment for all that were at one look. */
+/** When an image was last in use: the same moment for all that were in use at one observation. */
 export interface LastUse {
   readonly at: Instant;
   readonly watched: Watched;
 }
 
-/** The ledger beside its maps: one row, with the last look at which anything was in use. */
+/** The ledger besides its maps: one row, with the last observation at which anything was in use. */
 export const stateRow = record<LedgerState & { readonly lastUse: LastUse | null }>({
   ...stateFields,
   lastUse: added(nullable(record({ at: time, watched: watchedNs })), null),
 });
 
-/** An image that was in use at that look says only so: a node where nothing changes writes no row for each of its images. */
+/** An image in use at that observation says only that, so that a node without changes writes no row per image. */
 export const imageRow = record<ImageRecord & { readonly inUse: boolean }>({
   ...imageFields,
   inUse: added(flag, false),
 });
 
-/** The whole, as a recorded node has it. */
+/** The whole ledger, as in a recorded node. */
 export const ledgerCodec: Codec<Ledger> = record<Ledger>({
   ...stateFields,
   ...ledgerMaps,

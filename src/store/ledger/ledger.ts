@@ -1,4 +1,4 @@
-// The ledger as rows, one for each entry of its maps: read whole, written by what changed.
+// The ledger as rows, one per entry of its maps: read completely, written by difference.
 
 import { StoreError } from "../../model/errors.ts";
 import { rowJson } from "../../model/exact-json.ts";
@@ -15,7 +15,7 @@ import {
 
 export type LedgerRow = readonly [kind: string, id: string, document: string];
 
-/** What makes one ledger of another. */
+/** Turns one ledger into another. */
 export interface LedgerChanges {
   readonly puts: readonly LedgerRow[];
   readonly drops: readonly (readonly [kind: string, id: string])[];
@@ -28,7 +28,7 @@ const isMapName = (kind: string): kind is MapName => Object.hasOwn(codecs, kind)
 const mapNames = Object.keys(codecs).filter(isMapName);
 export const STATE_KIND = "state";
 
-/** The ledger of these rows; throws as `LedgerReading` does. */
+/** The ledger of these rows; throws like `LedgerReading`. */
 export function ledgerOf(rows: Iterable<LedgerRow>): Ledger {
   const reading = new LedgerReading();
   reading.add(rows);
@@ -36,8 +36,8 @@ export function ledgerOf(rows: Iterable<LedgerRow>): Ledger {
 }
 
 /**
- * Rows become a ledger as they come, the one of its state first. Throws `StoreError` or `FieldError` for rows that cannot have
- * been written by us; a kind of rows that a later version added is passed over.
+ * Builds a ledger from rows as they arrive, its state first. Throws `StoreError` or `FieldError` for rows that crigc
+ * cannot have written; skips kinds of rows that a later version added.
  */
 export class LedgerReading {
   readonly #maps = new Map<MapName, Map<string, unknown>>(mapNames.map((it) => [it, new Map()]));
@@ -52,7 +52,7 @@ export class LedgerReading {
         this.#state = state;
         this.#lastUse = lastUse;
       } else if (isMapName(kind)) {
-        // Left in place, records without a state would make images look older than they are.
+        // Without a state, records would make images look older than they are.
         if (this.#state === null) throw broken("it has records but no state");
         const value = kind === "images" ? this.#image(document) : codecs[kind].value.read(document);
         this.#maps.get(kind)?.set(id, value);
@@ -76,7 +76,7 @@ export class LedgerReading {
 }
 
 const broken = (what: string): StoreError =>
-  new StoreError("corrupt", `reading the ledger failed: ${what}`);
+  new StoreError("corrupt", `cannot read the ledger: ${what}`);
 
 /** The rows that differ. */
 export function ledgerChanges(next: Ledger, previous: Ledger): LedgerChanges {
@@ -84,14 +84,14 @@ export function ledgerChanges(next: Ledger, previous: Ledger): LedgerChanges {
   const lastUse = lastUseOf(next.images, previous.images);
   const changes: MutableChanges = { puts: [], drops: [] };
   const state = stateText(next, lastUse);
-  // A file without a row is read as the empty ledger, whose row is not there then.
+  // A file without this row is read as the empty ledger, so the row must be written then.
   if (previous === emptyLedger || state !== stateText(previous, lastUseBefore))
     changes.puts.push([STATE_KIND, "", state]);
   addChanges<ImageRecord>(changes, {
     kind: "images",
     after: next.images,
     before: previous.images,
-    // Which images were in use at the last look stands in the state: with another look every row may change.
+    // The state says when images were last in use, so a new observation may change every row.
     only: isEqual(lastUse, lastUseBefore) ? changedKeys(next.images, previous.images) : null,
     isSame: (after, before) => {
       const inUse = isLast(after, lastUse);
@@ -122,7 +122,7 @@ interface MapChange<Value> {
   readonly kind: MapName;
   readonly after: ReadonlyMap<string, Value>;
   readonly before: ReadonlyMap<string, Value>;
-  /** Keys under which the maps may differ; `null`: every one. */
+  /** Keys under which the maps may differ; `null`: all. */
   readonly only: Iterable<string> | null;
   readonly isSame: (after: Value, before: Value) => boolean;
   readonly document: (value: Value) => unknown;
@@ -154,13 +154,13 @@ const stateText = (ledger: Ledger, lastUse: LastUse | null): string =>
 
 const lastUses = new WeakMap<Ledger["images"], LastUse | null>();
 
-/** The last look at which any image was in use. It costs what changed `since` images of which it is known. */
+/** The last observation at which any image was in use. Only looks at what changed `since` a ledger for which it is known. */
 function lastUseOf(images: Ledger["images"], since: Ledger["images"] | null): LastUse | null {
   const known = lastUses.get(images);
   if (known !== undefined) return known;
   const before = since === null ? null : lastUseOf(since, null);
   const keys = since === null ? null : changedKeys(images, since);
-  // Where an image was in use at that look and is another one now, or none, others have to tell of it.
+  // If an image that was in use then has changed or is missing, all others have to be checked.
   const isAnew = keys === null || [...keys].some((id) => isLast(since?.get(id), before));
   const last = isAnew
     ? latest(images.values(), null)
@@ -185,7 +185,7 @@ function latest(images: Iterable<ImageRecord>, before: LastUse | null): LastUse 
 const isLast = (image: ImageRecord | undefined, last: LastUse | null): boolean =>
   last !== null && image?.lastUsedAt === last.at && image.lastUsedWatched === last.watched;
 
-/** What stands in the state for all images that are in use. */
+/** Fields that the state has for all images in use. */
 const USE_TIMES: readonly string[] = [
   "lastUsedAt",
   "lastUsedWatched",
@@ -196,7 +196,7 @@ const rowImage = (image: ImageRecord, last: LastUse | null) =>
     ? { ...image, lastUsedAt: null, lastUsedWatched: null, inUse: true }
     : { ...image, inUse: false };
 
-/** Plain data, compared by value but for `beside`; what is the same object is not looked into. */
+/** Compares plain data by value, except for `beside`; identical objects are not descended into. */
 export function isEqual(one: unknown, other: unknown, beside: readonly string[] = []): boolean {
   if (one === other) return true;
   if (typeof one !== "object" || typeof other !== "object") return false;

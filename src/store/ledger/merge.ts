@@ -1,17 +1,18 @@
-// Joins what two processes made of one ledger, record by record; where both changed one, the younger and safer one counts.
+// Merges what two processes made of one ledger, record by record; if both changed one, the younger and safer one
+// counts.
 
 import type { ImageRecord, Ledger, PodRecord } from "../../model/ledger.ts";
 import { isEqual } from "./ledger.ts";
 
 export interface Diverged {
-  /** From where both began. */
+  /** The common ancestor. */
   readonly base: Ledger;
   readonly ours: Ledger;
   readonly theirs: Ledger;
 }
 
 export function mergeLedgers({ base, ours, theirs }: Diverged): Ledger {
-  // The later look: observed time only grows.
+  // The later observation: observed time only grows.
   const later = ours.watched >= theirs.watched ? ours : theirs;
   const grace = (ours.graceUntil ?? 0n) >= (theirs.graceUntil ?? 0n) ? ours : theirs;
   const join = <Key, Value>(
@@ -48,7 +49,7 @@ function mergeMaps<Key, Value>(
     const before = base.get(key);
     if (before !== undefined && isEqual(own, before)) continue;
     const other = theirs.get(key);
-    // What one of them saw go has gone, and is new when it comes back.
+    // What one of them saw removed no longer exists, and is new if it comes back.
     if (other === undefined && before !== undefined) continue;
     const isOurs = other === undefined || (before !== undefined && isEqual(other, before));
     merged.set(key, isOurs ? own : both(own, other));

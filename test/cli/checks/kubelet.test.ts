@@ -53,7 +53,7 @@ describe("a kubelet", () => {
   });
 
   test("with an unreadable configuration is reported without thresholds", () => {
-    const found = checks({ kubelet: { problems: ["reading x failed: permission denied"] } });
+    const found = checks({ kubelet: { problems: ["cannot read x: permission denied"] } });
     expect([...found.keys()]).toEqual(["kubelet"]);
     expect(found.get("kubelet")).toMatchObject({ result: "warning" });
   });

@@ -168,10 +168,10 @@ test("the pod logs are counted, as are stray entries", () => {
 });
 
 test("pod logs that cannot be read are a failed check", () => {
-  const logs = { kind: "failed", message: "opening /l failed" } as const;
+  const logs = { kind: "failed", message: "cannot open /l" } as const;
   expect(checks({ logs }).get("pod-logs")).toMatchObject({
     result: "failed",
-    message: expect.stringContaining("opening /l failed"),
+    message: expect.stringContaining("cannot open /l"),
   });
 });
 

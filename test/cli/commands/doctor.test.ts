@@ -148,13 +148,13 @@ describe("doctor", () => {
   test("exits 8 with the runtime's message if a list fails", async () => {
     const { code, document } = await doctor({
       node: async () => {
-        throw new RuntimeError("failed", "listing images failed: rpc error");
+        throw new RuntimeError("failed", "cannot list images: rpc error");
       },
     });
     expect(code).toBe(8);
     expect(document.checks.find(({ name }) => name === "node")).toMatchObject({
       result: "failed",
-      message: "listing images failed: rpc error",
+      message: "cannot list images: rpc error",
     });
   });
 

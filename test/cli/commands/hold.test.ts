@@ -99,7 +99,7 @@ describe("hold", () => {
   });
 
   test("fails if no directory can be written", async () => {
-    const error = new HostError("write", "writing the hold failed: the filesystem is full");
+    const error = new HostError("write", "cannot write the hold: the filesystem is full");
     const { code, stdout, stderr } = await run(["hold", "1h"], { error });
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
     expect(stderr).toContain("the filesystem is full");

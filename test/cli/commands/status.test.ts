@@ -33,12 +33,12 @@ describe("status", () => {
 
   test("exits 8 if no agent answers, and says why", async () => {
     const { run } = asking(() => {
-      throw new HostError("http", "asking the agent failed: socket not found");
+      throw new HostError("http", "cannot ask the agent: socket not found");
     });
     expect(await run()).toEqual({
       code: 8,
       stdout: "",
-      stderr: "crigc: asking the agent failed: socket not found\n",
+      stderr: "crigc: cannot ask the agent: socket not found\n",
     });
   });
 

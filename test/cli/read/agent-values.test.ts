@@ -86,7 +86,7 @@ test.each<readonly [string, Partial<Openers>, string]>([
     "that does not answer in time",
     {
       askAgent: async () => {
-        throw new HostError("http", "asking the agent failed: no answer within 2000 ms");
+        throw new HostError("http", "cannot ask the agent: no answer within 2000 ms");
       },
     },
     "no answer within 2000 ms",

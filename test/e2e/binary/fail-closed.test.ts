@@ -169,7 +169,7 @@ describe("a log directory that cannot be read", () => {
     "(%s %s) stops only the removal of logs: exit 3, and the directory is named",
     async (flag, path, why) => {
       await using it = await startNode(options);
-      const said = `opening the log directory ${path} failed: ${why}`;
+      const said = `cannot open the log directory ${path}: ${why}`;
       const given = ["--all-unused", `${flag}=${path}`];
 
       const plan = await it.json(["plan", ...given], 3);

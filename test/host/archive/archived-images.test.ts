@@ -179,7 +179,7 @@ describe("an invalid archive is refused", () => {
     const error = await failureOf(join(directory, "absent.tar"));
     expect([error.kind, error.message]).toEqual([
       "read",
-      `reading ${join(directory, "absent.tar")} failed: it does not exist`,
+      `cannot read ${join(directory, "absent.tar")}: it does not exist`,
     ]);
   });
 
@@ -192,7 +192,7 @@ describe("an invalid archive is refused", () => {
     ["a damaged packing", gzipSync(savedByDocker).subarray(0, 40)],
   ])("%s", async (what, bytes) => {
     const error = await failureOf(put(`${what}.tar`, bytes));
-    expect(error.message).toStartWith("reading ");
+    expect(error.message).toStartWith("cannot read ");
     expect(error.message).toContain(`${what}.tar`);
   });
 

@@ -161,7 +161,9 @@ describe("the kubelet's list of pods", () => {
     expect(await read({}, "/nowhere")).toMatchObject({
       kind: "failed",
       source: "kubelet-api",
-      message: expect.stringMatching(/\/nowhere\/pods failed: it does not exist; .*--root-dir/),
+      message: expect.stringMatching(
+        /cannot read the pods of the kubelet from \/nowhere\/pods: it does not exist; .*--root-dir/,
+      ),
     });
   });
 
@@ -240,7 +242,7 @@ describe("a kubelet that does not answer as it should is a failed reading", () =
     const reading = await read({ timeoutMs: 60_000 });
     expect(reading).toMatchObject({
       kind: "failed",
-      message: expect.stringMatching(/more than 67108864 bytes/),
+      message: expect.stringMatching(/exceeds 67108864 bytes/),
     });
   });
 });
@@ -318,13 +320,13 @@ describe("the identity of the kubelet's port", () => {
     [
       "the CA",
       { caFile: "/nowhere/ca.crt" },
-      /reading the kubelet's CA from \/nowhere\/ca.crt failed: it does not exist/,
+      /cannot read the kubelet's CA from \/nowhere\/ca.crt: it does not exist/,
     ],
-    ["the token", { tokenFile: "/nowhere/token" }, /reading the token from/],
+    ["the token", { tokenFile: "/nowhere/token" }, /cannot read the token from/],
     [
       "the client certificate",
       { clientCertFile: "/nowhere/client.crt" },
-      /reading the client certificate/,
+      /cannot read the client certificate/,
     ],
   ] as const)(
     "cannot be checked with an unreadable %s, which is a failed reading",

@@ -45,7 +45,9 @@ describe("kubelet-dir", () => {
     expect(await read({ source: "kubelet-dir", rootDirectory: "/nowhere" })).toMatchObject({
       kind: "failed",
       source: "kubelet-dir",
-      message: expect.stringMatching(/\/nowhere\/pods failed: it does not exist; .*--root-dir/),
+      message: expect.stringMatching(
+        /cannot read the pods of the kubelet from \/nowhere\/pods: it does not exist; .*--root-dir/,
+      ),
     });
   });
 
@@ -61,7 +63,7 @@ test("cri reads nothing, because pods are judged from the lists", async () => {
 });
 
 test("none reports itself", async () => {
-  expect(await read({ source: "none" })).toEqual({ kind: "none", why: "it is configured so" });
+  expect(await read({ source: "none" })).toEqual({ kind: "none", why: "as configured" });
 });
 
 test("kubelet-api that fails is a failed reading", async () => {

@@ -93,7 +93,7 @@ describe("reading", () => {
     put();
     expect(await reader.read()).toEqual({
       kind: "failed",
-      message: expect.stringContaining(`opening the log directory ${of()} failed: ${why}`),
+      message: expect.stringContaining(`cannot open the log directory ${of()}: ${why}`),
     });
   });
 

@@ -521,10 +521,10 @@ describe("the plan", () => {
   });
 
   test("reports that logs or pods could not be judged, if so", () => {
-    const logs = { kind: "failed", message: "opening /l failed" } as const;
+    const logs = { kind: "failed", message: "cannot open /l" } as const;
     expect(unjudged(planOf({ logs }, { pods: judged({ notReady: "it is empty" }) }))).toEqual([
       "the pod source kubelet-dir is not ready: it is empty",
-      "logs are kept, because they could not be read: opening /l failed",
+      "no log is deleted: cannot open /l",
     ]);
     expect(unjudged(planOf({ logs: noLogs }))).toEqual([]);
   });
@@ -532,7 +532,7 @@ describe("the plan", () => {
   test.each(["none", "kubelet"] as const)(
     "deletes no logs that could not be read, says so, and continues (compat %s)",
     (compat) => {
-      const logs = { kind: "failed", message: "opening /l failed" } as const;
+      const logs = { kind: "failed", message: "cannot open /l" } as const;
       const one = dead("a", "c");
       const plan = planOf(
         { containers: [one], logs },

@@ -104,7 +104,7 @@ describe("a name of no listed image is resolved by the runtime", () => {
     expect(unknown).toEqual([
       {
         subject: "container container-c (c)",
-        message: `"${name}" could not be resolved: deadline passed`,
+        message: `cannot resolve "${name}": deadline passed`,
       },
     ]);
     expect(users.has(app.id)).toBeTrue();

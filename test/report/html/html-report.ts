@@ -121,7 +121,7 @@ const passRow = (serial: number): PassRow => ({
   startedAt: plus(FROM, hours(7 * serial + 5)),
   endedAt: plus(FROM, hours(7 * serial + 5)),
   dryRun: false,
-  error: serial === 3 ? "listing images failed" : null,
+  error: serial === 3 ? "cannot list images" : null,
   imagesEnd: "target-reached",
   containersEnd: null,
   removed: 5,

@@ -45,7 +45,7 @@ describe("the page", () => {
   test("the page says what was removed for which reason, and what that freed", () => {
     expect(page).toContain("image: disk usage over the high threshold");
     expect(page).toContain("container: over the limit per container name");
-    expect(page).toContain("107 items removed, 57.3 GiB freed as measured.");
+    expect(page).toContain("107 removals, 57.3 GiB freed as measured.");
   });
 
   test("the page shows the candidates with the estimated stop, and what is kept by which rule", () => {

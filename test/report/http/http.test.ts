@@ -187,7 +187,7 @@ describe("a path in use", () => {
 
   test("is reported with the path, as is one in a missing directory", async () => {
     path = join(directory, "none", "control.sock");
-    expect(await failureOf(served())).toContain(`listening on the control socket ${path} failed`);
+    expect(await failureOf(served())).toContain(`cannot listen on the control socket ${path}`);
   });
 });
 
@@ -263,7 +263,7 @@ describe("the metrics address", () => {
     closers.push(() => server.close());
     const address = { host: "127.0.0.1", port: server.port ?? 0 };
     expect(() => serveAddress(address, { providers: providers(), onError })).toThrow(
-      `listening on the metrics address 127.0.0.1:${server.port} failed`,
+      `cannot listen on the metrics address 127.0.0.1:${server.port}`,
     );
   });
 });

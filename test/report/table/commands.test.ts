@@ -255,9 +255,9 @@ describe("history", () => {
   });
 
   test("history shows what a failed pass removed", () => {
-    const failed = passRow({ error: "opening /l failed" });
+    const failed = passRow({ error: "cannot open /l" });
     const text = historyTable({ passes: [failed], removals: [], events: [] }, plainScreen);
-    expect(text).toContain("P1: 1 removed, 2.0 GiB freed, failed: opening /l failed");
+    expect(text).toContain("P1: 1 removed, 2.0 GiB freed, failed: cannot open /l");
   });
 
   test("history shows a removal whose pass was not selected", () => {
@@ -348,7 +348,7 @@ describe("audit", () => {
     { kind: "foreign-container", container: container(1) },
     { kind: "foreign-sandbox", sandbox: sandbox(1) },
     { kind: "stray-log-entry", directory: "/var/log/pods", entry: "lost+found" },
-    { kind: "unread-logs", message: "opening /l failed" },
+    { kind: "unread-logs", message: "cannot open /l" },
     { kind: "unresolved-reference", reference: "app:2", message: "no such image" },
   ];
 

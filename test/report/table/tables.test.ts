@@ -193,9 +193,9 @@ threshold.
   });
 
   test("a plan says that no log is deleted if the log directories cannot be read", () => {
-    const text = shown({ containers: containerPlan({ logsError: "opening /l failed" }) });
+    const text = shown({ containers: containerPlan({ logsError: "cannot open /l" }) });
     expect(text).toContain(
-      "Cannot read the pod logs, so crigc deletes none, not even those of a removed container: opening /l",
+      "No pod log is deleted, not even that of a removed container: cannot open /l",
     );
   });
 
