@@ -38,7 +38,7 @@ const DESCRIPTION =
   "crigc does the work of the kubelet's garbage collectors on one node, with the kubelet's flags, over the container runtime interface (CRI): on nodes without a kubelet, nodes whose kubelet cannot be tuned, and nodes that may never pull an image again. If in doubt, it removes nothing.";
 
 const FLAGS =
-  "Every command accepts every flag and uses those that concern it. Flags override environment variables, which override drop-ins, which override the configuration file. Durations are written as 30s, 5m or 1h30m.";
+  "Every command accepts every flag and uses those that apply to it. Flags override environment variables, which override drop-ins, which override the configuration file. Durations are written as 30s, 5m or 1h30m.";
 
 const FILES: readonly (readonly [string, string])[] = [
   ["/etc/crigc/crigc.yaml", "The configuration file."],

@@ -45,7 +45,7 @@ export async function agentValues(
     const why =
       thrown instanceof HostError ? thrown.message : "the running agent's answer is not JSON";
     if (!SILENT.includes(codeOf(thrown.cause)))
-      world.stderr(`crigc: note: ${clean(why)}; using the configuration of this command\n`);
+      world.stderr(`crigc: note: ${clean(why)}; using this command's own configuration\n`);
     return null;
   }
 }

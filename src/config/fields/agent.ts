@@ -112,7 +112,7 @@ export const agentFields = {
     flag: "event-hook",
     type: { kind: "path", of: "file", optional: true },
     help: "executable that receives warning events as JSON on stdin",
-    doc: "Runs once per event, with limited time and number. Failures are only logged.",
+    doc: "Runs once per event, at most two at a time and for at most 10 s each. Failures are only logged.",
     commands: REMOVING,
   },
   compat: {
@@ -120,7 +120,7 @@ export const agentFields = {
     type: { kind: "choice", choices: ["none", "kubelet"] },
     default: "none",
     help: "make the kubelet's decisions",
-    doc: "`kubelet`: the kubelet's decisions, except where a rule that always applies keeps more. Implies `--space-accounting reported`, `--when-futile collect`, `--boot-grace 0s` and `--collect-foreign`; flags that contradict it are rejected.",
+    doc: "With `kubelet`, crigc decides as the kubelet does, except where a rule that always applies keeps more. Implies `--space-accounting reported`, `--when-futile collect`, `--boot-grace 0s` and `--collect-foreign`; flags that contradict it are rejected.",
     commands: DECIDING,
   },
   dryRun: {

@@ -66,9 +66,8 @@ export const containerFields = {
   kubeletCAFile: {
     flag: "kubelet-ca-file",
     type: { kind: "path", of: "file", optional: true },
-    defaultWords: "the system's authorities",
     help: "certificate authority of the kubelet",
-    doc: "PEM. The kubelet's certificate is always verified.",
+    doc: "PEM. crigc always verifies the kubelet's certificate; without this file it sends no request over `https:`.",
     commands: PODS,
   },
   kubeletClientCert: {

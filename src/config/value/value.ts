@@ -176,6 +176,11 @@ const STATEMENT_EXAMPLES = {
   grace: "nodefs.available=1m30s,imagefs.available=2m",
   reclaim: "nodefs.available=500Mi,imagefs.available=5%",
 } as const;
+const FILE_EXAMPLES = {
+  threshold: "nodefs.available: 10%",
+  grace: "nodefs.available: 1m30s",
+  reclaim: "nodefs.available: 500Mi",
+} as const;
 
 /** One text, as it stands behind a flag or in a variable. */
 export function parseText(type: FieldType, text: string): Parsed {
@@ -197,7 +202,7 @@ export function expected(type: FieldType): string {
 
 export const expectedInFile = (type: FieldType): string =>
   type.kind === "statements"
-    ? "a map of signals to strings, such as {nodefs.available: 10%}"
+    ? `a map of signals to strings, such as {${FILE_EXAMPLES[type.of]}}`
     : expected(type);
 
 export const isOptional = (type: FieldType): boolean => "optional" in type && type.optional;

@@ -52,7 +52,7 @@ export async function serveSocket(
     server.stop(true);
     throw new HostError(
       "http",
-      `restricting the control socket ${path} to its owner failed: ${messageOf(error)}; set another --run-dir`,
+      `cannot restrict the control socket ${path} to its owner: ${messageOf(error)}; set another --run-dir`,
       { cause: error },
     );
   }
@@ -140,7 +140,7 @@ function answerTo(received: string, surface: Surface, options: HttpOptions): str
       try {
         return answerText(answered(request, surface, options.providers), request.method);
       } catch (error) {
-        options.onError(`answering a request failed: ${messageOf(error)}`);
+        options.onError(`cannot answer a request: ${messageOf(error)}`);
         return answerText(plain(500, "internal error; see the agent's log\n"), request.method);
       }
   }

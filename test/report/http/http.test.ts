@@ -141,7 +141,7 @@ describe("the control socket", () => {
       },
     });
     expect((await asked("/status")).status).toBe(500);
-    expect(errors).toEqual(["answering a request failed: no status"]);
+    expect(errors).toEqual(["cannot answer a request: no status"]);
     expect((await asked("/metrics")).status).toBe(200);
   });
 
