@@ -51,7 +51,7 @@ export const containerKeep = reasons<ContainerKeepReason>({
     text: ({ state }) => `${clean(state)}, and its pod is not deleted`,
   },
   "newest-of-name": {
-    title: "newest of its name in a live pod, none of that name runs",
+    title: "newest of its name in a live pod, with none running",
   },
   "within-limits": { title: "dead, within the limits of dead containers" },
   "end-unknown": {

@@ -36,7 +36,7 @@ export const imageKeep = reasons<ImageKeepReason>({
       `number ${place} of the ${limit} most recently used images of ${clean(repository)}`,
   },
   "shares-all-layers": {
-    title: "layers all in use by kept images",
+    title: "kept images have all of its layers",
     text: ({ images }) =>
       `removing it would free nothing: ${images.map(({ name }) => clean(name)).join(", ")} ${images.length === 1 ? "has" : "have"} all of its layers`,
     data: ({ images }) => ({ images }),
@@ -54,7 +54,7 @@ export const imageKeep = reasons<ImageKeepReason>({
     data: ({ age, minimumAge }) => ({ ageMs: msOf(age), minimumAgeMs: msOf(minimumAge) }),
   },
   "not-selected": { title: "not selected" },
-  "just-used": { title: "just used", text: () => "used at the time of this pass" },
+  "just-used": { title: "just used", text: () => "used since this pass began" },
   "no-trigger": {
     title: "unused, no threshold exceeded",
     text: () => "unused; no threshold exceeded",
@@ -157,7 +157,7 @@ export const planNote = reasons<PlanNote>({
   clamped: {
     title: "more available than the capacity",
     text: ({ path }) =>
-      `${clean(path)} reports more available than its capacity; crigc takes it as empty`,
+      `${clean(path)} reports more available than its capacity; crigc treats it as empty`,
   },
   "removal-limit": {
     title: "maximum removals per pass",

@@ -125,7 +125,7 @@ function removedWords(result: Extract<ImageResult, { kind: "removed" }>): string
     case "afterwards":
       return `${freed} after a wait`;
     case "not-seen":
-      return `${freed} so far, the rest not in time`;
+      return `${freed} so far, the rest was still missing after the wait`;
     case "not-waited":
       return `${freed} so far`;
     default:

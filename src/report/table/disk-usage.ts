@@ -189,12 +189,12 @@ function besideImages(report: DiskUsageReport, screen: Screen): readonly string[
     ),
     ...weighed(
       "pod logs",
-      podLogs?.map(({ path, bytes }) => ({ name: path, bytes })) ?? "could not be read",
+      podLogs?.map(({ path, bytes }) => ({ name: path, bytes })) ?? "cannot be read",
     ),
     ...(rest === null
       ? []
       : weighed(
-          rest.complete ? "other directories" : "other directories seen in time",
+          rest.complete ? "other directories" : "other directories (incomplete: time ran out)",
           rest.directories.map(({ path, bytes }) => ({ name: path, bytes })),
         )),
   ];
