@@ -107,5 +107,5 @@ export function missing<Id extends string>(
 const notWhole = (what: "containers" | "sandboxes", id: string): RuntimeError =>
   new RuntimeError(
     "failed",
-    `the runtime's list of ${what} is incomplete: it omits ${id}, which exists by its status; crigc removes nothing on such a list, and the next pass tries again`,
+    `the runtime's list of ${what} is incomplete: it omits ${id}, which still exists; crigc removes nothing on such a list, and the next pass tries again`,
   );

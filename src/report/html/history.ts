@@ -69,7 +69,7 @@ function reasonBars(rows: readonly Removal[]): Html {
       bytes === 0n ? "–" : humanBytes(bytes),
     ]),
   );
-  const caption = `${counted(rows.length, "item")} removed, ${humanBytes(freedBy(rows))} freed as measured.`;
+  const caption = `${counted(rows.length, "removal")}, ${humanBytes(freedBy(rows))} freed as measured.`;
   return htmlTable(REASON_COLUMNS, rowsOfGroups, { caption });
 }
 

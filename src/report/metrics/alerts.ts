@@ -93,7 +93,7 @@ export const ALERTS: readonly Alert[] = [
     expression: "crigc_futile == 1",
     holdsFor: "15m",
     severity: "warning",
-    summary: "Other data than images fills the disk, so crigc keeps the images",
+    summary: "Data other than images fills the disk, so crigc keeps the images",
     action: "search for what crigc plan calls other data: build caches, volumes, logs of programs",
   },
   {
@@ -173,5 +173,5 @@ export const runbookOf = ({ name }: Alert): string => `docs/operations.md#${name
 export const alertRows = (): readonly string[] =>
   ALERTS.map(
     (it) =>
-      `| [\`${it.name}\`](#${it.name.toLowerCase()}) | ${it.severity} | ${it.holdsFor} | ${it.summary.replace(/\{\{ (?:or )?\$(?:labels\.)?(\w+)[^}]*\}\}/g, "‹$1›")} | ${it.action} |`,
+      `| [\`${it.name}\`](#${it.name.toLowerCase()}) | ${it.severity} | ${it.holdsFor} | ${it.summary.replace(/\{\{ (?:or )?\$(?:labels\.)?(\w+)[^}]*\}\}/g, "‹$1›")} |`,
   );

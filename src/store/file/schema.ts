@@ -60,6 +60,6 @@ export function requireKnown(db: Database): number {
   if (version >= 0 && version <= VERSION) return version;
   throw new StoreError(
     "newer",
-    `opening ${db.filename} failed: its schema version is ${version}, and this version of crigc supports up to ${VERSION}; use the version of crigc that wrote it, or set another --state-dir`,
+    `cannot open ${db.filename}: its schema version is ${version}, and this version of crigc supports up to ${VERSION}; use the version of crigc that wrote it, or set another --state-dir`,
   );
 }

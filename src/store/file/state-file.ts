@@ -117,7 +117,7 @@ export class StateFile {
     try {
       writeSetting(this.#connected(), key, value);
     } catch (error) {
-      throw storeError(`writing ${this.#paths.database}`, error);
+      throw storeError(`write ${this.#paths.database}`, error);
     }
   }
 
