@@ -23,7 +23,7 @@ export function auditFindings({
   readonly snapshot: Snapshot;
   readonly ledger: Ledger;
   readonly plan: Plan;
-  /** Of images, as far as the history goes. */
+  /** Removed images, as far as the history goes. */
   readonly removals: readonly PastRemoval[];
 }): readonly AuditFinding[] {
   const usage = usageOf(snapshot);
@@ -50,7 +50,7 @@ function logFindings({ logs }: Snapshot): readonly AuditFinding[] {
   return logs.strays.map((entry) => ({ kind: "stray-log-entry", directory, entry }));
 }
 
-/** Reasons of the moment: nothing protects what they keep. */
+/** Temporary reasons: what they keep is not protected. */
 const NOT_NOW: ReadonlySet<ImageKeepReason["kind"]> = new Set(["no-trigger", "ghost"]);
 
 function ghostFindings(image: Image, ledger: Ledger): readonly AuditFinding[] {
@@ -74,12 +74,12 @@ function nameFindings(
   return inUse || image.pinned ? [] : [{ kind: "untagged-image", image, removable }];
 }
 
-/** `<none>:<none>` stands for no name. */
+/** `<none>:<none>` is not a name. */
 const isName = (text: string): boolean => text !== "" && !text.startsWith("<none>");
 
-/** Less than this part of a filesystem is not worth a search. */
+/** Smaller shares of a filesystem are not worth a search. */
 const UNEXPLAINED_PERCENT = 10n;
-/** Counts lag behind, and an empty store has its own files. */
+/** Figures lag behind, and an empty store has files of its own. */
 const STORE_SLACK_BYTES = 256n << 20n;
 
 function diskFindings(snapshot: Snapshot): readonly AuditFinding[] {
@@ -114,7 +114,7 @@ function diskFindings(snapshot: Snapshot): readonly AuditFinding[] {
     });
 }
 
-/** containerd's used bytes are its snapshots: the compressed blobs, whose sizes it reports, lie beside them. */
+/** containerd's used bytes are its snapshots, without the compressed blobs, whose sizes it reports. */
 function withBlobs(
   breakdown: DiskBreakdown,
   filesystem: Filesystem,
@@ -122,7 +122,7 @@ function withBlobs(
 ): DiskBreakdown {
   const blobs = reportedBytes(snapshot.images);
   if (imageUseOf(filesystem, snapshot).bytes === null) return breakdown;
-  // Others are below 0 where the blobs are larger: then nothing is unexplained.
+  // If the blobs are larger, the rest is below 0, and nothing is unexplained.
   return {
     ...breakdown,
     imagesBytes: breakdown.imagesBytes + blobs,
@@ -130,7 +130,7 @@ function withBlobs(
   };
 }
 
-/** Containers that no image is found for, and uses that could not be read. */
+/** Containers without a known image, and uses that could not be read. */
 function useFindings(snapshot: Snapshot, usage: Usage): readonly AuditFinding[] {
   const users = [...usage.users.values()].flat();
   const resolved = new Set(users.flatMap((it) => (it.kind === "container" ? [it.id] : [])));
@@ -150,7 +150,7 @@ function useFindings(snapshot: Snapshot, usage: Usage): readonly AuditFinding[] 
   return [...unknown, ...unresolved, ...unlistedUses(snapshot, usage)];
 }
 
-/** An image that is used and not listed: the runtime resolves its name and leaves it out of the list. */
+/** An image that is in use but not listed: the runtime resolves its name, and its list omits it. */
 function unlistedUses(snapshot: Snapshot, usage: Usage): readonly AuditFinding[] {
   const listed = new Set<ImageId>(snapshot.images.map(({ id }) => id));
   return [...usage.users.keys()]

@@ -21,13 +21,13 @@ export const POD_START_WAIT: Duration = minutes(2);
 const POD_PAUSE_MS = 500;
 const POD_PAUSE_MS_MAX = 5_000;
 
-/** How long to pause before the next look at a pod that is starting: short at first, and ever fewer looks at a node that is busy. */
+/** The pause before the next look at a starting pod: short at first, then longer, to spare a busy node. */
 export function podPause(waited: Duration): Duration {
   const pauseMs = Math.min(Math.max(toMs(waited) / 4, POD_PAUSE_MS), POD_PAUSE_MS_MAX);
   return durationFromMs(Math.min(Math.ceil(pauseMs), toMs(duration(POD_START_WAIT - waited))));
 }
 
-/** The blocks of images, in the order of their reporting; empty if images may be removed. */
+/** The blocks of images, in the order in which they are reported; empty if images may be removed. */
 export const imageBlocks = (
   facts: Facts,
   usage: Usage,
@@ -58,7 +58,7 @@ export function standingBlocks({
 const keepRulesInvalid = (problems: readonly KeepProblem[]): readonly ImageBlock[] =>
   problems.length === 0 ? [] : [{ kind: "keep-rules-invalid", problems }];
 
-/** Only the kubelet's own list of pods says what images their specifications name: it has to be there, and whole. */
+/** Only the kubelet's own list names the images of pods' specifications, so it has to be present and complete. */
 function podsUnknown(facts: Facts): readonly ImageBlock[] {
   const { pods } = facts.snapshot;
   if (pods.kind === "none" || pods.source !== "kubelet-api") return [];
@@ -71,8 +71,8 @@ const usageUnknown = ({ unknown }: Usage): readonly ImageBlock[] =>
   unknown.length === 0 ? [] : [{ kind: "usage-unknown", unknown }];
 
 /**
- * Pods that are only just starting, for which image removal waits; empty once they have been waited for long enough.
- * By when the lists were read: a fresh look in the middle of a pass is later than the pass's own clock.
+ * Starting pods for which image removal waits; empty once it has waited long enough. Compares with the time of the
+ * lists, because a fresh look during a pass is later than the pass's own clock.
  */
 export function podStarting({
   snapshot,
@@ -81,7 +81,7 @@ export function podStarting({
   const young = snapshot.sandboxes.filter(({ state, createdAt }) => {
     if (state !== "ready") return false;
     const age = since(snapshot.observedAt, createdAt);
-    // A sandbox from further in the future than that is one whose clock was wrong, not a young one.
+    // A sandbox further in the future is not young; it was created by a wrong clock.
     return age < POD_START_WAIT && age + POD_START_WAIT > 0n;
   });
   if (young.length === 0) return [];
@@ -98,7 +98,7 @@ export function podStarting({
   return [{ kind: "pod-starting", sandboxes: starting.map(({ id }) => id).toSorted(), remaining }];
 }
 
-/** Whether starting pods are all that blocks images, and there is something to remove. */
+/** Whether only starting pods block images, and there is something to remove. */
 export function waitsForPods(plan: Plan): boolean {
   const blocks = plan.images?.blocks ?? [];
   return (

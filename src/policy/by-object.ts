@@ -1,10 +1,10 @@
-/** Caches the result of a pure function per object, for as long as the object exists. */
+/** Caches the result of a pure function per object, as long as the object exists. */
 
 import { assert } from "../model/assert.ts";
 
 /**
- * For functions of one list entry, which is the same object for as long as the runtime lists it unchanged, and of a whole
- * list. `make` must depend on nothing else: the objects of a snapshot never change.
+ * For functions of one list entry (the same object while the runtime lists it unchanged) or of a whole list. `make`
+ * must depend on nothing else; objects of a snapshot never change.
  */
 export function byObject<Of extends object, Made>(make: (of: Of) => Made): (of: Of) => Made {
   const made = new WeakMap<Of, { readonly result: Made }>();
@@ -18,9 +18,9 @@ export function byObject<Of extends object, Made>(make: (of: Of) => Made): (of: 
 }
 
 /**
- * For functions of several values that the next look at an unchanged node has again, such as its lists. They are given as the
- * properties of one object, all of which count: it is the same where each is the very same. For each value of the first one,
- * which is an object, the last answer is remembered.
+ * For functions of several values that recur at the next look at an unchanged node, such as its lists. All properties
+ * of the given object count, by identity. Remembers the last result for each value of the first property, which must be
+ * an object.
  */
 export function byParts<Of extends object, Made>(make: (of: Of) => Made): (of: Of) => Made {
   const made = new WeakMap<
@@ -40,13 +40,13 @@ export function byParts<Of extends object, Made>(make: (of: Of) => Made): (of: O
   };
 }
 
-/** What `make` makes, when it is asked for the first time. */
+/** Calls `make` once, when the result is first needed. */
 export function once<Made>(make: () => Made): () => Made {
   let made: { readonly result: Made } | null = null;
   return () => (made ??= { result: make() }).result;
 }
 
-/** A map that says the same as the one before is that one, so that what is made of it and written of it is known to be the same. */
+/** Returns `before` if both maps have the same content, so that what is derived from it and written of it stays valid. */
 export function sameOr<K, V>(
   before: ReadonlyMap<K, V>,
   after: ReadonlyMap<K, V>,

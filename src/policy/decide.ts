@@ -11,7 +11,7 @@ import type { Facts } from "./facts.ts";
 import { decideImages, type GoneBefore } from "./image/images.ts";
 import { selectedContainers, selectionOf } from "./selection.ts";
 
-/** Which halves of the node a plan is for. `logs`: only what deleted pods left in the log directories. */
+/** The halves of the node that a plan is for. `logs`: only what deleted pods left in the log directories. */
 export interface Parts {
   readonly containers: "all" | "logs" | "none";
   readonly images: boolean;
@@ -28,7 +28,7 @@ export function decide(input: Decide): Plan {
   return { containers, images };
 }
 
-/** The containers' half on lists that are newer than the snapshot; everything else is that of the pass. */
+/** The container half on lists newer than the snapshot; everything else is that of the pass. */
 export function decideOnFreshLists(
   input: Decide,
   lists: Pick<Snapshot, "containers" | "sandboxes">,
@@ -54,7 +54,7 @@ function containerInput(input: Decide, pods: PodJudgement): ContainerInput {
   };
 }
 
-/** One that went between the list and its status no longer stands for its name: another one is the newest then. */
+/** A container removed between the list and its status is not the newest of its name; another one is. */
 const stillThere = ({ containers, imageVolumes }: Snapshot): Snapshot["containers"] =>
   containers.filter(({ id }) => imageVolumes.get(id)?.kind !== "gone");
 
@@ -64,7 +64,7 @@ function limitedTo({ parts, purpose }: Decide, plan: ContainerPlan): ContainerPl
   return parts.containers === "logs" ? { ...selected, containers: [], sandboxes: [] } : selected;
 }
 
-/** Images are judged as if the planned containers were gone. */
+/** Images are judged as if the planned containers were removed. */
 function goneBefore(plan: ContainerPlan | null): GoneBefore {
   const { containers, sandboxes, podLogs } = plan ?? { containers: [], sandboxes: [], podLogs: [] };
   const isRemoved = (it: { readonly decision: { readonly kind: string } }): boolean =>

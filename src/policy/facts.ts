@@ -8,17 +8,17 @@ import type { Duration, Instant } from "../model/time.ts";
 
 export interface Facts {
   readonly snapshot: Snapshot;
-  /** As remembered after this snapshot. */
+  /** The ledger after this snapshot. */
   readonly ledger: Ledger;
   readonly limits: Limits;
   readonly purpose: Purpose;
   readonly hold: HoldState;
-  /** When the agent started; `null`: one pass without an agent. */
+  /** When the agent started; `null` for a single pass without an agent. */
   readonly startedAt: Instant | null;
-  /** Of a pass under pressure: what would end it. Empty otherwise. */
+  /** For a pass under pressure: the targets that would end it. Empty otherwise. */
   readonly pressureTargets: readonly ImageTarget[];
-  /** Devices on which removals lately gained nothing; none are known without an agent. */
+  /** Devices on which removals recently gained nothing; unknown without an agent. */
   readonly noGainDevices?: ReadonlySet<string>;
-  /** How long the pass has waited for starting pods already. */
+  /** How long the pass has already waited for starting pods. */
   readonly waitedForPods: Duration;
 }

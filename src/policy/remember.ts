@@ -21,25 +21,25 @@ import { watch } from "./watch.ts";
 export interface Remember {
   readonly ledger: Ledger;
   readonly snapshot: Snapshot;
-  /** Of this snapshot, with nothing left out. */
+  /** All uses in this snapshot. */
   readonly usage: Usage;
   readonly limits: MemoryLimits;
   /** The pods' records as judged on this snapshot. */
   readonly pods: ReadonlyMap<PodUid, PodRecord>;
 }
 
-/** Layers are read beside observations. */
+/** Layers are read apart from observations. */
 const NOTHING_READ: ReadonlyMap<ImageId, ImageOrigin> = new Map();
 
-/** The next ledger. Remembering the same snapshot twice changes nothing. */
+/** The next ledger. Applying the same snapshot twice changes nothing. */
 export function remember(input: Remember): Ledger {
   const { ledger, snapshot } = input;
   const now = watch(ledger, snapshot.clocks, input.limits);
   return {
     ...graceOf(input, now.watched, now.rebooted),
     bootId: snapshot.clocks.bootId,
-    // The wall clock of the same moment as the time since the boot, or their differences would not agree; and never an
-    // earlier moment than is remembered already, or the time in between would count twice.
+    // The wall clock and the time since the boot must be of the same moment, or their differences would not agree; and
+    // never earlier than what is recorded, or the time in between would count twice.
     observedAt: now.overtaken ? ledger.observedAt : snapshot.clocks.wall,
     uptime: now.overtaken ? ledger.uptime : snapshot.clocks.uptime,
     watched: now.watched,
@@ -64,14 +64,14 @@ export function remember(input: Remember): Ledger {
   };
 }
 
-/** Ends the records of images that were removed, so that one that comes back is new. */
+/** Drops the records of removed images, so that one that comes back is new. */
 export function forgetImages(ledger: Ledger, removed: Iterable<ImageId>): Ledger {
   let { images } = ledger;
   for (const id of removed) images = withoutKey(images, id);
   return images === ledger.images ? ledger : { ...ledger, images };
 }
 
-/** Ends the records of images that a complete list lacks; the same ledger if it lists all of them. */
+/** Drops the records of images that a complete list lacks; returns the same ledger if it lists all of them. */
 export function forgetUnlisted(ledger: Ledger, listed: readonly Pick<Image, "id">[]): Ledger {
   const gone = unlisted({ listed, known: ledger.images });
   return gone.length === 0 ? ledger : { ...ledger, images: without(ledger.images, gone) };
@@ -90,7 +90,7 @@ const unlisted = byParts(
   },
 );
 
-/** Takes a record back that was forgotten for a removal that was refused; under other names it is another image by now. */
+/** Restores a record that was dropped for a removal that failed; under other names it is another image by now. */
 export function recallImage(ledger: Ledger, id: ImageId, before: ImageRecord): Ledger {
   const since = ledger.images.get(id);
   if (since !== undefined && since.names !== before.names) return ledger;
@@ -107,7 +107,7 @@ export const forgetRemoved = (
   removed: {
     readonly containers: readonly ContainerId[];
     readonly sandboxes: readonly SandboxId[];
-    /** Containers that are left. */
+    /** Containers that remain. */
     readonly remaining: number;
   },
 ): Ledger => ({
@@ -123,7 +123,7 @@ function without<K, V>(map: ReadonlyMap<K, V>, keys: readonly K[]): ReadonlyMap<
   return left;
 }
 
-/** The first pause before a ghost is tried again; it doubles with each attempt, at most to a day. */
+/** The first pause before a ghost is tried again; it doubles with each attempt, up to a day. */
 const GHOST_PAUSE_HOURS = 1;
 const GHOST_PAUSE_HOURS_MAX = 24;
 const NS_PER_HOUR = 3_600_000_000_000n;
@@ -161,12 +161,12 @@ export const rememberRelease = (
 type Grace = Pick<Ledger, "graceUntil" | "graceReason">;
 const NO_GRACE: Grace = { graceUntil: null, graceReason: null };
 
-/** After a boot, or when every container is gone at once, the pods may only not be back yet. */
+/** After a boot, or when all containers vanish at once, the pods may just not be back yet. */
 function graceOf(input: Remember, now: Watched, rebooted: boolean): Grace {
   const { ledger, snapshot, limits } = input;
   if (limits.compat === "kubelet" || limits.bootGrace <= duration(0n)) return NO_GRACE;
   const until = watched(now + limits.bootGrace);
-  // A ledger that is new, or was lost, does not know of the boot before: a machine that is up for so short a time tells it.
+  // A new or lost ledger does not know the previous boot, but a short uptime shows that the machine just booted.
   const fresh = ledger.observedAt === null && snapshot.clocks.uptime < limits.bootGrace;
   if (rebooted || fresh) return { graceUntil: until, graceReason: "boot" };
   if (ledger.hadContainers && snapshot.containers.length === 0) {
@@ -194,18 +194,18 @@ function imageRecord(input: Remember, image: Image, now: Watched): ImageRecord {
   return {
     firstSeenAt: known ? before.firstSeenAt : snapshot.clocks.wall,
     firstSeenWatched: known ? before.firstSeenWatched : now,
-    // After the calls, as the kubelet does: an image that is in use is never older than the pass.
+    // Read after the calls, as in the kubelet: an image in use is never older than the pass.
     lastUsedAt: used ? snapshot.observedAt : (before?.lastUsedAt ?? null),
     lastUsedWatched: used ? now : (before?.lastUsedWatched ?? null),
     names,
     earlierNames: before === undefined ? [] : earlierNames(before, names),
     sizeBytes: image.sizeBytes,
-    // A removal that did nothing often takes the names, so another name does not end it.
+    // A removal without effect often takes the names, so other names do not end a ghost.
     ghost: before?.ghost ?? null,
   };
 }
 
-/** A tag that moves leaves an image every time; so many of its names are enough to know it by. */
+/** A tag that moves leaves an image behind every time; this many names are enough to recognise it. */
 const EARLIER_NAMES_MAX = 32;
 
 function earlierNames(before: ImageRecord, names: string): readonly string[] {

@@ -20,8 +20,8 @@ export const selectionOf = (purpose: Purpose): Selection | null =>
   (purpose.kind === "all-unused" ? purpose.only : undefined) ?? null;
 
 /**
- * The purpose of what is left of a pass once its containers were collected: the images that were selected at its start, as
- * those of a namespace are no longer told by its containers.
+ * The purpose of the rest of a pass once its containers were collected: the images selected at its start, because the
+ * containers no longer show which images belong to a namespace.
  */
 export function remainingPurpose(purpose: Purpose, plan: ImagePlan | null): Purpose {
   if (selectionOf(purpose) === null) return purpose;
@@ -30,7 +30,7 @@ export function remainingPurpose(purpose: Purpose, plan: ImagePlan | null): Purp
   return { kind: "all-unused", only: selected.map(({ image }) => ({ kind: "id", id: image.id })) };
 }
 
-/** Of the images in the order of removal, those that are selected. */
+/** The selected images, in the order of removal. */
 export function selectedImages(
   images: readonly Ranked[],
   selection: Selection,
@@ -76,7 +76,7 @@ function usedIn(namespace: string, snapshot: Snapshot): ReadonlySet<ImageId> {
   return new Set(usageOf({ ...snapshot, containers, sandboxes: [] }).users.keys());
 }
 
-/** The containers' half of a plan, limited to the namespaces that are named; without one nothing of it is selected. */
+/** The container half of a plan, limited to the named namespaces; without any, nothing of it is selected. */
 export function selectedContainers(plan: ContainerPlan, selection: Selection): ContainerPlan {
   const names = new Set(selection.flatMap((it) => (it.kind === "namespace" ? [it.name] : [])));
   const limited = <Keep, Remove>(
@@ -100,7 +100,7 @@ export function selectedContainers(plan: ContainerPlan, selection: Selection): C
       ...it,
       decision: limited(it.decision, it.directory.entry.replace(/_.*/s, "")),
     })),
-    // A link says no namespace that could be trusted.
+    // A link does not reliably show its namespace.
     links: [],
   };
 }

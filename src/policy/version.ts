@@ -2,7 +2,10 @@
 
 export type Version = readonly [major: number, minor: number, patch: number];
 
-/** A pre-release counts as its version: `2.0.0-rc.1` is within a range from 2.0.0. What is no version is in no range. */
+/**
+ * A pre-release counts as its version: `2.0.0-rc.1` is within a range from 2.0.0. Text that is not a version is in no
+ * range.
+ */
 export function isVersionWithin(
   text: string,
   { from, until }: { readonly from: Version; readonly until: Version },

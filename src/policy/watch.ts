@@ -1,23 +1,21 @@
-/** The clock of observed time: how much time counts between two observations, and whether the machine was rebooted. */
+/** Observed time: how much time counts between two observations, and whether the machine was rebooted. */
 import type { Ledger } from "../model/ledger.ts";
 import type { MemoryLimits } from "../model/limits.ts";
 import type { Clocks } from "../model/snapshot.ts";
 import { type Duration, duration, type Watched, watched } from "../model/time.ts";
 
 export interface Watch {
-  /** The watched clock at this observation. */
+  /** Observed time at this observation. */
   readonly watched: Watched;
-  /** Since the observation before; 0 at the first one. */
+  /** Since the previous observation; 0 at the first. */
   readonly elapsed: Duration;
-  /** The ledger was written under another boot. Never true of a fresh ledger, whose images are all new anyway. */
+  /** The ledger was written during another boot. Never true of a fresh ledger, whose images are all new anyway. */
   readonly rebooted: boolean;
-  /** Another process has observed since this observation began: its clocks are the later ones. */
+  /** Another process has observed since this observation began, so its clocks are later. */
   readonly overtaken: boolean;
 }
 
-/**
- * Reads observed time. Within one boot it follows the time since the boot, which changes of the wall clock do not affect.
- */
+/** Within one boot, observed time follows the time since the boot, which changes of the wall clock do not affect. */
 export function watch(
   ledger: Pick<Ledger, "bootId" | "observedAt" | "uptime" | "watched">,
   clocks: Clocks,
@@ -34,7 +32,7 @@ export function watch(
   return {
     watched: watched(ledger.watched + elapsed),
     elapsed: duration(elapsed),
-    // Where the boot has no name, time since the boot that went back tells it.
+    // Without a boot ID, a time since the boot that went back shows a reboot.
     rebooted: named ? !sameBoot : clocks.uptime < ledger.uptime,
     overtaken: sameBoot && passed < 0n,
   };

@@ -10,9 +10,9 @@ export interface ContainerInput {
   readonly snapshot: Pick<Snapshot, "containers" | "sandboxes" | "containerEnds" | "logs">;
   readonly pods: PodJudgement;
   readonly limits: ContainerLimits;
-  /** `all-unused` and `pressure` are the kubelet's reclaim: of pods that ended, everything goes. */
+  /** `all-unused` and `pressure` are the kubelet's reclaim: everything of terminated pods is removed. */
   readonly purpose: Purpose["kind"];
   readonly now: Instant;
-  /** What stops the whole pass: a hold, the grace after a boot. */
+  /** What blocks the whole pass: a hold, or the grace period after a boot. */
   readonly blocks: readonly ImageBlock[];
 }

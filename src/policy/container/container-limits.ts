@@ -1,4 +1,4 @@
-/** The limits of dead containers, per name in a pod and per node, shared as the kubelet shares them. */
+/** The limits of dead containers, per name in a pod and per node, shared as in the kubelet. */
 import type { ContainerId } from "../../model/ids.ts";
 import type { ContainerLimits } from "../../model/limits.ts";
 import type { ContainerRemoveReason } from "../../model/reason.ts";
@@ -10,9 +10,9 @@ export interface Candidate {
 }
 
 /**
- * The containers over the limits. Those in `kept` count in every limit but are never removed: a limit of 0 leaves one, and
- * a total below their number is not reached. If the node has too many, each unit first gets an equal share, at least 1,
- * which may remove more than required; then the oldest of the node are removed. That is the kubelet's rule.
+ * The containers over the limits. Those in `kept` count in every limit but are never removed: a limit of 0 leaves one,
+ * and a total below their number is not reached. If the node has too many, each unit first gets an equal share, at
+ * least 1, which may remove more than required; then the oldest of the node are removed. This is the kubelet's rule.
  */
 export function overLimits(
   candidates: readonly Candidate[],
@@ -42,7 +42,7 @@ export function overLimits(
   return over;
 }
 
-/** The oldest that are too many, less those that are kept in any case. */
+/** The oldest over the limit, without those kept in any case. */
 function beyond(
   candidates: readonly Candidate[],
   count: number,

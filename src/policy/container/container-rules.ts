@@ -15,7 +15,6 @@ import { type Instant, since } from "../../model/time.ts";
 import type { ContainerInput } from "./container-input.ts";
 import type { Owner } from "./ownership.ts";
 
-/** The input of every rule. */
 export interface Subject {
   readonly owner: Owner;
   readonly input: ContainerInput;
@@ -27,12 +26,12 @@ export interface ContainerSubject extends Subject {
 
 export interface SandboxSubject extends Subject {
   readonly sandbox: Sandbox;
-  /** Containers that count as being in it. */
+  /** Containers that count as present. */
   readonly residents: readonly ContainerId[];
   readonly isNewestOfPod: boolean;
 }
 
-/** `null`: the rule does not apply, and the next one is tried. */
+/** `null`: the rule does not apply, and the next one is evaluated. */
 type Verdict<Keep, Remove> = { readonly keep: Keep } | { readonly remove: Remove } | null;
 
 interface Rule<About, Keep, Remove> {
@@ -48,9 +47,9 @@ export interface RuleSet {
   readonly containers: Rules<ContainerSubject, ContainerKeepReason, ContainerRemoveReason>;
   readonly sandboxes: Rules<SandboxSubject, SandboxKeepReason, SandboxRemoveReason>;
   readonly logs: Rules<Subject, LogKeepReason, LogRemoveReason>;
-  /** The newest dead container of a name of which none runs stays under every limit. */
+  /** The newest dead container of a name, none of which is running, is kept under every limit. */
   readonly keepsNewestOfName: boolean;
-  /** Dangling links go whatever the pod source says, because the runtime alone judges them. */
+  /** Dangling links are removed whatever the pod source says, because only the runtime judges them. */
   readonly sweepsLinksAlways: boolean;
   /** A log directory may be named by the UID alone. */
   readonly takesUidDirectories: boolean;
@@ -63,7 +62,7 @@ export interface Tried<Keep, Remove> {
   readonly decision: Decision<Keep, Remove> | null;
 }
 
-/** Tries the rules in order; the first that applies decides. */
+/** Evaluates the rules in order; the first that applies decides. */
 export function tryRules<About, Keep extends Coded, Remove extends Coded>(
   rules: Rules<About, Keep, Remove>,
   subject: About,
@@ -106,7 +105,7 @@ const sourceNotReady: Rule<Subject, Kept<"source-not-ready">, never> = {
 
 type PodReason = Removed<"pod-gone" | "pod-evicted" | "pod-terminated" | "foreign-dead">;
 
-/** No pod source knows what Kubernetes did not make. */
+/** No pod source knows what Kubernetes did not create. */
 const podDeleted: Rule<Subject, never, PodReason> = {
   code: "pod-gone",
   judge: ({ owner, input: { pods, purpose } }) => {
@@ -119,7 +118,7 @@ const podDeleted: Rule<Subject, never, PodReason> = {
   },
 };
 
-/** The kubelet asks whether its sources are ready before it takes the containers of deleted pods, and of nothing else. */
+/** The kubelet asks whether its sources are ready only before it removes containers of deleted pods. */
 const podDeletedIfReady: Rule<Subject, never, PodReason> = {
   code: podDeleted.code,
   judge: (subject) =>
@@ -131,7 +130,7 @@ const running: Rule<ContainerSubject, Kept<"running">, never> = {
   judge: ({ container }) => (container.state === "running" ? { keep: { kind: "running" } } : null),
 };
 
-/** A created one is about to start, and of an unknown one nobody knows that it is dead. */
+/** A created container is about to start, and an unknown one may be alive. */
 const notDead: Rule<ContainerSubject, Kept<"not-dead">, never> = {
   code: "not-dead",
   judge: ({ container, owner, input: { pods } }) => {
@@ -153,7 +152,7 @@ const endUnknown: Rule<ContainerSubject, Kept<"end-unknown">, never> = {
       : { keep: { kind: "end-unknown", message: "the runtime did not say when it ended" } },
 };
 
-/** From the end, where there was one. */
+/** From its end, if it has one. */
 const tooYoung: Rule<ContainerSubject, Kept<"too-young">, never> = {
   code: "too-young",
   judge: ({ container, input }) =>
@@ -168,7 +167,7 @@ const tooYoungSinceCreation: Rule<ContainerSubject, Kept<"too-young">, never> = 
   judge: ({ container, input }) => youngerThanMinimum(input, container.createdAt),
 };
 
-/** An instant in the future means that the clock was set back: it counts as young. */
+/** An instant in the future means that the clock was set back; it counts as young. */
 function youngerThanMinimum(
   { now, limits: { minimumAge } }: ContainerInput,
   from: Instant,
@@ -195,7 +194,7 @@ const newestOfPod: Rule<SandboxSubject, Kept<"newest-of-pod">, never> = {
   judge: ({ isNewestOfPod }) => (isNewestOfPod ? { keep: { kind: "newest-of-pod" } } : null),
 };
 
-/** Of a foreign pod no source says that it was deleted, and reclaim does not concern logs. */
+/** No source reports foreign pods as deleted, and reclaim does not apply to logs. */
 const podOfLogsDeleted: Rule<Subject, never, LogRemoveReason> = {
   code: podDeleted.code,
   judge: ({ owner, input: { pods } }) => {
@@ -215,7 +214,7 @@ const ours: RuleSet = {
   takesUidDirectories: false,
 };
 
-/** Age counts from creation, nothing is foreign, and a source that is not ready holds back deleted pods and logs alone. */
+/** Age counts from creation, nothing is foreign, and a source that is not ready holds back only deleted pods and logs. */
 const kubelet: RuleSet = {
   containers: [running, tooYoungSinceCreation, podDeletedIfReady],
   sandboxes: [ready, hasContainers, podDeleted, newestOfPod],

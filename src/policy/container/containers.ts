@@ -11,12 +11,12 @@ import type { Listed } from "./ownership.ts";
 import type { PodJudgement } from "./pods.ts";
 import { planSandboxes } from "./sandboxes.ts";
 
-/** The plan does not depend on the order of the lists. Sandboxes are judged as if the planned containers were gone. */
+/** The plan does not depend on the order of the lists. Sandboxes are judged as if the planned containers were removed. */
 export function decideContainers(input: ContainerInput): ContainerPlan {
   return decide(input, leftBy);
 }
 
-/** What a plan could not judge and therefore keeps: the pass reports it and counts as failed. */
+/** What a plan could not judge and therefore keeps; the pass reports it and counts as failed. */
 export function unjudged({
   logsError,
   podSource,
@@ -35,8 +35,8 @@ export interface FreshFacts extends Listed {
 }
 
 /**
- * The same decision in the middle of the pass: a container that is still listed holds its sandbox, whether its removal
- * failed or it is new.
+ * The same decision during the pass: a container that is still listed keeps its sandbox, whether its removal failed or
+ * it is new.
  */
 export function decideContainersAgain(input: ContainerInput, fresh: FreshFacts): ContainerPlan {
   const { containers, sandboxes, pods } = fresh;
@@ -56,7 +56,7 @@ function decide(
   const containers = unlessBlocked(planDeadContainers(input), blocks);
   const sandboxes = unlessBlocked(planSandboxes(input, residents(containers)), blocks);
   const podLogs = unlessBlocked(planPodLogs(input), blocks);
-  // Links are judged by the runtime alone, and still a source that is not ready stops them: nothing at all is removed then.
+  // Only the runtime judges links, but a source that is not ready stops them too: nothing at all is removed then.
   const sweep =
     blocks.length === 0 &&
     (ruleSet(input.limits.compat).sweepsLinksAlways || pods.state.kind !== "not-ready");
@@ -74,7 +74,7 @@ function decide(
   };
 }
 
-/** The containers that would be left after the planned removals. */
+/** The containers that remain after the planned removals. */
 function leftBy(planned: readonly PlannedContainer[]): Snapshot["containers"] {
   return planned.filter((each) => each.decision.kind === "keep").map((each) => each.container);
 }

@@ -1,4 +1,4 @@
-/** Decides which dead containers are removed, rule by rule. Those that no rule decides compete in the limits. */
+/** Decides which dead containers are removed, rule by rule. Those that no rule decides compete under the limits. */
 import type { ContainerId } from "../../model/ids.ts";
 import type { Decision, PlannedContainer } from "../../model/plan.ts";
 import type { ContainerKeepReason, ContainerRemoveReason } from "../../model/reason.ts";
@@ -14,7 +14,7 @@ export function planDeadContainers(input: ContainerInput): readonly PlannedConta
   const owners = ownership(input.snapshot, input.limits.compat);
   const judged = input.snapshot.containers.map((container): Judged => {
     const owner = owners.ofContainer(container);
-    // What somebody else put into a pod says nothing of the pod's own container of that name.
+    // A foreign container in a pod must not count as the pod's own container of that name.
     const unit = `${owner.foreign ? "foreign" : "pod"}/${owner.uid}/${container.name}`;
     return { container, unit, ...tryRules(rules.containers, { container, owner, input }) };
   });
@@ -28,16 +28,17 @@ export function planDeadContainers(input: ContainerInput): readonly PlannedConta
   return planned.toSorted(inOrderOfRemoval);
 }
 
-/** A container for which no rule decided is dead, old enough, and in a pod that is not deleted. */
+/** A container that no rule decided is dead, old enough, and in a pod that is not deleted. */
 interface Judged extends Tried<ContainerKeepReason, ContainerRemoveReason> {
   readonly container: Container;
-  /** The pod and the name: what a limit "per container" counts. */
+  /** Pod and name: what a limit "per container" counts. */
   readonly unit: string;
 }
 
 /**
- * The newest dead instance of each name of which none runs. The kubelet reads from it whether the container has to run
- * again; without it a finished init container would. Too young ones count: where one is the newest, it needs no other.
+ * The newest dead instance of each name, none of which is running. From it the kubelet sees whether the container has
+ * to run again; without it, a finished init container would. Instances that are too young count: if one is the newest,
+ * no other is needed.
  */
 function newestOfName(judged: readonly Judged[]): ReadonlySet<ContainerId> {
   const newest = new Map<string, Container>();
@@ -68,7 +69,7 @@ function inOrderOfRemoval(one: PlannedContainer, other: PlannedContainer): numbe
   return rank(one) - rank(other) || newestFirst(other.container, one.container);
 }
 
-/** Deleted pods first, then what each name has too much of, then what the node has. */
+/** Deleted pods first, then those over the limit per name, then those over the node's limit. */
 function rank({ decision }: PlannedContainer): number {
   if (decision.kind === "keep") return 3;
   if (decision.reason.kind === "over-total-limit") return 2;

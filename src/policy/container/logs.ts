@@ -1,4 +1,4 @@
-/** Decides which log directories are deleted: those of deleted pods. Other entries are only listed. */
+/** Decides which log directories are deleted: those of deleted pods. Other entries are only reported. */
 
 import type { PodUid } from "../../model/ids.ts";
 import { podUidOfOldLogDirectory } from "../../model/log-names.ts";
@@ -23,15 +23,15 @@ export function planPodLogs(input: ContainerInput): readonly PlannedPodLogs[] {
   });
 }
 
-/** Entries of the log directory that no decision concerns. */
+/** Entries of the log directory that no decision applies to. */
 export function strayEntries(input: ContainerInput): readonly string[] {
   const judged = new Set(uidDirectories(input).map(({ entry }) => entry));
   return (logFactsOf(input.snapshot.logs)?.strays ?? []).filter((entry) => !judged.has(entry));
 }
 
 /**
- * The kubelet takes a name without underscores for a UID, as its old versions named directories. It does so with
- * `lost+found` too; here a name goes only where the pod of that UID was known before it was deleted.
+ * The kubelet takes a name without underscores for a UID, as old versions named directories, even `lost+found`. crigc
+ * deletes it only if the pod with that UID was known before it was deleted.
  */
 function uidDirectories({ limits, snapshot }: ContainerInput): readonly PodLogDirectory[] {
   if (!ruleSet(limits.compat).takesUidDirectories) return [];

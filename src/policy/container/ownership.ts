@@ -4,13 +4,13 @@ import type { Compat } from "../../model/limits.ts";
 import type { Container, Sandbox } from "../../model/snapshot.ts";
 
 export interface Owner {
-  /** Of the pod, or of what stands for one where Kubernetes made none. Empty only for `compat: kubelet`. */
+  /** The pod's UID, or a substitute if Kubernetes created none. Empty only for `compat: kubelet`. */
   readonly uid: PodUid;
-  /** Kubernetes did not make it, or its labels contradict each other: no pod source knows of it. */
+  /** Kubernetes did not create it, or its labels contradict each other: no pod source knows it. */
   readonly foreign: boolean;
 }
 
-/** The runtime's lists; a whole `Snapshot` is one. */
+/** The runtime's lists, for example of a `Snapshot`. */
 export interface Listed {
   readonly containers: readonly Container[];
   readonly sandboxes: readonly Sandbox[];
@@ -22,8 +22,8 @@ export interface Ownership {
 }
 
 /**
- * By label, else by the sandbox's own `metadata.uid`. A container belongs to its sandbox's pod, and one whose sandbox is
- * not listed is judged by its own label. The kubelet looks at `metadata.uid` for sandboxes and at the label for containers.
+ * By label, else by the sandbox's own `metadata.uid`. A container belongs to its sandbox's pod, or, if its sandbox is
+ * not listed, to that of its own label. The kubelet uses `metadata.uid` for sandboxes and the label for containers.
  */
 export function ownership(listed: Listed, compat: Compat): Ownership {
   if (compat === "kubelet") {
@@ -39,7 +39,7 @@ export function ownership(listed: Listed, compat: Compat): Ownership {
   };
 }
 
-/** Owners of everything that the runtime lists, the same pod as often as it has something. */
+/** Owners of everything that the runtime lists; a pod occurs once per object. */
 export function listedOwners(listed: Listed, compat: Compat): readonly Owner[] {
   const owners = ownership(listed, compat);
   return [
@@ -59,7 +59,7 @@ function containerOwner(container: Container, sandbox: Sandbox | undefined): Own
     return { uid: foreignUid(podUid(""), container.sandboxId), foreign: true };
   }
   const owner = sandboxOwner(sandbox);
-  // Kubernetes labels both alike. A container that says otherwise was put into the pod by somebody else.
+  // Kubernetes gives both the same label. A container with another one was put into the pod by something else.
   const labelled = container.podUid === sandbox.podUid;
   return labelled ? owner : { uid: owner.uid, foreign: true };
 }
@@ -68,7 +68,7 @@ function foreignUid(metadataUid: PodUid, sandboxId: SandboxId): PodUid {
   return metadataUid === "" ? podUid(`sandbox:${sandboxId}`) : metadataUid;
 }
 
-/** Pods that are alive, whatever a source lists: they have a ready sandbox or a running container. */
+/** Pods that are alive whatever a source lists: they have a ready sandbox or a running container. */
 export function livingPods(listed: Listed, compat: Compat): ReadonlySet<PodUid> {
   const owners = ownership(listed, compat);
   const sandboxes = new Map(listed.sandboxes.map((sandbox) => [sandbox.id, sandbox]));

@@ -12,7 +12,7 @@ import { type Instant, minutes, since, type Watched, watchedSince } from "../../
 import type { Facts } from "../facts.ts";
 import { type Listed, listedOwners, livingKubernetesPods } from "./ownership.ts";
 
-/** What pods are judged from. A `Snapshot` gives all but the clock and the limits. */
+/** What pods are judged by. A `Snapshot` has everything except the clock and the limits. */
 export interface PodView extends Listed {
   readonly pods: PodReading;
   readonly logs: LogReading | null;
@@ -78,10 +78,10 @@ interface Doubted extends PodView {
 const doubt = (view: Doubted): string | null =>
   lacksLivingPods(view) ?? lacksPodsOfTheApi(view) ?? lacksAllThatLeftSomething(view);
 
-/** A sandbox of this age may be newer than the source's answer. */
+/** A younger sandbox may be newer than the source's answer. */
 const UNKNOWN_AGE = minutes(1);
 
-/** An empty root directory, another node's, and a kubelet that has not heard from its API server lack pods that run here. */
+/** An empty root directory, another node's, or a kubelet that has not heard from its API server lacks pods that run here. */
 function lacksLivingPods(view: Doubted): string | null {
   const known = answeredUids(view);
   const living = livingKubernetesPods(view);
@@ -97,13 +97,13 @@ function lacksLivingPods(view: Doubted): string | null {
     : `it lacks ${missing.length} of the ${living.size} pods that are alive on this node (${some(missing)})`;
 }
 
-/** What lies further in the future was created by another clock, and says nothing of its age. */
+/** A creation time further in the future came from another clock, and says nothing about age. */
 function isNew({ observedAt }: PodView, { createdAt }: { readonly createdAt: Instant }): boolean {
   const age = since(observedAt, createdAt);
   return age < UNKNOWN_AGE && age + UNKNOWN_AGE > 0n;
 }
 
-/** Pods by the source's own answer: what only a directory knows is not in the kubelet's list. */
+/** Pods in the source's own answer, without those that only a directory knows. */
 function answeredUids({ pods: { source, pods } }: Doubted): ReadonlySet<PodUid> {
   const answered =
     source === "kubelet-api" ? pods.filter(({ origin }) => origin !== "directory") : pods;
@@ -111,8 +111,8 @@ function answeredUids({ pods: { source, pods } }: Doubted): ReadonlySet<PodUid> 
 }
 
 /**
- * A kubelet lists static pods alone until its API server has answered once, and nobody who asks is told. So a list without
- * one pod of the API server is not whole while there are pods that are not static.
+ * Until its API server has answered once, a kubelet lists only static pods, without an error. So a list without any pod
+ * of the API server is incomplete while the node has pods that are not static.
  */
 function lacksPodsOfTheApi(view: Doubted): string | null {
   const { source, pods } = view.pods;
@@ -128,13 +128,13 @@ function lacksPodsOfTheApi(view: Doubted): string | null {
     : `it lists only static pods, but ${missing.length} pods on this node are not static (${some(missing)}): the kubelet may not have reached its API server yet`;
 }
 
-/** The kubelet removes the directory of a pod only once it has heard that the pod is deleted. */
+/** The kubelet removes a pod's directory only once it knows that the pod is deleted. */
 const directories = ({ pods: { pods } }: Doubted): readonly PodUid[] =>
   pods.flatMap(({ uid, origin }) => (origin === "directory" ? [uid] : []));
 
 /**
- * Pods that the runtime has, or that the kubelet listed before it was ever asked to run them. One without a directory that
- * is dead for so long counts no more, so that a sandbox which nobody can remove does not stop everything for ever.
+ * Pods that the runtime has, or that the kubelet listed before it ran them. A pod without a directory stops counting
+ * once it has been dead for long enough, so that a sandbox that cannot be removed does not block everything forever.
  */
 function rememberedPods(view: Doubted): readonly PodUid[] {
   const pending = [...view.records].filter(([, { origin }]) => origin === "pending");
@@ -147,7 +147,7 @@ const recent = (view: Doubted, uids: readonly PodUid[]): readonly PodUid[] =>
     return deadSince === null || watchedSince(view.watched, deadSince) < view.limits.deadPodTtl;
   });
 
-/** By the kubelet's word, else by the UID that it makes for a manifest without one: a hash without dashes. */
+/** According to the kubelet, else by the UID that it generates for a manifest without one: a hash without dashes. */
 function isStatic({ pods: { pods }, records }: Doubted, uid: PodUid): boolean {
   const origin =
     pods.find((pod) => pod.uid === uid && pod.origin !== "directory")?.origin ??
@@ -158,9 +158,9 @@ function isStatic({ pods: { pods }, records }: Doubted, uid: PodUid): boolean {
 }
 
 /**
- * Where nothing lives that could prove the source right, one dead pod or log directory that it knows will do; where it
- * knows none of those either, its word alone is not enough to remove them. Images do not wait for ever for what is not
- * theirs: for them a pod without a directory that is long dead says nothing.
+ * If no live pod can prove the source right, one dead pod or log directory that it knows is enough; if it knows none of
+ * those either, its answer is not enough to remove them. Images do not wait forever: for them, a pod without a
+ * directory that has been dead for long does not count.
  */
 function lacksAllThatLeftSomething(view: Doubted): string | null {
   if (livingKubernetesPods(view).size > 0) return null;

@@ -9,24 +9,24 @@ import { sameOr } from "../by-object.ts";
 import { listedOwners, livingPods } from "./ownership.ts";
 import { knownUids, podSourceState, type PodView } from "./pod-source.ts";
 
-/** In how many passes in a row a pod has to be absent, or dead, before it counts as such; more are not counted. */
+/** A pod has to be absent, or dead, in this many passes in a row; more are not counted. */
 const PASSES = 2;
 
 export interface PodJudgement {
   readonly state: PodSourceState;
-  /** Its containers, sandboxes and logs go: the kubelet's "content should be removed". */
+  /** Its containers, sandboxes and logs are removed: the kubelet's "content should be removed". */
   readonly shouldRemoveContent: (uid: PodUid) => "pod-gone" | "pod-evicted" | null;
-  /** It is terminated or deleted: reclaim removes its containers and sandboxes. */
+  /** It is terminated or deleted, so reclaim removes its containers and sandboxes. */
   readonly hasEnded: (uid: PodUid) => boolean;
-  /** What Kubernetes did not make, dead in two passes in a row: of this no source knows. */
+  /** Foreign and dead in two passes in a row; no source knows it. */
   readonly foreignDead: (uid: PodUid) => boolean;
-  /** Nothing knows it any more, and it does not count as deleted yet. */
+  /** Nothing knows it any more, but it does not count as deleted yet. */
   readonly mayBeDeleted: (uid: PodUid) => boolean;
 }
 
 /**
- * The next records of pods: one for each pod of the runtime or the log directory, and for each that the kubelet has from
- * its API server, which may be about to run.
+ * The next records of pods: one for each pod of the runtime or the log directory, and for each that the kubelet has
+ * from its API server, which may be about to run.
  */
 export function rememberPods(
   previous: ReadonlyMap<PodUid, PodRecord>,
@@ -45,9 +45,9 @@ export function rememberPods(
   const next = new Map<PodUid, PodRecord>();
   for (const uid of new Set([...here, ...expected(previous, view, listed)])) {
     const before = previous.get(uid);
-    // A pass in which the source cannot be believed interrupts the row.
+    // A pass whose source is not ready interrupts the row.
     const absent = source !== null && source !== "cri" && !known.has(uid) && !living.has(uid);
-    // One that was never here is dead only where the kubelet answers and does not list it.
+    // A pod that was never here is dead only if the kubelet answers and does not list it.
     const dead =
       !living.has(uid) && (here.has(uid) || (view.pods.kind === "ready" && !listed.has(uid)));
     const origin = listed.get(uid) ?? before?.origin ?? null;
@@ -70,8 +70,8 @@ const isSame = (one: PodRecord, other: PodRecord): boolean =>
   one.origin === other.origin;
 
 /**
- * Pods that nothing on the node knows but the kubelet's list, now or lately: where the next list does not name them, they
- * tell a kubelet that has not heard from its API server from one whose last pod was deleted.
+ * Pods known only from the kubelet's list, now or recently: if the next list lacks them, they distinguish a kubelet
+ * that has not heard from its API server from one whose last pod was deleted.
  */
 function expected(
   previous: ReadonlyMap<PodUid, PodRecord>,
@@ -94,12 +94,15 @@ const podsOfKubeletApi = ({ pods }: PodView): readonly PodRecordSeen[] =>
 
 const oneMore = (count: number | undefined): number => Math.min((count ?? 0) + 1, PASSES);
 
-/** The source that may be believed now; `null`: no pod counts as deleted. */
+/** The source if it is ready; `null`: no pod counts as deleted. */
 function believedSource(state: PodSourceState, view: PodView): PodSource | null {
   return state.kind === "ready" && view.pods.kind === "ready" ? view.pods.source : null;
 }
 
-/** Judges by records that already count this pass: `rememberPods` comes first. Asked again on fresh lists, living pods are known anew. */
+/**
+ * Judges by records that already count this pass, so call `rememberPods` first. On fresh lists, live pods are
+ * determined again.
+ */
 export function judgePods(records: ReadonlyMap<PodUid, PodRecord>, view: PodView): PodJudgement {
   const state = podSourceState(view, records);
   const source = believedSource(state, view);
@@ -148,7 +151,7 @@ function shouldRemoveContent(
     case "cri": {
       const since = record?.deadSinceWatched ?? null;
       if (since === null || !longDead(evidence)) return null;
-      // By the watched clock alone: the runtime's timestamps jump with the node's clock and count nights that it was off.
+      // By observed time only: the runtime's timestamps jump with the node's clock and count nights when it was off.
       return watchedSince(view.watched, since) >= view.limits.deadPodTtl ? "pod-gone" : null;
     }
     case "kubelet-dir":

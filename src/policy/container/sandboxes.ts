@@ -7,7 +7,7 @@ import { newestFirst } from "./container-limits.ts";
 import { decisionOf, ruleSet, tryRules } from "./container-rules.ts";
 import { ownership } from "./ownership.ts";
 
-/** In the order of removal, then what is kept. `containers` are those that count as there. */
+/** In the order of removal, then what is kept. `containers`: those that count as present. */
 export function planSandboxes(
   input: ContainerInput,
   containers: readonly Container[],

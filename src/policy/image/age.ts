@@ -4,14 +4,14 @@ import { type Instant, type Watched, watchedSince } from "../../model/time.ts";
 import { type Ranked, unusedFor } from "./rank.ts";
 
 export interface AgeContext {
-  /** With a maximum age above 0: at 0 there is none. */
+  /** With a maximum age above 0; at 0 there is none. */
   readonly limits: Pick<ImageLimits, "maximumAge" | "compat">;
   readonly watched: Watched;
-  /** When the agent started; `null`: there is none. */
+  /** When the agent started; `null` without an agent. */
   readonly startedAt: Instant | null;
 }
 
-/** Whether the image was unused for longer than the maximum age. Protection is judged elsewhere. */
+/** Whether the image was unused for longer than the maximum age, whatever protects it. */
 export function isPastMaximumAge({ record }: Ranked, context: AgeContext): boolean {
   const { limits, watched, startedAt } = context;
   if (limits.compat === "none") return unusedFor(record, watched) > limits.maximumAge;

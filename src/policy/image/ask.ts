@@ -18,7 +18,7 @@ export interface Asked {
   /** What a pass frees down to. */
   readonly targets: readonly ImageTarget[];
   readonly futility: readonly Futility[];
-  /** What of the disk's state forbids removal. */
+  /** Conditions of the disk that block removal. */
   readonly blocks: readonly ImageBlock[];
 }
 
@@ -27,7 +27,7 @@ export function asked(input: Facts, judgement: Judgement): Asked {
   const wanted = wantedTargets(input, disks).map((target) => judgeTarget(input, judgement, target));
   const collects = input.limits.images.whenFutile === "collect";
   const hopeless = hopelessDevices(input.purpose, wanted);
-  // What else asks (an age, a budget, another disk) is not futile because one disk is.
+  // Other triggers (an age, a budget, another disk) are not futile because one disk is.
   const useful = wanted.filter(
     ({ target, futility }) =>
       collects ||
@@ -73,7 +73,7 @@ function wantedTargets(input: Facts, disks: DiskJudgement): readonly ImageTarget
   }
 }
 
-/** A disk that was judged a moment ago and is not there any more, as after an unmount, asks for nothing. */
+/** A disk that has vanished since it was judged, for example by an unmount, triggers nothing. */
 const isObserved = (target: ImageTarget, snapshot: Snapshot): boolean =>
   !("device" in target) || filesystemOf(target, snapshot) !== undefined;
 
@@ -107,8 +107,8 @@ function judgeTarget(
 }
 
 /**
- * Disks whose pressure cannot be ended. It ends with the last of its thresholds: where one stays met whatever goes, images
- * that would do for a milder one are spent for nothing.
+ * Disks whose pressure cannot be ended. It ends with the last of its thresholds: if one of them stays met whatever is
+ * removed, removing images for a milder one is a waste.
  */
 function hopelessDevices(purpose: Purpose, wanted: readonly JudgedTarget[]): ReadonlySet<string> {
   if (purpose.kind !== "pressure") return new Set();
@@ -119,7 +119,7 @@ function hopelessDevices(purpose: Purpose, wanted: readonly JudgedTarget[]): Rea
   );
 }
 
-/** The kubelet looks at no disk when it is told to remove all that is unused. */
+/** The kubelet looks at no disk when it removes everything unused. */
 const looksAtDisks = (purpose: Purpose, compat: Compat): boolean =>
   compat === "none" || purpose.kind === "periodic";
 

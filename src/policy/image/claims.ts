@@ -1,15 +1,15 @@
-/** Who names an image, and by which words: containers, their image volumes, sandboxes, manifests of static pods, and pods. */
+/** What names an image, and how: containers, their image volumes, sandboxes, manifests of static pods, and pods. */
 import type { ContainerId, PodUid, SandboxId } from "../../model/ids.ts";
 import type { ImageUser } from "../../model/reason.ts";
 import type { Container, Manifest, PodReading, Snapshot } from "../../model/snapshot.ts";
 
-/** What the runtime says of use, beside the images. */
+/** What the runtime reports about use, except the images. */
 export type ClaimFacts = Pick<
   Snapshot,
   "containers" | "sandboxes" | "imageVolumes" | "sandboxImages"
 >;
 
-/** One user with all the words by which it names its image. */
+/** One user, with all its references to its image. */
 export interface Claim {
   readonly user: ImageUser;
   readonly subject: () => string;
@@ -39,13 +39,13 @@ export function forEachListedClaim(
 export function forEachPodClaim(pods: PodReading, visit: (claim: Claim) => void): void {
   for (const manifest of pods.manifests ?? [])
     for (const image of manifest.images) visit(manifestClaim(manifest, image));
-  // Only the kubelet's own list names images; the other sources know pods by their UID alone.
+  // Only the kubelet's own list names images; other sources know only UIDs.
   if (pods.kind !== "ready" || pods.source !== "kubelet-api") return;
   for (const { uid, images } of pods.pods)
     for (const image of new Set(images)) if (image !== "") visit(podClaim(uid, image));
 }
 
-/** Made anew for each use that is judged: of a whole node's, remembered, they would take 5 MB. */
+/** Computed each time: cached for a whole large node, claims would take 5 MB. */
 function containerClaim(container: Container): Claim {
   const { id, name, podName, state, imageId, imageRef, imageName } = container;
   const references = imageId === "" ? [] : [imageId];

@@ -3,18 +3,18 @@ import type { ImageLimits } from "../../model/limits.ts";
 import type { ImageCandidate, ImageTarget } from "../../model/plan.ts";
 
 export interface EstimateLimits extends Pick<ImageLimits, "compat" | "maximumRemovals"> {
-  /** Things beside images that the pass removes before; they count towards the same limit. */
+  /** Removals before the images, which count towards the same limit. */
   readonly removedBefore?: number;
 }
 
-/** Marks the candidates that the estimate reaches. The pass itself stops by measurement, not here. */
+/** Marks the candidates up to the estimated stop. The pass itself stops by measurement. */
 export function estimate(
   candidates: readonly ImageCandidate[],
   targets: readonly ImageTarget[],
   limits: EstimateLimits,
 ): readonly ImageCandidate[] {
   let sum: Estimate = { bytes: 0n, images: 0 };
-  // The kubelet counts what goes for age towards nothing, and removes one image at least once it is triggered.
+  // The kubelet does not count removals for age, and once triggered removes at least one image.
   const separate = limits.compat === "kubelet";
   const room =
     limits.maximumRemovals === null
@@ -31,7 +31,7 @@ export function estimate(
   });
 }
 
-/** What layers let expect, else what the runtime reports. */
+/** The estimate from layers, else the reported size. */
 const expectedBytes = ({ frees, image }: ImageCandidate): bigint =>
   frees?.estimateBytes ?? image.sizeBytes;
 
@@ -48,7 +48,7 @@ function isMet(target: ImageTarget, sum: Estimate): boolean {
     case "image-count":
       return sum.images >= target.wantedImages;
     case "free-inodes":
-      // No runtime tells how many inodes an image takes.
+      // No runtime reports how many inodes an image takes.
       return target.wantedInodes <= 0n;
     case "everything":
       return false;

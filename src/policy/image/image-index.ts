@@ -6,13 +6,13 @@ import { imageNames } from "../keep/keep-pattern.ts";
 import { parseReference } from "./reference.ts";
 
 export interface ImageIndex {
-  /** Images by their ID, tags and digests as they are listed. */
+  /** Images by their ID, tags and digests as listed. */
   readonly byText: ReadonlyMap<string, readonly ImageId[]>;
-  /** By the normal form of those that are listed in another one. */
+  /** By normal form, for names listed in another form. */
   readonly byNormalForm: ReadonlyMap<string, readonly ImageId[]>;
 }
 
-/** Of the same list it is made once: a list that did not change is the same array. */
+/** Computed once per list; an unchanged list is the same array. */
 export const indexImages: (images: readonly Image[]) => ImageIndex = byObject((images) => {
   const byText = new Map<string, readonly ImageId[]>();
   const byNormalForm = new Map<string, readonly ImageId[]>();
@@ -31,9 +31,9 @@ function add(ids: Map<string, readonly ImageId[]>, key: string, own: readonly Im
   ids.set(key, before === undefined ? own : union(before, own));
 }
 
-/** Images that carry the reference; empty if none does. A digest decides alone: the tag beside it may have moved. */
+/** Images with this reference; empty if none. A digest alone decides: the tag next to it may have moved. */
 export function listedImages(index: ImageIndex, reference: string): readonly ImageId[] {
-  // Runtimes mostly name an image as they list it: only what is spelled otherwise has to be read.
+  // Runtimes mostly name an image as they list it, so only other spellings need parsing.
   const exact = index.byText.get(reference);
   if (exact !== undefined) return exact;
   const form = normalForm(reference);
@@ -46,7 +46,7 @@ function union(some: readonly ImageId[], others: readonly ImageId[]): readonly I
   return more.length === 0 ? some : [...some, ...more];
 }
 
-/** One entry for each ID: a list may name an image twice. Names are united, the last size counts. */
+/** One entry per ID: a list may have an image twice. Names are merged, and the last size counts. */
 export const distinctImages = (images: readonly Image[], pin: "any" | "last"): readonly Image[] =>
   (pin === "any" ? withAnyPin : withLastPin)(images);
 
@@ -62,7 +62,7 @@ function mergedById(images: readonly Image[], pin: "any" | "last"): readonly Ima
   return byId.size === images.length ? images : [...byId.values()];
 }
 
-/** Tags and digests, sorted, one a line: what `ImageRecord.names` holds. */
+/** Tags and digests, sorted, one per line, as in `ImageRecord.names`. */
 export const namesText: (image: Image) => string = byObject((image) =>
   [...new Set([...image.repoTags, ...image.repoDigests])].toSorted().join("\n"),
 );
@@ -73,16 +73,16 @@ function merged(before: Image, image: Image, pin: "any" | "last"): Image {
     repoTags: [...new Set([...before.repoTags, ...image.repoTags])],
     repoDigests: [...new Set([...before.repoDigests, ...image.repoDigests])],
     sizeBytes: image.sizeBytes,
-    // The kubelet keeps the last entry's pin; where one of two says pinned, there is doubt, so it is.
+    // The kubelet uses the last entry's pin; crigc, in doubt, counts an image as pinned if any entry says so.
     pinned: pin === "last" ? image.pinned : before.pinned || image.pinned,
   };
 }
 
-/** Normal forms that are not listed as they are. */
+/** Normal forms that are not listed as such. */
 const otherForms = byObject((image: Image): readonly string[] => {
   const forms = new Set<string>();
   const { names, digests } = imageNames(image);
-  // Those of names that are none as well, such as `<none>@sha256:…`.
+  // Also for names that are not valid, such as `<none>@sha256:…`.
   for (const { digest, text } of digests) if (digest !== text) forms.add(digest);
   for (const { text, repository, listedRepository, tag, digest } of names) {
     const isNormal = tag !== null && digest === null && repository === listedRepository;

@@ -10,12 +10,12 @@ export interface ImageUse {
 
 const NO_FIGURE: ImageUse = { bytes: null, inodes: null };
 
-/** How far below the size of a single image the use of all of them may lie: filesystems compress, and sizes are rounded. */
+/** The total may be this many times smaller than a single image: filesystems compress, and sizes are rounded. */
 const PLAUSIBLE_FACTOR = 4n;
 
 /**
- * CRI-O 1.37 measures a directory of metadata: 65 KB where the store held 257 MB. Images share layers, so that the use of all
- * may lie far below the sum of their sizes; below the size of the largest one it cannot.
+ * CRI-O 1.37 measures a directory of metadata: 65 KB where the store held 257 MB. Because images share layers, the
+ * total may be far below the sum of their sizes, but not below the size of the largest.
  */
 export function imageUseOf(
   { imageUsedBytes: bytes, imageInodesUsed: inodes = null }: Filesystem,
@@ -26,7 +26,7 @@ export function imageUseOf(
   return { bytes: positiveOf(bytes), inodes: positiveOf(inodes) };
 }
 
-/** 0 is how a runtime says that it did not count. */
+/** Runtimes report 0 if they did not count. */
 const positiveOf = (figure: bigint | null): bigint | null =>
   figure !== null && figure > 0n ? figure : null;
 

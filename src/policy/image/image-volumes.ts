@@ -1,7 +1,7 @@
 /** Which runtimes can mount an image as a volume. On others, a container's mounts do not matter. */
 import type { RuntimeInfo } from "../../model/snapshot.ts";
 
-/** The first version that mounts images; any other runtime is assumed to. */
+/** The first version that mounts images. Any other runtime is assumed to. */
 const FIRST: Readonly<Record<string, readonly [number, number]>> = {
   containerd: [2, 1],
   "cri-o": [1, 31],

@@ -20,13 +20,13 @@ import { type Ranked, unusedFor } from "./rank.ts";
 /** What the same plan removes before images, which are judged as if it were already removed. */
 export interface GoneBefore {
   readonly containers: ReadonlySet<ContainerId>;
-  /** Of containers, sandboxes and log directories. */
+  /** Number of containers, sandboxes and log directories. */
   readonly removals: number;
 }
 
 /**
- * If `blocks` is not empty, `candidates` is empty and nothing is removed, with one exception: with `compat: kubelet` and
- * an invalid capacity there are candidates for age, because the kubelet removes them before it measures the disk.
+ * If `blocks` is not empty, `candidates` is empty and nothing is removed, with one exception: with `compat: kubelet`
+ * and an invalid capacity there are candidates for age, because the kubelet removes them before it measures the disk.
  */
 export function decideImages(input: Facts, before: GoneBefore): ImagePlan {
   const limits = input.limits.images;
@@ -72,8 +72,8 @@ export function decideImages(input: Facts, before: GoneBefore): ImagePlan {
 }
 
 /**
- * Where nothing asks for removal everything stays, and why is known when somebody reads it: an agent passes for weeks in which
- * nobody does.
+ * Without a trigger everything is kept, and the reasons are computed only when read: an agent may run for weeks without
+ * anybody asking.
  */
 function keptWhenRead(plan: Omit<ImagePlan, "kept">, make: () => readonly KeptImage[]): ImagePlan {
   const kept = once(make);
@@ -128,7 +128,7 @@ function choose(choice: Choice): LayerChoice {
       triggers,
       unusedFor: unusedFor(subject.record, context.watched),
       expected: false,
-      // What a rule keeps goes for its age only, and was judged for that.
+      // An image that a rule keeps is removed only for its age, and was judged for that.
       tried:
         protection.reason === null ? protection.tried : protectionOf(subject, context, "age").tried,
     });
@@ -136,7 +136,7 @@ function choose(choice: Choice): LayerChoice {
   return { candidates: [...forAge, ...others], kept };
 }
 
-/** A rule, or that nothing asks; whatever decided stands last among what was tried. */
+/** A rule, or that there is no trigger; the deciding code is last in `tried`. */
 function keptBy(
   { reason, tried }: ReturnType<typeof protectionOf>,
   choice: Choice,
@@ -146,14 +146,14 @@ function keptBy(
   return { reason: unprotected, tried: [...tried, unprotected.kind] };
 }
 
-/** What asks for this image; empty: it stays. */
+/** The triggers for this image; empty: it is kept. */
 function triggersFor(
   choice: Choice,
   { image }: Ranked,
   reason: ImageKeepReason | null,
 ): readonly ImageTrigger[] {
   const { asks, aged, blocks, compat } = choice;
-  // The kubelet's age pass comes before its look at the disk.
+  // The kubelet's age pass comes before it looks at the disk.
   const ageGoes =
     blocks.length === 0 ||
     (compat === "kubelet" && blocks.every(({ kind }) => kind === "invalid-capacity"));

@@ -18,20 +18,20 @@ import { type Usage, usageOf } from "./usage.ts";
 
 /** The input for judging images, in addition to the facts. */
 export interface Among {
-  /** Containers that the same plan removes first; images are judged as if they were gone. */
+  /** Containers that the same plan removes first; images are judged as if they were removed. */
   readonly without: ReadonlySet<ContainerId>;
-  /** What a removal by hand is limited to. */
+  /** The selection of a removal by hand. */
   readonly selection: Selection | null;
 }
 
 export interface Judgement {
-  /** Each listed image once, in the order of removal. Made when it is asked for: mostly nothing has to go. */
+  /** Each listed image once, in the order of removal. Computed when needed: mostly nothing has to be removed. */
   readonly images: () => readonly Ranked[];
   /** One of them; without the order, which takes longer than all else. */
   readonly image: (id: ImageId) => Ranked | undefined;
   readonly usage: Usage;
   readonly context: () => ProtectionContext;
-  /** Reasons, beside the state of the disk, for which no image at all may go. */
+  /** Reasons other than the state of the disk for which no image may be removed. */
   readonly blocks: readonly ImageBlock[];
 }
 
@@ -78,7 +78,7 @@ export function judgeImages(facts: Facts, { without, selection }: Among): Judgem
   return { images, image, usage, context, blocks };
 }
 
-/** An image that nobody remembers is new. */
+/** An image without a record is new. */
 function recordOf({ snapshot, ledger }: Facts, image: Image): ImageRecord {
   const known = ledger.images.get(image.id);
   if (known !== undefined) return known;

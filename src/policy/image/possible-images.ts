@@ -6,15 +6,15 @@ import { imageNames } from "../keep/keep-pattern.ts";
 import { parseReference, splitReference } from "./reference.ts";
 
 export interface Doubt {
-  /** The runtime could not say whether it has such an image; otherwise it has none of the full name. */
+  /** The runtime could not say whether it has such an image; otherwise it has none with the full name. */
   readonly failed: boolean;
-  /** The reference may be the beginning of an ID: whoever wrote it spoke to the runtime. */
+  /** The reference may be the beginning of an ID, because its author talked to the runtime directly. */
   readonly mayBeId: boolean;
 }
 
 /**
- * Runtimes complete a short name in their own way (CRI-O by aliases and registries to search), so that it could mean every
- * image of its tag whose repository ends so; where the runtime could not say, whatever its tag.
+ * Runtimes complete a short name in their own way (CRI-O by aliases and search registries), so it may mean every image
+ * with its tag whose repository ends with it; if the runtime could not say, with any tag.
  */
 export function possibleImages(
   images: readonly Image[],
@@ -25,8 +25,8 @@ export function possibleImages(
   const reference = parseReference(text);
   const { name } = splitReference(text);
   const isShort = reference?.kind === "name" && reference.repository !== name;
-  // What carries this very name or digest would have been found in the list, unless the runtime could not say. But a digest is
-  // looked for without its tag, which alone an image from an archive has.
+  // An image with this very name or digest would have been found in the list, unless the runtime could not say. But a
+  // digest is looked up without its tag, which is all that an image from an archive has.
   if (reference?.kind === "name") {
     const near = imagesByEnd(images).get(endOf(reference.repository));
     for (const [id, listed] of near === undefined ? [] : namesOf(near)) {

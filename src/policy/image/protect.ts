@@ -16,11 +16,11 @@ export interface ProtectionContext {
   /** Images whose only users are containers that the same plan removes first. */
   readonly released: ReadonlySet<ImageId>;
   readonly keep: CompiledKeepRules;
-  /** Tags that listed images carry now: an earlier name whose tag has moved on says only which repository it is from. */
+  /** Tags of listed images: if an earlier name's tag has moved on, the name only shows the repository. */
   readonly tags: ReadonlySet<string>;
   readonly sandbox: SandboxNames;
   readonly places: ReadonlyMap<ImageId, RepositoryPlace>;
-  /** What a removal by hand is limited to; `null`: nothing limits it. */
+  /** The selection of a removal by hand; `null`: no limit. */
   readonly selected: ReadonlySet<ImageId> | null;
   readonly now: Instant;
   readonly watched: Watched;
@@ -29,17 +29,17 @@ export interface ProtectionContext {
 export interface Protection {
   /** `null`: nothing keeps the image. */
   readonly reason: ImageKeepReason | null;
-  /** Codes of the rules that were tried, in order, the deciding one last. */
+  /** Codes of the rules that were evaluated, in order, the deciding one last. */
   readonly tried: readonly ImageKeepReason["kind"][];
 }
 
-/** `age`: removal for age, on which the kubelet's minimum age has no bearing. */
+/** `age`: removal for age, to which the kubelet's minimum age does not apply. */
 export type RemovalFor = "age" | "any";
 
 interface Rule {
   readonly code: ImageKeepReason["kind"];
   readonly applies: (subject: Ranked, context: ProtectionContext) => ImageKeepReason | null;
-  /** Only where the kubelet is imitated, or never then. */
+  /** If set, the rule applies only where this returns true. */
   readonly only?: (context: ProtectionContext, purpose: RemovalFor) => boolean;
 }
 
@@ -122,7 +122,7 @@ function loaded({ image }: Ranked): ImageKeepReason | null {
   return isLoaded(image) ? { kind: "keep-loaded" } : null;
 }
 
-/** Whether it was loaded from an archive: no repository digest, or only ones made up by containerd on import. */
+/** Whether it was loaded from an archive: no repository digest, or only ones that containerd invents on import. */
 export function isLoaded(image: Image): boolean {
   return image.repoDigests.every((text) => {
     const repository = repositoryOf(text);
@@ -144,12 +144,12 @@ function ghost({ record }: Ranked, { watched }: ProtectionContext): ImageKeepRea
   return { kind: "ghost", since: record.ghost.since, attempts: record.ghost.attempts };
 }
 
-/** The kubelet passes over what was used at or after the instant of its pass, even if nothing uses it any more. */
+/** The kubelet skips images used at or after the start of its pass, even if nothing uses them any more. */
 function justUsed(
   { image, record }: Ranked,
   { now, watched, released }: ProtectionContext,
 ): ImageKeepReason | null {
-  // What a container of this plan holds would not have been seen in use by the pass that comes after its removal.
+  // The pass after its removal would not have seen the use by a container that this plan removes.
   if (record.lastUsedAt === null || record.lastUsedAt < now || released.has(image.id)) return null;
   // By a wall clock that was set back, a use of hours ago lies in the future.
   return (record.lastUsedWatched ?? watched) < watched ? null : { kind: "just-used" };

@@ -10,9 +10,9 @@ export interface Ranked {
 }
 
 /**
- * The order of removal. Unused for longest first: since the later of last used and first seen, so that what was staged
- * yesterday does not go before what nobody used for weeks; then first seen, build date (an unknown one last), larger first, ID.
- * The kubelet's: last used (never comes first), first seen, larger first, ID.
+ * The order of removal. Unused for longest first, counted from the later of last used and first seen, so that what was
+ * staged yesterday is not removed before what was unused for weeks; then first seen, build date (an unknown one last),
+ * larger first, ID. The kubelet's: last used (never comes first), first seen, larger first, ID.
  */
 export function compareImages(
   compat: Compat,
@@ -25,7 +25,7 @@ export function compareImages(
     compareWatched(a.record, b.record) || compareBuilt(origins, a, b) || bySizeAndId(a, b);
 }
 
-/** The later of first seen and last used, in observed time: since then the image is unused. */
+/** The later of first seen and last used, in observed time. */
 export function unusedSince(record: ImageRecord): Watched {
   const { firstSeenWatched, lastUsedWatched } = record;
   return lastUsedWatched !== null && lastUsedWatched > firstSeenWatched
@@ -58,7 +58,7 @@ function compareBuilt(origins: Ledger["origins"], a: Ranked, b: Ranked): number 
   return one < other ? -1 : 1;
 }
 
-/** Reproducible builds carry the beginning of all time: that says nothing. */
+/** Reproducible builds have a date at the epoch, which says nothing. */
 function builtAt(origins: Ledger["origins"], { image }: Ranked): Instant | null {
   const built = origins.get(image.id)?.builtAt ?? null;
   return built === null || built <= 0n ? null : built;

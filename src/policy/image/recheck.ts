@@ -6,17 +6,17 @@ import { namesText } from "./image-index.ts";
 import { judgeImages } from "./judge.ts";
 import { protectionOf } from "./protect.ts";
 
-/** Why a candidate may not go after all; `null`: it may. */
+/** Why a candidate is kept after all; `null`: it may be removed. */
 export type Recheck = (candidate: ImageCandidate) => ImageKeepReason | null;
 
 /**
  * Judges the node once; a candidate then costs a lookup. `input.snapshot` is the plan's with fresh lists, image volumes
- * and resolutions: its clocks stay those of the plan, so that no image grows old while the pass runs, and `input.ledger`
- * is the plan's too. A reason of kind `blocked` holds for every candidate on these facts: with `pod-starting` the pass
- * looks again a little later, until it has waited for `POD_START_WAIT` in all and says so in `waitedForPods`.
+ * and resolutions. Its clocks and `input.ledger` stay those of the plan, so that no image ages while the pass runs. A
+ * reason of kind `blocked` holds for every candidate on these facts: with `pod-starting` the pass looks again a little
+ * later, until it has waited for `POD_START_WAIT` in total, as `waitedForPods` says.
  */
 export function recheckImages(input: Facts): Recheck {
-  // A container that the plan removed first is gone from the lists by itself.
+  // A container that the plan removed first is no longer listed.
   const judgement = judgeImages(input, { without: new Set(), selection: null });
   const [block] = judgement.blocks;
   if (block !== undefined) return () => blocked(block);
@@ -24,7 +24,7 @@ export function recheckImages(input: Facts): Recheck {
   return (candidate) => {
     const subject = judgement.image(candidate.image.id);
     if (subject === undefined) return changed("it is no longer listed");
-    // The kubelet removes by ID whatever the names are by then.
+    // The kubelet removes by ID whatever the names are.
     if (
       input.limits.images.compat === "none" &&
       namesText(subject.image) !== namesText(candidate.image)
@@ -37,7 +37,7 @@ export function recheckImages(input: Facts): Recheck {
 
 export const changed = (what: string): ImageKeepReason => ({ kind: "changed", what });
 
-/** Names what is wrong with the node's use or with the keep rules, so that the record of the pass says it. */
+/** Names what is wrong with the node's use or with the keep rules, for the record of the pass. */
 function blocked(block: ImageBlock): ImageKeepReason {
   const faults =
     block.kind === "usage-unknown"

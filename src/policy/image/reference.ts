@@ -1,4 +1,4 @@
-/** Normalises image references. A port in a registry name is never taken for a tag. */
+/** Normalises image references. Never takes a port in a registry name for a tag. */
 
 /** A name with its tag or digest, or a digest alone (which may also be an image ID). */
 export type Reference =
@@ -11,7 +11,7 @@ export type Reference =
       readonly digest: string | null;
     };
 
-/** Reads a reference; `null` if the text is none. Neither tag nor digest is invented: `nginx` has `tag: null`. */
+/** Parses a reference; `null` if the text is not one. Adds neither tag nor digest: `nginx` has `tag: null`. */
 export function parseReference(text: string): Reference | null {
   const bare = text.replace(/^docker(?:-pullable)?:\/\//, "");
   const whole = wholeDigest(bare);
@@ -29,9 +29,9 @@ export function parseReference(text: string): Reference | null {
 }
 
 /**
- * How a runtime is asked for a reference, `null` if the text is none: by the whole name, or by a whole digest as it is
- * spelled. A runtime takes `a` for the beginning of an ID too: it answers with somebody else's image, or not at all where
- * there are two.
+ * The form in which to ask a runtime for a reference; `null` if the text is not one: the full name, or a full digest as
+ * spelled. A runtime would also take `a` for the beginning of an ID, and answer with another image, or fail if two
+ * match.
  */
 export function fullReference(text: string): string | null {
   const reference = parseReference(text);
@@ -41,7 +41,7 @@ export function fullReference(text: string): string | null {
   return digest === null ? `${repository}:${tag ?? "latest"}` : `${repository}@${digest}`;
 }
 
-/** The digest that an ID or a digest spells, with its algorithm (CRI-O leaves `sha256:` out of IDs); `null` if it is none. */
+/** The digest in an ID or digest, with its algorithm (CRI-O omits `sha256:` in IDs); `null` if it is none. */
 export function wholeDigest(text: string): string | null {
   if (/^[0-9a-f]{64}$/.test(text)) return `sha256:${text}`;
   return /^(?:sha256:[0-9a-fA-F]{64}|sha384:[0-9a-fA-F]{96}|sha512:[0-9a-fA-F]{128})$/.test(text)
@@ -55,7 +55,7 @@ export interface ReferenceParts {
   readonly digest: string | null;
 }
 
-/** Cuts at the `@`, and at the last colon if it stands behind the last slash: the only one that is no port. */
+/** Splits at the `@`, and at the last colon if it follows the last slash: any other one is a port. */
 export function splitReference(text: string): ReferenceParts {
   const at = text.indexOf("@");
   const head = at < 0 ? text : text.slice(0, at);
@@ -66,25 +66,25 @@ export function splitReference(text: string): ReferenceParts {
   return { name: head.slice(0, colon), tag: head.slice(colon + 1), digest };
 }
 
-/** Adds what short names leave out: `nginx` is `docker.io/library/nginx`, `grafana/loki` is `docker.io/grafana/loki`. */
+/** Completes short names: `nginx` is `docker.io/library/nginx`, `grafana/loki` is `docker.io/grafana/loki`. */
 export function normaliseRepository(name: string): string {
   const slash = name.indexOf("/");
   const first = name.slice(0, Math.max(0, slash));
   const named = isRegistry(first);
   const registry = !named || first === "index.docker.io" ? "docker.io" : first;
   const path = named ? name.slice(slash + 1) : name;
-  // In a pattern, `**` may stand for a path that has its own organisation.
+  // In a pattern, `**` may stand for a path with its own organisation.
   const official = registry === "docker.io" && !path.includes("/") && !path.includes("**");
   return `${registry}/${official ? "library/" : ""}${path}`;
 }
 
-/** The normalised repository of a tag or digest name; `null` for IDs and for what is no reference (`<none>:<none>`). */
+/** The normalised repository of a tag or digest name; `null` for IDs and for what is not a reference (`<none>:<none>`). */
 export function repositoryOf(text: string): string | null {
   const reference = parseReference(text);
   return reference?.kind === "name" ? reference.repository : null;
 }
 
-/** The repository of the first tag among an image's names, else of its first digest; `null`: it has neither. */
+/** The repository of an image's first tag, else of its first digest; `null` if it has neither. */
 export function repositoryOfNames(names: readonly string[]): string | null {
   const isDigest = (name: string): boolean => name.includes("@");
   const sorted = names.toSorted();
@@ -95,7 +95,7 @@ export function repositoryOfNames(names: readonly string[]): string | null {
   return null;
 }
 
-/** Whether a repository is the made-up name that containerd gives an image imported with digests: `import-2026-01-31`. */
+/** Whether a repository is the name that containerd invents for an image imported with digests: `import-2026-01-31`. */
 export const isImportName = (repository: string): boolean =>
   /(?:^|\/)import-\d{4}-\d\d-\d\d$/.test(repository);
 

@@ -9,7 +9,10 @@ export interface RepositoryPlace {
   readonly place: number;
 }
 
-/** The best place of each image. An image without a tag has none. A tag is as recent as the later of first seen and last used. */
+/**
+ * The best place of each image. An image without a tag has none. A tag is as recent as the later of first seen and last
+ * used.
+ */
 export function repositoryPlaces(images: readonly Ranked[]): ReadonlyMap<ImageId, RepositoryPlace> {
   const byRepository = new Map<string, { readonly id: ImageId; readonly at: bigint }[]>();
   for (const { image, record } of images) {
@@ -36,6 +39,6 @@ export function repositoryPlaces(images: readonly Ranked[]): ReadonlyMap<ImageId
   return best;
 }
 
-/** Equal places are told apart by name, so that the reason does not hang on the order of a list. */
+/** Breaks ties by name, so that the reason does not depend on the order of a list. */
 const isBetter = (a: RepositoryPlace, b: RepositoryPlace): boolean =>
   a.place < b.place || (a.place === b.place && a.repository < b.repository);

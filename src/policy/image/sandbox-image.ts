@@ -8,7 +8,7 @@ import {
   parseKeepPattern,
 } from "../keep/keep-pattern.ts";
 
-/** Repositories under which pause images are known: upstream, mirrors of it, and those that carry the architecture. */
+/** Repositories of pause images: upstream, its mirrors, and those with the architecture in their name. */
 export const PAUSE_PATTERNS: readonly string[] = ["**/pause", "**/pause-*", "**/*mirrored-pause*"];
 
 type Origin = Extract<ImageKeepReason, { readonly kind: "sandbox-image" }>["by"];
@@ -16,7 +16,7 @@ type Origin = Extract<ImageKeepReason, { readonly kind: "sandbox-image" }>["by"]
 export interface SandboxNames {
   readonly patterns: readonly {
     readonly by: Origin;
-    /** As it was named. */
+    /** As written. */
     readonly text: string;
     readonly pattern: KeepPattern;
   }[];
@@ -37,7 +37,7 @@ export function sandboxNames(
   };
 }
 
-/** `null`: it is not the sandbox image. A name without a tag means every tag, to keep too much rather than too little. */
+/** `null`: it is not the sandbox image. A name without a tag matches every tag, to keep too much rather than too little. */
 export function sandboxImageReason(names: SandboxNames, image: Image): ImageKeepReason | null {
   const those = imageNames(image);
   for (const { by, pattern } of names.patterns) {
@@ -47,7 +47,7 @@ export function sandboxImageReason(names: SandboxNames, image: Image): ImageKeep
   return null;
 }
 
-/** A name that cannot be read names no image; an empty one is how runtimes say that they name none. */
+/** An invalid name names no image; an empty one is how runtimes say that there is none. */
 function patternOf(by: Origin, name: string): SandboxNames["patterns"] {
   const parsed = parseKeepPattern(name);
   return parsed.kind === "valid" ? [{ by, text: name, pattern: parsed.pattern }] : [];

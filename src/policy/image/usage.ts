@@ -1,4 +1,4 @@
-/** Which images are in use and by whom, as the union of all ways to name an image; and which uses are unknown. */
+/** Which images are in use and by what, as the union of all ways to name an image; and which uses are unknown. */
 import type { ContainerId, ImageId } from "../../model/ids.ts";
 import type { ImageUser } from "../../model/reason.ts";
 import type { PodReading, Snapshot } from "../../model/snapshot.ts";
@@ -15,7 +15,7 @@ import { imageVolumesSupported } from "./image-volumes.ts";
 import { possibleImages } from "./possible-images.ts";
 import { fullReference } from "./reference.ts";
 
-/** The facts that say what is in use. */
+/** The facts that determine use. */
 export type UsageFacts = Pick<
   Snapshot,
   | "runtime"
@@ -28,7 +28,7 @@ export type UsageFacts = Pick<
   | "pods"
 >;
 
-/** Of them, what the runtime lists. */
+/** Those from the runtime's lists. */
 type Lists = ClaimFacts & Pick<UsageFacts, "images" | "resolutions">;
 
 export interface Unknown {
@@ -39,15 +39,15 @@ export interface Unknown {
 
 export interface Usage {
   readonly users: ReadonlyMap<ImageId, readonly ImageUser[]>;
-  /** Not empty: what is in use is not known, so no image may go. */
+  /** If not empty, what is in use is unknown, and no image may be removed. */
   readonly unknown: readonly Unknown[];
 }
 
 /**
- * Judges use. Containers count in every state. A reference that the runtime does not know uses nothing but what it could
- * mean; one whose resolution failed, or was never asked for, leaves usage unknown, unless it is only a pod that names it:
- * anybody may write that, so it uses what it could mean. Containers in `without` are left out: a plan judges images as if
- * the containers that it removes first were gone.
+ * Determines use. Containers count in every state. A reference that the runtime does not know uses only what it could
+ * mean. If its resolution failed, or was never requested, usage is unknown, unless only a pod names it: anybody may
+ * write that, so it uses what it could mean. Containers in `without` do not count: a plan judges images as if the
+ * containers that it removes first were removed.
  */
 export function usageOf(facts: UsageFacts, without: ReadonlySet<ContainerId> = NONE): Usage {
   return without.size === 0
@@ -57,7 +57,7 @@ export function usageOf(facts: UsageFacts, without: ReadonlySet<ContainerId> = N
 
 const NONE: ReadonlySet<ContainerId> = new Set();
 
-/** A look is judged more than once: for the ledger, for the plan and for each removal. */
+/** A snapshot is judged more than once: for the ledger, for the plan and for each removal. */
 const wholeUsage = byObject((facts: UsageFacts): Usage => {
   const { containers, images, sandboxes, imageVolumes, sandboxImages, resolutions } = facts;
   const volumesCount = imageVolumesSupported(facts.runtime);
@@ -65,7 +65,7 @@ const wholeUsage = byObject((facts: UsageFacts): Usage => {
   return withPods(usageOfLists({ ...lists, volumesCount }), facts);
 });
 
-/** And the lists of the next look are mostly the same. */
+/** The lists of the next look are mostly the same. */
 const usageOfLists = byParts(({ volumesCount, ...lists }: Lists & { volumesCount: boolean }) =>
   judgeLists(lists, NONE, volumesCount),
 );
@@ -87,7 +87,7 @@ function judgeLists(facts: Lists, without: ReadonlySet<ContainerId>, volumesCoun
   return { users, unknown };
 }
 
-/** The same with what pods use: they are read anew each time, and mostly name no image or a few. */
+/** Adds what pods use: they are read each time, and mostly name few images or none. */
 function withPods(listed: Usage, facts: UsageFacts): Usage {
   const unknown = [...unreadManifests(facts.pods)];
   const index = indexImages(facts.images);
@@ -109,7 +109,7 @@ function withPods(listed: Usage, facts: UsageFacts): Usage {
 const usedBy = (claim: Claim, judging: Judging): Iterable<ImageId> =>
   listedAlone(claim.references, judging.index) ?? imagesOf(claim, judging);
 
-/** What nearly every claim says: one name of an image as it is listed. */
+/** The usual claim: one name, as listed. */
 function listedAlone(
   references: readonly string[],
   { byText }: ImageIndex,
@@ -118,7 +118,7 @@ function listedAlone(
   return only === undefined || references.length > 1 ? undefined : byText.get(only);
 }
 
-/** Names by which observation asks `ImageStatus`, sorted: full names of those that no listed image carries. */
+/** Names to look up with `ImageStatus`, sorted: full names that no listed image has. */
 export function referencesToResolve(facts: Omit<UsageFacts, "resolutions">): readonly string[] {
   const { containers, images, sandboxes, imageVolumes, sandboxImages, pods } = facts;
   const listed = unlistedOfLists({ containers, images, sandboxes, imageVolumes, sandboxImages });
@@ -148,10 +148,10 @@ function unlistedNames(
 interface Judging {
   readonly facts: Pick<UsageFacts, "images" | "resolutions">;
   readonly index: ImageIndex;
-  /** What was resolved before: many claims name the same image. */
+  /** Resolved references, because many claims name the same image. */
   readonly resolved: Map<string, Resolved>;
   readonly possible: Map<Resolved, ReadonlySet<ImageId>>;
-  /** What could not be told is added here. */
+  /** Collects what could not be determined. */
   readonly unknown: Unknown[];
 }
 
@@ -162,7 +162,7 @@ function imagesOf(claim: Claim, judging: Judging): Iterable<ImageId> {
   const isPod = claim.user.kind === "pod-spec" || claim.user.kind === "static-pod";
   for (const { message } of resolved)
     if (message !== null && !isPod) unknown.push({ subject: claim.subject(), message });
-  // Every word for the image is missing or none that a runtime could be asked about.
+  // Every reference to the image is missing, or unusable for a lookup.
   if (claim.mustResolve && resolved.every(({ kind }) => kind === "unusable"))
     unknown.push({ subject: claim.subject(), message: "names no image that can be looked up" });
   const [first] = resolved;
@@ -174,7 +174,7 @@ function imagesOf(claim: Claim, judging: Judging): Iterable<ImageId> {
   return resolved.flatMap((one) => [...couldMean(one, isPod, judging)]);
 }
 
-/** Of pods and others apart: a pod never writes the beginning of an ID. */
+/** Separate for pods and others: a pod never uses the beginning of an ID. */
 function couldMean(
   resolved: Resolved,
   isPod: boolean,
@@ -190,7 +190,7 @@ function couldMean(
 }
 
 interface Resolved {
-  /** `unusable`: no reference, so that nobody was asked: no listed image can be meant by it. */
+  /** `unusable`: not a reference, so no lookup was made, and no listed image can be meant. */
   readonly kind: "resolved" | "absent" | "failed" | "unusable";
   readonly reference: string;
   readonly ids: readonly ImageId[];
@@ -244,7 +244,7 @@ function unknownVolumes(facts: Lists, without: ReadonlySet<ContainerId>): readon
   return unknown;
 }
 
-/** What the kubelet is about to run from a file that cannot be read, nobody knows. */
+/** A manifest that cannot be read may name any image. */
 const unreadManifests = (pods: PodReading): readonly Unknown[] =>
   (pods.manifests ?? []).flatMap(({ path, fault }) =>
     fault?.kind === "unreadable"

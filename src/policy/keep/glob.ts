@@ -4,7 +4,7 @@ export interface Glob {
   readonly source: string;
   /** Not `null`: there is no star, and only this text matches. */
   readonly literal: string | null;
-  /** The texts between stars, in order: where one is missing nothing matches, which rejects nearly everything at once. */
+  /** The texts between stars, in order. If one is missing, nothing matches, which rejects nearly everything at once. */
   readonly parts: readonly string[];
   readonly steps: readonly Step[];
 }
@@ -47,7 +47,7 @@ function hasParts({ parts }: Glob, text: string): boolean {
   return true;
 }
 
-/** All places in the pattern that the text read so far can have led to, so nothing is ever tried twice. */
+/** Tracks all positions in the pattern that the text so far can have reached, so nothing is tried twice. */
 function walk(steps: readonly Step[], text: string): boolean {
   let places = reached(steps, [0]);
   for (let at = 0; at < text.length && places.length > 0; at += 1) {
@@ -74,7 +74,7 @@ function advanced(
   return next;
 }
 
-/** Adds the places behind stars, which may stand for nothing. Places stay in ascending order, each once. */
+/** Adds the positions after stars, which may match nothing. Positions are ascending and distinct. */
 function reached(steps: readonly Step[], places: readonly number[]): readonly number[] {
   const all: number[] = [];
   for (const place of places) {

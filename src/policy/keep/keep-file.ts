@@ -5,11 +5,11 @@ import { parseKeepPattern } from "./keep-pattern.ts";
 
 export interface KeepFile {
   readonly rules: readonly KeepRule[];
-  /** Not empty: the file is wrong, and no image may go. */
+  /** If not empty, the file is invalid, and no image may be removed. */
   readonly problems: readonly KeepProblem[];
 }
 
-/** `source` is the file's path; rules and problems carry it with their line. Never throws. */
+/** `source` is the file's path; rules and problems include it with their line. Never throws. */
 export function parseKeepFile(text: string, source: string): KeepFile {
   const body = text.startsWith("\u{FEFF}") ? text.slice(1) : text;
   if (body === "") {
@@ -36,7 +36,7 @@ export function parseKeepFile(text: string, source: string): KeepFile {
   return { rules, problems };
 }
 
-/** The header of a list that crigc writes, by which a truncated list is detected. */
+/** The header of lists that crigc writes, which reveals truncation. */
 export const keepFileHeader = (patterns: number): string => `# crigc: ${patterns} patterns or more`;
 
 function promisedPatterns(line: string): number {
@@ -44,7 +44,7 @@ function promisedPatterns(line: string): number {
   return match === null ? 0 : Number(match[1]);
 }
 
-/** The line without its comment, blanks and the CR of a CRLF. Blanks alone are cut: other control characters are damage. */
+/** The line without its comment, blanks and the CR of a CRLF. Strips only blanks: other control characters are damage. */
 function patternOf(line: string): string {
   const whole = line.endsWith("\r") ? line.slice(0, -1) : line;
   const comment = whole.search(/(?<![^ \t])#/);

@@ -9,7 +9,7 @@ import {
 import { compileGlob, type Glob, globMatches } from "./glob.ts";
 
 export type KeepPattern =
-  /** Matches an ID or digest that starts so: algorithm, colon, at least 12 hex digits. */
+  /** Matches an ID or digest by its prefix: algorithm, colon, at least 12 hex digits. */
   | { readonly kind: "digest"; readonly prefix: string }
   | {
       readonly kind: "name";
@@ -25,7 +25,7 @@ export type ParsedPattern =
   /** `message` says what is wrong and what was expected. */
   | { readonly kind: "invalid"; readonly message: string };
 
-/** Reads a pattern. Short names are normalised unless their first component has a wildcard. */
+/** Parses a pattern. Short names are normalised unless their first component has a wildcard. */
 export function parseKeepPattern(text: string): ParsedPattern {
   const problem = unreadable(text);
   if (problem !== null) return invalid(problem);
@@ -46,7 +46,7 @@ export function matchPattern(pattern: KeepPattern, names: ImageNames): string | 
   return names.names.find((name) => nameMatches(pattern, name, names))?.text ?? null;
 }
 
-/** An image's names, read once for all patterns. */
+/** An image's names, parsed once for all patterns. */
 export interface ImageNames {
   readonly names: readonly ImageName[];
   /** The ID, if it is a digest, and the repository digests. */
@@ -57,7 +57,7 @@ export interface ImageName {
   /** As the runtime lists it. */
   readonly text: string;
   readonly repository: string;
-  /** Not normalised: runtimes in front of Docker list short names, which a leading wildcard may mean. */
+  /** Not normalised: runtimes in front of Docker list short names, which a leading wildcard may match. */
   readonly listedRepository: string;
   readonly tag: string | null;
   readonly digest: string | null;
@@ -65,7 +65,7 @@ export interface ImageName {
 
 let last: { readonly image: Image; readonly names: ImageNames } | null = null;
 
-/** The last answer is remembered, for rules that ask one after another; of a whole node's they would take 1 kB each. */
+/** Caches only the last result, for rules that ask in sequence; for a whole node, each would take 1 kB. */
 export function imageNames(image: Image): ImageNames {
   if (last?.image !== image) last = { image, names: namesIn(image) };
   return last.names;
@@ -86,7 +86,7 @@ function namesIn(image: Image): ImageNames {
   return { names, digests };
 }
 
-/** As the name of an image, with stars wherever it has letters or digits. */
+/** An image name that may have stars in place of letters or digits. */
 const NAME_PATTERN = /^(?:[\w.*-]+|(?:\[[0-9A-Fa-f:.]+\]|[\w.*-]+)(?::[\d*]+)?(?:\/[\w.*-]+)+)$/;
 
 function parseNamePattern(text: string): ParsedPattern {
@@ -122,7 +122,7 @@ function nameMatches(pattern: NamePattern, name: ImageName, names: ImageNames): 
     pattern.tag === null || (name.tag !== null && globMatches(pattern.tag, name.tag));
   if (pattern.digest === null) return tagMatches;
   if (name.digest !== null) return globMatches(pattern.digest, name.digest);
-  // A tag and a digest: the digest decides; an image from an archive has none to compare, so its tag does.
+  // If the pattern has a tag and a digest, the digest decides; an image from an archive has none, so its tag does.
   const comparable = names.names.some(
     (other) => other.digest !== null && repositoryMatches(pattern.repository, other),
   );

@@ -15,12 +15,12 @@ interface CompiledRule {
 }
 
 export interface CompiledKeepRules {
-  /** Rules whose repository has no wildcard, by repository: most rules are of this kind and cost one look-up. */
+  /** Rules whose repository has no wildcard, by repository: most rules are of this kind and cost one lookup. */
   readonly byRepository: ReadonlyMap<string, readonly CompiledRule[]>;
-  /** All others, in their order. */
+  /** All others, in order. */
   readonly others: readonly CompiledRule[];
   readonly rules: readonly KeepRule[];
-  /** Rules that are none. They came past the reader of files, and stop image removal all the same. */
+  /** Invalid rules. They passed the reader of files, and still stop image removal. */
   readonly problems: readonly KeepProblem[];
 }
 
@@ -49,13 +49,13 @@ export function compileKeepRules(rules: readonly KeepRule[]): CompiledKeepRules 
   return { byRepository, others, rules, problems };
 }
 
-/** The first rule that keeps the image, in the order of the rules; `null`: none does. */
+/** The first matching rule, in order; `null` if none matches. */
 export function matchKeepRules(compiled: CompiledKeepRules, image: Image): KeepMatch | null {
   const first = matches(compiled, imageNames(image))[0];
   return first === undefined ? null : { rule: first.rule, name: first.name };
 }
 
-/** Every rule with the images that it keeps, in the order of the rules; an empty list is a rule that matches nothing. */
+/** Every rule with the images that it keeps, in order; an empty list is a rule that matches nothing. */
 export function keepRuleMatches(
   compiled: CompiledKeepRules,
   images: readonly Image[],

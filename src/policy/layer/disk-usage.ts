@@ -50,7 +50,7 @@ export const subjectsOf = ({ candidates, kept }: ImageUsageFacts["plan"]): reado
 export const repositoryOf = ({ image }: Subject): string | null =>
   repositoryOfNames([...image.repoTags, ...image.repoDigests]);
 
-/** What only a lack of a trigger, or a condition of the whole pass, keeps is removable. */
+/** Images that only a missing trigger, or a condition of the whole pass, keeps are removable. */
 const REMOVABLE: readonly ImageKeepReason["kind"][] = ["no-trigger", "blocked", "changed"];
 
 export const isRemovable = ({ reason }: Pick<Subject, "reason">): boolean =>
@@ -111,7 +111,7 @@ const unknownLayers = ({ sizeBytes }: Image): Bounds => ({
   upperBytes: sizeBytes,
 });
 
-/** A family is named by the image with the fewest layers: the base, where it is there. */
+/** A family is named by the image with the fewest layers: the base, if it is there. */
 export function familyNames(
   subjects: readonly Subject[],
   forest: LayerForest,
@@ -167,6 +167,6 @@ const bySize = (one: ImageShare, other: ImageShare): number =>
   Number(other.reportedBytes - one.reportedBytes) ||
   compareNames(one.name, other.name);
 
-/** Of two names of a view, which differ. */
+/** For distinct names of a view. */
 const compareNames = (one: string | null, other: string | null): number =>
   one === null ? 1 : other === null ? -1 : one < other ? -1 : 1;

@@ -1,6 +1,6 @@
 /**
- * How much a removal frees per byte expected from layers: reported sizes may be compressed, while a removal frees blobs and
- * unpacked layers.
+ * How much a removal frees per byte expected from layers: reported sizes may be compressed, while a removal frees blobs
+ * and unpacked layers.
  */
 import type { ChainId } from "../../model/ids.ts";
 import { type GainRecord, type Ledger, noGain } from "../../model/ledger.ts";
@@ -11,35 +11,38 @@ import { repositoryOfNames } from "../image/reference.ts";
 import { releaseKey, releaseOf, type SpaceRelease } from "../space/release.ts";
 
 export interface Gain {
-  /** Measured bytes for a thousand estimated ones. */
+  /** Measured bytes per thousand estimated ones. */
   readonly perMille: bigint;
-  /** Whether it was learned from images of the same repository; else from all of the node, which may compress otherwise. */
+  /**
+   * Whether it was learned from images of the same repository; otherwise from the whole node, which may compress
+   * differently.
+   */
   readonly isOwn: boolean;
 }
 
-/** The gain for an image; `null`: not learned yet. */
+/** The gain for an image; `null` if not learned yet. */
 export type GainOf = (image: Pick<Image, "repoTags" | "repoDigests">) => Gain | null;
 
 const ONE = 1000n;
-/** Removals after which a gain is known, of a runtime version or of a repository. */
+/** Removals after which a gain is known, for a runtime version or a repository. */
 const REMOVALS_MIN = 3;
-/** What was learned from more removals than this counts for half, so that a node whose images change is followed. */
+/** Beyond this many removals what was learned counts for half, so that the gain follows a node whose images change. */
 const REMOVALS_MAX = 200;
 /** Below this a gain cannot be told from what other programs do to the disk. */
 const TELLING_BYTES = 1_048_576n;
-/** Images that take a fifth or five times their reported size were never seen; content that is kept for other reasons was. */
+/** No image takes less than a fifth or more than five times its reported size, but content may be kept for other reasons. */
 const GAIN_MIN = 200n;
 const GAIN_MAX = 5000n;
-/** Images of one repository compress alike, but not equally: their bounds lie this far around what was learned. */
+/** Images of one repository compress alike, but not equally: their bounds are this far around what was learned. */
 const OWN_TOLERANCE = 250n;
-/** Repositories that are remembered; of more, those that were removed longest ago are forgotten. */
+/** Maximum number of remembered repositories; beyond it, those whose last removal is oldest are dropped. */
 const REPOSITORIES_MAX = 500;
 
-/** Of all removals of this runtime version; `null`: not learned yet. */
+/** Of all removals of this runtime version; `null` if not learned yet. */
 export const nodeGain = (ledger: Pick<Ledger, "gains">, runtime: RuntimeInfo): bigint | null =>
   perMilleOf(ledger.gains.get(releaseKey(runtime)));
 
-/** Images of one repository compress alike; where it is not learned for theirs, the node's gain is what is known. */
+/** Images of one repository compress alike; if theirs is not learned, the node's gain is used. */
 export function gainsOf(ledger: Pick<Ledger, "gains">, runtime: RuntimeInfo): GainOf {
   const ofNode = nodeGain(ledger, runtime);
   return (image) => {
@@ -63,7 +66,7 @@ function repositoryKey(runtime: RuntimeInfo, image: Parameters<GainOf>[0]): stri
 }
 
 /**
- * An estimate in reported sizes as one of bytes on disk. What other images taught says what to expect, and bounds nothing: an
+ * Converts an estimate in reported sizes to bytes on disk. What other images taught is an expectation, not a bound: an
  * image frees at least what the runtime reports, unless others freed less, and at most five times as much.
  */
 export function scaled(bounds: Bounds, gain: Gain | null): Bounds {
@@ -79,17 +82,17 @@ export function scaled(bounds: Bounds, gain: Gain | null): Bounds {
 
 const smaller = (one: bigint, other: bigint): bigint => (one < other ? one : other);
 
-/** Whether the layers tell what a removal frees to a quarter, so that the rest of the gain is compression. */
+/** Whether the layers bound what a removal frees to within a quarter, so that the rest of the gain is compression. */
 const isExact = ({ lowerBytes, estimateBytes, upperBytes }: Bounds): boolean =>
   (upperBytes - lowerBytes) * 4n <= estimateBytes;
 
-/** Whether what was measured after a removal is what it freed: space that may come later and was not waited for is not. */
+/** Whether the measured gain is complete: not if space may still appear that was not waited for. */
 export const isWholeGain = (
   settled: "at-once" | "afterwards" | "not-seen" | "not-waited",
   release: SpaceRelease,
 ): boolean => (settled === "not-waited" ? release === "immediate" : settled !== "not-seen");
 
-/** The ledger after a pass that was planned with these gains; the same where the pass teaches nothing. */
+/** The ledger after a pass planned with these gains; the same if the pass taught nothing. */
 export function rememberGain(
   ledger: Ledger,
   pass: {
@@ -118,7 +121,7 @@ export function rememberGain(
     for (const one of isExact(unscaled) ? [key, own] : [own]) {
       if (one === null) continue;
       const record = learned(gains.get(one) ?? noGain);
-      // What was taught last stands last.
+      // Keeps the entry that was taught last at the end.
       gains.delete(one);
       gains.set(one, record);
       isTaught = true;
@@ -140,7 +143,10 @@ function withRemoval(before: GainRecord, estimated: bigint, measured: bigint): G
   };
 }
 
-/** What an image left to others, as its removal showed it: the mean with what was known, so that one that others disturbed counts for less. */
+/**
+ * What an image left to others, as its removal showed: averaged with the known value, so that a disturbed measurement
+ * counts for less.
+ */
 function withLeft({ left, ...before }: GainRecord, chain: ChainId, bytes: bigint): GainRecord {
   const shown = bytes > 0n ? bytes : 0n;
   const isSame = left?.chain === chain;

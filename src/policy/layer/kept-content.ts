@@ -6,10 +6,10 @@ import { repositoryOfNames } from "../image/reference.ts";
 import type { SpaceRelease } from "../space/release.ts";
 import { isWholeGain } from "./gain.ts";
 
-/** What is missing has to be more than what other programs do to a disk meanwhile. */
+/** The missing bytes must exceed what other programs do to a disk meanwhile. */
 const MISSING_MIN_BYTES = 1_048_576n;
 
-/** One finding for each repository, the most missing first. */
+/** One finding per repository, the most missing bytes first. */
 export function keptContent(
   removals: readonly PastRemoval[],
   release: SpaceRelease,

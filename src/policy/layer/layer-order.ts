@@ -11,19 +11,19 @@ import { type GainOf, scaled } from "./gain.ts";
 import type { LayerForest } from "./layers.ts";
 
 export interface Choice {
-  /** Those that go for their age first. */
+  /** Those removed for their age first. */
   readonly candidates: readonly ImageCandidate[];
   readonly kept: readonly KeptImage[];
 }
 
-/** Images that a reason names. */
+/** Maximum number of images named in a reason. */
 const NAMED_MAX = 3;
-/** Images that a base is known to follow; of more, the removal of a base does not ask for each. */
+/** Maximum number of images that a base is known to follow; beyond it, the removal of a base does not check each. */
 const FOLLOWED_MAX = 256;
 
 /**
- * Whether layers matter: not with compat kubelet or reported sizes, not if everything unused is removed, and not if only
- * the number of images counts.
+ * Whether layers matter: not with compat kubelet or reported sizes, not if everything unused is removed, and not if
+ * only the number of images counts.
  */
 export const layersCount = (
   { compat, accounting }: ProtectionContext["limits"],
@@ -35,7 +35,10 @@ export const layersCount = (
   purpose.kind !== "all-unused" &&
   (targets.length === 0 || targets.some(({ kind }) => kind !== "image-count"));
 
-/** Applies layers to a choice; `triggers` are those of the targets, for what was to go for its age and has to wait for a child. */
+/**
+ * Applies layers to a choice. `triggers` are those of the targets, for images that were to be removed for their age but
+ * have to wait for a child.
+ */
 export function orderByLayers(
   choice: Choice,
   { forest, gainOf }: { readonly forest: LayerForest; readonly gainOf: GainOf },
@@ -80,16 +83,16 @@ export function orderByLayers(
 }
 
 export interface LayerOrder<Candidate> {
-  /** In the order of removal, without those that stay. */
+  /** In the order of removal, without those that are kept. */
   readonly candidates: readonly Candidate[];
-  /** Candidates whose removal would free nothing, because an image that stays has all of their layers. */
+  /** Candidates whose removal would free nothing, because a kept image has all of their layers. */
   readonly staying: readonly Candidate[];
 }
 
 /**
- * Orders candidates that stand in the order of last use; every other image of the forest stays. An image comes right after the
- * last of those that have all of its layers; of several with the same layers only the last frees anything, so they go
- * together. Images whose layers are not known keep their place.
+ * Orders candidates given in the order of last use; every other image of the forest is kept. An image comes right after
+ * the last of those that have all of its layers. Of several with the same layers only the last frees anything, so they
+ * are removed together. Images with unknown layers keep their place.
  */
 export function basesAfterChildren<Candidate extends { readonly image: { readonly id: ImageId } }>(
   forest: LayerForest,
@@ -143,6 +146,6 @@ export function childStillThere(
 const isAged = ({ triggers }: ImageCandidate): boolean =>
   triggers.some(({ kind }) => kind === "age");
 
-/** The name of an image for people: its first tag, else its first digest, else its ID. */
+/** The display name of an image: its first tag, else its first digest, else its ID. */
 export const nameOf = ({ id, repoTags, repoDigests }: Image): string =>
   repoTags.toSorted()[0] ?? repoDigests.toSorted()[0] ?? id;

@@ -1,7 +1,7 @@
 /**
- * What a removal frees, known before it is made. Images share layers by chain: what two images share is their common prefix,
- * so all images together are a forest of chains. A layer's own size is not reported; the size of an image is the sum along its
- * path, which bounds every point of the forest.
+ * Predicts what a removal frees. Images share layers by chain: two images share their common prefix, so all images
+ * together are a forest of chains. The runtime does not report the size of a layer, but the size of an image is the sum
+ * along its path, which bounds every point of the forest.
  */
 import type { ChainLayer } from "../../model/disk-usage.ts";
 import type { ChainId, ImageId } from "../../model/ids.ts";
@@ -24,7 +24,7 @@ import {
 /** Each chain with the one below its last layer; `null` for a first layer. */
 export type ChainParents = ReadonlyMap<ChainId, ChainId | null>;
 
-/** A chain of more is no chain of layers: a record that names itself as its parent must not hold anything up. */
+/** A longer chain is invalid: a record that names itself as its parent must not cause an endless loop. */
 const LAYERS_MAX = 1024;
 
 /** All images of a node by their layers. */
@@ -33,7 +33,10 @@ export class LayerForest {
   readonly #leaves = new Map<ImageId, Path>();
   readonly #images = new Map<ImageId, LayeredImage>();
 
-  /** Linear in the distinct layers. Images that are listed twice count once; those whose chain is not known whole are left out. */
+  /**
+   * Linear in the number of distinct layers. Images listed twice count once; those without a complete chain are left
+   * out.
+   */
   constructor(
     images: Iterable<LayeredImage>,
     parents: ChainParents,
@@ -47,7 +50,7 @@ export class LayerForest {
     return this.#leaves.has(id);
   }
 
-  /** Images whose layers include all layers of this one, up to `most` of them; empty where the image is not known. */
+  /** Images whose layers include all layers of this one, up to `most` of them; empty if the image is unknown. */
   sharers(id: ImageId, most: number): readonly ImageId[] {
     const leaf = this.#leaves.get(id);
     if (leaf === undefined) return [];
@@ -61,7 +64,7 @@ export class LayerForest {
     return found;
   }
 
-  /** Size and sharing along an image's chain, from its first layer to its last; `null` where its layers are not known. */
+  /** Size and sharing along an image's chain, from its first layer to its last; `null` if its layers are unknown. */
   chainOf(id: ImageId): readonly ChainLayer[] | null {
     const leaf = this.#leaves.get(id);
     if (leaf === undefined) return null;
@@ -72,8 +75,8 @@ export class LayerForest {
   }
 
   /**
-   * Sums a figure of each image up to all paths that the image's chain goes through: for a path, `combine` of the figures of
-   * the images that end at it or below it. One walk over the forest, for any number of questions about it.
+   * Combines a figure of each image along its path: the result for a path is `combine` of the figures of all images
+   * that end at it or pass through it. One walk over the forest answers any number of questions.
    */
   gather<Figure>(
     figureOf: (image: LayeredImage) => Figure,
@@ -96,7 +99,7 @@ export class LayerForest {
     };
   }
 
-  /** What these images take together, each layer once; images whose layers are not known count with their size. */
+  /** The total size of these images, each layer once; images with unknown layers count with their size. */
   union(images: Iterable<{ readonly id: ImageId; readonly sizeBytes: bigint }>): Bounds {
     const covered = new Set<Path>();
     let sum = NOTHING;
@@ -112,19 +115,19 @@ export class LayerForest {
     return sum;
   }
 
-  /** The first layer of an image's chain, which all of its family have; `null` where its layers are not known. */
+  /** The first layer of an image's chain, which its whole family has; `null` if its layers are unknown. */
   familyOf(id: ImageId): ChainId | null {
     let path = this.#leaves.get(id) ?? null;
     while (path !== null && path.parent !== null) path = path.parent;
     return path?.chain ?? null;
   }
 
-  /** The chain of all layers of an image, and how many they are; `null` where they are not known. */
+  /** The chain of all layers of an image, and their number; `null` if unknown. */
   wholeChainOf(id: ImageId): { readonly chain: ChainId; readonly layers: number } | null {
     return this.#leaves.get(id) ?? null;
   }
 
-  /** The removals of a pass, one after another. */
+  /** The removals of a pass, in sequence. */
   removals(): LayerRemovals {
     return new Removals(this.#leaves, this.#images);
   }
@@ -138,7 +141,7 @@ export class LayerForest {
     this.#images.set(image.id, image);
   }
 
-  /** Adds what is missing of the path; `null`: the chain is not known whole. */
+  /** Adds what is missing of the path; `null` if the chain is incomplete. */
   #pathTo(chain: ChainId, parents: ChainParents): Path | null {
     const missing: ChainId[] = [];
     let next: ChainId | null = chain;
@@ -172,7 +175,10 @@ export class LayerForest {
     return path;
   }
 
-  /** A path is not smaller than the largest image that ends on it, and not larger than the smallest image that goes through it. */
+  /**
+   * A path is at least as large as the largest image that ends on it, and at most as large as the smallest image that
+   * goes through it.
+   */
   #bound(learned: PathSizes): void {
     const paths = [...this.#paths.values()];
     for (const path of paths.toReversed()) {
@@ -183,9 +189,9 @@ export class LayerForest {
   }
 }
 
-/** Follows a sequence of removals: what each frees depends on what went before. */
+/** Follows a sequence of removals: what each frees depends on the earlier ones. */
 export interface LayerRemovals {
-  /** What the removal of this image frees, given those before it; `null` where its layers are not known. */
+  /** What the removal of this image frees after the earlier ones; `null` if its layers are unknown. */
   remove(id: ImageId): Freed | null;
 }
 
@@ -198,7 +204,7 @@ class Removals implements LayerRemovals {
   readonly #leaves: ReadonlyMap<ImageId, Path>;
   readonly #images: ReadonlyMap<ImageId, LayeredImage>;
   readonly #removed = new Set<ImageId>();
-  /** Images that are still there, by path: those that end at it, and its children that are still needed. */
+  /** Remaining images by path: those that end at it, and its children that are still needed. */
   readonly #needed = new Map<Path, number>();
 
   constructor(leaves: ReadonlyMap<ImageId, Path>, images: ReadonlyMap<ImageId, LayeredImage>) {
@@ -214,7 +220,7 @@ class Removals implements LayerRemovals {
     this.#removed.add(id);
     let path: Path | null = leaf;
     while (path !== null && this.#release(path) === 0) path = path.parent;
-    // Others have all of its layers: only its configuration goes.
+    // Others have all of its layers, so only its configuration is freed.
     const freed =
       path === leaf
         ? { ...NOTHING, upperBytes: smaller(CONFIG_MAX_BYTES, image.sizeBytes) }
@@ -222,7 +228,7 @@ class Removals implements LayerRemovals {
     return { ...freed, leaves: path?.chain ?? null };
   }
 
-  /** One fewer needs the path; returns how many still do. */
+  /** Decrements the number of users of the path, and returns it. */
   #release(path: Path): number {
     const before = this.#needed.get(path) ?? path.ending.length + path.children.length;
     this.#needed.set(path, before - 1);

@@ -7,7 +7,7 @@ import { type ChainParents, LayerForest } from "./layers.ts";
 
 export type Origins = Pick<Ledger, "origins" | "layers">;
 
-/** Takes in what was read of new images, and drops what no listed image has; the same maps where nothing changed. */
+/** Adds what was read of new images, and drops what no listed image has; returns the same maps if nothing changed. */
 export function rememberOrigins(
   { origins: knownOrigins, layers: knownLayers }: Origins,
   images: readonly Pick<Image, "id">[],
@@ -42,7 +42,7 @@ const unlisted = byParts(
   },
 );
 
-/** What a forest is made from, beside images. */
+/** What a forest is built from, besides images. */
 export type LayerMemory = Origins & Pick<Ledger, "gains">;
 
 const forests = new WeakMap<
@@ -50,7 +50,7 @@ const forests = new WeakMap<
   Pick<LayerMemory, "origins" | "gains"> & { readonly forest: LayerForest }
 >();
 
-/** The forest of all images whose layers are known; made once for the same list and the same memory. */
+/** The forest of all images with known layers; computed once for the same list and records. */
 export function forestOf(images: readonly Image[], known: LayerMemory): LayerForest {
   const { origins, gains } = known;
   const made = forests.get(images);
@@ -75,7 +75,7 @@ function plantForest(
 
 const parentsOf = new WeakMap<Origins["layers"], ChainParents>();
 
-/** Made once for the same runs. */
+/** Computed once for the same runs. */
 function chainParents(layers: Origins["layers"]): ChainParents {
   const made = parentsOf.get(layers);
   if (made !== undefined) return made;
@@ -91,7 +91,7 @@ function chainParents(layers: Origins["layers"]): ChainParents {
   return parents;
 }
 
-/** Adds the layers that no run has yet; returns the last chain. Text that is known already is taken from there. */
+/** Adds the layers that no run has yet, reusing known strings; returns the last chain. */
 function addRun(
   layers: Map<ChainId, LayerRun>,
   there: Map<ChainId, ChainId>,
@@ -99,7 +99,7 @@ function addRun(
 ): ChainId | null {
   const last = chain[chain.length - 1];
   if (last === undefined) return null;
-  // What is known of a chain is known of all below it.
+  // If a chain is known, so is everything below it.
   const known = chain.findLastIndex((one) => there.has(one));
   const below = there.get(chain[known] ?? last) ?? null;
   const added = chain.slice(known + 1);
@@ -109,7 +109,7 @@ function addRun(
   return last;
 }
 
-/** The runs that have a layer of any of these images. */
+/** The runs that contain a layer of any of these images. */
 function neededRuns(
   layers: Origins["layers"],
   origins: ReadonlyMap<ImageId, OriginRecord>,

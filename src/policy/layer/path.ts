@@ -10,10 +10,10 @@ export interface LayeredImage {
   readonly chain: ChainId;
 }
 
-/** What the layers up to a chain were seen to take where no image ends: an estimate, within the bounds that sizes give. */
+/** Sizes seen for layers up to a chain where no image ends: an estimate, within the bounds of the sizes. */
 export type PathSizes = ReadonlyMap<ChainId, bigint>;
 
-/** The size of an image counts its configuration and manifest, which are not layers; what real images have at most. */
+/** The size of an image includes its configuration and manifest, which are not layers; no real image has more. */
 export const CONFIG_MAX_BYTES = 32n * 1024n;
 /** A layer in its place: the path from a first layer to here. */
 export interface Path {
@@ -23,19 +23,19 @@ export interface Path {
   /** Images that end here. */
   readonly ending: LayeredImage[];
   readonly children: Path[];
-  /** Layers from the first to here take at least and at most this much. */
+  /** The bounds of the size of all layers up to here. */
   lowerBytes: bigint;
   upperBytes: bigint;
-  /** Layers of the image that gave `upperBytes`; 0: none has yet. */
+  /** The number of layers of the image that gave `upperBytes`; 0: none has yet. */
   upperLayers: number;
-  /** What the nearest image that ends at or above takes, and how many layers it has. */
+  /** The nearest image that ends here or earlier on the path: its size and number of layers. */
   baseBytes: bigint;
   baseLayers: number;
 }
 
 export const NOTHING: Bounds = { lowerBytes: 0n, estimateBytes: 0n, upperBytes: 0n };
 
-/** What an image takes beside the path that others have in common with it; `null`: it shares nothing. */
+/** The size of an image beyond the path that it shares with others; `null`: it shares nothing. */
 export function above(sizeBytes: bigint, path: Path | null): Bounds {
   const left = path === null ? NOTHING : boundsOf(path);
   return {
@@ -51,7 +51,7 @@ export const plus = (one: Bounds, other: Bounds): Bounds => ({
   upperBytes: one.upperBytes + other.upperBytes,
 });
 
-/** An image of these bytes and layers goes through the path. */
+/** An image with this size and number of layers goes through the path. */
 export function boundAbove(path: Path, bytes: bigint, layers: number): void {
   if (path.upperLayers > 0 && bytes >= path.upperBytes) return;
   path.upperBytes = bytes;
@@ -75,13 +75,14 @@ export function boundBelow(path: Path, learned: PathSizes): void {
 }
 
 /**
- * Where no image ends, the estimate lies between the image below and the smallest one above, by the number of layers. Images
- * whose shared layers were compressed differently contradict each other: the bounds then hold both.
+ * If no image ends here, the estimate is interpolated between the image below and the smallest one above, by the number
+ * of layers. Images whose shared layers were compressed differently contradict each other; the bounds then include
+ * both.
  */
 export function boundsOf(path: Path): Bounds {
   const { lowerBytes, upperBytes, baseBytes, baseLayers, layers, upperLayers } = path;
   const span = BigInt(Math.max(1, upperLayers - baseLayers));
-  // What goes through a path goes through the one below it: no base is above the path's own upper bound.
+  // What goes through a path also goes through the one below it, so no base exceeds the path's own upper bound.
   const share = upperBytes - baseBytes;
   const estimateBytes = baseBytes + (share * BigInt(layers - baseLayers)) / span;
   return ordered({ lowerBytes, estimateBytes, upperBytes });

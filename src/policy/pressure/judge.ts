@@ -13,11 +13,11 @@ import {
   topologyOf,
 } from "./topology.ts";
 
-/** What one check leaves for the next. Instants are readings of the boot clock, which does not jump. */
+/** State from one check to the next. Instants are readings of the boot clock, which does not jump. */
 export interface PressureState {
-  /** When each threshold that is met was first seen met, by `keyOf`. */
+  /** When each threshold that is met was first met, by `keyOf`. */
   readonly firstMet: ReadonlyMap<string, Duration>;
-  /** Thresholds that were met for their grace period: they end only with their minimum reclaim. */
+  /** Thresholds that were met for their grace period; they end only with their minimum reclaim. */
   readonly due: ReadonlySet<string>;
   readonly lastMet: Duration | null;
 }
@@ -28,11 +28,11 @@ export const noPressure: PressureState = { firstMet: new Map(), due: new Set(), 
 export interface MetThreshold {
   readonly threshold: Threshold;
   readonly filesystem: Filesystem;
-  /** Bytes or inodes that are there. */
+  /** Available bytes or inodes. */
   readonly available: bigint;
-  /** Below this it is met. */
+  /** Met below this. */
   readonly limit: bigint;
-  /** At or above this it is over: the limit and the minimum reclaim. */
+  /** Ended at or above this: the limit plus the minimum reclaim. */
   readonly relieved: bigint;
   readonly metFor: Duration;
 }
@@ -40,15 +40,15 @@ export interface MetThreshold {
 export interface PressureVerdict {
   readonly state: PressureState;
   readonly met: readonly MetThreshold[];
-  /** Met for at least the grace period: what has to be acted on. */
+  /** Met for at least the grace period, so they need action. */
   readonly due: readonly MetThreshold[];
   /** Whether disk pressure is reported: met now, or less than the transition period ago. */
   readonly condition: boolean;
-  /** What may be removed for the thresholds that are due, all of them together. */
+  /** What may be removed for all thresholds that are due. */
   readonly reclaim: Reclaim;
-  /** When the nearest threshold could be crossed, at the fastest; Infinity where none can, or one is due. */
+  /** When the nearest threshold could be crossed at the earliest; Infinity if none can, or one is due. */
   readonly soonestCrossingMs: number;
-  /** Where image removal may stop; only for signals that let images go. */
+  /** Where image removal may stop; only for signals that allow removing images. */
   readonly targets: readonly ImageTarget[];
 }
 
@@ -87,11 +87,11 @@ export function judgePressure(input: PressureInput): PressureVerdict {
   };
 }
 
-/** The fastest that a disk is taken to fill. */
+/** The assumed maximum rate at which a disk fills. */
 const FILL_BYTES_A_SECOND = 1024 ** 3;
 const FILL_INODES_A_SECOND = 50_000;
 
-/** While one is due each check is followed by a pass, and the kubelet's eviction manager has one pace only. */
+/** While a threshold is due, each check is followed by a pass, and the kubelet's eviction manager has a fixed period. */
 function soonestCrossingMs(
   input: PressureInput,
   thresholds: readonly Threshold[],
@@ -113,8 +113,8 @@ function soonestCrossingMs(
 }
 
 /**
- * The thresholds in force. Those of `containerfs` are never the user's own: they are copies of the signal of the
- * filesystem that the writable layers lie on.
+ * The thresholds in force. Those of `containerfs` are never set by the user: they copy the signal of the filesystem
+ * with the writable layers.
  */
 export function effectiveThresholds(
   thresholds: readonly Threshold[],
@@ -140,7 +140,7 @@ export function resolveAmount(amount: Amount, capacity: bigint): bigint {
   return BigInt(Math.trunc(Number(capacity) * Math.fround(amount.value)));
 }
 
-/** Tells one threshold on one device from every other. */
+/** Identifies a threshold on a device. */
 export function keyOf(one: {
   readonly threshold: Threshold;
   readonly filesystem: Filesystem;
@@ -168,7 +168,7 @@ function meets(threshold: Threshold, input: PressureInput): readonly MetThreshol
   });
 }
 
-/** `null` where there is nothing to observe: no capacity, or a filesystem without an inode limit. */
+/** `null` if there is nothing to observe: no capacity, or a filesystem without an inode limit. */
 function observationOf(
   signal: Signal,
   filesystem: Filesystem,

@@ -5,9 +5,9 @@ import type { Signal } from "../../model/limits.ts";
 import type { Filesystem, FilesystemRole } from "../../model/snapshot.ts";
 
 /**
- * `single`: images, containers and the node's own files on one device.
- * `dedicated`: images and writable layers together, on a device of their own.
- * `split`: images on their own device, writable layers beside the node's own files or on a third one.
+ * `single`: images, containers and the node's own files on one device. `dedicated`: images and writable layers together
+ * on their own device. `split`: images on their own device, writable layers with the node's own files or on a third
+ * one.
  */
 export type Topology = "single" | "dedicated" | "split";
 
@@ -15,11 +15,11 @@ export type Topology = "single" | "dedicated" | "split";
 export interface Reclaim {
   readonly containers: boolean;
   readonly images: boolean;
-  /** Logs of deleted pods, which lie on the node's own filesystem. */
+  /** Logs of deleted pods, which are on the node's own filesystem. */
   readonly logs: boolean;
 }
 
-/** Judged anew from every observation: disks are mounted and unmounted under running agents. */
+/** Determined for every observation: disks are mounted and unmounted while agents run. */
 export function topologyOf(filesystems: readonly Filesystem[]): Topology {
   const image = withRole(filesystems, "imagefs");
   const node = withRole(filesystems, "nodefs");
@@ -31,7 +31,10 @@ export function topologyOf(filesystems: readonly Filesystem[]): Topology {
     : "single";
 }
 
-/** The kubelet's table; with images on their own disk it has nothing for the node's filesystem, where we still collect orphaned logs. */
+/**
+ * The kubelet's table. With images on their own disk it has nothing for the node's filesystem, where crigc still
+ * deletes orphaned logs.
+ */
 export function reclaimFor(
   signal: Signal,
   topology: Topology,
@@ -73,7 +76,10 @@ export function roleOf(signal: Signal): FilesystemRole {
   }
 }
 
-/** The filesystems that a signal speaks of: every distinct device with the role; writable layers are on the image filesystem where the runtime names no other. */
+/**
+ * The filesystems that a signal refers to: every distinct device with the role. Writable layers are on the image
+ * filesystem unless the runtime names another.
+ */
 export function filesystemsOf(
   role: FilesystemRole,
   filesystems: readonly Filesystem[],

@@ -15,17 +15,17 @@ import {
   toMs,
 } from "../../model/time.ts";
 
-/** From the present rate to that of a day: the shortest one that says something decides. */
+/** Windows from an hour to a day: the shortest with a forecast decides. */
 const DAY = hours(24);
 const WINDOWS: readonly Duration[] = [hours(3), hours(6), hours(12), DAY];
 const SPAN_MINIMUM = hours(1);
 const POINTS_MINIMUM = 12;
-/** Of a window; more are thinned, so that a burst of passes weighs no more than the time that it took. */
+/** Maximum number of points in a window; more are thinned, so that a burst of passes weighs no more than its duration. */
 const POINTS_MAXIMUM = 48;
-/** The share of pairs of points that must rise: less is no clear trend. */
+/** The share of pairs of points that must rise for a clear trend. */
 const RISING_MINIMUM = 0.75;
 const HORIZON_SPANS = 10n;
-/** A clock that goes back further than this was set; less is two passes that waited for each other. */
+/** A clock that goes back further than this was set; smaller steps are two passes that waited for each other. */
 const CLOCK_SET = minutes(5);
 
 export interface ForecastInput {
@@ -40,7 +40,7 @@ export interface ForecastInput {
   readonly now: Instant;
 }
 
-/** `null`: there is too little data, or no clear trend. */
+/** `null` if there is too little data, or no clear trend. */
 export function forecastOf(input: ForecastInput): Forecast | null {
   const growth = growthOf(input);
   const forecasts = WINDOWS.flatMap((window): readonly Forecast[] => {
@@ -53,13 +53,13 @@ export function forecastOf(input: ForecastInput): Forecast | null {
   return telling ?? forecasts.at(-1) ?? null;
 }
 
-/** What would be in use had crigc removed nothing since the first point. */
+/** What would be in use if crigc had removed nothing since the first point. */
 interface Growth {
   readonly at: Instant;
   readonly bytes: number;
 }
 
-/** The latest points that belong together: of one filesystem that was not resized, by a clock that was not set. */
+/** The latest points that belong together: of one filesystem that was not resized, without a change of the clock. */
 function growthOf({ points, filesystem }: ForecastInput): readonly Growth[] {
   let series: Growth[] = [];
   let freed = 0n;
@@ -79,7 +79,7 @@ function growthOf({ points, filesystem }: ForecastInput): readonly Growth[] {
   return series;
 }
 
-/** `null`: it is not known, or the points do not belong together. */
+/** `null` if it is unknown, or the points do not belong together. */
 const freedBetween = (before: DiskPoint, point: DiskPoint): bigint | null =>
   isSame(before, point) && point.at >= before.at - CLOCK_SET ? before.freedBytes : null;
 
@@ -93,7 +93,7 @@ interface Trend {
   readonly span: Duration;
 }
 
-/** The median slope of all pairs of points, which a single burst or a single wrong measurement does not move. */
+/** The median slope of all pairs of points, which a single burst or wrong measurement does not affect. */
 function trendOf(
   growth: readonly Growth[],
   { window, now }: { readonly window: Duration; readonly now: Instant },
@@ -105,9 +105,9 @@ function trendOf(
   const last = within.at(-1);
   if (first === undefined || last === undefined || points.length < POINTS_MINIMUM) return null;
   const span = duration(last.at - first.at);
-  // What ended long ago is not the present rate.
+  // A trend that ended long ago is not the present rate.
   if (span < SPAN_MINIMUM || now - last.at > window / 4n) return null;
-  // What was there before came and went, and so may this.
+  // Usage was this high earlier in the day and fell again, so this rise may be temporary too.
   if (ofDay.some(({ at, bytes }) => at < first.at && bytes >= last.bytes)) return null;
   const slopes = slopesOf(points).toSorted((one, other) => one - other);
   const bytesPerMs = slopes[Math.floor(slopes.length / 2)];
@@ -117,8 +117,8 @@ function trendOf(
 }
 
 /**
- * The mean of each of the equal parts of the window. One point of each would do but for use that goes up and down about as
- * often as the parts follow one another: such points rise for as long as the day is.
+ * The mean of each of the equal parts of the window. Single points would mislead if usage goes up and down about as
+ * often as the parts follow one another: such points rise all day.
  */
 function thinned(points: readonly Growth[], window: Duration): readonly Growth[] {
   const part = window / BigInt(POINTS_MAXIMUM);
@@ -134,7 +134,7 @@ function thinned(points: readonly Growth[], window: Duration): readonly Growth[]
   );
 }
 
-/** Points of two parts of a window are never of the same millisecond. */
+/** Points of two parts of a window never have the same millisecond. */
 const slopesOf = (points: readonly Growth[]): readonly number[] =>
   points.flatMap((one, index) =>
     points

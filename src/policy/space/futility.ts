@@ -6,26 +6,29 @@ import { type Filesystem, type Image, logFactsOf, type Snapshot } from "../../mo
 import { type ImageUse, imageUseOf } from "../image/image-use.ts";
 import type { LayerForest } from "../layer/layers.ts";
 
-/** How many times its reported size an image can take on disk: runtimes report compressed sizes, 1.05 to 4 times was measured. */
+/**
+ * The most that an image can take on disk, as a multiple of its reported size: runtimes report compressed sizes, and
+ * 1.05 to 4 times was measured.
+ */
 export const BYTES_PER_REPORTED_BYTE = 5n;
 
-/** Of an image beside its layers' files: blobs, directories, metadata, which `inodes_used` leaves out on containerd. */
+/** Inodes of an image besides its layers' files: blobs, directories, metadata, which `inodes_used` omits on containerd. */
 const INODES_BESIDE_LAYERS = 32n;
 
-/** What is asked of a filesystem, in bytes or in inodes. */
+/** A target on a filesystem, in bytes or in inodes. */
 export type DiskTarget = Extract<ImageTarget, { readonly device: string }>;
 export type Unit = keyof ImageUse;
 export const unitOf = ({ kind }: DiskTarget): Unit =>
   kind === "available-bytes" ? "bytes" : "inodes";
 
 export interface Bound {
-  /** What the runtime says that its images take; `null`: no figure. */
+  /** What the runtime reports for its images; `null`: no figure. */
   readonly used: bigint | null;
-  /** Of the images that nothing uses: their reported sizes added up, or their number. */
+  /** For the unused images: their reported sizes added up, or their number. */
   readonly unused: bigint;
 }
 
-/** The most that removing every unused image could free; `null`: nothing can be said of inodes that the runtime does not count. */
+/** The most that removing every unused image could free; `null` for inodes that the runtime does not count. */
 export function boundOf(unit: Unit, { used, unused }: Bound): bigint | null {
   if (unit === "bytes") return used === null ? BYTES_PER_REPORTED_BYTE * unused : used + unused;
   return used === null ? null : used + INODES_BESIDE_LAYERS * atLeastZero(unused);
@@ -34,11 +37,11 @@ export function boundOf(unit: Unit, { used, unused }: Bound): bigint | null {
 /** What a bound is made from. */
 export type FutilityFacts = Pick<Snapshot, "images" | "filesystems" | "logs"> & {
   readonly users: ReadonlyMap<ImageId, readonly ImageUser[]>;
-  /** What images share, where layers have a say; `null`: that is not known. */
+  /** Shared layers, if they matter; `null` if unknown. */
   readonly forest?: LayerForest | null;
 };
 
-/** Judges one target before the pass begins; `null`: nothing can be said. */
+/** Judges one target before the pass begins; `null` if it cannot be judged. */
 export function futilityOf(
   target: DiskTarget,
   filesystem: Filesystem,
@@ -48,7 +51,7 @@ export function futilityOf(
   const unused = facts.images.filter(({ id }) => !facts.users.has(id));
   const bound = boundOf(unit, {
     used: imageUseOf(filesystem, facts)[unit],
-    // Layers that a used image has stay, however many unused images have them, too.
+    // Layers of a used image remain, however many unused images have them too.
     unused: unit === "bytes" ? mostFreed(unused, facts.forest ?? null) : BigInt(unused.length),
   });
   const needed = atLeastZero(relievedOf(target) - freeOf(filesystem, unit));
@@ -103,7 +106,7 @@ function mostFreed(images: readonly Image[], forest: LayerForest | null): bigint
   );
 }
 
-/** All in the target's unit; `used` as it was when the plan was made, `unused` what is still there. */
+/** All in the target's unit; `used` as it was when the plan was made, `unused` what still exists. */
 export interface Remaining extends Bound {
   readonly target: DiskTarget;
   /** As measured after the removal. */
@@ -112,7 +115,7 @@ export interface Remaining extends Bound {
   readonly gained: bigint;
 }
 
-/** Judges again after a removal: whether what is left could still end what the target stands for. */
+/** Judges again after a removal: whether the rest could still end what triggered the target. */
 export function stillUseful({ target, free, used, gained, unused }: Remaining): boolean {
   const left = used === null ? null : atLeastZero(used - gained);
   const bound = boundOf(unitOf(target), { used: left, unused });
@@ -133,7 +136,7 @@ export function breakdownOf(
   };
   const imagesBytes = share(imageUseOf(filesystem, facts).bytes ?? reportedBytes(facts.images));
   const containersBytes = containerUsedBytes === null ? null : share(containerUsedBytes);
-  // Pod logs lie on the node's own filesystem.
+  // Pod logs are on the node's own filesystem.
   const logs = roles.includes("nodefs") ? (logFactsOf(facts.logs)?.sizeBytes ?? null) : null;
   const logsBytes = logs === null ? null : share(logs);
   return {
@@ -146,7 +149,7 @@ export function breakdownOf(
   };
 }
 
-/** Points of a hundred by which the bound or the disk has to differ to be another state. */
+/** How many percent the bound or the disk has to change to count as another state. */
 const TELLING_POINTS = 2n;
 
 /** Whether the state of a disk has changed enough to report it again; a rotated file does not count. */
@@ -160,13 +163,13 @@ export function futilityDiffers(before: Futility, after: Futility): boolean {
   }
   const { capacityBytes, availableBytes } = after.breakdown;
   return (
-    // That nothing at all is left to gain is no news of a disk that images could not help before.
+    // That nothing at all is left to gain is not news about a disk that images could not relieve before.
     (after.boundBytes > 0n && apart(before.boundBytes, after.boundBytes, capacityBytes)) ||
     apart(before.breakdown.availableBytes, availableBytes, capacityBytes)
   );
 }
 
-/** Whether two amounts lie at least two percent of the capacity apart. */
+/** Whether two amounts differ by at least two percent of the capacity. */
 export function apart(one: bigint, other: bigint, capacity: bigint): boolean {
   const distance = one > other ? one - other : other - one;
   return distance > 0n && 100n * distance >= TELLING_POINTS * capacity;

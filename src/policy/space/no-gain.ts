@@ -5,11 +5,11 @@ import type { ImagePlan } from "../../model/plan.ts";
 import type { Filesystem } from "../../model/snapshot.ts";
 import { apart } from "./futility.ts";
 
-/** Without it each pass would remove three more images in vain, every ten seconds under pressure. */
+/** Otherwise each pass would remove three more images in vain, every ten seconds under pressure. */
 export class NoGainDevices {
   readonly #disks = new Map<string, Filesystem>();
 
-  /** Devices that are still as they were when nothing was gained there. */
+  /** Devices that have not changed since nothing was gained there. */
   among(filesystems: readonly Filesystem[]): ReadonlySet<string> {
     for (const now of filesystems) {
       const then = this.#disks.get(now.device);
@@ -18,7 +18,7 @@ export class NoGainDevices {
     return new Set(this.#disks.keys());
   }
 
-  /** Takes in how a pass ended whose plan was made from these filesystems. */
+  /** Records the end of a pass whose plan was based on these filesystems. */
   note(plan: ImagePlan, outcome: ImageOutcome, filesystems: readonly Filesystem[]): void {
     if (outcome.end !== "no-gain") return;
     for (const target of plan.targets) {

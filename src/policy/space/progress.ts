@@ -1,4 +1,4 @@
-/** Decides whether a pass has freed enough: by the disks, or by the gain of its own removals. */
+/** Decides whether a pass has freed enough, by the disks or by the gain of its own removals. */
 
 import { assertNever } from "../../model/assert.ts";
 import type { ImageTarget } from "../../model/plan.ts";
@@ -10,12 +10,12 @@ export interface Progress {
   readonly inodesFree: ReadonlyMap<string, bigint>;
   readonly gainedBytes: ReadonlyMap<string, bigint>;
   readonly gainedInodes: ReadonlyMap<string, bigint>;
-  /** What the image store takes now; `null`: the runtime does not say, so reported sizes count. */
+  /** The size of the image store now; `null`: the runtime does not say, so reported sizes count. */
   readonly storeBytes: bigint | null;
   readonly imageCount: number;
-  /** Whether space of what this pass removed may be still to come. */
+  /** Whether space of this pass's removals may still appear. */
   readonly mayAppear: boolean;
-  /** Reported sizes of what was removed for the targets, added up. */
+  /** Reported sizes of images removed for the targets, added up. */
   readonly reportedBytes: bigint;
   /** How many images were removed for the targets. */
   readonly removed: number;
@@ -23,7 +23,7 @@ export interface Progress {
 
 export type Met = "target-reached" | "own-gain-reached" | "settle-exhausted";
 
-/** `null`: the pass goes on. It ends when every target is met, so the strictest wins; no target at all is met. */
+/** `null`: the pass continues. It ends when every target is met, so the strictest wins; an empty list is met. */
 export function targetsMet(targets: readonly ImageTarget[], progress: Progress): Met | null {
   const all = targets.map((target) => targetMet(target, progress));
   if (all.includes(null)) return null;
@@ -33,7 +33,7 @@ export function targetsMet(targets: readonly ImageTarget[], progress: Progress):
   );
 }
 
-/** The same where no candidate is left: with sizes as reported nothing had to go where nothing was wanted. */
+/** The same if no candidate is left: with reported sizes, a target of 0 is then met without a removal. */
 export const metAfterAll = (targets: readonly ImageTarget[], progress: Progress): Met | null =>
   targetsMet(targets, { ...progress, removed: Math.max(1, progress.removed) });
 
@@ -63,7 +63,7 @@ function targetMet(target: ImageTarget, progress: Progress): Met | null {
 
 type StoreTarget = Extract<ImageTarget, { readonly kind: "store-bytes" }>;
 
-/** A budget never waits: where space may yet appear, enough is removed as soon as the reported sizes say so. */
+/** A budget never waits: if space may still appear, reported sizes decide. */
 function storeMet({ maximumBytes, wantedBytes }: StoreTarget, progress: Progress): Met | null {
   const { storeBytes, mayAppear } = progress;
   const removedEnough = progress.reportedBytes >= wantedBytes;
@@ -78,13 +78,13 @@ interface Reading {
   readonly target: bigint;
 }
 
-/** Own gains end a pass where others write as fast as it frees. */
+/** Own gains end a pass if others write as fast as it frees. */
 function met(available: Reading, gained: Reading): Met | null {
   if (available.now !== undefined && available.now >= available.target) return "target-reached";
   const enough = gained.now !== undefined && gained.now > 0n && gained.now >= gained.target;
   return enough ? "own-gain-reached" : null;
 }
 
-/** The kubelet looks only after a removal, so that one image goes even where nothing is wanted. */
+/** The kubelet checks only after a removal, so it removes one image even if the target is 0. */
 const reported = (wantedBytes: bigint, { removed, reportedBytes }: Progress): Met | null =>
   removed > 0 && reportedBytes >= wantedBytes ? "target-reached" : null;

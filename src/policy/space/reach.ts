@@ -8,7 +8,10 @@ import { usageOf } from "../image/usage.ts";
 import { reportedBytes, stillUseful, unitOf } from "./futility.ts";
 import { type Progress, targetsMet } from "./progress.ts";
 
-/** What is unused is added up once, when it is first asked; each judgement after that costs no more on a large node. A target that is met asks for nothing more. */
+/**
+ * Adds up the unused images once, when first needed, so that each later judgement is cheap on a large node. A target
+ * that is met needs nothing more.
+ */
 export function targetReach(
   { snapshot, purpose }: Pick<Facts, "snapshot" | "purpose">,
   targets: readonly ImageTarget[],
@@ -35,7 +38,7 @@ export function targetReach(
 }
 
 interface Reach {
-  /** What images take, by device; with what is unused, as the plan found it. */
+  /** The space of images by device, including unused ones, as of the plan. */
   readonly uses: ReadonlyMap<string, ImageUse>;
   readonly unused: { readonly bytes: bigint; readonly images: number };
   readonly progress: Progress;

@@ -7,9 +7,9 @@ export type SpaceRelease = "immediate" | "delayed" | "unknown";
 
 /** The sign of one removal. */
 export type ReleaseSign =
-  /** The space that the image takes was there when the call returned. */
+  /** The image's space was there when the call returned. */
   | "there-at-once"
-  /** Some space was there when the call returned, and none followed: one such removal is enough. */
+  /** Some space was there when the call returned, and none followed; one such removal is enough. */
   | "none-followed"
   /** No space at all: a delay longer than the watch, or an image that shares all its layers. */
   | "nothing-seen"
@@ -19,25 +19,25 @@ export type ReleaseSign =
 /** Below this a gain cannot be told from what other programs do to the disk. */
 export const TELLING_BYTES = 65_536n;
 
-/** Nothing is known of the version yet. */
+/** Nothing is known about the version yet. */
 export const noRelease: ReleaseRecord = { promptRemovals: 0, lateRemovals: 0 };
 
-/** Signs that prove little each, and that together make a runtime immediate. */
+/** Weak signs; this many together make a runtime immediate. */
 const IMMEDIATE_SIGNS = 3;
-/** Another program that deletes a file looks like a delay, so one sign of it proves nothing. */
+/** Another program that deletes a file looks like a delay, so one such sign proves nothing. */
 const DELAYED_SIGNS = 2;
-/** More signs of a delay than this add nothing, so that one that was learned by mistake is soon given up. */
+/** More signs of a delay than this add nothing, so that one learned by mistake is soon dropped. */
 const MOST_DELAYED_SIGNS = 4;
 
 interface KnownRelease {
   readonly runtime: string;
-  /** Every version where there is no range; `until` is the first version that behaves otherwise. */
+  /** All versions if there is no range; `until` is the first version that behaves differently. */
   readonly versions?: { readonly from: Version; readonly until: Version };
   readonly release: Exclude<SpaceRelease, "unknown">;
 }
 
 const KNOWN: readonly KnownRelease[] = [
-  // It deletes layers before it answers; what it reports as sizes includes shared layers.
+  // It deletes layers before it answers; its reported sizes include shared layers.
   { runtime: "cri-o", release: "immediate" },
   // It leaves deleting to its garbage collector, which runs later.
   {
@@ -61,19 +61,19 @@ export function spaceReleaseOf(
   return record.lateRemovals >= DELAYED_SIGNS ? "delayed" : "unknown";
 }
 
-/** By what is remembered of the version. */
+/** From the record of the version. */
 export const releaseOf = (
   { releases }: Pick<Ledger, "releases">,
   runtime: Pick<RuntimeInfo, "name" | "version">,
 ): SpaceRelease => spaceReleaseOf(runtime, releases.get(releaseKey(runtime)) ?? noRelease);
 
-/** Under which a runtime's record stands in the ledger. */
+/** The key of a runtime's record in the ledger. */
 export const releaseKey = ({ name, version }: Pick<RuntimeInfo, "name" | "version">): string =>
   `${name}/${version}`;
 
 /**
- * The record after one more removal. A removal that shows no delay takes two signs of one away: after a slow call, space that came late
- * was there as well.
+ * The record after one more removal. A removal without a delay takes back two signs of one: after a slow call, late
+ * space was already there.
  */
 export function learnRelease(record: ReleaseRecord, sign: ReleaseSign): ReleaseRecord {
   const { promptRemovals, lateRemovals } = record;
@@ -86,7 +86,7 @@ export function learnRelease(record: ReleaseRecord, sign: ReleaseSign): ReleaseR
       return { ...record, lateRemovals: Math.min(lateRemovals + 1, MOST_DELAYED_SIGNS) };
     case "there-at-once":
     case "nothing-seen":
-      // Where a delay was seen, space that is there at once may be that of the removal before.
+      // If a delay was seen before, space that is there at once may belong to the previous removal.
       if (lateRemovals >= (sign === "there-at-once" ? 1 : DELAYED_SIGNS)) return record;
       return { ...record, promptRemovals: Math.min(promptRemovals + 1, IMMEDIATE_SIGNS) };
   }

@@ -2,7 +2,7 @@
 import type { Compat } from "../../model/limits.ts";
 import type { Filesystem } from "../../model/snapshot.ts";
 
-/** What a filesystem has and what of it is free; bytes or inodes. */
+/** A filesystem's capacity and what is available; bytes or inodes. */
 export interface Amounts {
   readonly capacity: bigint;
   readonly available: bigint;
@@ -14,11 +14,11 @@ export interface Percents {
   readonly low: number;
 }
 
-/** What one threshold says of one filesystem. */
+/** The result for one threshold on one filesystem. */
 export interface Shortage {
   readonly usedPercent: number;
   readonly triggered: boolean;
-  /** What has to be freed to reach `target`; 0 or less where that much is available. */
+  /** What has to be freed to reach `target`; 0 or less if that much is available. */
   readonly wanted: bigint;
   /** The amount available to which a pass frees. */
   readonly target: bigint;
@@ -39,17 +39,17 @@ export function shortageOf(amounts: Amounts, percents: Percents): Shortage {
   };
 }
 
-/** 100 less the whole percent that is available: use is rounded up. */
+/** 100 less the whole percent that is available: usage is rounded up. */
 export const usedPercent = ({ capacity, available }: Amounts): number =>
   Number(100n - (100n * available) / capacity);
 
-/** Multiplied first, divided then: whole part of the share that the low threshold leaves free. */
+/** Multiplies before dividing: the whole part of the share that the low threshold leaves free. */
 export const targetAvailable = (capacity: bigint, lowPercent: number): bigint =>
   (capacity * BigInt(100 - lowPercent)) / 100n;
 
 /**
- * Use is below `high` where `100 · available / capacity` reaches `101 - high`; rounded up, since no less will do. With
- * a threshold of 0 it lies beyond the capacity: such a disk always triggers.
+ * Usage is below `high` if `100 · available / capacity` reaches `101 - high`; rounded up. With a threshold of 0 this
+ * exceeds the capacity: such a disk always triggers.
  */
 export const relievedAvailable = (capacity: bigint, highPercent: number): bigint =>
   (capacity * BigInt(101 - highPercent) + 99n) / 100n;
@@ -59,9 +59,9 @@ export type Checked =
   | { readonly kind: "invalid"; readonly message: string };
 
 /**
- * Whether a filesystem's figures can be judged. Available may exceed the capacity by a rounding: 4096 bytes or a
- * thousandth of the capacity, whichever is more. Beyond that the figures contradict each other and nothing is
- * decided on them; the kubelet takes them as an empty disk.
+ * Whether a filesystem's figures are plausible. Available may exceed the capacity by a rounding: 4096 bytes or a
+ * thousandth of the capacity, whichever is more. Beyond that the figures contradict each other and nothing is decided
+ * on them; the kubelet treats such a disk as empty.
  */
 export function checkedSpace(filesystem: Filesystem, compat: Compat): Checked {
   const { capacityBytes: capacity, availableBytes: available, path } = filesystem;
@@ -83,7 +83,7 @@ export function checkedSpace(filesystem: Filesystem, compat: Compat): Checked {
   };
 }
 
-/** `null` where the filesystem counts no inodes, or more free ones than there are. */
+/** `null` if the filesystem counts no inodes, or reports more free ones than it has. */
 export function checkedInodes(filesystem: Filesystem): Amounts | null {
   const { inodes, inodesFree } = filesystem;
   if (inodes <= 0n || inodesFree < 0n || inodesFree > inodes) return null;

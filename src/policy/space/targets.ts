@@ -10,14 +10,14 @@ import { checkedInodes, checkedSpace, shortageOf, usedPercent } from "./space.ts
 
 export interface DiskJudgement {
   readonly usage: readonly DiskUsage[];
-  /** Filesystems whose figures cannot be judged. */
+  /** Filesystems with implausible figures. */
   readonly blocks: readonly ImageBlock[];
   /** Targets of the thresholds that are met, each with its trigger. */
   readonly targets: readonly ImageTarget[];
   readonly notes: readonly PlanNote[];
 }
 
-/** Judges every image filesystem; the kubelet looks at the first alone. */
+/** Judges every image filesystem; the kubelet looks only at the first. */
 export function judgeDisks(
   snapshot: Pick<Snapshot, "filesystems">,
   limits: ImageLimits,
@@ -41,7 +41,7 @@ export function judgeDisks(
   };
 }
 
-/** Targets that do not hang on a filesystem's thresholds: what the store may take, and how many images there may be. */
+/** Targets independent of a filesystem's thresholds: the size of the store, and the number of images. */
 export function storeTargets(snapshot: Snapshot, limits: ImageLimits): readonly ImageTarget[] {
   const { storeBudgetBytes: maximumBytes, maximumImages } = limits;
   const targets: ImageTarget[] = [];
@@ -57,7 +57,7 @@ export function storeTargets(snapshot: Snapshot, limits: ImageLimits): readonly 
   return targets;
 }
 
-/** What the image store takes: the runtime's figure, or the reported sizes where it gives none. */
+/** The size of the image store: the runtime's figure, or the reported sizes if it gives none. */
 export function storeBytes(snapshot: Pick<Snapshot, "filesystems" | "images">): bigint {
   const reported = snapshot.filesystems.reduce(
     (sum, filesystem) => sum + (imageUseOf(filesystem, snapshot).bytes ?? 0n),
@@ -66,7 +66,7 @@ export function storeBytes(snapshot: Pick<Snapshot, "filesystems" | "images">): 
   return reported > 0n ? reported : reportedBytes(distinctImages(snapshot.images, "any"));
 }
 
-/** The filesystem that holds the images; `null`: the runtime names none. */
+/** The filesystem that holds the images; `null` if the runtime names none. */
 export const storeFilesystem = ({
   filesystems,
 }: Pick<Snapshot, "filesystems">): Filesystem | null =>
@@ -101,7 +101,7 @@ function judgeDisk(filesystem: Filesystem, limits: ImageLimits): DiskJudgement {
   }
   const shortage = shortageOf(checked.amounts, { high: highPercent, low: lowPercent });
   const targets: ImageTarget[] = [];
-  // Whether a pass runs at all is the loop's business where the kubelet is imitated.
+  // With `compat: kubelet`, the loop decides whether a pass runs at all.
   if (shortage.triggered && (compat === "kubelet" || watchesSpace(limits))) {
     targets.push({
       kind: "available-bytes",
@@ -126,7 +126,7 @@ function judgeDisk(filesystem: Filesystem, limits: ImageLimits): DiskJudgement {
   return { usage: [usage], blocks: [], targets, notes };
 }
 
-/** Five points below the high threshold, like the defaults for space, where no low one is given. */
+/** Without a low threshold: five points below the high one, like the defaults for space. */
 const INODE_LOW_BELOW_HIGH = 5;
 
 function inodeTargets(filesystem: Filesystem, limits: ImageLimits): readonly ImageTarget[] {
