@@ -7,12 +7,12 @@ import { isMap } from "../../model/values.ts";
 import { pickFromTar } from "./tar.ts";
 
 export interface ArchivedImage {
-  /** The digest of its configuration: the ID by which a runtime lists it once it is imported. */
+  /** The digest of its configuration: the ID under which a runtime lists it after the import. */
   readonly id: string;
   readonly names: readonly string[];
 }
 
-/** Each image once, in the order of the archive. Throws `HostError` of kind `read` or `parse`. */
+/** Each image once, in the order of the archive. Throws `HostError` `read` or `parse`. */
 export async function archivedImages(path: string): Promise<readonly ArchivedImage[]> {
   const files = await pickFromTar(path, {
     wanted: (name) => name.endsWith(".json") || /^blobs\/[a-z0-9]+\/[0-9a-f]+$/.test(name),
@@ -30,7 +30,7 @@ export async function archivedImages(path: string): Promise<readonly ArchivedIma
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** Indexes may hold indexes, one for each platform: no tool nests them deeper. */
+/** An index may contain indexes, one per platform; no tool nests them deeper. */
 const DEPTH_MAX = 4;
 
 class Archive {
@@ -49,7 +49,7 @@ class Archive {
     );
   }
 
-  /** By `manifest.json`: a list of configurations with their tags. */
+  /** From `manifest.json`: a list of configurations with their tags. */
   dockerImages(): readonly ArchivedImage[] {
     const list = this.#json("manifest.json");
     if (list === null) return [];
@@ -62,7 +62,7 @@ class Archive {
     });
   }
 
-  /** By `index.json`: an OCI layout. */
+  /** From `index.json`: an OCI layout. */
   ociImages(): readonly ArchivedImage[] {
     const index = this.#json("index.json");
     if (index === null) return [];
@@ -71,7 +71,7 @@ class Archive {
     );
   }
 
-  /** A platform whose content was left out of the archive is no image of it. */
+  /** A platform whose content is not in the archive is not one of its images. */
   #described(descriptor: Json, names: readonly string[], depth: number): readonly ArchivedImage[] {
     const digest = textIn(descriptor, "digest");
     if (isAttestation(descriptor) || depth > DEPTH_MAX) return [];
@@ -99,7 +99,7 @@ class Archive {
   }
 }
 
-/** `org.opencontainers.image.ref.name` may be a tag alone, which names nothing. */
+/** `org.opencontainers.image.ref.name` may be just a tag, which names nothing. */
 function namesOf(descriptor: Json): readonly string[] {
   const annotations = recordOf(descriptor["annotations"]);
   const whole = annotations["io.containerd.image.name"];
@@ -108,7 +108,7 @@ function namesOf(descriptor: Json): readonly string[] {
   return typeof reference === "string" && /[/:]/.test(reference) ? [reference] : [];
 }
 
-/** What build tools put beside an image to say how it was made. */
+/** What build tools add to an image to document how it was built. */
 const isAttestation = (descriptor: Json): boolean =>
   recordOf(descriptor["annotations"])["vnd.docker.reference.type"] === "attestation-manifest" ||
   recordOf(descriptor["platform"])["os"] === "unknown";

@@ -1,4 +1,4 @@
-/** Reads a file from front to back, decompressing it if necessary. Skipped parts of an uncompressed file are not read. */
+/** Reads a file sequentially, decompressing it if necessary. Skipped parts of an uncompressed file are not read. */
 
 import { createReadStream } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
@@ -8,14 +8,14 @@ import { HostError } from "../../model/errors.ts";
 import { reasonOf } from "../files/errno.ts";
 
 export interface ByteSource {
-  /** Fewer bytes than asked for only at the end. */
+  /** Fewer bytes than requested only at the end. */
   take(count: number): Promise<Uint8Array>;
-  /** `false`: the file ends before. */
+  /** `false`: the file ends earlier. */
   skip(count: number): Promise<boolean>;
   close(): Promise<void>;
 }
 
-/** Detects the compression by the first bytes. Throws `HostError` of kind `read`, or `parse` for an unknown compression. */
+/** Detects the compression by the first bytes. Throws `HostError` `read`, or `parse` for an unknown compression. */
 export async function openBytes(path: string): Promise<ByteSource> {
   const file = await asked(path, () => open(path, "r"));
   try {
@@ -81,7 +81,7 @@ function streamSource(path: string, packing: "gzip" | "zstd"): ByteSource {
   file.on("error", (error) => unpacked.destroy(error));
   const chunks = unpacked[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>;
   let rest: Uint8Array = new Uint8Array(0);
-  /** Hands out what is there, at most `count` bytes; nothing: the end. */
+  /** Returns what is available, at most `count` bytes; nothing at the end. */
   const some = async (count: number): Promise<Uint8Array> => {
     while (rest.length === 0) {
       const next = await asked(path, () => chunks.next());

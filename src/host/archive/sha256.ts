@@ -7,7 +7,7 @@ export function sha256OfText(text: string): string {
   return new Bun.CryptoHasher("sha256").update(text).digest("hex");
 }
 
-/** Reads it piece by piece: an executable is larger than what should be in memory at once. */
+/** Reads in pieces: an executable is too large to hold in memory at once. */
 export async function sha256OfFile(path: string): Promise<string> {
   const hash = new Bun.CryptoHasher("sha256");
   await pipeline(createReadStream(path), async (chunks: AsyncIterable<Uint8Array>) => {

@@ -4,15 +4,15 @@ import { HostError } from "../../model/errors.ts";
 import { type ByteSource, openBytes } from "./byte-source.ts";
 
 export interface Picked {
-  /** Whether a file of this name is wanted; names have no `./` in front. */
+  /** Whether to extract the file of this name; names have no leading `./`. */
   readonly wanted: (name: string) => boolean;
-  /** A larger file is passed over. */
+  /** Larger files are skipped. */
   readonly fileBytesMax: number;
-  /** All together. */
+  /** Of all extracted files. */
   readonly bytesMax: number;
 }
 
-/** Throws `HostError`: `read` where the file cannot be read, `parse` where it is no whole tar archive. */
+/** Throws `HostError` `read` if the file cannot be read, `parse` if it is not a complete tar archive. */
 export async function pickFromTar(
   path: string,
   picked: Picked,
@@ -49,11 +49,11 @@ interface Entry {
 }
 
 const BLOCK = 512;
-/** Names and extended headers; longer ones are made by nobody. */
+/** For names and extended headers; no tool writes longer ones. */
 const HEADER_BYTES_MAX = 64 * 1024;
 const ENTRIES_MAX = 1_000_000;
 
-/** What the headers before an entry say of it. */
+/** What the preceding headers say about an entry. */
 interface Extended {
   readonly name: string | null;
   readonly sizeBytes: number | null;
@@ -71,7 +71,7 @@ class Walk {
     this.#source = source;
   }
 
-  /** The next entry, its content not read yet; `null`: the archive ends. */
+  /** The next entry, its content not read yet; `null` at the end. */
   async next(): Promise<Entry | null> {
     let extended = nothingSaid;
     for (;;) {
@@ -121,12 +121,12 @@ function entryOf(
   facts: { readonly type: string; readonly sizeBytes: number; readonly extended: Extended },
 ): Entry {
   const { type, sizeBytes, extended } = facts;
-  // The field before names is only a prefix in archives of the POSIX kind.
+  // The field is a prefix of the name only in POSIX archives.
   const prefix = fieldIn(header, 257, 6) === "ustar" ? fieldIn(header, 345, 155) : "";
   const own = fieldIn(header, 0, 100);
   const name = extended.name ?? (prefix === "" ? own : `${prefix}/${own}`);
   const isFile = type === "0" || type === "\0" || type === "7";
-  // Links and directories have no content, whatever their size says.
+  // Links and directories have no content, whatever their size field says.
   const isEmpty = "123456".includes(type);
   return { name: name.replace(/^(?:\.?\/)+/, ""), sizeBytes: isEmpty ? 0 : sizeBytes, isFile };
 }
@@ -141,13 +141,13 @@ function extendedOf(text: string): Partial<Extended> {
   };
 }
 
-/** The sum of the header's bytes, its own field read as spaces. */
+/** The sum of the header's bytes, with its own field read as spaces. */
 function hasChecksum(header: Uint8Array): boolean {
   const sum = header.reduce((total, byte, at) => total + (at >= 148 && at < 156 ? 0x20 : byte), 0);
   return sum === numberIn(header, 148, 8);
 }
 
-/** Octal text, or the binary form in which sizes of 8 GiB and more are written. */
+/** Octal text, or the binary form for sizes of 8 GiB and more. */
 function numberIn(header: Uint8Array, offset: number, length: number): number {
   const field = header.subarray(offset, offset + length);
   if (((field[0] ?? 0) & 0x80) === 0) {

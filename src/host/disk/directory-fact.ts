@@ -10,11 +10,11 @@ export type DirectoryFact =
       readonly kind: "present";
       readonly writable: boolean;
       readonly availableBytes: bigint;
-      /** 0 where the filesystem has no limit of inodes. */
+      /** 0 if the filesystem has no inode limit. */
       readonly inodes: bigint;
       readonly inodesFree: bigint;
     }
-  /** `creatable`: the nearest directory above it can be written. */
+  /** `creatable`: the nearest existing parent directory is writable. */
   | { readonly kind: "absent"; readonly creatable: boolean }
   | { readonly kind: "failed"; readonly message: string };
 
@@ -43,7 +43,7 @@ function isCreatable(path: string): boolean {
   }
 }
 
-/** The kernel's own word, which a filesystem that is mounted read-only refuses to root as well. */
+/** By the kernel, which refuses on a read-only mount even to root. */
 function isWritable(path: string): boolean {
   try {
     accessSync(path, constants.W_OK | constants.X_OK);

@@ -1,4 +1,4 @@
-// The node's filesystems: statfs of what the runtime and the kubelet use, one entry for each device.
+// The node's filesystems: statfs of the directories of runtime and kubelet, one entry per device.
 
 import { constants } from "node:fs";
 import { open, readFile, stat, statfs } from "node:fs/promises";
@@ -11,7 +11,7 @@ import { reasonOf } from "../files/errno.ts";
 import { Questions } from "../time/deadline.ts";
 import { findMount } from "./mountinfo.ts";
 
-/** A local filesystem answers in microseconds; a network one that hangs must not hold a pass for ever. */
+/** A local filesystem answers in microseconds; a network one that hangs must not block a pass forever. */
 const answerWithinMs = 10_000;
 
 /** `rootDirectory`: the kubelet's, which makes its filesystem `nodefs`. */
@@ -28,7 +28,7 @@ export function diskOf(rootDirectory: string): DiskReader {
   };
 }
 
-/** The default of `--root-dir`: the kubelet's directory where there is one, else the root. */
+/** The default of `--root-dir`: the kubelet's directory if it exists, else the root. */
 export async function defaultRootDirectory(kubelet = "/var/lib/kubelet"): Promise<string> {
   const found = await stat(kubelet).catch(() => null);
   return found?.isDirectory() === true ? kubelet : "/";
@@ -44,7 +44,8 @@ interface Use {
 function usesOf(reported: ReportedFilesystems, rootDirectory: string): readonly Use[] {
   const images = reported.images.map((it): Use => ({ ...it, role: "imagefs" }));
   const containers = reported.containers.map((it): Use => ({ ...it, role: "containerfs" }));
-  // containerd names no container filesystem: writable layers lie with the images of its default snapshotter, its first.
+  // containerd names no container filesystem: writable layers are with the images of its default snapshotter, its
+  // first.
   const [first] = images;
   const implied: readonly Use[] =
     containers.length === 0 && first !== undefined
@@ -109,11 +110,11 @@ async function placeOf(path: string): Promise<Place> {
   return { ...reading, ...(await asked(path, () => mountOf(path))) };
 }
 
-// 0o10000000 is O_PATH on every processor that Bun runs on; node names it nowhere. Such a handle needs no read permission.
+// 0o10000000 is O_PATH on every processor that Bun runs on; node has no name for it. Such a handle needs no read
+// permission.
 const openPathOnly = 0o10000000 | constants.O_RDONLY;
 
-/** The mount under which a path is seen, by the kernel's own word for it: no guessing from prefixes of paths. */
-/** The device of the filesystem that a path is on, or would be once it exists. Throws where it cannot be told. */
+/** The device of the filesystem that a path is on, or would be once it exists. Throws if it cannot be determined. */
 export async function deviceOf(path: string): Promise<string> {
   for (let at = path; ; at = dirname(at)) {
     const found = await stat(at).catch(() => null);
@@ -121,6 +122,7 @@ export async function deviceOf(path: string): Promise<string> {
   }
 }
 
+/** The mount through which a path is seen, according to the kernel rather than guessed from prefixes of paths. */
 async function mountOf(path: string): Promise<{ device: string; mountpoint: string }> {
   const handle = await open(path, openPathOnly);
   try {
@@ -151,7 +153,7 @@ async function measure(path: string): Promise<DiskReading> {
       `cannot measure the filesystem of "${path}": it is not an absolute path; check what the runtime reports in ImageFsInfo`,
     );
   const fs = await asked(path, () => statfs(path, { bigint: true }));
-  // Counts are in fragments, not in blocks of the preferred size: they differ on network and user-space filesystems.
+  // Counts are in fragments, not in blocks of the preferred size; the two differ on network and user-space filesystems.
   const unitBytes = fs.frsize > 0n ? fs.frsize : fs.bsize;
   return {
     capacityBytes: fs.blocks * unitBytes,
@@ -163,7 +165,7 @@ async function measure(path: string): Promise<DiskReading> {
 
 const questions = new Questions();
 
-/** One question about a path, with a deadline and our own words for what went wrong. */
+/** One question about a path, with a deadline and crigc's own error message. */
 async function asked<T>(path: string, question: () => Promise<T>): Promise<T> {
   try {
     return await questions.ask(path, question, answerWithinMs);

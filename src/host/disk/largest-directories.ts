@@ -1,4 +1,5 @@
-// What the directories of one filesystem take: a walk that neither follows links nor enters other filesystems, and ends in time.
+// Disk usage of the directories of one filesystem: a walk that follows no links, enters no other filesystem, and ends
+// in time.
 
 import type { Dirent } from "node:fs";
 import { lstat, readdir } from "node:fs/promises";
@@ -7,11 +8,11 @@ import { join } from "node:path";
 import type { DirectorySize, DirectoryWalk } from "../../model/disk-usage.ts";
 import { compared } from "../../model/values.ts";
 
-/** Entries that are looked at side by side: enough to keep a disk busy, few enough to leave it to others. */
+/** Entries examined in parallel: enough to keep a disk busy, few enough to share it. */
 const CONCURRENCY = 16;
-/** How deep below the start a directory is shown; what lies deeper counts towards the one that is shown. */
+/** Maximum depth of a reported directory; what is deeper counts towards its ancestor. */
 const SHOWN_DEPTH = 3;
-/** A directory is split into those within it only where they explain most of it. */
+/** A directory is replaced by its subdirectories if these explain most of it. */
 const EXPLAINED_PERCENT = 80n;
 
 /**
@@ -81,7 +82,7 @@ class Walk {
     return this.#sizes.get(path) ?? 0n;
   }
 
-  /** The largest directories; one that others within it explain gives way to those. */
+  /** The largest directories; one that its subdirectories explain is replaced by them. */
   largest(most: number): readonly DirectorySize[] {
     const within = new Map<string, DirectorySize[]>();
     for (const [path, bytes] of this.#sizes) {
@@ -126,7 +127,7 @@ class Walk {
     return found.blocks * 512n;
   }
 
-  /** Adds to the directory and to all above it, as far as they are shown. */
+  /** Adds to the directory and its ancestors, as far as they are reported. */
   #add(path: string, depth: number, bytes: bigint): void {
     let at = path;
     for (let level = depth; ; level -= 1) {

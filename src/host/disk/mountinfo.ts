@@ -1,8 +1,8 @@
-// Reads /proc/self/mountinfo: which mount a mount ID stands for, where it is mounted and of which device.
+// Reads /proc/self/mountinfo: where the mount with an ID is mounted, and its device.
 
 export interface Mount {
   readonly id: number;
-  /** `major:minor` of the filesystem: one for all subvolumes of a btrfs, unlike what stat says. */
+  /** `major:minor` of the filesystem: one for all subvolumes of a btrfs, unlike in stat. */
   readonly device: string;
   /** The directory of the filesystem that is mounted: not `/` for bind mounts and subvolumes. */
   readonly root: string;
@@ -11,7 +11,7 @@ export interface Mount {
   readonly source: string;
 }
 
-/** The mount with this ID, or `null`. Only its own line is parsed: a node has a thousand others. */
+/** The mount with this ID, or `null`. Parses only its own line: a node has a thousand others. */
 export function findMount(mountinfo: string, id: number): Mount | null {
   const start = mountinfo.startsWith(`${id} `) ? 0 : mountinfo.indexOf(`\n${id} `) + 1;
   if (start === 0 && !mountinfo.startsWith(`${id} `)) return null;

@@ -7,11 +7,11 @@ import { HostError } from "../../model/errors.ts";
 import { reasonOf } from "./errno.ts";
 import { writeWholeFile } from "./whole-file.ts";
 
-/** Replaces a regular file, or the target of a link, atomically. Throws `HostError` of kind `write`. */
+/** Replaces a regular file, or the target of a link, atomically. Throws `HostError` `write`. */
 export function writeAnswerFile(path: string, text: string): void {
   const existing = found(path);
   if (existing === undefined) {
-    // A directory that is not there is a slip of the pen more often than a wish.
+    // A missing directory is more often a typo than intended.
     if (!existsSync(dirname(path)))
       throw new HostError(
         "write",
@@ -33,7 +33,7 @@ function found(path: string): Stats | undefined {
   }
 }
 
-/** A rename would put a file in the place of /dev/null, or of whatever else this is. */
+/** Renaming would replace /dev/null, or whatever else this is, by a file. */
 function writeInto(path: string, text: string): void {
   try {
     writeFileSync(path, text);

@@ -1,4 +1,5 @@
-// A directory that was opened without following a link: what happens below it happens by its handle, whatever is renamed meanwhile.
+// A directory opened without following a link: everything below it is reached by its handle, whatever is renamed
+// meanwhile.
 
 import { constants } from "node:fs";
 import { type FileHandle, lstat, open, readdir, readFile, rmdir, unlink } from "node:fs/promises";
@@ -12,11 +13,11 @@ export interface Entry {
 
 export interface EntryFacts {
   readonly kind: Entry["kind"];
-  /** What unlinking it gives back: blocks on disk; 0 where another name keeps them. */
+  /** Blocks that unlinking it frees; 0 if another name keeps them. */
   readonly bytes: bigint;
 }
 
-/** Every method throws what the operating system says, with its code. */
+/** Every method throws the operating system's error, with its code. */
 export class Directory {
   readonly #handle: FileHandle;
   /** Of the filesystem. */
@@ -27,7 +28,7 @@ export class Directory {
     this.#device = device;
   }
 
-  /** `path` itself must be no link (`ENOTDIR`, `ELOOP`); resolve it first where it may be one. */
+  /** `path` itself must not be a link (`ENOTDIR`, `ELOOP`); resolve it first if it may be one. */
   static async open(path: string): Promise<Directory> {
     const handle = await open(path, FLAGS);
     try {
@@ -43,7 +44,7 @@ export class Directory {
     return await Directory.open(this.#path(name));
   }
 
-  /** Whether nothing is mounted on this directory that is not on its parent: a bind mount shares even its device. */
+  /** Whether nothing is mounted on this directory that is not on its parent; a bind mount even has the same device. */
   async isOnMountOf(parent: Directory): Promise<boolean> {
     return this.#device === parent.#device && (await this.#mountId()) === (await parent.#mountId());
   }
@@ -62,7 +63,7 @@ export class Directory {
     return { kind, bytes: kind === "directory" || facts.nlink > 1n ? 0n : facts.blocks * 512n };
   }
 
-  /** Of a link, the link itself. */
+  /** Removes a link itself, not its target. */
   async unlink(name: string): Promise<void> {
     await unlink(this.#path(name));
   }
@@ -80,7 +81,7 @@ export class Directory {
     await this.#handle.close();
   }
 
-  /** "" where the kernel does not tell it: then the device alone tells mounts apart. */
+  /** "" if the kernel does not say; then only the device tells mounts apart. */
   async #mountId(): Promise<string> {
     const facts = await readFile(`/proc/self/fdinfo/${this.#handle.fd}`, "utf8");
     return /^mnt_id:\s*(\d+)$/m.exec(facts)?.[1] ?? "";
@@ -95,7 +96,7 @@ export class Directory {
   }
 }
 
-/** Opens, uses, and closes whatever happens. */
+/** Opens, uses, and always closes it. */
 export async function withDirectory<T>(
   opening: Promise<Directory>,
   use: (directory: Directory) => Promise<T>,

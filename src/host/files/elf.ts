@@ -1,17 +1,17 @@
-// Reads from an executable which loader it needs, which tells whether it can run in a root file system.
+// Reads which loader an executable needs, which shows whether it can run in a root filesystem.
 
 import { closeSync, openSync, readSync } from "node:fs";
 
 import { HostError } from "../../model/errors.ts";
 import { reasonOf } from "./errno.ts";
 
-/** Whether the file is a Linux executable, and not an archive or a web page. */
+/** Whether the file is a Linux executable, rather than an archive or a web page. */
 export function isElf(path: string): boolean {
   const bytes = headOf(path);
   return bytes.length >= 4 && new DataView(bytes.buffer).getUint32(0) === elfMagic;
 }
 
-/** `/lib64/ld-linux-x86-64.so.2`, `/lib/ld-musl-x86_64.so.1`; `null` where it needs none or is no 64-bit ELF file. */
+/** `/lib64/ld-linux-x86-64.so.2`, `/lib/ld-musl-x86_64.so.1`; `null` if it needs none or is not a 64-bit ELF file. */
 export function loaderOf(path: string): string | null {
   if (!isElf(path)) return null;
   const bytes = headOf(path);
@@ -37,7 +37,7 @@ const elfMagic = 0x7f454c46;
 const class64 = 2;
 const littleEndian = 1;
 const loaderSegment = 3;
-/** Headers and the loader's name stand at the start of every executable that a linker made. */
+/** Headers and the loader's name are at the start of every executable that a linker writes. */
 const headBytes = 16 * 1024;
 
 /** Throws `HostError`. */

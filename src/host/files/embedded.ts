@@ -1,4 +1,4 @@
-// Reads files that the build put into the executable, by the paths that their imports give.
+// Reads files embedded in the executable, by the paths of their imports.
 
 import { readFileSync } from "node:fs";
 

@@ -1,4 +1,4 @@
-// Reads the error code of the operating system off what node:fs throws, and words it for people.
+// Reads the operating system's error code from errors of node:fs, and puts it into words.
 
 import { messageOf } from "../../model/errors.ts";
 
@@ -8,7 +8,7 @@ export function codeOf(thrown: unknown): string {
   return typeof thrown.code === "string" ? thrown.code : "";
 }
 
-/** Advice for a message about missing rights: usually crigc was not run as root. */
+/** Advice for a permission error: usually crigc was not run as root. */
 export const asRoot = (thrown: unknown): string =>
   ["EACCES", "EPERM"].includes(codeOf(thrown)) ? "; run as root (sudo crigc …)" : "";
 
@@ -28,7 +28,7 @@ const words: Readonly<Record<string, string>> = {
   ENAMETOOLONG: "the name is too long",
 };
 
-/** The reason of a failure, without node's repetition of the path and the system call. */
+/** The reason of a failure, without the path and the system call that node repeats. */
 export function reasonOf(thrown: unknown): string {
   const code = codeOf(thrown);
   const known = words[code];

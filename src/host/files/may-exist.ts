@@ -1,10 +1,10 @@
-/** Whether something stands at a path. */
+/** Whether something exists at a path. */
 
 import { lstatSync } from "node:fs";
 
 import { codeOf } from "./errno.ts";
 
-/** Also a link that leads nowhere, and where it cannot be told: only what is surely absent is. */
+/** True also for a dangling link, and if it cannot be determined: only what is certainly absent does not exist. */
 export function mayExist(path: string): boolean {
   try {
     return lstatSync(path, { throwIfNoEntry: false }) !== undefined;

@@ -1,4 +1,5 @@
-// Files below a root directory as the system inside it would see them: absolute links resolve inside, and no path leads out.
+// Files below a root directory as the system inside it would see them: absolute links resolve inside, and no path leads
+// out.
 
 import { randomBytes } from "node:crypto";
 import { constants, createReadStream, createWriteStream } from "node:fs";
@@ -15,14 +16,15 @@ export type Found =
   | { readonly kind: "file"; readonly sha256: string; readonly mode: number }
   | { readonly kind: "link"; readonly target: string };
 
-/** As many as the kernel follows. */
+/** The kernel's limit. */
 const LINKS_MAX = 40;
-/** Text files that we write ourselves are smaller. */
+/** Text files that crigc writes are smaller. */
 const TEXT_BYTES_MAX = 1024 * 1024;
 
 /**
- * Every path is absolute, as inside the root. Parents are opened one by one without following links, and a link among
- * them is followed by its text, so that a hostile link leads nowhere but into the root. The last component is never followed.
+ * Every path is absolute, as seen inside the root. Parents are opened one by one without following links; a link among
+ * them is followed by its text, so that a hostile link cannot lead out of the root. The last component is never
+ * followed.
  */
 export class RootedTree {
   readonly #root: string;
@@ -53,7 +55,7 @@ export class RootedTree {
     }
   }
 
-  /** Of a regular file; `null` where it is none, or larger than anything that we write. */
+  /** The content of a regular file; `null` if it is not one, or is larger than anything that crigc writes. */
   async readText(path: string): Promise<string | null> {
     if ((await this.look(path)).kind !== "file") return null;
     return await this.#at(path, "reading", async (parent, name) => {
@@ -86,7 +88,7 @@ export class RootedTree {
     });
   }
 
-  /** `from` is a path outside, of this process. */
+  /** `from` is a path outside the root, of this process. */
   async copyIn(path: string, from: string, mode: number): Promise<void> {
     await this.#replace(path, mode, async (fresh) => {
       await pipeline(
@@ -117,7 +119,7 @@ export class RootedTree {
     await this.#at(path, "remove", async (parent, name) => parent.unlink(name));
   }
 
-  /** Says whether it was empty and is gone. */
+  /** Returns whether it was empty and is now removed. */
   async removeIfEmpty(path: string): Promise<boolean> {
     return await this.#at(path, "remove the directory", async (parent, name) => {
       try {
@@ -137,7 +139,7 @@ export class RootedTree {
     );
   }
 
-  /** Written beside and renamed, so that there is the old one or the new one, whatever happens between. */
+  /** Writes a new file and renames it, so that either the old or the new one exists, whatever happens in between. */
   async #replace(
     path: string,
     mode: number,
@@ -179,7 +181,7 @@ export class RootedTree {
   }
 }
 
-/** Opens the parents of the last component. `stack` holds the root, and then the way to where we are. */
+/** Opens the parents of the last component. `stack` holds the root, then the way to the current directory. */
 async function descend(
   stack: Directory[],
   path: string,
@@ -226,11 +228,11 @@ async function lookAt(path: string): Promise<Found> {
   return { kind: "file", mode: found.mode & 0o7777, sha256: await sha256OfFile(path) };
 }
 
-// Not blocking, should somebody put a pipe in the file's place after it was looked at.
+// Non-blocking, in case the file was replaced by a pipe since it was checked.
 const READING = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 const WRITING = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
 
-/** Whatever the process's mask says. */
+/** Regardless of the process's umask. */
 async function setMode(path: string, flags: number, mode: number): Promise<void> {
   const opened = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | flags);
   try {

@@ -1,4 +1,4 @@
-// The control socket's file and the directory that it lies in.
+// The control socket's file and its directory.
 
 import { chmodSync, lstatSync, mkdirSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { HostError } from "../../model/errors.ts";
 import { reasonOf } from "./errno.ts";
 
-/** Creates the run directory if absent, and returns the socket's path. Throws `HostError` of kind `write`. */
+/** Creates the run directory if absent, and returns the socket's path. Throws `HostError` `write`. */
 export function prepare(runDirectory: string, name: string): string {
   try {
     mkdirSync(runDirectory, { recursive: true, mode: 0o755 });
@@ -37,7 +37,6 @@ export function remove(path: string): void {
   unlinkSync(path);
 }
 
-/** Restricts the socket to its owner. */
 export function restrict(path: string): void {
   chmodSync(path, 0o600);
 }

@@ -1,4 +1,4 @@
-// One bounded GET: a deadline over the whole exchange, a limit of bytes, no redirect, and no proxy.
+// One bounded GET: a deadline for the whole exchange, a limit of bytes, no redirect, and no proxy.
 
 import { request as requestHttp } from "node:http";
 import { request as requestHttps, type RequestOptions } from "node:https";
@@ -15,9 +15,9 @@ export interface GetRequest {
     readonly ca?: string;
     readonly cert?: string;
     readonly key?: string;
-    /** Only false where the other side is a pod. */
+    /** False only if the other side is a pod. */
     readonly verify: boolean;
-    /** Asked when the chain is already proven. */
+    /** Called once the chain is verified. */
     readonly checkName?: (certificate: PeerCertificate) => Error | undefined;
   };
   readonly timeoutMs: number;
@@ -31,8 +31,8 @@ export interface GetAnswer {
 }
 
 /**
- * Throws `HostError` of kind `http`. By node:http and not by fetch, which obeys proxy variables of the environment:
- * a request to the node itself, with a credential in it, has no business there.
+ * Throws `HostError` `http`. Uses node:http, not fetch, which obeys proxy variables of the environment: a request to
+ * the node itself, with a credential in it, must not go through a proxy.
  */
 export async function httpGet(get: GetRequest): Promise<GetAnswer> {
   const deadline = AbortSignal.timeout(get.timeoutMs);
@@ -96,7 +96,7 @@ function optionsOf({ headers, tls }: GetRequest): RequestOptions {
   return {
     method: "GET",
     headers,
-    // No connection is kept: one exchange a pass, and an old one would keep an old identity.
+    // No connection is kept: there is one exchange per pass, and an old connection would keep an old identity.
     agent: false,
     rejectUnauthorized: tls.verify,
     ...(tls.ca === undefined ? {} : { ca: tls.ca }),

@@ -4,10 +4,10 @@ import { HostError } from "../../model/errors.ts";
 import type { HookRequest } from "../../model/ports.ts";
 import { httpGet } from "./get.ts";
 
-/** What a handler answers is not read; this is for one that never ends to answer. */
+/** The response is not read; this limits one that never ends. */
 const BYTES_MAX = 64 * 1024;
 
-/** Resolves with the status, whatever it is. Throws `HostError` of kind `http`. */
+/** Resolves with the status, whatever it is. Throws `HostError` `http`. */
 export async function sendHook(hook: HookRequest, signal: AbortSignal): Promise<number> {
   const host = hook.host.includes(":") && !hook.host.startsWith("[") ? `[${hook.host}]` : hook.host;
   const text = `${hook.scheme}://${host}:${hook.port}${hook.path}`;

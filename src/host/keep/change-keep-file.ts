@@ -10,12 +10,12 @@ import { tryFlock, unlockFlock } from "../process/libc.ts";
 
 /** The new text of a file, and a result. */
 export interface TextChange<T> {
-  /** `null`: it stays as it is. */
+  /** `null`: leave it as it is. */
   readonly text: string | null;
   readonly answer: T;
 }
 
-/** `change` gets `null` if the file does not exist. Throws `HostError` of kind `read` or `write`, and what `change` throws. */
+/** `change` gets `null` if the file does not exist. Throws `HostError` `read` or `write`, and what `change` throws. */
 export function changeKeepFile<T>(
   path: string,
   change: (before: string | null) => TextChange<T>,
@@ -45,7 +45,10 @@ export function readKeepFile(path: string): string | null {
 
 const PAUSE_MS = 20;
 
-/** A dotfile, which keep directories pass over; closed to others, who could hold a lock of the directory itself for ever. */
+/**
+ * A dotfile, which keep directories ignore, and unreadable to others, who could hold a lock on the directory itself
+ * forever.
+ */
 function lockBeside(path: string, waitMs: number): number {
   const lock = join(dirname(path), `.${basename(path)}.lock`);
   let fd: number;

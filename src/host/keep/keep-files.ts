@@ -1,4 +1,5 @@
-// Reads the keep rules anew for each pass: flags and the files of the keep directory; what is wrong becomes a problem, never an error.
+// Reads the keep rules for each pass, from flags and the files of the keep directory; errors become problems, and are
+// never thrown.
 
 import { constants } from "node:fs";
 import { open, readdir, stat } from "node:fs/promises";
@@ -10,7 +11,7 @@ import { asRoot, codeOf, reasonOf } from "../files/errno.ts";
 export interface KeepRulesRequest {
   /** `--keep-dir`, or its default. */
   readonly directory: string;
-  /** Whether the operator named the directory: then it has to exist. */
+  /** Whether the operator named the directory, so that it has to exist. */
   readonly isNamed: boolean;
   /** `--keep`, as given. */
   readonly patterns: readonly string[];
@@ -25,7 +26,7 @@ export interface KeepRulesRequest {
   ) => { readonly kind: "valid" } | { readonly kind: "invalid"; readonly message: string };
 }
 
-/** A list of images has some hundred lines; what is beyond these bounds is no list. */
+/** A list of images has some hundred lines; anything beyond these limits is not one. */
 const fileBytesMax = 4 * 1024 * 1024;
 const filesMax = 1000;
 
@@ -74,7 +75,7 @@ async function rulesOfDirectory(request: KeepRulesRequest): Promise<Found> {
   };
 }
 
-/** An absent default directory has no rules, unless there were some in it before. */
+/** A missing default directory has no rules, unless there were some before. */
 function directoryProblems(request: KeepRulesRequest, error: unknown): readonly KeepProblem[] {
   const { directory, isNamed, known } = request;
   const source = directory;
@@ -117,7 +118,7 @@ type Text =
   | { readonly kind: "refused"; readonly message: string };
 
 async function readBounded(path: string): Promise<Text> {
-  // A pipe that nobody writes to would be waited for.
+  // Opening a pipe without a writer would block.
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
     const { size } = await file.stat();
@@ -135,7 +136,7 @@ async function readBounded(path: string): Promise<Text> {
 
 function decoded(bytes: Uint8Array): Text {
   try {
-    // The mark of byte order is left for the parser, which knows what it means.
+    // The byte order mark is left for the parser, which handles it.
     const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
     return { kind: "text", text: decoder.decode(bytes) };
   } catch {
@@ -143,7 +144,7 @@ function decoded(bytes: Uint8Array): Text {
   }
 }
 
-// Copies that editors and package managers leave beside a file: no list, and no mistake either.
+// Copies that editors and package managers leave next to a file: neither lists nor mistakes.
 const asideEndings = [
   "~",
   ".bak",

@@ -1,4 +1,5 @@
-// Keep rules that outlive a file that is being rewritten: what a file has lost counts until it has been without it for a while.
+// Keep rules that outlive the rewriting of a file: rules missing from a file remain in force until they have been
+// missing for a while.
 
 import type { KeepRule, KeepRules } from "../../model/snapshot.ts";
 
@@ -13,7 +14,7 @@ interface Remembered {
   readonly missingSinceNs: bigint | null;
 }
 
-/** `nowNs`: a clock that does not jump. Flags are never half-written, and lose their rules at once. */
+/** `nowNs`: a clock that does not jump. Flags are never half-written, so their rules end at once. */
 export function steadyKeepRules(read: Read, nowNs: () => bigint): Read {
   let remembered: ReadonlyMap<string, Remembered> = new Map();
   return async (known) => {
@@ -31,6 +32,6 @@ export function steadyKeepRules(read: Read, nowNs: () => bigint): Read {
   };
 }
 
-/** A rule whose line has moved is the same. */
+/** A rule whose line has moved is the same rule. */
 const keyOf = ({ pattern, source }: KeepRule): string =>
   `${pattern}\n${source.replace(/:\d+$/, "")}`;

@@ -1,4 +1,4 @@
-// Asks the kubelet for the pods of this node, over its own API.
+// Requests the pods of this node from the kubelet's API.
 
 import { X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
@@ -19,7 +19,7 @@ export interface KubeletOptions extends KubeletClient {
 /** 500 pods of 30 kB are 15 MB. */
 const BYTES_MAX = 64 * 1024 * 1024;
 
-/** Throws `HostError`. Files are read on every call, since credentials rotate. */
+/** Throws `HostError`. Reads the files on every call, because credentials rotate. */
 export async function kubeletPods(
   options: KubeletOptions,
   signal: AbortSignal,
@@ -49,7 +49,7 @@ function urlOf(endpoint: string): URL {
   return new URL("/pods", url);
 }
 
-/** Never over `http:`, where everybody could read it. */
+/** Never over `http:`, where anybody could read it. */
 async function authorization({
   tokenFile,
 }: KubeletOptions): Promise<Readonly<Record<string, string>>> {
@@ -59,9 +59,9 @@ async function authorization({
 }
 
 /**
- * The certificate is verified always. On most nodes the kubelet signs its own: then that very file is what to trust,
- * and there is no safe substitute for it, because any program of the node may listen on the port of a kubelet that is
- * down, and its word would delete.
+ * The certificate is always verified. On most nodes the kubelet signs its own: then that very file is to be trusted,
+ * and there is no safe substitute, because any program of the node may listen on the port of a kubelet that is down,
+ * and its answer would cause removals.
  */
 async function tlsOf(options: KubeletOptions, host: string): Promise<GetRequest["tls"]> {
   const { caFile, clientCertFile, clientKeyFile } = options;
@@ -97,8 +97,8 @@ async function textOf(path: string, what: string): Promise<string> {
 const loopback: readonly string[] = ["127.0.0.1", "localhost", "[::1]"];
 
 /**
- * A kubelet's certificate names the node, and we reach it by the loopback address: there the node's own name counts too.
- * A certificate that the CA file holds itself needs no name.
+ * A kubelet's certificate names the node, but crigc connects to the loopback address: there, the node's own name is
+ * valid too. A certificate that is in the CA file itself needs no matching name.
  */
 export function nameFault(
   host: string,
@@ -115,7 +115,7 @@ export function nameFault(
 
 const bare = (host: string): string => host.replace(/^\[(.*)\]$/, "$1");
 
-/** Fingerprints of the certificates in a PEM file; other content is ignored. */
+/** Fingerprints of the certificates in a PEM file; ignores other content. */
 export function pinned(pem: string): ReadonlySet<string> {
   const blocks = pem.match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g) ?? [];
   const prints = blocks.flatMap((block) => {

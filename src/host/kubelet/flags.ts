@@ -1,4 +1,4 @@
-// The kubelet's flags: those of its process, and those that files of the node hold for one that hides them or does not run.
+// The kubelet's flags: those of its process, and those in files of the node for one that hides them or is not running.
 
 import { lstatSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -10,19 +10,19 @@ import { unitDirectories } from "./sign.ts";
 
 export interface KubeletFlag {
   readonly text: string;
-  /** `--root-dir`, or the file that holds it. */
+  /** `--root-dir`, or the file that sets it. */
   readonly source: string;
 }
 
 export interface KubeletFlags {
   readonly flags: ReadonlyMap<string, KubeletFlag>;
-  /** Files that exist and cannot be read or understood. */
+  /** Files that exist but cannot be read or parsed. */
   readonly problems: readonly string[];
 }
 
 /**
- * A process's own flags win. A plain kubelet has everything on its command line; k3s, rke2 and MicroK8s read the rest from
- * files, and without a process the files show the settings of the next one.
+ * A process's own flags win. A plain kubelet has everything on its command line; k3s, rke2 and MicroK8s read the rest
+ * from files. Without a process, the files show the settings of the next one.
  */
 export function kubeletFlags(running: readonly KubeletProcess[], root: string): KubeletFlags {
   const [first] = running;
@@ -59,7 +59,7 @@ function writtenFor(running: KubeletProcess | null, files: Files): Flags {
 const sourced = (flags: ReadonlyMap<string, string>, source: string): Flags =>
   new Map([...flags].map(([name, text]) => [name, { text, source }]));
 
-/** Arguments one a line, with the variables of the snap. */
+/** One argument per line, with the variables of the snap. */
 function microK8s(files: Files, named: string | null): Flags {
   const path = named ?? "/var/snap/microk8s/current/args/kubelet";
   const text = files.text(path)?.replaceAll(
@@ -74,7 +74,7 @@ function microK8s(files: Files, named: string | null): Flags {
   return sourced(flagsIn(wordsOf(text ?? "")), path);
 }
 
-/** Of an environment file, a unit or a list of arguments: comments left out, quotes and assignments taken off. */
+/** The words of an environment file, a unit or a list of arguments, without comments, quotes and assignments. */
 const wordsOf = (text: string): readonly string[] =>
   text
     .split("\n")
@@ -105,7 +105,10 @@ function unitFlags(files: Files): Flags {
   );
 }
 
-/** `kubelet-arg` of the configuration file and its drop-ins, over what the distribution itself passes. `own`: null where it does not run. */
+/**
+ * `kubelet-arg` of the configuration file and its drop-ins, over what the distribution itself passes. `own`: `null` if
+ * it is not running.
+ */
 function rancher(files: Files, product: "k3s" | "rke2", own: Flags | null): Flags {
   const path = own?.get("config")?.text ?? `/etc/rancher/${product}/config.yaml`;
   const documents = [
@@ -151,7 +154,7 @@ export class Files {
     this.#root = root;
   }
 
-  /** `null`: it does not exist, or cannot be read. */
+  /** `null` if it does not exist, or cannot be read. */
   text(path: string): string | null {
     return this.#tried(path, () => this.#read(path));
   }
@@ -165,12 +168,12 @@ export class Files {
     });
   }
 
-  /** In the order of their bytes; empty where there is no such directory. */
+  /** Sorted by bytes; empty if the directory does not exist. */
   names(path: string): readonly string[] {
     return this.#tried(path, () => readdirSync(join(this.#root, path)).toSorted()) ?? [];
   }
 
-  /** Links are not followed, as the kubelet does not. */
+  /** Does not follow links, like the kubelet. */
   isDirectory(path: string): boolean {
     return this.#tried(path, () => lstatSync(join(this.#root, path)).isDirectory()) ?? false;
   }

@@ -1,4 +1,5 @@
-// Reads the manifests of static pods as the kubelet does: every file of the directory that is not hidden, whatever its name ends in.
+// Reads the manifests of static pods as the kubelet does: every file of the directory that is not hidden, whatever its
+// extension.
 
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
@@ -14,7 +15,7 @@ export const MANIFEST_DIRECTORIES = [
   "/var/lib/rancher/k3s/agent/pod-manifests",
 ] as const;
 
-/** The kubelet reads no more of a file, and runs none that is larger. */
+/** The kubelet runs no larger file. */
 const BYTES_MAX = 10 * 1024 * 1024;
 /** A node has a handful. */
 const FILES_MAX = 1_000;
@@ -41,7 +42,7 @@ async function filesAt(path: string): Promise<readonly Found[]> {
   }
 }
 
-/** `null`: it is gone by now, leads nowhere, or is nothing that a kubelet would run. */
+/** `null` if it no longer exists, dangles, or is nothing that a kubelet would run. */
 async function manifestAt({ path, fault }: Found): Promise<Manifest | null> {
   if (fault !== undefined) return unreadable(path, fault);
   try {
@@ -62,7 +63,7 @@ const unreadable = (path: string, message: string): Manifest => ({
   fault: { kind: "unreadable", message },
 });
 
-/** A file that is half written, or an editor's copy of one, still names images: they stay until it is a pod, or gone. */
+/** A half-written file, or an editor's copy of one, still names images: they are kept until it is a pod, or removed. */
 function manifestOf(path: string, text: string): Manifest {
   try {
     const value: unknown = Bun.YAML.parse(text);

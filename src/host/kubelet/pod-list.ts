@@ -1,20 +1,20 @@
-// Reads the kubelet's list of pods: whole and well-formed, or not at all.
+// Reads the kubelet's list of pods: complete and well-formed, or not at all.
 
 import { HostError } from "../../model/errors.ts";
 import { podUid } from "../../model/ids.ts";
 import type { PodRecordSeen } from "../../model/snapshot.ts";
 import { isMap } from "../../model/values.ts";
 
-/** Parses the body of `/pods`. Throws `HostError` of kind `parse`: half a list would make live pods look deleted. */
+/** Parses the body of `/pods`. Throws `HostError` `parse`: half a list would make live pods look deleted. */
 export function readPodList(body: string): readonly PodRecordSeen[] {
   const list = fields(parse(body));
   if (list === null || list["kind"] !== "PodList") throw noPodList("it is not a PodList");
-  // The kubelet writes null where it has no pods.
+  // The kubelet writes null if it has no pods.
   const items = list["items"] ?? ("items" in list ? [] : null);
   if (!Array.isArray(items)) throw noPodList("it has no list of items");
   const pods = items.map((item, index) => podFrom(item, index));
   const own = new Set(pods.map(([{ uid }]) => uid));
-  // What a pod says of another that is listed itself, anybody may have written.
+  // Claims of a pod about another pod that is listed itself are not trusted.
   return pods.flatMap(([pod, ...others]) => [pod, ...others.filter(({ uid }) => !own.has(uid))]);
 }
 
@@ -53,13 +53,13 @@ function podFrom(item: unknown, index: number): readonly [PodRecordSeen, ...PodR
 
 const staticUids = ["kubernetes.io/config.hash", "kubernetes.io/config.mirror"] as const;
 
-/** The kubelet notes on each pod where it has it from: its API server, a file, or an address that serves manifests. */
+/** The kubelet records where each pod comes from: its API server, a file, or an address that serves manifests. */
 function originOf(source: unknown): PodRecordSeen["origin"] {
   if (source === "api") return "api";
   return source === "file" || source === "http" ? "static" : "listed";
 }
 
-/** What a pod's specification names: images of init, main and debug containers, and of image volumes. */
+/** Images in a pod's specification: of init, main and debug containers, and of image volumes. */
 export function podImages(pod: unknown): readonly string[] {
   const spec = fields(fields(pod)?.["spec"]) ?? {};
   const containers = ["initContainers", "containers", "ephemeralContainers"]

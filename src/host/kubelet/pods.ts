@@ -1,4 +1,4 @@
-// Reads the pods of this node from the pod source in force; policy judges what it means.
+// Reads the pods of this node from the pod source; policy judges what they mean.
 
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -15,12 +15,12 @@ import { kubeletSigns } from "./sign.ts";
 export interface PodSourceOptions {
   /** `--pod-source` */
   readonly source: "auto" | PodSource | "none";
-  /** `--root-dir`: the kubelet's; "/" on a node that has none. */
+  /** `--root-dir`: the kubelet's; "/" on a node without one. */
   readonly rootDirectory: string;
-  /** Where signs of a kubelet are looked for; default "/". */
+  /** Where to look for signs of a kubelet; default "/". */
   readonly nodeRoot?: string;
   readonly kubelet: KubeletOptions;
-  /** Files, or directories of them, from which the kubelet runs static pods. */
+  /** Files or directories of static pods' manifests. */
   readonly manifestPaths?: readonly string[];
 }
 
@@ -52,8 +52,8 @@ async function readSource(options: PodSourceOptions, signal: AbortSignal): Promi
 }
 
 /**
- * What the kubelet lists, and what only a directory knows: a kubelet that has not heard from its API server lists few pods
- * and has all of their directories. So a pod is absent only where both lack it.
+ * The kubelet's list and its pod directories: a kubelet that has not heard from its API server lists few pods but has
+ * all of their directories. So a pod is absent only if both lack it.
  */
 async function listedPods(
   { kubelet, rootDirectory }: PodSourceOptions,
@@ -67,10 +67,10 @@ async function listedPods(
   return [...listed, ...directories.filter(({ uid }) => !uids.has(uid))];
 }
 
-/** The kubelet's directory where there is one; the runtime alone only where nothing at all hints at a kubelet. */
+/** The kubelet's directory if there is one; the runtime only if nothing at all suggests a kubelet. */
 function automatic(options: PodSourceOptions): "kubelet-dir" | "cri" | PodReading {
   const { rootDirectory, nodeRoot = "/" } = options;
-  // Without a kubelet the root directory is that of the node, and /pods in it would be anybody's.
+  // Without a kubelet the root directory is that of the node, and its /pods could belong to anything.
   const ofKubelet = rootDirectory !== "/";
   if (ofKubelet && mayExist(join(rootDirectory, "pods"))) return "kubelet-dir";
   const signs = ofKubelet ? kubeletSigns(nodeRoot, rootDirectory) : kubeletSigns(nodeRoot);
@@ -91,8 +91,8 @@ async function reading(
 }
 
 /**
- * Each entry of `ROOT/pods` is named by a UID. Any plain name is taken for one, because a name too many only keeps
- * something, and one too few would delete it; what cannot be a UID (`lost+found`, a hidden file) is not.
+ * Each entry of `ROOT/pods` is named by a UID. Any plain name counts as one, because an extra name only keeps
+ * something, and a missing one would delete it; names that cannot be a UID (`lost+found`, a hidden file) do not count.
  */
 async function directoryPods(path: string): Promise<readonly PodRecordSeen[]> {
   try {

@@ -1,28 +1,28 @@
-// The kubelets that run on this machine, by their command lines in /proc.
+// The kubelets running on this machine, by their command lines in /proc.
 
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
 export interface KubeletProcess {
   readonly pid: number;
-  /** The program's name: `kubelet`, or `k3s` and the like, which run it inside. */
+  /** The program's name: `kubelet`, or one that contains it, such as `k3s`. */
   readonly program: string;
-  /** The kubelet's own flags without dashes, the last of each name; for k3s, rke2 and k0s what they pass on to it. */
+  /** The kubelet's own flags without dashes, the last of each name; for k3s, rke2 and k0s those that they pass on. */
   readonly flags: ReadonlyMap<string, string>;
-  /** The flags of the program that runs it inside; those of a plain kubelet are its own. */
+  /** The flags of the containing program; for a plain kubelet, its own. */
   readonly programFlags: ReadonlyMap<string, string>;
 }
 
 const programs = ["kubelet", "kubelite", "k3s", "rke2", "k0s", "hyperkube"];
-/** Processes that are looked at; a node has far fewer. */
+/** Maximum number of processes to examine; a node has far fewer. */
 const processesMax = 100_000;
 
 /**
- * The kubelet itself before programs that start one. Empty if none is running or other processes are hidden. One in a
- * nested PID namespace belongs to a node within this one (kind, k3d).
+ * A plain kubelet comes before programs that contain one. Empty if none is running or other processes are hidden. One
+ * in a nested PID namespace belongs to a node within this one (kind, k3d).
  */
 export function kubeletProcesses(proc = "/proc"): readonly KubeletProcess[] {
-  // Whoever calls a program of theirs `kubelet` must not choose our thresholds and directories.
+  // A user who calls a program `kubelet` must not choose crigc's thresholds and directories.
   const trusted = new Set(["0", ...fieldOf(textOf(join(proc, "self", "status")), "Uid")]);
   return namesIn(proc)
     .filter((name) => /^\d+$/.test(name))
@@ -44,7 +44,7 @@ function namesIn(proc: string): readonly string[] {
   }
 }
 
-/** Asked first, because a command line may take for ever to read: it waits for the memory of a process that hangs. */
+/** Checked first, because reading a command line may block: it waits for the memory of a process that hangs. */
 function mayBeKubelet(directory: string, trusted: ReadonlySet<string>): boolean {
   const name = textOf(join(directory, "comm"));
   if (!programs.some((program) => name.startsWith(program))) return false;
@@ -57,11 +57,11 @@ function mayBeKubelet(directory: string, trusted: ReadonlySet<string>): boolean 
   );
 }
 
-/** The words of one line of a status; none where it is not there. */
+/** The words of one line of a status; empty if there is no such line. */
 const fieldOf = (status: string, name: string): readonly string[] =>
   new RegExp(`^${name}:\\s*(.+)$`, "m").exec(status)?.[1]?.trim().split(/\s+/) ?? [];
 
-/** "" for a process that is gone by now. */
+/** "" if the process has ended. */
 function textOf(path: string): string {
   try {
     return readFileSync(path, "utf8");
@@ -102,5 +102,5 @@ function flagsOf(words: readonly string[]): Pick<KubeletProcess, "flags" | "prog
   return { flags: flagsIn(passed), programFlags };
 }
 
-/** k3s takes its arguments for the kubelet with and without dashes. */
+/** k3s accepts arguments for the kubelet with and without dashes. */
 export const dashed = (argument: string): string => `--${argument.replace(/^-+/, "")}`;

@@ -1,4 +1,4 @@
-// What the kubelet of this node was told, by its flags, its configuration file and the drop-ins that it merges over the file.
+// The settings of the node's kubelet, from its flags, its configuration file and the drop-ins over it.
 
 import type { KubeletSetting } from "../../model/ports.ts";
 import { isMap } from "../../model/values.ts";
@@ -12,15 +12,15 @@ export interface KubeletPath {
 
 export interface Kubelet {
   readonly processes: readonly KubeletProcess[];
-  /** It runs, or is configured here. */
+  /** It is running, or is configured here. */
   readonly isHere: boolean;
-  /** Only what is written somewhere; the rest is the kubelet's default. A flag wins over drop-ins, and those over the file. */
+  /** Explicit settings only; the rest are the kubelet's defaults. Flags win over drop-ins, and those over the file. */
   readonly settings: readonly KubeletSetting[];
-  /** `--root-dir`; `null`: not given, so that it is `/var/lib/kubelet`. */
+  /** `--root-dir`; `null` if not given, so it is `/var/lib/kubelet`. */
   readonly rootDirectory: KubeletPath | null;
-  /** `staticPodPath` or `--pod-manifest-path`; `null`: none is known. */
+  /** `staticPodPath` or `--pod-manifest-path`; `null` if unknown. */
   readonly staticPodPath: KubeletPath | null;
-  /** Files that exist and cannot be read or understood. */
+  /** Files that exist but cannot be read or parsed. */
   readonly problems: readonly string[];
 }
 
@@ -78,7 +78,7 @@ const flagOfField: readonly (readonly [string, string])[] = [
   ["containerRuntimeEndpoint", "container-runtime-endpoint"],
 ];
 
-/** A relative one is below where the kubelet was started, which is not known. */
+/** A relative path depends on where the kubelet was started, which is unknown. */
 const pathOf = (setting: KubeletSetting | null): KubeletPath | null =>
   setting?.text.startsWith("/") === true ? { path: setting.text, source: setting.source } : null;
 
@@ -89,7 +89,7 @@ interface Written {
   readonly sources: ReadonlyMap<string, string>;
 }
 
-/** The kubelet's defaults, which a drop-in patches where the file has no `evictionHard`. */
+/** The kubelet's defaults, which a drop-in patches if the file has no `evictionHard`. */
 const defaultEvictionHard = {
   "memory.available": "100Mi",
   "nodefs.available": "10%",
@@ -98,7 +98,7 @@ const defaultEvictionHard = {
   "imagefs.inodesFree": "5%",
 } as const;
 
-/** The first of the files that can be read, and the drop-ins as JSON merge patches over it, in the order of their paths. */
+/** The first readable file, and the drop-ins as JSON merge patches over it, in the order of their paths. */
 function merged(
   files: Files,
   { base, dropIns }: { readonly base: readonly string[]; readonly dropIns: string | null },
@@ -134,7 +134,7 @@ interface Patch {
   readonly patch: Readonly<Record<string, unknown>>;
 }
 
-/** Directories in it are walked too, as the kubelet does; so deep, and no deeper. */
+/** Maximum depth of nested directories, which the kubelet reads too. */
 const DEPTH_MAX = 8;
 
 function patchesBelow(files: Files, directory: string, depth = 0): readonly Patch[] {
@@ -162,7 +162,7 @@ function patched(
   return Object.fromEntries([...kept, ...set]);
 }
 
-/** Maps of signals as their flags spell them. */
+/** Maps of signals in the syntax of their flags. */
 function textOf(value: unknown, between: "<" | "="): string | null {
   if (typeof value === "string" || typeof value === "number") return String(value);
   if (!isMap(value)) return null;
@@ -171,12 +171,12 @@ function textOf(value: unknown, between: "<" | "="): string | null {
     .join(",");
 }
 
-/** Processes come and go slowly, and to look through them all costs milliseconds. */
+/** Processes come and go slowly, and examining all of them takes milliseconds. */
 const CACHED_NS = 60_000_000_000n;
 
 /**
- * The kubelet's settings for a configuration, at most a minute old; `null`: this node has no kubelet. `nowNs` is a clock
- * that does not jump.
+ * The kubelet's settings for a configuration, at most a minute old; `null` if this node has no kubelet. `nowNs` is a
+ * clock that does not jump.
  */
 export function kubeletOfNode(
   nowNs: () => bigint,

@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { mayExist } from "../files/may-exist.ts";
 
 /**
- * Paths that show that a kubelet is or was on this node; empty without one. An inaccessible path counts as a sign. `root`
- * is the node's root directory, `rootDirectory` the kubelet's.
+ * Paths that show that a kubelet is or was on this node; empty if there are none. An inaccessible path counts as a
+ * sign. `root` is the node's root directory, `rootDirectory` the kubelet's.
  */
 export function kubeletSigns(root = "/", rootDirectory = "/var/lib/kubelet"): readonly string[] {
   return [...new Set([...units(), ...configurations, ...rootDirectories, rootDirectory])].filter(
@@ -14,7 +14,7 @@ export function kubeletSigns(root = "/", rootDirectory = "/var/lib/kubelet"): re
   );
 }
 
-// k3s, rke2, k0s and microk8s run the kubelet inside their own program.
+// k3s, rke2, k0s and microk8s contain the kubelet in their own program.
 const unitNames = [
   "kubelet.service",
   "k3s.service",
@@ -27,7 +27,7 @@ const unitNames = [
   "snap.kubelet-eks.daemon.service",
 ] as const;
 
-/** Where systemd looks for units; what stands in a later one goes over the earlier ones, in about this order. */
+/** Where systemd looks for units; a later directory overrides earlier ones, in about this order. */
 export const unitDirectories = [
   "/usr/lib/systemd/system",
   "/lib/systemd/system",

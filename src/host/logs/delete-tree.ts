@@ -1,16 +1,16 @@
-// Deletes a directory with all that is in it, by handles: no link is followed, nothing that is mounted below is entered.
+// Deletes a directory with everything in it, by handles: follows no link, enters no mount.
 
 import { HostError } from "../../model/errors.ts";
 import { type Directory, withDirectory } from "../files/directory.ts";
 import { codeOf } from "../files/errno.ts";
 
-/** The kubelet's layout is two levels deep; this is for what containers may have put there. */
+/** The kubelet's layout is two levels deep; the rest is for what containers may have written there. */
 const DEPTH_MAX = 32;
-/** A directory with more entries is no log directory. */
+/** A directory with more entries is not a log directory. */
 const ENTRIES_MAX = 1_000_000;
 
 export interface Deleted {
-  /** Relative to the directory's parent; directories are not listed. */
+  /** Relative to the directory's parent; without directories. */
   readonly names: string[];
   bytes: bigint;
 }

@@ -1,4 +1,4 @@
-// The node's log directories: who reads them gets a reader, and only who may remove gets the remover.
+// The node's log directories: a reader for everybody, and a remover only for what may remove.
 
 import { HostError } from "../../model/errors.ts";
 import type { LogRemover } from "../../model/ports.ts";
@@ -8,7 +8,7 @@ import { placesOf, removeContainerLogs, removeLegacyLink, removePodLogs } from "
 import { type LogPaths, LogRoot } from "./roots.ts";
 
 export interface LogReader {
-  /** `null` where there is no pod log directory; kind `failed` where one of the two cannot be read. */
+  /** `null` without a pod log directory; kind `failed` if one of the two cannot be read. */
   read(): Promise<LogReading | null>;
 }
 
@@ -26,7 +26,7 @@ export function logReader(paths: LogPaths): LogReader {
   };
 }
 
-/** Each method throws `HostError`, of kind `refused` where the name or path is not what it may touch. */
+/** Each method throws `HostError`, of kind `refused` if it must not touch the name or path. */
 export function logDeleter(paths: LogPaths): LogRemover {
   const roots = rootsOf(paths);
   return {

@@ -1,4 +1,4 @@
-// Reads what lies in the log directories: one listing each, no file is opened and no tree is walked.
+// Lists the log directories: one listing each, without opening files or walking trees.
 
 import { readlink, stat } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
@@ -68,7 +68,7 @@ async function danglingLinks(
     for (const { name, kind } of byName(await listed(directory, containerLogs))) {
       const containerId = kind === "link" ? containerIdOfLogLink(name) : null;
       if (containerId === null) continue;
-      // Almost every link leads somewhere: one look is all that it costs.
+      // Almost no link dangles, and one look is all that it costs.
       if (!(await leadsNowhere(directory, name))) continue;
       if (await leadsBelow(directory, name, { containerLogs, podLogs })) {
         found.push({ entry: name, containerId });
@@ -93,7 +93,7 @@ export async function leadsBelow(
   }
 }
 
-/** By the target's absence alone; a target that cannot be looked at may be there. */
+/** Only if the target is absent; a target that cannot be looked at may exist. */
 async function leadsNowhere(directory: Directory, name: string): Promise<boolean> {
   try {
     await stat(directory.pathOf(name));

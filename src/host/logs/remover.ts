@@ -1,4 +1,4 @@
-// Deletes log files, directories and links, bound to the log directories; everything that is in doubt is refused.
+// Deletes log files, directories and links within the log directories; refuses whatever is in doubt.
 
 import { HostError } from "../../model/errors.ts";
 import { podUidOfLogDirectory, podUidOfOldLogDirectory } from "../../model/log-names.ts";
@@ -49,8 +49,8 @@ export async function removePodLogs(podLogs: LogRoot, pod: PodLogDirectory): Pro
 const RESOLVED_AT_ONCE = 32;
 
 /**
- * The places of logs below the log directory, relative to it: by the text of each path and by its links. For a path in the
- * directory of the named pod, where the kubelet puts it, only the text.
+ * Where logs are below the log directory, relative to it: by the text of each path and by its links. For a path in the
+ * directory of the named pod, where the kubelet puts it, only the text counts.
  */
 export async function placesOf(
   root: LogRoot,
@@ -89,7 +89,7 @@ export async function removeLegacyLink(
   return removed ?? false;
 }
 
-/** Opens each directory from its parent's handle, and only where nothing is mounted on it. */
+/** Opens each directory from its parent's handle, and only if nothing is mounted on it. */
 async function descend(
   from: Directory,
   [name, ...rest]: readonly string[],
@@ -123,7 +123,7 @@ async function removeFiles(
   }
 }
 
-/** `undefined` where the root is absent; foreign errors become ours here. */
+/** `undefined` if the root is absent. Translates errors into `HostError`. */
 async function inRoot<T>(
   root: LogRoot,
   doing: string,
@@ -135,7 +135,7 @@ async function inRoot<T>(
     return await withDirectory(Promise.resolve(opened), act);
   } catch (error) {
     if (error instanceof HostError) throw error;
-    // A path whose directory is gone has nothing left to delete.
+    // If the directory is gone, there is nothing left to delete.
     if (codeOf(error) === "ENOENT") return undefined;
     throw new HostError("write", `cannot ${doing} below ${root.given}: ${reasonOf(error)}`, {
       cause: error,

@@ -1,4 +1,4 @@
-// The two log directories, resolved once: what they are then is what they stay, and no link below them is followed.
+// The two log directories, resolved once: they stay what they were then, and no link below them is followed.
 
 import { realpath } from "node:fs/promises";
 import { basename, dirname, normalize, resolve } from "node:path";
@@ -10,7 +10,7 @@ import { codeOf, reasonOf } from "../files/errno.ts";
 export interface LogPaths {
   /** `--pod-logs-dir` */
   readonly podLogsDirectory: string;
-  /** `--container-logs-dir`: links to logs, by the kubelet's old layout. */
+  /** `--container-logs-dir`: links to logs, in the kubelet's old layout. */
   readonly containerLogsDirectory: string;
 }
 
@@ -21,7 +21,7 @@ export const logRootAdvice =
 const NOTHING_THERE = ["ENOENT", "ENOTDIR", "ENAMETOOLONG", "ERR_INVALID_ARG_VALUE"];
 
 export class LogRoot {
-  /** As it was given; paths of the runtime are spelled so. */
+  /** As given, which is how the runtime spells its paths. */
   readonly given: string;
   #resolved: string | null = null;
 
@@ -47,8 +47,8 @@ export class LogRoot {
   }
 
   /**
-   * Where a path leads below this directory: by its text, and by the links on its way. Both count, as a link may be another
-   * one the next moment. Throws `HostError` where that cannot be told.
+   * Where a path leads below this directory: by its text, and by the links on its way. Both count, because a link may
+   * change at any time. Throws `HostError` if that cannot be determined.
    */
   async placesOf(path: string): Promise<readonly (readonly string[])[]> {
     if (!path.startsWith("/")) return [];
@@ -62,7 +62,7 @@ export class LogRoot {
     });
   }
 
-  /** `null` where nothing is there, or can be: by a name that is too long, or has a zero byte. */
+  /** `null` if nothing is there, or can be: the name is too long, or has a zero byte. */
   async #realPath(path: string): Promise<string | null> {
     try {
       return await realpath(path);

@@ -1,13 +1,13 @@
 /**
- * Enables compilation in a busy process: by default the executable rarely compiles, which suits short commands and an idle
- * agent.
+ * Enables compilation in a busy process: by default the executable rarely compiles, which suits short commands and an
+ * idle agent.
  */
 
 /** More runtime calls within the window than a small node causes. */
 const CALLS = 500;
 const WINDOW_MS = 10_000;
 
-/** Counts calls, and work worth several. Once there are many, frequent code is compiled as early as usual. */
+/** Counts calls, and work worth several. Once there are many, hot code is compiled as early as usual. */
 export function compileWhenBusy(
   nowMs: () => number,
   compile = usualCompilation,
@@ -28,5 +28,5 @@ export function compileWhenBusy(
   };
 }
 
-/** Undoes what `scripts/build` says with `--compile-jit-policy`. */
+/** Reverts the `--compile-jit-policy` of `scripts/build`. */
 const usualCompilation = (): void => Bun.unsafe.setJITPolicy(1);

@@ -1,4 +1,4 @@
-// Runs a command of the system to its end, with a bound on its time.
+// Runs a system command to its end, with a time limit.
 
 import { HostError, messageOf } from "../../model/errors.ts";
 

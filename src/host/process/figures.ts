@@ -1,4 +1,4 @@
-// What this process uses of the machine, for metrics.
+// This process's use of the machine, for metrics.
 
 import { readdirSync } from "node:fs";
 import { memoryUsage, resourceUsage } from "node:process";

@@ -1,4 +1,4 @@
-// Runs the operator's event hook: each event as JSON on its stdin, a bounded time each, a bounded number at once.
+// Runs the operator's event hook: each event as JSON on its stdin, with limits on time and number.
 
 import { kill } from "node:process";
 
@@ -7,7 +7,7 @@ import { messageOf } from "../../model/errors.ts";
 const atOnceMax = 2;
 const waitingMax = 50;
 const defaultLimitMs = 10_000;
-/** Who waits for the end, such as a service manager, is not kept waiting by a hook that hangs. */
+/** A hook that hangs must not delay whatever waits for the exit, such as a service manager. */
 const patienceAtEndMs = 2_000;
 
 interface Call {
@@ -31,7 +31,7 @@ export class EventHook {
     this.#limitMs = limitMs;
   }
 
-  /** Returns at once. Beyond the bound of those that wait, the oldest is dropped. */
+  /** Returns at once. If too many are waiting, drops the oldest. */
   send(executable: string, text: string): void {
     if (this.#isClosed) return;
     this.#waiting.push({ executable, text });
@@ -42,7 +42,7 @@ export class EventHook {
     this.#next();
   }
 
-  /** Takes no more events and resolves when those that were sent are through, or after `patienceMs` for all of them. */
+  /** Accepts no more events, and resolves when the pending ones are done, or after `patienceMs` for all of them. */
   async close(patienceMs: number = patienceAtEndMs): Promise<void> {
     this.#isClosed = true;
     const enough = setTimeout(() => {
@@ -77,7 +77,7 @@ export class EventHook {
         stdin: new Blob([text]),
         stdout: "ignore",
         stderr: "ignore",
-        // A process group of its own, so that what the hook started ends with it.
+        // Its own process group, so that its child processes end with it.
         detached: true,
       });
       this.#children.add(child);
@@ -101,8 +101,8 @@ export class EventHook {
 }
 
 /**
- * Kills a child that was spawned with `detached: true`, with everything it started in its group. One that has ended is left
- * alone, because its number may be another's by now.
+ * Kills a child that was spawned with `detached: true`, with its whole process group. One that has ended is left alone,
+ * because its number may belong to another process by now.
  */
 function killProcessGroup({
   pid,
@@ -113,6 +113,6 @@ function killProcessGroup({
   try {
     kill(-pid, "SIGKILL");
   } catch {
-    // It ended a moment ago: nothing is left to kill.
+    // It has just ended; nothing is left to kill.
   }
 }

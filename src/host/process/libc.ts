@@ -1,10 +1,10 @@
-// The calls of libc that Bun has no name for; the only file that uses bun:ffi.
+// Calls of libc that Bun does not offer; the only file that uses bun:ffi.
 
 import { dlopen, ptr, read } from "bun:ffi";
 
 import { messageOf } from "../../model/errors.ts";
 
-/** Advisory lock of an open file, tried once. `held`: someone else has it. */
+/** Tries once to take an advisory lock on an open file. `held`: another process has it. */
 export function tryFlock(
   fd: number,
 ): { kind: "locked" | "held" } | { kind: "failed"; errno: number } {
@@ -18,12 +18,12 @@ export function tryFlock(
   return { kind: "held" };
 }
 
-/** Drops the lock for every copy of the descriptor: a child has one for the moment between its fork and its exec. */
+/** Drops the lock for every copy of the descriptor: a child has one for the moment between fork and exec. */
 export function unlockFlock(fd: number): void {
   libc().flock(fd, lockRelease);
 }
 
-/** Nanoseconds since the boot, suspended time included; `null` where the clock is not available. */
+/** Nanoseconds since the boot, suspended time included; `null` if the clock is not available. */
 export function bootTimeNs(): bigint | null {
   try {
     const time = new BigInt64Array(2);
@@ -73,7 +73,7 @@ const dontWait = 0x40;
 const noSignal = 0x4000;
 const pathBytesMax = 107;
 
-/** `struct sockaddr_un`: the family, then the path; an abstract name starts with a zero byte and has no end mark. */
+/** `struct sockaddr_un`: the family, then the path; an abstract name starts with a zero byte and has no terminator. */
 function unixAddress(path: string): Buffer | null {
   const abstract = path.startsWith("@");
   if (!abstract && !path.startsWith("/")) return null;
@@ -98,14 +98,14 @@ const signatures = {
   __errno_location: { args: [], returns: "ptr" },
 } as const;
 
-// musl's loader answers to any name of libc with itself, so the first one serves there as well.
+// musl's loader answers to every name of libc with itself, so the first one works there too.
 const names = ["libc.so.6", "libc.musl-x86_64.so.1", "libc.musl-aarch64.so.1"] as const;
 
 type Libc = ReturnType<typeof open>["symbols"];
 const open = (name: string) => dlopen(name, signatures);
 let loaded: Libc | null = null;
 
-/** Opened on first use, because most commands need none of it; 0.2 ms. */
+/** Opened on first use, because most commands do not need it; takes 0.2 ms. */
 function libc(): Libc {
   if (loaded !== null) return loaded;
   const failures: string[] = [];

@@ -1,16 +1,16 @@
-/** Garbage that is given back before it doubles what the process holds. */
+/** Makes the engine collect garbage before it doubles the size of the process. */
 
 import { fullGC } from "bun:jsc";
 import { memoryUsage } from "node:process";
 
-/** What a node of a thousand images needs is below it, so that no collection is made there that would not be made anyway. */
+/** More than a node of a thousand images needs, so that small nodes cause no extra collections. */
 const GROWTH_BYTES = 24 * 1024 * 1024;
-/** To look takes microseconds. */
+/** Checking takes microseconds. */
 const LOOK_EACH = 32;
 
 /**
- * Is told of work that allocates: of a call, of rows that were read. The engine begins a full collection once as much was
- * allocated as lives, for as long as the machine has memory to spare: of a large node that is a hundred megabytes.
+ * The result is called for work that allocates: calls, rows read. While the machine has memory to spare, the engine
+ * starts a full collection only once allocations equal the live heap; on a large node that is a hundred megabytes.
  */
 export function collectWhenGrown(
   residentBytes = (): number => memoryUsage.rss(),
@@ -30,7 +30,7 @@ export function collectWhenGrown(
   };
 }
 
-/** Of this process. */
+/** For this process. */
 export const giveBack = collectWhenGrown();
-/** What is worth a look by itself. */
+/** Work that is worth a check by itself. */
 export const MUCH = LOOK_EACH;

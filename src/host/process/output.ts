@@ -6,7 +6,7 @@ import { isatty } from "node:tty";
 import { codeOf } from "../files/errno.ts";
 import { giveBack, MUCH } from "./memory.ts";
 
-/** How long a file that answers "try again" is tried. No disk does; a device may. */
+/** How long to retry a file that answers "try again". No disk does; a device may. */
 const RETRY_MS = 5_000;
 const RETRY_PAUSE_MS = 10;
 
@@ -23,12 +23,12 @@ export class Output {
     stream.on("error", (error: unknown) => this.#note(error));
   }
 
-  /** The first error of a write, once it has happened; `null`: none so far. */
+  /** The first write error; `null` if there was none. */
   get failure(): unknown {
     return this.#failure;
   }
 
-  /** Never throws, and a later write is tried although an earlier one failed: a log goes on once its disk has room. */
+  /** Never throws. Later writes are tried even after a failure: a log continues once its disk has room. */
   write(text: string): void {
     if (!this.#isFile) {
       this.#stream.write(text, (error) => this.#note(error ?? null));
@@ -41,7 +41,10 @@ export class Output {
     }
   }
 
-  /** No faster than a pipe takes it, so that of a long text only a piece is held; once `signal` aborts, nobody waits for a reader. */
+  /**
+   * As fast as a pipe accepts it, so that only a piece of a long text is held; once `signal` aborts, it no longer waits
+   * for a reader.
+   */
   async writeAll(pieces: Iterable<string>, signal: AbortSignal): Promise<void> {
     const stopped = new Promise<void>((resolve) => {
       if (signal.aborted) resolve();
@@ -62,7 +65,7 @@ export class Output {
     }
   }
 
-  /** Resolves when a pipe has taken everything: leaving earlier would cut off all that is beyond its 64 KiB. */
+  /** Resolves when a pipe has accepted everything: exiting earlier would cut off what is beyond its 64 KiB. */
   close(): Promise<void> {
     return this.#isFile
       ? Promise.resolve()
@@ -77,9 +80,9 @@ export class Output {
 }
 
 /**
- * Bun's stream on a file that takes nothing more (a full disk, /dev/full) loses the error of one write and tries the
- * others for ever. Pipes, sockets and terminals go through it all the same: their readers may be slow, and waiting for
- * one must not stop the agent.
+ * On a file that accepts nothing more (a full disk, /dev/full), Bun's stream loses the error of one write and retries
+ * the others forever. Pipes, sockets and terminals still use it: their readers may be slow, and waiting for one must
+ * not stop the agent.
  */
 function isFile(fd: number): boolean {
   try {

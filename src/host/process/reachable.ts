@@ -1,4 +1,4 @@
-// Whether what the configuration names can be used: an executable that is to be run, an address that is to be listened on.
+// Whether an executable in the configuration can be run, and an address listened on.
 
 import { accessSync, constants, statSync } from "node:fs";
 import { createServer } from "node:net";
@@ -16,7 +16,7 @@ export function executableFault(path: string): string | null {
   }
 }
 
-/** `HOST:PORT`, listened on for a moment; `null`: it is free. */
+/** Listens on `HOST:PORT` for a moment; `null`: it is free. */
 export function addressFault(address: string): Promise<string | null> {
   const at = address.lastIndexOf(":");
   const host = address.slice(0, at).replace(/^\[(.*)\]$/, "$1");

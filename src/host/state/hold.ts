@@ -1,4 +1,4 @@
-// The hold as a file: written where it can be, read in both places, and holding wherever it cannot be understood.
+// The hold as a file: written where possible, read in both places, and in force if it cannot be understood.
 
 import { mkdirSync, readFileSync, unlinkSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -14,18 +14,21 @@ import { readClocks } from "../time/clock.ts";
 
 export interface HoldPlaces {
   readonly stateDir: string;
-  /** Used where the state directory cannot be written. */
+  /** Used if the state directory cannot be written. */
   readonly runDir: string;
 }
 
 export interface HoldRequest {
   readonly length: Duration;
   readonly reason: string;
-  /** Who holds, for people: `root, crigc hold`. */
+  /** Who put it there, for humans: `root, crigc hold`. */
   readonly by: string;
 }
 
-/** Replaces any hold that can be removed; returns its file and its end. Throws `HostError` of kind `write` if neither directory can be written. */
+/**
+ * Replaces any hold that can be removed; returns its file and its end. Throws `HostError` `write` if neither directory
+ * can be written.
+ */
 export function writeHold(
   places: HoldPlaces,
   request: HoldRequest,
@@ -59,12 +62,12 @@ export function writeHold(
   return { path, until };
 }
 
-/** The longer of two holds is in force, so one that stays is seen there. */
+/** The longer of two holds is in force, so the caller sees one that could not be removed. */
 function removeIfPossible(path: string): void {
   try {
     unlinkSync(path);
   } catch {
-    // It is absent, or lies where nothing can be written.
+    // It is absent, or in a place where nothing can be written.
   }
 }
 
@@ -75,7 +78,7 @@ export function readHold(places: HoldPlaces, now: Instant): HoldState {
   return states.reduce(longer);
 }
 
-/** Removes the hold from both directories; returns whether there was one. Throws `HostError` of kind `write`. */
+/** Removes the hold from both directories; returns whether there was one. Throws `HostError` `write`. */
 export function releaseHold(places: HoldPlaces): boolean {
   let found = false;
   for (const path of new Set(pathsOf(places))) {
@@ -112,11 +115,12 @@ function write(path: string, text: string): void {
   writeWholeFile(path, text);
 }
 
-/** A directory on the way that is none has no hold in it. */
+/** If part of the path is not a directory, there is no hold. */
 const isAbsent = (error: unknown): boolean => ["ENOENT", "ENOTDIR"].includes(codeOf(error));
 
 function stateOf(path: string, clocks: () => Clocks): HoldState {
-  // Asked before each removal: that nothing is there has to be cheap to see. A link that leads nowhere is there: somebody held.
+  // Called before each removal, so absence must be cheap to detect. A dangling link counts as a hold: somebody put it
+  // there.
   if (!mayExist(path)) return { kind: "none" };
   let text: string;
   try {
@@ -153,8 +157,8 @@ interface HoldFile {
 }
 
 /**
- * Under the boot that it was written under, a hold ends by the time since the boot, which no change of the wall clock
- * moves; after a reboot the wall clock is all there is, and one that was set back makes the hold last longer.
+ * During the boot in which it was written, a hold ends by the time since the boot, which changes of the wall clock do
+ * not affect. After a reboot only the wall clock is left; if it was set back, the hold lasts longer.
  */
 function isOver(file: HoldFile, clocks: Clocks): boolean {
   if (file.bootId !== "" && file.bootId === clocks.bootId)
@@ -183,7 +187,7 @@ function parsed(text: string): HoldFile | null {
 const timeOf = (value: unknown): Instant | null =>
   typeof value === "string" ? fromRfc3339(value) : null;
 
-/** Of two holds the one that lasts longer; one without an end lasts longest. */
+/** The hold that lasts longer; one without an end lasts longest. */
 function longer(one: HoldState, other: HoldState): HoldState {
   if (one.kind === "none") return other;
   if (other.kind === "none") return one;

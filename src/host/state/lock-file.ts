@@ -1,4 +1,4 @@
-// Where a lock's file lies, and opening it safely: one for each runtime, the same for every process of the node.
+// Where a lock's file is, and how to open it safely: one for each runtime, the same for every process of the node.
 
 import {
   closeSync,
@@ -17,9 +17,9 @@ import { codeOf, reasonOf } from "../files/errno.ts";
 export interface LockPlaces {
   /** `/run`; another one in tests. */
   readonly systemRun: string;
-  /** `--run-dir`, used only where the system's own cannot be written. */
+  /** `--run-dir`, used only if the system's own cannot be written. */
   readonly runDirectory: string;
-  /** The user who runs us; lock files and their directory belong to it or to root. */
+  /** This process's user; lock files and their directory must belong to it or to root. */
   readonly userId: number;
 }
 
@@ -36,7 +36,8 @@ export function openLockFile(
   const shared = join(places.systemRun, "crigc", "locks", file);
   const opened = openIn(shared, places.userId);
   if (opened.kind === "open") return { fd: opened.fd, path: shared };
-  // A directory that was tampered with, or root's lock of this very runtime, closed to us: one elsewhere excludes nobody.
+  // A directory that was tampered with, or root's lock for this very runtime without access: a lock elsewhere would
+  // exclude nobody.
   if (opened.error instanceof HostError || mayExist(shared)) throw refusal(shared, opened.error);
   const own = join(places.runDirectory, "locks", file);
   const fallback = openIn(own, places.userId);
@@ -53,18 +54,18 @@ function refusal(path: string, cause: unknown): HostError {
   );
 }
 
-/** 64 bits over the socket's real path, so that `/var/run/x.sock` and `unix:///run/x.sock` are one runtime. */
+/** 64 bits of the socket's real path, so that `/var/run/x.sock` and `unix:///run/x.sock` are one runtime. */
 export function endpointHash(endpoint: string): string {
   const path = realPath(endpoint.replace(/^unix:(\/\/)?/, ""));
   return new Bun.CryptoHasher("sha256").update(path).digest("hex").slice(0, 16);
 }
 
-/** The kernel follows 40 links at most. */
+/** The kernel's limit. */
 const MAX_LINKS = 40;
 
 /**
- * Where the path leads, whether anything is there or not: a socket is absent while its runtime restarts, and its name has to
- * stay the same meanwhile, through links too.
+ * Where the path leads, whether anything is there or not: a socket is absent while its runtime restarts, and its name
+ * must stay the same meanwhile, through links too.
  */
 function realPath(path: string): string {
   let real = "/";
@@ -84,7 +85,7 @@ function realPath(path: string): string {
   return real;
 }
 
-/** `null`: it is no link, or is not there. */
+/** `null` if it is not a link, or does not exist. */
 function linkTarget(path: string): string | null {
   try {
     return readlinkSync(path);
@@ -100,7 +101,7 @@ type Opening =
 function openIn(path: string, userId: number): Opening {
   try {
     const directory = dirname(path);
-    // Others may look a lock up by name, so that they learn that it exists; its content is closed to them.
+    // Other users may see that a lock exists, but not read it.
     mkdirSync(dirname(directory), { recursive: true, mode: 0o755 });
     makeDirectory(directory);
     requireOurs(directory, userId);
@@ -119,7 +120,7 @@ function makeDirectory(path: string): void {
   }
 }
 
-/** Nobody else may have put the directory there, or be able to put links and files into it. */
+/** No other user may have created the directory, or be able to put links and files into it. */
 function requireOurs(directory: string, userId: number): void {
   const found = lstatSync(directory);
   const wrong = !found.isDirectory()
@@ -136,7 +137,7 @@ function requireOurs(directory: string, userId: number): void {
     );
 }
 
-/** Closed on exec by Bun's own opening, so that no child keeps the lock. */
+/** Bun opens files with close-on-exec, so that no child keeps the lock. */
 function openRegular(path: string, userId: number): number {
   const fd = openSync(path, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, 0o600);
   const found = fstatSync(fd);
@@ -148,7 +149,7 @@ function openRegular(path: string, userId: number): number {
   );
 }
 
-/** True also where it cannot be told. */
+/** True also if it cannot be determined. */
 function mayExist(path: string): boolean {
   try {
     return lstatSync(path, { throwIfNoEntry: false }) !== undefined;

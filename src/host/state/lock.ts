@@ -9,11 +9,11 @@ import { timer } from "../time/timer.ts";
 import { type LockPlaces, openLockFile } from "./lock-file.ts";
 
 export interface LockRequest {
-  /** `pass`: held while a pass observes and removes. `agent`: held by `crigc run` for as long as it runs. */
+  /** `pass`: held while a pass observes and removes. `agent`: held by `crigc run` as long as it runs. */
   readonly name: "pass" | "agent";
   /** The runtime's endpoint, `unix:///…` or a path. */
   readonly endpoint: string;
-  /** Who asks, for whoever finds the lock held: `crigc gc, process 4711`. */
+  /** Who is asking, shown to others that find the lock held: `crigc gc, process 4711`. */
   readonly holder: string;
   /** 0: try once. */
   readonly waitMs: number;
@@ -28,11 +28,11 @@ export interface Lock {
 
 export type LockAttempt =
   | { readonly kind: "acquired"; readonly lock: Lock }
-  /** `holder`: what the other one wrote into the file; for people, never for decisions. "" where it wrote nothing. */
+  /** `holder`: what the other process wrote into the file, for humans only; "" if it wrote nothing. */
   | { readonly kind: "held"; readonly holder: string; readonly path: string }
   | { readonly kind: "aborted" };
 
-/** Throws `HostError` of kind `lock` if locking fails altogether: then nothing may be removed. */
+/** Throws `HostError` `lock` if locking fails altogether: then nothing may be removed. */
 export async function acquireLock(request: LockRequest, places: LockPlaces): Promise<LockAttempt> {
   const deadlineNs = timer.monotonicNs() + BigInt(Math.ceil(request.waitMs)) * 1_000_000n;
   for (let pauseMs = 20; ; pauseMs = Math.min(pauseMs * 2, 250)) {
@@ -56,7 +56,7 @@ function tryLock(request: LockRequest, places: LockPlaces): LockAttempt {
         `cannot lock ${path}: error ${result.errno} of the kernel; check that the filesystem supports locks`,
       );
     if (result.kind === "held") return { kind: "held", holder: readHolder(fd), path };
-    // Someone removed the file between our opening and locking it: others would lock another one.
+    // The file was removed between opening and locking it, so others would lock another one.
     if (!isSameFile(fd, path)) return { kind: "held", holder: "", path };
     writeHolder(fd, request.holder);
     keep = true;
@@ -73,7 +73,7 @@ function lockOf(fd: number, path: string): Lock {
     release: () => {
       if (!open) return;
       open = false;
-      // The file stays, because removing it would let two processes lock two files of the same name.
+      // The file is not removed, because two processes could then lock two files of the same name.
       unlockFlock(fd);
       closeSync(fd);
     },
@@ -98,12 +98,12 @@ function readHolder(fd: number): string {
   }
 }
 
-/** A full disk must not stop a pass, so what cannot be written is left out. */
+/** A full disk must not stop a pass, so a failed write is ignored. */
 function writeHolder(fd: number, holder: string): void {
   try {
     ftruncateSync(fd, 0);
     writeSync(fd, `${holder.slice(0, holderBytesMax - 1)}\n`, 0);
   } catch {
-    // The lock holds without it.
+    // The lock is held anyway.
   }
 }

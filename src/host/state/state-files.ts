@@ -16,7 +16,7 @@ import {
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 
-/** As the store declares it in store/ports.ts. Every function throws what node:fs throws. */
+/** As declared in store/ports.ts. Every function throws the error of node:fs. */
 export const stateFiles = {
   makeDirectory: (path: string, mode: number): void => {
     mkdirSync(path, { recursive: true, mode });

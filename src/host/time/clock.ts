@@ -1,4 +1,4 @@
-// The machine's clocks: the wall's, the time since the boot, and which boot it is.
+// The machine's clocks: the wall clock, the time since the boot, and the boot ID.
 
 import { readFileSync } from "node:fs";
 
@@ -15,8 +15,8 @@ export function readClocks(proc = "/proc"): Clocks {
 }
 
 /**
- * The kernel fills /proc/uptime from CLOCK_BOOTTIME, so that suspended time counts; hundredths of a second are enough.
- * Where /proc shows processes only (systemd's ProcSubset=pid), the clock is asked for directly.
+ * The kernel fills /proc/uptime from CLOCK_BOOTTIME, so suspended time counts; hundredths of a second are enough. If
+ * /proc shows only processes (systemd's ProcSubset=pid), reads the clock directly.
  */
 function uptime(proc: string): Duration {
   const match = /^(\d+)\.(\d\d) /.exec(readOrEmpty(`${proc}/uptime`));
@@ -30,10 +30,10 @@ function uptime(proc: string): Duration {
   return duration(ns);
 }
 
-/** By where /proc is mounted: a process never sees another boot than its own. */
+/** By the mount point of /proc: a process never sees another boot than its own. */
 const bootIds = new Map<string, string>();
 
-/** "" where it cannot be read: then the time since the boot has to tell boots apart. */
+/** "" if it cannot be read: then the time since the boot has to tell boots apart. */
 function bootId(proc: string): string {
   const known = bootIds.get(proc);
   if (known !== undefined) return known;

@@ -1,6 +1,6 @@
-// Bounds a question to the operating system that may never be answered, such as statfs on a network share that is gone.
+// Bounds calls to the operating system that may never return, such as statfs on a dead network share.
 
-/** The result of `answer`, or a rejection after `ms`. The call itself is not cancelled. */
+/** The result of `answer`, or a rejection after `ms`. Does not cancel the call. */
 async function withDeadline<T>(answer: Promise<T>, ms: number): Promise<T> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<never>((_, reject) => {
@@ -13,11 +13,14 @@ async function withDeadline<T>(answer: Promise<T>, ms: number): Promise<T> {
   }
 }
 
-/** Calls that are not repeated while one is unanswered, because each would block another thread for ever. */
+/** Does not repeat a call while one is unanswered, because each would block another thread forever. */
 export class Questions {
   readonly #open = new Set<string>();
 
-  /** What it is answered with; rejects after `ms`, and at once while an earlier question of the same key is still open past its deadline. */
+  /**
+   * Resolves with the answer; rejects after `ms`, or at once while an earlier question with the same key is open past
+   * its deadline.
+   */
   async ask<T>(key: string, question: () => Promise<T>, ms: number): Promise<T> {
     if (this.#open.has(key)) throw new Error("an earlier call is still pending");
     const answer = question();
@@ -30,7 +33,7 @@ export class Questions {
     try {
       return await withDeadline(answer, ms);
     } finally {
-      // Whatever ended the wait: as long as there is no answer, nobody else should wait for one.
+      // Whatever ended the wait: while there is no answer, nothing else should wait for one.
       if (!answered) this.#open.add(key);
     }
   }

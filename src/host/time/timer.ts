@@ -1,8 +1,8 @@
-// Time that passes, for whoever waits: the real one.
+// Real time, for whatever waits.
 
 import type { Timer } from "../../model/ports.ts";
 
-/** What `setTimeout` counts to, some 25 days: whatever is longer it takes for a millisecond. */
+/** The maximum of `setTimeout`, some 25 days; it fires a longer one after a millisecond. */
 const LONGEST_MS = 2 ** 31 - 1;
 
 export const timer: Timer = {
