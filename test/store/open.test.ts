@@ -254,7 +254,7 @@ describe("openStore", () => {
     const directory = scratch();
     writeFileSync(join(directory, "crigc.db"), "garbage".repeat(1000));
     const file = new StateFile({ directory, files: stateFiles, now: () => now });
-    expect(() => file.setSetting("baseline", "2026")).toThrow("writing");
+    expect(() => file.setSetting("baseline", "2026")).toThrow("cannot write");
     file.close();
     expect(readdirSync(directory).filter((name) => name.includes("broken"))).toEqual([]);
   });

@@ -176,11 +176,7 @@ const STATEMENT_EXAMPLES = {
   grace: "nodefs.available=1m30s,imagefs.available=2m",
   reclaim: "nodefs.available=500Mi,imagefs.available=5%",
 } as const;
-const FILE_EXAMPLES = {
-  threshold: "nodefs.available: 10%",
-  grace: "nodefs.available: 1m30s",
-  reclaim: "nodefs.available: 500Mi",
-} as const;
+const FILE_EXAMPLES = { threshold: "10%", grace: "1m30s", reclaim: "500Mi" } as const;
 
 /** One text, as it stands behind a flag or in a variable. */
 export function parseText(type: FieldType, text: string): Parsed {
@@ -202,7 +198,7 @@ export function expected(type: FieldType): string {
 
 export const expectedInFile = (type: FieldType): string =>
   type.kind === "statements"
-    ? `a map of signals to strings, such as {${FILE_EXAMPLES[type.of]}}`
+    ? `a map of signals to strings, such as {nodefs.available: ${FILE_EXAMPLES[type.of]}}`
     : expected(type);
 
 export const isOptional = (type: FieldType): boolean => "optional" in type && type.optional;
@@ -254,9 +250,8 @@ const textSchema = (type: FieldType, mismatch: Mismatch): FileSchema =>
 
 /** YAML takes `1.0` for a number, and a template whose variable is not set leaves an item empty. */
 function textsIn(items: readonly unknown[]): Parsed {
-  const isText = (item: unknown): item is string => typeof item === "string" && item !== "";
-  const at = items.findIndex((item) => !isText(item));
-  if (at < 0) return { kind: "value", value: items.filter(isText) };
+  const at = items.findIndex((item) => typeof item !== "string" || item === "");
+  if (at < 0) return { kind: "value", value: items.filter((item) => typeof item === "string") };
   const item = items[at] ?? "";
   const quotes = typeof item === "number" || typeof item === "boolean" ? "; put it in quotes" : "";
   const what =

@@ -138,8 +138,7 @@ describe("a kubelet that restarted while its API server was down", () => {
 test("with --compat kubelet each gc is a process of its own, and a pod that two of them lack is deleted all the same", async () => {
   await using it = await startNode({ node });
   for (const uid of [STATIC, PENDING]) podDirectory(it, uid);
-  const pass = () =>
-    it.crigc("gc", "--containers", "--compat=kubelet", "--pod-source=kubelet-dir");
+  const pass = () => it.crigc("gc", "--containers", "--compat=kubelet", "--pod-source=kubelet-dir");
   expect(await pass()).toMatchObject({ exitCode: 0 });
   expect(it.changes()).toEqual([]);
   expect(await pass()).toMatchObject({ exitCode: 0 });
