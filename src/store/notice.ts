@@ -39,6 +39,13 @@ export class Failures {
     this.failed("write-failed", { error: "hanging", message });
   }
 
+  /** Nobody will try again: this process ends. */
+  lost(records: number): void {
+    const history = records === 0 ? "" : `${records} records of the history and `;
+    const message = `${history}the newest ledger could not be written to ${this.#directory} before crigc ended, and ${records === 0 ? "is" : "are"} lost`;
+    this.#notify({ kind: "records-lost", error: null, message });
+  }
+
   /** `lost`: records that were dropped meanwhile. */
   recovered(lost: number): void {
     if (this.#last !== null)

@@ -129,8 +129,11 @@ export abstract class Store {
 
   async close(): Promise<void> {
     this.#throttle.stop();
-    const isFlushed = await within(CLOSE_MS, this.flush());
-    const last = isFlushed || !this.#mayWrite ? [] : this.#remainder();
+    let isWritten = false;
+    const flushing = this.flush().then((it) => (isWritten = it));
+    const isAnswered = await within(CLOSE_MS, flushing);
+    const last = isAnswered || !this.#mayWrite ? [] : this.#remainder();
+    if (isAnswered && !isWritten && this.#mayWrite) this.#failures.lost(this.#records.waiting);
     this.#mayWrite = false;
     await within(CLOSE_MS, this.#options.channel.close(last));
   }

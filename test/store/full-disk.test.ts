@@ -89,6 +89,21 @@ describe.skipIf(!isRoot)("a full disk (these tests mount one, and need root)", (
       expect(read(state).reader.ledger()).toEqual(ledgerOf(10, 2));
     }));
 
+  test("that stays full until crigc ends loses what waits, and says how much", () =>
+    onSmallDisk(async (directory) => {
+      const state = join(directory, "state");
+      fill(directory);
+      const { store, notices } = await write(state);
+      store.saveLedger(ledgerOf(10, 1));
+      store.imageDone(idOf("p"), imageItem(1));
+      store.imageDone(idOf("p"), imageItem(2));
+      await store.close();
+      expect(notices.map((it) => it.kind)).toEqual(["memory-only", "records-lost"]);
+      expect(notices[1]?.message).toBe(
+        `2 records of the history and the newest ledger could not be written to ${state} before crigc ended, and are lost`,
+      );
+    }));
+
   test("is retried automatically", () =>
     onSmallDisk(async (directory) => {
       const state = join(directory, "state");

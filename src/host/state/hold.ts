@@ -78,22 +78,26 @@ export function readHold(places: HoldPlaces, now: Instant): HoldState {
   return states.reduce(longer);
 }
 
-/** Removes the hold from both directories; returns whether there was one. Throws `HostError` `write`. */
+/** Removes the hold from both directories, even if one refuses; returns whether there was one. Throws `HostError` `write` if one stays. */
 export function releaseHold(places: HoldPlaces): boolean {
   let found = false;
+  let failure: HostError | null = null;
   for (const path of new Set(pathsOf(places))) {
+    // A directory that is mounted read-only refuses to delete also what is not there.
+    if (!mayExist(path)) continue;
     try {
       unlinkSync(path);
       found = true;
     } catch (error) {
       if (isAbsent(error)) continue;
-      throw new HostError(
+      failure ??= new HostError(
         "write",
         `cannot release the hold ${path}: ${reasonOf(error)}${asRoot(error) || "; remove the file"}`,
         { cause: error },
       );
     }
   }
+  if (failure !== null) throw failure;
   return found;
 }
 

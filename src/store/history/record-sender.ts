@@ -46,6 +46,11 @@ export class RecordSender {
     this.#isTidyDue = true;
   }
 
+  /** Records that are not sent, or were refused. */
+  get waiting(): number {
+    return this.#records.length;
+  }
+
   get isIdle(): boolean {
     return !this.#isDue && this.#unanswered === 0;
   }

@@ -56,6 +56,32 @@ describe("a hold", () => {
     expect(readHold(here, readClocks().wall)).toEqual({ kind: "none" });
   });
 
+  test.skipIf(process.getuid?.() !== 0)(
+    "in the run directory is released although the state directory is mounted read-only",
+    () => {
+      const here = places();
+      mkdirSync(here.stateDir);
+      const mount = ["mount", "-t", "tmpfs", "-o", "ro,mode=700", "none", here.stateDir];
+      expect(Bun.spawnSync(mount).exitCode).toBe(0);
+      try {
+        expect(writeHold(here, request).path).toBe(join(here.runDir, "hold.json"));
+        expect(releaseHold(here)).toBe(true);
+        expect(readHold(here, readClocks().wall)).toEqual({ kind: "none" });
+        expect(releaseHold(here)).toBe(false);
+      } finally {
+        Bun.spawnSync(["umount", "-l", here.stateDir]);
+      }
+    },
+  );
+
+  test("is released from the run directory even if the one in the state directory stays", () => {
+    const here = places();
+    writeHold({ ...here, stateDir: here.runDir }, request);
+    mkdirSync(join(here.stateDir, "hold.json"), { recursive: true });
+    expect(() => releaseHold(here)).toThrow(join(here.stateDir, "hold.json"));
+    expect(existsSync(join(here.runDir, "hold.json"))).toBe(false);
+  });
+
   test("that cannot be written anywhere is an error", () => {
     const here = places();
     writeFileSync(here.stateDir, "");
