@@ -128,8 +128,7 @@ export const imageBlock = reasons<ImageBlock>({
   },
   "invalid-capacity": {
     title: "invalid filesystem figures",
-    text: ({ path, message }) =>
-      `invalid figures of the filesystem at ${clean(path)}: ${clean(message)}`,
+    text: ({ message }) => `invalid filesystem figures: ${clean(message)}`,
   },
   "pod-starting": {
     title: "a pod is starting",

@@ -7,7 +7,7 @@ import type { DiskBreakdown, ImagePlan, ImageTarget, Purpose } from "../model/pl
 import { duration } from "../model/time.ts";
 import { counted, humanBytes, humanDuration, usedPercent } from "./bytes.ts";
 import { imageBlock, imageKeep, imageTrigger } from "./image-reasons.ts";
-import { clean } from "./terminal.ts";
+import { capitalised, clean } from "./terminal.ts";
 
 const IMAGE_ENDS: Readonly<Record<ImageEnd, string>> = {
   "nothing-to-do": "no threshold exceeded",
@@ -183,9 +183,9 @@ export const budgetShortfallWords = (
 ): string =>
   `Images take ${humanBytes(it.maximumBytes + it.wantedBytes)} of a budget of ${humanBytes(it.maximumBytes)}: freed ${it.freedBytes} bytes of the ${it.wantedBytes} bytes needed; the rest is in use or kept`;
 
-/** The text of event `InvalidDiskCapacity`. */
-export const invalidDiskCapacityWords = (path: string): string =>
-  `The image filesystem${path === "" ? "" : ` at ${clean(path)}`} reports a capacity of 0 bytes, so crigc removes no image`;
+/** The text of event `InvalidDiskCapacity`; `message`: what is wrong with the figures. */
+export const invalidDiskCapacityWords = (message: string): string =>
+  `${capitalised(clean(message))}, so crigc removes no image`;
 
 /** What fills a disk, as one clause: for event `ImageGCFutile` and for `plan`. */
 export function breakdownWords(it: DiskBreakdown): string {

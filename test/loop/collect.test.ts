@@ -516,4 +516,13 @@ describe("events of passes", () => {
     expect(fake.writes).toEqual([]);
     expect(fake.events.map(({ reason }) => reason)).toEqual(["InvalidDiskCapacity"]);
   });
+
+  test("figures that contradict each other are reported as they are, not as a capacity of 0", async () => {
+    const fake = aNode({ filesystem: aFilesystem({ availableBytes: 500n * GIB }) });
+    await run(fake);
+    expect(fake.writes).toEqual([]);
+    expect(fake.events.map(({ message }) => message)).toEqual([
+      expect.stringMatching(/^The filesystem at \S+ reports \d+ bytes available of \d+, so crigc/),
+    ]);
+  });
 });

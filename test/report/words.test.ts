@@ -227,9 +227,9 @@ describe("events", () => {
     );
   });
 
-  test("the event of a capacity of zero names the path", () => {
-    expect(invalidDiskCapacityWords("/data")).toBe(
-      "The image filesystem at /data reports a capacity of 0 bytes, so crigc removes no image",
+  test("the event of invalid figures says which they are", () => {
+    expect(invalidDiskCapacityWords("the runtime names no image filesystem")).toBe(
+      "The runtime names no image filesystem, so crigc removes no image",
     );
   });
 

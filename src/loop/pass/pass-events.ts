@@ -36,7 +36,7 @@ export function imageEvents(
     if (block.kind === "keep-rules-invalid")
       events.push(event("KeepRulesInvalid", capitalised(imageBlock.text(block))));
     if (block.kind === "invalid-capacity" && outcome.end === "invalid-capacity")
-      events.push(event("InvalidDiskCapacity", invalidDiskCapacityWords(block.path)));
+      events.push(event("InvalidDiskCapacity", invalidDiskCapacityWords(block.message)));
   }
   for (const image of outcome.ghosts) {
     events.push(
