@@ -68,6 +68,7 @@ export const keepRulesOf = (
     directory: config.paths.keepDir,
     isNamed: config.paths.keepDirNamed,
     patterns: config.keepPatterns,
+    infraImages: config.limits.images.infraImages,
     known,
     parseFile: parseKeepFile,
     parsePattern: parseKeepPattern,

@@ -1,9 +1,11 @@
 /** `crigc config`: the effective configuration with the source of each value, or the check of one file. */
 import type { Config } from "../../config/config.ts";
-import { defaultWords } from "../../config/field.ts";
+import { defaultWords, isList } from "../../config/field.ts";
 import { fieldNames, fieldOf } from "../../config/fields.ts";
 import { loadConfig } from "../../config/load.ts";
 import { printedText } from "../../config/value/value.ts";
+import { ConfigError, configIssue } from "../../model/errors.ts";
+import { parseKeepPattern } from "../../policy/keep/keep-pattern.ts";
 import { document, type JsonObject } from "../../report/document/json.ts";
 import { type Column, tableLines } from "../../report/table/table.ts";
 import { clean, type Screen } from "../../report/terminal.ts";
@@ -15,7 +17,7 @@ import { printAnswer } from "../read/listing.ts";
 export const config = command({
   name: "config",
   summary: "show the effective configuration, each value with its source",
-  doc: "The source of a value is default, kubelet, file, drop-in, environment, flag or agent (the running agent's value), with the place where it was set. With --check it reads only that file, over the defaults, and exits 0 if it is valid, 2 if not.",
+  doc: "The source of a value is default, kubelet, file, drop-in, environment, flag or agent (the running agent's value), with the place where it was set. With --check it reads only that file, over the defaults, and exits 0 if it is valid, 2 if not. Exits 2 for keep patterns that are invalid, too.",
   options: [
     {
       name: "check",
@@ -29,6 +31,7 @@ export const config = command({
   run: async (context, invocation) => {
     const checked = textOf(invocation, "check");
     if (checked !== null) return check(context, invocation, checked);
+    rejectInvalidPatterns(context.config);
     printAnswer(context, invocation, { report: context.config, document: configDocument, table });
     return exit.done;
   },
@@ -39,6 +42,7 @@ function check(context: CommandContext, invocation: Invocation, path: string): n
   const reader = { ...context.reader, names: () => null };
   const flags = [{ name: "config", written: "--check", text: path }] as const;
   const read = loadConfig({ flags, env: {}, reader });
+  rejectInvalidPatterns(read);
   for (const warning of read.warnings) context.stderr(`crigc: warning: ${clean(warning)}\n`);
   printAnswer(context, invocation, {
     report: read,
@@ -46,6 +50,18 @@ function check(context: CommandContext, invocation: Invocation, path: string): n
     table: () => `${clean(path)} is valid\n`,
   });
   return exit.done;
+}
+
+/** A pass takes them for keep rules that are invalid, and removes no image: whoever asks for the configuration learns it first. */
+function rejectInvalidPatterns({ values }: Config): void {
+  const issues = (["keep", "podInfraContainerImage"] as const).flatMap((name) => {
+    const { value, from } = values[name];
+    return (isList(value) ? value : []).flatMap((text) => {
+      const parsed = parseKeepPattern(text);
+      return parsed.kind === "valid" ? [] : [configIssue(from.join(", "), text, parsed.message)];
+    });
+  });
+  if (issues.length > 0) throw new ConfigError(issues);
 }
 
 const configDocument = (read: Config): JsonObject =>

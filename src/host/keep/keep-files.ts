@@ -15,6 +15,8 @@ export interface KeepRulesRequest {
   readonly isNamed: boolean;
   /** `--keep`, as given. */
   readonly patterns: readonly string[];
+  /** `--pod-infra-container-image`, as given: no rules, but one that names no image would keep none either. */
+  readonly infraImages: readonly string[];
   /** Directories from which rules were read before: one of them has to exist as well. */
   readonly known: readonly string[];
   readonly parseFile: (
@@ -45,15 +47,20 @@ interface Found {
   readonly problems: readonly KeepProblem[];
 }
 
-function rulesOfFlags({ patterns, parsePattern }: KeepRulesRequest): Found {
-  const rules: KeepRule[] = [];
-  const problems: KeepProblem[] = [];
-  for (const pattern of patterns) {
-    const parsed = parsePattern(pattern);
-    if (parsed.kind === "valid") rules.push({ pattern, source: "--keep" });
-    else problems.push({ source: "--keep", message: parsed.message });
-  }
-  return { rules, problems };
+function rulesOfFlags({ patterns, infraImages, parsePattern }: KeepRulesRequest): Found {
+  const read = (those: readonly string[], source: string): Found => {
+    const rules: KeepRule[] = [];
+    const problems: KeepProblem[] = [];
+    for (const pattern of those) {
+      const parsed = parsePattern(pattern);
+      if (parsed.kind === "valid") rules.push({ pattern, source });
+      else problems.push({ source, message: parsed.message });
+    }
+    return { rules, problems };
+  };
+  const { rules, problems } = read(patterns, "--keep");
+  const infra = read(infraImages, "--pod-infra-container-image");
+  return { rules, problems: [...problems, ...infra.problems] };
 }
 
 async function rulesOfDirectory(request: KeepRulesRequest): Promise<Found> {

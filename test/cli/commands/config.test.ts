@@ -66,13 +66,22 @@ describe("as JSON", () => {
 
 describe("as a table", () => {
   test("a value, its source and its place are on one line", async () => {
-    const { stdout } = await crigc(["config", "--keep", "a\u001b[31m"], { files });
+    const { stdout } = await crigc(["config", "--keep", "a"], { files });
     const line = (name: string): string =>
       stdout.split("\n").find((it) => it.startsWith(`${name} `)) ?? "";
     expect(line("imageGCHighThresholdPercent")).toMatch(new RegExp(` 90 +file ${FILE}:3$`));
     expect(line("imageGCLowThresholdPercent")).toMatch(/ 80 +default$/);
     expect(line("rootDir")).toMatch(/ \/var\/lib\/kubelet if it exists, else \/ +default$/);
-    expect(line("keep")).toMatch(/ pause, a\[31m +flag /);
+    expect(line("keep")).toMatch(/ pause, a +flag /);
+  });
+
+  test("patterns that are none are errors with their places, and say nothing to the terminal", async () => {
+    const words = ["config", "--keep", "a\u001b[31m", "--pod-infra-container-image", "b c"];
+    const { code, stdout, stderr } = await crigc(words, { files });
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr).toMatch(/--keep: the pattern contains the control character U\+001B/);
+    expect(stderr).toMatch(/--pod-infra-container-image: "b c" contains a space/);
+    expect(stderr).not.toContain("\u001b");
   });
 
   test("it fits a narrow terminal", async () => {

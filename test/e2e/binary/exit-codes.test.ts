@@ -52,6 +52,31 @@ describe("2", () => {
     },
   );
 
+  test.each(["--keep=r.example/a:b c", "--pod-infra-container-image=r.example/pause: 3"])(
+    "is the exit code for %s, of which nobody can tell what it keeps",
+    async (flag) => {
+      await using it = await startNode({ node, flags: [...flags, flag] });
+      const text = flag.replace(/^.*=/, "");
+      for (const words of [["gc", "--all-unused"], ["plan"], ["keep", "check"], ["config"]]) {
+        const { exitCode, stdout, stderr } = await it.crigc(...(words as [string]));
+        expect({ words, exitCode }).toEqual({ words, exitCode: 2 });
+        expect(stdout + stderr).toContain(text);
+        expect(stdout + stderr).toContain(flag.replace(/=.*$/, ""));
+      }
+      expect(it.changes()).toEqual([]);
+    },
+  );
+
+  test("is the exit code of config --check for a file with such a pattern", async () => {
+    await using it = await startNode({ node });
+    for (const field of ["keep", "podInfraContainerImage"]) {
+      it.configure({ [field]: ["r.example/fine", "r.example/not fine"] });
+      const { exitCode, stdout, stderr } = await it.crigc("config", "--check", it.configFile);
+      expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: "" });
+      expect(stderr).toMatch(/crigc\.yaml:\d+: .*"r\.example\/not fine"/);
+    }
+  });
+
   test.each([
     ["gc", "--image-gc-high-threshold=101"],
     ["config", "--image-gc-high-threshold=101"],

@@ -18,6 +18,7 @@ const rules = (directory: string, change: Partial<KeepRulesRequest> = {}) =>
     directory,
     isNamed: false,
     patterns: [],
+    infraImages: [],
     known: [],
     parseFile,
     parsePattern,
@@ -45,9 +46,11 @@ describe("readKeepRules", () => {
     const directory = scratch();
     put(directory, "a.list", "wrong");
     put(directory, "b.list", "right");
-    const read = await rules(directory, { patterns: ["wrong"] });
+    const infraImages = ["right", "wrong"];
+    const read = await rules(directory, { patterns: ["wrong"], infraImages });
     expect(read.problems).toEqual([
       { source: "--keep", message: "it is wrong" },
+      { source: "--pod-infra-container-image", message: "it is wrong" },
       { source: `${directory}/a.list:1`, message: "it is wrong" },
     ]);
     expect(read.rules).toHaveLength(1);
