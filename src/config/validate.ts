@@ -56,15 +56,13 @@ const ORDERS: readonly Order[] = [
     must: "be below",
     other: "imageGCInodeHighThresholdPercent",
     holds: ({ imageGCInodeHighThresholdPercent: high, imageGCInodeLowThresholdPercent: low }) =>
-      high === null || high === 0 || low === null || low < high,
+      high === null || low === null || low < high,
   },
 ];
 
 function inodeIssues(merged: Merged, values: Values): readonly ConfigIssue[] {
-  const high = values.imageGCInodeHighThresholdPercent;
-  if (high === 0)
-    return [issueOf(merged, "imageGCInodeHighThresholdPercent", "must be above 0, or off")];
-  if (high !== null || values.imageGCInodeLowThresholdPercent === null) return [];
+  const { imageGCInodeHighThresholdPercent: high, imageGCInodeLowThresholdPercent: low } = values;
+  if (high !== null || low === null) return [];
   const needed = namedInFull("imageGCInodeHighThresholdPercent");
   return [
     issueOf(merged, "imageGCInodeLowThresholdPercent", `has no effect without ${needed}; set both`),

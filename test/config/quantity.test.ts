@@ -93,7 +93,7 @@ describe("reading a size", () => {
     expect(parseSize(text)).toBe(bytes);
   });
 
-  test.each(["B", "20Bi", "20BB", "20 GB"])("%s is refused", (text) => {
+  test.each(["B", "20Bi", "20BB", "20 GB", "500m", "20u", "20n"])("%s is refused", (text) => {
     expect(parseSize(text)).toBeNull();
   });
 });

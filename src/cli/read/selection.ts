@@ -4,7 +4,7 @@ import type { Config } from "../../config/config.ts";
 import { suggestion } from "../../config/source/nearest.ts";
 import { quoted } from "../../config/value/described.ts";
 import { parseDuration } from "../../config/value/duration.ts";
-import { parseQuantity } from "../../config/value/quantity.ts";
+import { parseSize } from "../../config/value/quantity.ts";
 import { usageError } from "../../model/errors.ts";
 import type { ImageId } from "../../model/ids.ts";
 import type { Criterion, Purpose, Selection } from "../../model/plan.ts";
@@ -81,7 +81,7 @@ const CRITERIA: Readonly<Record<string, (value: string) => Criterion | string>> 
     text === "" || text === "true" ? { kind: "untagged" } : "untagged takes no value",
   "larger-than": (text) => {
     // Meant as gibibytes, a bare 10 would select every image there is.
-    const bytes = /^[\d.]+$/.test(text) ? null : parseQuantity(text);
+    const bytes = /^[\d.]+$/.test(text) ? null : parseSize(text);
     return bytes !== null && bytes >= 0n
       ? { kind: "larger-than", bytes }
       : `invalid size ${quoted(text)}: use 500Mi or 1Gi`;

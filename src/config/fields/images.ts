@@ -3,7 +3,6 @@ import type { Field } from "../field.ts";
 import { DECIDING, REMOVING } from "./commands.ts";
 
 const PERCENT = { kind: "integer", minimum: 0, maximum: 100 } as const;
-const INODE_PERCENT = { kind: "integer", minimum: 0, maximum: 100, optional: true } as const;
 
 export const imageFields = {
   imageGCHighThresholdPercent: {
@@ -47,7 +46,7 @@ export const imageFields = {
   },
   imageGCInodeHighThresholdPercent: {
     flag: "image-gc-inode-high-threshold",
-    type: INODE_PERCENT,
+    type: { kind: "integer", minimum: 1, maximum: 100, optional: true },
     defaultWords: "off",
     help: "inode usage that starts image garbage collection",
     doc: "An additional trigger. Filesystems that report no inodes are ignored.",
@@ -56,7 +55,7 @@ export const imageFields = {
   },
   imageGCInodeLowThresholdPercent: {
     flag: "image-gc-inode-low-threshold",
-    type: INODE_PERCENT,
+    type: { kind: "integer", minimum: 0, maximum: 99, optional: true },
     defaultWords: "5 below the high threshold",
     help: "inode usage to free down to",
     doc: "Must be below the high inode threshold, and needs it.",
@@ -68,7 +67,7 @@ export const imageFields = {
     type: { kind: "size", optional: true },
     defaultWords: "off",
     help: "maximum total size of images, such as 20Gi",
-    doc: "An additional trigger, for disks so large that a percentage never acts. `20Gi`, `20GiB`, `20G` or bytes. Any trigger starts a pass, which frees down to the strictest target.",
+    doc: "An additional trigger, for disks so large that a percentage never acts. `20Gi`, `20GiB` or `20G`, 1Mi or more. Any trigger starts a pass, which frees down to the strictest target.",
     unit: "bytes",
     commands: DECIDING,
   },

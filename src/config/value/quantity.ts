@@ -77,7 +77,8 @@ export function formatQuantity(value: bigint): string {
   );
 }
 
-/** A size in bytes: a quantity, or one with the B that people add: `20GB`, `20GiB`. */
+/** A size in bytes: a quantity, or one with the B that people add: `20GB`, `20GiB`. None in thousandths: `500m` means 500 MB. */
 export function parseSize(text: string): bigint | null {
+  if (/[num]$/.test(text)) return null;
   return parseQuantity(/[\dkKMGTPi]B$/.test(text) ? text.slice(0, -1) : text);
 }

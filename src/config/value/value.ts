@@ -37,6 +37,8 @@ type TypeRules = {
 };
 
 const INT32_MAX = 2_147_483_647;
+/** Whoever writes 20 means gibibytes, and 20 bytes for all images together would cost every one that is unused. */
+const SIZE_MIN = 1024n ** 2n;
 /** What the kernel takes as the path of a socket, in bytes. */
 const SOCKET_PATH_BYTES_MAX = 107;
 
@@ -76,10 +78,10 @@ const RULES: TypeRules = {
     },
   },
   size: {
-    expected: () => "a size above 0, such as 500Mi, 20Gi or 20G",
+    expected: () => "a size of 1Mi or more, such as 500Mi, 20Gi or 20G",
     read: (_, text) => {
       const bytes = parseSize(text);
-      return bytes === null || bytes <= 0n ? null : bytes;
+      return bytes === null || bytes < SIZE_MIN ? null : bytes;
     },
     inFile: (type, mismatch) => {
       const bytes = v.pipe(

@@ -76,7 +76,11 @@ describe("a flag", () => {
     ["--minimum-image-ttl-duration=5", ['"5"', "a duration"]],
     ["--minimum-image-ttl-duration=-5s", ['"-5s"', "a duration of 0s or more"]],
     ["--minimum-container-ttl-duration=-1s", ['"-1s"', "a duration of 0s or more"]],
-    ["--image-store-budget=-1", ['"-1"', "a size above 0"]],
+    ["--image-store-budget=-1", ['"-1"', "a size of 1Mi or more"]],
+    // What is meant is 20 GiB, and what it says would cost every unused image.
+    ["--image-store-budget=20", ['"20"', "a size of 1Mi or more, such as 500Mi"]],
+    ["--image-store-budget=500m", ['"500m"', "a size of 1Mi or more, such as 500Mi"]],
+    ["--image-gc-inode-high-threshold=0", ['"0"', "a whole number from 1 to 100, or off"]],
     ["--image-store-budget=lots", ['"lots"', "500Mi"]],
     ["--eviction-hard=imagefs.available<", ["imagefs.available"]],
     ["--eviction-hard=imagefs.available<150%", ["150%"]],

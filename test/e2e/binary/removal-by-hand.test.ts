@@ -162,6 +162,7 @@ describe("crigc gc --filter", () => {
     ["reference=r.example/*", ["r.example/large:1", "r.example/small:1"]],
     ["untagged", ["nameless"]],
     ["larger-than=1Gi", ["r.example/large:1"]],
+    ["larger-than=1GiB", ["r.example/large:1"]],
     ["unused-for=2m", ["nameless", "r.example/large:1", "r.example/small:1"]],
     ["unused-for=2h", []],
   ])("%s removes the images that it selects and no rule keeps", async (filter, expected) => {
@@ -202,6 +203,7 @@ describe("crigc gc --filter", () => {
     ["unused-for=5 fortnights", 'invalid duration "5 fortnights"'],
     ["larger-than=big", 'invalid size "big"'],
     ["larger-than=10", 'invalid size "10": use 500Mi or 1Gi'],
+    ["larger-than=500m", 'invalid size "500m": use 500Mi or 1Gi'],
     ["reference=", ""],
   ])("refuses %s, and says what it accepts", async (filter, said) => {
     await using it = await seenFor(minutes(3));
