@@ -118,6 +118,7 @@ export const forgetRemoved = (
 });
 
 function without<K, V>(map: ReadonlyMap<K, V>, keys: readonly K[]): ReadonlyMap<K, V> {
+  if (keys.length === 0) return map;
   const left = new Map(map);
   for (const key of keys) left.delete(key);
   return left;

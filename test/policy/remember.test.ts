@@ -317,6 +317,20 @@ describe("containers, sandboxes, pods and directories", () => {
     expect(forgetRemoved(two, gone).containers.size).toBe(0);
   });
 
+  test("of containers and sandboxes of which none was removed the records are the same map", () => {
+    const ledger = aLedger({
+      containers: new Map([[id, { imageVolumes: [], finishedAt: null }]]),
+      sandboxImages: new Map([[running.sandboxId, "pause:3"]]),
+    });
+    const none = { containers: [], sandboxes: [], remaining: 1 };
+    const after = forgetRemoved(ledger, { ...none, sandboxes: [running.sandboxId] });
+    expect(after.containers).toBe(ledger.containers);
+    expect(after.sandboxImages.size).toBe(0);
+    expect(forgetRemoved(ledger, { ...none, containers: [id] }).sandboxImages).toBe(
+      ledger.sandboxImages,
+    );
+  });
+
   test("a container is recorded before its status is known, so that the next list must include it", () => {
     const snapshot = aSnapshot({
       containers: [running],
