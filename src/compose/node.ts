@@ -8,6 +8,7 @@ import { LogUsers } from "../execute/container/log-users.ts";
 import { sendHook } from "../host/http/hook.ts";
 import { readKubelet } from "../host/kubelet/settings.ts";
 import { logDeleter } from "../host/logs/logs.ts";
+import { giveBack, MUCH } from "../host/process/memory.ts";
 import { readHold } from "../host/state/hold.ts";
 import { acquireLock } from "../host/state/lock.ts";
 import { stateFiles } from "../host/state/state-files.ts";
@@ -59,6 +60,7 @@ const reading = (config: () => Config, runtime: Runtime, host: Host) => ({
   limits: () => config().limits,
   hold: () => readHold(config().paths, wallClock()),
   startedAt: null,
+  stepDone: () => giveBack(MUCH),
 });
 
 export interface CollectorOptions extends Pick<JournalOptions, "log" | "onPass" | "onEvent"> {

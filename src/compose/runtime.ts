@@ -35,6 +35,7 @@ export async function connect(
       giveBack();
       onCall(call);
     },
+    onPiece: () => giveBack(),
   });
   const listImages: Runtime["reader"]["listImages"] = async (signal) => {
     const images = await runtime.reader.listImages(signal);

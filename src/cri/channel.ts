@@ -34,6 +34,8 @@ export interface ChannelOptions {
   /** Default deadline of a call. */
   readonly requestTimeoutMs: number;
   readonly onCall: (call: CallRecord) => void;
+  /** Told of each piece of a list: a long one leaves much garbage before its call has ended. */
+  readonly onPiece?: (() => void) | undefined;
 }
 
 export interface UnaryOptions<Answer, Result> {
@@ -108,6 +110,7 @@ export function openChannel(options: ChannelOptions): Channel {
         const ends: true[] = [];
         await send(guard, request, (piece, isLast) => {
           cutter.push(piece, isLast);
+          options.onPiece?.();
           if (isLast) ends.push(true);
         });
         if (!isStream(method)) only(ends);

@@ -81,6 +81,8 @@ export interface ReadEngine {
    * it.
    */
   readonly startedAt: Instant | null;
+  /** Told when a step has ended: of a large node each leaves much garbage. */
+  readonly stepDone?: () => void;
 }
 
 /** What a pass that removes needs. */

@@ -122,12 +122,13 @@ describe("lists beyond the limit of a message", () => {
     ]);
   });
 
-  test("a list of 10 MB is read in one answer", async () => {
+  test("a list of 10 MB is read in one answer, each piece of which is told", async () => {
     await using connection = await connected({
       node: nodeOf({ containers: 125, sandboxes: 5, padding: 80_000 }),
     });
-    const { fake, runtime, signal } = connection;
+    const { fake, runtime, signal, pieces } = connection;
     expect(await runtime.reader.listContainers(signal)).toHaveLength(125);
+    expect(pieces()).toBeGreaterThan(100);
     expect(fake.callsOf("ListContainers").map(({ code }) => `${code}`)).toEqual(["OK"]);
   });
 

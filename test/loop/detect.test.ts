@@ -52,7 +52,7 @@ async function prepared({ engine }: FakeEngine, change: Partial<PrepareRequest> 
       remembers: true,
       ...change,
     },
-    { steps: new Steps(engine.timer, () => instant(0n)), signal: never },
+    { steps: new Steps(engine, () => instant(0n)), signal: never },
   );
 }
 
@@ -63,6 +63,23 @@ const candidates = async (fake: FakeEngine): Promise<readonly string[]> => {
 
 const ageOf = (ledger: Ledger, word: string): Duration =>
   duration(ledger.watched - (ledger.images.get(idOf(word))?.firstSeenWatched ?? 0n));
+
+test("each step of the way to a plan is told when it has ended", async () => {
+  const fake = aNode();
+  const seen: (readonly [listed: number, remembered: number])[] = [];
+  const stepDone = () =>
+    void seen.push([
+      fake.calls.filter((call) => call === "ListImages").length,
+      fake.world.ledger.images.size,
+    ]);
+  await prepared({ ...fake, engine: { ...fake.engine, stepDone } });
+  const images = fake.world.images.length;
+  expect(seen).toEqual([
+    [1, 0],
+    [1, images],
+    [1, images],
+  ]);
+});
 
 describe("the ledger", () => {
   test("records images with first seen and last used", async () => {

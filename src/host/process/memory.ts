@@ -1,6 +1,6 @@
 /** Makes the engine collect garbage before it doubles the size of the process. */
 
-import { fullGC } from "bun:jsc";
+import { gcAndSweep } from "bun:jsc";
 import { memoryUsage } from "node:process";
 
 /** More than a node of a thousand images needs, so that small nodes cause no extra collections. */
@@ -10,11 +10,12 @@ const LOOK_EACH = 32;
 
 /**
  * The result is called for work that allocates: calls, rows read. While the machine has memory to spare, the engine
- * starts a full collection only once allocations equal the live heap; on a large node that is a hundred megabytes.
+ * starts a full collection only once allocations equal the live heap; on a large node that is a hundred megabytes. It
+ * also leaves dead strings in place until something new takes their memory, unless they are swept.
  */
 export function collectWhenGrown(
   residentBytes = (): number => memoryUsage.rss(),
-  collect: () => unknown = fullGC,
+  collect: () => unknown = gcAndSweep,
 ): (worth?: number) => void {
   let worked = LOOK_EACH;
   let lowest = Infinity;

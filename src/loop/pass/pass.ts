@@ -93,7 +93,7 @@ class Running {
     this.#engine = engine;
     this.#request = request;
     this.#signal = signal;
-    this.#steps = new Steps(engine.timer, request.now);
+    this.#steps = new Steps(engine, request.now);
     this.#startedAt = request.now();
     this.#id = makePassId(this.#startedAt, request.random());
   }

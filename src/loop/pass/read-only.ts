@@ -32,7 +32,7 @@ export async function readOnlyPass(
   signal: AbortSignal,
 ): Promise<Prepared> {
   const now = () => instantFromMs(instantToMs(engine.observe.host.clocks().wall));
-  const steps = new Steps(engine.timer, now);
+  const steps = new Steps(engine, now);
   const request = {
     ...pass,
     pressureTargets: [],
