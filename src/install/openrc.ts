@@ -15,7 +15,7 @@ export const openrcScript = ({
 # Written by "crigc install", which replaces it on an upgrade. Settings go to /etc/crigc/crigc.yaml.
 
 name="crigc"
-description="Collector of unused images, dead containers and orphaned pod logs"
+description="Garbage collector for unused images, dead containers and orphaned pod logs"
 supervisor="supervise-daemon"
 command="${executable}"
 command_args="${["run", ...flags.map(quoted)].join(" ")}"

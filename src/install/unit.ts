@@ -33,7 +33,7 @@ ExecStartPre=${executable} keep baseline --once
 
 const HEAD = `# Written by "crigc install", which replaces it on an upgrade. Change it with "systemctl edit crigc".
 [Unit]
-Description=Collector of unused images, dead containers and orphaned pod logs
+Description=Garbage collector for unused images, dead containers and orphaned pod logs
 # Ordering only: the agent waits for the runtime by itself, and survives its restarts.
 After=containerd.service crio.service docker.service cri-docker.service k3s.service k3s-agent.service
 After=rke2-server.service rke2-agent.service k0scontroller.service k0sworker.service

@@ -9,7 +9,7 @@ export function manualPage(commands: readonly CommandWords[], build: Build): str
   return [
     `.TH CRIGC 8 "" "crigc ${escaped(build.version)}" "System administration"`,
     ".SH NAME",
-    "crigc \\- collects unused images, dead containers, dead sandboxes and orphaned pod logs on one node",
+    "crigc \\- garbage-collects unused images, dead containers, dead sandboxes and orphaned pod logs on one node",
     ".SH SYNOPSIS",
     ".B crigc",
     ".I COMMAND",

@@ -16,12 +16,9 @@ import { basename, dirname, join } from "node:path";
 import { HostError } from "../../model/errors.ts";
 import { asRoot, reasonOf } from "./errno.ts";
 
-/**
- * Creates parent directories. An existing file keeps its mode; `mode` is for a new one. Throws `HostError` of kind
- * `write`.
- */
+/** Creates parent directories. An existing file keeps its mode; `mode` is for a new one. Throws `HostError` `write`. */
 export function writeWholeFile(path: string, text: string, mode = 0o644): void {
-  // A dotfile beside it: keep directories pass over those, and a rename stays within one filesystem.
+  // A dotfile in the same directory: keep directories ignore those, and renaming stays within one filesystem.
   const draft = join(dirname(path), `.${basename(path)}.${randomBytes(6).toString("hex")}`);
   try {
     mkdirSync(dirname(path), { recursive: true, mode: 0o755 });
@@ -39,7 +36,7 @@ export function writeWholeFile(path: string, text: string, mode = 0o644): void {
   }
 }
 
-/** There is none where its directory cannot be entered, and what is told is why it could not be written. */
+/** The draft does not exist if its directory cannot be entered; the write error is what gets reported. */
 function dropped(draft: string): void {
   try {
     rmSync(draft, { force: true });

@@ -93,11 +93,11 @@ function parseNamePattern(text: string): ParsedPattern {
   const { name, tag, digest } = splitReference(text);
   if (!NAME_PATTERN.test(name)) {
     return invalid(
-      `"${text}" is not an image name: expected REGISTRY/PATH[:TAG][@DIGEST], with * and ** as wildcards`,
+      `invalid image name "${text}": expected REGISTRY/PATH[:TAG][@DIGEST], with * and ** as wildcards`,
     );
   }
   if (tag !== null && !/^[\w.*-]{1,128}$/.test(tag)) {
-    return invalid(`"${text}" has an invalid tag after its last colon`);
+    return invalid(`invalid tag in "${text}" after its last colon`);
   }
   if (digest !== null && !isDigestPrefix(digest) && !isDigestGlob(digest)) {
     return invalid(`"${text}" needs sha256: and at least 12 hex digits after the @`);

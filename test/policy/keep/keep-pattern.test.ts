@@ -138,7 +138,7 @@ describe("an invalid pattern is refused with the error", () => {
     ["app?", /"\?"/],
     ["app{a,b}", /"\{"/],
     ["app\u{FFFD}", /invalid in image names/],
-    ["app[0-9]", /not an image name/],
+    ["app[0-9]", /invalid image name/],
     ["sha256:0123456789a", /12 hex digits/],
     ["sha256:*", /12 hex digits/],
     ["sha256:", /12 hex digits/],
@@ -150,10 +150,10 @@ describe("an invalid pattern is refused with the error", () => {
     [`${ID}0`, /12 hex digits/],
     ["app:", /tag/],
     [`app:${"v".repeat(129)}`, /tag/],
-    ["registry.example/", /not an image name/],
-    ["registry.example//app", /not an image name/],
-    ["/app", /not an image name/],
-    ["a:b:c", /not an image name/],
+    ["registry.example/", /invalid image name/],
+    ["registry.example//app", /invalid image name/],
+    ["/app", /invalid image name/],
+    ["a:b:c", /invalid image name/],
   ];
   for (const [text, message] of rows) {
     test(JSON.stringify(text), () => {
