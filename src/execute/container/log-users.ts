@@ -114,7 +114,7 @@ export class LogUsers {
       const failedNs = this.#failedNs.get(id);
       return failedNs !== undefined && nowNs - failedNs < RETRY_NS;
     };
-    // If the runtime hangs, those that may log anywhere were asked first.
+    // First those that may log anywhere, in case the runtime hangs.
     const toAsk = entries
       .filter(({ id }) => !this.#paths.has(id) && !failedLately(id))
       .toSorted((one, other) => Number(other.foreign) - Number(one.foreign));

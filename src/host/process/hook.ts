@@ -87,11 +87,11 @@ export class EventHook {
       this.#children.delete(child);
       if (child.signalCode === "SIGKILL")
         this.#failed(
-          `the event hook ${executable} was killed ${this.#isHurried ? "when crigc stopped" : `after ${this.#limitMs} ms`}, with its child processes: make it faster, or hand the work to another service`,
+          `the event hook ${executable} was killed ${this.#isHurried ? "when crigc stopped" : `after ${this.#limitMs} ms`}, with its child processes; make it faster, or hand the work to another service`,
         );
       else if (exitCode !== 0)
         this.#failed(
-          `the event hook ${executable} failed with exit code ${exitCode}: run it by hand`,
+          `the event hook ${executable} failed with exit code ${exitCode}; run it by hand to see why`,
         );
     } catch (error) {
       const what = messageOf(error);

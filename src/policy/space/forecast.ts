@@ -15,7 +15,7 @@ import {
   toMs,
 } from "../../model/time.ts";
 
-/** Windows from an hour to a day: the shortest with a forecast decides. */
+/** Windows up to a day: the shortest that gives a forecast decides. */
 const DAY = hours(24);
 const WINDOWS: readonly Duration[] = [hours(3), hours(6), hours(12), DAY];
 const SPAN_MINIMUM = hours(1);
