@@ -2,7 +2,7 @@
 
 import type { Config } from "../config/config.ts";
 import { fieldNames, fieldOf } from "../config/fields.ts";
-import { printed } from "../config/value/value.ts";
+import { printed } from "../config/value/printed.ts";
 import type { ValueStatus } from "../report/document/status.ts";
 
 export const valuesOf = (

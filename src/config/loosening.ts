@@ -6,7 +6,7 @@ import type { Config } from "./config.ts";
 import { type FieldValue, isList } from "./field.ts";
 import { type FieldName, fieldNames, fieldOf, namedInFull } from "./fields.ts";
 import type { Sourced } from "./source/merge.ts";
-import { printedText } from "./value/value.ts";
+import { printedText } from "./value/printed.ts";
 
 export interface Reading {
   readonly config: Config;

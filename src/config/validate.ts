@@ -3,7 +3,7 @@ import type { ConfigIssue } from "../model/errors.ts";
 import { type FieldName, fieldOf, namedInFull, type Values } from "./fields.ts";
 import { bareValues, type Merged } from "./source/merge.ts";
 import { thresholdsOf, type ThresholdsRead } from "./value/eviction.ts";
-import { printedText } from "./value/value.ts";
+import { printedText } from "./value/printed.ts";
 
 export interface Validated {
   readonly values: Values;

@@ -1,7 +1,8 @@
 /** The commented default configuration, generated from the flag table. */
 import { dashed, defaultWords, type Field, type FieldValue } from "../config/field.ts";
 import { fieldGroups, type FieldName, fieldOf } from "../config/fields.ts";
-import { expectedInFile, parseText, type Printed, printed } from "../config/value/value.ts";
+import { type Printed, printed } from "../config/value/printed.ts";
+import { expectedInFile, parseText } from "../config/value/value.ts";
 import { assert } from "../model/assert.ts";
 
 /** Each setting is commented out, so that an old file does not freeze a default. */

@@ -2,7 +2,7 @@
 import { dashed, variablesOf } from "../config/field.ts";
 import { fieldNames, fieldOf } from "../config/fields.ts";
 import type { Merged } from "../config/source/merge.ts";
-import { type Printed, printed, printedText } from "../config/value/value.ts";
+import { type Printed, printed, printedText } from "../config/value/printed.ts";
 
 export interface GivenSetting {
   /** `imageGCHighThresholdPercent`. */

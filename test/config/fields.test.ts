@@ -12,7 +12,8 @@ import {
   fieldOf,
 } from "../../src/config/fields.ts";
 import { defaultOf } from "../../src/config/source/merge.ts";
-import { isOptional, parseText, printedText } from "../../src/config/value/value.ts";
+import { printedText } from "../../src/config/value/printed.ts";
+import { isOptional, parseText } from "../../src/config/value/value.ts";
 
 /** The contract's table of flags. */
 const FLAGS =

@@ -4,7 +4,7 @@ import { describe, expect, test } from "bun:test";
 
 import { variablesOf } from "../../src/config/field.ts";
 import { type FieldName, fieldNames, fieldOf } from "../../src/config/fields.ts";
-import { printed } from "../../src/config/value/value.ts";
+import { printed } from "../../src/config/value/printed.ts";
 import { DROP_INS, FILE, load, ours, type Sources } from "./loading.ts";
 import { COMPANIONS, type Sample, SAMPLES } from "./samples.ts";
 

@@ -3,7 +3,7 @@ import type { Config } from "../../config/config.ts";
 import { defaultWords, isList } from "../../config/field.ts";
 import { fieldNames, fieldOf } from "../../config/fields.ts";
 import { loadConfig } from "../../config/load.ts";
-import { printedText } from "../../config/value/value.ts";
+import { printedText } from "../../config/value/printed.ts";
 import { ConfigError, configIssue } from "../../model/errors.ts";
 import { parseKeepPattern } from "../../policy/keep/keep-pattern.ts";
 import { document, type JsonObject } from "../../report/document/json.ts";

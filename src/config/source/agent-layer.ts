@@ -1,7 +1,7 @@
 /** The layer of a running agent: its effective configuration, from its status. */
 import type { ConfigIssue } from "../../model/errors.ts";
 import { type FieldName, fieldOf, isFieldName } from "../fields.ts";
-import { printedText } from "../value/value.ts";
+import { printedText } from "../value/printed.ts";
 import { readEntry } from "./file-layer.ts";
 import type { Merged } from "./merge.ts";
 import { type Layer, type Place, type Setting, settingOf } from "./setting.ts";

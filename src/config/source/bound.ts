@@ -3,7 +3,7 @@ import { ConfigError } from "../../model/errors.ts";
 import type { Config } from "../config.ts";
 import { type FieldName, fieldOf, namedInFull } from "../fields.ts";
 import { type Validated, validated } from "../validate.ts";
-import { printedText } from "../value/value.ts";
+import { printedText } from "../value/printed.ts";
 import type { Merged } from "./merge.ts";
 
 export interface Running {

@@ -2,7 +2,7 @@
 import * as v from "valibot";
 
 import { type Duration, duration } from "../../model/time.ts";
-import { type FieldType, type FieldValue, isList } from "../field.ts";
+import { type FieldType, type FieldValue } from "../field.ts";
 import { described, quoted } from "./described.ts";
 import { formatDuration, parseDuration } from "./duration.ts";
 import {
@@ -11,7 +11,7 @@ import {
   type StatementKind,
   type Statements,
 } from "./eviction.ts";
-import { formatQuantity, parseSize } from "./quantity.ts";
+import { parseSize } from "./quantity.ts";
 
 export type Parsed =
   | { readonly kind: "value"; readonly value: FieldValue }
@@ -205,7 +205,7 @@ export const expectedInFile = (type: FieldType): string =>
 
 export const isOptional = (type: FieldType): boolean => "optional" in type && type.optional;
 
-const OFF = "off";
+export const OFF = "off";
 
 function judged(type: FieldType, found: FieldValue | Fault, shown: string): Parsed {
   if (found === null) return { kind: "fault", message: `${shown} is not ${expected(type)}` };
@@ -235,7 +235,7 @@ const minimumOf = (type: Extract<FieldType, { kind: "duration" }>): Duration =>
 // oxlint-disable-next-line no-control-regex -- they are what is looked for
 const isPlain = (text: string): boolean => text !== "" && !/[\u0000-\u001f\u007f]/.test(text);
 
-const operatorOf = (of: StatementKind): "<" | "=" => (of === "threshold" ? "<" : "=");
+export const operatorOf = (of: StatementKind): "<" | "=" => (of === "threshold" ? "<" : "=");
 
 function checked(of: StatementKind, statements: Statements): Statements | Fault {
   const faults = Object.entries(statements)
@@ -279,24 +279,3 @@ const innermost =
   (mismatch: Mismatch) =>
   (issue: v.UnionIssue<v.BaseIssue<unknown>>): string =>
     issue.issues?.find((inner) => inner.kind === "transformation")?.message ?? mismatch(issue);
-
-/** The value as a configuration file would have it: durations and sizes as text, the rest as it is. */
-export type Printed =
-  null | number | boolean | string | readonly string[] | Readonly<Record<string, string>>;
-
-/** One text for messages and tables: lists and maps as their flags would have them. */
-export function printedText(type: FieldType, value: FieldValue): string {
-  const words = printed(type, value);
-  if (words === null) return OFF;
-  if (isList(words)) return words.join(", ");
-  if (typeof words !== "object") return String(words);
-  const operator = operatorOf(type.kind === "statements" ? type.of : "grace");
-  return Object.entries(words)
-    .map(([signal, text]) => `${signal}${operator}${text}`)
-    .join(",");
-}
-
-export function printed(type: FieldType, value: FieldValue): Printed {
-  if (typeof value !== "bigint") return value;
-  return type.kind === "duration" ? formatDuration(duration(value)) : formatQuantity(value);
-}

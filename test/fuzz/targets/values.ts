@@ -3,8 +3,9 @@
 import { formatDuration, parseDuration } from "../../../src/config/value/duration.ts";
 import { type Statements, thresholdsOf } from "../../../src/config/value/eviction.ts";
 import { parsePercentage } from "../../../src/config/value/percentage.ts";
+import { printedText } from "../../../src/config/value/printed.ts";
 import { formatQuantity, parseQuantity, parseSize } from "../../../src/config/value/quantity.ts";
-import { parseText, printedText } from "../../../src/config/value/value.ts";
+import { parseText } from "../../../src/config/value/value.ts";
 import { fromRfc3339, toRfc3339 } from "../../../src/model/time.ts";
 import { signs, textOf } from "../inputs.ts";
 import { holds, same, type Target, textTarget } from "../target.ts";
