@@ -86,6 +86,23 @@ describe("images", () => {
     });
   });
 
+  test("an image in use that keeps its names keeps when it was first seen", () => {
+    const one = next(aLedger(), aSnapshot({ images: [anImage("app")] }));
+    const two = next(one, later(minutes(5), { images: [anImage("app")], containers: [running] }));
+    expect(two.images.get(idOf("app"))).toMatchObject({
+      firstSeenAt: NOW,
+      firstSeenWatched: one.watched,
+      lastUsedWatched: two.watched,
+    });
+  });
+
+  test("an unused image whose size changed is recorded with the new size", () => {
+    const one = next(aLedger(), aSnapshot({ images: [anImage("app")] }));
+    const grown = anImage("app", { sizeBytes: anImage("app").sizeBytes + 1n });
+    const two = next(one, later(minutes(5), { images: [grown] }));
+    expect(two.images.get(idOf("app"))?.sizeBytes).toBe(grown.sizeBytes);
+  });
+
   test("changed tags or digests count as first seen now, and leave the last use as it is", () => {
     const record = aRecord({
       names: "registry.example/app:v0",
