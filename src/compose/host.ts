@@ -32,7 +32,7 @@ export async function hostOf(
   /** What a kubelet was told outlives it here: while it restarts, a directory that it left long ago says nothing of its pods. */
   const rootDirectory = (kubelet: ReturnType<typeof kubeletOfNode>): string => {
     if (first.paths.rootDir !== null) return first.paths.rootDir;
-    ofKubelet = kubelet.rootDirectory?.path ?? ofKubelet;
+    ofKubelet = kubelet.rootDirectory ?? ofKubelet;
     return ofKubelet ?? atStart;
   };
   const { podLogsDir, containerLogsDir } = first.paths;
@@ -50,8 +50,8 @@ export async function hostOf(
       ),
       pods: (signal) => {
         const kubelet = kubeletOfNode();
-        const named = kubelet.staticPodPath?.path;
-        const manifestPaths = named === undefined ? MANIFEST_DIRECTORIES : [named];
+        const { staticPodPath: named = null } = kubelet;
+        const manifestPaths = named === null ? MANIFEST_DIRECTORIES : [named];
         return readPods({ ...podSource(config(), rootDirectory(kubelet)), manifestPaths }, signal);
       },
       logs: () => logs.read(),

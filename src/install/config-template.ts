@@ -1,9 +1,9 @@
 /** The commented default configuration, generated from the flag table. */
-import { dashed, defaultWords, type Field, type FieldValue } from "../config/field.ts";
+import { dashed, defaultWords, type Field } from "../config/field.ts";
 import { fieldGroups, type FieldName, fieldOf } from "../config/fields.ts";
+import { defaultOf } from "../config/source/merge.ts";
 import { type Printed, printed } from "../config/value/printed.ts";
-import { expectedInFile, parseText } from "../config/value/value.ts";
-import { assert } from "../model/assert.ts";
+import { expectedInFile } from "../config/value/value.ts";
 
 /** Each setting is commented out, so that an old file does not freeze a default. */
 export function configTemplate(): string {
@@ -34,12 +34,6 @@ function entry(name: FieldName, before: FieldName | null): string {
     ...value.map((line) => `#${line}`),
     "",
   ].join("\n");
-}
-
-function defaultOf(field: Field): FieldValue {
-  const parsed = parseText(field.type, field.default ?? "");
-  assert(parsed.kind === "value", `the default of ${dashed(field.flag)} is valid`);
-  return parsed.value;
 }
 
 /** Names with a dot share a map within the file, which the first of them opens. */

@@ -1,6 +1,7 @@
 /** The reasons for keeping or removing containers, sandboxes and pod logs, each declared once. */
 
 import { assertNever } from "../model/assert.ts";
+import type { ContainerItem, LogItem, SandboxItem } from "../model/outcome.ts";
 import type { PodSourceState } from "../model/plan.ts";
 import type {
   ContainerKeepReason,
@@ -9,11 +10,13 @@ import type {
   LogRemoveReason,
   SandboxKeepReason,
   SandboxRemoveReason,
+  Subject,
 } from "../model/reason.ts";
+import { toMs } from "../model/time.ts";
 import { counted, humanDuration } from "./bytes.ts";
-import { msOf } from "./document/json.ts";
 import { imageBlock, imageTrigger } from "./image-reasons.ts";
-import { reasons } from "./reasons.ts";
+import { containerName, sandboxName } from "./names.ts";
+import { type Kind, type Reasons, reasons } from "./reasons.ts";
 import { clean } from "./terminal.ts";
 
 /** Reasons that containers, sandboxes and logs have in common. */
@@ -44,7 +47,7 @@ export const containerKeep = reasons<ContainerKeepReason>({
     title: "dead for less than the minimum age",
     text: ({ age, minimumAge }) =>
       `dead for ${humanDuration(age)}; the minimum age is ${humanDuration(minimumAge)}`,
-    data: ({ age, minimumAge }) => ({ ageMs: msOf(age), minimumAgeMs: msOf(minimumAge) }),
+    data: ({ age, minimumAge }) => ({ ageMs: toMs(age), minimumAgeMs: toMs(minimumAge) }),
   },
   "not-dead": {
     title: "created or unknown, and its pod is not deleted",
@@ -127,17 +130,47 @@ export const logRemove = reasons<LogRemoveReason>({
   },
 });
 
-const REMOVALS: Readonly<Record<string, (code: string) => string>> = {
-  image: imageTrigger.title,
-  container: containerRemove.title,
-  sandbox: sandboxRemove.title,
-  "pod-logs": logRemove.title,
-  "log-link": logRemove.title,
+/** By what is removed, as the history names it. */
+const REMOVALS: Readonly<Record<Subject["kind"], Pick<Reasons<Kind>, "codes" | "title">>> = {
+  image: imageTrigger,
+  container: containerRemove,
+  sandbox: sandboxRemove,
+  "pod-logs": logRemove,
+  "log-link": logRemove,
 };
+
+export const isRemovalKind = (kind: string): kind is Subject["kind"] =>
+  Object.hasOwn(REMOVALS, kind);
+export const removalKinds = Object.keys(REMOVALS).filter(isRemovalKind);
+/** Why anything is removed. */
+export const removalCodes: readonly string[] = [
+  ...new Set(Object.values(REMOVALS).flatMap(({ codes }) => codes)),
+];
 
 /** The title of a removal's reason as the history has it: `image` and `space`, `container` and `pod-gone`. */
 export const removalTitle = (kind: string, code: string): string =>
-  (Object.hasOwn(REMOVALS, kind) ? REMOVALS[kind] : undefined)?.(code) ?? code;
+  isRemovalKind(kind) ? REMOVALS[kind].title(code) : code;
+
+/** What was to be removed, and why. */
+export function removalWords(item: ContainerItem | SandboxItem | LogItem) {
+  if ("planned" in item)
+    return {
+      kind: "container",
+      name: containerName(item.planned.container),
+      why: containerRemove.text(item.reason),
+    };
+  if ("sandbox" in item)
+    return {
+      kind: "sandbox",
+      name: sandboxName(item.sandbox),
+      why: sandboxRemove.text(item.reason),
+    };
+  return {
+    kind: item.kind === "pod-logs" ? "pod logs" : "log link",
+    name: clean(item.entry),
+    why: logRemove.text(item.reason),
+  };
+}
 
 export function podSourceWords(state: PodSourceState): string {
   switch (state.kind) {

@@ -3,9 +3,9 @@
 import { assertNever } from "../model/assert.ts";
 import type { PlanNote } from "../model/plan.ts";
 import type { ImageBlock, ImageKeepReason, ImageTrigger, ImageUser } from "../model/reason.ts";
-import { type Instant, toRfc3339 } from "../model/time.ts";
+import { type Instant, toMs, toRfc3339 } from "../model/time.ts";
 import { counted, humanBytes, humanDuration } from "./bytes.ts";
-import { type JsonObject, msOf, timeOf } from "./document/json.ts";
+import { timeOf } from "./document/json.ts";
 import { shortId } from "./names.ts";
 import { reasons } from "./reasons.ts";
 import { clean } from "./terminal.ts";
@@ -14,7 +14,7 @@ export const imageKeep = reasons<ImageKeepReason>({
   "in-use": {
     title: "in use",
     text: ({ users }) => `in use by ${usersWords(users)}`,
-    data: ({ users }) => ({ users: users.map(userJson) }),
+    data: ({ users }) => ({ users: users.map((user) => ({ ...user })) }),
   },
   pinned: { title: "pinned in the runtime" },
   "sandbox-image": {
@@ -51,7 +51,7 @@ export const imageKeep = reasons<ImageKeepReason>({
     title: "too young",
     text: ({ age, minimumAge }) =>
       `first seen ${humanDuration(age)} ago; the minimum age is ${humanDuration(minimumAge)}`,
-    data: ({ age, minimumAge }) => ({ ageMs: msOf(age), minimumAgeMs: msOf(minimumAge) }),
+    data: ({ age, minimumAge }) => ({ ageMs: toMs(age), minimumAgeMs: toMs(minimumAge) }),
   },
   "not-selected": { title: "not selected" },
   "just-used": { title: "just used", text: () => "used since this pass began" },
@@ -98,14 +98,14 @@ export const imageBlock = reasons<ImageBlock>({
     title: "grace period after a boot",
     text: ({ because, remaining }) =>
       `grace period (--boot-grace) for another ${humanDuration(remaining)}, because ${because === "boot" ? "the node booted" : "all containers vanished at once"}`,
-    data: ({ because, remaining }) => ({ because, remainingMs: msOf(remaining) }),
+    data: ({ because, remaining }) => ({ because, remainingMs: toMs(remaining) }),
   },
   "keep-rules-invalid": {
     title: "invalid keep rules",
     text: ({ problems }) =>
       `invalid keep rules: ${issuesWords(problems.map((it) => `${it.source}: ${it.message}`))}`,
     data: ({ problems }) => ({
-      problems: problems.map(({ source, message }) => ({ source, message })),
+      problems: problems.map((it) => ({ ...it })),
     }),
   },
   "usage-unknown": {
@@ -113,7 +113,7 @@ export const imageBlock = reasons<ImageBlock>({
     text: ({ unknown }) =>
       `cannot tell which images are in use: ${issuesWords(unknown.map((it) => `${it.subject}: ${it.message}`))}`,
     data: ({ unknown }) => ({
-      unknown: unknown.map(({ subject, message }) => ({ subject, message })),
+      unknown: unknown.map((it) => ({ ...it })),
     }),
   },
   "pods-unknown": {
@@ -134,7 +134,7 @@ export const imageBlock = reasons<ImageBlock>({
     title: "a pod is starting",
     text: ({ sandboxes, remaining }) =>
       `a pod is starting and has no container yet (${startingWords(sandboxes)}); images wait up to ${humanDuration(remaining)} for it`,
-    data: ({ sandboxes, remaining }) => ({ sandboxes, remainingMs: msOf(remaining) }),
+    data: ({ sandboxes, remaining }) => ({ sandboxes, remainingMs: toMs(remaining) }),
   },
   futile: {
     title: "too little can be freed",
@@ -232,27 +232,6 @@ export function userName(user: ImageUser): string {
       return `static pod ${clean(user.path.slice(user.path.lastIndexOf("/") + 1))}`;
     case "sandbox":
       return `sandbox ${shortId(user.id)}`;
-    default:
-      return assertNever(user);
-  }
-}
-
-export function userJson(user: ImageUser): JsonObject {
-  switch (user.kind) {
-    case "container":
-      return {
-        kind: user.kind,
-        id: user.id,
-        name: user.name,
-        podName: user.podName,
-        state: user.state,
-      };
-    case "image-volume":
-      return { kind: user.kind, id: user.id, name: user.name, podName: user.podName };
-    case "pod-spec":
-    case "static-pod":
-    case "sandbox":
-      return { ...user };
     default:
       return assertNever(user);
   }

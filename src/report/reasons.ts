@@ -28,6 +28,7 @@ export type ReasonTable<Reason extends Kind> = {
 };
 
 export interface Reasons<Reason extends Kind> {
+  readonly codes: readonly string[];
   readonly text: (reason: Reason) => string;
   /** A code of a later version stands for itself. */
   readonly title: (code: string) => string;
@@ -46,6 +47,7 @@ export function reasons<Reason extends Kind>(table: ReasonTable<Reason>): Reason
     return entry?.text?.(reason) ?? entry?.title ?? reason.kind;
   };
   return {
+    codes: [...entries.keys()],
     text,
     title: (code) => entries.get(code)?.title ?? code,
     json: (reason) => ({

@@ -4,7 +4,7 @@ import { hostOf } from "../../src/compose/host.ts";
 import { load } from "../config/loading.ts";
 import { put, scratch } from "../support/scratch.ts";
 
-const told = (path: string) => ({ rootDirectory: { path, source: "--root-dir" } });
+const told = (path: string) => ({ rootDirectory: path });
 const podsIn = async (host: Awaited<ReturnType<typeof hostOf>>) =>
   host.reader.pods(AbortSignal.timeout(5_000));
 
@@ -43,7 +43,7 @@ test("static pod manifests are read from the kubelet's configured path with ever
   put(root, "etcd.yaml", "spec: {containers: [{image: r.example/etcd:3}]}");
   const host = await hostOf(
     () => load({ flags: [["pod-source", "none"]] }),
-    () => ({ rootDirectory: null, staticPodPath: { path: root, source: "staticPodPath" } }),
+    () => ({ rootDirectory: null, staticPodPath: root }),
   );
   expect(await podsIn(host)).toMatchObject({
     kind: "none",

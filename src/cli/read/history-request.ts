@@ -4,15 +4,8 @@ import { quoted } from "../../config/value/described.ts";
 import { parseDuration } from "../../config/value/duration.ts";
 import { usageError } from "../../model/errors.ts";
 import type { Removal } from "../../model/history.ts";
-import type { Purpose } from "../../model/plan.ts";
-import type {
-  ContainerRemoveReason,
-  ImageTrigger,
-  LogRemoveReason,
-  SandboxRemoveReason,
-  Subject,
-} from "../../model/reason.ts";
 import { fromRfc3339, type Instant, instant } from "../../model/time.ts";
+import { isRemovalKind, removalCodes, removalKinds } from "../../report/container-reasons.ts";
 import type { RemovalQuery } from "../../store/history/history.ts";
 import { type CommandOption, has, type Invocation, textOf } from "../command.ts";
 
@@ -25,42 +18,7 @@ export interface HistoryRequest extends RemovalQuery {
 const LIMIT_DEFAULT = 50;
 const LIMIT_MAX = 100_000;
 
-// Held complete by their types: a code that is new in the model does not compile until it stands here.
-const KINDS: Readonly<Record<Subject["kind"], true>> = {
-  image: true,
-  container: true,
-  sandbox: true,
-  "pod-logs": true,
-  "log-link": true,
-};
-
-type Code =
-  | ImageTrigger["kind"]
-  | ContainerRemoveReason["kind"]
-  | SandboxRemoveReason["kind"]
-  | LogRemoveReason["kind"]
-  | Purpose["kind"];
-
-const CODES: Readonly<Record<Code, true>> = {
-  space: true,
-  inodes: true,
-  budget: true,
-  count: true,
-  age: true,
-  pressure: true,
-  "all-unused": true,
-  "pod-gone": true,
-  "pod-evicted": true,
-  "pod-terminated": true,
-  "over-per-container-limit": true,
-  "over-total-limit": true,
-  superseded: true,
-  "foreign-dead": true,
-  "container-gone": true,
-  "container-exited": true,
-  periodic: true,
-};
-
+// Held complete by its type: a result that is new in the model does not compile until it stands here.
 const RESULTS: Readonly<Record<Removal["result"], true>> = {
   removed: true,
   "already-gone": true,
@@ -83,13 +41,13 @@ export const HISTORY_OPTIONS: readonly CommandOption[] = [
   {
     name: "kind",
     placeholder: "KIND",
-    choices: Object.keys(KINDS),
+    choices: removalKinds,
     help: "filter by kind; repeatable",
   },
   {
     name: "reason",
     placeholder: "CODE",
-    choices: Object.keys(CODES),
+    choices: [...removalCodes, "periodic"],
     help: "filter by reason or trigger; repeatable",
   },
   {
@@ -152,7 +110,7 @@ function withFilters(invocation: Invocation): Invocation {
 export function historyRequest(given: Invocation, now: Instant): HistoryRequest {
   const invocation = withFilters(given);
   const image = textOf(invocation, "image");
-  const kinds = chosen(invocation, "kind", KINDS);
+  const kinds = invocation.options.get("kind")?.filter(isRemovalKind);
   if (image !== null && kinds !== undefined && !kinds.includes("image"))
     throw usageError("--image", image, "--image selects images, and --kind excludes them");
   return {
@@ -160,7 +118,7 @@ export function historyRequest(given: Invocation, now: Instant): HistoryRequest 
     until: moment(invocation, "until", now),
     kinds: image === null ? kinds : ["image"],
     reasons: invocation.options.get("reason"),
-    results: chosen(invocation, "result", RESULTS),
+    results: invocation.options.get("result")?.filter(isResult),
     text: image ?? undefined,
     passId: textOf(invocation, "pass") ?? undefined,
     regrets: has(invocation, "regrets"),
@@ -169,14 +127,7 @@ export function historyRequest(given: Invocation, now: Instant): HistoryRequest 
 }
 
 /** The parser has refused what is no choice. */
-function chosen<Word extends string>(
-  invocation: Invocation,
-  name: string,
-  choices: Readonly<Record<Word, true>>,
-): readonly Word[] | undefined {
-  const isChoice = (text: string): text is Word => Object.hasOwn(choices, text);
-  return invocation.options.get(name)?.filter(isChoice);
-}
+const isResult = (text: string): text is Removal["result"] => Object.hasOwn(RESULTS, text);
 
 function moment(invocation: Invocation, name: string, now: Instant): Instant | undefined {
   const text = textOf(invocation, name);

@@ -18,12 +18,7 @@ export type Merged = Readonly<Record<FieldName, Sourced>>;
 
 /** `settings` from the lowest to the highest source. */
 export function merged(settings: readonly Setting[]): Merged {
-  const values = new Map<FieldName, Sourced>(
-    fieldNames.map((name) => [
-      name,
-      { value: defaultOf(fieldOf(name)), source: "default", from: [] },
-    ]),
-  );
+  const values = new Map<FieldName, Sourced>(fieldNames.map((name) => [name, defaulted(name)]));
   for (const setting of settings) {
     const before = values.get(setting.name) ?? defaulted(setting.name);
     values.set(setting.name, laidOver(before, setting));

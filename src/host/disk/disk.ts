@@ -9,7 +9,7 @@ import type { DiskReader, DiskReading, ReportedFilesystems } from "../../model/p
 import type { Filesystem, FilesystemRole } from "../../model/snapshot.ts";
 import { reasonOf } from "../files/errno.ts";
 import { Questions } from "../time/deadline.ts";
-import { findMount } from "./mountinfo.ts";
+import { findMount, type Mount } from "./mountinfo.ts";
 
 /** A local filesystem answers in microseconds; a network one that hangs must not block a pass forever. */
 const answerWithinMs = 10_000;
@@ -123,13 +123,13 @@ export async function deviceOf(path: string): Promise<string> {
 }
 
 /** The mount through which a path is seen, according to the kernel rather than guessed from prefixes of paths. */
-async function mountOf(path: string): Promise<{ device: string; mountpoint: string }> {
+async function mountOf(path: string): Promise<Mount> {
   const handle = await open(path, openPathOnly);
   try {
     const id = /^mnt_id:\s*(\d+)$/m.exec(await readProc(`/proc/self/fdinfo/${handle.fd}`))?.[1];
     const mount =
       id === undefined ? null : findMount(await readProc("/proc/self/mountinfo"), Number(id));
-    if (mount !== null) return { device: mount.device, mountpoint: mount.mountpoint };
+    if (mount !== null) return mount;
   } finally {
     await handle.close();
   }

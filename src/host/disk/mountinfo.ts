@@ -1,14 +1,9 @@
 // Reads /proc/self/mountinfo: where the mount with an ID is mounted, and its device.
 
 export interface Mount {
-  readonly id: number;
   /** `major:minor` of the filesystem: one for all subvolumes of a btrfs, unlike in stat. */
   readonly device: string;
-  /** The directory of the filesystem that is mounted: not `/` for bind mounts and subvolumes. */
-  readonly root: string;
   readonly mountpoint: string;
-  readonly type: string;
-  readonly source: string;
 }
 
 /** The mount with this ID, or `null`. Parses only its own line: a node has a thousand others. */
@@ -21,22 +16,10 @@ export function findMount(mountinfo: string, id: number): Mount | null {
 
 /** `ID PARENT MAJOR:MINOR ROOT MOUNTPOINT OPTIONS [TAG…] - TYPE SOURCE SUPEROPTIONS`; `null` for any other text. */
 export function parseMount(line: string): Mount | null {
-  const fields = line.split(" ");
-  const [id, , device, root, mountpoint] = fields;
-  // The number of tags before the dash varies; no field before it can be a lone dash, since spaces are escaped.
-  const dash = fields.indexOf("-", 6);
-  const [type, source] = dash < 0 ? [] : fields.slice(dash + 1);
-  if (id === undefined || device === undefined || !/^\d+$/.test(id)) return null;
-  if (root === undefined || mountpoint === undefined || !/^\d+:\d+$/.test(device)) return null;
-  if (type === undefined || source === undefined) return null;
-  return {
-    id: Number(id),
-    device,
-    root: unescape(root),
-    mountpoint: unescape(mountpoint),
-    type: unescape(type),
-    source: unescape(source),
-  };
+  const [id = "", , device = "", , mountpoint, ...rest] = line.split(" ");
+  // A lone dash ends the options and tags; no field can be one, since spaces are escaped.
+  if (!/^\d+$/.test(id) || !/^\d+:\d+$/.test(device) || !rest.includes("-", 1)) return null;
+  return mountpoint === undefined ? null : { device, mountpoint: unescape(mountpoint) };
 }
 
 /** The kernel writes space, tab, newline, backslash and `#` as a backslash and three octal digits, byte by byte. */

@@ -41,7 +41,7 @@ export class Directory {
   }
 
   async openBelow(name: string): Promise<Directory> {
-    return await Directory.open(this.#path(name));
+    return await Directory.open(this.pathOf(name));
   }
 
   /** Whether nothing is mounted on this directory that is not on its parent; a bind mount even has the same device. */
@@ -50,7 +50,7 @@ export class Directory {
   }
 
   async entries(): Promise<readonly Entry[]> {
-    const found = await readdir(this.#path(), { withFileTypes: true });
+    const found = await readdir(this.#path, { withFileTypes: true });
     return found.map((entry) => ({
       name: entry.name,
       kind: entry.isDirectory() ? "directory" : entry.isSymbolicLink() ? "link" : "other",
@@ -58,27 +58,26 @@ export class Directory {
   }
 
   async facts(name: string): Promise<EntryFacts> {
-    const facts = await lstat(this.#path(name), { bigint: true });
+    const facts = await lstat(this.pathOf(name), { bigint: true });
     const kind = facts.isDirectory() ? "directory" : facts.isSymbolicLink() ? "link" : "other";
     return { kind, bytes: kind === "directory" || facts.nlink > 1n ? 0n : facts.blocks * 512n };
   }
 
   /** Removes a link itself, not its target. */
   async unlink(name: string): Promise<void> {
-    await unlink(this.#path(name));
+    await unlink(this.pathOf(name));
   }
 
   async removeDirectory(name: string): Promise<void> {
-    await rmdir(this.#path(name));
-  }
-
-  /** For reading through node:fs; the last component may be a link, which the call then follows or not. */
-  pathOf(name: string): string {
-    return this.#path(name);
+    await rmdir(this.pathOf(name));
   }
 
   async close(): Promise<void> {
     await this.#handle.close();
+  }
+
+  get #path(): string {
+    return `/proc/self/fd/${this.#handle.fd}`;
   }
 
   /** "" if the kernel does not say; then only the device tells mounts apart. */
@@ -87,12 +86,11 @@ export class Directory {
     return /^mnt_id:\s*(\d+)$/m.exec(facts)?.[1] ?? "";
   }
 
-  #path(name?: string): string {
-    const self = `/proc/self/fd/${this.#handle.fd}`;
-    if (name === undefined) return self;
+  /** For reading through node:fs; the last component may be a link, which the call then follows or not. */
+  pathOf(name: string): string {
     const plain = name !== "" && name !== "." && name !== ".." && !/[/\0]/.test(name);
     if (!plain) throw new RangeError(`${JSON.stringify(name)} is not the name of an entry`);
-    return `${self}/${name}`;
+    return `${this.#path}/${name}`;
   }
 }
 

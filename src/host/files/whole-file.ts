@@ -16,14 +16,14 @@ import { basename, dirname, join } from "node:path";
 import { HostError } from "../../model/errors.ts";
 import { asRoot, reasonOf } from "./errno.ts";
 
-/** Creates parent directories. An existing file keeps its mode; `mode` is for a new one. Throws `HostError` `write`. */
-export function writeWholeFile(path: string, text: string, mode = 0o644): void {
+/** Creates parent directories. An existing file keeps its mode. Throws `HostError` `write`. */
+export function writeWholeFile(path: string, text: string): void {
   // A dotfile in the same directory: keep directories ignore those, and renaming stays within one filesystem.
   const draft = join(dirname(path), `.${basename(path)}.${randomBytes(6).toString("hex")}`);
   try {
     mkdirSync(dirname(path), { recursive: true, mode: 0o755 });
     const existing = statSync(path, { throwIfNoEntry: false });
-    write(draft, text, existing === undefined ? mode : existing.mode & 0o777);
+    write(draft, text, existing === undefined ? 0o644 : existing.mode & 0o777);
     renameSync(draft, path);
     syncDirectory(dirname(path));
   } catch (error) {

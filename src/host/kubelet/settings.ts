@@ -5,11 +5,6 @@ import { isMap } from "../../model/values.ts";
 import { Files, kubeletFlags } from "./flags.ts";
 import { type KubeletProcess, kubeletProcesses } from "./process.ts";
 
-export interface KubeletPath {
-  readonly path: string;
-  readonly source: string;
-}
-
 export interface Kubelet {
   readonly processes: readonly KubeletProcess[];
   /** It is running, or is configured here. */
@@ -17,9 +12,9 @@ export interface Kubelet {
   /** Explicit settings only; the rest are the kubelet's defaults. Flags win over drop-ins, and those over the file. */
   readonly settings: readonly KubeletSetting[];
   /** `--root-dir`; `null` if not given, so it is `/var/lib/kubelet`. */
-  readonly rootDirectory: KubeletPath | null;
+  readonly rootDirectory: string | null;
   /** `staticPodPath` or `--pod-manifest-path`; `null` if unknown. */
-  readonly staticPodPath: KubeletPath | null;
+  readonly staticPodPath: string | null;
   /** Files that exist but cannot be read or parsed. */
   readonly problems: readonly string[];
 }
@@ -79,8 +74,8 @@ const flagOfField: readonly (readonly [string, string])[] = [
 ];
 
 /** A relative path depends on where the kubelet was started, which is unknown. */
-const pathOf = (setting: KubeletSetting | null): KubeletPath | null =>
-  setting?.text.startsWith("/") === true ? { path: setting.text, source: setting.source } : null;
+const pathOf = (setting: KubeletSetting | null): string | null =>
+  setting?.text.startsWith("/") === true ? setting.text : null;
 
 interface Written {
   readonly base: string | null;

@@ -26,9 +26,25 @@ export const auditDocument = (report: AuditReport): JsonObject =>
       text: findingWords(finding),
       advice: adviceWords(finding.kind),
       commands: auditCommands(finding, report.runtime),
-      ...entryOf(finding).data(finding),
+      ...dataOf(finding),
     })),
   });
+
+/** What was found, as documents have it. */
+function dataOf(finding: AuditFinding): JsonObject {
+  const data = {
+    ...finding,
+    kind: undefined,
+    ...("image" in finding && { image: imageJson(finding.image) }),
+    ...("container" in finding && { container: containerJson(finding.container) }),
+    ...("sandbox" in finding && { sandbox: sandboxJson(finding.sandbox) }),
+    ...("breakdown" in finding && { breakdown: { ...finding.breakdown } }),
+    ...("since" in finding && { since: timeOf(finding.since) }),
+    ...("lastAt" in finding && { lastAt: timeOf(finding.lastAt) }),
+  };
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- each record among its fields was replaced
+  return data as JsonObject;
+}
 
 export const findingWords = (finding: AuditFinding): string => entryOf(finding).text(finding);
 export const adviceWords = (kind: AuditFinding["kind"]): string => FINDINGS[kind].advice;
@@ -41,7 +57,6 @@ interface Entry<Finding> {
   /** Without its full stop. */
   text(finding: Finding): string;
   readonly advice: string;
-  data(finding: Finding): JsonObject;
   commands(finding: Finding, tools: Tools): readonly string[];
 }
 
@@ -58,7 +73,6 @@ const FINDINGS: Findings = {
     text: ({ image, inUse }) =>
       `image ${shortId(image.id)} (${humanBytes(image.sizeBytes)}) has neither tag nor digest${inUse ? " and is in use" : ""}`,
     advice: `an interrupted pull or a moved tag left it behind; ${COLLECTED}`,
-    data: ({ image, inUse, removable }) => ({ image: imageJson(image), inUse, removable }),
     commands: (finding, tools) => tools.forImage(finding),
   },
   "ghost-image": {
@@ -66,11 +80,6 @@ const FINDINGS: Findings = {
       `image ${imageName(image)} is still listed after ${counted(attempts, "removal")} since ${toRfc3339(since)}`,
     advice:
       "search the runtime's log for the image ID; something that CRI does not show may hold the image, and restarting the runtime often frees it",
-    data: ({ image, since, attempts }) => ({
-      image: imageJson(image),
-      since: timeOf(since),
-      attempts,
-    }),
     commands: ({ image }, tools) => [
       tools.inspectImage(image.id),
       ...tools.ctr.map(
@@ -83,7 +92,6 @@ const FINDINGS: Findings = {
       `${humanBytes(breakdown.otherBytes)} on ${clean(filesystem)} belong to no image, container or pod log (${breakdownWords(breakdown)})`,
     advice:
       "search that filesystem for other data: build caches, images in other namespaces of the runtime, volumes, deleted files that are still open",
-    data: ({ filesystem, breakdown }) => ({ filesystem, breakdown: { ...breakdown } }),
     commands: ({ filesystem }, tools) => [
       `du -xhd2 ${quoted(filesystem)} | sort -h | tail -n 20`,
       `lsof +L1 ${quoted(filesystem)}`,
@@ -94,7 +102,6 @@ const FINDINGS: Findings = {
     text: ({ image }) =>
       `image ${imageName(image)} (${humanBytes(image.sizeBytes)}) has no tag and is unused`,
     advice: `nothing, if pods name images by digest; otherwise a moved tag left it behind, and ${COLLECTED}`,
-    data: ({ image, removable }) => ({ image: imageJson(image), removable }),
     commands: (finding, tools) => tools.forImage(finding),
   },
   "made-up-name": {
@@ -102,7 +109,6 @@ const FINDINGS: Findings = {
       `image ${shortId(image.id)} (${humanBytes(image.sizeBytes)}) has only the name that the runtime made up on import (${clean(image.repoDigests[0] ?? "")})${inUse ? " and is in use" : ""}`,
     advice:
       "no pod can refer to it: import the archive again without --digests, or with the name that pods use",
-    data: ({ image, inUse, removable }) => ({ image: imageJson(image), inUse, removable }),
     commands: (finding, tools) => tools.forImage(finding),
   },
   "content-kept": {
@@ -110,13 +116,6 @@ const FINDINGS: Findings = {
       `${counted(removals, "removal")} of images of ${clean(repository)} freed ${humanBytes(measuredBytes)} instead of at least ${humanBytes(expectedAtLeastBytes)}, last at ${toRfc3339(lastAt)}`,
     advice:
       "another namespace of the runtime or a lease keeps their content; if it happened once, another program may have written to the disk meanwhile",
-    data: ({ repository, removals, expectedAtLeastBytes, measuredBytes, lastAt }) => ({
-      repository,
-      removals,
-      expectedAtLeastBytes,
-      measuredBytes,
-      lastAt: timeOf(lastAt),
-    }),
     commands: (_finding, tools) => [
       ...tools.namespaces,
       ...tools.ctr.map((it) => `${it} leases ls`),
@@ -127,12 +126,6 @@ const FINDINGS: Findings = {
       `the runtime's image store on ${clean(filesystem)} uses ${humanBytes(usedBytes)}, more than ${counted(images, "image")} (${humanBytes(reportedBytes)}) can explain`,
     advice:
       "snapshots or blobs without an image remain, from interrupted pulls or in another namespace of the runtime; restart the runtime to collect them; never prune content by hand, it breaks later pulls",
-    data: ({ filesystem, usedBytes, reportedBytes, images }) => ({
-      filesystem,
-      usedBytes,
-      reportedBytes,
-      images,
-    }),
     commands: (_finding, tools) => [
       ...tools.ctr.flatMap((it) => [`${it} snapshots usage`, `${it} leases ls`]),
       ...tools.namespaces,
@@ -143,48 +136,41 @@ const FINDINGS: Findings = {
       `container ${containerName(container)} (${shortId(container.id)}) belongs to a sandbox that is not listed (${shortId(container.sandboxId)})`,
     advice:
       "GC removes it like any dead container once its pod is deleted; if it is running, the runtime left it behind",
-    data: ({ container }) => ({ container: containerJson(container) }),
     commands: ({ container }, tools) => [tools.inspect(container.id)],
   },
   "unknown-use": {
     text: ({ subject, message }) =>
       `cannot tell what ${clean(subject)} uses, so no image is removed: ${clean(message)}`,
     advice: "check what the runtime reports; restarting the runtime often helps",
-    data: ({ subject, message }) => ({ subject, message }),
     commands: (_finding, tools) => [`${tools.crictl} ps --all`, `${tools.images} images`],
   },
   "foreign-container": {
     text: ({ container }) =>
       `container ${containerName(container)} (${shortId(container.id)}) was not created by Kubernetes`,
     advice: "crigc keeps it; remove it with the tool that created it, or set collectForeign",
-    data: ({ container }) => ({ container: containerJson(container) }),
     commands: ({ container }, tools) => [tools.inspect(container.id)],
   },
   "foreign-sandbox": {
     text: ({ sandbox }) =>
       `sandbox ${sandboxName(sandbox)} (${shortId(sandbox.id)}) was not created by Kubernetes`,
     advice: "crigc keeps it; remove it with the tool that created it, or set collectForeign",
-    data: ({ sandbox }) => ({ sandbox: sandboxJson(sandbox) }),
     commands: ({ sandbox }, tools) => [`${tools.crictl} inspectp ${quoted(sandbox.id)}`],
   },
   "stray-log-entry": {
     text: ({ directory, entry }) =>
       `${clean(entry)} in ${clean(directory)} is not a pod log directory`,
     advice: "crigc keeps it; delete it by hand if nothing needs it",
-    data: ({ directory, entry }) => ({ directory, entry }),
     commands: ({ directory, entry }) => [`ls -lad ${quoted(`${directory}/${entry}`)}`],
   },
   "unread-logs": {
     text: ({ message }) => logsErrorWords(message),
     advice: "check what is at the path of that directory; log GC resumes once it can be read",
-    data: ({ message }) => ({ message }),
     commands: () => [],
   },
   "unresolved-reference": {
     text: ({ reference, message }) =>
       `no image has the name ${clean(reference)}, which a container refers to: ${clean(message)}`,
     advice: "nothing, if the container is about to be removed; another program removed its image",
-    data: ({ reference, message }) => ({ reference, message }),
     commands: ({ reference }, tools) => [tools.inspectImage(reference)],
   },
 };

@@ -11,7 +11,7 @@ import type {
   SandboxItem,
 } from "../../model/outcome.ts";
 import type { Pass, Step } from "../../model/pass.ts";
-import { since } from "../../model/time.ts";
+import { since, toMs } from "../../model/time.ts";
 import { containerRemove, logRemove, sandboxRemove } from "../container-reasons.ts";
 import { imageKeep, imageTrigger } from "../image-reasons.ts";
 import { imageName } from "../names.ts";
@@ -21,7 +21,7 @@ import {
   imageResultWords,
   removalResultWords,
 } from "../pass-words.ts";
-import { document, type JsonObject, lazily, msOf, timeOf } from "./json.ts";
+import { document, type JsonObject, lazily, timeOf } from "./json.ts";
 import { expectedBytes, freesJson, planBody } from "./plan.ts";
 import { containerJson, eventJson, imageJson, sandboxJson } from "./snapshot.ts";
 
@@ -45,13 +45,13 @@ export const passHeadJson = (pass: Pass): JsonObject => ({
   dryRun: pass.dryRun,
   startedAt: timeOf(pass.startedAt),
   endedAt: timeOf(pass.endedAt),
-  tookMs: msOf(since(pass.endedAt, pass.startedAt)),
+  tookMs: toMs(since(pass.endedAt, pass.startedAt)),
 });
 
 export const stepJson = (step: Step): JsonObject => ({
   name: step.name,
   startedAt: timeOf(step.startedAt),
-  tookMs: msOf(step.took),
+  tookMs: toMs(step.took),
   error: step.error,
 });
 
@@ -86,11 +86,11 @@ const imageItemJson = (item: ImageItem): JsonObject => ({
   repoTags: item.candidate.image.repoTags,
   sizeBytes: item.candidate.image.sizeBytes,
   ...freesJson(item.candidate),
-  unusedForMs: msOf(item.candidate.unusedFor),
+  unusedForMs: toMs(item.candidate.unusedFor),
   trigger: imageTrigger.json(item.trigger),
   result: imageResultJson(item.result),
   startedAt: timeOf(item.startedAt),
-  tookMs: msOf(item.took),
+  tookMs: toMs(item.took),
 });
 
 function imageResultJson(result: ImageResult): JsonObject {

@@ -2,10 +2,10 @@
 
 import type { PassRow, Regret, Removal } from "../../model/history.ts";
 import type { Event } from "../../model/pass.ts";
-import { since } from "../../model/time.ts";
+import { since, toMs } from "../../model/time.ts";
 import { containerEndWords, endWords } from "../pass-words.ts";
 import { stepJson } from "./gc.ts";
-import { document, type JsonObject, msOf, timeOf } from "./json.ts";
+import { document, type JsonObject, timeOf } from "./json.ts";
 import { eventJson } from "./snapshot.ts";
 
 export interface HistoryReport {
@@ -25,18 +25,14 @@ export const historyDocument = (report: HistoryReport): JsonObject =>
     regrets: report.regrets.map(regretJson),
   });
 
-const regretJson = (regret: Regret): JsonObject => ({
-  passId: regret.passId,
-  id: regret.subject,
-  names: regret.names,
-  removedAt: timeOf(regret.removedAt),
-  returnedAt: timeOf(regret.at),
-  afterMs: msOf(since(regret.at, regret.removedAt)),
-  returnedAs: regret.returnedAs,
-  sizeBytes: regret.sizeBytes,
-  trigger: regret.trigger,
-  signal: regret.signal,
-  reason: regret.reason,
+const regretJson = ({ subject, removedAt, at, passId, names, ...rest }: Regret): JsonObject => ({
+  passId,
+  id: subject,
+  names,
+  removedAt: timeOf(removedAt),
+  returnedAt: timeOf(at),
+  afterMs: toMs(since(at, removedAt)),
+  ...rest,
 });
 
 const passRowJson = (row: PassRow): JsonObject => ({
@@ -63,23 +59,11 @@ const passRowJson = (row: PassRow): JsonObject => ({
   steps: row.steps.map(stepJson),
 });
 
-const removalRowJson = (row: Removal): JsonObject => ({
-  passId: row.passId,
-  kind: row.kind,
-  id: row.subject,
-  names: row.names,
-  trigger: row.trigger,
-  signal: row.signal,
-  reason: row.reason,
-  result: row.result,
-  message: row.message,
-  reportedBytes: row.reportedBytes,
-  measuredBytes: row.measuredBytes,
-  chainId: row.chainId,
-  freesBytes: row.freesBytes,
-  freesAtLeastBytes: row.freesAtLeastBytes,
-  freesAtMostBytes: row.freesAtMostBytes,
-  settled: row.settled,
-  at: timeOf(row.at),
-  tookMs: row.took === null ? null : msOf(row.took),
+const removalRowJson = ({ passId, kind, subject, took, ...rest }: Removal): JsonObject => ({
+  passId,
+  kind,
+  id: subject,
+  ...rest,
+  at: timeOf(rest.at),
+  tookMs: took === null ? null : toMs(took),
 });

@@ -1,8 +1,7 @@
 /** JSON documents: exact integers, RFC 3339 times, and one envelope for every kind. */
 
 import { exactJson } from "../../model/exact-json.ts";
-import type { Duration, Instant } from "../../model/time.ts";
-import { toMs, toRfc3339 } from "../../model/time.ts";
+import { type Instant, toRfc3339 } from "../../model/time.ts";
 
 /** What a document may hold: a bigint is written as an integer literal, and a field that is undefined is left out. */
 export type Json =
@@ -103,6 +102,3 @@ const isObject = (value: Json): value is JsonObject =>
 export const toJson = (value: Json, indent = 0): string => exactJson(value, indent);
 
 export const timeOf = (at: Instant | null): string | null => (at === null ? null : toRfc3339(at));
-
-/** For fields that end in `Ms`. */
-export const msOf = (span: Duration): number => toMs(span);

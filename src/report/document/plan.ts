@@ -14,7 +14,7 @@ import type {
   PlannedSandbox,
 } from "../../model/plan.ts";
 import type { RuntimeInfo } from "../../model/snapshot.ts";
-import type { Instant } from "../../model/time.ts";
+import { type Instant, toMs } from "../../model/time.ts";
 import {
   containerKeep,
   containerRemove,
@@ -26,7 +26,7 @@ import {
 } from "../container-reasons.ts";
 import { imageBlock, imageKeep, imageTrigger, planNote } from "../image-reasons.ts";
 import type { Kind, Reasons } from "../reasons.ts";
-import { document, type JsonObject, lazily, msOf, timeOf } from "./json.ts";
+import { document, type JsonObject, lazily, timeOf } from "./json.ts";
 import {
   containerJson,
   imageJson,
@@ -100,7 +100,7 @@ export const candidateJson = (candidate: ImageCandidate, place: number): JsonObj
   place,
   ...imageJson(candidate.image),
   ...recordJson(candidate.record),
-  unusedForMs: msOf(candidate.unusedFor),
+  unusedForMs: toMs(candidate.unusedFor),
   triggers: candidate.triggers.map(imageTrigger.json),
   expected: candidate.expected,
   ...freesJson(candidate),

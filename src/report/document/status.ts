@@ -6,10 +6,10 @@ import type { HoldState } from "../../model/hold.ts";
 import type { Event, LoopStatus, Pass } from "../../model/pass.ts";
 import type { PodSourceState } from "../../model/plan.ts";
 import type { MeasuredFilesystem, RuntimeInfo } from "../../model/snapshot.ts";
-import type { Duration, Instant } from "../../model/time.ts";
+import { type Duration, type Instant, toMs } from "../../model/time.ts";
 import { passSummary } from "../log/pass.ts";
 import { passHeadJson, stepJson } from "./gc.ts";
-import { document, type Json, type JsonObject, msOf, timeOf } from "./json.ts";
+import { document, type Json, type JsonObject, timeOf } from "./json.ts";
 import { eventJson, filesystemJson, runtimeJson } from "./snapshot.ts";
 
 export interface FilesystemStatus {
@@ -86,7 +86,7 @@ export const statusDocument = (report: StatusReport): JsonObject =>
     ledgerError: report.ledgerError,
     configurationError: report.configurationError,
     hold: holdJson(report.hold),
-    bootGraceMs: report.bootGrace === null ? null : msOf(report.bootGrace),
+    bootGraceMs: report.bootGrace === null ? null : toMs(report.bootGrace),
     podSource: report.podSource === null ? null : { ...report.podSource },
     loops: report.loops.map(loopJson),
     lastPasses: report.lastPasses.map(passJson),
@@ -111,15 +111,15 @@ export const statusDocument = (report: StatusReport): JsonObject =>
 const regretsJson = ({ removedImages, returned, soonest }: RegretFigures): JsonObject => ({
   removedImages,
   returned: returned.map((one) => ({ ...one })),
-  soonestMs: soonest === null ? null : msOf(soonest),
+  soonestMs: soonest === null ? null : toMs(soonest),
 });
 
 const forecastJson = (it: Forecast): JsonObject => ({
   bytesPerHour: it.bytesPerHour,
-  measuredOverMs: msOf(it.span),
-  horizonMs: msOf(it.horizon),
-  untilHighThresholdMs: it.untilHigh === null ? null : msOf(it.untilHigh),
-  untilFullMs: it.untilFull === null ? null : msOf(it.untilFull),
+  measuredOverMs: toMs(it.span),
+  horizonMs: toMs(it.horizon),
+  untilHighThresholdMs: it.untilHigh === null ? null : toMs(it.untilHigh),
+  untilFullMs: it.untilFull === null ? null : toMs(it.untilFull),
 });
 
 const holdJson = (hold: HoldState): JsonObject | null =>

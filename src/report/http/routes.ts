@@ -38,50 +38,35 @@ export function answered(
   surface: Surface,
   providers: HttpProviders,
 ): Answer {
-  const route = routeOf(url, surface, providers);
-  if (route === null) return plain(404, `unknown path; use ${PATHS[surface].join(", ")}\n`);
+  const routes = ROUTES[surface];
+  const route = Object.hasOwn(routes, url.pathname) ? routes[url.pathname] : undefined;
+  if (route === undefined)
+    return plain(404, `unknown path; use ${Object.keys(routes).join(", ")}\n`);
   if (method !== "GET" && method !== "HEAD")
     return plain(405, "unsupported method; use GET or HEAD\n", { allow: "GET, HEAD" });
-  return route();
+  return route(providers, url);
 }
 
-const OPEN_PATHS = ["/metrics", "/healthz", "/readyz"];
-const PATHS: Readonly<Record<Surface, readonly string[]>> = {
-  metrics: OPEN_PATHS,
-  control: [...OPEN_PATHS, "/status", "/status.txt", "/images", "/images.txt"],
+type Routes = Readonly<Record<string, (providers: HttpProviders, url: URL) => Answer>>;
+
+const OPEN_ROUTES: Routes = {
+  "/metrics": ({ metrics }) => typed("text/plain; version=0.0.4; charset=utf-8", metrics()),
+  "/healthz": (providers) => health(providers.health()),
+  "/readyz": (providers) => health(providers.readiness()),
 };
-
-type Route = () => Answer;
-
-function routeOf(url: URL, surface: Surface, providers: HttpProviders): Route | null {
-  switch (url.pathname) {
-    case "/metrics":
-      return () => typed("text/plain; version=0.0.4; charset=utf-8", providers.metrics());
-    case "/healthz":
-      return () => health(providers.health());
-    case "/readyz":
-      return () => health(providers.readiness());
-    default:
-      return surface === "control" ? controlRoute(url, providers) : null;
-  }
-}
 
 // The tables are made here rather than by the command that shows them: what the agent knows need not be
 // understood by a client of another version, and figures stay exact.
-function controlRoute(url: URL, providers: HttpProviders): Route | null {
-  switch (url.pathname) {
-    case "/status":
-      return () => json(printedJson(statusDocument(providers.status())));
-    case "/status.txt":
-      return () => plain(200, statusTable(providers.status(), screenFrom(url)));
-    case "/images":
-      return () => json(printedJson(imageListDocument(providers.images())));
-    case "/images.txt":
-      return () => plain(200, imageListTable(providers.images(), screenFrom(url)));
-    default:
-      return null;
-  }
-}
+const ROUTES: Readonly<Record<Surface, Routes>> = {
+  metrics: OPEN_ROUTES,
+  control: {
+    ...OPEN_ROUTES,
+    "/status": ({ status }) => json(printedJson(statusDocument(status()))),
+    "/status.txt": ({ status }, url) => plain(200, statusTable(status(), screenFrom(url))),
+    "/images": ({ images }) => json(printedJson(imageListDocument(images()))),
+    "/images.txt": ({ images }, url) => plain(200, imageListTable(images(), screenFrom(url))),
+  },
+};
 
 const WIDTH_MAXIMUM = 1000;
 

@@ -3,10 +3,11 @@
 import type { PassId } from "../../model/ids.ts";
 import type { ContainerItem, ImageItem, LogItem, SandboxItem } from "../../model/outcome.ts";
 import type { Event } from "../../model/pass.ts";
-import { containerRemove, logRemove, sandboxRemove } from "../container-reasons.ts";
-import { type JsonObject, msOf } from "../document/json.ts";
+import { toMs } from "../../model/time.ts";
+import { removalWords } from "../container-reasons.ts";
+import { type JsonObject } from "../document/json.ts";
 import { imageTrigger } from "../image-reasons.ts";
-import { containerName, imageName, sandboxName } from "../names.ts";
+import { imageName } from "../names.ts";
 import { imageResultWords, removalResultWords } from "../pass-words.ts";
 import { capitalised } from "../terminal.ts";
 import type { Log } from "./log.ts";
@@ -18,7 +19,7 @@ export function logImage(log: Log, passId: PassId, item: ImageItem): void {
     image: item.candidate.image.id,
     trigger: item.trigger.kind,
     sizeBytes: item.candidate.image.sizeBytes,
-    tookMs: msOf(item.took),
+    tookMs: toMs(item.took),
     passId,
   };
   const topic = `image/${item.candidate.image.id}`;
@@ -35,11 +36,12 @@ export function logThing(
   passId: PassId,
   item: ContainerItem | SandboxItem | LogItem,
 ): void {
-  const { what, why, fields: own } = described(item);
+  const { kind, name, why } = removalWords(item);
+  const what = `${kind} ${name}`;
   const { result } = item;
   const topic = `removal/${what}`;
   const message = capitalised(`${what}: ${removalResultWords(result)}`);
-  const fields = { ...own, passId };
+  const fields = { ...figuresOf(item), passId };
   if (result.kind === "failed") log.failure(topic, message, fields);
   else if (result.kind === "skipped") log.info(3, message, fields);
   else {
@@ -56,30 +58,12 @@ export const logEvent = (log: Log, event: Event): void =>
     passId: event.passId ?? undefined,
   });
 
-interface Described {
-  readonly what: string;
-  readonly why: string;
-  readonly fields: JsonObject;
-}
-
-function described(item: ContainerItem | SandboxItem | LogItem): Described {
+function figuresOf(item: ContainerItem | SandboxItem | LogItem): JsonObject {
   if ("planned" in item) {
-    const { container } = item.planned;
-    return {
-      what: `container ${containerName(container)}`,
-      why: containerRemove.text(item.reason),
-      fields: { container: container.id, logFiles: item.logFiles, logBytes: item.logBytes },
-    };
+    const { logFiles, logBytes } = item;
+    return { container: item.planned.container.id, logFiles, logBytes };
   }
-  if ("sandbox" in item)
-    return {
-      what: `sandbox ${sandboxName(item.sandbox)}`,
-      why: sandboxRemove.text(item.reason),
-      fields: { sandbox: item.sandbox.id },
-    };
-  return {
-    what: `${item.kind === "pod-logs" ? "pod logs" : "log link"} ${item.entry}`,
-    why: logRemove.text(item.reason),
-    fields: { entry: item.entry, logBytes: item.bytes },
-  };
+  return "sandbox" in item
+    ? { sandbox: item.sandbox.id }
+    : { entry: item.entry, logBytes: item.bytes };
 }

@@ -3,11 +3,11 @@
 import { isGone, type RemovalResult, thingsOf } from "../../model/outcome.ts";
 import type { Pass } from "../../model/pass.ts";
 import type { ImageBlock } from "../../model/reason.ts";
-import { since } from "../../model/time.ts";
+import { since, toMs } from "../../model/time.ts";
 import { counted, humanBytes, humanDuration, usedPercent } from "../bytes.ts";
 import { podSourceWords } from "../container-reasons.ts";
 import { stepJson } from "../document/gc.ts";
-import { type JsonObject, msOf } from "../document/json.ts";
+import { type JsonObject } from "../document/json.ts";
 import { imageBlock, imageKeep } from "../image-reasons.ts";
 import { imageName } from "../names.ts";
 import {
@@ -132,7 +132,7 @@ function summaryFields(pass: Pass): JsonObject {
   const capacity = images?.capacityBytes ?? null;
   return {
     passId: pass.id,
-    tookMs: msOf(since(pass.endedAt, pass.startedAt)),
+    tookMs: toMs(since(pass.endedAt, pass.startedAt)),
     dryRun: pass.dryRun || undefined,
     end: images?.end,
     wantedBytes: images?.wantedBytes ?? undefined,
@@ -150,7 +150,7 @@ function logSteps(log: Log, pass: Pass): void {
   for (const step of pass.steps)
     log.info(4, `Step ${step.name}${step.error === null ? "" : `: ${step.error}`}`, {
       passId: pass.id,
-      tookMs: msOf(step.took),
+      tookMs: toMs(step.took),
     });
 }
 
@@ -166,7 +166,7 @@ function explainImages(log: Log, pass: Pass): void {
   for (const [index, it] of plan.candidates.entries())
     log.info(5, `Image ${imageName(it.image)}: candidate ${index + 1}`, {
       image: it.image.id,
-      unusedForMs: msOf(it.unusedFor),
+      unusedForMs: toMs(it.unusedFor),
       expected: it.expected,
       passId: pass.id,
     });

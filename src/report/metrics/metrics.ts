@@ -10,31 +10,12 @@ import { countKept, countPass, passOutcome } from "./pass.ts";
 import { MetricRegistry } from "./registry.ts";
 import type { MetricName } from "./table.ts";
 
-type FilesystemFigures = Pick<FilesystemStatus, "filesystem" | "forecast">;
-
-/** The status and configured values for metrics, read on each scrape. */
-export interface NodeFigures extends Pick<
-  StatusReport,
-  | "runtime"
-  | "runtimeError"
-  | "loops"
-  | "images"
-  | "deadContainers"
-  | "underPressure"
-  | "hold"
-  | "bootGrace"
-  | "podSource"
-  | "ledgerError"
-  | "regrets"
-  | "configurationError"
-> {
-  readonly filesystems: readonly FilesystemFigures[];
+/** The status, and what the configuration says, read on each scrape. */
+export interface NodeFigures extends StatusReport {
   /** Percent. */
   readonly thresholds: { readonly highPercent: number; readonly lowPercent: number };
   /** Every configured one. */
   readonly signals: readonly string[];
-  /** Thresholds that are met. */
-  readonly pressure: readonly { readonly signal: string }[];
 }
 
 export interface Metrics {
@@ -116,8 +97,6 @@ function setNode(registry: MetricRegistry, node: NodeFigures): void {
       .filter(({ name, enabled }) => enabled && PASS_LOOPS.includes(name))
       .map(({ name, periodMs }) => [[name], periodMs / 1000] as const),
   );
-  registry.set("crigc_image_gc_high_threshold_ratio", node.thresholds.highPercent / 100);
-  registry.set("crigc_image_gc_low_threshold_ratio", node.thresholds.lowPercent / 100);
   if (node.images !== null) {
     registry.set("crigc_images", node.images.count);
     registry.set("crigc_images_size_bytes", node.images.sizeBytes);
@@ -129,6 +108,8 @@ function setNode(registry: MetricRegistry, node: NodeFigures): void {
     "crigc_eviction_threshold_met",
     [...new Set(node.signals)].map((signal) => [[signal], flag(met.has(signal))] as const),
   );
+  registry.set("crigc_image_gc_high_threshold_ratio", node.thresholds.highPercent / 100);
+  registry.set("crigc_image_gc_low_threshold_ratio", node.thresholds.lowPercent / 100);
   registry.set("crigc_hold", flag(node.hold.kind === "held"));
   registry.set("crigc_hold_until_timestamp_seconds", holdEnd(node.hold));
   registry.set(
@@ -155,7 +136,7 @@ function setNode(registry: MetricRegistry, node: NodeFigures): void {
   registry.set("crigc_config_reload_success", flag(node.configurationError === null));
 }
 
-type FilesystemGauge = readonly [MetricName, (it: FilesystemFigures) => number | bigint | null];
+type FilesystemGauge = readonly [MetricName, (it: FilesystemStatus) => number | bigint | null];
 
 /** `null`: nothing is known of the filesystem. */
 const FILESYSTEM_GAUGES: readonly FilesystemGauge[] = [
@@ -179,7 +160,7 @@ const FILESYSTEM_GAUGES: readonly FilesystemGauge[] = [
 ];
 
 /** One series for each role, so that a query need not know which roles share a filesystem. */
-function setFilesystems(registry: MetricRegistry, filesystems: readonly FilesystemFigures[]): void {
+function setFilesystems(registry: MetricRegistry, filesystems: readonly FilesystemStatus[]): void {
   for (const [name, figure] of FILESYSTEM_GAUGES)
     registry.replace(
       name,

@@ -21,6 +21,8 @@ const gauge = (help: string, ...labels: readonly string[]): MetricDefinition => 
   help,
   labels,
 });
+/** One series for each role of a filesystem. */
+const diskGauge = (help: string): MetricDefinition => gauge(help, "mountpoint", "role");
 const histogram = (
   help: string,
   buckets: readonly number[],
@@ -105,37 +107,23 @@ export const METRICS = {
   ),
   crigc_events_total: counter("Warning events, by reason.", "reason"),
 
-  crigc_filesystem_capacity_bytes: gauge("Size of a filesystem.", "mountpoint", "role"),
-  crigc_filesystem_available_bytes: gauge(
+  crigc_filesystem_capacity_bytes: diskGauge("Size of a filesystem."),
+  crigc_filesystem_available_bytes: diskGauge(
     "Bytes available to unprivileged users on a filesystem.",
-    "mountpoint",
-    "role",
   ),
-  crigc_filesystem_inodes: gauge(
-    "Inodes of a filesystem, 0 if it has no limit.",
-    "mountpoint",
-    "role",
-  ),
-  crigc_filesystem_inodes_free: gauge("Free inodes of a filesystem.", "mountpoint", "role"),
-  crigc_filesystem_measured_timestamp_seconds: gauge(
+  crigc_filesystem_inodes: diskGauge("Inodes of a filesystem, 0 if it has no limit."),
+  crigc_filesystem_inodes_free: diskGauge("Free inodes of a filesystem."),
+  crigc_filesystem_measured_timestamp_seconds: diskGauge(
     "When the figures of a filesystem were measured.",
-    "mountpoint",
-    "role",
   ),
-  crigc_filesystem_growth_bytes_per_second: gauge(
+  crigc_filesystem_growth_bytes_per_second: diskGauge(
     "Rate at which other programs fill a filesystem; absent without a clear trend.",
-    "mountpoint",
-    "role",
   ),
-  crigc_filesystem_high_threshold_in_seconds: gauge(
+  crigc_filesystem_high_threshold_in_seconds: diskGauge(
     "Time to the high threshold at the present rate, 0 if it is reached; absent without a forecast.",
-    "mountpoint",
-    "role",
   ),
-  crigc_filesystem_full_in_seconds: gauge(
+  crigc_filesystem_full_in_seconds: diskGauge(
     "Time until a filesystem is full at the present rate if nothing is removed; absent without a forecast.",
-    "mountpoint",
-    "role",
   ),
   crigc_image_gc_high_threshold_ratio: gauge("Disk usage at which image GC starts, as a ratio."),
   crigc_image_gc_low_threshold_ratio: gauge("Disk usage to which image GC frees down, as a ratio."),

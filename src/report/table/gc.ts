@@ -1,20 +1,24 @@
 /** The output of `crigc gc`: how each half ended, what was freed, and the result of each removal. */
 
 import {
+  type ContainerItem,
   type ContainerOutcome,
   type ImageItem,
   type ImageOutcome,
   type ImageResult,
   isGone,
+  type LogItem,
   type RemovalResult,
+  type SandboxItem,
+  thingsOf,
 } from "../../model/outcome.ts";
 import type { Pass } from "../../model/pass.ts";
 import { since } from "../../model/time.ts";
 import { counted, humanBytes, humanDuration, usedPercent } from "../bytes.ts";
-import { containerRemove, logRemove, sandboxRemove } from "../container-reasons.ts";
+import { removalWords } from "../container-reasons.ts";
 import { estimatedBytes } from "../document/gc.ts";
 import { triggerCode } from "../image-reasons.ts";
-import { containerName, imageName, sandboxName } from "../names.ts";
+import { imageName } from "../names.ts";
 import {
   containerPassWords,
   eventTitle,
@@ -141,7 +145,7 @@ const resultTitle = (result: ImageResult): string =>
     : imageResultWords(result);
 
 function containerLines(pass: Pass, outcome: ContainerOutcome, screen: Screen): readonly string[] {
-  const rows = containerRows(outcome);
+  const rows = thingsOf(outcome).map(containerRow);
   const { shown, hidden } = shortened(rows, screen, ({ result }) => !isGone(result));
   const cells = shown.map(({ kind, name, why, words }) => [kind, name, why, words]);
   return [
@@ -170,37 +174,13 @@ function containerCounts(outcome: ContainerOutcome): string {
 const gone = (items: readonly { readonly result: RemovalResult }[]): number =>
   items.filter((it) => isGone(it.result)).length;
 
-interface ContainerRow {
-  readonly kind: string;
-  readonly name: string;
-  readonly why: string;
-  readonly result: RemovalResult;
-  readonly words: string;
+function containerRow(item: ContainerItem | SandboxItem | LogItem) {
+  const { result } = item;
+  const logError = "logError" in item ? item.logError : null;
+  const words =
+    removalResultWords(result) + (logError === null ? "" : `, logs: ${clean(logError)}`);
+  return { ...removalWords(item), result, words };
 }
-
-const containerRows = (outcome: ContainerOutcome): readonly ContainerRow[] => [
-  ...outcome.containers.map(({ planned, reason, result, logError }) => ({
-    kind: "container",
-    name: containerName(planned.container),
-    why: containerRemove.text(reason),
-    result,
-    words: removalResultWords(result) + (logError === null ? "" : `, logs: ${clean(logError)}`),
-  })),
-  ...outcome.sandboxes.map(({ sandbox, reason, result }) => ({
-    kind: "sandbox",
-    name: sandboxName(sandbox),
-    why: sandboxRemove.text(reason),
-    result,
-    words: removalResultWords(result),
-  })),
-  ...outcome.logs.map(({ kind, entry, reason, result }) => ({
-    kind: kind === "pod-logs" ? "pod logs" : "log link",
-    name: clean(entry),
-    why: logRemove.text(reason),
-    result,
-    words: removalResultWords(result),
-  })),
-];
 
 const eventLines = (pass: Pass, screen: Screen): readonly string[] =>
   pass.events.flatMap((event) =>

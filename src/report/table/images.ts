@@ -9,7 +9,7 @@ import { compared } from "../../model/values.ts";
 import { counted, humanBytes, humanDuration } from "../bytes.ts";
 import { document, type JsonObject, timeOf } from "../document/json.ts";
 import { imageJson, recordJson } from "../document/snapshot.ts";
-import { imageKeep, userJson, userName, userWords } from "../image-reasons.ts";
+import { imageKeep, userName, userWords } from "../image-reasons.ts";
 import { imageName } from "../names.ts";
 import { clean, type Screen } from "../terminal.ts";
 import { hiddenLines, shortened } from "./groups.ts";
@@ -64,7 +64,7 @@ export const imageListDocument = (report: ImageListReport): JsonObject =>
 const entryJson = (entry: ImageListEntry): JsonObject => ({
   ...imageJson(entry.image),
   ...(entry.record === null ? {} : recordJson(entry.record)),
-  usedBy: entry.reason?.kind === "in-use" ? entry.reason.users.map(userJson) : [],
+  usedBy: entry.reason?.kind === "in-use" ? entry.reason.users.map((user) => ({ ...user })) : [],
   keptBy: entry.reason === null ? null : imageKeep.json(entry.reason),
   place: entry.place,
 });

@@ -2,13 +2,14 @@
 
 import type { DiskSample, PassRow, Removal } from "../../model/history.ts";
 import type { PassId } from "../../model/ids.ts";
-import type {
-  ContainerItem,
-  ImageItem,
-  ImageResult,
-  LogItem,
-  RemovalResult,
-  SandboxItem,
+import {
+  type ContainerItem,
+  type ImageItem,
+  type ImageResult,
+  type LogItem,
+  type RemovalResult,
+  type SandboxItem,
+  thingsOf,
 } from "../../model/outcome.ts";
 import type { Pass, PassStart } from "../../model/pass.ts";
 import type { Purpose } from "../../model/plan.ts";
@@ -96,12 +97,7 @@ export function containerRemoval(
 /** The pass as it ended, or as it began: the row of a killed pass stays like that. */
 export function passRow(pass: PassStart & Partial<Pass>): PassRow {
   const { images = null, containers = null } = pass;
-  const items = [
-    ...(images?.items ?? []),
-    ...(containers === null
-      ? []
-      : [...containers.containers, ...containers.sandboxes, ...containers.logs]),
-  ];
+  const items = [...(images?.items ?? []), ...(containers === null ? [] : thingsOf(containers))];
   const count = (kinds: readonly Removal["result"][]): number =>
     items.filter((item) => kinds.includes(item.result.kind)).length;
   return {

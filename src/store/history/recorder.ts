@@ -3,7 +3,13 @@
 import type { DiskSample, RegretFigures } from "../../model/history.ts";
 import type { PassId } from "../../model/ids.ts";
 import type { Ledger } from "../../model/ledger.ts";
-import type { ContainerItem, ImageItem, LogItem, SandboxItem } from "../../model/outcome.ts";
+import {
+  type ContainerItem,
+  type ImageItem,
+  type LogItem,
+  type SandboxItem,
+  thingsOf,
+} from "../../model/outcome.ts";
 import type { Event, Pass, PassStart } from "../../model/pass.ts";
 import type { Filesystem } from "../../model/snapshot.ts";
 import type { Instant } from "../../model/time.ts";
@@ -83,10 +89,9 @@ export class Recorder extends Store {
     const { images, containers } = pass;
     const removals = [
       ...(images?.items ?? []).map((item) => imageRemoval(pass.id, item)),
-      ...(containers === null
-        ? []
-        : [...containers.containers, ...containers.sandboxes, ...containers.logs]
-      ).map((item) => containerRemoval(context, item)),
+      ...(containers === null ? [] : thingsOf(containers)).map((item) =>
+        containerRemoval(context, item),
+      ),
     ];
     this.record(
       { kind: "pass", row: passRow(pass) },

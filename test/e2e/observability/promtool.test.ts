@@ -35,22 +35,17 @@ test("promtool check metrics accepts the metrics", async () => {
   metrics.observeEvent("GhostImage");
   metrics.setProcess({ cpuSeconds: 1, residentBytes: 1, openFiles: 1 });
   metrics.setNode({
+    ...status(),
     runtime: { ...runtime, version: 'a "quoted"\\version' },
-    runtimeError: null,
-    filesystems: [{ filesystem: measured(), forecast }],
-    loops: status().loops,
+    filesystems: [{ filesystem: measured(), thresholds: null, forecast }],
     thresholds: { highPercent: 85, lowPercent: 80 },
     images: { count: 1, sizeBytes: 1n },
     deadContainers: 1,
-    underPressure: false,
     signals: ["imagefs.available"],
-    pressure: [{ signal: "imagefs.available" }],
-    hold: { kind: "none" },
-    bootGrace: null,
+    pressure: [
+      { signal: "imagefs.available", mountpoint: "/", available: 1n, limit: 2n, due: true },
+    ],
     podSource: { kind: "ready", source: "cri" },
-    ledgerError: null,
-    regrets: null,
-    configurationError: null,
   });
   expect(await promtool(["check", "metrics"], metrics.expose())).toBe("");
 });

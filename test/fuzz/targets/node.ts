@@ -227,7 +227,7 @@ const kubeletFlags: Target = {
     Bun.spawnSync(["mkdir", "-p", path]);
     writeFileSync(join(path, "kubelet"), input);
     const { rootDirectory } = readKubelet({ proc: join(home, "no-proc"), root });
-    holds(rootDirectory === null || rootDirectory.path.startsWith("/"), "a relative root");
+    holds(rootDirectory === null || rootDirectory.startsWith("/"), "a relative root");
   },
 };
 

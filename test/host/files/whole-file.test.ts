@@ -12,9 +12,9 @@ const directory = scratch();
 
 test("a new file is created with its parent directories, and nothing else is left", () => {
   const path = join(directory, "etc/crigc/keep.d/baseline.list");
-  writeWholeFile(path, "nginx\n", 0o640);
+  writeWholeFile(path, "nginx\n");
   expect(readFileSync(path, "utf8")).toBe("nginx\n");
-  expect(statSync(path).mode & 0o777).toBe(0o640);
+  expect(statSync(path).mode & 0o777).toBe(0o644);
   expect(readdirSync(join(path, ".."))).toEqual(["baseline.list"]);
 });
 

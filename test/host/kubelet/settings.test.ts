@@ -182,8 +182,8 @@ describe("the settings of a kubelet", () => {
     put(root, "etc/k.yaml", "staticPodPath: /etc/kubernetes/manifests\n");
     const proc = kubelet("--config=/etc/k.yaml", "--root-dir", "/data/kubelet");
     expect(readKubelet({ proc, root })).toMatchObject({
-      rootDirectory: { path: "/data/kubelet", source: "--root-dir" },
-      staticPodPath: { path: "/etc/kubernetes/manifests", source: "/etc/k.yaml" },
+      rootDirectory: "/data/kubelet",
+      staticPodPath: "/etc/kubernetes/manifests",
     });
   });
 
@@ -258,7 +258,7 @@ describe("the kubelet's flags in files", () => {
   ])("are found in %s while it is not running", (name, text) => {
     const root = scratch();
     put(root, name, text);
-    expect(flagged(root).rootDirectory).toEqual({ path: "/data/kubelet", source: `/${name}` });
+    expect(flagged(root).rootDirectory).toBe("/data/kubelet");
   });
 
   test("of k3s are the kubelet-arg of its configuration and of its drop-ins", () => {
@@ -275,7 +275,7 @@ describe("the kubelet's flags in files", () => {
       "70",
       "/etc/rancher/k3s/config.yaml",
     ]);
-    expect(found.rootDirectory?.path).toBe("/data/kubelet");
+    expect(found.rootDirectory).toBe("/data/kubelet");
   });
 
   test("of k3s include the drop-ins that it writes itself", () => {
@@ -294,7 +294,7 @@ describe("the kubelet's flags in files", () => {
       "--root-dir=${SNAP_COMMON}/var/lib/kubelet\n# --eviction-hard=x\n--eviction-hard=imagefs.available<2Gi\n",
     );
     const found = flagged(root);
-    expect(found.rootDirectory?.path).toBe("/var/snap/microk8s/common/var/lib/kubelet");
+    expect(found.rootDirectory).toBe("/var/snap/microk8s/common/var/lib/kubelet");
     expect(settingsOf(found)["evictionHard"]?.[0]).toBe("imagefs.available<2Gi");
   });
 });

@@ -25,34 +25,35 @@ import {
   NOW,
   pass,
   removedImage,
-  runtime,
   sandbox,
   status,
 } from "../build.ts";
 
 const fresh = (): Metrics => createMetrics({ version: "0.1.0", commit: "abc", startedAt: NOW });
 
+const met = (signal: string) => ({
+  signal,
+  mountpoint: "/",
+  available: 1n,
+  limit: 2n,
+  due: true,
+});
+
 const node = (differences: Partial<NodeFigures> = {}): NodeFigures => ({
-  runtime,
-  runtimeError: null,
-  filesystems: [{ filesystem: measured(), forecast }],
-  loops: status().loops,
+  ...status(),
+  filesystems: [{ filesystem: measured(), thresholds: null, forecast }],
   thresholds: { highPercent: 85, lowPercent: 80 },
   images: { count: 7, sizeBytes: GIB },
   deadContainers: 3,
-  underPressure: false,
   signals: ["imagefs.available"],
-  pressure: [{ signal: "imagefs.available" }],
-  hold: { kind: "none" },
+  pressure: [met("imagefs.available")],
   bootGrace: minutes(2),
   podSource: { kind: "ready", source: "kubelet-dir" },
-  ledgerError: null,
   regrets: {
     removedImages: 9,
     returned: [{ trigger: "space", count: 2, sizeBytes: 7n }],
     soonest: minutes(1),
   },
-  configurationError: null,
   ...differences,
 });
 
@@ -183,7 +184,11 @@ describe("a pass", () => {
 });
 
 describe("the node", () => {
-  const other = { filesystem: measured({ mountpoint: "/other" }), forecast: null };
+  const other = {
+    filesystem: measured({ mountpoint: "/other" }),
+    thresholds: null,
+    forecast: null,
+  };
 
   test("a filesystem has one series for each of its roles", () => {
     const metrics = fresh();
@@ -224,9 +229,13 @@ describe("the node", () => {
     metrics.setNode(node());
     expect(shown()).toEqual([1_073_741_824 / 3600, 21_600, 75_600]);
     const far = { ...forecast, untilHigh: null, untilFull: null };
-    metrics.setNode(node({ filesystems: [{ filesystem: measured(), forecast: far }] }));
+    metrics.setNode(
+      node({ filesystems: [{ filesystem: measured(), thresholds: null, forecast: far }] }),
+    );
     expect(shown()).toEqual([1_073_741_824 / 3600, null, null]);
-    metrics.setNode(node({ filesystems: [{ filesystem: measured(), forecast: null }] }));
+    metrics.setNode(
+      node({ filesystems: [{ filesystem: measured(), thresholds: null, forecast: null }] }),
+    );
     expect(shown()).toEqual([null, null, null]);
   });
 
