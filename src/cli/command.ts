@@ -60,12 +60,18 @@ export interface Invocation {
   readonly output: Format;
 }
 
+/** By its usage: `since TIME`, or `once` for a switch. */
+export function option(
+  usage: string,
+  help: string,
+  more: Pick<CommandOption, "choices" | "completes" | "mayBeEmpty"> = {},
+): CommandOption {
+  const [name = "", placeholder = null] = usage.split(" ");
+  return { name, placeholder, help, ...more };
+}
+
 /** Of commands whose table may be long. */
-export const ALL_OPTION: CommandOption = {
-  name: "all",
-  placeholder: null,
-  help: "list every row of a long table",
-};
+export const ALL_OPTION = option("all", "list every row of a long table");
 
 /** Where the table of a command goes, with `--all` as it was given. */
 export const screenFor = (

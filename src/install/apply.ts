@@ -11,39 +11,31 @@ export async function apply(
   done: (step: Step) => void,
 ): Promise<void> {
   for (const step of steps) {
-    if (await carriedOut(step, tree)) done(step);
+    if ((await carriedOut(step, tree)) !== false) done(step);
   }
 }
 
 /** False where there was nothing to do after all. */
-async function carriedOut(step: Step, tree: RootedTree): Promise<boolean> {
+function carriedOut(step: Step, tree: RootedTree): Promise<boolean | void> {
   switch (step.kind) {
     case "directory":
-      await tree.makeDirectory(step.path, step.mode);
-      return true;
+      return tree.makeDirectory(step.path, step.mode);
     case "text":
-      await tree.writeText(step.path, step.text, step.mode);
-      return true;
+      return tree.writeText(step.path, step.text, step.mode);
     case "executable":
-      await tree.copyIn(step.path, step.from, step.mode);
-      return true;
+      return tree.copyIn(step.path, step.from, step.mode);
     case "link":
-      await tree.link(step.path, step.target);
-      return true;
+      return tree.link(step.path, step.target);
     case "move":
-      await tree.move(step.path, step.to);
-      return true;
+      return tree.move(step.path, step.to);
     case "remove":
-      await tree.remove(step.path);
-      return true;
+      return tree.remove(step.path);
     case "remove-if-empty":
-      return await tree.removeIfEmpty(step.path);
+      return tree.removeIfEmpty(step.path);
     case "remove-tree":
-      await tree.removeTree(step.path);
-      return true;
+      return tree.removeTree(step.path);
     case "command":
-      await runCommand(step.words);
-      return true;
+      return runCommand(step.words);
     default:
       return assertNever(step);
   }

@@ -9,7 +9,7 @@ import { parseKeepPattern } from "../../policy/keep/keep-pattern.ts";
 import { document, type JsonObject } from "../../report/document/json.ts";
 import { type Column, tableLines } from "../../report/table/table.ts";
 import { clean, type Screen } from "../../report/terminal.ts";
-import { command, type CommandContext, type Invocation, textOf } from "../command.ts";
+import { command, type CommandContext, type Invocation, option, textOf } from "../command.ts";
 import { valuesOf } from "../config-values.ts";
 import { exit } from "../exit.ts";
 import { printAnswer } from "../read/listing.ts";
@@ -19,12 +19,7 @@ export const config = command({
   summary: "show the effective configuration, each value with its source",
   doc: "The source of a value is default, kubelet, file, drop-in, environment, flag or agent (the running agent's value), with the place where it was set. With --check it reads only that file, over the defaults, and exits 0 if it is valid, 2 if not. Exits 2 for keep patterns that are invalid, too.",
   options: [
-    {
-      name: "check",
-      placeholder: "FILE",
-      completes: "file",
-      help: "check only this file and report its errors",
-    },
+    option("check FILE", "check only this file and report its errors", { completes: "file" }),
   ],
   json: true,
   readOnly: true,

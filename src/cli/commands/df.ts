@@ -11,7 +11,7 @@ import {
   type View,
 } from "../../report/table/disk-usage.ts";
 import { clean } from "../../report/terminal.ts";
-import { command, type CommandContext, textOf } from "../command.ts";
+import { command, type CommandContext, option, textOf } from "../command.ts";
 import { exit } from "../exit.ts";
 import { imageUsageReport } from "../read/image-usage.ts";
 import { printAnswer } from "../read/listing.ts";
@@ -28,12 +28,9 @@ export const df = command({
   summary: "show disk usage of images, containers, pod logs and other data",
   doc: "Shows which images take space, and what their removal would free: images in use, kept by each rule, and removable; then by repository, by namespace of the pods that use them, or by the base that they share. UNIQUE counts layers that only these images have, SHARED layers that other images have too; both are estimates from the layers that the runtime reports. Then what else fills the filesystem: container layers, pod logs, and the largest directories found within a few seconds. Changes nothing.",
   options: [
-    {
-      name: "by",
-      placeholder: "VIEW",
+    option("by VIEW", "group images by repository, namespace or family [repository]", {
       choices: VIEWS,
-      help: "group images by repository, namespace or family [repository]",
-    },
+    }),
     { ...SNAPSHOT, help: "show the images in FILE, written by crigc snapshot" },
   ],
   json: true,

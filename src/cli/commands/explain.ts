@@ -11,7 +11,7 @@ import {
   explanationTable,
 } from "../../report/table/explanation.ts";
 import { clean } from "../../report/terminal.ts";
-import { command, has } from "../command.ts";
+import { command, has, option } from "../command.ts";
 import { exit } from "../exit.ts";
 import { printAnswer } from "../read/listing.ts";
 import { shownNode, SNAPSHOT } from "../read/node-plan.ts";
@@ -22,10 +22,7 @@ export const explain = command({
   summary: "show the rules that apply to one image, container or sandbox",
   doc: "Lists the rules in order of evaluation and marks the one that decides. REF is an ID or ID prefix, the tag, digest or repository of an image, or the name of a container or pod. With --compat kubelet, first seen and last used come from the ledger, and the decision is that of a kubelet that has just started. Exits 8 if REF matches nothing.",
   operands: [{ name: "REF", required: true, help: "an image, a container or a sandbox" }],
-  options: [
-    { name: "all-unused", placeholder: null, help: "explain what gc --all-unused would do" },
-    SNAPSHOT,
-  ],
+  options: [option("all-unused", "explain what gc --all-unused would do"), SNAPSHOT],
   json: true,
   readOnly: true,
   run: async (context, invocation) => {

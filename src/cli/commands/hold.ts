@@ -7,7 +7,7 @@ import type { HoldState } from "../../model/hold.ts";
 import { type Duration, plus, toRfc3339 } from "../../model/time.ts";
 import { humanDuration } from "../../report/bytes.ts";
 import { clean } from "../../report/terminal.ts";
-import { command, textOf } from "../command.ts";
+import { command, option, textOf } from "../command.ts";
 import { exit } from "../exit.ts";
 
 export const hold = command({
@@ -17,14 +17,7 @@ export const hold = command({
   operands: [
     { name: "DURATION", required: true, help: "length of the hold, such as 90m, 2h30m or 1d" },
   ],
-  options: [
-    {
-      name: "reason",
-      placeholder: "TEXT",
-      mayBeEmpty: true,
-      help: "reason, shown in status",
-    },
-  ],
+  options: [option("reason TEXT", "reason, shown in status", { mayBeEmpty: true })],
   readOnly: false,
   run: async (context, invocation) => {
     const [text = ""] = invocation.operands;

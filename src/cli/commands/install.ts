@@ -9,7 +9,7 @@ import { DEFAULT_BIN_DIRECTORY, installed } from "../../install/paths.ts";
 import { type Step, stepWords } from "../../install/step.ts";
 import { uninstall as uninstallFrom } from "../../install/uninstall.ts";
 import { clean } from "../../report/terminal.ts";
-import { command, type CommandContext, has, type Invocation, textOf } from "../command.ts";
+import { command, type CommandContext, has, type Invocation, option, textOf } from "../command.ts";
 import { exit } from "../exit.ts";
 import { manualPage } from "../help/man.ts";
 import { completionScripts } from "./completion.ts";
@@ -21,30 +21,19 @@ export const install = command({
   doc: "Copies itself, adds the manual page and the completions of bash, zsh and fish, writes the systemd or OpenRC service and enables it. Starts nothing without --start; a new executable restarts a running agent. An upgrade keeps configuration, keep rules, ledger and history; installing the same version again changes nothing. With --root it installs into the file tree of a node image, follows links within that tree only, and touches nothing outside it; a tree without a system gets the systemd unit. --dry-run lists the steps.",
   options: [
     ROOT_OPTION,
-    {
-      name: "bin-dir",
-      placeholder: "DIR",
+    option("bin-dir DIR", `directory for the executable [${DEFAULT_BIN_DIRECTORY}]`, {
       completes: "directory",
-      help: `directory for the executable [${DEFAULT_BIN_DIRECTORY}]`,
-    },
-    {
-      name: "executable",
-      placeholder: "FILE",
-      completes: "file",
-      help: "executable to install instead of this one, such as for another processor",
-    },
-    {
-      name: "init",
-      placeholder: "NAME",
+    }),
+    option(
+      "executable FILE",
+      "executable to install instead of this one, such as for another processor",
+      { completes: "file" },
+    ),
+    option("init NAME", "init system: systemd, openrc, or none for no service [detected]", {
       choices: inits,
-      help: "init system: systemd, openrc, or none for no service [detected]",
-    },
-    {
-      name: "baseline",
-      placeholder: null,
-      help: "keep the images present at the first start",
-    },
-    { name: "start", placeholder: null, help: "also start the agent" },
+    }),
+    option("baseline", "keep the images present at the first start"),
+    option("start", "also start the agent"),
   ],
   readOnly: false,
   run: async (context, invocation) => {
@@ -88,11 +77,7 @@ export const uninstall = command({
   doc: "Stops the service first. Keeps configuration, keep rules, ledger and history unless --purge is given. --dry-run lists the steps.",
   options: [
     ROOT_OPTION,
-    {
-      name: "purge",
-      placeholder: null,
-      help: "also remove configuration, keep rules, ledger and history",
-    },
+    option("purge", "also remove configuration, keep rules, ledger and history"),
   ],
   readOnly: false,
   run: async (context, invocation) => {

@@ -9,7 +9,7 @@ import { compared } from "../../model/values.ts";
 import { type ImageOrder, placed, planDocument } from "../../report/document/plan.ts";
 import { imageName } from "../../report/names.ts";
 import { planTable } from "../../report/table/plan.ts";
-import { ALL_OPTION, command, type Invocation, textOf } from "../command.ts";
+import { ALL_OPTION, command, type Invocation, option, textOf } from "../command.ts";
 import { exit } from "../exit.ts";
 import { planExit } from "../pass-exit.ts";
 import { LIST_OPTIONS, printListing, sortOption } from "../read/listing.ts";
@@ -25,11 +25,7 @@ export const plan = command({
     ...LIST_OPTIONS,
     sortOption(["order", "size", "name", "unused"]),
     ALL_OPTION,
-    {
-      name: "assume-seen",
-      placeholder: "DURATION",
-      help: "plan as if every image had been first seen this much earlier",
-    },
+    option("assume-seen DURATION", "plan as if every image had been first seen this much earlier"),
     SNAPSHOT,
   ],
   json: true,

@@ -14,9 +14,9 @@ import {
   type Command,
   command,
   type CommandContext,
-  type CommandOption,
   has,
   type Invocation,
+  option,
   textOf,
 } from "../command.ts";
 import { exit } from "../exit.ts";
@@ -40,12 +40,9 @@ const printing = ({ text, ...words }: Printer): Command =>
     },
   });
 
-const BIN_DIR: CommandOption = {
-  name: "bin-dir",
-  placeholder: "DIR",
+const BIN_DIR = option("bin-dir DIR", `directory of the executable [${DEFAULT_BIN_DIRECTORY}]`, {
   completes: "directory",
-  help: `directory of the executable [${DEFAULT_BIN_DIRECTORY}]`,
-};
+});
 
 const executableOf = (invocation: Invocation): string =>
   `${pathOf(invocation, "bin-dir") ?? DEFAULT_BIN_DIRECTORY}/crigc`;
@@ -93,27 +90,14 @@ const cloud = printing({
   summary: "print a cloud-config that installs the agent on the first boot",
   doc: "The executable comes from the machine's image (--path), from a mirror (--url with --sha256), or from an attached disk (--disk, and --path on it). Other flags, and settings from --config and --config-dir, become the machine's configuration.",
   options: [
-    {
-      name: "path",
-      placeholder: "FILE",
-      help: "path of the executable in the image [/opt/crigc/crigc] or on the disk [/crigc]",
-    },
-    { name: "url", placeholder: "URL", help: "URL to fetch the executable from; needs --sha256" },
-    {
-      name: "sha256",
-      placeholder: "SUM",
-      help: "SHA-256 sum of the executable, as in SHA256SUMS",
-    },
-    {
-      name: "disk",
-      placeholder: "LABEL",
-      help: "label of the filesystem with the executable",
-    },
-    {
-      name: "baseline",
-      placeholder: null,
-      help: "keep the images present at the first start",
-    },
+    option(
+      "path FILE",
+      "path of the executable in the image [/opt/crigc/crigc] or on the disk [/crigc]",
+    ),
+    option("url URL", "URL to fetch the executable from; needs --sha256"),
+    option("sha256 SUM", "SHA-256 sum of the executable, as in SHA256SUMS"),
+    option("disk LABEL", "label of the filesystem with the executable"),
+    option("baseline", "keep the images present at the first start"),
   ],
   text: (given, invocation) =>
     cloudConfig({
@@ -152,17 +136,9 @@ const cluster = printing({
   summary: "print a DaemonSet that runs the agent on every node of a cluster",
   doc: "Other flags, and settings from --config and --config-dir, become environment variables of the agent, so that a command in its pod uses the same settings. The socket of --container-runtime-endpoint (default: containerd's) determines which directories of the node are mounted.",
   options: [
-    {
-      name: "image",
-      placeholder: "REF",
-      help: "image that contains crigc, with its digest [localhost/crigc:VERSION]",
-    },
-    { name: "namespace", placeholder: "NAME", help: "namespace [kube-system]" },
-    {
-      name: "image-store",
-      placeholder: "DIR",
-      help: "image store of the runtime, if its socket is not a known one",
-    },
+    option("image REF", "image that contains crigc, with its digest [localhost/crigc:VERSION]"),
+    option("namespace NAME", "namespace [kube-system]"),
+    option("image-store DIR", "image store of the runtime, if its socket is not a known one"),
   ],
   text: (given, invocation, context) => daemonSet(daemonSetOptions(given, invocation, context)),
 });

@@ -9,7 +9,7 @@ import { hours, type Instant, instant } from "../../model/time.ts";
 import { forecastOf } from "../../policy/space/forecast.ts";
 import { htmlReport } from "../../report/html/page.ts";
 import { clean } from "../../report/terminal.ts";
-import { command, type CommandContext, type Invocation, textOf } from "../command.ts";
+import { command, type CommandContext, type Invocation, option, textOf } from "../command.ts";
 import { exit, exitOf } from "../exit.ts";
 import { momentOf } from "../read/history-request.ts";
 import { imageUsageReport } from "../read/image-usage.ts";
@@ -25,17 +25,8 @@ export const report = command({
   summary: "write a self-contained HTML report of the node and its history",
   doc: "Shows disk usage over time with its thresholds, what images take by repository with the layers that they share, what was removed and why, what is kept and by which rule, and what would be removed next. The page needs no network. If the node cannot be read, the report comes from the history alone (exit 3).",
   options: [
-    {
-      name: "html",
-      placeholder: "FILE",
-      completes: "file",
-      help: "output file, or - for stdout",
-    },
-    {
-      name: "since",
-      placeholder: "TIME",
-      help: "start of the report: a time, a date or an age [7d]",
-    },
+    option("html FILE", "output file, or - for stdout", { completes: "file" }),
+    option("since TIME", "start of the report: a time, a date or an age [7d]"),
   ],
   readOnly: false,
   run: async (context, invocation) => {

@@ -1,13 +1,10 @@
 /** The option `--root` of `install` and `uninstall`, and parsing of path options. */
 import { usageError } from "../../model/errors.ts";
-import { type CommandOption, type Invocation, textOf } from "../command.ts";
+import { type Invocation, option, textOf } from "../command.ts";
 
-export const ROOT_OPTION: CommandOption = {
-  name: "root",
-  placeholder: "DIR",
+export const ROOT_OPTION = option("root DIR", "file tree of a node image [this system]", {
   completes: "directory",
-  help: "file tree of a node image [this system]",
-};
+});
 
 /** "/" is the running system. A relative path is one below the working directory. */
 export function rootOf(invocation: Invocation): string {
@@ -31,5 +28,5 @@ export function pathOf(invocation: Invocation, name: string): string | null {
   );
 }
 
-export const bad = (option: string, text: string, message: string) =>
-  usageError(`--${option}`, text, `${JSON.stringify(text.slice(0, 60))} ${message}`);
+export const bad = (name: string, text: string, message: string) =>
+  usageError(`--${name}`, text, `${JSON.stringify(text.slice(0, 60))} ${message}`);

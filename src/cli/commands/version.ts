@@ -3,7 +3,7 @@
 import { readEmbedded } from "../../host/files/embedded.ts";
 import { legalPaths } from "../../install/legal.ts";
 import { document, printedJson } from "../../report/document/json.ts";
-import { type Build, command, type Format, has, type Invocation } from "../command.ts";
+import { type Build, command, type Format, has, type Invocation, option } from "../command.ts";
 import { exit } from "../exit.ts";
 
 export const version = command({
@@ -11,8 +11,8 @@ export const version = command({
   summary: "print the version and the commit it was built from",
   doc: "Needs no configuration and no runtime.",
   options: [
-    { name: "licenses", placeholder: null, help: "third-party components with their licences" },
-    { name: "sbom", placeholder: null, help: "software bill of materials, as CycloneDX JSON" },
+    option("licenses", "third-party components with their licences"),
+    option("sbom", "software bill of materials, as CycloneDX JSON"),
   ],
   json: true,
   readOnly: true,

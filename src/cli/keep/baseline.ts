@@ -13,7 +13,7 @@ import { keepFileHeader, parseKeepFile } from "../../policy/keep/keep-file.ts";
 import { parseKeepPattern } from "../../policy/keep/keep-pattern.ts";
 import { counted } from "../../report/bytes.ts";
 import { clean } from "../../report/terminal.ts";
-import { command, type CommandContext, has, type Invocation } from "../command.ts";
+import { command, type CommandContext, has, type Invocation, option } from "../command.ts";
 import { exit } from "../exit.ts";
 import type { KeepFile } from "../openers.ts";
 
@@ -31,22 +31,9 @@ export const keepBaseline = command({
     },
   ],
   options: [
-    {
-      name: "from",
-      placeholder: "ARCHIVE",
-      completes: "file",
-      help: "use the images of this archive; repeatable",
-    },
-    {
-      name: "once",
-      placeholder: null,
-      help: "do nothing if already done on this node",
-    },
-    {
-      name: "replace",
-      placeholder: null,
-      help: "drop the existing entries of baseline.list",
-    },
+    option("from ARCHIVE", "use the images of this archive; repeatable", { completes: "file" }),
+    option("once", "do nothing if already done on this node"),
+    option("replace", "drop the existing entries of baseline.list"),
   ],
   readOnly: false,
   run: async (context, invocation) => {

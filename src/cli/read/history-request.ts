@@ -7,7 +7,7 @@ import type { Removal } from "../../model/history.ts";
 import { fromRfc3339, type Instant, instant } from "../../model/time.ts";
 import { isRemovalKind, removalCodes, removalKinds } from "../../report/container-reasons.ts";
 import type { RemovalQuery } from "../../store/history/history.ts";
-import { type CommandOption, has, type Invocation, textOf } from "../command.ts";
+import { type CommandOption, has, type Invocation, option, textOf } from "../command.ts";
 
 /** `limit`: of passes, or of removals if the request filters them. */
 export interface HistoryRequest extends RemovalQuery {
@@ -28,55 +28,18 @@ const RESULTS: Readonly<Record<Removal["result"], true>> = {
 };
 
 export const HISTORY_OPTIONS: readonly CommandOption[] = [
-  {
-    name: "since",
-    placeholder: "TIME",
-    help: "show records since a time, a date, or this long ago (36h)",
-  },
-  {
-    name: "until",
-    placeholder: "TIME",
-    help: "show records before a time, a date, or this long ago",
-  },
-  {
-    name: "kind",
-    placeholder: "KIND",
-    choices: removalKinds,
-    help: "filter by kind; repeatable",
-  },
-  {
-    name: "reason",
-    placeholder: "CODE",
+  option("since TIME", "show records since a time, a date, or this long ago (36h)"),
+  option("until TIME", "show records before a time, a date, or this long ago"),
+  option("kind KIND", "filter by kind; repeatable", { choices: removalKinds }),
+  option("reason CODE", "filter by reason or trigger; repeatable", {
     choices: [...removalCodes, "periodic"],
-    help: "filter by reason or trigger; repeatable",
-  },
-  {
-    name: "result",
-    placeholder: "RESULT",
-    choices: Object.keys(RESULTS),
-    help: "filter by result; repeatable",
-  },
-  {
-    name: "image",
-    placeholder: "TEXT",
-    help: "filter by image ID, tag or digest that contains TEXT",
-  },
-  { name: "pass", placeholder: "ID", help: "show only this pass" },
-  {
-    name: "filter",
-    placeholder: "KEY=VALUE",
-    help: "same as the option: kind, reason, result, image or pass; repeatable",
-  },
-  {
-    name: "regrets",
-    placeholder: null,
-    help: "show only images that came back after their removal",
-  },
-  {
-    name: "limit",
-    placeholder: "N",
-    help: `newest N passes (removals, if filtered) [${LIMIT_DEFAULT}]`,
-  },
+  }),
+  option("result RESULT", "filter by result; repeatable", { choices: Object.keys(RESULTS) }),
+  option("image TEXT", "filter by image ID, tag or digest that contains TEXT"),
+  option("pass ID", "show only this pass"),
+  option("filter KEY=VALUE", "same as the option: kind, reason, result, image or pass; repeatable"),
+  option("regrets", "show only images that came back after their removal"),
+  option("limit N", `newest N passes (removals, if filtered) [${LIMIT_DEFAULT}]`),
 ];
 
 /** `--filter kind=image` says what `--kind image` says. */
@@ -86,20 +49,20 @@ function withFilters(invocation: Invocation): Invocation {
   const options = new Map(invocation.options);
   for (const text of invocation.options.get("filter") ?? []) {
     const [, key = "", value = ""] = /^([^=]*)=?(.*)$/s.exec(text) ?? [];
-    const option = FILTERS.some((it) => it === key)
+    const filtered = FILTERS.some((it) => it === key)
       ? HISTORY_OPTIONS.find(({ name }) => name === key)
       : undefined;
-    if (option === undefined)
+    if (filtered === undefined)
       throw usageError(
         "--filter",
         text,
         `unknown filter ${quoted(key)}: use ${FILTERS.join(", ")}`,
       );
-    if (value === "" || option.choices?.includes(value) === false)
+    if (value === "" || filtered.choices?.includes(value) === false)
       throw usageError(
         "--filter",
         text,
-        `invalid ${key} ${quoted(value)}: use ${option.choices?.join(", ") ?? option.placeholder ?? ""}`,
+        `invalid ${key} ${quoted(value)}: use ${filtered.choices?.join(", ") ?? filtered.placeholder ?? ""}`,
       );
     options.set(key, [...(options.get(key) ?? []), value]);
   }

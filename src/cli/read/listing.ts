@@ -8,25 +8,18 @@ import {
   type CommandOption,
   has,
   type Invocation,
+  option,
   screenFor,
 } from "../command.ts";
 
 export const LIST_OPTIONS: readonly CommandOption[] = [
-  { name: "q", placeholder: null, help: "print IDs only, one per line" },
-  {
-    name: "no-trunc",
-    placeholder: null,
-    help: "do not truncate columns",
-  },
+  option("q", "print IDs only, one per line"),
+  option("no-trunc", "do not truncate columns"),
 ];
 
 /** `keys`: what rows are sorted by; the first is the order without the option. */
-export const sortOption = (keys: readonly string[]): CommandOption => ({
-  name: "sort",
-  placeholder: "KEY",
-  choices: keys,
-  help: `sort by ${keys.join(", ")} [${keys[0]}]`,
-});
+export const sortOption = (keys: readonly string[]): CommandOption =>
+  option("sort KEY", `sort by ${keys.join(", ")} [${keys[0]}]`, { choices: keys });
 
 /** As a table, or as the document that `-o json` asks for. */
 export function printAnswer<Report>(

@@ -14,14 +14,13 @@ import type { Duration } from "../../model/time.ts";
 import type { Parts } from "../../policy/decide.ts";
 import { clean } from "../../report/terminal.ts";
 import type { RecordedNode } from "../../store/snapshot-file.ts";
-import { type CommandContext, type CommandOption, type Invocation, textOf } from "../command.ts";
+import { type CommandContext, type Invocation, option, textOf } from "../command.ts";
 
-export const SNAPSHOT: CommandOption = {
-  name: "snapshot",
-  placeholder: "FILE",
-  completes: "file",
-  help: "read FILE, written by crigc snapshot, instead of the node",
-};
+export const SNAPSHOT = option(
+  "snapshot FILE",
+  "read FILE, written by crigc snapshot, instead of the node",
+  { completes: "file" },
+);
 
 /** Where nothing is said, everything is planned as a periodic pass would. */
 export interface PlanRequest {

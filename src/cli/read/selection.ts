@@ -14,32 +14,19 @@ import type { Parts } from "../../policy/decide.ts";
 import { indexImages, listedImages } from "../../policy/image/image-index.ts";
 import { repositoryOf } from "../../policy/image/reference.ts";
 import { parseKeepPattern } from "../../policy/keep/keep-pattern.ts";
-import { type CommandOption, has, type Invocation } from "../command.ts";
+import { type CommandOption, has, type Invocation, option } from "../command.ts";
 
-export const FORCE_YOUNG: CommandOption = {
-  name: "force-young",
-  placeholder: null,
-  help: "also remove images younger than the minimum age",
-};
+export const FORCE_YOUNG = option("force-young", "also remove images younger than the minimum age");
 
-export const FILTER: CommandOption = {
-  name: "filter",
-  placeholder: "KEY=VALUE",
-  help: "filter by reference=GLOB, unused-for=30d, untagged, larger-than=1Gi, namespace=NAME; repeatable",
-};
+export const FILTER = option(
+  "filter KEY=VALUE",
+  "filter by reference=GLOB, unused-for=30d, untagged, larger-than=1Gi, namespace=NAME; repeatable",
+);
 
 export const SELECTION_OPTIONS: readonly CommandOption[] = [
-  { name: "images", placeholder: null, help: "images only (add --containers for both)" },
-  {
-    name: "containers",
-    placeholder: null,
-    help: "containers, sandboxes and pod logs only (add --images for both)",
-  },
-  {
-    name: "all-unused",
-    placeholder: null,
-    help: "remove everything unused that no rule keeps, regardless of disk usage",
-  },
+  option("images", "images only (add --containers for both)"),
+  option("containers", "containers, sandboxes and pod logs only (add --images for both)"),
+  option("all-unused", "remove everything unused that no rule keeps, regardless of disk usage"),
   FILTER,
   FORCE_YOUNG,
 ];
