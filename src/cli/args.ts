@@ -53,6 +53,7 @@ export function parseCommandLine(argv: readonly string[], commands: readonly Com
     ).filter(({ text }) => text === "" || read.issues.length === 0),
     ...read.issues,
     ...(command === null ? [] : formatIssues(command, outputOf(read.output))),
+    ...(read.options.has("q") ? quietIssues(outputOf(read.output)) : []),
   ];
   if (command === null || issues.length > 0) throw new ConfigError(issues);
   const invocation = { operands, options: read.options, output: outputOf(read.output) };
@@ -170,6 +171,11 @@ function formatIssues(command: Command, output: Format): readonly ConfigIssue[] 
       : `crigc ${command.name} has no output format ${output}; use ${formats.join(" or ")}`;
   return [configIssue("-o", output, message)];
 }
+
+const quietIssues = (output: Format): readonly ConfigIssue[] =>
+  output === "table"
+    ? []
+    : [configIssue("-q", "", `it prints IDs only and contradicts -o ${output}; use one of them`)];
 
 /** "": nothing known is near. */
 function meant(text: string, names: readonly string[]): string {

@@ -38,6 +38,16 @@ test("every command accepts -o table, the default format", () => {
   expect(faultsOf("hold 1h -o table")).toEqual([]);
 });
 
+test.each(["json", "yaml", "wide", "name"])("-q is refused beside -o %s", (output) => {
+  expect(() => parseCommandLine(["images", "-q", "-o", output], commands)).toThrow(
+    `-q: it prints IDs only and contradicts -o ${output}; use one of them`,
+  );
+});
+
+test("-q is accepted beside -o table", () => {
+  expect(parseCommandLine(["images", "-q", "-o", "table"], commands).kind).toBe("run");
+});
+
 test("-o json is accepted by commands that always print JSON", () => {
   expect(parseCommandLine(["snapshot", "-o", "json"], commands)).toMatchObject({ kind: "run" });
 });
