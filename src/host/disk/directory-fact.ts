@@ -1,6 +1,6 @@
 /** Finds out whether a directory exists, is writable and has free space, without writing to it. */
 
-import { accessSync, constants, statfsSync, statSync } from "node:fs";
+import { accessSync, constants, lstatSync, statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 
 import { codeOf, reasonOf } from "../files/errno.ts";
@@ -30,15 +30,23 @@ export function directoryFact(path: string): DirectoryFact {
       inodesFree: fs.ffree,
     };
   } catch (error) {
-    if (codeOf(error) === "ENOENT") return { kind: "absent", creatable: isCreatable(path) };
+    if (codeOf(error) === "ENOENT")
+      return isLink(path)
+        ? { kind: "failed", message: "it is a link to a directory that does not exist" }
+        : { kind: "absent", creatable: isCreatable(path) };
     return { kind: "failed", message: reasonOf(error) };
   }
 }
+
+/** One that leads nowhere is in the way of a new directory. */
+const isLink = (path: string): boolean =>
+  lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true;
 
 function isCreatable(path: string): boolean {
   for (let above = dirname(path); ; above = dirname(above)) {
     const found = statSync(above, { throwIfNoEntry: false });
     if (found !== undefined) return found.isDirectory() && isWritable(above);
+    if (isLink(above)) return false;
     if (above === dirname(above)) return false;
   }
 }

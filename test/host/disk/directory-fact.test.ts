@@ -34,3 +34,15 @@ test("a circular link is reported", () => {
   symlinkSync("loop", join(directory, "loop"));
   expect(directoryFact(join(directory, "loop"))).toMatchObject({ kind: "failed" });
 });
+
+test("a link that leads nowhere is reported, because no directory can be created over it", () => {
+  symlinkSync(join(directory, "unmounted"), join(directory, "dangling"));
+  expect(directoryFact(join(directory, "dangling"))).toEqual({
+    kind: "failed",
+    message: "it is a link to a directory that does not exist",
+  });
+  expect(directoryFact(join(directory, "dangling/state"))).toEqual({
+    kind: "absent",
+    creatable: false,
+  });
+});
