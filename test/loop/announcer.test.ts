@@ -164,6 +164,17 @@ describe("invalid keep rules", () => {
   });
 });
 
+test("invalid figures of two filesystems are reported once each, and of one again after they were valid", () => {
+  const { announcer, events } = listener();
+  const [one, other] = ["/a", "/b"].map((path) => anEvent("InvalidDiskCapacity", path));
+  if (one === undefined || other === undefined) throw new Error("two events are needed");
+  for (let pass = 0; pass < 3; pass += 1) announcer.passed([one, other], planAt(0n));
+  expect(events).toEqual([one, other]);
+  announcer.passed([other], planAt(0n));
+  announcer.passed([one, other], planAt(0n));
+  expect(events).toEqual([one, other, one]);
+});
+
 test("each ghost is reported once, with bounded memory", () => {
   const { announcer, events } = listener();
   const plan = planAt(50n * GIB);

@@ -27,7 +27,8 @@ type AnnouncerJournal = Pick<Journal, "event" | "say" | "failed" | "succeeded">;
 
 export class Announcer {
   readonly #journal: AnnouncerJournal;
-  readonly #said = new Map<Event["reason"], string>();
+  /** Messages of states that last. */
+  readonly #lasting = new Map<Event["reason"], ReadonlySet<string>>();
   readonly #disks = new DiskNews();
   readonly #ghosts = new Set<string>();
   readonly #due = new Set<string>();
@@ -40,11 +41,12 @@ export class Announcer {
 
   /** Raises the events of a pass that are news, and returns them. */
   passed(events: readonly Event[], plan: ImagePlan): readonly Event[] {
-    for (const reason of STATES) {
-      if (!events.some((event) => event.reason === reason)) this.#said.delete(reason);
-    }
     this.#disks.forgetChanged(plan);
     const news = events.filter((event) => this.#isNews(event, plan));
+    for (const reason of STATES) {
+      const those = events.filter((event) => event.reason === reason);
+      this.#lasting.set(reason, new Set(those.map(({ message }) => message)));
+    }
     for (const event of news) this.#journal.event(event);
     return news;
   }
@@ -106,10 +108,7 @@ export class Announcer {
     const { reason, message } = event;
     if (reason === "GhostImage") return this.#isNewGhost(message);
     if (OF_DISKS.includes(reason)) return this.#disks.isNews(event, plan);
-    if (!STATES.includes(reason)) return true;
-    if (this.#said.get(reason) === message) return false;
-    this.#said.set(reason, message);
-    return true;
+    return this.#lasting.get(reason)?.has(message) !== true;
   }
 
   #isNewGhost(message: string): boolean {
