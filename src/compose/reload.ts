@@ -5,8 +5,10 @@ import { loosenings } from "../config/loosening.ts";
 import type { Look } from "../config/source/look.ts";
 import { messageOf } from "../model/errors.ts";
 
-/** How often the files are read: a page or two each time. */
-const LOOK_MS = 2_000;
+/** How often the files are read: a page or two each time, but a process that sleeps has to wake up for it. */
+const LOOK_MS = 5_000;
+/** How long a change has to stay the same. */
+const SETTLE_MS = 2_000;
 
 export interface LiveConfig {
   readonly current: () => Config;
@@ -26,8 +28,10 @@ export interface LiveConfigOptions {
   readonly reloaded: (config: Config) => void;
   /** Told once of each content that is not taken. */
   readonly rejected: (message: string) => void;
-  /** How often the files are read; default 2 s. */
+  /** How often the files are read; default 5 s. */
   readonly lookMs?: number;
+  /** After how long they are read again where they changed; default 2 s. */
+  readonly settleMs?: number;
 }
 
 export function liveConfig(options: LiveConfigOptions): LiveConfig {
@@ -61,19 +65,29 @@ export function liveConfig(options: LiveConfigOptions): LiveConfig {
       reject(found, messageOf(thrown));
     }
   };
-  const watching = setInterval(() => {
+  /** Whether there is something that has to be found twice. */
+  const check = (): boolean => {
     const found = options.look();
     const settled = found.print === pending;
     pending = found.print;
     if (found.print === inForce.print) {
       refused = null;
       rejected = null;
-    } else if (settled && found.print !== rejected) take(found, false);
-  }, options.lookMs ?? LOOK_MS);
+      return false;
+    }
+    if (settled && found.print !== rejected) take(found, false);
+    return !settled;
+  };
+  const { lookMs = LOOK_MS, settleMs = SETTLE_MS } = options;
+  const watch = (inMs: number) =>
+    setTimeout(() => {
+      watching = watch(check() ? settleMs : lookMs);
+    }, inMs);
+  let watching = watch(lookMs);
   return {
     current: () => current,
     refused: () => refused,
     reload: () => take(options.look(), true),
-    stop: () => clearInterval(watching),
+    stop: () => clearTimeout(watching),
   };
 }

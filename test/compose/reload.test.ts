@@ -29,6 +29,7 @@ interface Watched {
 function watched(
   prepare: (directory: string) => void = () => undefined,
   beforeLook: () => void = () => undefined,
+  settleMs = 5,
 ): Watched {
   const directory = scratch();
   mkdirSync(join(directory, "conf.d"));
@@ -56,6 +57,7 @@ function watched(
     reloaded: () => undefined,
     rejected: (message) => void refusals.push(message),
     lookMs: 5,
+    settleMs,
   });
   const looks = async (): Promise<void> => {
     const wanted = seen.looks + 3;
@@ -104,6 +106,15 @@ test("a file that keeps changing is loaded only after two checks agree", async (
     await Bun.sleep(1);
   }
   expect([...seen]).toEqual([90]);
+});
+
+test("a change is checked again after a pause of its own", async () => {
+  const looks: number[] = [];
+  const node = watched(undefined, () => void looks.push(performance.now()), 100);
+  node.write("crigc.yaml", MAIN.replace("90", "95"));
+  while (high(node) !== 95) await Bun.sleep(1);
+  const [before = 0, last = 0] = looks.slice(-2);
+  expect(last - before).toBeGreaterThan(90);
 });
 
 test.each([
