@@ -3,6 +3,7 @@
 import type { ContainerPlan, Plan } from "../model/plan.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import { standingBlocks } from "./blocks.ts";
+import { byParts } from "./by-object.ts";
 import type { ContainerInput } from "./container/container-input.ts";
 import { decideContainers, decideContainersAgain } from "./container/containers.ts";
 import { podView } from "./container/pod-source.ts";
@@ -56,7 +57,16 @@ function containerInput(input: Decide, pods: PodJudgement): ContainerInput {
 
 /** A container removed between the list and its status is not the newest of its name; another one is. */
 const stillThere = ({ containers, imageVolumes }: Snapshot): Snapshot["containers"] =>
-  containers.filter(({ id }) => imageVolumes.get(id)?.kind !== "gone");
+  withoutGone({ containers, imageVolumes });
+
+/** The same list where none has gone, by which the order of its containers is known. */
+const withoutGone = byParts(
+  ({ containers, imageVolumes }: Pick<Snapshot, "containers" | "imageVolumes">) => {
+    const isGone = ({ id }: Snapshot["containers"][number]): boolean =>
+      imageVolumes.get(id)?.kind === "gone";
+    return containers.some(isGone) ? containers.filter((it) => !isGone(it)) : containers;
+  },
+);
 
 function limitedTo({ parts, purpose }: Decide, plan: ContainerPlan): ContainerPlan {
   const selection = selectionOf(purpose);

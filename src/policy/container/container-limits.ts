@@ -3,6 +3,7 @@ import type { ContainerId } from "../../model/ids.ts";
 import type { ContainerLimits } from "../../model/limits.ts";
 import type { ContainerRemoveReason } from "../../model/reason.ts";
 import type { Container, Sandbox } from "../../model/snapshot.ts";
+import { byObject } from "../by-object.ts";
 
 export interface Candidate {
   readonly container: Container;
@@ -48,17 +49,38 @@ function beyond(
   count: number,
   kept: ReadonlySet<ContainerId>,
 ): readonly ContainerId[] {
-  const oldestFirst = candidates
-    .map(({ container }) => container)
-    .toSorted((one, other) => newestFirst(other, one));
   const excess = Math.max(0, candidates.length - count);
-  return oldestFirst
+  if (excess === 0) return [];
+  return candidates
+    .map(({ container }) => container)
+    .toSorted(oldestFirst)
     .map(({ id }) => id)
     .filter((id) => !kept.has(id))
     .slice(0, excess);
 }
 
 type Instance = Pick<Container | Sandbox, "id" | "attempt" | "createdAt">;
+
+const oldestFirst = (one: Instance, other: Instance): number => newestFirst(other, one);
+
+/** Of the same list made once: most lists are those of the last pass. */
+export const containersByAge = byObject((containers: readonly Container[]) =>
+  containers.toSorted(oldestFirst),
+);
+export const sandboxesByAge = byObject((sandboxes: readonly Sandbox[]) =>
+  sandboxes.toSorted(oldestFirst),
+);
+
+/** By their ranks, of which 0 comes first; within a rank in the order that they are in. */
+export const byRank = <Item>(
+  items: readonly Item[],
+  ranks: number,
+  rankOf: (item: Item) => number,
+): readonly Item[] => {
+  const ranked = Array.from({ length: ranks }, (): Item[] => []);
+  for (const item of items) ranked[rankOf(item)]?.push(item);
+  return ranked.flat();
+};
 
 /** By creation, as the kubelet orders instances; then by attempt and ID, so that the order is total. */
 export function newestFirst(one: Instance, other: Instance): number {

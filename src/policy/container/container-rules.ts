@@ -12,6 +12,7 @@ import type {
 } from "../../model/reason.ts";
 import type { Container, Sandbox } from "../../model/snapshot.ts";
 import { type Instant, since } from "../../model/time.ts";
+import { byObject } from "../by-object.ts";
 import type { ContainerInput } from "./container-input.ts";
 import type { Owner } from "./ownership.ts";
 
@@ -27,7 +28,7 @@ export interface ContainerSubject extends Subject {
 export interface SandboxSubject extends Subject {
   readonly sandbox: Sandbox;
   /** Containers that count as present. */
-  readonly residents: readonly ContainerId[];
+  readonly residents: () => readonly ContainerId[];
   readonly isNewestOfPod: boolean;
 }
 
@@ -67,14 +68,28 @@ export function tryRules<About, Keep extends Coded, Remove extends Coded>(
   rules: Rules<About, Keep, Remove>,
   subject: About,
 ): Tried<Keep, Remove> {
-  const tried: string[] = [];
+  let tried = NONE_TRIED;
   for (const { code, judge } of rules) {
     const verdict = judge(subject);
     if (verdict !== null) return { tried, decision: decisionOf(verdict, tried) };
-    tried.push(code);
+    tried = triedWith(tried, code);
   }
   return { tried, decision: null };
 }
+
+const NONE_TRIED: readonly string[] = [];
+
+/** The same list for the same codes: there are a few, and tens of thousands of containers. */
+export function triedWith(tried: readonly string[], code: string): readonly string[] {
+  const longer = longerThan(tried);
+  const there = longer.get(code);
+  if (there !== undefined) return there;
+  const list = [...tried, code];
+  longer.set(code, list);
+  return list;
+}
+
+const longerThan = byObject<readonly string[], Map<string, readonly string[]>>(() => new Map());
 
 interface Coded {
   readonly kind: string;
@@ -85,8 +100,8 @@ export function decisionOf<Keep extends Coded, Remove extends Coded>(
   tried: readonly string[],
 ): Decision<Keep, Remove> {
   return "keep" in verdict
-    ? { kind: "keep", reason: verdict.keep, tried: [...tried, verdict.keep.kind] }
-    : { kind: "remove", reason: verdict.remove, tried: [...tried, verdict.remove.kind] };
+    ? { kind: "keep", reason: verdict.keep, tried: triedWith(tried, verdict.keep.kind) }
+    : { kind: "remove", reason: verdict.remove, tried: triedWith(tried, verdict.remove.kind) };
 }
 
 const foreign: Rule<Subject, Kept<"foreign">, never> = {
@@ -183,10 +198,10 @@ const ready: Rule<SandboxSubject, Kept<"ready">, never> = {
 
 const hasContainers: Rule<SandboxSubject, Kept<"has-containers">, never> = {
   code: "has-containers",
-  judge: ({ residents }) =>
-    residents.length === 0
-      ? null
-      : { keep: { kind: "has-containers", containers: residents.toSorted() } },
+  judge: ({ residents }) => {
+    const containers = residents().toSorted();
+    return containers.length === 0 ? null : { keep: { kind: "has-containers", containers } };
+  },
 };
 
 const newestOfPod: Rule<SandboxSubject, Kept<"newest-of-pod">, never> = {

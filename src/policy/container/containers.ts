@@ -54,7 +54,8 @@ function decide(
   );
   const { blocks, pods, snapshot } = input;
   const containers = unlessBlocked(planDeadContainers(input), blocks);
-  const sandboxes = unlessBlocked(planSandboxes(input, residents(containers)), blocks);
+  const left = (): Snapshot["containers"] => residents(containers);
+  const sandboxes = unlessBlocked(planSandboxes(input, left), blocks);
   const podLogs = unlessBlocked(planPodLogs(input), blocks);
   // Only the runtime judges links, but a source that is not ready stops them too: nothing at all is removed then.
   const sweep =

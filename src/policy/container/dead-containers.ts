@@ -4,15 +4,15 @@ import type { Decision, PlannedContainer } from "../../model/plan.ts";
 import type { ContainerKeepReason, ContainerRemoveReason } from "../../model/reason.ts";
 import type { Container } from "../../model/snapshot.ts";
 import type { ContainerInput } from "./container-input.ts";
-import { newestFirst, overLimits } from "./container-limits.ts";
-import { decisionOf, ruleSet, type Tried, tryRules } from "./container-rules.ts";
+import { byRank, containersByAge, newestFirst, overLimits } from "./container-limits.ts";
+import { decisionOf, ruleSet, type Tried, triedWith, tryRules } from "./container-rules.ts";
 import { ownership } from "./ownership.ts";
 
 /** In the order of removal, then what is kept. */
 export function planDeadContainers(input: ContainerInput): readonly PlannedContainer[] {
   const rules = ruleSet(input.limits.compat);
   const owners = ownership(input.snapshot, input.limits.compat);
-  const judged = input.snapshot.containers.map((container): Judged => {
+  const judged = containersByAge(input.snapshot.containers).map((container): Judged => {
     const owner = owners.ofContainer(container);
     // A foreign container in a pod must not count as the pod's own container of that name.
     const unit = `${owner.foreign ? "foreign" : "pod"}/${owner.uid}/${container.name}`;
@@ -25,7 +25,7 @@ export function planDeadContainers(input: ContainerInput): readonly PlannedConta
     const final = decision ?? byLimits(over.get(container.id), newest.has(container.id), tried);
     return { container, stopFirst: container.state === "unknown", decision: final };
   });
-  return planned.toSorted(inOrderOfRemoval);
+  return byRank(planned, RANKS, rank);
 }
 
 /** A container that no rule decided is dead, old enough, and in a pod that is not deleted. */
@@ -58,16 +58,14 @@ function byLimits(
   tried: readonly string[],
 ): Decision<ContainerKeepReason, ContainerRemoveReason> {
   if (newest) return decisionOf({ keep: { kind: "newest-of-name" } }, tried);
-  const before = [...tried, "newest-of-name"];
+  const before = triedWith(tried, "newest-of-name");
   return decisionOf(
     over === undefined ? { keep: { kind: "within-limits" } } : { remove: over },
     before,
   );
 }
 
-function inOrderOfRemoval(one: PlannedContainer, other: PlannedContainer): number {
-  return rank(one) - rank(other) || newestFirst(other.container, one.container);
-}
+const RANKS = 4;
 
 /** Deleted pods first, then those over the limit per name, then those over the node's limit. */
 function rank({ decision }: PlannedContainer): number {

@@ -2,6 +2,7 @@
 import { type PodUid, podUid, type SandboxId } from "../../model/ids.ts";
 import type { Compat } from "../../model/limits.ts";
 import type { Container, Sandbox } from "../../model/snapshot.ts";
+import { byParts, once } from "../by-object.ts";
 
 export interface Owner {
   /** The pod's UID, or a substitute if Kubernetes created none. Empty only for `compat: kubelet`. */
@@ -32,21 +33,35 @@ export function ownership(listed: Listed, compat: Compat): Ownership {
       ofContainer: (container) => ({ uid: container.podUid, foreign: false }),
     };
   }
-  const sandboxes = new Map(listed.sandboxes.map((sandbox) => [sandbox.id, sandbox]));
+  const sandboxes = once(() => sandboxesById(listed));
   return {
     ofSandbox: sandboxOwner,
-    ofContainer: (container) => containerOwner(container, sandboxes.get(container.sandboxId)),
+    ofContainer: (container) => containerOwner(container, sandboxes().get(container.sandboxId)),
   };
 }
 
-/** Owners of everything that the runtime lists; a pod occurs once per object. */
-export function listedOwners(listed: Listed, compat: Compat): readonly Owner[] {
-  const owners = ownership(listed, compat);
-  return [
-    ...listed.sandboxes.map((sandbox) => owners.ofSandbox(sandbox)),
-    ...listed.containers.map((container) => owners.ofContainer(container)),
-  ];
+function sandboxesById({ sandboxes }: Pick<Listed, "sandboxes">): ReadonlyMap<SandboxId, Sandbox> {
+  const byId = new Map<SandboxId, Sandbox>();
+  for (const sandbox of sandboxes) byId.set(sandbox.id, sandbox);
+  return byId;
 }
+
+/** Owners of everything that the runtime lists: each once, or twice where some of it counts as foreign and some does not. */
+export const listedOwners = ({ containers, sandboxes }: Listed, compat: Compat): readonly Owner[] =>
+  distinctOwners({ containers, sandboxes, compat });
+
+/** Of the same lists it is made once, as is what lives: both are asked for several times in each pass. */
+const distinctOwners = byParts(
+  ({ compat, ...listed }: Listed & { readonly compat: Compat }): readonly Owner[] => {
+    const owners = ownership(listed, compat);
+    const own = new Map<PodUid, Owner>();
+    const foreign = new Map<PodUid, Owner>();
+    const add = (owner: Owner): unknown => (owner.foreign ? foreign : own).set(owner.uid, owner);
+    for (const sandbox of listed.sandboxes) add(owners.ofSandbox(sandbox));
+    for (const container of listed.containers) add(owners.ofContainer(container));
+    return [...own.values(), ...foreign.values()];
+  },
+);
 
 function sandboxOwner(sandbox: Sandbox): Owner {
   if (sandbox.podUid !== "") return { uid: sandbox.podUid, foreign: false };
@@ -68,10 +83,15 @@ function foreignUid(metadataUid: PodUid, sandboxId: SandboxId): PodUid {
   return metadataUid === "" ? podUid(`sandbox:${sandboxId}`) : metadataUid;
 }
 
-/** Pods that are alive whatever a source lists: they have a ready sandbox or a running container. */
-export function livingPods(listed: Listed, compat: Compat): ReadonlySet<PodUid> {
+/** Pods that are alive, whatever a source lists: they have a ready sandbox or a running container. */
+export const livingPods = (
+  { containers, sandboxes }: Listed,
+  compat: Compat,
+): ReadonlySet<PodUid> => livingOf({ containers, sandboxes, compat });
+
+const livingOf = byParts(({ compat, ...listed }: Listed & { readonly compat: Compat }) => {
   const owners = ownership(listed, compat);
-  const sandboxes = new Map(listed.sandboxes.map((sandbox) => [sandbox.id, sandbox]));
+  const sandboxes = sandboxesById(listed);
   const living = new Set<PodUid>();
   const addSandbox = (sandbox: Sandbox): void => {
     living.add(owners.ofSandbox(sandbox).uid);
@@ -87,7 +107,7 @@ export function livingPods(listed: Listed, compat: Compat): ReadonlySet<PodUid> 
     if (sandbox !== undefined) addSandbox(sandbox);
   }
   return living;
-}
+});
 
 /** Live pods with labels of Kubernetes, which its own sources must list. */
 export function livingKubernetesPods(listed: Listed): ReadonlySet<PodUid> {

@@ -2,31 +2,32 @@
 import type { PodUid, SandboxId } from "../../model/ids.ts";
 import type { PlannedSandbox } from "../../model/plan.ts";
 import type { Container, Sandbox } from "../../model/snapshot.ts";
+import { once } from "../by-object.ts";
 import type { ContainerInput } from "./container-input.ts";
-import { newestFirst } from "./container-limits.ts";
+import { byRank, newestFirst, sandboxesByAge } from "./container-limits.ts";
 import { decisionOf, ruleSet, tryRules } from "./container-rules.ts";
 import { ownership } from "./ownership.ts";
 
 /** In the order of removal, then what is kept. `containers`: those that count as present. */
 export function planSandboxes(
   input: ContainerInput,
-  containers: readonly Container[],
+  containers: () => readonly Container[],
 ): readonly PlannedSandbox[] {
   const owners = ownership(input.snapshot, input.limits.compat);
-  const residents = Map.groupBy(containers, (container) => container.sandboxId);
+  const residents = once(() => Map.groupBy(containers(), (container) => container.sandboxId));
   const newest = newestOfPods(input.snapshot.sandboxes, (sandbox) => owners.ofSandbox(sandbox).uid);
   const rules = ruleSet(input.limits.compat).sandboxes;
-  const planned = input.snapshot.sandboxes.map((sandbox): PlannedSandbox => {
+  const planned = sandboxesByAge(input.snapshot.sandboxes).map((sandbox): PlannedSandbox => {
     const { tried, decision } = tryRules(rules, {
       sandbox,
       owner: owners.ofSandbox(sandbox),
-      residents: (residents.get(sandbox.id) ?? []).map(({ id }) => id),
+      residents: () => (residents().get(sandbox.id) ?? []).map(({ id }) => id),
       isNewestOfPod: newest.has(sandbox.id),
       input,
     });
     return { sandbox, decision: decision ?? decisionOf({ remove: { kind: "superseded" } }, tried) };
   });
-  return planned.toSorted(inOrderOfRemoval);
+  return byRank(planned, 2, ({ decision }) => (decision.kind === "remove" ? 0 : 1));
 }
 
 function newestOfPods(
@@ -39,9 +40,4 @@ function newestOfPods(
     if (other === undefined || newestFirst(sandbox, other) < 0) newest.set(podOf(sandbox), sandbox);
   }
   return new Set([...newest.values()].map(({ id }) => id));
-}
-
-function inOrderOfRemoval(one: PlannedSandbox, other: PlannedSandbox): number {
-  const rank = ({ decision }: PlannedSandbox): number => (decision.kind === "remove" ? 0 : 1);
-  return rank(one) - rank(other) || newestFirst(other.sandbox, one.sandbox);
 }

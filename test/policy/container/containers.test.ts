@@ -547,3 +547,25 @@ describe("the plan", () => {
     expect(planOf({}, { now: instant(NOW + 1n) }).now).toBe(instant(NOW + 1n));
   });
 });
+
+test("the next plan for the same list neither orders it again nor makes new lists of what was tried", () => {
+  let reads = 0;
+  const containers = Array.from({ length: 50 }, (_, index) => {
+    const container = dead("a", `c${index}`, { state: "running" });
+    return Object.defineProperty({ ...container }, "createdAt", {
+      get: () => {
+        reads += 1;
+        return ago(index);
+      },
+    });
+  });
+  const first = planOf({ containers });
+  // Whether one is new is asked once of each, for the pod source.
+  expect(reads).toBeGreaterThan(2 * containers.length);
+  reads = 0;
+  const again = planOf({ containers });
+  expect(reads).toBe(containers.length);
+  expect(again).toEqual(first);
+  const lists = [...first.containers, ...again.containers].map(({ decision }) => decision.tried);
+  expect(new Set(lists).size).toBe(1);
+});

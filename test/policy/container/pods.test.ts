@@ -4,7 +4,11 @@ import { type PodUid, podUid, sandboxId } from "../../../src/model/ids.ts";
 import type { PodRecord } from "../../../src/model/ledger.ts";
 import type { PodReading } from "../../../src/model/snapshot.ts";
 import { hours, minutes, watched } from "../../../src/model/time.ts";
-import { livingKubernetesPods, livingPods } from "../../../src/policy/container/ownership.ts";
+import {
+  listedOwners,
+  livingKubernetesPods,
+  livingPods,
+} from "../../../src/policy/container/ownership.ts";
 import type { PodView } from "../../../src/policy/container/pod-source.ts";
 import { judgePods, type PodJudgement, rememberPods } from "../../../src/policy/container/pods.ts";
 import {
@@ -289,6 +293,13 @@ describe("the live pod is the one", () => {
     };
     expect(livingKubernetesPods(listed)).toEqual(new Set([B, X]));
   });
+});
+
+test("owners and living pods of the same lists are found once", () => {
+  const listed = { sandboxes: [sandboxOf("a")], containers: [dead("a", "c")] };
+  expect(livingPods({ ...listed }, "none")).toBe(livingPods(listed, "none"));
+  expect(listedOwners({ ...listed }, "none")).toBe(listedOwners(listed, "none"));
+  expect(listedOwners(listed, "none")).toEqual([{ uid: podUid("uid-a"), foreign: false }]);
 });
 
 describe.each(["kubelet-dir", "kubelet-api", "cri"] as const)(
