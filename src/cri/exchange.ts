@@ -160,9 +160,13 @@ const resetCodes: Readonly<Record<number, Code>> = {
   [constants.NGHTTP2_INADEQUATE_SECURITY]: "PERMISSION_DENIED",
 };
 
-/** At most eight digits and a unit. */
-const timeoutOf = (ms: number): string =>
-  ms < 1e8 ? `${Math.max(1, Math.ceil(ms))}m` : `${Math.ceil(ms / 1000)}S`;
+const TIMEOUT_DIGITS_MAX = 8;
+
+/** Three years serve where more seconds are wanted than gRPC has digits for. */
+const timeoutOf = (ms: number): string => {
+  const most = 10 ** TIMEOUT_DIGITS_MAX - 1;
+  return ms <= most ? `${Math.max(1, Math.ceil(ms))}m` : `${Math.min(most, Math.ceil(ms / 1000))}S`;
+};
 
 /** Percent-decodes; invalid escapes stay as they are. */
 function unescaped(text: string): string {

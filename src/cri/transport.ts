@@ -3,6 +3,7 @@ import { type ClientHttp2Session, connect as connectHttp2 } from "node:http2";
 import { connect as connectSocket, type Socket } from "node:net";
 
 import { messageOf } from "../model/errors.ts";
+import { TIMER_MS_MAX } from "../model/time.ts";
 import { CallError } from "./errors.ts";
 import { type Call, Exchange } from "./exchange.ts";
 
@@ -62,13 +63,17 @@ class SocketLine {
     const exchange = new Exchange(call, (error) => (error === null ? resolve() : reject(error)));
     const abort = (): void => exchange.fail(new CallError("CANCELLED", "cancelled"));
     const { deadlineMs, signal } = call;
+    // A pod's grace period may make it longer than timers count.
     signal?.addEventListener("abort", abort, { once: true });
     const timer =
       deadlineMs === null
         ? undefined
-        : setTimeout(() => {
-            exchange.fail(new CallError("DEADLINE_EXCEEDED", `no answer within ${deadlineMs} ms`));
-          }, deadlineMs);
+        : setTimeout(
+            () => {
+              exchange.fail(new CallError("DEADLINE_EXCEEDED", `no answer within ${deadlineMs} ms`));
+            },
+            Math.min(deadlineMs, TIMER_MS_MAX),
+          );
     try {
       this.#begin(exchange).catch((thrown: unknown) => exchange.fail(thrown));
       await promise;

@@ -25,6 +25,9 @@ export const seconds = (count: number): Duration => durationFromMs(count * 1000)
 export const minutes = (count: number): Duration => seconds(count * 60);
 export const hours = (count: number): Duration => minutes(count * 60);
 
+/** What a timer of the engine counts to, some 25 days: whatever is longer it takes for a millisecond. */
+export const TIMER_MS_MAX = 2 ** 31 - 1;
+
 /** Whole milliseconds, truncated toward zero: for timers and for `…Ms` fields of JSON documents. */
 export const toMs = (span: Duration): number => Number(span / NS_PER_MS);
 export const instantToMs = (at: Instant): number => Number(at / NS_PER_MS);

@@ -111,6 +111,18 @@ describe("a call", () => {
     });
   });
 
+  test.each([
+    [99_999_999, "99999999m"],
+    [100_000_000, "100000S"],
+    // Beyond what a timer counts to, and beyond what gRPC has digits for.
+    [30 * 86_400_000, "2592000S"],
+    [1e15, "99999999S"],
+  ])("with a deadline of %d ms waits for its answer and names %s", async (deadlineMs, named) => {
+    answer = answering([framed("yes")], { "grpc-status": "0" });
+    expect(await call({ deadlineMs })).toEqual({ messages: ["yes"], error: null });
+    expect(requests[0]?.headers["grpc-timeout"]).toBe(named);
+  });
+
   test("without a deadline names none", async () => {
     answer = answering([framed("yes")], ok);
     await call({ deadlineMs: null });

@@ -5,6 +5,7 @@ import { request as requestHttps, type RequestOptions } from "node:https";
 import type { PeerCertificate } from "node:tls";
 
 import { HostError } from "../../model/errors.ts";
+import { TIMER_MS_MAX } from "../../model/time.ts";
 import { codeOf, reasonOf } from "../files/errno.ts";
 
 export interface GetRequest {
@@ -35,7 +36,7 @@ export interface GetAnswer {
  * the node itself, with a credential in it, must not go through a proxy.
  */
 export async function httpGet(get: GetRequest): Promise<GetAnswer> {
-  const deadline = AbortSignal.timeout(get.timeoutMs);
+  const deadline = AbortSignal.timeout(Math.min(get.timeoutMs, TIMER_MS_MAX));
   const signal = AbortSignal.any([get.signal, deadline]);
   try {
     return await exchange(get, signal);

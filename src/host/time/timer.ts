@@ -1,16 +1,14 @@
 // Real time, for whatever waits.
 
 import type { Timer } from "../../model/ports.ts";
-
-/** The maximum of `setTimeout`, some 25 days; it fires a longer one after a millisecond. */
-const LONGEST_MS = 2 ** 31 - 1;
+import { TIMER_MS_MAX } from "../../model/time.ts";
 
 export const timer: Timer = {
   monotonicNs: () => BigInt(Bun.nanoseconds()),
   sleep: async (ms, signal) => {
     let leftMs = ms;
-    for (; leftMs > LONGEST_MS && !signal.aborted; leftMs -= LONGEST_MS)
-      await slept(LONGEST_MS, signal);
+    for (; leftMs > TIMER_MS_MAX && !signal.aborted; leftMs -= TIMER_MS_MAX)
+      await slept(TIMER_MS_MAX, signal);
     await slept(leftMs, signal);
   },
 };

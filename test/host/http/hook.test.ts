@@ -72,6 +72,18 @@ describe("the request of a pre-stop handler", () => {
     });
   });
 
+  test("with a deadline beyond what timers count waits for its answer", async () => {
+    using server = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      fetch: async () => {
+        await Bun.sleep(20);
+        return new Response("");
+      },
+    });
+    expect(await sendHook(hookOf(server.port, { timeoutMs: 2 ** 31 }))).toBe(200);
+  });
+
   test("ends when it is cancelled", async () => {
     using server = Bun.serve({
       port: 0,
