@@ -99,7 +99,7 @@ test("a mark of a pass shows its text when it has the focus, and only then", asy
   expect([await shown(2), await shown(3)]).toEqual(["none", "block"]);
   expect(
     await page.evaluate("document.querySelectorAll('.mark')[3].querySelector('.tip').innerText"),
-  ).toMatch(/^01-09 14:00 UTC\nImage GC: 5 removed, listing images failed$/);
+  ).toMatch(/^01-09 14:00 UTC\nImage GC: 5 removed, cannot list images$/);
   expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(390);
 });
 
