@@ -138,11 +138,10 @@ function readFile(reader: ConfigReader, { path, kind, required, namedBy }: Wante
   try {
     text = reader.file(path);
   } catch (thrown) {
-    return failed(`could not read the configuration file${namedBy}: ${messageOf(thrown)}`);
+    return failed(`cannot read the configuration file${namedBy}: ${messageOf(thrown)}`);
   }
   if (text === null) {
-    if (required)
-      return failed(`could not read the configuration file${namedBy}: it does not exist`);
+    if (required) return failed(`cannot read the configuration file${namedBy}: it does not exist`);
     return { path, present: false, layer: emptyLayer };
   }
   const content = parsedYaml(text);
@@ -181,7 +180,7 @@ function readDirectory(
     const names = reader.names(path);
     if (names === null)
       return required
-        ? failed(`could not read the directory of drop-ins${namedBy}: it does not exist`)
+        ? failed(`cannot read the directory of drop-ins${namedBy}: it does not exist`)
         : [];
     return names
       .filter(isDropIn)
@@ -190,7 +189,7 @@ function readDirectory(
         readFile(reader, { path: `${path}/${name}`, kind: "drop-in", required: true, namedBy: "" }),
       );
   } catch (thrown) {
-    return failed(`could not read the directory of drop-ins${namedBy}: ${messageOf(thrown)}`);
+    return failed(`cannot read the directory of drop-ins${namedBy}: ${messageOf(thrown)}`);
   }
 }
 

@@ -54,7 +54,7 @@ describe("files that cannot be read", () => {
   test("a named file that is absent is refused; the default one may be absent", () => {
     const path = join(folder, "absent.yaml");
     expect(faultsOnDisk(path)).toEqual([
-      `${path}: could not read the configuration file named by --config: it does not exist`,
+      `${path}: cannot read the configuration file named by --config: it does not exist`,
     ]);
     expect(faultsOf({})).toEqual([]);
   });
@@ -62,14 +62,14 @@ describe("files that cannot be read", () => {
   test("a named directory that is absent is refused", () => {
     const path = join(folder, "absent.d");
     expect(faultsOnDisk(path, "configDir")).toEqual([
-      `${path}: could not read the directory of drop-ins named by --config-dir: it does not exist`,
+      `${path}: cannot read the directory of drop-ins named by --config-dir: it does not exist`,
     ]);
   });
 
   test("a file in place of the directory is refused", () => {
     const path = write("file.d", "");
     expect(faultsOnDisk(path, "configDir")[0]).toStartWith(
-      `${path}: could not read the directory of drop-ins named by --config-dir: `,
+      `${path}: cannot read the directory of drop-ins named by --config-dir: `,
     );
   });
 
@@ -78,7 +78,7 @@ describe("files that cannot be read", () => {
     ["a device", "/dev/zero"],
   ])("%s is not a regular file", (_, path) => {
     expect(faultsOnDisk(path)).toEqual([
-      `${path}: could not read the configuration file named by --config: it is not a regular file`,
+      `${path}: cannot read the configuration file named by --config: it is not a regular file`,
     ]);
   });
 
@@ -93,14 +93,14 @@ describe("files that cannot be read", () => {
     mkdirSync(directory);
     symlinkSync(join(folder, "nowhere"), join(directory, "10.yaml"));
     expect(faultsOnDisk(directory, "configDir")).toEqual([
-      `${directory}/10.yaml: could not read the configuration file: it does not exist`,
+      `${directory}/10.yaml: cannot read the configuration file: it does not exist`,
     ]);
   });
 
   test("a file that is not UTF-8 is refused", () => {
     const path = write("latin1.yaml", Uint8Array.of(0x61, 0x3a, 0x20, 0xe9));
     expect(faultsOnDisk(path)).toEqual([
-      `${path}: could not read the configuration file named by --config: it is not UTF-8 text`,
+      `${path}: cannot read the configuration file named by --config: it is not UTF-8 text`,
     ]);
   });
 });
@@ -109,7 +109,7 @@ describe("hostile files", () => {
   test("50 MB are refused without being read", () => {
     const path = write("large.yaml", Buffer.alloc(50_000_000, "a"));
     expect(timed(() => faultsOnDisk(path))).toEqual([
-      `${path}: could not read the configuration file named by --config: it has 50000000 bytes; the maximum is 1048576`,
+      `${path}: cannot read the configuration file named by --config: it has 50000000 bytes; the maximum is 1048576`,
     ]);
   });
 

@@ -116,7 +116,7 @@ describe("print", () => {
     const argv = ["print", topic, ...needed(topic), "--config=/site/crigc.yaml"];
     const { code, stdout, stderr } = await crigc(argv);
     expect([code, stdout]).toEqual([2, ""]);
-    expect(stderr).toContain("/site/crigc.yaml: could not read the configuration file");
+    expect(stderr).toContain("/site/crigc.yaml: cannot read the configuration file");
   });
 
   test("a DaemonSet with pod source kubelet-api can reach the API and has the rights for it", async () => {
