@@ -24,7 +24,7 @@ export function loosenings(inForce: Reading, read: Reading): readonly string[] {
     ...(changed.length === 0
       ? []
       : before.files.filter((path) => isCutOff(path, inForce, read))
-    ).map((path) => `${path} looks cut off`),
+    ).map((path) => `${path} looks truncated`),
     ...changed.flatMap((name) => loosened(name, before, after)),
   ];
 }
