@@ -8,8 +8,8 @@ const { isTmpfs } = demo;
 title("The node");
 say(
   isTmpfs
-    ? "A CRI server of ours on a unix socket; its images are files on a tmpfs of 256 MiB."
-    : `A CRI server of ours on a unix socket; its images are files in a directory. Without a disk of its own, a budget of ${PLAIN_BUDGET_MIB} MiB for the image store stands for the full disk.`,
+    ? "A CRI server of this project on a unix socket; its images are files on a tmpfs of 256 MiB."
+    : `A CRI server of this project on a unix socket; its images are files in a directory. Without a disk of its own, a budget of ${PLAIN_BUDGET_MIB} MiB for the image store stands for the full disk.`,
 );
 say(`Here an image counts as young for ${MINIMUM_AGE_S} seconds; the default is two minutes.`);
 disk("Disk");
@@ -32,7 +32,7 @@ const before = demo.usedMebibytes();
 process.exitCode = await crigc("gc");
 disk("Disk after");
 say(
-  `\n${before - demo.usedMebibytes()} MiB were freed. crigc kept the images in use, the pinned one, the sandbox image, what keep.d names, and what is too young.`,
+  `\n${before - demo.usedMebibytes()} MiB freed. crigc kept the images in use, the pinned one, the sandbox image, what keep.d names, and what is too young.`,
 );
 
 title("Why crigc kept one of them");

@@ -135,13 +135,13 @@ function headline(plan: ImagePlan, isInOrder: boolean): string {
   const expected = plan.candidates.filter((candidate) => candidate.expected).length;
   if (expected === 0)
     return `None of ${total} would be removed now${isInOrder ? ". Order of removal" : ""}:`;
-  return `${expected} of ${total} would be removed${isInOrder ? ", in this order" : ""}, about ${humanBytes(plannedBytes(plan))} as reported${isShort(plan) ? ", less than the target" : ""}:`;
+  return `${expected} of ${total} would be removed${isInOrder ? ", in this order" : ""}, freeing about ${humanBytes(plannedBytes(plan))}${isShort(plan) ? ", less than the target" : ""}:`;
 }
 
 const plannedBytes = ({ candidates }: ImagePlan): bigint =>
   candidates.reduce((sum, it) => (it.expected ? sum + expectedBytes(it) : sum), 0n);
 
-/** By the runtime's figures; the disk decides in the pass. */
+/** By the estimate; the disk decides in the pass. */
 const isShort = (plan: ImagePlan): boolean =>
   plan.targets.some((it) => it.kind === "available-bytes" && it.wantedBytes > plannedBytes(plan)) ||
   plan.candidates.length === 0;

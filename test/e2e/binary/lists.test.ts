@@ -101,9 +101,9 @@ describe("crigc plan", () => {
       expect(sizesOf(list)).toEqual(sizesOf(list).toSorted((one, other) => other - one));
     expect(bySize.images.kept.length).toBeGreaterThan(1);
     const table = (await it.crigc("plan", "--all-unused", "--sort", "size")).stdout;
-    expect(table).toContain("would be removed, about");
+    expect(table).toContain("would be removed, freeing about");
     expect((await it.crigc("plan", "--all-unused")).stdout).toContain(
-      "would be removed, in this order, about",
+      "would be removed, in this order, freeing about",
     );
   });
 });

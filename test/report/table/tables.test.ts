@@ -46,7 +46,7 @@ Target: free 4.0 GiB on /var/lib/containerd (to 10.0 GiB available): disk usage 
 threshold.
 1 image (491.0 MiB) becomes removable in 1m20s.
 
-2 of 7 images would be removed, in this order, about 251.0 MiB as reported, less than the target:
+2 of 7 images would be removed, in this order, freeing about 251.0 MiB, less than the target:
 #  IMAGE                                 SIZE  UNUSED FOR  LAST USED   WHY
 1  registry.example/team/app-1:1.1  117.0 MiB        4d3h  2026-01-12  space
 2  registry.example/team/app-2:1.2  134.0 MiB        4d2h  2026-01-12  space
