@@ -70,7 +70,9 @@ class SocketLine {
         ? undefined
         : setTimeout(
             () => {
-              exchange.fail(new CallError("DEADLINE_EXCEEDED", `no answer within ${deadlineMs} ms`));
+              exchange.fail(
+                new CallError("DEADLINE_EXCEEDED", `no answer within ${deadlineMs} ms`),
+              );
             },
             Math.min(deadlineMs, TIMER_MS_MAX),
           );
