@@ -40,9 +40,10 @@ export class Failures {
   }
 
   /** Nobody will try again: this process ends. */
-  lost(records: number): void {
-    const history = records === 0 ? "" : `${records} records of the history and `;
-    const message = `${history}the newest ledger could not be written to ${this.#directory} before crigc ended, and ${records === 0 ? "is" : "are"} lost`;
+  lost(removals: number): void {
+    const what = removals === 1 ? "1 removal" : `${removals} removals`;
+    const history = removals === 0 ? "" : `the records of ${what} and `;
+    const message = `${history}the newest ledger could not be written to ${this.#directory} before crigc ended, and ${removals === 0 ? "is" : "are"} lost`;
     this.#notify({ kind: "records-lost", error: null, message });
   }
 

@@ -133,7 +133,8 @@ export abstract class Store {
     const flushing = this.flush().then((it) => (isWritten = it));
     const isAnswered = await within(CLOSE_MS, flushing);
     const last = isAnswered || !this.#mayWrite ? [] : this.#remainder();
-    if (isAnswered && !isWritten && this.#mayWrite) this.#failures.lost(this.#records.waiting);
+    if (isAnswered && !isWritten && this.#mayWrite)
+      this.#failures.lost(this.#records.waitingRemovals);
     this.#mayWrite = false;
     await within(CLOSE_MS, this.#options.channel.close(last));
   }

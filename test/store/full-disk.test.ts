@@ -97,10 +97,11 @@ describe.skipIf(!isRoot)("a full disk (these tests mount one, and need root)", (
       store.saveLedger(ledgerOf(10, 1));
       store.imageDone(idOf("p"), imageItem(1));
       store.imageDone(idOf("p"), imageItem(2));
+      store.imageDone(idOf("p"), imageItem(2));
       await store.close();
       expect(notices.map((it) => it.kind)).toEqual(["memory-only", "records-lost"]);
       expect(notices[1]?.message).toBe(
-        `2 records of the history and the newest ledger could not be written to ${state} before crigc ended, and are lost`,
+        `the records of 2 removals and the newest ledger could not be written to ${state} before crigc ended, and are lost`,
       );
     }));
 

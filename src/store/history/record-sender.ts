@@ -46,9 +46,12 @@ export class RecordSender {
     this.#isTidyDue = true;
   }
 
-  /** Records that are not sent, or were refused. */
-  get waiting(): number {
-    return this.#records.length;
+  /** Removals whose records are not sent, or were refused; each was recorded when it was done, and again with its pass. */
+  get waitingRemovals(): number {
+    const keys = this.#records.flatMap((it) =>
+      it.kind === "removal" ? [`${it.row.passId} ${it.row.kind} ${it.row.subject}`] : [],
+    );
+    return new Set(keys).size;
   }
 
   get isIdle(): boolean {
