@@ -6,7 +6,7 @@ import type { Openers } from "./cli/openers.ts";
 import { STATE_PROCESS } from "./compose/state-word.ts";
 import { diskReader } from "./config/load.ts";
 import { codeOf, reasonOf } from "./host/files/errno.ts";
-import { kubeletOfNode } from "./host/kubelet/settings.ts";
+import { forConfiguration, kubeletOfNode } from "./host/kubelet/settings.ts";
 import { Output } from "./host/process/output.ts";
 import { ignoresHangup } from "./host/process/signals.ts";
 import { timer } from "./host/time/timer.ts";
@@ -52,6 +52,8 @@ const screen = screenOf({
   environment: process.env,
 });
 
+const kubelet = kubeletOfNode(() => timer.monotonicNs());
+
 const code = await dispatch(process.argv.slice(2), process.env, {
   stdout: (text) => stdout.write(text),
   stdoutPieces: (pieces) => stdout.writeAll(pieces, stop.signal),
@@ -62,7 +64,7 @@ const code = await dispatch(process.argv.slice(2), process.env, {
     if (!isProtected) hangup = () => stop.abort();
   },
   build,
-  reader: { ...diskReader, kubelet: kubeletOfNode(() => timer.monotonicNs()) },
+  reader: { ...diskReader, kubelet: () => forConfiguration(kubelet()) },
   open: opened,
 });
 
@@ -79,6 +81,7 @@ async function opened(): Promise<Openers> {
     build,
     self: { pid: process.pid, userId: process.getuid?.() ?? 0, program },
     systemd: systemdOf(process.env, process.pid),
+    kubelet,
     logPrefix: journalPrefix(process.env, process.stderr.fd),
     stderr: (text) => stderr.write(text),
     errorScreen: screenOf({

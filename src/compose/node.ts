@@ -6,7 +6,7 @@ import type { Runtime } from "../cri/client.ts";
 import { Backoff } from "../execute/backoff.ts";
 import { LogUsers } from "../execute/container/log-users.ts";
 import { sendHook } from "../host/http/hook.ts";
-import { readKubelet } from "../host/kubelet/settings.ts";
+import type { Kubelet } from "../host/kubelet/settings.ts";
 import { logDeleter } from "../host/logs/logs.ts";
 import { giveBack, MUCH } from "../host/process/memory.ts";
 import { readHold } from "../host/state/hold.ts";
@@ -35,16 +35,21 @@ import type { Process } from "./world.ts";
 /** Where holds and locks are looked for beside the directories of the configuration. */
 const SYSTEM_RUN = "/run";
 
-export async function openNode(config: Config): Promise<OpenNode> {
-  const { runtime } = await connect(config);
-  // One look needs one: to go through all processes takes milliseconds.
-  const kubelet = readKubelet();
-  const host = await hostOf(
-    () => config,
-    () => kubelet,
-  );
+/** `kubeletOfNode`: as the configuration has read it, because to go through all processes takes milliseconds. */
+export async function openNode(
+  config: Config,
+  kubeletOfNode: () => Kubelet | null,
+): Promise<OpenNode> {
   const notices: string[] = [];
-  const ledger = ledgerOnDisk(config, ({ message }) => notices.push(message));
+  const opened = async () => {
+    const host = await hostOf(
+      () => config,
+      () => kubeletOfNode() ?? { rootDirectory: null },
+    );
+    return { host, ledger: ledgerOnDisk(config, ({ message }) => notices.push(message)) };
+  };
+  // While the runtime answers.
+  const [{ runtime }, { host, ledger }] = await Promise.all([connect(config), opened()]);
   return {
     ledger,
     // Also under the kubelet's rules: one that forgot everything would find every image too young, and show no decision.

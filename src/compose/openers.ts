@@ -65,7 +65,7 @@ export function openersOf(world: World): Openers {
     });
   return {
     userId,
-    node: (config) => openNode(config),
+    node: (config) => openNode(config, world.kubelet),
     collector: (config) => openCollector(config, world),
     agent: async (run) => (await import("./agent.ts")).runAgent(run, world),
     state,

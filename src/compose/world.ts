@@ -1,6 +1,7 @@
 /** The process environment, as main passes it once to everything that is opened. */
 
 import type { Config } from "../config/config.ts";
+import type { Kubelet } from "../host/kubelet/settings.ts";
 import { wallClock } from "../host/time/clock.ts";
 import type { Severity } from "../report/log/line.ts";
 import { createLog, type Log } from "../report/log/log.ts";
@@ -17,6 +18,8 @@ export interface Process {
 export interface World {
   readonly self: Process;
   readonly systemd: Systemd;
+  /** For the configuration and for one look; `null`: this node has none. */
+  readonly kubelet: () => Kubelet | null;
   readonly build: { readonly version: string; readonly commit: string };
   /** Calls back on SIGHUP; returns what stops that. */
   readonly onHangup: (listener: () => void) => () => void;

@@ -2,23 +2,29 @@ import { expect, onTestFinished, test } from "bun:test";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import type { OpenCollector } from "../../src/cli/openers.ts";
+import type { OpenCollector, Openers } from "../../src/cli/openers.ts";
 import { openersOf } from "../../src/compose/openers.ts";
 import { systemdOf } from "../../src/compose/systemd.ts";
+import type { Config } from "../../src/config/config.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import type { FlagText } from "../../src/config/source/arguments.ts";
+import type { Kubelet } from "../../src/host/kubelet/settings.ts";
 import { plainScreen } from "../report/build.ts";
 import { NOW } from "../support/build/values.ts";
 import { startFakeRuntime } from "../support/fake-runtime/server.ts";
 import { put, scratch } from "../support/scratch.ts";
 
-interface Opened {
-  readonly collector: OpenCollector;
+interface Opening {
+  readonly openers: Openers;
+  readonly config: Config;
   readonly directory: string;
   readonly stderr: () => string;
 }
 
-async function opened(flags: readonly FlagText[] = []): Promise<Opened> {
+async function opening(
+  flags: readonly FlagText[] = [],
+  kubelet: Kubelet | null = null,
+): Promise<Opening> {
   const directory = scratch();
   const runtime = await startFakeRuntime();
   onTestFinished(() => runtime.stop());
@@ -31,6 +37,7 @@ async function opened(flags: readonly FlagText[] = []): Promise<Opened> {
       program: [process.execPath, join(import.meta.dir, "../../src/main.ts")],
     },
     systemd: systemdOf({}, 1),
+    kubelet: () => kubelet,
     logPrefix: () => "",
     stderr: (text) => void (stderr += text),
     errorScreen: plainScreen,
@@ -46,9 +53,36 @@ async function opened(flags: readonly FlagText[] = []): Promise<Opened> {
     env: {},
     reader: { file: () => null, names: () => null },
   });
-  const collector = await openers.collector(config, new AbortController().signal);
-  return { collector, directory, stderr: () => stderr };
+  return { openers, config, directory, stderr: () => stderr };
 }
+
+async function opened(
+  flags: readonly FlagText[] = [],
+): Promise<Omit<Opening, "openers" | "config"> & { readonly collector: OpenCollector }> {
+  const { openers, config, ...rest } = await opening(flags);
+  return { ...rest, collector: await openers.collector(config, new AbortController().signal) };
+}
+
+test("a command that looks goes by the kubelet that its configuration has read", async () => {
+  const root = scratch();
+  put(root, "pods/uid-living/marker");
+  const { openers, config } = await opening(
+    [{ name: "podSource", written: "-", text: "kubelet-dir" }],
+    {
+      processes: [],
+      isHere: true,
+      settings: [],
+      rootDirectory: root,
+      staticPodPath: null,
+      problems: [],
+    },
+  );
+  const node = await openers.node(config, new AbortController().signal);
+  expect(await node.engine.observe.host.pods(AbortSignal.timeout(5_000))).toMatchObject({
+    pods: [{ uid: "uid-living" }],
+  });
+  node.close();
+});
 
 test("events of gc reach the event hook before gc exits", async () => {
   const directory = scratch();

@@ -169,22 +169,22 @@ function textOf(value: unknown, between: "<" | "="): string | null {
 /** Processes come and go slowly, and examining all of them takes milliseconds. */
 const CACHED_NS = 60_000_000_000n;
 
-/**
- * The kubelet's settings for a configuration, at most a minute old; `null` if this node has no kubelet. `nowNs` is a
- * clock that does not jump.
- */
+/** The node's kubelet as of at most a minute ago; `null` if there is none. `nowNs` is a clock that does not jump. */
 export function kubeletOfNode(
   nowNs: () => bigint,
   read: () => Kubelet = readKubelet,
-): () => Pick<Kubelet, "settings"> | null {
-  let cached: { readonly atNs: bigint; readonly value: Pick<Kubelet, "settings"> | null } | null =
-    null;
+): () => Kubelet | null {
+  let cached: { readonly atNs: bigint; readonly value: Kubelet | null } | null = null;
   return () => {
     const now = nowNs();
     if (cached === null || now - cached.atNs > CACHED_NS) {
-      const { isHere, settings } = read();
-      cached = { atNs: now, value: isHere ? { settings } : null };
+      const kubelet = read();
+      cached = { atNs: now, value: kubelet.isHere ? kubelet : null };
     }
     return cached.value;
   };
 }
+
+/** What a configuration goes by: a kubelet that was started again with the same words changes none. */
+export const forConfiguration = (kubelet: Kubelet | null): Pick<Kubelet, "settings"> | null =>
+  kubelet === null ? null : { settings: kubelet.settings };

@@ -3,7 +3,12 @@ import { symlinkSync } from "node:fs";
 import { join } from "node:path";
 
 import { kubeletProcesses } from "../../../src/host/kubelet/process.ts";
-import { type Kubelet, readKubelet } from "../../../src/host/kubelet/settings.ts";
+import {
+  forConfiguration,
+  type Kubelet,
+  kubeletOfNode,
+  readKubelet,
+} from "../../../src/host/kubelet/settings.ts";
 import { put, scratch } from "../../support/scratch.ts";
 
 interface Command {
@@ -128,6 +133,53 @@ const settingsOf = ({ settings }: Kubelet): Readonly<Record<string, readonly [st
 
 const kubelet = (...words: readonly string[]): string => procWith(["/usr/bin/kubelet", ...words]);
 const nobody = "/does/not/exist";
+
+describe("the kubelet of a node", () => {
+  const found: Kubelet = {
+    processes: [],
+    isHere: true,
+    rootDirectory: null,
+    staticPodPath: null,
+    problems: [],
+    settings: [{ field: "imageGCHighThresholdPercent", text: "90", source: "a flag" }],
+  };
+
+  test("is read once for all who ask within a minute", () => {
+    let nowNs = 0n;
+    let reads = 0;
+    const ask = kubeletOfNode(
+      () => nowNs,
+      () => {
+        reads += 1;
+        return found;
+      },
+    );
+    expect([ask(), ask()]).toEqual([found, found]);
+    nowNs = 60_000_000_000n;
+    ask();
+    expect(reads).toBe(1);
+    nowNs += 1n;
+    ask();
+    expect(reads).toBe(2);
+  });
+
+  test("is none where nothing tells of one", () => {
+    const ask = kubeletOfNode(
+      () => 0n,
+      () => ({ ...found, isHere: false }),
+    );
+    expect(ask()).toBeNull();
+    expect(forConfiguration(ask())).toBeNull();
+  });
+
+  test("changes a configuration by its settings, and not by having been started again", () => {
+    const flags = new Map<string, string>();
+    const process = { pid: 7, program: "kubelet", flags, programFlags: flags };
+    const again = { ...found, processes: [process] };
+    expect(forConfiguration(again)).toEqual(forConfiguration(found));
+    expect(forConfiguration(found)).toEqual({ settings: found.settings });
+  });
+});
 
 describe("the settings of a kubelet", () => {
   test("are none on a node without one", () => {
