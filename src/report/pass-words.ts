@@ -7,7 +7,7 @@ import type { DiskBreakdown, ImagePlan, ImageTarget, Purpose } from "../model/pl
 import { duration } from "../model/time.ts";
 import { counted, humanBytes, humanDuration, usedPercent } from "./bytes.ts";
 import { imageBlock, imageKeep, imageTrigger } from "./image-reasons.ts";
-import { capitalised, clean } from "./terminal.ts";
+import { capitalised, clean, present } from "./terminal.ts";
 
 const IMAGE_ENDS: Readonly<Record<ImageEnd, string>> = {
   "nothing-to-do": "no threshold exceeded",
@@ -189,12 +189,12 @@ export const invalidDiskCapacityWords = (message: string): string =>
 
 /** What fills a disk, as one clause: for event `ImageGCFutile` and for `plan`. */
 export function breakdownWords(it: DiskBreakdown): string {
-  const parts = [
+  const parts = present([
     `images ${humanBytes(it.imagesBytes)}`,
-    ...(it.containersBytes === null ? [] : [`containers ${humanBytes(it.containersBytes)}`]),
-    ...(it.logsBytes === null ? [] : [`pod logs ${humanBytes(it.logsBytes)}`]),
+    it.containersBytes !== null && `containers ${humanBytes(it.containersBytes)}`,
+    it.logsBytes !== null && `pod logs ${humanBytes(it.logsBytes)}`,
     `other data ${humanBytes(it.otherBytes)}`,
-  ];
+  ]);
   return `${parts.join(", ")} of ${humanBytes(it.capacityBytes - it.availableBytes)} used`;
 }
 

@@ -4,9 +4,7 @@
 import type { Database } from "bun:sqlite";
 
 import type { StoreErrorKind } from "../model/errors.ts";
-import type { DiskSample, PassRow, Regret, Removal } from "../model/history.ts";
 import { emptyLedger, type Ledger } from "../model/ledger.ts";
-import type { Event } from "../model/pass.ts";
 import { storeError } from "./errors.ts";
 import { openForReading, openInMemory, type StatePaths, statePaths } from "./file/connection.ts";
 import { readLedgerRows, readSetting } from "./file/state-rows.ts";
@@ -41,28 +39,15 @@ export interface ReaderOptions {
   readonly notify: (notice: StoreNotice) => void;
 }
 
-export interface StoreReader {
-  /** Why the file could not be read, so that nothing is known; `null`: it was read, or there is none. */
-  readonly failure: StoreErrorKind | null;
-  ledger(): Ledger;
-  setting(key: string): string | null;
-  /** The queries throw `StoreError`. */
-  removals(query: RemovalQuery): readonly Removal[];
-  passes(query: HistoryQuery): readonly PassRow[];
-  events(query: HistoryQuery): readonly Event[];
-  samples(query: HistoryQuery): readonly DiskSample[];
-  /** In the order in which they were recorded. */
-  newestSamples(): readonly DiskSample[];
-  regrets(query: HistoryQuery): readonly Regret[];
-  close(): void;
-}
+/** `failure`: why the file could not be read, so that nothing is known; `null`: it was read, or there is none. */
+export type StoreReader = ReturnType<typeof openStoreReader>;
 
 /** Creates and changes nothing. If the file cannot be read, notifies, and returns an empty reader. */
-export function openStoreReader(options: ReaderOptions): StoreReader {
+export function openStoreReader(options: ReaderOptions) {
   const paths = statePaths(options.directory);
   try {
     const db = openForReading(paths, options.files);
-    return { failure: null, ...readerOf(db, paths, ledgerOf(readLedgerRows(db))) };
+    return readerOf(db, { paths, ledger: ledgerOf(readLedgerRows(db)), failure: null });
   } catch (thrown) {
     const error = storeError(`read ${paths.database}`, thrown);
     const next =
@@ -71,11 +56,18 @@ export function openStoreReader(options: ReaderOptions): StoreReader {
         : "earlier records are unavailable, and every image counts as new";
     const message = `${error.message}; ${next}`;
     options.notify({ kind: "memory-only", error: error.kind, message });
-    return { failure: error.kind, ...readerOf(openInMemory(), paths, emptyLedger) };
+    return readerOf(openInMemory(), { paths, ledger: emptyLedger, failure: error.kind });
   }
 }
 
-function readerOf(db: Database, paths: StatePaths, ledger: Ledger): Omit<StoreReader, "failure"> {
+interface About {
+  readonly paths: StatePaths;
+  readonly ledger: Ledger;
+  readonly failure: StoreErrorKind | null;
+}
+
+/** The queries throw `StoreError`. */
+function readerOf(db: Database, { paths, ledger, failure }: About) {
   const asked = <T>(query: () => T): T => {
     try {
       return query();
@@ -84,14 +76,16 @@ function readerOf(db: Database, paths: StatePaths, ledger: Ledger): Omit<StoreRe
     }
   };
   return {
+    failure,
     ledger: () => ledger,
-    setting: (key) => asked(() => readSetting(db, key)),
-    removals: (query) => asked(() => queryRemovals(db, query)),
-    passes: (query) => asked(() => queryPasses(db, query)),
-    events: (query) => asked(() => queryEvents(db, query)),
-    samples: (query) => asked(() => querySamples(db, query)),
+    setting: (key: string) => asked(() => readSetting(db, key)),
+    removals: (query: RemovalQuery) => asked(() => queryRemovals(db, query)),
+    passes: (query: HistoryQuery) => asked(() => queryPasses(db, query)),
+    events: (query: HistoryQuery) => asked(() => queryEvents(db, query)),
+    samples: (query: HistoryQuery) => asked(() => querySamples(db, query)),
+    /** In the order in which they were recorded. */
     newestSamples: () => asked(() => queryNewestSamples(db)),
-    regrets: (query) => asked(() => queryRegrets(db, query)),
+    regrets: (query: HistoryQuery) => asked(() => queryRegrets(db, query)),
     close: () => db.close(),
   };
 }

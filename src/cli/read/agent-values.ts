@@ -64,17 +64,11 @@ function loaded(look: Look): Config | null {
 }
 
 function valuesIn(status: unknown): AgentValues | null {
-  if (typeof status !== "object" || status === null || !("values" in status)) return null;
-  const { values } = status;
-  if (typeof values !== "object" || values === null) return null;
+  const values = isMap(status) ? status["values"] : null;
   const isValue = (it: unknown): boolean =>
-    typeof it === "object" &&
-    it !== null &&
-    "value" in it &&
-    "source" in it &&
-    typeof it.source === "string";
+    isMap(it) && "value" in it && typeof it["source"] === "string";
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- each value was looked at
-  return Object.values(values).every(isValue) ? (values as AgentValues) : null;
+  return isMap(values) && Object.values(values).every(isValue) ? (values as AgentValues) : null;
 }
 
 /** The socket that the agent uses: the one that answers it, else the one that it was told. */

@@ -5,24 +5,14 @@ interface Suffix {
   readonly exponent: number;
 }
 
-const SUFFIXES: Readonly<Record<string, Suffix>> = {
-  n: { base: 10n, exponent: -9 },
-  u: { base: 10n, exponent: -6 },
-  m: { base: 10n, exponent: -3 },
-  "": { base: 10n, exponent: 0 },
-  k: { base: 10n, exponent: 3 },
-  M: { base: 10n, exponent: 6 },
-  G: { base: 10n, exponent: 9 },
-  T: { base: 10n, exponent: 12 },
-  P: { base: 10n, exponent: 15 },
-  E: { base: 10n, exponent: 18 },
-  Ki: { base: 2n, exponent: 10 },
-  Mi: { base: 2n, exponent: 20 },
-  Gi: { base: 2n, exponent: 30 },
-  Ti: { base: 2n, exponent: 40 },
-  Pi: { base: 2n, exponent: 50 },
-  Ei: { base: 2n, exponent: 60 },
-};
+const SUFFIXES: Readonly<Record<string, Suffix>> = Object.fromEntries<Suffix>([
+  ...["n", "u", "m", "", "k", "M", "G", "T", "P", "E"].map(
+    (name, at) => [name, { base: 10n, exponent: 3 * at - 9 }] as const,
+  ),
+  ...["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"].map(
+    (name, at) => [name, { base: 2n, exponent: 10 * at + 10 }] as const,
+  ),
+]);
 
 const INT64_MAX = 2n ** 63n - 1n;
 /** Any non-zero quantity with a larger exponent is beyond 64 bits, with a smaller one below a billionth. */

@@ -152,29 +152,8 @@ function decoded(bytes: Uint8Array): Text {
 }
 
 // Copies that editors and package managers leave next to a file: neither lists nor mistakes.
-const asideEndings = [
-  "~",
-  ".bak",
-  ".orig",
-  ".swp",
-  ".swo",
-  ".dpkg-old",
-  ".dpkg-dist",
-  ".dpkg-new",
-  ".dpkg-tmp",
-  ".dpkg-bak",
-  ".ucf-old",
-  ".ucf-new",
-  ".ucf-dist",
-  ".rpmnew",
-  ".rpmsave",
-  ".rpmorig",
-  ".apk-new",
-  ".pacnew",
-  ".pacsave",
-] as const;
+const ASIDE =
+  /~$|\.(?:bak|orig|swp|swo|dpkg-(?:old|dist|new|tmp|bak)|ucf-(?:old|new|dist)|rpm(?:new|save|orig)|apk-new|pac(?:new|save))$/;
 
 const isAside = (name: string): boolean =>
-  name.startsWith(".") ||
-  (name.startsWith("#") && name.endsWith("#")) ||
-  asideEndings.some((ending) => name.endsWith(ending));
+  name.startsWith(".") || (name.startsWith("#") && name.endsWith("#")) || ASIDE.test(name);

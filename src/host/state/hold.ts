@@ -7,6 +7,7 @@ import { HostError } from "../../model/errors.ts";
 import type { HoldState } from "../../model/hold.ts";
 import type { Clocks } from "../../model/snapshot.ts";
 import { type Duration, fromRfc3339, type Instant, plus, toRfc3339 } from "../../model/time.ts";
+import { isMap } from "../../model/values.ts";
 import { asRoot, codeOf, reasonOf } from "../files/errno.ts";
 import { mayExist } from "../files/may-exist.ts";
 import { writeWholeFile } from "../files/whole-file.ts";
@@ -177,12 +178,9 @@ function parsed(text: string): HoldFile | null {
   } catch {
     return null;
   }
-  if (value === null || typeof value !== "object") return null;
-  const since = "since" in value ? timeOf(value.since) : null;
-  const until = "until" in value ? timeOf(value.until) : null;
-  const reason = "reason" in value ? value.reason : "";
-  const bootId = "bootId" in value ? value.bootId : "";
-  const untilUptimeMs = "untilUptimeMs" in value ? value.untilUptimeMs : 0;
+  if (!isMap(value)) return null;
+  const [since, until] = [timeOf(value["since"]), timeOf(value["until"])];
+  const { reason = "", bootId = "", untilUptimeMs = 0 } = value;
   if (since === null || until === null || typeof reason !== "string") return null;
   if (typeof bootId !== "string" || !Number.isSafeInteger(untilUptimeMs)) return null;
   return { since, until, reason, bootId, untilUptimeMs: Number(untilUptimeMs) };

@@ -39,14 +39,10 @@ const GAP_SHARE = 0.02;
 
 /** One series for each device that was sampled in the period, the image filesystem first. */
 export function diskSeries(samples: readonly DiskSample[], period: Period): readonly DiskSeries[] {
-  const byDevice = new Map<string, DiskSample[]>();
-  for (const sample of samples) {
-    if (sample.at < period.from || sample.at > period.to || sample.capacityBytes <= 0n) continue;
-    const known = byDevice.get(sample.device);
-    if (known === undefined) byDevice.set(sample.device, [sample]);
-    else known.push(sample);
-  }
-  return Array.from(byDevice.values())
+  const drawn = samples.filter(
+    ({ at, capacityBytes }) => at >= period.from && at <= period.to && capacityBytes > 0n,
+  );
+  return Array.from(Map.groupBy(drawn, ({ device }) => device).values())
     .flatMap((members) => seriesOf(members, period))
     .toSorted((one, other) => imagesFirst(one) - imagesFirst(other));
 }

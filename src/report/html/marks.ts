@@ -6,7 +6,7 @@ import { type Instant, instant, toRfc3339 } from "../../model/time.ts";
 import { counted, humanBytes } from "../bytes.ts";
 import type { HistoryReport } from "../document/history.ts";
 import { containerEndWords, endWords, eventTitle, passTitle } from "../pass-words.ts";
-import { capitalised } from "../terminal.ts";
+import { capitalised, present } from "../terminal.ts";
 import { type Period, placeIn } from "./disk-series.ts";
 import { type Html, html } from "./text.ts";
 
@@ -36,12 +36,16 @@ function passMark(pass: PassRow): Mark {
     (pass.imagesEnd === null
       ? containerEndWords(pass.containersEnd ?? "done")
       : endWords(pass.imagesEnd, pass.purpose));
-  const failed = pass.failed === 0 ? [] : [`${pass.failed} failed`];
-  const gained = freed === 0n ? [] : [`${humanBytes(freed)} freed`];
+  const parts = present([
+    `${pass.removed} removed`,
+    freed > 0n && `${humanBytes(freed)} freed`,
+    pass.failed > 0 && `${pass.failed} failed`,
+    end,
+  ]);
   return {
     at: pass.startedAt,
     kind: pass.error !== null || pass.failed > 0 ? "failed" : "pass",
-    text: `${capitalised(passTitle(pass.kind))}: ${[`${pass.removed} removed`, ...gained, ...failed, end].join(", ")}`,
+    text: `${capitalised(passTitle(pass.kind))}: ${parts.join(", ")}`,
   };
 }
 

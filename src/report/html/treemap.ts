@@ -4,6 +4,7 @@ import type { FamilyUsage, ImageShare, RepositoryUsage } from "../../model/disk-
 import { toRfc3339 } from "../../model/time.ts";
 import { counted, humanBytes } from "../bytes.ts";
 import type { ImageUsageReport } from "../table/disk-usage.ts";
+import { present } from "../terminal.ts";
 import { more } from "./plan.ts";
 import { type Rectangle, squarified } from "./squarify.ts";
 import { type HtmlColumns, htmlRow, htmlTable } from "./table.ts";
@@ -51,17 +52,14 @@ function mapWords({ images }: ImageUsageReport): string {
 const UNTAGGED = "(untagged)";
 
 function notes({ measuredPerEstimated, imagesWithoutLayers }: ImageUsageReport): string {
-  const measured =
-    measuredPerEstimated === null
-      ? []
-      : [`on this node a removal frees ${measuredPerEstimated.toFixed(2)} times its estimate`];
-  const unknown =
-    imagesWithoutLayers === 0
-      ? []
-      : [
-          `the layers of ${counted(imagesWithoutLayers, "image")} are unknown; each counts as if it shared nothing`,
-        ];
-  return `${["Estimates in the runtime's sizes, as in crigc df", ...measured, ...unknown].join("; ")}.`;
+  const words = present([
+    "Estimates in the runtime's sizes, as in crigc df",
+    measuredPerEstimated !== null &&
+      `on this node a removal frees ${measuredPerEstimated.toFixed(2)} times its estimate`,
+    imagesWithoutLayers > 0 &&
+      `the layers of ${counted(imagesWithoutLayers, "image")} are unknown; each counts as if it shared nothing`,
+  ]);
+  return `${words.join("; ")}.`;
 }
 
 interface Tile {

@@ -17,7 +17,7 @@ import {
   imagePassWords,
   passTitle,
 } from "../pass-words.ts";
-import { capitalised } from "../terminal.ts";
+import { capitalised, present } from "../terminal.ts";
 import type { Log } from "./log.ts";
 
 /** At the level where each belongs; the single removals are logged as they happen, by item-log. */
@@ -67,14 +67,11 @@ function logContainerErrors(log: Log, { kind, id, containers }: Pass): void {
 }
 
 function idleSummary({ kind, containers, images, purpose, plan }: Pass): string {
-  const ends = [
-    ...(containers === null
-      ? []
-      : [`containers: ${containerEndWords(containers.end)}${why(plan.containers?.blocks)}`]),
-    ...(images === null
-      ? []
-      : [`images: ${endWords(images.end, purpose.kind)}${why(plan.images?.blocks)}`]),
-  ];
+  const ends = present([
+    containers !== null &&
+      `containers: ${containerEndWords(containers.end)}${why(plan.containers?.blocks)}`,
+    images !== null && `images: ${endWords(images.end, purpose.kind)}${why(plan.images?.blocks)}`,
+  ]);
   return `${capitalised(passTitle(kind))} found nothing to remove (${ends.join("; ")})`;
 }
 

@@ -17,7 +17,7 @@ import { counted, humanBytes } from "../bytes.ts";
 import { document, type JsonObject, timeOf } from "../document/json.ts";
 import { imageKeep } from "../image-reasons.ts";
 import { containerName } from "../names.ts";
-import { clean, paint, type Screen } from "../terminal.ts";
+import { clean, paint, present, type Screen } from "../terminal.ts";
 import { usageLines } from "./disk.ts";
 import { text } from "./plan.ts";
 import { type Column, tableLines, wrapped } from "./table.ts";
@@ -214,17 +214,13 @@ function weighed(title: string, items: readonly Weighed[] | string): readonly st
 
 function notes(report: DiskUsageReport, screen: Screen): readonly string[] {
   const { imagesWithoutLayers, measuredPerEstimated } = report;
-  const lines = [
+  const lines = present([
     "UNIQUE: layers that only these images have. SHARED: layers that other images have too. Both are estimates in the runtime's sizes.",
-    ...(measuredPerEstimated === null
-      ? []
-      : [`On this node a removal frees ${measuredPerEstimated.toFixed(2)} times its estimate.`]),
-    ...(imagesWithoutLayers === 0
-      ? []
-      : [
-          `The layers of ${counted(imagesWithoutLayers, "image")} are unknown; each counts as if it shared nothing.`,
-        ]),
-  ];
+    measuredPerEstimated !== null &&
+      `On this node a removal frees ${measuredPerEstimated.toFixed(2)} times its estimate.`,
+    imagesWithoutLayers > 0 &&
+      `The layers of ${counted(imagesWithoutLayers, "image")} are unknown; each counts as if it shared nothing.`,
+  ]);
   return ["", ...lines.flatMap((line) => wrapped(line, screen))];
 }
 

@@ -8,7 +8,7 @@ import { counted, humanBytes, humanDuration } from "../bytes.ts";
 import type { HistoryReport } from "../document/history.ts";
 import { shortId } from "../names.ts";
 import { containerEndWords, endWords, eventTitle, passTitle } from "../pass-words.ts";
-import { clean, paint, type Screen } from "../terminal.ts";
+import { clean, paint, present, type Screen } from "../terminal.ts";
 import { hiddenLines, shortened } from "./groups.ts";
 import { text } from "./plan.ts";
 import { type Column, tableLines, wrapped } from "./table.ts";
@@ -94,30 +94,23 @@ function passLines(pass: PassRow, rows: readonly Removal[], screen: Screen): rea
 }
 
 function resultOf(pass: PassRow): string {
-  const gone = pass.removed === 0 ? [] : [`${pass.removed} removed`];
-  const took =
-    pass.endedAt === null
-      ? "interrupted"
-      : `in ${humanDuration(since(pass.endedAt, pass.startedAt))}`;
-  if (pass.error !== null)
-    return [...gone, ...freed(pass), `failed: ${clean(pass.error)}`].join(", ");
+  const { removed, failed, error, imagesEnd, containersEnd, endedAt } = pass;
+  const done = [removed > 0 && `${removed} removed`, removed > 0 && freed(pass)];
+  if (error !== null) return present([...done, `failed: ${clean(error)}`]).join(", ");
   const ends = [
-    ...(pass.imagesEnd === null ? [] : [endWords(pass.imagesEnd, pass.purpose)]),
-    ...(pass.containersEnd === null || pass.containersEnd === "done"
-      ? []
-      : [containerEndWords(pass.containersEnd)]),
+    imagesEnd !== null && endWords(imagesEnd, pass.purpose),
+    containersEnd !== null && containersEnd !== "done" && containerEndWords(containersEnd),
   ];
-  const failed = pass.failed === 0 ? [] : [`${counted(pass.failed, "removal")} failed`];
+  const failures = failed > 0 && `${counted(failed, "removal")} failed`;
+  const took =
+    endedAt === null ? "interrupted" : `in ${humanDuration(since(endedAt, pass.startedAt))}`;
   // Both halves may have ended for the same reason, which is said once.
-  return [...gone, ...freed(pass), ...failed, ...new Set(ends), took].join(", ");
+  return present([...done, failures, ...new Set(ends), took]).join(", ");
 }
 
-function freed(pass: PassRow): readonly string[] {
-  if (pass.removed === 0) return [];
-  const measured = pass.measuredFreedBytes;
-  const reported = pass.reportedFreedBytes;
-  if (measured !== null && measured > 0n) return [`${humanBytes(measured)} freed`];
-  return reported !== null && reported > 0n ? [`${humanBytes(reported)} freed as reported`] : [];
+function freed({ measuredFreedBytes: measured, reportedFreedBytes: reported }: PassRow) {
+  if (measured !== null && measured > 0n) return `${humanBytes(measured)} freed`;
+  return reported !== null && reported > 0n && `${humanBytes(reported)} freed as reported`;
 }
 
 function removalLines(rows: readonly Removal[], screen: Screen): readonly string[] {

@@ -15,7 +15,7 @@ import {
 import { imageBlock } from "../image-reasons.ts";
 import { containerName, sandboxName, shortId } from "../names.ts";
 import type { Kind, Reasons } from "../reasons.ts";
-import { capitalised, clean, paint, type Screen } from "../terminal.ts";
+import { capitalised, clean, paint, present, type Screen } from "../terminal.ts";
 import { grouped, groupLines, hiddenLines, shortened } from "./groups.ts";
 import { type Column, tableLines, wrapped } from "./table.ts";
 
@@ -132,14 +132,11 @@ const logHalf = ({ podLogs }: ContainerPlan) => ({
 });
 
 function strayLines(plan: ContainerPlan, screen: Screen): readonly string[] {
-  const links =
-    plan.links.length === 0
-      ? []
-      : [
-          `${counted(plan.links.length, "dangling log link")}: the pass asks the runtime about each.`,
-        ];
-  const strays =
-    plan.strays.length === 0 ? [] : [`Not pod logs, kept: ${plan.strays.map(clean).join(", ")}.`];
-  const lines = [...links, ...strays].flatMap((line) => wrapped(line, screen));
+  const words = present([
+    plan.links.length > 0 &&
+      `${counted(plan.links.length, "dangling log link")}: the pass asks the runtime about each.`,
+    plan.strays.length > 0 && `Not pod logs, kept: ${plan.strays.map(clean).join(", ")}.`,
+  ]);
+  const lines = words.flatMap((line) => wrapped(line, screen));
   return lines.length === 0 ? [] : ["", ...lines];
 }

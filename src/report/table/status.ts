@@ -10,7 +10,7 @@ import type { FilesystemStatus, PressureStatus, StatusReport } from "../document
 import { forecastWords } from "../forecast.ts";
 import { passSummary } from "../log/pass.ts";
 import { eventTitle } from "../pass-words.ts";
-import { capitalised, clean, paint, type Screen } from "../terminal.ts";
+import { capitalised, clean, paint, present, type Screen } from "../terminal.ts";
 import { diskBar } from "./bar.ts";
 import { figuresLine } from "./disk.ts";
 import { text } from "./plan.ts";
@@ -74,47 +74,28 @@ function headLines(report: StatusReport, screen: Screen): readonly string[] {
 
 /** Everything that keeps the agent from its work. */
 function problemLines(report: StatusReport, screen: Screen): readonly string[] {
-  const problems = [
-    ...(report.runtimeError === null
-      ? []
-      : [`The runtime does not answer: ${clean(report.runtimeError)}`]),
-    ...(report.configurationError === null
-      ? []
-      : [
-          `Changed configuration rejected, the last valid one is in force: ${clean(report.configurationError)}`,
-        ]),
-    ...(report.ledgerError === null
-      ? []
-      : [`The ledger is not on disk: ${clean(report.ledgerError)}`]),
-    ...(report.podSource?.kind === "not-ready"
-      ? [capitalised(podSourceWords(report.podSource))]
-      : []),
-    ...holdWords(report.hold),
-    ...(report.bootGrace === null
-      ? []
-      : [
-          `Grace period after a boot: nothing is removed for another ${humanDuration(report.bootGrace)}`,
-        ]),
-    ...pressureWords(report),
-  ];
+  const { runtimeError, configurationError, ledgerError, podSource, bootGrace } = report;
+  const problems = present([
+    runtimeError !== null && `The runtime does not answer: ${clean(runtimeError)}`,
+    configurationError !== null &&
+      `Changed configuration rejected, the last valid one is in force: ${clean(configurationError)}`,
+    ledgerError !== null && `The ledger is not on disk: ${clean(ledgerError)}`,
+    podSource?.kind === "not-ready" && capitalised(podSourceWords(podSource)),
+    report.hold.kind === "held" && holdWords(report.hold),
+    bootGrace !== null &&
+      `Grace period after a boot: nothing is removed for another ${humanDuration(bootGrace)}`,
+    ...report.pressure.map(thresholdWords),
+    report.pressure.length === 0 &&
+      report.underPressure &&
+      "Disk pressure has ended, and is reported until the transition period is over",
+  ]);
   return problems.flatMap((it) =>
     wrapped(`${it}.`, screen).map((line) => paint(screen, "red", line)),
   );
 }
 
-const holdWords = (hold: HoldState): readonly string[] =>
-  hold.kind === "none"
-    ? []
-    : [
-        `On hold ${hold.until === null ? "until it is released" : `until ${toRfc3339(hold.until)}`}${hold.reason === "" ? "" : ` (${clean(hold.reason)})`}`,
-      ];
-
-function pressureWords(report: StatusReport): readonly string[] {
-  if (report.pressure.length > 0) return report.pressure.map(thresholdWords);
-  return report.underPressure
-    ? ["Disk pressure has ended, and is reported until the transition period is over"]
-    : [];
-}
+const holdWords = ({ until, reason }: Extract<HoldState, { kind: "held" }>): string =>
+  `On hold ${until === null ? "until it is released" : `until ${toRfc3339(until)}`}${reason === "" ? "" : ` (${clean(reason)})`}`;
 
 function thresholdWords(it: PressureStatus): string {
   const inodes = it.signal.endsWith(".inodesFree");
