@@ -34,7 +34,7 @@ const HISTORY: readonly (readonly [table: string, kind: HistoryRecord["kind"]])[
 
 /** Inside a transaction of the caller, who has made the tables of documents. */
 export function takeOverColumns(db: Database): void {
-  const [state] = rowsOf(db, "ledger_state");
+  const [state] = [...rowsOf(db, "ledger_state")];
   const ledger: Ledger = { ...emptyLedger, ...state, ...mapsIn(db) };
   for (const [table, kind] of HISTORY)
     for (const { steps, ...row } of rowsOf(db, table)) {
@@ -48,7 +48,7 @@ export function takeOverColumns(db: Database): void {
 
 function mapsIn(db: Database): Partial<Ledger> {
   const mapOf = (table: string, key: string, value: (row: Row) => unknown) =>
-    new Map(rowsOf(db, table).map((row) => [row[key], value(row)]));
+    new Map([...rowsOf(db, table)].map((row) => [row[key], value(row)]));
   const releases = mapOf("ledger_release", "runtime", (row) => row);
   // One removal made a runtime delayed for good, which images that share layers brought about; it is learned anew.
   for (const [runtime, row] of releases)
@@ -77,9 +77,10 @@ const stepsIn = (steps: unknown) =>
     ? steps.map((step) => ({ ...step, startedAt: BigInt(step.startedAt), took: BigInt(step.took) }))
     : [];
 
-function rowsOf(db: Database, table: string): readonly Row[] {
-  if (db.query("SELECT 1 FROM sqlite_schema WHERE name = ?").get(table) === null) return [];
-  const rows = db.query<Row, []>(`SELECT * FROM ${table}`).safeIntegers(true).all();
+/** One by one: a history may have 100,000. */
+function* rowsOf(db: Database, table: string): Iterable<Row> {
+  if (db.query("SELECT 1 FROM sqlite_schema WHERE name = ?").get(table) === null) return;
+  const rows = db.query<Row, []>(`SELECT * FROM ${table}`).safeIntegers(true).iterate();
   const valueOf = (column: string, held: unknown): unknown => {
     if (typeof held === "string" && TABLES[table]?.includes(column) === true)
       return JSON.parse(held);
@@ -88,12 +89,11 @@ function rowsOf(db: Database, table: string): readonly Row[] {
     // Sizes stood as their two's complement.
     return /bytes|inodes/.test(column) ? BigInt.asUintN(64, held) : held;
   };
-  return rows.map((row) =>
-    Object.fromEntries(
+  for (const row of rows)
+    yield Object.fromEntries(
       Object.entries(row).map(([column, held]) => [
         column.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase()),
         valueOf(column, held),
       ]),
-    ),
-  );
+    );
 }
