@@ -84,7 +84,9 @@ function commandSection(command: CommandWords): string {
 }
 
 function exitCodes(): string {
-  return `${exitTable.map(({ code: exit, when }) => `- ${code(String(exit))}: ${when}`).join("\n")}\n`;
+  return `${Object.entries(exitTable)
+    .map(([exit, when]) => `- ${code(exit)}: ${when}`)
+    .join("\n")}\n`;
 }
 
 const capital = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}`;

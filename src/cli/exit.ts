@@ -14,32 +14,20 @@ export const exit = {
 } as const;
 
 /** The meaning of each code, for help and documentation. */
-export const exitTable: readonly { readonly code: number; readonly when: string }[] = [
-  { code: exit.done, when: "done, or nothing to do" },
-  { code: exit.internal, when: "internal error, or the result could not be written" },
-  {
-    code: exit.usage,
-    when: "invalid usage, configuration or keep rules; several runtimes answer and none was specified",
-  },
-  {
-    code: exit.runtime,
-    when: "runtime unreachable or too old, a list or stat failed, or capacity 0; log directories unreadable (the rest was done)",
-  },
-  {
-    code: exit.shortfall,
-    when: "too little could be freed, or futile; images still too young, or in the grace period after a boot",
-  },
-  { code: exit.partial, when: "some removals failed, the rest was done" },
-  {
-    code: exit.busy,
-    when: "a second run, or gc waited longer than --runtime-request-timeout for another pass",
-  },
-  { code: exit.held, when: "on hold" },
-  {
-    code: exit.unknown,
-    when: "unknown REF (explain, rm), no agent (status), a failed check (doctor)",
-  },
-];
+export const exitTable: Readonly<Record<number, string>> = {
+  [exit.done]: "done, or nothing to do",
+  [exit.internal]: "internal error, or the result could not be written",
+  [exit.usage]:
+    "invalid usage, configuration or keep rules; several runtimes answer and none was specified",
+  [exit.runtime]:
+    "runtime unreachable or too old, a list or stat failed, or capacity 0; log directories unreadable (the rest was done)",
+  [exit.shortfall]:
+    "too little could be freed, or futile; images still too young, or in the grace period after a boot",
+  [exit.partial]: "some removals failed, the rest was done",
+  [exit.busy]: "a second run, or gc waited longer than --runtime-request-timeout for another pass",
+  [exit.held]: "on hold",
+  [exit.unknown]: "unknown REF (explain, rm), no agent (status), a failed check (doctor)",
+};
 
 /** `null`: a bug, which is shown with its stack. */
 export function exitOf(thrown: unknown): number | null {

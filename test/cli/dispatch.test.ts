@@ -104,7 +104,7 @@ describe("exit codes", () => {
   });
 
   test("are those of the contract, each with a description", () => {
-    expect(exitTable.map(({ code }) => code)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8]);
+    expect(Object.keys(exitTable).map(Number)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8]);
     expect(Object.values(exit)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8]);
   });
 });

@@ -76,7 +76,7 @@ function flagEntry(name: string, field: Field): readonly string[] {
 }
 
 const exitEntries = (): readonly string[] =>
-  exitTable.flatMap(({ code, when }) => tagged(`\\fB${code}\\fR`, `${when}.`));
+  Object.entries(exitTable).flatMap(([code, when]) => tagged(`\\fB${code}\\fR`, `${when}.`));
 
 const tagged = (tag: string, text: string): readonly string[] => [".TP", tag, paragraph(text)];
 
