@@ -17,8 +17,6 @@ export interface LogOptions {
   /** Takes one line without its newline; usually standard error. */
   readonly sink: (line: string, severity: Severity) => void;
   readonly now: () => Instant;
-  /** How long an identical failure is only counted; default 10 min. */
-  readonly foldWindow?: Duration;
 }
 
 export interface Log {
@@ -43,7 +41,7 @@ export interface Log {
 const FOLD_WINDOW = minutes(10);
 
 export function createLog(options: LogOptions): Log {
-  const fold = new Fold<LogEntry>(options.foldWindow ?? FOLD_WINDOW);
+  const fold = new Fold<LogEntry>(FOLD_WINDOW);
   return spokenBy("crigc", { ...options, fold });
 }
 
