@@ -18,6 +18,7 @@ import { logOf, type World } from "./world.ts";
 
 const RETRY_FIRST_MS = 1_000;
 const RETRY_LONGEST_MS = 30_000;
+const LOCK_LOOK_MS = 5_000;
 
 /** Resolves with the exit code once `run.signal` has aborted and everything is written. */
 export async function runAgent(run: AgentRun, world: World): Promise<number> {
@@ -37,6 +38,7 @@ class RunningAgent {
   readonly #closers: (() => void | Promise<void>)[] = [];
   #log: Log;
   #agent: Agent | null = null;
+  #agentLock: Lock | null = null;
   #reached = false;
   /** Ends a pause between attempts to reach the runtime: it was reloaded, or told to stop. */
   #wake = new AbortController();
@@ -80,9 +82,12 @@ class RunningAgent {
     const connected = await this.#connected();
     if (connected === null) return exit.done;
     this.#closers.push(() => connected.runtime.close());
-    const lock = await this.#agentLock(connected);
-    if (lock === null) return exit.busy;
-    this.#closers.push(() => lock.release());
+    if (!(await this.#lock(connected))) return exit.busy;
+    const looking = setInterval(() => void this.#lockAgain(connected), LOCK_LOOK_MS);
+    this.#closers.push(() => {
+      clearInterval(looking);
+      this.#agentLock?.release();
+    });
     return await this.#runWith(connected, signal);
   }
 
@@ -155,7 +160,8 @@ class RunningAgent {
     return null;
   }
 
-  async #agentLock(connected: Connected): Promise<Lock | null> {
+  /** `false`: another agent has it, which was said. */
+  async #lock(connected: Connected): Promise<boolean> {
     const { self } = this.#world;
     const request = {
       name: "agent",
@@ -165,12 +171,27 @@ class RunningAgent {
       signal: this.#run.signal,
     } as const;
     const attempt = await acquireLock(request, lockPlaces(this.#live.current(), self));
-    if (attempt.kind === "acquired") return attempt.lock;
+    if (attempt.kind === "acquired") {
+      this.#agentLock = attempt.lock;
+      return true;
+    }
     const holder = attempt.kind === "held" && attempt.holder !== "" ? ` (${attempt.holder})` : "";
-    this.#log.error(
+    this.#log.failure(
+      "agent-lock",
       `another agent is already running for ${connected.endpoint}${holder}; each runtime has only one`,
     );
-    return null;
+    return false;
+  }
+
+  /** Where the lock's file was deleted, another agent could start. */
+  async #lockAgain(connected: Connected): Promise<void> {
+    const before = this.#agentLock;
+    try {
+      if (before?.isInPlace() === true) return;
+      if (await this.#lock(connected)) before?.release();
+    } catch (thrown) {
+      this.#log.failure("agent-lock", messageOf(thrown));
+    }
   }
 
   #reloaded(config: Config): void {

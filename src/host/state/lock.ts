@@ -22,6 +22,8 @@ export interface LockRequest {
 
 export interface Lock {
   readonly path: string;
+  /** Whether others find it held: its file may be deleted, and then they lock another one. */
+  isInPlace(): boolean;
   /** May be called twice. */
   release(): void;
 }
@@ -70,6 +72,7 @@ function lockOf(fd: number, path: string): Lock {
   let open = true;
   return {
     path,
+    isInPlace: () => open && isSameFile(fd, path),
     release: () => {
       if (!open) return;
       open = false;

@@ -423,6 +423,19 @@ describe("what an agent cannot open", () => {
   });
 });
 
+test("an agent whose lock file is deleted takes its lock again, so that a second agent still exits 6", async () => {
+  await using it = await startNode({ node: { images: images(1) }, flags });
+  await using agent = it.start("run");
+  await firstPass(it);
+  const [lock = ""] = it.lockFiles().filter((path) => path.includes("agent-"));
+  rmSync(lock);
+  await until("the lock file is there again", 15_000, () => existsSync(lock));
+  const second = await it.crigc("run");
+  expect(second.exitCode).toBe(6);
+  expect(second.stderr).toContain(`process ${agent.pid}`);
+  expect(await agent.stop()).toBe(0);
+});
+
 describe("a control socket that is deleted under the agent", () => {
   test("with its directory is opened again, and deleted when the agent stops", async () => {
     await using it = await startNode({ node: { images: images(1) }, flags });

@@ -236,3 +236,19 @@ function targetOf(link: string): string | null {
     return null;
   }
 }
+
+test("a lock whose file is deleted is not in place, and another one can be taken", async () => {
+  const places = placesIn(scratch());
+  const first = await lock(places);
+  if (first.kind !== "acquired") throw new Error("the lock is free");
+  expect(first.lock.isInPlace()).toBe(true);
+  rmSync(first.lock.path);
+  expect(first.lock.isInPlace()).toBe(false);
+  const second = await lock(places);
+  if (second.kind !== "acquired") throw new Error("the lock is free again");
+  expect(first.lock.isInPlace()).toBe(false);
+  expect(second.lock.isInPlace()).toBe(true);
+  first.lock.release();
+  second.lock.release();
+  expect(second.lock.isInPlace()).toBe(false);
+});
