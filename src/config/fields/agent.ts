@@ -35,7 +35,7 @@ export const directoryFields = {
     type: { kind: "path", of: "directory" },
     default: "/var/lib/crigc",
     help: "directory of ledger, history and hold",
-    doc: "Survives restarts and reboots.",
+    doc: "Survives restarts and reboots. Each runtime of a node needs its own: two of them in one directory forget each other's images, which then never grow old enough to be removed.",
     commands: REMEMBERING,
   },
   runDir: {
