@@ -270,6 +270,15 @@ describe("age", () => {
 });
 
 describe("all unused", () => {
+  test("asks for all images alike, whatever their age", () => {
+    const facts = { purpose: { kind: "all-unused" } } as const;
+    const plan = planOf({ images: three, limits: { maximumAge: hours(1) }, facts });
+    expect(plan.triggers).toEqual([{ kind: "all-unused" }]);
+    expect(plan.candidates.map(({ triggers }) => triggers)).toEqual(
+      three.map(() => [{ kind: "all-unused" }]),
+    );
+  });
+
   test("removes every unprotected image, whatever the disk usage and even if futile", () => {
     const images = [gib("a"), anImage("pinned", { pinned: true }), gib("young")];
     const records = [{}, {}, { firstSeenWatched: WATCHED }];
