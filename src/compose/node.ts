@@ -18,8 +18,8 @@ import { type Engine, type PassLock, volatileMemory } from "../loop/ports.ts";
 import { AssertionError } from "../model/assert.ts";
 import { HostError } from "../model/errors.ts";
 import type { ImageId, PodUid } from "../model/ids.ts";
-import { changedKeys, withoutKey } from "../model/layered-map.ts";
-import { emptyLedger, type Ledger } from "../model/ledger.ts";
+import { changedKeys, withEntry, withoutKey } from "../model/layered-map.ts";
+import { emptyLedger, type ImageRecord, type Ledger } from "../model/ledger.ts";
 import type { LedgerMemory } from "../model/ports.ts";
 import type { Instant, Watched } from "../model/time.ts";
 import type { Recorder } from "../store/history/recorder.ts";
@@ -149,11 +149,30 @@ function ledgerOnDisk({ paths }: Config, notify: (notice: StoreNotice) => void):
  * What a kubelet that was just started knows of images: nothing. Keep rules hold in every mode, and a directory of them that
  * vanished is only noticed by who knows that it was there. What the kubelet knows of pods at once, we know after two passes.
  */
-const forgotten = ({ keepDirectories, pods }: Ledger): Ledger => ({
+const forgotten = ({ images, keepDirectories, pods }: Ledger): Ledger => ({
   ...emptyLedger,
   keepDirectories,
+  images: seenNow(images, wallClock()),
   pods: deadSince(pods, () => emptyLedger.watched),
 });
+
+/** All that is known of them is what they were called, for keep rules. */
+const seenNow = (images: Ledger["images"], firstSeenAt: Instant): Ledger["images"] =>
+  new Map(
+    [...images].map(([id, { names, earlierNames, sizeBytes }]) => [
+      id,
+      {
+        firstSeenAt,
+        firstSeenWatched: emptyLedger.watched,
+        lastUsedAt: null,
+        lastUsedWatched: null,
+        names,
+        earlierNames,
+        sizeBytes,
+        ghost: null,
+      },
+    ]),
+  );
 
 function forgetfulMemory(recorder: Pick<Recorder, "ledger" | "saveLedger">): LedgerMemory {
   const memory = volatileMemory(forgotten(recorder.ledger()));
@@ -165,7 +184,7 @@ function forgetfulMemory(recorder: Pick<Recorder, "ledger" | "saveLedger">): Led
       memory.replace(next);
       const before = recorder.ledger();
       const images = stillThere(before.images, next.images, changedKeys(next.images, known));
-      if (learned || images.size < before.images.size)
+      if (learned || images !== before.images)
         recorder.saveLedger({
           ...before,
           images,
@@ -188,17 +207,34 @@ const deadSince = (pods: Ledger["pods"], since: (uid: PodUid) => Watched): Ledge
     ]),
   );
 
-/** What is gone, or has other names, is forgotten on disk too: should it come back when we remember again, it is new. */
+/** What is gone, or has other names, is new on disk too when we remember again; what it was called is not forgotten. */
 function stillThere(
   before: Ledger["images"],
   next: Ledger["images"],
   changed: Iterable<ImageId> | null,
 ): Ledger["images"] {
   let images = before;
-  for (const id of changed ?? before.keys())
-    if (next.get(id)?.names !== before.get(id)?.names) images = withoutKey(images, id);
+  for (const id of changed ?? before.keys()) {
+    const [known, now] = [before.get(id), next.get(id)];
+    if (known === undefined || known.names === now?.names) continue;
+    if (now === undefined) images = withoutKey(images, id);
+    else {
+      const renamed = renamedTo(known, now);
+      if (renamed.earlierNames.join() !== known.earlierNames.join() || known.names !== OTHER_NAMES)
+        images = withEntry(images, id, renamed);
+    }
+  }
   return images;
 }
+
+/** The names of no image, so that any that it has by then are others. */
+const OTHER_NAMES = "\n";
+
+const renamedTo = (known: ImageRecord, { names, earlierNames }: ImageRecord): ImageRecord => ({
+  ...known,
+  names: OTHER_NAMES,
+  earlierNames: [...new Set([...names.split("\n"), ...earlierNames])].filter((name) => name !== ""),
+});
 
 const refuse = async (): Promise<never> => {
   throw new AssertionError("a dry run removes nothing");

@@ -45,12 +45,15 @@ function onDisk(directory: string) {
 async function remembered(): Promise<string> {
   const directory = scratch();
   const { memory, recorder } = await open(configOf(directory));
-  const images = new Map([[anImage("a").id, aRecord()]]);
+  const images = new Map([[anImage("a").id, aRecord({ ...NAMES, lastUsedWatched: watched(5n) })]]);
   const pods = new Map([[podUid("uid-dead"), dead(hours(20))]]);
   memory.replace(aLedger({ images, pods, keepDirectories: [KEEP] }));
   await recorder?.close();
   return directory;
 }
+
+const NAMES = { names: "r.example/a:2", earlierNames: ["r.example/a:1"] };
+const { images: _, ...restOfEmpty } = emptyLedger;
 
 const dead = (since: bigint | null): PodRecord => ({
   absentPasses: 1,
@@ -60,10 +63,16 @@ const dead = (since: bigint | null): PodRecord => ({
 });
 
 for (const flags of [["--compat"], ["--compat", "--dry-run"]] as const)
-  test(`with ${flags.join(" and ")} only pods and the directories of keep rules are remembered`, async () => {
+  test(`with ${flags.join(" and ")} only pods, names of images and the directories of keep rules are remembered`, async () => {
     const { memory, recorder } = await open(configOf(await remembered(), ...flags));
-    expect(memory.current()).toEqual({
-      ...emptyLedger,
+    const { images, ...rest } = memory.current();
+    const { names, earlierNames } = aRecord(NAMES);
+    // As if first seen by the first look of this process.
+    expect([...images]).toMatchObject([
+      [anImage("a").id, { names, earlierNames, firstSeenWatched: 0n, lastUsedWatched: null }],
+    ]);
+    expect(rest).toEqual({
+      ...restOfEmpty,
       keepDirectories: [KEEP],
       // By the clock of this process, which begins at 0.
       pods: new Map([[podUid("uid-dead"), dead(0n)]]),
@@ -99,7 +108,7 @@ test("with compat kubelet only pods and the directories of keep rules are writte
   const before = onDisk(directory);
   const { memory, recorder } = await open(configOf(directory, "--compat"));
   const images = new Map([
-    [anImage("a").id, aRecord({ firstSeenAt: NOW })],
+    [anImage("a").id, aRecord({ ...NAMES, firstSeenAt: NOW })],
     [anImage("new").id, aRecord()],
   ]);
   const { pods } = memory.current();
@@ -109,13 +118,24 @@ test("with compat kubelet only pods and the directories of keep rules are writte
   expect(onDisk(directory)).toEqual({ ...before, keepDirectories: [KEEP, "/srv/keep"] });
 });
 
-test.each([
-  ["is gone", new Map()],
-  ["has other names", new Map([[anImage("a").id, aRecord({ names: "another" })]])],
-])("with compat kubelet an image that %s is dropped from the disk, too", async (_, images) => {
+test("with compat kubelet an image that is gone is dropped from the disk, too", async () => {
   const directory = await remembered();
   const { memory, recorder } = await open(configOf(directory, "--compat"));
-  memory.replace(aLedger({ images }));
+  memory.replace(aLedger({ images: new Map() }));
   await recorder?.close();
   expect(onDisk(directory).images.size).toBe(0);
+});
+
+test("with compat kubelet an image that has other names is new on the disk, too, but for what it was called", async () => {
+  const directory = await remembered();
+  const { id } = anImage("a");
+  const change = { names: "r.example/a:3", earlierNames: ["r.example/a:2", "r.example/a:1"] };
+  for (let pass = 0; pass < 2; pass += 1) {
+    const { memory, recorder } = await open(configOf(directory, "--compat"));
+    memory.replace(aLedger({ images: new Map([[id, aRecord(change)]]) }));
+    await recorder?.close();
+    const record = onDisk(directory).images.get(id);
+    expect(record?.names).not.toBe(change.names);
+    expect(record?.earlierNames).toEqual([change.names, ...change.earlierNames]);
+  }
 });
