@@ -91,7 +91,7 @@ async function measureLarge(program: string, priority: Command): Promise<void> {
         const [early, late] = await bench.soak(soakPasses);
         const more = ((late / early - 1) * 100).toFixed(1);
         console.log(
-          `\n${soakPasses} passes of the agent: ${megabytes(early)} after a tenth of them, ${megabytes(late)} at the end (${more} % more)`,
+          `\n${soakPasses} passes of the agent: ${megabytes(early)} in the second tenth of them, ${megabytes(late)} in the last (${more} % more)`,
         );
       }
     } finally {

@@ -151,18 +151,30 @@ export class LargeBench {
     };
   }
 
-  /** Memory after the first tenth of the passes and at the end of them, one pass a second. */
+  /**
+   * Memory over the second tenth of the passes and over the last, one pass a second: medians of a look each second, because
+   * one look sees as much garbage as happens to wait for its collection.
+   */
   async soak(passes: number): Promise<readonly [number, number]> {
     const child = this.#startAgent([
       `--max-images=${this.#images}`,
       "--image-gc-period=1s",
       "--container-gc-period=1s",
     ]);
+    const tenth = Math.ceil(passes / 10);
+    const over = async (seconds: number): Promise<number> => {
+      const resident: number[] = [];
+      for (let second = 0; second < seconds; second += 1) {
+        await alive(child, 1000);
+        resident.push(usageOf(child.pid).residentBytes);
+      }
+      return median(resident);
+    };
     try {
-      await alive(child, (passes * 1000) / 10);
-      const early = usageOf(child.pid).residentBytes;
-      await alive(child, (passes * 1000 * 9) / 10);
-      return [early, usageOf(child.pid).residentBytes];
+      await alive(child, tenth * 1000);
+      const early = await over(tenth);
+      await alive(child, (passes - 3 * tenth) * 1000);
+      return [early, await over(tenth)];
     } finally {
       child.kill("SIGTERM");
       await child.exited;
