@@ -79,6 +79,17 @@ describe("the reading of layers", () => {
     ]);
   });
 
+  test("remembers nothing of an image that is gone, so that one that comes back is reported again", async () => {
+    const node = fakeEngine({ images: images.slice(0, 2) });
+    const reading = new LayerReading();
+    await looks(node, reading, 1);
+    const gone = node.world.images.splice(0, 1);
+    await looks(node, reading, 1);
+    node.world.images.push(...gone);
+    await looks(node, reading, 2);
+    expect(spoken(node)).toHaveLength(2);
+  });
+
   test("retries a failed call at the next observation, reports it once, and stops after sixteen failures", async () => {
     const node = fakeEngine({ images: [...images], fails: new Set(["ImageStatus"]) });
     const reading = new LayerReading();

@@ -14,8 +14,8 @@ import type { Engine } from "../ports.ts";
 const NAMED_MAX = 3;
 
 export class LayerReading {
-  /** Reported images without layers. */
-  readonly #said = new Set<ImageId>();
+  /** Present images without layers that were reported. */
+  #said: ReadonlySet<ImageId> = new Set();
   /** Images whose status could not be read last time. */
   #failed: ReadonlySet<ImageId> = new Set();
 
@@ -42,7 +42,7 @@ export class LayerReading {
     const chainless = [...origins].flatMap(([id, { chain }]) => (chain === null ? [id] : []));
     const news = [...chainless, ...failed].filter((id) => !this.#said.has(id));
     if (news.length > 0) journal.say(1, unreported(news, now));
-    for (const id of news) this.#said.add(id);
+    this.#said = new Set([...this.#said, ...news].filter((id) => now.images.has(id)));
     return null;
   }
 }
