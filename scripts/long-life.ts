@@ -155,7 +155,8 @@ async function flushed({ recorder }: RealParts): Promise<void> {
 }
 
 /** What the simulation collects for its own judgement is no part of the agent. */
-function forget({ record }: Simulation): void {
+function forget({ record, node }: Simulation): void {
+  for (const id of node.wanted.keys()) if (!node.sandboxes.has(id)) node.wanted.delete(id);
   for (const list of [
     record.passes,
     record.removals,
