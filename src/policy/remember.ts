@@ -237,12 +237,19 @@ const containerRecords = byParts(
       const references =
         volumes?.kind === "known" ? volumes.references : (before?.imageVolumes ?? null);
       const finishedAt = ends.get(id) ?? before?.finishedAt ?? null;
-      const isSame = before?.imageVolumes === references && before.finishedAt === finishedAt;
+      const isSame =
+        before !== undefined &&
+        isSameList(before.imageVolumes, references) &&
+        before.finishedAt === finishedAt;
       records.set(id, isSame ? before : { imageVolumes: references, finishedAt });
     }
     return sameOr(known, records);
   },
 );
+
+/** Nearly all are empty, and those that were read from the disk are other lists than those of the runtime. */
+const isSameList = (one: readonly string[] | null, other: readonly string[] | null): boolean =>
+  one === other || (one?.length === 0 && other?.length === 0);
 
 const sandboxImages = byParts(
   ({

@@ -135,9 +135,13 @@ export const added = <Value>(codec: Codec<Value>, missing: Value): Codec<Value> 
   read: (document) => (document === undefined ? missing : codec.read(document)),
 });
 
+/** Most records have lists of nothing: one for all of them. */
+const NOTHING: readonly never[] = [];
+
 export const list = <Value>(codec: Codec<Value>): Codec<readonly Value[]> => ({
   read: (document) => {
     if (!Array.isArray(document)) throw new FieldError("expected a list");
+    if (document.length === 0) return NOTHING;
     return document.map((item: unknown, index) => at(`${index}`, () => codec.read(item)));
   },
   write: (values) => values.map((value) => codec.write(value)),

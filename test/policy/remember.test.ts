@@ -348,6 +348,24 @@ describe("containers, sandboxes, pods and directories", () => {
     );
   });
 
+  test("containers without image volumes are the same records, although the lists of none are others", () => {
+    const volumes = (): Snapshot["imageVolumes"] =>
+      new Map([[id, { kind: "known", references: [] }]]);
+    const containers = new Map([[id, { imageVolumes: [], finishedAt: null }]]);
+    const seen = { containers: [running], imageVolumes: volumes() };
+    expect(next(aLedger({ containers }), aSnapshot(seen)).containers).toBe(containers);
+    const mounted = new Map([[id, { kind: "known" as const, references: ["a/b:1"] }]]);
+    const changed = next(
+      aLedger({ containers }),
+      aSnapshot({ containers: [running], imageVolumes: mounted }),
+    );
+    expect(changed.containers).toEqual(
+      new Map([[id, { imageVolumes: ["a/b:1"], finishedAt: null }]]),
+    );
+    const unread = new Map([[id, { imageVolumes: null, finishedAt: null }]]);
+    expect(next(aLedger({ containers: unread }), aSnapshot(seen)).containers).toEqual(containers);
+  });
+
   test("a container is recorded before its status is known, so that the next list must include it", () => {
     const snapshot = aSnapshot({
       containers: [running],
