@@ -80,6 +80,29 @@ test("at most eight names of an image are tried", async () => {
   expect(asked).toEqual(repoTags.slice(0, 8));
 });
 
+test("a stop after a removal is over waits for nothing of it", async () => {
+  const stop = new AbortController();
+  const waitedMs: number[] = [];
+  const timerOfTest = {
+    monotonicNs: () => 0n,
+    sleep: async (ms: number) => {
+      waitedMs.push(ms);
+    },
+  };
+  await removeImage(
+    {
+      memory: volatileMemory(aLedger()),
+      timer: timerOfTest,
+      runtime: { imageStatus: async () => null },
+      writer: { removeImage: async () => undefined },
+    },
+    aCandidate("artifact", { image: artifact }),
+    stop.signal,
+  );
+  stop.abort();
+  expect(waitedMs).toEqual([]);
+});
+
 describe("a removal during which a stop is requested", () => {
   /** A runtime that froze: neither call is answered by itself. */
   async function stopped(answer: () => Promise<void>) {

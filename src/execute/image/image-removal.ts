@@ -83,7 +83,7 @@ function patienceAfter(stop: AbortSignal, timer: Removing["timer"]) {
   const begin = (): void =>
     void timer.sleep(STOP_PATIENCE_MS, over.signal).then(() => patience.abort());
   if (stop.aborted) begin();
-  else stop.addEventListener("abort", begin, { once: true, signal: over.signal });
+  else stop.addEventListener("abort", begin, { signal: over.signal });
   return { signal: patience.signal, end: () => over.abort() };
 }
 
