@@ -41,12 +41,18 @@ export const rowJson = (value: unknown): string =>
 
 /** Integers that a number cannot hold become bigint. Throws `SyntaxError`. */
 export function parseExactJson(text: string): unknown {
-  // Integers above 2^53 have sixteen digits; checking each value takes several times as long as parsing.
-  if (!/\d{16}/.test(text)) return JSON.parse(text);
-  const revive = (_: string, held: unknown, context?: { readonly source?: string }): unknown => {
-    if (typeof held !== "number" || Number.isSafeInteger(held)) return held;
-    const source = context?.source ?? "";
-    return /^-?\d+$/.test(source) ? BigInt(source) : held;
-  };
-  return JSON.parse(text, revive);
+  try {
+    // Integers above 2^53 have sixteen digits; checking each value takes several times as long as parsing.
+    return /\d{16}/.test(text) ? JSON.parse(text, revive) : JSON.parse(text);
+  } catch (error) {
+    // The engine's stack ends at some depth, which depends on who calls.
+    if (error instanceof RangeError) throw new SyntaxError("nested too deeply", { cause: error });
+    throw error;
+  }
+}
+
+function revive(_: string, held: unknown, context?: { readonly source?: string }): unknown {
+  if (typeof held !== "number" || Number.isSafeInteger(held)) return held;
+  const source = context?.source ?? "";
+  return /^-?\d+$/.test(source) ? BigInt(source) : held;
 }

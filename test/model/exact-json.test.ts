@@ -29,3 +29,9 @@ test.each([0x7f, 0x9b, 0xad, 0x61c, 0x200b, 0x202e, 0x2066, 0x206a, 0xfeff, 0xff
     expect(clean(name)).toBe("ab");
   },
 );
+
+test("JSON nested too deeply for the stack is a syntax error", () => {
+  const deep = 100_000;
+  const text = `${"[".repeat(deep)}9007199254740993${"]".repeat(deep)}`;
+  expect(() => parseExactJson(text)).toThrow(SyntaxError);
+});
