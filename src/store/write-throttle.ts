@@ -29,9 +29,13 @@ export class WriteThrottle {
     return performance.now() >= this.#notBeforeMs;
   }
 
+  /** What waits for a retry is written at once. */
   succeeded(): void {
     this.#retryMs = retryFirstMs;
     this.#notBeforeMs = 0;
+    if (this.#timer === null) return;
+    this.stop();
+    this.ask();
   }
 
   failed(): void {

@@ -111,4 +111,15 @@ describe("a throttle", () => {
     await until(() => timesMs.length === 2);
     expect((timesMs[1] ?? 0) - (timesMs[0] ?? 0)).toBeLessThan(900);
   });
+
+  test("ends with a success, also for what waits already", async () => {
+    let writes = 0;
+    const throttle = new WriteThrottle(() => (writes += 1));
+    for (let failure = 0; failure < 4; failure += 1) throttle.failed();
+    throttle.ask();
+    const startedMs = performance.now();
+    throttle.succeeded();
+    await until(() => writes === 1);
+    expect(performance.now() - startedMs).toBeLessThan(4_000);
+  });
 });
