@@ -31,9 +31,10 @@ export class WriteThrottle {
 
   /** What waits for a retry is written at once. */
   succeeded(): void {
+    const isRetry = !this.isOpen && this.#timer !== null;
     this.#retryMs = retryFirstMs;
     this.#notBeforeMs = 0;
-    if (this.#timer === null) return;
+    if (!isRetry) return;
     this.stop();
     this.ask();
   }

@@ -26,7 +26,7 @@ const flags = [
 const socket = (node: TestNode): string => join(node.runDir, "crigc.sock");
 
 async function recorded(node: TestNode, stateDir: string): Promise<readonly string[]> {
-  const history: Json = await node.json(["history", `--state-dir=${stateDir}`]);
+  const history: Json = await node.json(["history", "--limit=10000", `--state-dir=${stateDir}`]);
   return history.removals.map((removal: Json) => removal.id);
 }
 
