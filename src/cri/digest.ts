@@ -9,7 +9,4 @@ export function digestOf(bytes: Buffer): Int32Array {
   return words;
 }
 
-export const digestOfText = (text: string): string => {
-  Bun.SHA256.hash(text, digest);
-  return digest.toHex();
-};
+export const digestOfText = (text: string): string => Bun.SHA256.hash(text, "hex");
