@@ -201,8 +201,8 @@ export interface KubeletSetting {
 /** This process's use of the machine. */
 export interface ProcessFigures {
   readonly cpuSeconds: number;
-  readonly residentBytes: number;
-  /** `null` without /proc. */
+  /** `null` without /proc, like the next. */
+  readonly residentBytes: number | null;
   readonly openFiles: number | null;
 }
 

@@ -14,7 +14,7 @@ const LOOK_EACH = 32;
  * also leaves dead strings in place until something new takes their memory, unless they are swept.
  */
 export function collectWhenGrown(
-  residentBytes = (): number => memoryUsage.rss(),
+  residentBytes: () => number | null = residentMemory,
   collect: () => unknown = gcAndSweep,
 ): (worth?: number) => void {
   let worked = LOOK_EACH;
@@ -24,11 +24,21 @@ export function collectWhenGrown(
     if (worked < LOOK_EACH) return;
     worked = 0;
     const resident = residentBytes();
+    if (resident === null) return;
     lowest = Math.min(lowest, resident);
     if (resident - lowest < GROWTH_BYTES) return;
     collect();
-    lowest = residentBytes();
+    lowest = residentBytes() ?? resident;
   };
+}
+
+/** In bytes; null where `/proc` is not mounted, since the kernel tells it there only. */
+export function residentMemory(): number | null {
+  try {
+    return memoryUsage.rss();
+  } catch {
+    return null;
+  }
 }
 
 /** For this process. */

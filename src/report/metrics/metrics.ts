@@ -59,7 +59,9 @@ export function createMetrics(build: {
     setProcess: (figures) => {
       registry.add("process_cpu_seconds_total", figures.cpuSeconds - cpuSeconds);
       cpuSeconds = Math.max(cpuSeconds, figures.cpuSeconds);
-      registry.set("process_resident_memory_bytes", figures.residentBytes);
+      if (figures.residentBytes !== null) {
+        registry.set("process_resident_memory_bytes", figures.residentBytes);
+      }
       if (figures.openFiles !== null) registry.set("process_open_fds", figures.openFiles);
     },
     expose: () => {

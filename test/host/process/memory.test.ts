@@ -66,3 +66,18 @@ test("what lives and is not collected is not looked through each time", () => {
   }
   expect(state.collections).toBeWithin(10, 14);
 });
+
+test("a machine that does not tell how much memory is resident has no collections forced on it", () => {
+  const state = { residentMib: null as number | null, collections: 0 };
+  const worked = collectWhenGrown(
+    () => (state.residentMib === null ? null : state.residentMib * MIB),
+    () => (state.collections += 1),
+  );
+  for (let step = 0; step < 10; step += 1) worked(MUCH);
+  expect(state.collections).toBe(0);
+  for (const residentMib of [60, null, 76]) {
+    state.residentMib = residentMib;
+    worked(MUCH);
+  }
+  expect(state.collections).toBe(1);
+});

@@ -3,7 +3,14 @@ import { describe, expect, test } from "bun:test";
 import type { ImageRecord } from "../../../src/model/ledger.ts";
 import type { ImageLimits } from "../../../src/model/limits.ts";
 import type { Image, Snapshot } from "../../../src/model/snapshot.ts";
-import { duration, hours, instant, minutes, watched } from "../../../src/model/time.ts";
+import {
+  duration,
+  hours,
+  instant,
+  minutes,
+  type Watched,
+  watched,
+} from "../../../src/model/time.ts";
 import { judgeImages } from "../../../src/policy/image/judge.ts";
 import {
   isLoaded,
@@ -176,7 +183,7 @@ describe("compat kubelet", () => {
   const compat = { compat: "kubelet" } as const;
 
   test("an image used at or after the instant of the pass is skipped", () => {
-    const at = (ns: bigint, lastUsedWatched = WATCHED): Case => ({
+    const at = (ns: bigint, lastUsedWatched: Watched | null = WATCHED): Case => ({
       record: { lastUsedAt: instant(ns), lastUsedWatched },
       limits: compat,
     });
@@ -185,6 +192,8 @@ describe("compat kubelet", () => {
     expect(protection({ ...at(NOW), purpose: "age" }).reason).toBeNull();
     // The wall clock was set back since then.
     expect(protection(at(NOW + 1n, watched(WATCHED - 1n))).reason).toBeNull();
+    // Without the time of observation, that cannot be known.
+    expect(protection(at(NOW + 1n, null)).reason).toEqual({ kind: "just-used" });
   });
 
   test("the minimum age counts observed time, whatever the wall clock says", () => {

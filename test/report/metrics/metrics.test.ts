@@ -277,6 +277,7 @@ describe("the node", () => {
     const metrics = fresh();
     metrics.setProcess({ cpuSeconds: 1.5, residentBytes: 100, openFiles: 9 });
     metrics.setProcess({ cpuSeconds: 1.25, residentBytes: 90, openFiles: null });
+    metrics.setProcess({ cpuSeconds: 1.25, residentBytes: null, openFiles: null });
     expect(valueOf(metrics, "process_cpu_seconds_total")).toBe(1.5);
     expect(valueOf(metrics, "process_resident_memory_bytes")).toBe(90);
     expect(valueOf(metrics, "process_open_fds")).toBe(9);
