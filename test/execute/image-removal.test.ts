@@ -105,7 +105,7 @@ test("a stop after a removal is over waits for nothing of it", async () => {
 
 describe("a removal during which a stop is requested", () => {
   /** A runtime that froze: neither call is answered by itself. */
-  async function stopped(answer: () => Promise<void>) {
+  async function stopped(answer: (stop: AbortController) => Promise<void>) {
     const memory = volatileMemory(aLedger({ images: new Map([[artifact.id, aRecord()]]) }));
     const stop = new AbortController();
     const waitedMs: number[] = [];
@@ -122,11 +122,12 @@ describe("a removal during which a stop is requested", () => {
           imageStatus: (_, signal) =>
             new Promise((_resolve, reject) => {
               const cancelled = new RuntimeError("cancelled", "the call was cancelled");
+              if (signal.aborted) reject(cancelled);
               signal.addEventListener("abort", () => reject(cancelled));
               stop.abort();
             }),
         },
-        writer: { removeImage: answer },
+        writer: { removeImage: async () => answer(stop) },
       },
       aCandidate("artifact", { image: artifact }),
       stop.signal,
@@ -140,6 +141,16 @@ describe("a removal during which a stop is requested", () => {
     expect(waitedMs).toEqual([10_000]);
     expect(removed).toEqual({ kind: "unseen", failure, message: "the call was cancelled" });
     expect(record?.ghost?.attempts).toBe(1);
+  });
+
+  test("waits as long if the stop came before the look at what came of it", async () => {
+    const failure = new RuntimeError("deadline", "no answer");
+    const { removed, waitedMs } = await stopped(async (stop) => {
+      stop.abort();
+      throw failure;
+    });
+    expect(waitedMs).toEqual([10_000]);
+    expect(removed).toEqual({ kind: "unseen", failure, message: "the call was cancelled" });
   });
 
   test("ends the record of one that was answered with success", async () => {

@@ -4,7 +4,7 @@ import type { Decision, PlannedContainer } from "../../model/plan.ts";
 import type { ContainerKeepReason, ContainerRemoveReason } from "../../model/reason.ts";
 import type { Container } from "../../model/snapshot.ts";
 import type { ContainerInput } from "./container-input.ts";
-import { byRank, containersByAge, newestFirst, overLimits } from "./container-limits.ts";
+import { byRank, containersByAge, overLimits } from "./container-limits.ts";
 import { decisionOf, ruleSet, type Tried, triedWith, tryRules } from "./container-rules.ts";
 import { ownership } from "./ownership.ts";
 
@@ -40,16 +40,15 @@ interface Judged extends Tried<ContainerKeepReason, ContainerRemoveReason> {
  * to run again; without it, a finished init container would. Instances that are too young count: if one is the newest,
  * no other is needed.
  */
-function newestOfName(judged: readonly Judged[]): ReadonlySet<ContainerId> {
-  const newest = new Map<string, Container>();
+function newestOfName(oldestFirst: readonly Judged[]): ReadonlySet<ContainerId> {
+  const newest = new Map<string, ContainerId>();
   const runs = new Set<string>();
-  for (const { container, unit } of judged) {
+  for (const { container, unit } of oldestFirst) {
     if (container.state === "running") runs.add(unit);
     if (container.state !== "exited") continue;
-    const other = newest.get(unit);
-    if (other === undefined || newestFirst(container, other) < 0) newest.set(unit, container);
+    newest.set(unit, container.id);
   }
-  return new Set([...newest].filter(([unit]) => !runs.has(unit)).map(([, { id }]) => id));
+  return new Set([...newest].filter(([unit]) => !runs.has(unit)).map(([, id]) => id));
 }
 
 function byLimits(

@@ -43,7 +43,5 @@ function uidDirectories({ limits, snapshot }: ContainerInput): readonly PodLogDi
 
 /** Pods of listed sandboxes and containers; one counts as foreign if anything says so. */
 function listedPods({ snapshot, limits }: ContainerInput): ReadonlyMap<PodUid, Owner> {
-  const all = listedOwners(snapshot, limits.compat);
-  const foreign = all.filter((owner) => owner.foreign);
-  return new Map([...all, ...foreign].map((owner) => [owner.uid, owner]));
+  return new Map(listedOwners(snapshot, limits.compat).map((owner) => [owner.uid, owner]));
 }

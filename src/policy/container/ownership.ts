@@ -46,7 +46,7 @@ function sandboxesById({ sandboxes }: Pick<Listed, "sandboxes">): ReadonlyMap<Sa
   return byId;
 }
 
-/** Owners of everything that the runtime lists: each once, or twice where some of it counts as foreign and some does not. */
+/** Owners of everything that the runtime lists, foreign ones last: each once, or twice where some of it counts as foreign and some does not. */
 export const listedOwners = ({ containers, sandboxes }: Listed, compat: Compat): readonly Owner[] =>
   distinctOwners({ containers, sandboxes, compat });
 

@@ -302,6 +302,19 @@ test("owners and living pods of the same lists are found once", () => {
   expect(listedOwners(listed, "none")).toEqual([{ uid: podUid("uid-a"), foreign: false }]);
 });
 
+test("owners are those of sandboxes and of containers whose sandbox is not listed, foreign ones last", () => {
+  const unlisted = { sandboxId: sandboxId("?") };
+  const listed = {
+    sandboxes: [sandboxOf("a", { podUid: podUid("") }), sandboxOf("b")],
+    containers: [aContainer("c", { ...unlisted, podUid: podUid("uid-c") })],
+  };
+  expect(listedOwners(listed, "none").map(({ uid, foreign }) => [String(uid), foreign])).toEqual([
+    ["uid-b", false],
+    ["uid-c", false],
+    ["uid-a", true],
+  ]);
+});
+
 describe.each(["kubelet-dir", "kubelet-api", "cri"] as const)(
   "by %s, a pod that came after the last recorded pass",
   (source) => {

@@ -72,7 +72,11 @@ describe("figures that contradict each other", () => {
 
   test("a negative available amount is invalid in every mode", () => {
     for (const compat of ["none", "kubelet"] as const)
-      expect(checkedSpace(figures(1000n, -1n), compat).kind).toBe("invalid");
+      expect(checkedSpace(figures(1000n, -1n), compat)).toMatchObject({
+        kind: "invalid",
+        message: expect.stringContaining("less than 0 bytes available"),
+      });
+    expect(checkedSpace(figures(1000n, 0n), "none").kind).toBe("valid");
   });
 
   test("more available than the capacity is valid within rounding, or with compat kubelet", () => {
@@ -86,7 +90,10 @@ describe("figures that contradict each other", () => {
       clamped: false,
     });
     expect(checkedSpace(figures(1_000_000n, 1_004_096n), "none")).toEqual(clamped);
-    expect(checkedSpace(figures(1_000_000n, 1_004_097n), "none").kind).toBe("invalid");
+    expect(checkedSpace(figures(1_000_000n, 1_004_097n), "none")).toMatchObject({
+      kind: "invalid",
+      message: expect.stringContaining("more available than it has"),
+    });
     expect(checkedSpace(figures(1_000_000n, 9_000_000n), "kubelet")).toEqual(clamped);
     expect(checkedSpace(figures(1000n * GIB, 1001n * GIB), "none").kind).toBe("valid");
     expect(checkedSpace(figures(1000n * GIB, 1002n * GIB), "none").kind).toBe("invalid");
