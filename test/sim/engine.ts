@@ -282,7 +282,8 @@ function writerOf(ports: SimPorts, call: Call): Engine["writer"] {
         record.surplus = surplusBefore;
         throw new RuntimeError("failed", "device is busy");
       }
-      record.reportedInPass += reported;
+      // A ghost's size counts for nothing.
+      if (!node.ghosts.has(id)) record.reportedInPass += reported;
       if (dice < weather.refusedPercent + weather.tooLatePercent) {
         node.clock.after(DEADLINE_MS * 1.5, () => node.removeImage(id));
         await node.clock.sleep(DEADLINE_MS);
