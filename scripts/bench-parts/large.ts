@@ -3,6 +3,7 @@
 import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 
+import { ENGINE_ENVIRONMENT } from "../../src/install/engine.ts";
 import type { BareCost, BareStep } from "./bare.ts";
 import { cheapest, sum } from "./costs.ts";
 import { type LargeNode, largeNode } from "./large-node.ts";
@@ -43,9 +44,6 @@ export interface AgentResult {
   /** As the agent itself measures a pass once it is warm: the median. */
   readonly passMs: number;
 }
-
-/** As the service that `crigc install` puts in place. */
-const serviceEnvironment = { BUN_GC_TIMER_INTERVAL: "10000" };
 
 /** By then the first passes have ended, and what they left has been given back. */
 const settlingMs = 45_000;
@@ -219,7 +217,7 @@ export class LargeBench {
     ];
     return Bun.spawn(command, {
       stdio: ["ignore", "ignore", "pipe"],
-      env: { ...process.env, ...serviceEnvironment },
+      env: { ...process.env, ...Object.fromEntries(ENGINE_ENVIRONMENT) },
     });
   }
 

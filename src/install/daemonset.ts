@@ -1,5 +1,6 @@
 /** A DaemonSet that runs the agent on every node of a cluster: host paths, and API access only for pod source kubelet-api. */
 import type { Config, Paths } from "../config/config.ts";
+import { ENGINE_ENVIRONMENT } from "./engine.ts";
 import { type KubeletAccess, kubeletAccess } from "./kubelet-access.ts";
 import type { RuntimePlaces } from "./runtime-places.ts";
 import type { GivenSetting } from "./settings.ts";
@@ -73,16 +74,17 @@ ${access.podSpec}      enableServiceLinks: false
           imagePullPolicy: IfNotPresent
 `;
 
-/** As in the unit: Bun also collects garbage on a timer, in milliseconds, each second by default. */
-const QUIET_ENGINE = ["BUN_GC_TIMER_INTERVAL", "10000"] as const;
-
 const container = (options: DaemonSetOptions, access: KubeletAccess): string => {
   const { flags, variables } = placedSettings(options.settings);
   return `          command: [crigc]
           args: ${JSON.stringify(["run", ...flags])}
           # In the environment, so that "kubectl exec POD -- crigc doctor" uses the same settings.
           env:
-${[["CRIGC_CONTAINER_RUNTIME_ENDPOINT", `unix://${options.socket}`], QUIET_ENGINE, ...variables]
+${[
+  ["CRIGC_CONTAINER_RUNTIME_ENDPOINT", `unix://${options.socket}`],
+  ...ENGINE_ENVIRONMENT,
+  ...variables,
+]
   .map(([name, text]) => `            - {name: ${name}, value: ${JSON.stringify(text)}}\n`)
   .join(
     "",

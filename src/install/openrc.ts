@@ -1,5 +1,7 @@
 /** The OpenRC service of the agent, for Alpine and others. */
 
+import { ENGINE_ENVIRONMENT } from "./engine.ts";
+
 export interface ScriptOptions {
   /** Absolute path of the executable. */
   readonly executable: string;
@@ -31,9 +33,8 @@ extra_started_commands="reload"
 
 # These would change what the executable does.
 unset BUN_OPTIONS BUN_BE_BUN
-# Bun also collects garbage on a timer: each second by default, which takes a third of an idle agent's processor time.
-export BUN_GC_TIMER_INTERVAL=10000
-
+# An agent with nothing to do then uses less than half the processor time.
+${ENGINE_ENVIRONMENT.map(([name, value]) => `export ${name}=${value}\n`).join("")}
 depend() {
 	need localmount
 	use logger

@@ -21,6 +21,7 @@ describe("the systemd unit", () => {
     ["is started again when it hangs", "WatchdogSec=2min"],
     ["hears nothing of Bun's variables", "UnsetEnvironment=BUN_OPTIONS BUN_BE_BUN"],
     ["lets the engine rest", "Environment=BUN_GC_TIMER_INTERVAL=10000"],
+    ["lets the engine keep compiled code", "Environment=BUN_JSC_forceCodeBlockLiveness=1"],
     ["writes nothing but logs, state and run directory", "ReadWritePaths=/var/log"],
     ["sees an image store below /home as it is", "ProtectHome=read-only"],
     ["keeps its locks over a restart", "RuntimeDirectoryPreserve=yes"],
@@ -54,7 +55,9 @@ describe("the OpenRC script", () => {
     const script = openrcScript({ executable });
     expect(script).toStartWith("#!/sbin/openrc-run\n");
     expect(script).toContain('command="/opt/bin/crigc"');
-    expect(script).toContain("\nexport BUN_GC_TIMER_INTERVAL=10000\n");
+    expect(script).toContain(
+      "\nexport BUN_GC_TIMER_INTERVAL=10000\nexport BUN_IDLE_GC_SECONDS=0\n",
+    );
     expect(Bun.spawnSync(["sh", "-n"], { stdin: Buffer.from(script) }).exitCode).toBe(0);
   });
 
@@ -197,6 +200,8 @@ describe("the DaemonSet", () => {
         value: "unix:///run/k3s/containerd/containerd.sock",
       },
       { name: "BUN_GC_TIMER_INTERVAL", value: "10000" },
+      { name: "BUN_IDLE_GC_SECONDS", value: "0" },
+      { name: "BUN_JSC_forceCodeBlockLiveness", value: "1" },
       { name: "CRIGC_IMAGE_GC_HIGH_THRESHOLD", value: "90" },
     ]);
     expect(container?.volumeMounts[1]?.mountPath).toBe("/var/lib/rancher");
