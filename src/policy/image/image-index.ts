@@ -23,6 +23,11 @@ export const indexImages: (images: readonly Image[]) => ImageIndex = byObject((i
     for (const text of image.repoDigests) add(byText, text, own);
     for (const form of otherForms(image)) add(byNormalForm, form, own);
   }
+  // A bare digest may be the ID of one image and the digest of another; in doubt it names both.
+  for (const { id } of images) {
+    const others = byNormalForm.get(id) ?? byNormalForm.get(`sha256:${id}`);
+    if (others !== undefined) add(byText, id, others);
+  }
   return { byText, byNormalForm };
 });
 

@@ -63,6 +63,21 @@ test("a name that the runtime resolves to another image than runs keeps both", (
   );
 });
 
+test.each([
+  ["sha256:", `registry.example/other@${DIGEST}`],
+  ["", `registry.example/other@${DIGEST}`],
+])(
+  "a bare digest that is one image's ID (%sHEX) and another's digest keeps both",
+  (start, digest) => {
+    const byId = anImage("by-id", { id: imageId(DIGEST.replace("sha256:", start)) });
+    const byDigest = anImage("by-digest", { repoDigests: [digest] });
+    const images = [byDigest, byId];
+    for (const imageRef of [byId.id, DIGEST])
+      expect(used(node({ imageRef }, { images }))).toEqual([byDigest.id, byId.id].toSorted());
+    expect(used(node({ imageRef: digest }, { images }))).toContain(byDigest.id);
+  },
+);
+
 test("containers count in every state", () => {
   for (const state of ["created", "running", "exited", "unknown"] as const) {
     expect(used(node({ imageId: app.id, state }))).toEqual([app.id]);
