@@ -870,6 +870,21 @@ describe("images on several filesystems", () => {
     expect(world.removals).toHaveLength(3);
   });
 
+  test("that free nothing because others have their layers do not end the pass", async () => {
+    const { world, execution } = worldOf(["a", "b", "c", "d", "e"], 1_000n * MIB, {
+      frees: (name) => (name === "d" ? 900n * MIB : 0n),
+    });
+    const snapshot = aSnapshot({ filesystems: [STORE, { ...STORE, device: "8:2" }] });
+    const given = execution(1_900n * MIB, { snapshot, ledger });
+    const frees = { lowerBytes: 0n, estimateBytes: 0n, upperBytes: 0n, leaves: [] };
+    const candidates = given.plan.candidates.map((one, index) =>
+      index < 3 ? { ...one, frees } : one,
+    );
+    const outcome = await run({ ...given, plan: { ...given.plan, candidates } });
+    expect(outcome.end).toBe("target-reached");
+    expect(world.removals).toEqual(["a", "b", "c", "d"]);
+  });
+
   test("may share layers on a single filesystem, so the pass continues", async () => {
     const { world, execution } = worldOf(["a", "b", "c", "d", "e"], 1_000n * MIB, {
       frees: (name) => (name === "e" ? 900n * MIB : 0n),

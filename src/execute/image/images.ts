@@ -259,7 +259,8 @@ class ImageRemovals {
         ? "not-waited"
         : await this.#settler.settle(image.sizeBytes, expectedGain(candidate), mayWait);
     const measuredBytes = this.#meter.credit(image.sizeBytes);
-    this.#stall.noteGain(this.#meter.gainedOnTargets());
+    // One whose layers others still have frees nothing on any device, so it shows nothing about the full one.
+    if (candidate.frees?.upperBytes !== 0n) this.#stall.noteGain(this.#meter.gainedOnTargets());
     return { kind: "removed", reportedBytes: image.sizeBytes, measuredBytes, settled };
   }
 
