@@ -103,6 +103,39 @@ test("a stop after a removal is over waits for nothing of it", async () => {
   expect(waitedMs).toEqual([]);
 });
 
+describe("a removal that is refused, of an image whose status", () => {
+  async function refused(status: RuntimeError) {
+    const memory = volatileMemory(aLedger({ images: new Map([[artifact.id, aRecord()]]) }));
+    const failure = new RuntimeError("failed", "layer not known");
+    const removed = await removeImage(
+      {
+        memory,
+        timer,
+        runtime: { imageStatus: () => Promise.reject(status) },
+        writer: { removeImage: () => Promise.reject(failure) },
+      },
+      aCandidate("artifact", { image: artifact }),
+      new AbortController().signal,
+    );
+    const record = memory.current().images.get(artifact.id);
+    return { kind: removed.kind, isRemembered: record !== undefined, isGhost: record?.ghost };
+  }
+
+  test("is refused too has failed, so that the pass goes on with the others", async () => {
+    const status = new RuntimeError("failed", "layer not known");
+    expect(await refused(status)).toEqual({ kind: "failed", isRemembered: true, isGhost: null });
+  });
+
+  test("is not answered is unknown, and the next pass goes past it", async () => {
+    const status = new RuntimeError("deadline", "no answer");
+    expect(await refused(status)).toMatchObject({
+      kind: "unseen",
+      isRemembered: true,
+      isGhost: { attempts: 1 },
+    });
+  });
+});
+
 describe("a removal during which a stop is requested", () => {
   /** A runtime that froze: neither call is answered by itself. */
   async function stopped(answer: (stop: AbortController) => Promise<void>) {

@@ -8,16 +8,18 @@
  * 4. Error, and the image still exists: failed. The record is restored, and the next pass tries again.
  * 5. No answer in time, and the image still exists: failed. It may still be removed and pulled again before the next
  *    observation, so later passes skip it like a ghost.
- * 6. If `ImageStatus` fails too, the result is unknown, and the pass ends.
+ * 6. Both calls are refused: failed. A corrupt image, for which a runtime does neither, must not keep the others.
+ * 7. If `ImageStatus` is not answered either, the result is unknown, and the pass ends. Later passes skip the image like a
+ *    ghost, so that each of them gets further.
  */
 
-import { messageOf, RuntimeError } from "../../model/errors.ts";
+import { messageOf } from "../../model/errors.ts";
 import type { ImageId } from "../../model/ids.ts";
 import type { ImageCandidate } from "../../model/plan.ts";
 import type { Image } from "../../model/snapshot.ts";
 import { forgetImages, recallImage, rememberGhost } from "../../policy/remember.ts";
 import type { ImageExecution } from "./image-execution.ts";
-import { isUnanswered } from "./stall.ts";
+import { wasUnanswered } from "./stall.ts";
 
 export type ImageRemoved =
   | { readonly kind: "gone" }
@@ -57,16 +59,13 @@ export async function removeImage(
   const record = before ?? candidate.record;
   const recalled =
     before === undefined ? memory.current() : recallImage(memory.current(), id, before);
-  const mayGoYet = removed.kind === "ghost" || mayBeUnderWay(failure);
+  const mayGoYet = removed.kind !== "failed" || removed.isUnanswered;
   memory.replace(mayGoYet ? rememberGhost(recalled, { image: { id }, record }) : recalled);
   return removed;
 }
 
 const forget = ({ memory }: Removing, id: ImageId): void =>
   memory.replace(forgetImages(memory.current(), [id]));
-
-const mayBeUnderWay = (failure: unknown): boolean =>
-  failure instanceof RuntimeError && isUnanswered(failure.kind);
 
 async function failureOf(call: () => Promise<void>): Promise<unknown> {
   try {
@@ -91,9 +90,11 @@ async function verified(removing: Verifying, id: ImageId, failure: unknown): Pro
   try {
     const still = await statusOf(removing, id);
     if (still === null) return { kind: "gone" };
-    if (failure !== null) return { kind: "failed", failure, isUnanswered: mayBeUnderWay(failure) };
+    if (failure !== null) return { kind: "failed", failure, isUnanswered: wasUnanswered(failure) };
     return (await removedByName(removing, still)) ? { kind: "gone" } : { kind: "ghost" };
   } catch (thrown) {
+    if (failure !== null && !wasUnanswered(thrown))
+      return { kind: "failed", failure, isUnanswered: wasUnanswered(failure) };
     return { kind: "unseen", failure, message: messageOf(thrown) };
   }
 }
