@@ -1,7 +1,9 @@
 /** The pace of a pass: a limit of removals, a pause between them, and the request to stop. */
 
+import type { ImageResult, RemovalResult } from "../model/outcome.ts";
 import type { Timer } from "../model/ports.ts";
 import { type Duration, toMs } from "../model/time.ts";
+import { isUnanswered } from "./image/stall.ts";
 
 export type Leave = "go" | "stopped" | "removal-limit";
 
@@ -12,32 +14,43 @@ export interface PaceOptions {
   readonly signal: AbortSignal;
 }
 
+/** Whether the limit counts it. What is refused again in every pass would otherwise leave nothing of the limit to the rest. */
+export const isCounted = (result: ImageResult | RemovalResult): boolean =>
+  result.kind === "removed" ||
+  result.kind === "ghost" ||
+  (result.kind === "failed" && isUnanswered(result.code));
+
 export class Pace {
   readonly #options: PaceOptions;
-  #removals = 0;
+  #begun = 0;
+  #counted = 0;
 
   constructor(options: PaceOptions) {
     this.#options = options;
   }
 
-  /** Called before each removal, and counts it if it may proceed. */
+  /** Called before each removal, which begins if it may proceed. */
   async next(): Promise<Leave> {
     const leave = await this.allows();
-    if (leave === "go") this.count();
+    if (leave === "go") this.begin();
     return leave;
   }
 
-  /** The same for a removal that may not happen; call `count` when it does. */
+  /** The same for a removal that may not happen; call `begin` when it does. */
   async allows(): Promise<Leave> {
     const { maximumRemovals, removalInterval, timer, signal } = this.#options;
     if (signal.aborted) return "stopped";
-    if (maximumRemovals !== null && this.#removals >= maximumRemovals) return "removal-limit";
-    if (this.#removals > 0 && removalInterval > 0n)
-      await timer.sleep(toMs(removalInterval), signal);
+    if (maximumRemovals !== null && this.#counted >= maximumRemovals) return "removal-limit";
+    if (this.#begun > 0 && removalInterval > 0n) await timer.sleep(toMs(removalInterval), signal);
     return signal.aborted ? "stopped" : "go";
   }
 
-  count(): void {
-    this.#removals += 1;
+  begin(): void {
+    this.#begun += 1;
+  }
+
+  /** Called with the result of each removal that began. */
+  end(result: ImageResult | RemovalResult): void {
+    if (isCounted(result)) this.#counted += 1;
   }
 }

@@ -1031,6 +1031,28 @@ describe("execution", () => {
     expect(enough.outcome.end).toBe("done");
   });
 
+  test("does not use up the limit with what is refused or still in use, so that nothing starves behind it", async () => {
+    const { node, outcome } = await collect({
+      containers: [one, two, three],
+      sandboxes: [sandbox],
+      node: { fails: new Set([`remove-container ${one.id}`]) },
+      options: { maximumRemovals: 1 },
+    });
+    expect(node.called("remove-container")).toEqual([one.id, two.id]);
+    expect(outcome.end).toBe("removal-limit");
+    const pods = ["uid-a", "uid-b"].map((uid) => sandboxOf(uid.slice(-1), { state: "not-ready" }));
+    const sandboxes = await collect({
+      sandboxes: pods,
+      input: { pods: judged({ gone: ["uid-a", "uid-b"] }) },
+      node: { fails: new Set([`stop-sandbox ${pods[0]?.id}`]) },
+      options: { maximumRemovals: 1 },
+    });
+    expect(sandboxes.outcome.sandboxes.map(({ result }) => result.kind).toSorted()).toEqual([
+      "failed",
+      "removed",
+    ]);
+  });
+
   test("pauses between two removals, and not before the first", async () => {
     const pauses: number[] = [];
     const timer = { monotonicNs: () => 0n, sleep: async (ms: number) => void pauses.push(ms) };

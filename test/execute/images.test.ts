@@ -432,6 +432,21 @@ describe("a measured pass", () => {
     expect(stopped.world.removals).toEqual(["a"]);
   });
 
+  test("does not use up the removal limit with refused removals, so that no image starves behind one", async () => {
+    const { world, execution } = worldOf(["a", "b", "c"], 1_000n * MIB, { fails: ["a"] });
+    const limits = { ...defaultLimits, images: { ...defaults, maximumRemovals: 1 } };
+    expect((await run(execution(1_900n * MIB, { limits }))).end).toBe("removal-limit");
+    expect(world.removals).toEqual(["a", "b"]);
+  });
+
+  test("counts removals that time out towards the limit, because they may be under way", async () => {
+    const failure = new RuntimeError("deadline", "no answer");
+    const { world, execution } = worldOf(["a", "b"], 1_000n * MIB, { fails: ["a"], failure });
+    const limits = { ...defaultLimits, images: { ...defaults, maximumRemovals: 1 } };
+    expect((await run(execution(1_900n * MIB, { limits }))).end).toBe("removal-limit");
+    expect(world.removals).toEqual(["a"]);
+  });
+
   test("ends after three images on another device that free nothing on the full one", async () => {
     const { world, execution } = worldOf(["a", "b", "c", "d", "e"], 1_000n * MIB, {
       frees: () => 0n,

@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { Announcer } from "../../src/loop/agent/announcer.ts";
 import { failureOf } from "../../src/loop/pass/pass-failure.ts";
 import { type PassRequest, runPass } from "../../src/loop/pass/pass.ts";
+import { RuntimeError } from "../../src/model/errors.ts";
 import type { Limits } from "../../src/model/limits.ts";
 import type { Pass } from "../../src/model/pass.ts";
 import { aContainer, anImage, aSandbox, defaultLimits, NOW } from "../support/build/values.ts";
@@ -89,6 +90,15 @@ describe("the limit of removals in one pass", () => {
     const { plan } = await gc(fake, { dryRun: true });
     expect(plan.images?.candidates.map(({ expected }) => expected)).toEqual([true, false, false]);
     expect(plan.images?.notes).toEqual([{ kind: "removal-limit", limit: 3 }]);
+  });
+
+  test("leaves to images what containers whose removal was refused did not use", async () => {
+    const before = async (method: string): Promise<void> => {
+      if (method === "RemoveContainer") throw new RuntimeError("failed", "refused");
+    };
+    const fake = fakeEngine({ ...crowded(1), before });
+    await gc(fake);
+    expect(kinds(fake)).toEqual(["RemoveContainer", "RemoveContainer", "RemoveImage"]);
   });
 
   test("does not apply if none is set", async () => {

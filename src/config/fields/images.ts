@@ -101,7 +101,7 @@ export const imageFields = {
     type: { kind: "integer", minimum: 1, maximum: 2_147_483_647, optional: true },
     defaultWords: "no limit",
     help: "maximum removals per pass",
-    doc: "For slow disks. Images, containers, sandboxes and log directories count together, in the order of removal. The rest is left to the next pass.",
+    doc: "For slow disks. Images, containers, sandboxes and log directories count together, in the order of removal; what the runtime refuses to remove does not count. The rest is left to the next pass.",
     unit: "removals",
     commands: DECIDING,
   },

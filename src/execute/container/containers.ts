@@ -107,6 +107,7 @@ class ContainerPass {
       const startNs = this.#ports.timer.monotonicNs();
       const { item, note, unanswered } = await removeContainer(removal, this.#removalPorts());
       if (removal.planned.stopFirst) this.#stoppingNs += this.#ports.timer.monotonicNs() - startNs;
+      this.#pace.end(item.result);
       if (item.result.kind === "removed") this.#removed.add(id);
       if (note !== null) this.#errors.push(note);
       this.#addContainer(item);
@@ -150,6 +151,7 @@ class ContainerPass {
         return "answered";
       const { signal } = this.#options;
       const { item, unanswered } = await removeSandbox(sandbox, reason, { ...this.#ports, signal });
+      this.#pace.end(item.result);
       if (item.result.kind === "removed") this.#removed.add(sandbox.id);
       this.#sandboxes.push(item);
       this.#options.done?.(item);
@@ -165,7 +167,9 @@ class ContainerPass {
       if (decision.kind === "keep") continue;
       if (!(await this.#mayBegin(() => this.#fresh.goes(directory.entry)))) continue;
       const userOf = () => use.userOf(directory, this.#fresh.lists());
-      this.#addLog(await removePodLogs(directory, decision.reason, { logs, userOf }));
+      const item = await removePodLogs(directory, decision.reason, { logs, userOf });
+      this.#pace.end(item.result);
+      this.#addLog(item);
     }
   }
 

@@ -175,6 +175,7 @@ class ImageRemovals {
       took: duration(timer.monotonicNs() - startNs),
     };
     this.#items.push(item);
+    this.#pace.end(result);
     if (result.kind === "removed") this.#removed.add(candidate.image.id);
     this.#execution.done(item);
     if (this.#error !== null) return this.#signal.aborted ? "stopped" : "observation-failed";
@@ -216,7 +217,7 @@ class ImageRemovals {
   async #remove(candidate: ImageCandidate, trigger: ImageTrigger): Promise<ImageResult> {
     const { image } = candidate;
     this.#execution.starting?.(candidate, this.#meter);
-    this.#pace.count();
+    this.#pace.begin();
     const removed = await removeImage(this.#execution, candidate, this.#signal);
     try {
       return await this.#resultOf(candidate, removed, trigger);

@@ -4,6 +4,7 @@ import { collectContainers } from "../../execute/container/containers.ts";
 import type { ImageExecution } from "../../execute/image/image-execution.ts";
 import { executeImages } from "../../execute/image/images.ts";
 import type { Meter } from "../../execute/image/meter.ts";
+import { isCounted } from "../../execute/pace.ts";
 import type { PassId } from "../../model/ids.ts";
 import type { Limits } from "../../model/limits.ts";
 import type { ContainerOutcome, ImageOutcome, RemovalResult } from "../../model/outcome.ts";
@@ -130,16 +131,16 @@ export async function executeImagePlan(
 const wasRemoved = ({ result }: { readonly result: RemovalResult }): boolean =>
   result.kind === "removed" || result.kind === "already-gone";
 
-/** The limit of removals per pass, less what was tried before. */
+/** The limit of removals per pass, less what was removed before. */
 function limitsAfter(limits: Limits, before: ContainerOutcome | null): Limits {
   const { maximumRemovals } = limits.images;
   if (maximumRemovals === null || before === null) return limits;
-  const tried = [
+  const counted = [
     ...before.containers,
     ...before.sandboxes,
     ...before.logs.filter(({ kind }) => kind === "pod-logs"),
-  ].filter(({ result }) => result.kind !== "skipped").length;
-  const left = Math.max(0, maximumRemovals - tried);
+  ].filter(({ result }) => isCounted(result)).length;
+  const left = Math.max(0, maximumRemovals - counted);
   return { ...limits, images: { ...limits.images, maximumRemovals: left } };
 }
 
