@@ -891,7 +891,7 @@ describe("images on several filesystems", () => {
     });
     const snapshot = aSnapshot({ filesystems: [STORE, { ...STORE, device: "8:2" }] });
     const given = execution(1_900n * MIB, { snapshot, ledger });
-    const frees = { lowerBytes: 0n, estimateBytes: 0n, upperBytes: 0n, leaves: [] };
+    const frees = { lowerBytes: 0n, estimateBytes: 0n, upperBytes: 4_096n };
     const candidates = given.plan.candidates.map((one, index) =>
       index < 3 ? { ...one, frees } : one,
     );

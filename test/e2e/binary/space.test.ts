@@ -95,6 +95,24 @@ describe.skipIf(diskObstacle !== null)(
   },
 );
 
+test.skipIf(diskObstacle !== null)(
+  "on several filesystems gc goes on after images of equal layers, of which only the last frees space",
+  async () => {
+    await using disk = await smallDisk(capacityBytes);
+    await using other = await smallDisk(MiB);
+    const images = [
+      ...names(5, "same").map((name) => image(name, [layer("same", 40)])),
+      ...names(4, "own").map((name) => image(name, [layer(name, 12)])),
+    ];
+    const store = { directory: join(disk.directory, "store") };
+    const imageFilesystems = [{ mountpoint: store.directory }, { mountpoint: other.directory }];
+    await using it = await startNode({ node: { images, imageFilesystems }, store, flags });
+    const report = await it.json(["gc", ...thresholds, "--image-gc-low-threshold=50"]);
+    expect(report.images.end).toBe("target-reached");
+    expect(disk.usedPercent()).toBeLessThanOrEqual(50);
+  },
+);
+
 describe.skipIf(diskObstacle !== null)("gc of images that share layers with their family", () => {
   // 60 images of 8.5 MiB that take 66 MiB together; a kept one of each family holds the base.
   const images = familyImages({
