@@ -126,6 +126,13 @@ describe("a removal that is refused, of an image whose status", () => {
     expect(await refused(status)).toEqual({ kind: "failed", isRemembered: true, isGhost: null });
   });
 
+  test("cannot be asked for, because the runtime went away, is unknown and tried again by the next pass", async () => {
+    for (const kind of ["absent", "unreachable", "permission"] as const) {
+      const status = new RuntimeError(kind, "the runtime went away");
+      expect(await refused(status)).toEqual({ kind: "unseen", isRemembered: true, isGhost: null });
+    }
+  });
+
   test("is not answered is unknown, and the next pass goes past it", async () => {
     const status = new RuntimeError("deadline", "no answer");
     expect(await refused(status)).toMatchObject({
@@ -172,7 +179,7 @@ describe("a removal during which a stop is requested", () => {
     const failure = new RuntimeError("deadline", "no answer");
     const { removed, waitedMs, record } = await stopped(() => Promise.reject(failure));
     expect(waitedMs).toEqual([10_000]);
-    expect(removed).toEqual({ kind: "unseen", failure, message: "the call was cancelled" });
+    expect(removed).toMatchObject({ kind: "unseen", failure, message: "the call was cancelled" });
     expect(record?.ghost?.attempts).toBe(1);
   });
 

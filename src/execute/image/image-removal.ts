@@ -9,11 +9,11 @@
  * 5. No answer in time, and the image still exists: failed. It may still be removed and pulled again before the next
  *    observation, so later passes skip it like a ghost.
  * 6. Both calls are refused: failed. A corrupt image, for which a runtime does neither, must not keep the others.
- * 7. If `ImageStatus` is not answered either, the result is unknown, and the pass ends. Later passes skip the image like a
- *    ghost, so that each of them gets further.
+ * 7. If `ImageStatus` fails in another way, the result is unknown, and the pass ends. If it timed out, later passes skip the
+ *    image like a ghost, so that each of them gets further.
  */
 
-import { messageOf } from "../../model/errors.ts";
+import { failureCode, messageOf } from "../../model/errors.ts";
 import type { ImageId } from "../../model/ids.ts";
 import type { ImageCandidate } from "../../model/plan.ts";
 import type { Image } from "../../model/snapshot.ts";
@@ -26,7 +26,12 @@ export type ImageRemoved =
   | { readonly kind: "ghost" }
   | { readonly kind: "failed"; readonly failure: unknown; readonly isUnanswered: boolean }
   /** `failure`: the error of the removal; `null` if it succeeded. */
-  | { readonly kind: "unseen"; readonly failure: unknown; readonly message: string };
+  | {
+      readonly kind: "unseen";
+      readonly failure: unknown;
+      readonly isUnanswered: boolean;
+      readonly message: string;
+    };
 
 type Removing = Pick<ImageExecution, "runtime" | "writer" | "memory" | "timer">;
 /** `stop`: aborts when nobody wants to wait any longer. */
@@ -59,7 +64,7 @@ export async function removeImage(
   const record = before ?? candidate.record;
   const recalled =
     before === undefined ? memory.current() : recallImage(memory.current(), id, before);
-  const mayGoYet = removed.kind !== "failed" || removed.isUnanswered;
+  const mayGoYet = removed.kind === "ghost" || removed.isUnanswered;
   memory.replace(mayGoYet ? rememberGhost(recalled, { image: { id }, record }) : recalled);
   return removed;
 }
@@ -93,9 +98,16 @@ async function verified(removing: Verifying, id: ImageId, failure: unknown): Pro
     if (failure !== null) return { kind: "failed", failure, isUnanswered: wasUnanswered(failure) };
     return (await removedByName(removing, still)) ? { kind: "gone" } : { kind: "ghost" };
   } catch (thrown) {
-    if (failure !== null && !wasUnanswered(thrown))
-      return { kind: "failed", failure, isUnanswered: wasUnanswered(failure) };
-    return { kind: "unseen", failure, message: messageOf(thrown) };
+    const isUnanswered = wasUnanswered(failure);
+    if (failure !== null && failureCode(thrown) === "failed")
+      return { kind: "failed", failure, isUnanswered };
+    const isSilent = failureCode(thrown) === "deadline";
+    return {
+      kind: "unseen",
+      failure,
+      isUnanswered: isUnanswered || isSilent,
+      message: messageOf(thrown),
+    };
   }
 }
 
