@@ -260,7 +260,7 @@ class ImageRemovals {
         ? "not-waited"
         : await this.#settler.settle(image.sizeBytes, expectedGain(candidate), mayWait);
     const measuredBytes = this.#meter.credit(image.sizeBytes);
-    if (!freesNothing(candidate)) this.#stall.noteGain(this.#meter.gainedOnTargets());
+    this.#stall.noteGain(candidate, this.#meter.gainedOnTargets());
     return { kind: "removed", reportedBytes: image.sizeBytes, measuredBytes, settled };
   }
 
@@ -278,10 +278,6 @@ const holdsImages = ({ roles }: Filesystem): boolean => roles.includes("imagefs"
 
 const isAged = (candidate: ImageCandidate): boolean =>
   candidate.triggers.some((trigger) => trigger.kind === "age");
-
-/** Others still have its layers: it frees nothing on any device, which shows nothing about the full one. */
-const freesNothing = ({ image, frees }: ImageCandidate): boolean =>
-  image.sizeBytes > 0n && frees?.estimateBytes === 0n;
 
 function blockedEnd(plan: ImagePlan): ImageEnd {
   if (plan.blocks.some((block) => block.kind === "invalid-capacity")) return "invalid-capacity";

@@ -1,6 +1,7 @@
 /** Detects a pass without progress, to end it before it has removed everything in vain. */
 
 import { RuntimeError, type RuntimeErrorKind } from "../../model/errors.ts";
+import type { ImageCandidate } from "../../model/plan.ts";
 
 /** Removals in a row without gain on the full device, while others hold images too, that end the pass. */
 const REMOVALS_WITHOUT_GAIN = 3;
@@ -21,7 +22,9 @@ export class Stall {
   #unanswered = 0;
 
   /** Records the total gain after one more removal. */
-  noteGain(gained: bigint): void {
+  noteGain({ image, frees }: Pick<ImageCandidate, "image" | "frees">, gained: bigint): void {
+    // Others still have its layers: it frees nothing on any device, which shows nothing about the full one.
+    if (image.sizeBytes > 0n && frees?.estimateBytes === 0n) return;
     this.#withoutGain = gained > this.#gained ? 0 : this.#withoutGain + 1;
     this.#gained = gained;
   }
