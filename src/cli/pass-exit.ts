@@ -2,7 +2,7 @@
 
 import { blocksOf } from "../loop/pass/pass-failure.ts";
 import { assertNever } from "../model/assert.ts";
-import { thingsOf } from "../model/outcome.ts";
+import { isFailed, thingsOf } from "../model/outcome.ts";
 import type { Pass } from "../model/pass.ts";
 import type { ContainerPlan, Plan } from "../model/plan.ts";
 import type { ImageBlock } from "../model/reason.ts";
@@ -63,10 +63,7 @@ function faultExit(kind: ImageBlock["kind"]): number | null {
 function someFailed({ images, containers }: Pass): boolean {
   const things = containers === null ? [] : thingsOf(containers);
   const items = images?.items ?? [];
-  return (
-    things.some((item) => item.result.kind === "failed") ||
-    items.some((item) => item.result.kind === "failed" || item.result.kind === "ghost")
-  );
+  return [...things, ...items].some(({ result }) => isFailed(result));
 }
 
 /** A target was asked for and is still open; a dry run is judged by its plan. A pass that was stopped has not done what it should. */

@@ -86,6 +86,10 @@ export type RemovalResult =
 export const isGone = ({ kind }: RemovalResult): boolean =>
   kind === "removed" || kind === "already-gone";
 
+/** Refused, not answered, or without effect: what the exit code and every summary count as failed. */
+export const isFailed = ({ kind }: ImageResult | RemovalResult): boolean =>
+  kind === "failed" || kind === "ghost";
+
 export interface ContainerItem {
   readonly planned: PlannedContainer;
   readonly reason: ContainerRemoveReason;

@@ -1,7 +1,13 @@
 /** Words of passes: purposes, targets, results, ends and events. */
 
 import { assertNever } from "../model/assert.ts";
-import type { ContainerOutcome, ImageEnd, ImageResult, RemovalResult } from "../model/outcome.ts";
+import {
+  type ContainerOutcome,
+  type ImageEnd,
+  type ImageResult,
+  isFailed,
+  type RemovalResult,
+} from "../model/outcome.ts";
 import type { EventReason, Pass, PassKind } from "../model/pass.ts";
 import type { DiskBreakdown, ImagePlan, ImageTarget, Purpose } from "../model/plan.ts";
 import { duration } from "../model/time.ts";
@@ -89,6 +95,14 @@ export function youngWords({ kept }: ImagePlan): string {
   const become = young.length === 1 ? "becomes" : "become";
   const together = young.every(({ left }) => left === last);
   return `${counted(young.length, "image")} (${humanBytes(bytes)}) ${become} removable ${together ? "in" : "within"} ${humanDuration(duration(last))}`;
+}
+
+/** How many removals failed, for `present`. */
+export function failureWords(
+  items: readonly { readonly result: ImageResult | RemovalResult }[],
+): string | false {
+  const failed = items.filter(({ result }) => isFailed(result)).length;
+  return failed > 0 && `${counted(failed, "removal")} failed`;
 }
 
 /** How the container half of a pass ended; a word of a later version stands for itself. */

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 
 import { failureOf } from "../../src/loop/pass/pass-failure.ts";
 import type { ImageBlock } from "../../src/model/reason.ts";
-import { containerOutcome, imageOutcome, imagePlan, pass } from "../report/build.ts";
+import { containerOutcome, imageOutcome, imagePlan, pass, removedImage } from "../report/build.ts";
 
 const blockedBy = (...blocks: readonly ImageBlock[]) =>
   pass({
@@ -37,4 +37,15 @@ test("a pod source that is not ready fails a container pass, but not one that en
   expect(failureOf(pass({ kind: "container-gc", images: null, containers }))).toBe(errors.join());
   const images = imageOutcome({ end: "target-reached", items: [] });
   expect(failureOf(pass({ kind: "pressure", images, containers }))).toBeNull();
+});
+
+test("failed removals are counted among those that were tried, without images that were skipped", () => {
+  const images = imageOutcome({
+    items: [
+      removedImage(1),
+      removedImage(2, { result: { kind: "failed", message: "busy", code: "failed" } }),
+      removedImage(3, { result: { kind: "skipped", reason: { kind: "pinned" } } }),
+    ],
+  });
+  expect(failureOf(pass({ images, containers: null }))).toBe("1 of 2 image removals failed: busy");
 });

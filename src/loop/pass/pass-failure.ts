@@ -19,11 +19,10 @@ export function failureOf(pass: Pass): string | null {
 }
 
 function imageFailure(pass: Pass, images: ImageOutcome): string | null {
-  const failed = images.items.flatMap((item) =>
-    item.result.kind === "failed" ? [item.result.message] : [],
-  );
+  const tried = images.items.filter(({ result }) => result.kind !== "skipped");
+  const failed = tried.flatMap(({ result }) => (result.kind === "failed" ? [result.message] : []));
   if (failed.length > 0)
-    return `${failed.length} of ${images.items.length} image removals failed: ${failed[0]}`;
+    return `${failed.length} of ${tried.length} image removals failed: ${failed[0]}`;
   switch (images.end) {
     case "candidates-exhausted":
       return images.wantedBytes === null ? null : "cannot free enough space";

@@ -14,6 +14,7 @@ import {
   containerEndWords,
   containerPassWords,
   endWords,
+  failureWords,
   imagePassWords,
   passTitle,
 } from "../pass-words.ts";
@@ -94,14 +95,15 @@ function imageParts(pass: Pass): readonly string[] {
   if (outcome === null) return [];
   const end = imagePassWords(pass);
   const removed = outcome.items.filter((it) => it.result.kind === "removed").length;
-  if (removed === 0) return [end];
+  const failures = failureWords(outcome.items);
+  if (removed === 0) return [present([failures, end]).join(", ")];
   // What was freed is what the filesystem says; the runtime's figures are named where they promised something else.
   const figures =
     outcome.measuredFreedBytes === 0n
       ? ` (${humanBytes(outcome.reportedFreedBytes)} reported)`
       : "";
   const freed = `${humanBytes(outcome.measuredFreedBytes)} freed${figures}`;
-  return [`${counted(removed, "image")} removed, ${freed}, ${end}`];
+  return [present([`${counted(removed, "image")} removed`, freed, failures, end]).join(", ")];
 }
 
 function containerParts(pass: Pass): readonly string[] {
@@ -112,10 +114,12 @@ function containerParts(pass: Pass): readonly string[] {
     ...some(removed(outcome.sandboxes), "sandbox", "sandboxes"),
     ...some(removed(outcome.logs), "log entry", "log entries"),
   ];
-  if (gone.length > 0) return [`${gone.join(", ")} removed`];
+  const tried = thingsOf(outcome);
+  const done = present([gone.length > 0 && `${gone.join(", ")} removed`, failureWords(tried)]);
+  if (done.length > 0) return [done.join(", ")];
   const podSource = pass.plan.containers?.podSource;
   if (podSource?.kind === "not-ready") return [podSourceWords(podSource)];
-  if (outcome.end === "done") return ["no container to remove"];
+  if (outcome.end === "done" && tried.length === 0) return ["no container to remove"];
   return [containerPassWords(pass)];
 }
 

@@ -22,13 +22,14 @@ import { imageName } from "../names.ts";
 import {
   containerPassWords,
   eventTitle,
+  failureWords,
   imagePassWords,
   imageResultWords,
   passTitle,
   purposeWords,
   removalResultWords,
 } from "../pass-words.ts";
-import { clean, paint, type Screen } from "../terminal.ts";
+import { clean, paint, present, type Screen } from "../terminal.ts";
 import { hiddenLines, shortened } from "./groups.ts";
 import { containerPlanLines } from "./plan-containers.ts";
 import { imagePlanLines } from "./plan-images.ts";
@@ -94,7 +95,6 @@ function imageLines(pass: Pass, outcome: ImageOutcome, screen: Screen): readonly
 /** What was freed, as measured, of the target, and how much of the disk is free. */
 function freedSentence(outcome: ImageOutcome): string {
   const removed = outcome.items.filter((it) => it.result.kind === "removed");
-  const failed = outcome.items.filter((it) => it.result.kind === "failed").length;
   const measured = removed.some(
     (it) => it.result.kind === "removed" && it.result.measuredBytes !== null,
   );
@@ -110,8 +110,8 @@ function freedSentence(outcome: ImageOutcome): string {
     outcome.wantedBytes === null || outcome.wantedBytes <= 0n
       ? ""
       : ` of a target of ${humanBytes(outcome.wantedBytes)}`;
-  const failures = failed === 0 ? "" : `, ${counted(failed, "removal")} failed`;
-  return `${counted(removed.length, "image")} removed${freed}${wanted}${failures}.${diskSentence(outcome)}`;
+  const done = `${counted(removed.length, "image")} removed${freed}${wanted}`;
+  return `${present([done, failureWords(outcome.items)]).join(", ")}.${diskSentence(outcome)}`;
 }
 
 function diskSentence(outcome: ImageOutcome): string {
@@ -168,7 +168,9 @@ function containerCounts(outcome: ContainerOutcome): string {
   ];
   const freed =
     outcome.measuredFreedBytes === null ? "" : `, ${humanBytes(outcome.measuredFreedBytes)} freed`;
-  return `${counts.join(", ")} removed${freed}`;
+  return present([`${counts.join(", ")} removed${freed}`, failureWords(thingsOf(outcome))]).join(
+    ", ",
+  );
 }
 
 const gone = (items: readonly { readonly result: RemovalResult }[]): number =>

@@ -99,7 +99,9 @@ function resultOf(pass: PassRow): string {
   if (error !== null) return present([...done, `failed: ${clean(error)}`]).join(", ");
   const ends = [
     imagesEnd !== null && endWords(imagesEnd, pass.purpose),
-    containersEnd !== null && containersEnd !== "done" && containerEndWords(containersEnd),
+    containersEnd !== null &&
+      (imagesEnd === null || containersEnd !== "done") &&
+      containerEndWords(containersEnd),
   ];
   const failures = failed > 0 && `${counted(failed, "removal")} failed`;
   const took =
@@ -110,7 +112,10 @@ function resultOf(pass: PassRow): string {
 
 function freed({ measuredFreedBytes: measured, reportedFreedBytes: reported }: PassRow) {
   if (measured !== null && measured > 0n) return `${humanBytes(measured)} freed`;
-  return reported !== null && reported > 0n && `${humanBytes(reported)} freed as reported`;
+  if (reported === null || reported <= 0n) return false;
+  return measured === null
+    ? `${humanBytes(reported)} freed as reported`
+    : `0 B freed (${humanBytes(reported)} reported)`;
 }
 
 function removalLines(rows: readonly Removal[], screen: Screen): readonly string[] {

@@ -6,6 +6,7 @@ import {
   type ContainerItem,
   type ImageItem,
   type ImageResult,
+  isFailed,
   type LogItem,
   type RemovalResult,
   type SandboxItem,
@@ -44,7 +45,7 @@ export function imageRemoval(passId: PassId, item: ImageItem): Removal {
 }
 
 function imageMessage(result: ImageResult): string | null {
-  if (result.kind === "failed") return `${result.code}: ${result.message}`;
+  if (result.kind === "failed") return result.message;
   return result.kind === "skipped" ? result.reason.kind : null;
 }
 
@@ -98,8 +99,7 @@ export function containerRemoval(
 export function passRow(pass: PassStart & Partial<Pass>): PassRow {
   const { images = null, containers = null } = pass;
   const items = [...(images?.items ?? []), ...(containers === null ? [] : thingsOf(containers))];
-  const count = (kinds: readonly Removal["result"][]): number =>
-    items.filter((item) => kinds.includes(item.result.kind)).length;
+  const results = items.map(({ result }) => result);
   return {
     id: pass.id,
     kind: pass.kind,
@@ -111,8 +111,8 @@ export function passRow(pass: PassStart & Partial<Pass>): PassRow {
     error: pass.error ?? images?.error ?? pass.plan?.containers?.logsError ?? null,
     imagesEnd: images?.end ?? null,
     containersEnd: containers?.end ?? null,
-    removed: count(["removed", "already-gone"]),
-    failed: count(["failed", "ghost"]),
+    removed: results.filter(({ kind }) => kind === "removed" || kind === "already-gone").length,
+    failed: results.filter(isFailed).length,
     wantedBytes: images?.wantedBytes ?? null,
     reportedFreedBytes: images?.reportedFreedBytes ?? null,
     measuredFreedBytes: images?.measuredFreedBytes ?? containers?.measuredFreedBytes ?? null,

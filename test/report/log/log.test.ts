@@ -233,6 +233,29 @@ describe("a pass in the log", () => {
     );
   });
 
+  test("the summary of a pass counts removals that failed or had no effect, of images and of the rest", () => {
+    const failed = { kind: "failed", step: "remove", message: "busy", code: "failed" } as const;
+    const [one] = containerOutcome().containers;
+    const refused = containerOutcome({
+      containers: one === undefined ? [] : [{ ...one, result: failed }],
+      sandboxes: [],
+      logs: [],
+    });
+    const images = imageOutcome({
+      items: [
+        removedImage(1),
+        removedImage(2, { result: failed }),
+        removedImage(3, { result: { kind: "ghost" } }),
+      ],
+    });
+    const text = passSummary(pass({ containers: refused, images }));
+    expect(text).toStartWith("GC: 1 removal failed; 1 image removed, ");
+    expect(text).toContain(" freed, 2 removals failed, target reached ");
+    expect(passSummary(pass({ containers: refused, images: null }))).toBe(
+      "GC: 1 removal failed (1.8s)",
+    );
+  });
+
   test("passes under pressure that find nothing to remove are one line and a count", () => {
     const { log, lines } = recorded("text", 1);
     const idle = pass({

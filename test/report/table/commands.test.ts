@@ -284,6 +284,16 @@ describe("history", () => {
     },
   );
 
+  test("history says of a pass over containers alone that it is done, and that images freed 0 B where nothing was measured", () => {
+    const done = passRow({ kind: "gc", imagesEnd: null, containersEnd: "done", removed: 0 });
+    const nothing = passRow({ measuredFreedBytes: 0n });
+    const all = { ...plainScreen, all: true } as const;
+    const rows = { passes: [done, nothing], removals: [], events: [] };
+    const text = historyTable(rows, all);
+    expect(text).toContain("GC, P1: done, in 4s");
+    expect(text).toContain("1 removed, 0 B freed (1.0 GiB reported), target reached");
+  });
+
   test("history says that a pass was interrupted", () => {
     const rows = { passes: [passRow({ endedAt: null })], removals: [], events: [] };
     expect(historyTable(rows, plainScreen)).toContain("interrupted");

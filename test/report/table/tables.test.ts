@@ -227,6 +227,22 @@ describe("a pass", () => {
     expect(text).toContain("failed: image is in use");
   });
 
+  test("gc counts ghosts among the removals that failed, and those of containers too", () => {
+    const ghost = removedImage(1, { result: { kind: "ghost" } });
+    const [one] = containerOutcome().containers;
+    if (one === undefined) throw new Error("the outcome has a container");
+    const result = { kind: "failed", step: "remove", message: "busy", code: "failed" } as const;
+    const containers = containerOutcome({ containers: [{ ...one, result }] });
+    const text = gcTable(
+      pass({ containers, images: imageOutcome({ items: [ghost] }) }),
+      plainScreen,
+    );
+    expect(text).toContain("0 images removed of a target of 4.0 GiB, 1 removal failed.");
+    expect(text).toContain(
+      "0 containers, 1 sandbox, 1 log entry removed, 12.0 MiB freed, 1 removal failed.",
+    );
+  });
+
   test("gc shows what it could not judge as well as what it removed", () => {
     const containers = containerOutcome({ errors: ["logs stay, because of x"] });
     const text = gcTable(pass({ containers }), plainScreen);
