@@ -65,6 +65,15 @@ test("a name that now belongs to another image is not removed", async () => {
   expect(kind).toBe("gone");
 });
 
+test("an answer with another image removes nothing by the names of that one", async () => {
+  const other = anImage("other", { repoTags: ["registry.example/other:v1"] });
+  const means = { [artifact.id]: other, "registry.example/other:v1": other };
+  expect(await removal({ means, goesBy: "registry.example/other:v1" })).toMatchObject({
+    asked: [],
+    kind: "ghost",
+  });
+});
+
 test("an image whose names are refused or removed in vain is a ghost", async () => {
   expect(await removal({ refused: names })).toMatchObject({
     asked: names,

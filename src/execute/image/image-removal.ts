@@ -96,7 +96,7 @@ async function verified(removing: Verifying, id: ImageId, failure: unknown): Pro
     const still = await statusOf(removing, id);
     if (still === null) return { kind: "gone" };
     if (failure !== null) return { kind: "failed", failure, isUnanswered: wasUnanswered(failure) };
-    return (await removedByName(removing, still)) ? { kind: "gone" } : { kind: "ghost" };
+    return (await removedByName(removing, id, still)) ? { kind: "gone" } : { kind: "ghost" };
   } catch (thrown) {
     const isUnanswered = wasUnanswered(failure);
     if (failure !== null && failureCode(thrown) === "failed")
@@ -111,13 +111,14 @@ async function verified(removing: Verifying, id: ImageId, failure: unknown): Pro
   }
 }
 
-/** Never by a name that refers to another image by now. */
-async function removedByName(removing: Verifying, image: Image): Promise<boolean> {
+/** Never by a name that refers to another image by now, nor by one of another image that the runtime answered with. */
+async function removedByName(removing: Verifying, id: ImageId, image: Image): Promise<boolean> {
+  if (image.id !== id) return false;
   const names = [...image.repoTags, ...image.repoDigests].slice(0, NAMES_MAX);
   for (const name of names) {
-    if ((await statusOf(removing, name))?.id !== image.id) continue;
-    await failureOf(() => removing.writer.removeImage(image.id, name));
-    if ((await statusOf(removing, image.id)) === null) return true;
+    if ((await statusOf(removing, name))?.id !== id) continue;
+    await failureOf(() => removing.writer.removeImage(id, name));
+    if ((await statusOf(removing, id)) === null) return true;
   }
   return false;
 }

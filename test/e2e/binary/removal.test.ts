@@ -66,6 +66,27 @@ describe("an OCI artifact, whose removal by ID does nothing,", () => {
   });
 });
 
+test("an image in use stays if the runtime answers with it when asked for one that was removed", async () => {
+  const images = [image("gone"), image("used")];
+  const node = {
+    images,
+    sandboxes: [{ id: "pod", uid: "uid" }],
+    containers: [{ id: "c", sandboxId: "pod", image: imageIdOf("used") }],
+  };
+  await using it = await startNode({ node, flags });
+  const used = { id: imageIdOf("used"), repo_tags: ["r.example/used:1"], size: "1000000" };
+  const aboutGone = (request: object): boolean =>
+    (request as { image: { image: string } }).image.image === imageIdOf("gone");
+  it.runtime.fail(
+    "ImageStatus",
+    { kind: "edit", edit: () => ({ image: used }) },
+    { when: aboutGone },
+  );
+  const report = await it.json(["gc", "--images", "--all-unused"], 5);
+  expect(resultOf(report, "gone")).toMatchObject({ kind: "ghost" });
+  expect(removedNames(it)).toEqual([imageIdOf("gone")]);
+});
+
 test("an image pulled again and used during a pass is kept, and the others are removed", async () => {
   const images = ["again", ...Array.from({ length: 5 }, (_, index) => `other-${index}`)].map(
     (name, index) => image(name, { sizeBytes: 1_000_000 - index }),
