@@ -102,12 +102,17 @@ export function decodeSandboxDetail(
   status: UnaryMethods["PodSandboxStatus"]["response"]["status"],
 ): SandboxDetail {
   if (status === null) throw new MalformedError(`the status of sandbox ${id} is empty`);
+  if (status.id !== "") expectSame(id, status.id);
   return { id, state: sandboxState(status.state, id), address: status.network?.ip ?? "" };
 }
 
-export function decodeDetail(status: ContainerStatusMessage | null): ContainerDetail {
+export function decodeDetail(
+  about: ContainerId,
+  status: ContainerStatusMessage | null,
+): ContainerDetail {
   if (status === null) throw new MalformedError("the status of a container is empty");
   const id = required(status.id, "the status of a container has no ID");
+  expectSame(about, id);
   return {
     id: containerId(id),
     imageVolumes: imageVolumes(status),
@@ -117,6 +122,11 @@ export function decodeDetail(status: ContainerStatusMessage | null): ContainerDe
     labels: status.labels,
     annotations: status.annotations,
   };
+}
+
+/** What another one logs to, mounts or does must not count for this one. */
+function expectSame(about: string, id: string): void {
+  if (id !== about) throw new MalformedError(`asked for ${about}, it names ${id}`);
 }
 
 /** Every name by which a container's status refers to an image. */

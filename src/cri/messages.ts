@@ -103,7 +103,10 @@ const answers = {
   ListPodSandbox: message({ items: [1, list(sandbox)] }),
   StreamPodSandboxes: message({ pod_sandboxes: [1, list(sandbox)] }),
   PodSandboxStatus: message({
-    status: [1, message({ state: [3, int32], network: [5, message({ ip: [1, text] })] })],
+    status: [
+      1,
+      message({ id: [1, text], state: [3, int32], network: [5, message({ ip: [1, text] })] }),
+    ],
     info: [2, info],
   }),
   StopPodSandbox: nothing,

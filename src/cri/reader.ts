@@ -39,7 +39,7 @@ export function makeReader(channels: Channels): RuntimeReader {
         runtime.call(
           "ContainerStatus",
           { container_id: id },
-          { about: id, signal, decode: ({ status }) => decodeDetail(status) },
+          { about: id, signal, decode: ({ status }) => decodeDetail(id, status) },
         ),
       ),
     ...sandboxReader(runtime),

@@ -81,6 +81,18 @@ describe("a response is refused", () => {
       edited("status", { state: 7 }),
       detail,
     ],
+    [
+      "asked for container, it names another",
+      "ContainerStatus",
+      edited("status", { id: "another" }),
+      detail,
+    ],
+    [
+      "asked for sandbox, it names another",
+      "PodSandboxStatus",
+      edited("status", { id: "another" }),
+      sandboxDetail,
+    ],
     ["the status of sandbox sandbox is empty", "PodSandboxStatus", () => ({}), sandboxDetail],
     [
       "a filesystem has no mount point",

@@ -76,7 +76,7 @@ const answers: Answers = {
   Status: { info: strings },
   ListPodSandbox: { items: [sandbox] },
   StreamPodSandboxes: { pod_sandboxes: [sandbox] },
-  PodSandboxStatus: { info: strings, status: { state: 1, network: { ip: "ip" } } },
+  PodSandboxStatus: { info: strings, status: { id: "id", state: 1, network: { ip: "ip" } } },
   StopPodSandbox: {},
   RemovePodSandbox: {},
   ListContainers: { containers: [container] },

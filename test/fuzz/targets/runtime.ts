@@ -22,7 +22,7 @@ import {
   sandboxImagesOf,
 } from "../../../src/cri/verbose.ts";
 import { EntryCutter } from "../../../src/cri/wire.ts";
-import { sandboxId } from "../../../src/model/ids.ts";
+import { containerId, sandboxId } from "../../../src/model/ids.ts";
 import { methods } from "../../cri/declared.ts";
 import { bytesOf, jsonOf } from "../inputs.ts";
 import { holds, refusedOr, same, type Target, textTarget } from "../target.ts";
@@ -123,7 +123,7 @@ const message: Target = {
   check: (input) => {
     const bytes = Buffer.from(input);
     const refused = <Result>(read: () => Result): Result | null => refusedOr(read, MalformedError);
-    refused(() => decodeDetail(decodeAnswer("ContainerStatus", bytes).status));
+    refused(() => decodeDetail(containerId("c"), decodeAnswer("ContainerStatus", bytes).status));
     refused(() => {
       const { containers_statuses: all } = decodeAnswer("GetContainerEvents", bytes);
       return all.flatMap(imagesOf);
