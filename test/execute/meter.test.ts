@@ -24,7 +24,7 @@ function meterOf(readings: readonly (readonly [bigint, bigint])[], capacityBytes
   const meter = new Meter({
     disk: { measure },
     targets: [target, count],
-    store: { device: "8:9", path: "/other" },
+    stores: [{ device: "8:9", path: "/other" }],
     storeBytes: null,
     imageCount: 2,
     accounting: "reported",

@@ -9,11 +9,10 @@ import type { ImageTrigger } from "../../model/reason.ts";
 import type { Filesystem, Image, Snapshot } from "../../model/snapshot.ts";
 import { duration } from "../../model/time.ts";
 import { distinctImages } from "../../policy/image/image-index.ts";
-import { imageUseOf } from "../../policy/image/image-use.ts";
 import { childStillThere } from "../../policy/layer/layer-order.ts";
 import { metAfterAll, type Progress, targetsMet } from "../../policy/space/progress.ts";
 import { targetReach } from "../../policy/space/reach.ts";
-import { storeFilesystem } from "../../policy/space/targets.ts";
+import { countedStoreBytes } from "../../policy/space/targets.ts";
 import { Pace } from "../pace.ts";
 import { FreshJudgement } from "./fresh-judgement.ts";
 import type { FreshLists, ImageExecuted, ImageExecution } from "./image-execution.ts";
@@ -64,12 +63,11 @@ class ImageRemovals {
     this.#signal = signal;
     this.#counted = snapshot;
     this.#targets = plan.targets;
-    const store = storeFilesystem(snapshot);
     this.#meter = new Meter({
       disk,
       targets: plan.targets,
-      store,
-      storeBytes: store === null ? null : imageUseOf(store, snapshot).bytes,
+      stores: snapshot.filesystems.filter(holdsImages),
+      storeBytes: countedStoreBytes(snapshot),
       imageCount: distinctImages(snapshot.images, "any").length,
       accounting: limits.accounting,
     });

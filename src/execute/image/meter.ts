@@ -15,9 +15,9 @@ export interface Place {
 export interface MeterInput {
   readonly disk: Pick<DiskReader, "measure">;
   readonly targets: readonly ImageTarget[];
-  /** The filesystem of the image store, measured in addition to the targets'; `null`: none. */
-  readonly store: Place | null;
-  /** The store's size when the plan was made, as the runtime reports it; `null` if it does not. */
+  /** The filesystems that hold images, measured in addition to the targets'. */
+  readonly stores: readonly Place[];
+  /** Their size when the plan was made, as the runtime reports it; `null` if it does not. */
   readonly storeBytes: bigint | null;
   /** Distinct images when the plan was made. */
   readonly imageCount: number;
@@ -35,8 +35,8 @@ type Readings = ReadonlyMap<string, DiskReading>;
 export class Meter {
   readonly #input: MeterInput;
   readonly #places: readonly Place[];
-  /** The device for the totals: the first that a target names, else the store's. */
-  readonly #primary: string | null;
+  /** The devices for the totals: the first that a target names, else those that hold images. */
+  readonly #counted: readonly string[];
   readonly #gains = new Map<string, Gain>();
   #readings: Readings = new Map();
   #beforeRemoval: Readings | null = null;
@@ -50,8 +50,9 @@ export class Meter {
   constructor(input: MeterInput) {
     this.#input = input;
     const wanted = measuredPlaces(input.targets);
-    this.#primary = (wanted[0] ?? input.store)?.device ?? null;
-    const places = [...wanted, ...(input.store === null ? [] : [input.store])];
+    const devices = (wanted.length > 0 ? wanted.slice(0, 1) : input.stores).map(deviceOf);
+    this.#counted = [...new Set(devices)];
+    const places = [...wanted, ...input.stores];
     this.#places = [...new Map(places.map((place) => [place.device, place])).values()];
     this.#wantedBytes = wantedOf(input.targets);
     this.#imageCount = input.imageCount;
@@ -60,7 +61,7 @@ export class Meter {
   /** Throws `HostError` if a filesystem cannot be measured: nothing is removed unmeasured. */
   async start(): Promise<void> {
     await this.#read();
-    this.#first = this.#primary === null ? null : (this.#readings.get(this.#primary) ?? null);
+    this.#first = this.#primary();
   }
 
   /** From now on reported sizes count for the targets; earlier removals for age do not. */
@@ -113,16 +114,15 @@ export class Meter {
     return largest;
   }
 
-  /** Credits the removal by the last measurement, and returns its gain on the full filesystem; never below 0. */
+  /** Credits the removal by the last measurement, and returns its gain on the devices of the totals; never below 0. */
   credit(reportedBytes: bigint): bigint {
     this.#imageCount -= 1;
     this.#reportedBytes += reportedBytes;
     this.#reportedTotal += reportedBytes;
     this.#removed += 1;
-    const before = this.#primary === null ? undefined : this.#gains.get(this.#primary)?.bytes;
+    const before = this.#gainOf(this.#counted);
     this.#creditSince();
-    const after = this.#primary === null ? undefined : this.#gains.get(this.#primary)?.bytes;
-    return (after ?? 0n) - (before ?? 0n);
+    return this.#gainOf(this.#counted) - before;
   }
 
   /** The space of a ghost never counts. */
@@ -148,7 +148,7 @@ export class Meter {
   }
 
   progress(mayAppear: boolean): Progress {
-    const { store, storeBytes, accounting } = this.#input;
+    const { stores, storeBytes, accounting } = this.#input;
     const read = <T>(of: (reading: DiskReading) => T): ReadonlyMap<string, T> =>
       new Map([...this.#readings].map(([device, reading]) => [device, of(reading)]));
     const gained = (of: keyof Gain): ReadonlyMap<string, bigint> =>
@@ -160,7 +160,7 @@ export class Meter {
       gainedBytes: gained("bytes"),
       gainedInodes: gained("inodes"),
       storeBytes:
-        storeBytes === null || store === null ? null : storeBytes - this.gainedBytes(store.device),
+        storeBytes === null ? null : storeBytes - this.#gainOf(new Set(stores.map(deviceOf))),
       imageCount: this.#imageCount,
       mayAppear,
       reportedBytes: this.#reportedBytes,
@@ -168,25 +168,30 @@ export class Meter {
     };
   }
 
-  /** Bytes that this pass gained on a device. */
-  gainedBytes(device: string): bigint {
-    return this.#gains.get(device)?.bytes ?? 0n;
-  }
-
   wantedBytes(): bigint | null {
     return this.#wantedBytes;
   }
 
   totals(): Omit<ImageOutcome, "end" | "items" | "error" | "ghosts"> {
-    const primary = this.#primary === null ? undefined : this.#readings.get(this.#primary);
+    const primary = this.#primary();
     return {
       wantedBytes: this.#wantedBytes,
       reportedFreedBytes: this.#reportedBytes,
-      measuredFreedBytes: this.#primary === null ? 0n : this.gainedBytes(this.#primary),
+      measuredFreedBytes: this.#gainOf(this.#counted),
       availableBefore: this.#first?.availableBytes ?? null,
       availableAfter: primary?.availableBytes ?? null,
       capacityBytes: primary?.capacityBytes ?? null,
     };
+  }
+
+  /** Bytes that this pass gained on these devices. */
+  #gainOf(devices: Iterable<string>): bigint {
+    return [...devices].reduce((sum, device) => sum + (this.#gains.get(device)?.bytes ?? 0n), 0n);
+  }
+
+  /** Of the first device of the totals, as last measured. */
+  #primary(): DiskReading | null {
+    return this.#readings.get(this.#counted[0] ?? "") ?? null;
   }
 
   /** `most`: the most that the pass can have gained so far; what others delete meanwhile does not count. */
@@ -216,6 +221,8 @@ export class Meter {
     this.#readings = new Map(readings);
   }
 }
+
+const deviceOf = ({ device }: Place): string => device;
 
 const positive = (value: bigint): bigint => (value > 0n ? value : 0n);
 

@@ -58,12 +58,18 @@ export function storeTargets(snapshot: Snapshot, limits: ImageLimits): readonly 
 }
 
 /** The size of the image store: the runtime's figure, or the reported sizes if it gives none. */
-export function storeBytes(snapshot: Pick<Snapshot, "filesystems" | "images">): bigint {
-  const reported = snapshot.filesystems.reduce(
+export const storeBytes = (snapshot: Pick<Snapshot, "filesystems" | "images">): bigint =>
+  countedStoreBytes(snapshot) ?? reportedBytes(distinctImages(snapshot.images, "any"));
+
+/** The runtime's figure, of all filesystems that hold images; `null` if it gives none. */
+export function countedStoreBytes(
+  snapshot: Pick<Snapshot, "filesystems" | "images">,
+): bigint | null {
+  const counted = snapshot.filesystems.reduce(
     (sum, filesystem) => sum + (imageUseOf(filesystem, snapshot).bytes ?? 0n),
     0n,
   );
-  return reported > 0n ? reported : reportedBytes(distinctImages(snapshot.images, "any"));
+  return counted > 0n ? counted : null;
 }
 
 /** The filesystem that holds the images; `null` if the runtime names none. */

@@ -113,6 +113,31 @@ test.skipIf(diskObstacle !== null)(
   },
 );
 
+describe.skipIf(diskObstacle !== null)("with images on two filesystems", () => {
+  const ten = names(4, "own").map((name) => image(name, [layer(name, 10)]));
+
+  test.each(["first", "second"])(
+    "a budget counts both, and what is freed on the %s is measured",
+    async (which) => {
+      await using disk = await smallDisk(capacityBytes);
+      await using other = await smallDisk(capacityBytes);
+      const store = { directory: join(disk.directory, "store") };
+      const both = [
+        { mountpoint: store.directory },
+        { mountpoint: other.directory, usedBytes: 20 * MiB },
+      ];
+      const imageFilesystems = which === "first" ? both : both.toReversed();
+      await using it = await startNode({ node: { images: ten, imageFilesystems }, store, flags });
+      const { images } = await it.json(["gc", "--image-store-budget=45Mi"]);
+      expect(images).toMatchObject({ end: "target-reached", measuredFreedBytes: 20 * MiB });
+      expect(images.items.map((item: Json) => item.result.measuredBytes)).toEqual([
+        10 * MiB,
+        10 * MiB,
+      ]);
+    },
+  );
+});
+
 describe.skipIf(diskObstacle !== null)("gc of images that share layers with their family", () => {
   // 60 images of 8.5 MiB that take 66 MiB together; a kept one of each family holds the base.
   const images = familyImages({

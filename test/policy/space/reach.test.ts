@@ -46,7 +46,7 @@ async function isUseful(
   const meter = new Meter({
     disk: { measure: async () => filesystem },
     targets,
-    store: null,
+    stores: [],
     storeBytes: null,
     imageCount: 1,
     accounting: "measured",
