@@ -118,6 +118,24 @@ describe("the history", () => {
     ]);
   });
 
+  test("counts what an interrupted pass has done, and nothing of another with a longer ID", async () => {
+    const reader = await after(async (store) => {
+      store.passStarted(start("p"));
+      store.imageDone(idOf("p"), imageItem(1));
+      store.imageDone(idOf("p"), imageItem(2, { result: { kind: "ghost" } }));
+      store.containerDone(idOf("p"), containerItem("a"), instant(110n));
+      store.passStarted(start("pp"));
+      store.imageDone(idOf("pp"), imageItem(3));
+    });
+    const counts = reader
+      .passes({ limit: 9 })
+      .map(({ id, removed, failed }) => [id, removed, failed]);
+    expect(counts).toEqual([
+      [idOf("pp"), 1, 0],
+      [idOf("p"), 2, 1],
+    ]);
+  });
+
   test("completes the row of a pass at its end, once", async () => {
     const reader = await after(async (store) => {
       store.passStarted(start("p"));

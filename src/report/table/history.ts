@@ -105,7 +105,9 @@ function resultOf(pass: PassRow): string {
   ];
   const failures = failed > 0 && `${counted(failed, "removal")} failed`;
   const took =
-    endedAt === null ? "interrupted" : `in ${humanDuration(since(endedAt, pass.startedAt))}`;
+    endedAt === null
+      ? "interrupted or still running"
+      : `in ${humanDuration(since(endedAt, pass.startedAt))}`;
   // Both halves may have ended for the same reason, which is said once.
   return present([...done, failures, ...new Set(ends), took]).join(", ");
 }

@@ -53,7 +53,24 @@ export function queryRemovals(db: Database, query: RemovalQuery): readonly Remov
 
 /** Newest first. */
 export const queryPasses = (db: Database, query: HistoryQuery): readonly PassRow[] =>
-  found(db, conditions("pass", query), passCodec);
+  found(db, conditions("pass", query), passCodec).map((row) =>
+    row.endedAt === null ? { ...row, ...countsSoFar(db, row) } : row,
+  );
+
+/** Of a pass that was killed or still runs: its own row knows them only at its end. */
+function countsSoFar(db: Database, { id }: PassRow): Pick<PassRow, "removed" | "failed"> {
+  const counts = { removed: 0, failed: 0 };
+  const results = db
+    .query<{ result: string }, [string, string]>(
+      `SELECT ${field("result")} AS result FROM history WHERE key >= ? AND key < ?`,
+    )
+    .all(`removal ${id} `, `removal ${id}!`);
+  for (const { result } of results) {
+    if (result === "removed" || result === "already-gone") counts.removed += 1;
+    if (result === "failed" || result === "ghost") counts.failed += 1;
+  }
+  return counts;
+}
 
 /** Newest first. */
 export const queryEvents = (db: Database, query: HistoryQuery): readonly Event[] =>
