@@ -4,6 +4,7 @@ import { fieldGroups, type FieldName, fieldOf } from "../config/fields.ts";
 import { defaultOf } from "../config/source/merge.ts";
 import { type Printed, printed } from "../config/value/printed.ts";
 import { expectedInFile } from "../config/value/value.ts";
+import { capitalised } from "../model/values.ts";
 
 /** Each setting is commented out, so that an old file does not freeze a default. */
 export function configTemplate(): string {
@@ -67,5 +68,3 @@ const wrapped = (text: string): readonly string[] =>
   Bun.wrapAnsi(text, WIDTH - "# ".length)
     .split("\n")
     .map((line) => `# ${line}`);
-
-const capitalised = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);

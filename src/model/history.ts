@@ -10,7 +10,7 @@ import type { PassKind, Step } from "./pass.ts";
 import type { Purpose } from "./plan.ts";
 import type { ImageTrigger, Subject } from "./reason.ts";
 import type { Filesystem } from "./snapshot.ts";
-import { type Duration, type Instant, since } from "./time.ts";
+import type { Duration, Instant } from "./time.ts";
 
 /** One attempted removal. A pass tries each only once. */
 export interface Removal {
@@ -40,6 +40,10 @@ export interface Removal {
   readonly at: Instant;
   readonly took: Duration | null;
 }
+
+/** Whatever removed it. */
+export const isGone = ({ result }: Pick<Removal, "result">): boolean =>
+  result === "removed" || result === "already-gone";
 
 export interface PassRow {
   readonly id: PassId;
@@ -102,21 +106,4 @@ export interface RegretFigures {
   }[];
   /** The shortest time between removal and return; `null` if none came back. */
   readonly soonest: Duration | null;
-}
-
-export function regretFigures(removedImages: number, regrets: readonly Regret[]): RegretFigures {
-  const triggers = [...new Set(regrets.map(({ trigger }) => trigger))].toSorted();
-  const times = regrets.map(({ at, removedAt }) => since(at, removedAt));
-  return {
-    removedImages,
-    returned: triggers.map((trigger) => {
-      const of = regrets.filter((one) => one.trigger === trigger);
-      const sizeBytes = of.reduce((sum, one) => sum + one.sizeBytes, 0n);
-      return { trigger, count: of.length, sizeBytes };
-    }),
-    soonest: times.reduce<Duration | null>(
-      (least, time) => (least === null || time < least ? time : least),
-      null,
-    ),
-  };
 }

@@ -35,6 +35,9 @@ export interface ImageLimits {
   readonly compat: Compat;
 }
 
+/** Between which disk usage is kept. */
+export type Thresholds = Pick<ImageLimits, "highPercent" | "lowPercent">;
+
 export interface ContainerLimits {
   /** Dead containers younger than this are kept. Counts from their end; with `compat: kubelet`, from their creation. */
   readonly minimumAge: Duration;

@@ -2,6 +2,7 @@
 
 import type { ChainId, ContainerId, ImageId, PodUid, SandboxId } from "./ids.ts";
 import type { Duration, Instant } from "./time.ts";
+import { compared } from "./values.ts";
 
 /** An image as the runtime lists it. */
 export interface Image {
@@ -12,6 +13,10 @@ export interface Image {
   readonly sizeBytes: bigint;
   readonly pinned: boolean;
 }
+
+/** By size, then ID, both descending: the kubelet's order. */
+export const largerFirst = (one: Image, other: Image): number =>
+  compared(other.sizeBytes, one.sizeBytes) || compared(other.id, one.id);
 
 /** What an image was built from, by its verbose status; it never changes for an image ID. */
 export interface ImageOrigin {

@@ -4,6 +4,8 @@
 export const isMap = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
+export const capitalised = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+
 /** For sorting in ascending order. */
 export const compared = <Value extends bigint | number | string>(
   one: Value,

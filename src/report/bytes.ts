@@ -1,6 +1,6 @@
-/** Formats amounts for people: bytes as the kubelet does, durations in two units, percentages, counts. */
+/** Formats amounts and times for people: bytes as the kubelet does, durations in two units, percentages, counts, days. */
 
-import { type Duration, duration } from "../model/time.ts";
+import { type Duration, duration, type Instant, toRfc3339 } from "../model/time.ts";
 
 const UNITS = ["KiB", "MiB", "GiB", "TiB"] as const;
 const STEP = 1024n;
@@ -58,6 +58,12 @@ function decimal(value: bigint, unit: bigint): string {
   const tenths = (value * 10n) / unit;
   return tenths % 10n === 0n ? `${tenths / 10n}` : `${tenths / 10n}.${tenths % 10n}`;
 }
+
+/** `2026-01-31`, in UTC. */
+export const dayOf = (at: Instant): string => toRfc3339(at).slice(0, 10);
+
+/** `2026-01-31T12:00:00Z`: without the fraction of a second. */
+export const secondOf = (at: Instant): string => toRfc3339(at).replace(/\.\d+Z$/, "Z");
 
 /** `1 image`, `3 images`; `many` where adding an s is wrong. */
 export const counted = (count: number | bigint, one: string, many = `${one}s`): string =>

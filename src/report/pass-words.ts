@@ -11,9 +11,10 @@ import {
 import type { EventReason, Pass, PassKind } from "../model/pass.ts";
 import type { DiskBreakdown, ImagePlan, ImageTarget, Purpose } from "../model/plan.ts";
 import { duration } from "../model/time.ts";
+import { capitalised } from "../model/values.ts";
 import { counted, humanBytes, humanDuration, usedPercent } from "./bytes.ts";
 import { imageBlock, imageKeep, imageTrigger } from "./image-reasons.ts";
-import { capitalised, clean, present } from "./terminal.ts";
+import { clean, present } from "./terminal.ts";
 
 const IMAGE_ENDS: Readonly<Record<ImageEnd, string>> = {
   "nothing-to-do": "no threshold exceeded",
@@ -131,7 +132,6 @@ export function imageResultWords(result: ImageResult): string {
 }
 
 function removedWords(result: Extract<ImageResult, { kind: "removed" }>): string {
-  if (result.measuredBytes === null) return `removed, ${humanBytes(result.reportedBytes)} reported`;
   const freed = `removed, ${humanBytes(result.measuredBytes)} freed`;
   switch (result.settled) {
     case "at-once":

@@ -94,5 +94,3 @@ export const padded = (text: string, columns: number, align: "left" | "right" = 
 /** The texts of a list in which a condition leaves out others. */
 export const present = (texts: readonly (string | false)[]): readonly string[] =>
   texts.filter((text) => text !== false);
-
-export const capitalised = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);

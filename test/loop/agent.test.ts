@@ -230,6 +230,21 @@ describe("while the runtime is away", () => {
     expect(sim.agent.state().loops.every(({ lastError }) => lastError === null)).toBeTrue();
   });
 
+  test("each loop counts its failures in a row, and from one again after a success", async () => {
+    const sim = aNode();
+    const away = async (isAway: boolean, minutes: number) => {
+      sim.weather.runtimeIsAway = isAway;
+      await sim.run(minutes * MINUTE);
+      return loopOf(sim, "container-gc").consecutiveFailures;
+    };
+    sim.start();
+    expect(await away(false, 1.5)).toBe(0);
+    expect(await away(true, 1)).toBe(1);
+    expect(await away(true, 2)).toBe(3);
+    expect(await away(false, 1)).toBe(0);
+    expect(await away(true, 1)).toBe(1);
+  });
+
   test("a runtime that is there only every other minute costs no image that it should not", async () => {
     const sim = aNode(40);
     sim.start();

@@ -3,7 +3,6 @@
 import { describe, expect, test } from "bun:test";
 
 import { Announcer } from "../../src/loop/agent/announcer.ts";
-import { FailureRule } from "../../src/loop/agent/failure-rule.ts";
 import type { Compat } from "../../src/model/limits.ts";
 import type { Event, EventReason, LoopName } from "../../src/model/pass.ts";
 import type { Futility, ImagePlan } from "../../src/model/plan.ts";
@@ -189,10 +188,10 @@ test("each ghost is reported once, with bounded memory", () => {
 describe("failing loops", () => {
   function failing(name: LoopName, times: number) {
     const heard = listener();
-    const rule = new FailureRule();
-    for (let run = 0; run < times; run += 1)
-      heard.announcer.loopEnded(name, rule.note(true), { error: "the runtime is away", at: NOW });
-    return { ...heard, rule };
+    const ended = { error: "the runtime is away", at: NOW };
+    for (let failures = 1; failures <= times; failures += 1)
+      heard.announcer.loopEnded(name, { ...ended, failures });
+    return heard;
   }
 
   test("only log the first image GC failure in a row, and raise an event for the second", () => {
@@ -229,10 +228,10 @@ describe("failing loops", () => {
   });
 
   test("log success after failure, and count the next failure as a first one", () => {
-    const { announcer, rule, said, events } = failing("image-gc", 3);
-    announcer.loopEnded("image-gc", rule.note(false), { error: null, at: NOW });
+    const { announcer, said, events } = failing("image-gc", 3);
+    announcer.loopEnded("image-gc", { error: null, failures: 0, at: NOW });
     expect(said.at(-1)).toBe("loop/image-gc: The image-gc loop succeeds");
-    announcer.loopEnded("image-gc", rule.note(true), { error: "again", at: NOW });
+    announcer.loopEnded("image-gc", { error: "again", failures: 1, at: NOW });
     expect(events).toHaveLength(2);
   });
 });

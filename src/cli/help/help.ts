@@ -4,6 +4,7 @@ import { fieldGroups, type FieldName, fieldNames, fieldOf } from "../../config/f
 import { suggestion } from "../../config/source/nearest.ts";
 import { quoted } from "../../config/value/described.ts";
 import { usageError } from "../../model/errors.ts";
+import { capitalised } from "../../model/values.ts";
 import { wrapped } from "../../report/table/table.ts";
 import { paint, type Screen } from "../../report/terminal.ts";
 import { type CommandOption, type CommandWords, formatsOf, type Operand } from "../command.ts";
@@ -94,7 +95,7 @@ function commandHelp(command: CommandWords, screen: Screen): readonly string[] {
   return [
     ...usageLines(command, screen),
     "",
-    ...wrapped(`${sentence(summary)} ${doc}`.trim(), screen),
+    ...wrapped(`${capitalised(summary)}. ${doc}`.trim(), screen),
     ...section("Operands", operands.map(operandEntry), screen),
     ...section("Options", ownOptions.map(optionEntry), screen),
     ...flagSections(concerned, screen),
@@ -111,8 +112,6 @@ const usageLines = (command: CommandWords, screen: Screen): readonly string[] =>
   ).map((line) => line.replaceAll(HARD_SPACE, " "));
 
 const HARD_SPACE = "\u00a0";
-
-const sentence = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 
 /** `-o`, where the command has a choice of formats. */
 export function outputOptions(command: CommandWords): readonly CommandOption[] {

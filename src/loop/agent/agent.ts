@@ -16,7 +16,6 @@ import type { Engine, Seen } from "../ports.ts";
 import { type AgentState, type LoopState, ofEachLoop, withoutDecisions } from "./agent-state.ts";
 import { Announcer } from "./announcer.ts";
 import { detect } from "./detect.ts";
-import { FailureRule } from "./failure-rule.ts";
 import { forgetGone, largestFirst } from "./image-cache.ts";
 import { LayerReading } from "./layer-reading.ts";
 import { LoopProgress, noting } from "./loop-progress.ts";
@@ -49,7 +48,6 @@ export class Agent {
   readonly #layers = new LayerReading();
   readonly #measurements: Measurements;
   readonly #announcer: Announcer;
-  readonly #rules: Readonly<Record<LoopName, FailureRule>> = ofEachLoop(() => new FailureRule());
   readonly #loops: Record<LoopName, Omit<LoopState, "stalled">>;
   readonly #progress: Readonly<Record<LoopName, LoopProgress>>;
   /** One per loop, to tell which of them makes progress. */
@@ -137,15 +135,11 @@ export class Agent {
       this.#noteSilence(thrown);
     }
     if (signal.aborted) return;
-    if (error === undefined) return this.#change(name, { lastEndedAt: this.#options.now() });
-    const rule = this.#rules[name];
-    const verdict = rule.note(error !== null);
-    this.#announcer.loopEnded(name, verdict, { error, at: this.#options.now() });
-    this.#change(name, {
-      lastEndedAt: this.#options.now(),
-      lastError: error,
-      consecutiveFailures: rule.failures(),
-    });
+    const at = this.#options.now();
+    if (error === undefined) return this.#change(name, { lastEndedAt: at });
+    const failures = error === null ? 0 : this.#loops[name].consecutiveFailures + 1;
+    this.#announcer.loopEnded(name, { error, failures, at });
+    this.#change(name, { lastEndedAt: at, lastError: error, consecutiveFailures: failures });
   }
 
   async #work(name: LoopName, signal: AbortSignal): Promise<Ended> {

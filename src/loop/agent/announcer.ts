@@ -8,7 +8,6 @@ import { keyOf, type PressureVerdict } from "../../policy/pressure/judge.ts";
 import { humanBytes } from "../../report/bytes.ts";
 import type { Journal } from "../ports.ts";
 import { DiskNews, isRested } from "./disk-news.ts";
-import type { Verdict } from "./failure-rule.ts";
 
 /** Events about a state, distinguished by their text. */
 const STATES: readonly Event["reason"][] = ["KeepRulesInvalid", "InvalidDiskCapacity"];
@@ -20,6 +19,8 @@ const GHOSTS_MAX = 1_000;
 export interface LoopEnd {
   /** `null` for success. */
   readonly error: string | null;
+  /** In a row, with this one. */
+  readonly failures: number;
   readonly at: Instant;
 }
 
@@ -51,24 +52,24 @@ export class Announcer {
     return news;
   }
 
-  /** Reports how a loop's run ended, by the kubelet's rule for failures. */
-  loopEnded(name: LoopName, verdict: Verdict, ended: LoopEnd): void {
-    const { error, at } = ended;
+  /**
+   * Reports how a loop's run ended, by the kubelet's rule: the first failure in a row is only logged, each further one is
+   * an event, and success after failure is reported.
+   */
+  loopEnded(name: LoopName, { error: message, failures, at }: LoopEnd): void {
     const topic = `loop/${name}`;
-    if (verdict.kind === "succeeded" || verdict.kind === "recovered") {
+    if (message === null) {
       this.#journal.succeeded(topic, `The ${name} loop`);
       return;
     }
-    const message = error ?? "no error message";
     this.#journal.failed(topic, `${name} failed: ${message}`);
-    const count = verdict.kind === "failed-first" ? 1 : verdict.failures;
-    if (name === "image-gc" && count > 1)
+    if (name === "image-gc" && failures > 1)
       this.#journal.event({ reason: "ImageGCFailed", message, at, passId: null });
     // These loops run every minute or few seconds, so a persistent failure is reported ever more rarely.
-    if (!isPowerOfTwo(count)) return;
+    if (!isPowerOfTwo(failures)) return;
     if (name === "container-gc")
       this.#journal.event({ reason: "ContainerGCFailed", message, at, passId: null });
-    if (name === "pressure" && count > 1 && isRested(this.#unrelievedAt, at)) {
+    if (name === "pressure" && failures > 1 && isRested(this.#unrelievedAt, at)) {
       this.#unrelievedAt = at;
       const text = `Cannot relieve disk pressure: ${message}`;
       this.#journal.event({ reason: "ImageGCFailed", message: text, at, passId: null });

@@ -3,18 +3,12 @@
  * removed images.
  */
 
-import type { Image } from "../../model/snapshot.ts";
+import { type Image, largerFirst } from "../../model/snapshot.ts";
 import { byObject } from "../../policy/by-object.ts";
 import { forgetUnlisted } from "../../policy/remember.ts";
 import type { ReadEngine } from "../ports.ts";
 
-/** By size, then ID, both descending: the kubelet's order. */
-export const largestFirst = byObject((images: readonly Image[]): readonly Image[] =>
-  images.toSorted((a, b) => {
-    if (a.sizeBytes !== b.sizeBytes) return a.sizeBytes < b.sizeBytes ? 1 : -1;
-    return a.id === b.id ? 0 : a.id < b.id ? 1 : -1;
-  }),
-);
+export const largestFirst = byObject((images: readonly Image[]) => images.toSorted(largerFirst));
 
 /**
  * Drops records of images that are no longer listed: a pass may take minutes, and an image that left and came back

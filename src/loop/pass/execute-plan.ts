@@ -7,7 +7,7 @@ import type { Meter } from "../../execute/image/meter.ts";
 import { isCounted } from "../../execute/pace.ts";
 import type { PassId } from "../../model/ids.ts";
 import type { Limits } from "../../model/limits.ts";
-import type { ContainerOutcome, ImageOutcome, RemovalResult } from "../../model/outcome.ts";
+import { type ContainerOutcome, goneOf, type ImageOutcome } from "../../model/outcome.ts";
 import type { ImageCandidate } from "../../model/plan.ts";
 import type { Filesystem, Snapshot } from "../../model/snapshot.ts";
 import type { Instant } from "../../model/time.ts";
@@ -67,10 +67,8 @@ export async function executeContainerPlan(
       },
     },
   );
-  const containersGone = outcome.containers
-    .filter(wasRemoved)
-    .map(({ planned }) => planned.container.id);
-  const sandboxesGone = outcome.sandboxes.filter(wasRemoved).map(({ sandbox }) => sandbox.id);
+  const containersGone = goneOf(outcome.containers).map(({ planned }) => planned.container.id);
+  const sandboxesGone = goneOf(outcome.sandboxes).map(({ sandbox }) => sandbox.id);
   if (containersGone.length + sandboxesGone.length > 0)
     engine.memory.replace(
       forgetRemoved(engine.memory.current(), {
@@ -127,9 +125,6 @@ export async function executeImagePlan(
     );
   return outcome;
 }
-
-const wasRemoved = ({ result }: { readonly result: RemovalResult }): boolean =>
-  result.kind === "removed" || result.kind === "already-gone";
 
 /** The limit of removals per pass, less what was removed before. */
 function limitsAfter(limits: Limits, before: ContainerOutcome | null): Limits {

@@ -5,6 +5,7 @@ import type { ImageOutcome } from "../../model/outcome.ts";
 import type { Event } from "../../model/pass.ts";
 import type { Futility, ImagePlan } from "../../model/plan.ts";
 import type { Instant } from "../../model/time.ts";
+import { capitalised } from "../../model/values.ts";
 import { imageBlock } from "../../report/image-reasons.ts";
 import { imageName } from "../../report/names.ts";
 import {
@@ -13,7 +14,6 @@ import {
   freeDiskSpaceFailedWords,
   invalidDiskCapacityWords,
 } from "../../report/pass-words.ts";
-import { capitalised } from "../../report/terminal.ts";
 
 /** In the order of occurrence. */
 export function imageEvents(

@@ -3,6 +3,7 @@
 import type { Forecast } from "../../model/disk-usage.ts";
 import type { RegretFigures } from "../../model/history.ts";
 import type { HoldState } from "../../model/hold.ts";
+import type { Thresholds } from "../../model/limits.ts";
 import type { Event, LoopStatus, Pass } from "../../model/pass.ts";
 import type { PodSourceState } from "../../model/plan.ts";
 import type { MeasuredFilesystem, RuntimeInfo } from "../../model/snapshot.ts";
@@ -15,7 +16,7 @@ import { eventJson, filesystemJson, runtimeJson } from "./snapshot.ts";
 export interface FilesystemStatus {
   readonly filesystem: MeasuredFilesystem;
   /** `null`: no threshold of image collection watches it. */
-  readonly thresholds: { readonly lowPercent: number; readonly highPercent: number } | null;
+  readonly thresholds: Thresholds | null;
   /** `null`: too little data, no clear trend, or no history is kept. */
   readonly forecast: Forecast | null;
 }

@@ -1,17 +1,12 @@
 /** The chart of a filesystem: usage, thresholds while in force, freed bytes, passes and events. */
 
 import type { Forecast } from "../../model/disk-usage.ts";
+import type { Thresholds } from "../../model/limits.ts";
 import type { Instant } from "../../model/time.ts";
+import { capitalised } from "../../model/values.ts";
 import { humanBytes } from "../bytes.ts";
 import { forecastWords } from "../forecast.ts";
-import { capitalised } from "../terminal.ts";
-import {
-  type DiskPoint,
-  type DiskSeries,
-  type Period,
-  placeIn,
-  type Thresholds,
-} from "./disk-series.ts";
+import { type DiskPoint, type DiskSeries, type Period, placeIn } from "./disk-series.ts";
 import { type Mark, marksStrip, timeAxis } from "./marks.ts";
 import { type Html, html } from "./text.ts";
 

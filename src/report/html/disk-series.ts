@@ -1,6 +1,7 @@
 /** Reduces samples of a filesystem to few enough points to draw, with gaps where none were recorded. */
 
 import type { DiskSample } from "../../model/history.ts";
+import type { Thresholds } from "../../model/limits.ts";
 import type { Instant } from "../../model/time.ts";
 import { compared } from "../../model/values.ts";
 
@@ -20,11 +21,6 @@ export interface DiskPoint {
   /** 0 to 100. */
   readonly usedPercent: number;
   readonly thresholds: Thresholds | null;
-}
-
-export interface Thresholds {
-  readonly lowPercent: number;
-  readonly highPercent: number;
 }
 
 export interface Period {

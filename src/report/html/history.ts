@@ -1,12 +1,12 @@
 /** Removals with their reasons, and warnings, as parts of the HTML report. */
 
-import type { Removal } from "../../model/history.ts";
+import { isGone, type Removal } from "../../model/history.ts";
 import type { Event } from "../../model/pass.ts";
 import { type Instant, toRfc3339 } from "../../model/time.ts";
 import { counted, humanBytes } from "../bytes.ts";
 import { removalTitle } from "../container-reasons.ts";
 import type { HistoryReport } from "../document/history.ts";
-import { shortId } from "../names.ts";
+import { removalName } from "../names.ts";
 import { eventTitle } from "../pass-words.ts";
 import { more } from "./plan.ts";
 import { type HtmlColumns, htmlRow, htmlTable } from "./table.ts";
@@ -50,8 +50,6 @@ const COLUMNS: HtmlColumns = {
 const removalTable = (rows: readonly Removal[]): Html =>
   htmlTable(COLUMNS, rows.map(removalRow), { isCards: true });
 
-const isGone = (row: Removal): boolean => row.result === "removed" || row.result === "already-gone";
-
 /** How many were removed for each reason, and what that freed. */
 function reasonBars(rows: readonly Removal[]): Html {
   const groups = Array.from(
@@ -82,12 +80,13 @@ const freedBy = (rows: readonly Removal[]): bigint =>
   rows.reduce((sum, row) => sum + (row.measuredBytes ?? 0n), 0n);
 
 function removalRow(row: Removal): Html {
-  const name = row.names[0] ?? (row.kind.endsWith("s") ? row.subject : shortId(row.subject));
   const result = isGone(row) ? null : html` <strong>${row.result}</strong>`;
   const message = row.message === null ? null : html` <span class="soft">${row.message}</span>`;
   return htmlRow(COLUMNS, [
     moment(row.at),
-    html`<span>${row.kind} ${breakable(name)}${identified(row)}${result}${message}</span>`,
+    html`<span
+      >${row.kind} ${breakable(removalName(row))}${identified(row)}${result}${message}</span
+    >`,
     ...[row.freesBytes, row.measuredBytes, row.reportedBytes].map((bytes) =>
       bytes === null ? "–" : humanBytes(bytes),
     ),

@@ -3,10 +3,11 @@
 import type { PassRow } from "../../model/history.ts";
 import type { Event } from "../../model/pass.ts";
 import { type Instant, instant, toRfc3339 } from "../../model/time.ts";
+import { capitalised } from "../../model/values.ts";
 import { counted, humanBytes } from "../bytes.ts";
 import type { HistoryReport } from "../document/history.ts";
 import { containerEndWords, endWords, eventTitle, passTitle } from "../pass-words.ts";
-import { capitalised, present } from "../terminal.ts";
+import { present } from "../terminal.ts";
 import { type Period, placeIn } from "./disk-series.ts";
 import { type Html, html } from "./text.ts";
 

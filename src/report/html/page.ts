@@ -1,10 +1,11 @@
 /** The HTML report of `crigc report`: one page without network or scripts. */
 
 import type { Forecast } from "../../model/disk-usage.ts";
-import { type DiskSample, regretFigures } from "../../model/history.ts";
+import type { DiskSample } from "../../model/history.ts";
 import type { ImagePlan, Plan } from "../../model/plan.ts";
 import type { RuntimeInfo } from "../../model/snapshot.ts";
-import { type Instant, instant, minutes } from "../../model/time.ts";
+import { type Instant, instant, minutes, since } from "../../model/time.ts";
+import { compared } from "../../model/values.ts";
 import { counted, humanBytes, humanDuration } from "../bytes.ts";
 import type { HistoryReport } from "../document/history.ts";
 import { youngWords } from "../pass-words.ts";
@@ -106,13 +107,13 @@ function nowSection(report: HtmlReport): Html {
   </section>`;
 }
 
-function regretFact({ history }: HtmlReport): Html {
-  const sizeBytes = history.regrets.reduce((sum, one) => sum + one.sizeBytes, 0n);
-  const { soonest } = regretFigures(0, history.regrets);
+function regretFact({ history: { regrets } }: HtmlReport): Html {
+  const sizeBytes = regrets.reduce((sum, one) => sum + one.sizeBytes, 0n);
+  const [soonest] = regrets.map(({ at, removedAt }) => since(at, removedAt)).toSorted(compared);
   return fact(
     "Came back after removal",
-    String(history.regrets.length),
-    soonest === null
+    String(regrets.length),
+    soonest === undefined
       ? "no removed image came back"
       : `${humanBytes(sizeBytes)}, after ${humanDuration(soonest)} at the earliest`,
   );

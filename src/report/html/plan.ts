@@ -1,13 +1,12 @@
 /** What would be removed next and what is kept, as parts of the HTML report. */
 
 import type { ContainerPlan, ImageCandidate, ImagePlan, KeptImage } from "../../model/plan.ts";
-import { compared } from "../../model/values.ts";
+import { capitalised, compared } from "../../model/values.ts";
 import { counted, humanBytes, humanDuration } from "../bytes.ts";
 import { logsErrorWords, podSourceWords } from "../container-reasons.ts";
 import { imageBlock, imageKeep, imageTrigger } from "../image-reasons.ts";
 import { imageName } from "../names.ts";
 import { breakdownWords, stopWords, targetWords, youngWords } from "../pass-words.ts";
-import { capitalised } from "../terminal.ts";
 import { type HtmlColumns, htmlRow, htmlTable } from "./table.ts";
 import { breakable, type Html, html, idOf } from "./text.ts";
 

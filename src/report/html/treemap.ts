@@ -1,8 +1,7 @@
 /** Disk usage of images by repository: a treemap with shared layers, and a table of the same figures. */
 
 import type { FamilyUsage, ImageShare, RepositoryUsage } from "../../model/disk-usage.ts";
-import { toRfc3339 } from "../../model/time.ts";
-import { counted, humanBytes } from "../bytes.ts";
+import { counted, dayOf, humanBytes } from "../bytes.ts";
 import type { ImageUsageReport } from "../table/disk-usage.ts";
 import { present } from "../terminal.ts";
 import { more } from "./plan.ts";
@@ -186,5 +185,5 @@ const tableRow = (row: ImageShare): Html =>
     html`<span>${breakable(row.name ?? UNTAGGED)}</span>`,
     row.images,
     ...[row.unique.estimateBytes, row.shared.estimateBytes, row.reportedBytes].map(humanBytes),
-    row.lastUsedAt === null ? "never" : toRfc3339(row.lastUsedAt).slice(0, 10),
+    row.lastUsedAt === null ? "never" : dayOf(row.lastUsedAt),
   ]);

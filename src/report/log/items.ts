@@ -4,12 +4,12 @@ import type { PassId } from "../../model/ids.ts";
 import type { ContainerItem, ImageItem, LogItem, SandboxItem } from "../../model/outcome.ts";
 import type { Event } from "../../model/pass.ts";
 import { toMs } from "../../model/time.ts";
+import { capitalised } from "../../model/values.ts";
 import { removalWords } from "../container-reasons.ts";
 import { type JsonObject } from "../document/json.ts";
 import { imageTrigger } from "../image-reasons.ts";
 import { imageName } from "../names.ts";
 import { imageResultWords, removalResultWords } from "../pass-words.ts";
-import { capitalised } from "../terminal.ts";
 import type { Log } from "./log.ts";
 
 export function logImage(log: Log, passId: PassId, item: ImageItem): void {

@@ -1,9 +1,10 @@
 /** Log lines of a finished pass: its steps, the reason for each image, and a summary. */
 
-import { isGone, type RemovalResult, thingsOf } from "../../model/outcome.ts";
+import { goneOf, thingsOf } from "../../model/outcome.ts";
 import type { Pass } from "../../model/pass.ts";
 import type { ImageBlock } from "../../model/reason.ts";
 import { since, toMs } from "../../model/time.ts";
+import { capitalised } from "../../model/values.ts";
 import { counted, humanBytes, humanDuration, usedPercent } from "../bytes.ts";
 import { podSourceWords } from "../container-reasons.ts";
 import { stepJson } from "../document/gc.ts";
@@ -18,7 +19,7 @@ import {
   imagePassWords,
   passTitle,
 } from "../pass-words.ts";
-import { capitalised, present } from "../terminal.ts";
+import { present } from "../terminal.ts";
 import type { Log } from "./log.ts";
 
 /** At the level where each belongs; the single removals are logged as they happen, by item-log. */
@@ -110,9 +111,9 @@ function containerParts(pass: Pass): readonly string[] {
   const outcome = pass.containers;
   if (outcome === null) return [];
   const gone = [
-    ...some(removed(outcome.containers), "container", "containers"),
-    ...some(removed(outcome.sandboxes), "sandbox", "sandboxes"),
-    ...some(removed(outcome.logs), "log entry", "log entries"),
+    ...some(goneOf(outcome.containers), "container", "containers"),
+    ...some(goneOf(outcome.sandboxes), "sandbox", "sandboxes"),
+    ...some(goneOf(outcome.logs), "log entry", "log entries"),
   ];
   const tried = thingsOf(outcome);
   const done = present([gone.length > 0 && `${gone.join(", ")} removed`, failureWords(tried)]);
@@ -123,8 +124,8 @@ function containerParts(pass: Pass): readonly string[] {
   return [containerPassWords(pass)];
 }
 
-const some = (count: number, one: string, many: string): readonly string[] =>
-  count === 0 ? [] : [counted(count, one, many)];
+const some = ({ length }: readonly unknown[], one: string, many: string): readonly string[] =>
+  length === 0 ? [] : [counted(length, one, many)];
 
 /** The figures of the summary line; the JSON log has the timed steps too. */
 function summaryFields(pass: Pass): JsonObject {
@@ -172,9 +173,6 @@ function explainImages(log: Log, pass: Pass): void {
       passId: pass.id,
     });
 }
-
-const removed = (items: readonly { readonly result: RemovalResult }[]): number =>
-  items.filter((it) => isGone(it.result)).length;
 
 const didSomething = (pass: Pass): boolean =>
   (pass.images?.items.length ?? 0) > 0 ||

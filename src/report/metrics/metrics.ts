@@ -1,6 +1,7 @@
 /** The metrics of an agent: updated by passes, calls and events, and exposed as text. */
 
 import type { HoldState } from "../../model/hold.ts";
+import type { Thresholds } from "../../model/limits.ts";
 import type { EventReason, Pass } from "../../model/pass.ts";
 import type { ImagePlan } from "../../model/plan.ts";
 import type { CallRecord, ProcessFigures } from "../../model/ports.ts";
@@ -13,7 +14,7 @@ import type { MetricName } from "./table.ts";
 /** The status, and what the configuration says, read on each scrape. */
 export interface NodeFigures extends StatusReport {
   /** Percent. */
-  readonly thresholds: { readonly highPercent: number; readonly lowPercent: number };
+  readonly thresholds: Thresholds;
   /** Every configured one. */
   readonly signals: readonly string[];
 }

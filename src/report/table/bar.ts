@@ -1,11 +1,12 @@
 /** A disk as a bar with its thresholds, fitted to the width. */
 
+import type { Thresholds } from "../../model/limits.ts";
 import { type Colour, paint, type Screen } from "../terminal.ts";
 
 export interface BarFigures {
   readonly usedPercent: number;
   /** `null`: the filesystem has no threshold of its own. */
-  readonly thresholds: { readonly lowPercent: number; readonly highPercent: number } | null;
+  readonly thresholds: Thresholds | null;
 }
 
 const WIDTH_MAXIMUM = 60;
@@ -50,11 +51,7 @@ function colour(figures: BarFigures): Colour {
 }
 
 /** `low 80% ┘ └ high 85%`, each at its mark; where a label has no room there, both in words. */
-function legend(
-  thresholds: { readonly lowPercent: number; readonly highPercent: number },
-  width: number,
-  screen: Screen,
-): string {
+function legend(thresholds: Thresholds, width: number, screen: Screen): string {
   const [left, right] = screen.unicode ? ["┘", "└"] : ["^", "^"];
   const low = `low ${thresholds.lowPercent}% `;
   const high = ` high ${thresholds.highPercent}%`;

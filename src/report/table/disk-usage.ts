@@ -11,9 +11,9 @@ import type {
 import type { ContainerId } from "../../model/ids.ts";
 import type { DiskUsage } from "../../model/plan.ts";
 import type { Container } from "../../model/snapshot.ts";
-import { type Instant, toRfc3339 } from "../../model/time.ts";
+import type { Instant } from "../../model/time.ts";
 import { compared } from "../../model/values.ts";
-import { counted, humanBytes } from "../bytes.ts";
+import { counted, dayOf, humanBytes } from "../bytes.ts";
 import { document, type JsonObject, timeOf } from "../document/json.ts";
 import { imageKeep } from "../image-reasons.ts";
 import { containerName } from "../names.ts";
@@ -162,7 +162,7 @@ function shareTable(title: string, rows: readonly ImageShare[], screen: Screen):
       humanBytes(row.unique.estimateBytes),
       humanBytes(row.shared.estimateBytes),
       humanBytes(row.reportedBytes),
-      row.lastUsedAt === null ? "never" : toRfc3339(row.lastUsedAt).slice(0, 10),
+      row.lastUsedAt === null ? "never" : dayOf(row.lastUsedAt),
     ]),
     screen,
   );

@@ -12,6 +12,7 @@ import type {
 } from "../../model/plan.ts";
 import type { ImageBlock } from "../../model/reason.ts";
 import { toRfc3339 } from "../../model/time.ts";
+import { capitalised } from "../../model/values.ts";
 import { humanBytes, humanDuration } from "../bytes.ts";
 import {
   containerKeep,
@@ -29,7 +30,7 @@ import {
 import { imageBlock, imageKeep, imageTrigger } from "../image-reasons.ts";
 import { containerName, imageName, sandboxName } from "../names.ts";
 import type { Kind, Reasons } from "../reasons.ts";
-import { capitalised, clean, paint, type Screen } from "../terminal.ts";
+import { clean, paint, type Screen } from "../terminal.ts";
 import { layerLines, layersJson } from "./layers.ts";
 import { text } from "./plan.ts";
 import { wrapped } from "./table.ts";

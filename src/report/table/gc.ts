@@ -3,12 +3,11 @@
 import {
   type ContainerItem,
   type ContainerOutcome,
+  goneOf,
   type ImageItem,
   type ImageOutcome,
   type ImageResult,
-  isGone,
   type LogItem,
-  type RemovalResult,
   type SandboxItem,
   thingsOf,
 } from "../../model/outcome.ts";
@@ -95,17 +94,12 @@ function imageLines(pass: Pass, outcome: ImageOutcome, screen: Screen): readonly
 /** What was freed, as measured, of the target, and how much of the disk is free. */
 function freedSentence(outcome: ImageOutcome): string {
   const removed = outcome.items.filter((it) => it.result.kind === "removed");
-  const measured = removed.some(
-    (it) => it.result.kind === "removed" && it.result.measuredBytes !== null,
-  );
   const estimated = estimatedBytes(outcome);
   const estimate = estimated === null ? "" : `${humanBytes(estimated)} estimated, `;
   const freed =
     removed.length === 0
       ? ""
-      : measured
-        ? `, ${humanBytes(outcome.measuredFreedBytes)} freed (${estimate}${humanBytes(outcome.reportedFreedBytes)} reported)`
-        : `, ${humanBytes(outcome.reportedFreedBytes)} freed as reported`;
+      : `, ${humanBytes(outcome.measuredFreedBytes)} freed (${estimate}${humanBytes(outcome.reportedFreedBytes)} reported)`;
   const wanted =
     outcome.wantedBytes === null || outcome.wantedBytes <= 0n
       ? ""
@@ -128,9 +122,7 @@ const imageRow = (item: ImageItem): readonly string[] => [
   imageName(item.candidate.image),
   humanBytes(item.candidate.image.sizeBytes),
   item.candidate.frees === undefined ? "-" : humanBytes(item.candidate.frees.estimateBytes),
-  item.result.kind === "removed" && item.result.measuredBytes !== null
-    ? humanBytes(item.result.measuredBytes)
-    : "-",
+  item.result.kind === "removed" ? humanBytes(item.result.measuredBytes) : "-",
   humanDuration(item.took),
   triggerCode(item.trigger),
   resultTitle(item.result),
@@ -146,7 +138,7 @@ const resultTitle = (result: ImageResult): string =>
 
 function containerLines(pass: Pass, outcome: ContainerOutcome, screen: Screen): readonly string[] {
   const rows = thingsOf(outcome).map(containerRow);
-  const { shown, hidden } = shortened(rows, screen, ({ result }) => !isGone(result));
+  const { shown, hidden } = shortened(rows, screen, (row) => goneOf([row]).length === 0);
   const cells = shown.map(({ kind, name, why, words }) => [kind, name, why, words]);
   return [
     ...wrapped(
@@ -162,9 +154,9 @@ function containerLines(pass: Pass, outcome: ContainerOutcome, screen: Screen): 
 
 function containerCounts(outcome: ContainerOutcome): string {
   const counts = [
-    counted(gone(outcome.containers), "container"),
-    counted(gone(outcome.sandboxes), "sandbox", "sandboxes"),
-    counted(gone(outcome.logs), "log entry", "log entries"),
+    counted(goneOf(outcome.containers).length, "container"),
+    counted(goneOf(outcome.sandboxes).length, "sandbox", "sandboxes"),
+    counted(goneOf(outcome.logs).length, "log entry", "log entries"),
   ];
   const freed =
     outcome.measuredFreedBytes === null ? "" : `, ${humanBytes(outcome.measuredFreedBytes)} freed`;
@@ -172,9 +164,6 @@ function containerCounts(outcome: ContainerOutcome): string {
     ", ",
   );
 }
-
-const gone = (items: readonly { readonly result: RemovalResult }[]): number =>
-  items.filter((it) => isGone(it.result)).length;
 
 function containerRow(item: ContainerItem | SandboxItem | LogItem) {
   const { result } = item;

@@ -1,12 +1,12 @@
 /** The output of `crigc history`: one line per pass with its removals below, and warnings in between. */
 
-import type { PassRow, Removal } from "../../model/history.ts";
+import { isGone, type PassRow, type Removal } from "../../model/history.ts";
 import type { Event } from "../../model/pass.ts";
-import { type Instant, since, toRfc3339 } from "../../model/time.ts";
+import { type Instant, since } from "../../model/time.ts";
 import { compared } from "../../model/values.ts";
-import { counted, humanBytes, humanDuration } from "../bytes.ts";
+import { counted, humanBytes, humanDuration, secondOf } from "../bytes.ts";
 import type { HistoryReport } from "../document/history.ts";
-import { shortId } from "../names.ts";
+import { removalName } from "../names.ts";
 import { containerEndWords, endWords, eventTitle, passTitle } from "../pass-words.ts";
 import { clean, paint, present, type Screen } from "../terminal.ts";
 import { hiddenLines, shortened } from "./groups.ts";
@@ -82,7 +82,7 @@ function strayEntries(
 }
 
 function passLines(pass: PassRow, rows: readonly Removal[], screen: Screen): readonly string[] {
-  const head = `${timeShown(pass.startedAt)}  ${passTitle(pass.kind)}${pass.dryRun ? " (dry run)" : ""}, ${pass.id}: ${resultOf(pass)}`;
+  const head = `${secondOf(pass.startedAt)}  ${passTitle(pass.kind)}${pass.dryRun ? " (dry run)" : ""}, ${pass.id}: ${resultOf(pass)}`;
   const [first = "", ...rest] = wrapped(head, screen);
   const colour = pass.error === null && pass.failed === 0 ? "bold" : "red";
   return [
@@ -122,14 +122,12 @@ function freed({ measuredFreedBytes: measured, reportedFreedBytes: reported }: P
 
 function removalLines(rows: readonly Removal[], screen: Screen): readonly string[] {
   if (rows.length === 0) return [];
-  const { shown, hidden } = shortened(rows, screen, ({ result }) => !GONE.includes(result));
+  const { shown, hidden } = shortened(rows, screen, (row) => !isGone(row));
   return [
     ...tableLines(COLUMNS, shown.map(removalRow), indented(screen)),
     ...hiddenLines(hidden, ({ kind, reason, result }) => `${kind} ${result}: ${reason}`, screen),
   ].map((line) => `  ${line}`);
 }
-
-const GONE = ["removed", "already-gone"];
 
 const indented = (screen: Screen): Screen => ({
   ...screen,
@@ -138,7 +136,7 @@ const indented = (screen: Screen): Screen => ({
 
 const removalRow = (row: Removal): readonly string[] => [
   row.kind,
-  nameOf(row),
+  removalName(row),
   ...[row.freesBytes, row.measuredBytes, row.reportedBytes].map((bytes) =>
     bytes === null ? "-" : humanBytes(bytes),
   ),
@@ -146,14 +144,8 @@ const removalRow = (row: Removal): readonly string[] => [
   row.message === null ? row.result : `${row.result}: ${clean(row.message)}`,
 ];
 
-const nameOf = (row: Removal): string =>
-  clean(row.names[0] ?? (row.kind.endsWith("s") ? row.subject : shortId(row.subject)));
-
 const eventLines = (event: Event, screen: Screen): readonly string[] =>
   wrapped(
-    `${timeShown(event.at)}  warning ${event.reason}, ${eventTitle(event.reason)}: ${clean(event.message)}`,
+    `${secondOf(event.at)}  warning ${event.reason}, ${eventTitle(event.reason)}: ${clean(event.message)}`,
     screen,
   ).map((line) => paint(screen, "yellow", line));
-
-/** To the second. */
-const timeShown = (at: Instant): string => toRfc3339(at).replace(/\.\d+Z$/, "Z");

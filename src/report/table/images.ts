@@ -3,10 +3,9 @@
 import type { ImageRecord } from "../../model/ledger.ts";
 import type { ImagePlan } from "../../model/plan.ts";
 import type { ImageKeepReason } from "../../model/reason.ts";
-import type { Image } from "../../model/snapshot.ts";
-import { type Instant, since, toRfc3339 } from "../../model/time.ts";
-import { compared } from "../../model/values.ts";
-import { counted, humanBytes, humanDuration } from "../bytes.ts";
+import { type Image, largerFirst } from "../../model/snapshot.ts";
+import { type Instant, since } from "../../model/time.ts";
+import { counted, dayOf, humanBytes, humanDuration } from "../bytes.ts";
 import { document, type JsonObject, timeOf } from "../document/json.ts";
 import { imageJson, recordJson } from "../document/snapshot.ts";
 import { imageKeep, userName, userWords } from "../image-reasons.ts";
@@ -118,7 +117,7 @@ function entryRow(entry: ImageListEntry, now: Instant, screen: Screen): readonly
 
 /** How long ago in one unit, as on any terminal; the day where a program reads it. */
 function timeShown(at: Instant, now: Instant, screen: Screen): string {
-  if (screen.width === null) return toRfc3339(at).slice(0, 10);
+  if (screen.width === null) return dayOf(at);
   return /^-?[^a-z]*[a-z]+/.exec(humanDuration(since(now, at)))?.[0] ?? "-";
 }
 
@@ -146,7 +145,4 @@ const keptTitle = ({ reason, place }: ImageListEntry): string =>
   reason === null ? (place === null ? "smaller" : "candidate") : imageKeep.title(reason.kind);
 
 const largestFirst = (entries: readonly ImageListEntry[]): readonly ImageListEntry[] =>
-  entries.toSorted(
-    ({ image: one }, { image: other }) =>
-      compared(other.sizeBytes, one.sizeBytes) || compared(other.id, one.id),
-  );
+  entries.toSorted((one, other) => largerFirst(one.image, other.image));

@@ -1,6 +1,7 @@
 /** The container half of a plan: containers, sandboxes and pod logs that would be removed, and what is kept. */
 
 import type { ContainerPlan, Decision } from "../../model/plan.ts";
+import { capitalised } from "../../model/values.ts";
 import { counted } from "../bytes.ts";
 import {
   containerKeep,
@@ -15,7 +16,7 @@ import {
 import { imageBlock } from "../image-reasons.ts";
 import { containerName, sandboxName, shortId } from "../names.ts";
 import type { Kind, Reasons } from "../reasons.ts";
-import { capitalised, clean, paint, present, type Screen } from "../terminal.ts";
+import { clean, paint, present, type Screen } from "../terminal.ts";
 import { grouped, groupLines, hiddenLines, shortened } from "./groups.ts";
 import { type Column, tableLines, wrapped } from "./table.ts";
 

@@ -1,8 +1,7 @@
 /** The image half of a plan: the target, the candidates in order of removal, the estimated stop, and what is kept. */
 
 import type { ImagePlan } from "../../model/plan.ts";
-import { type Instant, toRfc3339 } from "../../model/time.ts";
-import { counted, humanBytes, humanDuration } from "../bytes.ts";
+import { counted, dayOf, humanBytes, humanDuration } from "../bytes.ts";
 import { expectedBytes, type ImageOrder, type Placed, placed } from "../document/plan.ts";
 import { imageBlock, imageKeep, planNote, triggerCode } from "../image-reasons.ts";
 import { imageName } from "../names.ts";
@@ -155,8 +154,6 @@ const candidateRow = ({ candidate, place }: Placed): readonly string[] => [
   candidate.record.lastUsedAt === null ? "never" : dayOf(candidate.record.lastUsedAt),
   candidate.triggers.map(triggerCode).join(", ") || "-",
 ];
-
-const dayOf = (at: Instant): string => toRfc3339(at).slice(0, 10);
 
 function stopLine(plan: ImagePlan, expected: number, screen: Screen): string {
   const dash = screen.unicode ? "─" : "-";

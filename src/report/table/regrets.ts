@@ -1,8 +1,8 @@
 /** Images that came back after their removal: a table for `crigc history --regrets`, and a summary line. */
 
 import type { Regret, RegretFigures } from "../../model/history.ts";
-import { since, toRfc3339 } from "../../model/time.ts";
-import { humanBytes, humanDuration } from "../bytes.ts";
+import { since } from "../../model/time.ts";
+import { counted, humanBytes, humanDuration, secondOf } from "../bytes.ts";
 import { shortId } from "../names.ts";
 import { clean, type Screen } from "../terminal.ts";
 import { text } from "./plan.ts";
@@ -22,7 +22,7 @@ export function regretsTable(regrets: readonly Regret[], screen: Screen): string
     tableLines(
       COLUMNS,
       regrets.map((one) => [
-        toRfc3339(one.at).replace(/\.\d+Z$/, "Z"),
+        secondOf(one.at),
         humanDuration(since(one.at, one.removedAt)),
         clean(one.names[0] ?? shortId(one.subject)),
         humanBytes(one.sizeBytes),
@@ -41,5 +41,5 @@ export function regretWords({ removedImages, returned, soonest }: RegretFigures)
     soonest === null
       ? "none came back"
       : `${count} came back (${humanBytes(sizeBytes)}), after ${humanDuration(soonest)} at the earliest`;
-  return `removed ${removedImages === 1 ? "1 image" : `${removedImages} images`}, ${back}`;
+  return `removed ${counted(removedImages, "image")}, ${back}`;
 }

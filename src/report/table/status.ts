@@ -3,6 +3,7 @@
 import type { HoldState } from "../../model/hold.ts";
 import type { LoopStatus } from "../../model/pass.ts";
 import { duration, type Instant, seconds, since, toRfc3339 } from "../../model/time.ts";
+import { capitalised } from "../../model/values.ts";
 import { counted, humanBytes, humanDuration, usedPercent } from "../bytes.ts";
 import { podSourceWords } from "../container-reasons.ts";
 import { type Json, toJson } from "../document/json.ts";
@@ -10,7 +11,7 @@ import type { FilesystemStatus, PressureStatus, StatusReport } from "../document
 import { forecastWords } from "../forecast.ts";
 import { passSummary } from "../log/pass.ts";
 import { eventTitle } from "../pass-words.ts";
-import { capitalised, clean, paint, present, type Screen } from "../terminal.ts";
+import { clean, paint, present, type Screen } from "../terminal.ts";
 import { diskBar } from "./bar.ts";
 import { figuresLine } from "./disk.ts";
 import { text } from "./plan.ts";
