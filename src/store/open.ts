@@ -8,14 +8,12 @@ import { emptyLedger, type Ledger } from "../model/ledger.ts";
 import { storeError } from "./errors.ts";
 import { openForReading, openInMemory, type StatePaths, statePaths } from "./file/connection.ts";
 import { readLedgerRows, readSetting } from "./file/state-rows.ts";
+import type { HistoryKind } from "./history/history-records.ts";
 import {
   type HistoryQuery,
-  queryEvents,
+  queryHistory,
   queryNewestSamples,
   queryPasses,
-  queryRegrets,
-  queryRemovals,
-  querySamples,
   type RemovalQuery,
 } from "./history/history.ts";
 import { Recorder } from "./history/recorder.ts";
@@ -66,7 +64,7 @@ interface About {
   readonly failure: StoreErrorKind | null;
 }
 
-/** The queries throw `StoreError`. */
+/** The queries throw `StoreError`, and answer with the newest first. */
 function readerOf(db: Database, { paths, ledger, failure }: About) {
   const asked = <T>(query: () => T): T => {
     try {
@@ -75,17 +73,23 @@ function readerOf(db: Database, { paths, ledger, failure }: About) {
       throw storeError(`read the history in ${paths.database}`, error);
     }
   };
+  const newest =
+    <Kind extends HistoryKind>(kind: Kind) =>
+    (query: HistoryQuery) =>
+      asked(() => queryHistory(db, kind, query));
   return {
     failure,
     ledger: () => ledger,
     setting: (key: string) => asked(() => readSetting(db, key)),
-    removals: (query: RemovalQuery) => asked(() => queryRemovals(db, query)),
+    removals: (query: RemovalQuery) => asked(() => queryHistory(db, "removal", query)),
     passes: (query: HistoryQuery) => asked(() => queryPasses(db, query)),
-    events: (query: HistoryQuery) => asked(() => queryEvents(db, query)),
-    samples: (query: HistoryQuery) => asked(() => querySamples(db, query)),
+    events: newest("event"),
+    /** By when they came back. */
+    regrets: newest("regret"),
+    /** Oldest first; only the newest `limit`. */
+    samples: (query: HistoryQuery) => newest("sample")(query).toReversed(),
     /** In the order in which they were recorded. */
     newestSamples: () => asked(() => queryNewestSamples(db)),
-    regrets: (query: HistoryQuery) => asked(() => queryRegrets(db, query)),
     close: () => db.close(),
   };
 }

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { chainId } from "../../src/model/ids.ts";
 import { instant, watched } from "../../src/model/time.ts";
 import { openInMemory } from "../../src/store/file/connection.ts";
-import { removalCodec } from "../../src/store/history/history-records.ts";
+import { historyKinds } from "../../src/store/history/history-records.ts";
 import { historyRow, prune, type RemovalQuery, writeRow } from "../../src/store/history/history.ts";
 import type { Recorder } from "../../src/store/history/recorder.ts";
 import { anImagePlan } from "../support/build/values.ts";
@@ -94,8 +94,8 @@ describe("the history", () => {
       freesAtLeastBytes: _least,
       freesAtMostBytes: _most,
       ...older
-    } = removalCodec.write(row) as Record<string, unknown>;
-    expect(removalCodec.read(older)).toEqual({
+    } = historyKinds.removal.codec.write(row) as Record<string, unknown>;
+    expect(historyKinds.removal.codec.read(older)).toEqual({
       ...row,
       chainId: null,
       freesBytes: null,

@@ -11,7 +11,7 @@ import { historyDocument } from "../../src/report/document/history.ts";
 import { openInMemory } from "../../src/store/file/connection.ts";
 import { migrate } from "../../src/store/file/schema.ts";
 import { readLedgerRows } from "../../src/store/file/state-rows.ts";
-import { querySamples } from "../../src/store/history/history.ts";
+import { queryHistory } from "../../src/store/history/history.ts";
 import { ledgerCodec } from "../../src/store/ledger/ledger-document.ts";
 import { ledgerOf } from "../../src/store/ledger/ledger.ts";
 import { scratch } from "../support/scratch.ts";
@@ -98,7 +98,7 @@ test("the migration keeps times before 1970 and sizes beyond 2^63 exactly", () =
       names: 'x"y',
     },
   ]);
-  expect(querySamples(db, { limit: 9 })).toMatchObject([
+  expect(queryHistory(db, "sample", { limit: 9 })).toMatchObject([
     { at: instant(3n), capacityBytes: 2n ** 63n + 1n, roles: ["imagefs"] },
   ]);
 });

@@ -3,7 +3,7 @@
 import type { Database } from "bun:sqlite";
 
 import { emptyLedger, type Ledger } from "../../model/ledger.ts";
-import type { HistoryRecord } from "../history/history-records.ts";
+import type { HistoryKind, HistoryRecord } from "../history/history-records.ts";
 import { historyRow, writeRow } from "../history/history.ts";
 import { ledgerChanges } from "../ledger/ledger.ts";
 import { writeLedgerRows } from "./state-rows.ts";
@@ -25,7 +25,7 @@ const TABLES: Readonly<Record<string, readonly string[]>> = {
   disk_sample: ["roles"],
 };
 
-const HISTORY: readonly (readonly [table: string, kind: HistoryRecord["kind"]])[] = [
+const HISTORY: readonly (readonly [table: string, kind: HistoryKind])[] = [
   ["pass", "pass"],
   ["removal", "removal"],
   ["event", "event"],

@@ -1,4 +1,4 @@
-// The records of the history, each field declared once: passes, removals, events and disk samples.
+// The records of the history, each kind declared once: its fields, its time, and the key under which it is completed.
 
 import type { DiskSample, PassRow, Regret, Removal } from "../../model/history.ts";
 import { chainId, passId } from "../../model/ids.ts";
@@ -6,11 +6,13 @@ import type { Signal } from "../../model/limits.ts";
 import type { ContainerOutcome, ImageEnd } from "../../model/outcome.ts";
 import type { Event, Step } from "../../model/pass.ts";
 import type { FilesystemRole } from "../../model/snapshot.ts";
+import type { Instant } from "../../model/time.ts";
 import {
   added,
   amount,
   branded,
   bytes,
+  type Codec,
   count,
   durationNs,
   flag,
@@ -23,12 +25,27 @@ import {
   word,
 } from "../codec.ts";
 
-export type HistoryRecord =
-  | { readonly kind: "pass"; readonly row: PassRow }
-  | { readonly kind: "removal"; readonly row: Removal }
-  | { readonly kind: "event"; readonly row: Event }
-  | { readonly kind: "sample"; readonly row: DiskSample }
-  | { readonly kind: "regret"; readonly row: Regret };
+interface HistoryRows {
+  readonly pass: PassRow;
+  readonly removal: Removal;
+  readonly event: Event;
+  readonly sample: DiskSample;
+  readonly regret: Regret;
+}
+
+export type HistoryKind = keyof HistoryRows;
+export type RowOf<Kind extends HistoryKind> = HistoryRows[Kind];
+
+export type HistoryRecord<Kind extends HistoryKind = HistoryKind> = {
+  readonly [K in Kind]: { readonly kind: K; readonly row: RowOf<K> };
+}[Kind];
+
+interface Declared<Row> {
+  readonly codec: Codec<Row>;
+  readonly at: (row: Row) => Instant;
+  /** A record with the same key is completed; absent: each is a row of its own. */
+  readonly key?: (row: Row) => string;
+}
 
 const step = record<Step>({
   name: word(),
@@ -37,7 +54,7 @@ const step = record<Step>({
   error: nullable(text),
 });
 
-export const passCodec = record<PassRow>({
+const pass = record<PassRow>({
   id: branded(passId),
   kind: word(),
   purpose: word(),
@@ -59,7 +76,7 @@ export const passCodec = record<PassRow>({
   steps: list(step),
 });
 
-export const removalCodec = record<Removal>({
+const removal = record<Removal>({
   passId: branded(passId),
   kind: word(),
   subject: text,
@@ -80,7 +97,7 @@ export const removalCodec = record<Removal>({
   took: nullable(durationNs),
 });
 
-export const regretCodec = record<Regret>({
+const regret = record<Regret>({
   passId: branded(passId),
   subject: text,
   names: texts,
@@ -93,14 +110,14 @@ export const regretCodec = record<Regret>({
   reason: text,
 });
 
-export const eventCodec = record<Event>({
+const event = record<Event>({
   at: time,
   passId: nullable(branded(passId)),
   reason: word(),
   message: text,
 });
 
-export const sampleCodec = record<DiskSample>({
+const sample = record<DiskSample>({
   at: time,
   device: text,
   path: text,
@@ -114,3 +131,32 @@ export const sampleCodec = record<DiskSample>({
   lowPercent: added(nullable(count), null),
   freedBytes: added(nullable(amount), null),
 });
+
+export const historyKinds: { readonly [Kind in HistoryKind]: Declared<RowOf<Kind>> } = {
+  pass: { codec: pass, at: (row) => row.startedAt, key: ({ id }) => id },
+  removal: {
+    codec: removal,
+    at: (row) => row.at,
+    key: ({ passId: id, kind, subject }) => `${id} ${kind} ${subject}`,
+  },
+  event: { codec: event, at: (row) => row.at },
+  sample: { codec: sample, at: (row) => row.at },
+  regret: {
+    codec: regret,
+    at: (row) => row.at,
+    key: ({ passId: id, subject }) => `${id} ${subject}`,
+  },
+};
+
+/** The records of documents, without invalid ones: for those that no decision depends on. */
+export const readable = <Kind extends HistoryKind>(
+  kind: Kind,
+  documents: readonly string[],
+): readonly RowOf<Kind>[] =>
+  documents.flatMap((document) => {
+    try {
+      return [historyKinds[kind].codec.read(JSON.parse(document))];
+    } catch {
+      return [];
+    }
+  });

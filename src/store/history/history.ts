@@ -3,19 +3,15 @@
 
 import type { Database } from "bun:sqlite";
 
-import { assertNever } from "../../model/assert.ts";
 import { rowJson } from "../../model/exact-json.ts";
-import type { DiskSample, PassRow, Regret, Removal } from "../../model/history.ts";
-import type { Event } from "../../model/pass.ts";
+import type { DiskSample, PassRow, Removal } from "../../model/history.ts";
 import { hours, type Instant, type Watched } from "../../model/time.ts";
-import { type Codec, text, under } from "../codec.ts";
+import { text, under } from "../codec.ts";
 import {
-  eventCodec,
+  type HistoryKind,
+  historyKinds,
   type HistoryRecord,
-  passCodec,
-  regretCodec,
-  removalCodec,
-  sampleCodec,
+  type RowOf,
 } from "./history-records.ts";
 import { SAMPLES_KEPT } from "./recent-samples.ts";
 
@@ -37,27 +33,26 @@ export interface RemovalQuery extends HistoryQuery {
 }
 
 /** Newest first. */
-export function queryRemovals(db: Database, query: RemovalQuery): readonly Removal[] {
-  const where = conditions("removal", query);
-  addChoice(where, ["kind"], query.kinds);
-  addChoice(where, ["reason", "trigger"], query.reasons);
-  addChoice(where, ["result"], query.results);
-  if (query.passId !== undefined) add(where, `${field("passId")} = ?`, query.passId);
-  if (query.text !== undefined && query.text !== "") {
-    const part = query.text.toLowerCase();
-    const clauses = ["subject", "names"].map((name) => `instr(lower(${field(name)}), ?)`);
-    add(where, `(${clauses.join(" OR ")})`, part, part);
-  }
-  return found(db, where, removalCodec);
+export function queryHistory<Kind extends HistoryKind>(
+  db: Database,
+  kind: Kind,
+  query: RemovalQuery,
+): readonly RowOf<Kind>[] {
+  const { clauses, values } = conditions(kind, query);
+  const sql = `SELECT document FROM history WHERE ${clauses.join(" AND ")}
+    ORDER BY at DESC, seq DESC LIMIT ${Math.max(0, Math.trunc(query.limit))}`;
+  const rows: readonly unknown[] = db.query(sql).all(...values);
+  return rows.map((row) => historyKinds[kind].codec.read(JSON.parse(documentRow.read(row))));
 }
 
-/** Newest first. */
+const documentRow = under("document", text);
+
+/** Newest first. A pass that was killed or still runs counts what it has removed so far: its own row has that at its end only. */
 export const queryPasses = (db: Database, query: HistoryQuery): readonly PassRow[] =>
-  found(db, conditions("pass", query), passCodec).map((row) =>
+  queryHistory(db, "pass", query).map((row) =>
     row.endedAt === null ? { ...row, ...countsSoFar(db, row) } : row,
   );
 
-/** Of a pass that was killed or still runs: its own row knows them only at its end. */
 function countsSoFar(db: Database, { id }: PassRow): Pick<PassRow, "removed" | "failed"> {
   const counts = { removed: 0, failed: 0 };
   const results = db
@@ -72,24 +67,12 @@ function countsSoFar(db: Database, { id }: PassRow): Pick<PassRow, "removed" | "
   return counts;
 }
 
-/** Newest first. */
-export const queryEvents = (db: Database, query: HistoryQuery): readonly Event[] =>
-  found(db, conditions("event", query), eventCodec);
-
-/** Oldest first; only the newest `limit`. */
-export const querySamples = (db: Database, query: HistoryQuery): readonly DiskSample[] =>
-  found(db, conditions("sample", query), sampleCodec).toReversed();
-
-/** Newest first, by when they came back. */
-export const queryRegrets = (db: Database, query: HistoryQuery): readonly Regret[] =>
-  found(db, conditions("regret", query), regretCodec);
-
 /** How many of the latest removed images are recognised when they come back. */
 export const REMOVED_IMAGES = 1_000;
 
 /** Records that describe the present, read when the file is opened. */
 export function readRecentHistory(db: Database): RecentHistory {
-  const rows = (kind: HistoryRow["kind"], filter: string): readonly string[] =>
+  const rows = (kind: HistoryKind, filter: string): readonly string[] =>
     newestDocuments(db, kind, { filter, limit: REMOVED_IMAGES });
   const isRemovedImage = `AND ${field("kind")} = 'image' AND ${field("result")} = 'removed'`;
   const count = db
@@ -108,12 +91,12 @@ export function readRecentHistory(db: Database): RecentHistory {
 /** In the order in which they were recorded: their times follow the wall clock, which can be set. */
 export const queryNewestSamples = (db: Database): readonly DiskSample[] =>
   newestDocuments(db, "sample", { filter: "", limit: SAMPLES_KEPT }).map((document) =>
-    sampleCodec.read(JSON.parse(document)),
+    historyKinds.sample.codec.read(JSON.parse(document)),
   );
 
 const newestDocuments = (
   db: Database,
-  kind: HistoryRow["kind"],
+  kind: HistoryKind,
   { filter, limit }: { readonly filter: string; readonly limit: number },
 ): readonly string[] =>
   db
@@ -136,43 +119,25 @@ export interface RecentHistory {
 
 /** A record as a row of the state file. */
 export interface HistoryRow {
-  readonly kind: HistoryRecord["kind"];
+  readonly kind: HistoryKind;
   /** A row with the same key is completed; `null`: each record is a row of its own. */
   readonly key: string | null;
   readonly at: string;
   readonly document: string;
 }
 
-export function historyRow(record: HistoryRecord): HistoryRow {
-  const { kind, row } = record;
-  switch (kind) {
-    case "pass":
-      return rowOf(kind, {
-        key: `pass ${row.id}`,
-        at: row.startedAt,
-        document: passCodec.write(row),
-      });
-    case "removal": {
-      const key = `removal ${row.passId} ${row.kind} ${row.subject}`;
-      return rowOf(kind, { key, at: row.at, document: removalCodec.write(row) });
-    }
-    case "regret": {
-      const key = `regret ${row.passId} ${row.subject}`;
-      return rowOf(kind, { key, at: row.at, document: regretCodec.write(row) });
-    }
-    case "event":
-      return rowOf(kind, { key: null, at: row.at, document: eventCodec.write(row) });
-    case "sample":
-      return rowOf(kind, { key: null, at: row.at, document: sampleCodec.write(row) });
-    default:
-      return assertNever(kind);
-  }
+export function historyRow<Kind extends HistoryKind>({
+  kind,
+  row,
+}: HistoryRecord<Kind>): HistoryRow {
+  const { codec, key, at } = historyKinds[kind];
+  return {
+    kind,
+    key: key === undefined ? null : `${kind} ${key(row)}`,
+    at: at(row).toString(),
+    document: rowJson(codec.write(row)),
+  };
 }
-
-const rowOf = (
-  kind: HistoryRow["kind"],
-  of: { readonly key: string | null; readonly at: Instant; readonly document: unknown },
-): HistoryRow => ({ kind, key: of.key, at: of.at.toString(), document: rowJson(of.document) });
 
 /**
  * A pass that began is replaced by the pass that ended. A removal is completed at the end of its pass, and keeps its
@@ -189,7 +154,7 @@ export function writeRow(db: Database, row: HistoryRow, watched: string): void {
 }
 
 // About 90 MB at most: a removal takes some 800 bytes, the others less.
-const rowsMax: readonly (readonly [kind: HistoryRow["kind"], rows: number])[] = [
+const rowsMax: readonly (readonly [kind: HistoryKind, rows: number])[] = [
   ["removal", 100_000],
   ["pass", 50_000],
   ["event", 20_000],
@@ -219,28 +184,26 @@ export function prune(db: Database, now: Watched, bounds = rowsMax): number {
 
 const field = (name: string): string => `document ->> '$.${name}'`;
 
-function found<Value>(db: Database, where: Where, codec: Codec<Value>): readonly Value[] {
-  const sql = `SELECT document FROM history WHERE ${where.clauses.join(" AND ")}
-    ORDER BY at DESC, seq DESC LIMIT ${where.limit}`;
-  const rows: readonly unknown[] = db.query(sql).all(...where.values);
-  return rows.map((row) => codec.read(JSON.parse(documentRow.read(row))));
-}
-
-const documentRow = under("document", text);
-
 type Cell = string | bigint;
 
 interface Where {
   readonly clauses: string[];
   readonly values: Cell[];
-  readonly limit: number;
 }
 
-function conditions(kind: HistoryRow["kind"], query: HistoryQuery): Where {
-  const limit = Math.max(0, Math.trunc(query.limit));
-  const where: Where = { clauses: ["kind = ?"], values: [kind], limit };
+function conditions(kind: HistoryKind, query: RemovalQuery): Where {
+  const where: Where = { clauses: ["kind = ?"], values: [kind] };
   if (query.since !== undefined) add(where, "at >= ?", query.since);
   if (query.until !== undefined) add(where, "at < ?", query.until);
+  addChoice(where, ["kind"], query.kinds);
+  addChoice(where, ["reason", "trigger"], query.reasons);
+  addChoice(where, ["result"], query.results);
+  if (query.passId !== undefined) add(where, `${field("passId")} = ?`, query.passId);
+  if (query.text !== undefined && query.text !== "") {
+    const part = query.text.toLowerCase();
+    const clauses = ["subject", "names"].map((name) => `instr(lower(${field(name)}), ?)`);
+    add(where, `(${clauses.join(" OR ")})`, part, part);
+  }
   return where;
 }
 

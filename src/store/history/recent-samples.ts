@@ -1,8 +1,7 @@
 // The newest disk samples, in memory: reports on the present must not wait for the disk.
 
 import type { DiskSample } from "../../model/history.ts";
-import { sampleCodec } from "./history-records.ts";
-import { readable } from "./readable.ts";
+import { readable } from "./history-records.ts";
 
 /** More than a day of passes every five minutes on three filesystems. */
 export const SAMPLES_KEPT = 1_000;
@@ -12,7 +11,7 @@ export class RecentSamples {
 
   /** Adds the history's samples before those not written yet. */
   load(documents: readonly string[]): void {
-    const known = readable(documents, sampleCodec);
+    const known = readable("sample", documents);
     const keys = new Set(known.map(keyOf));
     this.#samples = [...known, ...this.#samples.filter((sample) => !keys.has(keyOf(sample)))];
   }

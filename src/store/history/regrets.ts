@@ -4,9 +4,8 @@ import type { Regret, RegretFigures, Removal } from "../../model/history.ts";
 import type { ImageId } from "../../model/ids.ts";
 import type { ImageRecord, Ledger } from "../../model/ledger.ts";
 import { type Duration, plus, since } from "../../model/time.ts";
-import { regretCodec, removalCodec } from "./history-records.ts";
+import { readable } from "./history-records.ts";
 import { type RecentHistory, REMOVED_IMAGES } from "./history.ts";
-import { readable } from "./readable.ts";
 
 export class Regrets {
   /** Removed images by their ID and each of their names; of two with one name, the later one. */
@@ -25,8 +24,8 @@ export class Regrets {
     this.#returned.clear();
     this.#soonest = null;
     this.#removedCount = removedCount - removals.length;
-    for (const removal of readable(removals, removalCodec)) this.removed(removal);
-    for (const regret of readable(regrets, regretCodec)) this.#count(regret);
+    for (const removal of readable("removal", removals)) this.removed(removal);
+    for (const regret of readable("regret", regrets)) this.#count(regret);
   }
 
   figures(): RegretFigures {
