@@ -21,7 +21,7 @@ import {
   imageResultWords,
   removalResultWords,
 } from "../pass-words.ts";
-import { document, type JsonObject, lazily, timeOf } from "./json.ts";
+import { document, type JsonObject, lazily, picked, timeOf } from "./json.ts";
 import { expectedBytes, freesJson, planBody } from "./plan.ts";
 import { containerJson, eventJson, imageJson, sandboxJson } from "./snapshot.ts";
 
@@ -59,9 +59,7 @@ function imageOutcomeJson(outcome: ImageOutcome, pass: Pass): JsonObject {
   return {
     end: outcome.end,
     endText: imagePassWords(pass),
-    wantedBytes: outcome.wantedBytes,
-    reportedFreedBytes: outcome.reportedFreedBytes,
-    measuredFreedBytes: outcome.measuredFreedBytes,
+    ...picked(outcome, "wantedBytes", "reportedFreedBytes", "measuredFreedBytes"),
     estimatedFreedBytes: estimatedBytes(outcome),
     capacityBytes: outcome.capacityBytes,
     availableBeforeBytes: outcome.availableBefore,
@@ -96,14 +94,9 @@ const imageItemJson = (item: ImageItem): JsonObject => ({
 function imageResultJson(result: ImageResult): JsonObject {
   const base = { kind: result.kind, text: imageResultWords(result) };
   if (result.kind === "removed")
-    return {
-      ...base,
-      reportedBytes: result.reportedBytes,
-      measuredBytes: result.measuredBytes,
-      settled: result.settled,
-    };
+    return { ...base, ...picked(result, "reportedBytes", "measuredBytes", "settled") };
   if (result.kind === "skipped") return { ...base, reason: imageKeep.json(result.reason) };
-  if (result.kind === "failed") return { ...base, message: result.message, code: result.code };
+  if (result.kind === "failed") return { ...base, ...picked(result, "message", "code") };
   return base;
 }
 
@@ -121,10 +114,7 @@ const containerItemJson = (item: ContainerItem): JsonObject => ({
   ...containerJson(item.planned.container),
   reason: containerRemove.json(item.reason),
   result: removalJson(item.result),
-  stopped: item.stopped,
-  logFiles: item.logFiles,
-  logBytes: item.logBytes,
-  logError: item.logError,
+  ...picked(item, "stopped", "logFiles", "logBytes", "logError"),
 });
 
 const sandboxItemJson = (item: SandboxItem): JsonObject => ({
@@ -134,8 +124,7 @@ const sandboxItemJson = (item: SandboxItem): JsonObject => ({
 });
 
 const logItemJson = (item: LogItem): JsonObject => ({
-  kind: item.kind,
-  entry: item.entry,
+  ...picked(item, "kind", "entry"),
   reason: logRemove.json(item.reason),
   result: removalJson(item.result),
   logBytes: item.bytes,

@@ -5,7 +5,7 @@ import type { Event } from "../../model/pass.ts";
 import { since, toMs } from "../../model/time.ts";
 import { containerEndWords, endWords } from "../pass-words.ts";
 import { stepJson } from "./gc.ts";
-import { document, type JsonObject, timeOf } from "./json.ts";
+import { document, type JsonObject, picked, timeOf } from "./json.ts";
 import { eventJson } from "./snapshot.ts";
 
 export interface HistoryReport {
@@ -38,24 +38,15 @@ const regretJson = ({ subject, removedAt, at, passId, names, ...rest }: Regret):
 const passRowJson = (row: PassRow): JsonObject => ({
   passId: row.id,
   passKind: row.kind,
-  purpose: row.purpose,
-  signals: row.signals,
+  ...picked(row, "purpose", "signals"),
   startedAt: timeOf(row.startedAt),
   endedAt: timeOf(row.endedAt),
-  dryRun: row.dryRun,
-  error: row.error,
-  imagesEnd: row.imagesEnd,
+  ...picked(row, "dryRun", "error", "imagesEnd"),
   imagesEndText: row.imagesEnd === null ? null : endWords(row.imagesEnd, row.purpose),
   containersEnd: row.containersEnd,
   containersEndText: row.containersEnd === null ? null : containerEndWords(row.containersEnd),
-  removed: row.removed,
-  failed: row.failed,
-  wantedBytes: row.wantedBytes,
-  reportedFreedBytes: row.reportedFreedBytes,
-  measuredFreedBytes: row.measuredFreedBytes,
-  availableBeforeBytes: row.availableBeforeBytes,
-  availableAfterBytes: row.availableAfterBytes,
-  capacityBytes: row.capacityBytes,
+  ...picked(row, "removed", "failed", "wantedBytes", "reportedFreedBytes", "measuredFreedBytes"),
+  ...picked(row, "availableBeforeBytes", "availableAfterBytes", "capacityBytes"),
   steps: row.steps.map(stepJson),
 });
 

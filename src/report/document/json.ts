@@ -42,6 +42,15 @@ export type DocumentKind =
   | "Version"
   | "Event";
 
+/** These fields, in this order, as they are. */
+export function picked<Value extends object, Name extends keyof Value>(
+  value: Value,
+  ...names: readonly Name[]
+): Pick<Value, Name> {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- each name was put in
+  return Object.fromEntries(names.map((name) => [name, value[name]])) as Pick<Value, Name>;
+}
+
 /** A document of `kind`. Fields are only ever added to one. */
 export const document = (kind: DocumentKind, body: JsonObject): JsonObject => ({
   apiVersion: "crigc/v1",

@@ -26,7 +26,7 @@ import {
 } from "../container-reasons.ts";
 import { imageBlock, imageKeep, imageTrigger, planNote } from "../image-reasons.ts";
 import type { Kind, Reasons } from "../reasons.ts";
-import { document, type JsonObject, lazily, timeOf } from "./json.ts";
+import { document, type JsonObject, lazily, picked, timeOf } from "./json.ts";
 import {
   containerJson,
   imageJson,
@@ -131,9 +131,7 @@ function targetJson(target: ImageTarget): JsonObject {
 }
 
 const futilityJson = (futility: Futility): JsonObject => ({
-  filesystem: futility.filesystem,
-  boundBytes: futility.boundBytes,
-  neededBytes: futility.neededBytes,
+  ...picked(futility, "filesystem", "boundBytes", "neededBytes"),
   boundInodes: futility.inodes?.bound,
   neededInodes: futility.inodes?.needed,
   futile: futility.futile,
@@ -148,12 +146,8 @@ const containerPlanJson = (plan: ContainerPlan): JsonObject => ({
   containers: lazily(plan.containers, plannedContainerJson),
   sandboxes: lazily(plan.sandboxes, plannedSandboxJson),
   podLogs: lazily(plan.podLogs, plannedPodLogsJson),
-  danglingLinks: plan.links.map(({ link }) => ({
-    entry: link.entry,
-    containerId: link.containerId,
-  })),
-  strays: plan.strays,
-  logsError: plan.logsError,
+  danglingLinks: plan.links.map(({ link }) => picked(link, "entry", "containerId")),
+  ...picked(plan, "strays", "logsError"),
 });
 
 export const plannedContainerJson = ({

@@ -10,7 +10,7 @@ import type { MeasuredFilesystem, RuntimeInfo } from "../../model/snapshot.ts";
 import { type Duration, type Instant, toMs } from "../../model/time.ts";
 import { passSummary } from "../log/pass.ts";
 import { passHeadJson, stepJson } from "./gc.ts";
-import { document, type Json, type JsonObject, timeOf } from "./json.ts";
+import { document, type Json, type JsonObject, picked, timeOf } from "./json.ts";
 import { eventJson, filesystemJson, runtimeJson } from "./snapshot.ts";
 
 export interface FilesystemStatus {
@@ -76,16 +76,14 @@ export interface StatusReport {
 
 export const statusDocument = (report: StatusReport): JsonObject =>
   document("Status", {
-    version: report.version,
-    pid: report.pid,
+    ...picked(report, "version", "pid"),
     now: timeOf(report.now),
     startedAt: timeOf(report.startedAt),
     dryRun: report.dryRun,
     runtime: report.runtime === null ? null : runtimeJson(report.runtime),
     runtimeError: report.runtimeError,
     runtimeAnsweredAt: timeOf(report.runtimeAnsweredAt),
-    ledgerError: report.ledgerError,
-    configurationError: report.configurationError,
+    ...picked(report, "ledgerError", "configurationError"),
     hold: holdJson(report.hold),
     bootGraceMs: report.bootGrace === null ? null : toMs(report.bootGrace),
     podSource: report.podSource === null ? null : { ...report.podSource },
@@ -129,14 +127,11 @@ const holdJson = (hold: HoldState): JsonObject | null =>
     : { until: timeOf(hold.until), since: timeOf(hold.since), reason: hold.reason };
 
 const loopJson = (loop: LoopStatus): JsonObject => ({
-  name: loop.name,
-  periodMs: loop.periodMs,
-  enabled: loop.enabled,
+  ...picked(loop, "name", "periodMs", "enabled"),
   lastStartedAt: timeOf(loop.lastStartedAt),
   lastEndedAt: timeOf(loop.lastEndedAt),
   nextAt: timeOf(loop.nextAt),
-  lastError: loop.lastError,
-  consecutiveFailures: loop.consecutiveFailures,
+  ...picked(loop, "lastError", "consecutiveFailures"),
 });
 
 const passJson = (pass: Pass): JsonObject => ({
@@ -148,7 +143,7 @@ const passJson = (pass: Pass): JsonObject => ({
 
 /** The unit stands in the name, as everywhere: bytes, or inodes where the signal counts them. */
 function pressureJson(it: PressureStatus): JsonObject {
-  const head = { signal: it.signal, mountpoint: it.mountpoint, due: it.due };
+  const head = picked(it, "signal", "mountpoint", "due");
   return it.signal.endsWith(".inodesFree")
     ? { ...head, availableInodes: it.available, limitInodes: it.limit }
     : { ...head, availableBytes: it.available, limitBytes: it.limit };

@@ -14,7 +14,7 @@ import type { Container } from "../../model/snapshot.ts";
 import type { Instant } from "../../model/time.ts";
 import { compared } from "../../model/values.ts";
 import { counted, dayOf, humanBytes } from "../bytes.ts";
-import { document, type JsonObject, timeOf } from "../document/json.ts";
+import { document, type JsonObject, picked, timeOf } from "../document/json.ts";
 import { imageKeep } from "../image-reasons.ts";
 import { containerName } from "../names.ts";
 import { clean, paint, present, type Screen } from "../terminal.ts";
@@ -59,11 +59,7 @@ export const diskUsageDocument = (report: DiskUsageReport): JsonObject =>
   document("DiskUsage", {
     observedAt: timeOf(report.observedAt),
     filesystems: report.disks.map(({ filesystem, usedPercent, highPercent, lowPercent }) => ({
-      path: filesystem.path,
-      mountpoint: filesystem.mountpoint,
-      roles: filesystem.roles,
-      capacityBytes: filesystem.capacityBytes,
-      availableBytes: filesystem.availableBytes,
+      ...picked(filesystem, "path", "mountpoint", "roles", "capacityBytes", "availableBytes"),
       usedBytes: filesystem.capacityBytes - filesystem.availableBytes,
       usedPercent,
       highPercent,
@@ -82,10 +78,7 @@ export const diskUsageDocument = (report: DiskUsageReport): JsonObject =>
       report.writableLayers === null
         ? null
         : largestContainers(report, report.writableLayers).map(({ container, bytes }) => ({
-            id: container.id,
-            name: container.name,
-            podName: container.podName,
-            podNamespace: container.podNamespace,
+            ...picked(container, "id", "name", "podName", "podNamespace"),
             writableBytes: bytes,
           })),
     podLogs: report.podLogs?.map(directoryJson) ?? null,
@@ -93,16 +86,13 @@ export const diskUsageDocument = (report: DiskUsageReport): JsonObject =>
       report.rest === null
         ? null
         : {
-            complete: report.rest.complete,
-            bytes: report.rest.bytes,
+            ...picked(report.rest, "complete", "bytes"),
             directories: report.rest.directories.map(directoryJson),
           },
   });
 
 const shareJson = (row: ImageShare): JsonObject => ({
-  name: row.name,
-  images: row.images,
-  reportedBytes: row.reportedBytes,
+  ...picked(row, "name", "images", "reportedBytes"),
   uniqueBytes: row.unique.estimateBytes,
   uniqueAtLeastBytes: row.unique.lowerBytes,
   uniqueAtMostBytes: row.unique.upperBytes,

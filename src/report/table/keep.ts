@@ -2,7 +2,7 @@
 
 import type { Image, KeepProblem, KeepRule } from "../../model/snapshot.ts";
 import { counted } from "../bytes.ts";
-import { document, type JsonObject } from "../document/json.ts";
+import { document, type JsonObject, picked } from "../document/json.ts";
 import { imageJson } from "../document/snapshot.ts";
 import { imageName } from "../names.ts";
 import { clean, paint, type Screen } from "../terminal.ts";
@@ -37,16 +37,14 @@ export interface KeepRulesReport {
 export const keepRulesDocument = (report: KeepRulesReport): JsonObject =>
   document("KeepRules", {
     valid: report.problems.length === 0,
-    problems: report.problems.map((it) => ({ source: it.source, message: it.message })),
+    problems: report.problems.map((it) => picked(it, "source", "message")),
     rules: report.rules.map((it) => ({
-      pattern: it.rule.pattern,
-      source: it.rule.source,
+      ...picked(it.rule, "pattern", "source"),
       images: report.matched ? it.images.map(imageJson) : null,
     })),
     protections: report.matched
       ? report.protections.map((it) => ({
-          by: it.by,
-          pattern: it.pattern,
+          ...picked(it, "by", "pattern"),
           images: it.images.map(imageJson),
         }))
       : null,
