@@ -25,6 +25,6 @@ export function readState(directory: string): Recorded {
       .toReversed();
     return { ledger: reader.ledger(), removals, notices };
   } finally {
-    reader.close();
+    reader[Symbol.dispose]();
   }
 }

@@ -22,23 +22,20 @@ import type { StoreReader } from "../store/open.ts";
 import type { RecordedNode } from "../store/snapshot-file.ts";
 
 /** A node for reading: nothing here can remove, and no file of the state directory is created or changed. */
-export interface OpenNode {
+export interface OpenNode extends Disposable {
   readonly engine: ReadEngine;
   /** What is remembered on disk. Under `compat: kubelet` the memory of the engine has forgotten it. */
   readonly ledger: Ledger;
   /** Things to say about the state directory: a ledger that is absent, newer or unreadable. */
   readonly notices: readonly string[];
-  close(): void;
 }
 
-/** A node for collection. */
-export interface OpenCollector {
+/** A node for collection; disposing of it writes what is still to be written, for a bounded time. */
+export interface OpenCollector extends AsyncDisposable {
   readonly engine: Engine;
   readonly log: Log;
   /** Shows the progress of a pass on a terminal. */
   readonly starting: (candidate: ImageCandidate, meter: Meter) => void;
-  /** Writes what is still to be written, for a bounded time. */
-  close(): Promise<void>;
 }
 
 export interface Openers {

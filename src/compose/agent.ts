@@ -22,12 +22,8 @@ const LOCK_LOOK_MS = 5_000;
 
 /** Resolves with the exit code once `run.signal` has aborted and everything is written. */
 export async function runAgent(run: AgentRun, world: World): Promise<number> {
-  const running = new RunningAgent(run, world);
-  try {
-    return await running.run();
-  } finally {
-    await running.close();
-  }
+  await using running = new RunningAgent(run, world);
+  return await running.run();
 }
 
 class RunningAgent {
@@ -216,7 +212,7 @@ class RunningAgent {
     }, systemd.watchdogMs);
   }
 
-  async close(): Promise<void> {
+  async [Symbol.asyncDispose](): Promise<void> {
     for (const closer of this.#closers.toReversed()) await closer();
     this.#log.flush();
   }

@@ -55,7 +55,7 @@ export async function openNode(
     // Also under the kubelet's rules: one that forgot everything would find every image too young, and show no decision.
     engine: { ...reading(() => config, runtime, host), memory: volatileMemory(ledger) },
     notices,
-    close: () => runtime.close(),
+    [Symbol.dispose]: () => runtime.close(),
   };
 }
 
@@ -139,10 +139,8 @@ export async function openState(
 }
 
 function ledgerOnDisk({ paths }: Config, notify: (notice: StoreNotice) => void): Ledger {
-  const store = openStoreReader({ directory: paths.stateDir, files: stateFiles, notify });
-  const ledger = store.ledger();
-  store.close();
-  return ledger;
+  using store = openStoreReader({ directory: paths.stateDir, files: stateFiles, notify });
+  return store.ledger();
 }
 
 /**

@@ -79,13 +79,14 @@ export function openersOf(world: World): Openers {
       release: () => releaseHold(paths),
     }),
     keepRules: (config) => {
-      const store = state(config);
-      const { keepDirectories } = store.ledger();
-      store.close();
-      return keepRulesOf(config, keepDirectories);
+      using store = state(config);
+      return keepRulesOf(config, store.ledger().keepDirectories);
     },
     keepFile,
-    stamp: (config) => stampOf(state(config)),
+    stamp: (config) => {
+      using store = state(config);
+      return store.setting(STAMP);
+    },
     setStamp,
     archivedImages,
     writeFile: writeAnswerFile,
@@ -125,7 +126,7 @@ async function openCollector(config: Config, world: World): Promise<OpenCollecto
         gainedBytes: meter.totals().measuredFreedBytes,
         wantedBytes: meter.wantedBytes(),
       }),
-    close: async () => {
+    [Symbol.asyncDispose]: async () => {
       connected.runtime.close();
       await recorder?.close();
       await hook.close();
@@ -141,19 +142,9 @@ function keepFile({ paths }: Config, name: string): KeepFile {
   return { path, read: () => readKeepFile(path), change: (next) => changeKeepFile(path, next) };
 }
 
-function stampOf(store: StoreReader): string | null {
-  const stamp = store.setting(STAMP);
-  store.close();
-  return stamp;
-}
-
 function setStamp(config: Config, text: string): void {
   const { stateDir } = config.paths;
-  const file = new StateFile({
-    directory: stateDir,
-    files: stateFiles,
-    now: () => wallClock(),
-  });
+  using file = new StateFile({ directory: stateDir, files: stateFiles, now: () => wallClock() });
   try {
     file.setSetting(STAMP, text);
   } catch (thrown) {
@@ -161,8 +152,6 @@ function setStamp(config: Config, text: string): void {
       "write",
       `cannot write the stamp of keep baseline --once to ${stateDir}: ${messageOf(thrown)}; baseline.list is written, and will be written again on the next boot`,
     );
-  } finally {
-    file.close();
   }
 }
 

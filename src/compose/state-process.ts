@@ -18,7 +18,7 @@ type Line =
 
 /** Answers until its input ends. */
 export async function runStateProcess(directory: string): Promise<void> {
-  const file = new StateFile({ directory, files: stateFiles, now: () => wallClock() });
+  using file = new StateFile({ directory, files: stateFiles, now: () => wallClock() });
   const out = Bun.stdout.writer();
   // Whoever asked may be gone: what it left to be written is written all the same.
   const tell = async (line: Line): Promise<void> => {
@@ -34,7 +34,6 @@ export async function runStateProcess(directory: string): Promise<void> {
     const reply = file.handle(request, (rows) => void tell({ kind: "rows", rows }));
     await tell({ kind: "reply", reply });
   }
-  file.close();
 }
 
 function requestOf(text: string): StateRequest | null {

@@ -90,6 +90,6 @@ function readerOf(db: Database, { paths, ledger, failure }: About) {
     samples: (query: HistoryQuery) => newest("sample")(query).toReversed(),
     /** In the order in which they were recorded. */
     newestSamples: () => asked(() => queryNewestSamples(db)),
-    close: () => db.close(),
+    [Symbol.dispose]: () => db.close(),
   };
 }

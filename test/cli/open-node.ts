@@ -63,7 +63,7 @@ export function openNodeOf(seen: SeenNode = {}): OpenedNode {
         startedAt: null,
       },
       notices: seen.notices ?? [],
-      close: () => void (open -= 1),
+      [Symbol.dispose]: () => void (open -= 1),
     };
   };
   return { node, isClosed: () => open === 0 };

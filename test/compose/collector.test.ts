@@ -81,7 +81,7 @@ test("a command that looks goes by the kubelet that its configuration has read",
   expect(await node.engine.observe.host.pods(AbortSignal.timeout(5_000))).toMatchObject({
     pods: [{ uid: "uid-living" }],
   });
-  node.close();
+  node[Symbol.dispose]();
 });
 
 test("events of gc reach the event hook before gc exits", async () => {
@@ -95,7 +95,7 @@ test("events of gc reach the event hook before gc exits", async () => {
     at: NOW,
     passId: null,
   });
-  await collector.close();
+  await collector[Symbol.asyncDispose]();
 
   expect(JSON.parse(readFileSync(seen, "utf8"))).toMatchObject({ reason: "GhostImage" });
   expect(stderr()).toContain('event="GhostImage"');
@@ -107,6 +107,6 @@ test("a state directory that disappears during gc is logged", async () => {
   writeFileSync(join(directory, "state"), "no directory");
   const { memory } = collector.engine;
   memory.replace({ ...memory.current(), keepDirectories: ["/srv/keep"] });
-  await collector.close();
+  await collector[Symbol.asyncDispose]();
   expect(stderr()).toContain("unwritten records stay in memory");
 });

@@ -37,7 +37,7 @@ const open = (config: Config) =>
 function onDisk(directory: string) {
   const reader = openStoreReader({ directory, files: stateFiles, notify: () => undefined });
   const ledger = reader.ledger();
-  reader.close();
+  reader[Symbol.dispose]();
   return ledger;
 }
 

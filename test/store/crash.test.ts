@@ -45,7 +45,7 @@ describe("SIGKILL at any instant", () => {
       expect(recorded.length).toBeGreaterThanOrEqual(last);
       expect(recorded.length).toBeLessThanOrEqual(last + 2);
       expect(recorded).toEqual(Array.from(recorded, (_, index) => recorded.length - index));
-      reader.close();
+      reader[Symbol.dispose]();
       const next = await write(directory);
       expect(next.store.ledger()).toEqual(ledgerOf(200 + (seen % 50), seen));
       await next.store.close();

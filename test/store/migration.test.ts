@@ -44,7 +44,7 @@ function expectAllKnown(directory: string): void {
   expect(document).toMatchObject(Object(withoutWords(said("history.json"))));
   expect(reader.setting("keep-baseline-written-at")).toMatch(/^2026-/);
   expect(notices).toEqual([]);
-  reader.close();
+  reader[Symbol.dispose]();
 }
 const asText = (_: string, held: unknown): unknown =>
   typeof held === "bigint" ? Number(held) : held;

@@ -243,7 +243,7 @@ describe("openStore", () => {
     expect(read(directory).reader.setting("baseline")).toBeNull();
     const other = new StateFile({ directory, files: stateFiles, now: () => now });
     other.setSetting("baseline", "2026");
-    other.close();
+    other[Symbol.dispose]();
     store.saveLedger(ledgerOf(4, 2));
     await store.close();
     expect(read(directory).reader.setting("baseline")).toBe("2026");
@@ -255,7 +255,7 @@ describe("openStore", () => {
     writeFileSync(join(directory, "crigc.db"), "garbage".repeat(1000));
     const file = new StateFile({ directory, files: stateFiles, now: () => now });
     expect(() => file.setSetting("baseline", "2026")).toThrow("cannot write");
-    file.close();
+    file[Symbol.dispose]();
     expect(readdirSync(directory).filter((name) => name.includes("broken"))).toEqual([]);
   });
 });

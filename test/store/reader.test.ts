@@ -24,7 +24,7 @@ function seen(directory: string) {
   const { reader, notices } = read(directory);
   const ledger = reader.ledger();
   const removals = reader.removals({ limit: 10 });
-  reader.close();
+  reader[Symbol.dispose]();
   expect(listing(directory)).toEqual(before);
   expect(removals).toEqual([]);
   return { ledger, notices };
@@ -50,7 +50,7 @@ describe("openStoreReader", () => {
     const { reader, notices } = read(directory);
     expect(reader.ledger()).toBe(emptyLedger);
     expect(reader.removals({ limit: 1 })).toEqual([]);
-    reader.close();
+    reader[Symbol.dispose]();
     expect(notices).toEqual([]);
     expect(readdirSync(join(directory, ".."))).toEqual([]);
   });

@@ -90,7 +90,7 @@ test("samples outlive a restart in the order in which they were recorded, whatev
   await second.store.close();
   const { reader } = read(directory);
   expect(reader.newestSamples()).toEqual(second.store.samples());
-  reader.close();
+  reader[Symbol.dispose]();
 });
 
 test("samples of another process are added to known ones", async () => {

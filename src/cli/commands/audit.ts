@@ -37,10 +37,6 @@ export const audit = command({
 
 /** A history that cannot be read says nothing; why it cannot is on stderr. */
 function pastRemovals(context: CommandContext): readonly PastRemoval[] {
-  const store = context.open.state(context.config);
-  try {
-    return store.removals({ kinds: ["image"], results: ["removed"], limit: REMOVALS_MAX });
-  } finally {
-    store.close();
-  }
+  using store = context.open.state(context.config);
+  return store.removals({ kinds: ["image"], results: ["removed"], limit: REMOVALS_MAX });
 }

@@ -76,15 +76,13 @@ async function besideImages(context: CommandContext, snapshot: Snapshot): Promis
 
 /** One figure of several: without it the others are shown all the same. */
 async function writableLayersOf(context: CommandContext): Promise<WritableLayers | null> {
-  const node = await context.open.node(context.config, context.signal);
+  using node = await context.open.node(context.config, context.signal);
   try {
     return await node.engine.observe.runtime.writableLayers(context.signal);
   } catch (thrown) {
     if (!(thrown instanceof RuntimeError)) throw thrown;
     context.stderr(`crigc: ${clean(messageOf(thrown))}\n`);
     return null;
-  } finally {
-    node.close();
   }
 }
 

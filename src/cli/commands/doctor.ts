@@ -128,17 +128,11 @@ interface Looked {
 async function look(opening: Promise<OpenNode>, signal: AbortSignal): Promise<Looked> {
   let notices: readonly string[] = [];
   try {
-    const node = await opening;
-    try {
-      ({ notices } = node);
-      const pass = {
-        purpose: { kind: "periodic" },
-        parts: { containers: "all", images: true },
-      } as const;
-      return { prepared: await readOnlyPass(node.engine, pass, signal), error: "", notices };
-    } finally {
-      node.close();
-    }
+    using node = await opening;
+    ({ notices } = node);
+    const parts = { containers: "all", images: true } as const;
+    const pass = { purpose: { kind: "periodic" }, parts } as const;
+    return { prepared: await readOnlyPass(node.engine, pass, signal), error: "", notices };
   } catch (thrown) {
     if (!(thrown instanceof RuntimeError) && !(thrown instanceof HostError)) throw thrown;
     return { prepared: null, error: messageOf(thrown), notices };
@@ -153,11 +147,9 @@ function nodeResults(looked: Looked | null, { limits }: Config): Verdicts {
 }
 
 function remembered({ open }: CommandContext, config: Config) {
-  const store = open.state(config);
-  const ledger = store.ledger();
+  using store = open.state(config);
   const notices = store.failure === null ? [] : [`cannot be read (${store.failure})`];
-  store.close();
-  return { ledger, notices };
+  return { ledger: store.ledger(), notices };
 }
 
 async function agentStatus(

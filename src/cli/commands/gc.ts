@@ -39,11 +39,12 @@ export const gc = command({
   options: [...SELECTION_OPTIONS, ALL_OPTION],
   json: true,
   readOnly: false,
-  run: (context, invocation) =>
-    collecting(context, forced(context.config, invocation), async (collector) => {
-      for (const notice of ageNotices(context.config)) collector.log.warning(notice);
-      return pass({ context, invocation, collector }, selectedBy(invocation));
-    }),
+  run: async (context, invocation) => {
+    const config = forced(context.config, invocation);
+    await using collector = await context.open.collector(config, context.signal);
+    for (const notice of ageNotices(context.config)) collector.log.warning(notice);
+    return await pass({ context, invocation, collector }, selectedBy(invocation));
+  },
 });
 
 export const rm = command({
@@ -54,36 +55,21 @@ export const rm = command({
   options: [FORCE_YOUNG, ALL_OPTION],
   json: true,
   readOnly: false,
-  run: (context, invocation) =>
-    collecting(context, forced(context.config, invocation), async (collector) => {
-      const images = await collector.engine.observe.runtime.listImages(context.signal);
-      const named = invocation.operands.map((text) => ({ text, id: imageNamed(images, text) }));
-      const unknown = named.filter(({ id }) => id === null);
-      for (const { text } of unknown)
-        context.stderr(`crigc: unknown image ${clean(text)}; crigc images lists the images\n`);
-      if (unknown.length > 0) return exit.unknown;
-      const only = named.flatMap(({ id }) => (id === null ? [] : [{ kind: "id" as const, id }]));
-      const parts = { containers: "none", images: true } as const;
-      return pass(
-        { context, invocation, collector },
-        { purpose: { kind: "all-unused", only }, parts },
-      );
-    }),
+  run: async (context, invocation) => {
+    const config = forced(context.config, invocation);
+    await using collector = await context.open.collector(config, context.signal);
+    const images = await collector.engine.observe.runtime.listImages(context.signal);
+    const named = invocation.operands.map((text) => ({ text, id: imageNamed(images, text) }));
+    const unknown = named.filter(({ id }) => id === null);
+    for (const { text } of unknown)
+      context.stderr(`crigc: unknown image ${clean(text)}; crigc images lists the images\n`);
+    if (unknown.length > 0) return exit.unknown;
+    const only = named.flatMap(({ id }) => (id === null ? [] : [{ kind: "id" as const, id }]));
+    const parts = { containers: "none", images: true } as const;
+    const purpose = { kind: "all-unused", only } as const;
+    return await pass({ context, invocation, collector }, { purpose, parts });
+  },
 });
-
-/** Under `config`, whose collector is closed at the end. */
-async function collecting(
-  context: CommandContext,
-  config: Config,
-  work: (collector: OpenCollector) => Promise<number>,
-): Promise<number> {
-  const collector = await context.open.collector(config, context.signal);
-  try {
-    return await work(collector);
-  } finally {
-    await collector.close();
-  }
-}
 
 interface Collecting {
   readonly context: CommandContext;

@@ -23,33 +23,29 @@ export const history = command({
   readOnly: true,
   run: async (context, invocation) => {
     const request = historyRequest(invocation, context.open.now());
-    const store = context.open.state(context.config);
-    try {
-      // It has been said why; an empty answer would say that nothing was removed.
-      if (store.failure !== null) return exit.internal;
-      const { report, cut } = readHistory(store, request);
-      if (cut)
-        context.stderr(`crigc: only the newest ${request.limit} are shown; --limit shows more\n`);
-      const order = ORDERS.find((key) => key === textOf(invocation, "sort")) ?? "time";
-      const sorted = sortedHistory(report, order);
-      const isFiltered = sorted.events.length === 0 && hasFilter(request);
-      await printListing(context, invocation, {
-        document: () => historyDocument(sorted),
-        table: (screen) =>
-          request.regrets === true
-            ? regretsTable(sorted.regrets, screen)
-            : historyTable(sorted, screen, order),
-        rows: isFiltered
-          ? [...sorted.removals, ...sorted.regrets].map(({ subject, names }) => ({
-              id: subject,
-              name: names[0] ?? subject,
-            }))
-          : sorted.passes.map(({ id }) => ({ id, name: id })),
-      });
-      return exit.done;
-    } finally {
-      store.close();
-    }
+    using store = context.open.state(context.config);
+    // It has been said why; an empty answer would say that nothing was removed.
+    if (store.failure !== null) return exit.internal;
+    const { report, cut } = readHistory(store, request);
+    if (cut)
+      context.stderr(`crigc: only the newest ${request.limit} are shown; --limit shows more\n`);
+    const order = ORDERS.find((key) => key === textOf(invocation, "sort")) ?? "time";
+    const sorted = sortedHistory(report, order);
+    const isFiltered = sorted.events.length === 0 && hasFilter(request);
+    await printListing(context, invocation, {
+      document: () => historyDocument(sorted),
+      table: (screen) =>
+        request.regrets === true
+          ? regretsTable(sorted.regrets, screen)
+          : historyTable(sorted, screen, order),
+      rows: isFiltered
+        ? [...sorted.removals, ...sorted.regrets].map(({ subject, names }) => ({
+            id: subject,
+            name: names[0] ?? subject,
+          }))
+        : sorted.passes.map(({ id }) => ({ id, name: id })),
+    });
+    return exit.done;
   },
 });
 

@@ -79,25 +79,21 @@ function pageOf(
   about: { readonly from: Instant; readonly to: Instant; readonly node: NodeNow },
 ): string {
   const { from, to, node } = about;
-  const store = context.open.state(context.config);
-  try {
-    const { report: history } = readHistory(store, { since: from, limit: EVERYTHING });
-    return htmlReport({
-      node: clean(context.open.hostName()),
-      version: context.build.version,
-      generatedAt: to,
-      period: { from, to },
-      history,
-      samples: store.samples({ since: from, limit: EVERYTHING }),
-      forecasts: forecastsOf(store.newestSamples(), to),
-      runtime: "prepared" in node ? node.prepared.snapshot.runtime : null,
-      plan: "prepared" in node ? node.prepared.plan : null,
-      usage: "prepared" in node ? imageUsageReport(node.prepared) : null,
-      planError: "prepared" in node ? null : messageOf(node.failure),
-    });
-  } finally {
-    store.close();
-  }
+  using store = context.open.state(context.config);
+  const { report: history } = readHistory(store, { since: from, limit: EVERYTHING });
+  return htmlReport({
+    node: clean(context.open.hostName()),
+    version: context.build.version,
+    generatedAt: to,
+    period: { from, to },
+    history,
+    samples: store.samples({ since: from, limit: EVERYTHING }),
+    forecasts: forecastsOf(store.newestSamples(), to),
+    runtime: "prepared" in node ? node.prepared.snapshot.runtime : null,
+    plan: "prepared" in node ? node.prepared.plan : null,
+    usage: "prepared" in node ? imageUsageReport(node.prepared) : null,
+    planError: "prepared" in node ? null : messageOf(node.failure),
+  });
 }
 
 /** By device, from where it was at its newest sample. */

@@ -122,13 +122,9 @@ function patternsIn(text: string | null, path: string): readonly string[] {
 }
 
 async function listedImages(context: CommandContext): Promise<readonly BaselineImage[]> {
-  const node = await context.open.node(context.config, context.signal);
-  try {
-    const images = await node.engine.observe.runtime.listImages(context.signal);
-    return images.map(({ id, repoTags }) => ({ id, names: repoTags }));
-  } finally {
-    node.close();
-  }
+  using node = await context.open.node(context.config, context.signal);
+  const images = await node.engine.observe.runtime.listImages(context.signal);
+  return images.map(({ id, repoTags }) => ({ id, names: repoTags }));
 }
 
 /** Every archive is read before anything is written. */

@@ -87,15 +87,11 @@ async function openedPlan(
     const prepared = prepareRecorded(node, { ...asked, limits, pressureTargets: [] });
     return { prepared: assumed(prepared), ledger: null };
   }
-  const node = await context.open.node(config, context.signal);
-  try {
-    for (const notice of node.notices) context.stderr(`crigc: ${clean(notice)}\n`);
-    const pass: ReadOnlyPass = { purpose, parts, allLayers };
-    const prepared = assumed(await readOnlyPass(node.engine, pass, context.signal));
-    return { prepared, ledger: node.ledger };
-  } finally {
-    node.close();
-  }
+  using node = await context.open.node(config, context.signal);
+  for (const notice of node.notices) context.stderr(`crigc: ${clean(notice)}\n`);
+  const pass: ReadOnlyPass = { purpose, parts, allLayers };
+  const prepared = assumed(await readOnlyPass(node.engine, pass, context.signal));
+  return { prepared, ledger: node.ledger };
 }
 
 /** The rules of the node were recorded with it; those of this command line are tried out on it. */

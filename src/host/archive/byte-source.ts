@@ -7,12 +7,11 @@ import { createGunzip, createZstdDecompress } from "node:zlib";
 import { HostError } from "../../model/errors.ts";
 import { reasonOf } from "../files/errno.ts";
 
-export interface ByteSource {
+export interface ByteSource extends AsyncDisposable {
   /** Fewer bytes than requested only at the end. */
   take(count: number): Promise<Uint8Array>;
   /** `false`: the file ends earlier. */
   skip(count: number): Promise<boolean>;
-  close(): Promise<void>;
 }
 
 /** Detects the compression by the first bytes. Throws `HostError` `read`, or `parse` for an unknown compression. */
@@ -60,7 +59,7 @@ async function plainSource(path: string, file: FileHandle): Promise<ByteSource> 
       at += count;
       return at <= size;
     },
-    close: () => file.close(),
+    [Symbol.asyncDispose]: () => file.close(),
   };
 }
 
@@ -112,7 +111,7 @@ function streamSource(path: string, packing: "gzip" | "zstd"): ByteSource {
       }
       return true;
     },
-    close: async () => {
+    [Symbol.asyncDispose]: async () => {
       unpacked.destroy();
       file.destroy();
     },

@@ -17,12 +17,8 @@ export async function pickFromTar(
   path: string,
   picked: Picked,
 ): Promise<ReadonlyMap<string, Uint8Array>> {
-  const source = await openBytes(path);
-  try {
-    return await pick(new Walk(path, source), picked);
-  } finally {
-    await source.close();
-  }
+  await using source = await openBytes(path);
+  return await pick(new Walk(path, source), picked);
 }
 
 async function pick(walk: Walk, picked: Picked): Promise<ReadonlyMap<string, Uint8Array>> {

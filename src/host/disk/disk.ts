@@ -124,14 +124,12 @@ export async function deviceOf(path: string): Promise<string> {
 
 /** The mount through which a path is seen, according to the kernel rather than guessed from prefixes of paths. */
 async function mountOf(path: string): Promise<Mount> {
-  const handle = await open(path, openPathOnly);
-  try {
+  {
+    await using handle = await open(path, openPathOnly);
     const id = /^mnt_id:\s*(\d+)$/m.exec(await readProc(`/proc/self/fdinfo/${handle.fd}`))?.[1];
     const mount =
       id === undefined ? null : findMount(await readProc("/proc/self/mountinfo"), Number(id));
     if (mount !== null) return mount;
-  } finally {
-    await handle.close();
   }
   const { dev } = await stat(path, { bigint: true });
   return { device: deviceText(dev), mountpoint: path };

@@ -72,7 +72,7 @@ export class Directory {
     await rmdir(this.pathOf(name));
   }
 
-  async close(): Promise<void> {
+  async [Symbol.asyncDispose](): Promise<void> {
     await this.#handle.close();
   }
 
@@ -91,18 +91,5 @@ export class Directory {
     const plain = name !== "" && name !== "." && name !== ".." && !/[/\0]/.test(name);
     if (!plain) throw new RangeError(`${JSON.stringify(name)} is not the name of an entry`);
     return `${this.#path}/${name}`;
-  }
-}
-
-/** Opens, uses, and always closes it. */
-export async function withDirectory<T>(
-  opening: Promise<Directory>,
-  use: (directory: Directory) => Promise<T>,
-): Promise<T> {
-  const directory = await opening;
-  try {
-    return await use(directory);
-  } finally {
-    await directory.close();
   }
 }

@@ -59,13 +59,9 @@ export class RootedTree {
   async readText(path: string): Promise<string | null> {
     if ((await this.look(path)).kind !== "file") return null;
     return await this.#at(path, "reading", async (parent, name) => {
-      const file = await open(parent.pathOf(name), READING);
-      try {
-        const { size } = await file.stat();
-        return size > TEXT_BYTES_MAX ? null : await file.readFile("utf8");
-      } finally {
-        await file.close();
-      }
+      await using file = await open(parent.pathOf(name), READING);
+      const { size } = await file.stat();
+      return size > TEXT_BYTES_MAX ? null : await file.readFile("utf8");
     });
   }
 
@@ -78,13 +74,9 @@ export class RootedTree {
 
   async writeText(path: string, text: string, mode: number): Promise<void> {
     await this.#replace(path, mode, async (fresh) => {
-      const file = await open(fresh, WRITING, 0o600);
-      try {
-        await file.writeFile(text);
-        await file.sync();
-      } finally {
-        await file.close();
-      }
+      await using file = await open(fresh, WRITING, 0o600);
+      await file.writeFile(text);
+      await file.sync();
     });
   }
 
@@ -176,7 +168,7 @@ export class RootedTree {
         { cause: error },
       );
     } finally {
-      for (const directory of stack) await directory.close();
+      await closeAbove(stack, 0);
     }
   }
 }
@@ -211,7 +203,7 @@ async function descend(
 }
 
 async function closeAbove(stack: Directory[], length: number): Promise<void> {
-  while (stack.length > length) await stack.pop()?.close();
+  while (stack.length > length) await stack.pop()?.[Symbol.asyncDispose]();
 }
 
 function topOf(stack: readonly Directory[]): Directory {
@@ -234,12 +226,8 @@ const WRITING = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | cons
 
 /** Regardless of the process's umask. */
 async function setMode(path: string, flags: number, mode: number): Promise<void> {
-  const opened = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | flags);
-  try {
-    await opened.chmod(mode);
-  } finally {
-    await opened.close();
-  }
+  await using opened = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | flags);
+  await opened.chmod(mode);
 }
 
 const freshName = (name: string): string => `.${name}.${randomBytes(6).toString("hex")}`;

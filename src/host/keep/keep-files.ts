@@ -126,19 +126,15 @@ type Text =
 
 async function readBounded(path: string): Promise<Text> {
   // Opening a pipe without a writer would block.
-  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
-  try {
-    const { size } = await file.stat();
-    if (!(await file.stat()).isFile())
-      return { kind: "refused", message: "it is not a regular file: replace it with a list" };
-    if (size > fileBytesMax) {
-      const message = `the file has ${size} bytes; the maximum is ${fileBytesMax}: split it`;
-      return { kind: "refused", message };
-    }
-    return decoded(await file.readFile());
-  } finally {
-    await file.close();
+  await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  const found = await file.stat();
+  if (!found.isFile())
+    return { kind: "refused", message: "it is not a regular file: replace it with a list" };
+  if (found.size > fileBytesMax) {
+    const message = `the file has ${found.size} bytes; the maximum is ${fileBytesMax}: split it`;
+    return { kind: "refused", message };
   }
+  return decoded(await file.readFile());
 }
 
 function decoded(bytes: Uint8Array): Text {

@@ -1,7 +1,7 @@
 // Deletes a directory with everything in it, by handles: follows no link, enters no mount.
 
 import { HostError } from "../../model/errors.ts";
-import { type Directory, withDirectory } from "../files/directory.ts";
+import type { Directory } from "../files/directory.ts";
 import { codeOf } from "../files/errno.ts";
 
 /** The kubelet's layout is two levels deep; the rest is for what containers may have written there. */
@@ -34,7 +34,8 @@ async function deleteDirectory(place: Place, deleted: Deleted): Promise<void> {
   if (depth > DEPTH_MAX) {
     throw refused(path, `it is more than ${DEPTH_MAX} directories deep`);
   }
-  await withDirectory(parent.openBelow(name), async (directory) => {
+  {
+    await using directory = await parent.openBelow(name);
     if (!(await directory.isOnMountOf(parent))) {
       throw refused(path, "something is mounted there");
     }
@@ -49,7 +50,7 @@ async function deleteDirectory(place: Place, deleted: Deleted): Promise<void> {
         ? deleteDirectory(below, deleted)
         : deleteEntry(below, deleted));
     }
-  });
+  }
   await ignoreAbsent(parent.removeDirectory(name));
 }
 

@@ -6,7 +6,7 @@ import { dirname, resolve } from "node:path";
 import { HostError } from "../../model/errors.ts";
 import { containerIdOfLogLink, podUidOfLogDirectory } from "../../model/log-names.ts";
 import type { DanglingLogLink, LogFacts, PodLogDirectory } from "../../model/snapshot.ts";
-import { type Directory, type Entry, withDirectory } from "../files/directory.ts";
+import type { Directory, Entry } from "../files/directory.ts";
 import { codeOf, reasonOf } from "../files/errno.ts";
 import { type LogRoot, logRootAdvice } from "./roots.ts";
 
@@ -24,11 +24,8 @@ export async function readLogs(podLogs: LogRoot, containerLogs: LogRoot): Promis
 }
 
 async function entriesOf(root: LogRoot): Promise<readonly Entry[] | null> {
-  const opened = await root.open();
-  if (opened === null) return null;
-  return await withDirectory(Promise.resolve(opened), async (directory) =>
-    byName(await listed(directory, root)),
-  );
+  await using directory = await root.open();
+  return directory === null ? null : byName(await listed(directory, root));
 }
 
 async function listed(directory: Directory, root: LogRoot): Promise<readonly Entry[]> {
@@ -61,21 +58,19 @@ async function danglingLinks(
   podLogs: LogRoot,
   containerLogs: LogRoot,
 ): Promise<readonly DanglingLogLink[]> {
-  const opened = await containerLogs.open();
-  if (opened === null) return [];
-  return await withDirectory(Promise.resolve(opened), async (directory) => {
-    const found: DanglingLogLink[] = [];
-    for (const { name, kind } of byName(await listed(directory, containerLogs))) {
-      const containerId = kind === "link" ? containerIdOfLogLink(name) : null;
-      if (containerId === null) continue;
-      // Almost no link dangles, and one look is all that it costs.
-      if (!(await leadsNowhere(directory, name))) continue;
-      if (await leadsBelow(directory, name, { containerLogs, podLogs })) {
-        found.push({ entry: name, containerId });
-      }
+  await using directory = await containerLogs.open();
+  if (directory === null) return [];
+  const found: DanglingLogLink[] = [];
+  for (const { name, kind } of byName(await listed(directory, containerLogs))) {
+    const containerId = kind === "link" ? containerIdOfLogLink(name) : null;
+    if (containerId === null) continue;
+    // Almost no link dangles, and one look is all that it costs.
+    if (!(await leadsNowhere(directory, name))) continue;
+    if (await leadsBelow(directory, name, { containerLogs, podLogs })) {
+      found.push({ entry: name, containerId });
     }
-    return found;
-  });
+  }
+  return found;
 }
 
 /** Whether the link points to a pod log. Others belong to other programs. */

@@ -4,7 +4,7 @@ import { HostError } from "../../model/errors.ts";
 import { podUidOfLogDirectory, podUidOfOldLogDirectory } from "../../model/log-names.ts";
 import type { ContainerLogs } from "../../model/ports.ts";
 import type { PodLogDirectory } from "../../model/snapshot.ts";
-import { type Directory, withDirectory } from "../files/directory.ts";
+import type { Directory } from "../files/directory.ts";
 import { codeOf, reasonOf } from "../files/errno.ts";
 import { type Deleted, deleteTree, ignoreAbsent } from "./delete-tree.ts";
 import { leadsBelow } from "./reader.ts";
@@ -96,12 +96,11 @@ async function descend(
   act: (directory: Directory) => Promise<void>,
 ): Promise<void> {
   if (name === undefined) return await act(from);
-  await withDirectory(from.openBelow(name), async (directory) => {
-    if (!(await directory.isOnMountOf(from))) {
-      throw refused(name, "something is mounted there");
-    }
-    await descend(directory, rest, act);
-  });
+  await using directory = await from.openBelow(name);
+  if (!(await directory.isOnMountOf(from))) {
+    throw refused(name, "something is mounted there");
+  }
+  await descend(directory, rest, act);
 }
 
 const isLogOf = (file: string, name: string): boolean =>
@@ -129,10 +128,9 @@ async function inRoot<T>(
   doing: string,
   act: (directory: Directory) => Promise<T>,
 ): Promise<T | undefined> {
-  const opened = await root.open();
-  if (opened === null) return undefined;
   try {
-    return await withDirectory(Promise.resolve(opened), act);
+    await using directory = await root.open();
+    return directory === null ? undefined : await act(directory);
   } catch (error) {
     if (error instanceof HostError) throw error;
     // If the directory is gone, there is nothing left to delete.

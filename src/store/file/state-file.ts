@@ -42,7 +42,7 @@ export function directChannel(options: StateFileOptions): StateChannel {
     ask: async (request, onRows) => file.handle(request, onRows),
     close: async (last) => {
       for (const request of last) file.handle(request, () => undefined);
-      file.close();
+      file[Symbol.dispose]();
     },
   };
 }
@@ -121,17 +121,13 @@ export class StateFile {
     }
   }
 
-  close(): void {
+  [Symbol.dispose](): void {
     this.#drop();
   }
 
   #read(onRows: (rows: readonly LedgerRow[]) => void): StateReply {
-    const db = openForReading(this.#paths, this.#options.files);
-    try {
-      return this.#tell(db, onRows);
-    } finally {
-      db.close();
-    }
+    using db = openForReading(this.#paths, this.#options.files);
+    return this.#tell(db, onRows);
   }
 
   #tell(db: Database, onRows: (rows: readonly LedgerRow[]) => void): StateReply {

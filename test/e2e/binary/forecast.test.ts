@@ -73,7 +73,7 @@ function fill(
     tidy: false,
   } as const;
   expect(file.handle({ ...append, records }, () => undefined).kind).toBe("done");
-  file.close();
+  file[Symbol.dispose]();
 }
 
 async function nodeWith(spanMinutes: number) {

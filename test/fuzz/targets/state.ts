@@ -146,7 +146,7 @@ const state: Target = textTarget(
         "other files",
       );
     } finally {
-      file.close();
+      file[Symbol.dispose]();
       rmSync(directory, { recursive: true, force: true });
     }
   },
