@@ -1,35 +1,35 @@
 /** Complete lists of what is on the node: streamed if the runtime can, else in one response, else in parts. */
 import { RuntimeError } from "../model/errors.ts";
+import type { RuntimeReader } from "../model/ports.ts";
 import type { Container, Image, Sandbox } from "../model/snapshot.ts";
 import type { Channel } from "./channel.ts";
 import { containerIn, imageIn, sandboxIn } from "./decode.ts";
-import { entryMemory, itemsOf } from "./entries.ts";
-import type { ContainerList, ImageList, SandboxList } from "./messages.ts";
+import { entryMemory, itemsOf, type Reading } from "./entries.ts";
+import type {
+  ContainerList,
+  ImageList,
+  ListMethod,
+  SandboxList,
+  StreamMethod,
+} from "./messages.ts";
 import { latestOfEach, orTooLarge, splitContainers, splitSandboxes } from "./split.ts";
-import { listStreams } from "./streams.ts";
+
+type Lists = Pick<RuntimeReader, "listImages" | "listContainers" | "listSandboxes">;
 
 /** An error discards what was read so far: a list is complete or an error. */
-export interface Lists {
-  /** An image may be listed twice, as in the runtime's list. */
-  images(signal: AbortSignal): Promise<readonly Image[]>;
-  /** Each container once: a duplicate would push others over the limits. */
-  containers(signal: AbortSignal): Promise<readonly Container[]>;
-  sandboxes(signal: AbortSignal): Promise<readonly Sandbox[]>;
-}
-
 export function makeLists(runtime: Channel, image: Channel): Lists {
-  const ofRuntime = listStreams(runtime);
-  const ofImages = listStreams(image);
+  const streamed = listStreams(runtime);
+  const streamedImages = listStreams(image);
   const containersInOne = oneOrParts<Container>();
   const sandboxesInOne = oneOrParts<Sandbox>();
   const knownImages = entryMemory<ImageList, Image>(imageIn);
   const knownContainers = entryMemory<ContainerList, Container>(containerIn, latestOfEach);
   const knownSandboxes = entryMemory<SandboxList, Sandbox>(sandboxIn, latestOfEach);
-  const sandboxes: Lists["sandboxes"] = async (signal) =>
+  const listSandboxes: Lists["listSandboxes"] = async (signal) =>
     knownSandboxes.list(async (itemOf) => {
       const reading = { itemOf, signal };
       return (
-        (await ofRuntime.list("StreamPodSandboxes", reading)) ??
+        (await streamed("StreamPodSandboxes", reading)) ??
         sandboxesInOne(async (inParts) =>
           inParts
             ? splitSandboxes({ runtime, ...reading })
@@ -38,23 +38,25 @@ export function makeLists(runtime: Channel, image: Channel): Lists {
       );
     });
   return {
-    sandboxes,
-    images: async (signal) =>
+    listSandboxes,
+    /** An image may be listed twice, as in the runtime's list. */
+    listImages: async (signal) =>
       knownImages.list(async (itemOf) => {
         const reading = { itemOf, signal };
         return (
-          (await ofImages.list("StreamImages", reading)) ??
+          (await streamedImages("StreamImages", reading)) ??
           itemsOf(image, ["ListImages", {}], reading)
         );
       }),
-    containers: async (signal) =>
+    /** Each container once: a duplicate would push others over the limits. */
+    listContainers: async (signal) =>
       knownContainers.list(async (itemOf) => {
         const reading = { itemOf, signal };
         return (
-          (await ofRuntime.list("StreamContainers", reading)) ??
+          (await streamed("StreamContainers", reading)) ??
           containersInOne(async (inParts) =>
             inParts
-              ? splitContainers({ runtime, ...reading }, async () => sandboxes(signal))
+              ? splitContainers({ runtime, ...reading }, async () => listSandboxes(signal))
               : itemsOf(runtime, ["ListContainers", {}], reading),
           )
         );
@@ -79,5 +81,33 @@ function oneOrParts<Item>(): (ask: Ask<Item>) => Promise<readonly Item[]> {
     countWhenTooLarge ??= items.length;
     if (items.length < countWhenTooLarge / 2) countWhenTooLarge = null;
     return items;
+  };
+}
+
+/**
+ * A streamed list; `null` if the service has none, which is asked once. One per service: the image service may have what
+ * the runtime service lacks.
+ */
+function listStreams(channel: Channel) {
+  let areThere = true;
+  return async <M extends ListMethod & StreamMethod, Item>(
+    method: M,
+    { itemOf, signal }: Reading<M, Item>,
+  ): Promise<readonly Item[] | null> => {
+    if (!areThere) return null;
+    let count = 0;
+    const counted: Reading<M, Item>["itemOf"] = (entry) => {
+      count += 1;
+      return itemOf(entry);
+    };
+    try {
+      return await itemsOf(channel, [method, {}], { signal, itemOf: counted });
+    } catch (thrown) {
+      // The refusal comes with the first read, not with the call; after an entry it is a fault like any other.
+      const refused = thrown instanceof RuntimeError && thrown.kind === "unimplemented";
+      if (!refused || count > 0) throw thrown;
+      areThere = false;
+      return null;
+    }
   };
 }

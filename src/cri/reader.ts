@@ -1,10 +1,9 @@
 /** The calls that read: everything observation needs, and nothing that could change the runtime. */
 
-import type { WritableLayers } from "../model/disk-usage.ts";
 import { RuntimeError, type RuntimeErrorKind } from "../model/errors.ts";
-import type { ImageId, SandboxId } from "../model/ids.ts";
+import type { SandboxId } from "../model/ids.ts";
 import type { RuntimeReader } from "../model/ports.ts";
-import type { ImageOrigin, RuntimeInfo } from "../model/snapshot.ts";
+import type { RuntimeInfo } from "../model/snapshot.ts";
 import type { Channel } from "./channel.ts";
 import {
   decodeDetail,
@@ -14,9 +13,9 @@ import {
   decodeVersion,
   decodeWritableLayers,
 } from "./decode.ts";
-import { imageOrigin } from "./image-layers.ts";
 import { makeLists } from "./lists.ts";
-import { imageOfSandbox, logDirectoryOfSandbox, sandboxImagesOf } from "./verbose.ts";
+import type { Answers } from "./messages.ts";
+import { imageOfSandbox, imageOrigin, logDirectoryOfSandbox, sandboxImagesOf } from "./verbose.ts";
 
 /** Two channels to two endpoints, or twice the same. */
 export interface Channels {
@@ -28,125 +27,62 @@ export interface Channels {
 
 export function makeReader(channels: Channels): RuntimeReader {
   const { runtime, image } = channels;
-  const lists = makeLists(runtime, image);
+  const sandbox =
+    <Result>(verbose: boolean, decode: (answer: SandboxStatus, id: SandboxId) => Result) =>
+    async (id: SandboxId, signal: AbortSignal): Promise<Result | null> => {
+      const options = { about: id, signal, decode: (it: SandboxStatus) => decode(it, id) };
+      return unlessNotFound(
+        runtime.call("PodSandboxStatus", { pod_sandbox_id: id, verbose }, options),
+      );
+    };
   return {
     info: async (signal) => runtimeInfo(channels, signal),
-    listImages: async (signal) => lists.images(signal),
-    listContainers: async (signal) => lists.containers(signal),
-    listSandboxes: async (signal) => lists.sandboxes(signal),
-    containerDetail: async (id, signal) =>
-      unlessNotFound(
-        runtime.call(
-          "ContainerStatus",
-          { container_id: id },
-          { about: id, signal, decode: ({ status }) => decodeDetail(id, status) },
-        ),
-      ),
-    ...sandboxReader(runtime),
-    imageStatus: async (reference, signal) =>
-      unlessNotFound(
-        image.call(
-          "ImageStatus",
-          { image: { image: reference } },
-          {
-            about: reference,
-            signal,
-            decode: (it) => (it.image === null ? null : decodeImage(it.image)),
-          },
-        ),
-      ),
-    writableLayers: async (signal) => writableLayers(runtime, signal),
-    imageOrigin: async (id, signal) => originOf(image, id, signal),
-    reportedFilesystems: async (signal) =>
-      image.call(
-        "ImageFsInfo",
-        {},
-        {
-          signal,
-          decode: (it) => ({
-            images: it.image_filesystems.map(decodeFilesystem),
-            containers: it.container_filesystems.map(decodeFilesystem),
-          }),
-        },
-      ),
+    ...makeLists(runtime, image),
+    containerDetail: async (id, signal) => {
+      const decode = ({ status }: Answers["ContainerStatus"]) => decodeDetail(id, status);
+      const options = { about: id, signal, decode };
+      return unlessNotFound(runtime.call("ContainerStatus", { container_id: id }, options));
+    },
+    sandboxImage: sandbox(true, ({ info }) => imageOfSandbox(info)),
+    sandboxLogDirectory: sandbox(true, ({ info }) => logDirectoryOfSandbox(info)),
+    sandboxDetail: sandbox(false, ({ status }, id) => decodeSandboxDetail(id, status)),
+    imageStatus: async (reference, signal) => {
+      const decode = (it: ImageStatus) => (it.image === null ? null : decodeImage(it.image));
+      const options = { about: reference, signal, decode };
+      return unlessNotFound(image.call("ImageStatus", { image: { image: reference } }, options));
+    },
+    imageOrigin: async (id, signal) => {
+      // An image found by another ID, such as a prefix, says nothing about this one.
+      const decode = (it: ImageStatus) => (it.image?.id === id ? imageOrigin(it.info) : null);
+      const request = { image: { image: id }, verbose: true };
+      return unlessNotFound(image.call("ImageStatus", request, { about: id, signal, decode }));
+    },
+    writableLayers: async (signal) => {
+      const decode = ({ stats }: Answers["ListContainerStats"]) => decodeWritableLayers(stats);
+      return unless("unimplemented", runtime.call("ListContainerStats", {}, { signal, decode }));
+    },
+    reportedFilesystems: async (signal) => {
+      const decode = (it: Answers["ImageFsInfo"]) => ({
+        images: it.image_filesystems.map(decodeFilesystem),
+        containers: it.container_filesystems.map(decodeFilesystem),
+      });
+      return image.call("ImageFsInfo", {}, { signal, decode });
+    },
   };
 }
 
-function sandboxReader(
-  runtime: Channel,
-): Pick<RuntimeReader, "sandboxImage" | "sandboxLogDirectory" | "sandboxDetail"> {
-  const status = (id: SandboxId, verbose: boolean) => ({ pod_sandbox_id: id, verbose });
-  return {
-    sandboxImage: async (id, signal) =>
-      unlessNotFound(
-        runtime.call("PodSandboxStatus", status(id, true), {
-          about: id,
-          signal,
-          decode: ({ info }) => imageOfSandbox(info),
-        }),
-      ),
-    sandboxLogDirectory: async (id, signal) =>
-      unlessNotFound(
-        runtime.call("PodSandboxStatus", status(id, true), {
-          about: id,
-          signal,
-          decode: ({ info }) => logDirectoryOfSandbox(info),
-        }),
-      ),
-    sandboxDetail: async (id, signal) =>
-      unlessNotFound(
-        runtime.call("PodSandboxStatus", status(id, false), {
-          about: id,
-          signal,
-          decode: (answer) => decodeSandboxDetail(id, answer.status),
-        }),
-      ),
-  };
-}
+type SandboxStatus = Answers["PodSandboxStatus"];
+type ImageStatus = Answers["ImageStatus"];
 
 async function runtimeInfo(channels: Channels, signal: AbortSignal): Promise<RuntimeInfo> {
   const { runtime, endpoint, imageEndpoint } = channels;
+  const decode = ({ info }: Answers["Status"]) => sandboxImagesOf(info);
   const [version, sandboxImages] = await Promise.all([
     runtime.call("Version", {}, { signal, decode: decodeVersion }),
-    runtime.call(
-      "Status",
-      { verbose: true },
-      { signal, decode: ({ info }) => sandboxImagesOf(info) },
-    ),
+    runtime.call("Status", { verbose: true }, { signal, decode }),
   ]);
   return { endpoint, imageEndpoint, ...version, sandboxImages };
 }
-
-const writableLayers = async (
-  runtime: Channel,
-  signal: AbortSignal,
-): Promise<WritableLayers | null> =>
-  unless(
-    "unimplemented",
-    runtime.call(
-      "ListContainerStats",
-      {},
-      { signal, decode: ({ stats }) => decodeWritableLayers(stats) },
-    ),
-  );
-
-const originOf = async (
-  image: Channel,
-  id: ImageId,
-  signal: AbortSignal,
-): Promise<ImageOrigin | null> =>
-  unlessNotFound(
-    image.call(
-      "ImageStatus",
-      { image: { image: id }, verbose: true },
-      {
-        about: id,
-        signal,
-        // An image found by another ID, such as a prefix, says nothing about this one.
-        decode: (it) => (it.image?.id === id ? imageOrigin(it.info) : null),
-      },
-    ),
-  );
 
 const unlessNotFound = async <Result>(asked: Promise<Result>): Promise<Result | null> =>
   unless("not-found", asked);

@@ -1,4 +1,10 @@
-/** Finds image names and log directories in the JSON of verbose responses, whose shape every runtime invents for itself. */
+/** Finds image names, log directories and layers in the JSON of verbose responses, whose shape every runtime invents for itself. */
+
+import { type ChainId, chainId } from "../model/ids.ts";
+import type { ImageOrigin } from "../model/snapshot.ts";
+import { fromRfc3339 } from "../model/time.ts";
+import { isMap } from "../model/values.ts";
+import { digestOfText } from "./digest.ts";
 
 type Info = Readonly<Record<string, string>>;
 
@@ -36,8 +42,42 @@ export function logDirectoryOfSandbox(info: Info): string {
   return typeof log === "string" && slash > 0 ? log.slice(0, slash) : "";
 }
 
+/** More than any real image has (overlayfs mounts at most 500); a document that names more is not trusted. */
+const LAYERS_MAX = 1024;
+
+const DIGEST = /^sha256:[0-9a-f]{64}$/;
+
+/**
+ * Reads `imageSpec` in `info["info"]`, as containerd and CRI-O write it. `null` if it names no layers: an OCI artifact,
+ * a runtime without this document, or a diff ID that is not a SHA-256 digest.
+ */
+export function imageOrigin(info: Info): ImageOrigin {
+  const document = parsed(info["info"] ?? "");
+  const created = at(document, ["imageSpec", "created"]);
+  return {
+    chain: chainOf(at(document, ["imageSpec", "rootfs", "diff_ids"])),
+    builtAt: typeof created === "string" ? fromRfc3339(created) : null,
+  };
+}
+
+/**
+ * The first layer's chain ID is its diff ID; each further one is the digest of the previous chain ID and its own diff
+ * ID.
+ */
+function chainOf(diffIds: unknown): readonly ChainId[] | null {
+  if (!Array.isArray(diffIds) || diffIds.length === 0 || diffIds.length > LAYERS_MAX) return null;
+  const chain: ChainId[] = [];
+  let last = "";
+  for (const diff of diffIds as readonly unknown[]) {
+    if (typeof diff !== "string" || !DIGEST.test(diff)) return null;
+    last = last === "" ? diff : `sha256:${digestOfText(`${last} ${diff}`)}`;
+    chain.push(chainId(last));
+  }
+  return chain;
+}
+
 const at = (document: unknown, keys: readonly string[]): unknown =>
-  keys.reduce((value, key) => (isRecord(value) ? value[key] : undefined), document);
+  keys.reduce((value, key) => (isMap(value) ? value[key] : undefined), document);
 
 const sandboxImageKeys: ReadonlySet<string> = new Set([
   "sandboximage",
@@ -73,6 +113,3 @@ function parsed(text: string): unknown {
     return null;
   }
 }
-
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null;

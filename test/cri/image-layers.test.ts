@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 
-import { imageOrigin } from "../../src/cri/image-layers.ts";
+import { imageOrigin } from "../../src/cri/verbose.ts";
 import { toRfc3339 } from "../../src/model/time.ts";
 
 const diff = (digit: string): string => `sha256:${digit.repeat(64)}`;

@@ -13,11 +13,11 @@ import {
   imagesOf,
   sandboxIn,
 } from "../../../src/cri/decode.ts";
-import { imageOrigin } from "../../../src/cri/image-layers.ts";
 import { MalformedError } from "../../../src/cri/malformed.ts";
 import { decodeAnswer, ENTRIES_FIELD, type ListMethod } from "../../../src/cri/messages.ts";
 import {
   imageOfSandbox,
+  imageOrigin,
   logDirectoryOfSandbox,
   sandboxImagesOf,
 } from "../../../src/cri/verbose.ts";
