@@ -32,7 +32,8 @@ export async function withSandboxesOfContainers(
   const newer = await runtime.listSandboxes(signal);
   const newerIds = new Set(newer.map(({ id }) => id));
   const all = [...newer, ...sandboxes.filter(({ id }) => !newerIds.has(id))];
-  await expectGoneSandboxes(runtime, unlistedSandboxes({ containers, sandboxes: all }), signal);
+  const unlisted = unlistedSandboxes({ containers, sandboxes: all });
+  await expectGone("sandboxes", unlisted, (id) => runtime.sandboxDetail(id, signal));
   return { containers, sandboxes: all };
 }
 
@@ -49,17 +50,10 @@ export async function expectRemembered(
   { ledger, lists }: { readonly ledger: Ledger; readonly lists: PodLists },
   signal: AbortSignal,
 ): Promise<void> {
-  const { containers, sandboxes } = lists;
-  await expectGoneSandboxes(
-    runtime,
-    goneSandboxes({ listed: sandboxes, known: ledger.sandboxImages }),
-    signal,
-  );
-  await expectGoneContainers(
-    runtime,
-    goneContainers({ listed: containers, known: ledger.containers }),
-    signal,
-  );
+  const sandboxes = goneSandboxes({ listed: lists.sandboxes, known: ledger.sandboxImages });
+  await expectGone("sandboxes", sandboxes, (id) => runtime.sandboxDetail(id, signal));
+  const containers = goneContainers({ listed: lists.containers, known: ledger.containers });
+  await expectGone("containers", containers, (id) => runtime.containerDetail(id, signal));
 }
 
 interface Remembered<Id extends string> {
@@ -67,30 +61,23 @@ interface Remembered<Id extends string> {
   readonly known: ReadonlyMap<Id, unknown>;
 }
 
-const goneSandboxes = byParts(({ listed, known }: Remembered<SandboxId>) =>
-  missing(known.keys(), listed),
-);
-const goneContainers = byParts(({ listed, known }: Remembered<ContainerId>) =>
-  missing(known.keys(), listed),
-);
+const knownAndGone = <Id extends string>() =>
+  byParts(({ listed, known }: Remembered<Id>) => missing(known.keys(), listed));
+const goneSandboxes = knownAndGone<SandboxId>();
+const goneContainers = knownAndGone<ContainerId>();
 
-export async function expectGoneSandboxes(
-  runtime: Runtime,
-  ids: readonly SandboxId[],
-  signal: AbortSignal,
+/** Rejects if the runtime still has one of these, or does not answer for it. */
+export async function expectGone<Id extends string>(
+  what: "containers" | "sandboxes",
+  ids: readonly Id[],
+  detail: (id: Id) => Promise<unknown>,
 ): Promise<void> {
   await mapBounded(ids, CONCURRENCY, async (id) => {
-    if ((await runtime.sandboxDetail(id, signal)) !== null) throw notWhole("sandboxes", id);
-  });
-}
-
-export async function expectGoneContainers(
-  runtime: Runtime,
-  ids: readonly ContainerId[],
-  signal: AbortSignal,
-): Promise<void> {
-  await mapBounded(ids, CONCURRENCY, async (id) => {
-    if ((await runtime.containerDetail(id, signal)) !== null) throw notWhole("containers", id);
+    if ((await detail(id)) === null) return;
+    throw new RuntimeError(
+      "failed",
+      `the runtime's list of ${what} is incomplete: it omits ${id}, which still exists; crigc removes nothing on such a list, and the next pass tries again`,
+    );
   });
 }
 
@@ -103,9 +90,3 @@ export function missing<Id extends string>(
   for (const id of ids) if (!there.has(id)) gone.add(id);
   return [...gone];
 }
-
-const notWhole = (what: "containers" | "sandboxes", id: string): RuntimeError =>
-  new RuntimeError(
-    "failed",
-    `the runtime's list of ${what} is incomplete: it omits ${id}, which still exists; crigc removes nothing on such a list, and the next pass tries again`,
-  );

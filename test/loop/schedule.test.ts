@@ -128,7 +128,13 @@ test("a loop that pauses a hundred thousand times keeps nothing of its pauses", 
     stop.abort();
   };
   await repeat(
-    { timer: instant, periodMs: () => 1, run: work, interruption: () => reload.signal },
+    {
+      timer: instant,
+      periodMs: () => 1,
+      run: work,
+      scheduled: () => undefined,
+      interruption: () => reload.signal,
+    },
     stop.signal,
   );
   expect(runs).toBeGreaterThanOrEqual(120_000);

@@ -20,7 +20,6 @@ import { forgetGone, largestFirst } from "./image-cache.ts";
 import { LayerReading } from "./layer-reading.ts";
 import { LoopProgress, noting } from "./loop-progress.ts";
 import { Measurements } from "./measurements.ts";
-import { Mutex } from "./mutex.ts";
 import { checkPressure, pressurePauseMs, reclaimTargets } from "./pressure-check.ts";
 import { repeat } from "./schedule.ts";
 
@@ -43,7 +42,8 @@ type Ended = string | null | undefined;
 
 export class Agent {
   readonly #options: AgentOptions;
-  readonly #mutex = new Mutex();
+  /** The last piece of work that no other may run beside. */
+  #last: Promise<unknown> = Promise.resolve();
   readonly #noGain = new NoGainDevices();
   readonly #layers = new LayerReading();
   readonly #measurements: Measurements;
@@ -166,13 +166,15 @@ export class Agent {
     }
   }
 
-  /** Runs `work` while no other loop does the same. */
+  /** Runs `work` while no other loop does the same, in the order of requests: the pass lock within this process. */
   #inTurn<T>(name: LoopName, work: (engine: Engine) => Promise<T>): Promise<T> {
     this.#progress[name].waits();
-    return this.#mutex.run(async () => {
+    const turn = this.#last.then(() => {
       this.#progress[name].works();
       return work(this.#engines[name]);
     });
+    this.#last = turn.catch(() => undefined);
+    return turn;
   }
 
   async #refreshCache(signal: AbortSignal): Promise<null> {

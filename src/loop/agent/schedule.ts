@@ -9,9 +9,9 @@ export interface Repeating {
   readonly run: (signal: AbortSignal) => Promise<void>;
   readonly timer: Timer;
   /** Receives the time of the next run, in milliseconds from now. */
-  readonly scheduled?: (inMs: number) => void;
+  readonly scheduled: (inMs: number) => void;
   /** A fresh signal that aborts when the pause should be measured again (after a reload). */
-  readonly interruption?: () => AbortSignal;
+  readonly interruption: () => AbortSignal;
 }
 
 /** Ends when `signal` aborts, after the run in flight. */
@@ -27,9 +27,7 @@ async function pause(repeating: Repeating, endedNs: bigint, signal: AbortSignal)
   const { timer, periodMs } = repeating;
   const remaining = (): number => periodMs() - Number((timer.monotonicNs() - endedNs) / 1_000_000n);
   for (let leftMs = remaining(); leftMs > 0 && !signal.aborted; leftMs = remaining()) {
-    repeating.scheduled?.(leftMs);
-    const interruption = repeating.interruption?.();
-    const either = interruption === undefined ? signal : AbortSignal.any([signal, interruption]);
-    await timer.sleep(leftMs, either);
+    repeating.scheduled(leftMs);
+    await timer.sleep(leftMs, AbortSignal.any([signal, repeating.interruption()]));
   }
 }

@@ -1,18 +1,18 @@
 /** The runtime as one pass sees it: its lists of containers and sandboxes may lose only what no longer exists. */
 
 import type { ContainerId, SandboxId } from "../../model/ids.ts";
-import { expectGoneContainers, expectGoneSandboxes, missing } from "../../observe/whole-lists.ts";
+import { expectGone, missing } from "../../observe/whole-lists.ts";
 import type { Engine } from "../ports.ts";
 
 /** Every part of the pass lists through it, so that what one has seen, the next one expects. */
 export function withPassLists(engine: Engine): Engine {
   const { runtime } = engine.observe;
   const { writer } = engine;
-  const containers = new Seen<ContainerId>(async (ids, signal) =>
-    expectGoneContainers(runtime, ids, signal),
+  const containers = new Seen<ContainerId>("containers", (id, signal) =>
+    runtime.containerDetail(id, signal),
   );
-  const sandboxes = new Seen<SandboxId>(async (ids, signal) =>
-    expectGoneSandboxes(runtime, ids, signal),
+  const sandboxes = new Seen<SandboxId>("sandboxes", (id, signal) =>
+    runtime.sandboxDetail(id, signal),
   );
   return {
     ...engine,
@@ -42,14 +42,19 @@ type Listed<Id> = readonly { readonly id: Id }[];
 
 /** What the pass has seen, and has not seen removed. */
 class Seen<Id extends string> {
-  readonly #expectGone: (ids: readonly Id[], signal: AbortSignal) => Promise<void>;
+  readonly #what: "containers" | "sandboxes";
+  readonly #detail: (id: Id, signal: AbortSignal) => Promise<unknown>;
   /** A list, as long as it is exactly what was seen: most passes get the same list again, and need not go through it. */
   #seen: Listed<Id> | Set<Id> = [];
   /** An older list that arrives late does not bring these back. */
   readonly #gone = new Set<Id>();
 
-  constructor(expectGone: (ids: readonly Id[], signal: AbortSignal) => Promise<void>) {
-    this.#expectGone = expectGone;
+  constructor(
+    what: "containers" | "sandboxes",
+    detail: (id: Id, signal: AbortSignal) => Promise<unknown>,
+  ) {
+    this.#what = what;
+    this.#detail = detail;
   }
 
   async list<Item extends { readonly id: Id }>(
@@ -63,7 +68,7 @@ class Seen<Id extends string> {
     if (before.length > 0) {
       const seen = this.#ids();
       const vanished = missing(before, listed).filter((id) => seen.has(id));
-      await this.#expectGone(vanished, signal);
+      await expectGone(this.#what, vanished, (id) => this.#detail(id, signal));
       this.forget(vanished);
     }
     this.#add(listed);
