@@ -4,13 +4,12 @@ import { sha256OfFile } from "../host/archive/sha256.ts";
 import { isElf, loaderOf } from "../host/files/elf.ts";
 import { RootedTree } from "../host/files/rooted-tree.ts";
 import { HostError } from "../model/errors.ts";
-import { apply } from "./apply.ts";
 import { factsOf, manifestIn } from "./facts.ts";
 import { initOf, isOverlay, isRunning } from "./init.ts";
 import type { Init } from "./manifest.ts";
 import { installed, type ShellTexts } from "./paths.ts";
 import { installPlan, type InstallRequest, placesOf, wantedOf } from "./plan.ts";
-import type { Step } from "./step.ts";
+import { apply, type Step } from "./step.ts";
 
 export interface InstallOptions {
   readonly version: string;

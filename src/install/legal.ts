@@ -3,4 +3,7 @@ import licensesPath from "./legal/licenses.txt" with { type: "file" };
 import sbomPath from "./legal/sbom.txt" with { type: "file" };
 
 /** `version --licenses`, `version --sbom` (CycloneDX JSON). */
-export const legalPaths = { licenses: licensesPath, sbom: sbomPath } as const;
+export const legalFiles = {
+  licenses: Bun.file(licensesPath),
+  sbom: Bun.file(sbomPath),
+} as const;

@@ -1,13 +1,12 @@
 /** `crigc uninstall`: removes what `install` installed, with `purge` also configuration and state. */
 
 import { RootedTree } from "../host/files/rooted-tree.ts";
-import { apply } from "./apply.ts";
 import { type Facts, factsOf, manifestIn } from "./facts.ts";
 import { isRunning } from "./init.ts";
 import type { Init, Manifest } from "./manifest.ts";
 import { installed } from "./paths.ts";
 import { factOf } from "./plan.ts";
-import type { Step } from "./step.ts";
+import { apply, type Step } from "./step.ts";
 
 export interface UninstallOptions {
   /** The tree; "/" is the running system. */

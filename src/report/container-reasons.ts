@@ -16,7 +16,7 @@ import { toMs } from "../model/time.ts";
 import { counted, humanDuration } from "./bytes.ts";
 import { imageBlock, imageTrigger } from "./image-reasons.ts";
 import { containerName, sandboxName } from "./names.ts";
-import { type Kind, type Reasons, reasons } from "./reasons.ts";
+import { decisionReasons, type Kind, type Reasons, reasons } from "./reasons.ts";
 import { clean } from "./terminal.ts";
 
 /** Reasons that containers, sandboxes and logs have in common. */
@@ -129,6 +129,10 @@ export const logRemove = reasons<LogRemoveReason>({
     text: () => "its container has exited, its log is deleted",
   },
 });
+
+export const containerReasons = decisionReasons(containerKeep, containerRemove);
+export const sandboxReasons = decisionReasons(sandboxKeep, sandboxRemove);
+export const logReasons = decisionReasons(logKeep, logRemove);
 
 /** By what is removed, as the history names it. */
 const REMOVALS: Readonly<Record<Subject["kind"], Pick<Reasons<Kind>, "codes" | "title">>> = {

@@ -1,6 +1,7 @@
 /** A table of reasons: one entry per code with its title, sentence and data, for text and JSON. */
 
-import { type JsonObject } from "./document/json.ts";
+import type { Decision } from "../model/plan.ts";
+import type { JsonObject } from "./document/json.ts";
 
 /** A reason by its code. */
 export interface Kind {
@@ -57,5 +58,21 @@ export function reasons<Reason extends Kind>(table: ReasonTable<Reason>): Reason
     }),
   };
 }
+
+/** The same of a decision, whichever way it went. */
+export interface DecisionReasons<Keep extends Kind, Remove extends Kind> {
+  text(decision: Decision<Keep, Remove>): string;
+  title(decision: Decision<Keep, Remove>): string;
+  json(decision: Decision<Keep, Remove>): JsonObject;
+}
+
+export const decisionReasons = <Keep extends Kind, Remove extends Kind>(
+  keep: Reasons<Keep>,
+  remove: Reasons<Remove>,
+): DecisionReasons<Keep, Remove> => ({
+  text: (it) => (it.kind === "keep" ? keep.text(it.reason) : remove.text(it.reason)),
+  title: ({ kind, reason }) => (kind === "keep" ? keep : remove).title(reason.kind),
+  json: (it) => (it.kind === "keep" ? keep.json(it.reason) : remove.json(it.reason)),
+});
 
 const plainData = ({ kind: _code, ...data }: Kind): JsonObject => data;

@@ -23,6 +23,7 @@ import {
 import { exit } from "../exit.ts";
 import type { OpenCollector } from "../openers.ts";
 import { passExit } from "../pass-exit.ts";
+import { IMAGES_ONLY } from "../read/node-plan.ts";
 import {
   FORCE_YOUNG,
   forced,
@@ -65,9 +66,8 @@ export const rm = command({
       context.stderr(`crigc: unknown image ${clean(text)}; crigc images lists the images\n`);
     if (unknown.length > 0) return exit.unknown;
     const only = named.flatMap(({ id }) => (id === null ? [] : [{ kind: "id" as const, id }]));
-    const parts = { containers: "none", images: true } as const;
     const purpose = { kind: "all-unused", only } as const;
-    return await pass({ context, invocation, collector }, { purpose, parts });
+    return await pass({ context, invocation, collector }, { purpose, parts: IMAGES_ONLY });
   },
 });
 

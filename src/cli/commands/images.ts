@@ -12,7 +12,7 @@ import {
 import { ALL_OPTION, command, textOf } from "../command.ts";
 import { exit } from "../exit.ts";
 import { LIST_OPTIONS, printListing, sortOption } from "../read/listing.ts";
-import { shownNode, SNAPSHOT } from "../read/node-plan.ts";
+import { IMAGES_ONLY, shownNode, SNAPSHOT } from "../read/node-plan.ts";
 import { criteriaOf, FILTER } from "../read/selection.ts";
 
 export const images = command({
@@ -30,9 +30,7 @@ export const images = command({
   list: true,
   readOnly: true,
   run: async (context, invocation) => {
-    const { plan, snapshot, ledger } = await shownNode(context, invocation, {
-      parts: { containers: "none", images: true },
-    });
+    const { plan, snapshot, ledger } = await shownNode(context, invocation, { parts: IMAGES_ONLY });
     const selection = criteriaOf(invocation.options.get("filter") ?? []);
     const all = plan.images === null ? [] : entriesOf(plan.images);
     const ranked = all.flatMap(({ image, record }) => (record === null ? [] : [{ image, record }]));

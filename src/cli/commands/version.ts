@@ -1,9 +1,8 @@
 /** `crigc version`: print the version and the commit. */
 
-import { readEmbedded } from "../../host/files/embedded.ts";
-import { legalPaths } from "../../install/legal.ts";
+import { legalFiles } from "../../install/legal.ts";
 import { document, printedJson } from "../../report/document/json.ts";
-import { type Build, command, type Format, has, type Invocation, option } from "../command.ts";
+import { type Build, command, type Format, has, option } from "../command.ts";
 import { exit } from "../exit.ts";
 
 export const version = command({
@@ -18,18 +17,12 @@ export const version = command({
   readOnly: true,
   ofItself: true,
   run: async (context, invocation) => {
-    const path = legalPathOf(invocation);
-    context.stdout(
-      path === null ? versionAnswer(context.build, invocation.output) : readEmbedded(path),
-    );
+    const { licenses, sbom } = legalFiles;
+    const asked = has(invocation, "licenses") ? licenses : has(invocation, "sbom") ? sbom : null;
+    context.stdout((await asked?.text()) ?? versionAnswer(context.build, invocation.output));
     return exit.done;
   },
 });
-
-function legalPathOf(invocation: Invocation): string | null {
-  if (has(invocation, "licenses")) return legalPaths.licenses;
-  return has(invocation, "sbom") ? legalPaths.sbom : null;
-}
 
 export function versionAnswer(build: Build, output: Format): string {
   const { version: number, commit } = build;

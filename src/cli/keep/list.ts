@@ -21,7 +21,7 @@ import { clean } from "../../report/terminal.ts";
 import { command } from "../command.ts";
 import { exit } from "../exit.ts";
 import { printAnswer, printListing } from "../read/listing.ts";
-import { planNode, SNAPSHOT } from "../read/node-plan.ts";
+import { IMAGES_ONLY, planNode, SNAPSHOT } from "../read/node-plan.ts";
 
 export const keepList = command({
   name: "keep list",
@@ -32,9 +32,7 @@ export const keepList = command({
   list: true,
   readOnly: true,
   run: async (context, invocation) => {
-    const { snapshot } = await planNode(context, invocation, {
-      parts: { containers: "none", images: true },
-    });
+    const { snapshot } = await planNode(context, invocation, { parts: IMAGES_ONLY });
     const report = matchedRules(snapshot, context.config.limits.images);
     await printListing(context, invocation, {
       document: () => keepRulesDocument(report),
@@ -57,7 +55,7 @@ export const keepTest = command({
     const [pattern = ""] = invocation.operands;
     const { snapshot, plan } = await planNode(context, invocation, {
       purpose: { kind: "all-unused" },
-      parts: { containers: "none", images: true },
+      parts: IMAGES_ONLY,
     });
     const compiled = compileKeepRules([{ pattern, source: "crigc keep test" }]);
     const [problem] = compiled.problems;

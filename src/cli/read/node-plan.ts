@@ -22,6 +22,8 @@ export const SNAPSHOT = option(
   { completes: "file" },
 );
 
+export const IMAGES_ONLY: Parts = { containers: "none", images: true };
+
 /** Where nothing is said, everything is planned as a periodic pass would. */
 export interface PlanRequest {
   readonly purpose?: Purpose;

@@ -14,19 +14,7 @@ export const RUNTIME = [
   "doctor",
 ] as const;
 /** Commands that read the keep rules. */
-export const KEEPING = [
-  ...DECIDING,
-  "images",
-  "audit",
-  "snapshot",
-  "keep list",
-  "keep check",
-  "keep add",
-  "keep remove",
-  "keep test",
-  "keep baseline",
-  "doctor",
-] as const;
+export const KEEPING = [...RUNTIME, "keep check", "keep add", "keep remove"] as const;
 /** Commands that read pod logs and the pod source. */
 export const PODS = [...DECIDING, "audit", "snapshot", "doctor"] as const;
 /** Commands that remove. */

@@ -1,7 +1,9 @@
 // The kubelets running on this machine, by their command lines in /proc.
 
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
+
+import { procText } from "../files/proc-text.ts";
 
 export interface KubeletProcess {
   readonly pid: number;
@@ -23,7 +25,7 @@ const processesMax = 100_000;
  */
 export function kubeletProcesses(proc = "/proc"): readonly KubeletProcess[] {
   // A user who calls a program `kubelet` must not choose crigc's thresholds and directories.
-  const trusted = new Set(["0", ...fieldOf(textOf(join(proc, "self", "status")), "Uid")]);
+  const trusted = new Set(["0", ...fieldOf(procText(join(proc, "self", "status")), "Uid")]);
   return namesIn(proc)
     .filter((name) => /^\d+$/.test(name))
     .slice(0, processesMax)
@@ -46,9 +48,9 @@ function namesIn(proc: string): readonly string[] {
 
 /** Checked first, because reading a command line may block: it waits for the memory of a process that hangs. */
 function mayBeKubelet(directory: string, trusted: ReadonlySet<string>): boolean {
-  const name = textOf(join(directory, "comm"));
+  const name = procText(join(directory, "comm"));
   if (!programs.some((program) => name.startsWith(program))) return false;
-  const status = textOf(join(directory, "status"));
+  const status = procText(join(directory, "status"));
   const users = fieldOf(status, "Uid");
   return (
     fieldOf(status, "NSpid").length === 1 &&
@@ -61,18 +63,9 @@ function mayBeKubelet(directory: string, trusted: ReadonlySet<string>): boolean 
 const fieldOf = (status: string, name: string): readonly string[] =>
   new RegExp(`^${name}:\\s*(.+)$`, "m").exec(status)?.[1]?.trim().split(/\s+/) ?? [];
 
-/** "" if the process has ended. */
-function textOf(path: string): string {
-  try {
-    return readFileSync(path, "utf8");
-  } catch {
-    return "";
-  }
-}
-
 /** Words end in a zero byte; k3s writes its own as one text with spaces. */
 function commandLine(path: string): readonly string[] {
-  const text = textOf(path).replace(/\0+$/, "");
+  const text = procText(path).replace(/\0+$/, "");
   return text.includes("\0") ? text.split("\0") : text.split(/\s+/);
 }
 

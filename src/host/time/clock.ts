@@ -1,10 +1,9 @@
 // The machine's clocks: the wall clock, the time since the boot, and the boot ID.
 
-import { readFileSync } from "node:fs";
-
 import { HostError } from "../../model/errors.ts";
 import type { Clocks } from "../../model/snapshot.ts";
 import { type Duration, duration, type Instant, instantFromMs } from "../../model/time.ts";
+import { procText } from "../files/proc-text.ts";
 import { bootTimeNs } from "../process/libc.ts";
 
 export const wallClock = (): Instant => instantFromMs(Date.now());
@@ -19,7 +18,7 @@ export function readClocks(proc = "/proc"): Clocks {
  * /proc shows only processes (systemd's ProcSubset=pid), reads the clock directly.
  */
 function uptime(proc: string): Duration {
-  const match = /^(\d+)\.(\d\d) /.exec(readOrEmpty(`${proc}/uptime`));
+  const match = /^(\d+)\.(\d\d) /.exec(procText(`${proc}/uptime`));
   if (match !== null) return duration(BigInt(`${match[1]}${match[2]}`) * 10_000_000n);
   const ns = bootTimeNs();
   if (ns === null)
@@ -37,16 +36,8 @@ const bootIds = new Map<string, string>();
 function bootId(proc: string): string {
   const known = bootIds.get(proc);
   if (known !== undefined) return known;
-  const text = readOrEmpty(`${proc}/sys/kernel/random/boot_id`).trim();
+  const text = procText(`${proc}/sys/kernel/random/boot_id`).trim();
   if (!/^[0-9a-f-]{32,36}$/.test(text)) return "";
   bootIds.set(proc, text);
   return text;
-}
-
-function readOrEmpty(path: string): string {
-  try {
-    return readFileSync(path, "utf8");
-  } catch {
-    return "";
-  }
 }

@@ -16,16 +16,13 @@ import type {
 import type { RuntimeInfo } from "../../model/snapshot.ts";
 import { type Instant, toMs } from "../../model/time.ts";
 import {
-  containerKeep,
-  containerRemove,
-  logKeep,
-  logRemove,
+  containerReasons,
+  logReasons,
   podSourceWords,
-  sandboxKeep,
-  sandboxRemove,
+  sandboxReasons,
 } from "../container-reasons.ts";
 import { imageBlock, imageKeep, imageTrigger, planNote } from "../image-reasons.ts";
-import type { Kind, Reasons } from "../reasons.ts";
+import type { DecisionReasons, Kind } from "../reasons.ts";
 import { document, type JsonObject, lazily, picked, timeOf } from "./json.ts";
 import {
   containerJson,
@@ -157,26 +154,25 @@ export const plannedContainerJson = ({
 }: PlannedContainer): JsonObject => ({
   ...containerJson(container),
   stopFirst,
-  ...decisionJson(decision, containerKeep, containerRemove),
+  ...decisionJson(decision, containerReasons),
 });
 
 export const plannedSandboxJson = ({ sandbox, decision }: PlannedSandbox): JsonObject => ({
   ...sandboxJson(sandbox),
-  ...decisionJson(decision, sandboxKeep, sandboxRemove),
+  ...decisionJson(decision, sandboxReasons),
 });
 
 const plannedPodLogsJson = ({ directory, decision }: PlannedPodLogs): JsonObject => ({
   entry: directory.entry,
   podUid: directory.uid,
-  ...decisionJson(decision, logKeep, logRemove),
+  ...decisionJson(decision, logReasons),
 });
 
 const decisionJson = <Keep extends Kind, Remove extends Kind>(
   decision: Decision<Keep, Remove>,
-  keep: Reasons<Keep>,
-  remove: Reasons<Remove>,
+  reasons: DecisionReasons<Keep, Remove>,
 ): JsonObject => ({
   decision: decision.kind,
-  reason: decision.kind === "keep" ? keep.json(decision.reason) : remove.json(decision.reason),
+  reason: reasons.json(decision),
   tried: decision.tried,
 });

@@ -14,12 +14,7 @@ import type { ImageBlock } from "../../model/reason.ts";
 import { toRfc3339 } from "../../model/time.ts";
 import { capitalised } from "../../model/values.ts";
 import { humanBytes, humanDuration } from "../bytes.ts";
-import {
-  containerKeep,
-  containerRemove,
-  sandboxKeep,
-  sandboxRemove,
-} from "../container-reasons.ts";
+import { containerReasons, sandboxReasons } from "../container-reasons.ts";
 import { document, type JsonObject } from "../document/json.ts";
 import {
   candidateJson,
@@ -29,7 +24,7 @@ import {
 } from "../document/plan.ts";
 import { imageBlock, imageKeep, imageTrigger } from "../image-reasons.ts";
 import { containerName, imageName, sandboxName } from "../names.ts";
-import type { Kind, Reasons } from "../reasons.ts";
+import type { DecisionReasons, Kind } from "../reasons.ts";
 import { clean, paint, type Screen } from "../terminal.ts";
 import { layerLines, layersJson } from "./layers.ts";
 import { text } from "./plan.ts";
@@ -130,7 +125,7 @@ function explained(thing: ExplainedThing): Explained {
         kind: "container",
         name: containerName(container),
         image: null,
-        ...decided(decision, containerKeep, containerRemove),
+        ...decided(decision, containerReasons),
         json: plannedContainerJson(thing.planned),
         details: [
           `id: ${clean(container.id)}`,
@@ -146,7 +141,7 @@ function explained(thing: ExplainedThing): Explained {
         kind: "sandbox",
         name: sandboxName(sandbox),
         image: null,
-        ...decided(decision, sandboxKeep, sandboxRemove),
+        ...decided(decision, sandboxReasons),
         json: plannedSandboxJson(thing.planned),
         details: [
           `id: ${clean(sandbox.id)}`,
@@ -176,13 +171,13 @@ function ofImage({ image, record, tried }: KeptImage | ImageCandidate) {
 
 function decided<Keep extends Kind, Remove extends Kind>(
   decision: Decision<Keep, Remove>,
-  keep: Reasons<Keep>,
-  remove: Reasons<Remove>,
+  reasons: DecisionReasons<Keep, Remove>,
 ): Pick<Explained, "verdict" | "words" | "tried"> {
-  const { tried } = decision;
-  return decision.kind === "keep"
-    ? { verdict: "kept", words: `kept: ${keep.text(decision.reason)}`, tried }
-    : { verdict: "would-go", words: `would be removed: ${remove.text(decision.reason)}`, tried };
+  const { kind, tried } = decision;
+  const why = reasons.text(decision);
+  return kind === "keep"
+    ? { verdict: "kept", words: `kept: ${why}`, tried }
+    : { verdict: "would-go", words: `would be removed: ${why}`, tried };
 }
 
 function candidateWords(thing: Extract<ExplainedThing, { kind: "candidate-image" }>): string {

@@ -4,18 +4,15 @@ import type { ContainerPlan, Decision } from "../../model/plan.ts";
 import { capitalised } from "../../model/values.ts";
 import { counted } from "../bytes.ts";
 import {
-  containerKeep,
-  containerRemove,
-  logKeep,
-  logRemove,
+  containerReasons,
+  logReasons,
   logsErrorWords,
   podSourceWords,
-  sandboxKeep,
-  sandboxRemove,
+  sandboxReasons,
 } from "../container-reasons.ts";
 import { imageBlock } from "../image-reasons.ts";
 import { containerName, sandboxName, shortId } from "../names.ts";
-import type { Kind, Reasons } from "../reasons.ts";
+import type { DecisionReasons, Kind } from "../reasons.ts";
 import { clean, paint, present, type Screen } from "../terminal.ts";
 import { grouped, groupLines, hiddenLines, shortened } from "./groups.ts";
 import { type Column, tableLines, wrapped } from "./table.ts";
@@ -56,8 +53,7 @@ interface Half<Keep extends Kind, Remove extends Kind> {
   readonly columns: readonly Column[];
   readonly one: string;
   readonly many: string;
-  readonly keep: Reasons<Keep>;
-  readonly remove: Reasons<Remove>;
+  readonly reasons: DecisionReasons<Keep, Remove>;
   readonly things: readonly {
     readonly decision: Decision<Keep, Remove>;
     readonly name: string;
@@ -67,22 +63,19 @@ interface Half<Keep extends Kind, Remove extends Kind> {
 }
 
 function half<Keep extends Kind, Remove extends Kind>(
-  { columns, one, many, keep, remove, things }: Half<Keep, Remove>,
+  { columns, one, many, reasons, things }: Half<Keep, Remove>,
   screen: Screen,
 ): readonly string[] {
   if (things.length === 0) return [];
-  const removed = things.flatMap(({ decision, cells }) =>
-    decision.kind === "remove" ? [[...cells, remove.text(decision.reason)]] : [],
-  );
-  const kept = things.flatMap(({ decision, name }) =>
-    decision.kind === "keep" ? [{ title: keep.title(decision.reason.kind), name }] : [],
-  );
+  const removed = things
+    .filter(({ decision }) => decision.kind === "remove")
+    .map(({ decision, cells }) => [...cells, reasons.text(decision)]);
   const total = counted(things.length, one, many);
   const { shown, hidden } = shortened(removed, screen);
   const groups = grouped(
-    kept,
-    (it) => it.title,
-    (it) => it.name,
+    things.filter(({ decision }) => decision.kind === "keep"),
+    ({ decision }) => reasons.title(decision),
+    ({ name }) => name,
   );
   return [
     "",
@@ -99,8 +92,7 @@ const containerHalf = ({ containers }: ContainerPlan) => ({
   columns: COLUMNS,
   one: "container",
   many: "containers",
-  keep: containerKeep,
-  remove: containerRemove,
+  reasons: containerReasons,
   things: containers.map(({ container, decision, stopFirst }) => {
     const name = containerName(container);
     const state = stopFirst ? `${container.state}, stopped first` : container.state;
@@ -112,8 +104,7 @@ const sandboxHalf = ({ sandboxes }: ContainerPlan) => ({
   columns: COLUMNS,
   one: "sandbox",
   many: "sandboxes",
-  keep: sandboxKeep,
-  remove: sandboxRemove,
+  reasons: sandboxReasons,
   things: sandboxes.map(({ sandbox, decision }) => {
     const name = sandboxName(sandbox);
     return { decision, name, cells: [shortId(sandbox.id), name, sandbox.state] };
@@ -124,8 +115,7 @@ const logHalf = ({ podLogs }: ContainerPlan) => ({
   columns: LOG_COLUMNS,
   one: "pod log directory",
   many: "pod log directories",
-  keep: logKeep,
-  remove: logRemove,
+  reasons: logReasons,
   things: podLogs.map(({ directory, decision }) => {
     const name = clean(directory.entry);
     return { decision, name, cells: [name] };

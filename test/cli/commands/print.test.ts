@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 
-import { legalPaths } from "../../../src/install/legal.ts";
+import { legalFiles } from "../../../src/install/legal.ts";
 import { ours } from "../../config/loading.ts";
 import { crigc } from "../world.ts";
 
@@ -242,9 +242,9 @@ describe("print", () => {
 
 describe("version", () => {
   test.each([
-    ["--licenses", legalPaths.licenses],
-    ["--sbom", legalPaths.sbom],
-  ])("%s prints the data of the build", async (option, path) => {
-    expect((await crigc(["version", option])).stdout).toBe(await Bun.file(path).text());
+    ["--licenses", legalFiles.licenses],
+    ["--sbom", legalFiles.sbom],
+  ])("%s prints the data of the build", async (option, file) => {
+    expect((await crigc(["version", option])).stdout).toBe(await file.text());
   });
 });
