@@ -1,10 +1,9 @@
 /** The exit code of a plan or a finished pass. */
 
 import { blocksOf } from "../loop/pass/pass-failure.ts";
-import { assertNever } from "../model/assert.ts";
-import { isFailed, thingsOf } from "../model/outcome.ts";
+import { type ImageEnd, isFailed, thingsOf } from "../model/outcome.ts";
 import type { Pass } from "../model/pass.ts";
-import type { ContainerPlan, Plan } from "../model/plan.ts";
+import type { ContainerPlan, ImagePlan, Plan } from "../model/plan.ts";
 import type { ImageBlock } from "../model/reason.ts";
 import { exit, exitOf } from "./exit.ts";
 
@@ -17,7 +16,7 @@ export const planExit = (plan: Plan): number | null =>
   (plan.containers === null || plan.containers.logsError === null ? null : exit.runtime);
 
 const faultsExit = (kinds: readonly ImageBlock["kind"][]): number | null =>
-  kinds.map(faultExit).find((code) => code !== null) ?? null;
+  kinds.map((kind) => FAULTS[kind]).find((code) => code !== null) ?? null;
 
 /** The exit code of a pass of `gc`; the most serious problem decides. */
 export function passExit(
@@ -41,24 +40,17 @@ export function passExit(
 }
 
 /** Of a block that is something wrong; waiting and futility are none. */
-function faultExit(kind: ImageBlock["kind"]): number | null {
-  switch (kind) {
-    case "keep-rules-invalid":
-      return exit.usage;
-    case "usage-unknown":
-    case "pods-unknown":
-    case "pods-incomplete":
-    case "invalid-capacity":
-      return exit.runtime;
-    case "on-hold":
-    case "boot-grace":
-    case "pod-starting":
-    case "futile":
-      return null;
-    default:
-      return assertNever(kind);
-  }
-}
+const FAULTS: Readonly<Record<ImageBlock["kind"], number | null>> = {
+  "keep-rules-invalid": exit.usage,
+  "usage-unknown": exit.runtime,
+  "pods-unknown": exit.runtime,
+  "pods-incomplete": exit.runtime,
+  "invalid-capacity": exit.runtime,
+  "on-hold": null,
+  "boot-grace": null,
+  "pod-starting": null,
+  futile: null,
+};
 
 function someFailed({ images, containers }: Pass): boolean {
   const things = containers === null ? [] : thingsOf(containers);
@@ -74,35 +66,31 @@ function fellShort({ images, containers, plan }: Pass): boolean {
   if (plan.images === null) return false;
   // Asked to stop before it came to images.
   if (images === null) return plan.images.candidates.length > 0;
-  switch (images.end) {
-    case "candidates-exhausted":
-      return (
-        plan.images.targets.some((target) => target.kind !== "everything") ||
-        plan.images.kept.some(({ reason }) => reason.kind === "too-young")
-      );
-    case "futile":
-    case "no-gain":
-    case "settle-exhausted":
-    case "removal-limit":
-      return true;
-    case "blocked":
-      return plan.images.triggers.length > 0;
-    case "dry-run":
-      return (
-        plan.images.triggers.length > 0 &&
-        plan.images.blocks.some(({ kind }) => kind === "futile" || kind === "boot-grace")
-      );
-    case "nothing-to-do":
-    case "target-reached":
-    case "own-gain-reached":
-    case "invalid-capacity":
-    case "observation-failed":
-    case "age-removal-errors":
-      return false;
-    default:
-      return assertNever(images.end);
-  }
+  return SHORT[images.end](plan.images);
 }
+
+const never = (): boolean => false;
+const always = (): boolean => true;
+
+const SHORT: Readonly<Record<ImageEnd, (plan: ImagePlan) => boolean>> = {
+  "candidates-exhausted": ({ targets, kept }) =>
+    targets.some((target) => target.kind !== "everything") ||
+    kept.some(({ reason }) => reason.kind === "too-young"),
+  blocked: ({ triggers }) => triggers.length > 0,
+  "dry-run": ({ triggers, blocks }) =>
+    triggers.length > 0 && blocks.some(({ kind }) => kind === "futile" || kind === "boot-grace"),
+  futile: always,
+  "no-gain": always,
+  "settle-exhausted": always,
+  "removal-limit": always,
+  stopped: always,
+  "nothing-to-do": never,
+  "target-reached": never,
+  "own-gain-reached": never,
+  "invalid-capacity": never,
+  "observation-failed": never,
+  "age-removal-errors": never,
+};
 
 /** Something should go, and a block keeps it. */
 const isHeldBack = ({ purpose, containers, sandboxes, podLogs }: ContainerPlan): boolean =>

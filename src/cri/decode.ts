@@ -21,7 +21,6 @@ import type {
 } from "../model/snapshot.ts";
 import { type Instant, instant } from "../model/time.ts";
 import type { Shared } from "./entries.ts";
-import { MalformedError } from "./malformed.ts";
 import type {
   Answers,
   ContainerList,
@@ -36,6 +35,7 @@ import type {
   UnaryMethods,
   VersionMessage,
 } from "./messages.ts";
+import { MalformedError } from "./wire.ts";
 
 export function decodeImage(image: ImageMessage): Image {
   return {

@@ -1,7 +1,7 @@
 /** Turns every failure of a call into a RuntimeError; the only place that words one. */
 import { messageOf, RuntimeError, type RuntimeErrorKind } from "../model/errors.ts";
-import { MalformedError } from "./malformed.ts";
 import type { StreamMethod, UnaryMethod } from "./messages.ts";
+import { MalformedError } from "./wire.ts";
 
 export interface Attempt {
   readonly method: UnaryMethod | StreamMethod;

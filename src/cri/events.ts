@@ -3,8 +3,8 @@ import { RuntimeError } from "../model/errors.ts";
 import { type ContainerId, containerId } from "../model/ids.ts";
 import type { Channel } from "./channel.ts";
 import { imagesOf } from "./decode.ts";
-import { MalformedError } from "./malformed.ts";
 import type { ContainerEventMessage } from "./messages.ts";
+import { MalformedError } from "./wire.ts";
 
 export type ContainerEventKind = "created" | "started" | "stopped" | "deleted";
 

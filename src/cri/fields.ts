@@ -1,7 +1,6 @@
 /** How messages are read (each field declared once, by number and type) and how requests are written. */
 import { assert } from "../model/assert.ts";
-import { MalformedError } from "./malformed.ts";
-import { BYTES, Cursor, VARINT } from "./wire.ts";
+import { BYTES, Cursor, MalformedError, VARINT } from "./wire.ts";
 
 export interface Type<Value> {
   readonly wireType: number;

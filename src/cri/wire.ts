@@ -1,5 +1,9 @@
 /** Reads protobuf's wire format; rejects whatever exceeds the bounds of its message. */
-import { MalformedError } from "./malformed.ts";
+
+/** A response that is not the expected message, or leaves something to guess. */
+export class MalformedError extends Error {
+  override readonly name = "MalformedError";
+}
 
 export const VARINT = 0;
 const FIXED64 = 1;

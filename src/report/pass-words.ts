@@ -119,7 +119,7 @@ export function endWords(end: string, purpose: string): string {
 export function imageResultWords(result: ImageResult): string {
   switch (result.kind) {
     case "removed":
-      return removedWords(result);
+      return `removed, ${humanBytes(result.measuredBytes)} freed${SETTLED[result.settled]}`;
     case "ghost":
       return "ghost: the runtime reports success but still lists it";
     case "skipped":
@@ -131,21 +131,12 @@ export function imageResultWords(result: ImageResult): string {
   }
 }
 
-function removedWords(result: Extract<ImageResult, { kind: "removed" }>): string {
-  const freed = `removed, ${humanBytes(result.measuredBytes)} freed`;
-  switch (result.settled) {
-    case "at-once":
-      return freed;
-    case "afterwards":
-      return `${freed} after a wait`;
-    case "not-seen":
-      return `${freed} so far, the rest was still missing after the wait`;
-    case "not-waited":
-      return `${freed} so far`;
-    default:
-      return assertNever(result.settled);
-  }
-}
+const SETTLED: Readonly<Record<Extract<ImageResult, { kind: "removed" }>["settled"], string>> = {
+  "at-once": "",
+  afterwards: " after a wait",
+  "not-seen": " so far, the rest was still missing after the wait",
+  "not-waited": " so far",
+};
 
 export function removalResultWords(result: RemovalResult): string {
   switch (result.kind) {

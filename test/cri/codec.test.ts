@@ -3,13 +3,13 @@ import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 
-import { MalformedError } from "../../src/cri/malformed.ts";
 import {
   type Answers,
   type ContainerMessage,
   decodeAnswer,
   type ImageMessage,
 } from "../../src/cri/messages.ts";
+import { MalformedError } from "../../src/cri/wire.ts";
 import { methods } from "./declared.ts";
 
 /** An answer as a runtime would write it. */

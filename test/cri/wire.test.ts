@@ -3,9 +3,8 @@ import { describe, expect, spyOn, test } from "bun:test";
 
 import fc from "fast-check";
 
-import { MalformedError } from "../../src/cri/malformed.ts";
 import { decodeAnswer } from "../../src/cri/messages.ts";
-import { EntryCutter } from "../../src/cri/wire.ts";
+import { EntryCutter, MalformedError } from "../../src/cri/wire.ts";
 import { methods } from "./declared.ts";
 
 const written = (fields: object): Buffer =>

@@ -42,21 +42,27 @@ export function statementFault(kind: StatementKind, signal: string, text: string
     return `unknown signal ${JSON.stringify(signal)}: use ${DISK_SIGNALS.join(", ")}`;
   const unit = kind === "grace" ? null : missingUnit(signal, text);
   if (unit !== null) return unit;
-  switch (kind) {
-    case "threshold":
-      return DROPPED.includes(text) || thresholdAmount(text) !== null
-        ? null
-        : `invalid threshold ${JSON.stringify(text)} for ${signal}: use a quantity above 0 such as 10Gi, or a percentage from 0% to 100%`;
-    case "grace":
-      return graceOf(text) !== null
-        ? null
-        : `invalid grace period ${JSON.stringify(text)} for ${signal}: use a duration of 0s or more such as 1m30s`;
-    case "reclaim":
-      return reclaimAmount(text) !== null
-        ? null
-        : `invalid minimum reclaim ${JSON.stringify(text)} for ${signal}: use a quantity of 0 or more such as 2Gi, or a percentage above 0%`;
-  }
+  const { isValid, name, use } = STATEMENTS[kind];
+  return isValid(text) ? null : `invalid ${name} ${JSON.stringify(text)} for ${signal}: use ${use}`;
 }
+
+const STATEMENTS = {
+  threshold: {
+    isValid: (text: string) => DROPPED.includes(text) || thresholdAmount(text) !== null,
+    name: "threshold",
+    use: "a quantity above 0 such as 10Gi, or a percentage from 0% to 100%",
+  },
+  grace: {
+    isValid: (text: string) => graceOf(text) !== null,
+    name: "grace period",
+    use: "a duration of 0s or more such as 1m30s",
+  },
+  reclaim: {
+    isValid: (text: string) => reclaimAmount(text) !== null,
+    name: "minimum reclaim",
+    use: "a quantity of 0 or more such as 2Gi, or a percentage above 0%",
+  },
+} as const;
 
 /** The kubelet takes `imagefs.available<15` for 15 bytes, which no one means. */
 const PLAIN_BYTES_MIN = 1024 * 1024;
@@ -107,22 +113,25 @@ export function thresholdsOf(statements: ThresholdStatements): ThresholdsRead {
   };
 }
 
-function thresholdAmount(text: string): Amount | null {
+function amountOf(text: string): Amount | null {
   if (!text.endsWith("%")) {
     const value = parseQuantity(text);
-    return value === null || value <= 0n ? null : { kind: "quantity", value };
+    return value === null ? null : { kind: "quantity", value };
   }
   const value = parsePercentage(text);
-  return value === null || value < 0 || value > 1 ? null : { kind: "fraction", value };
+  return value === null ? null : { kind: "fraction", value };
+}
+
+function thresholdAmount(text: string): Amount | null {
+  const amount = amountOf(text);
+  if (amount?.kind === "quantity") return amount.value > 0n ? amount : null;
+  return amount === null || amount.value < 0 || amount.value > 1 ? null : amount;
 }
 
 function reclaimAmount(text: string): Amount | null {
-  if (!text.endsWith("%")) {
-    const value = parseQuantity(text);
-    return value === null || value < 0n ? null : { kind: "quantity", value };
-  }
-  const value = parsePercentage(text);
-  return value === null || value <= 0 || value === Infinity ? null : { kind: "fraction", value };
+  const amount = amountOf(text);
+  if (amount?.kind === "quantity") return amount.value >= 0n ? amount : null;
+  return amount === null || amount.value <= 0 || amount.value === Infinity ? null : amount;
 }
 
 function graceOf(text: string): Duration | null {

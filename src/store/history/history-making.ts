@@ -60,39 +60,25 @@ export function containerRemoval(
   context: RemovalContext,
   item: ContainerItem | SandboxItem | LogItem,
 ): Removal {
-  const message = messageOf(item.result);
+  const removal = common(context, item);
   if ("planned" in item) {
-    const { container } = item.planned;
+    const { id, podNamespace, podName, name } = item.planned.container;
     return {
-      ...common(context, item),
+      ...removal,
       kind: "container",
-      subject: container.id,
-      names: [`${container.podNamespace}/${container.podName}/${container.name}`],
-      message: message ?? item.logError,
+      subject: id,
+      names: [`${podNamespace}/${podName}/${name}`],
+      message: removal.message ?? item.logError,
       reportedBytes: item.logFiles.length === 0 ? null : item.logBytes,
     };
   }
   if ("sandbox" in item) {
     const { id, namespace, name } = item.sandbox;
     const names = [`${namespace}/${name}`];
-    return {
-      ...common(context, item),
-      kind: "sandbox",
-      subject: id,
-      names,
-      message,
-      reportedBytes: null,
-    };
+    return { ...removal, kind: "sandbox", subject: id, names, reportedBytes: null };
   }
   const { kind, entry, bytes } = item;
-  return {
-    ...common(context, item),
-    kind,
-    subject: entry,
-    names: [],
-    message,
-    reportedBytes: bytes,
-  };
+  return { ...removal, kind, subject: entry, names: [], reportedBytes: bytes };
 }
 
 /** The pass as it ended, or as it began: the row of a killed pass stays like that. */
@@ -185,7 +171,7 @@ function freedOn(
   return freed;
 }
 
-type Common = Omit<Removal, "kind" | "subject" | "names" | "message" | "reportedBytes">;
+type Common = Omit<Removal, "kind" | "subject" | "names" | "reportedBytes">;
 
 function common(
   { passId, purpose, at }: RemovalContext,
@@ -198,6 +184,7 @@ function common(
     signal: purpose.kind === "pressure" ? (purpose.signals[0] ?? null) : null,
     reason: item.reason.kind,
     result: item.result.kind,
+    message: messageOf(item.result),
     measuredBytes: null,
     chainId: null,
     freesBytes: null,

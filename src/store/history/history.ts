@@ -13,7 +13,6 @@ import {
   type HistoryRecord,
   type RowOf,
 } from "./history-records.ts";
-import { SAMPLES_KEPT } from "./recent-samples.ts";
 
 export interface HistoryQuery {
   readonly since?: Instant | undefined;
@@ -69,6 +68,9 @@ function countsSoFar(db: Database, { id }: PassRow): Pick<PassRow, "removed" | "
 
 /** How many of the latest removed images are recognised when they come back. */
 export const REMOVED_IMAGES = 1_000;
+
+/** How many disk samples: more than a day of passes every five minutes on three filesystems. */
+export const SAMPLES_KEPT = 1_000;
 
 /** Records that describe the present, read when the file is opened. */
 export function readRecentHistory(db: Database): RecentHistory {

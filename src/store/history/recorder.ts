@@ -22,27 +22,30 @@ import {
   passRow,
   samplesOf,
 } from "./history-making.ts";
-import type { HistoryRecord } from "./history-records.ts";
-import type { RecentHistory } from "./history.ts";
-import { RecentSamples } from "./recent-samples.ts";
+import { type HistoryRecord, readable } from "./history-records.ts";
+import { type RecentHistory, SAMPLES_KEPT } from "./history.ts";
 import { Regrets } from "./regrets.ts";
 
 /** Nothing here throws or waits for the disk, which gets its records between the steps of a pass. */
 export class Recorder extends Store {
   /** What the history lets tell of the present, in memory. */
   readonly #regrets = new Regrets();
-  readonly #samples = new RecentSamples();
+  /** In the order in which they were recorded: reports on the present must not wait for the disk. */
+  #samples: readonly DiskSample[] = [];
   /** The running pass, and whether its row was requested. */
   #current: { readonly start: PassStart; isRecorded: boolean } | null = null;
 
   protected override known(recent: RecentHistory): void {
     this.#regrets.load(recent);
-    this.#samples.load(recent.samples);
+    // Those of the history come before those not written yet.
+    const known = readable("sample", recent.samples);
+    const keys = new Set(known.map(keyOf));
+    this.#samples = [...known, ...this.#samples.filter((sample) => !keys.has(keyOf(sample)))];
   }
 
   /** The newest disk samples, in the order in which they were recorded. */
   samples(): readonly DiskSample[] {
-    return this.#samples.newest();
+    return this.#samples;
   }
 
   /** Images that were removed and came back, as far as the history goes. */
@@ -79,10 +82,8 @@ export class Recorder extends Store {
   passEnded(pass: Pass, filesystems: readonly Filesystem[] | null): void {
     this.#current = null;
     this.tidyNext();
-    const samples = isOfDisk(pass)
-      ? samplesOf(pass, filesystems ?? [], this.#samples.newest())
-      : [];
-    this.#samples.add(samples);
+    const samples = isOfDisk(pass) ? samplesOf(pass, filesystems ?? [], this.#samples) : [];
+    this.#samples = [...this.#samples, ...samples].slice(-SAMPLES_KEPT);
     this.record(...samples.map((row): HistoryRecord => ({ kind: "sample", row })));
     if (!isWorthKeeping(pass)) return;
     const context = { passId: pass.id, purpose: pass.purpose, at: pass.endedAt };
@@ -113,3 +114,5 @@ export class Recorder extends Store {
     this.record(record);
   }
 }
+
+const keyOf = ({ at, device }: DiskSample): string => `${at} ${device}`;

@@ -13,7 +13,6 @@ import {
   imagesOf,
   sandboxIn,
 } from "../../../src/cri/decode.ts";
-import { MalformedError } from "../../../src/cri/malformed.ts";
 import { decodeAnswer, ENTRIES_FIELD, type ListMethod } from "../../../src/cri/messages.ts";
 import {
   imageOfSandbox,
@@ -21,7 +20,7 @@ import {
   logDirectoryOfSandbox,
   sandboxImagesOf,
 } from "../../../src/cri/verbose.ts";
-import { EntryCutter } from "../../../src/cri/wire.ts";
+import { EntryCutter, MalformedError } from "../../../src/cri/wire.ts";
 import { containerId, sandboxId } from "../../../src/model/ids.ts";
 import { methods } from "../../cri/declared.ts";
 import { bytesOf, jsonOf } from "../inputs.ts";
