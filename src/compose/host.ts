@@ -7,7 +7,7 @@ import { steadyKeepRules } from "../host/keep/steady-keep-rules.ts";
 import { MANIFEST_DIRECTORIES } from "../host/kubelet/manifests.ts";
 import { readPods } from "../host/kubelet/pods.ts";
 import { type Kubelet, readKubelet } from "../host/kubelet/settings.ts";
-import { logReader } from "../host/logs/logs.ts";
+import { logReader } from "../host/logs/reader.ts";
 import { readClocks } from "../host/time/clock.ts";
 import { timer } from "../host/time/timer.ts";
 import type { DiskReader, HostReader } from "../model/ports.ts";
@@ -35,11 +35,6 @@ export async function hostOf(
     ofKubelet = kubelet.rootDirectory ?? ofKubelet;
     return ofKubelet ?? atStart;
   };
-  const { podLogsDir, containerLogsDir } = first.paths;
-  const logs = logReader({
-    podLogsDirectory: podLogsDir,
-    containerLogsDirectory: containerLogsDir,
-  });
   return {
     disk: diskOf(rootDirectory(kubeletOfNode())),
     reader: {
@@ -54,7 +49,7 @@ export async function hostOf(
         const manifestPaths = named === null ? MANIFEST_DIRECTORIES : [named];
         return readPods({ ...podSource(config(), rootDirectory(kubelet)), manifestPaths }, signal);
       },
-      logs: () => logs.read(),
+      logs: logReader(first.paths),
     },
   };
 }

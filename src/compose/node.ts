@@ -7,7 +7,7 @@ import { Backoff } from "../execute/backoff.ts";
 import { LogUsers } from "../execute/container/log-users.ts";
 import { sendHook } from "../host/http/hook.ts";
 import type { Kubelet } from "../host/kubelet/settings.ts";
-import { logDeleter } from "../host/logs/logs.ts";
+import { logDeleter } from "../host/logs/remover.ts";
 import { giveBack, MUCH } from "../host/process/memory.ts";
 import { readHold } from "../host/state/hold.ts";
 import { acquireLock } from "../host/state/lock.ts";
@@ -88,16 +88,12 @@ export async function openEngine(
   const { memory, recorder } = await openState(config(), self, ({ message }) =>
     log().warning(message),
   );
-  const logPaths = {
-    podLogsDirectory: paths.podLogsDir,
-    containerLogsDirectory: paths.containerLogsDir,
-  };
   const engine: Engine = {
     ...reading(config, runtime, host),
     memory,
     startedAt,
     writer: dryRun ? noWriter : runtime.writer,
-    remover: dryRun ? noRemover : logDeleter(logPaths),
+    remover: dryRun ? noRemover : logDeleter(paths),
     logUsers: new LogUsers(runtime.reader, timer),
     backoff: new Backoff(timer),
     hooks: { get: sendHook },

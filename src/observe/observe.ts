@@ -27,8 +27,6 @@ export interface ObserveRequest {
   readonly needEnds: boolean;
   /** Whether to read the log directories too. */
   readonly logs: boolean;
-  /** Containers announced by events since the lists; their images count as used. */
-  readonly announced?: readonly Container[];
 }
 
 const RESOLVE_CONCURRENCY = 8;
@@ -53,15 +51,11 @@ export async function observe(
     request.logs ? host.logs() : Promise.resolve(null),
     host.keepRules(request.ledger.keepDirectories),
   ]);
-  const { images, listed, sandboxes } = lists;
-  await expectRemembered(
-    runtime,
-    { ledger: request.ledger, lists: { containers: listed, sandboxes } },
-    signal,
-  );
-  const containers = withAnnounced(listed, request.announced ?? []);
+  const { images, listed: containers, sandboxes } = lists;
+  const { ledger } = request;
+  await expectRemembered(runtime, { ledger, lists: { containers, sandboxes } }, signal);
   const need = { volumes: imageVolumesSupported(info), ends: request.needEnds };
-  const known = knowledgeOfLedger(request.ledger);
+  const known = knowledgeOfLedger(ledger);
   const [details, sandboxImages, filesystems] = await Promise.all([
     readContainerDetails(runtime, { containers, known, need }, signal),
     readSandboxImages(runtime, { sandboxes, known }, signal),

@@ -14,7 +14,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { collectContainers } from "../../src/execute/container/containers.ts";
-import { logDeleter } from "../../src/host/logs/logs.ts";
+import { logDeleter } from "../../src/host/logs/remover.ts";
 import { podUid } from "../../src/model/ids.ts";
 import { containerIdOfLogLink, containerLogLink } from "../../src/model/log-names.ts";
 import { duration, seconds } from "../../src/model/time.ts";
@@ -32,8 +32,8 @@ afterEach(() => rmSync(top, { recursive: true }));
 
 const deleter = () =>
   logDeleter({
-    podLogsDirectory: join(top, "pods"),
-    containerLogsDirectory: join(top, "containers"),
+    podLogsDir: join(top, "pods"),
+    containerLogsDir: join(top, "containers"),
   });
 
 test("47: a container is removed with its log, rotation and link", async () => {

@@ -2,7 +2,6 @@
 
 import { request as requestHttp } from "node:http";
 import { request as requestHttps, type RequestOptions } from "node:https";
-import type { PeerCertificate } from "node:tls";
 
 import { HostError } from "../../model/errors.ts";
 import { TIMER_MS_MAX } from "../../model/time.ts";
@@ -12,14 +11,9 @@ export interface GetRequest {
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
   /** For `https:` only. */
-  readonly tls: {
-    readonly ca?: string;
-    readonly cert?: string;
-    readonly key?: string;
+  readonly tls: Pick<RequestOptions, "ca" | "cert" | "key" | "checkServerIdentity"> & {
     /** False only if the other side is a pod. */
-    readonly verify: boolean;
-    /** Called once the chain is verified. */
-    readonly checkName?: (certificate: PeerCertificate) => Error | undefined;
+    readonly rejectUnauthorized: boolean;
   };
   readonly timeoutMs: number;
   readonly bytesMax: number;
@@ -58,7 +52,8 @@ function exchange(get: GetRequest, signal: AbortSignal): Promise<GetAnswer> {
     if (signal.aborted) return reject(abortError(signal));
     const call = (get.url.protocol === "https:" ? requestHttps : requestHttp)(
       get.url,
-      optionsOf(get),
+      // No connection is kept: there is one exchange per pass, and an old connection would keep an old identity.
+      { method: "GET", headers: get.headers, agent: false, ...get.tls },
       (response) => {
         const chunks: Buffer[] = [];
         let bytes = 0;
@@ -92,25 +87,6 @@ function exchange(get: GetRequest, signal: AbortSignal): Promise<GetAnswer> {
     call.end();
   });
 }
-
-function optionsOf({ headers, tls }: GetRequest): RequestOptions {
-  return {
-    method: "GET",
-    headers,
-    // No connection is kept: there is one exchange per pass, and an old connection would keep an old identity.
-    agent: false,
-    rejectUnauthorized: tls.verify,
-    ...(tls.ca === undefined ? {} : { ca: tls.ca }),
-    ...(tls.cert === undefined ? {} : { cert: tls.cert }),
-    ...(tls.key === undefined ? {} : { key: tls.key }),
-    ...(tls.checkName === undefined ? {} : { checkServerIdentity: nameCheck(tls.checkName) }),
-  };
-}
-
-const nameCheck =
-  (check: (certificate: PeerCertificate) => Error | undefined) =>
-  (_: string, certificate: PeerCertificate): Error | undefined =>
-    check(certificate);
 
 function tooLarge({ url, bytesMax }: GetRequest): HostError {
   return new HostError("http", `GET ${url.href} failed: the response exceeds ${bytesMax} bytes`);

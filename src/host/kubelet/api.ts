@@ -29,7 +29,7 @@ export async function kubeletPods(
   const answer = await httpGet({
     url,
     headers: { accept: "application/json", ...(secure ? await authorization(options) : {}) },
-    tls: secure ? await tlsOf(options, url.hostname) : { verify: true },
+    tls: secure ? await tlsOf(options, url.hostname) : { rejectUnauthorized: true },
     timeoutMs: options.timeoutMs,
     bytesMax: BYTES_MAX,
     signal,
@@ -74,9 +74,10 @@ async function tlsOf(options: KubeletOptions, host: string): Promise<GetRequest[
   }
   const ca = await textOf(caFile, "the kubelet's CA");
   return {
-    verify: true,
+    rejectUnauthorized: true,
     ca,
-    checkName: (certificate) => nameFault(host, pinned(ca), certificate),
+    // Called once the chain is verified.
+    checkServerIdentity: (_, certificate) => nameFault(host, pinned(ca), certificate),
     ...(clientCertFile === null
       ? {}
       : { cert: await textOf(clientCertFile, "the client certificate") }),

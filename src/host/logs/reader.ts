@@ -5,13 +5,30 @@ import { dirname, resolve } from "node:path";
 
 import { HostError } from "../../model/errors.ts";
 import { containerIdOfLogLink, podUidOfLogDirectory } from "../../model/log-names.ts";
-import type { DanglingLogLink, LogFacts, PodLogDirectory } from "../../model/snapshot.ts";
+import type {
+  DanglingLogLink,
+  LogFacts,
+  LogReading,
+  PodLogDirectory,
+} from "../../model/snapshot.ts";
 import type { Directory, Entry } from "../files/directory.ts";
 import { codeOf, reasonOf } from "../files/errno.ts";
-import { type LogRoot, logRootAdvice } from "./roots.ts";
+import { type LogPaths, type LogRoot, logRootAdvice, type LogRoots, rootsOf } from "./roots.ts";
 
-/** `null` without a pod log directory; throws `HostError` if it cannot be read. */
-export async function readLogs(podLogs: LogRoot, containerLogs: LogRoot): Promise<LogFacts | null> {
+/** Answers `null` without a pod log directory; kind `failed` if one of the two cannot be read. */
+export function logReader(paths: LogPaths): () => Promise<LogReading | null> {
+  const roots = rootsOf(paths);
+  return async () => {
+    try {
+      return await readLogs(roots);
+    } catch (thrown) {
+      if (!(thrown instanceof HostError)) throw thrown;
+      return { kind: "failed", message: thrown.message };
+    }
+  };
+}
+
+async function readLogs({ podLogs, containerLogs }: LogRoots): Promise<LogFacts | null> {
   const entries = await entriesOf(podLogs);
   if (entries === null) return null;
   return {
@@ -77,7 +94,7 @@ async function danglingLinks(
 export async function leadsBelow(
   directory: Directory,
   name: string,
-  roots: { readonly containerLogs: LogRoot; readonly podLogs: LogRoot },
+  roots: LogRoots,
 ): Promise<boolean> {
   try {
     const target = await readlink(directory.pathOf(name));

@@ -2,16 +2,27 @@
 
 import { HostError } from "../../model/errors.ts";
 import { podUidOfLogDirectory, podUidOfOldLogDirectory } from "../../model/log-names.ts";
-import type { ContainerLogs } from "../../model/ports.ts";
+import type { ContainerLogs, LogRemover, UsedLog } from "../../model/ports.ts";
 import type { PodLogDirectory } from "../../model/snapshot.ts";
 import type { Directory } from "../files/directory.ts";
 import { codeOf, reasonOf } from "../files/errno.ts";
 import { type Deleted, deleteTree, ignoreAbsent } from "./delete-tree.ts";
 import { leadsBelow } from "./reader.ts";
-import type { LogRoot } from "./roots.ts";
+import { type LogPaths, type LogRoot, type LogRoots, rootsOf } from "./roots.ts";
+
+/** Each method throws `HostError`, of kind `refused` if it must not touch the name or path. */
+export function logDeleter(paths: LogPaths): LogRemover {
+  const roots = rootsOf(paths);
+  return {
+    removeContainerLogs: (logs) => removeContainerLogs(roots.podLogs, logs),
+    removeLegacyLink: (entry) => removeLegacyLink(roots, entry),
+    removePodLogs: (directory) => removePodLogs(roots.podLogs, directory),
+    placesOf: (used) => placesOf(roots.podLogs, used),
+  };
+}
 
 /** `<path>` and its rotations `<path>.*`; no other file with the same prefix. */
-export async function removeContainerLogs(
+async function removeContainerLogs(
   podLogs: LogRoot,
   { path: logPath, podUid, kept }: ContainerLogs,
 ): Promise<Deleted> {
@@ -33,7 +44,7 @@ export async function removeContainerLogs(
   return deleted;
 }
 
-export async function removePodLogs(podLogs: LogRoot, pod: PodLogDirectory): Promise<Deleted> {
+async function removePodLogs(podLogs: LogRoot, pod: PodLogDirectory): Promise<Deleted> {
   const { entry, uid } = pod;
   const named = podUidOfLogDirectory(entry) ?? podUidOfOldLogDirectory(entry);
   if (named !== uid || uid === "")
@@ -52,9 +63,9 @@ const RESOLVED_AT_ONCE = 32;
  * Where logs are below the log directory, relative to it: by the text of each path and by its links. For a path in the
  * directory of the named pod, where the kubelet puts it, only the text counts.
  */
-export async function placesOf(
+async function placesOf(
   root: LogRoot,
-  logs: readonly { readonly path: string; readonly podUid: string }[],
+  logs: readonly UsedLog[],
 ): Promise<readonly (readonly string[])[]> {
   const places: (readonly string[])[] = [];
   const waiting = logs.entries();
@@ -71,10 +82,7 @@ export async function placesOf(
 }
 
 /** `false` if there is no such link. Refuses a file of that name, and a link that points elsewhere. */
-export async function removeLegacyLink(
-  roots: { readonly podLogs: LogRoot; readonly containerLogs: LogRoot },
-  entry: string,
-): Promise<boolean> {
+async function removeLegacyLink(roots: LogRoots, entry: string): Promise<boolean> {
   const { podLogs, containerLogs } = roots;
   const removed = await inRoot(containerLogs, `delete the log link ${entry}`, async (directory) => {
     const facts = await ignoreAbsent(directory.facts(entry));

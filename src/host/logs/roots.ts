@@ -9,10 +9,20 @@ import { codeOf, reasonOf } from "../files/errno.ts";
 
 export interface LogPaths {
   /** `--pod-logs-dir` */
-  readonly podLogsDirectory: string;
+  readonly podLogsDir: string;
   /** `--container-logs-dir`: links to logs, in the kubelet's old layout. */
-  readonly containerLogsDirectory: string;
+  readonly containerLogsDir: string;
 }
+
+export interface LogRoots {
+  readonly podLogs: LogRoot;
+  readonly containerLogs: LogRoot;
+}
+
+export const rootsOf = ({ podLogsDir, containerLogsDir }: LogPaths): LogRoots => ({
+  podLogs: new LogRoot(podLogsDir),
+  containerLogs: new LogRoot(containerLogsDir),
+});
 
 /** Advice for an unreadable directory. */
 export const logRootAdvice =

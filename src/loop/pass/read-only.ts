@@ -1,7 +1,7 @@
 /** The plan of a node for read-only commands. */
 
 import type { ImageRecord, Ledger } from "../../model/ledger.ts";
-import type { ImagePlan, Purpose } from "../../model/plan.ts";
+import type { ImagePlan } from "../../model/plan.ts";
 import {
   type Duration,
   duration,
@@ -10,20 +10,15 @@ import {
   instantToMs,
   watched as watchedAt,
 } from "../../model/time.ts";
-import { decide, type Parts } from "../../policy/decide.ts";
+import { decide } from "../../policy/decide.ts";
 import { unusedFor } from "../../policy/image/rank.ts";
 import { usageOf } from "../../policy/image/usage.ts";
 import { remember } from "../../policy/remember.ts";
 import type { ReadEngine } from "../ports.ts";
-import { prepare, type Prepared } from "./prepare.ts";
+import { prepare, type Prepared, type PrepareRequest } from "./prepare.ts";
 import { Steps } from "./steps.ts";
 
-export interface ReadOnlyPass {
-  readonly purpose: Purpose;
-  readonly parts: Parts;
-  /** Whether to read the layers of all images, even if they decide nothing. */
-  readonly allLayers?: boolean;
-}
+export type ReadOnlyPass = Pick<PrepareRequest, "purpose" | "parts" | "allLayers">;
 
 /** What `gc` would plan now. The observation counts as its pass would, but nothing is stored. */
 export async function readOnlyPass(

@@ -13,7 +13,8 @@ import { rename, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { logDeleter, type LogReader, logReader } from "../../../src/host/logs/logs.ts";
+import { logReader } from "../../../src/host/logs/reader.ts";
+import { logDeleter } from "../../../src/host/logs/remover.ts";
 import { podUid } from "../../../src/model/ids.ts";
 import type { LogRemover } from "../../../src/model/ports.ts";
 import type { LogFacts } from "../../../src/model/snapshot.ts";
@@ -23,7 +24,7 @@ import { failureOf } from "../../support/failure.ts";
 let top: string;
 let pods: string;
 let links: string;
-let reader: LogReader;
+let reader: ReturnType<typeof logReader>;
 let deleter: LogRemover;
 
 beforeEach(() => {
@@ -32,7 +33,7 @@ beforeEach(() => {
   links = join(top, "containers");
   mkdirSync(pods);
   mkdirSync(links);
-  const paths = { podLogsDirectory: pods, containerLogsDirectory: links };
+  const paths = { podLogsDir: pods, containerLogsDir: links };
   reader = logReader(paths);
   deleter = logDeleter(paths);
 });
@@ -48,7 +49,7 @@ const pod = (entry: string, uid: string) => ({ entry, uid: podUid(uid) });
 const outside = (): string => write(join(top, "outside", "precious"));
 
 async function read(): Promise<LogFacts | null> {
-  const reading = await reader.read();
+  const reading = await reader();
   if (reading?.kind === "failed") throw new Error(reading.message);
   return reading;
 }
@@ -74,7 +75,7 @@ describe("reading", () => {
 
   test("finds nothing without a log directory, and works once it exists", async () => {
     rmSync(pods, { recursive: true });
-    expect(await reader.read()).toBeNull();
+    expect(await reader()).toBeNull();
     mkdirSync(join(pods, podA), { recursive: true });
     expect((await read())?.podLogs).toHaveLength(1);
   });
@@ -91,7 +92,7 @@ describe("reading", () => {
   ])("fails, naming the directory, if %s is in its place", async (_what, put, of, why) => {
     rmSync(of(), { recursive: true });
     put();
-    expect(await reader.read()).toEqual({
+    expect(await reader()).toEqual({
       kind: "failed",
       message: expect.stringContaining(`cannot open the log directory ${of()}: ${why}`),
     });
@@ -218,8 +219,8 @@ describe("the logs of a container", () => {
     const real = write(join(pods, podA, "c", "0.log"));
     symlinkSync(pods, join(top, "by-link"));
     const byLink = logDeleter({
-      podLogsDirectory: join(top, "by-link"),
-      containerLogsDirectory: links,
+      podLogsDir: join(top, "by-link"),
+      containerLogsDir: links,
     });
     await byLink.removeContainerLogs({
       path: join(top, "by-link", podA, "c", "0.log"),
