@@ -199,7 +199,12 @@ describe("a removal during which a stop is requested", () => {
       throw failure;
     });
     expect(waitedMs).toEqual([10_000]);
-    expect(removed).toEqual({ kind: "unseen", failure, message: "the call was cancelled" });
+    expect(removed).toEqual({
+      kind: "unseen",
+      failure,
+      isUnanswered: true,
+      message: "the call was cancelled",
+    });
   });
 
   test("ends the record of one that was answered with success", async () => {
