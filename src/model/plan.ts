@@ -154,11 +154,12 @@ export interface InodeBound {
 export interface DiskBreakdown {
   readonly capacityBytes: bigint;
   readonly availableBytes: bigint;
+  /** At most. */
   readonly imagesBytes: bigint;
   /** Writable layers; `null` if the runtime does not tell them from images. */
   readonly containersBytes: bigint | null;
   readonly logsBytes: bigint | null;
-  /** What no image, container or log explains. */
+  /** At least this is neither image, container nor log. */
   readonly otherBytes: bigint;
 }
 

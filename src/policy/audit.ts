@@ -3,11 +3,10 @@
 import type { AuditFinding, PastRemoval } from "../model/audit.ts";
 import type { ImageId } from "../model/ids.ts";
 import type { Ledger } from "../model/ledger.ts";
-import type { DiskBreakdown, Plan } from "../model/plan.ts";
+import type { Plan } from "../model/plan.ts";
 import type { ImageKeepReason } from "../model/reason.ts";
-import type { Filesystem, Image, Snapshot } from "../model/snapshot.ts";
+import type { Image, Snapshot } from "../model/snapshot.ts";
 import { ownership } from "./container/ownership.ts";
-import { imageUseOf } from "./image/image-use.ts";
 import { isImportName, repositoryOf } from "./image/reference.ts";
 import { type Usage, usageOf } from "./image/usage.ts";
 import { keptContent } from "./layer/kept-content.ts";
@@ -86,7 +85,7 @@ function diskFindings(snapshot: Snapshot): readonly AuditFinding[] {
   return snapshot.filesystems
     .filter(({ roles }) => roles.includes("imagefs") || roles.includes("containerfs"))
     .flatMap((filesystem): readonly AuditFinding[] => {
-      const breakdown = withBlobs(breakdownOf(filesystem, snapshot), filesystem, snapshot);
+      const breakdown = breakdownOf(filesystem, snapshot);
       const { path, capacityBytes, imageUsedBytes, roles } = filesystem;
       const unexplained = breakdown.otherBytes * 100n > capacityBytes * UNEXPLAINED_PERCENT;
       const listed = reportedBytes(snapshot.images);
@@ -112,22 +111,6 @@ function diskFindings(snapshot: Snapshot): readonly AuditFinding[] {
           : []),
       ];
     });
-}
-
-/** containerd's used bytes are its snapshots, without the compressed blobs, whose sizes it reports. */
-function withBlobs(
-  breakdown: DiskBreakdown,
-  filesystem: Filesystem,
-  snapshot: Snapshot,
-): DiskBreakdown {
-  const blobs = reportedBytes(snapshot.images);
-  if (imageUseOf(filesystem, snapshot).bytes === null) return breakdown;
-  // If the blobs are larger, the rest is below 0, and nothing is unexplained.
-  return {
-    ...breakdown,
-    imagesBytes: breakdown.imagesBytes + blobs,
-    otherBytes: breakdown.otherBytes - blobs,
-  };
 }
 
 /** Containers without a known image, and uses that could not be read. */

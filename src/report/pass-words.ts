@@ -186,7 +186,7 @@ export const freeDiskSpaceFailedWords = (it: Shortfall): string =>
 export const budgetShortfallWords = (
   it: Pick<Shortfall, "wantedBytes" | "freedBytes"> & { readonly maximumBytes: bigint },
 ): string =>
-  `Images take ${humanBytes(it.maximumBytes + it.wantedBytes)} of a budget of ${humanBytes(it.maximumBytes)}: freed ${it.freedBytes} bytes of the ${it.wantedBytes} bytes needed; the rest is in use or kept`;
+  `Images take ${humanBytes(it.maximumBytes + it.wantedBytes)} of a budget of ${humanBytes(it.maximumBytes)}: freed ${humanBytes(it.freedBytes)} of the ${humanBytes(it.wantedBytes)} needed; the rest is in use or kept`;
 
 /** The text of event `InvalidDiskCapacity`; `message`: what is wrong with the figures. */
 export const invalidDiskCapacityWords = (message: string): string =>
@@ -195,7 +195,7 @@ export const invalidDiskCapacityWords = (message: string): string =>
 /** What fills a disk, as one clause: for event `ImageGCFutile` and for `plan`. */
 export function breakdownWords(it: DiskBreakdown): string {
   const parts = present([
-    `images ${humanBytes(it.imagesBytes)}`,
+    `images up to ${humanBytes(it.imagesBytes)}`,
     it.containersBytes !== null && `containers ${humanBytes(it.containersBytes)}`,
     it.logsBytes !== null && `pod logs ${humanBytes(it.logsBytes)}`,
     `other data ${humanBytes(it.otherBytes)}`,

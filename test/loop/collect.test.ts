@@ -476,7 +476,7 @@ describe("events of passes", () => {
     expect(fake.writes).toEqual([]);
     expect(first.pass.images?.end).toBe("futile");
     expect(fake.events).toHaveLength(1);
-    expect(fake.events[0]?.message).toContain("images 2.0 GiB");
+    expect(fake.events[0]?.message).toContain("images up to 2.2 GiB");
     expect(first.pass.events).toHaveLength(1);
     expect(second.pass.events).toEqual([]);
   });

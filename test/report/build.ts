@@ -97,7 +97,7 @@ export const filesystem = (differences: Partial<Filesystem> = {}): Filesystem =>
   availableBytes: 6n * GIB,
   inodes: 3_276_800n,
   inodesFree: 2_900_000n,
-  imageUsedBytes: 40n * GIB,
+  imageUsedBytes: 20n * GIB,
   containerUsedBytes: null,
   ...differences,
 });

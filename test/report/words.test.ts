@@ -223,7 +223,7 @@ describe("events", () => {
     expect(
       budgetShortfallWords({ maximumBytes: 10n * GIB, wantedBytes: GIB, freedBytes: 500n * MIB }),
     ).toBe(
-      "Images take 11.0 GiB of a budget of 10.0 GiB: freed 524288000 bytes of the 1073741824 bytes needed; the rest is in use or kept",
+      "Images take 11.0 GiB of a budget of 10.0 GiB: freed 500.0 MiB of the 1.0 GiB needed; the rest is in use or kept",
     );
   });
 
@@ -243,6 +243,6 @@ describe("events", () => {
         logsBytes: GIB,
         otherBytes: 6n * GIB,
       }),
-    ).toBe("images 2.0 GiB, pod logs 1.0 GiB, other data 6.0 GiB of 9.0 GiB used");
+    ).toBe("images up to 2.0 GiB, pod logs 1.0 GiB, other data 6.0 GiB of 9.0 GiB used");
   });
 });

@@ -89,8 +89,8 @@ function podSourceCheck(state: PodSourceState): Verdict {
       return ok(`${state.source} detects deleted pods`);
     case "none":
       return warning(
-        `no pod source: dead containers are removed only by their limits (${state.why})`,
-        "set --pod-source",
+        `no pod source, so dead containers are removed only by their limits: ${state.why}`,
+        null,
       );
     case "not-ready":
       return failed(

@@ -134,7 +134,7 @@ export function breakdownOf(
     unexplained -= part;
     return part;
   };
-  const imagesBytes = share(imageUseOf(filesystem, facts).bytes ?? reportedBytes(facts.images));
+  const imagesBytes = share(mostBytesOf(imageUseOf(filesystem, facts).bytes, facts.images));
   const containersBytes = containerUsedBytes === null ? null : share(containerUsedBytes);
   // Pod logs are on the node's own filesystem.
   const logs = roles.includes("nodefs") ? (logFactsOf(facts.logs)?.sizeBytes ?? null) : null;
@@ -147,6 +147,16 @@ export function breakdownOf(
     logsBytes,
     otherBytes: unexplained,
   };
+}
+
+/**
+ * The most that images take. containerd's figure covers their snapshots without the compressed blobs, which take no
+ * more than the snapshots, and no more than the sizes that it reports.
+ */
+function mostBytesOf(used: bigint | null, images: readonly Image[]): bigint {
+  const reported = reportedBytes(images);
+  if (used === null) return reported;
+  return used + (reported < used ? reported : used);
 }
 
 /** How many percent the bound or the disk has to change to count as another state. */

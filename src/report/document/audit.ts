@@ -94,7 +94,7 @@ const FINDINGS: Findings = {
       "search that filesystem for other data: build caches, images in other namespaces of the runtime, volumes, deleted files that are still open",
     commands: ({ filesystem }, tools) => [
       `du -xhd2 ${quoted(filesystem)} | sort -h | tail -n 20`,
-      `lsof +L1 ${quoted(filesystem)}`,
+      `lsof +aL1 "$(findmnt -no TARGET -T ${quoted(filesystem)})"`,
       ...tools.namespaces,
     ],
   },

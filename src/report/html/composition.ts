@@ -36,8 +36,8 @@ export function compositionSection(plan: ImagePlan): Html | null {
       ${parts.map((part) => html`<li><span class="key ${part.colour}"></span>${part.name}: <strong>${humanBytes(part.bytes)}</strong>${part.count === null ? "" : `, ${counted(part.count, "image")}`}</li>`)}
     </ul>
     <p class="soft">
-      The total of images is measured, and divided among them by the sizes that the runtime reports,
-      so shared layers count for each image.
+      The total of images is the most that they can take by the runtime's figures. It is divided by
+      their reported sizes, in which shared layers count for each image.
     </p>
   </section>`;
 }
@@ -63,8 +63,10 @@ function partsOf(plan: ImagePlan, { filesystem }: DiskUsage): readonly Part[] {
   const all = [...groups, removable];
   const reported = all.reduce((sum, { images }) => sum + sizeOf(images), 0n);
   const measured = plan.futility.find((it) => it.filesystem === filesystem.path)?.breakdown;
-  const estimate = (filesystem.imageUsedBytes ?? 0n) > reported ? filesystem.imageUsedBytes : null;
-  const images = smaller(measured?.imagesBytes ?? estimate ?? reported, used);
+  // containerd's figure is without the compressed blobs, whose sizes it reports.
+  const stored = filesystem.imageUsedBytes ?? 0n;
+  const most = stored + smaller(stored, reported);
+  const images = smaller(measured?.imagesBytes ?? (most > reported ? most : reported), used);
   return [
     ...all.map(({ name, colour, images: members }) => ({
       name,

@@ -431,7 +431,7 @@ describe("futility", () => {
     expect(plan.kept.map(({ reason }) => reason)).toEqual(
       three.map(() => ({ kind: "blocked", block: "futile" })),
     );
-    expect(plan.futility[0]).toMatchObject({ futile: true, breakdown: { otherBytes: 93n * GIB } });
+    expect(plan.futility[0]).toMatchObject({ futile: true, breakdown: { otherBytes: 90n * GIB } });
   });
 
   test("is ignored with --when-futile collect", () => {

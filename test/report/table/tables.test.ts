@@ -105,7 +105,7 @@ threshold.
       plainScreen,
     );
     expect(text).toContain(
-      "What fills /data: images 1.0 GiB, pod logs 0 B, other data 47.0 GiB of 48.0 GiB used.",
+      "What fills /data: images up to 1.0 GiB, pod logs 0 B, other data 47.0 GiB of 48.0 GiB used.",
     );
   });
 
