@@ -14,7 +14,7 @@ export interface DirectorySize {
 export interface DirectoryWalk {
   /** `false` if time ran out, so there may be more. */
   readonly complete: boolean;
-  /** Largest first; none is within another. */
+  /** Largest first; none is within another, except within the root, which counts the files directly in it. */
   readonly directories: readonly DirectorySize[];
   /** Everything seen. */
   readonly bytes: bigint;

@@ -22,7 +22,7 @@ const IMAGE_ENDS: Readonly<Record<ImageEnd, string>> = {
   "own-gain-reached": "freed what was needed, but other programs filled the disk meanwhile",
   "candidates-exhausted": "no candidates left, target not reached",
   futile: "the remaining candidates cannot reach the target, so they are kept",
-  blocked: "image removal is blocked",
+  blocked: "removal is blocked",
   "removal-limit": "maximum removals per pass reached",
   "settle-exhausted": "space of removed images has not appeared yet; the next pass continues",
   "no-gain": "three removals in a row freed nothing on the full filesystem",

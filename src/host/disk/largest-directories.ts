@@ -43,6 +43,8 @@ class Walk {
   readonly #linked = new Set<bigint>();
   readonly #open: Found[] = [];
   #device = 0n;
+  /** Of files directly in the root. */
+  #ownFiles = 0n;
 
   constructor(
     root: string,
@@ -82,7 +84,7 @@ class Walk {
     return this.#sizes.get(path) ?? 0n;
   }
 
-  /** The largest directories; one that its subdirectories explain is replaced by them. */
+  /** The largest directories; one that its subdirectories explain is replaced by them. The root counts its own files. */
   largest(most: number): readonly DirectorySize[] {
     const within = new Map<string, DirectorySize[]>();
     for (const [path, bytes] of this.#sizes) {
@@ -99,7 +101,7 @@ class Walk {
       const whole = path === this.#root || sum * 100n >= this.bytesOf(path) * EXPLAINED_PERCENT;
       return whole ? inside : [];
     };
-    return explained(this.#root)
+    return [...explained(this.#root), { path: this.#root, bytes: this.#ownFiles }]
       .filter(({ bytes }) => bytes > 0n)
       .toSorted((one, other) => compared(other.bytes, one.bytes))
       .slice(0, most);
@@ -124,7 +126,9 @@ class Walk {
       if (this.#linked.has(found.ino)) return 0n;
       this.#linked.add(found.ino);
     }
-    return found.blocks * 512n;
+    const bytes = found.blocks * 512n;
+    if (depth === 1 && !entry.isDirectory()) this.#ownFiles += bytes;
+    return bytes;
   }
 
   /** Adds to the directory and its ancestors, as far as they are reported. */

@@ -185,20 +185,31 @@ function besideImages(report: DiskUsageReport, screen: Screen): readonly string[
       ? []
       : weighed(
           rest.complete ? "other directories" : "other directories (incomplete: time ran out)",
-          rest.directories.map(({ path, bytes }) => ({ name: path, bytes })),
+          rest.directories.map(({ path, bytes }) => ({
+            name: rest.directories.some((it) => isWithin(it.path, path)) ? `${path} (files)` : path,
+            bytes,
+          })),
+          rest.bytes,
         )),
   ];
 }
 
+const isWithin = (path: string, directory: string): boolean =>
+  path !== directory && path.startsWith(directory === "/" ? "/" : `${directory}/`);
+
 const SHOWN_OF_EACH = 5;
 
-function weighed(title: string, items: readonly Weighed[] | string): readonly string[] {
+function weighed(
+  title: string,
+  items: readonly Weighed[] | string,
+  bytes?: bigint,
+): readonly string[] {
   if (typeof items === "string") return [`  ${title}: ${items}`];
-  const sum = items.reduce((total, { bytes }) => total + bytes, 0n);
-  const shown = items.filter(({ bytes }) => bytes > 0n).slice(0, SHOWN_OF_EACH);
+  const sum = bytes ?? items.reduce((total, item) => total + item.bytes, 0n);
+  const shown = items.filter((item) => item.bytes > 0n).slice(0, SHOWN_OF_EACH);
   return [
     `  ${title}: ${humanBytes(sum)}`,
-    ...shown.map(({ name, bytes }) => `    ${humanBytes(bytes).padStart(10)}  ${clean(name)}`),
+    ...shown.map((it) => `    ${humanBytes(it.bytes).padStart(10)}  ${clean(it.name)}`),
   ];
 }
 

@@ -28,9 +28,9 @@ const LOOP_COLUMNS: readonly Column[] = [
 ];
 
 const VALUE_COLUMNS: readonly Column[] = [
-  { title: "VALUE", minimumWidth: 16 },
-  { title: "IS", minimumWidth: 10 },
-  { title: "FROM", minimumWidth: 10, cut: "middle" },
+  { title: "FIELD", minimumWidth: 16 },
+  { title: "VALUE", minimumWidth: 10 },
+  { title: "SOURCE", minimumWidth: 10, cut: "middle" },
 ];
 
 export function statusTable(report: StatusReport, screen: Screen): string {

@@ -34,6 +34,16 @@ test("the largest directories come first, and a directory explained by its subdi
   expect(walk.bytes).toBeGreaterThanOrEqual(3508n * 1024n);
 });
 
+test("files directly in the searched directory count as its own", async () => {
+  const root = scratch();
+  write(root, "fill", 3000);
+  write(root, "home/file", 500);
+  const walk = await walkDirectories(root, options, signal);
+  expect(walk.directories.map(({ path }) => path)).toEqual([root, join(root, "home")]);
+  expect(walk.directories[0]?.bytes).toBeGreaterThanOrEqual(3000n * 1024n);
+  expect(walk.directories[0]?.bytes).toBeLessThan(3500n * 1024n);
+});
+
 test("links count nothing, a file with two names counts once, and directories counted elsewhere are excluded", async () => {
   const root = scratch();
   write(root, "data/file", 1000);

@@ -286,7 +286,7 @@ describe("a pass in the log", () => {
     const { log, lines } = recorded("text", 1);
     logPass(log, pass({ kind: "pressure", plan, containers, images }));
     expect(lines[0]).toContain(
-      "(containers: removal is blocked: on hold; images: image removal is blocked: on hold)",
+      "(containers: removal is blocked: on hold; images: removal is blocked: on hold)",
     );
   });
 

@@ -301,7 +301,7 @@ describe("history", () => {
 
   test.each([
     ["container-gc", null, "blocked", "removal is blocked"],
-    ["gc", "blocked", "blocked", "image removal is blocked, removal is blocked"],
+    ["gc", "blocked", "blocked", "removal is blocked"],
     ["gc", "stopped", "stopped", "stopped on request"],
   ] as const)(
     "of a pass %p that ended %p, %p it says: %s",
