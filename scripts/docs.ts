@@ -19,12 +19,12 @@ export const generated: Readonly<Record<string, Readonly<Record<string, () => st
   "docs/cli.md": { commands: commandSections, "exit codes": exitCodes },
 };
 
-/** The page with its generated sections written anew. */
+/** The page with its generated sections up to date. */
 export function regenerated(path: string, page: string): string {
   let text = page;
   for (const [name, section] of Object.entries(generated[path] ?? {})) {
     const start = `<!-- generated: ${name} -->\n`;
-    const end = "<!-- end of what is generated -->";
+    const end = "<!-- end of generated section -->";
     const from = text.indexOf(start);
     const to = text.indexOf(end, from);
     if (from < 0 || to < 0) throw new Error(`${path} has no section "generated: ${name}"`);
@@ -100,5 +100,5 @@ if (import.meta.main)
     const next = regenerated(path, page);
     if (next === page) continue;
     writeFileSync(file, next);
-    console.log(`docs: ${path} is written anew`);
+    console.log(`docs: updated ${path}`);
   }

@@ -1,4 +1,4 @@
-// A real containerd to play with: starts it, puts pods and images on it, says how to reach it, cleans up on exit.
+// Starts a real containerd with pods and images for experiments, prints how to reach it, and cleans up on exit.
 
 import { parseArgs } from "node:util";
 
@@ -17,12 +17,12 @@ import {
 
 const help = `scripts/real-node [OPTION...]
 
-  --release VERSION  containerd of this line: ${releases.join(", ")} (default 1.7)
+  --release VERSION  release line of containerd: ${releases.join(", ")} (default 1.7)
   --size MIB         size of the node's disk (default 2048)
-  --images N         unused images of 50 MiB, each of which takes 100 MiB of the disk (default 8)
-  --fill PERCENT     then fill the disk so far with a file that is no image
-  --sweep            take down what killed runs have left, and exit
-  --sweep-all        take down the nodes of running tests too, and exit
+  --images N         number of unused images; each is 50 MiB and takes 100 MiB of disk (default 8)
+  --fill PERCENT     fill the disk up to this usage with another file
+  --sweep            remove what killed runs left behind, and exit
+  --sweep-all        also remove the nodes of running tests, and exit
 `;
 
 process.exit(await main());
@@ -43,7 +43,7 @@ async function main(): Promise<number> {
   }
   const release = releases.find((known) => known === values.release);
   if (release === undefined) {
-    console.error(`real-node: no containerd ${values.release}; there are ${releases.join(", ")}`);
+    console.error(`real-node: unknown release ${values.release}; expected ${releases.join(", ")}`);
     return 2;
   }
   await play(release, {
@@ -74,46 +74,46 @@ function readOptions() {
   }
 }
 
-type Wishes = {
+type NodeOptions = {
   readonly sizeBytes: number;
   readonly images: number;
   readonly fillPercent: number | undefined;
 };
 
-async function play(release: Release, wishes: Wishes): Promise<void> {
-  // Listened for before anything exists, so that an early Ctrl-C too leaves nothing.
-  const asked = new Promise<void>((resolve) => {
+async function play(release: Release, options: NodeOptions): Promise<void> {
+  // Installed before anything exists, so that an early Ctrl-C leaves nothing behind.
+  const stopped = new Promise<void>((resolve) => {
     for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, resolve);
   });
-  const node = await startNode(release, { disk: { sizeBytes: wishes.sizeBytes } });
+  const node = await startNode(release, { disk: { sizeBytes: options.sizeBytes } });
   try {
-    await populate(node, wishes);
+    await populate(node, options);
     console.log(invitation(node));
-    await asked;
+    await stopped;
   } finally {
     await node.stop();
   }
 }
 
-async function populate(node: ContainerdNode, wishes: Wishes): Promise<void> {
+async function populate(node: ContainerdNode, options: NodeOptions): Promise<void> {
   await loadImages(node, [
     { names: ["docker.io/library/web:1"] },
     { names: ["docker.io/library/job:1"] },
   ]);
-  for (let i = 1; i <= wishes.images; i += 1) {
+  for (let i = 1; i <= options.images; i += 1) {
     const layers = [{ seed: `unused-${i}`, sizeBytes: 50 * mebibyte }];
     await loadImages(node, [{ names: [`docker.io/library/unused:${i}`], layers }]);
   }
   const pod = await runPod(node, { name: "shop" });
   await startContainer(node, pod, { name: "web", image: "docker.io/library/web:1" });
   await runToEnd(node, pod, { name: "job", image: "docker.io/library/job:1" });
-  if (wishes.fillPercent !== undefined) await fillDiskTo(node.disk, wishes.fillPercent);
+  if (options.fillPercent !== undefined) await fillDiskTo(node.disk, options.fillPercent);
 }
 
 function invitation(node: ContainerdNode): string {
   const used = readDisk(node.disk.path).usedPercent.toFixed(1);
   return `
-containerd ${node.release} runs; its disk ${node.disk.path} is ${used}% full.
+containerd ${node.release} is running; its disk ${node.disk.path} is ${used}% full.
 
   export CONTAINER_RUNTIME_ENDPOINT=${node.endpoint}
 
@@ -122,12 +122,12 @@ containerd ${node.release} runs; its disk ${node.disk.path} is ${used}% full.
 
   ${node.programs.ctr} --address ${node.socket} --namespace k8s.io images ls
 
-Ctrl-C takes everything down.`;
+Ctrl-C removes everything.`;
 }
 
 function wholeNumber(option: string, text: string): number {
   if (!/^\d+$/.test(text)) {
-    console.error(`real-node: --${option} takes a whole number, not '${text}'`);
+    console.error(`real-node: --${option}: invalid number "${text}"`);
     process.exit(2);
   }
   return Number(text);

@@ -27,6 +27,7 @@ export interface CommandOption extends Argument {
   readonly placeholder: string | null;
   /** An empty value means something; else it is refused as that of a script whose variable is not set. */
   readonly mayBeEmpty?: true;
+  readonly required?: true;
 }
 
 export interface CommandWords {
@@ -64,7 +65,7 @@ export interface Invocation {
 export function option(
   usage: string,
   help: string,
-  more: Pick<CommandOption, "choices" | "completes" | "mayBeEmpty"> = {},
+  more: Pick<CommandOption, "choices" | "completes" | "mayBeEmpty" | "required"> = {},
 ): CommandOption {
   const [name = "", placeholder = null] = usage.split(" ");
   return { name, placeholder, help, ...more };

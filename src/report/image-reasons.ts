@@ -80,7 +80,7 @@ export const imageTrigger = reasons<ImageTrigger>({
     title: "disk pressure",
     text: ({ signal }) => `disk pressure: ${signal} is below its eviction threshold`,
   },
-  "all-unused": { title: "all unused images requested" },
+  "all-unused": { title: "requested" },
 });
 
 /** One word for a column: `space`, `pressure imagefs.available`. */

@@ -127,7 +127,9 @@ export function usageOf(command: CommandWords): string {
   const formats = formatsOf(command);
   const words = [
     ...operands.map(operandUsage),
-    ...options.map((option) => `[${optionUsage(option)}]`),
+    ...options.map((option) =>
+      option.required ? optionUsage(option) : `[${optionUsage(option)}]`,
+    ),
     ...(formats.length > 0 ? [`[-o ${formats.join("|")}]`] : []),
     "[FLAG…]",
   ];

@@ -43,7 +43,7 @@ export const keepAdd = command({
       };
     });
     context.stdout(
-      `${dry(context)}${clean(path)}: ${counted(answer.added, "pattern")} added, ${answer.total} in total.\n`,
+      `${editedWords(context, path, counted(answer.added, "pattern"), "added")}, ${answer.total} in total.\n`,
     );
     return exit.done;
   },
@@ -52,7 +52,7 @@ export const keepAdd = command({
 export const keepRemove = command({
   name: "keep remove",
   summary: "remove keep patterns from crigc.list in the keep directory",
-  doc: "Removes only patterns that crigc keep add wrote, spelt as crigc keep list shows them. From the next pass on, images that no other rule keeps may be removed. Exits 8 and changes nothing if a pattern is not in the file.",
+  doc: "Patterns are spelt as crigc keep list shows them; edit other files by hand. From the next pass on, images that no other rule keeps may be removed. Exits 8 and changes nothing if a pattern is not in the file.",
   operands: [PATTERNS],
   readOnly: false,
   run: async (context, { operands }) => {
@@ -76,7 +76,7 @@ export const keepRemove = command({
       );
     if (answer.unknown.length > 0) return exit.unknown;
     context.stdout(
-      `${dry(context)}${clean(path)}: ${counted(removed.size, "pattern")} removed, ${answer.total} in total.\n`,
+      `${editedWords(context, path, counted(removed.size, "pattern"), "removed")}, ${answer.total} in total.\n`,
     );
     return exit.done;
   },
@@ -84,8 +84,15 @@ export const keepRemove = command({
 
 const ADDED = "# added by";
 
-const dry = ({ dryRun }: CommandContext): string =>
-  dryRun ? "Dry run, nothing was written. " : "";
+const editedWords = (
+  { dryRun }: CommandContext,
+  path: string,
+  patterns: string,
+  done: string,
+): string =>
+  dryRun
+    ? `Dry run: ${clean(path)}: ${patterns} would be ${done}`
+    : `${clean(path)}: ${patterns} ${done}`;
 
 const userOf = ({ env, open }: CommandContext): string => {
   const name = env["SUDO_USER"] ?? "";

@@ -81,7 +81,7 @@ test("removing a pattern that is not in the file changes nothing and exits 8", a
 test("a dry run writes nothing and shows the result", async () => {
   const dry = await keep(["add", "nginx", "--dry-run"]);
   expect(dry).toMatchObject({ code: 0, text: null });
-  expect(dry.stdout).toContain("1 pattern added");
+  expect(dry.stdout).toContain("1 pattern would be added");
 });
 
 test("a user name that is unsafe in a comment is replaced by the user's number", async () => {

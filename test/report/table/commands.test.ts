@@ -485,7 +485,7 @@ describe("status", () => {
     const text = statusTable(status(), terminal);
     expect(text).toContain("low 80% ┘  └ high 85%");
     expect(text).toContain("image-gc     5m  3m ago  in 2m  ok");
-    expect(text).toContain("keep   a, b  /etc/crigc/crigc.yaml:3");
+    expect(text).toContain("keep   a, b   /etc/crigc/crigc.yaml:3");
     expect(text).not.toContain("imageGCHighThresholdPercent");
   });
 
