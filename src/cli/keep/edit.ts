@@ -43,7 +43,7 @@ export const keepAdd = command({
       };
     });
     context.stdout(
-      `${editedWords(context, path, counted(answer.added, "pattern"), "added")}, ${answer.total} in total.\n`,
+      `${clean(path)}: ${counted(answer.added, "pattern")} ${dry(context)}added, ${answer.total} in total.\n`,
     );
     return exit.done;
   },
@@ -76,7 +76,7 @@ export const keepRemove = command({
       );
     if (answer.unknown.length > 0) return exit.unknown;
     context.stdout(
-      `${editedWords(context, path, counted(removed.size, "pattern"), "removed")}, ${answer.total} in total.\n`,
+      `${clean(path)}: ${counted(removed.size, "pattern")} ${dry(context)}removed, ${answer.total} in total.\n`,
     );
     return exit.done;
   },
@@ -84,15 +84,7 @@ export const keepRemove = command({
 
 const ADDED = "# added by";
 
-const editedWords = (
-  { dryRun }: CommandContext,
-  path: string,
-  patterns: string,
-  done: string,
-): string =>
-  dryRun
-    ? `Dry run: ${clean(path)}: ${patterns} would be ${done}`
-    : `${clean(path)}: ${patterns} ${done}`;
+const dry = ({ dryRun }: CommandContext): string => (dryRun ? "would be " : "");
 
 const userOf = ({ env, open }: CommandContext): string => {
   const name = env["SUDO_USER"] ?? "";
