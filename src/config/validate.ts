@@ -1,5 +1,6 @@
 /** Rules between values. Each issue names both fields and both places. */
 import type { ConfigIssue } from "../model/errors.ts";
+import { dashed } from "./field.ts";
 import { type FieldName, fieldOf, namedInFull, type Values } from "./fields.ts";
 import { bareValues, type Merged } from "./source/merge.ts";
 import { thresholdsOf, type ThresholdsRead } from "./value/eviction.ts";
@@ -104,7 +105,7 @@ function compatIssues(merged: Merged, values: Values): readonly ConfigIssue[] {
       issueOf(
         merged,
         name,
-        `contradicts ${namedInFull("compat")} kubelet (${placeOf(merged, "compat")}); leave one of them out`,
+        `contradicts ${nameOf(merged, "compat")} kubelet${fromOf(merged, "compat")}; leave one of them out`,
       ),
     );
 }
@@ -123,22 +124,33 @@ function warningsOf(merged: Merged, { notOurs }: ThresholdsRead): readonly strin
 }
 
 function orderIssue(merged: Merged, { name, must, other }: Order): ConfigIssue {
-  const message = `must ${must} ${namedInFull(other)}, which is ${textOf(merged, other)} (${placeOf(merged, other)})`;
+  const message = `must ${must} ${nameOf(merged, other)}, which is ${textOf(merged, other)}${fromOf(merged, other)}`;
   // The value that was given is at fault; where only the other one was, that is where to look.
   if (merged[name].source !== "default" || merged[other].source === "default")
     return issueOf(merged, name, message);
   return {
     source: placeOf(merged, other),
     text: textOf(merged, other),
-    message: `${namedInFull(name)} is ${textOf(merged, name)} and ${message}`,
+    message: `${name} is ${textOf(merged, name)} by default and must ${must} ${textOf(merged, other)}`,
   };
 }
 
 const issueOf = (merged: Merged, name: FieldName, message: string): ConfigIssue => ({
   source: placeOf(merged, name),
   text: textOf(merged, name),
-  message: `${namedInFull(name)} is ${textOf(merged, name)} and ${message}`,
+  message: `${name} is ${textOf(merged, name)} and ${message}`,
 });
+
+/** As the operator wrote it, or may write it. */
+const nameOf = (merged: Merged, name: FieldName): string =>
+  ["flag", "default"].includes(merged[name].source) ? dashed(fieldOf(name).flag) : name;
+
+/** Where the value is from, unless its name says it. */
+function fromOf(merged: Merged, name: FieldName): string {
+  const { source } = merged[name];
+  if (source === "flag") return "";
+  return source === "default" ? " by default" : ` (${placeOf(merged, name)})`;
+}
 
 const placeOf = (merged: Merged, name: FieldName): string => merged[name].from.at(-1) ?? "default";
 
