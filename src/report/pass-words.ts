@@ -53,10 +53,10 @@ const EVENT_TITLES: Readonly<Record<EventReason, string>> = {
   ImageGCFailed: "image GC keeps failing",
   ContainerGCFailed: "container GC failed",
   FreeDiskSpaceFailed: "cannot free enough disk space",
-  InvalidDiskCapacity: "the image filesystem reports no capacity",
+  InvalidDiskCapacity: "invalid filesystem figures",
   EvictionThresholdMet: "the node is short of disk space",
   ImageGCFutile: "images are not what fills the disk",
-  KeepRulesInvalid: "invalid keep rules, no image is removed",
+  KeepRulesInvalid: "no image is removed",
   GhostImage: "a removed image is still listed",
 };
 

@@ -115,7 +115,9 @@ function sourceOf(invocation: Invocation): BinarySource {
   if (url !== null || sha256 !== null) {
     if (label !== null) throw bad("disk", label, "conflicts with --url; use one of them");
     if (path !== null) throw bad("path", path, "has no effect with --url; leave it out");
-    return mirrorOf(url ?? "", sha256 ?? "");
+    if (url === null) throw bad("sha256", sha256 ?? "", "has no effect without --url; set both");
+    if (sha256 === null) throw bad("url", url, "needs --sha256, as in SHA256SUMS");
+    return mirrorOf(url, sha256);
   }
   if (label === null) return { kind: "image", path: path ?? "/opt/crigc/crigc" };
   if (!/^[\w.+@-]{1,64}$/.test(label))

@@ -28,7 +28,7 @@ export function helpOn(topic: string, commands: readonly CommandWords[], screen:
       readable,
     );
   const known = ["flags", ...commands.map(({ name }) => name)];
-  const message = `unknown help topic ${quoted(topic)}${suggestion(topic, known) || "; use a command or flags"}`;
+  const message = `unknown help topic ${quoted(topic)}${suggestion(topic, known) || "; use a command, flags or manual"}`;
   throw usageError("crigc help", topic, message);
 }
 

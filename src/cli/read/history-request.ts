@@ -30,14 +30,18 @@ const RESULTS: Readonly<Record<Removal["result"], true>> = {
 export const HISTORY_OPTIONS: readonly CommandOption[] = [
   option("since TIME", "show records since a time, a date, or this long ago (36h)"),
   option("until TIME", "show records before a time, a date, or this long ago"),
-  option("kind KIND", "filter by kind; repeatable", { choices: removalKinds }),
-  option("reason CODE", "filter by reason or trigger; repeatable", {
+  option("kind KIND", "filter by image, container, sandbox, pod-logs or log-link; repeatable", {
+    choices: removalKinds,
+  }),
+  option("reason CODE", "filter by reason or trigger, such as space; repeatable", {
     choices: [...removalCodes, "periodic"],
   }),
-  option("result RESULT", "filter by result; repeatable", { choices: Object.keys(RESULTS) }),
+  option("result RESULT", "filter by removed, already-gone, ghost, skipped or failed; repeatable", {
+    choices: Object.keys(RESULTS),
+  }),
   option("image TEXT", "filter by image ID, tag or digest that contains TEXT"),
   option("pass ID", "show only this pass"),
-  option("filter KEY=VALUE", "same as the option: kind, reason, result, image or pass; repeatable"),
+  option("filter KEY=VALUE", "kind, reason, result, image or pass, as with the option; repeatable"),
   option("regrets", "show only images that came back after their removal"),
   option("limit N", `newest N passes (removals, if filtered) [${LIMIT_DEFAULT}]`),
 ];

@@ -131,7 +131,7 @@ const RULES: TypeRules = {
   },
   path: {
     expected: ({ of, relative }) =>
-      relative === true ? `the path of a ${of}` : `an absolute path of a ${of}, without ..`,
+      relative === true ? `the path of a ${of}` : `an absolute path of a ${of} without .. in it`,
     // In its shortest form, without empty and `.` components; `..` is refused, because it means another thing behind a link.
     read: ({ relative }, text) => {
       if (!isPlain(text)) return null;
