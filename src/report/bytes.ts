@@ -19,8 +19,8 @@ export function humanBytes(bytes: bigint): string {
   return `${tenths / 10n}.${tenths % 10n} ${UNITS[unit] ?? "TiB"}`;
 }
 
-// A float rounds to the nearest even digit only where the tie is exact in binary, and a tie of a division by a
-// power of 1024 always is.
+// Ties go to the even digit only if exact in binary, which ties of a division by a
+// power of 1024 always are.
 function halfEven(dividend: bigint, divisor: bigint): bigint {
   const quotient = dividend / divisor;
   const twice = (dividend % divisor) * 2n;
@@ -36,7 +36,7 @@ const SPANS = [
   ["s", 1_000_000_000n],
 ] as const;
 
-/** `3d4h`, `2m30s`, `1.5s`, `40ms`: the two largest units that say something, rounded down. */
+/** `3d4h`, `2m30s`, `1.5s`, `40ms`: the two largest units, rounded down. */
 export function humanDuration(span: Duration): string {
   const ns: bigint = span;
   if (ns < 0n) return `-${humanDuration(duration(-ns))}`;
@@ -53,7 +53,7 @@ function subSecond(ns: bigint): string {
   return ns < 1_000_000n ? "<1ms" : `${ns / 1_000_000n}ms`;
 }
 
-/** Rounded down to one decimal, which is left out where it is 0. */
+/** Rounded down to one decimal, omitted if 0. */
 function decimal(value: bigint, unit: bigint): string {
   const tenths = (value * 10n) / unit;
   return tenths % 10n === 0n ? `${tenths / 10n}` : `${tenths / 10n}.${tenths % 10n}`;
@@ -65,10 +65,10 @@ export const dayOf = (at: Instant): string => toRfc3339(at).slice(0, 10);
 /** `2026-01-31T12:00:00Z`: without the fraction of a second. */
 export const secondOf = (at: Instant): string => toRfc3339(at).replace(/\.\d+Z$/, "Z");
 
-/** `1 image`, `3 images`; `many` where adding an s is wrong. */
+/** `1 image`, `3 images`; `many` for an irregular plural. */
 export const counted = (count: number | bigint, one: string, many = `${one}s`): string =>
   `${count} ${BigInt(count) === 1n ? one : many}`;
 
-/** The whole percent that is used: 100 less what is available in whole percent, hence rounded up. */
+/** Used percent: 100 less the whole percent available, so it is rounded up. */
 export const usedPercent = (capacityBytes: bigint, availableBytes: bigint): number =>
   capacityBytes <= 0n ? 100 : 100 - Number((availableBytes * 100n) / capacityBytes);

@@ -19,7 +19,7 @@ import { containerName, sandboxName } from "./names.ts";
 import { decisionReasons, type Kind, type Reasons, reasons } from "./reasons.ts";
 import { clean } from "./terminal.ts";
 
-/** Reasons that containers, sandboxes and logs have in common. */
+/** Reasons shared by containers, sandboxes and logs. */
 const SHARED = {
   "not-selected": { title: "not selected" },
   foreign: { title: "not created by Kubernetes" },
@@ -134,7 +134,7 @@ export const containerReasons = decisionReasons(containerKeep, containerRemove);
 export const sandboxReasons = decisionReasons(sandboxKeep, sandboxRemove);
 export const logReasons = decisionReasons(logKeep, logRemove);
 
-/** By what is removed, as the history names it. */
+/** By kind of removal, as in the history. */
 const REMOVALS: Readonly<Record<Subject["kind"], Pick<Reasons<Kind>, "codes" | "title">>> = {
   image: imageTrigger,
   container: containerRemove,
@@ -151,11 +151,10 @@ export const removalCodes: readonly string[] = [
   ...new Set(Object.values(REMOVALS).flatMap(({ codes }) => codes)),
 ];
 
-/** The title of a removal's reason as the history has it: `image` and `space`, `container` and `pod-gone`. */
+/** The title of a removal's reason by its codes in the history: `image` and `space`, `container` and `pod-gone`. */
 export const removalTitle = (kind: string, code: string): string =>
   isRemovalKind(kind) ? REMOVALS[kind].title(code) : code;
 
-/** What was to be removed, and why. */
 export function removalWords(item: ContainerItem | SandboxItem | LogItem) {
   if ("planned" in item)
     return {

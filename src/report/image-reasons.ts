@@ -83,7 +83,7 @@ export const imageTrigger = reasons<ImageTrigger>({
   "all-unused": { title: "requested" },
 });
 
-/** One word for a column: `space`, `pressure imagefs.available`. */
+/** For a column: `space`, `pressure imagefs.available`. */
 export const triggerCode = (trigger: ImageTrigger): string =>
   trigger.kind === "pressure" ? `pressure ${trigger.signal}` : trigger.kind;
 
@@ -220,7 +220,7 @@ export function userWords(user: ImageUser): string {
   }
 }
 
-/** For a column: the name alone. */
+/** For a column: only the name. */
 export function userName(user: ImageUser): string {
   switch (user.kind) {
     case "container":

@@ -11,7 +11,7 @@ export const removalName = ({ kind, subject, names }: Removal): string =>
 
 const HEX_SHOWN = 12;
 
-/** The most telling name: a tag, `repository@sha256:…` with a short digest, or the short ID. */
+/** The best name: a tag, else `repository@sha256:…` with a short digest, else the short ID. */
 export function imageName(image: Pick<Image, "id" | "repoTags" | "repoDigests">): string {
   const tag = image.repoTags.find((name) => !name.startsWith("<none>"));
   if (tag !== undefined) return clean(tag);
@@ -20,7 +20,7 @@ export function imageName(image: Pick<Image, "id" | "repoTags" | "repoDigests">)
   return shortId(image.id);
 }
 
-/** `sha256:0123456789ab`, or the first 12 digits where there is no algorithm: enough for `explain`. */
+/** `sha256:0123456789ab`, or the first 12 digits without an algorithm: enough for `explain`. */
 export function shortId(id: ImageId | string): string {
   const text = clean(id);
   const colon = text.indexOf(":");

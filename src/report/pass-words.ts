@@ -63,7 +63,7 @@ const EVENT_TITLES: Readonly<Record<EventReason, string>> = {
 const known = (words: Readonly<Record<string, string>>, word: string): string | undefined =>
   Object.hasOwn(words, word) ? words[word] : undefined;
 
-/** How the image half of a pass ended, and why no more was freed; "": it had none. */
+/** How the image half of a pass ended, and why no more was freed; "" without an image half. */
 export function imagePassWords({ images, plan, purpose }: Pass): string {
   if (images === null) return "";
   const blocks = plan.images?.blocks ?? [];
@@ -74,7 +74,7 @@ export function imagePassWords({ images, plan, purpose }: Pass): string {
   return young === "" ? words : `${words}; ${young}`;
 }
 
-/** The same of the container half. */
+/** The same for the container half. */
 export function containerPassWords({ containers, plan }: Pass): string {
   if (containers === null) return "";
   const blocks = plan.containers?.blocks ?? [];
@@ -83,7 +83,7 @@ export function containerPassWords({ containers, plan }: Pass): string {
     : containerEndWords(containers.end);
 }
 
-/** `39 images (4.1 GiB) become removable in 1m48s`, of images that are merely too young; "": there are none. */
+/** `39 images (4.1 GiB) become removable in 1m48s`, for images that are only too young; "" if there are none. */
 export function youngWords({ kept }: ImagePlan): string {
   const young = kept.flatMap(({ image, reason }) =>
     reason.kind === "too-young"
@@ -106,12 +106,12 @@ export function failureWords(
   return failed > 0 && `${counted(failed, "removal")} failed`;
 }
 
-/** How the container half of a pass ended; a word of a later version stands for itself. */
+/** How the container half ended. An unknown code, of a later version, is shown as it is. */
 export const containerEndWords = (end: string): string => known(CONTAINER_ENDS, end) ?? clean(end);
 
-/** Of the image half, as the history has it; a word of a later version stands for itself. */
+/** How the image half ended, by its code in the history. An unknown code is shown as it is. */
 export function endWords(end: string, purpose: string): string {
-  // A request for everything unused, which the kubelet's reclaim is too, has no target to miss.
+  // A request for everything unused, and the kubelet's reclaim, have no target to miss.
   if (end === "candidates-exhausted" && purpose !== "periodic") return "no candidates left";
   return known(IMAGE_ENDS, end) ?? clean(end);
 }
@@ -182,7 +182,7 @@ export interface Shortfall {
 export const freeDiskSpaceFailedWords = (it: Shortfall): string =>
   `The image filesystem (${humanBytes(it.capacityBytes)}) is ${usedPercent(it.capacityBytes, it.availableBytes)}% full: freed ${it.freedBytes} bytes of the ${it.wantedBytes} bytes needed; check what else uses the disk`;
 
-/** The same where no disk is short of space, but the images are over their budget. */
+/** The same if no disk is short of space, but the images exceed their budget. */
 export const budgetShortfallWords = (
   it: Pick<Shortfall, "wantedBytes" | "freedBytes"> & { readonly maximumBytes: bigint },
 ): string =>

@@ -8,13 +8,13 @@ export interface Kind {
   readonly kind: string;
 }
 
-/** Values that a document takes as they are. Times, spans and records need a name with a unit, or fields of their own. */
+/** Values that documents take as they are. Times and durations need a name with a unit, records their own fields. */
 type Plain = string | number | boolean | undefined | readonly string[];
 
 interface Wording<Reason> {
-  /** A few words, for a heading or a column. */
+  /** A short title, for a heading or a column. */
   readonly title: string;
-  /** The sentence without its full stop; absent: the title. */
+  /** A sentence without a full stop; absent: the title. */
   text?(reason: Reason): string;
 }
 
@@ -31,7 +31,7 @@ export type ReasonTable<Reason extends Kind> = {
 export interface Reasons<Reason extends Kind> {
   readonly codes: readonly string[];
   readonly text: (reason: Reason) => string;
-  /** A code of a later version stands for itself. */
+  /** An unknown code, of a later version, is shown as it is. */
   readonly title: (code: string) => string;
   /** `code`, `text` and the data. */
   readonly json: (reason: Reason) => JsonObject;

@@ -2,16 +2,16 @@
 
 import { MISLEADING } from "../model/exact-json.ts";
 
-/** Where text is going. */
+/** Output device of a text. */
 export interface Screen {
-  /** Columns; `null`: not a terminal, so that nothing is shortened for a reader that is a program. */
+  /** Columns; `null`: not a terminal, so nothing is shortened. */
   readonly width: number | null;
   readonly colour: boolean;
-  /** Whether block characters and dashes may be used, else ASCII. */
+  /** Whether it shows block characters and dashes; else ASCII. */
   readonly unicode: boolean;
-  /** `--all`: every row of a long table; else the ones that matter, and how many more there are. */
+  /** `--all`: every row of a long table, instead of the ones that matter and a count of the rest. */
   readonly all?: true;
-  /** `-o wide`: columns that a table has no room for otherwise. */
+  /** `-o wide`: additional columns. */
   readonly wide?: true;
 }
 
@@ -22,7 +22,7 @@ export interface ScreenFacts {
 }
 
 const WIDTH_DEFAULT = 80;
-/** Below this a table says nothing any more; the terminal wraps it. */
+/** Narrower tables are unreadable; the terminal wraps them instead. */
 const WIDTH_MINIMUM = 40;
 
 export function screenOf(facts: ScreenFacts): Screen {
@@ -45,7 +45,7 @@ export const paint = (screen: Screen, colour: Colour, text: string): string =>
 // oxlint-disable-next-line no-control-regex -- they are what is looked for
 const C0 = /[\u0000-\u001f]/g;
 
-/** Makes text of the runtime or of a file safe to print: strips control characters, and collapses white space. */
+/** Makes text of the runtime or of a file safe to print: strips control characters, collapses white space. */
 export const clean = (text: string): string =>
   text
     .replace(/[\t\r\n]+/g, " ")
@@ -53,9 +53,9 @@ export const clean = (text: string): string =>
     .replace(MISLEADING, "");
 
 export interface Cut {
-  /** Where text is taken out: `middle` keeps the tag of an image beside its registry. */
+  /** Where to truncate: `middle` keeps both registry and tag of an image. */
   readonly at: "end" | "middle";
-  /** What stands for it: `…`, or `...` where that cannot be drawn. */
+  /** `…`, or `...` without Unicode. */
   readonly mark: string;
 }
 
@@ -64,7 +64,7 @@ export const cutFor = (screen: Screen, at: Cut["at"] = "end"): Cut => ({
   mark: screen.unicode ? "…" : "...",
 });
 
-/** The text in at most `columns` columns. */
+/** The text, truncated to `columns` columns. */
 export function fitted(text: string, columns: number, cut: Cut): string {
   if (Bun.stringWidth(text) <= columns) return text;
   const room = columns - Bun.stringWidth(cut.mark);
@@ -91,6 +91,6 @@ export const padded = (text: string, columns: number, align: "left" | "right" = 
   return align === "left" ? text + gap : gap + text;
 };
 
-/** The texts of a list in which a condition leaves out others. */
+/** The texts of a list, without those that a condition omits. */
 export const present = (texts: readonly (string | false)[]): readonly string[] =>
   texts.filter((text) => text !== false);

@@ -30,7 +30,6 @@ export const auditDocument = (report: AuditReport): JsonObject =>
     })),
   });
 
-/** What was found, as documents have it. */
 function dataOf(finding: AuditFinding): JsonObject {
   const data = {
     ...finding,
@@ -49,12 +48,12 @@ function dataOf(finding: AuditFinding): JsonObject {
 export const findingWords = (finding: AuditFinding): string => entryOf(finding).text(finding);
 export const adviceWords = (kind: AuditFinding["kind"]): string => FINDINGS[kind].advice;
 
-/** To look closer, or to remove what nothing keeps; fit to be copied into a shell. */
+/** Commands to paste into a shell: to inspect, or to remove what nothing keeps. */
 export const auditCommands = (finding: AuditFinding, runtime: RuntimeInfo): readonly string[] =>
   entryOf(finding).commands(finding, toolsOf(runtime));
 
 interface Entry<Finding> {
-  /** Without its full stop. */
+  /** Without a full stop. */
   text(finding: Finding): string;
   readonly advice: string;
   commands(finding: Finding, tools: Tools): readonly string[];
@@ -178,12 +177,12 @@ const FINDINGS: Findings = {
 interface Tools {
   readonly crictl: string;
   readonly images: string;
-  /** containerd's own client; no other runtime has one that sees behind CRI. */
+  /** containerd's own client; other runtimes have none that sees behind CRI. */
   readonly ctr: readonly string[];
   readonly namespaces: readonly string[];
   inspect(id: string): string;
   inspectImage(name: string): string;
-  /** Inspects, and removes what no use, pin or rule keeps. */
+  /** Inspects the image, and removes it if no use, pin or rule keeps it. */
   forImage(finding: { readonly image: Image; readonly removable: boolean }): readonly string[];
 }
 
@@ -209,7 +208,7 @@ function toolsOf(runtime: RuntimeInfo): Tools {
   };
 }
 
-/** One word of a shell, whatever is in it, since names come from the runtime; behind `--` where it would be taken for a flag. */
+/** Quoted as one shell word, because names come from the runtime; after `--` if it looks like a flag. */
 function quoted(text: string): string {
   if (/^[\w./:@=+][\w./:@=+-]*$/.test(text)) return text;
   const word = `'${text.replaceAll("'", `'\\''`)}'`;

@@ -70,7 +70,7 @@ function imageOutcomeJson(outcome: ImageOutcome, pass: Pass): JsonObject {
   };
 }
 
-/** The bytes expected of all removals from their layers, else reported sizes; `null` if no layers are known. */
+/** The estimate of all removals by layers, else by reported sizes; `null` if no layers are known. */
 export function estimatedBytes({ items }: Pick<ImageOutcome, "items">): bigint | null {
   const removed = items.filter(({ result }) => result.kind === "removed");
   return removed.every(({ candidate }) => candidate.frees === undefined)

@@ -3,11 +3,11 @@
 import { exactJson } from "../../model/exact-json.ts";
 import { type Instant, toRfc3339 } from "../../model/time.ts";
 
-/** What a document may hold: a bigint is written as an integer literal, and a field that is undefined is left out. */
+/** A JSON value: a bigint becomes an integer literal, and an undefined field is omitted. */
 export type Json =
   null | boolean | number | bigint | string | readonly Json[] | LazyList | JsonObject;
 
-/** A list whose items are made while they are written: all those of a large node at once take more memory than its plan. */
+/** A list whose items are created while written: all at once, those of a large node take more memory than its plan. */
 export interface LazyList extends Iterable<Json> {
   toJSON(): readonly Json[];
 }
@@ -51,20 +51,20 @@ export function picked<Value extends object, Name extends keyof Value>(
   return Object.fromEntries(names.map((name) => [name, value[name]])) as Pick<Value, Name>;
 }
 
-/** A document of `kind`. Fields are only ever added to one. */
+/** A document of `kind`. New versions only add fields. */
 export const document = (kind: DocumentKind, body: JsonObject): JsonObject => ({
   apiVersion: "crigc/v1",
   kind,
   ...body,
 });
 
-/** A document as a command prints it: indented, with a newline at its end. */
+/** A document as a command prints it: indented, with a final newline. */
 export const printedJson = (value: Json): string => `${toJson(value, 2)}\n`;
 
-/** With so many characters a piece is written. */
+/** Size of a piece in characters. */
 const PIECE_LENGTH = 64 * 1024;
 
-/** The text of `printedJson` piece by piece. */
+/** `printedJson` in pieces. */
 export function* printedPieces(value: Json): Generator<string> {
   let text = "";
   for (const part of partsOf(value, "\n")) {
@@ -76,7 +76,7 @@ export function* printedPieces(value: Json): Generator<string> {
   yield `${text}\n`;
 }
 
-/** `end`: the end of a line, and the indentation of the one behind it. */
+/** `end`: a line end and the indentation of the next line. */
 function* partsOf(value: Json, end: string): Generator<string> {
   const inner = `${end}  `;
   if (isLazy(value)) {
@@ -98,7 +98,7 @@ function* partsOf(value: Json, end: string): Generator<string> {
   } else yield wholeJson(value, end);
 }
 
-/** Line ends stand only between the parts of a document: those of a text are escaped. */
+/** Line ends occur only between tokens: those in strings are escaped. */
 const wholeJson = (value: Json, end: string): string => toJson(value, 2).replaceAll("\n", end);
 
 const isLazy = (value: Json): value is LazyList =>
@@ -107,7 +107,7 @@ const isLazy = (value: Json): value is LazyList =>
 const isObject = (value: Json): value is JsonObject =>
   typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype;
 
-/** JSON text; `indent` 0 gives one line. */
+/** JSON text; one line if `indent` is 0. */
 export const toJson = (value: Json, indent = 0): string => exactJson(value, indent);
 
 export const timeOf = (at: Instant | null): string | null => (at === null ? null : toRfc3339(at));

@@ -33,16 +33,15 @@ import {
   usageJson,
 } from "./snapshot.ts";
 
-/** A plan with what it was made from. */
+/** A plan and its inputs. */
 export interface PlanReport {
   readonly plan: Plan;
   readonly runtime: RuntimeInfo;
   readonly observedAt: Instant;
-  /** Images in another order than that of removal. */
+  /** Images not in the order of removal. */
   readonly sorted?: ImageOrder;
 }
 
-/** Of candidates and kept images alike. */
 export type ImageOrder = (
   one: Pick<KeptImage, "image" | "record">,
   other: Pick<KeptImage, "image" | "record">,
@@ -55,7 +54,7 @@ export const planDocument = (report: PlanReport): JsonObject =>
     ...planBody(report.plan, report.sorted),
   });
 
-/** Both halves; `null` where one was not asked for. */
+/** Both halves; `null` if not requested. */
 export const planBody = (plan: Plan, sorted: ImageOrder = () => 0): JsonObject => ({
   images: plan.images === null ? null : imagePlanJson(plan.images, sorted),
   containers: plan.containers === null ? null : containerPlanJson(plan.containers),
@@ -103,7 +102,7 @@ export const candidateJson = (candidate: ImageCandidate, place: number): JsonObj
   ...freesJson(candidate),
 });
 
-/** The bytes expected from its layers; empty if unknown. */
+/** Estimated bytes by its layers; empty if unknown. */
 export const freesJson = ({ chain, frees }: ImageCandidate): JsonObject => ({
   chainId: chain,
   freesBytes: frees?.estimateBytes,
@@ -111,7 +110,7 @@ export const freesJson = ({ chain, frees }: ImageCandidate): JsonObject => ({
   freesAtMostBytes: frees?.upperBytes,
 });
 
-/** The bytes expected from its layers, else the reported size. */
+/** Estimated bytes by its layers, else the reported size. */
 export const expectedBytes = ({ frees, image }: ImageCandidate): bigint =>
   frees?.estimateBytes ?? image.sizeBytes;
 

@@ -15,24 +15,23 @@ import { eventJson, filesystemJson, runtimeJson } from "./snapshot.ts";
 
 export interface FilesystemStatus {
   readonly filesystem: MeasuredFilesystem;
-  /** `null`: no threshold of image collection watches it. */
+  /** `null`: image collection has no threshold for it. */
   readonly thresholds: Thresholds | null;
-  /** `null`: too little data, no clear trend, or no history is kept. */
+  /** `null`: too little data, no clear trend, or no history. */
   readonly forecast: Forecast | null;
 }
 
-/** An eviction threshold that is met. */
 export interface PressureStatus {
   readonly signal: string;
   readonly mountpoint: string;
-  /** Bytes or inodes, by the signal. */
+  /** Bytes or inodes, depending on the signal. */
   readonly available: bigint;
   readonly limit: bigint;
-  /** Its grace period is over too. */
+  /** Whether its grace period is over. */
   readonly due: boolean;
 }
 
-/** A configured value by its name in the configuration file, with where it was written. */
+/** A configured value by its configuration-file name, with its source. */
 export interface ValueStatus {
   readonly field: string;
   readonly value: Json;
@@ -45,31 +44,31 @@ export interface StatusReport {
   readonly now: Instant;
   readonly startedAt: Instant;
   readonly dryRun: boolean;
-  /** `null`: it has not answered yet. */
+  /** `null`: not known yet. */
   readonly runtime: RuntimeInfo | null;
   /** Why the runtime does not answer; `null`: it does. */
   readonly runtimeError: string | null;
   readonly runtimeAnsweredAt: Instant | null;
   /** Why the ledger is not kept on disk; `null`: it is. */
   readonly ledgerError: string | null;
-  /** Why the last reload was refused; `null`: what is in force is what is written. */
+  /** Why the last reload was rejected; `null`: the configuration on disk is in force. */
   readonly configurationError: string | null;
   readonly hold: HoldState;
-  /** What is left of the time in which nothing is removed after a boot; `null`: none. */
+  /** Remaining grace period after a boot; `null`: none. */
   readonly bootGrace: Duration | null;
-  /** Whether pods are known, as of the last pass over containers; `null`: there was none. */
+  /** The pod source as of the last container pass; `null`: no pass yet. */
   readonly podSource: PodSourceState | null;
   readonly loops: readonly LoopStatus[];
-  /** The latest of each kind. */
+  /** The last pass of each kind. */
   readonly lastPasses: readonly Pass[];
   readonly filesystems: readonly FilesystemStatus[];
   readonly underPressure: boolean;
   readonly pressure: readonly PressureStatus[];
   readonly images: { readonly count: number; readonly sizeBytes: bigint } | null;
   readonly deadContainers: number | null;
-  /** Images that came back after they were removed; `null`: no history is kept. */
+  /** Removed images that came back; `null`: no history. */
   readonly regrets: RegretFigures | null;
-  /** The latest warnings, the oldest first. */
+  /** The latest warnings, oldest first. */
   readonly events: readonly Event[];
   readonly values: readonly ValueStatus[];
 }
@@ -141,7 +140,7 @@ const passJson = (pass: Pass): JsonObject => ({
   steps: pass.steps.map(stepJson),
 });
 
-/** The unit stands in the name, as everywhere: bytes, or inodes where the signal counts them. */
+/** Field names end in their unit: bytes, or inodes for inode signals. */
 function pressureJson(it: PressureStatus): JsonObject {
   const head = picked(it, "signal", "mountpoint", "due");
   return it.signal.endsWith(".inodesFree")

@@ -1,4 +1,4 @@
-/** A document as YAML that parsers of YAML 1.1 and 1.2 read alike: `254:0`, `no` and times are text to both, and integers are exact. */
+/** A document as YAML that YAML 1.1 and 1.2 read alike: `254:0`, `no` and times are strings, integers exact. */
 
 import { type Json, type JsonObject, toJson } from "./json.ts";
 
@@ -7,7 +7,7 @@ export const printedYaml = (value: JsonObject): string => block(value, "");
 function block(value: readonly Json[] | JsonObject, indent: string): string {
   const inner = `${indent}  `;
   if (isList(value))
-    // The first line of an item stands behind the dash.
+    // The first line of an item follows the dash.
     return value.map((item) => `${indent}- ${itemText(item, inner)}`).join("");
   return fieldsOf(value)
     .map(([name, field]) => `${indent}${text(name)}:${fieldText(field, inner)}`)
@@ -24,7 +24,7 @@ function fieldText(value: Json, indent: string): string {
   return inner === null ? ` ${scalar(value)}\n` : `\n${block(inner, indent)}`;
 }
 
-/** `null`: it stands on one line. */
+/** `null`: fits on one line. */
 function innerOf(value: Json): readonly Json[] | JsonObject | null {
   if (typeof value !== "object" || value === null) return null;
   if (Symbol.iterator in value) return isEmpty(value) ? null : [...value];
@@ -41,9 +41,9 @@ const fieldsOf = (value: JsonObject): readonly (readonly [string, Json])[] =>
 
 const scalar = (value: Json): string => (typeof value === "string" ? text(value) : toJson(value));
 
-/** Words that one of the versions takes for something else than text. */
+/** Words that either version reads as something other than a string. */
 const RESERVED = /^(?:y|n|yes|no|on|off|true|false|null|nan|inf)$/i;
 
-/** Plain where nobody can misread it; else in the quotes and escapes of JSON, which are YAML's too. */
+/** Plain if unambiguous, else as a JSON string, which is also a YAML string. */
 const text = (value: string): string =>
   /^[a-z_][\w./-]*$/i.test(value) && !RESERVED.test(value) ? value : toJson(value);

@@ -18,17 +18,17 @@ export interface Freed {
 export interface ChartInput {
   readonly series: DiskSeries;
   readonly period: Period;
-  /** What removals gained on this filesystem. */
+  /** What removals freed on this filesystem. */
   readonly freed: readonly Freed[];
   readonly marks: readonly Mark[];
   readonly forecast: Forecast | null;
 }
 
-// The drawing is stretched to whatever width there is, so it holds no text: the labels are HTML beside it.
+// The drawing is stretched to the available width, so labels are HTML around it, not text in it.
 const WIDTH = 1000;
 const HEIGHT = 100;
 
-/** What the chart shows from bottom to top. A disk that is never below half full is drawn larger. */
+/** The range from bottom to top: the upper half only, if the disk is always over half full. */
 interface Scale {
   readonly floor: number;
   readonly ticks: readonly number[];
@@ -46,7 +46,7 @@ const pointsOf = (series: DiskSeries): readonly DiskPoint[] => series.pieces.fla
 const percentsOf = (series: DiskSeries): readonly number[] =>
   pointsOf(series).map((point) => point.usedPercent);
 
-/** From the top, in percent of the height. */
+/** Distance from the top, in percent of the height. */
 const depth = (percent: number, scale: Scale): number =>
   (100 * (100 - percent)) / (100 - scale.floor);
 
@@ -89,7 +89,7 @@ const gridLine = (percent: number, scale: Scale): Html =>
 
 type Piece = DiskSeries["pieces"][number];
 
-/** A threshold for as long as it was in force: each point's holds until the next one. */
+/** A threshold while in force: each point's value holds until the next point. */
 function steps(name: string, piece: Piece, level: (it: Thresholds) => string): Html {
   let path = "";
   let before = "";
@@ -102,7 +102,7 @@ function steps(name: string, piece: Piece, level: (it: Thresholds) => string): H
   return html`<path class="${name}" d="${path}" />`;
 }
 
-/** Of the period: what a single point is drawn as. */
+/** Width of a single point, as a share of the period. */
 const SHORT = 0.003;
 
 const lastThresholds = (series: DiskSeries): Thresholds | null =>
@@ -116,7 +116,7 @@ const thresholdLabels = (it: Thresholds, scale: Scale): Html =>
       >low ${it.lowPercent}%</span
     >`;
 
-// A path without length shows nothing, so a single point is drawn as a short stroke.
+// A path without length is invisible, so a single point is drawn as a short stroke.
 const line = (piece: Piece, scale: Scale): string =>
   piece
     .map(
@@ -125,7 +125,7 @@ const line = (piece: Piece, scale: Scale): string =>
     )
     .join("") + (piece.length === 1 ? "h3" : "");
 
-/** Filled down to nothing; a scale that does not begin there has no area that would be true. */
+/** The area below the line; misleading, so absent, if the scale does not begin at 0. */
 function area(piece: Piece, scale: Scale): string {
   const first = piece[0];
   const last = piece.at(-1);
@@ -138,7 +138,7 @@ const y = (percent: number, scale: Scale): string => depth(percent, scale).toFix
 
 const COLUMNS = 60;
 
-/** What was freed in each sixtieth of the period. */
+/** Bytes freed in each sixtieth of the period. */
 function freedStrip({ freed, period }: ChartInput): Html | null {
   const sums = Array.from({ length: COLUMNS }, () => 0n);
   for (const { at, bytes } of freed) {

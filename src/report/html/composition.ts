@@ -63,7 +63,7 @@ function partsOf(plan: ImagePlan, { filesystem }: DiskUsage): readonly Part[] {
   const all = [...groups, removable];
   const reported = all.reduce((sum, { images }) => sum + sizeOf(images), 0n);
   const measured = plan.futility.find((it) => it.filesystem === filesystem.path)?.breakdown;
-  // containerd's figure is without the compressed blobs, whose sizes it reports.
+  // containerd's figure excludes the compressed blobs, whose sizes it reports.
   const stored = filesystem.imageUsedBytes ?? 0n;
   const most = stored + smaller(stored, reported);
   const images = smaller(measured?.imagesBytes ?? (most > reported ? most : reported), used);
@@ -87,7 +87,7 @@ const share = (bytes: bigint, whole: bigint): string =>
 
 const HOUR = 3_600_000_000_000n;
 const DAY = 24n * HOUR;
-/** Upper bounds of the columns of the timeline; what was used longer ago has one of its own. */
+/** Upper bounds of the columns; anything used earlier has its own column. */
 const AGES = [HOUR, 6n * HOUR, DAY, 3n * DAY, 7n * DAY, 14n * DAY, 30n * DAY, 90n * DAY];
 
 interface Used {

@@ -1,4 +1,4 @@
-/** Reduces samples of a filesystem to few enough points to draw, with gaps where none were recorded. */
+/** Reduces the samples of a filesystem to a drawable number of points, with gaps where none were recorded. */
 
 import type { DiskSample } from "../../model/history.ts";
 import type { Thresholds } from "../../model/limits.ts";
@@ -16,7 +16,7 @@ export interface DiskSeries {
 }
 
 export interface DiskPoint {
-  /** From 0 at the beginning of the period to 1 at its end. */
+  /** 0 at the start of the period, 1 at its end. */
   readonly place: number;
   /** 0 to 100. */
   readonly usedPercent: number;
@@ -29,11 +29,11 @@ export interface Period {
 }
 
 const POINTS_MAXIMUM = 480;
-/** A pause longer than so many usual ones, and than this share of the period, is a gap. */
+/** A gap is a pause longer than this many usual pauses, and than this share of the period. */
 const GAP_PAUSES = 6;
 const GAP_SHARE = 0.02;
 
-/** One series for each device that was sampled in the period, the image filesystem first. */
+/** One series per device sampled in the period, the image filesystem first. */
 export function diskSeries(samples: readonly DiskSample[], period: Period): readonly DiskSeries[] {
   const drawn = samples.filter(
     ({ at, capacityBytes }) => at >= period.from && at <= period.to && capacityBytes > 0n,
@@ -69,7 +69,7 @@ export const placeIn = (period: Period, at: Instant): number => {
   return span <= 0n ? 1 : Number(((at - period.from) * 1_000_000n) / span) / 1_000_000;
 };
 
-/** Of each stretch the lowest and the highest point, so that no peak is lost. */
+/** Keeps the lowest and highest point of each stretch, so that no peak is lost. */
 function thinned(points: readonly DiskPoint[]): readonly DiskPoint[] {
   if (points.length <= POINTS_MAXIMUM) return points;
   const stretch = Math.ceil((points.length * 2) / POINTS_MAXIMUM);

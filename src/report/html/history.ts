@@ -12,7 +12,7 @@ import { more } from "./plan.ts";
 import { type HtmlColumns, htmlRow, htmlTable } from "./table.ts";
 import { breakable, type Html, html, idOf } from "./text.ts";
 
-/** Beside the newest ones the rest is folded away, up to a bound. */
+/** Shown at once; older ones are collapsed, up to a limit. */
 const NEWEST_SHOWN = 10;
 const OLDER_SHOWN = 490;
 const EVENTS_SHOWN = 50;
@@ -50,7 +50,7 @@ const COLUMNS: HtmlColumns = {
 const removalTable = (rows: readonly Removal[]): Html =>
   htmlTable(COLUMNS, rows.map(removalRow), { isCards: true });
 
-/** How many were removed for each reason, and what that freed. */
+/** Removals and freed bytes per reason. */
 function reasonBars(rows: readonly Removal[]): Html {
   const groups = Array.from(
     Map.groupBy(rows, (row) => `${row.kind}: ${removalTitle(row.kind, row.reason)}`),
@@ -96,7 +96,7 @@ function removalRow(row: Removal): Html {
   ]);
 }
 
-/** Whole, so that a click selects it; the style shortens what is seen of it. */
+/** The whole ID, so that a click selects it; the style shortens it. */
 const identified = ({ kind, subject }: Removal): Html | null =>
   kind.endsWith("s") ? null : html` ${idOf(subject)}`;
 

@@ -17,10 +17,10 @@ export interface Mark {
   readonly text: string;
 }
 
-/** More would cover each other; the newest are shown. */
+/** More would overlap; the newest are shown. */
 const MARKS_SHOWN = 80;
 
-/** Of every pass that removed something or failed, and of every event. */
+/** One mark per pass that removed something or failed, and per event. */
 export function marksOf({ passes, events }: HistoryReport): readonly Mark[] {
   return [
     ...passes.filter((pass) => pass.removed + pass.failed > 0 || pass.error !== null).map(passMark),
@@ -67,7 +67,7 @@ export function marksStrip(marks: readonly Mark[], period: Period): Html | null 
   </div>`;
 }
 
-// The text opens to the side where there is room for it.
+// The text opens to the side with room for it.
 const markOf = ({ at, kind, text }: Mark, place: number): Html =>
   html`<span
     class="mark ${kind}${place > 0.5 ? " late" : ""}"

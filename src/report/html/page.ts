@@ -25,16 +25,16 @@ export interface HtmlReport {
   readonly node: string;
   readonly version: string;
   readonly generatedAt: Instant;
-  /** What the charts and the history cover. */
+  /** The period of charts and history. */
   readonly period: Period;
   readonly history: HistoryReport;
   readonly samples: readonly DiskSample[];
-  /** By device; absent where nothing is foreseen. */
+  /** By device; absent without a forecast. */
   readonly forecasts: ReadonlyMap<string, Forecast>;
-  /** The node as it is now; `null` where it could not be read. */
+  /** The node as it is now; `null` if it could not be read. */
   readonly runtime: RuntimeInfo | null;
   readonly plan: Plan | null;
-  /** What its images take; `null` where it could not be read. */
+  /** Disk usage of its images; `null` if it could not be read. */
   readonly usage: ImageUsageReport | null;
   /** Why the node could not be read. */
   readonly planError: string | null;
@@ -181,7 +181,7 @@ function diskSection(report: HtmlReport): Html {
   </section>`;
 }
 
-/** The disks as the plan of the page saw them: after the last pass, whose own sample is from its beginning. */
+/** Disks as of this plan, which is later than the last pass's sample. */
 const samplesNow = ({ plan, period }: HtmlReport): readonly DiskSample[] =>
   (plan?.images?.usage ?? []).map(({ filesystem }) => ({
     ...filesystem,
@@ -193,7 +193,7 @@ const samplesNow = ({ plan, period }: HtmlReport): readonly DiskSample[] =>
 
 const SHORTEST_PERIOD = minutes(10);
 
-/** The period without a beginning in which nothing was recorded: a new node's chart is not empty but for its edge. */
+/** The period from the first sample on, so that a new node's chart is not empty except for its edge. */
 function recordedPart({ from, to }: Period, samples: readonly DiskSample[]): Period {
   const first = samples.reduce((least, { at }) => (at < least ? at : least), to);
   const latest = instant(to - SHORTEST_PERIOD);

@@ -1,4 +1,4 @@
-/** Divides a rectangle by weights into rectangles that are as close to squares as they can be (Bruls, Huizing and van Wijk, 2000). */
+/** Squarified treemap: divides a rectangle by weights into near-squares (Bruls, Huizing and van Wijk, 2000). */
 
 export interface Rectangle {
   readonly x: number;
@@ -7,7 +7,7 @@ export interface Rectangle {
   readonly height: number;
 }
 
-/** One rectangle for each weight; weights stand in descending order, and none is below 0. */
+/** One rectangle per weight; weights are in descending order and not negative. */
 export function squarified(weights: readonly number[], area: Rectangle): readonly Rectangle[] {
   const total = sumOf(weights);
   const scale = total > 0 ? (area.width * area.height) / total : 0;
@@ -30,7 +30,7 @@ export function squarified(weights: readonly number[], area: Rectangle): readonl
   return made;
 }
 
-/** How far the least square rectangle of a row is from a square; 1 is a square. */
+/** The worst aspect ratio in a row; 1 is a square. */
 function worstRatio(row: readonly number[], side: number): number {
   const sum = sumOf(row);
   const least = Math.min(...row);
@@ -41,7 +41,7 @@ function worstRatio(row: readonly number[], side: number): number {
   );
 }
 
-/** A row along the shorter side of what is left. */
+/** A row along the shorter side of the remaining rectangle. */
 function laidOut(
   row: readonly number[],
   rest: Rectangle,

@@ -1,4 +1,4 @@
-/** The style of the HTML report: one column that fits a phone, light and dark by the reader's setting, fit for printing. */
+/** The style of the HTML report: one column that fits a phone, light or dark, printable. */
 
 import { Html } from "./text.ts";
 

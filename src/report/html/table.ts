@@ -1,10 +1,10 @@
-/** Tables of the HTML report; where `isCards`, a narrow screen shows each row as a card with the titles in it. */
+/** Tables of the HTML report; with `isCards`, a narrow screen shows each row as a card with titles. */
 
 import { type Html, html, type Part } from "./text.ts";
 
 export interface HtmlColumns {
   readonly titles: readonly string[];
-  /** Those of numbers, by their place. */
+  /** Indices of numeric columns. */
   readonly numbers: readonly number[];
 }
 

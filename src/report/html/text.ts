@@ -2,7 +2,7 @@
 
 import { clean } from "../terminal.ts";
 
-/** HTML that was made by `html`; a plain string is never taken for it. */
+/** HTML made by `html`, distinct from a plain string. */
 export class Html {
   readonly text: string;
   constructor(text: string) {
@@ -12,7 +12,7 @@ export class Html {
 
 export type Part = Html | string | number | bigint | null | readonly Part[];
 
-/** `html\`<b>${name}</b>\``; `null` leaves nothing. */
+/** `html\`<b>${name}</b>\``; `null` is empty. */
 export function html(texts: TemplateStringsArray, ...parts: readonly Part[]): Html {
   return new Html(
     texts.reduce((whole, text, index) => whole + rendered(parts[index - 1] ?? null) + text),
@@ -32,5 +32,5 @@ const escaped = (text: string): string => Bun.escapeHTML(clean(text));
 export const breakable = (name: string): Html =>
   html`${name.split(/(?<=\/)/).map((part, index) => (index === 0 ? part : html`<wbr />${part}`))}`;
 
-/** An ID, whole, so that it can be selected and copied; the style shortens what is seen of it. */
+/** The whole ID, so that it can be selected and copied; the style shortens it. */
 export const idOf = (id: string): Html => html`<code class="id" title="${id}">${id}</code>`;

@@ -9,11 +9,11 @@ import { type Rectangle, squarified } from "./squarify.ts";
 import { type HtmlColumns, htmlRow, htmlTable } from "./table.ts";
 import { breakable, type Html, html } from "./text.ts";
 
-/** Of more, the smallest are one tile together: a tile of a few pixels says nothing. */
+/** Beyond this the smallest share one tile, because a tile of a few pixels says nothing. */
 const FAMILIES_MAX = 16;
 const REPOSITORIES_MAX = 16;
 const ROWS_MAX = 100;
-/** A page on a desk is about so much wider than the map is high. */
+/** Width by height of the map on a desktop screen, approximately. */
 const AREA: Rectangle = { x: 0, y: 0, width: 220, height: 100 };
 
 export function treemapSection(usage: ImageUsageReport): Html | null {
@@ -40,7 +40,7 @@ export function treemapSection(usage: ImageUsageReport): Html | null {
   </section>`;
 }
 
-/** What the map shows, for who does not see it. */
+/** Text alternative of the map. */
 function mapWords({ images }: ImageUsageReport): string {
   const largest = images.byRepository
     .slice(0, 3)
@@ -97,7 +97,7 @@ const tileOf = ({ title, label, style, bytes }: Tile, place: string): Html =>
     <span>${label}<small>${humanBytes(bytes)}</small></span>
   </div>`;
 
-/** The rest of the families as one, of which nothing is known to be shared between them. */
+/** The remaining families as one, with no layers shared between them. */
 function withoutSmallest(families: readonly FamilyUsage[]): readonly FamilyUsage[] {
   const taking = families.filter(({ bytes }) => bytes > 0n);
   const rest = taking.slice(FAMILIES_MAX);
@@ -161,7 +161,7 @@ const styleOf = ({ images, removable }: RepositoryUsage): Tile["style"] =>
 const byBytes = (one: RepositoryUsage, other: RepositoryUsage): number =>
   Number(other.uniqueBytes - one.uniqueBytes);
 
-/** A place as shares of another, for a style. */
+/** A rectangle in percent of its container, for a style. */
 function within(place: Rectangle, outer: Rectangle): string {
   const share = (part: number, whole: number): string =>
     `${whole > 0 ? ((100 * part) / whole).toFixed(3) : "0"}%`;

@@ -4,15 +4,15 @@ import { HostError, messageOf } from "../../model/errors.ts";
 
 export interface ControlRequest {
   readonly socketPath: string;
-  /** With its query: `/status.txt?width=80`. */
+  /** With query: `/status.txt?width=80`. */
   readonly path: string;
   readonly timeoutMs: number;
 }
 
-/** Larger than the largest status and image list by far. */
+/** Far larger than any status or image list. */
 const ANSWER_BYTES_MAXIMUM = 64 << 20;
 
-/** The body of the response. Throws `HostError` of kind `http` if no agent answers, or on any status but 200. */
+/** The body of the response. Throws `HostError` `http` if no agent answers, or on any status but 200. */
 export async function askAgent(request: ControlRequest): Promise<string> {
   const { status, body } = await exchange(request);
   if (status === 200) return body;

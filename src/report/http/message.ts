@@ -1,4 +1,4 @@
-/** Parses the header of an HTTP/1.1 request and writes the response: as much of HTTP as one GET per connection needs. */
+/** Parses the head of an HTTP/1.1 request and writes the response: just enough HTTP for one GET per connection. */
 
 import { withoutBlanks } from "../../model/values.ts";
 
@@ -14,16 +14,16 @@ export type ReadRequest =
   | { readonly kind: "incomplete" }
   | { readonly kind: "invalid"; readonly status: 400 | 431 | 505; readonly why: string };
 
-/** A scraper's head takes some 300 bytes. */
+/** Limit of a head; a scraper sends some 300 bytes. */
 export const HEAD_MAX_BYTES = 8 * 1024;
 
 const LINE = /^([!#$%&'*+.^_`|~\w-]+) (\S+) (HTTP\/\d\.\d)$/;
-/** The value's blanks are cut off afterwards. */
+/** The value is trimmed afterwards. */
 const HEADER = /^([!#$%&'*+.^_`|~\w-]+):([^\0\r\n]*)$/;
-/** Of RFC 3986: a name or an address, and a port. */
+/** RFC 3986: a name or an address, and a port. */
 const HOST = /^(?:\[[0-9A-Fa-f:.]+\]|[\w\-.~%!$&'()*+,;=]*)(?::\d{0,5})?$/;
 
-/** `head`: all that has arrived so far, a byte a character. */
+/** `head`: everything received so far, one character per byte. */
 export function readRequest(head: string): ReadRequest {
   const end = /\r?\n\r?\n/.exec(head);
   if (end === null || end.index > HEAD_MAX_BYTES) {
@@ -52,7 +52,7 @@ export function readRequest(head: string): ReadRequest {
 
 const invalid = (why: string): ReadRequest => ({ kind: "invalid", status: 400, why });
 
-/** Which host was meant does not matter; only the path and the query do. */
+/** The host does not matter, only path and query. */
 function urlOf(target: string): URL | null {
   const text = target.startsWith("/") ? `http://crigc${target}` : target;
   if (!/^https?:\/\//i.test(text) || !URL.canParse(text)) return null;

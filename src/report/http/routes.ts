@@ -10,22 +10,21 @@ import type { Answer } from "./message.ts";
 /** One health check. */
 export interface HealthCheck {
   readonly name: string;
-  /** `null`: it is well. */
+  /** `null`: healthy. */
   readonly problem: string | null;
 }
 
 export interface HttpProviders {
-  /** Prometheus text, brought up to date by the call. */
+  /** Current metrics as Prometheus text. */
   readonly metrics: () => string;
-  /** Whether the loops are alive. */
   readonly health: () => readonly HealthCheck[];
-  /** Whether the runtime is reached and the ledger is loaded. */
+  /** Whether the runtime answers and the ledger is loaded. */
   readonly readiness: () => readonly HealthCheck[];
   readonly status: () => StatusReport;
   readonly images: () => ImageListReport;
 }
 
-/** `metrics`: an address that others can reach, so it reveals no image and no configuration. */
+/** `metrics`: others can reach this address, so it reveals no image and no configuration. */
 export type Surface = "control" | "metrics";
 
 export interface HttpRequest {
@@ -55,8 +54,8 @@ const OPEN_ROUTES: Routes = {
   "/readyz": (providers) => health(providers.readiness()),
 };
 
-// The tables are made here rather than by the command that shows them: what the agent knows need not be
-// understood by a client of another version, and figures stay exact.
+// The agent renders the tables, so that a client of another version need not understand its data,
+// and figures stay exact.
 const ROUTES: Readonly<Record<Surface, Routes>> = {
   metrics: OPEN_ROUTES,
   control: {

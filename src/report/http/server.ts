@@ -1,4 +1,4 @@
-/** Serves the control socket and the metrics address: the only place that listens. */
+/** Serves the control socket and the metrics address. Nothing else in crigc listens. */
 
 import { HostError, messageOf } from "../../model/errors.ts";
 import { answerText, readRequest } from "./message.ts";
@@ -10,29 +10,29 @@ export interface HttpAddress {
   readonly port: number;
 }
 
-/** The socket's file, given in by the host. */
+/** File operations on the socket, provided by the host. */
 export interface SocketFiles {
   /** The type of file at the path, without following links. */
   kindOf(path: string): "absent" | "socket" | "other";
-  /** Tells the file at the path from any other; `null`: none is there. May throw. */
+  /** Identifies the file at the path; `null`: none. May throw. */
   identityOf(path: string): string | null;
   remove(path: string): void;
-  /** Leaves the socket to its owner: mode 0600. */
+  /** Sets mode 0600. */
   restrict(path: string): void;
 }
 
 export interface HttpServer {
-  /** The port that was taken, for port 0. */
+  /** The actual port, if 0 was requested. */
   readonly port: number | null;
-  /** Whether clients still find it: a socket's file may be deleted, and another take its place. */
+  /** Whether clients still reach it: its file may have been deleted or replaced. */
   isReachable(): boolean;
-  /** Closes every connection and removes the socket's file. */
+  /** Closes all connections and removes the socket's file. */
   close(): Promise<void>;
 }
 
 export interface HttpOptions {
   readonly providers: HttpProviders;
-  /** Called for each request that could not be answered. */
+  /** Called for each request that fails. */
   readonly onError: (message: string) => void;
 }
 
@@ -75,15 +75,15 @@ export function serveAddress(address: HttpAddress, options: HttpOptions): HttpSe
   return running(server);
 }
 
-/** From the first byte of a connection to its last, whatever it sends or reads meanwhile. */
+/** Maximum lifetime of a connection, whatever it sends or reads. */
 const CONNECTION_MS = 10_000;
-/** On each of the two listeners. A scraper holds one, for milliseconds; the rest of the descriptors is for collection. */
+/** Per listener. A scraper uses one, for milliseconds; collection needs the other descriptors. */
 const CONNECTIONS_MAX = 16;
 const PROBE_MS = 1000;
 
 interface Connection {
   received: string;
-  /** What the socket has not taken yet; `null` until the request was answered. */
+  /** Bytes of the response not sent yet; `null` before the response. */
   unsent: Uint8Array | null;
   readonly expiry: ReturnType<typeof setTimeout>;
 }
@@ -91,8 +91,8 @@ interface Connection {
 type Peer = Bun.Socket<Connection>;
 
 /**
- * One request a connection. Each answer is made at once from what is in memory, so that only slow clients hold a connection:
- * where there are too many, the oldest is closed for the new one, as a client that asks at once is answered at once.
+ * One request per connection. Responses come from memory at once, so only slow clients hold a connection:
+ * if there are too many, the oldest is closed for the new one.
  */
 function answering(surface: Surface, options: HttpOptions) {
   const open = new Set<Peer>();
@@ -113,7 +113,7 @@ function answering(surface: Surface, options: HttpOptions) {
         if (open.size > CONNECTIONS_MAX) oldest?.terminate();
       },
       data: (peer: Peer, bytes: Buffer): void => {
-        // What follows the request is not read.
+        // Anything after the request is ignored.
         if (peer.data.unsent !== null) return;
         peer.data.received += bytes.toString("latin1");
         const answer = answerTo(peer.data.received, surface, options);
@@ -128,7 +128,7 @@ function answering(surface: Surface, options: HttpOptions) {
   };
 }
 
-/** `null`: the request is not complete yet. */
+/** `null`: incomplete. */
 function answerTo(received: string, surface: Surface, options: HttpOptions): string | null {
   const request = readRequest(received);
   switch (request.kind) {
@@ -167,7 +167,7 @@ function listen(what: string, start: () => Listener): Listener {
   }
 }
 
-/** `fileNow`: what lies at the socket's path. */
+/** `fileNow`: identity of the file at the socket's path. */
 function running(
   server: Listener,
   fileNow: () => "ours" | "other" | "absent" = () => "ours",
@@ -176,14 +176,14 @@ function running(
     port: "port" in server && typeof server.port === "number" ? server.port : null,
     isReachable: () => fileNow() === "ours",
     close: async () => {
-      // Bun deletes whatever lies at the path, and nobody reaches this one any more.
+      // Bun would delete whatever is at the path now; nobody can reach this socket any more.
       if (fileNow() === "other") server.unref();
       else server.stop(true);
     },
   };
 }
 
-/** A socket that nobody listens on was left by an agent that was killed; anything else is left alone. */
+/** A socket without a listener was left by a killed agent; anything else is left alone. */
 async function makeWay(path: string, files: SocketFiles): Promise<void> {
   try {
     const kind = files.kindOf(path);
@@ -205,7 +205,7 @@ async function makeWay(path: string, files: SocketFiles): Promise<void> {
 const taken = (path: string, why: string): HostError =>
   new HostError("http", `cannot open the control socket ${path}: ${why}, or set another --run-dir`);
 
-/** In doubt somebody does: only a refused connection shows that nobody is there. */
+/** Assumes a listener unless the connection is refused. */
 async function somebodyListens(path: string): Promise<boolean> {
   const ignore = (): undefined => undefined;
   const connecting = Bun.connect({

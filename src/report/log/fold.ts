@@ -1,10 +1,10 @@
-/** Folds identical failures: the first is written, repetitions are counted, and the count is written later. */
+/** Folds identical failures: logs the first, counts repetitions, and logs the count later. */
 
 import { type Duration, type Instant, since } from "../../model/time.ts";
 
 export interface Failure {
   readonly at: Instant;
-  /** What keeps failing; a success of the same topic ends the series. */
+  /** What fails; a success of the same topic ends the series. */
   readonly topic: string;
   readonly message: string;
 }
@@ -12,7 +12,7 @@ export interface Failure {
 /** What to log about a failure. */
 export interface Folded<Item> {
   readonly item: Item;
-  /** How often the same was seen since it was last written, this time included. */
+  /** Occurrences since it was last logged, including this one. */
   readonly repeated: number;
 }
 
@@ -20,26 +20,26 @@ interface Series<Item> {
   item: Item;
   message: string;
   writtenAt: Instant;
-  /** Since it was written. */
+  /** Since it was last logged. */
   unwritten: number;
   /** Since the last success. */
   failures: number;
   firstAt: Instant;
 }
 
-/** Series that are remembered; the one that failed longest ago is forgotten first. */
+/** Maximum number of series; the one that failed longest ago is dropped first. */
 const SERIES_MAXIMUM = 256;
 
 export class Fold<Item> {
   readonly #series = new Map<string, Series<Item>>();
   readonly #window: Duration;
 
-  /** A failure that repeats itself is written again after `window`. */
+  /** A repeated failure is logged again after `window`. */
   constructor(window: Duration) {
     this.#window = window;
   }
 
-  /** What is to be written now: the failure itself unless it is a repetition, after what an older series still holds. */
+  /** What to log now: the rest of an older series, then the failure, unless it is a repetition. */
   failed(failure: Failure, item: Item): readonly Folded<Item>[] {
     const known = this.#series.get(failure.topic);
     this.#series.delete(failure.topic);
@@ -59,7 +59,7 @@ export class Fold<Item> {
     return this.#isDue(known, failure.at) ? written(known, failure.at) : [];
   }
 
-  /** Ends the series of a topic: how often it failed and since when, or `null` if it did not. */
+  /** Ends the series of a topic. Returns how often it failed and since when; `null` if it did not. */
   succeeded(topic: string): { readonly failures: number; readonly firstAt: Instant } | null {
     const known = this.#series.get(topic);
     if (known === undefined) return null;
@@ -67,19 +67,19 @@ export class Fold<Item> {
     return { failures: known.failures, firstAt: known.firstAt };
   }
 
-  /** Counts that wait for longer than the window. */
+  /** Counts that are older than the window. */
   due(now: Instant): readonly Folded<Item>[] {
     return Array.from(this.#series.values()).flatMap((series) =>
       this.#isDue(series, now) ? written(series, now) : [],
     );
   }
 
-  /** Everything that was counted and not written yet: at the end of the program. */
+  /** All counts that are not logged yet; for the end of the program. */
   flush(now: Instant): readonly Folded<Item>[] {
     return Array.from(this.#series.values()).flatMap((series) => written(series, now));
   }
 
-  // A wall clock that went back makes a series due at once, rather than silent for as long as it went back.
+  // If the wall clock was set back, a series is due at once instead of staying silent for that long.
   #isDue(series: Series<Item>, now: Instant): boolean {
     const age = since(now, series.writtenAt);
     return series.unwritten > 0 && (age >= this.#window || age < 0n);

@@ -6,21 +6,21 @@ import { clean } from "../terminal.ts";
 
 export type LogFormat = "text" | "json";
 export type Severity = "info" | "warning" | "error";
-/** Beside the sentence; names end in their unit as in JSON documents. */
+/** Fields after the sentence; names end in their unit, as in JSON documents. */
 export type Fields = JsonObject;
 
 export interface LogEntry {
   readonly at: Instant;
   readonly severity: Severity;
-  /** 0 to 5; warnings and errors have none. */
+  /** 0 to 5; absent for warnings and errors. */
   readonly verbosity: number | null;
-  /** Who speaks: a loop, `config`, `control`. */
+  /** The component: a loop, `config`, `control`. */
   readonly component: string;
   readonly message: string;
   readonly fields: Fields;
 }
 
-/** Without a newline, and never with one inside. */
+/** Contains no newline. */
 export const logLine = (entry: LogEntry, format: LogFormat): string =>
   format === "json" ? jsonLine(entry) : textLine(entry);
 
@@ -38,7 +38,7 @@ function textLine(entry: LogEntry): string {
 
 const LETTERS = { info: "I", warning: "W", error: "E" } as const;
 
-/** Text has room for single figures; what is nested stands in the JSON log. */
+/** Text shows plain values only; nested ones are in the JSON log. */
 function textField([name, value]: readonly [string, Json | undefined]): readonly string[] {
   if (value === undefined || value === null || isNested(value)) return [];
   return [`${name}=${typeof value === "string" ? toJson(clean(value)) : toJson(value)}`];

@@ -1,4 +1,4 @@
-/** The log: one line per fact. Folds identical failures, and reports success after failure. */
+/** The log: one line per fact. Folds identical failures and reports success after failure. */
 
 import { type Duration, duration, type Instant, minutes, since } from "../../model/time.ts";
 import { counted, humanDuration } from "../bytes.ts";
@@ -6,8 +6,8 @@ import { Fold, type Folded } from "./fold.ts";
 import { type Fields, type LogEntry, type LogFormat, logLine, type Severity } from "./line.ts";
 
 /**
- * 0: what an operator must know. 1: passes that did something. 2 (the default): every pass, every removal.
- * 3: what was skipped. 4: steps. 5: why every single image is kept or removed.
+ * 0: what an operator must know. 1: passes that removed something. 2 (default): every pass and removal.
+ * 3: skipped removals. 4: steps. 5: why each image is kept or removed.
  */
 export type Verbosity = 0 | 1 | 2 | 3 | 4 | 5;
 
@@ -23,18 +23,18 @@ export interface Log {
   info(verbosity: Verbosity, message: string, fields?: Fields): void;
   warning(message: string, fields?: Fields): void;
   error(message: string, fields?: Fields): void;
-  /** A failure that may repeat itself: identical ones of a topic are folded into one line with a count. */
+  /** A failure that may repeat: identical ones of a topic are folded into one line with a count. */
   failure(topic: string, message: string, fields?: Fields): void;
   /** Like `failure`, as a warning. */
   recurring(topic: string, message: string, fields?: Fields): void;
-  /** Says that `what` succeeds again if the topic had failed, else nothing. */
+  /** Logs that `what` succeeds again, if the topic had failed. */
   success(topic: string, what: string): void;
   enabled(verbosity: Verbosity): boolean;
-  /** The same log, spoken by another component. */
+  /** The same log for another component. */
   named(component: string): Log;
-  /** The same log from now on in another form: what failed before is still known to have failed. */
+  /** Changes the format from now on; open series of failures stay known. */
   reconfigured(form: Pick<LogOptions, "format" | "verbosity">): Log;
-  /** Writes what folding still holds back; before the program ends. */
+  /** Writes the folded counts; before the program ends. */
   flush(): void;
 }
 

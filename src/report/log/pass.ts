@@ -22,7 +22,7 @@ import {
 import { present } from "../terminal.ts";
 import type { Log } from "./log.ts";
 
-/** At the level where each belongs; the single removals are logged as they happen, by item-log. */
+/** Each at its level; log/items.ts logs removals as they happen. */
 export function logPassEnd(log: Log, pass: Pass): void {
   const speaker = log.named(pass.kind);
   explainImages(speaker, pass);
@@ -39,7 +39,7 @@ function logSummary(log: Log, pass: Pass): void {
     log.failure(topic, `${capitalised(passTitle(pass.kind))} failed: ${failed}`, fields);
     return;
   }
-  // The agent says once why that loop failed.
+  // The agent logs once why that loop failed.
   if (
     pass.kind === "container-gc" &&
     !didSomething(pass) &&
@@ -47,7 +47,7 @@ function logSummary(log: Log, pass: Pass): void {
   )
     return;
   if (pass.kind === "pressure" && !didSomething(pass)) {
-    // Every ten seconds for as long as the pressure lasts: without its figures it is the same line, which is counted.
+    // Comes every ten seconds while the pressure lasts: without figures the line is identical, so it is folded.
     log.recurring(topic, idleSummary(pass), fields);
     return;
   }
@@ -55,9 +55,9 @@ function logSummary(log: Log, pass: Pass): void {
   log.info(didSomething(pass) ? 1 : 2, passSummary(pass), fields);
 }
 
-/** What the container half could not read or do; the rest of the pass went on. */
+/** What the container half could not read or do; the rest of the pass continued. */
 function logContainerErrors(log: Log, { kind, id, containers }: Pass): void {
-  // The agent says of that loop why it failed.
+  // The agent logs why that loop failed.
   if (containers === null || kind === "container-gc") return;
   const topic = `pass/${kind}/containers`;
   const what = `${capitalised(passTitle(kind))}: containers and logs`;
@@ -77,7 +77,7 @@ function idleSummary({ kind, containers, images, purpose, plan }: Pass): string 
   return `${capitalised(passTitle(kind))} found nothing to remove (${ends.join("; ")})`;
 }
 
-/** What blocks, without figures that change while it lasts. */
+/** What blocks removal, without figures that change meanwhile. */
 function why(blocks: readonly ImageBlock[] = []): string {
   const [block] = blocks;
   return block === undefined ? "" : `: ${imageBlock.title(block.kind)}`;
@@ -85,7 +85,7 @@ function why(blocks: readonly ImageBlock[] = []): string {
 
 /** One sentence: `Image collection: 3 images removed, 1.2 GiB freed, …, in 2.1s`. */
 export function passSummary(pass: Pass): string {
-  // Both halves may have ended in the same way, a dry run above all.
+  // Both halves may end for the same reason, as in a dry run.
   const parts = [...new Set([...containerParts(pass), ...imageParts(pass)])];
   const took = humanDuration(since(pass.endedAt, pass.startedAt));
   return `${capitalised(passTitle(pass.kind))}: ${parts.join("; ") || "nothing requested"} (${took})`;
@@ -98,7 +98,7 @@ function imageParts(pass: Pass): readonly string[] {
   const removed = outcome.items.filter((it) => it.result.kind === "removed").length;
   const failures = failureWords(outcome.items);
   if (removed === 0) return [present([failures, end]).join(", ")];
-  // What was freed is what the filesystem says; the runtime's figures are named where they promised something else.
+  // Freed bytes are measured; the runtime's figures are added if they differ.
   const figures =
     outcome.measuredFreedBytes === 0n
       ? ` (${humanBytes(outcome.reportedFreedBytes)} reported)`
@@ -127,7 +127,7 @@ function containerParts(pass: Pass): readonly string[] {
 const some = ({ length }: readonly unknown[], one: string, many: string): readonly string[] =>
   length === 0 ? [] : [counted(length, one, many)];
 
-/** The figures of the summary line; the JSON log has the timed steps too. */
+/** Figures of the summary line; the JSON log also has the timed steps. */
 function summaryFields(pass: Pass): JsonObject {
   const images = pass.images;
   const available = images?.availableAfter ?? null;

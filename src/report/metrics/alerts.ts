@@ -3,11 +3,10 @@
 export interface Alert {
   readonly name: string;
   readonly expression: string;
-  /** How long it holds before the alert fires, as Prometheus writes it. */
+  /** `for` of the alert, as Prometheus writes it. */
   readonly holdsFor: string;
   readonly severity: "warning" | "critical";
   readonly summary: string;
-  /** What an operator should do. */
   readonly action: string;
 }
 
@@ -23,9 +22,9 @@ export const ALERTS: readonly Alert[] = [
     name: "CrigcAbsent",
     expression: [
       "absent(crigc_build_info)",
-      // Targets that are known and do not answer, and had an agent before.
+      // Known targets that are down and had an agent before.
       "max by (job, instance) (up == 0 and on (job, instance) max_over_time(crigc_build_info[7d]))",
-      // Nodes of Kubernetes without any target; only where the targets are labelled with their node.
+      // Kubernetes nodes without a target; only if the targets have the label `node`.
       '(group by (node) (kube_node_info) unless on (node) crigc_build_info) and on () crigc_build_info{node!=""}',
     ].join(" or "),
     holdsFor: "15m",

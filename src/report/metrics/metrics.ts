@@ -11,11 +11,10 @@ import { countKept, countPass, passOutcome } from "./pass.ts";
 import { MetricRegistry } from "./registry.ts";
 import type { MetricName } from "./table.ts";
 
-/** The status, and what the configuration says, read on each scrape. */
+/** Status and configuration, read on each scrape. */
 export interface NodeFigures extends StatusReport {
   /** Percent. */
   readonly thresholds: Thresholds;
-  /** Every configured one. */
   readonly signals: readonly string[];
 }
 
@@ -37,7 +36,7 @@ export function createMetrics(build: {
   const registry = new MetricRegistry();
   const failures = new Map<Pass["kind"], number>();
   let cpuSeconds = 0;
-  /** Of which the kept images are not counted yet. */
+  /** The pass whose kept images are not counted yet. */
   let plan: ImagePlan | null = null;
   registry.set("crigc_build_info", 1, [build.version, build.commit]);
   registry.set("crigc_start_time_seconds", instantToMs(build.startedAt) / 1000);
@@ -73,7 +72,7 @@ export function createMetrics(build: {
   };
 }
 
-/** Counters without labels are there from the start, so that their first increase is seen. */
+/** Counters without labels exist from the start, so that their first increase is seen. */
 const FROM_THE_START: readonly MetricName[] = [
   "crigc_image_wanted_bytes_total",
   "crigc_image_freed_reported_bytes_total",
@@ -86,7 +85,7 @@ const FROM_THE_START: readonly MetricName[] = [
   "crigc_in_use_unknown",
 ];
 
-/** Loops of which each run is a pass, by its kind. */
+/** Loops whose runs are passes, by kind of pass. */
 const PASS_LOOPS: readonly string[] = ["image-gc", "container-gc"] satisfies Pass["kind"][];
 
 function setNode(registry: MetricRegistry, node: NodeFigures): void {
@@ -141,7 +140,6 @@ function setNode(registry: MetricRegistry, node: NodeFigures): void {
 
 type FilesystemGauge = readonly [MetricName, (it: FilesystemStatus) => number | bigint | null];
 
-/** `null`: nothing is known of the filesystem. */
 const FILESYSTEM_GAUGES: readonly FilesystemGauge[] = [
   ["crigc_filesystem_capacity_bytes", ({ filesystem }) => filesystem.capacityBytes],
   ["crigc_filesystem_available_bytes", ({ filesystem }) => filesystem.availableBytes],
@@ -162,7 +160,7 @@ const FILESYSTEM_GAUGES: readonly FilesystemGauge[] = [
   ["crigc_filesystem_full_in_seconds", ({ forecast }) => secondsOf(forecast?.untilFull ?? null)],
 ];
 
-/** One series for each role, so that a query need not know which roles share a filesystem. */
+/** One series per role, so that queries need not know which roles share a filesystem. */
 function setFilesystems(registry: MetricRegistry, filesystems: readonly FilesystemStatus[]): void {
   for (const [name, figure] of FILESYSTEM_GAUGES)
     registry.replace(

@@ -8,9 +8,8 @@ import type { MetricRegistry } from "./registry.ts";
 
 export type PassOutcome =
   | "done"
-  /** There was nothing to do. */
   | "idle"
-  /** It ended before its target was reached. */
+  /** Ended before its target was reached. */
   | "short"
   | "futile"
   | "blocked"
@@ -61,7 +60,7 @@ const isShort = (pass: Pass): boolean =>
 const triedNothing = ({ containers }: Pass): boolean =>
   containers === null || thingsOf(containers).length === 0;
 
-/** Counted when somebody reads the metrics: why each image stays is judged for whoever asks. */
+/** Counted only when the metrics are read, because judging every image is expensive. */
 export function countKept(metrics: MetricRegistry, plan: ImagePlan): void {
   const kept = new Map<string, number>();
   for (const { reason } of plan.kept) kept.set(reason.kind, (kept.get(reason.kind) ?? 0) + 1);

@@ -6,13 +6,13 @@ import { type MetricDefinition, type MetricName, METRICS } from "./table.ts";
 /** Values in the order of the metric's labels. */
 export type LabelValues = readonly string[];
 
-/** Series of one metric; what goes beyond shares one series whose labels all say `other`. */
+/** Maximum series per metric; further values share one series with all labels `other`. */
 const SERIES_MAXIMUM = 200;
 
 interface Series {
   readonly labels: LabelValues;
   value: number;
-  /** Of a histogram: observations up to each bound, and the sum of all of them. */
+  /** Of a histogram: observations up to each bound, and their sum. */
   readonly counts: number[];
   sum: number;
 }
@@ -20,7 +20,6 @@ interface Series {
 export class MetricRegistry {
   readonly #metrics = new Map<MetricName, Map<string, Series>>();
 
-  /** Adds to a counter. */
   add(name: MetricName, by: number | bigint, labels: LabelValues = []): void {
     this.#series(name, labels).value += Math.max(0, Number(by));
   }
@@ -29,13 +28,13 @@ export class MetricRegistry {
     this.#series(name, labels).value = Number(value);
   }
 
-  /** Replaces every series of a gauge, so that what is gone is no longer reported. */
+  /** Replaces all series of a gauge, so that stale ones disappear. */
   replace(name: MetricName, rows: Iterable<readonly [LabelValues, number | bigint]>): void {
     this.#metrics.get(name)?.clear();
     for (const [labels, value] of rows) this.set(name, value, labels);
   }
 
-  /** Takes an observation into a histogram. */
+  /** Adds an observation to a histogram. */
   observe(name: MetricName, value: number, labels: LabelValues = []): void {
     const series = this.#series(name, labels);
     const bounds = definitionOf(name).buckets ?? [];
@@ -55,7 +54,7 @@ export class MetricRegistry {
   }
 
   #series(name: MetricName, given: LabelValues): Series {
-    // Cleaned here, so that two values that are printed alike are one series: two would void the whole answer.
+    // Cleaned here, so that values printed alike are one series: duplicates would invalidate the whole response.
     const labels = given.map(clean);
     let metric = this.#metrics.get(name);
     if (metric === undefined) {

@@ -29,5 +29,5 @@ const alertLines = (alert: Alert): readonly string[] => [
   `          runbook: ${runbookOf(alert)}`,
 ];
 
-/** Single quotes take everything but themselves literally in YAML. */
+/** In YAML's single quotes, everything except a single quote is literal. */
 const quoted = (text: string): string => `'${text.replace(/'/g, "''")}'`;

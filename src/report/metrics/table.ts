@@ -21,7 +21,7 @@ const gauge = (help: string, ...labels: readonly string[]): MetricDefinition => 
   help,
   labels,
 });
-/** One series for each role of a filesystem. */
+/** One series per role of a filesystem. */
 const diskGauge = (help: string): MetricDefinition => gauge(help, "mountpoint", "role");
 const histogram = (
   help: string,

@@ -22,7 +22,7 @@ export function auditTable(report: AuditReport, screen: Screen): string {
       ...wrapped(`What to do: ${adviceWords(kind)}.`, screen, "  ").map((line) =>
         paint(screen, "dim", line),
       ),
-      // Those of the first one, never shortened, so that they can be copied.
+      // Commands of the first finding, never truncated, so that they can be copied.
       ...findings
         .slice(0, 1)
         .flatMap((it) => auditCommands(it, report.runtime).map((line) => `    ${clean(line)}`)),

@@ -24,26 +24,24 @@ import { type Column, tableLines, wrapped } from "./table.ts";
 
 export type View = "repository" | "namespace" | "family";
 
-/** The disk usage of images, and how certain it is. */
 export interface ImageUsageReport {
   readonly images: ImageUsage;
   readonly families: readonly FamilyUsage[];
-  /** Images whose layers are not known: each counts as if it shared nothing. */
+  /** Images with unknown layers: each counts as if it shared nothing. */
   readonly imagesWithoutLayers: number;
-  /** Measured bytes for each byte of the estimate, learned from removals; `null`: not learned yet. */
+  /** Measured bytes per estimated byte, learned from removals; `null`: not learned yet. */
   readonly measuredPerEstimated: number | null;
 }
 
 export interface DiskUsageReport extends ImageUsageReport {
   readonly observedAt: Instant;
-  /** The filesystems that images lie on. */
+  /** Filesystems with images. */
   readonly disks: readonly DiskUsage[];
   readonly containers: readonly Container[];
-  /** `null`: the runtime does not report them. */
   readonly writableLayers: WritableLayers | null;
-  /** Directories of pods' logs; `null`: they could not be read. */
+  /** Log directories of pods; `null`: unreadable. */
   readonly podLogs: readonly DirectorySize[] | null;
-  /** What else lies on the filesystem of the images. */
+  /** Other data on the image filesystem. */
   readonly rest: DirectoryWalk | null;
 }
 
@@ -52,7 +50,7 @@ const VIEWS: Readonly<Record<View, { readonly title: string; readonly unknown: s
   namespace: { title: "NAMESPACE", unknown: "(not in use by a pod)" },
   family: { title: "BASE", unknown: "(layers not known)" },
 };
-/** Rows of one table on a terminal; the document has all. */
+/** Maximum rows of a table; documents have all. */
 const ROWS_MAX = 20;
 
 export const diskUsageDocument = (report: DiskUsageReport): JsonObject =>

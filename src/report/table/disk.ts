@@ -6,7 +6,7 @@ import type { Filesystem } from "../../model/snapshot.ts";
 import { humanBytes } from "../bytes.ts";
 import { clean, type Colour, paint, type Screen } from "../terminal.ts";
 
-/** With the thresholds that the plan judged it by. */
+/** With the thresholds in force. */
 export function usageLines(usage: DiskUsage, screen: Screen): readonly string[] {
   return [
     figuresLine(usage.filesystem, usage.usedPercent, screen),
@@ -21,7 +21,7 @@ export function figuresLine(filesystem: Filesystem, percent: number, screen: Scr
   return `${name} (${filesystem.roles.join(", ")}): ${humanBytes(used)} of ${humanBytes(filesystem.capacityBytes)} used (${percent}%), ${humanBytes(filesystem.availableBytes)} free`;
 }
 
-/** Inodes are said only where a threshold watches them. */
+/** Inodes are shown only if they have a threshold. */
 function inodesLine(filesystem: Filesystem, percent: number | null): readonly string[] {
   if (percent === null) return [];
   return [`  inodes: ${percent}% used, ${filesystem.inodesFree} of ${filesystem.inodes} free`];

@@ -9,11 +9,11 @@ import { wrapped } from "./table.ts";
 export interface DoctorCheck {
   /** A short name in lower case with dashes: `socket`, `kubelet-thresholds`. */
   readonly name: string;
-  /** `skipped`: another check that it needs has failed. */
+  /** `skipped`: a check that it depends on failed. */
   readonly result: "ok" | "warning" | "failed" | "skipped";
-  /** What was found, as a sentence without its full stop. */
+  /** The finding as a sentence without a full stop. */
   readonly message: string;
-  /** What to do; `null` where nothing is. */
+  /** What to do; `null`: nothing. */
   readonly advice: string | null;
 }
 
@@ -27,7 +27,7 @@ export const doctorDocument = (report: DoctorReport): JsonObject =>
     checks: report.checks.map((check) => ({ ...check })),
   });
 
-/** No check has failed; warnings do not count. */
+/** Whether no check failed; warnings do not count. */
 export const isHealthy = (report: DoctorReport): boolean =>
   report.checks.every((check) => check.result !== "failed");
 

@@ -43,13 +43,13 @@ export type ExplainedThing =
   | { readonly kind: "sandbox"; readonly planned: PlannedSandbox };
 
 export interface ExplanationReport {
-  /** As it was typed. */
+  /** As typed. */
   readonly reference: string;
-  /** Everything that the reference names; more than one where it is ambiguous. */
+  /** Everything that the reference matches; several if it is ambiguous. */
   readonly things: readonly ExplainedThing[];
-  /** Of the images among them whose layers are known. */
+  /** Layers of the matched images, where known. */
   readonly layers: ReadonlyMap<ImageId, ImageLayers>;
-  /** What stops every removal now, whatever the rules say. */
+  /** What blocks all removal now, whatever the rules say. */
   readonly blocks: readonly ImageBlock[];
 }
 
@@ -83,17 +83,17 @@ export function explanationTable(report: ExplanationReport, screen: Screen): str
 const layersOf = ({ layers }: ExplanationReport, image: ImageId | null): ImageLayers | null =>
   image === null ? null : (layers.get(image) ?? null);
 
-/** All that is said of one thing. */
+/** Everything shown about one match. */
 interface Explained {
   readonly kind: "image" | "container" | "sandbox";
   readonly name: string;
-  /** `null`: it is no image. */
+  /** `null`: not an image. */
   readonly image: ImageId | null;
   readonly verdict: "kept" | "would-go" | "behind-the-stop";
   readonly words: string;
   readonly json: JsonObject;
   readonly details: readonly string[];
-  /** Codes of the rules as they were asked; the last one decided, unless none keeps a candidate. */
+  /** Codes of the rules in order of evaluation; the last one decided, except for a candidate. */
   readonly tried: readonly string[];
 }
 

@@ -38,7 +38,7 @@ import { type Column, tableLines, wrapped } from "./table.ts";
 const IMAGE_COLUMNS: readonly Column[] = [
   { title: "IMAGE", minimumWidth: 16, cut: "middle" },
   { title: "SIZE", align: "right" },
-  // What layers let expect; it stands beside what was freed.
+  // Estimated by layers, next to what was freed.
   { title: "ESTIMATE", align: "right", optional: true },
   { title: "FREED", align: "right" },
   { title: "TOOK", align: "right" },
@@ -91,7 +91,7 @@ function imageLines(pass: Pass, outcome: ImageOutcome, screen: Screen): readonly
   ];
 }
 
-/** What was freed, as measured, of the target, and how much of the disk is free. */
+/** Measured freed bytes, the target, and free space. */
 function freedSentence(outcome: ImageOutcome): string {
   const removed = outcome.items.filter((it) => it.result.kind === "removed");
   const estimated = estimatedBytes(outcome);
@@ -128,7 +128,7 @@ const imageRow = (item: ImageItem): readonly string[] => [
   resultTitle(item.result),
 ];
 
-/** The sentence of the result without the bytes, which have a column of their own. */
+/** The result without its bytes, which have their own column. */
 const resultTitle = (result: ImageResult): string =>
   result.kind === "removed"
     ? result.settled === "afterwards"

@@ -4,9 +4,9 @@ import { counted } from "../bytes.ts";
 import { cutFor, fitted, paint, type Screen } from "../terminal.ts";
 import { wrapped } from "./table.ts";
 
-/** Rows of a table without `--all`. */
+/** Maximum rows without `--all`. */
 const ROWS_SHOWN = 50;
-/** Names of a group where no width limits them. */
+/** Maximum names of a group if no width limits them. */
 const NAMES_SHOWN = 10;
 
 export interface Shortened<Item> {
@@ -14,7 +14,7 @@ export interface Shortened<Item> {
   readonly hidden: readonly Item[];
 }
 
-/** Of many items those that matter, then the first ones, all in their order. */
+/** Of many items, those that matter and the first ones, in their order. */
 export function shortened<Item>(
   items: readonly Item[],
   screen: Screen,
@@ -55,7 +55,7 @@ export interface Group {
   readonly names: readonly string[];
 }
 
-/** By title, the largest group first, equal ones by title. */
+/** By title, largest group first, ties by title. */
 export function grouped<Item>(
   items: readonly Item[],
   titleOf: (item: Item) => string,
@@ -69,14 +69,14 @@ export function grouped<Item>(
   );
 }
 
-/** `  14  in use: redis:7, app:1.2, 12 more`, as many names as fit; with `--all` every one. */
+/** `  14  in use: redis:7, app:1.2, 12 more`: the names that fit, or all with `--all`. */
 export function groupLines(groups: readonly Group[], screen: Screen): readonly string[] {
   const digits = Math.max(2, ...groups.map((group) => String(group.names.length).length));
   return groups.flatMap((group) => {
     const head = `  ${String(group.names.length).padStart(digits)}  ${group.title}: `;
     if (screen.all !== true)
       return [head + paint(screen, "dim", namesThatFit(group.names, head, screen))];
-    // In a pipe a line each, for grep and for whoever reads it.
+    // One line each in a pipe, for grep.
     return screen.width === null
       ? [head.trimEnd(), ...group.names.map((name) => `      ${name}`)]
       : wrapped(head.trimStart() + group.names.join(", "), screen, "  ");

@@ -18,7 +18,7 @@ type Shown = Omit<HistoryReport, "regrets">;
 const COLUMNS: readonly Column[] = [
   { title: "KIND" },
   { title: "NAME", minimumWidth: 16, cut: "middle" },
-  // What layers let expect; it stands beside what was freed.
+  // Estimated by layers, next to what was freed.
   { title: "ESTIMATE", align: "right", optional: true },
   { title: "FREED", align: "right" },
   { title: "REPORTED", align: "right" },
@@ -26,7 +26,7 @@ const COLUMNS: readonly Column[] = [
   { title: "RESULT", minimumWidth: 8 },
 ];
 
-/** `freed`: passes are in their order already, and events follow; else both go by time. */
+/** `freed`: passes are already in order, events follow; otherwise both are sorted by time. */
 export type HistoryOrder = "time" | "newest" | "freed";
 
 export function historyTable(report: Shown, screen: Screen, order: HistoryOrder = "time"): string {
@@ -61,7 +61,7 @@ export function historyTable(report: Shown, screen: Screen, order: HistoryOrder 
   ]);
 }
 
-/** Most passes find nothing to do and would hide the others. */
+/** Most passes have nothing to do and would hide the others. */
 const isIdle = (pass: PassRow, screen: Screen): boolean =>
   screen.all !== true &&
   pass.imagesEnd === "nothing-to-do" &&
@@ -108,7 +108,7 @@ function resultOf(pass: PassRow): string {
     endedAt === null
       ? "interrupted or still running"
       : `in ${humanDuration(since(endedAt, pass.startedAt))}`;
-  // Both halves may have ended for the same reason, which is said once.
+  // Both halves may have ended for the same reason.
   return present([...done, failures, ...new Set(ends), took]).join(", ");
 }
 

@@ -19,9 +19,9 @@ export interface ImageListEntry {
   readonly image: Image;
   /** `null`: the list comes from the runtime alone. */
   readonly record: ImageRecord | null;
-  /** `null`: no rule keeps it, or the list was not judged. */
+  /** `null`: no rule keeps it, or it was not judged. */
   readonly reason: ImageKeepReason | null;
-  /** In the order of removal, from 1; `null`: it is not in it. */
+  /** Place in the order of removal, from 1; `null`: not a candidate. */
   readonly place: number | null;
 }
 
@@ -30,7 +30,7 @@ export interface ImageListReport {
   readonly entries: readonly ImageListEntry[];
 }
 
-/** Every image of a plan, by size downwards, then by ID downwards. */
+/** Every image of a plan, by descending size, then descending ID. */
 export function entriesOf(plan: ImagePlan): readonly ImageListEntry[] {
   return largestFirst([
     ...plan.kept.map((it) => ({
@@ -48,7 +48,7 @@ export function entriesOf(plan: ImagePlan): readonly ImageListEntry[] {
   ]);
 }
 
-/** Images as they were listed, not judged: what the agent serves from its cache. */
+/** Images as listed, not judged: what the agent serves from its cache. */
 export const unjudged = (images: readonly Image[]): readonly ImageListEntry[] =>
   largestFirst(images.map((image) => ({ image, record: null, reason: null, place: null })));
 
@@ -77,7 +77,7 @@ const COLUMNS: readonly Column[] = [
   { title: "IN USE BY", minimumWidth: 9 },
   { title: "KEPT BY", minimumWidth: 9 },
 ];
-/** What crigc rm takes, and crictl. */
+/** As crigc rm and crictl take it. */
 const ID_SHOWN = 12;
 const NAMES: Column = { title: "NAMES" };
 
@@ -115,7 +115,7 @@ function entryRow(entry: ImageListEntry, now: Instant, screen: Screen): readonly
   ];
 }
 
-/** How long ago in one unit, as on any terminal; the day where a program reads it. */
+/** How long ago, in one unit, on a terminal; else the date. */
 function timeShown(at: Instant, now: Instant, screen: Screen): string {
   if (screen.width === null) return dayOf(at);
   return /^-?[^a-z]*[a-z]+/.exec(humanDuration(since(now, at)))?.[0] ?? "-";
@@ -135,7 +135,7 @@ function usedBy(entry: ImageListEntry, screen: Screen): string {
   return rest.length === 0 ? name : `${name}, ${rest.length} more`;
 }
 
-// A short title on a terminal; the whole sentence where a program reads it.
+// A short title on a terminal; else the whole sentence.
 function keptBy(entry: ImageListEntry, screen: Screen): string {
   if (entry.reason === null) return entry.place === null ? "-" : `- (candidate ${entry.place})`;
   return screen.width === null ? imageKeep.text(entry.reason) : imageKeep.title(entry.reason.kind);

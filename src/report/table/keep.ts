@@ -15,22 +15,22 @@ export interface KeepRuleMatches {
   readonly images: readonly Image[];
 }
 
-/** What keeps images besides rules: pins of the runtime, and the names of the sandbox image. */
+/** What keeps images besides rules: the runtime's pins and the names of the sandbox image. */
 export interface Protection {
-  /** `pin`: the runtime's. Else who names the sandbox image; `pattern` is built in. */
+  /** `pin`: by the runtime. Otherwise who names the sandbox image; `pattern` is built in. */
   readonly by: "pin" | "runtime" | "flag" | "pattern";
-  /** `null`: a pin has none. */
+  /** `null` for a pin. */
   readonly pattern: string | null;
   readonly images: readonly Image[];
 }
 
 export interface KeepRulesReport {
   readonly rules: readonly KeepRuleMatches[];
-  /** Empty where the node was not looked at. */
+  /** Empty if the node was not read. */
   readonly protections: readonly Protection[];
-  /** Not empty: no image is removed. */
+  /** If not empty, no image is removed. */
   readonly problems: readonly KeepProblem[];
-  /** `false`: the node was not looked at, so that nothing is said of matches. */
+  /** `false`: the node was not read, so matches are unknown. */
   readonly matched: boolean;
 }
 

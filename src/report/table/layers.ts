@@ -31,7 +31,7 @@ const LAYER_COLUMNS: readonly Column[] = [
   { title: "SIZE TO HERE", align: "right" },
 ];
 
-/** From the first layer to the last, with how many images have it. */
+/** From first to last layer, with the number of images that have it. */
 export function layerLines(layers: ImageLayers | null, screen: Screen): readonly string[] {
   if (layers === null) return [];
   const { chain, frees } = layers;

@@ -48,7 +48,7 @@ export function containerPlanLines(plan: ContainerPlan, screen: Screen): readonl
   ];
 }
 
-/** A kind of thing: rows for what is removed, titles for what is kept. */
+/** Containers, sandboxes or logs: rows for what is removed, titles for what is kept. */
 interface Half<Keep extends Kind, Remove extends Kind> {
   readonly columns: readonly Column[];
   readonly one: string;
@@ -57,7 +57,7 @@ interface Half<Keep extends Kind, Remove extends Kind> {
   readonly things: readonly {
     readonly decision: Decision<Keep, Remove>;
     readonly name: string;
-    /** Of its row, all but why. */
+    /** Its row without the reason. */
     readonly cells: readonly string[];
   }[];
 }

@@ -11,21 +11,21 @@ import { usageLines } from "./disk.ts";
 import { grouped, groupLines, shortened } from "./groups.ts";
 import { type Column, tableLines, wrapped } from "./table.ts";
 
-/** Candidates behind the estimated stop that are shown on a terminal. */
+/** Candidates shown after the estimated stop, on a terminal. */
 const NEXT_SHOWN = 5;
 
 const COLUMNS: readonly Column[] = [
   { title: "#", align: "right" },
   { title: "IMAGE", minimumWidth: 16, cut: "middle" },
   { title: "SIZE", align: "right" },
-  // What layers let expect.
+  // Estimated by layers.
   { title: "FREES", align: "right", optional: true },
   { title: "UNUSED FOR", align: "right" },
   { title: "LAST USED" },
   { title: "WHY", minimumWidth: 8 },
 ];
 
-/** `sorted`: instead of the order of removal. */
+/** `sorted`: a different order from that of removal. */
 export function imagePlanLines(
   plan: ImagePlan,
   screen: Screen,
@@ -52,7 +52,7 @@ function blockLines(plan: ImagePlan, screen: Screen): readonly string[] {
 
 function wantedLines(plan: ImagePlan, screen: Screen): readonly string[] {
   if (plan.targets.length === 0) {
-    // What asks in vain has been named with the block.
+    // The block already names this trigger.
     return plan.triggers.length > 0 ? [] : ["No threshold exceeded, no image is removed.", ""];
   }
   const young = isShort(plan) ? youngWords(plan) : "";
@@ -106,7 +106,7 @@ function candidateLines(
   ];
 }
 
-/** In another order than that of removal, in which there is no stop to show. */
+/** In another order there is no stop to show. */
 function sortedLines(
   plan: ImagePlan,
   rowsOfAll: readonly Placed[],
@@ -121,7 +121,6 @@ function sortedLines(
   ];
 }
 
-/** The titles first. */
 const rowLines = (shown: readonly Placed[], screen: Screen): readonly string[] =>
   tableLines(
     screen.wide === true ? [...COLUMNS, { title: "ID" }] : COLUMNS,
@@ -140,7 +139,7 @@ function headline(plan: ImagePlan, isInOrder: boolean): string {
 const plannedBytes = ({ candidates }: ImagePlan): bigint =>
   candidates.reduce((sum, it) => (it.expected ? sum + expectedBytes(it) : sum), 0n);
 
-/** By the estimate; the disk decides in the pass. */
+/** By the estimate; the pass measures. */
 const isShort = (plan: ImagePlan): boolean =>
   plan.targets.some((it) => it.kind === "available-bytes" && it.wantedBytes > plannedBytes(plan)) ||
   plan.candidates.length === 0;

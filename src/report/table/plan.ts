@@ -17,7 +17,7 @@ export function planTable(report: PlanReport, screen: Screen): string {
   ]);
 }
 
-/** Which runtime was asked, and when. */
+/** The runtime, and when it was read. */
 export const nodeLine = (runtime: RuntimeInfo, observedAt: Instant, screen: Screen): string =>
   paint(
     screen,
@@ -27,7 +27,7 @@ export const nodeLine = (runtime: RuntimeInfo, observedAt: Instant, screen: Scre
     ),
   );
 
-/** Lines as text: no empty line at the end, never two in a row, one newline last. */
+/** Joins lines: no two empty ones in a row, none at the end, one final newline. */
 export function text(lines: readonly string[]): string {
   const kept = lines.filter((line, index) => line !== "" || (index > 0 && lines[index - 1] !== ""));
   while (kept.at(-1) === "") kept.pop();

@@ -1,4 +1,4 @@
-/** Progress of a pass on a terminal: one line that is redrawn, and erased before other output. */
+/** Progress of a pass on a terminal: one line, redrawn in place and erased before other output. */
 
 import type { Image } from "../../model/snapshot.ts";
 import { humanBytes } from "../bytes.ts";
@@ -9,18 +9,18 @@ export interface Removing {
   readonly image: Image;
   /** Freed by this pass so far. */
   readonly gainedBytes: bigint;
-  /** `null`, or not above 0: the pass has no target in bytes. */
+  /** `null` or 0: no target in bytes. */
   readonly wantedBytes: bigint | null;
 }
 
 export interface Progress {
-  /** An image is about to be removed. */
+  /** Call before an image is removed. */
   starting(removing: Removing): void;
-  /** Erases the line: before a line of the log, and at the end. */
+  /** Erases the line; before each log line, and at the end. */
   clear(): void;
 }
 
-/** Draws nothing without a terminal, where the log reports progress. */
+/** Draws nothing without a terminal; there the log reports progress. */
 export function terminalProgress(screen: Screen, write: (text: string) => void): Progress {
   let isDrawn = false;
   let started = 0;
@@ -40,12 +40,12 @@ export function terminalProgress(screen: Screen, write: (text: string) => void):
   };
 }
 
-/** Back to the first column, then everything to the right of it away. */
+/** To the first column; erase to the end of the line. */
 const ERASE = "\r\u001b[K";
 const BAR_WIDTH = 20;
-/** The bar is left out where the name would have less room. */
+/** Minimum width of the name; the bar is omitted if there is less. */
 const NAME_WIDTH = 16;
-/** The last column stays free: some terminals wrap when it is written to. */
+/** The last column stays free, because some terminals wrap after it. */
 const SPARE = 1;
 
 /** `▕█████░░░░▏ 1.2 GiB of 4.0 GiB freed, removing image 3: nginx:1.25`. */

@@ -72,7 +72,7 @@ function headLines(report: StatusReport, screen: Screen): readonly string[] {
   ).map((line) => paint(screen, "bold", line));
 }
 
-/** Everything that keeps the agent from its work. */
+/** Everything that keeps the agent from collecting. */
 function problemLines(report: StatusReport, screen: Screen): readonly string[] {
   const { runtimeError, configurationError, ledgerError, podSource, bootGrace } = report;
   const problems = present([
@@ -158,7 +158,7 @@ function eventLines(report: StatusReport, screen: Screen): readonly string[] {
   );
 }
 
-/** On a terminal only what differs from the default: crigc config shows all. */
+/** On a terminal only values that are not defaults; crigc config shows all. */
 function valueLines(report: StatusReport, screen: Screen): readonly string[] {
   const shown =
     screen.width === null ? report.values : report.values.filter((it) => it.source !== "default");
@@ -174,7 +174,7 @@ function valueLines(report: StatusReport, screen: Screen): readonly string[] {
   );
 }
 
-/** What stands between signal and value where it is not "=", so that the text can be used as a flag. */
+/** Operators other than "=", so that the text can be used as a flag. */
 const OPERATORS: Readonly<Record<string, string>> = { evictionHard: "<", evictionSoft: "<" };
 
 function valueText(value: Json, operator = "="): string {
@@ -195,7 +195,7 @@ const ago = (at: Instant, now: Instant): string => {
 };
 const SECOND = seconds(1);
 
-/** Clocks jump; a span into the past reads as none. */
+/** Clocks jump, so a negative duration is shown as 0. */
 function positive(later: Instant, earlier: Instant): ReturnType<typeof since> {
   const span = since(later, earlier);
   return span < 0n ? duration(0n) : span;

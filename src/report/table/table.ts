@@ -1,14 +1,14 @@
-/** Aligned columns, fitted to the terminal by shortening the columns that may be shortened. */
+/** Aligned columns, fitted to the terminal by truncating those that allow it. */
 
 import { type Cut, cutFor, fitted, padded, paint, type Screen } from "../terminal.ts";
 
 export interface Column {
   readonly title: string;
   readonly align?: "left" | "right";
-  /** May be shortened down to so many columns where the terminal is narrow; absent: never. */
+  /** Minimum width on a narrow terminal; absent: never truncated. */
   readonly minimumWidth?: number;
   readonly cut?: Cut["at"];
-  /** Left out where no row has anything but a dash in it. */
+  /** Omitted if every row has a dash in it. */
   readonly optional?: true;
 }
 
@@ -16,7 +16,7 @@ export type Row = readonly string[];
 
 const GAP = "  ";
 
-/** Lines of text, the titles first. Callers clean the cells, which may contain colours. */
+/** Lines of text, titles first. Callers clean the cells, which may contain colours. */
 export function tableLines(
   all: readonly Column[],
   allRows: readonly Row[],
@@ -57,8 +57,8 @@ function fittedWidths(
 }
 
 /**
- * Takes columns of width from the widest that may give, until the whole fits or none may give any more. What is cut in the
- * middle is a name, which is what a reader looks for: it gives last.
+ * Truncates the widest column that allows it, until the table fits or none does. Columns truncated in the
+ * middle are names, which readers look for: they come last.
  */
 function shrunk(
   columns: readonly Column[],
@@ -83,7 +83,7 @@ function shrunk(
   return widths;
 }
 
-/** Breaks a sentence into lines of the terminal's width, each with `indent` before it. */
+/** Wraps a sentence to the terminal's width, each line with `indent`. */
 export function wrapped(text: string, screen: Screen, indent = ""): readonly string[] {
   if (screen.width === null) return [indent + text];
   const lines = Bun.wrapAnsi(text, screen.width - Bun.stringWidth(indent)).split("\n");
