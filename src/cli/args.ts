@@ -27,12 +27,12 @@ export type Parsed =
   /** `topic`: the words before `--help`, "" for none. */
   | { readonly kind: "help"; readonly topic: string }
   | { readonly kind: "version"; readonly output: "table" | "json" }
-  /** Nothing was asked. */
+  /** No arguments. */
   | { readonly kind: "nothing" };
 
 /** Throws `ConfigError` with all errors. */
 export function parseCommandLine(argv: readonly string[], commands: readonly Command[]): Parsed {
-  // What an option takes is known from its command, and the command is the first word that no option takes.
+  // The command determines which options take values, and is the first word that is not the value of an option.
   const anyOptions = commands.flatMap(({ options }) => options);
   const words = wordsOf(tokensOf(argv, anyOptions));
   const command = commandOf(words, commands);
@@ -46,7 +46,7 @@ export function parseCommandLine(argv: readonly string[], commands: readonly Com
   if (command === null && tokens.length === 0) return { kind: "nothing" };
   const operands = wordsOf(tokens).slice(command?.name.split(" ").length ?? 0);
   const issues = [
-    // A word may well be the value of a flag that is wrong: then the flag is what has to be said.
+    // The word may be the value of an unknown flag: then report the flag.
     ...(command === null
       ? unknownCommand(words, commands)
       : operandIssues(command, operands)
@@ -63,7 +63,7 @@ export function parseCommandLine(argv: readonly string[], commands: readonly Com
 const wordsOf = (tokens: readonly Token[]): readonly string[] =>
   tokens.flatMap((token) => (token.kind === "word" ? [token.text] : []));
 
-/** Two words before one: `keep list` is a command of its own. */
+/** Two words first: `keep list` is a command. */
 function commandOf(words: readonly string[], commands: readonly Command[]): Command | null {
   const named = (name: string): Command | undefined => commands.find((it) => it.name === name);
   return named(words.slice(0, 2).join(" ")) ?? named(words[0] ?? "") ?? null;
@@ -97,7 +97,6 @@ type OptionRead =
   | { readonly kind: "flag"; readonly flag: FlagText }
   | { readonly kind: "option"; readonly texts: readonly string[] }
   | { readonly kind: "output"; readonly text: string }
-  /** A switch that is switched off. */
   | { readonly kind: "nothing" }
   | { readonly kind: "issue"; readonly issue: ConfigIssue };
 
@@ -120,7 +119,7 @@ function readOption(token: OptionToken, known: readonly CommandOption[]): Option
 
 const asLong = (written: string): string => (written.startsWith("--") ? written : `-${written}`);
 
-/** `--keep --dry-run` is a forgotten value, and would be taken for a keep pattern while nothing is dry. */
+/** `--keep --dry-run` is a forgotten value; taken as a pattern, the run would not be dry. */
 const isForgotten = ({ text, apart }: OptionToken): boolean =>
   text === null || (apart && text.startsWith("--"));
 
@@ -177,7 +176,7 @@ const quietIssues = (output: Format): readonly ConfigIssue[] =>
     ? []
     : [configIssue("-q", "", `it prints IDs only and contradicts -o ${output}; use one of them`)];
 
-/** "": nothing known is near. */
+/** "" if nothing is close. */
 function meant(text: string, names: readonly string[]): string {
   const name = nearest(text, names);
   return name === null ? "" : `; did you mean ${quoted(name)}?`;

@@ -1,4 +1,4 @@
-/** The description of a command, which parsing, help and completion read, and the context it runs in. */
+/** Describes a command, for parsing, help and completion, and the context it runs in. */
 
 import type { Config } from "../config/config.ts";
 import type { ConfigReader } from "../config/load.ts";
@@ -8,7 +8,7 @@ import type { Screen } from "../report/terminal.ts";
 import type { Openers } from "./openers.ts";
 
 interface Argument {
-  /** Of an operand in capitals: `REF`; of an option without dashes. */
+  /** Operands in capitals: `REF`; options without dashes. */
   readonly name: string;
   readonly choices?: readonly string[];
   /** What the shell completes. */
@@ -23,40 +23,40 @@ export interface Operand extends Argument {
 
 /** An option of one command, in addition to the flags of the table. */
 export interface CommandOption extends Argument {
-  /** What stands for the value; `null`: a switch. */
+  /** Placeholder of the value; `null`: a switch. */
   readonly placeholder: string | null;
-  /** An empty value means something; else it is refused as that of a script whose variable is not set. */
+  /** Accepts an empty value; others reject it, because it usually means an unset variable of a script. */
   readonly mayBeEmpty?: true;
   readonly required?: true;
 }
 
 export interface CommandWords {
-  /** One word, or two where commands belong together: `keep list`. */
+  /** One word, or two in a group: `keep list`. */
   readonly name: string;
   /** One line without a full stop. */
   readonly summary: string;
-  /** Whole sentences, for its help and the manual. */
+  /** Full sentences, for help and manual. */
   readonly doc: string;
   readonly operands: readonly Operand[];
   readonly options: readonly CommandOption[];
-  /** Whether it answers as a table and as JSON; else it writes text, and takes no `-o`. */
+  /** Whether it prints a table or JSON; otherwise it prints text and has no `-o`. */
   readonly json: boolean;
-  /** Its answer is a list, which is printed in more formats. */
+  /** Prints a list, in more formats. */
   readonly list?: true;
-  /** It changes nothing, on the node or in a file. A command that does obeys `dryRun` of its context. */
+  /** Changes nothing, on the node or in a file. Other commands obey `context.dryRun`. */
   readonly readOnly: boolean;
-  /** It speaks of crigc itself, and opens nothing. */
+  /** Is about crigc itself and opens nothing. */
   readonly ofItself?: true;
-  /** SIGHUP reloads its configuration; any other command ends by it as by SIGTERM. */
+  /** Reloads its configuration on SIGHUP; other commands end as on SIGTERM. */
   readonly reloads?: true;
-  /** Its text is JSON whatever was asked for. */
+  /** Always prints JSON. */
   readonly alwaysJson?: true;
 }
 
 /** The arguments after the command. */
 export interface Invocation {
   readonly operands: readonly string[];
-  /** The texts of each option that was given; a switch has none. */
+  /** Values of each given option; empty for a switch. */
   readonly options: ReadonlyMap<string, readonly string[]>;
   readonly output: Format;
 }
@@ -71,10 +71,10 @@ export function option(
   return { name, placeholder, help, ...more };
 }
 
-/** Of commands whose table may be long. */
+/** For commands with long tables. */
 export const ALL_OPTION = option("all", "list every row of a long table");
 
-/** Where the table of a command goes, with `--all` as it was given. */
+/** The screen for a command's table, with `--all` if given. */
 export const screenFor = (
   { screen }: Pick<World, "screen">,
   { options }: Pick<Invocation, "options">,
@@ -100,7 +100,7 @@ export interface Command extends CommandWords {
   readonly run: (context: CommandContext, invocation: Invocation) => Promise<number>;
 }
 
-/** Most commands have no operands, no options of their own, and print text only. */
+/** Defaults: no operands, no options, text only. */
 export const command = (
   words: Omit<Command, "operands" | "options" | "json"> &
     Partial<Pick<Command, "operands" | "options" | "json">>,
@@ -108,26 +108,26 @@ export const command = (
 
 export interface Build {
   readonly version: string;
-  /** "" where it is not known. */
+  /** "" if unknown. */
   readonly commit: string;
 }
 
-/** The process, as main fills it. */
+/** The process, as main passes it. */
 export interface World {
-  /** The answer. */
+  /** Results. */
   readonly stdout: (text: string) => void;
-  /** A long answer, no faster than it is read. */
+  /** A long result, as fast as its reader accepts it. */
   readonly stdoutPieces: (pieces: Iterable<string>) => Promise<void>;
-  /** The story. */
+  /** Everything else. */
   readonly stderr: (text: string) => void;
-  /** What stdout is; its width is `null` where it is no terminal. */
+  /** Properties of stdout; its width is `null` if it is not a terminal. */
   readonly screen: Screen;
-  /** Aborts on SIGINT and SIGTERM, and on SIGHUP once `stopOnHangup` was called. */
+  /** Aborts on SIGINT and SIGTERM, and on SIGHUP after `stopOnHangup`. */
   readonly signal: AbortSignal;
   readonly stopOnHangup: () => void;
   readonly build: Build;
   readonly reader: ConfigReader;
-  /** Loads what opens the machine, for a command that opens anything. */
+  /** Loads the openers, for commands that open anything. */
   readonly open: () => Promise<Openers>;
 }
 
@@ -135,18 +135,18 @@ export interface CommandContext extends Omit<World, "open"> {
   readonly open: Openers;
   readonly env: Environment;
   /**
-   * Read at the first use, so that a command that needs none works beside a broken file; throws `ConfigError` then.
-   * Its warnings have been written to stderr.
+   * Read on first use, so that commands without configuration work with a broken file; throws `ConfigError` then.
+   * Its warnings are already on stderr.
    */
   readonly config: Config;
-  /** Reads flags, environment and files anew; nothing is written to stderr. */
+  /** Reads flags, environment and files again; writes nothing to stderr. */
   readonly look: () => Look;
-  /** Whether flag or environment ask to change nothing; a file says so for `run` and `gc` alone. Throws `ConfigError`. */
+  /** `dryRun` of flags or environment; that of a file applies to `run` and `gc` only. Throws `ConfigError`. */
   readonly dryRun: boolean;
-  /** What this command line says over the defaults, itself and in the files that it names; nothing else of this machine. Throws `ConfigError`. */
+  /** Settings of this command line and the files that it names, over the defaults. Throws `ConfigError`. */
   readonly given: () => Config;
-  /** The same without any file. */
+  /** The same without files. */
   readonly flagsAlone: () => Config;
-  /** Every command there is, for help, completion and the manual. */
+  /** All commands, for help, completion and the manual. */
   readonly commands: readonly CommandWords[];
 }

@@ -1,4 +1,4 @@
-/** The table of commands, in the order of help. A new command needs its file and a line here. */
+/** The table of commands, in the order of help. */
 
 import type { Command } from "./command.ts";
 import { audit } from "./commands/audit.ts";

@@ -1,4 +1,4 @@
-/** From the command line to the exit code: the part of `main` that needs no process. */
+/** From the command line to the exit code: `main` without the process. */
 
 import type { Config } from "../config/config.ts";
 import { variablesOf } from "../config/field.ts";
@@ -26,7 +26,7 @@ export async function dispatch(
   world: World,
 ): Promise<number> {
   try {
-    // Not a command of the table: only the completion scripts call it.
+    // Not in the table, because only completion scripts call it.
     if (argv[0] === "__complete") {
       world.stdout(completions(argv.slice(1), commands));
       return exit.done;
@@ -103,10 +103,10 @@ function contextOf(world: World, { open, env, flags, look, agent }: Given): Comm
 
 const noFiles: ConfigReader = { file: () => null, names: () => null };
 
-/** Which files are read is no setting of what the files hold. */
+/** The choice of files is not one of the settings in them. */
 const isSetting = ({ name }: FlagText): boolean => name !== "config" && name !== "configDir";
 
-/** The files that the command line names, and none of those that count by themselves. */
+/** Only the files that the command line names, not the default ones. */
 function namedAlone(flags: readonly FlagText[], reader: ConfigReader): ConfigReader {
   const named = (name: FlagText["name"]): string | undefined =>
     flags.findLast((flag) => flag.name === name)?.text;
@@ -120,12 +120,12 @@ function namedAlone(flags: readonly FlagText[], reader: ConfigReader): ConfigRea
   };
 }
 
-/** One line for each thing that is wrong; a bug of ours comes with its stack. */
+/** One line per error; a bug is printed with its stack. */
 function storyOf(thrown: unknown): string {
   if (thrown instanceof ConfigError)
     return (
       thrown.issues
-        // What is wrong with the command line has the command itself as its source.
+        // Errors of the command line have the command itself as source.
         .map(({ source, message }) => `${clean(`${source}: ${message}`)}\n`)
         .map((line) => (/^crigc[: ]/.test(line) ? line : `crigc: ${line}`))
         .join("")

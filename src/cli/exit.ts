@@ -29,7 +29,7 @@ export const exitTable: Readonly<Record<number, string>> = {
   [exit.unknown]: "unknown REF (explain, rm), no agent (status), a failed check (doctor)",
 };
 
-/** `null`: a bug, which is shown with its stack. */
+/** `null`: a bug, printed with its stack. */
 export function exitOf(thrown: unknown): number | null {
   if (thrown instanceof ConfigError) return exit.usage;
   if (thrown instanceof RuntimeError)
@@ -40,8 +40,8 @@ export function exitOf(thrown: unknown): number | null {
 
 const HOST_EXITS: Readonly<Partial<Record<HostError["kind"], number>>> = {
   stat: exit.runtime,
-  // A directory that cannot be listed is a list that failed, whoever was to list it.
+  // An unreadable directory is a failed list too.
   read: exit.runtime,
-  // Given up while another pass was waited for; a lock that cannot be had at all is of another kind.
+  // Gave up waiting for another pass. A lock that cannot be taken at all is another error.
   lock: exit.busy,
 };

@@ -1,4 +1,4 @@
-/** What commands can open: a node to read or to collect on, the state directory, the machine. `compose` implements it. */
+/** What commands can open: a node to read or collect on, the state directory, the machine. `compose` implements it. */
 
 import type { Config } from "../config/config.ts";
 import type { Look } from "../config/source/look.ts";
@@ -21,12 +21,12 @@ import type { Log } from "../report/log/log.ts";
 import type { StoreReader } from "../store/open.ts";
 import type { RecordedNode } from "../store/snapshot-file.ts";
 
-/** A node for reading: nothing here can remove, and no file of the state directory is created or changed. */
+/** A node for reading: cannot remove anything, and creates or changes no file of the state directory. */
 export interface OpenNode extends Disposable {
   readonly engine: ReadEngine;
-  /** What is remembered on disk. Under `compat: kubelet` the memory of the engine has forgotten it. */
+  /** The ledger on disk; with `compat: kubelet` the engine has its own. */
   readonly ledger: Ledger;
-  /** Things to say about the state directory: a ledger that is absent, newer or unreadable. */
+  /** Warnings about the state directory: the ledger is missing, newer or unreadable. */
   readonly notices: readonly string[];
 }
 
@@ -39,14 +39,14 @@ export interface OpenCollector extends AsyncDisposable {
 }
 
 export interface Openers {
-  /** Rejects with `RuntimeError` where no runtime answers, or several do and none was named. */
+  /** Rejects with `RuntimeError` if no runtime answers, or several do and none is configured. */
   node(config: Config, signal: AbortSignal): Promise<OpenNode>;
   collector(config: Config, signal: AbortSignal): Promise<OpenCollector>;
-  /** The agent with everything around it; resolves with the exit code when it has ended. */
+  /** Runs the agent; resolves with the exit code. */
   agent(options: AgentRun): Promise<number>;
   /** The state directory, read. */
   state(config: Config): StoreReader;
-  /** Reads a file that `crigc snapshot` wrote. Throws `ConfigError` where it is none: who named it has to name another. */
+  /** Reads a file that `crigc snapshot` wrote. Throws `ConfigError` for any other file. */
   recorded(path: string): Promise<RecordedNode>;
   /** What `recorded` reads. */
   snapshotText(node: RecordedNode): string;
@@ -55,19 +55,19 @@ export interface Openers {
   now(): Instant;
   hostName(): string;
   hold(config: Config): HoldPlaces;
-  /** The keep rules as a pass would read them now, without any runtime. Never rejects for what is wrong in them. */
+  /** The keep rules as a pass would read them now, without a runtime. Does not reject for invalid rules. */
   keepRules(config: Config): Promise<KeepRules>;
   /** A file of the keep directory. */
   keepFile(config: Config, name: string): KeepFile;
-  /** When `keep baseline --once` wrote its list; `null`: not yet. */
+  /** The stamp of `keep baseline --once`; `null`: none yet. */
   stamp(config: Config): string | null;
-  /** Throws `StoreError` where the state directory cannot keep it. */
+  /** Throws `StoreError` if the state directory cannot be written. */
   setStamp(config: Config, text: string): void;
-  /** Throws `HostError` where the file is no archive of images. */
+  /** Throws `HostError` if the file is not an image archive. */
   archivedImages(path: string): Promise<readonly ArchivedImage[]>;
-  /** Whole or not at all. Throws `HostError` of kind `write`. */
+  /** Atomic. Throws `HostError` `write`. */
   writeFile(path: string, text: string): void;
-  /** The body of an answer of the running agent. Throws `HostError` of kind `http` where none answers. */
+  /** The body of the agent's response. Throws `HostError` `http` if no agent answers. */
   askAgent(config: Config, path: string, timeoutMs?: number): Promise<string>;
   machine(config: Config): Machine;
   readonly walkDirectories: typeof walkDirectories;
@@ -80,34 +80,34 @@ export interface AgentRun {
   readonly signal: AbortSignal;
 }
 
-/** The state directory and the run directory: collection is held if either says so. */
+/** The hold in the state directory or the run directory; either is in force. */
 export interface HoldPlaces {
   read(): HoldState;
-  /** Takes the place of a hold that is there; where it lies now and when it ends. Throws `HostError` of kind `write`. */
+  /** Replaces any hold; returns its file and its end. Throws `HostError` `write`. */
   set(hold: Omit<HoldRequest, "by">): ReturnType<typeof writeHold>;
-  /** `false`: there was none. Throws `HostError` of kind `write` where one cannot be taken away. */
+  /** `false`: there was none. Throws `HostError` `write` if one cannot be removed. */
   release(): boolean;
 }
 
 export interface KeepFile {
   readonly path: string;
-  /** `null`: there is none. Throws `HostError` where it cannot be read. */
+  /** `null`: does not exist. Throws `HostError` if it cannot be read. */
   read(): string | null;
   /**
-   * Writes what `next` makes of its text, whole or not at all, with no other crigc between reading and writing. Throws
-   * `HostError` where it cannot be read or written, and what `next` throws.
+   * Atomically writes what `next` makes of its text, under a lock against other crigc commands. Throws
+   * `HostError` if it cannot be read or written, and what `next` throws.
    */
   change<T>(next: (before: string | null) => TextChange<T>): T;
 }
 
 /** The facts for `doctor`, read without changing anything. */
 export interface Machine {
-  /** "" where it cannot be read. */
+  /** "" if unreadable. */
   bootId(): string;
-  /** The configured socket, or every well-known one that is there, each real one once. */
+  /** The configured socket, and every well-known one that exists, without duplicates by link. */
   sockets(): Promise<readonly SocketFact[]>;
   readonly directory: typeof directoryFact;
-  /** Of the filesystem that a path is on, or will be, as `Filesystem` has it; `null`: it cannot be told. */
+  /** The device of the filesystem that a path is or would be on, as in `Filesystem`; `null`: unknown. */
   device(path: string): Promise<string | null>;
   readonly executableFault: typeof executableFault;
   readonly addressFault: typeof addressFault;
@@ -115,7 +115,7 @@ export interface Machine {
 }
 
 export interface KubeletFact extends Pick<Kubelet, "settings" | "problems"> {
-  /** Paths that say that a kubelet belongs to this node. */
+  /** Paths that suggest a kubelet on this node. */
   readonly signs: readonly string[];
   /** Its processes. */
   readonly running: readonly number[];

@@ -8,7 +8,7 @@ import type { ImageBlock } from "../model/reason.ts";
 import { exit, exitOf } from "./exit.ts";
 
 /**
- * The exit code of a plan alone: invalid rules, unknown usage, invalid disk figures, unreadable logs; `null`: none of
+ * The exit code of a plan: invalid rules, unknown usage, invalid disk figures, unreadable logs; `null`: none of
  * these.
  */
 export const planExit = (plan: Plan): number | null =>
@@ -32,14 +32,14 @@ export function passExit(
   const fault = faultsExit(blocks);
   if (fault !== null) return fault;
   if (pass.images?.end === "observation-failed") return exit.runtime;
-  // A pod source that is not ready is in the report; keeping what it could not judge is not a failure of the command.
+  // The report names a pod source that is not ready; keeping what it could not judge is not a failure.
   const unready = pass.plan.containers?.podSource.kind === "not-ready" ? 1 : 0;
   if (pass.containers !== null && pass.containers.errors.length > unready) return exit.runtime;
   if (someFailed(pass)) return exit.partial;
   return fellShort(pass) ? exit.shortfall : exit.done;
 }
 
-/** Of a block that is something wrong; waiting and futility are none. */
+/** Blocks that are errors; waiting and futility are not. */
 const FAULTS: Readonly<Record<ImageBlock["kind"], number | null>> = {
   "keep-rules-invalid": exit.usage,
   "usage-unknown": exit.runtime,
@@ -58,13 +58,13 @@ function someFailed({ images, containers }: Pass): boolean {
   return [...things, ...items].some(({ result }) => isFailed(result));
 }
 
-/** A target was asked for and is still open; a dry run is judged by its plan. A pass that was stopped has not done what it should. */
+/** Whether a target was not reached. A dry run is judged by its plan; a stopped pass did not reach it. */
 function fellShort({ images, containers, plan }: Pass): boolean {
   if (containers?.end === "stopped" || images?.end === "stopped") return true;
   if (containers?.end === "blocked" && plan.containers !== null && isHeldBack(plan.containers))
     return true;
   if (plan.images === null) return false;
-  // Asked to stop before it came to images.
+  // Stopped before the images.
   if (images === null) return plan.images.candidates.length > 0;
   return SHORT[images.end](plan.images);
 }
@@ -92,7 +92,7 @@ const SHORT: Readonly<Record<ImageEnd, (plan: ImagePlan) => boolean>> = {
   "age-removal-errors": never,
 };
 
-/** Something should go, and a block keeps it. */
+/** A block keeps something that would be removed. */
 const isHeldBack = ({ purpose, containers, sandboxes, podLogs }: ContainerPlan): boolean =>
   purpose === "all-unused" ||
   [...containers, ...sandboxes, ...podLogs].some(

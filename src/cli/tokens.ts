@@ -9,11 +9,11 @@ export interface OptionToken {
   readonly kind: "option";
   /** Without dashes. */
   readonly name: string;
-  /** As it was given: `--max-images`, `-v`. */
+  /** As given: `--max-images`, `-v`. */
   readonly written: string;
-  /** `null`: none was given. */
+  /** `null`: not given. */
   readonly text: string | null;
-  /** Given as a word of its own, not behind an equals sign. */
+  /** Given as a separate word, not after an equals sign. */
   readonly apart: boolean;
 }
 
@@ -21,7 +21,7 @@ export type Token = OptionToken | { readonly kind: "word"; readonly text: string
 
 type Shape = { type: "string" | "boolean"; short?: string };
 
-/** Options that every command has beside the table's flags. */
+/** Options of every command, besides the flags. */
 const COMMON: Readonly<Record<string, Shape>> = {
   output: { type: "string", short: "o" },
   help: { type: "boolean", short: "h" },
@@ -59,7 +59,7 @@ export function tokensOf(
   });
 }
 
-/** `-config` would be read as letters: `-c`, and `-o` with a value. */
+/** `-config` would be read as letters: `-c`, then `-o` with a value. */
 function isMisspelt(
   written: string,
   { known, letters }: { readonly known: readonly string[]; readonly letters: ReadonlySet<string> },

@@ -2,17 +2,17 @@
 import { type GivenSetting, settingsDocument } from "./settings.ts";
 
 export type BinarySource =
-  /** It lies in the machine's image already. */
+  /** Already in the machine's image. */
   | { readonly kind: "image"; readonly path: string }
-  /** It is fetched, and run only if it is the one that was meant. */
+  /** Fetched, and run only if its checksum matches. */
   | { readonly kind: "mirror"; readonly url: string; readonly sha256: string }
-  /** It lies on a disk, an ISO or a stick with that file system label. */
+  /** On a disk, ISO or stick with this filesystem label. */
   | { readonly kind: "disk"; readonly label: string; readonly path: string };
 
 export interface CloudConfigOptions {
   readonly source: BinarySource;
   readonly settings: readonly GivenSetting[];
-  /** Keep the images that are there at the first start. */
+  /** Keep the images present at the first start. */
   readonly baseline: boolean;
 }
 
@@ -33,7 +33,7 @@ const SOURCE_WORDS = {
   disk: "from an attached disk",
 } as const;
 
-/** A drop-in, so that the configuration that `install` writes stays the commented one. */
+/** A drop-in, so that `install` still writes its commented configuration. */
 function writeFiles(settings: readonly GivenSetting[]): readonly string[] {
   if (settings.length === 0) return [];
   return [
@@ -46,7 +46,7 @@ function writeFiles(settings: readonly GivenSetting[]): readonly string[] {
   ];
 }
 
-/** Each command is one script, so that the first failure stops it and cloud-init's log names it. */
+/** One script, so that the first failure stops it and cloud-init's log names it. */
 function commandsOf({ source, baseline }: CloudConfigOptions): readonly string[] {
   const install = `install --start${baseline ? " --baseline" : ""}`;
   switch (source.kind) {
@@ -79,7 +79,7 @@ function commandsOf({ source, baseline }: CloudConfigOptions): readonly string[]
   }
 }
 
-/** Below /var/lib, because /tmp and /var/tmp are often mounted so that nothing there can be run. */
+/** Below /var/lib, because /tmp and /var/tmp are often mounted noexec. */
 const WORK_DIRECTORY = [
   "work=$(mktemp -d /var/lib/crigc-install.XXXXXX)",
   `trap 'umount "$work/disk" 2>/dev/null || true; rm -rf "$work"' EXIT`,

@@ -6,7 +6,7 @@ import { type Printed, printed } from "../config/value/printed.ts";
 import { expectedInFile } from "../config/value/value.ts";
 import { capitalised } from "../model/values.ts";
 
-/** Each setting is commented out, so that an old file does not freeze a default. */
+/** Every setting is commented out, so that an old file does not freeze a default. */
 export function configTemplate(): string {
   const sections = fieldGroups.map(([heading, members]) => {
     const names = members.filter((name) => fieldOf(name).outsideFiles !== true);
@@ -37,7 +37,7 @@ function entry(name: FieldName, before: FieldName | null): string {
   ].join("\n");
 }
 
-/** Names with a dot share a map within the file, which the first of them opens. */
+/** Names with a dot share a map in the file, which the first of them opens. */
 function yaml(
   place: { readonly name: FieldName; readonly before: FieldName | null },
   value: Printed,
@@ -54,7 +54,7 @@ function yaml(
   return lines.length === 0 ? [`${outer}: {}`] : [`${outer}:`, ...lines];
 }
 
-/** "off" only of what can be switched off: an endpoint that is not named is looked for. */
+/** "off" only for settings that can be off; an unset endpoint is searched for. */
 function absent(field: Field): string {
   const { kind } = field.type;
   const text = kind === "endpoint" || kind === "path" ? '""' : '"off"';

@@ -6,13 +6,13 @@ import type { RuntimePlaces } from "./runtime-places.ts";
 import type { GivenSetting } from "./settings.ts";
 
 export interface DaemonSetOptions {
-  /** With a digest, so that every node runs the same. */
+  /** With a digest, so that every node runs the same image. */
   readonly image: string;
   readonly namespace: string;
   /** Path of the runtime's socket on the node. */
   readonly socket: string;
   readonly places: RuntimePlaces;
-  /** As the agent has it. Each directory has to be the node's own. */
+  /** The agent's paths; each must be the node's own directory. */
   readonly config: Config;
   readonly paths: Paths;
   readonly settings: readonly GivenSetting[];
@@ -108,7 +108,7 @@ ${[
 `;
 };
 
-/** A text of a list that a variable would split stays a flag. */
+/** A list item that a variable would split stays a flag. */
 function placedSettings(settings: readonly GivenSetting[]) {
   const isSplit = ({ texts }: GivenSetting): boolean =>
     texts.length > 1 && texts.some((text) => /[,\s]/.test(text));
@@ -128,11 +128,11 @@ function portsOf({ metricsBindAddress }: Config): string {
 }
 
 const DEFAULT_KUBELET_DIRECTORY = "/var/lib/kubelet";
-/** Of the lock that every crigc of the node takes, wherever its control socket is. */
+/** Directory of the lock that every crigc of the node takes, wherever its control socket is. */
 const LOCK_DIRECTORY = "/run/crigc";
 const CONFIG_DIRECTORY = "/etc/crigc";
 
-/** Directories that a flag moved away from where they are mounted anyhow. */
+/** Directories that a flag moved out of the default mounts. */
 function movedDirectories({ keepDir, runDir }: Paths) {
   const keeps = keepDir === CONFIG_DIRECTORY || keepDir.startsWith(`${CONFIG_DIRECTORY}/`);
   return [

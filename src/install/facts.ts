@@ -4,7 +4,7 @@ import type { Found, RootedTree } from "../host/files/rooted-tree.ts";
 import { type Manifest, parseManifest } from "./manifest.ts";
 import { installed, parentsOf } from "./paths.ts";
 
-/** A path that is not in it is absent. */
+/** Missing paths do not exist. */
 export type Facts = ReadonlyMap<string, Found>;
 
 /** The paths and all their parents. */

@@ -22,16 +22,16 @@ export async function initOf(tree: RootedTree): Promise<Init> {
   );
 }
 
-/** Present in every tree that could start a program. */
+/** Exists in every tree that can start a program. */
 const SYSTEM_SIGNS = ["/etc/os-release", "/usr/lib/os-release", "/lib", "/usr/lib", "/bin/sh"];
 
-/** Whether no system is in the tree: it is an overlay, or packed into one later. */
+/** Whether the tree contains no system, as an overlay or a staging directory. */
 export async function isOverlay(tree: RootedTree): Promise<boolean> {
   const found = await Promise.all(SYSTEM_SIGNS.map((path) => tree.look(path)));
   return found.every(({ kind }) => kind === "absent");
 }
 
-/** Made by the init system when it boots, so absent in a container or a tree that is being built. */
+/** Created by the init system at boot, so absent in a container or a tree being built. */
 const RUNNING: Readonly<Record<Init, string>> = {
   systemd: "/run/systemd/system",
   openrc: "/run/openrc/softlevel",

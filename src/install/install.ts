@@ -17,19 +17,19 @@ export interface InstallOptions {
   readonly root: string;
   /** The executable to install. */
   readonly from: string;
-  /** Directory of the tree that it goes into. */
+  /** Destination directory in the tree. */
   readonly binDirectory: string;
-  /** `null`: found out. */
+  /** `null`: detected. */
   readonly init: Init | null;
   /** The manual page and the completions. */
   readonly shellTexts: ShellTexts;
   readonly baseline: boolean;
-  /** Also start the agent, where the init system runs. */
+  /** Also start the agent, if the init system is running. */
   readonly start: boolean;
   readonly dryRun: boolean;
 }
 
-/** Returns the steps that were or would be done. Calls `done` after each. */
+/** Returns the steps done, or to be done. Calls `done` after each. */
 export async function install(
   options: InstallOptions,
   done: (step: Step) => void,
@@ -65,7 +65,7 @@ export async function install(
   return steps;
 }
 
-/** An archive would be put in place and never start. */
+/** An archive would be installed but never start. */
 function requireElf({ from, root }: InstallOptions): void {
   if (!isElf(from))
     throw new HostError(
@@ -74,7 +74,7 @@ function requireElf({ from, root }: InstallOptions): void {
     );
 }
 
-/** Nor would a glibc build on Alpine, or one for another processor. */
+/** Neither would a glibc build on Alpine, or one for another processor. */
 async function requireLoader({ from, root }: InstallOptions, tree: RootedTree): Promise<void> {
   const loader = loaderOf(from);
   if (loader === null || (await tree.look(loader)).kind !== "absent") return;

@@ -5,7 +5,7 @@
 import type { Config } from "../config/config.ts";
 
 export interface KubeletAccess {
-  /** Documents before the DaemonSet. */
+  /** YAML documents before the DaemonSet. */
   readonly documents: string;
   readonly podSpec: string;
   readonly environment: string;

@@ -7,9 +7,9 @@ export interface Manifest {
   readonly version: string;
   readonly init: Init;
   readonly executable: string;
-  /** Directories that were not there before. */
+  /** Directories that did not exist before. */
   readonly directories: readonly string[];
-  /** SHA-256 of each file as it was written. */
+  /** SHA-256 of each file as written. */
   readonly files: Readonly<Record<string, string>>;
   readonly links: readonly string[];
 }
@@ -24,7 +24,7 @@ export function manifestText(manifest: Manifest): string {
   return `${JSON.stringify({ apiVersion: "crigc/v1", kind: "Installation", ...manifest }, null, 2)}\n`;
 }
 
-/** `null` for an invalid manifest: then no file counts as installed. Excludes paths that install never creates. */
+/** `null` for an invalid manifest: then no file counts as installed. Ignores paths that install never creates. */
 export function parseManifest(text: string): Manifest | null {
   const { version, init, executable, directories, files, links } = parsedObject(text);
   if (typeof version !== "string" || !isInit(init) || !isExecutable(executable)) return null;
@@ -62,6 +62,6 @@ function parsedObject(text: string): Readonly<Record<string, unknown>> {
 const isPaths = (value: unknown): value is readonly string[] =>
   Array.isArray(value) && value.every(isPath);
 
-/** Absolute and in its shortest form, as we write them. */
+/** Absolute and normalised, as install writes them. */
 const isPath = (value: unknown): value is string =>
   typeof value === "string" && /^(\/[^/\0]+)+$/.test(value) && !/\/\.\.?(\/|$)/.test(value);

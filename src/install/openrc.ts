@@ -5,11 +5,11 @@ import { ENGINE_ENVIRONMENT } from "./engine.ts";
 export interface ScriptOptions {
   /** Absolute path of the executable. */
   readonly executable: string;
-  /** Of `run`. */
+  /** Arguments of `run`. */
   readonly flags?: readonly string[];
 }
 
-/** supervise-daemon restarts it when it exits; its log goes to the system log. */
+/** supervise-daemon restarts the agent when it exits; its log goes to the system log. */
 export const openrcScript = ({
   executable,
   flags = [],
@@ -57,12 +57,12 @@ reload() {
 }
 `;
 
-/** Of the service: makes the first start keep the images that are there. */
+/** Variable of the service: the first start keeps the images present. */
 export const openrcSettings = `# Written by "crigc install --baseline".
 crigc_baseline=yes
 `;
 
-/** One word for the shell, within double quotes that it is read from twice. */
+/** One shell word, escaped for double quotes that are evaluated twice. */
 const quoted = (word: string): string =>
   /^[\w@:,./=+-]+$/.test(word)
     ? word

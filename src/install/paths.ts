@@ -1,6 +1,6 @@
 /** The paths of an installed crigc. */
 
-/** Where no other is named. */
+/** Default. */
 export const DEFAULT_BIN_DIRECTORY = "/usr/local/bin";
 
 export const installed = {
@@ -9,11 +9,11 @@ export const installed = {
   dropIns: "/etc/crigc/conf.d",
   keepDirectory: "/etc/crigc/keep.d",
   stateDirectory: "/var/lib/crigc",
-  /** What was installed, so that removing it leaves the machine as it was. */
+  /** Record of what was installed, so that uninstalling restores the machine. */
   manifest: "/var/lib/crigc/install.json",
   runDirectory: "/run/crigc",
   systemdUnit: "/etc/systemd/system/crigc.service",
-  /** Makes the first start keep the images that are there. */
+  /** The first start keeps the images present. */
   systemdBaseline: "/etc/systemd/system/crigc.service.d/10-baseline.conf",
   systemdLink: "/etc/systemd/system/multi-user.target.wants/crigc.service",
   openrcScript: "/etc/init.d/crigc",
@@ -21,12 +21,12 @@ export const installed = {
   openrcLink: "/etc/runlevels/default/crigc",
 } as const;
 
-/** The programs that read what lies beside the executable: the manual page and a completion each. */
+/** Readers of the manual page and the completions. */
 export type ShellFile = "man" | "bash" | "zsh" | "fish";
 export type ShellTexts = Readonly<Record<ShellFile, string>>;
 
 /**
- * Under the prefix of the executable's directory, where man, bash and zsh look. fish reads `/usr/share` and `/etc` only,
+ * Below the prefix of the executable's directory, where man, bash and zsh look. fish reads `/usr/share` and `/etc` only,
  * and `/usr` may be read-only.
  */
 export function shellFilesOf(executable: string): ShellTexts {

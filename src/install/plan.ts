@@ -14,18 +14,18 @@ export interface InstallRequest {
   readonly version: string;
   readonly init: Init;
   readonly executable: {
-    /** Where it goes. */
+    /** Destination. */
     readonly path: string;
-    /** Where it is now, outside of the tree. */
+    /** Source, outside the tree. */
     readonly from: string;
     readonly sha256: string;
   };
   readonly shellTexts: ShellTexts;
-  /** Keep the images that are there at the first start. */
+  /** Keep the images present at the first start. */
   readonly baseline: boolean;
-  /** The init system runs: it is told of changes, and an agent that runs is started anew by the new executable. */
+  /** The init system is running: it reloads units and restarts a running agent with the new executable. */
   readonly live: boolean;
-  /** And the agent is to be started where it does not run. */
+  /** Also start the agent if it is not running. */
   readonly start: boolean;
 }
 
@@ -41,7 +41,7 @@ export function installPlan(
     ...wanted.flatMap((it) => stepsFor(it, { request, before, facts })),
     ...leftovers(wanted, before, facts),
   ];
-  // Directories that are both wanted and a parent were listed twice.
+  // Removes duplicates: directories that are also a parent of another.
   const changes = steps.filter(
     (step, index) =>
       steps.findIndex((it) => it.kind === step.kind && it.path === step.path) === index,
@@ -96,7 +96,7 @@ function stepsFor(wanted: Wanted, known: Known): readonly TreeStep[] {
   const fact = factOf(known.facts, wanted.path);
   switch (wanted.kind) {
     case "directory":
-      // A link is the operator's way to put it elsewhere.
+      // The operator may have moved it by a link.
       if (fact.kind === "directory" || fact.kind === "link") return [];
       if (fact.kind === "absent") return [wanted];
       throw inTheWay(wanted.path, fact);
@@ -133,7 +133,7 @@ function textSteps(
   return [{ kind: "move", path, to: asideOf(path) }, write];
 }
 
-/** In the state directory, where it does not act as a service; includes the directory if several are called `crigc`. */
+/** Backups are in the state directory, so that they are not services; named with the directory if ambiguous. */
 export function asideOf(path: string): string {
   const name = path.split("/").slice(path.endsWith("/crigc") ? -2 : -1);
   return `${installed.stateDirectory}/replaced-${name.join("-")}`;
@@ -158,7 +158,7 @@ function inTheWay(path: string, fact: Found): HostError {
   );
 }
 
-/** What an earlier installation that went elsewhere put beside its executable, and that itself, unless changed since. */
+/** The executable of an earlier installation elsewhere, with its manual page and completions, unless changed since. */
 function leftovers(
   wanted: readonly Wanted[],
   before: Manifest | null,
@@ -202,7 +202,7 @@ function manifestAfter(about: {
   };
 }
 
-/** Not waiting: the agent counts as started when it is ready, which may wait for the runtime. */
+/** Without waiting: the agent is started once ready, which may take until the runtime answers. */
 function commandsAfter(request: InstallRequest, changes: readonly TreeStep[]): readonly Step[] {
   const { init, start } = request;
   const silent = [installed.config, ...Object.values(shellFilesOf(request.executable.path))];

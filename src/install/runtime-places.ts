@@ -1,10 +1,10 @@
 /** The host paths of each runtime: the directory of its socket, and the store whose filesystem is measured. */
 
 export interface RuntimePlaces {
-  /** Directory of the socket: the socket itself is made anew when the runtime starts again. */
+  /** Directory of the socket, because a restarted runtime creates a new socket. */
   readonly socketDirectory: string;
   readonly imageStore: string;
-  /** The kubelet's root directory, where the distribution has its own; `null`: the usual one. */
+  /** The distribution's root directory of the kubelet; `null`: the usual one. */
   readonly kubeletDirectory: string | null;
 }
 
@@ -23,7 +23,7 @@ const KNOWN: readonly (readonly [socket: string, imageStore: string, kubelet?: s
 
 export const DEFAULT_SOCKET = "/run/containerd/containerd.sock";
 
-/** `null` where the store of the socket is not known. `/var/run` is `/run` on every distribution that has systemd. */
+/** `null` if the socket's store is unknown. `/var/run` is `/run` on every distribution with systemd. */
 export function placesOf(socket: string): RuntimePlaces | null {
   const path = socket.replace(/^\/var\/run\//, "/run/");
   const found = KNOWN.find(([known]) => known === path);

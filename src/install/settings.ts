@@ -8,15 +8,15 @@ export interface GivenSetting {
   /** `imageGCHighThresholdPercent`. */
   readonly name: string;
   readonly value: Printed;
-  /** `--image-gc-high-threshold=70`; of a list one for each text. */
+  /** `--image-gc-high-threshold=70`; for a list, one per item. */
   readonly flags: readonly string[];
   /** `CRIGC_IMAGE_GC_HIGH_THRESHOLD`. */
   readonly variable: string;
-  /** As a flag or variable has it; of a list one for each text. */
+  /** In the syntax of flags and variables; for a list, one per item. */
   readonly texts: readonly string[];
 }
 
-/** Only settings of this command line and of the files that it names, not others of this machine. */
+/** Settings of this command line and of the files that it names, not of this machine. */
 export function givenSettings(values: Merged): readonly GivenSetting[] {
   return fieldNames
     .filter((name) => GIVEN.includes(values[name].source) && fieldOf(name).outsideFiles !== true)
@@ -31,7 +31,7 @@ export function givenSettings(values: Merged): readonly GivenSetting[] {
 
 const GIVEN: readonly string[] = ["flag", "file", "drop-in"];
 
-/** A whole configuration file, in JSON's notation for the values, which YAML reads. */
+/** A whole configuration file, with values in JSON, which is valid YAML. */
 export function settingsDocument(settings: readonly GivenSetting[]): string {
   const groups = new Map<string, string[]>();
   for (const { name, value } of settings) {

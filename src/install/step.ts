@@ -14,7 +14,7 @@ export type Step =
       readonly mode: number;
     }
   | { readonly kind: "link"; readonly path: string; readonly target: string }
-  /** Somebody changed what we wrote: their version is kept elsewhere. */
+  /** Keeps a copy of a file that somebody changed. */
   | { readonly kind: "move"; readonly path: string; readonly to: string }
   | { readonly kind: "remove"; readonly path: string }
   | { readonly kind: "remove-if-empty"; readonly path: string }
@@ -22,7 +22,7 @@ export type Step =
   /** On the running system only. */
   | { readonly kind: "command"; readonly words: readonly string[] };
 
-/** In a few words, for people. */
+/** A short description. */
 export function stepWords(step: Step): string {
   switch (step.kind) {
     case "directory":

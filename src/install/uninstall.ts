@@ -15,7 +15,7 @@ export interface UninstallOptions {
   readonly dryRun: boolean;
 }
 
-/** The steps that were done, or would be; `null` where no installation is recorded in the tree. */
+/** The steps done, or to be done; `null` if no installation is recorded in the tree. */
 export async function uninstall(
   options: UninstallOptions,
   done: (step: Step) => void,
@@ -40,11 +40,11 @@ export async function uninstall(
 
 export interface RemovalRequest {
   readonly purge: boolean;
-  /** The init system runs: the agent is stopped first. */
+  /** The init system is running, so the agent is stopped first. */
   readonly live: boolean;
 }
 
-/** What is taken out of a tree again: what the manifest names, and with `purge` configuration and memory too. */
+/** What to remove from a tree: what the manifest lists, with `purge` also configuration and state. */
 export function removalPlan(
   request: RemovalRequest,
   manifest: Manifest,
@@ -78,7 +78,7 @@ const command = (words: readonly string[]): Step => ({ kind: "command", words })
 
 const remove = (path: string): Step => ({ kind: "remove", path });
 
-/** The state directory last: it holds the manifest, from which an interrupted removal is taken up again. */
+/** The state directory last: an interrupted removal resumes from the manifest in it. */
 function purgeSteps(live: boolean, facts: Facts): readonly Step[] {
   return [
     installed.configDirectory,
@@ -89,7 +89,7 @@ function purgeSteps(live: boolean, facts: Facts): readonly Step[] {
     .map((path) => ({ kind: "remove-tree", path }));
 }
 
-/** Directories that the installation made, deepest first. Without `purge` those of configuration and memory stay. */
+/** Directories that the installation created, deepest first; without `purge`, not those of configuration and state. */
 function emptied(manifest: Manifest, purge: boolean, facts: Facts): readonly Step[] {
   const roots = [installed.configDirectory, installed.stateDirectory];
   const isBelow = (path: string): boolean =>

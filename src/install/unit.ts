@@ -5,26 +5,26 @@ import { ENGINE_ENVIRONMENT } from "./engine.ts";
 export interface UnitOptions {
   /** Absolute path of the executable. */
   readonly executable: string;
-  /** Of `run`. */
+  /** Arguments of `run`. */
   readonly flags?: readonly string[];
-  /** Directories that are written beside the usual ones. */
+  /** Additional writable directories. */
   readonly writable?: readonly string[];
 }
 
-/** Admins change it with drop-ins (`systemctl edit crigc`), which an upgrade leaves alone. */
+/** Admins change it with drop-ins (`systemctl edit crigc`), which upgrades keep. */
 export function systemdUnit({ executable, flags = [], writable = [] }: UnitOptions): string {
   const places = writable.map((path) => `ReadWritePaths=${quoted(`-${path}`)}\n`).join("");
   const start = [executable, "run", ...flags.map(quoted)].join(" ");
   return [HEAD, service(start), PRIORITY, `${HARDENING}${places}`, INSTALL].join("\n");
 }
 
-/** One word for systemd, which expands % and $. */
+/** One word of a unit file: escapes % and $. */
 const quoted = (word: string): string =>
   /^[\w@:,./=<*+-]+$/.test(word)
     ? word
     : `"${word.replace(/["\\]/g, "\\$&").replaceAll("%", "%%").replaceAll("$", "$$$$")}"`;
 
-/** Nothing is collected until the list is written: a failing step keeps the agent from starting, and is retried. */
+/** A failing step prevents the start and is retried, so nothing is collected before the list is written. */
 export const baselineDropIn = ({
   executable,
 }: UnitOptions): string => `# Written by "crigc install --baseline".
@@ -81,10 +81,10 @@ OOMScoreAdjust=300
 `;
 
 /**
- * Left out on purpose: MemoryDenyWriteExecute (the JIT and the calls into libc need memory that is both),
+ * Omitted on purpose: MemoryDenyWriteExecute (the JIT and calls into libc need such memory),
  * ProcSubset=pid (hides the boot ID), PrivateNetwork and IPAddressDeny (metrics, a kubelet's API, pre-stop requests),
- * ProtectHome=yes and PrivateUsers (an image store may lie anywhere, and has to be measured where it is).
- * ReadWritePaths names /var/log and not what is below: a path that is absent at the start would stay read-only.
+ * ProtectHome=yes and PrivateUsers (an image store may be anywhere, and must be measurable).
+ * ReadWritePaths has /var/log, because a subdirectory that is absent at the start would stay read-only.
  */
 const HARDENING = `ProtectSystem=strict
 ReadWritePaths=/var/log

@@ -8,7 +8,7 @@ import { baselineDropIn, systemdUnit } from "./unit.ts";
 
 export type Wanted =
   | Extract<Step, { readonly kind: "directory" | "link" }>
-  /** `theirs`: the operator's from the start, written where there is none, and never again. */
+  /** `theirs`: belongs to the operator; written only if missing. */
   | (Extract<Step, { readonly kind: "text" }> & { readonly theirs: boolean })
   | { readonly kind: "executable"; readonly path: string };
 

@@ -1,9 +1,9 @@
-/** Doctor's check of the agent: is it running, and is it healthy? */
+/** Doctor's check of the agent: is it running and healthy? */
 
 import { isMap } from "../../model/values.ts";
 import { failed, ok, type Verdict, warning } from "./check.ts";
 
-/** `status`: the agent's document, or why there is none. */
+/** `status`: the agent's document, or the reason for its absence. */
 export function agentCheck(
   status:
     | { readonly kind: "answered"; readonly text: string }

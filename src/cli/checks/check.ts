@@ -4,7 +4,7 @@ import type { DoctorCheck } from "../../report/table/doctor.ts";
 
 export type Verdict = Omit<DoctorCheck, "name">;
 
-/** Each with the name of its check, in the order in which they are shown; `null`: there is nothing to say. */
+/** By name of the check, in display order; `null`: nothing to report. */
 export type Verdicts = readonly (readonly [name: string, verdict: Verdict | null])[];
 
 export const ok = (message: string): Verdict => ({ result: "ok", message, advice: null });
@@ -22,7 +22,7 @@ export const failed = (message: string, advice: string | null): Verdict => ({
   advice,
 });
 
-/** `because`: the check that it needs. */
+/** `because`: the check that it depends on. */
 export const skipped = (because: string): Verdict => ({
   result: "skipped",
   message: `not checked: ${because}`,

@@ -20,7 +20,7 @@ export interface KubeletFacts {
 
 export function kubeletChecks(facts: KubeletFacts): Verdicts {
   const { signs, running, settings, problems } = facts.kubelet;
-  // A file that holds its settings is a sign as well, whatever starts it.
+  // A file with its settings is a sign too.
   const [sign] = [
     ...running.map((pid) => `process ${pid}`),
     ...signs,
@@ -52,7 +52,7 @@ export function kubeletChecks(facts: KubeletFacts): Verdicts {
   ];
 }
 
-/** What the kubelet has is read as our own flags are; a text says why it cannot be. */
+/** The kubelet's settings, read like our own flags; a string says why they are invalid. */
 function theirConfig(settings: KubeletFact["settings"]): Config | string {
   try {
     const flags = settings.flatMap(({ field, source, text }): readonly FlagText[] =>
@@ -65,7 +65,7 @@ function theirConfig(settings: KubeletFact["settings"]): Config | string {
   }
 }
 
-/** Two collectors on one node: the kubelet's knows no keep rule, and forgets with each restart. */
+/** With two collectors on a node, the kubelet knows no keep rule and forgets on restart. */
 function thresholdCheck({ limits }: Config): Verdict {
   const { highPercent, lowPercent } = limits.images;
   return highPercent === 100
@@ -85,7 +85,7 @@ function ageCheck({ limits }: Config): Verdict | null {
   );
 }
 
-/** The kubelet evicts pods for space that unused images take, unless crigc frees it first. */
+/** The kubelet evicts pods, for space that unused images take, unless crigc frees it first. */
 function evictionCheck(theirs: Config, facts: KubeletFacts): Verdict {
   const nearest = nearestOf(theirs, facts.imageFilesystem);
   const first = nearestOf(facts.ours, facts.imageFilesystem);
@@ -99,22 +99,22 @@ function evictionCheck(theirs: Config, facts: KubeletFacts): Verdict {
   );
 }
 
-/** Not raised above a kubelet's: a kubelet is suspected here, and none runs or is configured. */
+/** The default is raised only if a kubelet runs or is configured, not if one is only suspected. */
 const isDefault = ({ values }: Config): boolean => values.evictionHard.source === "default";
 
-/** Room for what is written between two checks. */
+/** Margin for writes between two checks. */
 const MARGIN_PERCENT = 5;
 
 interface Nearest {
   readonly threshold: Threshold;
-  /** Of the filesystem, that has to be free. */
+  /** Percent of the filesystem that must be free. */
   readonly percent: number;
 }
 
 const wordsOf = ({ threshold, percent }: Nearest): string =>
   `less than ${Math.round(percent * 10) / 10}% is free (${threshold.signal})`;
 
-/** The threshold on the filesystem of the images that is crossed first while it fills. */
+/** The threshold on the image filesystem that is met first as it fills. */
 function nearestOf(config: Config, filesystem: Filesystem | null): Nearest | null {
   const signals = signalsOf(filesystem);
   const found = config.limits.pressure.thresholds
@@ -131,7 +131,7 @@ const signalsOf = (filesystem: Filesystem | null): readonly Threshold["signal"][
     ? ["imagefs.available", "nodefs.available"]
     : ["imagefs.available"];
 
-/** Percent of the filesystem that has to be available; `null`: it cannot be told. */
+/** Percent of the filesystem that must be available; `null`: unknown. */
 function percentOf({ amount }: Threshold, filesystem: Filesystem | null): number | null {
   if (amount.kind === "fraction") return Math.round(amount.value * 10_000) / 100;
   if (filesystem === null || filesystem.capacityBytes <= 0n) return null;

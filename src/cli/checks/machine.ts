@@ -17,7 +17,7 @@ export const userCheck = (userId: number): Verdict =>
 
 const AS_ROOT = "run as root (sudo crigc …)";
 
-/** Below this a database of our size may not be written whole. */
+/** With less, our database may not fit. */
 const ROOM_BYTES = 64n << 20n;
 
 export function directoryCheck(
@@ -29,7 +29,7 @@ export function directoryCheck(
   fact: DirectoryFact,
 ): Verdict {
   const { path, flag, userId } = about;
-  // To another user the agent's own directories are closed; moving them would help nobody.
+  // Other users have no access to the agent's directories; moving them would not help.
   const elsewhere = userId === 0 ? `set another directory with ${flag}` : AS_ROOT;
   switch (fact.kind) {
     case "failed":
@@ -56,7 +56,7 @@ export function directoryCheck(
   return ok(`${path} is writable, ${room} left`);
 }
 
-/** What no clock of a node that runs this can say: the day before it was written. */
+/** Any earlier time is wrong: this code did not exist. */
 const EARLIEST_YEAR = 2024;
 const SLACK = minutes(1);
 
@@ -95,7 +95,6 @@ export function ledgerCheck(ledger: Ledger, notices: readonly string[]): Verdict
       );
 }
 
-/** `fault`: why the event hook cannot be run. */
 export const hookCheck = (hook: string, fault: string | null): Verdict =>
   fault === null
     ? ok(`${hook} can be run`)
@@ -104,7 +103,6 @@ export const hookCheck = (hook: string, fault: string | null): Verdict =>
         "install it there with mode 0755, or change --event-hook",
       );
 
-/** `fault`: why metrics cannot be served there. */
 export const addressCheck = (address: string, fault: string | null): Verdict =>
   fault === null
     ? ok(`${address} is free`)
@@ -113,7 +111,7 @@ export const addressCheck = (address: string, fault: string | null): Verdict =>
         "stop what listens there, or change --metrics-bind-address",
       );
 
-/** Nothing to say on a node with one disk: there is no other place. */
+/** On a node with one disk there is no other place. */
 export function stateDiskCheck(
   state: { readonly directory: string; readonly device: string | null },
   images: Filesystem | null,

@@ -53,7 +53,7 @@ function filesystemCheck(filesystem: Filesystem, limits: ImageLimits): Verdict {
   );
 }
 
-/** What keeps images from being removed now. */
+/** What blocks image removal now. */
 const blockChecks = ({ blocks }: ImagePlan): Verdicts =>
   blocks.length === 0
     ? [["blocks", ok("nothing blocks removal")]]
@@ -147,7 +147,7 @@ function logCheck({ logs }: Snapshot): Verdict {
 interface Fault {
   readonly runtime: string;
   readonly from: Version;
-  /** The first version without it. */
+  /** The first version without the fault. */
   readonly until: Version;
   readonly what: string;
   readonly advice: string;
@@ -170,7 +170,7 @@ export function runtimeCheck(runtime: Pick<RuntimeInfo, "name" | "version">): Ve
   return ok(`no known faults in ${name} ${version}`);
 }
 
-/** `images`: `null` where the node could not be looked at. */
+/** `images`: `null` if the node could not be read. */
 export function keepCheck(keep: KeepRules, images: readonly Image[] | null): Verdict {
   const compiled = compileKeepRules(keep.rules);
   const problems = [...keep.problems, ...compiled.problems];

@@ -1,9 +1,9 @@
-/** Doctor's check of the sockets: which runtime answers, and is it clear which one to use? */
+/** Doctor's check of the sockets: which runtime answers, and is the choice clear? */
 
 import type { SocketFact } from "../openers.ts";
 import { failed, ok, type Verdict } from "./check.ts";
 
-/** `named`: the endpoint of the configuration, whose fact comes first; `null`: the runtime has to be found. */
+/** `named`: the configured endpoint, whose fact comes first; `null`: none. */
 export function socketCheck(facts: readonly SocketFact[], named: string | null): Verdict {
   return named === null ? foundCheck(facts) : namedCheck(facts);
 }

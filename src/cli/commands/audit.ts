@@ -35,7 +35,7 @@ export const audit = command({
   },
 });
 
-/** A history that cannot be read says nothing; why it cannot is on stderr. */
+/** An unreadable history counts as empty; the reason is on stderr. */
 function pastRemovals(context: CommandContext): readonly PastRemoval[] {
   using store = context.open.state(context.config);
   return store.removals({ kinds: ["image"], results: ["removed"], limit: REMOVALS_MAX });

@@ -32,7 +32,7 @@ export const config = command({
   },
 });
 
-/** No drop-ins, no environment, no other flags: what the file says has to stand by itself. */
+/** No drop-ins, environment or other flags: the file must be valid by itself. */
 function check(context: CommandContext, invocation: Invocation, path: string): number {
   const reader = { ...context.reader, names: () => null };
   const flags = [{ name: "config", written: "--check", text: path }] as const;
@@ -47,7 +47,7 @@ function check(context: CommandContext, invocation: Invocation, path: string): n
   return exit.done;
 }
 
-/** A pass takes them for keep rules that are invalid, and removes no image: whoever asks for the configuration learns it first. */
+/** A pass treats these as invalid keep rules and removes no image, so `config` reports them. */
 function rejectInvalidPatterns({ values }: Config): void {
   const issues = (["keep", "podInfraContainerImage"] as const).flatMap((name) => {
     const { value, from } = values[name];

@@ -18,7 +18,7 @@ import { printAnswer } from "../read/listing.ts";
 import { shownNode, SNAPSHOT, snapshotFileOf } from "../read/node-plan.ts";
 
 const VIEWS: readonly View[] = ["repository", "namespace", "family"];
-/** For all that is walked together; what is not seen by then is left out, and the table says so. */
+/** Time limit of the whole walk; what it did not see is missing, and the table says so. */
 const LOGS_WITHIN_MS = 2_000;
 const REST_WITHIN_MS = 3_000;
 const DIRECTORIES_MAX = 10;
@@ -60,7 +60,7 @@ export const df = command({
 
 type Beside = Pick<DiskUsageReport, "writableLayers" | "podLogs" | "rest">;
 
-/** A recorded node has none of it. */
+/** Not part of a recorded node. */
 const NOTHING_BESIDE: Beside = { writableLayers: null, podLogs: null, rest: null };
 
 async function besideImages(context: CommandContext, snapshot: Snapshot): Promise<Beside> {
@@ -74,7 +74,7 @@ async function besideImages(context: CommandContext, snapshot: Snapshot): Promis
   return { writableLayers, podLogs, rest };
 }
 
-/** One figure of several: without it the others are shown all the same. */
+/** Without this figure the others are still shown. */
 async function writableLayersOf(context: CommandContext): Promise<WritableLayers | null> {
   using node = await context.open.node(context.config, context.signal);
   try {
@@ -105,7 +105,7 @@ async function sizesOfLogs(
   return sizes.toSorted((one, other) => compared(other.bytes, one.bytes));
 }
 
-/** Without the runtime's own directory and without pod logs, which have figures of their own. */
+/** Excludes the runtime's directory and pod logs, which have their own figures. */
 function restOf(
   context: CommandContext,
   { path, mountpoint }: Filesystem,

@@ -54,7 +54,7 @@ async function examine(context: CommandContext): Promise<readonly DoctorCheck[]>
 }
 
 interface Configured {
-  /** `null`: it is wrong. */
+  /** `null`: invalid. */
   readonly config: Config | null;
   readonly verdict: Verdict;
 }
@@ -77,7 +77,7 @@ function configured(context: CommandContext): Configured {
   }
 }
 
-/** All checks that a valid configuration allows, in the order in which they are shown. */
+/** All checks that a valid configuration allows, in display order. */
 async function verdictsOn(context: CommandContext, config: Config): Promise<Verdicts> {
   const { open, build, signal } = context;
   const { stateDir, runDir } = config.paths;
@@ -102,7 +102,7 @@ async function verdictsOn(context: CommandContext, config: Config): Promise<Verd
     ["keep-rules", keepCheck(await open.keepRules(config), snapshot?.images ?? null)],
     ...kubeletChecks({ kubelet: machine.kubelet(), ours: config, imageFilesystem: images }),
     ["event-hook", hook === null ? null : hookCheck(hook, machine.executableFault(hook))],
-    // An agent listens on its own address.
+    // A running agent uses the address itself.
     [
       "metrics-address",
       address === null || agent.kind === "answered"
@@ -118,13 +118,13 @@ async function verdictsOn(context: CommandContext, config: Config): Promise<Verd
 }
 
 interface Looked {
-  /** `null`: it could not be looked at. */
+  /** `null`: it could not be read. */
   readonly prepared: Prepared | null;
   readonly error: string;
   readonly notices: readonly string[];
 }
 
-/** The node as a plan would be made from it. */
+/** The node as planned from. */
 async function look(opening: Promise<OpenNode>, signal: AbortSignal): Promise<Looked> {
   let notices: readonly string[] = [];
   try {

@@ -50,7 +50,7 @@ export const explain = command({
   },
 });
 
-/** Layers of the images among what was found. */
+/** Layers of the matched images. */
 function layersOf(
   { snapshot, ledger }: Prepared,
   things: readonly ExplainedThing[],

@@ -115,7 +115,7 @@ async function pass(
   return refused.every(({ reason }) => WAITS.includes(reason.kind)) ? exit.shortfall : exit.partial;
 }
 
-/** Reasons that end by themselves. */
+/** Reasons that pass by themselves. */
 const WAITS: readonly string[] = ["too-young", "blocked"];
 
 const REFUSAL_COLUMNS = [
@@ -123,13 +123,13 @@ const REFUSAL_COLUMNS = [
   { title: "WHY", minimumWidth: 16 },
 ] as const;
 
-/** Images that were selected, and that a rule keeps. */
+/** Selected images that a rule keeps. */
 const refusals = ({ purpose, plan }: Pass): readonly KeptImage[] =>
   purpose.kind === "all-unused" && purpose.only !== undefined
     ? (plan.images?.kept ?? []).filter(({ reason }) => reason.kind !== "not-selected")
     : [];
 
-/** What a single pass does with a maximum age. */
+/** Explains the maximum age of a single pass. */
 function ageNotices({ limits, compat }: Config): readonly string[] {
   if (limits.images.maximumAge === 0n) return [];
   return compat === "kubelet"

@@ -52,7 +52,7 @@ export const history = command({
 const hasFilter = ({ kinds, reasons, results, text, regrets }: HistoryRequest): boolean =>
   regrets === true || [kinds, reasons, results, text].some((it) => it !== undefined);
 
-/** As it was read, the oldest first, unless asked otherwise. */
+/** Oldest first, as read, by default. */
 function sortedHistory(report: HistoryReport, key: HistoryOrder): HistoryReport {
   if (key === "newest")
     return {

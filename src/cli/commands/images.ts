@@ -48,7 +48,7 @@ export const images = command({
   },
 });
 
-/** The largest first is the order in which they come; never used comes before used long ago. */
+/** Largest first is the given order; never used comes before used long ago. */
 const ORDERS: Readonly<
   Record<string, ((one: ImageListEntry, other: ImageListEntry) => number) | undefined>
 > = {

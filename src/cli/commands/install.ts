@@ -58,7 +58,7 @@ export const install = command({
   },
 });
 
-/** The kernel's name for the running executable. */
+/** The running executable. */
 const SELF = "/proc/self/exe";
 
 function initOf(invocation: Invocation): Init | null {

@@ -65,7 +65,7 @@ const ORDERS: Readonly<Record<string, ImageOrder | undefined>> = {
   unused: (one, other) => compared(unusedSince(one.record), unusedSince(other.record)),
 };
 
-/** In the order of removal only last use and first sight count, and so they do here. */
+/** By last used and first seen, as in the order of removal. */
 const unusedSince = ({ firstSeenAt, lastUsedAt }: ImageRecord): Instant =>
   lastUsedAt !== null && lastUsedAt > firstSeenAt ? lastUsedAt : firstSeenAt;
 

@@ -24,7 +24,7 @@ import { bad, pathOf } from "./root-option.ts";
 
 type Printer = Pick<Command, "name" | "summary" | "doc"> & {
   readonly options?: Command["options"];
-  /** `given`: what the command line says, itself or in the files that it names. */
+  /** `given`: settings of the command line and of the files that it names. */
   readonly text: (given: Config, invocation: Invocation, context: CommandContext) => string;
 };
 
@@ -72,7 +72,7 @@ const script = printing({
     }),
 });
 
-/** What the agent writes, where the unit does not allow it anyhow. */
+/** Directories that the agent writes, beyond those that the unit always allows. */
 const movedDirectories = (paths: Paths): readonly string[] =>
   [paths.stateDir, paths.runDir, paths.podLogsDir, paths.containerLogsDir].filter(
     (path) => !/^\/(?:var\/log|var\/lib\/crigc|run\/crigc)(?:\/|$)/.test(path),
@@ -177,7 +177,7 @@ function daemonSetOptions(given: Config, invocation: Invocation, context: Comman
 function imageOf(invocation: Invocation, { build, stderr }: CommandContext): string {
   const image = textOf(invocation, "image");
   if (image === null) {
-    // The name of the released image, to which no registry answers.
+    // The released image's name, which no registry serves.
     const released = `localhost/crigc:${build.version}`;
     stderr(
       `crigc: no --image given: the manifest names ${released}, which must be on every node; set --image to an image with its digest\n`,

@@ -96,7 +96,7 @@ function pageOf(
   });
 }
 
-/** By device, from where it was at its newest sample. */
+/** By device, from its newest sample. */
 function forecastsOf(points: readonly DiskSample[], now: Instant): ReadonlyMap<string, Forecast> {
   const newest = new Map(points.map((sample) => [sample.device, sample]));
   return new Map(

@@ -6,7 +6,7 @@ export const ROOT_OPTION = option("root DIR", "file tree of a node image [this s
   completes: "directory",
 });
 
-/** "/" is the running system. A relative path is one below the working directory. */
+/** "/" is the running system. Relative paths are below the working directory. */
 export function rootOf(invocation: Invocation): string {
   const text = textOf(invocation, "root");
   if (text === null) return "/";
@@ -19,7 +19,7 @@ export function pathOf(invocation: Invocation, name: string): string | null {
   const text = textOf(invocation, name);
   if (text === null) return null;
   const path = text.replace(/(?!^)\/+$/, "");
-  // A unit file splits at blanks, and expands percent and dollar signs.
+  // Unit files split at blanks, and expand percent and dollar signs.
   if (/^(\/[\w.+@-]+)+$/.test(path) && !/\/\.\.?(\/|$)/.test(path)) return path;
   throw bad(
     name,

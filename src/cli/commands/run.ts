@@ -10,7 +10,7 @@ export const run = command({
   reloads: true,
   run: (context) => {
     const look = context.look();
-    // The agent says the warnings of its configuration itself, in its log.
+    // The agent logs the warnings of its configuration itself.
     const first = { config: look.load(), look };
     return context.open.agent({ first, look: context.look, signal: context.signal });
   },

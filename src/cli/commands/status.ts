@@ -27,8 +27,8 @@ export const status = command({
 });
 
 /**
- * Only the run directory is wanted. A file that is broken now is not the one that the agent runs with, and that is just
- * when its status is looked at: then the command line alone says where it is.
+ * Only the run directory is needed. The agent does not run with a file that is broken now, and that is
+ * when its status is needed: then only the command line counts.
  */
 function configToAsk(context: CommandContext): Config {
   try {

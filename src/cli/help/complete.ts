@@ -1,19 +1,19 @@
-/** The answer to `crigc __complete`, which the scripts of all shells call: candidates for the word at the cursor. */
+/** `crigc __complete`, which the scripts of all shells call: prints candidates for the word at the cursor. */
 import { dashed } from "../../config/field.ts";
 import { fieldByFlag, fieldOf } from "../../config/fields.ts";
 import type { CommandOption, CommandWords, Operand } from "../command.ts";
 import { outputOptions } from "./help.ts";
 
-/** A word and what it means; or the shell is to propose paths. */
+/** A word with its help, or a request that the shell complete paths. */
 type Proposal = { readonly word: string; readonly help: string } | "files" | "directories";
 
 /**
- * `words`: those after `crigc` up to the cursor; the last one is being typed. One candidate per line, with its help after
+ * `words`: those up to the cursor, the incomplete one last. Prints one candidate per line, with its help after
  * a tab; `:files` and `:directories` are for the shell.
  */
 export function completions(words: readonly string[], commands: readonly CommandWords[]): string {
   const typed = words.at(-1) ?? "";
-  // bash takes an equals sign for a word of its own.
+  // bash makes an equals sign a separate word.
   const before = words.slice(0, -1).filter((word) => word !== "=");
   const { given, valueOf } = read(before, commands);
   const [, flag, value] = /^(-[^=]*)=(.*)$/s.exec(typed) ?? [];
@@ -32,7 +32,7 @@ export function completions(words: readonly string[], commands: readonly Command
   return [...new Set(lines)].join("");
 }
 
-/** The words that are no options, and the flag whose value comes next. */
+/** Words that are not options, and the flag whose value comes next. */
 function read(words: readonly string[], commands: readonly CommandWords[]) {
   const given: string[] = [];
   let valueOf: string | null = null;
@@ -48,7 +48,7 @@ function read(words: readonly string[], commands: readonly CommandWords[]) {
 interface Flag {
   readonly word: string;
   readonly help: string;
-  /** What may be its value; `null`: it is a switch. */
+  /** Candidates for its value; `null`: a switch. */
   readonly values: readonly Proposal[] | null;
 }
 

@@ -1,4 +1,4 @@
-/** Help, generated from the tables: overview, one command, all flags. */
+/** Help, generated from the tables: the overview, one command, all flags. */
 import { dashed, defaultWords, type Field, placeholderOf } from "../../config/field.ts";
 import { fieldGroups, type FieldName, fieldNames, fieldOf } from "../../config/fields.ts";
 import { suggestion } from "../../config/source/nearest.ts";
@@ -10,7 +10,7 @@ import { paint, type Screen } from "../../report/terminal.ts";
 import { type CommandOption, type CommandWords, formatsOf, type Operand } from "../command.ts";
 
 const WIDTH_DEFAULT = 80;
-/** Longer lines are harder to read, however wide the terminal is. */
+/** Longer lines are hard to read, even on a wide terminal. */
 const WIDTH_MAX = 100;
 const TEXT_COLUMN = 32;
 
@@ -58,16 +58,16 @@ const printed = (lines: readonly string[], screen: Screen): string => {
 
 type Named = Pick<CommandWords, "name" | "summary">;
 
-/** What the commands of a first word are about. */
+/** Summaries of the groups of commands. */
 const FAMILIES: Readonly<Record<string, string>> = {
   keep: "manage the keep rules",
   print: "print units, manifests, rules and configuration",
 };
 
-/** What fits beside the longest name of a command on a terminal of 80 columns. */
+/** Room next to the longest command on a terminal of 80 columns. */
 const SUMMARY_MAX = 66;
 
-/** Commands that share their first word take one line together, which names them where there is room. */
+/** A group of commands takes one line, which lists them if there is room. */
 function inFamilies(commands: readonly CommandWords[]): readonly Named[] {
   const families = Map.groupBy(commands, ({ name }) => name.split(" ")[0] ?? name);
   return [...families].flatMap(([first, members]): readonly Named[] => {
@@ -104,7 +104,7 @@ function commandHelp(command: CommandWords, screen: Screen): readonly string[] {
   ];
 }
 
-/** Broken between the parts, not within their brackets. */
+/** Wraps between brackets, not within them. */
 const usageLines = (command: CommandWords, screen: Screen): readonly string[] =>
   wrapped(
     `Usage: ${usageOf(command).replaceAll(/\[[^\]]*\]/g, (part) => part.replaceAll(" ", HARD_SPACE))}`,
@@ -113,7 +113,7 @@ const usageLines = (command: CommandWords, screen: Screen): readonly string[] =>
 
 const HARD_SPACE = "\u00a0";
 
-/** `-o`, where the command has a choice of formats. */
+/** `-o`, if the command has several formats. */
 export function outputOptions(command: CommandWords): readonly CommandOption[] {
   const choices = formatsOf(command);
   if (choices.length === 0) return [];
@@ -177,7 +177,7 @@ function flagEntry(field: Field): Entry {
   return { left: flagUsage(field), text: `${field.help}${also}${bracketed(field)}` };
 }
 
-/** What goes without saying is left out. */
+/** Omits what is obvious. */
 function bracketed(field: Field): string {
   const words = defaultWords(field);
   return words === "none" || words === "false" ? "" : ` [${words}]`;
@@ -189,7 +189,7 @@ function section(title: string, entries: readonly Entry[], screen: Screen): read
   return ["", paint(screen, "bold", `${title}:`), ...lines];
 }
 
-/** The text beside the name, or below it where the name is too long. */
+/** The text next to the name, or below it if the name is too long. */
 function entry(of: Entry & { readonly column: number }, screen: Screen): readonly string[] {
   const { left, text, column } = of;
   const lines = wrapped(text, screen, " ".repeat(column));

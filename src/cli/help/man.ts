@@ -85,7 +85,7 @@ const paragraph = (text: string): string => guarded(escaped(text.replaceAll("`",
 const sentence = (text: string): string =>
   paragraph(`${text.charAt(0).toUpperCase()}${text.slice(1)}`);
 
-/** A line that starts with a dot or a quote would be a request. */
+/** Lines that start with a dot or a quote are requests in roff. */
 const guarded = (text: string): string => text.replace(/^([.'])/, "\\&$1");
 
 const escaped = (text: string): string =>

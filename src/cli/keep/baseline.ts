@@ -46,7 +46,7 @@ export const keepBaseline = command({
       return exit.done;
     }
     const replace = has(invocation, "replace");
-    // A damaged list is an error before any call to the runtime.
+    // Check for a damaged list before any call to the runtime.
     if (!replace) patternsIn(file.read(), file.path);
     const images =
       archives.length === 0 ? await listedImages(context) : await archived(context, archives);
@@ -57,8 +57,8 @@ export const keepBaseline = command({
 });
 
 /**
- * A stamp would leave images that are still to be loaded without protection for good; going on without one would start an
- * agent beside them, and make a baseline of whatever was pulled by its next start. So it is waited for, as for the runtime.
+ * A stamp now would never protect images that are loaded later; continuing without one would start an
+ * agent, and make a baseline of whatever is pulled by its next start. So the service waits, as for the runtime.
  */
 function nothingListed(
   context: CommandContext,
@@ -90,7 +90,7 @@ function write(context: CommandContext, { file, images, replace, once }: Writing
     context.stderr(
       `crigc: warning: image ${clean(image.id)} is not in the baseline: its ID is not a digest and it has no tag\n`,
     );
-  // After the list: a stamp without one would leave the node without a baseline for good.
+  // After the list: with a stamp but no list, the node would never get a baseline.
   if (once && !context.dryRun) context.open.setStamp(context.config, writtenAt);
   const named = images.length - unnamed.length;
   const names = context.dryRun ? "would name" : "now names";
@@ -99,7 +99,7 @@ function write(context: CommandContext, { file, images, replace, once }: Writing
   );
 }
 
-/** `--from A --from B`, and what the shell makes of `--from *.tar`. */
+/** `--from A --from B`, and `--from *.tar` as the shell expands it. */
 function archivesOf(invocation: Invocation): readonly string[] {
   const from = invocation.options.get("from") ?? [];
   const [first] = invocation.operands;
@@ -110,7 +110,7 @@ function archivesOf(invocation: Invocation): readonly string[] {
   return [...from, ...invocation.operands];
 }
 
-/** A list that is damaged may have named more than can be read of it, so it is never silently replaced. */
+/** A damaged list may have had more patterns than are readable, so it is never replaced. */
 function patternsIn(text: string | null, path: string): readonly string[] {
   if (text === null) return [];
   const { rules, problems } = parseKeepFile(text, path);
@@ -154,13 +154,13 @@ export interface BaselineImage {
 
 export interface BaselineList {
   readonly text: string;
-  /** How many patterns are in it. */
+  /** Number of patterns in it. */
   readonly patterns: number;
-  /** Images that no pattern can name: their IDs are no digests, and they have no tags. */
+  /** Images that no pattern can match: their IDs are not digests, and they have no tags. */
   readonly unnamed: readonly BaselineImage[];
 }
 
-/** `before`: earlier patterns, which are kept even if no image of today has them. */
+/** `before`: earlier patterns, kept even if they match no image today. */
 export function baselineList(
   images: readonly BaselineImage[],
   before: readonly string[],

@@ -100,7 +100,7 @@ const patternIn = (line: string): string | null =>
 const patternsIn = (lines: readonly string[]): readonly string[] =>
   lines.map(patternIn).filter((pattern) => pattern !== null);
 
-/** Hands on the lines of the file without its opening, and writes what becomes of them; `null`: they stay. */
+/** Passes on the file's lines without its header, and writes the result; `null`: unchanged. */
 function changed<T>(
   context: CommandContext,
   change: (lines: readonly string[]) => {
@@ -119,7 +119,7 @@ function changed<T>(
   return { path: file.path, answer };
 }
 
-/** A file that is damaged may have named more than can be read of it, so it is never silently replaced. Throws `ConfigError`. */
+/** A damaged file may have had more patterns than are readable, so it is never replaced. Throws `ConfigError`. */
 function linesIn(text: string, path: string): readonly string[] {
   const { problems } = parseKeepFile(text, path);
   if (problems.length > 0)

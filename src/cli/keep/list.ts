@@ -1,4 +1,4 @@
-/** `crigc keep list` and `crigc keep check`: the keep rules in force, what each of them keeps, and whether they are valid. */
+/** `crigc keep list` and `crigc keep check`: the keep rules in force, what each keeps, and whether they are valid. */
 
 import { usageError } from "../../model/errors.ts";
 import type { ImageLimits } from "../../model/limits.ts";
@@ -123,7 +123,7 @@ function protectionsOf(
   ];
 }
 
-/** The runtime and its sandboxes mostly name the same one. */
+/** The runtime and its sandboxes usually name the same one. */
 const distinct = ({ patterns }: SandboxNames): SandboxNames["patterns"] =>
   patterns.filter(
     ({ by, text }, at) => patterns.findIndex((it) => it.by === by && it.text === text) === at,

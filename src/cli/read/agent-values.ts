@@ -13,10 +13,10 @@ import { type CommandContext, has, type Invocation } from "../command.ts";
 /** A healthy agent answers within milliseconds. */
 const ANSWER_MS = 2_000;
 
-/** They run an agent, or concern another machine. */
+/** Commands that run an agent, or are about another machine. */
 const WITHOUT_AGENT: readonly string[] = ["run", "status", "install", "uninstall"];
 
-/** `null`: no agent is running, or it cannot be queried, which gives a note unless nothing listens. */
+/** `null`: no agent is running, or it cannot be queried; the latter prints a note. */
 export async function agentValues(
   world: Pick<CommandContext, "open" | "stderr">,
   look: () => Look,
@@ -50,10 +50,10 @@ export async function agentValues(
   }
 }
 
-/** Nothing listens there, or we are not allowed to know. */
+/** No listener, or no permission to find out. */
 const SILENT: readonly string[] = ["ENOENT", "ECONNREFUSED", "FailedToOpenSocket", "EACCES"];
 
-/** `null`: what is written is wrong, which the command will say. */
+/** `null`: invalid configuration, which the command will report. */
 function loaded(look: Look): Config | null {
   try {
     return look.load();
@@ -71,13 +71,13 @@ function valuesIn(status: unknown): AgentValues | null {
   return isMap(values) && Object.values(values).every(isValue) ? (values as AgentValues) : null;
 }
 
-/** The socket that the agent uses: the one that answers it, else the one that it was told. */
+/** The agent's socket: the one that answered it, else the configured one. */
 function endpointIn(status: unknown, { containerRuntimeEndpoint: told }: AgentValues): unknown {
   const runtime = isMap(status) ? status["runtime"] : null;
   return (isMap(runtime) ? runtime["endpoint"] : null) ?? told?.value;
 }
 
-/** Who names another socket than the agent's does not ask about the agent's node; one socket has several names. */
+/** A command for another socket is not about the agent's node. One socket may have several names. */
 function otherRuntime({ endpoints: { runtime } }: Config, theirs: unknown): string | null {
   if (runtime === null || typeof theirs !== "string") return null;
   return endpointHash(runtime) === endpointHash(theirs) ? null : theirs;

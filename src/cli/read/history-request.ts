@@ -9,16 +9,16 @@ import { isRemovalKind, removalCodes, removalKinds } from "../../report/containe
 import type { RemovalQuery } from "../../store/history/history.ts";
 import { type CommandOption, has, type Invocation, option, textOf } from "../command.ts";
 
-/** `limit`: of passes, or of removals if the request filters them. */
+/** `limit`: passes, or removals if filtered. */
 export interface HistoryRequest extends RemovalQuery {
-  /** Images that came back alone. */
+  /** Only images that came back. */
   readonly regrets?: boolean;
 }
 
 const LIMIT_DEFAULT = 50;
 const LIMIT_MAX = 100_000;
 
-// Held complete by its type: a result that is new in the model does not compile until it stands here.
+// The type keeps this complete: a new result in the model does not compile without an entry here.
 const RESULTS: Readonly<Record<Removal["result"], true>> = {
   removed: true,
   "already-gone": true,
@@ -46,7 +46,7 @@ export const HISTORY_OPTIONS: readonly CommandOption[] = [
   option("limit N", `newest N passes (removals, if filtered) [${LIMIT_DEFAULT}]`),
 ];
 
-/** `--filter kind=image` says what `--kind image` says. */
+/** `--filter kind=image` means `--kind image`. */
 const FILTERS = ["kind", "reason", "result", "image", "pass"] as const;
 
 function withFilters(invocation: Invocation): Invocation {
@@ -93,7 +93,7 @@ export function historyRequest(given: Invocation, now: Instant): HistoryRequest 
   };
 }
 
-/** The parser has refused what is no choice. */
+/** The parser has rejected other values. */
 const isResult = (text: string): text is Removal["result"] => Object.hasOwn(RESULTS, text);
 
 function moment(invocation: Invocation, name: string, now: Instant): Instant | undefined {
@@ -108,7 +108,7 @@ function limitOf(text: string | null): number {
   throw usageError("--limit", text, `invalid number ${quoted(text)}: use 1 to ${LIMIT_MAX}`);
 }
 
-/** `2026-01-15T12:00:00Z`, `2026-01-15` (its beginning in UTC), or `2h` (so long before `now`). Throws `ConfigError`. */
+/** `2026-01-15T12:00:00Z`, `2026-01-15` (midnight UTC), or `2h` (before `now`). Throws `ConfigError`. */
 export function momentOf(text: string, source: string, now: Instant): Instant {
   const time = fromRfc3339(/^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00Z` : text);
   if (time !== null) return time;

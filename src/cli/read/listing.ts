@@ -17,11 +17,11 @@ export const LIST_OPTIONS: readonly CommandOption[] = [
   option("no-trunc", "do not truncate columns"),
 ];
 
-/** `keys`: what rows are sorted by; the first is the order without the option. */
+/** `keys`: the first is the default order. */
 export const sortOption = (keys: readonly string[]): CommandOption =>
   option("sort KEY", `sort by ${keys.join(", ")} [${keys[0]}]`, { choices: keys });
 
-/** As a table, or as the document that `-o json` asks for. */
+/** A table, or the document with `-o json`. */
 export function printAnswer<Report>(
   context: CommandContext,
   invocation: Invocation,

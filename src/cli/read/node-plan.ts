@@ -24,15 +24,15 @@ export const SNAPSHOT = option(
 
 export const IMAGES_ONLY: Parts = { containers: "none", images: true };
 
-/** Where nothing is said, everything is planned as a periodic pass would. */
+/** By default plans everything, as a periodic pass does. */
 export interface PlanRequest {
   readonly purpose?: Purpose;
   readonly parts?: Parts;
-  /** Instead of that of the context. */
+  /** Instead of the context's. */
   readonly config?: Config;
-  /** Plans as if every image had been first seen so much earlier. */
+  /** Plans as if every image had been first seen this much earlier. */
   readonly assumeSeen?: Duration | null;
-  /** Whether the layers of all images are read, for a command that shows them. */
+  /** Whether to read the layers of all images, for commands that show them. */
   readonly allLayers?: boolean;
 }
 
@@ -50,8 +50,8 @@ export async function planNode(
 }
 
 /**
- * The same for commands that show the ledger's records. With `compat: kubelet`, a plan is that of a kubelet that has just
- * started, to which every image is new; these commands still show the records.
+ * For commands that show the ledger's records: with `compat: kubelet`, a plan is that of a kubelet that has just
+ * started, to which every image is new, but these commands still show the records.
  */
 export async function shownNode(
   context: CommandContext,
@@ -68,7 +68,7 @@ export async function shownNode(
 
 interface Opened {
   readonly prepared: Prepared;
-  /** What is remembered on disk; `null`: the node is a recorded one, with the memory that it was recorded with. */
+  /** The ledger on disk; `null` for a recorded node, which has its own. */
   readonly ledger: Ledger | null;
 }
 
@@ -96,7 +96,7 @@ async function openedPlan(
   return { prepared, ledger: node.ledger };
 }
 
-/** The rules of the node were recorded with it; those of this command line are tried out on it. */
+/** The snapshot's own rules, and those of this command line. */
 async function recordedNode(context: CommandContext, file: string): Promise<RecordedNode> {
   const { snapshot, ledger } = await context.open.recorded(file);
   const tried = context.given().keepPatterns.map((pattern) => ({ pattern, source: "--keep" }));

@@ -8,13 +8,13 @@ import type { HistoryRequest } from "./history-request.ts";
 
 export interface HistoryRead {
   readonly report: HistoryReport;
-  /** There is more than the limit. */
+  /** Whether there is more than the limit. */
   readonly cut: boolean;
 }
 
-/** All that the history keeps of one kind: bounds what passes bring with them. */
+/** More than the history keeps of one kind. */
 const EVERYTHING = 100_000;
-/** No pass takes longer; a removal's pass began at most so long before it. */
+/** No pass takes longer, so a removal's pass began at most this long before it. */
 const PASS_LONGEST = hours(24);
 
 export function readHistory(store: StoreReader, request: HistoryRequest): HistoryRead {
@@ -30,7 +30,7 @@ function byPasses(store: StoreReader, request: HistoryRequest): HistoryRead {
   const found = store.passes({ since, until, limit: limit + 1 });
   const cut = found.length > limit;
   const passes = found.slice(0, limit).toReversed();
-  // What came before the first pass that is shown belongs to passes that are not.
+  // Records before the first shown pass belong to passes that are not shown.
   const from = cut ? (passes[0]?.startedAt ?? since) : since;
   const range = { since: from, until, limit: EVERYTHING };
   const removals = store.removals(range).toReversed();

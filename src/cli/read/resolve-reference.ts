@@ -6,7 +6,7 @@ import { indexImages, listedImages } from "../../policy/image/image-index.ts";
 import { normaliseRepository, repositoryOf } from "../../policy/image/reference.ts";
 import type { ExplainedThing } from "../../report/table/explanation.ts";
 
-/** Shorter beginnings of an ID would name too much by accident. */
+/** Shorter prefixes match too much by accident. */
 const ID_PREFIX_MIN = 4;
 
 /** Exact names win over prefixes and repositories. */
@@ -64,7 +64,7 @@ const isIdPrefix = (id: string, reference: string): boolean =>
   reference.replace(/^sha256:/, "").length >= ID_PREFIX_MIN &&
   (id.startsWith(reference) || id.startsWith(`sha256:${reference}`));
 
-/** A name without tag or digest means every image of its repository. */
+/** A name without tag or digest matches every image of its repository. */
 function isRepository(image: Image, reference: string): boolean {
   if (/[@]|:[^/]*$/.test(reference)) return false;
   const wanted = normaliseRepository(reference);

@@ -1,4 +1,4 @@
-/** The options that limit `gc`, `plan` and `rm` to a part of the node, or extend them to everything unused. */
+/** Options that limit `gc`, `plan` and `rm` to a part of the node, or extend them to everything unused. */
 
 import type { Config } from "../../config/config.ts";
 import { suggestion } from "../../config/source/nearest.ts";
@@ -67,7 +67,7 @@ const CRITERIA: Readonly<Record<string, (value: string) => Criterion | string>> 
   untagged: (text) =>
     text === "" || text === "true" ? { kind: "untagged" } : "untagged takes no value",
   "larger-than": (text) => {
-    // Meant as gibibytes, a bare 10 would select every image there is.
+    // A bare 10, meant as GiB, would select every image.
     const bytes = /^[\d.]+$/.test(text) ? null : parseSize(text);
     return bytes !== null && bytes >= 0n
       ? { kind: "larger-than", bytes }
@@ -92,14 +92,14 @@ export function criteriaOf(texts: readonly string[]): Selection {
   });
 }
 
-/** A shorter beginning of an ID would name too much by accident. */
+/** Shorter prefixes match too much by accident. */
 const ID_PREFIX_MIN = 6;
 
 /** The image with this ID, ID prefix, tag or digest. Throws `ConfigError` if several match. */
 export function imageNamed(images: readonly Image[], reference: string): ImageId | null {
   const called = listedImages(indexImages(images), reference);
   const repository = reference.includes("@") ? repositoryOf(reference) : null;
-  // Another repository may hold the same content: what is removed has the name that was given.
+  // Another repository may have the same content; only the named image is removed.
   const exact = called.filter((id) => repository === null || inRepository(images, id, repository));
   const start = reference.replace(/^sha256:/, "");
   const isStart = /^[0-9a-f]+$/.test(start) && start.length >= ID_PREFIX_MIN;
@@ -123,7 +123,7 @@ const inRepository = (images: readonly Image[], wanted: ImageId, repository: str
       id === wanted && [...repoTags, ...repoDigests].some((it) => repositoryOf(it) === repository),
   );
 
-/** The limits with which this command line decides. */
+/** The limits of this command line. */
 export function forced(config: Config, invocation: Invocation): Config {
   if (!has(invocation, "force-young")) return config;
   const images = { ...config.limits.images, minimumAge: duration(0n) };
