@@ -20,7 +20,7 @@ const RETRY_FIRST_MS = 1_000;
 const RETRY_LONGEST_MS = 30_000;
 const LOCK_LOOK_MS = 5_000;
 
-/** Resolves with the exit code once `run.signal` has aborted and everything is written. */
+/** Resolves with the exit code after `run.signal` aborted and everything is written. */
 export async function runAgent(run: AgentRun, world: World): Promise<number> {
   await using running = new RunningAgent(run, world);
   return await running.run();
@@ -36,7 +36,7 @@ class RunningAgent {
   #agent: Agent | null = null;
   #agentLock: Lock | null = null;
   #reached = false;
-  /** Ends a pause between attempts to reach the runtime: it was reloaded, or told to stop. */
+  /** Ends a pause between connection attempts: on reload or stop. */
   #wake = new AbortController();
 
   constructor(run: AgentRun, world: World) {
@@ -74,7 +74,7 @@ class RunningAgent {
     for (const warning of config.warnings) this.#log.warning(warning);
     const watchdog = this.#keepAlive();
     this.#closers.push(() => clearInterval(watchdog));
-    // A second agent is told so before it touches anything of the first one's.
+    // A second agent exits before it touches anything of the first one.
     const connected = await this.#connected();
     if (connected === null) return exit.done;
     this.#closers.push(() => connected.runtime.close());
@@ -118,8 +118,8 @@ class RunningAgent {
   }
 
   /**
-   * Tries until the runtime answers, each failure said once; `null`: asked to stop before it did. A configuration that is
-   * reloaded meanwhile is tried at once, with its sockets: nothing depends on the old ones yet.
+   * Tries until the runtime answers, and logs each failure once; `null`: stopped first. A configuration that is
+   * reloaded meanwhile is tried at once, with its sockets.
    */
   async #connected(): Promise<Connected | null> {
     const { signal } = this.#run;
@@ -134,7 +134,7 @@ class RunningAgent {
           this.#statusServer.call(call),
         );
         if (wake.signal.aborted) {
-          // What answered may no longer be what is meant.
+          // The configured socket may have changed meanwhile.
           connected.runtime.close();
           continue;
         }
@@ -147,7 +147,7 @@ class RunningAgent {
         if (isHopeless(thrown)) throw thrown;
         this.#statusServer.unreachable(messageOf(thrown));
         this.#log.failure("connect", `${messageOf(thrown)}; trying again in ${pauseMs / 1000} s`);
-        // The agent is up, and the boot of a node must not wait for a runtime that may never come; readyz tells the rest.
+        // Report ready now: the boot must not wait for a runtime that may never start. /readyz shows the rest.
         this.#world.systemd.ready(`waiting for the runtime: ${messageOf(thrown)}`);
         await timer.sleep(pauseMs, wake.signal);
         pauseMs = wake.signal.aborted ? RETRY_FIRST_MS : Math.min(pauseMs * 2, RETRY_LONGEST_MS);
@@ -156,7 +156,7 @@ class RunningAgent {
     return null;
   }
 
-  /** `false`: another agent has it, which was said. */
+  /** `false`: another agent has it, which is logged. */
   async #lock(connected: Connected): Promise<boolean> {
     const { self } = this.#world;
     const request = {
@@ -179,7 +179,7 @@ class RunningAgent {
     return false;
   }
 
-  /** Where the lock's file was deleted, another agent could start. */
+  /** If the lock's file was deleted, another agent could start. */
   async #lockAgain(connected: Connected): Promise<void> {
     const before = this.#agentLock;
     try {
@@ -205,7 +205,7 @@ class RunningAgent {
     const { systemd } = this.#world;
     if (systemd.watchdogMs === null) return undefined;
     return setInterval(() => {
-      // A loop that hangs must not be kept alive by a timer that does not.
+      // A working timer must not hide a hanging loop.
       if (!this.#statusServer.isAlive()) return;
       systemd.alive();
       systemd.status(this.#statusServer.statusLine());
@@ -218,6 +218,6 @@ class RunningAgent {
   }
 }
 
-/** No waiting will make it right: what is configured has to be changed. */
+/** Waiting does not help: the configuration must change. */
 const isHopeless = (thrown: unknown): boolean =>
   thrown instanceof ConfigError || (thrown instanceof RuntimeError && thrown.kind === "ambiguous");

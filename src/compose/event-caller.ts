@@ -6,8 +6,8 @@ import { document, toJson } from "../report/document/json.ts";
 import { eventJson } from "../report/document/snapshot.ts";
 
 /**
- * `executable` is read for each event, so that a reload applies to the next one; `null`: none. A failing executable is
- * reported and changes nothing else. `close` resolves when the calls that began have ended, each within its time.
+ * Reads `executable` for each event, so that a reload applies to the next one; `null`: none. A failing hook is
+ * only reported. `close` resolves when the running calls have ended, each within its time limit.
  */
 export function eventCaller(executable: () => string | null, failed: (message: string) => void) {
   const hook = new EventHook(failed);

@@ -1,4 +1,4 @@
-/** Watches the runtime's container events while images are removed, and records the uses that they report. */
+/** Watches container events during image removal, and records the uses that they report. */
 
 import type { Runtime } from "../cri/client.ts";
 import type { ContainerEvent } from "../cri/events.ts";
@@ -7,7 +7,7 @@ import { type ContainerId, podUid, sandboxId } from "../model/ids.ts";
 import type { Container } from "../model/snapshot.ts";
 import { instant } from "../model/time.ts";
 
-/** Announcements kept for one pass; older ones are in the lists by then. */
+/** Events kept per pass; older ones are already in the lists. */
 const ANNOUNCED_MAX = 10_000;
 
 interface Announced {
@@ -25,7 +25,7 @@ export function eventSource(
       let announced: Announced[] = [];
       const note = (event: ContainerEvent): void => {
         if (event.kind === "deleted") {
-          // A runtime that nobody listened to tells the past first: what was removed in it uses nothing any more.
+          // A runtime replays old events first: containers removed since then use nothing.
           announced = announced.filter((one) => one.id !== event.containerId);
           return;
         }
@@ -33,7 +33,7 @@ export function eventSource(
         announced.push({ atNs: monotonicNs(), id: event.containerId, containers });
         if (announced.length > ANNOUNCED_MAX) announced = announced.slice(-ANNOUNCED_MAX / 2);
       };
-      // Without events, or when the stream breaks, the lists alone protect, as they do anyway.
+      // Without events, or after the stream breaks, the lists still protect.
       void runtime.watchEvents(note, signal).catch(() => undefined);
       return {
         announcedSince: (sinceNs) =>
@@ -43,7 +43,7 @@ export function eventSource(
   };
 }
 
-/** One entry for each reference that the event's containers name: enough for their images to count as used. */
+/** One entry per reference in the event's containers, so that their images count as used. */
 function containersOf(event: ContainerEvent): readonly Container[] {
   return event.images.map((reference) => ({
     id: event.containerId,

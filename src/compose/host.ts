@@ -1,4 +1,4 @@
-/** The machine as observation reads it, built from the configuration. */
+/** The machine as observed, built from the configuration. */
 
 import type { Config } from "../config/config.ts";
 import { defaultRootDirectory, diskOf } from "../host/disk/disk.ts";
@@ -20,7 +20,7 @@ export interface Host {
   readonly reader: HostReader;
 }
 
-/** `config` is read each time, so that a reloaded configuration applies to the next pass. */
+/** Reads `config` each time, so that a reload applies to the next pass. */
 export async function hostOf(
   config: () => Config,
   kubeletOfNode: () => Pick<Kubelet, "rootDirectory"> &
@@ -29,7 +29,7 @@ export async function hostOf(
   const first = config();
   const atStart = first.paths.rootDir ?? (await defaultRootDirectory());
   let ofKubelet: string | null = null;
-  /** What a kubelet was told outlives it here: while it restarts, a directory that it left long ago says nothing of its pods. */
+  /** Remembers the running kubelet's settings: while it restarts, its old default directory says nothing about its pods. */
   const rootDirectory = (kubelet: ReturnType<typeof kubeletOfNode>): string => {
     if (first.paths.rootDir !== null) return first.paths.rootDir;
     ofKubelet = kubelet.rootDirectory ?? ofKubelet;
@@ -54,7 +54,7 @@ export async function hostOf(
   };
 }
 
-/** The current rules; `known`: directories that had rules before. */
+/** The current keep rules; `known`: directories that had rules before. */
 export const keepRulesOf = (
   config: Config,
   known: readonly string[],

@@ -10,7 +10,7 @@ import type { Recorder } from "../store/history/recorder.ts";
 
 export interface JournalOptions {
   readonly log: () => Log;
-  /** `null`: a dry run, which leaves no record. */
+  /** `null`: a dry run, which records nothing. */
   readonly recorder: Recorder | null;
   readonly now: () => Instant;
   /** Further listeners; none of them may throw. */

@@ -1,14 +1,14 @@
-/** What the agent listens on: opened at the start, and again where that failed or its socket was deleted. */
+/** The agent's listeners: opened at the start, and again if that failed or the socket was deleted. */
 
 import { messageOf } from "../model/errors.ts";
 import type { HttpServer } from "../report/http/server.ts";
 import type { Log } from "../report/log/log.ts";
 
-/** Until then nobody reaches an agent whose run directory was emptied; a look costs one lstat. */
+/** Until then an agent whose run directory was emptied is unreachable; a check costs one lstat. */
 const LOOK_MS = 5_000;
 
 export interface Place {
-  /** `control socket`. */
+  /** Such as `control socket`. */
   readonly name: string;
   readonly open: () => Promise<HttpServer>;
 }
@@ -21,7 +21,7 @@ export class Listeners {
   readonly #log: () => Log;
   readonly #listeners: Listener[] = [];
   readonly #looking: ReturnType<typeof setInterval>;
-  /** Openings that are under way. */
+  /** Openings in progress. */
   #opening: Promise<void> = Promise.resolve();
   #isBusy = false;
 

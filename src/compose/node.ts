@@ -1,4 +1,4 @@
-/** Opens a node: for reading, with nothing that could remove, or for collection. */
+/** Opens a node for reading, without anything that could remove, or for collection. */
 
 import type { OpenNode } from "../cli/openers.ts";
 import type { Config } from "../config/config.ts";
@@ -32,10 +32,10 @@ import { connect, type Connected } from "./runtime.ts";
 import { processChannel } from "./state-process.ts";
 import type { Process } from "./world.ts";
 
-/** Where holds and locks are looked for beside the directories of the configuration. */
+/** Where to look for holds and locks besides the configured directories. */
 const SYSTEM_RUN = "/run";
 
-/** `kubeletOfNode`: as the configuration has read it, because to go through all processes takes milliseconds. */
+/** `kubeletOfNode`: as read for the configuration, because examining all processes takes milliseconds. */
 export async function openNode(
   config: Config,
   kubeletOfNode: () => Kubelet | null,
@@ -48,11 +48,10 @@ export async function openNode(
     );
     return { host, ledger: ledgerOnDisk(config, ({ message }) => notices.push(message)) };
   };
-  // While the runtime answers.
   const [{ runtime }, { host, ledger }] = await Promise.all([connect(config), opened()]);
   return {
     ledger,
-    // Also under the kubelet's rules: one that forgot everything would find every image too young, and show no decision.
+    // Also with compat kubelet: a kubelet that forgot everything would find every image too young.
     engine: { ...reading(() => config, runtime, host), memory: volatileMemory(ledger) },
     notices,
     [Symbol.dispose]: () => runtime.close(),
@@ -73,11 +72,11 @@ export interface CollectorOptions extends Pick<JournalOptions, "log" | "onPass" 
   readonly connected: Connected;
   readonly self: Process;
   readonly startedAt: Instant | null;
-  /** What asks for the lock, for whoever finds it held: `crigc gc`. */
+  /** Name of the holder, for others that find the lock held: `crigc gc`. */
   readonly holder: string;
 }
 
-/** What a pass that removes needs, for `gc` and for the agent, and who records it; a dry run has no recorder. */
+/** What a removing pass of `gc` or the agent needs, with its recorder; none for a dry run. */
 export async function openEngine(
   options: CollectorOptions,
 ): Promise<{ readonly engine: Engine; readonly recorder: Recorder | null }> {
@@ -104,7 +103,7 @@ export async function openEngine(
   return { engine, recorder };
 }
 
-/** The ledger and the recorder; a dry run has no recorder and keeps its ledger to itself. */
+/** The ledger and the recorder; a dry run records nothing and has its own ledger. */
 export interface OpenState {
   readonly memory: LedgerMemory;
   readonly recorder: Recorder | null;
@@ -140,8 +139,8 @@ function ledgerOnDisk({ paths }: Config, notify: (notice: StoreNotice) => void):
 }
 
 /**
- * What a kubelet that was just started knows of images: nothing. Keep rules hold in every mode, and a directory of them that
- * vanished is only noticed by who knows that it was there. What the kubelet knows of pods at once, we know after two passes.
+ * The ledger of a kubelet that just started: no images. Keep rules apply in every mode, and only the ledger knows whether a
+ * missing keep directory once existed. What a kubelet knows of pods at once, crigc knows after two passes.
  */
 const forgotten = ({ images, keepDirectories, pods }: Ledger): Ledger => ({
   ...emptyLedger,
@@ -150,7 +149,7 @@ const forgotten = ({ images, keepDirectories, pods }: Ledger): Ledger => ({
   pods: deadSince(pods, () => emptyLedger.watched),
 });
 
-/** All that is known of them is what they were called, for keep rules. */
+/** Only the names of images, for keep rules. */
 const seenNow = (images: Ledger["images"], firstSeenAt: Instant): Ledger["images"] =>
   new Map(
     [...images].map(([id, { names, earlierNames, sizeBytes }]) => [
@@ -192,7 +191,7 @@ function forgetfulMemory(recorder: Pick<Recorder, "ledger" | "saveLedger">): Led
   };
 }
 
-/** The same records by another clock: this process counts time from its start, the ledger on disk does not go on. */
+/** The same records on another clock: this process counts time from its start, but the ledger on disk continues. */
 const deadSince = (pods: Ledger["pods"], since: (uid: PodUid) => Watched): Ledger["pods"] =>
   new Map(
     [...pods].map(([uid, record]) => [
@@ -201,7 +200,7 @@ const deadSince = (pods: Ledger["pods"], since: (uid: PodUid) => Watched): Ledge
     ]),
   );
 
-/** What is gone, or has other names, is new on disk too when we remember again; what it was called is not forgotten. */
+/** An image that vanished or was renamed is new on disk too; its earlier names stay. */
 function stillThere(
   before: Ledger["images"],
   next: Ledger["images"],
@@ -221,7 +220,7 @@ function stillThere(
   return images;
 }
 
-/** The names of no image, so that any that it has by then are others. */
+/** Matches no image's names, so that any image counts as renamed. */
 const OTHER_NAMES = "\n";
 
 const renamedTo = (known: ImageRecord, { names, earlierNames }: ImageRecord): ImageRecord => ({
@@ -233,7 +232,7 @@ const renamedTo = (known: ImageRecord, { names, earlierNames }: ImageRecord): Im
 const refuse = async (): Promise<never> => {
   throw new AssertionError("a dry run removes nothing");
 };
-/** The second fence of a dry run: the first is that nothing is executed. */
+/** A second safeguard of a dry run, which executes nothing anyway. */
 const noWriter: Engine["writer"] = {
   removeImage: refuse,
   stopContainer: refuse,
@@ -266,7 +265,7 @@ function passLock(options: CollectorOptions, recorder: Recorder | null): PassLoc
       if (attempt.kind === "aborted")
         throw new HostError("lock", "stopped while waiting for the lock");
       if (attempt.kind !== "acquired") return null;
-      // What the pass before ours left, whoever made it.
+      // The result of the previous pass, by any process.
       await recorder?.refresh();
       return () => attempt.lock.release();
     },

@@ -52,7 +52,7 @@ const ANSWER_MS = 5_000;
 
 export function openersOf(world: World): Openers {
   const { userId } = world.self;
-  // A command that looks into the state directory more than once hears the same of it each time.
+  // A command that opens the state directory repeatedly gets the same warnings.
   const said = new Set<string>();
   const state = ({ paths }: Config): StoreReader =>
     openStoreReader({
@@ -113,7 +113,7 @@ async function openCollector(config: Config, world: World): Promise<OpenCollecto
     log: () => log,
     startedAt: null,
     holder: "crigc gc",
-    // The report comes next, and what is drawn would stand in front of it.
+    // Erase progress before the report.
     onPass: () => progress.clear(),
     onEvent: (event) => hook.call(event),
   });
@@ -167,7 +167,7 @@ function machineOf(config: Config): Machine {
   };
 }
 
-/** `rootDir`: where the configuration names one that is not the root itself, the kubelet's. */
+/** `rootDir`: the kubelet's, if configured and not `/`. */
 function kubeletFact(rootDir: string | null): KubeletFact {
   const { processes, settings, problems } = readKubelet();
   const signs = kubeletSigns("/", rootDir === null || rootDir === "/" ? undefined : rootDir);
@@ -179,7 +179,7 @@ function kubeletFact(rootDir: string | null): KubeletFact {
   };
 }
 
-/** What is configured, and where nothing is: all that is there by name, each socket once. */
+/** The configured socket and all existing well-known ones, each real one once. */
 async function socketFacts(named: string | null): Promise<readonly SocketFact[]> {
   const real = new Map<string, string>();
   for (const path of wellKnownSockets) {
@@ -206,7 +206,7 @@ async function socketFact(endpoint: string): Promise<SocketFact> {
   }
 }
 
-/** The file was named on the command line, so what is wrong with it is wrong usage. */
+/** The file was named on the command line, so its errors are usage errors. */
 async function recordedNode(path: string): Promise<RecordedNode> {
   try {
     return readSnapshotText(await boundedText(path), path);
@@ -220,7 +220,7 @@ async function boundedText(path: string): Promise<string> {
   try {
     const chunks: Buffer[] = [];
     let length = 0;
-    // Pipes are welcome, and a device or a growing file has no end.
+    // Pipes are allowed, but a device or a growing file may have no end.
     for await (const chunk of createReadStream(path)) {
       if (!Buffer.isBuffer(chunk)) continue;
       length += chunk.length;

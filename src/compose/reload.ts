@@ -1,20 +1,20 @@
-/** The configuration in force: reloaded on SIGHUP, and when a changed file is stable and keeps no less. */
+/** The configuration in force: reloaded on SIGHUP, and when a changed file is stable and does not keep less. */
 
 import type { Config } from "../config/config.ts";
 import { loosenings } from "../config/loosening.ts";
 import type { Look } from "../config/source/look.ts";
 import { messageOf } from "../model/errors.ts";
 
-/** How often the files are read: a page or two each time, but a process that sleeps has to wake up for it. */
+/** How often the files are read. Each read wakes up a sleeping process. */
 const LOOK_MS = 5_000;
-/** How long a change has to stay the same. */
+/** How long a change must be stable. */
 const SETTLE_MS = 2_000;
 
 export interface LiveConfig {
   readonly current: () => Config;
-  /** Why what is written is not in force; `null`: it is. */
+  /** Why the configuration on disk is not in force; `null`: it is. */
   readonly refused: () => string | null;
-  /** Takes what is written now, whatever it keeps less; what SIGHUP asks for. */
+  /** Loads the current files, even if they keep less; on SIGHUP. */
   readonly reload: () => void;
   readonly stop: () => void;
 }
@@ -22,24 +22,24 @@ export interface LiveConfig {
 export interface LiveConfigOptions {
   readonly first: { readonly config: Config; readonly look: Look };
   readonly look: () => Look;
-  /** Whether what a connection binds is bound. */
+  /** Whether the process is connected, which binds the sockets. */
   readonly connected: () => boolean;
-  /** Told after each reload that took. */
+  /** Called after each successful reload. */
   readonly reloaded: (config: Config) => void;
-  /** Told once of each content that is not taken. */
+  /** Called once for each rejected content. */
   readonly rejected: (message: string) => void;
   /** How often the files are read; default 5 s. */
   readonly lookMs?: number;
-  /** After how long they are read again where they changed; default 2 s. */
+  /** Delay before a changed file is read again; default 2 s. */
   readonly settleMs?: number;
 }
 
 export function liveConfig(options: LiveConfigOptions): LiveConfig {
   let { config: current, look: inForce } = options.first;
   let refused: string | null = null;
-  /** What the last look found, where it is not in force. */
+  /** What the last read found, if it is not in force. */
   let pending: string | null = null;
-  /** What was found twice, and was not taken. */
+  /** Confirmed content that was rejected. */
   let rejected: string | null = null;
   const reject = (found: Look, message: string): void => {
     rejected = found.print;
@@ -65,7 +65,7 @@ export function liveConfig(options: LiveConfigOptions): LiveConfig {
       reject(found, messageOf(thrown));
     }
   };
-  /** Whether there is something that has to be found twice. */
+  /** Whether a change waits for confirmation. */
   const check = (): boolean => {
     const found = options.look();
     const settled = found.print === pending;

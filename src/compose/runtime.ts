@@ -1,4 +1,4 @@
-/** Connects to the runtime that the configuration names, or to the only one that answers. */
+/** Connects to the configured runtime, or to the only one that answers. */
 
 import { realpath } from "node:fs/promises";
 
@@ -17,7 +17,7 @@ export interface Connected {
   readonly endpoint: string;
 }
 
-/** Throws `RuntimeError` within two seconds if nothing answers `runtime.v1` there, not only after the deadline of a call. */
+/** Throws `RuntimeError` within two seconds if nothing answers `runtime.v1`, not after the deadline of a call. */
 export async function connect(
   config: Config,
   onCall: (call: CallRecord) => void = () => undefined,
@@ -52,10 +52,10 @@ export async function connect(
   return { runtime: { ...runtime, reader }, endpoint };
 }
 
-/** What reading and judging an image and what goes with it is worth, for whether code is compiled. */
+/** Weight of an image in the decision to compile hot code. */
 const CALLS_OF_IMAGE = 0.1;
 
-/** Longer than for one among many that are only tried: a runtime that was named is meant, and may be busy. */
+/** Longer than when probing several: a configured runtime may be busy. */
 const NAMED_PROBE_MS = 1_500;
 
 async function runtimeEndpoint(config: Config): Promise<string> {
@@ -64,7 +64,7 @@ async function runtimeEndpoint(config: Config): Promise<string> {
   return (await probeEndpoint(parsed(named), NAMED_PROBE_MS)).endpoint;
 }
 
-/** Configuration has checked the text already; what is wrong here is said as it would be there. */
+/** The configuration has validated the text already; errors read the same. */
 function parsed(text: string): string {
   const endpoint = parseEndpoint(text);
   if (endpoint.kind === "refused")

@@ -1,6 +1,6 @@
 /**
- * Ledger and history in a process of their own, beside the one that collects: SQLite waits for its disk within the thread that
- * calls it, and a thread that waits for a disk that hangs cannot even be ended. Requests and replies are lines of JSON.
+ * Ledger and history in a separate process: SQLite blocks the thread that calls it while it waits for its disk, and a thread
+ * blocked by a hanging disk cannot even be ended. Requests and replies are lines of JSON.
  */
 
 import { giveBack, MUCH } from "../host/process/memory.ts";
@@ -16,11 +16,11 @@ type Line =
   | { readonly kind: "rows"; readonly rows: readonly LedgerRow[] }
   | { readonly kind: "reply"; readonly reply: StateReply };
 
-/** Answers until its input ends. */
+/** Serves requests until its input ends. */
 export async function runStateProcess(directory: string): Promise<void> {
   using file = new StateFile({ directory, files: stateFiles, now: () => wallClock() });
   const out = Bun.stdout.writer();
-  // Whoever asked may be gone: what it left to be written is written all the same.
+  // The requester may be gone; its pending records are still written.
   const tell = async (line: Line): Promise<void> => {
     try {
       await out.write(`${JSON.stringify(line)}\n`);
@@ -28,7 +28,7 @@ export async function runStateProcess(directory: string): Promise<void> {
     } catch {}
   };
   for await (const text of linesOf(Bun.stdin.stream())) {
-    // Both ends are this program, of the same build; the last line is cut off where whoever wrote it was killed.
+    // Both ends are the same build; only the last line may be truncated, if its writer was killed.
     const request = requestOf(text);
     if (request === null) break;
     const reply = file.handle(request, (rows) => void tell({ kind: "rows", rows }));
@@ -45,12 +45,12 @@ function requestOf(text: string): StateRequest | null {
 }
 
 export interface StateProcessOptions {
-  /** What starts this program: the executable, or Bun and the entry point. */
+  /** Command that starts this program: the executable, or Bun and the entry point. */
   readonly program: readonly string[];
   readonly directory: string;
 }
 
-/** Starts the process with the first request, and again if it has ended. */
+/** Starts the process on the first request, and again if it ended. */
 export function processChannel(options: StateProcessOptions): StateChannel {
   let child: StateChild | null = null;
   return {
@@ -77,7 +77,7 @@ class StateChild {
 
   constructor({ program, directory }: StateProcessOptions) {
     const child = Bun.spawn([...program, STATE_PROCESS, directory], {
-      // Nobody may wait for it: neither the reader of our messages, nor who unmounts our working directory.
+      // A hanging process must not keep our stderr or working directory open.
       stdio: ["pipe", "pipe", "ignore"],
       cwd: "/",
       env: {},

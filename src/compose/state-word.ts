@@ -1,4 +1,4 @@
-/** The word that starts the executable as the state process, in a file that loads nothing else. */
+/** The word that starts the executable as the state process, in a file without other imports. */
 
 /** Internal: not a command for users. */
 export const STATE_PROCESS = "__state";

@@ -23,7 +23,7 @@ import { eventCaller } from "./event-caller.ts";
 import { Listeners } from "./listeners.ts";
 import type { World } from "./world.ts";
 
-/** The latest events that status shows. */
+/** Number of latest events in the status. */
 const EVENTS_MAX = 50;
 export const CONTROL_SOCKET = "crigc.sock";
 
@@ -61,7 +61,7 @@ export class StatusServer {
     );
   }
 
-  /** Opens the control socket, and the metrics address where one is named. What cannot be opened is said, and the agent goes on without. */
+  /** Opens the control socket, and the metrics address if configured. Logs what fails; the agent continues without it. */
   async listen(): Promise<void> {
     const { paths, metricsBindAddress } = this.#options.config();
     const http = {
@@ -227,14 +227,14 @@ function graceOf({ engine }: Attached): Duration | null {
   return graceUntil === null || watched >= graceUntil ? null : watchedSince(graceUntil, watched);
 }
 
-/** `127.0.0.1:9419`, `[::1]:9419` or `:9419`, as configuration has checked it. */
+/** `127.0.0.1:9419`, `[::1]:9419` or `:9419`, already validated. */
 function addressOf(text: string): { readonly host: string; readonly port: number } {
   const at = text.lastIndexOf(":");
   const host = text.slice(0, at).replace(/^\[|\]$/g, "");
   return { host: host === "" ? "0.0.0.0" : host, port: Number(text.slice(at + 1)) };
 }
 
-/** A loop is alive while it pauses on time, or makes progress of its own while it works. */
+/** A loop is alive while its pauses end on time, or its run makes progress. */
 export function healthOf(state: AgentState | null, patienceMs: number): readonly HealthCheck[] {
   if (state === null) return [{ name: "waiting for the runtime", problem: null }];
   return state.loops
@@ -248,7 +248,7 @@ export function healthOf(state: AgentState | null, patienceMs: number): readonly
     });
 }
 
-/** Ready once the runtime was reached and the ledger is loaded, even if only in memory. */
+/** Ready once the runtime answered and the ledger is loaded, even if only in memory. */
 export function readinessOf(
   state: AgentState | null,
   connectError: string | null,

@@ -11,17 +11,17 @@ export interface Systemd {
   status(text: string): void;
   stopping(): void;
   alive(): void;
-  /** How often `alive` is wanted, in milliseconds; `null`: no watchdog is set for this process. */
+  /** Period of `alive`, in milliseconds; `null`: no watchdog for this process. */
   readonly watchdogMs: number | null;
 }
 
-/** Without `NOTIFY_SOCKET` nothing is sent. */
+/** Sends nothing without `NOTIFY_SOCKET`. */
 export function systemdOf(environment: Environment, pid: number): Systemd {
   const socket = environment["NOTIFY_SOCKET"];
   const send = (text: string): void => {
     if (socket !== undefined && socket !== "") sendDatagram(socket, text);
   };
-  // A status is one line of text for people.
+  // A status is one line of text.
   const line = (text: string): string => text.replaceAll(/\s+/g, " ");
   return {
     ready: (text) => send(`READY=1\nSTATUS=${line(text)}`),
@@ -32,7 +32,7 @@ export function systemdOf(environment: Environment, pid: number): Systemd {
   };
 }
 
-/** Half of the time that systemd allows, as it recommends. */
+/** Half of the watchdog's time, as systemd recommends. */
 function watchdogMs(environment: Environment, pid: number): number | null {
   const us = Number(environment["WATCHDOG_USEC"] ?? "");
   const owner = environment["WATCHDOG_PID"] ?? "";
@@ -40,14 +40,14 @@ function watchdogMs(environment: Environment, pid: number): number | null {
   return Math.max(100, us / 2000);
 }
 
-/** As syslog numbers them; the journal takes them off the line again. */
+/** Syslog priorities; the journal strips them from the line. */
 const PRIORITIES: Readonly<Record<Severity, string>> = {
   error: "<3>",
   warning: "<4>",
   info: "<6>",
 };
 
-/** The prefix of a log line for `journalctl -p warning`; empty unless the journal reads the file. */
+/** Prefix of a log line for `journalctl -p warning`; empty if the journal does not read the file. */
 export function journalPrefix(
   environment: Environment,
   file: number,
@@ -56,7 +56,7 @@ export function journalPrefix(
   return (severity) => (isRead ? PRIORITIES[severity] : "");
 }
 
-/** As systemd writes it: device and inode. A unit whose output was sent elsewhere has the variable all the same. */
+/** Device and inode, as systemd writes them. The variable is set even if the unit's output goes elsewhere. */
 function identityOf(file: number): string {
   try {
     const { dev, ino } = fstatSync(file, { bigint: true });

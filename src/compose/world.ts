@@ -1,4 +1,4 @@
-/** The process environment, as main passes it once to everything that is opened. */
+/** The process environment, which main passes to everything that is opened. */
 
 import type { Config } from "../config/config.ts";
 import type { Kubelet } from "../host/kubelet/settings.ts";
@@ -11,22 +11,22 @@ import type { Systemd } from "./systemd.ts";
 export interface Process {
   readonly pid: number;
   readonly userId: number;
-  /** What starts this program again: the executable, or Bun and the entry point. */
+  /** Command that starts this program: the executable, or Bun and the entry point. */
   readonly program: readonly string[];
 }
 
 export interface World {
   readonly self: Process;
   readonly systemd: Systemd;
-  /** For the configuration and for one look; `null`: this node has none. */
+  /** The kubelet, for the configuration; `null`: none on this node. */
   readonly kubelet: () => Kubelet | null;
   readonly build: { readonly version: string; readonly commit: string };
-  /** Calls back on SIGHUP; returns what stops that. */
+  /** Calls back on SIGHUP; returns a function that stops it. */
   readonly onHangup: (listener: () => void) => () => void;
   readonly stderr: (text: string) => void;
-  /** What begins a line of the log on stderr. */
+  /** Prefix of log lines on stderr. */
   readonly logPrefix: (severity: Severity) => string;
-  /** What stderr is: progress is drawn there. */
+  /** Properties of stderr, where progress is drawn. */
   readonly errorScreen: Screen;
 }
 

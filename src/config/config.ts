@@ -12,19 +12,19 @@ export interface Paths {
   readonly runDir: string;
   readonly podLogsDir: string;
   readonly containerLogsDir: string;
-  /** `null`: `/var/lib/kubelet` where it exists, else `/`. */
+  /** `null`: `/var/lib/kubelet` if it exists, else `/`. */
   readonly rootDir: string | null;
   readonly keepDir: string;
-  /** Whether somebody named the keep directory, so that it has to exist. */
+  /** Whether the keep directory is configured, so that it must exist. */
   readonly keepDirNamed: boolean;
 }
 
 export interface Config {
   readonly limits: Limits;
-  /** `unix:///…`; `null`: the runtime has to be found, and the image service is the runtime's. */
+  /** `unix:///…`; `null`: search for the runtime, and use it as image service. */
   readonly endpoints: { readonly runtime: string | null; readonly image: string | null };
   readonly requestTimeout: Duration;
-  /** Between the runs of each loop of the agent, in milliseconds. */
+  /** Pauses of the agent's loops, in milliseconds. */
   readonly periods: Readonly<Record<LoopName, number>>;
   readonly paths: Paths;
   readonly keepPatterns: readonly string[];
@@ -35,11 +35,11 @@ export interface Config {
   readonly logging: { readonly format: "text" | "json"; readonly verbosity: number };
   readonly compat: Compat;
   readonly dryRun: boolean;
-  /** Every file that was read, in the order in which they were merged. */
+  /** Every file read, in merge order. */
   readonly files: readonly string[];
-  /** By the names of configuration files. */
+  /** By configuration-file name. */
   readonly values: Readonly<Record<FieldName, Sourced>>;
-  /** Of a configuration that was read again: fields whose written value waits for the next start of the process. */
+  /** After a reload: fields whose new value waits for a restart. */
   readonly waiting: readonly FieldName[];
   readonly warnings: readonly string[];
 }
@@ -121,12 +121,12 @@ function limitsOf({ values, thresholds }: Validated, merged: Merged): Limits {
   };
 }
 
-/** The kubelet has no limit; a longer one would hold up collection for longer than anybody can mean. */
+/** The kubelet has no limit; this is longer than anybody intends. */
 const KUBELET_GRACE = hours(24);
 
 const isGiven = ({ source }: Sourced): boolean => source !== "default";
 
-/** The distance of the defaults for bytes. */
+/** The distance between the default thresholds for bytes. */
 const INODE_DISTANCE_PERCENT = 5;
 
 function inodeLowOf(values: Values): number | null {
@@ -135,7 +135,7 @@ function inodeLowOf(values: Values): number | null {
   return values.imageGCInodeLowThresholdPercent ?? Math.max(0, high - INODE_DISTANCE_PERCENT);
 }
 
-/** What `--compat kubelet` decides stands in the values as it is in force. */
+/** Settings that `--compat kubelet` implies appear with their effective values. */
 function withImplied(merged: Merged, values: Values): Merged {
   if (values.compat !== "kubelet") return merged;
   const { source, from } = merged.compat;

@@ -14,7 +14,7 @@ export type FieldType =
   | { readonly kind: "size"; readonly optional: true }
   | { readonly kind: "boolean" }
   | { readonly kind: "choice"; readonly choices: readonly string[] }
-  /** `unix:///PATH`, or the bare path, which becomes the same. */
+  /** `unix:///PATH`, or the bare path, which means the same. */
   | { readonly kind: "endpoint"; readonly optional: true }
   | { readonly kind: "url" }
   /** `HOST:PORT`. */
@@ -26,7 +26,7 @@ export type FieldType =
       readonly relative?: true;
       readonly optional?: true;
     }
-  /** Texts that add up over all sources, so that nothing that is kept is forgotten. */
+  /** Texts that add up over all sources, so that no keep pattern is lost. */
   | { readonly kind: "list" }
   | { readonly kind: "statements"; readonly of: StatementKind };
 
@@ -57,30 +57,30 @@ export const isStatements = (value: FieldValue): value is Statements =>
   typeof value === "object" && value !== null && !isList(value);
 
 export interface Field {
-  /** Without dashes. The environment variable follows from it. */
+  /** Without dashes. Determines the environment variable. */
   readonly flag: string;
   /** Other names of the flag. */
   readonly aliases?: readonly string[];
-  /** Environment variables beside `CRIGC_…`, which goes first. */
+  /** Environment variables after `CRIGC_…`. */
   readonly variables?: readonly string[];
   readonly type: FieldType;
-  /** As it would be written behind the flag; absent: there is none. */
+  /** In the syntax of the flag; absent: none. */
   readonly default?: string;
-  /** What is said where there is none; absent: "none". */
+  /** Description of a missing default; absent: "none". */
   readonly defaultWords?: string;
-  /** What stands for the value in help, where its type does not say it. */
+  /** Placeholder of the value in help, if not that of its type. */
   readonly placeholder?: string;
   /** One line without a full stop. */
   readonly help: string;
-  /** Whole sentences: meaning, consequence, what else it touches. */
+  /** Full sentences: meaning, consequences, related settings. */
   readonly doc: string;
-  /** Percent, bytes, …: what a bare number counts. */
+  /** Unit of a bare number: percent, bytes, … */
   readonly unit?: string;
-  /** The commands whose work depends on it. */
+  /** Commands that use it. */
   readonly commands: readonly string[];
-  /** A `KubeletConfiguration` has the field under the same name, and it is taken over from there. */
+  /** A `KubeletConfiguration` has this field under the same name, and crigc adopts it. */
   readonly kubelet?: true;
-  /** May not stand in a configuration file. */
+  /** Invalid in configuration files. */
   readonly outsideFiles?: true;
 }
 
@@ -95,7 +95,7 @@ export const variablesOf = (field: Field): readonly string[] => [
 /** The default as shown in help: its text, or its words if it has none. */
 export const defaultWords = (field: Field): string => field.default ?? field.defaultWords ?? "none";
 
-/** What stands for the value in help: `PERCENT`, `none|kubelet`. */
+/** Placeholder of the value in help: `PERCENT`, `none|kubelet`. */
 export function placeholderOf({ type, unit, placeholder }: Field): string {
   if (placeholder !== undefined) return placeholder;
   switch (type.kind) {

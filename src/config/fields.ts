@@ -7,7 +7,7 @@ import { keepFields } from "./fields/keep.ts";
 import { pressureFields } from "./fields/pressure.ts";
 import { runtimeFields } from "./fields/runtime.ts";
 
-/** By the heading of help and documentation, in their order. */
+/** By heading of help and documentation, in order. */
 const GROUPS = {
   Runtime: runtimeFields,
   "Image garbage collection": imageFields,
@@ -20,7 +20,7 @@ const GROUPS = {
   "Configuration and output": outputFields,
 };
 
-/** By the name in configuration files; a dot is a map within the file. */
+/** By configuration-file name; a dot means a nested map. */
 export const fields = {
   ...runtimeFields,
   ...imageFields,
@@ -35,24 +35,22 @@ export const fields = {
 
 export type FieldName = keyof typeof fields;
 
-/** Every value, typed by the table. */
+/** All values, typed by the table. */
 export type Values = { readonly [N in FieldName]: ValueOf<(typeof fields)[N]["type"]> };
 
 export const isFieldName = (name: string): name is FieldName => Object.hasOwn(fields, name);
 
-/** In the order of the table. */
 export const fieldNames: readonly FieldName[] = Object.keys(fields).filter(isFieldName);
 
 export const fieldOf = (name: FieldName): Field => fields[name];
 
-/** Headings with their fields. */
 export const fieldGroups: readonly (readonly [heading: string, names: readonly FieldName[]])[] =
   Object.entries(GROUPS).map(([heading, members]) => [
     heading,
     Object.keys(members).filter(isFieldName),
   ]);
 
-/** By flag without dashes, aliases included. */
+/** By flag without dashes, including aliases. */
 export const fieldByFlag: ReadonlyMap<string, FieldName> = new Map(
   fieldNames.flatMap((name) =>
     [fieldOf(name).flag, ...(fieldOf(name).aliases ?? [])].map((flag) => [flag, name] as const),
@@ -66,5 +64,5 @@ export const fieldByVariable: ReadonlyMap<string, FieldName> = new Map(
   ),
 );
 
-/** `imageMinimumGCAge (--minimum-image-ttl-duration)`: how messages name a field, whatever source is at fault. */
+/** `imageMinimumGCAge (--minimum-image-ttl-duration)`: a field in messages. */
 export const namedInFull = (name: FieldName): string => `${name} (${dashed(fieldOf(name).flag)})`;

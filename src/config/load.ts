@@ -20,16 +20,16 @@ import { emptyLayer, joined, type Layer } from "./source/setting.ts";
 import { validated } from "./validate.ts";
 
 export interface ConfigReader {
-  /** `null`: there is no such file. Throws with the system's words, and for files that are too large or not regular. */
+  /** `null`: not found. Throws with the system's message, also for files that are too large or not regular. */
   readonly file: (path: string) => string | null;
-  /** The names in a directory; `null`: there is none. */
+  /** The names in a directory; `null`: not found. */
   readonly names: (path: string) => readonly string[] | null;
-  /** The kubelet of this node; `null` or absent: there is none. */
+  /** The kubelet of this node; `null` or absent: none. */
   readonly kubelet?: () => KubeletOnNode | null;
 }
 
 export interface ConfigInput extends Running {
-  /** Of a command beside a running agent: what that has in force, which only flags go over. */
+  /** For a command alongside a running agent: the agent's values, which only flags override. */
   readonly agent?: AgentValues | null;
   readonly flags: readonly FlagText[];
   readonly env: Environment;
@@ -72,7 +72,7 @@ export function loadConfig(input: ConfigInput): Config {
   });
 }
 
-/** As of an agent of another version. */
+/** From an agent of another version. */
 const unread = ({ message }: ConfigIssue): string =>
   `using the configuration of this command, because that of the running agent is invalid in this version: ${message}`;
 
@@ -83,7 +83,7 @@ export interface Places {
   readonly directory: WantedDirectory;
 }
 
-/** Which file and which directory count: flags and variables name them. */
+/** The file and the directory that flags and variables name. */
 export function placesOf(input: Pick<ConfigInput, "flags" | "env">): Places {
   const environment = environmentLayer(input.env);
   const flags = flagLayer(input.flags);
@@ -115,7 +115,7 @@ interface FileRead {
 interface WantedDirectory {
   readonly path: string;
   readonly required: boolean;
-  /** " named by --config": where the path was set; "" for a default path. */
+  /** " named by --config": where the path was set; "" for the default. */
   readonly namedBy: string;
 }
 
@@ -165,7 +165,7 @@ function readFile(reader: ConfigReader, { path, kind, required, namedBy }: Wante
   };
 }
 
-/** Hidden files do not count: an editor's copy, or the internals of a mounted ConfigMap. */
+/** Ignores hidden files: an editor's copy, or the internals of a mounted ConfigMap. */
 export const isDropIn = (name: string): boolean =>
   /\.(?:yaml|yml|json|conf)$/.test(name) && !name.startsWith(".");
 
@@ -198,7 +198,7 @@ const issueLayer = (source: string, message: string): Layer => ({
   issues: [configIssue(source, "", message)],
 });
 
-/** The parser itself refuses aliases that expand without end, and throws a RangeError where its stack would run over. */
+/** The parser itself rejects aliases that expand without end, and throws a RangeError before its stack overflows. */
 function parsedYaml(text: string): { readonly value: unknown } | { readonly fault: string } {
   try {
     return { value: Bun.YAML.parse(text) };
@@ -209,12 +209,12 @@ function parsedYaml(text: string): { readonly value: unknown } | { readonly faul
   }
 }
 
-/** Beyond this the search for the line would take too long for what it says. */
+/** Beyond this the search for the line takes too long. */
 const SEARCHED_BYTES_MAX = 64 * 1024;
 
 /**
- * The parser does not say where: the first line up to which the text cannot be parsed is found by halving. Of JSON no
- * beginning can be parsed, so that it says nothing.
+ * The parser does not say where, so bisection finds the first line up to which the text cannot be parsed. No prefix of
+ * JSON can be parsed, so this does not work for JSON.
  */
 function whereItBreaks(text: string): string {
   if (text.length > SEARCHED_BYTES_MAX || /^\s*[{[]/.test(text)) return "";
@@ -238,7 +238,7 @@ function isParsed(text: string): boolean {
   }
 }
 
-/** A configuration is a page or two; whatever is larger is another file. */
+/** A configuration has a page or two; anything larger is another file. */
 const FILE_BYTES_MAX = 1024 * 1024;
 
 export const diskReader: ConfigReader = {

@@ -13,7 +13,7 @@ export interface Reading {
   readonly text: (path: string) => string | null;
 }
 
-/** One sentence for each; empty: the change may be loaded without SIGHUP. */
+/** One sentence per finding; empty: the change may be loaded without SIGHUP. */
 export function loosenings(inForce: Reading, read: Reading): readonly string[] {
   const before = inForce.config;
   const after = read.config;
@@ -29,7 +29,7 @@ export function loosenings(inForce: Reading, read: Reading): readonly string[] {
   ];
 }
 
-/** Also one whose last line lost its end: `maxImages: 1` may be half of `maxImages: 100`. */
+/** Also if its last line is cut: `maxImages: 1` may be half of `maxImages: 100`. */
 function isCutOff(path: string, inForce: Reading, read: Reading): boolean {
   const before = inForce.text(path);
   const after = read.text(path);
@@ -40,7 +40,7 @@ function isCutOff(path: string, inForce: Reading, read: Reading): boolean {
 type Looser = (before: FieldValue, after: FieldValue) => boolean;
 
 const smaller: Looser = (before, after) => numberOf(after) < numberOf(before);
-/** Of a limit that does nothing where it is off. */
+/** For a limit that is off. */
 const smallerOrOn: Looser = (before, after) =>
   !isOff(after) && (isOff(before) || numberOf(after) < numberOf(before));
 const never: Looser = () => false;
@@ -49,7 +49,7 @@ const isOff = (value: FieldValue): boolean => value === null || numberOf(value) 
 const numberOf = (value: FieldValue): number =>
   typeof value === "bigint" || typeof value === "number" ? Number(value) : 0;
 
-/** What is kept by name or by number: less of it waits, whoever took it away. */
+/** Images kept by name or number: fewer of them wait for SIGHUP, whatever the source. */
 const KEEPING: Partial<Record<FieldName, Looser>> = {
   keep: (before, after) => lost(before, after).length > 0,
   podInfraContainerImage: (before, after) => lost(before, after).length > 0,
@@ -61,7 +61,7 @@ const KEEPING: Partial<Record<FieldName, Looser>> = {
 const lost = (before: FieldValue, after: FieldValue): readonly string[] =>
   isList(before) ? before.filter((text) => !isList(after) || !after.includes(text)) : [];
 
-/** When a field that no file sets any more leads to more removals; every other field counts if it is another one then. */
+/** Whether a field that no file sets any more leads to more removals; other fields count if they change. */
 const LOOSER: Partial<Record<FieldName, Looser>> = {
   imageGCHighThresholdPercent: smaller,
   imageGCLowThresholdPercent: smaller,
@@ -108,7 +108,7 @@ function loosened(name: FieldName, before: Config, after: Config): readonly stri
   ];
 }
 
-/** Its value came from a file, and comes from a weaker place now. What a file says in its own words is taken as it is meant. */
+/** The value came from a file, and now from a lower source. A value that a file sets explicitly is intended. */
 function isNoLongerSet(was: Sourced, is: Sourced, { files }: Config): boolean {
   if (was.source !== "file" && was.source !== "drop-in") return false;
   if (is.source === "default") return true;

@@ -1,4 +1,4 @@
-/** Rules between values. Each issue names both fields and both places. */
+/** Validates values against each other. Each issue names both values and their sources. */
 import type { ConfigIssue } from "../model/errors.ts";
 import { dashed } from "./field.ts";
 import { type FieldName, fieldOf, namedInFull, type Values } from "./fields.ts";
@@ -87,7 +87,7 @@ function kubeletClientIssues(merged: Merged, values: Values): readonly ConfigIss
   return [issueOf(merged, given, `has no effect without ${namedInFull(missing)}; set both`)];
 }
 
-/** What the kubelet has not, or does otherwise, and what was asked for beside `--compat kubelet`. */
+/** Settings that contradict `--compat kubelet`. */
 function compatIssues(merged: Merged, values: Values): readonly ConfigIssue[] {
   if (values.compat !== "kubelet") return [];
   const contradicting: readonly (readonly [FieldName, boolean])[] = [
@@ -125,7 +125,7 @@ function warningsOf(merged: Merged, { notOurs }: ThresholdsRead): readonly strin
 
 function orderIssue(merged: Merged, { name, must, other }: Order): ConfigIssue {
   const message = `must ${must} ${nameOf(merged, other)}, which is ${textOf(merged, other)}${fromOf(merged, other)}`;
-  // The value that was given is at fault; where only the other one was, that is where to look.
+  // Blames the value that was set; a default is not to blame.
   if (merged[name].source !== "default" || merged[other].source === "default")
     return issueOf(merged, name, message);
   return {

@@ -1,4 +1,4 @@
-/** Flags for image collection: when it starts, how far it goes, and its limits. */
+/** Flags for image collection: triggers, targets and limits. */
 import type { Field } from "../field.ts";
 import { DECIDING, REMOVING } from "./commands.ts";
 

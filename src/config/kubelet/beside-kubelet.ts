@@ -16,13 +16,13 @@ export interface KubeletOnNode {
   readonly settings: readonly KubeletSetting[];
 }
 
-/** Percent of the filesystem between our threshold and the kubelet's. */
+/** Percent of the filesystem between crigc's threshold and the kubelet's. */
 const MARGIN_PERCENT = 5;
-/** Of a kubelet's threshold in bytes: a quarter of it, and what a fast disk takes in some seconds. */
+/** Minimum margin for thresholds in bytes, besides a quarter: what a fast disk writes in seconds. */
 const MARGIN_BYTES = 1024n ** 3n;
 const MARGIN_INODES = 10_000n;
 
-/** `written`, with thresholds above the kubelet's if none are set; with `compat: kubelet`, the kubelet's own. */
+/** `written`, with thresholds above the kubelet's if none are set and `compat` is not `kubelet`. */
 export function besideKubelet(written: Merged, kubelet: KubeletOnNode | null): Merged {
   const { evictionHard, compat } = written;
   if (kubelet === null || evictionHard.source !== "default" || compat.value === "kubelet")
@@ -45,7 +45,7 @@ function above(ours: Sourced, { settings }: KubeletOnNode): Sourced {
   return { value, source: "kubelet", from: [`above the kubelet's (${where})`] };
 }
 
-/** Hard and soft ones. Invalid settings count as the kubelet's defaults. */
+/** Hard and soft thresholds. Invalid settings count as the kubelet's defaults. */
 export function thresholdsOfKubelet(settings: KubeletOnNode["settings"]): readonly Threshold[] {
   const flags = settings.flatMap(({ field, source, text }): readonly FlagText[] =>
     isFieldName(field) && text !== "" ? [{ name: field, written: source, text }] : [],
@@ -60,7 +60,7 @@ export function thresholdsOfKubelet(settings: KubeletOnNode["settings"]): readon
   }).thresholds;
 }
 
-/** Amounts in percent and in bytes cannot be compared without the disk: then the kubelet's hard one is what to be above of. */
+/** Percent and bytes cannot be compared without the disk: then the kubelet's hard threshold counts. */
 function aboveAll(
   signal: Signal,
   own: string | undefined,
@@ -80,9 +80,9 @@ function aboveAll(
   return `${Math.min(MOST_PERCENT, Math.max(ours, percent))}%`;
 }
 
-/** Fractions are compared in hundredths of a percent. */
+/** Fractions are compared in units of a hundredth of a percent. */
 const PARTS_A_PERCENT = 100;
-/** 100% would switch the threshold off. */
+/** 100% would turn off the threshold. */
 const MOST_PERCENT = 99;
 
 function largestOf(amounts: readonly Amount[], kind: Amount["kind"]): bigint {

@@ -1,5 +1,5 @@
 /**
- * Reads a KubeletConfiguration as the kubelet does, with its zero and missing values, and without fields that crigc does not
+ * Reads a KubeletConfiguration as the kubelet does, with its zero and missing values, and ignores fields that crigc does not
  * use.
  */
 
@@ -14,7 +14,7 @@ export interface KubeletReading {
   readonly warnings: readonly string[];
 }
 
-/** The adopted entries, in the form of crigc's own kind. */
+/** The adopted entries, in crigc's own form. */
 export function fromKubelet(path: string, entries: readonly Entry[]): KubeletReading {
   const mergesDefaults = entries.some(
     ({ name, value }) => name === "mergeDefaultEvictionSettings" && value === true,
@@ -34,7 +34,7 @@ const isTakenOver = (name: string): name is FieldName =>
 function asRead(entry: Entry, mergesDefaults: boolean): unknown {
   if (!isFieldName(entry.name)) return entry.value;
   const field = fieldOf(entry.name);
-  // In the kubelet's file, a duration of zero is one that was not given.
+  // In the kubelet's file, a duration of zero counts as missing.
   if (field.type.kind === "duration" && isZero(entry.value)) return field.default;
   if (field.type.kind !== "statements" || !isMap(entry.value)) return entry.value;
   const ours = Object.entries(entry.value).filter(
@@ -50,7 +50,7 @@ function asRead(entry: Entry, mergesDefaults: boolean): unknown {
 const isZero = (value: unknown): boolean =>
   value === 0 || (typeof value === "string" && parseDuration(value) === 0n);
 
-/** Beside us, the kubelet's own image collection is best switched off by 100, which must not switch off ours. */
+/** A kubelet alongside crigc should have 100, which must not turn off crigc's own collection. */
 function withoutSwitchedOff(path: string, entries: readonly Entry[]): KubeletReading {
   const defaultHigh = Number(fieldOf("imageGCHighThresholdPercent").default);
   const low = entries.find(({ name }) => name === "imageGCLowThresholdPercent")?.value;

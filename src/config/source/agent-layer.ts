@@ -1,4 +1,4 @@
-/** The layer of a running agent: its effective configuration, from its status. */
+/** The layer of a running agent: its effective configuration, as in its status. */
 import type { ConfigIssue } from "../../model/errors.ts";
 import { type FieldName, fieldOf, isFieldName } from "../fields.ts";
 import { printedText } from "../value/printed.ts";
@@ -6,12 +6,12 @@ import { readEntry } from "./file-layer.ts";
 import type { Merged } from "./merge.ts";
 import { type Layer, type Place, type Setting, settingOf } from "./setting.ts";
 
-/** By the names of configuration files, as `Status` has them. */
+/** By configuration-file name, as in `Status`. */
 export type AgentValues = Readonly<
   Record<string, { readonly value: unknown; readonly source: string }>
 >;
 
-/** What belongs to a process alone: how it speaks, which files it read, whether it only pretends. */
+/** Settings of a process itself: its log, its files, whether it is a dry run. */
 const OWN: readonly FieldName[] = [
   "dryRun",
   "logging.format",
@@ -21,7 +21,7 @@ const OWN: readonly FieldName[] = [
   "runDir",
 ];
 
-/** The agent's values replace files and variables; what is wrong with them, where they are not valid here. */
+/** The agent's values replace files and variables; with issues for values that are invalid here. */
 export function withAgent(weaker: Layer, agent: AgentValues): Layer | ConfigIssue {
   const settings: Setting[] = [];
   for (const [name, { value, source }] of Object.entries(agent)) {
@@ -37,11 +37,11 @@ export function withAgent(weaker: Layer, agent: AgentValues): Layer | ConfigIssu
   };
 }
 
-/** In a file null takes back; here it is what the agent has: none. */
+/** In a file null is a reset; here it is the agent's value: none. */
 const settingIn = (name: FieldName, place: Place, value: unknown): Setting | ConfigIssue =>
   value === null ? settingOf(name, place, null) : readEntry(name, place, value);
 
-/** A sentence for each flag of this command line that differs from the running agent. */
+/** One warning per flag of this command line that differs from the running agent. */
 export function agentNotes(written: Merged, agent: AgentValues): readonly string[] {
   return Object.entries(agent).flatMap(([name, { value }]) => {
     if (!isFieldName(name) || OWN.includes(name) || written[name].source !== "flag") return [];

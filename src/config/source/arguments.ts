@@ -6,10 +6,10 @@ import { parseText } from "../value/value.ts";
 import { suggestion } from "./nearest.ts";
 import { type Layer, type Place, type Setting, settingOf, valueIssue } from "./setting.ts";
 
-/** A flag as it was given. */
+/** A flag as given. */
 export interface FlagText {
   readonly name: FieldName;
-  /** `--image-minimum-gc-age`: the name that was used, with its dashes. */
+  /** `--image-minimum-gc-age`: the name used, with dashes. */
   readonly written: string;
   readonly text: string;
 }
@@ -33,7 +33,7 @@ export function flagLayer(flags: readonly FlagText[]): Layer {
   return { ...layer, issues: [...layer.issues, ...written.filter(isForgotten).map(forgotten)] };
 }
 
-/** A variable of a script that is not set would otherwise drop a keep pattern, or a whole file of settings, without a word. */
+/** Otherwise an unset variable of a script would silently drop a keep pattern, or a whole file of settings. */
 const NEVER_EMPTY: readonly FieldName[] = ["keep", "config", "configDir"];
 
 const isForgotten = ({ name, text }: Written): boolean => text === "" && NEVER_EMPTY.includes(name);

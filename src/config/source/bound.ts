@@ -1,4 +1,4 @@
-/** Values bound to a running process, which change only at its next start. */
+/** Values that a running process takes only at its start. */
 import { ConfigError } from "../../model/errors.ts";
 import type { Config } from "../config.ts";
 import { type FieldName, fieldOf, namedInFull } from "../fields.ts";
@@ -7,20 +7,20 @@ import { printedText } from "../value/printed.ts";
 import type { Merged } from "./merge.ts";
 
 export interface Running {
-  /** Of a process that reads its configuration again: what it has in force. What is bound to the process stays as it is there. */
+  /** The configuration in force of a process that reloads; bound values stay as they are in it. */
   readonly running?: Config | null;
-  /** Whether that process has reached its runtime; while it has not, nothing is bound to the sockets. Default true. */
+  /** Whether that process is connected; before, the sockets are not bound. Default true. */
   readonly connected?: boolean;
 }
 
-/** Taken once, when the runtime answers. */
+/** Bound when the runtime answers. */
 const BOUND_BY_CONNECTION = [
   "containerRuntimeEndpoint",
   "imageServiceEndpoint",
   "runtimeRequestTimeout",
 ] as const satisfies readonly FieldName[];
 
-/** Directories, addresses and modes that a process takes once, at its start. */
+/** Bound at the start: directories, addresses and modes. */
 const BOUND_BY_START = [
   "podLogsDir",
   "containerLogsDir",
@@ -56,7 +56,7 @@ export function boundToProcess(
   return { together, validated: validatedWith(together, waiting), waiting };
 }
 
-/** What is written is valid by itself, and may still not go together with what the process began with. */
+/** The new configuration is valid by itself, but may contradict bound values. */
 function validatedWith(together: Merged, waiting: readonly FieldName[]): Validated {
   const checked = validated(together);
   if (checked.issues.length === 0) return checked;

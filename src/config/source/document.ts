@@ -11,7 +11,7 @@ export interface Entry {
   /** `imageMinimumGCAge`, `logging.format`. */
   readonly name: string;
   readonly value: unknown;
-  /** `null` where it could not be told. */
+  /** `null` if unknown. */
   readonly line: number | null;
 }
 
@@ -28,7 +28,7 @@ const KINDS: Readonly<Record<DocumentKind, string>> = {
 const EXPECTED_KINDS =
   "expected kind: CrigcConfiguration with apiVersion: crigc/v1, or kind: KubeletConfiguration with apiVersion: kubelet.config.k8s.io/v1beta1";
 
-/** Maps that the table knows as one name with a dot. */
+/** Maps that are names with a dot in the table. */
 const GROUPED: ReadonlySet<string> = new Set(
   fieldNames.filter((name) => name.includes(".")).map((name) => name.split(".")[0] ?? name),
 );
@@ -36,7 +36,7 @@ const GROUPED: ReadonlySet<string> = new Set(
 export interface ParsedText {
   readonly path: string;
   readonly text: string;
-  /** What the parser made of the text. */
+  /** The parsed text. */
   readonly content: unknown;
 }
 
@@ -74,7 +74,7 @@ export function parseDocument({ path, text, content }: ParsedText): ConfigDocume
   return { kind, entries, issues: [...hiddenKeys(path, content, keys), ...repeated(path, keys)] };
 }
 
-/** A key that the parser saw and the text does not show might be there twice. */
+/** A key that the parser found but the line search did not may occur twice. */
 function hiddenKeys(
   path: string,
   content: Readonly<Record<string, unknown>>,
@@ -96,7 +96,7 @@ function hiddenKeys(
     );
 }
 
-/** A map within the file as the names of the table; one whose settings are all comments says nothing of any. */
+/** Flattens a map in the file to names of the table; one with only comments is empty. */
 function ungrouped(name: string, value: unknown): readonly Omit<Entry, "line">[] {
   if (!GROUPED.has(name) || (value !== null && !isMap(value))) return [{ name, value }];
   return Object.entries(value ?? {}).map(([inner, held]) => ({
@@ -117,7 +117,7 @@ function kindOf(content: Readonly<Record<string, unknown>>): DocumentKind | null
   return content["apiVersion"] === KINDS[kind] ? kind : null;
 }
 
-/** The parser lets the last of two equal keys win without a word. */
+/** For equal keys the parser silently lets the last one win. */
 function repeated(path: string, keys: readonly KeyLine[]): readonly ConfigIssue[] {
   const first = new Map<string, number>();
   const issues: ConfigIssue[] = [];

@@ -16,7 +16,7 @@ export interface FileEntries {
   readonly entries: readonly Entry[];
 }
 
-/** More say nothing more, and each may take a search for what was meant. */
+/** More issues do not help, and each may search for a suggestion. */
 const ISSUES_MAX = 50;
 
 export function fileLayer(file: FileEntries): Layer {
@@ -45,10 +45,10 @@ export function fileLayer(file: FileEntries): Layer {
 export function readEntry(name: FieldName, place: Place, value: unknown): Setting | ConfigIssue {
   if (value === null) return { name, place, change: { kind: "reset" } };
   const { type } = fieldOf(name);
-  // A template whose variable is not set would otherwise drop its pattern without a word, as with the flag.
+  // Otherwise a template with an unset variable would silently drop its pattern, as with the flag.
   if (name === "keep" && value === "")
     return valueIssue({ name, place, text: '""', message: emptyKeep });
-  // A drop-in takes a signal back by null, as a merge patch does.
+  // A drop-in removes a signal with null, like a merge patch.
   const removed =
     type.kind === "statements" && place.kind === "drop-in" && isMap(value)
       ? Object.keys(value).filter((signal) => value[signal] === null)

@@ -10,13 +10,13 @@ export interface KeyLine {
 }
 
 export interface Keys {
-  /** In the order of the text; a key that is there twice comes twice. */
+  /** In the order of the text, with duplicates. */
   readonly found: readonly KeyLine[];
-  /** Notation that lets a key stand elsewhere than it is read: anchors, merges, tags, explicit keys. */
+  /** Syntax by which a key can come from elsewhere: anchors, merges, tags, explicit keys. */
   readonly refused: readonly { readonly line: number; readonly what: string }[];
 }
 
-/** `text` is a document that the parser has accepted. */
+/** `text`: a document that the parser accepts. */
 export function keysIn(text: string): Keys {
   const scan = new Scan(text);
   scan.block();
@@ -52,7 +52,7 @@ class Scan {
     this.#text = text;
   }
 
-  /** Maps and lists by their indentation. */
+  /** Maps and lists by indentation. */
   block(): void {
     let levels: readonly Level[] = [];
     while (this.#at < this.#text.length) {
@@ -69,7 +69,7 @@ class Scan {
     }
   }
 
-  /** One list mark, or one key with its value, or the rest of a text. */
+  /** A list mark, a key with its value, or the rest of a scalar. */
   #entry(levels: readonly Level[]): readonly Level[] {
     const indent = this.#column();
     if (this.#sees(/-(?=\s|$)/y)) {
@@ -94,7 +94,7 @@ class Scan {
     return [...above, level];
   }
 
-  /** `mayHoldKey`: behind a list mark a map may begin on the same line. */
+  /** `mayHoldKey`: a map may begin on the line of a list mark. */
   #value(level: Level, mayHoldKey: boolean): void {
     this.#take(INLINE_BLANK);
     const first = this.#text[this.#at] ?? "";
@@ -118,7 +118,7 @@ class Scan {
       if (text.trim() !== "" && text.search(/\S/) <= indent) break;
       this.#at = line.lastIndex + 1;
     }
-    // What comes next is read as a line of its own.
+    // The rest is read as a separate line.
     this.#at = Math.max(0, Math.min(this.#at, this.#text.length) - 1);
   }
 
@@ -192,7 +192,7 @@ class Scan {
     return isKey;
   }
 
-  /** What the text in quotes says; `null`: here are no quotes. */
+  /** The quoted text; `null`: no quotes here. */
   #quoted(): string | null {
     const double = this.#take(DOUBLE_QUOTED);
     if (double === null)

@@ -1,4 +1,4 @@
-/** One reading of the configuration files, which can be compared with another one and loaded as compared. */
+/** One reading of the configuration files, to compare with another one and to load exactly as compared. */
 import { messageOf } from "../../model/errors.ts";
 import type { Config } from "../config.ts";
 import {
@@ -11,9 +11,9 @@ import {
 } from "../load.ts";
 
 export interface Look {
-  /** Equal for two looks exactly where they found the same names and texts. */
+  /** Equal for two readings if and only if they found the same names and texts. */
   readonly print: string;
-  /** What a file held; `null`: it did not exist, or could not be read. */
+  /** The text of a file; `null`: missing or unreadable. */
   readonly text: (path: string) => string | null;
   /** Throws `ConfigError`. */
   readonly load: (about?: Pick<ConfigInput, "running" | "connected" | "agent">) => Config;
@@ -21,7 +21,7 @@ export interface Look {
 
 type LookInput = Pick<ConfigInput, "flags" | "env" | "reader">;
 
-/** Looks as often as it is asked. Flags and variables, which name the files, are those of the process and are read once. */
+/** Reads the files on each call. Flags and variables, which name the files, are read once. */
 export function looking(input: LookInput): () => Look {
   let places: Places | null = null;
   return () => lookIn((places ??= placesOf(input)), input);
@@ -49,7 +49,7 @@ function lookIn({ file, directory }: Places, input: LookInput): Look {
 
 interface Tried<T> {
   readonly value: T | null;
-  /** `null`: it was read. */
+  /** `null`: no error. */
   readonly fault: string | null;
 }
 

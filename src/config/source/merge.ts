@@ -1,4 +1,4 @@
-/** Merges the sources, default first and flags last, and records where each value came from. */
+/** Merges the sources, from defaults to flags, and records the source of each value. */
 
 import { type Field, type FieldValue, isList, isStatements } from "../field.ts";
 import { type FieldName, fieldNames, fieldOf, type Values } from "../fields.ts";
@@ -8,9 +8,9 @@ import type { Setting, SourceKind } from "./setting.ts";
 
 export interface Sourced {
   readonly value: FieldValue;
-  /** `kubelet`: a default that follows the kubelet of this node. */
+  /** `kubelet`: a default derived from this node's kubelet. */
   readonly source: SourceKind | "kubelet";
-  /** Where it was written, every place of a list or map that adds up; empty for a default. */
+  /** Where it was set: for lists and maps that add up, every place; empty for a default. */
   readonly from: readonly string[];
 }
 
@@ -33,7 +33,7 @@ const defaulted = (name: FieldName): Sourced => ({
   from: [],
 });
 
-/** The table's default, read as a flag would be. */
+/** The table's default, parsed like a flag. */
 export function defaultOf(field: Field): FieldValue {
   const parsed = parseText(field.type, field.default ?? "");
   return parsed.kind === "value" ? parsed.value : null;
@@ -65,7 +65,7 @@ const listed = (value: FieldValue): readonly string[] => (isList(value) ? value 
 
 const mapped = (value: FieldValue): Statements => (isStatements(value) ? value : {});
 
-/** The bare values: each was read by its own type, so that the table's types hold. */
+/** The values without sources. Each was parsed by its own type, so the table's types hold. */
 export const bareValues = (all: Merged): Values =>
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the keys are mapped one to one
   Object.fromEntries(fieldNames.map((name) => [name, all[name].value])) as unknown as Values;

@@ -1,9 +1,9 @@
 /** Suggests the known name closest to an unknown one. */
 
-/** Longer texts are no typing errors, and would cost time to compare. */
+/** Longer texts are not typos, and slow to compare. */
 const TEXT_MAX = 64;
 
-/** `null` if none is close: at most one edit per three characters; swapping two neighbours is one edit. */
+/** `null` if none is close: at most one edit per three characters; a swap of neighbours is one edit. */
 export function nearest(text: string, names: Iterable<string>): string | null {
   if (text.length > TEXT_MAX) return null;
   const wanted = text.toLowerCase();

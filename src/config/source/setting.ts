@@ -15,7 +15,7 @@ export interface Place {
 export interface Setting {
   readonly name: FieldName;
   readonly place: Place;
-  /** `reset`: null in a file, which takes back what weaker sources said; of a map, the signals that it takes back. */
+  /** `reset`: null in a file, which drops lower sources; `removed`: signals that a map drops. */
   readonly change:
     | { readonly kind: "set"; readonly value: FieldValue; readonly removed: readonly string[] }
     | { readonly kind: "reset" };
@@ -42,7 +42,7 @@ export const settingOf = (name: FieldName, place: Place, value: FieldValue): Set
   change: { kind: "set", value, removed: [] },
 });
 
-/** A bad value, worded so that field and flag are both named, whichever of them was written. */
+/** An invalid value. The message names both field and flag, whichever was used. */
 export function valueIssue(about: {
   readonly name: FieldName;
   readonly place: Place;

@@ -1,4 +1,4 @@
-/** Words for values in messages. */
+/** Describes values in messages. */
 
 const SHOWN_MAX = 60;
 
@@ -6,7 +6,7 @@ const SHOWN_MAX = 60;
 export const quoted = (text: string): string =>
   JSON.stringify(text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX)}…` : text);
 
-/** A value of a file in a few words. */
+/** A short description of a value in a file. */
 export function described(value: unknown): string {
   if (typeof value === "string") return quoted(value);
   if (value === null || typeof value === "number" || typeof value === "boolean")

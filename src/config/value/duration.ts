@@ -10,17 +10,17 @@ const UNITS: Readonly<Record<string, bigint>> = {
   s: 1_000_000_000n,
   m: 60_000_000_000n,
   h: 3_600_000_000_000n,
-  // Not Go's: of 24 hours each, since a duration knows no calendar.
+  // Not in Go. Days have 24 hours.
   d: 86_400_000_000_000n,
   w: 604_800_000_000_000n,
 };
 
-/** Go keeps a duration in a signed 64-bit integer, whose negative end is one further away. */
+/** Go's durations are signed 64-bit integers, whose negative range is larger by one. */
 const INT64_LIMIT = 2n ** 63n;
-/** Longer than any duration that says something; digits beyond what 64 bits hold are cut, as Go cuts them. */
+/** Longer than any sensible duration. Excess digits are cut, as in Go. */
 const TEXT_MAX = 256;
 
-/** `null` for no unit, an unknown unit (`30mins`), no digits, or a value beyond 64 bits. */
+/** `null` without a unit or digits, for an unknown unit (`30mins`), and beyond 64 bits. */
 export function parseDuration(text: string): Duration | null {
   if (text.length > TEXT_MAX) return null;
   const signed = /^([+-]?)(.*)$/s.exec(text);
@@ -57,7 +57,7 @@ function termOf(term: RegExpExecArray): bigint | null {
   return nanoseconds > INT64_LIMIT ? null : nanoseconds;
 }
 
-/** Go computes the fraction in a float64, from as many digits as 63 bits hold. */
+/** Go computes the fraction in a float64, from the digits that fit 63 bits. */
 function fractionOf(digits: string, unit: bigint): bigint {
   let value = 0n;
   let scale = 1;
@@ -80,7 +80,7 @@ export function formatDuration(span: Duration): string {
   if (ns < 1_000n) return `${ns}ns`;
   if (ns < 1_000_000n) return `${decimal(ns, 3)}us`;
   if (ns < 1_000_000_000n) return `${decimal(ns, 6)}ms`;
-  // A single day reads better as 24h.
+  // One day is shown as 24h.
   const days = ns < 2n * DAY_NS ? 0n : ns / DAY_NS;
   const hours = (ns - days * DAY_NS) / 3_600_000_000_000n;
   const minutes = (ns / 60_000_000_000n) % 60n;

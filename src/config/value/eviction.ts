@@ -5,7 +5,7 @@ import { parseDuration } from "./duration.ts";
 import { parsePercentage } from "./percentage.ts";
 import { parseQuantity } from "./quantity.ts";
 
-/** What a map from signal to text says. */
+/** The kind of a map from signal to text. */
 export type StatementKind = "threshold" | "grace" | "reclaim";
 /** As written, by signal. */
 export type Statements = Readonly<Record<string, string>>;
@@ -18,7 +18,7 @@ export const DISK_SIGNALS: readonly Signal[] = [
   "containerfs.available",
   "containerfs.inodesFree",
 ];
-/** Signals that the kubelet knows and that no disk collector can act on. */
+/** Signals of the kubelet that are not about disks. */
 const OTHER_SIGNALS: readonly string[] = [
   "memory.available",
   "allocatableMemory.available",
@@ -33,7 +33,7 @@ export const isKnownSignal = (signal: string): boolean =>
 
 export const KNOWN_SIGNALS: readonly string[] = [...DISK_SIGNALS, ...OTHER_SIGNALS];
 
-/** Written in this way, a threshold is off. */
+/** Values that turn a threshold off. */
 const DROPPED: readonly string[] = ["0%", "100%"];
 
 /** The error of one statement, or `null`. */
@@ -64,7 +64,7 @@ const STATEMENTS = {
   },
 } as const;
 
-/** The kubelet takes `imagefs.available<15` for 15 bytes, which no one means. */
+/** The kubelet reads `imagefs.available<15` as 15 bytes, which nobody means. */
 const PLAIN_BYTES_MIN = 1024 * 1024;
 
 function missingUnit(signal: string, text: string): string | null {
@@ -83,13 +83,13 @@ export interface ThresholdStatements {
 
 export interface ThresholdsRead {
   readonly thresholds: readonly Threshold[];
-  /** Soft thresholds on disk signals or others that have no grace period: refused by the caller. */
+  /** Soft thresholds without a grace period, on any signal; the caller rejects them. */
   readonly withoutGrace: readonly string[];
-  /** Signals that were configured and are not ours. */
+  /** Configured signals that crigc ignores. */
   readonly notOurs: readonly string[];
 }
 
-/** The thresholds on disk signals, hard before soft, in the order of `DISK_SIGNALS`. Every statement has passed `statementFault`. */
+/** Thresholds on disk signals, hard before soft, in the order of `DISK_SIGNALS`. Expects checked statements. */
 export function thresholdsOf(statements: ThresholdStatements): ThresholdsRead {
   const { hard, soft, grace, reclaim } = statements;
   const inForce = (from: Statements): readonly string[] =>
@@ -139,7 +139,7 @@ function graceOf(text: string): Duration | null {
   return span === null || span < 0n ? null : span;
 }
 
-/** `signal<value,signal<value` (or with `=`) as the kubelet splits it: empty items are skipped, the last of two wins. */
+/** Splits `signal<value,signal<value` (or with `=`) like the kubelet: skips empty items, the last of two wins. */
 export function splitStatements(text: string, operator: "<" | "="): Statements | null {
   const statements = new Map<string, string>();
   for (const item of text.split(",")) {

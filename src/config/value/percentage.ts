@@ -1,4 +1,4 @@
-/** Percentages of eviction thresholds, read as the kubelet reads them into a float32. */
+/** Parses percentages of eviction thresholds into a float32, like the kubelet. */
 
 const DECIMAL = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
 const HEXADECIMAL = /^([+-]?)0[xX]([\da-fA-F]*)\.?([\da-fA-F]*)[pP]([+-]?\d+)$/;
@@ -7,8 +7,8 @@ const STRAY_UNDERSCORE = /^_|_$|[^\da-fA-FxX]_|_[^\da-fA-F]/;
 const TEXT_MAX = 128;
 
 /**
- * The share (`10.5%` is 0.105 as a float32) of a text that ends in `%`; any number of them is taken off.
- * `null` where the text is no number. NaN, which the kubelet takes for a threshold that is never met, is refused.
+ * The share (`10.5%` is 0.105 as a float32) of a text that ends in one or more `%`.
+ * `null` if it is not a number. Rejects NaN, with which the kubelet's threshold is never met.
  */
 export function parsePercentage(text: string): number | null {
   if (text.length > TEXT_MAX || STRAY_UNDERSCORE.test(text)) return null;

@@ -1,15 +1,15 @@
-// Values as text: in a configuration file, in messages and in tables.
+// Formats values for configuration files, messages and tables.
 import { duration } from "../../model/time.ts";
 import { type FieldType, type FieldValue, isList } from "../field.ts";
 import { formatDuration } from "./duration.ts";
 import { formatQuantity } from "./quantity.ts";
 import { OFF, operatorOf } from "./value.ts";
 
-/** The value as a configuration file would have it: durations and sizes as text, the rest as it is. */
+/** As in a configuration file: durations and sizes as text, the rest unchanged. */
 export type Printed =
   null | number | boolean | string | readonly string[] | Readonly<Record<string, string>>;
 
-/** One text for messages and tables: lists and maps as their flags would have them. */
+/** For messages and tables: lists and maps in the syntax of their flags. */
 export function printedText(type: FieldType, value: FieldValue): string {
   const words = printed(type, value);
   if (words === null) return OFF;

@@ -15,13 +15,13 @@ const SUFFIXES: Readonly<Record<string, Suffix>> = Object.fromEntries<Suffix>([
 ]);
 
 const INT64_MAX = 2n ** 63n - 1n;
-/** Any non-zero quantity with a larger exponent is beyond 64 bits, with a smaller one below a billionth. */
+/** Beyond this exponent a non-zero quantity exceeds 64 bits, or is less than a billionth. */
 const EXPONENT_LIMIT = 64;
 const TEXT_MAX = 128;
 
 /**
- * `null` where Kubernetes refuses the text, and where the amount is beyond 64 bits with a decimal suffix, which
- * Kubernetes lets overflow; with a binary one it is cut to the largest amount, as there.
+ * `null` if Kubernetes rejects the text, or if the amount exceeds 64 bits with a decimal suffix, which
+ * overflows in Kubernetes; with a binary suffix it becomes the maximum, as in Kubernetes.
  */
 export function parseQuantity(text: string): bigint | null {
   if (text === "" || text.length > TEXT_MAX) return null;
@@ -29,7 +29,7 @@ export function parseQuantity(text: string): bigint | null {
   if (match === null) return null;
   const fraction = match[3] ?? "";
   const digits = BigInt(`0${match[2] ?? ""}${fraction}`);
-  // A sign or a dot alone is zero, and so is any number of zeros; a suffix alone is not missing a number either.
+  // A sign, a dot, zeros or a suffix alone are zero.
   const suffix = suffixOf(match[4] ?? "");
   if (suffix === null) return null;
   if (digits === 0n) return 0n;
@@ -67,7 +67,7 @@ export function formatQuantity(value: bigint): string {
   );
 }
 
-/** A size in bytes: a quantity, or one with the B that people add: `20GB`, `20GiB`. None in thousandths: `500m` means 500 MB. */
+/** A size in bytes: a quantity, also with a B: `20GB`, `20GiB`. Rejects `500m`, which is meant as 500 MB. */
 export function parseSize(text: string): bigint | null {
   if (/[num]$/.test(text)) return null;
   return parseQuantity(/[\dkKMGTPi]B$/.test(text) ? text.slice(0, -1) : text);

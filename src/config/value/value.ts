@@ -15,20 +15,20 @@ import { parseSize } from "./quantity.ts";
 
 export type Parsed =
   | { readonly kind: "value"; readonly value: FieldValue }
-  /** What is wrong and what was expected. */
+  /** What is invalid, and what was expected. */
   | { readonly kind: "fault"; readonly message: string };
 
 type Fault = Extract<Parsed, { kind: "fault" }>;
 type FileSchema = v.GenericSchema<unknown, FieldValue>;
-/** Words what a file holds instead of a value. */
+/** Describes what a file has instead of a value. */
 type Mismatch = (issue: { readonly input: unknown }) => string;
 
 interface Rules<T extends FieldType> {
-  /** What may be written, for messages and documentation. */
+  /** What is valid, for messages and documentation. */
   expected(type: T): string;
-  /** What a text behind a flag or in a variable says; `null`: not what was expected. */
+  /** Parses the text of a flag or a variable; `null`: invalid. */
   read(type: T, text: string): FieldValue | Fault;
-  /** Numbers, booleans, lists and maps in the file's own syntax; absent: the text of the flag. */
+  /** In a file: numbers, booleans, lists and maps; absent: the text of the flag. */
   inFile?(type: T, mismatch: Mismatch): FileSchema;
 }
 
@@ -37,9 +37,9 @@ type TypeRules = {
 };
 
 const INT32_MAX = 2_147_483_647;
-/** Whoever writes 20 means gibibytes, and 20 bytes for all images together would cost every one that is unused. */
+/** A bare 20 means 20 GiB to its writer; as 20 bytes it would make every unused image removable. */
 const SIZE_MIN = 1024n ** 2n;
-/** What the kernel takes as the path of a socket, in bytes. */
+/** The kernel's limit for the path of a socket, in bytes. */
 const SOCKET_PATH_BYTES_MAX = 107;
 
 const RULES: TypeRules = {
@@ -94,7 +94,7 @@ const RULES: TypeRules = {
   },
   boolean: {
     expected: () => "true or false",
-    // What Go's flags take for a boolean.
+    // Booleans of Go's flags.
     read: (_, text) => {
       if (["1", "t", "T", "true", "TRUE", "True"].includes(text)) return true;
       return ["0", "f", "F", "false", "FALSE", "False"].includes(text) ? false : null;
@@ -132,7 +132,7 @@ const RULES: TypeRules = {
   path: {
     expected: ({ of, relative }) =>
       relative === true ? `the path of a ${of}` : `an absolute path of a ${of} without .. in it`,
-    // In its shortest form, without empty and `.` components; `..` is refused, because it means another thing behind a link.
+    // Normalised, without empty and `.` components; `..` is rejected, because it is ambiguous after a link.
     read: ({ relative }, text) => {
       if (!isPlain(text)) return null;
       if (relative === true) return text;
@@ -163,7 +163,7 @@ const RULES: TypeRules = {
     },
     inFile: (type, mismatch) =>
       v.pipe(
-        // A list is a record too, and an empty one would switch every threshold off.
+        // A list is a record too, and an empty one would turn off every threshold.
         v.custom((input) => !Array.isArray(input), mismatch),
         v.record(v.string(), v.string(notText), mismatch),
         step((input) => judged(type, checked(type.of, input), "")),
@@ -180,19 +180,19 @@ const STATEMENT_EXAMPLES = {
 } as const;
 const FILE_EXAMPLES = { threshold: "10%", grace: "1m30s", reclaim: "500Mi" } as const;
 
-/** One text, as it stands behind a flag or in a variable. */
+/** The text of a flag or a variable. */
 export function parseText(type: FieldType, text: string): Parsed {
   if (isOptional(type) && (text === "" || text === OFF)) return { kind: "value", value: null };
   return judged(type, rulesOf(type).read(type, text), quoted(text));
 }
 
-/** What a value in a configuration file may be. */
+/** The schema of a value in a configuration file. */
 export function fileSchema(type: FieldType): FileSchema {
   const mismatch: Mismatch = ({ input }) => `${described(input)} is not ${expectedInFile(type)}`;
   return rulesOf(type).inFile?.(type, mismatch) ?? textSchema(type, mismatch);
 }
 
-/** What may be written, for messages and documentation: `a whole number from 0 to 100`. */
+/** What is valid, for messages and documentation: `a whole number from 0 to 100`. */
 export function expected(type: FieldType): string {
   const isNamed = type.kind === "path" || type.kind === "endpoint";
   return `${rulesOf(type).expected(type)}${isOptional(type) && !isNamed ? ", or off" : ""}`;
@@ -223,7 +223,7 @@ function integerIn(
   const { minimum, maximum } = type;
   if (!Number.isInteger(value)) return null;
   if (value >= minimum && value <= maximum) return value;
-  // The largest number is not worth a word, but to who went beyond it.
+  // Name the limits only to whoever exceeds them.
   if (Math.abs(value) <= INT32_MAX) return null;
   const range = `it must be from ${minimum} to ${maximum}`;
   return { kind: "fault", message: `${shown} is not ${expected(type)}; ${range}` };
@@ -250,7 +250,7 @@ const textSchema = (type: FieldType, mismatch: Mismatch): FileSchema =>
     step((input) => parseText(type, input)),
   );
 
-/** YAML takes `1.0` for a number, and a template whose variable is not set leaves an item empty. */
+/** YAML reads `1.0` as a number, and a template with an unset variable leaves an empty item. */
 function textsIn(items: readonly unknown[]): Parsed {
   const at = items.findIndex((item) => typeof item !== "string" || item === "");
   if (at < 0) return { kind: "value", value: items.filter((item) => typeof item === "string") };
@@ -261,11 +261,11 @@ function textsIn(items: readonly unknown[]): Parsed {
   return { kind: "fault", message: `item ${at + 1}${what}` };
 }
 
-/** Quotes are asked for because `15` would be 15 bytes where 15 percent is meant. */
+/** Requires quotes, because `15` would be 15 bytes where 15 percent is meant. */
 const notText: Mismatch = ({ input }) =>
   `${described(input)} is not a string such as "10%" or "1Gi"`;
 
-/** A pipe's step that reads by our own rules and words the fault itself. */
+/** A step of a pipe that parses by our own rules, with its own message. */
 const step = <Input>(reading: (input: Input) => Parsed): v.RawTransformAction<Input, FieldValue> =>
   v.rawTransform(({ dataset, addIssue, NEVER }) => {
     const parsed = reading(dataset.value);
@@ -274,7 +274,7 @@ const step = <Input>(reading: (input: Input) => Parsed): v.RawTransformAction<In
     return NEVER;
   });
 
-/** Of a union whose option took the type and refused the value, that option's message. */
+/** For a union: the message of the option that accepts the type but not the value. */
 const innermost =
   (mismatch: Mismatch) =>
   (issue: v.UnionIssue<v.BaseIssue<unknown>>): string =>
