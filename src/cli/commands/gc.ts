@@ -63,7 +63,7 @@ export const rm = command({
     const named = invocation.operands.map((text) => ({ text, id: imageNamed(images, text) }));
     const unknown = named.filter(({ id }) => id === null);
     for (const { text } of unknown)
-      context.stderr(`crigc: unknown image ${clean(text)}; crigc images lists the images\n`);
+      context.stderr(`crigc: unknown image ${clean(text)}; crigc images lists them\n`);
     if (unknown.length > 0) return exit.unknown;
     const only = named.flatMap(({ id }) => (id === null ? [] : [{ kind: "id" as const, id }]));
     const purpose = { kind: "all-unused", only } as const;
