@@ -2,9 +2,10 @@
 import type { ConfigIssue } from "../../model/errors.ts";
 import { type FieldName, fieldOf, isFieldName } from "../fields.ts";
 import { printedText } from "../value/printed.ts";
+import { isOptional } from "../value/value.ts";
 import { readEntry } from "./file-layer.ts";
 import type { Merged } from "./merge.ts";
-import { type Layer, type Place, type Setting, settingOf } from "./setting.ts";
+import { type Layer, type Place, type Setting, settingOf, valueIssue } from "./setting.ts";
 
 /** By configuration-file name, as in `Status`. */
 export type AgentValues = Readonly<
@@ -38,8 +39,11 @@ export function withAgent(weaker: Layer, agent: AgentValues): Layer | ConfigIssu
 }
 
 /** In a file null is a reset; here it is the agent's value: none. */
-const settingIn = (name: FieldName, place: Place, value: unknown): Setting | ConfigIssue =>
-  value === null ? settingOf(name, place, null) : readEntry(name, place, value);
+function settingIn(name: FieldName, place: Place, value: unknown): Setting | ConfigIssue {
+  if (value !== null) return readEntry(name, place, value);
+  if (isOptional(fieldOf(name).type)) return settingOf(name, place, null);
+  return valueIssue({ name, place, text: "null", message: "expected a value" });
+}
 
 /** One warning per flag of this command line that differs from the running agent. */
 export function agentNotes(written: Merged, agent: AgentValues): readonly string[] {

@@ -132,12 +132,18 @@ test("an agent whose socket is named by another link to it is that of the given 
   expect(stderr).not.toContain("the running agent serves");
 });
 
-test("an agent whose values this version refuses gives a warning, and the command uses its own configuration", async () => {
-  const theirs = { values: { ...status.values, maxImages: { value: "many", source: "flag" } } };
-  const { values, stderr } = await config([], { open: answering(JSON.stringify(theirs)) });
-  expect(values.maxImages).toMatchObject({ value: 7, source: "file" });
-  expect(stderr).toContain("that of the running agent is invalid in this version: maxImages");
-});
+test.each([
+  ["maxImages", "many"],
+  ["evictionHard", null],
+])(
+  "an agent whose %s this version refuses gives a warning, and the command uses its own configuration",
+  async (name, value) => {
+    const theirs = { values: { ...status.values, [name]: { value, source: "flag" } } };
+    const { values, stderr } = await config([], { open: answering(JSON.stringify(theirs)) });
+    expect(values.maxImages).toMatchObject({ value: 7, source: "file" });
+    expect(stderr).toContain(`that of the running agent is invalid in this version: ${name}`);
+  },
+);
 
 test("an invalid file is an error even if an agent is running", async () => {
   const { code, stderr } = await crigc(["config"], {
