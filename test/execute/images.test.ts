@@ -115,6 +115,7 @@ function worldOf(names: readonly string[], available: bigint, behaviour: Behavio
     runtime: { imageStatus: async (id) => images().find((image) => image.id === id) ?? null },
     memory: volatileMemory(ledger),
     hold: () => ({ kind: "none" }),
+    hurry: new AbortController().signal,
     writer: { removeImage },
     disk: {
       measure: async () => {
@@ -724,6 +725,15 @@ describe("a pod that is starting", () => {
     const { world, execution } = worldOf(["a"], 1_000n * MIB, { node });
     expect((await run(execution(1_100n * MIB))).end).toBe("target-reached");
     expect(world.clockMs).toBe(120_000);
+  });
+
+  test("is not waited for once a pass under pressure waits for this one, which ends", async () => {
+    const node = () => ({ sandboxes: [sandbox] });
+    const { world, execution } = worldOf(["a"], 1_000n * MIB, { node });
+    const outcome = await run(execution(1_100n * MIB, {}, { hurry: AbortSignal.abort() }));
+    expect(outcome.end).toBe("blocked");
+    expect(world.removals).toEqual([]);
+    expect(world.clockMs).toBe(0);
   });
 });
 

@@ -107,3 +107,15 @@ describe("the limit of removals in one pass", () => {
     expect(kinds(fake)).toHaveLength(5);
   });
 });
+
+test("a pass that waits for a starting pod ends once a pass under pressure waits for it", async () => {
+  const starting = aSandbox("starting", { createdAt: NOW });
+  const world = { ...crowded(null), sandboxes: [aSandbox("pod"), starting] };
+  const pass = (hurry: AbortSignal): Promise<Pass> =>
+    gc(fakeEngine(world), { containers: "none", hurry });
+  const hurried = await pass(AbortSignal.abort());
+  expect(hurried.images?.end).toBe("blocked");
+  const patient = await pass(new AbortController().signal);
+  expect(patient.images?.end).toBe("candidates-exhausted");
+  expect(patient.steps.length).toBeGreaterThan(hurried.steps.length);
+});

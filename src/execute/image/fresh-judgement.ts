@@ -26,17 +26,20 @@ export class FreshJudgement {
     this.#waited = execution.facts.waitedForPods;
   }
 
-  /** Returns fresh lists, and waits for starting pods: they may pull what no container uses yet. */
+  /**
+   * Returns fresh lists, and waits for starting pods: they may pull what no container uses yet. In a hurry it does not
+   * wait, and their block ends the pass.
+   */
   async lists(): Promise<FreshLists> {
-    const { lists, timer } = this.#execution;
+    const { lists, timer, hurry } = this.#execution;
     for (;;) {
       const fresh = await lists(this.#signal);
       if (this.#judged?.snapshot === fresh.snapshot) return fresh;
       const waited = this.#waited;
       const starting = podStarting({ snapshot: fresh.snapshot, waitedForPods: waited });
-      if (starting.length === 0) return fresh;
+      if (starting.length === 0 || hurry.aborted) return fresh;
       const pause = podPause(waited);
-      await timer.sleep(toMs(pause), this.#signal);
+      await timer.sleep(toMs(pause), AbortSignal.any([this.#signal, hurry]));
       if (this.#signal.aborted) return fresh;
       this.#waited = duration(waited + pause);
     }

@@ -38,6 +38,8 @@ export interface ImageExecution {
   readonly memory: LedgerMemory;
   /** A new hold also stops the running pass. */
   readonly hold: () => HoldState;
+  /** Aborts when the pass should no longer wait for starting pods, because a more urgent one waits for it. */
+  readonly hurry: AbortSignal;
   /** Rejects if a list fails. */
   readonly lists: (signal: AbortSignal) => Promise<FreshLists>;
   /** Called with each item as soon as it is done. */

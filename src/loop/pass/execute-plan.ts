@@ -23,6 +23,8 @@ export interface ExecuteRun {
   readonly id: PassId;
   readonly now: () => Instant;
   readonly signal: AbortSignal;
+  /** Aborts when images should no longer wait for starting pods. */
+  readonly hurry: AbortSignal;
   readonly starting?: ((candidate: ImageCandidate, meter: Meter) => void) | undefined;
   /** Called after each container, sandbox and log. */
   readonly containerDone?: () => void;
@@ -103,6 +105,7 @@ export async function executeImagePlan(
     now: run.now,
     memory: engine.memory,
     hold: engine.hold,
+    hurry: run.hurry,
     lists: freshLists({
       observe: engine.observe,
       events,

@@ -37,7 +37,7 @@ export interface PassRequest {
   readonly noGain?: NoGainDevices;
   /** For a pass under pressure: the targets as the disks are now; none ends the pass. */
   readonly retarget?: () => Promise<readonly ImageTarget[]>;
-  /** Aborts once a pass under pressure waits for this one. */
+  /** Aborts once a pass under pressure waits for this one, which then waits for no starting pod. */
   readonly hurry?: AbortSignal;
   /** Called before each image removal, to show progress on a terminal. */
   readonly starting?: (candidate: ImageCandidate, meter: Meter) => void;
@@ -77,6 +77,7 @@ class Running {
   readonly #engine: Engine;
   readonly #request: PassRequest;
   readonly #signal: AbortSignal;
+  readonly #hurry: AbortSignal;
   readonly #steps: Steps;
   readonly #id: PassId;
   readonly #startedAt: Instant;
@@ -93,6 +94,7 @@ class Running {
     this.#engine = engine;
     this.#request = request;
     this.#signal = signal;
+    this.#hurry = AbortSignal.any([signal, request.hurry ?? signal]);
     this.#steps = new Steps(engine, request.now);
     this.#startedAt = request.now();
     this.#id = makePassId(this.#startedAt, request.random());
@@ -184,11 +186,7 @@ class Running {
   async #collectImages(first: Prepared): Promise<void> {
     const prepared = await this.#preparedForImages(first);
     if (prepared === null) return;
-    const run = {
-      ...this.#run(),
-      starting: this.#request.starting,
-      before: this.#containers,
-    };
+    const run = { ...this.#run(), starting: this.#request.starting, before: this.#containers };
     const outcome = await this.#steps.run("execute", () =>
       executeImagePlan(this.#engine, prepared, run),
     );
@@ -238,20 +236,20 @@ class Running {
           countsForPods: parts.containers !== "none",
           remembers: !dryRun,
         },
-        { steps: this.#steps, signal: this.#signal, hurry: this.#request.hurry },
+        { steps: this.#steps, signal: this.#signal, hurry: this.#hurry },
       );
       // Containers do not wait for starting pods; images do, after the containers.
       const waits = parts.containers === "none" && waitsForPods(prepared.plan);
-      const patience = this.#waitedForPods < POD_START_WAIT && !this.#signal.aborted;
-      if (dryRun || !waits || !patience) return prepared;
+      const isOver = this.#waitedForPods >= POD_START_WAIT || this.#hurry.aborted;
+      if (dryRun || !waits || isOver) return prepared;
       const pause = podPause(this.#waitedForPods);
-      await this.#engine.timer.sleep(toMs(pause), this.#signal);
+      await this.#engine.timer.sleep(toMs(pause), this.#hurry);
       this.#waitedForPods = duration(this.#waitedForPods + pause);
     }
   }
 
   #run() {
-    return { id: this.#id, now: this.#request.now, signal: this.#signal };
+    return { id: this.#id, now: this.#request.now, signal: this.#signal, hurry: this.#hurry };
   }
 
   #end(result: {
