@@ -564,6 +564,17 @@ describe("an image removed for its age before others are removed for space", () 
     expect(world.removals).toEqual(names[0] === "old" ? ["old"] : []);
   });
 
+  test.each([["fails"], ["ghosts"]] as const)(
+    "alone does not make the pass reach its target if its removal has no effect (%s)",
+    async (how) => {
+      const { world, execution } = worldOf(["old"], 1_000n * MIB, { [how]: ["old"] });
+      const base = agedFirst(execution(1_000n * MIB));
+      const outcome = await run({ ...base, plan: { ...base.plan, targets: [] } });
+      expect(outcome.end).toBe("candidates-exhausted");
+      expect(world.removals).toEqual(["old"]);
+    },
+  );
+
   test.each([
     ["nothing-to-do", []],
     ["observation-failed", [spaceTarget(1_100n * MIB, 100n * MIB)]],

@@ -3,7 +3,7 @@
 import { failureCode, HostError, messageOf } from "../../model/errors.ts";
 import type { ImageId } from "../../model/ids.ts";
 import type { ImageLimits } from "../../model/limits.ts";
-import type { ImageEnd, ImageItem, ImageResult } from "../../model/outcome.ts";
+import { type ImageEnd, type ImageItem, type ImageResult, isFailed } from "../../model/outcome.ts";
 import type { ImageCandidate, ImagePlan, ImageTarget } from "../../model/plan.ts";
 import type { ImageTrigger } from "../../model/reason.ts";
 import type { Filesystem, Image, Snapshot } from "../../model/snapshot.ts";
@@ -107,8 +107,11 @@ class ImageRemovals {
 
   async #removeForTargets(candidates: readonly ImageCandidate[]): Promise<ImageEnd> {
     const { plan } = this.#execution;
-    if (plan.targets.length === 0)
+    if (plan.targets.length === 0) {
+      // What is over the maximum age and could not be removed is what such a pass has to reach.
+      if (this.#items.some(({ result }) => isFailed(result))) return "candidates-exhausted";
       return this.#items.length > 0 ? "target-reached" : "nothing-to-do";
+    }
     if (this.#limits.accounting === "reported") {
       this.#meter.countForTargets();
       if (this.#items.length > 0) this.#targets = await this.#meter.targetsNow();
