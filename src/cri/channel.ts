@@ -46,6 +46,8 @@ export interface UnaryOptions<Answer, Result> {
   readonly signal?: AbortSignal;
   /** Added to the deadline. */
   readonly extraMs?: number;
+  /** The deadline is no longer than this. */
+  readonly mostMs?: number;
 }
 
 export interface StreamOptions<Item> {
@@ -93,8 +95,10 @@ export function openChannel(options: ChannelOptions): Channel {
   };
   const { requestTimeoutMs } = options;
   return {
-    call: async (method, request, { decode, about = "", signal, extraMs = 0 }) => {
-      const guard = { method, about, deadlineMs: requestTimeoutMs + extraMs, signal, options };
+    call: async (method, request, unary) => {
+      const { decode, about = "", signal, extraMs = 0, mostMs = Infinity } = unary;
+      const deadlineMs = Math.min(requestTimeoutMs + extraMs, mostMs);
+      const guard = { method, about, deadlineMs, signal, options };
       return guarded(guard, async () => {
         const answers: Buffer[] = [];
         const onMessage = (bytes: Buffer): unknown => answers.push(bytes);

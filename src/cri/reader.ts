@@ -28,9 +28,17 @@ export interface Channels {
 export function makeReader(channels: Channels): RuntimeReader {
   const { runtime, image } = channels;
   const sandbox =
-    <Result>(verbose: boolean, decode: (answer: SandboxStatus, id: SandboxId) => Result) =>
+    <Result>(
+      { verbose, ...limits }: { readonly verbose: boolean; readonly mostMs?: number },
+      decode: (answer: SandboxStatus, id: SandboxId) => Result,
+    ) =>
     async (id: SandboxId, signal: AbortSignal): Promise<Result | null> => {
-      const options = { about: id, signal, decode: (it: SandboxStatus) => decode(it, id) };
+      const options = {
+        ...limits,
+        about: id,
+        signal,
+        decode: (it: SandboxStatus) => decode(it, id),
+      };
       return unlessNotFound(
         runtime.call("PodSandboxStatus", { pod_sandbox_id: id, verbose }, options),
       );
@@ -43,9 +51,11 @@ export function makeReader(channels: Channels): RuntimeReader {
       const options = { about: id, signal, decode };
       return unlessNotFound(runtime.call("ContainerStatus", { container_id: id }, options));
     },
-    sandboxImage: sandbox(true, ({ info }) => imageOfSandbox(info)),
-    sandboxLogDirectory: sandbox(true, ({ info }) => logDirectoryOfSandbox(info)),
-    sandboxDetail: sandbox(false, ({ status }, id) => decodeSandboxDetail(id, status)),
+    sandboxImage: sandbox({ verbose: true, mostMs: SANDBOX_IMAGE_MS_MAX }, ({ info }) =>
+      imageOfSandbox(info),
+    ),
+    sandboxLogDirectory: sandbox({ verbose: true }, ({ info }) => logDirectoryOfSandbox(info)),
+    sandboxDetail: sandbox({ verbose: false }, ({ status }, id) => decodeSandboxDetail(id, status)),
     imageStatus: async (reference, signal) => {
       const decode = (it: ImageStatus) => (it.image === null ? null : decodeImage(it.image));
       const options = { about: reference, signal, decode };
@@ -73,6 +83,9 @@ export function makeReader(channels: Channels): RuntimeReader {
 
 type SandboxStatus = Answers["PodSandboxStatus"];
 type ImageStatus = Answers["ImageStatus"];
+
+/** For it a runtime asks the pod's own process, which may hang; a look at the node waits no longer for one of several protections. */
+const SANDBOX_IMAGE_MS_MAX = 10_000;
 
 async function runtimeInfo(channels: Channels, signal: AbortSignal): Promise<RuntimeInfo> {
   const { runtime, endpoint, imageEndpoint } = channels;

@@ -58,21 +58,29 @@ const knowledgeOfRecords = byParts(
 );
 
 /** A refresh within the pass needs no ends, because the pass has them. */
-export const knowledgeOfSnapshot = ({ imageVolumes, sandboxImages }: Snapshot): DetailKnowledge =>
-  knowledgeOfLook({ imageVolumes, sandboxImages });
+export const knowledgeOfSnapshot = ({
+  imageVolumes,
+  sandboxImages,
+  sandboxes,
+}: Snapshot): DetailKnowledge => knowledgeOfLook({ imageVolumes, sandboxImages, sandboxes });
 
 const knowledgeOfLook = byParts(
   ({
     imageVolumes,
     sandboxImages,
-  }: Pick<Snapshot, "imageVolumes" | "sandboxImages">): DetailKnowledge => ({
+    sandboxes,
+  }: Pick<Snapshot, "imageVolumes" | "sandboxImages" | "sandboxes">): DetailKnowledge => ({
     volumesOf: (id) => {
       const volumes = imageVolumes.get(id);
       return volumes?.kind === "known" ? volumes : null;
     },
     endOf: () => null,
     volumes: imageVolumes,
-    sandboxImages,
+    // A status that failed is read again by the next pass: if it hangs, the lists of this one would be as old.
+    sandboxImages: sameOr(
+      sandboxImages,
+      new Map(sandboxes.map(({ id }) => [id, sandboxImages.get(id) ?? ""])),
+    ),
   }),
 );
 

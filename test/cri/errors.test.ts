@@ -1,7 +1,8 @@
-// Each way in which a call can go wrong has its own kind, and a message that says what to do.
 import { describe, expect, test } from "bun:test";
 import { chmodSync } from "node:fs";
 
+// Each way in which a call can go wrong has its own kind, and a message that says what to do.
+import { openChannel } from "../../src/cri/channel.ts";
 import { openRuntime } from "../../src/cri/client.ts";
 import { CallError, toRuntimeError } from "../../src/cri/errors.ts";
 import { containerId, imageId } from "../../src/model/ids.ts";
@@ -162,6 +163,18 @@ describe("a call that fails", () => {
 });
 
 describe("a call that needs longer", () => {
+  test("has a shorter deadline where something more important would wait for it", async () => {
+    await using connection = await connected();
+    const { fake, signal } = connection;
+    fake.fail("Version", { kind: "hang" });
+    const { endpoint } = fake;
+    const channel = openChannel({ endpoint, requestTimeoutMs: 60_000, onCall: () => undefined });
+    const options = { decode: (answer: unknown) => answer, signal, mostMs: 50 };
+    const error = await failureOf(channel.call("Version", {}, options));
+    channel.close();
+    expect(error).toMatchObject({ kind: "deadline", message: expect.stringContaining("0.05 s") });
+  });
+
   test("may take the grace period of a stop beyond the deadline", async () => {
     await using connection = await connected({ timeoutSeconds: 0.2 });
     const { fake, runtime } = connection;

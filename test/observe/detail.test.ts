@@ -6,10 +6,11 @@ import { emptyLedger } from "../../src/model/ledger.ts";
 import type { RuntimeReader } from "../../src/model/ports.ts";
 import {
   knowledgeOfLedger,
+  knowledgeOfSnapshot,
   readContainerDetails,
   readSandboxImages,
 } from "../../src/observe/detail.ts";
-import { aContainer, aSandbox } from "../support/build/values.ts";
+import { aContainer, aSandbox, aSnapshot } from "../support/build/values.ts";
 
 const { signal } = new AbortController();
 const known = knowledgeOfLedger(emptyLedger);
@@ -46,6 +47,21 @@ describe("a runtime that does not answer for a status", () => {
     const { asked, runtime } = runtimeThat(true);
     expect((await readSandboxImages(runtime, { sandboxes, known }, signal)).size).toBe(0);
     expect(asked.length).toBeLessThanOrEqual(17);
+  });
+
+  test("of a sandbox is asked for it again by the next pass, but not within this one", async () => {
+    const sandboxes = [aSandbox("hangs")];
+    const { asked, runtime } = runtimeThat(true);
+    const sandboxImages = await readSandboxImages(runtime, { sandboxes, known }, signal);
+    const snapshot = aSnapshot({ sandboxes, sandboxImages });
+    const within = {
+      sandboxes: [...sandboxes, aSandbox("new")],
+      known: knowledgeOfSnapshot(snapshot),
+    };
+    await readSandboxImages(runtime, within, signal);
+    expect(asked).toEqual([aSandbox("hangs").id, aSandbox("new").id]);
+    await readSandboxImages(runtime, { sandboxes, known }, signal);
+    expect(asked).toHaveLength(3);
   });
 
   test("but reports that containers do not exist is asked for all of them", async () => {

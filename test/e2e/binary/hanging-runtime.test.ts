@@ -26,6 +26,25 @@ const deadSandboxes: readonly SandboxDescription[] = Array.from({ length: 12 }, 
   state: "not-ready",
 }));
 
+test("a sandbox whose status hangs delays a pass once, and its lists stay young", async () => {
+  const sandboxes = [{ id: "hangs", uid: "uid" }];
+  const containers = [{ id: "c", sandboxId: "hangs", image: imageIdOf(0) }];
+  const images = Array.from({ length: 12 }, (_, index) => ({
+    id: imageIdOf(index),
+    repoTags: [`r.example/a:${index}`],
+    sizeBytes: 1000,
+  }));
+  await using node = await startNode({ node: { sandboxes, containers, images }, flags });
+  node.runtime.fail("PodSandboxStatus", { kind: "hang" });
+  const words = ["--all-unused", "--removal-interval=200ms", "--runtime-request-timeout=1s"];
+  const { exitCode, stderr } = await node.crigc("gc", "--images", ...words);
+  expect(exitCode).toBe(0);
+  expect(node.removedImages()).toHaveLength(11);
+  expect(node.runtime.callsOf("ListContainers").length).toBeGreaterThan(2);
+  expect(node.runtime.callsOf("PodSandboxStatus")).toHaveLength(1);
+  expect(stderr).not.toContain("Listing the node takes");
+}, 30_000);
+
 describe("12 sandboxes whose stop hangs", () => {
   test("do not delay the removal of images under pressure by more than a few seconds", async () => {
     await using node = await startNode({ node: { sandboxes: deadSandboxes }, flags });
