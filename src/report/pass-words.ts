@@ -134,7 +134,7 @@ export function imageResultWords(result: ImageResult): string {
 const SETTLED: Readonly<Record<Extract<ImageResult, { kind: "removed" }>["settled"], string>> = {
   "at-once": "",
   afterwards: " after a wait",
-  "not-seen": " so far, the rest was still missing after the wait",
+  "not-seen": " so far, the rest was not seen",
   "not-waited": " so far",
 };
 

@@ -1,7 +1,7 @@
+// Each way in which a call can go wrong has its own kind, and a message that says what to do.
 import { describe, expect, test } from "bun:test";
 import { chmodSync } from "node:fs";
 
-// Each way in which a call can go wrong has its own kind, and a message that says what to do.
 import { openChannel } from "../../src/cri/channel.ts";
 import { openRuntime } from "../../src/cri/client.ts";
 import { CallError, toRuntimeError } from "../../src/cri/errors.ts";
