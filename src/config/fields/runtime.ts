@@ -28,7 +28,7 @@ export const runtimeFields = {
     type: { kind: "duration", minimum: "1ms" },
     default: "2m",
     help: "deadline of each call to the runtime",
-    doc: "A streamed list counts as one call. `gc` also waits at most this long for another pass to finish.",
+    doc: "A streamed list counts as one call. A call that only asks for the image of a sandbox ends after 10 s at most. `gc` also waits at most this long for another pass to finish.",
     commands: RUNTIME,
     kubelet: true,
   },
