@@ -8,7 +8,7 @@ import {
   isFailed,
   type RemovalResult,
 } from "../model/outcome.ts";
-import type { EventReason, Pass, PassKind } from "../model/pass.ts";
+import type { Event, EventReason, Pass, PassKind } from "../model/pass.ts";
 import type { DiskBreakdown, ImagePlan, ImageTarget, Purpose } from "../model/plan.ts";
 import { duration } from "../model/time.ts";
 import { capitalised } from "../model/values.ts";
@@ -170,6 +170,10 @@ export function purposeWords(purpose: Purpose): string {
 
 /** The title of an event. */
 export const eventTitle = (reason: string): string => known(EVENT_TITLES, reason) ?? clean(reason);
+
+/** An event in full, as the tables of all commands show it. */
+export const eventWords = ({ reason, message }: Pick<Event, "reason" | "message">): string =>
+  `${reason}, ${eventTitle(reason)}: ${clean(message)}`;
 
 export interface Shortfall {
   readonly capacityBytes: bigint;

@@ -11,6 +11,7 @@ import type {
   PlannedSandbox,
 } from "../../model/plan.ts";
 import type { ImageBlock } from "../../model/reason.ts";
+import type { Container, Sandbox } from "../../model/snapshot.ts";
 import { toRfc3339 } from "../../model/time.ts";
 import { capitalised } from "../../model/values.ts";
 import { humanBytes, humanDuration } from "../bytes.ts";
@@ -28,7 +29,7 @@ import type { DecisionReasons, Kind } from "../reasons.ts";
 import { clean, paint, type Screen } from "../terminal.ts";
 import { layerLines, layersJson } from "./layers.ts";
 import { text } from "./plan.ts";
-import { wrapped } from "./table.ts";
+import { painted, wrapped } from "./table.ts";
 
 export type ExplainedThing =
   | { readonly kind: "kept-image"; readonly kept: KeptImage }
@@ -64,11 +65,10 @@ export const explanationDocument = (report: ExplanationReport): JsonObject =>
   });
 
 export function explanationTable(report: ExplanationReport, screen: Screen): string {
-  const blocks = report.blocks.flatMap((block) =>
-    wrapped(`Not removed now: ${imageBlock.text(block)}.`, screen),
-  );
   return text([
-    ...blocks.map((line) => paint(screen, "red", line)),
+    ...report.blocks.flatMap((it) =>
+      painted(screen, "red", `Not removed now: ${imageBlock.text(it)}.`),
+    ),
     "",
     ...report.things
       .map(explained)
@@ -121,18 +121,14 @@ function explained(thing: ExplainedThing): Explained {
     }
     case "container": {
       const { container, decision } = thing.planned;
+      const [id, state, created] = ofPod(container);
       return {
         kind: "container",
         name: containerName(container),
         image: null,
         ...decided(decision, containerReasons),
         json: plannedContainerJson(thing.planned),
-        details: [
-          `id: ${clean(container.id)}`,
-          `state: ${container.state}, attempt ${container.attempt}`,
-          `image: ${clean(container.imageName)}`,
-          `created: ${toRfc3339(container.createdAt)}`,
-        ],
+        details: [id, state, `image: ${clean(container.imageName)}`, created],
       };
     }
     case "sandbox": {
@@ -143,11 +139,7 @@ function explained(thing: ExplainedThing): Explained {
         image: null,
         ...decided(decision, sandboxReasons),
         json: plannedSandboxJson(thing.planned),
-        details: [
-          `id: ${clean(sandbox.id)}`,
-          `state: ${sandbox.state}, attempt ${sandbox.attempt}`,
-          `created: ${toRfc3339(sandbox.createdAt)}`,
-        ],
+        details: ofPod(sandbox),
       };
     }
     default:
@@ -168,6 +160,13 @@ function ofImage({ image, record, tried }: KeptImage | ImageCandidate) {
   ];
   return { kind: "image", name, image: image.id, details, tried } as const;
 }
+
+const ofPod = ({ id, state, attempt, createdAt }: Container | Sandbox) =>
+  [
+    `id: ${clean(id)}`,
+    `state: ${state}, attempt ${attempt}`,
+    `created: ${toRfc3339(createdAt)}`,
+  ] as const;
 
 function decided<Keep extends Kind, Remove extends Kind>(
   decision: Decision<Keep, Remove>,
@@ -196,7 +195,7 @@ function thingLines(thing: Explained, screen: Screen): readonly string[] {
     paint(screen, "bold", `${capitalised(kind)} ${name}`),
     ...details.flatMap((line) => wrapped(line, screen, "  ")),
     "",
-    ...wrapped(`${capitalised(words)}.`, screen).map((line) => paint(screen, colour, line)),
+    ...painted(screen, colour, `${capitalised(words)}.`),
     ...triedLines(thing, screen),
   ];
 }

@@ -20,7 +20,7 @@ import { triggerCode } from "../image-reasons.ts";
 import { imageName } from "../names.ts";
 import {
   containerPassWords,
-  eventTitle,
+  eventWords,
   failureWords,
   imagePassWords,
   imageResultWords,
@@ -28,12 +28,12 @@ import {
   purposeWords,
   removalResultWords,
 } from "../pass-words.ts";
-import { clean, paint, present, type Screen } from "../terminal.ts";
+import { clean, present, type Screen } from "../terminal.ts";
 import { hiddenLines, shortened } from "./groups.ts";
 import { containerPlanLines } from "./plan-containers.ts";
 import { imagePlanLines } from "./plan-images.ts";
 import { text } from "./plan.ts";
-import { type Column, tableLines, wrapped } from "./table.ts";
+import { type Column, painted, tableLines, wrapped } from "./table.ts";
 
 const IMAGE_COLUMNS: readonly Column[] = [
   { title: "IMAGE", minimumWidth: 16, cut: "middle" },
@@ -71,8 +71,8 @@ function headLines(pass: Pass, screen: Screen): readonly string[] {
   const took = humanDuration(since(pass.endedAt, pass.startedAt));
   const what = pass.dryRun ? "dry run, nothing removed" : `took ${took}`;
   const head = `Pass ${pass.id}: ${passTitle(pass.kind)} (${purposeWords(pass.purpose)}), ${what}`;
-  const error = pass.error === null ? [] : wrapped(`Failed: ${clean(pass.error)}`, screen);
-  return [...wrapped(head, screen), ...error.map((line) => paint(screen, "red", line))];
+  const error = pass.error === null ? [] : painted(screen, "red", `Failed: ${clean(pass.error)}`);
+  return [...wrapped(head, screen), ...error];
 }
 
 function imageLines(pass: Pass, outcome: ImageOutcome, screen: Screen): readonly string[] {
@@ -174,9 +174,4 @@ function containerRow(item: ContainerItem | SandboxItem | LogItem) {
 }
 
 const eventLines = (pass: Pass, screen: Screen): readonly string[] =>
-  pass.events.flatMap((event) =>
-    wrapped(
-      `Warning ${event.reason}, ${eventTitle(event.reason)}: ${clean(event.message)}`,
-      screen,
-    ).map((line) => paint(screen, "yellow", line)),
-  );
+  pass.events.flatMap((event) => painted(screen, "yellow", `Warning ${eventWords(event)}`));

@@ -7,11 +7,11 @@ import { compared } from "../../model/values.ts";
 import { counted, humanBytes, humanDuration, secondOf } from "../bytes.ts";
 import type { HistoryReport } from "../document/history.ts";
 import { removalName } from "../names.ts";
-import { containerEndWords, endWords, eventTitle, passTitle } from "../pass-words.ts";
+import { containerEndWords, endWords, eventWords, passTitle } from "../pass-words.ts";
 import { clean, paint, present, type Screen } from "../terminal.ts";
 import { hiddenLines, shortened } from "./groups.ts";
 import { text } from "./plan.ts";
-import { type Column, tableLines, wrapped } from "./table.ts";
+import { type Column, painted, tableLines, wrapped } from "./table.ts";
 
 type Shown = Omit<HistoryReport, "regrets">;
 
@@ -145,7 +145,4 @@ const removalRow = (row: Removal): readonly string[] => [
 ];
 
 const eventLines = (event: Event, screen: Screen): readonly string[] =>
-  wrapped(
-    `${secondOf(event.at)}  warning ${event.reason}, ${eventTitle(event.reason)}: ${clean(event.message)}`,
-    screen,
-  ).map((line) => paint(screen, "yellow", line));
+  painted(screen, "yellow", `${secondOf(event.at)}  warning ${eventWords(event)}`);

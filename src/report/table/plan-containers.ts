@@ -13,9 +13,9 @@ import {
 import { imageBlock } from "../image-reasons.ts";
 import { containerName, sandboxName, shortId } from "../names.ts";
 import type { DecisionReasons, Kind } from "../reasons.ts";
-import { clean, paint, present, type Screen } from "../terminal.ts";
+import { clean, present, type Screen } from "../terminal.ts";
 import { grouped, groupLines, hiddenLines, shortened } from "./groups.ts";
-import { type Column, tableLines, wrapped } from "./table.ts";
+import { type Column, painted, tableLines, wrapped } from "./table.ts";
 
 const COLUMNS: readonly Column[] = [
   { title: "ID" },
@@ -30,15 +30,13 @@ const LOG_COLUMNS: readonly Column[] = [
 ];
 
 export function containerPlanLines(plan: ContainerPlan, screen: Screen): readonly string[] {
-  const blocks = plan.blocks.flatMap((block) =>
-    wrapped(`No container, sandbox or log is removed now: ${imageBlock.text(block)}.`, screen),
-  );
-  const unread =
-    plan.logsError === null
-      ? []
-      : wrapped(`${capitalised(logsErrorWords(plan.logsError))}.`, screen);
+  const { blocks, logsError } = plan;
+  const alarms = [
+    ...blocks.map((it) => `No container, sandbox or log is removed now: ${imageBlock.text(it)}.`),
+    ...(logsError === null ? [] : [`${capitalised(logsErrorWords(logsError))}.`]),
+  ];
   return [
-    ...[...blocks, ...unread].map((line) => paint(screen, "red", line)),
+    ...alarms.flatMap((it) => painted(screen, "red", it)),
     ...wrapped(`${capitalised(podSourceWords(plan.podSource))}.`, screen),
     ...half(containerHalf(plan), screen),
     ...half(sandboxHalf(plan), screen),

@@ -9,7 +9,7 @@ import { breakdownWords, stopWords, targetWords, youngWords } from "../pass-word
 import { clean, paint, type Screen } from "../terminal.ts";
 import { usageLines } from "./disk.ts";
 import { grouped, groupLines, shortened } from "./groups.ts";
-import { type Column, tableLines, wrapped } from "./table.ts";
+import { type Column, painted, tableLines, wrapped } from "./table.ts";
 
 /** Candidates shown after the estimated stop, on a terminal. */
 const NEXT_SHOWN = 5;
@@ -45,9 +45,9 @@ export function imagePlanLines(
 function blockLines(plan: ImagePlan, screen: Screen): readonly string[] {
   if (plan.blocks.length === 0) return [];
   const lines = plan.blocks.flatMap((block) =>
-    wrapped(`No image is removed now: ${imageBlock.text(block)}.`, screen),
+    painted(screen, "red", `No image is removed now: ${imageBlock.text(block)}.`),
   );
-  return [...lines.map((line) => paint(screen, "red", line)), ""];
+  return [...lines, ""];
 }
 
 function wantedLines(plan: ImagePlan, screen: Screen): readonly string[] {

@@ -10,12 +10,12 @@ import { type Json, toJson } from "../document/json.ts";
 import type { FilesystemStatus, PressureStatus, StatusReport } from "../document/status.ts";
 import { forecastWords } from "../forecast.ts";
 import { passSummary } from "../log/pass.ts";
-import { eventTitle } from "../pass-words.ts";
-import { clean, paint, present, type Screen } from "../terminal.ts";
+import { eventWords } from "../pass-words.ts";
+import { clean, present, type Screen } from "../terminal.ts";
 import { diskBar, figuresLine } from "./disk.ts";
 import { text } from "./plan.ts";
 import { regretWords } from "./regrets.ts";
-import { type Column, tableLines, wrapped } from "./table.ts";
+import { type Column, painted, tableLines, wrapped } from "./table.ts";
 
 const EVENTS_SHOWN = 5;
 
@@ -66,10 +66,8 @@ function headLines(report: StatusReport, screen: Screen): readonly string[] {
       ? "runtime not connected yet"
       : clean(`${report.runtime.name} ${report.runtime.version} at ${report.runtime.endpoint}`);
   const dry = report.dryRun ? ", dry run: nothing is removed" : "";
-  return wrapped(
-    `crigc ${clean(report.version)}, process ${report.pid}, up ${up}${dry}; ${runtime}`,
-    screen,
-  ).map((line) => paint(screen, "bold", line));
+  const head = `crigc ${clean(report.version)}, process ${report.pid}, up ${up}${dry}; ${runtime}`;
+  return painted(screen, "bold", head);
 }
 
 /** Everything that keeps the agent from collecting. */
@@ -89,9 +87,7 @@ function problemLines(report: StatusReport, screen: Screen): readonly string[] {
       report.underPressure &&
       "Disk pressure has ended, and is reported until the transition period is over",
   ]);
-  return problems.flatMap((it) =>
-    wrapped(`${it}.`, screen).map((line) => paint(screen, "red", line)),
-  );
+  return problems.flatMap((it) => painted(screen, "red", `${it}.`));
 }
 
 const holdWords = ({ until, reason }: Extract<HoldState, { kind: "held" }>): string =>
@@ -151,10 +147,7 @@ function loopResult(loop: LoopStatus): string {
 function eventLines(report: StatusReport, screen: Screen): readonly string[] {
   const shown = report.events.slice(-EVENTS_SHOWN);
   return shown.flatMap((event) =>
-    wrapped(
-      `${ago(event.at, report.now)}: ${event.reason}, ${eventTitle(event.reason)}: ${clean(event.message)}`,
-      screen,
-    ).map((line) => paint(screen, "yellow", line)),
+    painted(screen, "yellow", `${ago(event.at, report.now)}: ${eventWords(event)}`),
   );
 }
 

@@ -1,6 +1,6 @@
 /** Aligned columns, fitted to the terminal by truncating those that allow it. */
 
-import { type Cut, cutFor, fitted, padded, paint, type Screen } from "../terminal.ts";
+import { type Colour, type Cut, cutFor, fitted, padded, paint, type Screen } from "../terminal.ts";
 
 export interface Column {
   readonly title: string;
@@ -89,3 +89,7 @@ export function wrapped(text: string, screen: Screen, indent = ""): readonly str
   const lines = Bun.wrapAnsi(text, screen.width - Bun.stringWidth(indent)).split("\n");
   return lines.map((line) => indent + line);
 }
+
+/** The same in a colour. */
+export const painted = (screen: Screen, colour: Colour, text: string): readonly string[] =>
+  wrapped(text, screen).map((line) => paint(screen, colour, line));
