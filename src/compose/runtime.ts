@@ -9,7 +9,7 @@ import { parseEndpoint } from "../cri/endpoint.ts";
 import { compileWhenBusy } from "../host/process/busy.ts";
 import { giveBack, MUCH } from "../host/process/memory.ts";
 import { usageError } from "../model/errors.ts";
-import type { CallRecord } from "../model/ports.ts";
+import type { CallRecord, RuntimeReader } from "../model/ports.ts";
 
 export interface Connected {
   readonly runtime: Runtime;
@@ -37,18 +37,20 @@ export async function connect(
     },
     onPiece: () => giveBack(),
   });
-  const listImages: Runtime["reader"]["listImages"] = async (signal) => {
-    const images = await runtime.reader.listImages(signal);
-    giveBack(MUCH);
-    busy(images.length * CALLS_OF_IMAGE);
-    return images;
+  const reader: RuntimeReader = {
+    ...runtime.reader,
+    listImages: async (signal) => {
+      const images = await runtime.reader.listImages(signal);
+      giveBack(MUCH);
+      busy(images.length * CALLS_OF_IMAGE);
+      return images;
+    },
+    listContainers: async (signal) => {
+      const containers = await runtime.reader.listContainers(signal);
+      giveBack(MUCH);
+      return containers;
+    },
   };
-  const listContainers: Runtime["reader"]["listContainers"] = async (signal) => {
-    const containers = await runtime.reader.listContainers(signal);
-    giveBack(MUCH);
-    return containers;
-  };
-  const reader = { ...runtime.reader, listImages, listContainers };
   return { runtime: { ...runtime, reader }, endpoint };
 }
 

@@ -2,7 +2,7 @@
 
 import { valuesOf } from "../cli/config-values.ts";
 import type { Config } from "../config/config.ts";
-import { identityOf, kindOf, prepare, remove, restrict } from "../host/files/socket-files.ts";
+import { prepare, socketFiles } from "../host/files/socket-files.ts";
 import { processFigures } from "../host/process/figures.ts";
 import { wallClock } from "../host/time/clock.ts";
 import type { AgentState } from "../loop/agent/agent-state.ts";
@@ -70,12 +70,7 @@ export class StatusServer {
     };
     await this.#listeners.add({
       name: "control socket",
-      open: async () =>
-        serveSocket(
-          prepare(paths.runDir, CONTROL_SOCKET),
-          { identityOf, kindOf, remove, restrict },
-          http,
-        ),
+      open: async () => serveSocket(prepare(paths.runDir, CONTROL_SOCKET), socketFiles, http),
     });
     if (metricsBindAddress !== null)
       await this.#listeners.add({

@@ -17,6 +17,14 @@ const EVERYTHING = 100_000;
 /** No pass takes longer, so a removal's pass began at most this long before it. */
 const PASS_LONGEST = hours(24);
 
+const NOTHING: HistoryReport = { passes: [], removals: [], events: [], regrets: [] };
+
+/** The newest of what was found, the oldest first. */
+const cutTo = <Row>(limit: number, found: readonly Row[]) => ({
+  shown: found.slice(0, limit).toReversed(),
+  cut: found.length > limit,
+});
+
 export function readHistory(store: StoreReader, request: HistoryRequest): HistoryRead {
   const { kinds, reasons, results, text, passId } = request;
   if (request.regrets === true) return ofRegrets(store, request);
@@ -27,9 +35,7 @@ export function readHistory(store: StoreReader, request: HistoryRequest): Histor
 
 function byPasses(store: StoreReader, request: HistoryRequest): HistoryRead {
   const { since, until, limit } = request;
-  const found = store.passes({ since, until, limit: limit + 1 });
-  const cut = found.length > limit;
-  const passes = found.slice(0, limit).toReversed();
+  const { shown: passes, cut } = cutTo(limit, store.passes({ since, until, limit: limit + 1 }));
   // Records before the first shown pass belong to passes that are not shown.
   const from = cut ? (passes[0]?.startedAt ?? since) : since;
   const range = { since: from, until, limit: EVERYTHING };
@@ -40,17 +46,14 @@ function byPasses(store: StoreReader, request: HistoryRequest): HistoryRead {
 }
 
 function ofRegrets(store: StoreReader, { since, until, limit }: HistoryRequest): HistoryRead {
-  const found = store.regrets({ since, until, limit: limit + 1 });
-  const regrets = found.slice(0, limit).toReversed();
-  return { report: { passes: [], removals: [], events: [], regrets }, cut: found.length > limit };
+  const { shown: regrets, cut } = cutTo(limit, store.regrets({ since, until, limit: limit + 1 }));
+  return { report: { ...NOTHING, regrets }, cut };
 }
 
 function byRemovals(store: StoreReader, request: HistoryRequest): HistoryRead {
   const { limit } = request;
-  const found = store.removals({ ...request, limit: limit + 1 });
-  const removals = found.slice(0, limit).toReversed();
-  const passes = passesOf(store, removals);
-  return { report: { passes, removals, events: [], regrets: [] }, cut: found.length > limit };
+  const { shown: removals, cut } = cutTo(limit, store.removals({ ...request, limit: limit + 1 }));
+  return { report: { ...NOTHING, passes: passesOf(store, removals), removals }, cut };
 }
 
 function passesOf(store: StoreReader, removals: readonly Removal[]): readonly PassRow[] {
@@ -71,19 +74,10 @@ function passesOf(store: StoreReader, removals: readonly Removal[]): readonly Pa
 function ofPass(store: StoreReader, request: HistoryRequest, passId: string): HistoryRead {
   const { since, until, limit } = request;
   const range = { since, until, limit: EVERYTHING };
-  const found = store.removals({ ...request, limit: limit + 1 });
-  return {
-    report: {
-      passes: store.passes(range).filter((pass) => pass.id === passId),
-      removals: found.slice(0, limit).toReversed(),
-      events: store
-        .events(range)
-        .filter((event) => event.passId === passId)
-        .toReversed(),
-      regrets: [],
-    },
-    cut: found.length > limit,
-  };
+  const { shown: removals, cut } = cutTo(limit, store.removals({ ...request, limit: limit + 1 }));
+  const passes = store.passes(range).filter((pass) => pass.id === passId);
+  const events = store.events(range).filter((event) => event.passId === passId);
+  return { report: { ...NOTHING, passes, removals, events: events.toReversed() }, cut };
 }
 
 const justAfter = (at: Instant): Instant => instant(at + 1n);

@@ -3,17 +3,12 @@
 import { accessSync, constants, lstatSync, statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 
+import type { DiskReading } from "../../model/ports.ts";
 import { codeOf, reasonOf } from "../files/errno.ts";
+import { readingOf } from "./disk.ts";
 
 export type DirectoryFact =
-  | {
-      readonly kind: "present";
-      readonly writable: boolean;
-      readonly availableBytes: bigint;
-      /** 0 if the filesystem has no inode limit. */
-      readonly inodes: bigint;
-      readonly inodesFree: bigint;
-    }
+  | ({ readonly kind: "present"; readonly writable: boolean } & Omit<DiskReading, "capacityBytes">)
   /** `creatable`: the nearest existing parent directory is writable. */
   | { readonly kind: "absent"; readonly creatable: boolean }
   | { readonly kind: "failed"; readonly message: string };
@@ -21,14 +16,8 @@ export type DirectoryFact =
 export function directoryFact(path: string): DirectoryFact {
   try {
     if (!statSync(path).isDirectory()) return { kind: "failed", message: "it is not a directory" };
-    const fs = statfsSync(path, { bigint: true });
-    return {
-      kind: "present",
-      writable: isWritable(path),
-      availableBytes: fs.bavail * (fs.frsize > 0n ? fs.frsize : fs.bsize),
-      inodes: fs.files,
-      inodesFree: fs.ffree,
-    };
+    const reading = readingOf(statfsSync(path, { bigint: true }));
+    return { kind: "present", writable: isWritable(path), ...reading };
   } catch (error) {
     if (codeOf(error) === "ENOENT")
       return isLink(path)

@@ -1,6 +1,6 @@
 // The node's filesystems: statfs of the directories of runtime and kubelet, one entry per device.
 
-import { constants } from "node:fs";
+import { type BigIntStatsFs, constants } from "node:fs";
 import { open, readFile, stat, statfs } from "node:fs/promises";
 import { dirname } from "node:path";
 
@@ -150,7 +150,10 @@ async function measure(path: string): Promise<DiskReading> {
       "stat",
       `cannot measure the filesystem of "${path}": it is not an absolute path; check what the runtime reports in ImageFsInfo`,
     );
-  const fs = await asked(path, () => statfs(path, { bigint: true }));
+  return readingOf(await asked(path, () => statfs(path, { bigint: true })));
+}
+
+export function readingOf(fs: BigIntStatsFs): DiskReading {
   // Counts are in fragments, not in blocks of the preferred size; the two differ on network and user-space filesystems.
   const unitBytes = fs.frsize > 0n ? fs.frsize : fs.bsize;
   return {

@@ -20,23 +20,18 @@ export function prepare(runDirectory: string, name: string): string {
   return join(runDirectory, name);
 }
 
-/** The type of file at the path, without following links. */
-export function kindOf(path: string): "absent" | "socket" | "other" {
-  const found = lstatSync(path, { throwIfNoEntry: false });
-  if (found === undefined) return "absent";
-  return found.isSocket() ? "socket" : "other";
-}
-
-/** Tells the file at the path from any other that comes to its place; `null`: none is there. */
-export function identityOf(path: string): string | null {
-  const found = lstatSync(path, { throwIfNoEntry: false, bigint: true });
-  return found === undefined ? null : `${found.dev}:${found.ino}`;
-}
-
-export function remove(path: string): void {
-  unlinkSync(path);
-}
-
-export function restrict(path: string): void {
-  chmodSync(path, 0o600);
-}
+export const socketFiles = {
+  /** The type of file at the path, without following links. */
+  kindOf: (path: string): "absent" | "socket" | "other" => {
+    const found = lstatSync(path, { throwIfNoEntry: false });
+    if (found === undefined) return "absent";
+    return found.isSocket() ? "socket" : "other";
+  },
+  /** Tells the file at the path from any other that comes to its place; `null`: none is there. */
+  identityOf: (path: string): string | null => {
+    const found = lstatSync(path, { throwIfNoEntry: false, bigint: true });
+    return found === undefined ? null : `${found.dev}:${found.ino}`;
+  },
+  remove: (path: string): void => unlinkSync(path),
+  restrict: (path: string): void => chmodSync(path, 0o600),
+} as const;

@@ -2,7 +2,7 @@
 
 import type { DiskUsage, ImagePlan } from "../../model/plan.ts";
 import type { Image } from "../../model/snapshot.ts";
-import { type Duration, duration, type Instant, since } from "../../model/time.ts";
+import { type Duration, duration, hours, type Instant, since } from "../../model/time.ts";
 import { counted, humanBytes, humanDuration } from "../bytes.ts";
 import { imageKeep } from "../image-reasons.ts";
 import { type Html, html } from "./text.ts";
@@ -85,10 +85,8 @@ const smaller = (one: bigint, other: bigint): bigint => (one < other ? one : oth
 const share = (bytes: bigint, whole: bigint): string =>
   whole === 0n ? "0" : (Number((bytes * 10_000n) / whole) / 100).toFixed(2);
 
-const HOUR = 3_600_000_000_000n;
-const DAY = 24n * HOUR;
 /** Upper bounds of the columns; anything used earlier has its own column. */
-const AGES = [HOUR, 6n * HOUR, DAY, 3n * DAY, 7n * DAY, 14n * DAY, 30n * DAY, 90n * DAY];
+const AGES = [1, 6, 24, 3 * 24, 7 * 24, 14 * 24, 30 * 24, 90 * 24].map(hours);
 
 interface Used {
   readonly image: Image;
@@ -115,7 +113,7 @@ export function lastUseSection(plan: ImagePlan): Html | null {
   const columns = [
     { name: "in use", kept: inUse, removable: [] },
     ...AGES.map((bound, index) => ({
-      name: `< ${humanDuration(duration(bound))}`,
+      name: `< ${humanDuration(bound)}`,
       ...split(
         images.filter(({ age }) => age !== null && age < bound && age >= (AGES[index - 1] ?? 0n)),
       ),

@@ -2,7 +2,7 @@
 
 import type { PassRow } from "../../model/history.ts";
 import type { Event } from "../../model/pass.ts";
-import { type Instant, instant, toRfc3339 } from "../../model/time.ts";
+import { hours, type Instant, instant, toRfc3339 } from "../../model/time.ts";
 import { capitalised } from "../../model/values.ts";
 import { counted, humanBytes } from "../bytes.ts";
 import type { HistoryReport } from "../document/history.ts";
@@ -78,21 +78,9 @@ const markOf = ({ at, kind, text }: Mark, place: number): Html =>
     ><span class="tip">${minuteLabel(at)} UTC<br />${text}</span></span
   >`;
 
-const HOUR = 3_600_000_000_000n;
-const DAY = 24n * HOUR;
-const STEPS = [
-  HOUR / 4n,
-  HOUR,
-  3n * HOUR,
-  6n * HOUR,
-  12n * HOUR,
-  DAY,
-  2n * DAY,
-  7n * DAY,
-  14n * DAY,
-  30n * DAY,
-  90n * DAY,
-];
+const DAY = hours(24);
+/** From a quarter of an hour to 90 days. */
+const STEPS = [0.25, 1, 3, 6, 12, 24, 2 * 24, 7 * 24, 14 * 24, 30 * 24, 90 * 24].map(hours);
 const LABELS_MAXIMUM = 8;
 
 /** Labels at round times of UTC; a narrow screen shows every other one. */

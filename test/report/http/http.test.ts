@@ -14,7 +14,7 @@ import { connect, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import * as files from "../../../src/host/files/socket-files.ts";
+import { socketFiles as files } from "../../../src/host/files/socket-files.ts";
 import { HostError } from "../../../src/model/errors.ts";
 import { askAgent } from "../../../src/report/http/client.ts";
 import { type HttpProviders, screenQuery } from "../../../src/report/http/routes.ts";
