@@ -4,7 +4,7 @@ import { sha256OfText } from "../host/archive/sha256.ts";
 import type { Found } from "../host/files/rooted-tree.ts";
 import { assertNever } from "../model/assert.ts";
 import { HostError } from "../model/errors.ts";
-import type { Facts } from "./facts.ts";
+import { factOf, type Facts } from "./facts.ts";
 import { type Init, type Manifest, manifestText } from "./manifest.ts";
 import { installed, parentsOf, shellFilesOf, type ShellTexts } from "./paths.ts";
 import type { Step } from "./step.ts";
@@ -78,8 +78,6 @@ interface Known {
   readonly before: Manifest | null;
   readonly facts: Facts;
 }
-
-export const factOf = (facts: Facts, path: string): Found => facts.get(path) ?? { kind: "absent" };
 
 function missingParents(paths: readonly string[], facts: Facts): readonly TreeStep[] {
   return paths

@@ -1,11 +1,9 @@
 /** `crigc uninstall`: removes what `install` installed, with `purge` also configuration and state. */
 
 import { RootedTree } from "../host/files/rooted-tree.ts";
-import { type Facts, factsOf, manifestIn } from "./facts.ts";
-import { isRunning } from "./init.ts";
+import { factOf, type Facts, factsOf, isRunning, manifestIn } from "./facts.ts";
 import type { Init, Manifest } from "./manifest.ts";
 import { installed } from "./paths.ts";
-import { factOf } from "./plan.ts";
 import { apply, type Step } from "./step.ts";
 
 export interface UninstallOptions {

@@ -82,11 +82,9 @@ export type RemovalResult =
       readonly code: FailureCode;
     };
 
-/** Those that are gone, whatever removed them. */
-export const goneOf = <Item extends { readonly result: RemovalResult }>(
-  items: readonly Item[],
-): readonly Item[] =>
-  items.filter(({ result: { kind } }) => kind === "removed" || kind === "already-gone");
+/** Whatever removed it. */
+export const isGone = ({ result: { kind } }: { readonly result: RemovalResult }): boolean =>
+  kind === "removed" || kind === "already-gone";
 
 /** Refused, not answered, or without effect: what the exit code and every summary count as failed. */
 export const isFailed = ({ kind }: ImageResult | RemovalResult): boolean =>

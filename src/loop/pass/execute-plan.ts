@@ -7,7 +7,7 @@ import type { Meter } from "../../execute/image/meter.ts";
 import { isCounted } from "../../execute/pace.ts";
 import type { PassId } from "../../model/ids.ts";
 import type { Limits } from "../../model/limits.ts";
-import { type ContainerOutcome, goneOf, type ImageOutcome } from "../../model/outcome.ts";
+import { type ContainerOutcome, type ImageOutcome, isGone } from "../../model/outcome.ts";
 import type { ImageCandidate } from "../../model/plan.ts";
 import type { Filesystem, Snapshot } from "../../model/snapshot.ts";
 import type { Instant } from "../../model/time.ts";
@@ -69,8 +69,10 @@ export async function executeContainerPlan(
       },
     },
   );
-  const containersGone = goneOf(outcome.containers).map(({ planned }) => planned.container.id);
-  const sandboxesGone = goneOf(outcome.sandboxes).map(({ sandbox }) => sandbox.id);
+  const containersGone = outcome.containers
+    .filter(isGone)
+    .map(({ planned }) => planned.container.id);
+  const sandboxesGone = outcome.sandboxes.filter(isGone).map(({ sandbox }) => sandbox.id);
   if (containersGone.length + sandboxesGone.length > 0)
     engine.memory.replace(
       forgetRemoved(engine.memory.current(), {

@@ -1,6 +1,6 @@
 /** Log lines of a finished pass: its steps, the reason for each image, and a summary. */
 
-import { goneOf, thingsOf } from "../../model/outcome.ts";
+import { isGone, thingsOf } from "../../model/outcome.ts";
 import type { Pass } from "../../model/pass.ts";
 import type { ImageBlock } from "../../model/reason.ts";
 import { since, toMs } from "../../model/time.ts";
@@ -111,9 +111,9 @@ function containerParts(pass: Pass): readonly string[] {
   const outcome = pass.containers;
   if (outcome === null) return [];
   const gone = [
-    ...some(goneOf(outcome.containers), "container", "containers"),
-    ...some(goneOf(outcome.sandboxes), "sandbox", "sandboxes"),
-    ...some(goneOf(outcome.logs), "log entry", "log entries"),
+    ...some(outcome.containers.filter(isGone), "container", "containers"),
+    ...some(outcome.sandboxes.filter(isGone), "sandbox", "sandboxes"),
+    ...some(outcome.logs.filter(isGone), "log entry", "log entries"),
   ];
   const tried = thingsOf(outcome);
   const done = present([gone.length > 0 && `${gone.join(", ")} removed`, failureWords(tried)]);

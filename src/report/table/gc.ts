@@ -3,10 +3,10 @@
 import {
   type ContainerItem,
   type ContainerOutcome,
-  goneOf,
   type ImageItem,
   type ImageOutcome,
   type ImageResult,
+  isGone,
   type LogItem,
   type SandboxItem,
   thingsOf,
@@ -138,7 +138,7 @@ const resultTitle = (result: ImageResult): string =>
 
 function containerLines(pass: Pass, outcome: ContainerOutcome, screen: Screen): readonly string[] {
   const rows = thingsOf(outcome).map(containerRow);
-  const { shown, hidden } = shortened(rows, screen, (row) => goneOf([row]).length === 0);
+  const { shown, hidden } = shortened(rows, screen, (row) => !isGone(row));
   const cells = shown.map(({ kind, name, why, words }) => [kind, name, why, words]);
   return [
     ...wrapped(
@@ -154,9 +154,9 @@ function containerLines(pass: Pass, outcome: ContainerOutcome, screen: Screen): 
 
 function containerCounts(outcome: ContainerOutcome): string {
   const counts = [
-    counted(goneOf(outcome.containers).length, "container"),
-    counted(goneOf(outcome.sandboxes).length, "sandbox", "sandboxes"),
-    counted(goneOf(outcome.logs).length, "log entry", "log entries"),
+    counted(outcome.containers.filter(isGone).length, "container"),
+    counted(outcome.sandboxes.filter(isGone).length, "sandbox", "sandboxes"),
+    counted(outcome.logs.filter(isGone).length, "log entry", "log entries"),
   ];
   const freed =
     outcome.measuredFreedBytes === null ? "" : `, ${humanBytes(outcome.measuredFreedBytes)} freed`;
