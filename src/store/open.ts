@@ -5,6 +5,7 @@ import type { Database } from "bun:sqlite";
 
 import type { StoreErrorKind } from "../model/errors.ts";
 import { emptyLedger, type Ledger } from "../model/ledger.ts";
+import type { StateFiles } from "../model/ports.ts";
 import { storeError } from "./errors.ts";
 import { openForReading, openInMemory, type StatePaths, statePaths } from "./file/connection.ts";
 import { readLedgerRows, readSetting } from "./file/state-rows.ts";
@@ -19,7 +20,6 @@ import {
 import { Recorder } from "./history/recorder.ts";
 import { ledgerOf } from "./ledger/ledger.ts";
 import type { StoreNotice } from "./notice.ts";
-import type { StateFiles } from "./ports.ts";
 import type { StoreOptions } from "./store.ts";
 
 /** Never rejects: if the disk is unavailable, the store is in memory only, and reports it. */

@@ -6,11 +6,11 @@ import { join } from "node:path";
 import { stateFiles } from "../../src/host/state/state-files.ts";
 import { imageId } from "../../src/model/ids.ts";
 import { emptyLedger, type Ledger } from "../../src/model/ledger.ts";
+import type { StateFiles } from "../../src/model/ports.ts";
 import { duration, type Instant, instant, instantFromMs, watched } from "../../src/model/time.ts";
 import { directChannel } from "../../src/store/file/state-file.ts";
 import type { StoreNotice } from "../../src/store/notice.ts";
 import { openStore, openStoreReader } from "../../src/store/open.ts";
-import type { StateFiles } from "../../src/store/ports.ts";
 
 export const now = instantFromMs(Date.parse("2026-01-02T03:04:05Z"));
 

@@ -14,9 +14,9 @@ import { join } from "node:path";
 
 import { stateFiles } from "../../src/host/state/state-files.ts";
 import { emptyLedger, type Ledger } from "../../src/model/ledger.ts";
+import type { StateFiles } from "../../src/model/ports.ts";
 import { hours, instant, plus, watched } from "../../src/model/time.ts";
 import { StateFile } from "../../src/store/file/state-file.ts";
-import type { StateFiles } from "../../src/store/ports.ts";
 import { scratch } from "../support/scratch.ts";
 import { ledgerOf, now, read, write } from "./fixture.ts";
 

@@ -1,6 +1,7 @@
 /** The manual page as roff, generated from the tables. */
 import { dashed, defaultWords, type Field, variablesOf } from "../../config/field.ts";
 import { fieldGroups, fieldOf } from "../../config/fields.ts";
+import { capitalised } from "../../model/values.ts";
 import type { Build, CommandWords } from "../command.ts";
 import { exitTable } from "../exit.ts";
 import { flagUsage, optionUsage, outputOptions, usageOf } from "./help.ts";
@@ -82,8 +83,7 @@ const tagged = (tag: string, text: string): readonly string[] => [".TP", tag, pa
 
 const paragraph = (text: string): string => guarded(escaped(text.replaceAll("`", "")));
 
-const sentence = (text: string): string =>
-  paragraph(`${text.charAt(0).toUpperCase()}${text.slice(1)}`);
+const sentence = (text: string): string => paragraph(capitalised(text));
 
 /** Lines that start with a dot or a quote are requests in roff. */
 const guarded = (text: string): string => text.replace(/^([.'])/, "\\&$1");

@@ -4,6 +4,7 @@ import { chmodSync, lstatSync, mkdirSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
 
 import { HostError } from "../../model/errors.ts";
+import type { SocketFiles } from "../../model/ports.ts";
 import { reasonOf } from "./errno.ts";
 
 /** Creates the run directory if absent, and returns the socket's path. Throws `HostError` `write`. */
@@ -20,18 +21,16 @@ export function prepare(runDirectory: string, name: string): string {
   return join(runDirectory, name);
 }
 
-export const socketFiles = {
-  /** The type of file at the path, without following links. */
-  kindOf: (path: string): "absent" | "socket" | "other" => {
+export const socketFiles: SocketFiles = {
+  kindOf: (path) => {
     const found = lstatSync(path, { throwIfNoEntry: false });
     if (found === undefined) return "absent";
     return found.isSocket() ? "socket" : "other";
   },
-  /** Tells the file at the path from any other that comes to its place; `null`: none is there. */
-  identityOf: (path: string): string | null => {
+  identityOf: (path) => {
     const found = lstatSync(path, { throwIfNoEntry: false, bigint: true });
     return found === undefined ? null : `${found.dev}:${found.ino}`;
   },
-  remove: (path: string): void => unlinkSync(path),
-  restrict: (path: string): void => chmodSync(path, 0o600),
-} as const;
+  remove: (path) => unlinkSync(path),
+  restrict: (path) => chmodSync(path, 0o600),
+};

@@ -16,24 +16,20 @@ import {
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 
-/** As declared in store/ports.ts. Every function throws the error of node:fs. */
-export const stateFiles = {
-  makeDirectory: (path: string, mode: number): void => {
-    mkdirSync(path, { recursive: true, mode });
-  },
-  createFile: (path: string, mode: number): void => {
-    closeSync(openSync(path, "a", mode));
-  },
-  sizeBytes: (path: string): number | null =>
-    statSync(path, { throwIfNoEntry: false })?.size ?? null,
-  identity: (path: string): string | null => {
+import type { StateFiles } from "../../model/ports.ts";
+
+export const stateFiles: StateFiles = {
+  makeDirectory: (path, mode) => void mkdirSync(path, { recursive: true, mode }),
+  createFile: (path, mode) => closeSync(openSync(path, "a", mode)),
+  sizeBytes: (path) => statSync(path, { throwIfNoEntry: false })?.size ?? null,
+  identity: (path) => {
     const found = statSync(path, { bigint: true, throwIfNoEntry: false });
     return found === undefined ? null : `${found.dev}:${found.ino}`;
   },
-  rename: (from: string, to: string): void => renameSync(from, to),
-  remove: (path: string): void => unlinkSync(path),
-  names: (directory: string): readonly string[] => readdirSync(directory),
-  copyAside: (paths: readonly string[]): string => {
+  rename: (from, to) => renameSync(from, to),
+  remove: (path) => unlinkSync(path),
+  names: (directory) => readdirSync(directory),
+  copyAside: (paths) => {
     const directory = mkdtempSync(join(tmpdir(), "crigc-"));
     try {
       for (const path of paths) {
@@ -48,5 +44,5 @@ export const stateFiles = {
     }
     return directory;
   },
-  dropCopy: (directory: string): void => rmSync(directory, { recursive: true, force: true }),
-} as const;
+  dropCopy: (directory) => rmSync(directory, { recursive: true, force: true }),
+};

@@ -1,6 +1,7 @@
 /** Serves the control socket and the metrics address. Nothing else in crigc listens. */
 
 import { HostError, messageOf } from "../../model/errors.ts";
+import type { SocketFiles } from "../../model/ports.ts";
 import { answerText, readRequest } from "./message.ts";
 import { answered, type HttpProviders, plain, type Surface } from "./routes.ts";
 
@@ -8,17 +9,6 @@ export interface HttpAddress {
   readonly host: string;
   /** 0: any free one. */
   readonly port: number;
-}
-
-/** File operations on the socket, provided by the host. */
-export interface SocketFiles {
-  /** The type of file at the path, without following links. */
-  kindOf(path: string): "absent" | "socket" | "other";
-  /** Identifies the file at the path; `null`: none. May throw. */
-  identityOf(path: string): string | null;
-  remove(path: string): void;
-  /** Sets mode 0600. */
-  restrict(path: string): void;
 }
 
 export interface HttpServer {

@@ -3,7 +3,7 @@
 import { constants, Database, SQLiteError } from "bun:sqlite";
 
 import { StoreError } from "../../model/errors.ts";
-import type { StateFiles } from "../ports.ts";
+import type { StateFiles } from "../../model/ports.ts";
 import { migrate, requireKnown, VERSION } from "./schema.ts";
 
 export interface StatePaths {

@@ -5,11 +5,11 @@ import type { Database } from "bun:sqlite";
 
 import { assertNever } from "../../model/assert.ts";
 import type { StoreErrorKind } from "../../model/errors.ts";
+import type { StateFiles } from "../../model/ports.ts";
 import { type Instant, watched } from "../../model/time.ts";
 import { storeError } from "../errors.ts";
 import { prune, readRecentHistory, writeRow } from "../history/history.ts";
 import type { LedgerRow } from "../ledger/ledger.ts";
-import type { StateFiles } from "../ports.ts";
 import { moveAside } from "./broken.ts";
 import { openForReading, openForWriting, type StatePaths, statePaths } from "./connection.ts";
 import type {
