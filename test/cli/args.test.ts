@@ -176,7 +176,7 @@ describe("commands", () => {
     ["gc -o=json", "json"],
     ["gc --output json", "json"],
     ["gc -o json -o table", "table"],
-  ])("%s answers as %s", (line, output) => {
+  ])("%s prints %s", (line, output) => {
     expect(run(line).invocation.output).toBe(output as "table" | "json");
   });
 

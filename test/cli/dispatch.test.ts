@@ -70,12 +70,12 @@ describe("output", () => {
 });
 
 describe("version", () => {
-  test("as text", async () => {
+  test("is printed as text", async () => {
     for (const argv of [["version"], ["--version"]])
       expect(await crigc(argv)).toEqual({ code: 0, stdout: "crigc 1.2.3 (abcdef0)\n", stderr: "" });
   });
 
-  test("as JSON", async () => {
+  test("is printed as JSON", async () => {
     const { stdout } = await crigc(["version", "-o", "json"]);
     expect(JSON.parse(stdout)).toEqual({
       apiVersion: "crigc/v1",
@@ -88,18 +88,18 @@ describe("version", () => {
 
 describe("exit codes", () => {
   test.each([
-    ["configuration", new ConfigError([]), exit.usage],
-    ["a runtime that is absent", new RuntimeError("absent", "x"), exit.runtime],
-    ["a list that failed", new RuntimeError("failed", "x"), exit.runtime],
-    ["several runtimes", new RuntimeError("ambiguous", "x"), exit.usage],
-    ["a stat that failed", new HostError("stat", "x"), exit.runtime],
-    ["a lock that is taken", new HostError("lock", "x"), exit.busy],
+    ["an invalid configuration", new ConfigError([]), exit.usage],
+    ["a missing runtime", new RuntimeError("absent", "x"), exit.runtime],
+    ["a failed list", new RuntimeError("failed", "x"), exit.runtime],
+    ["several runtimes that answer", new RuntimeError("ambiguous", "x"), exit.usage],
+    ["a failed stat", new HostError("stat", "x"), exit.runtime],
+    ["a lock that is held", new HostError("lock", "x"), exit.busy],
     ["a lock that cannot be opened", new HostError("refused", "x"), exit.internal],
-    ["a directory of the node", new HostError("read", "x"), exit.runtime],
+    ["an unreadable directory", new HostError("read", "x"), exit.runtime],
     ["a file that cannot be written", new HostError("write", "x"), exit.internal],
-    ["the ledger", new StoreError("full", "x"), exit.internal],
+    ["a ledger that cannot be written", new StoreError("full", "x"), exit.internal],
     ["a bug", new TypeError("x"), null],
-  ])("%s", (_, thrown, code) => {
+  ])("%s has its own exit code", (_, thrown, code) => {
     expect(exitOf(thrown)).toBe(code);
   });
 

@@ -20,7 +20,7 @@ describe("the screen", () => {
     ["NO_COLOR", { NO_COLOR: "1" }, false],
     ["an empty NO_COLOR", { NO_COLOR: "" }, true],
     ["a dumb terminal", { TERM: "dumb" }, false],
-  ])("%s decides on colours", (_name, environment, colour) => {
+  ])("with %s and environment %j, colours are %p", (_name, environment, colour) => {
     expect(screenOf({ ...facts, environment }).colour).toBe(colour);
   });
 
@@ -77,7 +77,7 @@ describe("widths", () => {
     ["日本", 4],
     ["e\u0301", 1],
     ["\u001b[31mred\u001b[0m", 3],
-  ])("%j takes its columns", (text, width) => {
+  ])("%j is %p columns wide", (text, width) => {
     expect(Bun.stringWidth(text)).toBe(width);
   });
 

@@ -8,7 +8,7 @@ export const pressureFields = {
     default:
       "nodefs.available<10%,nodefs.inodesFree<5%,imagefs.available<15%,imagefs.inodesFree<5%",
     help: "thresholds for immediate reclaim",
-    doc: "Signals are `nodefs`, `imagefs` and `containerfs`, each `.available` and `.inodesFree`; a value is a quantity or a percentage, and `0%` or `100%` drops the threshold. A value replaces the whole default. On a node with a kubelet, the default is 5 percent of the filesystem above the kubelet's own thresholds, so that crigc frees space before the kubelet evicts pods; `crigc config` shows it with the source `kubelet`. Memory and pid signals are accepted with a warning that crigc does not act on them.",
+    doc: "Signals are `nodefs`, `imagefs` and `containerfs`, each `.available` and `.inodesFree`; a value is a quantity or a percentage, and `0%` or `100%` drops the threshold. A value replaces the whole default. If a kubelet runs or is configured on the node, the default is 5 percent of the filesystem above the kubelet's own thresholds, so that crigc frees space before the kubelet evicts pods; `crigc config` shows it with the source `kubelet`. Memory and pid signals are accepted with a warning that crigc does not act on them.",
     commands: ["run"],
     kubelet: true,
   },

@@ -25,25 +25,25 @@ const well = {
 };
 
 test.each<[string, object | string, string, string]>([
-  ["that is well", well, "ok", "running (process 7, version 1.2.3)"],
-  ["that runs dry", { ...well, dryRun: true }, "ok", ", as a dry run"],
+  ["that is healthy", well, "ok", "running (process 7, version 1.2.3)"],
+  ["in a dry run", { ...well, dryRun: true }, "ok", ", as a dry run"],
   [
-    "whose runtime is away",
+    "without a runtime",
     { ...well, runtimeError: "no socket" },
     "failed",
     "the runtime does not answer: no socket",
   ],
   [
-    "whose configuration was refused",
+    "with a rejected configuration",
     { ...well, configurationError: "crigc.yaml:3: x" },
     "failed",
     "a changed configuration was rejected: crigc.yaml:3: x",
   ],
   ["of another version", { ...well, version: "1.2.2" }, "warning", "this crigc is version 1.2.3"],
-  ["that is none: no JSON", "hello", "failed", "another program answers"],
-  ["that is none: another document", { kind: "Plan" }, "failed", "another program answers"],
-  ["that is none: null", "null", "failed", "another program answers"],
-])("an agent %s", (_what, document, result, message) => {
+  ["that answers text", "hello", "failed", "another program answers"],
+  ["that answers another document", { kind: "Plan" }, "failed", "another program answers"],
+  ["that answers null", "null", "failed", "another program answers"],
+])("an agent %s is checked as expected", (_what, document, result, message) => {
   expect(check(document)).toMatchObject({ result, message: expect.stringContaining(message) });
 });
 

@@ -24,7 +24,7 @@ const present: Extract<DirectoryFact, { kind: "present" }> = {
 
 describe("a directory", () => {
   test.each<[string, DirectoryFact, string, string]>([
-    ["with room", present, "ok", "/var/lib/crigc is writable, 1.0 GiB left"],
+    ["with free space", present, "ok", "/var/lib/crigc is writable, 1.0 GiB left"],
     [
       "that is read-only",
       { ...present, writable: false },
@@ -43,15 +43,15 @@ describe("a directory", () => {
       "warning",
       "/var/lib/crigc has no inodes left",
     ],
-    ["without a limit of inodes", { ...present, inodes: 0n, inodesFree: 0n }, "ok", "is writable"],
+    ["without an inode limit", { ...present, inodes: 0n, inodesFree: 0n }, "ok", "is writable"],
     [
-      "that can be made",
+      "that can be created",
       { kind: "absent", creatable: true },
       "ok",
       "does not exist yet; crigc will create it",
     ],
     [
-      "that cannot be made",
+      "that cannot be created",
       { kind: "absent", creatable: false },
       "failed",
       "and cannot be created",
@@ -62,7 +62,7 @@ describe("a directory", () => {
       "failed",
       "it is not a directory",
     ],
-  ])("%s", (_what, fact, result, message) => {
+  ])("%s is checked as expected", (_what, fact, result, message) => {
     expect(directoryCheck(about, fact)).toMatchObject({
       result,
       message: expect.stringContaining(message),

@@ -132,23 +132,23 @@ describe("containers", () => {
 
 describe("the sandbox image", () => {
   test.each<[string, Partial<Snapshot>, string]>([
-    ["known by a pattern", {}, "ok"],
+    ["matched by a built-in pattern", {}, "ok"],
     ["pinned by the runtime", { images: [{ ...app, pinned: true }] }, "ok"],
-    ["needed by no sandbox", { images: [app], sandboxes: [] }, "ok"],
-    ["known to nobody", { images: [app] }, "warning"],
-  ])("%s", (_what, change, result) => {
+    ["without any sandbox", { images: [app], sandboxes: [] }, "ok"],
+    ["unknown", { images: [app] }, "warning"],
+  ])("%s: check is %p", (_what, change, result) => {
     expect(checks(change).get("sandbox-image")?.result).toBe(result as "ok");
   });
 });
 
 describe("the pod source", () => {
   test.each<[string, Snapshot["pods"], string]>([
-    ["that is believed", { kind: "ready", source: "cri", pods: [] }, "ok"],
-    ["that is none", { kind: "none", why: "signs of a kubelet" }, "warning"],
+    ["that is ready", { kind: "ready", source: "cri", pods: [] }, "ok"],
+    ["none", { kind: "none", why: "signs of a kubelet" }, "warning"],
     ["that failed", { kind: "failed", source: "kubelet-api", message: "401" }, "failed"],
-    // It knows none of the pods that are evidently living.
+    // It lists none of the live pods.
     ["of another node", { kind: "ready", source: "kubelet-dir", pods: [] }, "failed"],
-  ])("%s", (_what, pods, result) => {
+  ])("%s: check is %p", (_what, pods, result) => {
     expect(checks({ pods }).get("pod-source")?.result).toBe(result as "ok");
   });
 });
@@ -184,20 +184,20 @@ describe("keep rules", () => {
 
   test.each<[string, KeepRules, string, string]>([
     ["none", rules(), "ok", "none"],
-    ["that keep something", rules("registry.example/app"), "ok", "1 valid rule"],
+    ["that match an image", rules("registry.example/app"), "ok", "1 valid rule"],
     [
-      "of which one keeps nothing",
+      "of which one matches nothing",
       rules("registry.example/app", "gone"),
       "warning",
       "2 valid rules, 1 of which matches nothing on this node",
     ],
     [
-      "that are wrong",
+      "that are invalid",
       { ...rules(), problems: [{ source: "a.list:3", message: "it is no name" }] },
       "failed",
       "invalid, so no image is removed: a.list:3: it is no name",
     ],
-  ])("%s", (_what, keep, result, message) => {
+  ])("%s are checked as expected", (_what, keep, result, message) => {
     expect(keepCheck(keep, [app])).toMatchObject({ result, message });
   });
 

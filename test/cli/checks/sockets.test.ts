@@ -1,4 +1,4 @@
-// Which runtime is meant, and what is said where that is not clear.
+// Which runtime crigc uses, and what doctor reports if the choice is not clear.
 
 import { expect, test } from "bun:test";
 
@@ -23,50 +23,50 @@ const A = "unix:///run/a.sock";
 const B = "unix:///run/b.sock";
 
 test.each<[string, readonly SocketFact[], string | null, string, string]>([
-  ["the only one that answers", [answering(A)], null, "ok", `${A} answers (containerd 1.7.24)`],
+  ["a single socket that answers", [answering(A)], null, "ok", `${A} answers (containerd 1.7.24)`],
   [
-    "the only one of two",
+    "two sockets of which one answers",
     [silent(A), answering(B)],
     null,
     "ok",
     `${B} answers (containerd 1.7.24)`,
   ],
   [
-    "several that answer",
+    "two sockets that answer",
     [answering(A), answering(B, "cri-o")],
     null,
     "failed",
     `several runtimes answer, so run and gc refuse to run: ${A} answers (containerd 1.7.24) and ${B} answers (cri-o 1.7.24)`,
   ],
-  ["no socket at all", [], null, "failed", "none of the known sockets exists"],
+  ["no socket", [], null, "failed", "none of the known sockets exists"],
   [
-    "one that may not be opened",
+    "a socket without permission",
     [silent(A)],
     null,
     "failed",
     `${A} permission denied; run as root`,
   ],
   [
-    "the configured one",
+    "the configured socket",
     [answering(A)],
     A,
     "ok",
     `${A} answers (containerd 1.7.24), as configured`,
   ],
   [
-    "another beside the configured one",
+    "another socket that answers besides the configured one",
     [answering(A), answering(B)],
     A,
     "ok",
     `${A} answers (containerd 1.7.24), as configured; also ${B} answers (containerd 1.7.24)`,
   ],
   [
-    "another instead of the configured one",
+    "another socket that answers instead of the configured one",
     [silent(A), answering(B)],
     A,
     "failed",
     `${A} permission denied; run as root`,
   ],
-])("%s", (_what, facts, named, result, message) => {
+])("doctor's check of the sockets: %s", (_what, facts, named, result, message) => {
   expect(socketCheck(facts, named)).toMatchObject({ result, message });
 });

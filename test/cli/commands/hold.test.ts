@@ -1,4 +1,4 @@
-// hold and release on the command line: what is asked of the hold's places, and what is said.
+// crigc hold and crigc release: where they write, and what they print.
 
 import { describe, expect, test } from "bun:test";
 
@@ -115,19 +115,19 @@ describe("release", () => {
   };
 
   test.each<[string, Places, string]>([
-    ["none", {}, "No hold found.\n"],
+    ["no hold", {}, "No hold found.\n"],
     [
-      "one that lasts",
+      "a hold in force",
       { state: held },
       "Hold ended: it would have lasted until 2026-01-15T12:30:00Z (disk swap).\n",
     ],
-    ["one that was over", { found: true }, "The hold had expired.\n"],
+    ["an expired hold", { found: true }, "The hold had expired.\n"],
     [
-      "one that cannot be read",
+      "an unreadable hold",
       { state: { ...held, until: null, reason: "it cannot be understood" } },
       "Hold ended: it cannot be understood.\n",
     ],
-  ])("of %s", async (_what, places, words) => {
+  ])("of %s says what it ended", async (_what, places, words) => {
     const { code, stdout, released } = await run(["release"], places);
     expect({ code, stdout, released }).toEqual({ code: 0, stdout: words, released: 1 });
   });

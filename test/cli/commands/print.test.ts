@@ -18,7 +18,7 @@ describe("print", () => {
     ["a mirror without a sum", ["cloud-config", "--url", "https://m/x"], "--sha256"],
     ["a sum without a mirror", ["cloud-config", "--sha256", sum], "--url"],
     [
-      "a sum that is none",
+      "an invalid sum",
       ["cloud-config", "--url", "https://m/x", "--sha256", "abc"],
       "64 hex digits",
     ],
@@ -33,15 +33,11 @@ describe("print", () => {
       "conflicts with",
     ],
     ["a path that the shell would split", ["cloud-config", "--path", "/a b"], "--path"],
-    ["a label that is none", ["cloud-config", "--disk", "a/b"], "--disk"],
+    ["an invalid label", ["cloud-config", "--disk", "a/b"], "--disk"],
     ["an image without a digest", ["daemonset", "--image", "crigc:1"], "has no digest"],
+    ["an invalid namespace", ["daemonset", "--image", image, "--namespace", "A_b"], "--namespace"],
     [
-      "a namespace that is none",
-      ["daemonset", "--image", image, "--namespace", "A_b"],
-      "--namespace",
-    ],
-    [
-      "a socket whose store is not known",
+      "a socket with an unknown image store",
       ["daemonset", "--image", image, "--container-runtime-endpoint", "/x/y.sock"],
       "--image-store",
     ],

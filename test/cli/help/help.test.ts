@@ -21,7 +21,7 @@ test.each([
   ["hold", "hold"],
   ["keep", "keep"],
   ["keep baseline", "keep-baseline"],
-])("help on %j is as it should be", (topic, name) => {
+])("help on %j matches its golden file", (topic, name) => {
   expect(helpOn(topic, exampleCommands, terminal(80))).toBe(golden(name));
 });
 

@@ -328,17 +328,14 @@ describe("the identity of the kubelet's port", () => {
       { clientCertFile: "/nowhere/client.crt" },
       /cannot read the client certificate/,
     ],
-  ] as const)(
-    "cannot be checked with an unreadable %s, which is a failed reading",
-    async (_, change, message) => {
-      expect(await read(change)).toMatchObject({
-        kind: "failed",
-        message: expect.stringMatching(message),
-      });
-    },
-  );
+  ] as const)("fails if %s cannot be read", async (_, change, message) => {
+    expect(await read(change)).toMatchObject({
+      kind: "failed",
+      message: expect.stringMatching(message),
+    });
+  });
 
-  test("cannot be checked with an invalid endpoint, which is a failed reading", async () => {
+  test("fails if the endpoint is invalid", async () => {
     expect(await read({ endpoint: "127.0.0.1:10250" })).toMatchObject({
       kind: "failed",
       message: expect.stringMatching(/is not an https: or http: URL/),
