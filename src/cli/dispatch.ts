@@ -59,7 +59,7 @@ export async function dispatch(
       }
     }
   } catch (thrown) {
-    world.stderr(storyOf(thrown));
+    world.stderr(errorText(thrown));
     return exitOf(thrown) ?? exit.internal;
   }
 }
@@ -121,7 +121,7 @@ function namedAlone(flags: readonly FlagText[], reader: ConfigReader): ConfigRea
 }
 
 /** One line per error; a bug is printed with its stack. */
-function storyOf(thrown: unknown): string {
+function errorText(thrown: unknown): string {
   if (thrown instanceof ConfigError)
     return (
       thrown.issues

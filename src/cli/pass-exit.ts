@@ -1,7 +1,7 @@
 /** The exit code of a plan or a finished pass. */
 
 import { blocksOf } from "../loop/pass/pass-failure.ts";
-import { type ImageEnd, isFailed, thingsOf } from "../model/outcome.ts";
+import { type ImageEnd, isFailed, outcomeItems } from "../model/outcome.ts";
 import type { Pass } from "../model/pass.ts";
 import type { ContainerPlan, ImagePlan, Plan } from "../model/plan.ts";
 import type { ImageBlock } from "../model/reason.ts";
@@ -53,9 +53,9 @@ const FAULTS: Readonly<Record<ImageBlock["kind"], number | null>> = {
 };
 
 function someFailed({ images, containers }: Pass): boolean {
-  const things = containers === null ? [] : thingsOf(containers);
-  const items = images?.items ?? [];
-  return [...things, ...items].some(({ result }) => isFailed(result));
+  const ofContainers = containers === null ? [] : outcomeItems(containers);
+  const ofImages = images?.items ?? [];
+  return [...ofContainers, ...ofImages].some(({ result }) => isFailed(result));
 }
 
 /** Whether a target was not reached. A dry run is judged by its plan; a stopped pass did not reach it. */

@@ -3,7 +3,7 @@
 import type { Journal } from "../loop/ports.ts";
 import type { Event, Pass } from "../model/pass.ts";
 import type { Instant } from "../model/time.ts";
-import { logEvent, logImage, logThing } from "../report/log/items.ts";
+import { logContainerItem, logEvent, logImage } from "../report/log/items.ts";
 import type { Log } from "../report/log/log.ts";
 import { logPassEnd } from "../report/log/pass.ts";
 import type { Recorder } from "../store/history/recorder.ts";
@@ -28,7 +28,7 @@ export function journalOf(options: JournalOptions): Journal {
     },
     containerDone: (id, item) => {
       recorder?.containerDone(id, item, now());
-      logThing(log(), id, item);
+      logContainerItem(log(), id, item);
     },
     passEnded: (pass, seen) => {
       recorder?.passEnded(pass, seen?.filesystems ?? null);

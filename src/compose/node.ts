@@ -128,7 +128,7 @@ export async function openState(
   const recorder = await openStore({ channel, directory, notify });
   const memory: LedgerMemory =
     config.compat === "kubelet"
-      ? forgetfulMemory(recorder)
+      ? kubeletMemory(recorder)
       : { current: () => recorder.ledger(), replace: (next) => recorder.saveLedger(next) };
   return { memory, recorder };
 }
@@ -167,7 +167,7 @@ const seenNow = (images: Ledger["images"], firstSeenAt: Instant): Ledger["images
     ]),
   );
 
-function forgetfulMemory(recorder: Pick<Recorder, "ledger" | "saveLedger">): LedgerMemory {
+function kubeletMemory(recorder: Pick<Recorder, "ledger" | "saveLedger">): LedgerMemory {
   const memory = volatileMemory(forgotten(recorder.ledger()));
   return {
     current: () => memory.current(),

@@ -3,7 +3,7 @@ import { closeSync, openSync, readdirSync, readSync, statSync } from "node:fs";
 
 import { ConfigError, type ConfigIssue, configIssue, messageOf } from "../model/errors.ts";
 import { type Config, configOf } from "./config.ts";
-import { besideKubelet, type KubeletOnNode } from "./kubelet/beside-kubelet.ts";
+import { aboveKubelet, type KubeletOnNode } from "./kubelet/above-kubelet.ts";
 import { fromKubelet } from "./kubelet/kubelet.ts";
 import { agentNotes, type AgentValues, withAgent } from "./source/agent-layer.ts";
 import {
@@ -52,7 +52,7 @@ export function loadConfig(input: ConfigInput): Config {
   if (all.issues.length > 0) throw new ConfigError(all.issues);
 
   const kubelet = weaker === own ? (input.reader.kubelet?.() ?? null) : null;
-  const written = besideKubelet(merged(all.settings), kubelet);
+  const written = aboveKubelet(merged(all.settings), kubelet);
   const checked = validated(written);
   if (checked.issues.length > 0) throw new ConfigError(checked.issues);
   const { together, validated: inForce, waiting } = boundToProcess(checked, written, input);
@@ -79,8 +79,8 @@ const unread = ({ message }: ConfigIssue): string =>
 export interface Places {
   readonly environment: Layer;
   readonly flags: Layer;
-  readonly file: Wanted;
-  readonly directory: WantedDirectory;
+  readonly file: ConfigPath;
+  readonly directory: ConfigDirectory;
 }
 
 /** The file and the directory that flags and variables name. */
@@ -112,14 +112,14 @@ interface FileRead {
   readonly layer: Layer;
 }
 
-interface WantedDirectory {
+interface ConfigDirectory {
   readonly path: string;
   readonly required: boolean;
   /** " named by --config": where the path was set; "" for the default. */
   readonly namedBy: string;
 }
 
-interface Wanted extends WantedDirectory {
+interface ConfigPath extends ConfigDirectory {
   readonly kind: "file" | "drop-in";
 }
 
@@ -128,7 +128,7 @@ const namedByOf = ({ from }: Sourced): string => {
   return last === undefined ? "" : ` named by ${last}`;
 };
 
-function readFile(reader: ConfigReader, { path, kind, required, namedBy }: Wanted): FileRead {
+function readFile(reader: ConfigReader, { path, kind, required, namedBy }: ConfigPath): FileRead {
   const failed = (message: string): FileRead => ({
     path,
     present: true,
@@ -171,7 +171,7 @@ export const isDropIn = (name: string): boolean =>
 
 function readDirectory(
   reader: ConfigReader,
-  { path, required, namedBy }: WantedDirectory,
+  { path, required, namedBy }: ConfigDirectory,
 ): readonly FileRead[] {
   const failed = (message: string): readonly FileRead[] => [
     { path, present: false, layer: issueLayer(path, message) },

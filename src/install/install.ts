@@ -7,7 +7,7 @@ import { HostError } from "../model/errors.ts";
 import { factsOf, initOf, isOverlay, isRunning, manifestIn } from "./facts.ts";
 import type { Init } from "./manifest.ts";
 import { installed, type ShellTexts } from "./paths.ts";
-import { installPlan, type InstallRequest, placesOf, wantedOf } from "./plan.ts";
+import { filesOf, installPlan, type InstallRequest, placesOf } from "./plan.ts";
 import { apply, type Step } from "./step.ts";
 
 export interface InstallOptions {
@@ -56,7 +56,7 @@ export async function install(
   };
   const paths = [
     installed.manifest,
-    ...wantedOf(request, before).map((it) => it.path),
+    ...filesOf(request, before).map((it) => it.path),
     ...(before === null ? [] : placesOf(before)),
   ];
   const steps = installPlan(request, before, await factsOf(tree, paths));

@@ -5,10 +5,10 @@ import type { Found } from "../host/files/rooted-tree.ts";
 import { assertNever } from "../model/assert.ts";
 import { HostError } from "../model/errors.ts";
 import { factOf, type Facts } from "./facts.ts";
+import { type InstalledFile, installedFiles } from "./installed-files.ts";
 import { type Init, type Manifest, manifestText } from "./manifest.ts";
 import { installed, parentsOf, shellFilesOf, type ShellTexts } from "./paths.ts";
 import type { Step } from "./step.ts";
-import { type Wanted, wantedFor } from "./wanted.ts";
 
 export interface InstallRequest {
   readonly version: string;
@@ -35,7 +35,7 @@ export function installPlan(
   before: Manifest | null,
   facts: Facts,
 ): readonly Step[] {
-  const wanted = wantedOf(request, before);
+  const wanted = filesOf(request, before);
   const steps = [
     ...missingParents([installed.manifest, ...wanted.map(({ path }) => path)], facts),
     ...wanted.flatMap((it) => stepsFor(it, { request, before, facts })),
@@ -47,11 +47,11 @@ export function installPlan(
       steps.findIndex((it) => it.kind === step.kind && it.path === step.path) === index,
   );
   const after = manifestText(manifestAfter({ request, before, wanted, changes }));
-  const remembered = factOf(facts, installed.manifest);
-  const known = remembered.kind === "file" && remembered.sha256 === sha256OfText(after);
+  const manifest = factOf(facts, installed.manifest);
+  const isRecorded = manifest.kind === "file" && manifest.sha256 === sha256OfText(after);
   return [
     ...changes,
-    ...(known
+    ...(isRecorded
       ? []
       : [{ kind: "text", path: installed.manifest, text: after, mode: 0o600 } as const]),
     ...(request.live ? commandsAfter(request, changes) : []),
@@ -59,8 +59,11 @@ export function installPlan(
 }
 
 /** Keeps the options of an earlier installation. */
-export const wantedOf = (request: InstallRequest, before: Manifest | null): readonly Wanted[] =>
-  wantedFor({
+export const filesOf = (
+  request: InstallRequest,
+  before: Manifest | null,
+): readonly InstalledFile[] =>
+  installedFiles({
     init: request.init,
     executable: request.executable.path,
     shellTexts: request.shellTexts,
@@ -90,7 +93,7 @@ function missingParents(paths: readonly string[], facts: Facts): readonly TreeSt
     }));
 }
 
-function stepsFor(wanted: Wanted, known: Known): readonly TreeStep[] {
+function stepsFor(wanted: InstalledFile, known: Known): readonly TreeStep[] {
   const fact = factOf(known.facts, wanted.path);
   switch (wanted.kind) {
     case "directory":
@@ -118,7 +121,7 @@ function stepsFor(wanted: Wanted, known: Known): readonly TreeStep[] {
 const EXECUTABLE = 0o755;
 
 function textSteps(
-  wanted: Extract<Wanted, { kind: "text" }>,
+  wanted: Extract<InstalledFile, { kind: "text" }>,
   fact: Found,
   { before }: Known,
 ): readonly TreeStep[] {
@@ -158,7 +161,7 @@ function inTheWay(path: string, fact: Found): HostError {
 
 /** The executable of an earlier installation elsewhere, with its manual page and completions, unless changed since. */
 function leftovers(
-  wanted: readonly Wanted[],
+  wanted: readonly InstalledFile[],
   before: Manifest | null,
   facts: Facts,
 ): readonly TreeStep[] {
@@ -181,7 +184,7 @@ export const placesOf = ({ executable }: Manifest): readonly string[] => [
 function manifestAfter(about: {
   readonly request: InstallRequest;
   readonly before: Manifest | null;
-  readonly wanted: readonly Wanted[];
+  readonly wanted: readonly InstalledFile[];
   readonly changes: readonly TreeStep[];
 }): Manifest {
   const { request, before, wanted, changes } = about;

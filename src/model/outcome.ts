@@ -135,7 +135,7 @@ export interface ContainerOutcome {
 }
 
 /** Everything that was tried. */
-export const thingsOf = ({
+export const outcomeItems = ({
   containers,
   sandboxes,
   logs,

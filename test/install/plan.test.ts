@@ -4,11 +4,11 @@ import { describe, expect, test } from "bun:test";
 
 import { sha256OfText } from "../../src/host/archive/sha256.ts";
 import type { Found } from "../../src/host/files/rooted-tree.ts";
+import { installedFiles } from "../../src/install/installed-files.ts";
 import type { Manifest } from "../../src/install/manifest.ts";
 import { installPlan, type InstallRequest } from "../../src/install/plan.ts";
 import type { Step } from "../../src/install/step.ts";
 import { removalPlan } from "../../src/install/uninstall.ts";
-import { wantedFor } from "../../src/install/wanted.ts";
 
 const request: InstallRequest = {
   version: "1.0.0",
@@ -110,7 +110,7 @@ describe("the running system", () => {
 describe("the plan", () => {
   test("has no service without an init system", () => {
     const { shellTexts } = request;
-    const wanted = wantedFor({
+    const wanted = installedFiles({
       init: "none",
       executable: "/bin/crigc",
       baseline: true,

@@ -18,14 +18,14 @@ export function agentCheck(
     const value = document[field];
     return typeof value === "string" ? value : null;
   };
-  const troubles = TROUBLES.flatMap(([field, words]) => {
+  const problems = PROBLEMS.flatMap(([field, words]) => {
     const said = textOf(field);
     return said === null ? [] : [`${words}: ${said}`];
   });
   const who = `process ${String(document["pid"])}, version ${textOf("version") ?? "unknown"}`;
-  if (troubles.length > 0)
+  if (problems.length > 0)
     return failed(
-      `running (${who}), with errors: ${troubles.join("; ")}`,
+      `running (${who}), with errors: ${problems.join("; ")}`,
       "crigc status shows details",
     );
   if (textOf("version") !== version)
@@ -36,7 +36,7 @@ export function agentCheck(
   return ok(`running (${who})${document["dryRun"] === true ? ", as a dry run" : ""}`);
 }
 
-const TROUBLES: readonly (readonly [field: string, words: string])[] = [
+const PROBLEMS: readonly (readonly [field: string, words: string])[] = [
   ["runtimeError", "the runtime does not answer"],
   ["configurationError", "a changed configuration was rejected"],
   ["ledgerError", "the ledger is not saved"],

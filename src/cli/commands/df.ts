@@ -46,7 +46,7 @@ export const df = command({
       observedAt: prepared.snapshot.observedAt,
       disks: prepared.plan.images?.usage ?? [],
       containers: prepared.snapshot.containers,
-      ...(isRecorded ? NOTHING_BESIDE : await besideImages(context, prepared.snapshot)),
+      ...(isRecorded ? NO_OTHER_DATA : await otherDataOf(context, prepared.snapshot)),
     };
     const view = VIEWS.find((one) => one === textOf(invocation, "by")) ?? "repository";
     printAnswer(context, invocation, {
@@ -58,12 +58,12 @@ export const df = command({
   },
 });
 
-type Beside = Pick<DiskUsageReport, "writableLayers" | "podLogs" | "rest">;
+type OtherData = Pick<DiskUsageReport, "writableLayers" | "podLogs" | "rest">;
 
 /** Not part of a recorded node. */
-const NOTHING_BESIDE: Beside = { writableLayers: null, podLogs: null, rest: null };
+const NO_OTHER_DATA: OtherData = { writableLayers: null, podLogs: null, rest: null };
 
-async function besideImages(context: CommandContext, snapshot: Snapshot): Promise<Beside> {
+async function otherDataOf(context: CommandContext, snapshot: Snapshot): Promise<OtherData> {
   const imagefs = snapshot.filesystems.find(({ roles }) => roles.includes("imagefs"));
   const logs = logFactsOf(snapshot.logs);
   const [writableLayers, podLogs, rest] = await Promise.all([

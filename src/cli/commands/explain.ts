@@ -6,16 +6,16 @@ import type { ImageId } from "../../model/ids.ts";
 import { gainsOf, scaled } from "../../policy/layer/gain.ts";
 import { forestOf } from "../../policy/layer/origins.ts";
 import {
-  type ExplainedThing,
   explanationDocument,
   explanationTable,
+  type ReferenceMatch,
 } from "../../report/table/explanation.ts";
 import { clean } from "../../report/terminal.ts";
 import { command, has, option } from "../command.ts";
 import { exit } from "../exit.ts";
 import { printAnswer } from "../read/listing.ts";
 import { shownNode, SNAPSHOT } from "../read/node-plan.ts";
-import { thingsNamed } from "../read/resolve-reference.ts";
+import { resolveReference } from "../read/resolve-reference.ts";
 
 export const explain = command({
   name: "explain",
@@ -31,14 +31,14 @@ export const explain = command({
       allLayers: true,
       purpose: { kind: has(invocation, "all-unused") ? "all-unused" : "periodic" },
     });
-    const things: readonly ExplainedThing[] = thingsNamed(prepared, reference);
+    const matches: readonly ReferenceMatch[] = resolveReference(prepared, reference);
     const report = {
       reference,
-      things,
-      layers: layersOf(prepared, things),
+      matches,
+      layers: layersOf(prepared, matches),
       blocks: prepared.plan.images?.blocks ?? [],
     };
-    if (things.length === 0) {
+    if (matches.length === 0) {
       context.stderr(
         `crigc: unknown image, container or sandbox ${clean(reference)}; crigc images and crigc plan list them\n`,
       );
@@ -53,15 +53,15 @@ export const explain = command({
 /** Layers of the matched images. */
 function layersOf(
   { snapshot, ledger }: Prepared,
-  things: readonly ExplainedThing[],
+  matches: readonly ReferenceMatch[],
 ): ReadonlyMap<ImageId, ImageLayers> {
   const forest = forestOf(snapshot.images, ledger);
   const gainOf = gainsOf(ledger, snapshot.runtime);
-  const images = things.flatMap((thing) =>
-    thing.kind === "kept-image"
-      ? [thing.kept.image]
-      : thing.kind === "candidate-image"
-        ? [thing.candidate.image]
+  const images = matches.flatMap((match) =>
+    match.kind === "kept-image"
+      ? [match.kept.image]
+      : match.kind === "candidate-image"
+        ? [match.candidate.image]
         : [],
   );
   return new Map(

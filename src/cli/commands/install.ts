@@ -52,7 +52,7 @@ export const install = command({
       },
       (step) => context.stdout(`${clean(stepWords(step))}\n`),
     );
-    if (dryRun) sayPlanned(context, steps);
+    if (dryRun) printPlanned(context, steps);
     else if (steps.length === 0) context.stdout("already installed; nothing to do\n");
     return exit.done;
   },
@@ -66,7 +66,7 @@ function initOf(invocation: Invocation): Init | null {
   return isInit(text) ? text : null;
 }
 
-export function sayPlanned(context: CommandContext, steps: readonly Step[]): void {
+export function printPlanned(context: CommandContext, steps: readonly Step[]): void {
   if (steps.length === 0) context.stdout("nothing to do\n");
   for (const step of steps) context.stdout(`would ${clean(stepWords(step))}\n`);
 }
@@ -88,7 +88,7 @@ export const uninstall = command({
     );
     if (steps === null)
       context.stdout(`nothing to remove: ${installed.manifest} records no installation\n`);
-    else if (dryRun) sayPlanned(context, steps);
+    else if (dryRun) printPlanned(context, steps);
     return exit.done;
   },
 });

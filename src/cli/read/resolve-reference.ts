@@ -4,19 +4,19 @@ import type { Prepared } from "../../loop/pass/prepare.ts";
 import type { Image } from "../../model/snapshot.ts";
 import { indexImages, listedImages } from "../../policy/image/image-index.ts";
 import { normaliseRepository, repositoryOf } from "../../policy/image/reference.ts";
-import type { ExplainedThing } from "../../report/table/explanation.ts";
+import type { ReferenceMatch } from "../../report/table/explanation.ts";
 
 /** Shorter prefixes match too much by accident. */
 const ID_PREFIX_MIN = 4;
 
 /** Exact names win over prefixes and repositories. */
-export function thingsNamed(prepared: Prepared, reference: string): readonly ExplainedThing[] {
-  const things = everything(prepared);
-  const exact = things.filter((thing) => isExactly(prepared, thing, reference));
-  return exact.length > 0 ? exact : things.filter((thing) => isLoosely(thing, reference));
+export function resolveReference(prepared: Prepared, reference: string): readonly ReferenceMatch[] {
+  const matches = everything(prepared);
+  const exact = matches.filter((match) => isExactly(prepared, match, reference));
+  return exact.length > 0 ? exact : matches.filter((match) => isLoosely(match, reference));
 }
 
-function everything({ plan }: Prepared): readonly ExplainedThing[] {
+function everything({ plan }: Prepared): readonly ReferenceMatch[] {
   const candidates = plan.images?.candidates ?? [];
   return [
     ...candidates.map((candidate, index) => ({
@@ -34,30 +34,30 @@ function everything({ plan }: Prepared): readonly ExplainedThing[] {
   ];
 }
 
-function isExactly(prepared: Prepared, thing: ExplainedThing, reference: string): boolean {
-  const image = imageOf(thing);
+function isExactly(prepared: Prepared, match: ReferenceMatch, reference: string): boolean {
+  const image = imageOf(match);
   if (image !== null) {
     return listedImages(indexImages(prepared.snapshot.images), reference).includes(image.id);
   }
-  return thing.kind === "container"
-    ? [thing.planned.container.id, thing.planned.container.name].includes(reference)
-    : thing.kind === "sandbox" &&
-        [thing.planned.sandbox.id, thing.planned.sandbox.name].includes(reference);
+  return match.kind === "container"
+    ? [match.planned.container.id, match.planned.container.name].includes(reference)
+    : match.kind === "sandbox" &&
+        [match.planned.sandbox.id, match.planned.sandbox.name].includes(reference);
 }
 
-function isLoosely(thing: ExplainedThing, reference: string): boolean {
-  const image = imageOf(thing);
+function isLoosely(match: ReferenceMatch, reference: string): boolean {
+  const image = imageOf(match);
   if (image !== null) return isIdPrefix(image.id, reference) || isRepository(image, reference);
-  if (thing.kind === "container") {
-    const { id, podName, name } = thing.planned.container;
+  if (match.kind === "container") {
+    const { id, podName, name } = match.planned.container;
     return isIdPrefix(id, reference) || [podName, `${podName}/${name}`].includes(reference);
   }
-  return thing.kind === "sandbox" && isIdPrefix(thing.planned.sandbox.id, reference);
+  return match.kind === "sandbox" && isIdPrefix(match.planned.sandbox.id, reference);
 }
 
-function imageOf(thing: ExplainedThing): Image | null {
-  if (thing.kind === "kept-image") return thing.kept.image;
-  return thing.kind === "candidate-image" ? thing.candidate.image : null;
+function imageOf(match: ReferenceMatch): Image | null {
+  if (match.kind === "kept-image") return match.kept.image;
+  return match.kind === "candidate-image" ? match.candidate.image : null;
 }
 
 const isIdPrefix = (id: string, reference: string): boolean =>

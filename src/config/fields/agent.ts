@@ -1,6 +1,6 @@
 /** Flags for directories, periods, and the agent's outputs. */
 import type { Field } from "../field.ts";
-import { CONFIGURED, DECIDING, PODS, REMEMBERING, REMOVING, RUNTIME } from "./commands.ts";
+import { CONFIGURED, DECIDING, PODS, REMOVING, RUNTIME, WITH_STATE } from "./commands.ts";
 
 const PERIOD = { kind: "duration", minimum: "10ms" } as const;
 
@@ -36,7 +36,7 @@ export const directoryFields = {
     default: "/var/lib/crigc",
     help: "directory of ledger, history and hold",
     doc: "Survives restarts and reboots. Each runtime of a node needs its own: two of them in one directory forget each other's images, which then never grow old enough to be removed.",
-    commands: REMEMBERING,
+    commands: WITH_STATE,
   },
   runDir: {
     flag: "run-dir",

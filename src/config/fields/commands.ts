@@ -20,6 +20,6 @@ export const PODS = [...DECIDING, "audit", "snapshot", "doctor"] as const;
 /** Commands that remove. */
 export const REMOVING = ["run", "gc", "rm"] as const;
 /** Commands that read or write the ledger. */
-export const REMEMBERING = [...RUNTIME, "status", "history", "hold", "release"] as const;
+export const WITH_STATE = [...RUNTIME, "status", "history", "hold", "release"] as const;
 /** Commands that read the configuration. */
-export const CONFIGURED = [...REMEMBERING, "keep check", "config"] as const;
+export const CONFIGURED = [...WITH_STATE, "keep check", "config"] as const;

@@ -41,7 +41,7 @@ export const keepFields = {
     type: { kind: "list" },
     placeholder: "IMAGE",
     help: "sandbox image, always kept; repeatable",
-    doc: "In addition to what the runtime names and pins, and to the usual names of pause images. Values of all sources add up. One that is no image name counts as an invalid keep rule: crigc removes no image.",
+    doc: "In addition to what the runtime names and pins, and to the usual names of pause images. Values of all sources add up. An invalid image name counts as an invalid keep rule: crigc removes no image.",
     commands: DECIDING,
   },
 } as const satisfies Readonly<Record<string, Field>>;

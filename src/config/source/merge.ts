@@ -21,7 +21,7 @@ export function merged(settings: readonly Setting[]): Merged {
   const values = new Map<FieldName, Sourced>(fieldNames.map((name) => [name, defaulted(name)]));
   for (const setting of settings) {
     const before = values.get(setting.name) ?? defaulted(setting.name);
-    values.set(setting.name, laidOver(before, setting));
+    values.set(setting.name, overlay(before, setting));
   }
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- every name was put in above
   return Object.fromEntries(values) as unknown as Merged;
@@ -39,7 +39,7 @@ export function defaultOf(field: Field): FieldValue {
   return parsed.kind === "value" ? parsed.value : null;
 }
 
-function laidOver(before: Sourced, { name, place, change }: Setting): Sourced {
+function overlay(before: Sourced, { name, place, change }: Setting): Sourced {
   if (change.kind === "reset") return defaulted(name);
   const { kind } = fieldOf(name).type;
   if (kind === "list")

@@ -21,7 +21,7 @@ export function changeKeepFile<T>(
   change: (before: string | null) => TextChange<T>,
   waitMs = 10_000,
 ): T {
-  const fd = lockBeside(path, waitMs);
+  const fd = lockDotfile(path, waitMs);
   try {
     const { text, answer } = change(readKeepFile(path));
     if (text !== null) writeWholeFile(path, text);
@@ -49,7 +49,7 @@ const PAUSE_MS = 20;
  * A dotfile, which keep directories ignore, and unreadable to others, who could hold a lock on the directory itself
  * forever.
  */
-function lockBeside(path: string, waitMs: number): number {
+function lockDotfile(path: string, waitMs: number): number {
   const lock = join(dirname(path), `.${basename(path)}.lock`);
   let fd: number;
   try {

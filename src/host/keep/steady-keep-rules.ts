@@ -4,7 +4,7 @@
 import type { KeepRule, KeepRules } from "../../model/snapshot.ts";
 
 /** Longer than editors, copies and configuration management take between truncating a file and writing its last line. */
-const RESTED_NS = 10_000_000_000n;
+const LINGER_NS = 10_000_000_000n;
 
 type Read = (known: readonly string[]) => Promise<KeepRules>;
 
@@ -26,7 +26,7 @@ export function steadyKeepRules(read: Read, nowNs: () => bigint): Read {
       .map(([key, { rule, missingSinceNs }]) => {
         return [key, { rule, missingSinceNs: missingSinceNs ?? now }] as const;
       })
-      .filter(([, { missingSinceNs }]) => now - missingSinceNs < RESTED_NS);
+      .filter(([, { missingSinceNs }]) => now - missingSinceNs < LINGER_NS);
     remembered = new Map<string, Remembered>([...here, ...missing]);
     return { ...found, rules: [...found.rules, ...missing.map(([, { rule }]) => rule)] };
   };

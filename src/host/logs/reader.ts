@@ -82,7 +82,7 @@ async function danglingLinks(
     const containerId = kind === "link" ? containerIdOfLogLink(name) : null;
     if (containerId === null) continue;
     // Almost no link dangles, and one look is all that it costs.
-    if (!(await leadsNowhere(directory, name))) continue;
+    if (!(await isDangling(directory, name))) continue;
     if (await leadsBelow(directory, name, { containerLogs, podLogs })) {
       found.push({ entry: name, containerId });
     }

@@ -31,7 +31,7 @@ export function logImage(log: Log, passId: PassId, item: ImageItem): void {
 }
 
 /** A container, a sandbox or logs. */
-export function logThing(
+export function logContainerItem(
   log: Log,
   passId: PassId,
   item: ContainerItem | SandboxItem | LogItem,

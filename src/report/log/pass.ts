@@ -1,6 +1,6 @@
 /** Log lines of a finished pass: its steps, the reason for each image, and a summary. */
 
-import { isGone, thingsOf } from "../../model/outcome.ts";
+import { isGone, outcomeItems } from "../../model/outcome.ts";
 import type { Pass } from "../../model/pass.ts";
 import type { ImageBlock } from "../../model/reason.ts";
 import { since, toMs } from "../../model/time.ts";
@@ -115,7 +115,7 @@ function containerParts(pass: Pass): readonly string[] {
     ...some(outcome.sandboxes.filter(isGone), "sandbox", "sandboxes"),
     ...some(outcome.logs.filter(isGone), "log entry", "log entries"),
   ];
-  const tried = thingsOf(outcome);
+  const tried = outcomeItems(outcome);
   const done = present([gone.length > 0 && `${gone.join(", ")} removed`, failureWords(tried)]);
   if (done.length > 0) return [done.join(", ")];
   const podSource = pass.plan.containers?.podSource;
@@ -176,4 +176,4 @@ function explainImages(log: Log, pass: Pass): void {
 
 const didSomething = (pass: Pass): boolean =>
   (pass.images?.items.length ?? 0) > 0 ||
-  (pass.containers !== null && thingsOf(pass.containers).length > 0);
+  (pass.containers !== null && outcomeItems(pass.containers).length > 0);

@@ -1,6 +1,6 @@
 /** Updates the metrics with a pass. */
 
-import { type ImageItem, type RemovalResult, thingsOf } from "../../model/outcome.ts";
+import { type ImageItem, outcomeItems, type RemovalResult } from "../../model/outcome.ts";
 import type { Pass } from "../../model/pass.ts";
 import type { ImagePlan } from "../../model/plan.ts";
 import { type Duration, instantToMs, since, toMs } from "../../model/time.ts";
@@ -31,7 +31,7 @@ export function countPass(metrics: MetricRegistry, pass: Pass): void {
     metrics.set("crigc_pass_last_success_timestamp_seconds", endedAt, [pass.kind]);
   if (pass.plan.images !== null) countPlan(metrics, pass.plan.images);
   countImages(metrics, pass);
-  countThings(metrics, pass);
+  countContainerItems(metrics, pass);
 }
 
 export function passOutcome(pass: Pass): PassOutcome {
@@ -58,7 +58,7 @@ const isShort = (pass: Pass): boolean =>
     pass.plan.images.targets.some((target) => target.kind !== "everything"));
 
 const triedNothing = ({ containers }: Pass): boolean =>
-  containers === null || thingsOf(containers).length === 0;
+  containers === null || outcomeItems(containers).length === 0;
 
 /** Counted only when the metrics are read, because judging every image is expensive. */
 export function countKept(metrics: MetricRegistry, plan: ImagePlan): void {
@@ -110,7 +110,7 @@ function countImage(metrics: MetricRegistry, item: ImageItem): void {
   }
 }
 
-function countThings(metrics: MetricRegistry, pass: Pass): void {
+function countContainerItems(metrics: MetricRegistry, pass: Pass): void {
   const outcome = pass.containers;
   if (outcome === null) return;
   metrics.add("crigc_container_freed_measured_bytes_total", outcome.measuredFreedBytes ?? 0n);

@@ -122,7 +122,7 @@ export function diskUsageTable(report: DiskUsageReport, view: View, screen: Scre
       screen,
     ),
     "",
-    ...besideImages(report, screen),
+    ...otherDataLines(report, screen),
     ...notes(report, screen),
   ]);
 }
@@ -165,7 +165,7 @@ interface Weighed {
   readonly bytes: bigint;
 }
 
-function besideImages(report: DiskUsageReport, screen: Screen): readonly string[] {
+function otherDataLines(report: DiskUsageReport, screen: Screen): readonly string[] {
   const { writableLayers, podLogs, rest } = report;
   const containers = writableLayers === null ? null : largestContainers(report, writableLayers);
   return [

@@ -31,7 +31,7 @@ import { layerLines, layersJson } from "./layers.ts";
 import { text } from "./plan.ts";
 import { painted, wrapped } from "./table.ts";
 
-export type ExplainedThing =
+export type ReferenceMatch =
   | { readonly kind: "kept-image"; readonly kept: KeptImage }
   | {
       readonly kind: "candidate-image";
@@ -47,7 +47,7 @@ export interface ExplanationReport {
   /** As typed. */
   readonly reference: string;
   /** Everything that the reference matches; several if it is ambiguous. */
-  readonly things: readonly ExplainedThing[];
+  readonly matches: readonly ReferenceMatch[];
   /** Layers of the matched images, where known. */
   readonly layers: ReadonlyMap<ImageId, ImageLayers>;
   /** What blocks all removal now, whatever the rules say. */
@@ -58,8 +58,8 @@ export const explanationDocument = (report: ExplanationReport): JsonObject =>
   document("Explanation", {
     reference: report.reference,
     blocks: report.blocks.map(imageBlock.json),
-    things: report.things.map((thing) => {
-      const { kind, verdict, words, json, image } = explained(thing);
+    things: report.matches.map((match) => {
+      const { kind, verdict, words, json, image } = explained(match);
       return { kind, verdict, text: words, ...json, layers: layersJson(layersOf(report, image)) };
     }),
   });
@@ -70,11 +70,11 @@ export function explanationTable(report: ExplanationReport, screen: Screen): str
       painted(screen, "red", `Not removed now: ${imageBlock.text(it)}.`),
     ),
     "",
-    ...report.things
+    ...report.matches
       .map(explained)
-      .flatMap((thing) => [
-        ...thingLines(thing, screen),
-        ...layerLines(layersOf(report, thing.image), screen),
+      .flatMap((match) => [
+        ...matchLines(match, screen),
+        ...layerLines(layersOf(report, match.image), screen),
         "",
       ]),
   ]);
@@ -97,10 +97,10 @@ interface Explained {
   readonly tried: readonly string[];
 }
 
-function explained(thing: ExplainedThing): Explained {
-  switch (thing.kind) {
+function explained(match: ReferenceMatch): Explained {
+  switch (match.kind) {
     case "kept-image": {
-      const { kept } = thing;
+      const { kept } = match;
       return {
         ...ofImage(kept),
         verdict: "kept",
@@ -109,41 +109,41 @@ function explained(thing: ExplainedThing): Explained {
       };
     }
     case "candidate-image": {
-      const { candidate, place } = thing;
+      const { candidate, place } = match;
       const about = ofImage(candidate);
       return {
         ...about,
         verdict: candidate.expected ? "would-go" : "behind-the-stop",
-        words: candidateWords(thing),
+        words: candidateWords(match),
         json: { ...candidateJson(candidate, place), tried: candidate.tried },
         details: [...about.details, `unused for: ${humanDuration(candidate.unusedFor)}`],
       };
     }
     case "container": {
-      const { container, decision } = thing.planned;
+      const { container, decision } = match.planned;
       const [id, state, created] = ofPod(container);
       return {
         kind: "container",
         name: containerName(container),
         image: null,
         ...decided(decision, containerReasons),
-        json: plannedContainerJson(thing.planned),
+        json: plannedContainerJson(match.planned),
         details: [id, state, `image: ${clean(container.imageName)}`, created],
       };
     }
     case "sandbox": {
-      const { sandbox, decision } = thing.planned;
+      const { sandbox, decision } = match.planned;
       return {
         kind: "sandbox",
         name: sandboxName(sandbox),
         image: null,
         ...decided(decision, sandboxReasons),
-        json: plannedSandboxJson(thing.planned),
+        json: plannedSandboxJson(match.planned),
         details: ofPod(sandbox),
       };
     }
     default:
-      return assertNever(thing);
+      return assertNever(match);
   }
 }
 
@@ -179,24 +179,24 @@ function decided<Keep extends Kind, Remove extends Kind>(
     : { verdict: "would-go", words: `would be removed: ${why}`, tried };
 }
 
-function candidateWords(thing: Extract<ExplainedThing, { kind: "candidate-image" }>): string {
-  const place = `number ${thing.place} of ${thing.candidates} in the order of removal`;
-  const why = thing.candidate.triggers.map(imageTrigger.text).join(", and ");
-  if (thing.candidate.expected) return `would be removed now as ${place}: ${why}`;
+function candidateWords(match: Extract<ReferenceMatch, { kind: "candidate-image" }>): string {
+  const place = `number ${match.place} of ${match.candidates} in the order of removal`;
+  const why = match.candidate.triggers.map(imageTrigger.text).join(", and ");
+  if (match.candidate.expected) return `would be removed now as ${place}: ${why}`;
   return why === ""
     ? `candidate: no rule keeps it and no threshold is exceeded; ${place}`
     : `candidate: no rule keeps it, but the pass is expected to stop before it; ${place}`;
 }
 
-function thingLines(thing: Explained, screen: Screen): readonly string[] {
-  const { kind, name, details, words, verdict } = thing;
+function matchLines(match: Explained, screen: Screen): readonly string[] {
+  const { kind, name, details, words, verdict } = match;
   const colour = verdict === "would-go" ? "yellow" : "green";
   return [
     paint(screen, "bold", `${capitalised(kind)} ${name}`),
     ...details.flatMap((line) => wrapped(line, screen, "  ")),
     "",
     ...painted(screen, colour, `${capitalised(words)}.`),
-    ...triedLines(thing, screen),
+    ...triedLines(match, screen),
   ];
 }
 

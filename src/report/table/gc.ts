@@ -8,8 +8,8 @@ import {
   type ImageResult,
   isGone,
   type LogItem,
+  outcomeItems,
   type SandboxItem,
-  thingsOf,
 } from "../../model/outcome.ts";
 import type { Pass } from "../../model/pass.ts";
 import { since } from "../../model/time.ts";
@@ -137,7 +137,7 @@ const resultTitle = (result: ImageResult): string =>
     : imageResultWords(result);
 
 function containerLines(pass: Pass, outcome: ContainerOutcome, screen: Screen): readonly string[] {
-  const rows = thingsOf(outcome).map(containerRow);
+  const rows = outcomeItems(outcome).map(containerRow);
   const { shown, hidden } = shortened(rows, screen, (row) => !isGone(row));
   const cells = shown.map(({ kind, name, why, words }) => [kind, name, why, words]);
   return [
@@ -160,9 +160,10 @@ function containerCounts(outcome: ContainerOutcome): string {
   ];
   const freed =
     outcome.measuredFreedBytes === null ? "" : `, ${humanBytes(outcome.measuredFreedBytes)} freed`;
-  return present([`${counts.join(", ")} removed${freed}`, failureWords(thingsOf(outcome))]).join(
-    ", ",
-  );
+  return present([
+    `${counts.join(", ")} removed${freed}`,
+    failureWords(outcomeItems(outcome)),
+  ]).join(", ");
 }
 
 function containerRow(item: ContainerItem | SandboxItem | LogItem) {

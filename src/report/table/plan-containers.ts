@@ -52,7 +52,7 @@ interface Half<Keep extends Kind, Remove extends Kind> {
   readonly one: string;
   readonly many: string;
   readonly reasons: DecisionReasons<Keep, Remove>;
-  readonly things: readonly {
+  readonly items: readonly {
     readonly decision: Decision<Keep, Remove>;
     readonly name: string;
     /** Its row without the reason. */
@@ -61,17 +61,17 @@ interface Half<Keep extends Kind, Remove extends Kind> {
 }
 
 function half<Keep extends Kind, Remove extends Kind>(
-  { columns, one, many, reasons, things }: Half<Keep, Remove>,
+  { columns, one, many, reasons, items }: Half<Keep, Remove>,
   screen: Screen,
 ): readonly string[] {
-  if (things.length === 0) return [];
-  const removed = things
+  if (items.length === 0) return [];
+  const removed = items
     .filter(({ decision }) => decision.kind === "remove")
     .map(({ decision, cells }) => [...cells, reasons.text(decision)]);
-  const total = counted(things.length, one, many);
+  const total = counted(items.length, one, many);
   const { shown, hidden } = shortened(removed, screen);
   const groups = grouped(
-    things.filter(({ decision }) => decision.kind === "keep"),
+    items.filter(({ decision }) => decision.kind === "keep"),
     ({ decision }) => reasons.title(decision),
     ({ name }) => name,
   );
@@ -91,7 +91,7 @@ const containerHalf = ({ containers }: ContainerPlan) => ({
   one: "container",
   many: "containers",
   reasons: containerReasons,
-  things: containers.map(({ container, decision, stopFirst }) => {
+  items: containers.map(({ container, decision, stopFirst }) => {
     const name = containerName(container);
     const state = stopFirst ? `${container.state}, stopped first` : container.state;
     return { decision, name, cells: [shortId(container.id), name, state] };
@@ -103,7 +103,7 @@ const sandboxHalf = ({ sandboxes }: ContainerPlan) => ({
   one: "sandbox",
   many: "sandboxes",
   reasons: sandboxReasons,
-  things: sandboxes.map(({ sandbox, decision }) => {
+  items: sandboxes.map(({ sandbox, decision }) => {
     const name = sandboxName(sandbox);
     return { decision, name, cells: [shortId(sandbox.id), name, sandbox.state] };
   }),
@@ -114,7 +114,7 @@ const logHalf = ({ podLogs }: ContainerPlan) => ({
   one: "pod log directory",
   many: "pod log directories",
   reasons: logReasons,
-  things: podLogs.map(({ directory, decision }) => {
+  items: podLogs.map(({ directory, decision }) => {
     const name = clean(directory.entry);
     return { decision, name, cells: [name] };
   }),

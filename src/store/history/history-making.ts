@@ -8,9 +8,9 @@ import {
   type ImageResult,
   isFailed,
   type LogItem,
+  outcomeItems,
   type RemovalResult,
   type SandboxItem,
-  thingsOf,
 } from "../../model/outcome.ts";
 import type { Pass, PassStart } from "../../model/pass.ts";
 import type { Purpose } from "../../model/plan.ts";
@@ -84,7 +84,10 @@ export function containerRemoval(
 /** The pass as it ended, or as it began: the row of a killed pass stays like that. */
 export function passRow(pass: PassStart & Partial<Pass>): PassRow {
   const { images = null, containers = null } = pass;
-  const items = [...(images?.items ?? []), ...(containers === null ? [] : thingsOf(containers))];
+  const items = [
+    ...(images?.items ?? []),
+    ...(containers === null ? [] : outcomeItems(containers)),
+  ];
   const results = items.map(({ result }) => result);
   return {
     id: pass.id,

@@ -7,8 +7,8 @@ import {
   type ContainerItem,
   type ImageItem,
   type LogItem,
+  outcomeItems,
   type SandboxItem,
-  thingsOf,
 } from "../../model/outcome.ts";
 import type { Event, Pass, PassStart } from "../../model/pass.ts";
 import type { Filesystem } from "../../model/snapshot.ts";
@@ -90,7 +90,7 @@ export class Recorder extends Store {
     const { images, containers } = pass;
     const removals = [
       ...(images?.items ?? []).map((item) => imageRemoval(pass.id, item)),
-      ...(containers === null ? [] : thingsOf(containers)).map((item) =>
+      ...(containers === null ? [] : outcomeItems(containers)).map((item) =>
         containerRemoval(context, item),
       ),
     ];

@@ -4,7 +4,7 @@ import { describe, expect, test } from "bun:test";
 
 import type { Pass } from "../../../src/model/pass.ts";
 import { type Instant, minutes, plus, seconds } from "../../../src/model/time.ts";
-import { logEvent, logImage, logThing } from "../../../src/report/log/items.ts";
+import { logContainerItem, logEvent, logImage } from "../../../src/report/log/items.ts";
 import { createLog, type Log } from "../../../src/report/log/log.ts";
 import { logPassEnd, passSummary } from "../../../src/report/log/pass.ts";
 import {
@@ -25,7 +25,7 @@ function logPass(log: Log, it: Pass): void {
   const things = it.containers;
   if (things !== null)
     for (const item of [...things.containers, ...things.sandboxes, ...things.logs])
-      logThing(speaker, it.id, item);
+      logContainerItem(speaker, it.id, item);
   logPassEnd(log, it);
 }
 

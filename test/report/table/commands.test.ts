@@ -56,7 +56,7 @@ describe("explain", () => {
         reference: "x",
         layers: new Map(),
         blocks: [],
-        things: [{ kind: "kept-image", kept: plan.kept[2]! }],
+        matches: [{ kind: "kept-image", kept: plan.kept[2]! }],
       },
       plainScreen,
     );
@@ -85,7 +85,7 @@ describe("explain", () => {
         layers: new Map(),
         reference: "x",
         blocks: [],
-        things: [
+        matches: [
           {
             kind: "candidate-image",
             candidate: candidate(1, { expected }),
@@ -106,7 +106,7 @@ describe("explain", () => {
         layers: new Map(),
         reference: "x",
         blocks: [{ kind: "on-hold", until: null, reason: "" }],
-        things: [{ kind: "container", planned: removedContainer(1) }],
+        matches: [{ kind: "container", planned: removedContainer(1) }],
       },
       plainScreen,
     );
@@ -122,7 +122,7 @@ describe("explain", () => {
         layers: new Map(),
         reference: "x",
         blocks: [],
-        things: [{ kind: "kept-image", kept: kept(1, { kind: "pinned" }) }],
+        matches: [{ kind: "kept-image", kept: kept(1, { kind: "pinned" }) }],
       }),
     );
     expect(document).toMatchObject({

@@ -6,18 +6,18 @@ import { installed, shellFilesOf, type ShellTexts } from "./paths.ts";
 import type { Step } from "./step.ts";
 import { baselineDropIn, systemdUnit } from "./unit.ts";
 
-export type Wanted =
+export type InstalledFile =
   | Extract<Step, { readonly kind: "directory" | "link" }>
   /** `theirs`: belongs to the operator; written only if missing. */
   | (Extract<Step, { readonly kind: "text" }> & { readonly theirs: boolean })
   | { readonly kind: "executable"; readonly path: string };
 
-export function wantedFor(about: {
+export function installedFiles(about: {
   readonly init: Init;
   readonly executable: string;
   readonly baseline: boolean;
   readonly shellTexts: ShellTexts;
-}): readonly Wanted[] {
+}): readonly InstalledFile[] {
   const places = shellFilesOf(about.executable);
   return [
     { kind: "directory", path: installed.stateDirectory, mode: 0o700 },
@@ -34,7 +34,7 @@ export function wantedFor(about: {
   ];
 }
 
-const text = (path: string, content: string, mode: number): Wanted => ({
+const text = (path: string, content: string, mode: number): InstalledFile => ({
   kind: "text",
   path,
   text: content,
@@ -46,7 +46,7 @@ function serviceFor({
   init,
   executable,
   baseline,
-}: Parameters<typeof wantedFor>[0]): readonly Wanted[] {
+}: Parameters<typeof installedFiles>[0]): readonly InstalledFile[] {
   switch (init) {
     case "systemd":
       return [

@@ -23,7 +23,7 @@ const MARGIN_BYTES = 1024n ** 3n;
 const MARGIN_INODES = 10_000n;
 
 /** `written`, with thresholds above the kubelet's if none are set and `compat` is not `kubelet`. */
-export function besideKubelet(written: Merged, kubelet: KubeletOnNode | null): Merged {
+export function aboveKubelet(written: Merged, kubelet: KubeletOnNode | null): Merged {
   const { evictionHard, compat } = written;
   if (kubelet === null || evictionHard.source !== "default" || compat.value === "kubelet")
     return written;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 
 import type { Config } from "../../src/config/config.ts";
-import type { KubeletOnNode } from "../../src/config/kubelet/beside-kubelet.ts";
+import type { KubeletOnNode } from "../../src/config/kubelet/above-kubelet.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import { looking } from "../../src/config/source/look.ts";
 import { FILE, ours, readerOf } from "./loading.ts";
