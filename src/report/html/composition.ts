@@ -36,8 +36,8 @@ export function compositionSection(plan: ImagePlan): Html | null {
       ${parts.map((part) => html`<li><span class="key ${part.colour}"></span>${part.name}: <strong>${humanBytes(part.bytes)}</strong>${part.count === null ? "" : `, ${counted(part.count, "image")}`}</li>`)}
     </ul>
     <p class="soft">
-      The total of images is the most that they can take by the runtime's figures. It is divided by
-      their reported sizes, in which shared layers count for each image.
+      The total of images is an upper bound from the runtime's figures, divided among them by
+      reported size, so shared layers count for each image.
     </p>
   </section>`;
 }
