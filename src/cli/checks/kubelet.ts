@@ -9,7 +9,7 @@ import { ConfigError } from "../../model/errors.ts";
 import type { Threshold } from "../../model/limits.ts";
 import type { Filesystem } from "../../model/snapshot.ts";
 import type { KubeletFact } from "../openers.ts";
-import { ok, type Verdict, type Verdicts, warning } from "./check.ts";
+import { ok, skipped, type Verdict, type Verdicts, warning } from "./check.ts";
 
 export interface KubeletFacts {
   readonly kubelet: KubeletFact;
@@ -87,6 +87,8 @@ function ageCheck({ limits }: Config): Verdict | null {
 
 /** The kubelet evicts pods, for space that unused images take, unless crigc frees it first. */
 function evictionCheck(theirs: Config, facts: KubeletFacts): Verdict {
+  if ([theirs, facts.ours].some((it) => needsDisk(it, facts.imageFilesystem)))
+    return skipped("thresholds in bytes need the image filesystem, which could not be read");
   const nearest = nearestOf(theirs, facts.imageFilesystem);
   const first = nearestOf(facts.ours, facts.imageFilesystem);
   if (nearest === null) return ok("the kubelet evicts no pods for disk usage of images");
@@ -114,16 +116,21 @@ interface Nearest {
 const wordsOf = ({ threshold, percent }: Nearest): string =>
   `less than ${Math.round(percent * 10) / 10}% is free (${threshold.signal})`;
 
+const needsDisk = (config: Config, filesystem: Filesystem | null): boolean =>
+  thresholdsOn(config, filesystem).some((it) => percentOf(it, filesystem) === null);
+
 /** The threshold on the image filesystem that is met first as it fills. */
 function nearestOf(config: Config, filesystem: Filesystem | null): Nearest | null {
-  const signals = signalsOf(filesystem);
-  const found = config.limits.pressure.thresholds
-    .filter((it) => signals.includes(it.signal))
-    .flatMap((threshold) => {
-      const percent = percentOf(threshold, filesystem);
-      return percent === null ? [] : [{ threshold, percent }];
-    });
+  const found = thresholdsOn(config, filesystem).flatMap((threshold) => {
+    const percent = percentOf(threshold, filesystem);
+    return percent === null ? [] : [{ threshold, percent }];
+  });
   return found.toSorted((one, other) => other.percent - one.percent)[0] ?? null;
+}
+
+function thresholdsOn(config: Config, filesystem: Filesystem | null): readonly Threshold[] {
+  const signals = signalsOf(filesystem);
+  return config.limits.pressure.thresholds.filter((it) => signals.includes(it.signal));
 }
 
 const signalsOf = (filesystem: Filesystem | null): readonly Threshold["signal"][] =>

@@ -1,4 +1,4 @@
-// Which thresholds of a kubelet collide with ours.
+// Conflicts between the kubelet's thresholds and crigc's.
 
 import { describe, expect, test } from "bun:test";
 
@@ -160,7 +160,12 @@ describe("eviction", () => {
       message: expect.stringContaining("less than 20% is free"),
     });
     expect(of(1000n * GIB)?.result).toBe("ok");
-    expect(eviction({ settings, filesystem: null })?.result).toBe("ok");
+  });
+
+  test("by an amount of bytes is not checked if the image filesystem cannot be read", () => {
+    const settings = { evictionHard: "imagefs.available<20Gi" };
+    expect(eviction({ settings, filesystem: null })?.result).toBe("skipped");
+    expect(eviction({ filesystem: null })?.result).toBe("warning");
   });
 
   test("for the node's filesystem counts only if it holds images", () => {
