@@ -28,11 +28,9 @@ export function writeWholeFile(path: string, text: string): void {
     syncDirectory(dirname(path));
   } catch (error) {
     dropped(draft);
-    throw new HostError(
-      "write",
-      `cannot write ${path}: ${reasonOf(error)}${asRoot(error)}; the existing file is unchanged`,
-      { cause: error },
-    );
+    throw new HostError("write", `cannot write ${path}: ${reasonOf(error)}${asRoot(error)}`, {
+      cause: error,
+    });
   }
 }
 
