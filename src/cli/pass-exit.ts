@@ -36,7 +36,7 @@ export function passExit(
   const unready = pass.plan.containers?.podSource.kind === "not-ready" ? 1 : 0;
   if (pass.containers !== null && pass.containers.errors.length > unready) return exit.runtime;
   if (someFailed(pass)) return exit.partial;
-  return fellShort(pass) ? exit.shortfall : exit.done;
+  return missedTarget(pass) ? exit.shortfall : exit.done;
 }
 
 /** Blocks that are errors; waiting and futility are not. */
@@ -59,7 +59,7 @@ function someFailed({ images, containers }: Pass): boolean {
 }
 
 /** Whether a target was not reached. A dry run is judged by its plan; a stopped pass did not reach it. */
-function fellShort({ images, containers, plan }: Pass): boolean {
+function missedTarget({ images, containers, plan }: Pass): boolean {
   if (containers?.end === "stopped" || images?.end === "stopped") return true;
   if (containers?.end === "blocked" && plan.containers !== null && isHeldBack(plan.containers))
     return true;

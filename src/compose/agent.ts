@@ -144,7 +144,7 @@ class RunningAgent {
         return connected;
       } catch (thrown) {
         if (wake.signal.aborted) continue;
-        if (isHopeless(thrown)) throw thrown;
+        if (isPermanent(thrown)) throw thrown;
         this.#statusServer.unreachable(messageOf(thrown));
         this.#log.failure("connect", `${messageOf(thrown)}; trying again in ${pauseMs / 1000} s`);
         // Report ready now: the boot must not wait for a runtime that may never start. /readyz shows the rest.
@@ -219,5 +219,5 @@ class RunningAgent {
 }
 
 /** Waiting does not help: the configuration must change. */
-const isHopeless = (thrown: unknown): boolean =>
+const isPermanent = (thrown: unknown): boolean =>
   thrown instanceof ConfigError || (thrown instanceof RuntimeError && thrown.kind === "ambiguous");

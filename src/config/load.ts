@@ -205,7 +205,7 @@ function parsedYaml(text: string): { readonly value: unknown } | { readonly faul
   } catch (thrown) {
     if (thrown instanceof RangeError)
       return { fault: "the file is nested too deeply; expected a map of settings" };
-    return { fault: `invalid YAML or JSON: ${messageOf(thrown)}${whereItBreaks(text)}` };
+    return { fault: `invalid YAML or JSON: ${messageOf(thrown)}${errorLine(text)}` };
   }
 }
 
@@ -216,7 +216,7 @@ const SEARCHED_BYTES_MAX = 64 * 1024;
  * The parser does not say where, so bisection finds the first line up to which the text cannot be parsed. No prefix of
  * JSON can be parsed, so this does not work for JSON.
  */
-function whereItBreaks(text: string): string {
+function errorLine(text: string): string {
   if (text.length > SEARCHED_BYTES_MAX || /^\s*[{[]/.test(text)) return "";
   const lines = text.split("\n");
   let good = 0;

@@ -100,18 +100,18 @@ function stepsFor(wanted: InstalledFile, known: Known): readonly TreeStep[] {
       // The operator may have moved it by a link.
       if (fact.kind === "directory" || fact.kind === "link") return [];
       if (fact.kind === "absent") return [wanted];
-      throw inTheWay(wanted.path, fact);
+      throw blockedBy(wanted.path, fact);
     case "text":
       return wanted.theirs && fact.kind !== "absent" ? [] : textSteps(wanted, fact, known);
     case "executable": {
       const { from, sha256, path } = known.request.executable;
       if (fact.kind === "file" && fact.sha256 === sha256 && fact.mode === EXECUTABLE) return [];
-      if (fact.kind !== "file" && fact.kind !== "absent") throw inTheWay(path, fact);
+      if (fact.kind !== "file" && fact.kind !== "absent") throw blockedBy(path, fact);
       return [{ kind: "executable", path, from, mode: EXECUTABLE }];
     }
     case "link":
       if (fact.kind === "link" && fact.target === wanted.target) return [];
-      if (fact.kind !== "link" && fact.kind !== "absent") throw inTheWay(wanted.path, fact);
+      if (fact.kind !== "link" && fact.kind !== "absent") throw blockedBy(wanted.path, fact);
       return [wanted];
     default:
       return assertNever(wanted);
@@ -128,19 +128,19 @@ function textSteps(
   const { path, text, mode } = wanted;
   const write: TreeStep = { kind: "text", path, text, mode };
   if (fact.kind === "absent") return [write];
-  if (fact.kind !== "file") throw inTheWay(path, fact);
+  if (fact.kind !== "file") throw blockedBy(path, fact);
   if (fact.sha256 === sha256OfText(text)) return fact.mode === mode ? [] : [write];
   if (fact.sha256 === before?.files[path]) return [write];
-  return [{ kind: "move", path, to: asideOf(path) }, write];
+  return [{ kind: "move", path, to: backupPathOf(path) }, write];
 }
 
 /** Backups are in the state directory, so that they are not services; named with the directory if ambiguous. */
-export function asideOf(path: string): string {
+export function backupPathOf(path: string): string {
   const name = path.split("/").slice(path.endsWith("/crigc") ? -2 : -1);
   return `${installed.stateDirectory}/replaced-${name.join("-")}`;
 }
 
-function inTheWay(path: string, fact: Found): HostError {
+function blockedBy(path: string, fact: Found): HostError {
   if (fact.kind === "link" && fact.target === "/dev/null")
     return new HostError(
       "refused",

@@ -165,7 +165,7 @@ const RULES: TypeRules = {
       v.pipe(
         // A list is a record too, and an empty one would turn off every threshold.
         v.custom((input) => !Array.isArray(input), mismatch),
-        v.record(v.string(), v.string(notText), mismatch),
+        v.record(v.string(), v.string(notAString), mismatch),
         step((input) => judged(type, checked(type.of, input), "")),
       ),
   },
@@ -262,7 +262,7 @@ function textsIn(items: readonly unknown[]): Parsed {
 }
 
 /** Requires quotes, because `15` would be 15 bytes where 15 percent is meant. */
-const notText: Mismatch = ({ input }) =>
+const notAString: Mismatch = ({ input }) =>
   `${described(input)} is not a string such as "10%" or "1Gi"`;
 
 /** A step of a pipe that parses by our own rules, with its own message. */

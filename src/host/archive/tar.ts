@@ -55,7 +55,7 @@ interface Extended {
   readonly sizeBytes: number | null;
 }
 
-const nothingSaid: Extended = { name: null, sizeBytes: null };
+const noExtension: Extended = { name: null, sizeBytes: null };
 
 class Walk {
   readonly #path: string;
@@ -69,7 +69,7 @@ class Walk {
 
   /** The next entry, its content not read yet; `null` at the end. */
   async next(): Promise<Entry | null> {
-    let extended = nothingSaid;
+    let extended = noExtension;
     for (;;) {
       const header = await this.#source.take(BLOCK);
       if (header.length === 0 && this.#entries > 0) return null;

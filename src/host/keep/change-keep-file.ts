@@ -60,14 +60,14 @@ function lockDotfile(path: string, waitMs: number): number {
       cause: error,
     });
   }
-  const why = waitedFor(fd, waitMs);
+  const why = lockWithin(fd, waitMs);
   if (why === null) return fd;
   closeSync(fd);
   throw new HostError("write", `cannot write ${path}: ${why}`);
 }
 
 /** `null`: locked. */
-function waitedFor(fd: number, waitMs: number): string | null {
+function lockWithin(fd: number, waitMs: number): string | null {
   for (let waitedMs = 0; ; waitedMs += PAUSE_MS) {
     const result = tryFlock(fd);
     if (result.kind === "locked") return null;

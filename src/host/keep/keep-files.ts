@@ -67,7 +67,7 @@ async function rulesOfDirectory(request: KeepRulesRequest): Promise<Found> {
   const { directory } = request;
   let names: readonly string[];
   try {
-    names = (await readdir(directory)).filter((name) => !isAside(name)).toSorted();
+    names = (await readdir(directory)).filter((name) => !isLeftover(name)).toSorted();
   } catch (error) {
     return { rules: [], problems: directoryProblems(request, error) };
   }
@@ -148,8 +148,8 @@ function decoded(bytes: Uint8Array): Text {
 }
 
 // Copies that editors and package managers leave next to a file: neither lists nor mistakes.
-const ASIDE =
+const LEFTOVER =
   /~$|\.(?:bak|orig|swp|swo|dpkg-(?:old|dist|new|tmp|bak)|ucf-(?:old|new|dist)|rpm(?:new|save|orig)|apk-new|pac(?:new|save))$/;
 
-const isAside = (name: string): boolean =>
-  name.startsWith(".") || (name.startsWith("#") && name.endsWith("#")) || ASIDE.test(name);
+const isLeftover = (name: string): boolean =>
+  name.startsWith(".") || (name.startsWith("#") && name.endsWith("#")) || LEFTOVER.test(name);

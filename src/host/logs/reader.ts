@@ -106,7 +106,7 @@ export async function leadsBelow(
 }
 
 /** Only if the target is absent; a target that cannot be looked at may exist. */
-async function leadsNowhere(directory: Directory, name: string): Promise<boolean> {
+async function isDangling(directory: Directory, name: string): Promise<boolean> {
   try {
     await stat(directory.pathOf(name));
     return false;

@@ -8,7 +8,7 @@ const atOnceMax = 2;
 const waitingMax = 50;
 const defaultLimitMs = 10_000;
 /** A hook that hangs must not delay whatever waits for the exit, such as a service manager. */
-const patienceAtEndMs = 2_000;
+const closePatienceMs = 2_000;
 
 interface Call {
   readonly executable: string;
@@ -43,7 +43,7 @@ export class EventHook {
   }
 
   /** Accepts no more events, and resolves when the pending ones are done, or after `patienceMs` for all of them. */
-  async close(patienceMs: number = patienceAtEndMs): Promise<void> {
+  async close(patienceMs: number = closePatienceMs): Promise<void> {
     this.#isClosed = true;
     const enough = setTimeout(() => {
       this.#isHurried = true;

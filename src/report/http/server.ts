@@ -32,7 +32,7 @@ export async function serveSocket(
   files: SocketFiles,
   options: HttpOptions,
 ): Promise<HttpServer> {
-  await makeWay(path, files);
+  await removeStaleSocket(path, files);
   const server = listen(`the control socket ${path}`, () =>
     Bun.listen({ ...answering("control", options), unix: path }),
   );
@@ -174,12 +174,12 @@ function running(
 }
 
 /** A socket without a listener was left by a killed agent; anything else is left alone. */
-async function makeWay(path: string, files: SocketFiles): Promise<void> {
+async function removeStaleSocket(path: string, files: SocketFiles): Promise<void> {
   try {
     const kind = files.kindOf(path);
     if (kind === "absent") return;
     if (kind === "other") throw taken(path, "it is not a socket; remove it");
-    if (await somebodyListens(path))
+    if (await hasListener(path))
       throw taken(path, "another program listens on it; stop that program");
     files.remove(path);
   } catch (error) {
@@ -196,7 +196,7 @@ const taken = (path: string, why: string): HostError =>
   new HostError("http", `cannot open the control socket ${path}: ${why}, or set another --run-dir`);
 
 /** Assumes a listener unless the connection is refused. */
-async function somebodyListens(path: string): Promise<boolean> {
+async function hasListener(path: string): Promise<boolean> {
   const ignore = (): undefined => undefined;
   const connecting = Bun.connect({
     unix: path,

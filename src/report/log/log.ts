@@ -42,14 +42,14 @@ const FOLD_WINDOW = minutes(10);
 
 export function createLog(options: LogOptions): Log {
   const fold = new Fold<LogEntry>(FOLD_WINDOW);
-  return spokenBy("crigc", { ...options, fold });
+  return logOfComponent("crigc", { ...options, fold });
 }
 
 interface Shared extends LogOptions {
   readonly fold: Fold<LogEntry>;
 }
 
-function spokenBy(component: string, shared: Shared): Log {
+function logOfComponent(component: string, shared: Shared): Log {
   const write = (entry: LogEntry): void =>
     shared.sink(logLine(entry, shared.format), entry.severity);
   const writeFolded = (folded: readonly Folded<LogEntry>[]): void => {
@@ -90,8 +90,9 @@ function spokenBy(component: string, shared: Shared): Log {
         message: recovered(what, ended.failures, since(it.at, ended.firstAt)),
       });
     },
-    named: (name) => spokenBy(name, shared),
-    reconfigured: ({ format, verbosity }) => spokenBy(component, { ...shared, format, verbosity }),
+    named: (name) => logOfComponent(name, shared),
+    reconfigured: ({ format, verbosity }) =>
+      logOfComponent(component, { ...shared, format, verbosity }),
     flush: () => writeFolded(shared.fold.flush(shared.now())),
   };
 }
