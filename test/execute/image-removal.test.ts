@@ -113,15 +113,21 @@ test("a stop after a removal is over waits for nothing of it", async () => {
 });
 
 describe("a removal that is refused, of an image whose status", () => {
-  async function refused(status: RuntimeError) {
+  async function refused(
+    status: RuntimeError,
+    failure: RuntimeError | null = new RuntimeError("failed", "layer not known"),
+  ) {
     const memory = volatileMemory(aLedger({ images: new Map([[artifact.id, aRecord()]]) }));
-    const failure = new RuntimeError("failed", "layer not known");
     const removed = await removeImage(
       {
         memory,
         timer,
         runtime: { imageStatus: () => Promise.reject(status) },
-        writer: { removeImage: () => Promise.reject(failure) },
+        writer: {
+          removeImage: async () => {
+            if (failure !== null) throw failure;
+          },
+        },
       },
       aCandidate("artifact", { image: artifact }),
       new AbortController().signal,
@@ -133,6 +139,11 @@ describe("a removal that is refused, of an image whose status", () => {
   test("is refused too has failed, so that the pass goes on with the others", async () => {
     const status = new RuntimeError("failed", "layer not known");
     expect(await refused(status)).toEqual({ kind: "failed", isRemembered: true, isGhost: null });
+  });
+
+  test("is refused although the removal was not is unknown, and no record of it is left", async () => {
+    const status = new RuntimeError("failed", "layer not known");
+    expect(await refused(status, null)).toMatchObject({ kind: "unseen", isRemembered: false });
   });
 
   test("cannot be asked for, because the runtime went away, is unknown and tried again by the next pass", async () => {
@@ -155,8 +166,8 @@ describe("a removal that is refused, of an image whose status", () => {
 describe("a removal during which a stop is requested", () => {
   /** A runtime that froze: neither call is answered by itself. */
   async function stopped(answer: (stop: AbortController) => Promise<void>) {
-    const memory = volatileMemory(aLedger({ images: new Map([[artifact.id, aRecord()]]) }));
     const stop = new AbortController();
+    const memory = volatileMemory(aLedger({ images: new Map([[artifact.id, aRecord()]]) }));
     const waitedMs: number[] = [];
     const removed = await removeImage(
       {

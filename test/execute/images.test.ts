@@ -738,6 +738,25 @@ describe("a pod that is starting", () => {
     expect(world.clockMs).toBe(120_000);
   });
 
+  test("is waited for until a pass under pressure waits for this one, or until a stop", async () => {
+    const waits = async (end: "hurry" | "stop"): Promise<readonly boolean[]> => {
+      const ended: boolean[] = [];
+      const signals = { hurry: new AbortController(), stop: new AbortController() };
+      const sleep = async (_: number, signal: AbortSignal): Promise<void> => {
+        signals[end].abort();
+        ended.push(signal.aborted);
+      };
+      const node = () => ({ sandboxes: [sandbox] });
+      const { execution } = worldOf(["a"], 1_000n * MIB, { node });
+      const timer = { monotonicNs: () => 0n, sleep };
+      const given = execution(1_100n * MIB, {}, { timer, hurry: signals.hurry.signal });
+      await executeImages(given, signals.stop.signal);
+      return ended;
+    };
+    expect(await waits("hurry")).toEqual([true]);
+    expect(await waits("stop")).toEqual([true]);
+  });
+
   test("is not waited for once a pass under pressure waits for this one, which ends", async () => {
     const node = () => ({ sandboxes: [sandbox] });
     const { world, execution } = worldOf(["a"], 1_000n * MIB, { node });
@@ -919,6 +938,21 @@ describe("images on several filesystems", () => {
     const outcome = await run({ ...given, plan: { ...given.plan, candidates } });
     expect(outcome.end).toBe("target-reached");
     expect(world.removals).toEqual(["a", "b", "c", "d"]);
+  });
+
+  test("end the pass if they free nothing and the runtime reports no sizes, which says nothing of layers", async () => {
+    const { world, execution } = worldOf(["a", "b", "c", "d"], 1_000n * MIB, { frees: () => 0n });
+    const snapshot = aSnapshot({ filesystems: [STORE, { ...STORE, device: "8:2" }] });
+    const given = execution(1_900n * MIB, { snapshot, ledger });
+    const frees = { lowerBytes: 0n, estimateBytes: 0n, upperBytes: 0n };
+    const candidates = given.plan.candidates.map((one) => ({
+      ...one,
+      image: { ...one.image, sizeBytes: 0n },
+      frees,
+    }));
+    const outcome = await run({ ...given, plan: { ...given.plan, candidates } });
+    expect(outcome.end).toBe("no-gain");
+    expect(world.removals).toHaveLength(3);
   });
 
   test("may share layers on a single filesystem, so the pass continues", async () => {

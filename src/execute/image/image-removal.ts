@@ -111,9 +111,8 @@ async function verified(removing: Verifying, id: ImageId, failure: unknown): Pro
   }
 }
 
-/** Never by a name that refers to another image by now, nor by one of another image that the runtime answered with. */
+/** Never by a name that refers to another image: by now, or because the runtime answered with another one. */
 async function removedByName(removing: Verifying, id: ImageId, image: Image): Promise<boolean> {
-  if (image.id !== id) return false;
   const names = [...image.repoTags, ...image.repoDigests].slice(0, NAMES_MAX);
   for (const name of names) {
     if ((await statusOf(removing, name))?.id !== id) continue;
