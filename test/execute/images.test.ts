@@ -433,6 +433,15 @@ describe("a measured pass", () => {
     expect(stopped.world.removals).toEqual(["a"]);
   });
 
+  test("pauses between removals, refused ones too, and not before the first", async () => {
+    const { world, execution } = worldOf(["a", "b", "c"], 1_000n * MIB, { fails: ["b"] });
+    const removalInterval = seconds(7);
+    const limits = { ...defaultLimits, images: { ...defaults, removalInterval } };
+    await run(execution(1_900n * MIB, { limits, ledger: knowing(3) }));
+    expect(world.removals).toEqual(["a", "b", "c"]);
+    expect(world.clockMs).toBe(14_000);
+  });
+
   test("does not use up the removal limit with refused removals, so that no image starves behind one", async () => {
     const { world, execution } = worldOf(["a", "b", "c"], 1_000n * MIB, { fails: ["a"] });
     const limits = { ...defaultLimits, images: { ...defaults, maximumRemovals: 1 } };

@@ -54,3 +54,33 @@ test.each([
   expect(await meter.targetsNow()).toMatchObject([{ wantedBytes: wanted }, count]);
   expect(meter.wantedBytes()).toBe(wanted);
 });
+
+test("what a removal frees counts on the first device that a target names, or else on all that hold images", async () => {
+  const credited = async (targets: readonly ImageTarget[]): Promise<readonly bigint[]> => {
+    let freed = 0n;
+    const paths = ["/a", "/b", "/c"];
+    const measure = async (path: string) => ({
+      ...aFilesystem({ capacityBytes: 10_000n }),
+      availableBytes: 1_000n + freed * BigInt(10 ** paths.indexOf(path)),
+    });
+    const place = (path: string) => ({ device: path, path });
+    const meter = new Meter({
+      disk: { measure },
+      targets,
+      stores: [place("/b"), place("/c")],
+      storeBytes: 5_000n,
+      imageCount: 2,
+      accounting: "measured",
+    });
+    await meter.start();
+    await meter.beforeRemoval();
+    freed = 1n;
+    await meter.gainedNow();
+    const gained = meter.credit(1n);
+    const { measuredFreedBytes } = meter.totals();
+    return [gained, measuredFreedBytes, meter.progress(false).storeBytes ?? 0n];
+  };
+  const on = (path: string): ImageTarget => ({ ...target, device: path, path }) as ImageTarget;
+  expect(await credited([on("/a"), on("/b")])).toEqual([1n, 1n, 5_000n - 110n]);
+  expect(await credited([])).toEqual([110n, 110n, 5_000n - 110n]);
+});

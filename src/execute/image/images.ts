@@ -134,9 +134,7 @@ class ImageRemovals {
 
   /** Whether removals may never free anything on the full device; a count or a budget is not about a disk. */
   #mayGainElsewhere(): boolean {
-    const { plan, facts } = this.#execution;
-    const severalStores = facts.snapshot.filesystems.filter(holdsImages).length > 1;
-    return plan.targets.every(isOfDisk) && (severalStores || this.#meter.measuresSeveral());
+    return this.#execution.plan.targets.every(isOfDisk) && this.#meter.measuresSeveral();
   }
 
   #reached(): ImageEnd | null {

@@ -191,7 +191,8 @@ export class Meter {
 
   /** Of the first device of the totals, as last measured. */
   #primary(): DiskReading | null {
-    return this.#readings.get(this.#counted[0] ?? "") ?? null;
+    const [first] = this.#counted;
+    return first === undefined ? null : (this.#readings.get(first) ?? null);
   }
 
   /** `most`: the most that the pass can have gained so far; what others delete meanwhile does not count. */
