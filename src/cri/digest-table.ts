@@ -1,9 +1,21 @@
-/** What is known by a digest: side by side in arrays of numbers, where a map of texts takes six times as much. */
+/** SHA-256, to compare entries of a list by their bytes and for layer chains, and what is known by such a digest. */
+
+const hash = new Uint8Array(32);
+const hashWords = new Int32Array(hash.buffer);
+
+/** As eight numbers, until it is called again. */
+export function digestOf(bytes: Buffer): Int32Array {
+  Bun.SHA256.hash(bytes, hash);
+  return hashWords;
+}
+
+export const digestOfText = (text: string): string => Bun.SHA256.hash(text, "hex");
 
 const WORDS = 8;
 /** So that nobody can choose where entries go, and make all of them go to one place. */
 const MULTIPLIER = (crypto.getRandomValues(new Int32Array(1))[0] ?? 0) | 1;
 
+/** Side by side in arrays of numbers, where a map of texts takes six times as much. */
 export class DigestTable<Value> {
   readonly #values: Value[] = [];
   #words = new Int32Array(32 * WORDS);

@@ -1,7 +1,6 @@
 /** Caches decoded list entries, so that a list costs only what changed since the last one. */
 import type { Channel, Entry, ListRequests } from "./channel.ts";
-import { DigestTable } from "./digest-table.ts";
-import { digestOf } from "./digest.ts";
+import { digestOf, DigestTable } from "./digest-table.ts";
 import { type Answers, decodeAnswer, type ListMethod } from "./messages.ts";
 
 /** Returns the same object for an entry whose bytes were in the last list. */

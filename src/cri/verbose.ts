@@ -4,7 +4,7 @@ import { type ChainId, chainId } from "../model/ids.ts";
 import type { ImageOrigin } from "../model/snapshot.ts";
 import { fromRfc3339 } from "../model/time.ts";
 import { isMap } from "../model/values.ts";
-import { digestOfText } from "./digest.ts";
+import { digestOfText } from "./digest-table.ts";
 
 type Info = Readonly<Record<string, string>>;
 
