@@ -115,7 +115,7 @@ function regretFact({ history: { regrets } }: HtmlReport): Html {
     String(regrets.length),
     soonest === undefined
       ? "no removed image came back"
-      : `${humanBytes(sizeBytes)}, after ${humanDuration(soonest)} at the earliest`,
+      : `${humanBytes(sizeBytes)}, the first after ${humanDuration(soonest)}`,
   );
 }
 

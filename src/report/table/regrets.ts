@@ -40,6 +40,6 @@ export function regretWords({ removedImages, returned, soonest }: RegretFigures)
   const back =
     soonest === null
       ? "none came back"
-      : `${count} came back (${humanBytes(sizeBytes)}), after ${humanDuration(soonest)} at the earliest`;
+      : `${count} came back (${humanBytes(sizeBytes)}), the first after ${humanDuration(soonest)}`;
   return `removed ${counted(removedImages, "image")}, ${back}`;
 }

@@ -127,7 +127,7 @@ function countLines(report: StatusReport): readonly string[] {
 const regretLines = ({ regrets }: StatusReport): readonly string[] =>
   regrets === null || regrets.removedImages === 0
     ? []
-    : [`${capitalised(regretWords(regrets))}, as far as the history goes`];
+    : [`In the history: ${regretWords(regrets)}`];
 
 const loopRow = (loop: LoopStatus, now: Instant): readonly string[] => [
   loop.name,
