@@ -29,7 +29,7 @@ export async function hostOf(
   const first = config();
   const atStart = first.paths.rootDir ?? (await defaultRootDirectory());
   let ofKubelet: string | null = null;
-  /** Remembers the running kubelet's settings: while it restarts, its old default directory says nothing about its pods. */
+  /** Remembers a running kubelet's root directory: while it restarts, the default one says nothing about its pods. */
   const rootDirectory = (kubelet: ReturnType<typeof kubeletOfNode>): string => {
     if (first.paths.rootDir !== null) return first.paths.rootDir;
     ofKubelet = kubelet.rootDirectory ?? ofKubelet;

@@ -191,7 +191,7 @@ function kubeletMemory(recorder: Pick<Recorder, "ledger" | "saveLedger">): Ledge
   };
 }
 
-/** The same records on another clock: this process counts time from its start, but the ledger on disk continues. */
+/** The same records on another clock: this process counts time from its start, and that of the ledger on disk does not advance. */
 const deadSince = (pods: Ledger["pods"], since: (uid: PodUid) => Watched): Ledger["pods"] =>
   new Map(
     [...pods].map(([uid, record]) => [
