@@ -26,7 +26,8 @@ export const exitTable: Readonly<Record<number, string>> = {
   [exit.partial]: "some removals failed, the rest was done",
   [exit.busy]: "a second run, or gc waited longer than --runtime-request-timeout for another pass",
   [exit.held]: "on hold",
-  [exit.unknown]: "unknown REF (explain, rm), no agent (status), a failed check (doctor)",
+  [exit.unknown]:
+    "unknown REF (explain, rm) or PATTERN (keep test, keep remove), no agent (status), a failed check (doctor)",
 };
 
 /** `null`: a bug, printed with its stack. */
