@@ -71,17 +71,17 @@ async function main(): Promise<number> {
   await makeRootDisk();
   await makeImageDisk();
   await makeSeed();
-  console.log(`the disks are made after ${secondsSince(started)} s; the node boots, twice`);
+  console.log(`disks created after ${secondsSince(started)} s; the node boots twice`);
   const lines = await boot();
   for (const line of lines) console.log(line);
   const passed = lines.filter((line) => line.startsWith("ok ")).length;
   const failed = lines.filter((line) => line.startsWith("FAILED ")).length;
   const ended = lines.includes("the end");
   if (!ended) {
-    console.log("FAILED the node came to the end of its checks; the end of its console:");
+    console.log("FAILED the node completed its checks; end of its console:");
     console.log(textOf("console.log").split("\n").slice(-40).join("\n"));
   }
-  console.log(`in all ${secondsSince(started)} s`);
+  console.log(`took ${secondsSince(started)} s`);
   const failures = failed + (ended ? 0 : 1);
   console.log(`${passed} passed, ${failures} failed`);
   return failures === 0 && passed > 0 ? 0 : 1;

@@ -1,4 +1,4 @@
-// Writes the licence texts and the bill of materials anew: scripts/bun scripts/legal.ts, after a dependency has changed.
+// Regenerates licence texts and bill of materials: run scripts/bun scripts/legal.ts after a dependency changed.
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";

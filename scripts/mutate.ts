@@ -38,7 +38,7 @@ async function main(): Promise<number> {
   const deadlineMs = minutes === null ? Infinity : performance.now() + minutes * 60_000;
   const files = filesIn(positionals);
   if (files.length === 0 || !Number.isInteger(every) || every < 1) {
-    console.error("mutate: no such sources below src/policy and src/execute; see --help");
+    console.error("mutate: no matching sources in src/policy and src/execute; see --help");
     return 2;
   }
   const explanations = JSON.parse(readFileSync(explainedPath, "utf8")) as Explanations;
@@ -147,7 +147,7 @@ function conclude(
     [...rows.values()].reduce((total, row) => total + row[key], 0);
   const untried = chosen.length - skipped - sum("mutants");
   if (skipped > 0) console.log(`${skipped} whole functions at the top of modules were left out`);
-  if (untried > 0) console.log(`${untried} mutants were not tried in time`);
+  if (untried > 0) console.log(`${untried} mutants not tried in time`);
   const score = ((100 * sum("killed")) / Math.max(1, sum("mutants"))).toFixed(1);
   console.log(
     `mutate: ${sum("mutants")} mutants, ${sum("killed")} killed (${score} %), ${sum("explained")} explained, ${sum("survived")} survived`,
