@@ -172,7 +172,7 @@ export const planNote = reasons<PlanNote>({
     text: ({ waits }) =>
       waits
         ? "the maximum age needs an agent that has run that long: it removes nothing in this pass"
-        : "the maximum age counts observed time: without a running agent it hardly grows",
+        : "the maximum age counts observed time, which hardly grows without a running agent",
   },
 });
 

@@ -134,7 +134,7 @@ function ageNotices({ limits, compat }: Config): readonly string[] {
   if (limits.images.maximumAge === 0n) return [];
   return compat === "kubelet"
     ? [
-        "the maximum image age has no effect here: like the kubelet's, it needs an agent that has run that long",
+        "the maximum image age has no effect: like the kubelet's, it needs an agent that has run for this long",
       ]
-    : ["the maximum image age counts observed time: without a running agent it hardly grows"];
+    : ["the maximum image age counts observed time, which hardly grows without a running agent"];
 }
