@@ -1029,6 +1029,17 @@ describe("execution", () => {
       options: { maximumRemovals: 2 },
     });
     expect(enough.outcome.end).toBe("done");
+    const uids = ["uid-a", "uid-b"];
+    const logs = await collect({
+      logs: {
+        ...noLogs,
+        podLogs: uids.map((uid) => ({ entry: `default_p_${uid}`, uid: podUid(uid) })),
+      },
+      input: { pods: judged({ gone: uids }) },
+      options: { maximumRemovals: 1 },
+    });
+    expect(logs.outcome.end).toBe("removal-limit");
+    expect(logs.node.called("remove-pod-logs")).toEqual(["default_p_uid-a"]);
   });
 
   test("does not use up the limit with what is refused or still in use, so that nothing starves behind it", async () => {
