@@ -328,8 +328,15 @@ test("a day with pressure that cannot be ended keeps memory as it is", async () 
     return process.memoryUsage().heapUsed;
   };
   await sim.run(2 * HOUR);
-  const before = held();
-  await sim.run(8 * HOUR);
-  expect(held() - before).toBeLessThan(3_000_000);
+  let before = held();
+  const grown: number[] = [];
+  for (let window = 0; window < 3; window += 1) {
+    await sim.run(4 * HOUR);
+    const now = held();
+    grown.push(now - before);
+    before = now;
+  }
+  // A leak grows in each of them; what other tests left in this process does not.
+  expect(Math.min(...grown)).toBeLessThan(1_500_000);
   expect(sim.record.events.length).toBeLessThan(20);
 }, 60_000);
