@@ -60,7 +60,7 @@ async function main(): Promise<number> {
       for (const [mutant, verdict] of found)
         verdicts.set(mutant, together(verdicts.get(mutant), verdict));
       // The time was up before the tests of every folder had it.
-      for (const mutant of left) if (!found.has(mutant)) verdicts.delete(mutant);
+      for (const mutant of left.filter((one) => !found.has(one))) verdicts.delete(mutant);
       const survived = [...found.values()].filter(({ kind }) => kind === "survived").length;
       console.log(`${folder}: ${found.size} mutants tried, ${survived} survived`);
       left = left.filter(

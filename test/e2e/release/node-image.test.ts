@@ -110,15 +110,15 @@ describe("node-image", () => {
     ]);
     const { exitCode, stderr } = await nodeImage(root, archive);
     expect(exitCode).toBe(1);
-    expect(stderr).toContain("leads out of the tree");
+    expect(stderr).toContain("is a link out of the tree");
     expect(await command("find", outside, "-type", "f")).toBe("");
   });
 
   test.each([
-    ["no tree", [], "name the root file system"],
+    ["no tree", [], "missing ROOT"],
     ["the running system", ["/"], "use 'crigc install' for it"],
     ["an empty directory", ["EMPTY"], "cannot tell the processor"],
-    ["a folder that is no release", ["--release", "EMPTY", "EMPTY"], "no release in"],
+    ["a folder that is no release", ["--release", "EMPTY", "EMPTY"], "no release found in"],
   ])("%s is refused", async (_, words, said) => {
     mkdirSync(`${scratch}/empty`, { recursive: true });
     const { exitCode, stderr } = await nodeImage(
