@@ -48,13 +48,16 @@ export function toRfc3339(at: Instant): string {
 
 /** Parses what `toRfc3339` writes, also with offsets; `null` if the text is not such a time. */
 export function fromRfc3339(text: string): Instant | null {
-  const match = /^(\d{4}-\d\d-\d\d)([Tt]\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?([Zz]|[+-]\d\d:\d\d)$/.exec(
-    text,
-  );
+  const match =
+    /^(\d{4}-\d\d-\d\d)([Tt](?:[01]\d|2[0-3]):\d\d:\d\d)(?:\.(\d{1,9}))?([Zz]|[+-]\d\d:\d\d)$/.exec(
+      text,
+    );
   if (match === null) return null;
   const [, day = "", time, fraction = "", zone] = match;
   const ms = Date.parse(`${day}${time}${zone}`);
   if (Number.isNaN(ms) || !exists(day)) return null;
+  // By its offset it may be in another year in UTC, where a year has four digits.
+  if (!/^\d{4}-/.test(new Date(ms).toISOString())) return null;
   return instant(BigInt(ms) * NS_PER_MS + BigInt(fraction.padEnd(9, "0")));
 }
 
