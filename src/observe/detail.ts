@@ -58,31 +58,32 @@ const knowledgeOfRecords = byParts(
 );
 
 /** A refresh within the pass needs no ends, because the pass has them. */
-export const knowledgeOfSnapshot = ({
-  imageVolumes,
-  sandboxImages,
-  sandboxes,
-}: Snapshot): DetailKnowledge => knowledgeOfLook({ imageVolumes, sandboxImages, sandboxes });
+export const knowledgeOfSnapshot = ({ imageVolumes, sandboxImages }: Snapshot): DetailKnowledge =>
+  knowledgeOfLook({ imageVolumes, sandboxImages });
+
+/** The sandboxes that did not answer when these images were read, each with an empty name. */
+const silentOf = new WeakMap<ReadonlyMap<SandboxId, string>, ReadonlyMap<SandboxId, string>>();
 
 const knowledgeOfLook = byParts(
   ({
     imageVolumes,
     sandboxImages,
-    sandboxes,
-  }: Pick<Snapshot, "imageVolumes" | "sandboxImages" | "sandboxes">): DetailKnowledge => ({
+  }: Pick<Snapshot, "imageVolumes" | "sandboxImages">): DetailKnowledge => ({
     volumesOf: (id) => {
       const volumes = imageVolumes.get(id);
       return volumes?.kind === "known" ? volumes : null;
     },
     endOf: () => null,
     volumes: imageVolumes,
-    // A status that failed is read again by the next pass: if it hangs, the lists of this one would be as old.
-    sandboxImages: sameOr(
-      sandboxImages,
-      new Map(sandboxes.map(({ id }) => [id, sandboxImages.get(id) ?? ""])),
-    ),
+    // One that did not answer is asked again by the next pass: the lists of this one would be as old as it is slow.
+    sandboxImages: withSilent(sandboxImages),
   }),
 );
+
+function withSilent(images: ReadonlyMap<SandboxId, string>): ReadonlyMap<SandboxId, string> {
+  const silent = silentOf.get(images);
+  return silent === undefined ? images : new Map([...silent, ...images]);
+}
 
 /** Nearly every container has none, so they share one object. */
 const NO_VOLUMES: ImageVolumes = { kind: "known", references: [] };
@@ -167,6 +168,7 @@ export async function readSandboxImages(
   const { toAsk, images: there } = knownSandboxImages({ sandboxes, known: known.sandboxImages });
   if (toAsk.length === 0) return there;
   const images = new Map(there);
+  const silent = new Map<SandboxId, string>();
   const silence = new Silence();
   await mapBounded(toAsk, CONCURRENCY, async (sandbox) => {
     try {
@@ -174,9 +176,10 @@ export async function readSandboxImages(
       images.set(sandbox.id, (await runtime.sandboxImage(sandbox.id, signal)) ?? "");
     } catch (thrown) {
       if (signal.aborted) throw thrown;
-      silence.note(thrown);
+      if (silence.note(thrown)) silent.set(sandbox.id, "");
     }
   });
+  if (silent.size > 0) silentOf.set(images, silent);
   return images;
 }
 
@@ -202,15 +205,21 @@ const knownSandboxImages = byParts(
 /** After this many statuses without an answer, no more are requested: each would take its whole deadline. */
 const UNANSWERED_MAX = 2;
 
+class NotRequested extends Error {}
+
 class Silence {
   #unanswered = 0;
 
-  note(thrown: unknown): void {
-    if (thrown instanceof RuntimeError && thrown.kind === "deadline") this.#unanswered += 1;
+  /** Whether the call was not answered, or not made because others were not. */
+  note(thrown: unknown): boolean {
+    if (thrown instanceof NotRequested) return true;
+    if (!(thrown instanceof RuntimeError) || thrown.kind !== "deadline") return false;
+    this.#unanswered += 1;
+    return true;
   }
 
   throwIfLasting(): void {
     if (this.#unanswered < UNANSWERED_MAX) return;
-    throw new Error(`not requested, because ${this.#unanswered} other calls timed out`);
+    throw new NotRequested(`not requested, because ${this.#unanswered} other calls timed out`);
   }
 }

@@ -64,6 +64,24 @@ describe("a runtime that does not answer for a status", () => {
     expect(asked).toHaveLength(3);
   });
 
+  test("at first, but then does, is asked again within the pass if it refused and did not hang", async () => {
+    const sandboxes = [aSandbox("refused")];
+    const answers = [new RuntimeError("failed", "busy"), "registry.example/pause:1"];
+    const runtime = {
+      sandboxImage: async () => {
+        const answer = answers.shift();
+        if (answer instanceof Error) throw answer;
+        return answer ?? "";
+      },
+    } as unknown as RuntimeReader;
+    const first = await readSandboxImages(runtime, { sandboxes, known }, signal);
+    expect(first.size).toBe(0);
+    const snapshot = aSnapshot({ sandboxes, sandboxImages: first });
+    const within = { sandboxes, known: knowledgeOfSnapshot(snapshot) };
+    const second = await readSandboxImages(runtime, within, signal);
+    expect([...second.values()]).toEqual(["registry.example/pause:1"]);
+  });
+
   test("but reports that containers do not exist is asked for all of them", async () => {
     const containers = Array.from({ length: 100 }, (_, index) =>
       aContainer(`c${index}`, { id: containerId(`c${index}`) }),
