@@ -84,10 +84,7 @@ function oneOrParts<Item>(): (ask: Ask<Item>) => Promise<readonly Item[]> {
   };
 }
 
-/**
- * A streamed list; `null` if the service has none, which is asked once. One per service: the image service may have what
- * the runtime service lacks.
- */
+/** A streamed list; `null` if the service does not stream, which is found out once per service: they may differ. */
 function listStreams(channel: Channel) {
   let areThere = true;
   return async <M extends ListMethod & StreamMethod, Item>(

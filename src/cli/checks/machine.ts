@@ -111,7 +111,7 @@ export const addressCheck = (address: string, fault: string | null): Verdict =>
         "stop what listens there, or change --metrics-bind-address",
       );
 
-/** On a node with one disk there is no other place. */
+/** The state directory belongs on another disk than the images, if the node has one. */
 export function stateDiskCheck(
   state: { readonly directory: string; readonly device: string | null },
   images: Filesystem | null,

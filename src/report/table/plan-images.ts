@@ -106,7 +106,7 @@ function candidateLines(
   ];
 }
 
-/** In another order there is no stop to show. */
+/** In another order than that of removal, no estimated stop is shown. */
 function sortedLines(
   plan: ImagePlan,
   rowsOfAll: readonly Placed[],
