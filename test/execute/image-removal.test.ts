@@ -19,9 +19,13 @@ interface World {
   /** The name whose removal takes the image. */
   readonly goesBy?: string;
   readonly image?: Image;
+  /** How often the rules still allow it after its removal by ID. */
+  readonly allowed?: number;
 }
 
-async function removal({ means = {}, refused = [], goesBy, image = artifact }: World) {
+async function removal(world: World) {
+  const { means = {}, refused = [], goesBy, image = artifact, allowed = Infinity } = world;
+  let judged = 0;
   const asked: string[] = [];
   let isThere = true;
   const memory = volatileMemory(aLedger({ images: new Map([[image.id, aRecord()]]) }));
@@ -29,6 +33,10 @@ async function removal({ means = {}, refused = [], goesBy, image = artifact }: W
     {
       memory,
       timer,
+      mayStillGo: async () => {
+        judged += 1;
+        return judged <= allowed;
+      },
       runtime: { imageStatus: async (reference) => means[reference] ?? (isThere ? image : null) },
       writer: {
         removeImage: async (_, name) => {
@@ -83,6 +91,31 @@ test("an image whose names are refused or removed in vain is a ghost", async () 
   expect(await removal({})).toMatchObject({ asked: names, kind: "ghost" });
 });
 
+test("an image that a rule keeps by now is not removed by any name, nor by the next one", async () => {
+  for (const allowed of [0, 1])
+    expect(await removal({ allowed, goesBy: names[1] ?? "" })).toMatchObject({
+      asked: names.slice(0, allowed),
+      kind: "ghost",
+    });
+});
+
+test("an image is not removed by name while the node cannot be listed", async () => {
+  const asked: (string | undefined)[] = [];
+  const removed = await removeImage(
+    {
+      memory: volatileMemory(aLedger()),
+      timer,
+      mayStillGo: () => Promise.reject(new RuntimeError("unreachable", "the runtime went away")),
+      runtime: { imageStatus: async () => artifact },
+      writer: { removeImage: async (_, name) => void asked.push(name) },
+    },
+    aCandidate("artifact", { image: artifact }),
+    new AbortController().signal,
+  );
+  expect(asked).toEqual([undefined]);
+  expect(removed.kind).toBe("ghost");
+});
+
 test("at most eight names of an image are tried", async () => {
   const repoTags = Array.from({ length: 20 }, (_, index) => `registry.example/artifact:${index}`);
   const { asked } = await removal({ image: { ...artifact, repoTags } });
@@ -102,6 +135,7 @@ test("a stop after a removal is over waits for nothing of it", async () => {
     {
       memory: volatileMemory(aLedger()),
       timer: timerOfTest,
+      mayStillGo: async () => true,
       runtime: { imageStatus: async () => null },
       writer: { removeImage: async () => undefined },
     },
@@ -122,6 +156,7 @@ describe("a removal that is refused, of an image whose status", () => {
       {
         memory,
         timer,
+        mayStillGo: async () => true,
         runtime: { imageStatus: () => Promise.reject(status) },
         writer: {
           removeImage: async () => {
@@ -178,6 +213,7 @@ describe("a removal during which a stop is requested", () => {
             waitedMs.push(ms);
           },
         },
+        mayStillGo: async () => true,
         runtime: {
           imageStatus: (_, signal) =>
             new Promise((_resolve, reject) => {

@@ -45,6 +45,20 @@ export class FreshJudgement {
     }
   }
 
+  /**
+   * Whether an image that is still there although the runtime removed it may be removed by its names too: it may have
+   * been created again, and used, while the runtime removed it.
+   */
+  async mayStillGo(candidate: ImageCandidate): Promise<boolean> {
+    const { lists, timer, hold } = this.#execution;
+    const fresh = await lists(this.#signal, timer.monotonicNs());
+    return (
+      hold().kind === "none" &&
+      !fresh.missed.has(candidate.image.id) &&
+      this.#rechecking(fresh.snapshot)(candidate) === null
+    );
+  }
+
   /** Why the candidate is kept after all; `null`: it may be removed. */
   recheck(candidate: ImageCandidate, fresh: FreshLists): ImageKeepReason | null {
     if (this.#execution.hold().kind !== "none") return { kind: "blocked", block: "on-hold" };

@@ -3,8 +3,8 @@
  * 1. Its ledger record ends before the call: an image that comes back before the next observation must not count as the old
  *    one, even if this process ends before the runtime answers.
  * 2. The answer proves nothing either way; `ImageStatus` of the ID does. If the image no longer exists, it was removed.
- * 3. Success, but the image still exists: crigc tries its names (CRI-O removes an OCI artifact by name only); else it is a
- *    ghost, which later passes skip for a while.
+ * 3. Success, but the image still exists: crigc tries its names (CRI-O removes an OCI artifact by name only) as long as the
+ *    rules still allow it by new lists; else it is a ghost, which later passes skip for a while.
  * 4. Error, and the image still exists: failed. The record is restored, and the next pass tries again.
  * 5. No answer in time, and the image still exists: failed. It may still be removed and pulled again before the next
  *    observation, so later passes skip it like a ghost.
@@ -33,7 +33,10 @@ export type ImageRemoved =
       readonly message: string;
     };
 
-type Removing = Pick<ImageExecution, "runtime" | "writer" | "memory" | "timer">;
+type Removing = Pick<ImageExecution, "runtime" | "writer" | "memory" | "timer"> & {
+  /** Judges the image again, by lists that are newer than the call; rejects if a list fails. */
+  readonly mayStillGo: () => Promise<boolean>;
+};
 /** `stop`: aborts when nobody wants to wait any longer. */
 type Verifying = Removing & { readonly stop: AbortSignal };
 
@@ -115,6 +118,8 @@ async function verified(removing: Verifying, id: ImageId, failure: unknown): Pro
 async function removedByName(removing: Verifying, id: ImageId, image: Image): Promise<boolean> {
   const names = [...image.repoTags, ...image.repoDigests].slice(0, NAMES_MAX);
   for (const name of names) {
+    // It may have been created again and used while the runtime removed it; without lists that is unknown.
+    if (!(await removing.mayStillGo().catch(() => false))) return false;
     if ((await statusOf(removing, name))?.id !== id) continue;
     await failureOf(() => removing.writer.removeImage(id, name));
     if ((await statusOf(removing, id)) === null) return true;

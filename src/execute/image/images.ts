@@ -217,7 +217,9 @@ class ImageRemovals {
     const { image } = candidate;
     this.#execution.starting?.(candidate, this.#meter);
     this.#pace.begin();
-    const removed = await removeImage(this.#execution, candidate, this.#signal);
+    const mayStillGo = () => this.#judgement.mayStillGo(candidate);
+    const removing = { ...this.#execution, mayStillGo };
+    const removed = await removeImage(removing, candidate, this.#signal);
     try {
       return await this.#resultOf(candidate, removed, trigger);
     } catch (thrown) {

@@ -66,6 +66,24 @@ describe("an OCI artifact, whose removal by ID does nothing,", () => {
   });
 });
 
+test("an image that is back and in use before the answer to its removal is not removed by its names", async () => {
+  const sandboxes = [{ id: "pod", uid: "uid" }];
+  const images = [image("again")];
+  await using it = await startNode({ node: { images, sandboxes }, flags });
+  const { node } = it.runtime;
+  it.runtime.fail("RemoveImage", {
+    kind: "edit",
+    edit: (answer) => {
+      node.addImage(image("again"));
+      node.addContainer({ id: "new", sandboxId: "pod", image: imageIdOf("again") });
+      return answer;
+    },
+  });
+  const report = await it.json(["gc", "--images", "--all-unused"], 5);
+  expect(resultOf(report, "again")).toMatchObject({ kind: "ghost" });
+  expect(removedNames(it)).toEqual([imageIdOf("again")]);
+});
+
 test("an image in use stays if the runtime answers with it when asked for one that was removed", async () => {
   const images = [image("gone"), image("used")];
   const node = {
