@@ -27,7 +27,11 @@ export function passExit(
   if (pass.error !== null)
     return end.failure === null ? exit.runtime : (exitOf(end.failure) ?? exit.internal);
   const blocks = blocksOf(pass);
-  const held = (pass.plan.containers?.blocks ?? []).some(({ kind }) => kind === "on-hold");
+  const ofContainers = pass.plan.containers?.blocks ?? [];
+  // Of all blocks, only a hold begins in the middle of a container pass.
+  const held =
+    ofContainers.some(({ kind }) => kind === "on-hold") ||
+    (pass.containers?.end === "blocked" && ofContainers.length === 0);
   if (held || blocks.includes("on-hold")) return exit.held;
   const fault = faultsExit(blocks);
   if (fault !== null) return fault;

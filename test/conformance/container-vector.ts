@@ -90,6 +90,7 @@ export async function effectOf(vector: ContainerVector): Promise<ContainerEffect
   await collectContainers(decideContainers(input), node.ports(), {
     signal: new AbortController().signal,
     decideAgain: (lists) => decideContainersAgain(input, { ...lists, pods }),
+    held: () => false,
     maximumRemovals: null,
     stopGraceMax: seconds(30),
     inOrder: true,

@@ -59,6 +59,7 @@ test("47: a container is removed with its log, rotation and link", async () => {
   await collectContainers(planOf(input.snapshot, input), node.ports({ logs: deleter() }), {
     signal: new AbortController().signal,
     decideAgain: (lists) => decideContainersAgain(input, { ...lists, pods: input.pods }),
+    held: () => false,
     maximumRemovals: null,
     stopGraceMax: seconds(30),
     inOrder: true,

@@ -52,6 +52,7 @@ async function collect(
   const outcome = await collectContainers(decideContainers(input), node.ports(scene.ports), {
     signal: new AbortController().signal,
     decideAgain: (lists) => decideContainersAgain(input, { ...lists, pods: input.pods }),
+    held: () => false,
     maximumRemovals: null,
     stopGraceMax: seconds(30),
     inOrder: false,
@@ -70,6 +71,51 @@ const nextTurn = (): Promise<void> => new Promise((resolve) => void setImmediate
 const resultsOf = (outcome: ContainerOutcome): readonly string[] =>
   outcome.containers.map((item) => item.result.kind);
 const kinds = (node: FakeNode): readonly string[] => node.calls.map((call) => call.kind);
+
+describe("a hold that begins in the middle of a pass", () => {
+  /** Held from this look on. */
+  const heldAfter = (looks: number) => {
+    let looked = 0;
+    return () => {
+      looked += 1;
+      return looked > looks;
+    };
+  };
+  const logs: LogFacts = {
+    ...noLogs,
+    danglingLinks: [{ entry: "web_a_b-0.log", containerId: hexId("0") }],
+  };
+  const containers = [one, two, three];
+
+  test("keeps the next container, every sandbox and every log", async () => {
+    const { node, outcome } = await collect({
+      containers,
+      sandboxes: [sandbox],
+      logs,
+      options: { maximumRemovals: 10, held: heldAfter(2) },
+    });
+    expect(node.called("remove-container")).toEqual([one.id]);
+    expect(kinds(node)).not.toContain("stop-sandbox");
+    expect(outcome.end).toBe("blocked");
+  });
+
+  test("after the last container keeps the sandboxes", async () => {
+    const { node, outcome } = await collect({
+      containers,
+      sandboxes: [sandbox],
+      options: { maximumRemovals: 10, held: heldAfter(6) },
+    });
+    expect(node.called("remove-container")).toEqual(containers.map(({ id }) => id));
+    expect(kinds(node)).not.toContain("stop-sandbox");
+    expect(outcome.end).toBe("blocked");
+  });
+
+  test("keeps dangling links", async () => {
+    const { node, outcome } = await collect({ logs, options: { held: heldAfter(1) } });
+    expect(node.called("remove-link")).toEqual([]);
+    expect(outcome.end).toBe("blocked");
+  });
+});
 
 describe("a container", () => {
   test("is removed before its logs, and its sandbox after both", async () => {

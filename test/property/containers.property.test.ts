@@ -281,6 +281,7 @@ describe("every execution", () => {
       {
         signal: new AbortController().signal,
         decideAgain: (lists) => decideContainersAgain(input, { ...lists, pods: input.pods }),
+        held: () => false,
         maximumRemovals: null,
         stopGraceMax: seconds(30),
         inOrder: false,

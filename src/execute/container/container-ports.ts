@@ -38,6 +38,8 @@ export interface FreshLists {
 
 export interface ContainerOptions {
   readonly signal: AbortSignal;
+  /** Whether a hold has begun, which also stops the running pass. */
+  readonly held: () => boolean;
   /** The same decision on current lists; everything else is as at the start of the pass. */
   readonly decideAgain: (lists: FreshLists) => ContainerPlan;
   /** Containers, sandboxes and log directories together; `null`: no limit. */

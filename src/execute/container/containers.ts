@@ -78,6 +78,7 @@ class ContainerPass {
     try {
       await this.#removeContainers();
       await this.#fresh.decideAgain();
+      this.#endIfHeld();
       this.#forgetUnlisted();
       await this.#removeSandboxes();
       await this.#removePodLogs();
@@ -187,6 +188,7 @@ class ContainerPass {
     await this.#stage("log links", [links], async (link, stage): Promise<Answer> => {
       if (signal.aborted) throw new Ended("stopped");
       await this.#fresh.stayFresh();
+      this.#endIfHeld();
       const id = containerOfLink(link, this.#fresh.lists().containers);
       const gone = this.#fresh.plan().links.length === 0 || id === null;
       if (gone || stage.leftAlone(id) !== undefined) return "answered";
@@ -221,11 +223,18 @@ class ContainerPass {
   /** Whether it is still removed, by lists that are recent enough. Also checked after the pause, which may be long. */
   async #mayBegin(goes: () => boolean): Promise<boolean> {
     await this.#fresh.stayFresh();
+    this.#endIfHeld();
     if (!goes()) return false;
     const leave = await this.#pace.next();
     if (leave !== "go") throw new Ended(leave);
     await this.#fresh.stayFresh();
+    this.#endIfHeld();
     return goes();
+  }
+
+  /** Lists may be a second old; a hold counts at once. */
+  #endIfHeld(): void {
+    if (this.#options.held()) throw new Ended("blocked");
   }
 
   #forgetUnlisted(): void {

@@ -56,6 +56,7 @@ export async function executeContainerPlan(
     },
     {
       signal: run.signal,
+      held: () => engine.hold().kind !== "none",
       decideAgain: (lists) =>
         decideOnFreshLists({ ...prepared.decided, hold: engine.hold() }, lists),
       stopGraceMax: containers.stopGraceMax,

@@ -5,7 +5,7 @@ import { join } from "node:path";
 
 import { writeImageArchive } from "../../support/containerd/archive.ts";
 import { until } from "../../support/containerd/until.ts";
-import { imageIdOf, type NodeDescription } from "../../support/fake-runtime/describe.ts";
+import { hexId, imageIdOf, type NodeDescription } from "../../support/fake-runtime/describe.ts";
 import { startNode } from "./node.ts";
 
 const unused = { id: imageIdOf("unused"), repoTags: ["r.example/unused:1"], sizeBytes: 1_000_000 };
@@ -31,6 +31,22 @@ describe("hold", () => {
     expect((await it.crigc("release")).stdout).toContain("Hold ended: it would have lasted");
     expect(await it.crigc("gc", "--all-unused")).toMatchObject({ exitCode: 0 });
     expect(it.removedImages()).toHaveLength(2);
+  });
+
+  test("ends a running container pass with the removal in flight, and gc exits 7", async () => {
+    const dead = Array.from({ length: 20 }, (_, attempt) => ({
+      id: hexId(`dead ${attempt}`),
+      sandboxId: "pod",
+      image: "r.example/used:1",
+      state: "exited" as const,
+      attempt,
+    }));
+    await using it = await startNode({ node: { ...node, containers: dead }, flags });
+    it.runtime.before("RemoveContainer", async () => {
+      await it.crigc("hold", "1h");
+    });
+    expect(await it.crigc("gc")).toMatchObject({ exitCode: 7 });
+    expect(it.changes()).toEqual(["RemoveContainer"]);
   });
 
   test("that has expired blocks nothing", async () => {
