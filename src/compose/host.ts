@@ -35,6 +35,13 @@ export async function hostOf(
     ofKubelet = kubelet.rootDirectory ?? ofKubelet;
     return ofKubelet ?? atStart;
   };
+  let manifestsOfKubelet: string | null = null;
+  /** Likewise for the manifests, which that kubelet will run once it is back. */
+  const manifestPaths = ({ staticPodPath: named = null }: ReturnType<typeof kubeletOfNode>) => {
+    manifestsOfKubelet = named ?? manifestsOfKubelet;
+    const known = manifestsOfKubelet === null ? [] : [manifestsOfKubelet];
+    return named === null ? [...known, ...MANIFEST_DIRECTORIES] : known;
+  };
   return {
     disk: diskOf(rootDirectory(kubeletOfNode())),
     reader: {
@@ -45,9 +52,8 @@ export async function hostOf(
       ),
       pods: (signal) => {
         const kubelet = kubeletOfNode();
-        const { staticPodPath: named = null } = kubelet;
-        const manifestPaths = named === null ? MANIFEST_DIRECTORIES : [named];
-        return readPods({ ...podSource(config(), rootDirectory(kubelet)), manifestPaths }, signal);
+        const source = podSource(config(), rootDirectory(kubelet));
+        return readPods({ ...source, manifestPaths: manifestPaths(kubelet) }, signal);
       },
       logs: logReader(first.paths),
     },

@@ -50,3 +50,20 @@ test("static pod manifests are read from the kubelet's configured path with ever
     manifests: [{ images: ["r.example/etcd:3"], fault: null }],
   });
 });
+
+test("static pod manifests are read from where the kubelet had them while it restarts, and from the usual directories", async () => {
+  const [root, other] = [scratch(), scratch()];
+  put(root, "etcd.yaml", "spec: {containers: [{image: r.example/etcd:3}]}");
+  put(other, "new.yaml", "spec: {containers: [{image: r.example/new:1}]}");
+  let staticPodPath: string | null = root;
+  const host = await hostOf(
+    () => load({ flags: [["pod-source", "none"]] }),
+    () => ({ rootDirectory: null, staticPodPath }),
+  );
+  const images = async () => (await podsIn(host)).manifests?.map((manifest) => manifest.images);
+  expect(await images()).toEqual([["r.example/etcd:3"]]);
+  staticPodPath = null;
+  for (const _ of [1, 2]) expect(await images()).toContainEqual(["r.example/etcd:3"]);
+  staticPodPath = other;
+  expect(await images()).toEqual([["r.example/new:1"]]);
+});

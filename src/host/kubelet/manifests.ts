@@ -17,7 +17,7 @@ export const MANIFEST_DIRECTORIES = [
 
 /** The kubelet runs no larger file. */
 const BYTES_MAX = 10 * 1024 * 1024;
-/** A node has a handful. */
+/** A node has a handful. Of a directory with more, crigc cannot say which images it names. */
 const FILES_MAX = 1_000;
 
 /** `paths`: directories, or a file; a missing one has no pods. Never rejects. */
@@ -33,10 +33,9 @@ async function filesAt(path: string): Promise<readonly Found[]> {
   try {
     if (!(await stat(path)).isDirectory()) return [{ path }];
     const names = (await readdir(path)).filter((name) => !name.startsWith("."));
-    return names
-      .toSorted()
-      .slice(0, FILES_MAX)
-      .map((name) => ({ path: join(path, name) }));
+    if (names.length > FILES_MAX)
+      return [{ path, fault: `it has ${names.length} files; the maximum is ${FILES_MAX}` }];
+    return names.toSorted().map((name) => ({ path: join(path, name) }));
   } catch (error) {
     return isAbsent(error) ? [] : [{ path, fault: reasonOf(error) }];
   }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { mkdirSync, symlinkSync } from "node:fs";
+import { mkdirSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 
 import { readManifests } from "../../../src/host/kubelet/manifests.ts";
@@ -50,6 +50,21 @@ describe("manifests of static pods", () => {
     symlinkSync("/nowhere", join(directory, "gone.yaml"));
     symlinkSync("loop.yaml", join(directory, "loop.yaml"));
     expect(await readManifests([directory])).toEqual([]);
+  });
+
+  test("in a directory with too many files to read are unreadable, not a part of them", async () => {
+    const directory = scratch();
+    for (let index = 0; index <= 1_000; index += 1) put(directory, `${index}.yaml`, etcd);
+    expect(await readManifests([directory])).toEqual([
+      {
+        path: directory,
+        images: [],
+        fault: { kind: "unreadable", message: "it has 1001 files; the maximum is 1000" },
+      },
+    ]);
+    put(directory, ".1001.yaml.swp", etcd);
+    rmSync(join(directory, "0.yaml"));
+    expect(await readManifests([directory])).toHaveLength(1_000);
   });
 
   test("are read through a link", async () => {
