@@ -25,16 +25,22 @@ export async function hostOf(
   config: () => Config,
   kubeletOfNode: () => Pick<Kubelet, "rootDirectory"> &
     Partial<Pick<Kubelet, "staticPodPath">> = readKubelet,
+  usualRoot: () => Promise<string> = defaultRootDirectory,
 ): Promise<Host> {
   const first = config();
-  const atStart = first.paths.rootDir ?? (await defaultRootDirectory());
-  let ofKubelet: string | null = null;
-  /** Remembers a running kubelet's root directory: while it restarts, the default one says nothing about its pods. */
-  const rootDirectory = (kubelet: ReturnType<typeof kubeletOfNode>): string => {
-    if (first.paths.rootDir !== null) return first.paths.rootDir;
-    ofKubelet = kubelet.rootDirectory ?? ofKubelet;
-    return ofKubelet ?? atStart;
+  let root = first.paths.rootDir ?? "/";
+  let isOfRunning = false;
+  /**
+   * Remembers a running kubelet's root directory: while it restarts, the default one says nothing about its pods. Looks
+   * for the default one until it exists: on its first boot a node may run crigc before its kubelet.
+   */
+  const rootDirectory = async (kubelet: ReturnType<typeof kubeletOfNode>): Promise<string> => {
+    if (first.paths.rootDir !== null) return root;
+    if (kubelet.rootDirectory !== null) [root, isOfRunning] = [kubelet.rootDirectory, true];
+    else if (!isOfRunning && root === "/") root = await usualRoot();
+    return root;
   };
+  await rootDirectory(kubeletOfNode());
   let manifestsOfKubelet: string | null = null;
   /** Likewise for the manifests, which that kubelet will run once it is back. */
   const manifestPaths = ({ staticPodPath: named = null }: ReturnType<typeof kubeletOfNode>) => {
@@ -43,16 +49,16 @@ export async function hostOf(
     return named === null ? [...known, ...MANIFEST_DIRECTORIES] : known;
   };
   return {
-    disk: diskOf(rootDirectory(kubeletOfNode())),
+    disk: diskOf(() => root),
     reader: {
       clocks: () => readClocks(),
       keepRules: steadyKeepRules(
         (known) => keepRulesOf(config(), known),
         () => timer.monotonicNs(),
       ),
-      pods: (signal) => {
+      pods: async (signal) => {
         const kubelet = kubeletOfNode();
-        const source = podSource(config(), rootDirectory(kubelet));
+        const source = podSource(config(), await rootDirectory(kubelet));
         return readPods({ ...source, manifestPaths: manifestPaths(kubelet) }, signal);
       },
       logs: logReader(first.paths),

@@ -22,6 +22,28 @@ test("pods are read from the root directory of the kubelet's flags, even while i
   expect(await podsIn(host)).toMatchObject(reading);
 });
 
+test("a kubelet whose root directory appears after crigc started is found there, with its pods and its disk", async () => {
+  const root = scratch();
+  let usual = "/";
+  const host = await hostOf(
+    () => load({ flags: [["pod-source", "kubelet-dir"]] }),
+    () => ({ rootDirectory: null }),
+    async () => usual,
+  );
+  const nodeRoot = async () =>
+    (await host.disk.filesystems({ images: [], containers: [] })).map(({ path }) => path);
+  expect(await podsIn(host)).toMatchObject({ kind: "failed" });
+  expect(await nodeRoot()).toEqual(["/"]);
+  put(root, "pods/uid-first/marker");
+  usual = root;
+  const reading = { kind: "ready", pods: [expect.objectContaining({ uid: "uid-first" })] };
+  expect(await podsIn(host)).toMatchObject(reading);
+  expect(await nodeRoot()).toEqual([root]);
+  // Once there, it stays the one: an unmounted directory must not make another source of pods count.
+  usual = "/";
+  expect(await podsIn(host)).toMatchObject(reading);
+});
+
 test("--root-dir overrides the root directory of the kubelet's flags", async () => {
   const root = scratch();
   put(root, "pods/uid-ours/marker");

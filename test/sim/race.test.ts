@@ -142,7 +142,7 @@ function engineOn(client: ReturnType<typeof openRuntime>, events: boolean): Engi
     images: { ...defaultLimits.images, minimumAge: minutes(0) },
   };
   const { engine } = fakeEngine({ limits });
-  const root = diskOf("/");
+  const root = diskOf(() => "/");
   const disk = {
     filesystems: async () => [aFilesystem({ path: "/", ...(await root.measure("/")) })],
     measure: (path: string) => root.measure(path),

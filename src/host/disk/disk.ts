@@ -14,12 +14,12 @@ import { findMount, type Mount } from "./mountinfo.ts";
 /** A local filesystem answers in microseconds; a network one that hangs must not block a pass forever. */
 const answerWithinMs = 10_000;
 
-/** `rootDirectory`: the kubelet's, which makes its filesystem `nodefs`. */
-export function diskOf(rootDirectory: string): DiskReader {
+/** `rootDirectory`: the kubelet's, which makes its filesystem `nodefs`; read each time, because kubelets come and go. */
+export function diskOf(rootDirectory: () => string): DiskReader {
   return {
     measure,
     filesystems: async (reported) => {
-      const uses = usesOf(reported, rootDirectory);
+      const uses = usesOf(reported, rootDirectory());
       const places = new Map<string, Place>();
       for (const path of new Set(uses.map((use) => use.path)))
         places.set(path, await placeOf(path));

@@ -32,7 +32,7 @@ async function errorOf(promise: Promise<unknown>): Promise<unknown> {
 
 describe("measure", () => {
   test.each(["/", "/dev/shm", "/proc"])("%s has the figures that stat -f gives", async (path) => {
-    const reading = await diskOf("/").measure(path);
+    const reading = await diskOf(() => "/").measure(path);
     const [unit = "", blocks = "", inodes = ""] = run("stat", "-f", "-c", "%S %b %c", path).split(
       " ",
     );
@@ -42,7 +42,7 @@ describe("measure", () => {
   });
 
   test.each(["/does/not/exist", "relative", ""])("%j is an error of kind stat", async (path) => {
-    const error = await errorOf(diskOf("/").measure(path));
+    const error = await errorOf(diskOf(() => "/").measure(path));
     expect(error).toBeInstanceOf(HostError);
     expect(error).toMatchObject({ kind: "stat" });
   });
@@ -50,7 +50,7 @@ describe("measure", () => {
 
 describe("filesystems", () => {
   test("paths on one device are one filesystem with every role, their used bytes added", async () => {
-    const disk = diskOf(here);
+    const disk = diskOf(() => here);
     const inner = join(here, "inner");
     mkdirSync(inner, { recursive: true });
     expect(
@@ -69,7 +69,7 @@ describe("filesystems", () => {
   });
 
   test.skipIf(!isOtherDevice)("each device has its own mount point", async () => {
-    const found = await diskOf("/").filesystems({
+    const found = await diskOf(() => "/").filesystems({
       images: [entry(shm, 7n)],
       containers: [entry(here)],
     });
@@ -84,7 +84,7 @@ describe("filesystems", () => {
   test.skipIf(!isOtherDevice)(
     "a runtime that reports no container filesystem keeps its layers on its first image filesystem",
     async () => {
-      const found = await diskOf("/").filesystems({
+      const found = await diskOf(() => "/").filesystems({
         images: [entry(shm), entry("/")],
         containers: [],
       });
@@ -96,14 +96,17 @@ describe("filesystems", () => {
   );
 
   test("the device is the one that stat names", async () => {
-    const [found] = await diskOf("/").filesystems({ images: [], containers: [] });
+    const [found] = await diskOf(() => "/").filesystems({ images: [], containers: [] });
     const [major = "", minor = ""] = run("stat", "-c", "%Hd %Ld", "/").split(" ");
     expect(found?.device).toBe(`${major}:${minor}`);
   });
 
   test("one path that is missing fails the whole reading, naming it", async () => {
     const error = await errorOf(
-      diskOf("/").filesystems({ images: [entry("/"), entry("/does/not/exist")], containers: [] }),
+      diskOf(() => "/").filesystems({
+        images: [entry("/"), entry("/does/not/exist")],
+        containers: [],
+      }),
     );
     expect(error).toMatchObject({ name: "HostError", kind: "stat" });
     expect(String(error)).toContain("/does/not/exist");
@@ -112,7 +115,10 @@ describe("filesystems", () => {
   test("a link is measured at its target", async () => {
     const link = join(here, "link");
     symlinkSync("/dev/shm", link);
-    const [found] = await diskOf("/dev/shm").filesystems({ images: [entry(link)], containers: [] });
+    const [found] = await diskOf(() => "/dev/shm").filesystems({
+      images: [entry(link)],
+      containers: [],
+    });
     expect(found?.roles).toEqual(["imagefs", "containerfs", "nodefs"]);
   });
 });
@@ -135,7 +141,7 @@ describe.skipIf(!isRoot)("mounts (these tests need root)", () => {
     const small = mount("a small one", "-t", "tmpfs", "-o", "size=1m,nr_inodes=100", "none");
     mkdirSync(join(small, "images"));
     const bind = mount("bound", "--bind", join(small, "images"));
-    const found = await diskOf("/").filesystems({
+    const found = await diskOf(() => "/").filesystems({
       images: [entry(join(small, "images")), entry(bind)],
       containers: [],
     });
@@ -146,13 +152,13 @@ describe.skipIf(!isRoot)("mounts (these tests need root)", () => {
       capacityBytes: 1024n * 1024n,
       inodes: 100n,
     });
-    const [alone] = await diskOf("/").filesystems({ images: [entry(bind)], containers: [] });
+    const [alone] = await diskOf(() => "/").filesystems({ images: [entry(bind)], containers: [] });
     expect(alone).toMatchObject({ mountpoint: bind, device: found[0]?.device ?? "" });
   });
 
   test("a filesystem without an inode limit has 0 inodes", async () => {
     const path = mount("unlimited", "-t", "tmpfs", "-o", "size=1m,nr_inodes=0", "none");
-    expect(await diskOf("/").measure(path)).toMatchObject({ inodes: 0n, inodesFree: 0n });
+    expect(await diskOf(() => "/").measure(path)).toMatchObject({ inodes: 0n, inodesFree: 0n });
   });
 });
 
