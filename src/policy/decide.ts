@@ -2,6 +2,7 @@
 
 import type { ContainerPlan, Plan } from "../model/plan.ts";
 import type { Snapshot } from "../model/snapshot.ts";
+import type { Instant } from "../model/time.ts";
 import { standingBlocks } from "./blocks.ts";
 import { byParts } from "./by-object.ts";
 import type { ContainerInput } from "./container/container-input.ts";
@@ -24,21 +25,28 @@ export interface Decide extends Facts {
 
 /** The only way to make a plan, for `plan`, `explain`, dry runs, `gc` and the agent. */
 export function decide(input: Decide): Plan {
-  const containers = input.parts.containers === "none" ? null : containerPlan(input, podsOf(input));
+  const containers =
+    input.parts.containers === "none"
+      ? null
+      : containerPlan(input, judgePods(input.ledger.pods, podView(input)));
   const images = input.parts.images ? decideImages(input, goneBefore(containers)) : null;
   return { containers, images };
+}
+
+export interface FreshLists extends Pick<Snapshot, "containers" | "sandboxes"> {
+  /** Not before they were requested. */
+  readonly listedAt: Instant;
 }
 
 /** The container half on lists newer than the snapshot; everything else is that of the pass. */
 export function decideOnFreshLists(
   input: Decide,
-  lists: Pick<Snapshot, "containers" | "sandboxes">,
+  { listedAt, ...lists }: FreshLists,
 ): ContainerPlan {
-  const pods = podsOf({ ...input, snapshot: { ...input.snapshot, ...lists } });
+  const view = podView({ ...input, snapshot: { ...input.snapshot, ...lists } });
+  const pods = judgePods(input.ledger.pods, { ...view, listedAt });
   return limitedTo(input, decideContainersAgain(containerInput(input, pods), { ...lists, pods }));
 }
-
-const podsOf = (input: Decide): PodJudgement => judgePods(input.ledger.pods, podView(input));
 
 const containerPlan = (input: Decide, pods: PodJudgement): ContainerPlan =>
   limitedTo(input, decideContainers(containerInput(input, pods)));

@@ -3,10 +3,11 @@ import { describe, expect, test } from "bun:test";
 
 import { podUid } from "../../src/model/ids.ts";
 import type { ContainerPlan, Purpose } from "../../src/model/plan.ts";
-import type { Snapshot } from "../../src/model/snapshot.ts";
+import type { Sandbox, Snapshot } from "../../src/model/snapshot.ts";
+import { hours, instant, minutes, seconds } from "../../src/model/time.ts";
 import { type Decide, decide, decideOnFreshLists, type Parts } from "../../src/policy/decide.ts";
 import { ago, aPodRecord, dead, noLogs, reading, sandboxOf } from "../support/build/pods.ts";
-import { anImage, aRecord, withImageLimits } from "../support/build/values.ts";
+import { anImage, aRecord, NOW, withImageLimits } from "../support/build/values.ts";
 import { inputOf } from "./judging.ts";
 
 const app = anImage("app");
@@ -118,7 +119,36 @@ test("a container removed between the list and its status does not count for its
 
 test("a pod that is alive by fresh lists loses nothing", () => {
   const input = inputFor({});
-  expect(going(decideOnFreshLists(input, left))).toEqual([1, 0, 1]);
-  const alive = { ...left, sandboxes: [sandboxOf("a"), sandboxOf("b")] };
+  expect(going(decideOnFreshLists(input, { ...left, listedAt: NOW }))).toEqual([1, 0, 1]);
+  const alive = { ...left, sandboxes: [sandboxOf("a"), sandboxOf("b")], listedAt: NOW };
   expect(going(decideOnFreshLists(input, alive))).toEqual([0, 0, 0]);
+});
+
+describe("a pod that starts during a pass", () => {
+  const at = (span: bigint) => instant(NOW + span);
+  const stillGoing = (listed: bigint, ...others: readonly Sandbox[]) => {
+    const sandboxes = [...left.sandboxes, ...others];
+    return going(decideOnFreshLists(inputFor({}), { ...left, sandboxes, listedAt: at(listed) }));
+  };
+  const started = (span: bigint): Sandbox => sandboxOf("new", { createdAt: at(span) });
+
+  test("does not make the source not ready, which was read before, however long the pass takes", () => {
+    for (const span of [seconds(1), minutes(3), hours(2)])
+      expect(stillGoing(span, started(span))).toEqual([1, 0, 1]);
+  });
+
+  test("does not, even if no pod was alive at its start", () => {
+    const pods = new Map([[podUid("uid-b"), aPodRecord({ absentPasses: 2, deadPasses: 2 })]]);
+    const idle = { ...left, sandboxes: [sandboxOf("a", { state: "not-ready" as const })] };
+    const facts = inputOf({ images: [app], snapshot: { ...snapshot, ...idle }, ledger: { pods } });
+    const input: Decide = { ...facts, purpose: { kind: "periodic" }, parts: everything };
+    const sandboxes = [...idle.sandboxes, started(minutes(1))];
+    const fresh = { ...idle, sandboxes, listedAt: at(minutes(1)) };
+    expect(going(decideOnFreshLists(input, fresh))).toEqual([1, 0, 1]);
+  });
+
+  test("does if it started before the source was read, or by its time starts only later", () => {
+    for (const span of [-120_000_000_000n, minutes(5)])
+      expect(stillGoing(minutes(3), started(span))).toEqual([0, 0, 0]);
+  });
 });

@@ -58,7 +58,10 @@ export async function executeContainerPlan(
       signal: run.signal,
       held: () => engine.hold().kind !== "none",
       decideAgain: (lists) =>
-        decideOnFreshLists({ ...prepared.decided, hold: engine.hold() }, lists),
+        decideOnFreshLists(
+          { ...prepared.decided, hold: engine.hold() },
+          { ...lists, listedAt: run.now() },
+        ),
       stopGraceMax: containers.stopGraceMax,
       inOrder: containers.compat === "kubelet",
       listedNs: prepared.listedNs,

@@ -17,11 +17,16 @@ export interface PodView extends Listed {
   readonly pods: PodReading;
   readonly logs: LogReading | null;
   readonly observedAt: Instant;
+  /** When the lists were requested, if that was after the source was read: during a pass. */
+  readonly listedAt?: Instant;
   readonly watched: Watched;
   readonly limits: MemoryLimits;
 }
 
 type PodRecords = ReadonlyMap<PodUid, PodRecord>;
+
+/** A younger sandbox may be newer than the source's answer. */
+const UNKNOWN_AGE = minutes(1);
 
 export function podSourceState(
   view: PodView,
@@ -36,7 +41,9 @@ export function podSourceState(
       return { kind: "not-ready", source: reading.source, why: reading.message };
     case "ready": {
       const why =
-        reading.source === "cri" ? null : doubt({ ...view, pods: reading, records, forImages });
+        reading.source === "cri"
+          ? null
+          : doubt({ ...withoutLater(view), pods: reading, records, forImages });
       return why === null
         ? { kind: "ready", source: reading.source }
         : { kind: "not-ready", source: reading.source, why };
@@ -44,6 +51,19 @@ export function podSourceState(
     default:
       return assertNever(reading);
   }
+}
+
+/** What was created after the source was read cannot be in its answer; a time in the future came from another clock. */
+function withoutLater(view: PodView): PodView {
+  const { observedAt, listedAt } = view;
+  if (listedAt === undefined) return view;
+  const isEarlier = ({ createdAt }: { readonly createdAt: Instant }): boolean =>
+    createdAt <= observedAt || createdAt > listedAt + UNKNOWN_AGE;
+  return {
+    ...view,
+    sandboxes: view.sandboxes.filter(isEarlier),
+    containers: view.containers.filter(isEarlier),
+  };
 }
 
 export const podView = ({
@@ -77,9 +97,6 @@ interface Doubted extends PodView {
 
 const doubt = (view: Doubted): string | null =>
   lacksLivingPods(view) ?? lacksPodsOfTheApi(view) ?? lacksAllThatLeftSomething(view);
-
-/** A younger sandbox may be newer than the source's answer. */
-const UNKNOWN_AGE = minutes(1);
 
 /** An empty root directory, another node's, or a kubelet that has not heard from its API server lacks pods that run here. */
 function lacksLivingPods(view: Doubted): string | null {
