@@ -8,6 +8,7 @@ import { RuntimeError } from "../../src/model/errors.ts";
 import { sandboxId } from "../../src/model/ids.ts";
 import type { ImageRecord } from "../../src/model/ledger.ts";
 import type { Limits } from "../../src/model/limits.ts";
+import type { ImageTarget } from "../../src/model/plan.ts";
 import type { Container } from "../../src/model/snapshot.ts";
 import { type Instant, instant, minutes, seconds, watched } from "../../src/model/time.ts";
 import { forgetImages } from "../../src/policy/remember.ts";
@@ -524,5 +525,51 @@ describe("events of passes", () => {
     expect(fake.events.map(({ message }) => message)).toEqual([
       expect.stringMatching(/^The filesystem at \S+ reports more available than it has, of \d+/),
     ]);
+  });
+});
+
+describe("a pass under pressure whose containers are removed beside its images", () => {
+  const dead = (attempt: number): Container =>
+    aContainer(`dead-${attempt}`, { name: "job", state: "exited", attempt, imageId: idOf("used") });
+  const target: ImageTarget = {
+    kind: "available-bytes",
+    trigger: { kind: "pressure", signal: "imagefs.available" },
+    device: aFilesystem().device,
+    path: aFilesystem().path,
+    availableBytes: 17n * GIB,
+    wantedBytes: 7n * GIB,
+    relievedBytes: 17n * GIB,
+  };
+  const request = {
+    purpose: { kind: "pressure", signals: ["imagefs.available"] },
+    containers: "all",
+    retarget: async () => [target],
+  } as const;
+
+  /** The removal of a container is answered once so many images were removed. */
+  async function pressed(images: number) {
+    const fake = aNode({
+      containers: [dead(1), dead(2), aContainer("always", { imageId: idOf("used") })],
+    });
+    const { world } = fake;
+    const enough = Promise.withResolvers<void>();
+    world.before = async (method) => {
+      const gone = fake.writes.filter((write) => write.startsWith("RemoveImage")).length;
+      if (method === "RemoveContainer" && gone < images) await enough.promise;
+      if (method === "RemoveImage" && gone === images) enough.resolve();
+    };
+    return (await run(fake, request)).pass;
+  }
+
+  test("counts what it freed once, for the images", async () => {
+    const { containers, images } = await pressed(2);
+    expect(images).toMatchObject({ end: "target-reached", measuredFreedBytes: 8n * GIB });
+    expect(containers).toMatchObject({ end: "done", measuredFreedBytes: null });
+  });
+
+  test("counts what containers freed before the images began", async () => {
+    const { containers, images } = await pressed(0);
+    expect(images).toMatchObject({ end: "target-reached", measuredFreedBytes: 8n * GIB });
+    expect(containers).toMatchObject({ end: "done", measuredFreedBytes: 0n });
   });
 });

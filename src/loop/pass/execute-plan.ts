@@ -135,6 +135,15 @@ export async function executeImagePlan(
   return outcome;
 }
 
+/** What both parts of a pass freed side by side cannot be told apart: it counts once, for the images. */
+export const withoutImageGain = (
+  containers: ContainerOutcome | null,
+  images: ImageOutcome | null,
+): ContainerOutcome | null =>
+  containers === null || (images?.measuredFreedBytes ?? 0n) === 0n
+    ? containers
+    : { ...containers, measuredFreedBytes: null };
+
 /** The limit of removals per pass, less what was removed before. */
 function limitsAfter(limits: Limits, before: ContainerOutcome | null): Limits {
   const { maximumRemovals } = limits.images;

@@ -15,7 +15,7 @@ import type { Announcer } from "../agent/announcer.ts";
 import { seenOf } from "../agent/detect.ts";
 import type { Engine, Seen } from "../ports.ts";
 import { dryContainers, dryImages, STOPPED_CONTAINERS } from "./dry-run.ts";
-import { executeContainerPlan, executeImagePlan } from "./execute-plan.ts";
+import { executeContainerPlan, executeImagePlan, withoutImageGain } from "./execute-plan.ts";
 import { imageEvents } from "./pass-events.ts";
 import { makePassId } from "./pass-id.ts";
 import { withPassLists } from "./pass-lists.ts";
@@ -140,20 +140,22 @@ class Running {
       this.#images = first.plan.images === null ? null : dryImages(first.plan);
       return;
     }
-    const enough = new AbortController();
-    const ended = new AbortController();
+    const [enough, ended] = [new AbortController(), new AbortController()];
+    let isParallel = false;
     const collecting = this.#collectContainers(first, enough.signal).finally(() => ended.abort());
     try {
       const soonest = AbortSignal.any([this.#signal, ended.signal]);
       await (this.#imagesWaitBriefly(first)
         ? this.#engine.timer.sleep(HEAD_START_MS, soonest)
         : collecting);
+      isParallel = !ended.signal.aborted;
       if (first.plan.images !== null && !this.#signal.aborted) await this.#collectImages(first);
       await this.#untilHanging(ended.signal);
     } finally {
       // Something that hangs must not delay the next pass.
       enough.abort();
       await collecting;
+      if (isParallel) this.#containers = withoutImageGain(this.#containers, this.#images);
     }
   }
 
