@@ -61,6 +61,7 @@ export interface PassRow {
   readonly failed: number;
   readonly wantedBytes: bigint | null;
   readonly reportedFreedBytes: bigint | null;
+  /** By images and containers together, as far as measured; `reportedFreedBytes` is of images. */
   readonly measuredFreedBytes: bigint | null;
   readonly availableBeforeBytes: bigint | null;
   readonly availableAfterBytes: bigint | null;

@@ -261,6 +261,34 @@ describe("the history", () => {
     ]);
   });
 
+  test("has what images and containers of a pass freed together, as far as it was measured", async () => {
+    const freed = (measuredFreedBytes: bigint | null) =>
+      ({
+        end: "done",
+        containers: [],
+        sandboxes: [],
+        logs: [],
+        errors: [],
+        measuredFreedBytes,
+      }) as const;
+    const reader = await after(async (store) => {
+      const both = { kind: "gc", images: images([imageItem(1)]) } as const;
+      store.passEnded(pass("a", { ...both, containers: freed(50n) }), null);
+      store.passEnded(pass("b", { ...both, containers: freed(null) }), null);
+      store.passEnded(pass("c", { kind: "gc", containers: freed(50n) }), null);
+      store.passEnded(pass("d", { kind: "gc", containers: freed(null) }), null);
+    });
+    const rows = reader.passes({ limit: 9 }).map((it) => [it.id, it.measuredFreedBytes] as const);
+    expect(new Map(rows)).toEqual(
+      new Map([
+        [idOf("a"), 750n],
+        [idOf("b"), 700n],
+        [idOf("c"), 50n],
+        [idOf("d"), null],
+      ]),
+    );
+  });
+
   test("has no row for a frequent pass with nothing to do, but for a failed one", async () => {
     const reader = await after(async (store) => {
       store.passStarted({ ...start("quiet"), kind: "container-gc" });

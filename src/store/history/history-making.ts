@@ -89,6 +89,7 @@ export function passRow(pass: PassStart & Partial<Pass>): PassRow {
     ...(containers === null ? [] : outcomeItems(containers)),
   ];
   const results = items.map(({ result }) => result);
+  const freed = [images, containers].flatMap((half) => half?.measuredFreedBytes ?? []);
   return {
     id: pass.id,
     kind: pass.kind,
@@ -104,7 +105,7 @@ export function passRow(pass: PassStart & Partial<Pass>): PassRow {
     failed: results.filter(isFailed).length,
     wantedBytes: images?.wantedBytes ?? null,
     reportedFreedBytes: images?.reportedFreedBytes ?? null,
-    measuredFreedBytes: images?.measuredFreedBytes ?? containers?.measuredFreedBytes ?? null,
+    measuredFreedBytes: freed.length === 0 ? null : freed.reduce((sum, bytes) => sum + bytes, 0n),
     availableBeforeBytes: images?.availableBefore ?? null,
     availableAfterBytes: images?.availableAfter ?? null,
     capacityBytes: images?.capacityBytes ?? null,
