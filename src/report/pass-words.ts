@@ -78,9 +78,9 @@ export function imagePassWords({ images, plan, purpose }: Pass): string {
 export function containerPassWords({ containers, plan }: Pass): string {
   if (containers === null) return "";
   const blocks = plan.containers?.blocks ?? [];
-  return containers.end === "blocked" && blocks.length > 0
-    ? blocks.map(imageBlock.text).join("; ")
-    : containerEndWords(containers.end);
+  if (containers.end !== "blocked") return containerEndWords(containers.end);
+  // Of all blocks, only a hold begins in the middle of a container pass.
+  return blocks.map(imageBlock.text).join("; ") || "a hold began, so the pass stopped";
 }
 
 /** `39 images (4.1 GiB) become removable in 1m48s`, for images that are only too young; "" if there are none. */

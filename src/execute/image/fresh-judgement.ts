@@ -55,7 +55,7 @@ export class FreshJudgement {
     return (
       hold().kind === "none" &&
       !fresh.missed.has(candidate.image.id) &&
-      this.#rechecking(fresh.snapshot)(candidate) === null
+      this.#recheckOf(fresh.snapshot)(candidate) === null
     );
   }
 
@@ -69,14 +69,18 @@ export class FreshJudgement {
 
   #rechecking(snapshot: Snapshot): Recheck {
     if (this.#judged?.snapshot === snapshot) return this.#judged.recheck;
-    const recheck = recheckImages({
+    const recheck = this.#recheckOf(snapshot);
+    this.#judged = { snapshot, recheck };
+    return recheck;
+  }
+
+  #recheckOf(snapshot: Snapshot): Recheck {
+    return recheckImages({
       ...this.#execution.facts,
       snapshot,
       hold: { kind: "none" },
       waitedForPods: this.#waited,
     });
-    this.#judged = { snapshot, recheck };
-    return recheck;
   }
 
   /**

@@ -45,7 +45,9 @@ describe("hold", () => {
     it.runtime.before("RemoveContainer", async () => {
       await it.crigc("hold", "1h");
     });
-    expect(await it.crigc("gc")).toMatchObject({ exitCode: 7 });
+    const { exitCode, stdout } = await it.crigc("gc");
+    expect(exitCode).toBe(7);
+    expect(stdout).toContain("Containers: a hold began, so the pass stopped. 1 container");
     expect(it.changes()).toEqual(["RemoveContainer"]);
   });
 
