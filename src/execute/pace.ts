@@ -1,9 +1,9 @@
 /** The pace of a pass: a limit of removals, a pause between them, and the request to stop. */
 
+import { isUnanswered } from "../model/errors.ts";
 import type { ImageResult, RemovalResult } from "../model/outcome.ts";
 import type { Timer } from "../model/ports.ts";
 import { type Duration, toMs } from "../model/time.ts";
-import { isUnanswered } from "./image/stall.ts";
 
 export type Leave = "go" | "stopped" | "removal-limit";
 

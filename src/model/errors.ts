@@ -37,6 +37,14 @@ export class RuntimeError extends KindError<RuntimeErrorKind> {
   override readonly name = "RuntimeError";
 }
 
+const UNANSWERED: readonly RuntimeErrorKind[] = ["deadline", "unreachable", "cancelled"];
+
+/** Whether a call that failed so may still be in progress. */
+export const isUnanswered = (code: string): boolean => UNANSWERED.some((kind) => kind === code);
+
+export const wasUnanswered = (thrown: unknown): boolean =>
+  thrown instanceof RuntimeError && isUnanswered(thrown.kind);
+
 export type HostErrorKind = "stat" | "read" | "write" | "lock" | "refused" | "parse" | "http";
 
 /** The machine: filesystems, directories, locks, a kubelet's endpoint. */

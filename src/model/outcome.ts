@@ -1,6 +1,6 @@
 /** The outcome of a plan: one result per removal, and how the pass ended. */
 
-import type { FailureCode } from "./errors.ts";
+import { type FailureCode, failureCode, messageOf } from "./errors.ts";
 import type { ImageCandidate, PlannedContainer } from "./plan.ts";
 import type {
   ContainerRemoveReason,
@@ -81,6 +81,13 @@ export type RemovalResult =
       readonly message: string;
       readonly code: FailureCode;
     };
+
+export const failedStep = (step: string, thrown: unknown): RemovalResult => ({
+  kind: "failed",
+  step,
+  message: messageOf(thrown),
+  code: failureCode(thrown),
+});
 
 /** Whatever removed it. */
 export const isGone = ({ result: { kind } }: { readonly result: RemovalResult }): boolean =>

@@ -9,8 +9,8 @@ import type {
   RuntimeWriter,
   Timer,
 } from "../../model/ports.ts";
-import type { Container, Sandbox } from "../../model/snapshot.ts";
 import type { Duration } from "../../model/time.ts";
+import type { Listed } from "../../policy/container/ownership.ts";
 import type { Backoff } from "../backoff.ts";
 import type { LogUsers } from "./log-users.ts";
 
@@ -31,17 +31,12 @@ export interface ContainerPorts {
   readonly measureAvailable: (() => Promise<bigint>) | null;
 }
 
-export interface FreshLists {
-  readonly containers: readonly Container[];
-  readonly sandboxes: readonly Sandbox[];
-}
-
 export interface ContainerOptions {
   readonly signal: AbortSignal;
   /** Whether a hold has begun, which also stops the running pass. */
   readonly held: () => boolean;
   /** The same decision on current lists; everything else is as at the start of the pass. */
-  readonly decideAgain: (lists: FreshLists) => ContainerPlan;
+  readonly decideAgain: (lists: Listed) => ContainerPlan;
   /** Containers, sandboxes and log directories together; `null`: no limit. */
   readonly maximumRemovals: number | null;
   readonly removalInterval: Duration;

@@ -1,12 +1,11 @@
 /** Removes one container: checks it, stops it if its state is unknown, removes it, then its logs. */
 
-import { failureCode, messageOf } from "../../model/errors.ts";
+import { messageOf, wasUnanswered } from "../../model/errors.ts";
 import { containerLogLink } from "../../model/log-names.ts";
-import type { ContainerItem, RemovalResult } from "../../model/outcome.ts";
+import { type ContainerItem, failedStep, type RemovalResult } from "../../model/outcome.ts";
 import type { PlannedContainer } from "../../model/plan.ts";
 import type { ContainerRemoveReason } from "../../model/reason.ts";
 import type { Container, ContainerDetail } from "../../model/snapshot.ts";
-import { wasUnanswered } from "../image/stall.ts";
 import type { ContainerPorts } from "./container-ports.ts";
 import { stopGracefully } from "./pre-stop.ts";
 
@@ -46,10 +45,7 @@ export async function removeContainer(
     unanswered: false,
   });
   const failed = (step: string, thrown: unknown, stopped = false): Removed => ({
-    ...ended(
-      { kind: "failed", step, message: messageOf(thrown), code: failureCode(thrown) },
-      stopped,
-    ),
+    ...ended(failedStep(step, thrown), stopped),
     unanswered: wasUnanswered(thrown),
   });
   const givenUp = (thrown: unknown, step: string): Removed =>

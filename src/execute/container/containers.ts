@@ -1,17 +1,15 @@
 /** Executes a container plan on fresh lists: containers, then sandboxes, then logs without users. */
 
-import { messageOf } from "../../model/errors.ts";
+import { messageOf, wasUnanswered } from "../../model/errors.ts";
 import type { ContainerItem, ContainerOutcome, LogItem, SandboxItem } from "../../model/outcome.ts";
 import type { ContainerPlan, PlannedContainer } from "../../model/plan.ts";
 import { toMs } from "../../model/time.ts";
 import { unjudged } from "../../policy/container/containers.ts";
-import { Ended } from "../image/ended.ts";
-import { FreshPlan } from "../image/fresh-plan.ts";
-import { wasUnanswered } from "../image/stall.ts";
 import { Pace } from "../pace.ts";
 import { type Answer, Stage } from "../stage.ts";
 import type { ContainerOptions, ContainerPorts } from "./container-ports.ts";
 import { type ContainerRemoval, removeContainer, untouchedLogs } from "./container-removal.ts";
+import { Ended, FreshPlan } from "./fresh-plan.ts";
 import { containerOfLink, linkReason, removeLink, removePodLogs } from "./log-removal.ts";
 import { LogUse } from "./log-use.ts";
 import { removeSandbox } from "./sandbox-removal.ts";

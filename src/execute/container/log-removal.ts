@@ -1,9 +1,8 @@
 /** Deletes the log directories of deleted pods, and links to the logs of removed containers. */
 
-import { failureCode, messageOf } from "../../model/errors.ts";
 import { containerId } from "../../model/ids.ts";
 import { containerLogLink, isWholeContainerId } from "../../model/log-names.ts";
-import type { LogItem, RemovalResult } from "../../model/outcome.ts";
+import { failedStep, type LogItem } from "../../model/outcome.ts";
 import type { LogRemover } from "../../model/ports.ts";
 import type { LogRemoveReason } from "../../model/reason.ts";
 import type {
@@ -32,7 +31,7 @@ export async function removePodLogs(
     const { bytes } = await logs.removePodLogs(directory);
     return { ...item, result: { kind: "removed" }, bytes };
   } catch (thrown) {
-    return { ...item, result: failed(thrown) };
+    return { ...item, result: failedStep("remove", thrown) };
   }
 }
 
@@ -72,13 +71,6 @@ export async function removeLink(
     const removed = await logs.removeLegacyLink(link.entry);
     return { ...item, result: removed ? { kind: "removed" } : { kind: "already-gone" } };
   } catch (thrown) {
-    return { ...item, result: failed(thrown) };
+    return { ...item, result: failedStep("remove", thrown) };
   }
 }
-
-const failed = (thrown: unknown): RemovalResult => ({
-  kind: "failed",
-  step: "remove",
-  message: messageOf(thrown),
-  code: failureCode(thrown),
-});

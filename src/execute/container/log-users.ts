@@ -1,11 +1,11 @@
 /** Which logs the listed containers and sandboxes write to, by their status, which is read once because it never changes. */
 
+import { wasUnanswered } from "../../model/errors.ts";
 import type { ContainerId, PodUid, SandboxId } from "../../model/ids.ts";
 import type { RuntimeReader, Timer } from "../../model/ports.ts";
 import type { Container, Sandbox } from "../../model/snapshot.ts";
 import { mapBounded } from "../../observe/concurrency.ts";
 import { type Listed, type Ownership, ownership } from "../../policy/container/ownership.ts";
-import { wasUnanswered } from "../image/stall.ts";
 
 const CONCURRENCY = 16;
 /** After this many statuses without an answer, the rest counts as unknown. */

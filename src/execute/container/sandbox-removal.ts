@@ -1,10 +1,9 @@
 /** Removes one sandbox: checks it, stops it, removes it. */
 
-import { failureCode, messageOf } from "../../model/errors.ts";
-import type { RemovalResult, SandboxItem } from "../../model/outcome.ts";
+import { wasUnanswered } from "../../model/errors.ts";
+import { failedStep, type RemovalResult, type SandboxItem } from "../../model/outcome.ts";
 import type { SandboxRemoveReason } from "../../model/reason.ts";
 import type { Sandbox } from "../../model/snapshot.ts";
-import { wasUnanswered } from "../image/stall.ts";
 import type { ContainerPorts } from "./container-ports.ts";
 import { GIVEN_UP } from "./container-removal.ts";
 
@@ -43,8 +42,6 @@ export async function removeSandbox(
     return ended({ kind: detail === null ? "already-gone" : "removed" });
   } catch (thrown) {
     if (step !== "remove" && signal.aborted) return ended(GIVEN_UP, true);
-    const message = messageOf(thrown);
-    const failed = { kind: "failed", step, message, code: failureCode(thrown) } as const;
-    return ended(failed, wasUnanswered(thrown));
+    return ended(failedStep(step, thrown), wasUnanswered(thrown));
   }
 }

@@ -13,13 +13,12 @@
  *    image like a ghost, so that each of them gets further.
  */
 
-import { failureCode, messageOf } from "../../model/errors.ts";
+import { failureCode, messageOf, wasUnanswered } from "../../model/errors.ts";
 import type { ImageId } from "../../model/ids.ts";
 import type { ImageCandidate } from "../../model/plan.ts";
 import type { Image } from "../../model/snapshot.ts";
 import { forgetImages, recallImage, rememberGhost } from "../../policy/remember.ts";
 import type { ImageExecution } from "./image-execution.ts";
-import { wasUnanswered } from "./stall.ts";
 
 export type ImageRemoved =
   | { readonly kind: "gone" }

@@ -1,20 +1,11 @@
 /** Detects a pass without progress, to end it before it has removed everything in vain. */
 
-import { RuntimeError, type RuntimeErrorKind } from "../../model/errors.ts";
 import type { ImageCandidate } from "../../model/plan.ts";
 
 /** Removals in a row without gain on the full device, while others hold images too, that end the pass. */
 const REMOVALS_WITHOUT_GAIN = 3;
 /** Unanswered removals in a row, which the runtime may still be working on, that end the pass. */
 const REMOVALS_UNANSWERED = 2;
-
-const UNANSWERED: readonly RuntimeErrorKind[] = ["deadline", "unreachable", "cancelled"];
-
-/** Whether a removal with this failure may still be in progress. */
-export const isUnanswered = (code: string): boolean => UNANSWERED.some((kind) => kind === code);
-
-export const wasUnanswered = (thrown: unknown): boolean =>
-  thrown instanceof RuntimeError && isUnanswered(thrown.kind);
 
 export class Stall {
   #gained = 0n;

@@ -1,6 +1,6 @@
 /** A loop's progress by the monotonic clock, which changes of the wall clock do not affect; the basis of health. */
 
-import { wasUnanswered } from "../../execute/image/stall.ts";
+import { wasUnanswered } from "../../model/errors.ts";
 import type { Timer } from "../../model/ports.ts";
 import type { Engine } from "../ports.ts";
 

@@ -2,10 +2,11 @@
 
 import { messageOf } from "../../model/errors.ts";
 import type { ContainerId } from "../../model/ids.ts";
+import type { ContainerOutcome } from "../../model/outcome.ts";
 import type { ContainerPlan } from "../../model/plan.ts";
 import { withSandboxesOfContainers } from "../../observe/whole-lists.ts";
-import type { ContainerOptions, ContainerPorts, FreshLists } from "../container/container-ports.ts";
-import { Ended } from "./ended.ts";
+import type { Listed } from "../../policy/container/ownership.ts";
+import type { ContainerOptions, ContainerPorts } from "./container-ports.ts";
 
 /** Nothing is removed on lists older than this, plus the time of listing if that is longer. */
 const LISTS_VALID_NS = 1_000_000_000n;
@@ -14,7 +15,7 @@ export class FreshPlan {
   readonly #ports: Pick<ContainerPorts, "runtime" | "timer">;
   readonly #options: Pick<ContainerOptions, "signal" | "decideAgain">;
   #plan: ContainerPlan;
-  #lists: FreshLists;
+  #lists: Listed;
   #vetoes: ReadonlyMap<ContainerId, string> = new Map();
   /** IDs of sandboxes and entries of log directories to be removed. */
   #going: ReadonlySet<string> = new Set();
@@ -42,7 +43,7 @@ export class FreshPlan {
     return this.#plan;
   }
 
-  lists(): FreshLists {
+  lists(): Listed {
     return this.#lists;
   }
 
@@ -90,10 +91,7 @@ export class FreshPlan {
   }
 }
 
-async function listsOf(
-  runtime: ContainerPorts["runtime"],
-  signal: AbortSignal,
-): Promise<FreshLists> {
+async function listsOf(runtime: ContainerPorts["runtime"], signal: AbortSignal): Promise<Listed> {
   const [containers, sandboxes] = await Promise.all([
     runtime.listContainers(signal),
     runtime.listSandboxes(signal),
@@ -118,7 +116,7 @@ function vetoesOf(current: ContainerPlan): ReadonlyMap<ContainerId, string> {
 /** A sandbox that contains a container is never removed, because its container would go with it. */
 function goingOf(
   { sandboxes, podLogs }: ContainerPlan,
-  containers: FreshLists["containers"],
+  containers: Listed["containers"],
 ): ReadonlySet<string> {
   const held = new Set(containers.map((container) => container.sandboxId));
   const going = sandboxes.filter(
@@ -129,4 +127,15 @@ function goingOf(
     ...going.map(({ sandbox }): string => sandbox.id),
     ...logs.map(({ directory }) => directory.entry),
   ]);
+}
+
+/** Thrown to end a container pass early. */
+export class Ended extends Error {
+  readonly end: ContainerOutcome["end"];
+
+  /** `message`: for the outcome; "" if `end` says everything. */
+  constructor(end: ContainerOutcome["end"], message = "") {
+    super(message);
+    this.end = end;
+  }
 }
