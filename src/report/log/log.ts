@@ -2,7 +2,7 @@
 
 import { type Duration, duration, type Instant, minutes, since } from "../../model/time.ts";
 import { counted, humanDuration } from "../bytes.ts";
-import { Fold, type Folded } from "./fold.ts";
+import { Fold } from "./fold.ts";
 import { type Fields, type LogEntry, type LogFormat, logLine, type Severity } from "./line.ts";
 
 /**
@@ -41,20 +41,18 @@ export interface Log {
 const FOLD_WINDOW = minutes(10);
 
 export function createLog(options: LogOptions): Log {
-  const fold = new Fold<LogEntry>(FOLD_WINDOW);
+  const fold = new Fold(FOLD_WINDOW);
   return logOfComponent("crigc", { ...options, fold });
 }
 
 interface Shared extends LogOptions {
-  readonly fold: Fold<LogEntry>;
+  readonly fold: Fold;
 }
 
 function logOfComponent(component: string, shared: Shared): Log {
   const write = (entry: LogEntry): void =>
     shared.sink(logLine(entry, shared.format), entry.severity);
-  const writeFolded = (folded: readonly Folded<LogEntry>[]): void => {
-    for (const it of folded) write(withCount(it));
-  };
+  const writeFolded = (entries: readonly LogEntry[]): void => entries.forEach(write);
   const entry = (severity: Severity, message: string, fields: Fields): LogEntry => ({
     at: shared.now(),
     severity,
@@ -67,8 +65,7 @@ function logOfComponent(component: string, shared: Shared): Log {
     writeFolded(shared.fold.due(it.at));
     write(it);
   };
-  const recur = (topic: string, it: LogEntry): void =>
-    writeFolded(shared.fold.failed({ at: it.at, topic, message: it.message }, it));
+  const recur = (topic: string, it: LogEntry): void => writeFolded(shared.fold.failed(topic, it));
   const enabled = (verbosity: Verbosity): boolean => verbosity <= shared.verbosity;
 
   return {
@@ -99,8 +96,3 @@ function logOfComponent(component: string, shared: Shared): Log {
 
 const recovered = (what: string, failures: number, span: Duration): string =>
   `${what} succeeded after ${counted(failures, "failure")} in ${humanDuration(span < 0n ? duration(0n) : span)}`;
-
-const withCount = (folded: Folded<LogEntry>): LogEntry =>
-  folded.repeated === 1
-    ? folded.item
-    : { ...folded.item, fields: { ...folded.item.fields, repeated: folded.repeated } };
