@@ -2,13 +2,11 @@
 import type { Ledger } from "../model/ledger.ts";
 import type { MemoryLimits } from "../model/limits.ts";
 import type { Clocks } from "../model/snapshot.ts";
-import { type Duration, duration, type Watched, watched } from "../model/time.ts";
+import { type Watched, watched } from "../model/time.ts";
 
 export interface Watch {
   /** Observed time at this observation. */
   readonly watched: Watched;
-  /** Since the previous observation; 0 at the first. */
-  readonly elapsed: Duration;
   /** The ledger was written during another boot. Never true of a fresh ledger, whose images are all new anyway. */
   readonly rebooted: boolean;
   /** Another process has observed since this observation began, so its clocks are later. */
@@ -21,9 +19,8 @@ export function watch(
   clocks: Clocks,
   limits: Pick<MemoryLimits, "detectionPeriod">,
 ): Watch {
-  if (ledger.observedAt === null) {
-    return { watched: ledger.watched, elapsed: duration(0n), rebooted: false, overtaken: false };
-  }
+  if (ledger.observedAt === null)
+    return { watched: ledger.watched, rebooted: false, overtaken: false };
   const named = ledger.bootId !== "" && clocks.bootId !== "";
   const sameBoot = named && ledger.bootId === clocks.bootId;
   const passed = sameBoot ? clocks.uptime - ledger.uptime : clocks.wall - ledger.observedAt;
@@ -31,7 +28,6 @@ export function watch(
   const elapsed = passed < 0n ? 0n : passed > most ? most : passed;
   return {
     watched: watched(ledger.watched + elapsed),
-    elapsed: duration(elapsed),
     // Without a boot ID, a time since the boot that went back shows a reboot.
     rebooted: named ? !sameBoot : clocks.uptime < ledger.uptime,
     overtaken: sameBoot && passed < 0n,

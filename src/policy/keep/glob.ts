@@ -1,7 +1,6 @@
 /** Patterns with `*` (within a path component) and `**` (across components), matched in time linear in the text. */
 
 export interface Glob {
-  readonly source: string;
   /** Not `null`: there is no star, and only this text matches. */
   readonly literal: string | null;
   /** The texts between stars, in order. If one is missing, nothing matches, which rejects nearly everything at once. */
@@ -25,7 +24,6 @@ export function compileGlob(source: string): Glob {
     }));
   });
   return {
-    source,
     literal: parts.length === 1 ? source : null,
     parts: parts.filter((_, index) => index % 2 === 0),
     steps,
