@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 
-import { detect } from "../../src/loop/agent/detect.ts";
+import { detect } from "../../src/loop/detect.ts";
 import { prepare, type PrepareRequest } from "../../src/loop/pass/prepare.ts";
 import { Steps } from "../../src/loop/pass/steps.ts";
 import { podUid } from "../../src/model/ids.ts";

@@ -2,8 +2,8 @@
 
 import { describe, expect, test } from "bun:test";
 
-import { detect } from "../../src/loop/agent/detect.ts";
 import { LayerReading } from "../../src/loop/agent/layer-reading.ts";
+import { detect } from "../../src/loop/detect.ts";
 import type { Limits } from "../../src/model/limits.ts";
 import { aRelease, available } from "../sim/node.ts";
 import { aThreshold, MINUTE, SECOND, simLimits, Simulation } from "../sim/simulation.ts";

@@ -45,7 +45,7 @@ export interface ImageExecution {
   /** Called with each item as soon as it is done. */
   readonly done: (item: ImageItem) => void;
   /** Called before each removal. */
-  readonly starting?: (candidate: ImageCandidate, meter: Meter) => void;
+  readonly starting?: ((candidate: ImageCandidate, meter: Meter) => void) | undefined;
 }
 
 export interface ImageExecuted {

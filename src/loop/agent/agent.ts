@@ -10,12 +10,12 @@ import {
 } from "../../policy/pressure/judge.ts";
 import { NoGainDevices } from "../../policy/space/no-gain.ts";
 import { collectsImages } from "../../policy/space/targets.ts";
+import { detect } from "../detect.ts";
 import { failureOf } from "../pass/pass-failure.ts";
 import { type PassRequest, runPass } from "../pass/pass.ts";
 import type { Engine, Seen } from "../ports.ts";
 import { type AgentState, type LoopState, ofEachLoop, withoutDecisions } from "./agent-state.ts";
 import { Announcer } from "./announcer.ts";
-import { detect } from "./detect.ts";
 import { forgetGone, largestFirst } from "./image-cache.ts";
 import { LayerReading } from "./layer-reading.ts";
 import { LoopProgress, noting } from "./loop-progress.ts";

@@ -42,13 +42,9 @@ export async function executeContainerPlan(
   const outcome = await collectContainers(
     plan,
     {
+      ...engine,
       runtime: engine.observe.runtime,
-      writer: engine.writer,
       logs: prepared.snapshot.logs === null ? null : engine.remover,
-      logUsers: engine.logUsers,
-      backoff: engine.backoff,
-      hooks: engine.hooks,
-      timer: engine.timer,
       measureAvailable:
         place === null
           ? null
@@ -102,16 +98,11 @@ export async function executeImagePlan(
   const listening = new AbortController();
   const events = engine.events.listen(listening.signal);
   const execution: ImageExecution = {
+    ...engine,
+    ...engine.observe,
+    ...run,
     plan,
     facts: { ...decided, limits: limitsAfter(decided.limits, run.before) },
-    runtime: engine.observe.runtime,
-    writer: engine.writer,
-    disk: engine.observe.disk,
-    timer: engine.timer,
-    now: run.now,
-    memory: engine.memory,
-    hold: engine.hold,
-    hurry: run.hurry,
     lists: freshLists({
       observe: engine.observe,
       events,
@@ -120,7 +111,6 @@ export async function executeImagePlan(
       say: (message) => engine.journal.say(1, message),
     }),
     done: (item) => engine.journal.imageDone(run.id, item),
-    ...(run.starting === undefined ? {} : { starting: run.starting }),
   };
   const { outcome, release } = await executeImages(execution, run.signal).finally(() =>
     listening.abort(),

@@ -12,7 +12,7 @@ import type { Parts } from "../../policy/decide.ts";
 import { remainingPurpose } from "../../policy/selection.ts";
 import type { NoGainDevices } from "../../policy/space/no-gain.ts";
 import type { Announcer } from "../agent/announcer.ts";
-import { seenOf } from "../agent/detect.ts";
+import { seenOf } from "../detect.ts";
 import type { Engine, Seen } from "../ports.ts";
 import { dryContainers, dryImages, STOPPED_CONTAINERS } from "./dry-run.ts";
 import { executeContainerPlan, executeImagePlan, withoutImageGain } from "./execute-plan.ts";

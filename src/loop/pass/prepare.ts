@@ -9,7 +9,7 @@ import { rememberPods } from "../../policy/container/pods.ts";
 import { type Decide, decide, type Parts } from "../../policy/decide.ts";
 import { layersCount } from "../../policy/layer/layer-order.ts";
 import { rememberOrigins } from "../../policy/layer/origins.ts";
-import { look, remembered } from "../agent/detect.ts";
+import { look, remembered } from "../detect.ts";
 import type { ReadEngine } from "../ports.ts";
 import type { Steps } from "./steps.ts";
 

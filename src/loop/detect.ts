@@ -1,13 +1,13 @@
 /** Detection: observes the node and records what is in use, without deciding or removing anything. */
 
-import type { PodUid } from "../../model/ids.ts";
-import type { Ledger, PodRecord } from "../../model/ledger.ts";
-import type { Snapshot } from "../../model/snapshot.ts";
-import { observe } from "../../observe/observe.ts";
-import { byObject } from "../../policy/by-object.ts";
-import { usageOf } from "../../policy/image/usage.ts";
-import { remember } from "../../policy/remember.ts";
-import type { ReadEngine, Seen } from "../ports.ts";
+import type { PodUid } from "../model/ids.ts";
+import type { Ledger, PodRecord } from "../model/ledger.ts";
+import type { Snapshot } from "../model/snapshot.ts";
+import { observe } from "../observe/observe.ts";
+import { byObject } from "../policy/by-object.ts";
+import { usageOf } from "../policy/image/usage.ts";
+import { remember } from "../policy/remember.ts";
+import type { ReadEngine, Seen } from "./ports.ts";
 
 /** One observation, recorded in the ledger. Only container passes judge pods, so their records stay as they are. */
 export async function detect(engine: ReadEngine, signal: AbortSignal): Promise<Seen> {
