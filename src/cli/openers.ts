@@ -11,7 +11,6 @@ import type { Kubelet } from "../host/kubelet/settings.ts";
 import type { addressFault, executableFault } from "../host/process/reachable.ts";
 import type { HoldRequest, writeHold } from "../host/state/hold.ts";
 import type { Engine, ReadEngine } from "../loop/ports.ts";
-import type { RuntimeErrorKind } from "../model/errors.ts";
 import type { HoldState } from "../model/hold.ts";
 import type { Ledger } from "../model/ledger.ts";
 import type { ImageCandidate } from "../model/plan.ts";
@@ -125,5 +124,5 @@ export interface SocketFact {
   readonly endpoint: string;
   readonly answer:
     | { readonly kind: "runtime"; readonly name: string; readonly version: string }
-    | { readonly kind: "error"; readonly error: RuntimeErrorKind; readonly message: string };
+    | { readonly kind: "error"; readonly message: string };
 }

@@ -202,7 +202,7 @@ async function socketFact(endpoint: string): Promise<SocketFact> {
     return { endpoint, answer: { kind: "runtime", name, version } };
   } catch (thrown) {
     if (!(thrown instanceof RuntimeError)) throw thrown;
-    return { endpoint, answer: { kind: "error", error: thrown.kind, message: thrown.message } };
+    return { endpoint, answer: { kind: "error", message: thrown.message } };
   }
 }
 

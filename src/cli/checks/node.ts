@@ -9,7 +9,7 @@ import type { Filesystem, Image, KeepRules, RuntimeInfo, Snapshot } from "../../
 import { ownership } from "../../policy/container/ownership.ts";
 import { sandboxImageReason, sandboxNames } from "../../policy/image/sandbox-image.ts";
 import { compileKeepRules, unmatchedKeepRules } from "../../policy/keep/keep.ts";
-import { isVersionWithin, type Version } from "../../policy/version.ts";
+import { noRelease, spaceReleaseOf } from "../../policy/space/release.ts";
 import { counted, humanBytes, usedPercent } from "../../report/bytes.ts";
 import { logsErrorWords } from "../../report/container-reasons.ts";
 import { imageBlock } from "../../report/image-reasons.ts";
@@ -144,30 +144,14 @@ function logCheck({ logs }: Snapshot): Verdict {
   );
 }
 
-interface Fault {
-  readonly runtime: string;
-  readonly from: Version;
-  /** The first version without the fault. */
-  readonly until: Version;
-  readonly what: string;
-  readonly advice: string;
-}
-
-const FAULTS: readonly Fault[] = [
-  {
-    runtime: "containerd",
-    from: [2, 0, 0],
-    until: [2, 0, 5],
-    what: "containerd 2.0.0 to 2.0.4 frees space long after a removal returns: crigc measures and waits; a kubelet does not and removes too much",
-    advice: "update containerd to 2.0.5, 2.1 or later",
-  },
-];
-
+/** The versions are those that policy knows to free space late. */
 export function runtimeCheck(runtime: Pick<RuntimeInfo, "name" | "version">): Verdict {
-  const { name, version } = runtime;
-  const fault = FAULTS.find((it) => it.runtime === name && isVersionWithin(version, it));
-  if (fault !== undefined) return warning(fault.what, fault.advice);
-  return ok(`no known faults in ${name} ${version}`);
+  if (spaceReleaseOf(runtime, noRelease) === "delayed")
+    return warning(
+      "containerd 2.0.0 to 2.0.4 frees space long after a removal returns: crigc measures and waits; a kubelet does not and removes too much",
+      "update containerd to 2.0.5, 2.1 or later",
+    );
+  return ok(`no known faults in ${runtime.name} ${runtime.version}`);
 }
 
 /** `images`: `null` if the node could not be read. */

@@ -14,7 +14,6 @@ const silent = (endpoint: string): SocketFact => ({
   endpoint,
   answer: {
     kind: "error",
-    error: "permission",
     message: `${endpoint} permission denied; run as root`,
   },
 });
