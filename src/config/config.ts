@@ -85,7 +85,7 @@ function limitsOf({ values, thresholds }: Validated, merged: Merged): Limits {
       minimumAge: values.imageMinimumGCAge,
       maximumAge: values.imageMaximumGCAge,
       inodeHighPercent: values.imageGCInodeHighThresholdPercent,
-      inodeLowPercent: inodeLowOf(values),
+      inodeLowPercent: values.imageGCInodeLowThresholdPercent,
       storeBudgetBytes: values.imageStoreBudget,
       maximumImages: values.maxImages,
       keepLoaded: values.keepLoaded,
@@ -125,15 +125,6 @@ function limitsOf({ values, thresholds }: Validated, merged: Merged): Limits {
 const KUBELET_GRACE = hours(24);
 
 const isGiven = ({ source }: Sourced): boolean => source !== "default";
-
-/** The distance between the default thresholds for bytes. */
-const INODE_DISTANCE_PERCENT = 5;
-
-function inodeLowOf(values: Values): number | null {
-  const high = values.imageGCInodeHighThresholdPercent;
-  if (high === null) return null;
-  return values.imageGCInodeLowThresholdPercent ?? Math.max(0, high - INODE_DISTANCE_PERCENT);
-}
 
 /** Settings that `--compat kubelet` implies appear with their effective values. */
 function withImplied(merged: Merged, values: Values): Merged {

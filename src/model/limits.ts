@@ -15,6 +15,7 @@ export interface ImageLimits {
   readonly maximumAge: Duration;
   /** Percent of inodes at which collection starts; `null`: off. */
   readonly inodeHighPercent: number | null;
+  /** `null`: a little below the high one. */
   readonly inodeLowPercent: number | null;
   /** Maximum size of the image store in bytes; `null`: off. */
   readonly storeBudgetBytes: bigint | null;
