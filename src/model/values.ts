@@ -12,6 +12,10 @@ export const compared = <Value extends bigint | number | string>(
   other: Value,
 ): number => (one === other ? 0 : one < other ? -1 : 1);
 
+export const smaller = (one: bigint, other: bigint): bigint => (one < other ? one : other);
+
+export const atLeastZero = (amount: bigint): bigint => (amount > 0n ? amount : 0n);
+
 /** Cuts characters off both ends of text that anybody may have written, in time linear in it. */
 // A pattern with a star before its end retries at every such character, and takes minutes for some thousand of them.
 export function trimmed(text: string, leading: string, trailing = leading): string {

@@ -12,7 +12,7 @@ import type { MemoryLimits } from "../model/limits.ts";
 import type { Image, ImageOrigin, RuntimeInfo, Snapshot } from "../model/snapshot.ts";
 import { duration, type Watched, watched } from "../model/time.ts";
 import { byParts, sameOr } from "./by-object.ts";
-import { distinctImages, namesText } from "./image/image-index.ts";
+import { distinctImages, namesText, unlistedImages } from "./image/image-index.ts";
 import type { Usage } from "./image/usage.ts";
 import { rememberOrigins } from "./layer/origins.ts";
 import { releaseKey } from "./space/release.ts";
@@ -73,22 +73,9 @@ export function forgetImages(ledger: Ledger, removed: Iterable<ImageId>): Ledger
 
 /** Drops the records of images that a complete list lacks; returns the same ledger if it lists all of them. */
 export function forgetUnlisted(ledger: Ledger, listed: readonly Pick<Image, "id">[]): Ledger {
-  const gone = unlisted({ listed, known: ledger.images });
+  const gone = unlistedImages({ known: ledger.images, listed });
   return gone.length === 0 ? ledger : { ...ledger, images: without(ledger.images, gone) };
 }
-
-const unlisted = byParts(
-  ({
-    listed,
-    known,
-  }: {
-    readonly listed: readonly Pick<Image, "id">[];
-    readonly known: Ledger["images"];
-  }): readonly ImageId[] => {
-    const there = new Set(listed.map(({ id }) => id));
-    return [...known.keys()].filter((id) => !there.has(id));
-  },
-);
 
 /** Restores a record that was dropped for a removal that failed; under other names it is another image by now. */
 export function recallImage(ledger: Ledger, id: ImageId, before: ImageRecord): Ledger {

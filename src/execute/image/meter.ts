@@ -3,6 +3,7 @@
 import type { ImageOutcome } from "../../model/outcome.ts";
 import type { ImageTarget } from "../../model/plan.ts";
 import type { DiskReader, DiskReading } from "../../model/ports.ts";
+import { atLeastZero } from "../../model/values.ts";
 import { BYTES_PER_REPORTED_BYTE } from "../../policy/space/futility.ts";
 import type { Progress } from "../../policy/space/progress.ts";
 
@@ -203,11 +204,11 @@ export class Meter {
       const earlier = before.get(device);
       if (earlier === undefined) continue;
       const credited = this.#gains.get(device) ?? { bytes: 0n, inodes: 0n };
-      const gained = positive(reading.availableBytes - earlier.availableBytes);
-      const room = most === null ? gained : positive(most - credited.bytes);
+      const gained = atLeastZero(reading.availableBytes - earlier.availableBytes);
+      const room = most === null ? gained : atLeastZero(most - credited.bytes);
       this.#gains.set(device, {
         bytes: credited.bytes + (gained < room ? gained : room),
-        inodes: credited.inodes + positive(reading.inodesFree - earlier.inodesFree),
+        inodes: credited.inodes + atLeastZero(reading.inodesFree - earlier.inodesFree),
       });
     }
     this.#beforeRemoval = this.#readings;
@@ -224,8 +225,6 @@ export class Meter {
 }
 
 const deviceOf = ({ device }: Place): string => device;
-
-const positive = (value: bigint): bigint => (value > 0n ? value : 0n);
 
 /** The places to measure for the targets, each device once. */
 function measuredPlaces(targets: readonly ImageTarget[]): readonly Place[] {

@@ -1,7 +1,7 @@
 /** Finds the listed images that a reference matches: by ID, digest and tag, in every spelling. */
 import type { ImageId } from "../../model/ids.ts";
 import type { Image } from "../../model/snapshot.ts";
-import { byObject } from "../by-object.ts";
+import { byObject, byParts } from "../by-object.ts";
 import { imageNames } from "../keep/keep-pattern.ts";
 import { parseReference } from "./reference.ts";
 
@@ -105,3 +105,17 @@ function normalForm(text: string): string | null {
 
 const tagForm = (repository: string, tag: string | null): string =>
   `${repository}:${tag ?? "latest"}`;
+
+/** The images of these records that a complete list lacks. */
+export const unlistedImages = byParts(
+  ({
+    known,
+    listed,
+  }: {
+    readonly known: ReadonlyMap<ImageId, unknown>;
+    readonly listed: readonly Pick<Image, "id">[];
+  }): readonly ImageId[] => {
+    const there = new Set(listed.map(({ id }) => id));
+    return [...known.keys()].filter((id) => !there.has(id));
+  },
+);

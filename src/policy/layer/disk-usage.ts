@@ -5,11 +5,12 @@ import type { Bounds, ImagePlan } from "../../model/plan.ts";
 import type { ImageKeepReason } from "../../model/reason.ts";
 import type { Image, Snapshot } from "../../model/snapshot.ts";
 import type { Instant } from "../../model/time.ts";
+import { atLeastZero } from "../../model/values.ts";
 import type { Ranked } from "../image/rank.ts";
 import { repositoryOfNames } from "../image/reference.ts";
 import { nameOf } from "./layer-order.ts";
 import type { LayerForest } from "./layers.ts";
-import { atLeastZero, NOTHING, plus } from "./path.ts";
+import { NOTHING, plus } from "./path.ts";
 
 /** `in-use`, the rule that keeps an image, or `removable`. */
 type ImageState = ImageKeepReason["kind"] | "removable";

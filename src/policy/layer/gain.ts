@@ -7,6 +7,7 @@ import { type GainRecord, type Ledger, noGain } from "../../model/ledger.ts";
 import type { ImageItem } from "../../model/outcome.ts";
 import type { Bounds } from "../../model/plan.ts";
 import type { Image, RuntimeInfo } from "../../model/snapshot.ts";
+import { smaller } from "../../model/values.ts";
 import { repositoryOfNames } from "../image/reference.ts";
 import { releaseKey, releaseOf, type SpaceRelease } from "../space/release.ts";
 
@@ -79,8 +80,6 @@ export function scaled(bounds: Bounds, gain: Gain | null): Bounds {
     upperBytes: (bounds.upperBytes * most) / ONE,
   };
 }
-
-const smaller = (one: bigint, other: bigint): bigint => (one < other ? one : other);
 
 /** Whether the layers bound what a removal frees to within a quarter, so that the rest of the gain is compression. */
 const isExact = ({ lowerBytes, estimateBytes, upperBytes }: Bounds): boolean =>

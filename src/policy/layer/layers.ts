@@ -6,6 +6,7 @@
 import type { ChainLayer } from "../../model/disk-usage.ts";
 import type { ChainId, ImageId } from "../../model/ids.ts";
 import type { Bounds } from "../../model/plan.ts";
+import { smaller } from "../../model/values.ts";
 import {
   above,
   boundAbove,
@@ -18,7 +19,6 @@ import {
   type Path,
   type PathSizes,
   plus,
-  smaller,
 } from "./path.ts";
 
 /** Each chain with the one below its last layer; `null` for a first layer. */

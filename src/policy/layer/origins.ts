@@ -2,7 +2,7 @@
 import type { ChainId, ImageId } from "../../model/ids.ts";
 import type { LayerRun, Ledger, OriginRecord } from "../../model/ledger.ts";
 import type { Image, ImageOrigin } from "../../model/snapshot.ts";
-import { byParts } from "../by-object.ts";
+import { unlistedImages } from "../image/image-index.ts";
 import { type ChainParents, LayerForest } from "./layers.ts";
 
 export type Origins = Pick<Ledger, "origins" | "layers">;
@@ -13,7 +13,7 @@ export function rememberOrigins(
   images: readonly Pick<Image, "id">[],
   read: ReadonlyMap<ImageId, ImageOrigin>,
 ): Origins {
-  const gone = unlisted({ images, known: knownOrigins });
+  const gone = unlistedImages({ known: knownOrigins, listed: images });
   const listed = read.size === 0 ? null : new Set(images.map(({ id }) => id));
   const fresh = [...read].filter(([id]) => listed?.has(id) === true && !knownOrigins.has(id));
   if (gone.length === 0 && fresh.length === 0)
@@ -28,19 +28,6 @@ export function rememberOrigins(
   }
   return { origins, layers };
 }
-
-const unlisted = byParts(
-  ({
-    images,
-    known,
-  }: {
-    readonly images: readonly Pick<Image, "id">[];
-    readonly known: Origins["origins"];
-  }): readonly ImageId[] => {
-    const listed = new Set(images.map(({ id }) => id));
-    return [...known.keys()].filter((id) => !listed.has(id));
-  },
-);
 
 /** What a forest is built from, besides images. */
 export type LayerMemory = Origins & Pick<Ledger, "gains">;

@@ -1,6 +1,7 @@
 /** A layer at its place in the forest, and the size of its path as bounded by image sizes. */
 import type { ChainId, ImageId } from "../../model/ids.ts";
 import type { Bounds } from "../../model/plan.ts";
+import { atLeastZero, smaller } from "../../model/values.ts";
 
 /** An image by the chain that ends with its last layer. */
 export interface LayeredImage {
@@ -108,6 +109,3 @@ export function imagesThrough(path: Path): number {
   }
   return count;
 }
-
-export const smaller = (one: bigint, other: bigint): bigint => (one < other ? one : other);
-export const atLeastZero = (bytes: bigint): bigint => (bytes > 0n ? bytes : 0n);

@@ -1,5 +1,6 @@
 /** Disk usage of images as a tree: layer families, their repositories with unique bytes, and the bytes that these share. */
 import type { FamilyUsage } from "../../model/disk-usage.ts";
+import { atLeastZero } from "../../model/values.ts";
 import {
   familyNames,
   grouped,
@@ -9,7 +10,6 @@ import {
   shareOf,
   subjectsOf,
 } from "./disk-usage.ts";
-import { atLeastZero } from "./path.ts";
 
 /** The largest family first, and in it the largest repository; families share nothing with each other. */
 export function usageTree({

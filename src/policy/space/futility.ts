@@ -3,6 +3,7 @@ import type { ImageId } from "../../model/ids.ts";
 import type { DiskBreakdown, Futility, ImageTarget } from "../../model/plan.ts";
 import type { ImageUser } from "../../model/reason.ts";
 import { type Filesystem, type Image, logFactsOf, type Snapshot } from "../../model/snapshot.ts";
+import { atLeastZero } from "../../model/values.ts";
 import { type ImageUse, imageUseOf } from "../image/image-use.ts";
 import type { LayerForest } from "../layer/layers.ts";
 
@@ -187,5 +188,3 @@ export function apart(one: bigint, other: bigint, capacity: bigint): boolean {
 
 export const reportedBytes = (images: readonly Image[]): bigint =>
   images.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0n);
-
-const atLeastZero = (bytes: bigint): bigint => (bytes > 0n ? bytes : 0n);

@@ -3,6 +3,7 @@
 import type { DiskUsage, ImagePlan } from "../../model/plan.ts";
 import type { Image } from "../../model/snapshot.ts";
 import { type Duration, duration, hours, type Instant, since } from "../../model/time.ts";
+import { smaller } from "../../model/values.ts";
 import { counted, humanBytes, humanDuration } from "../bytes.ts";
 import { imageKeep } from "../image-reasons.ts";
 import { type Html, html } from "./text.ts";
@@ -81,7 +82,6 @@ function partsOf(plan: ImagePlan, { filesystem }: DiskUsage): readonly Part[] {
 
 const sizeOf = (images: readonly Image[]): bigint =>
   images.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0n);
-const smaller = (one: bigint, other: bigint): bigint => (one < other ? one : other);
 const share = (bytes: bigint, whole: bigint): string =>
   whole === 0n ? "0" : (Number((bytes * 10_000n) / whole) / 100).toFixed(2);
 
