@@ -1,6 +1,6 @@
 /** The record of an installation, by which an upgrade knows its own files and an uninstall removes them all. */
 
-import { isMap } from "../model/values.ts";
+import { isMap, parsedJson } from "../model/values.ts";
 import { installed, parentsOf, shellFilesOf } from "./paths.ts";
 
 export interface Manifest {
@@ -26,7 +26,9 @@ export function manifestText(manifest: Manifest): string {
 
 /** `null` for an invalid manifest: then no file counts as installed. Ignores paths that install never creates. */
 export function parseManifest(text: string): Manifest | null {
-  const { version, init, executable, directories, files, links } = parsedObject(text);
+  const manifest = parsedJson(text);
+  if (!isMap(manifest)) return null;
+  const { version, init, executable, directories, files, links } = manifest;
   if (typeof version !== "string" || !isInit(init) || !isExecutable(executable)) return null;
   if (!isPaths(directories) || !isPaths(links) || !isMap(files)) return null;
   const ours: ReadonlySet<string> = new Set([
@@ -49,15 +51,6 @@ export function parseManifest(text: string): Manifest | null {
 }
 
 const isExecutable = (value: unknown): value is string => isPath(value) && value.endsWith("/crigc");
-
-function parsedObject(text: string): Readonly<Record<string, unknown>> {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isMap(value) ? value : {};
-  } catch {
-    return {};
-  }
-}
 
 const isPaths = (value: unknown): value is readonly string[] =>
   Array.isArray(value) && value.every(isPath);

@@ -1,6 +1,6 @@
 /** Doctor's check of the agent: is it running and healthy? */
 
-import { isMap } from "../../model/values.ts";
+import { isMap, parsedJson } from "../../model/values.ts";
 import { failed, ok, type Verdict, warning } from "./check.ts";
 
 /** `status`: the agent's document, or the reason for its absence. */
@@ -12,8 +12,9 @@ export function agentCheck(
 ): Verdict {
   if (status.kind === "none")
     return warning(`no agent answers; only crigc gc removes anything (${status.why})`, null);
-  const document = parsed(status.text);
-  if (document === null) return failed("another program answers at the control socket", null);
+  const document = parsedJson(status.text);
+  if (!isMap(document) || document["kind"] !== "Status")
+    return failed("another program answers at the control socket", null);
   const textOf = (field: string): string | null => {
     const value = document[field];
     return typeof value === "string" ? value : null;
@@ -41,12 +42,3 @@ const PROBLEMS: readonly (readonly [field: string, words: string])[] = [
   ["configurationError", "a changed configuration was rejected"],
   ["ledgerError", "the ledger is not saved"],
 ];
-
-function parsed(text: string): Readonly<Record<string, unknown>> | null {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isMap(value) && value["kind"] === "Status" ? value : null;
-  } catch {
-    return null;
-  }
-}

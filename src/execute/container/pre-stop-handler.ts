@@ -1,6 +1,7 @@
 /** Parses the pre-stop handler in a container's annotations, which are not trusted. */
 
 import type { ContainerDetail } from "../../model/snapshot.ts";
+import { isMap, parsedJson } from "../../model/values.ts";
 
 export type Handler =
   | { readonly kind: "exec"; readonly command: readonly string[] }
@@ -18,8 +19,8 @@ export type Handler =
 
 /** `null` if the text is not a handler. */
 export function readHandler(text: string): Handler | null {
-  const recorded = fieldsOf(parse(text));
-  if (recorded === null) return null;
+  const recorded = parsedJson(text);
+  if (!isMap(recorded)) return null;
   return (
     execHandler(recorded["exec"]) ??
     httpHandler(recorded["httpGet"]) ??
@@ -34,45 +35,44 @@ export function handlerPort(
 ): number | null {
   if (typeof port === "number") return validPort(port);
   if (/^\d+$/.test(port)) return validPort(Number(port));
-  const ports = parse(annotations["io.kubernetes.container.ports"] ?? "");
+  const ports = parsedJson(annotations["io.kubernetes.container.ports"] ?? "");
   if (!Array.isArray(ports)) return null;
-  const named = ports.map((each) => fieldsOf(each)).find((each) => each?.["name"] === port);
+  const named = ports.filter(isMap).find(({ name }) => name === port);
   const number = named?.["containerPort"];
   return typeof number === "number" ? validPort(number) : null;
 }
 
 function execHandler(value: unknown): Handler | null {
-  const command = fieldsOf(value)?.["command"];
+  const command = isMap(value) ? value["command"] : null;
   if (!Array.isArray(command) || command.length === 0) return null;
   return command.every((part) => typeof part === "string") ? { kind: "exec", command } : null;
 }
 
 function httpHandler(value: unknown): Handler | null {
-  const request = fieldsOf(value);
-  if (request === null) return null;
-  const port = request["port"];
+  if (!isMap(value)) return null;
+  const { port } = value;
   if (typeof port !== "number" && typeof port !== "string") return null;
-  const path = text(request["path"]);
+  const path = text(value["path"]);
   return {
     kind: "http",
-    scheme: text(request["scheme"]).toUpperCase() === "HTTPS" ? "https" : "http",
-    host: text(request["host"]),
+    scheme: text(value["scheme"]).toUpperCase() === "HTTPS" ? "https" : "http",
+    host: text(value["host"]),
     port,
     path: path.startsWith("/") ? path : `/${path}`,
-    headers: headersOf(request["httpHeaders"]),
+    headers: headersOf(value["httpHeaders"]),
   };
 }
 
 function headersOf(value: unknown): readonly { readonly name: string; readonly value: string }[] {
   if (!Array.isArray(value)) return [];
   return value
-    .map((each) => fieldsOf(each))
-    .map((each) => ({ name: text(each?.["name"]), value: text(each?.["value"]) }))
+    .filter(isMap)
+    .map((each) => ({ name: text(each["name"]), value: text(each["value"]) }))
     .filter((each) => each.name !== "");
 }
 
 function sleepHandler(value: unknown): Handler | null {
-  const seconds = fieldsOf(value)?.["seconds"];
+  const seconds = isMap(value) ? value["seconds"] : null;
   if (typeof seconds !== "number" || !Number.isFinite(seconds) || seconds < 0) return null;
   return { kind: "sleep", seconds };
 }
@@ -81,21 +81,3 @@ const validPort = (port: number): number | null =>
   Number.isInteger(port) && port > 0 && port <= 65_535 ? port : null;
 
 const text = (value: unknown): string => (typeof value === "string" ? value : "");
-
-type Fields = Readonly<Record<string, unknown>>;
-
-function fieldsOf(value: unknown): Fields | null {
-  return isFields(value) ? value : null;
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-function parse(json: string): unknown {
-  try {
-    return JSON.parse(json);
-  } catch {
-    return null;
-  }
-}

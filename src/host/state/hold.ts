@@ -7,7 +7,7 @@ import { HostError } from "../../model/errors.ts";
 import type { HoldState } from "../../model/hold.ts";
 import type { Clocks } from "../../model/snapshot.ts";
 import { type Duration, fromRfc3339, type Instant, plus, toRfc3339 } from "../../model/time.ts";
-import { isMap } from "../../model/values.ts";
+import { isMap, parsedJson } from "../../model/values.ts";
 import { asRoot, codeOf, reasonOf } from "../files/errno.ts";
 import { mayExist } from "../files/may-exist.ts";
 import { writeWholeFile } from "../files/whole-file.ts";
@@ -172,12 +172,7 @@ function isOver(file: HoldFile, clocks: Clocks): boolean {
 }
 
 function parsed(text: string): HoldFile | null {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    return null;
-  }
+  const value = parsedJson(text);
   if (!isMap(value)) return null;
   const [since, until] = [timeOf(value["since"]), timeOf(value["until"])];
   const { reason = "", bootId = "", untilUptimeMs = 0 } = value;
