@@ -18,14 +18,9 @@ export const planExit = (plan: Plan): number | null =>
 const faultsExit = (kinds: readonly ImageBlock["kind"][]): number | null =>
   kinds.map((kind) => FAULTS[kind]).find((code) => code !== null) ?? null;
 
-/** The exit code of a pass of `gc`; the most serious problem decides. */
-export function passExit(
-  pass: Pass,
-  end: { readonly busy: boolean; readonly failure: unknown },
-): number {
-  if (end.busy) return exit.busy;
-  if (pass.error !== null)
-    return end.failure === null ? exit.runtime : (exitOf(end.failure) ?? exit.internal);
+/** The exit code of a pass of `gc`; the most serious problem decides. `failure`: what ended it early, or `null`. */
+export function passExit(pass: Pass, failure: unknown): number {
+  if (failure !== null) return exitOf(failure) ?? exit.internal;
   const blocks = blocksOf(pass);
   const ofContainers = pass.plan.containers?.blocks ?? [];
   // Of all blocks, only a hold begins in the middle of a container pass.

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 
 import { passExit, planExit } from "../../src/cli/pass-exit.ts";
+import { HostError } from "../../src/model/errors.ts";
 import { passId } from "../../src/model/ids.ts";
 import type { ImageItem, ImageOutcome } from "../../src/model/outcome.ts";
 import type { Pass } from "../../src/model/pass.ts";
@@ -46,7 +47,7 @@ function pass(images: ImageOutcome | null, change: Partial<Pass> = {}): Pass {
   };
 }
 
-const code = (it: Pass): number => passExit(it, { busy: false, failure: null });
+const code = (it: Pass): number => passExit(it, null);
 
 const skipped = (block: ImageBlock["kind"]): ImageItem => ({
   candidate: aCandidate("a"),
@@ -92,7 +93,7 @@ describe("the exit of a pass", () => {
   });
 
   test("is 6 if another pass was running", () => {
-    const busy = pass(null, { error: "another pass was still running" });
-    expect(passExit(busy, { busy: true, failure: null })).toBe(6);
+    const busy = new HostError("lock", "another pass was still running");
+    expect(passExit(pass(null, { error: busy.message }), busy)).toBe(6);
   });
 });

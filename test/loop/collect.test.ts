@@ -108,7 +108,7 @@ describe("a pass", () => {
   test("without the lock reads nothing and touches nothing", async () => {
     const fake = aNode({ lockIsFree: false });
     const ended = await run(fake);
-    expect(ended).toMatchObject({ busy: true, seen: null, pass: { images: null } });
+    expect(ended).toMatchObject({ failure: { kind: "lock" }, seen: null, pass: { images: null } });
     expect(ended.pass.error).toContain("another pass");
     expect(fake.calls).toEqual([]);
     expect(fake.writes).toEqual([]);

@@ -108,7 +108,7 @@ async function pass(
       context.stdout(`${tableLines(REFUSAL_COLUMNS, rows, screen).join("\n")}\n`);
     }
   }
-  const code = passExit(end.pass, end);
+  const code = passExit(end.pass, end.failure);
   const isNamed = purpose.kind === "all-unused" && purpose.only?.[0]?.kind === "id";
   const isGraver = code !== exit.done && code !== exit.shortfall;
   if (isGraver || !isNamed || refused.length === 0) return code;

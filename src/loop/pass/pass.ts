@@ -1,7 +1,7 @@
 /** One pass: lock, observe, remember, decide, execute, and its record. */
 
 import type { Meter } from "../../execute/image/meter.ts";
-import { messageOf } from "../../model/errors.ts";
+import { HostError, messageOf } from "../../model/errors.ts";
 import type { PassId } from "../../model/ids.ts";
 import type { ContainerOutcome, ImageOutcome } from "../../model/outcome.ts";
 import type { Event, Pass, PassKind } from "../../model/pass.ts";
@@ -46,11 +46,9 @@ export interface PassRequest {
 export interface PassEnd {
   readonly pass: Pass;
   readonly seen: Seen | null;
-  /** Another pass held the lock for too long. */
-  readonly busy: boolean;
   /** What the plan is based on; `null` if there is none. */
   readonly prepared: Prepared | null;
-  /** What a list or a stat threw, for the exit code; `null` if nothing did. */
+  /** What a list, a stat or the lock threw, for the exit code; `null` if nothing did. */
   readonly failure: unknown;
 }
 
@@ -111,19 +109,18 @@ class Running {
         release = await this.#steps.run("lock", () =>
           this.#engine.lock.acquire(lockWaitMs, this.#signal),
         );
-        if (release === null)
-          return this.#end({ error: "another pass was still running", busy: true, failure: null });
+        if (release === null) throw new HostError("lock", "another pass was still running");
       }
       await this.#work();
-      return this.#end({ error: null, busy: false, failure: null });
+      return this.#end(null);
     } catch (thrown) {
       if (this.#signal.aborted && this.#prepared === null) {
         // What was cancelled on request has not failed.
         if (this.#request.containers !== "none") this.#containers = STOPPED_CONTAINERS;
         if (this.#request.images) this.#images = { ...dryImages(NO_PLAN), end: "stopped" };
-        return this.#end({ error: null, busy: false, failure: null });
+        return this.#end(null);
       }
-      return this.#end({ error: messageOf(thrown), busy: false, failure: thrown });
+      return this.#end(thrown);
     } finally {
       release?.();
     }
@@ -254,11 +251,7 @@ class Running {
     return { id: this.#id, now: this.#request.now, signal: this.#signal, hurry: this.#hurry };
   }
 
-  #end(result: {
-    readonly error: string | null;
-    readonly busy: boolean;
-    readonly failure: unknown;
-  }): PassEnd {
+  #end(failure: unknown): PassEnd {
     const pass: Pass = {
       id: this.#id,
       kind: this.#request.kind,
@@ -271,15 +264,11 @@ class Running {
       containers: this.#containers,
       events: this.#raise(),
       steps: this.#steps.list(),
-      error: result.error,
+      error: failure === null ? null : messageOf(failure),
     };
     const prepared = this.#prepared;
-    return {
-      ...result,
-      pass,
-      prepared,
-      seen: prepared === null ? null : seenOf(prepared.snapshot),
-    };
+    const seen = prepared === null ? null : seenOf(prepared.snapshot);
+    return { pass, seen, prepared, failure };
   }
 
   #raise(): readonly Event[] {
