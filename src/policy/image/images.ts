@@ -3,6 +3,7 @@ import type { ContainerId, ImageId } from "../../model/ids.ts";
 import type { Compat } from "../../model/limits.ts";
 import type { ImageCandidate, ImagePlan, KeptImage, PlanNote } from "../../model/plan.ts";
 import type { ImageBlock, ImageKeepReason, ImageTrigger } from "../../model/reason.ts";
+import { watchedSince } from "../../model/time.ts";
 import { once } from "../by-object.ts";
 import type { Facts } from "../facts.ts";
 import { gainsOf } from "../layer/gain.ts";
@@ -10,7 +11,6 @@ import { type Choice as LayerChoice, layersCount, orderByLayers } from "../layer
 import { forestOf } from "../layer/origins.ts";
 import { selectionOf } from "../selection.ts";
 import { watchesSpace } from "../space/targets.ts";
-import { isPastMaximumAge } from "./age.ts";
 import { type Asked, asked, distinctTriggers, futileBlocks } from "./ask.ts";
 import { estimate } from "./estimate.ts";
 import { judgeImages, type Judgement } from "./judge.ts";
@@ -88,17 +88,28 @@ function keptWhenRead(plan: Omit<ImagePlan, "kept">, make: () => readonly KeptIm
 const AGE: ImageTrigger = { kind: "age" };
 
 function agedImages(input: Facts, judgement: Judgement): ReadonlySet<ImageId> {
-  const { limits, startedAt, purpose, ledger } = input;
+  const { limits, purpose } = input;
   if (purpose.kind !== "periodic" || limits.images.maximumAge <= 0n) return new Set();
-  const age = { limits: limits.images, watched: ledger.watched, startedAt };
   const due = judgement
     .images()
     .filter(
       (subject) =>
-        isPastMaximumAge(subject, age) &&
+        isPastMaximumAge(subject, input) &&
         protectionOf(subject, judgement.context(), "age").reason === null,
     );
   return new Set(due.map(({ image }) => image.id));
+}
+
+/** Whether the image was unused for longer than the maximum age, which is above 0, whatever protects it. */
+function isPastMaximumAge({ record }: Ranked, { limits, ledger, startedAt }: Facts): boolean {
+  const { maximumAge, compat } = limits.images;
+  const { watched } = ledger;
+  if (compat === "none") return unusedFor(record, watched) > maximumAge;
+  // The kubelet forgets with each start, so it judges no age before it has run for one maximum age itself. The memory of an
+  // agent that forgets like it begins at 0.
+  if (startedAt === null || watched <= maximumAge) return false;
+  const { lastUsedWatched } = record;
+  return lastUsedWatched === null || watchedSince(watched, lastUsedWatched) > maximumAge;
 }
 
 interface Choice {
