@@ -44,11 +44,16 @@ export interface Config {
   readonly warnings: readonly string[];
 }
 
-export interface ConfigParts {
+/** What a process runs with: what was written, unless it was bound before. */
+export interface Bound {
   readonly merged: Merged;
   readonly validated: Validated;
-  readonly files: readonly string[];
+  /** Fields whose written value waits for the next start. */
   readonly waiting: readonly FieldName[];
+}
+
+interface ConfigParts extends Bound {
+  readonly files: readonly string[];
   readonly warnings: readonly string[];
 }
 

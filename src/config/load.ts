@@ -55,11 +55,8 @@ export function loadConfig(input: ConfigInput): Config {
   const written = aboveKubelet(merged(all.settings), kubelet);
   const checked = validated(written);
   if (checked.issues.length > 0) throw new ConfigError(checked.issues);
-  const { together, validated: inForce, waiting } = boundToProcess(checked, written, input);
   return configOf({
-    merged: together,
-    validated: inForce,
-    waiting,
+    ...boundToProcess(checked, written, input),
     files: [base, ...dropIns].filter(({ present }) => present).map(({ path }) => path),
     warnings: [
       ...all.warnings,

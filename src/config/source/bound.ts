@@ -1,6 +1,6 @@
 /** Values that a running process takes only at its start. */
 import { ConfigError } from "../../model/errors.ts";
-import type { Config } from "../config.ts";
+import type { Bound, Config } from "../config.ts";
 import { type FieldName, fieldOf, namedInFull } from "../fields.ts";
 import { type Validated, validated } from "../validate.ts";
 import { printedText } from "../value/printed.ts";
@@ -32,28 +32,21 @@ const BOUND_BY_START = [
   "dryRun",
 ] as const satisfies readonly FieldName[];
 
-export interface Bound {
-  readonly together: Merged;
-  readonly validated: Validated;
-  /** Fields whose written value waits for the next start. */
-  readonly waiting: readonly FieldName[];
-}
-
 /** `checked`: the result of validating `written` alone. */
 export function boundToProcess(
   checked: Validated,
   written: Merged,
   { running = null, connected = true }: Running,
 ): Bound {
-  if (running === null) return { together: written, validated: checked, waiting: [] };
+  if (running === null) return { merged: written, validated: checked, waiting: [] };
   const fields = [...(connected ? BOUND_BY_CONNECTION : []), ...BOUND_BY_START];
   const textOf = (name: FieldName, all: Merged): string =>
     printedText(fieldOf(name).type, all[name].value);
   const waiting = fields.filter((name) => textOf(name, written) !== textOf(name, running.values));
   const stay = Object.fromEntries(waiting.map((name) => [name, running.values[name]]));
-  if (waiting.length === 0) return { together: written, validated: checked, waiting };
+  if (waiting.length === 0) return { merged: written, validated: checked, waiting };
   const together = { ...written, ...stay };
-  return { together, validated: validatedWith(together, waiting), waiting };
+  return { merged: together, validated: validatedWith(together, waiting), waiting };
 }
 
 /** The new configuration is valid by itself, but may contradict bound values. */
