@@ -49,11 +49,9 @@ export interface CommandWords {
   readonly ofItself?: true;
   /** Reloads its configuration on SIGHUP; other commands end as on SIGTERM. */
   readonly reloads?: true;
-  /** Always prints JSON. */
   readonly alwaysJson?: true;
 }
 
-/** The arguments after the command. */
 export interface Invocation {
   readonly operands: readonly string[];
   /** Values of each given option; empty for a switch. */
@@ -71,7 +69,6 @@ export function option(
   return { name, placeholder, help, ...more };
 }
 
-/** For commands with long tables. */
 export const ALL_OPTION = option("all", "list every row of a long table");
 
 /** The screen for a command's table, with `--all` if given. */
@@ -88,7 +85,6 @@ export type Format = (typeof LIST_FORMATS)[number];
 export const formatsOf = ({ json, list }: CommandWords): readonly Format[] =>
   list === true ? LIST_FORMATS : json ? ["table", "json"] : [];
 
-/** Whether an option was given. */
 export const has = (invocation: Invocation, name: string): boolean => invocation.options.has(name);
 
 /** The value of an option, the last one if repeated; `null`: not given. */

@@ -50,13 +50,11 @@ export interface Openers {
   /** What `recorded` reads. */
   snapshotText(node: RecordedNode): string;
   readonly userId: number;
-  /** The wall clock. */
   now(): Instant;
   hostName(): string;
   hold(config: Config): HoldPlaces;
   /** The keep rules as a pass would read them now, without a runtime. Does not reject for invalid rules. */
   keepRules(config: Config): Promise<KeepRules>;
-  /** A file of the keep directory. */
   keepFile(config: Config, name: string): KeepFile;
   /** The stamp of `keep baseline --once`; `null`: none yet. */
   stamp(config: Config): string | null;
@@ -116,7 +114,6 @@ export interface Machine {
 export interface KubeletFact extends Pick<Kubelet, "settings" | "problems"> {
   /** Paths that suggest a kubelet on this node. */
   readonly signs: readonly string[];
-  /** Its processes. */
   readonly running: readonly number[];
 }
 

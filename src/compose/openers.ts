@@ -97,7 +97,6 @@ export function openersOf(world: World): Openers {
   };
 }
 
-/** A node for one pass of `gc`. */
 async function openCollector(config: Config, world: World): Promise<OpenCollector> {
   const progress = terminalProgress(world.errorScreen, world.stderr);
   const log = logOf(config, world, () => progress.clear());

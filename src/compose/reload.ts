@@ -7,7 +7,6 @@ import { messageOf } from "../model/errors.ts";
 
 /** How often the files are read. Each read wakes up a sleeping process. */
 const LOOK_MS = 5_000;
-/** How long a change must be stable. */
 const SETTLE_MS = 2_000;
 
 export interface LiveConfig {
@@ -24,7 +23,6 @@ export interface LiveConfigOptions {
   readonly look: () => Look;
   /** Whether the process is connected, which binds the sockets. */
   readonly connected: () => boolean;
-  /** Called after each successful reload. */
   readonly reloaded: (config: Config) => void;
   /** Called once for each rejected content. */
   readonly rejected: (message: string) => void;

@@ -23,7 +23,6 @@ import { eventCaller } from "./event-caller.ts";
 import { Listeners } from "./listeners.ts";
 import type { World } from "./world.ts";
 
-/** Number of latest events in the status. */
 const EVENTS_MAX = 50;
 export const CONTROL_SOCKET = "crigc.sock";
 

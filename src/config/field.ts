@@ -32,7 +32,6 @@ export type FieldType =
 
 type Optional<T extends FieldType, V> = T extends { readonly optional: true } ? V | null : V;
 
-/** The type of a value in the program. */
 export type ValueOf<T extends FieldType> = T extends { readonly kind: "integer" }
   ? Optional<T, number>
   : T extends { readonly kind: "duration" }
@@ -59,7 +58,6 @@ export const isStatements = (value: FieldValue): value is Statements =>
 export interface Field {
   /** Without dashes. Determines the environment variable. */
   readonly flag: string;
-  /** Other names of the flag. */
   readonly aliases?: readonly string[];
   /** Environment variables after `CRIGC_…`. */
   readonly variables?: readonly string[];

@@ -57,7 +57,6 @@ export const fieldByFlag: ReadonlyMap<string, FieldName> = new Map(
   ),
 );
 
-/** By environment variable. */
 export const fieldByVariable: ReadonlyMap<string, FieldName> = new Map(
   fieldNames.flatMap((name) =>
     variablesOf(fieldOf(name)).map((variable) => [variable, name] as const),

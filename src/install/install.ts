@@ -14,13 +14,11 @@ export interface InstallOptions {
   readonly version: string;
   /** The tree; "/" is the running system. */
   readonly root: string;
-  /** The executable to install. */
   readonly from: string;
   /** Destination directory in the tree. */
   readonly binDirectory: string;
   /** `null`: detected. */
   readonly init: Init | null;
-  /** The manual page and the completions. */
   readonly shellTexts: ShellTexts;
   readonly baseline: boolean;
   /** Also start the agent, if the init system is running. */

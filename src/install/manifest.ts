@@ -9,7 +9,6 @@ export interface Manifest {
   readonly executable: string;
   /** Directories that did not exist before. */
   readonly directories: readonly string[];
-  /** SHA-256 of each file as written. */
   readonly files: Readonly<Record<string, string>>;
   readonly links: readonly string[];
 }

@@ -3,7 +3,6 @@
 import { ENGINE_ENVIRONMENT } from "./engine.ts";
 
 export interface ScriptOptions {
-  /** Absolute path of the executable. */
   readonly executable: string;
   /** Arguments of `run`. */
   readonly flags?: readonly string[];

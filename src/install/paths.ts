@@ -1,6 +1,5 @@
 /** The paths of an installed crigc. */
 
-/** Default. */
 export const DEFAULT_BIN_DIRECTORY = "/usr/local/bin";
 
 export const installed = {

@@ -22,7 +22,6 @@ export type Step =
   /** On the running system only. */
   | { readonly kind: "command"; readonly words: readonly string[] };
 
-/** A short description. */
 export function stepWords(step: Step): string {
   switch (step.kind) {
     case "directory":

@@ -3,11 +3,9 @@
 import { ENGINE_ENVIRONMENT } from "./engine.ts";
 
 export interface UnitOptions {
-  /** Absolute path of the executable. */
   readonly executable: string;
   /** Arguments of `run`. */
   readonly flags?: readonly string[];
-  /** Additional writable directories. */
   readonly writable?: readonly string[];
 }
 

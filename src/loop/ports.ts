@@ -51,7 +51,6 @@ export interface Seen {
   readonly observedAt: Instant;
 }
 
-/** Serialises the passes of all processes. */
 export interface PassLock {
   /** Resolves with the release function once the lock is held; `null` if `waitMs` passed first. */
   acquire(waitMs: number, signal: AbortSignal): Promise<(() => void) | null>;
@@ -85,7 +84,6 @@ export interface ReadEngine {
   readonly stepDone?: () => void;
 }
 
-/** What a pass that removes needs. */
 export interface Engine extends ReadEngine {
   readonly writer: RuntimeWriter;
   readonly remover: LogRemover;
@@ -93,7 +91,6 @@ export interface Engine extends ReadEngine {
   readonly logUsers: LogUsers;
   /** What recently timed out; kept from pass to pass. */
   readonly backoff: Backoff;
-  /** Sends pre-stop requests to pods. */
   readonly hooks: HookCaller;
   readonly journal: Journal;
   readonly lock: PassLock;

@@ -68,7 +68,6 @@ export interface RepositoryUsage {
   readonly uniqueBytes: bigint;
 }
 
-/** A layer of an image's chain. */
 export interface ChainLayer {
   readonly chain: ChainId;
   /** How many images have this layer and all layers below it. */
@@ -83,7 +82,6 @@ export interface ImageLayers {
   readonly frees: Bounds;
 }
 
-/** A filesystem at one moment. */
 export type DiskPoint = Pick<
   DiskSample,
   "at" | "device" | "mountpoint" | "capacityBytes" | "availableBytes" | "freedBytes"

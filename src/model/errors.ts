@@ -1,7 +1,6 @@
 /** One error class per border of the program. Its kind tells callers what to do; `cause` is the original error. */
 
 export type RuntimeErrorKind =
-  /** The socket does not exist. */
   | "absent"
   /** The socket exists, but permission is denied. */
   | "permission"
@@ -9,7 +8,6 @@ export type RuntimeErrorKind =
   | "unreachable"
   /** Something answers, but does not speak `runtime.v1`. */
   | "not-cri"
-  /** The call's deadline passed. */
   | "deadline"
   /** crigc cancelled the call itself. */
   | "cancelled"
@@ -83,18 +81,15 @@ export const configIssue = (source: string, text: string, message: string): Conf
   message,
 });
 
-/** One error in the command line. */
 export const usageError = (source: string, text: string, message: string): ConfigError =>
   new ConfigError([configIssue(source, text, message)]);
 
 export type StoreErrorKind =
   "corrupt" | "unreadable" | "newer" | "full" | "busy" | "hanging" | "write";
 
-/** The ledger and history on disk. */
 export class StoreError extends KindError<StoreErrorKind> {
   override readonly name = "StoreError";
 }
 
-/** The message of anything that was thrown. */
 export const messageOf = (thrown: unknown): string =>
   thrown instanceof Error ? thrown.message : String(thrown);

@@ -25,13 +25,11 @@ export interface ImageLimits {
   readonly keepLoaded: boolean;
   /** Keep the N most recently used tags of each repository; 0: off. */
   readonly keepPerRepository: number;
-  /** Sandbox images given by flag. */
   readonly infraImages: readonly string[];
   readonly whenFutile: "keep" | "collect";
   readonly accounting: "measured" | "reported";
   /** Maximum removals per pass; `null`: no limit. */
   readonly maximumRemovals: number | null;
-  /** Pause between two removals. */
   readonly removalInterval: Duration;
   readonly compat: Compat;
 }

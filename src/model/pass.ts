@@ -33,7 +33,6 @@ export interface Step {
   readonly error: string | null;
 }
 
-/** A pass when it begins. */
 export type PassStart = Pick<Pass, "id" | "kind" | "purpose" | "startedAt">;
 
 export interface Pass {
@@ -54,7 +53,6 @@ export interface Pass {
 
 export type LoopName = "image-cache" | "image-detection" | "image-gc" | "container-gc" | "pressure";
 
-/** A loop of the agent. */
 export interface LoopStatus {
   readonly name: LoopName;
   readonly periodMs: number;

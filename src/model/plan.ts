@@ -32,7 +32,6 @@ export type Criterion =
   | { readonly kind: "reference"; readonly pattern: string }
   /** Unused for at least this observed time. */
   | { readonly kind: "unused-for"; readonly span: Duration }
-  /** Without a tag. */
   | { readonly kind: "untagged" }
   /** Larger than this, as reported. */
   | { readonly kind: "larger-than"; readonly bytes: bigint }
@@ -42,7 +41,6 @@ export type Criterion =
 /** An image is selected if it matches one criterion of each kind given. */
 export type Selection = readonly Criterion[];
 
-/** The purpose of a pass. */
 export type Purpose =
   /** Thresholds, ages, budgets: what the periodic loops do. */
   | { readonly kind: "periodic" }
@@ -166,7 +164,6 @@ export interface DiskBreakdown {
 export interface ImagePlan {
   readonly purpose: Purpose["kind"];
   readonly now: Instant;
-  /** Triggers that are met. */
   readonly triggers: readonly ImageTrigger[];
   readonly targets: readonly ImageTarget[];
   /** In the order of removal; a pass removes a prefix. Empty if `blocks` is not. */
@@ -181,7 +178,6 @@ export interface ImagePlan {
   readonly notes: readonly PlanNote[];
 }
 
-/** A note about a plan. */
 export type PlanNote =
   /** The filesystem reports more available than its capacity. */
   | { readonly kind: "clamped"; readonly path: string }
@@ -252,7 +248,6 @@ export type PodSourceState =
   | { readonly kind: "none"; readonly why: string }
   | { readonly kind: "not-ready"; readonly source: string; readonly why: string };
 
-/** The whole node's plan. */
 export interface Plan {
   readonly containers: ContainerPlan | null;
   readonly images: ImagePlan | null;

@@ -188,7 +188,6 @@ export interface KubeletClient {
   readonly tokenFile: string | null;
 }
 
-/** A setting of this node's kubelet. */
 export interface KubeletSetting {
   /** The name of the configuration's field: `imageGCHighThresholdPercent`. */
   readonly field: string;
@@ -198,7 +197,6 @@ export interface KubeletSetting {
   readonly source: string;
 }
 
-/** This process's use of the machine. */
 export interface ProcessFigures {
   readonly cpuSeconds: number;
   /** `null` without /proc, like the next. */
@@ -206,7 +204,6 @@ export interface ProcessFigures {
   readonly openFiles: number | null;
 }
 
-/** A finished call to the runtime. */
 export interface CallRecord {
   /** `ListImages`. */
   readonly method: string;
@@ -234,7 +231,6 @@ export interface StateFiles {
   dropCopy(directory: string): void;
 }
 
-/** The file of the control socket. */
 export interface SocketFiles {
   /** The type of file at the path, without following links. */
   kindOf(path: string): "absent" | "socket" | "other";

@@ -4,7 +4,6 @@ import type { ContainerId, ImageId, PodUid, SandboxId } from "./ids.ts";
 import type { Signal } from "./limits.ts";
 import type { Duration, Instant } from "./time.ts";
 
-/** What uses an image. */
 export type ImageUser =
   | {
       readonly kind: "container";
@@ -28,7 +27,6 @@ export interface NotSelected {
   readonly kind: "not-selected";
 }
 
-/** Why an image is kept. */
 export type ImageKeepReason =
   | { readonly kind: "in-use"; readonly users: readonly ImageUser[] }
   | { readonly kind: "pinned" }
@@ -77,7 +75,6 @@ export type ImageKeepReason =
   /** Its removal was not planned when the pass began, or facts changed since. */
   | { readonly kind: "changed"; readonly what: string };
 
-/** A trigger of image removal. */
 export type ImageTrigger =
   | { readonly kind: "space" }
   | { readonly kind: "inodes" }
@@ -133,7 +130,6 @@ type CommonKeepReason =
 
 type PodRemoveReason = { readonly kind: "pod-gone" } | { readonly kind: "pod-evicted" };
 
-/** Why a container is kept. */
 export type ContainerKeepReason =
   | { readonly kind: "running" }
   | { readonly kind: "foreign" }

@@ -15,7 +15,6 @@ export function parsedJson(text: string): unknown {
 
 export const capitalised = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
-/** For sorting in ascending order. */
 export const compared = <Value extends bigint | number | string>(
   one: Value,
   other: Value,

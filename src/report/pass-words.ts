@@ -168,7 +168,6 @@ export function purposeWords(purpose: Purpose): string {
   }
 }
 
-/** The title of an event. */
 export const eventTitle = (reason: string): string => known(EVENT_TITLES, reason) ?? clean(reason);
 
 /** An event in full, as the tables of all commands show it. */
@@ -207,7 +206,6 @@ export function breakdownWords(it: DiskBreakdown): string {
   return `${parts.join(", ")} of ${humanBytes(it.capacityBytes - it.availableBytes)} used`;
 }
 
-/** How a pass decides when to stop. */
 export const stopWords = (accounting: ImagePlan["accounting"]): string =>
   accounting === "measured"
     ? "the disk is measured after each removal"

@@ -104,7 +104,6 @@ function evictionCheck(theirs: Config, facts: KubeletFacts): Verdict {
 /** The default is raised only if a kubelet runs or is configured, not if one is only suspected. */
 const isDefault = ({ values }: Config): boolean => values.evictionHard.source === "default";
 
-/** Margin for writes between two checks. */
 const MARGIN_PERCENT = 5;
 
 interface Nearest {

@@ -53,7 +53,6 @@ function filesystemCheck(filesystem: Filesystem, limits: ImageLimits): Verdict {
   );
 }
 
-/** What blocks image removal now. */
 const blockChecks = ({ blocks }: ImagePlan): Verdicts =>
   blocks.length === 0
     ? [["blocks", ok("nothing blocks removal")]]

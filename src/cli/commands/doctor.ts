@@ -54,7 +54,6 @@ async function examine(context: CommandContext): Promise<readonly DoctorCheck[]>
 }
 
 interface Configured {
-  /** `null`: invalid. */
   readonly config: Config | null;
   readonly verdict: Verdict;
 }

@@ -50,7 +50,6 @@ export const explain = command({
   },
 });
 
-/** Layers of the matched images. */
 function layersOf(
   { snapshot, ledger }: Prepared,
   matches: readonly ReferenceMatch[],

@@ -58,7 +58,6 @@ export const install = command({
   },
 });
 
-/** The running executable. */
 const SELF = "/proc/self/exe";
 
 function initOf(invocation: Invocation): Init | null {

@@ -58,7 +58,6 @@ const printed = (lines: readonly string[], screen: Screen): string => {
 
 type Named = Pick<CommandWords, "name" | "summary">;
 
-/** Summaries of the groups of commands. */
 const FAMILIES: Readonly<Record<string, string>> = {
   keep: "manage the keep rules",
   print: "print units, manifests, rules and configuration",

@@ -154,7 +154,6 @@ export interface BaselineImage {
 
 export interface BaselineList {
   readonly text: string;
-  /** Number of patterns in it. */
   readonly patterns: number;
   /** Images that no pattern can match: their IDs are not digests, and they have no tags. */
   readonly unnamed: readonly BaselineImage[];

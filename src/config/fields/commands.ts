@@ -2,7 +2,6 @@
 
 /** Commands that decide or show what is removed. */
 export const DECIDING = ["run", "gc", "rm", "plan", "explain", "report"] as const;
-/** Commands that call the runtime. */
 export const RUNTIME = [
   ...DECIDING,
   "images",
@@ -17,9 +16,6 @@ export const RUNTIME = [
 export const KEEPING = [...RUNTIME, "keep check", "keep add", "keep remove"] as const;
 /** Commands that read pod logs and the pod source. */
 export const PODS = [...DECIDING, "audit", "snapshot", "doctor"] as const;
-/** Commands that remove. */
 export const REMOVING = ["run", "gc", "rm"] as const;
-/** Commands that read or write the ledger. */
 export const WITH_STATE = [...RUNTIME, "status", "history", "hold", "release"] as const;
-/** Commands that read the configuration. */
 export const CONFIGURED = [...WITH_STATE, "keep check", "config"] as const;

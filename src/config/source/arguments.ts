@@ -6,7 +6,6 @@ import { parseText } from "../value/value.ts";
 import { suggestion } from "./nearest.ts";
 import { type Layer, type Place, type Setting, settingOf, valueIssue } from "./setting.ts";
 
-/** A flag as given. */
 export interface FlagText {
   readonly name: FieldName;
   /** `--image-minimum-gc-age`: the name used, with dashes. */

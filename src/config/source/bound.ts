@@ -13,7 +13,6 @@ export interface Running {
   readonly connected?: boolean;
 }
 
-/** Bound when the runtime answers. */
 const BOUND_BY_CONNECTION = [
   "containerRuntimeEndpoint",
   "imageServiceEndpoint",

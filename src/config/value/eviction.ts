@@ -5,7 +5,6 @@ import { parseDuration } from "./duration.ts";
 import { parsePercentage } from "./percentage.ts";
 import { parseQuantity } from "./quantity.ts";
 
-/** The kind of a map from signal to text. */
 export type StatementKind = "threshold" | "grace" | "reclaim";
 /** As written, by signal. */
 export type Statements = Readonly<Record<string, string>>;
@@ -36,7 +35,6 @@ export const KNOWN_SIGNALS: readonly string[] = [...DISK_SIGNALS, ...OTHER_SIGNA
 /** Values that turn a threshold off. */
 const DROPPED: readonly string[] = ["0%", "100%"];
 
-/** The error of one statement, or `null`. */
 export function statementFault(kind: StatementKind, signal: string, text: string): string | null {
   if (!isKnownSignal(signal))
     return `unknown signal ${JSON.stringify(signal)}: use ${DISK_SIGNALS.join(", ")}`;

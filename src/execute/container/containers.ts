@@ -40,7 +40,6 @@ class ContainerPass {
   readonly #sandboxes: SandboxItem[] = [];
   readonly #logs: LogItem[] = [];
   readonly #errors: string[];
-  /** IDs that were removed. */
   readonly #removed = new Set<string>();
   #stoppingNs = 0n;
 

@@ -129,7 +129,6 @@ function goingOf(
   ]);
 }
 
-/** Thrown to end a container pass early. */
 export class Ended extends Error {
   readonly end: ContainerOutcome["end"];
 

@@ -44,7 +44,6 @@ export interface ImageExecution {
   readonly lists: (signal: AbortSignal, sinceNs?: bigint) => Promise<FreshLists>;
   /** Called with each item as soon as it is done. */
   readonly done: (item: ImageItem) => void;
-  /** Called before each removal. */
   readonly starting?: ((candidate: ImageCandidate, meter: Meter) => void) | undefined;
 }
 

@@ -20,7 +20,6 @@ export interface MeterInput {
   readonly stores: readonly Place[];
   /** Their size when the plan was made, as the runtime reports it; `null` if it does not. */
   readonly storeBytes: bigint | null;
-  /** Distinct images when the plan was made. */
   readonly imageCount: number;
   readonly accounting: "measured" | "reported";
 }

@@ -13,7 +13,6 @@ import { readManifests } from "./manifests.ts";
 import { kubeletSigns } from "./sign.ts";
 
 export interface PodSourceOptions {
-  /** `--pod-source` */
   readonly source: "auto" | PodSource | "none";
   /** `--root-dir`: the kubelet's; "/" on a node without one. */
   readonly rootDirectory: string;

@@ -8,7 +8,6 @@ import { Directory } from "../files/directory.ts";
 import { codeOf, reasonOf } from "../files/errno.ts";
 
 export interface LogPaths {
-  /** `--pod-logs-dir` */
   readonly podLogsDir: string;
   /** `--container-logs-dir`: links to logs, in the kubelet's old layout. */
   readonly containerLogsDir: string;
@@ -24,7 +23,6 @@ export const rootsOf = ({ podLogsDir, containerLogsDir }: LogPaths): LogRoots =>
   containerLogs: new LogRoot(containerLogsDir),
 });
 
-/** Advice for an unreadable directory. */
 export const logRootAdvice =
   "make it a readable directory, or set --pod-logs-dir or --container-logs-dir";
 

@@ -33,7 +33,6 @@ export interface AgentOptions {
   /** How long a pass waits for another process's pass. */
   readonly lockWaitMs: () => number;
   readonly now: () => Instant;
-  /** Random bits for pass IDs. */
   readonly random: () => number;
 }
 

@@ -57,7 +57,6 @@ export interface RuleSet {
 }
 
 export interface Tried<Keep, Remove> {
-  /** Codes in order, the deciding one last. */
   readonly tried: readonly string[];
   /** `null`: no rule applied. */
   readonly decision: Decision<Keep, Remove> | null;

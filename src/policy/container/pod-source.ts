@@ -195,7 +195,6 @@ function lacksAllThatLeftSomething(view: Doubted): string | null {
     : `no pod is alive on this node, and it lists none of the ${left.size} pods that left containers or logs here`;
 }
 
-/** Pods of Kubernetes that the runtime has. */
 const kubernetesPods = (view: Listed): readonly PodUid[] =>
   listedOwners(view, "none").flatMap(({ uid, foreign }) => (foreign ? [] : [uid]));
 

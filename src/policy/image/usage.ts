@@ -70,7 +70,6 @@ const usageOfLists = byParts(({ volumesCount, ...lists }: Lists & { volumesCount
   judgeLists(lists, NONE, volumesCount),
 );
 
-/** What containers and sandboxes use. */
 function judgeLists(facts: Lists, without: ReadonlySet<ContainerId>, volumesCount: boolean): Usage {
   const users = new Map<ImageId, ImageUser[]>();
   const unknown: Unknown[] = [];
@@ -155,7 +154,6 @@ interface Judging {
   readonly unknown: Unknown[];
 }
 
-/** The images that a claim uses. */
 function imagesOf(claim: Claim, judging: Judging): Iterable<ImageId> {
   const { unknown } = judging;
   const resolved = claim.references.map((reference) => resolve(reference, judging));

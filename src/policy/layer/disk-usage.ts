@@ -42,7 +42,6 @@ export interface Subject extends Ranked {
   readonly reason: ImageKeepReason | null;
 }
 
-/** Every image of a plan. */
 export const subjectsOf = ({ candidates, kept }: ImageUsageFacts["plan"]): readonly Subject[] => [
   ...candidates.map(({ image, record }) => ({ image, record, reason: null })),
   ...kept,

@@ -127,7 +127,6 @@ export class LayerForest {
     return this.#leaves.get(id) ?? null;
   }
 
-  /** The removals of a pass, in sequence. */
   removals(): LayerRemovals {
     return new Removals(this.#leaves, this.#images);
   }

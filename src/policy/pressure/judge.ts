@@ -57,7 +57,6 @@ export interface PressureInput {
   readonly compat: Compat;
   readonly filesystems: readonly Filesystem[];
   readonly state: PressureState;
-  /** The boot clock. */
   readonly uptime: Duration;
 }
 
@@ -140,7 +139,6 @@ export function resolveAmount(amount: Amount, capacity: bigint): bigint {
   return BigInt(Math.trunc(Number(capacity) * Math.fround(amount.value)));
 }
 
-/** Identifies a threshold on a device. */
 export function keyOf(one: {
   readonly threshold: Threshold;
   readonly filesystem: Filesystem;

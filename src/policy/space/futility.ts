@@ -35,7 +35,6 @@ export function boundOf(unit: Unit, { used, unused }: Bound): bigint | null {
   return used === null ? null : used + INODES_BESIDE_LAYERS * atLeastZero(unused);
 }
 
-/** What a bound is made from. */
 export type FutilityFacts = Pick<Snapshot, "images" | "filesystems" | "logs"> & {
   readonly users: ReadonlyMap<ImageId, readonly ImageUser[]>;
   /** Shared layers, if they matter; `null` if unknown. */

@@ -5,7 +5,6 @@ import { isVersionWithin, type Version } from "../version.ts";
 
 export type SpaceRelease = "immediate" | "delayed" | "unknown";
 
-/** The sign of one removal. */
 export type ReleaseSign =
   /** The image's space was there when the call returned. */
   | "there-at-once"

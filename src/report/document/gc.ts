@@ -36,7 +36,6 @@ export const gcDocument = (pass: Pass): JsonObject =>
     plan: planBody(pass.plan),
   });
 
-/** The identity of a pass. */
 export const passHeadJson = (pass: Pass): JsonObject => ({
   passId: pass.id,
   passKind: pass.kind,

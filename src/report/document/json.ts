@@ -61,10 +61,8 @@ export const document = (kind: DocumentKind, body: JsonObject): JsonObject => ({
 /** A document as a command prints it: indented, with a final newline. */
 export const printedJson = (value: Json): string => `${toJson(value, 2)}\n`;
 
-/** Size of a piece in characters. */
 const PIECE_LENGTH = 64 * 1024;
 
-/** `printedJson` in pieces. */
 export function* printedPieces(value: Json): Generator<string> {
   let text = "";
   for (const part of partsOf(value, "\n")) {

@@ -33,7 +33,6 @@ import {
   usageJson,
 } from "./snapshot.ts";
 
-/** A plan and its inputs. */
 export interface PlanReport {
   readonly plan: Plan;
   readonly runtime: RuntimeInfo;

@@ -50,7 +50,6 @@ const COLUMNS: HtmlColumns = {
 const removalTable = (rows: readonly Removal[]): Html =>
   htmlTable(COLUMNS, rows.map(removalRow), { isCards: true });
 
-/** Removals and freed bytes per reason. */
 function reasonBars(rows: readonly Removal[]): Html {
   const groups = Array.from(
     Map.groupBy(rows, (row) => `${row.kind}: ${removalTitle(row.kind, row.reason)}`),

@@ -21,7 +21,6 @@ import { type Html, html } from "./text.ts";
 import { treemapSection } from "./treemap.ts";
 
 export interface HtmlReport {
-  /** Name of the node. */
   readonly node: string;
   readonly version: string;
   readonly generatedAt: Instant;
@@ -148,7 +147,6 @@ function imageFacts(report: HtmlReport): readonly Html[] {
   ];
 }
 
-/** Why a pass would remove no image now. */
 function whyNone(plan: ImagePlan): string {
   if (plan.blocks.length > 0) return "removal is blocked";
   if (plan.triggers.length === 0) return "no threshold exceeded";

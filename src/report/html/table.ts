@@ -4,7 +4,6 @@ import { type Html, html, type Part } from "./text.ts";
 
 export interface HtmlColumns {
   readonly titles: readonly string[];
-  /** Indices of numeric columns. */
   readonly numbers: readonly number[];
 }
 

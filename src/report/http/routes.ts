@@ -7,7 +7,6 @@ import { statusTable } from "../table/status.ts";
 import { clean, type Screen } from "../terminal.ts";
 import type { Answer } from "./message.ts";
 
-/** One health check. */
 export interface HealthCheck {
   readonly name: string;
   /** `null`: healthy. */

@@ -22,7 +22,6 @@ export interface HttpServer {
 
 export interface HttpOptions {
   readonly providers: HttpProviders;
-  /** Called for each request that fails. */
   readonly onError: (message: string) => void;
 }
 

@@ -30,7 +30,6 @@ export function logImage(log: Log, passId: PassId, item: ImageItem): void {
   log.info(2, `${message} (${imageTrigger.text(item.trigger)})`, fields);
 }
 
-/** A container, a sandbox or logs. */
 export function logContainerItem(
   log: Log,
   passId: PassId,

@@ -34,7 +34,6 @@ export class MetricRegistry {
     for (const [labels, value] of rows) this.set(name, value, labels);
   }
 
-  /** Adds an observation to a histogram. */
   observe(name: MetricName, value: number, labels: LabelValues = []): void {
     const series = this.#series(name, labels);
     const bounds = definitionOf(name).buckets ?? [];

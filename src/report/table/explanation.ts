@@ -83,7 +83,6 @@ export function explanationTable(report: ExplanationReport, screen: Screen): str
 const layersOf = ({ layers }: ExplanationReport, image: ImageId | null): ImageLayers | null =>
   image === null ? null : (layers.get(image) ?? null);
 
-/** Everything shown about one match. */
 interface Explained {
   readonly kind: "image" | "container" | "sandbox";
   readonly name: string;
